@@ -1,0 +1,9 @@
+# Toolchain file: the newest clang++ of version 16 or later. Older ones lack parts of C++20 the library needs.
+if(NOT CMAKE_CXX_COMPILER)
+    find_program(TAPEGRAPH_CLANG
+        NAMES clang++-22 clang++-21 clang++-20 clang++-19 clang++-18 clang++-17 clang++-16 clang++)
+    if(NOT TAPEGRAPH_CLANG)
+        message(FATAL_ERROR "no clang++ found (apt-get install clang-16 libomp-16-dev)")
+    endif()
+    set(CMAKE_CXX_COMPILER "${TAPEGRAPH_CLANG}")
+endif()

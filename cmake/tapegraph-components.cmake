@@ -1,0 +1,69 @@
+# Optional libraries, each wrapped in a target that exists when the library was found:
+#
+#   tapegraph::images  JPEG and PNG, <stb/stb_image.h>
+#   tapegraph::zlib    .gz files, <zlib.h>
+#   tapegraph::json    <nlohmann/json.hpp>
+#   tapegraph::blas    CBLAS, only looked for with TAPEGRAPH_BLAS
+#
+# Used by this project and installed for find_package(tapegraph), so that both find them in the same way.
+
+# Finds a package and makes its target visible in the whole project: a target that is linked through
+# tapegraph::tapegraph from a parent directory must not stay private to this one.
+macro(tapegraph_find package target)
+    if(NOT TARGET ${target})
+        find_package(${package} QUIET ${ARGN})
+        if(TARGET ${target})
+            set_target_properties(${target} PROPERTIES IMPORTED_GLOBAL TRUE)
+        endif()
+    endif()
+endmacro()
+
+if(NOT TARGET tapegraph::json)
+    tapegraph_find(nlohmann_json nlohmann_json::nlohmann_json CONFIG)
+    find_path(TAPEGRAPH_JSON_INCLUDE_DIR nlohmann/json.hpp)
+    mark_as_advanced(TAPEGRAPH_JSON_INCLUDE_DIR)
+    if(TARGET nlohmann_json::nlohmann_json)
+        add_library(tapegraph::json INTERFACE IMPORTED GLOBAL)
+        target_link_libraries(tapegraph::json INTERFACE nlohmann_json::nlohmann_json)
+    elseif(TAPEGRAPH_JSON_INCLUDE_DIR)
+        add_library(tapegraph::json INTERFACE IMPORTED GLOBAL)
+        target_include_directories(tapegraph::json INTERFACE "${TAPEGRAPH_JSON_INCLUDE_DIR}")
+    endif()
+endif()
+
+if(NOT TARGET tapegraph::zlib)
+    tapegraph_find(ZLIB ZLIB::ZLIB)
+    if(TARGET ZLIB::ZLIB)
+        add_library(tapegraph::zlib INTERFACE IMPORTED GLOBAL)
+        target_link_libraries(tapegraph::zlib INTERFACE ZLIB::ZLIB)
+    endif()
+endif()
+
+if(NOT TARGET tapegraph::images)
+    # Debian and Ubuntu ship the implementation as a library beside the header.
+    find_path(TAPEGRAPH_STB_INCLUDE_DIR stb/stb_image.h)
+    find_library(TAPEGRAPH_STB_LIBRARY stb)
+    mark_as_advanced(TAPEGRAPH_STB_INCLUDE_DIR TAPEGRAPH_STB_LIBRARY)
+    if(TAPEGRAPH_STB_INCLUDE_DIR AND TAPEGRAPH_STB_LIBRARY)
+        add_library(tapegraph::images INTERFACE IMPORTED GLOBAL)
+        target_include_directories(tapegraph::images INTERFACE "${TAPEGRAPH_STB_INCLUDE_DIR}")
+        target_link_libraries(tapegraph::images INTERFACE "${TAPEGRAPH_STB_LIBRARY}")
+    endif()
+endif()
+
+if(TAPEGRAPH_BLAS AND NOT TARGET tapegraph::blas)
+    tapegraph_find(BLAS BLAS::BLAS)
+    find_path(TAPEGRAPH_CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas)
+    # The reference BLAS of some systems keeps the C interface in a library of its own.
+    find_library(TAPEGRAPH_CBLAS_LIBRARY cblas)
+    mark_as_advanced(TAPEGRAPH_CBLAS_INCLUDE_DIR TAPEGRAPH_CBLAS_LIBRARY)
+    if(TARGET BLAS::BLAS AND TAPEGRAPH_CBLAS_INCLUDE_DIR)
+        add_library(tapegraph::blas INTERFACE IMPORTED GLOBAL)
+        target_include_directories(tapegraph::blas INTERFACE "${TAPEGRAPH_CBLAS_INCLUDE_DIR}")
+        target_compile_definitions(tapegraph::blas INTERFACE TAPEGRAPH_USE_CBLAS=1)
+        if(TAPEGRAPH_CBLAS_LIBRARY)
+            target_link_libraries(tapegraph::blas INTERFACE "${TAPEGRAPH_CBLAS_LIBRARY}")
+        endif()
+        target_link_libraries(tapegraph::blas INTERFACE BLAS::BLAS)
+    endif()
+endif()

@@ -1,0 +1,21 @@
+# Install rules and the package that find_package(tapegraph) reads.
+include(CMakePackageConfigHelpers)
+
+set(tapegraph_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tapegraph")
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tapegraph" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+    FILES_MATCHING PATTERN "*.hpp")
+install(TARGETS tapegraph EXPORT tapegraph-targets)
+install(EXPORT tapegraph-targets NAMESPACE tapegraph:: DESTINATION "${tapegraph_package_dir}")
+
+configure_package_config_file(
+    "${CMAKE_CURRENT_LIST_DIR}/tapegraph-config.cmake.in" "${PROJECT_BINARY_DIR}/tapegraph-config.cmake"
+    INSTALL_DESTINATION "${tapegraph_package_dir}" NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/tapegraph-config-version.cmake"
+    COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES
+    "${PROJECT_BINARY_DIR}/tapegraph-config.cmake"
+    "${PROJECT_BINARY_DIR}/tapegraph-config-version.cmake"
+    "${CMAKE_CURRENT_LIST_DIR}/tapegraph-components.cmake"
+    DESTINATION "${tapegraph_package_dir}")
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/tapegraph")

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace tapegraph {
+
+/// Base of everything the library throws on purpose. `what()` is one line that names the culprit.
+struct error : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// Shapes that do not fit an operation; both are named.
+struct shape_error : error {
+    using error::error;
+};
+
+/// An element type an operation or a file does not accept.
+struct dtype_error : error {
+    using error::error;
+};
+
+/// An index, label or size outside its range.
+struct range_error : error {
+    using error::error;
+};
+
+/// An argument that makes no sense: a negative batch size, an unknown name, a missing gradient.
+struct argument_error : error {
+    using error::error;
+};
+
+/// A file that is missing, truncated, corrupt or of the wrong format; file and record are named.
+struct data_error : error {
+    using error::error;
+};
+
+/// A value that is not finite where the user asked for a check.
+struct numeric_error : error {
+    using error::error;
+};
+
+} // namespace tapegraph

@@ -1,0 +1,261 @@
+#pragma once
+
+#include <tapegraph/core/list.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+/// Extents of shapes: numbers, or polynomials of symbols while a graph is traced.
+///
+/// A symbolic extent is a value far below zero whose distance from the lowest integer is its index in an
+/// `extent_table`. Equal polynomials have equal indices, so comparing extents is comparing integers.
+
+namespace tapegraph {
+
+constexpr bool is_symbolic(std::int64_t value) { return value < -(std::int64_t{1} << 60); }
+
+namespace detail {
+constexpr std::int64_t symbolic_value(int index) { return std::numeric_limits<std::int64_t>::min() + index; }
+constexpr int symbolic_index(std::int64_t value) {
+    return static_cast<int>(value - std::numeric_limits<std::int64_t>::min());
+}
+} // namespace detail
+
+/// The polynomials of one trace. A monomial is a coefficient and a product of at most four atoms; an atom is a symbol or
+/// an opaque floor division of a polynomial by a number.
+class extent_table {
+public:
+    struct atom {
+        std::string_view name; // of a symbol; empty for a division
+        std::int64_t dividend = 0, divisor = 0;
+    };
+    struct monomial {
+        std::int64_t coefficient = 0;
+        std::uint64_t atoms = 0; // sorted 16-bit atom numbers, 1-based, the lowest in the top bits
+    };
+    struct polynomial {
+        int first = 0, count = 0;
+    };
+
+    list<atom> atoms;
+    list<monomial> monomials;
+    list<polynomial> polynomials;
+    /// Pairs that could not be decided while tracing: they must be equal when extents are bound.
+    struct requirement {
+        std::int64_t left = 0, right = 0;
+    };
+    list<requirement> requirements;
+
+    /// A new symbol; an empty name is never shared, the same name is the same symbol.
+    constexpr std::int64_t symbol(std::string_view name) {
+        for (int i = 0; i < atoms.size(); ++i)
+            if (!name.empty() && atoms[i].name == name) return of_atom(i);
+        return of_atom(atoms.push_back({name.empty() ? std::string_view("?") : name, 0, 0}));
+    }
+
+    constexpr std::int64_t add(std::int64_t a, std::int64_t b, std::int64_t sign = 1) {
+        list<monomial> sum = terms(a);
+        for (monomial term : terms(b)) {
+            term.coefficient *= sign;
+            accumulate(sum, term);
+        }
+        return intern(sum);
+    }
+
+    constexpr std::int64_t multiply(std::int64_t a, std::int64_t b) {
+        list<monomial> product;
+        const list<monomial> right = terms(b);
+        for (const monomial& x : terms(a))
+            for (const monomial& y : right)
+                accumulate(product, {x.coefficient * y.coefficient, merge(x.atoms, y.atoms)});
+        return intern(product);
+    }
+
+    /// floor(a / divisor); exact when every coefficient divides, opaque otherwise.
+    constexpr std::int64_t floor_divide(std::int64_t a, std::int64_t divisor) {
+        if (divisor == 1) return a;
+        list<monomial> quotient = terms(a);
+        bool exact = true;
+        for (monomial& term : quotient) {
+            exact = exact && term.coefficient % divisor == 0;
+            term.coefficient /= divisor;
+        }
+        if (exact) return intern(quotient);
+        for (int i = 0; i < atoms.size(); ++i)
+            if (atoms[i].divisor == divisor && atoms[i].dividend == a) return of_atom(i);
+        return of_atom(atoms.push_back({{}, a, divisor}));
+    }
+
+    /// a / b where b is one monomial that divides every term; -1 when it does not.
+    constexpr std::int64_t divide_exactly(std::int64_t a, std::int64_t b) {
+        const list<monomial> divisor = terms(b);
+        if (divisor.size() != 1) return a == b ? 1 : -1;
+        list<monomial> quotient = terms(a);
+        for (monomial& term : quotient) {
+            std::uint64_t left = term.atoms;
+            if (term.coefficient % divisor[0].coefficient != 0 || !remove(left, divisor[0].atoms)) return -1;
+            term = {term.coefficient / divisor[0].coefficient, left};
+        }
+        return intern(quotient);
+    }
+
+    constexpr void require_equal(std::int64_t a, std::int64_t b) {
+        for (const requirement& known : requirements)
+            if (known.left == a && known.right == b) return;
+        requirements.push_back({a, b});
+    }
+
+    /// The number an extent stands for; `value_of(atom index)` gives the bound value of a symbol.
+    template <class Bindings>
+    constexpr std::int64_t evaluate(std::int64_t value, const Bindings& value_of) const {
+        if (!is_symbolic(value)) return value;
+        const polynomial p = polynomials[detail::symbolic_index(value)];
+        std::int64_t sum = 0;
+        for (int i = p.first; i < p.first + p.count; ++i) {
+            std::int64_t product = monomials[i].coefficient;
+            for (std::uint64_t rest = monomials[i].atoms; rest != 0; rest <<= 16) {
+                const int index = static_cast<int>(rest >> 48) - 1;
+                const atom& factor = atoms[index];
+                if (factor.divisor == 0) {
+                    product *= value_of(index);
+                } else {
+                    const std::int64_t dividend = evaluate(factor.dividend, value_of);
+                    const std::int64_t quotient = dividend / factor.divisor;
+                    product *= quotient - (dividend % factor.divisor < 0 ? 1 : 0);
+                }
+            }
+            sum += product;
+        }
+        return sum;
+    }
+
+    /// The symbol an extent consists of (atom index), or -1 when it is a number or a larger polynomial.
+    constexpr int symbol_of(std::int64_t value) const {
+        if (!is_symbolic(value)) return -1;
+        const polynomial p = polynomials[detail::symbolic_index(value)];
+        const monomial& term = monomials[p.first];
+        if (p.count != 1 || term.coefficient != 1 || (term.atoms << 16) != 0) return -1;
+        const int index = static_cast<int>(term.atoms >> 48) - 1;
+        return index >= 0 && atoms[index].divisor == 0 ? index : -1;
+    }
+
+private:
+    constexpr std::int64_t of_atom(int index) {
+        list<monomial> single;
+        single.push_back({1, static_cast<std::uint64_t>(index + 1) << 48});
+        return intern(single);
+    }
+
+    constexpr list<monomial> terms(std::int64_t value) const {
+        list<monomial> result;
+        if (!is_symbolic(value)) {
+            if (value != 0) result.push_back({value, 0});
+            return result;
+        }
+        const polynomial p = polynomials[detail::symbolic_index(value)];
+        for (int i = p.first; i < p.first + p.count; ++i) result.push_back(monomials[i]);
+        return result;
+    }
+
+    static constexpr void accumulate(list<monomial>& sum, const monomial& term) {
+        int at = 0;
+        while (at < sum.size() && sum[at].atoms > term.atoms) ++at;
+        if (at < sum.size() && sum[at].atoms == term.atoms) {
+            sum[at].coefficient += term.coefficient;
+            if (sum[at].coefficient != 0) return;
+            for (int i = at; i + 1 < sum.size(); ++i) sum[i] = sum[i + 1];
+            sum.pop_back();
+            return;
+        }
+        sum.push_back(term);
+        for (int i = sum.size() - 1; i > at; --i) {
+            const monomial lower = sum[i - 1];
+            sum[i - 1] = sum[i];
+            sum[i] = lower;
+        }
+    }
+
+    static constexpr std::uint64_t merge(std::uint64_t a, std::uint64_t b) {
+        std::uint64_t result = 0;
+        int shift = 48;
+        while (a != 0 || b != 0) {
+            if (shift < 0) throw "an extent has degree above four"; // ends constant evaluation with this line
+            const bool take_a = b == 0 || (a != 0 && (a >> 48) <= (b >> 48));
+            std::uint64_t& source = take_a ? a : b;
+            result |= (source >> 48) << shift;
+            source <<= 16;
+            shift -= 16;
+        }
+        return result;
+    }
+
+    static constexpr bool remove(std::uint64_t& from, std::uint64_t what) {
+        std::uint64_t result = 0;
+        int shift = 48;
+        for (; from != 0; from <<= 16) {
+            if (what != 0 && from >> 48 == what >> 48) {
+                what <<= 16;
+                continue;
+            }
+            result |= (from >> 48) << shift;
+            shift -= 16;
+        }
+        from = result;
+        return what == 0;
+    }
+
+    constexpr std::int64_t intern(const list<monomial>& sum) {
+        if (sum.empty()) return 0;
+        if (sum.size() == 1 && sum[0].atoms == 0) return sum[0].coefficient;
+        for (int i = 0; i < polynomials.size(); ++i) {
+            const polynomial p = polynomials[i];
+            bool same = p.count == sum.size();
+            for (int j = 0; same && j < p.count; ++j)
+                same = monomials[p.first + j].coefficient == sum[j].coefficient &&
+                       monomials[p.first + j].atoms == sum[j].atoms;
+            if (same) return detail::symbolic_value(i);
+        }
+        const int first = monomials.size();
+        for (const monomial& term : sum) monomials.push_back(term);
+        return detail::symbolic_value(polynomials.push_back({first, sum.size()}));
+    }
+};
+
+/// One extent of a shape. Arithmetic is ordinary; while a graph is traced it may be symbolic.
+struct extent {
+    std::int64_t value = 0;
+    extent_table* table = nullptr;
+
+    constexpr extent() = default;
+    // NOLINTNEXTLINE: numbers are extents
+    constexpr extent(std::int64_t number) : value(number) {}
+    constexpr extent(std::int64_t number, extent_table* symbols) : value(number), table(symbols) {}
+
+    constexpr bool known() const { return !is_symbolic(value); }
+
+    friend constexpr extent operator+(extent a, extent b) {
+        if (a.known() && b.known()) return {a.value + b.value, a.any(b)};
+        return {a.any(b)->add(a.value, b.value), a.any(b)};
+    }
+    friend constexpr extent operator-(extent a, extent b) {
+        if (a.known() && b.known()) return {a.value - b.value, a.any(b)};
+        return {a.any(b)->add(a.value, b.value, -1), a.any(b)};
+    }
+    friend constexpr extent operator*(extent a, extent b) {
+        if (a.known() && b.known()) return {a.value * b.value, a.any(b)};
+        return {a.any(b)->multiply(a.value, b.value), a.any(b)};
+    }
+    /// Floor division by a positive number.
+    friend constexpr extent operator/(extent a, std::int64_t divisor) {
+        if (!a.known()) return {a.table->floor_divide(a.value, divisor), a.table};
+        return {a.value / divisor - (a.value % divisor < 0 ? 1 : 0), a.table};
+    }
+    /// The same number or the same polynomial.
+    friend constexpr bool operator==(extent a, extent b) { return a.value == b.value; }
+
+private:
+    constexpr extent_table* any(extent other) const { return table != nullptr ? table : other.table; }
+};
+
+} // namespace tapegraph

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <tapegraph/core/dtype.hpp>
+#include <tapegraph/core/shape.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tapegraph {
+
+/// A tensor as kernels see it: contiguous elements, row-major, extents known.
+struct buffer_view {
+    void* data = nullptr;
+    dtype type = dtype::f32;
+    int rank = 0;
+    std::int64_t extents[max_rank]{};
+
+    template <class T>
+    T* as() const {
+        return static_cast<T*>(data);
+    }
+    std::int64_t elements() const {
+        std::int64_t product = 1;
+        for (int i = 0; i < rank; ++i) product *= extents[i];
+        return product;
+    }
+    std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_of(type); }
+};
+
+/// What random kernels draw from: values are a pure function of (seed, step, the node's ordinal, the element).
+struct random_state {
+    std::uint64_t seed = 0;
+    std::uint64_t step = 0;
+};
+
+/// One call of a kernel, the same in both modes: operands, results, the operation's attributes and scratch memory.
+struct kernel_call {
+    const buffer_view* in = nullptr;
+    int inputs = 0;
+    const buffer_view* out = nullptr;
+    int outputs = 0;
+    const std::int64_t* attributes = nullptr;
+    buffer_view domain; ///< the index space of an elementwise producer (its data is not used)
+    void* workspace = nullptr;
+    const random_state* random = nullptr;
+};
+
+using kernel_function = void (*)(const kernel_call&);
+using workspace_function = std::size_t (*)(const kernel_call&);
+
+} // namespace tapegraph

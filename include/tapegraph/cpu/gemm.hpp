@@ -1,0 +1,270 @@
+#pragma once
+
+#include <tapegraph/cpu/gemm_kernel.hpp>
+#include <tapegraph/cpu/gemm_vector.hpp>
+#include <tapegraph/cpu/parallel.hpp>
+#include <tapegraph/cpu/tasks.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+/// Matrix products. Both operands are packed block by block into what the tile kernel reads (cpu/gemm_kernel.hpp); a
+/// product with one row or one column goes to kernels bound by memory instead (cpu/gemm_vector.hpp).
+
+namespace tapegraph::cpu {
+
+/// c [m, n] = (or +=) op(a) [m, k] * op(b) [k, n], row-major; `lda` and so on are the lengths of stored rows. A
+/// transposed operand is stored [k, m] or [n, k].
+template <class T>
+struct gemm_arguments {
+    std::int64_t m, n, k;
+    const T* a;
+    std::int64_t lda;
+    bool transpose_a;
+    const T* b;
+    std::int64_t ldb;
+    bool transpose_b;
+    T* c;
+    std::int64_t ldc;
+    bool accumulate = false;
+    const T* packed_b = nullptr; // op(b) as gemm_pack_b left it, instead of b
+};
+
+namespace detail {
+
+/// Block sizes. They and the order of summation depend on the shape alone, not on the threads.
+struct gemm_plan {
+    std::int64_t block_m, block_n, block_k;
+    bool shared_b; // b is packed once for all threads; otherwise each thread packs the panels it uses
+    bool pack_a;
+    bool packed_b; // by the caller
+
+    static constexpr std::int64_t most_k = 1024;
+
+    template <class T>
+    explicit gemm_plan(const gemm_arguments<T>& g) {
+        // Equal parts of k and m, so that the last is not a sliver.
+        block_k = g.k <= 0 ? 0 : divide_up(g.k, divide_up(g.k, most_k));
+        block_m = divide_up(g.m, divide_up(g.m, 1536));
+        block_n = panel_layout::padded(divide_up(g.n, divide_up(g.n, 4096)), 32); // whole panels
+        shared_b = g.m > 96;
+        packed_b = g.packed_b != nullptr;
+        // Rows of a are read where they lie unless a stride of pages would make them share a few cache sets, or unless
+        // they are scattered and read often. A narrow product reads each number once; copying would cost as much.
+        const bool pages = g.lda * static_cast<std::int64_t>(sizeof(T)) % 1024 == 0;
+        pack_a = g.transpose_a ? g.n > 96 : pages && g.n > 32;
+    }
+    std::int64_t a_elements() const { return pack_a ? (block_m + tile_kernels<float>::most_rows) * block_k : 0; }
+    std::int64_t b_elements(int threads) const {
+        if (packed_b) return 0;
+        return shared_b ? panel_layout::padded(block_n, 32) * block_k : threads * 32 * block_k;
+    }
+};
+
+template <class T>
+struct gemm_block {
+    const gemm_arguments<T>& g;
+    const gemm_plan& plan;
+    const tile_kernels<T>& kernels;
+    T* packed_a; // tile by tile, [k, rows of the tile]
+    T* packed_b;
+    std::int64_t row, rows, column, columns, first_k, k;
+
+    std::int64_t tiles() const { return divide_up(rows, kernels.rows); }
+    std::int64_t tile_row(std::int64_t tile) const { return rows * tile / tiles(); }
+    panel_layout layout() const { return {columns, kernels.lanes}; }
+
+    void pack_a(std::int64_t tile) const {
+        const std::int64_t first = tile_row(tile), count = tile_row(tile + 1) - first;
+        T* to = packed_a + first * k;
+        if (g.transpose_a) {
+            const T* from = g.a + first_k * g.lda + row + first;
+            for (std::int64_t i = 0; i < k; ++i)
+                for (std::int64_t r = 0; r < count; ++r) to[i * count + r] = from[i * g.lda + r];
+        } else {
+            transpose(to, count, g.a + (row + first) * g.lda + first_k, g.lda, count, k);
+        }
+    }
+    void pack_b(std::int64_t panel, T* to) const {
+        const T* from = g.transpose_b ? g.b + column * g.ldb + first_k : g.b + first_k * g.ldb + column;
+        pack_panel(to, layout(), panel, from, g.ldb, g.transpose_b, k);
+    }
+    void multiply(std::int64_t tile, std::int64_t panel, const T* b) const {
+        const std::int64_t first = tile_row(tile), count = tile_row(tile + 1) - first;
+        tile_job<T> job{};
+        job.walk.inner = k;
+        if (plan.pack_a) {
+            job.a = packed_a + first * k;
+            job.a_row = 1;
+            job.walk.a_inner = count;
+        } else {
+            job.a = g.transpose_a ? g.a + first_k * g.lda + row + first : g.a + (row + first) * g.lda + first_k;
+            job.a_row = g.transpose_a ? 1 : g.lda;
+            job.walk.a_inner = g.transpose_a ? g.lda : 1;
+        }
+        job.b = b;
+        job.c = g.c + (row + first) * g.ldc + column + panel * 2 * kernels.lanes;
+        job.c_row = g.ldc;
+        job.columns = layout().columns(panel);
+        job.accumulate = g.accumulate || first_k > 0;
+        kernels.run[layout().vectors(panel) - 1][count - 1](job);
+    }
+
+    const T* panel_of(std::int64_t panel) const {
+        if (!plan.packed_b) return packed_b + layout().offset(panel, k);
+        const panel_layout whole{g.n, kernels.lanes};
+        const std::int64_t p = column / (2 * kernels.lanes) + panel;
+        return g.packed_b + whole.offset(p, g.k) + first_k * whole.width(p);
+    }
+
+    void run(bool parallel) const {
+        const std::int64_t panels = layout().count();
+        const std::int64_t packs = plan.pack_a ? divide_up(tiles(), 4) : 0;
+        const bool pack_shared = plan.shared_b && !plan.packed_b;
+        for_tasks(packs + (pack_shared ? panels : 0), parallel && rows > 24, [&](std::int64_t task, int) {
+            if (task < packs)
+                for (std::int64_t t = task * 4; t < std::min(tiles(), task * 4 + 4); ++t) pack_a(t);
+            else
+                pack_b(task - packs, packed_b + layout().offset(task - packs, k));
+        });
+        if (!plan.shared_b && !plan.packed_b) {
+            for_tasks(panels, parallel, [&](std::int64_t panel, int thread) {
+                T* b = packed_b + thread * 32 * plan.block_k;
+                pack_b(panel, b);
+                for (std::int64_t t = 0; t < tiles(); ++t) multiply(t, panel, b);
+            });
+            return;
+        }
+        // A task is as many tiles as keep their part of a in L2 while the panels pass by, times some panels.
+        const std::int64_t tile_bytes = kernels.rows * k * static_cast<std::int64_t>(sizeof(T));
+        const std::int64_t groups = divide_up(tiles(), std::max<std::int64_t>(1, 400 * 1024 / tile_bytes));
+        const std::int64_t panel_groups =
+            std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);
+        for_tasks(groups * panel_groups, parallel, [&](std::int64_t task, int) {
+            const std::int64_t t0 = task / panel_groups, p0 = task % panel_groups;
+            for (std::int64_t p = panels * p0 / panel_groups; p < panels * (p0 + 1) / panel_groups; ++p)
+                for (std::int64_t t = tiles() * t0 / groups; t < tiles() * (t0 + 1) / groups; ++t)
+                    multiply(t, p, panel_of(p));
+        });
+    }
+};
+
+} // namespace detail
+
+/// Workspace of gemm when thread_count() is at most `threads`, for any instruction set.
+template <class T>
+std::size_t gemm_workspace_bytes(const gemm_arguments<T>& g, int threads) {
+    if (g.m <= 0 || g.n <= 0 || g.k <= 0) return 0;
+    detail::workspace_cutter cut(nullptr);
+    if (g.m == 1 || g.n == 1) {
+        cut.take<T>(detail::gemm_vector_elements(g.m, g.n, g.k, threads));
+    } else {
+        const detail::gemm_plan plan(g);
+        cut.take<T>(plan.a_elements());
+        cut.take<T>(plan.b_elements(threads));
+    }
+    return cut.used();
+}
+
+/// Bytes of op(b) packed once for many products.
+template <class T>
+std::size_t gemm_packed_bytes(std::int64_t n, std::int64_t k) {
+    return static_cast<std::size_t>(panel_layout::padded(n, tile_kernels<T>::most_lanes) * k) * sizeof(T);
+}
+
+/// Packs op(b) of `g` for the active instruction set; `packed` is aligned to 64 bytes. With one row or column gemm reads
+/// b itself, so keep that too.
+template <class T>
+void gemm_pack_b(const gemm_arguments<T>& g, T* packed) {
+    const panel_layout layout{g.n, active_tile_kernels<T>().lanes};
+    parallel_for(layout.count(), detail::worth_threads(static_cast<double>(g.n) * g.k), [&](std::int64_t panel) {
+        pack_panel(packed + layout.offset(panel, g.k), layout, panel, g.b, g.ldb, g.transpose_b, g.k);
+    });
+}
+
+/// The product `g` describes. `workspace` is aligned to 64 bytes.
+template <class T>
+void gemm(const gemm_arguments<T>& g, void* workspace) {
+    if (g.m <= 0 || g.n <= 0) return;
+    if (g.k <= 0) {
+        if (!g.accumulate)
+            for (std::int64_t i = 0; i < g.m; ++i) std::fill_n(g.c + i * g.ldc, g.n, T(0));
+        return;
+    }
+    detail::workspace_cutter cut(workspace);
+    if (g.m == 1 || g.n == 1) {
+        // A row times a matrix is the transposed matrix times a column.
+        const bool column = g.n == 1;
+        T* scratch = cut.take<T>(detail::gemm_vector_elements(g.m, g.n, g.k, thread_count()));
+        detail::gemm_vector_arguments<T> v{};
+        v.rows = column ? g.m : g.n;
+        v.k = g.k;
+        v.matrix = column ? g.a : g.b;
+        v.matrix_row = column ? g.lda : g.ldb;
+        v.by_columns = column ? g.transpose_a : !g.transpose_b;
+        v.x = column ? g.b : g.a;
+        v.x_stride = column ? (g.transpose_b ? 1 : g.ldb) : (g.transpose_a ? g.lda : 1);
+        v.y = g.c;
+        v.y_stride = column ? g.ldc : 1;
+        v.accumulate = g.accumulate;
+        detail::gemm_vector(v, scratch);
+        return;
+    }
+    const detail::gemm_plan plan(g);
+    T* packed_a = cut.take<T>(plan.a_elements());
+    T* packed_b = cut.take<T>(plan.b_elements(thread_count()));
+    const auto& kernels = active_tile_kernels<T>();
+    const bool parallel = detail::worth_threads(static_cast<double>(g.m) * g.n * g.k);
+    for (std::int64_t row = 0; row < g.m; row += plan.block_m)
+        for (std::int64_t column = 0; column < g.n; column += plan.block_n)
+            for (std::int64_t k = 0; k < g.k; k += plan.block_k)
+                detail::gemm_block<T>{g,
+                                      plan,
+                                      kernels,
+                                      packed_a,
+                                      packed_b,
+                                      row,
+                                      std::min(plan.block_m, g.m - row),
+                                      column,
+                                      std::min(plan.block_n, g.n - column),
+                                      k,
+                                      std::min(plan.block_k, g.k - k)}
+                    .run(parallel);
+}
+
+/// Workspace of gemm_batched.
+template <class T>
+std::size_t gemm_batched_workspace_bytes(const gemm_arguments<T>& first, std::int64_t batch, int threads) {
+    return std::max(gemm_workspace_bytes(first, threads),
+                    batch > 1 ? gemm_workspace_bytes(first, 1) * static_cast<std::size_t>(threads) : 0);
+}
+
+/// `batch` products of one shape; operands of the next lie `stride_*` elements further (0: shared).
+template <class T>
+void gemm_batched(const gemm_arguments<T>& first, std::int64_t batch, std::int64_t stride_a, std::int64_t stride_b,
+                  std::int64_t stride_c, void* workspace) {
+    const auto product = [&](std::int64_t i) {
+        gemm_arguments<T> g = first;
+        g.a += i * stride_a;
+        g.b += i * stride_b;
+        g.c += i * stride_c;
+        return g;
+    };
+    const double work = static_cast<double>(first.m) * first.n * first.k;
+    if (batch < thread_count() || batch < 2) {
+        for (std::int64_t i = 0; i < batch; ++i) gemm(product(i), workspace);
+        return;
+    }
+    const std::size_t share = gemm_workspace_bytes(first, 1);
+    // Several small products make one task.
+    const std::int64_t run = std::clamp<std::int64_t>(static_cast<std::int64_t>(50000 / (work + 1)), 1, batch);
+    const std::int64_t tasks = detail::divide_up(batch, run);
+    const bool parallel = detail::worth_threads(work * static_cast<double>(batch));
+    detail::for_tasks(tasks, parallel, [&](std::int64_t task, int thread) {
+        for (std::int64_t i = batch * task / tasks; i < batch * (task + 1) / tasks; ++i)
+            gemm(product(i), static_cast<std::byte*>(workspace) + static_cast<std::size_t>(thread) * share);
+    });
+}
+
+} // namespace tapegraph::cpu

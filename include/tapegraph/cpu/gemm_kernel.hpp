@@ -1,0 +1,351 @@
+#pragma once
+
+#include <tapegraph/core/config.hpp>
+#include <tapegraph/cpu/isa.hpp>
+#include <tapegraph/cpu/vector.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+/// The one inner kernel of every matrix product and convolution: a tile of `Rows` rows and `Vectors` vectors of columns,
+/// held in registers,
+///   c[r, n] (+)= sum over k of a[r, k] * b[k, n],
+/// where b is a packed panel and a is any memory that three nested loops can walk. What differs between GEMM and the
+/// three passes of a convolution is only the walk (cpu/convolution_*.hpp), so the kernels are instantiated once per
+/// instruction set and element type, and everything around them is ordinary code compiled once.
+
+namespace tapegraph::cpu {
+
+/// k = (outer, middle, inner). All strides count elements.
+struct tile_walk {
+    std::int64_t outer = 1, a_outer = 0;
+    std::int64_t middle = 1, a_middle = 0;
+    std::int64_t inner = 0, a_inner = 1;
+    std::int64_t b_skip = 0;  // panel elements left out after each outer step
+    std::int64_t b_inner = 0; // from one k to the next in b; 0: the width of the panel
+};
+
+template <class T>
+struct tile_job {
+    tile_walk walk;
+    const T* a;
+    std::int64_t a_row;
+    const T* b; // [k, Vectors * lanes]
+    T* c;
+    std::int64_t c_row;
+    std::int64_t columns;         // of the panel's Vectors * lanes, those that exist
+    bool accumulate;              // rows are updated in order, so rows of c may overlap each other shifted
+    const T* bias = nullptr;      // [columns], added at the end
+    bool relu = false;
+};
+
+namespace detail {
+
+template <class Isa>
+struct fused;
+
+template <class Isa, class T, int Rows, int Vectors>
+struct tile {
+    using v = vector<T, Isa::vector_bytes>;
+    using type = typename v::type;
+
+    template <int... R, int... N>
+    TG_INLINE static void step(type (&c)[Rows][Vectors], const T* a, std::int64_t row, const T* b,
+                               std::integer_sequence<int, R...>, std::integer_sequence<int, N...> n) {
+        type panel[Vectors];
+        (v::load(panel[N], b + N * v::lanes), ...);
+        (row_step(c[R], a[R * row], panel, n), ...);
+    }
+    template <int... N>
+    TG_INLINE static void row_step(type (&c)[Vectors], T a, const type (&panel)[Vectors],
+                                   std::integer_sequence<int, N...>) {
+        (v::multiply_add(c[N], panel[N], a), ...);
+    }
+
+    template <int... R, int... N>
+    TG_INLINE static void store_rows(const type (&c)[Rows][Vectors], T* to, std::int64_t row,
+                                     std::integer_sequence<int, R...>, std::integer_sequence<int, N...> n) {
+        (store_row(c[R], to + R * row, n), ...);
+    }
+    template <int... N>
+    TG_INLINE static void store_row(const type (&c)[Vectors], T* to, std::integer_sequence<int, N...>) {
+        (v::store(to + N * v::lanes, c[N]), ...);
+    }
+    // Row by row: the rows of c may overlap.
+    template <int... R, int... N>
+    TG_INLINE static void add_rows(const type (&c)[Rows][Vectors], T* to, std::int64_t row,
+                                   std::integer_sequence<int, R...>, std::integer_sequence<int, N...> n) {
+        (add_row(c[R], to + R * row, n), ...);
+    }
+    template <int... N>
+    TG_INLINE static void add_row(const type (&c)[Vectors], T* to, std::integer_sequence<int, N...>) {
+        type old[Vectors];
+        (v::load(old[N], to + N * v::lanes), ...);
+        (v::store(to + N * v::lanes, c[N] + old[N]), ...);
+    }
+
+    TG_INLINE static void run(const tile_job<T>& job) {
+        type c[Rows][Vectors] = {};
+        const tile_walk walk = job.walk;
+        const std::int64_t row = job.a_row;
+        const T* b = job.b;
+        const std::int64_t b_inner = walk.b_inner != 0 ? walk.b_inner : Vectors * v::lanes;
+        // The sums take long enough to bring c in.
+        for (int r = 0; r < Rows; ++r) {
+            __builtin_prefetch(job.c + r * job.c_row, 1);
+            __builtin_prefetch(job.c + r * job.c_row + job.columns - 1, 1);
+        }
+        for (std::int64_t o = 0; o < walk.outer; ++o) {
+            for (std::int64_t m = 0; m < walk.middle; ++m) {
+                const T* a = job.a + o * walk.a_outer + m * walk.a_middle;
+                for (std::int64_t i = 0; i < walk.inner; ++i) {
+                    step(c, a, row, b, std::make_integer_sequence<int, Rows>{},
+                         std::make_integer_sequence<int, Vectors>{});
+                    a += walk.a_inner;
+                    b += b_inner;
+                }
+            }
+            b += walk.b_skip;
+        }
+        constexpr auto rows = std::make_integer_sequence<int, Rows>{};
+        constexpr auto vectors = std::make_integer_sequence<int, Vectors>{};
+        if (job.columns == Vectors * v::lanes && job.bias == nullptr && !job.relu) {
+            if (job.accumulate)
+                add_rows(c, job.c, job.c_row, rows, vectors);
+            else
+                store_rows(c, job.c, job.c_row, rows, vectors);
+        } else {
+            alignas(64) T values[Rows * Vectors * v::lanes];
+            store_rows(c, values, Vectors * v::lanes, rows, vectors);
+            fused<Isa>::template finish<T>(job, values, Rows, Vectors);
+        }
+    }
+};
+
+/// What happens to a tile between registers and memory when it is more than a store. Compiled once for all tiles.
+template <class Isa, class T>
+struct tile_finish {
+    using v = vector<T, Isa::vector_bytes>;
+    using type = typename v::type;
+
+    TG_INLINE static void run(const tile_job<T>& job, const T* values, int rows, int vectors) {
+        const std::int64_t whole = job.columns / v::lanes;
+        const int rest = static_cast<int>(job.columns % v::lanes);
+        for (int r = 0; r < rows; ++r, values += vectors * v::lanes) {
+            T* c = job.c + r * job.c_row;
+            type value, other;
+            for (std::int64_t n = 0; n < whole; ++n) {
+                v::load(value, values + n * v::lanes);
+                if (job.accumulate) {
+                    v::load(other, c + n * v::lanes);
+                    value += other;
+                }
+                if (job.bias != nullptr) {
+                    v::load(other, job.bias + n * v::lanes);
+                    value += other;
+                }
+                if (job.relu) value = value < type{} ? type{} : value; // keeps NaN
+                v::store(c + n * v::lanes, value);
+            }
+            if (rest != 0) {
+                const std::int64_t n = whole * v::lanes;
+                v::load(value, values + n);
+                if (job.accumulate) {
+                    v::load_first(other, c + n, rest);
+                    value += other;
+                }
+                if (job.bias != nullptr) {
+                    v::load_first(other, job.bias + n, rest);
+                    value += other;
+                }
+                if (job.relu) value = value < type{} ? type{} : value;
+                v::store_first(c + n, value, rest);
+            }
+        }
+    }
+};
+
+// Functions for one instruction set in which a * b + c is one fused operation where the processor has it: unlike in
+// elementwise kernels (on<Isa>), there is no other evaluation of the same formula that has to give the same bits.
+#if defined(__clang__)
+#define TG_FUSED(...) __VA_ARGS__
+#define TG_FUSED_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")))
+#else
+#define TG_FUSED(...) __attribute__((optimize("fp-contract=fast"))) __VA_ARGS__
+#define TG_FUSED_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,prefer-vector-width=512")))
+#endif
+#define TG_FUSED_AVX2 __attribute__((target("avx2,fma")))
+
+// clang-format off
+#define TG_FUSED_FUNCTIONS(Isa, Target)                                                                               \
+    template <>                                                                                                       \
+    struct fused<Isa> {                                                                                               \
+        template <class T, int Rows, int Vectors>                                                                     \
+        TG_FUSED(Target) static void run(const tile_job<T>& job) {                                                    \
+            tile<Isa, T, Rows, Vectors>::run(job);                                                                    \
+        }                                                                                                             \
+        template <class T>                                                                                            \
+        TG_FUSED(Target) __attribute__((noinline)) static void finish(const tile_job<T>& job, const T* values,        \
+                                                                      int rows, int vectors) {                        \
+            tile_finish<Isa, T>::run(job, values, rows, vectors);                                                     \
+        }                                                                                                             \
+    };
+// clang-format on
+
+TG_FUSED_FUNCTIONS(baseline, )
+#if defined(__x86_64__)
+TG_FUSED_FUNCTIONS(avx2, TG_FUSED_AVX2)
+TG_FUSED_FUNCTIONS(avx512, TG_FUSED_AVX512)
+#endif
+#undef TG_FUSED_FUNCTIONS
+#undef TG_FUSED
+#undef TG_FUSED_AVX2
+#undef TG_FUSED_AVX512
+
+// Accumulators, one panel row and one broadcast value share the registers: 32 of AVX-512, 16 elsewhere.
+template <class Isa>
+inline constexpr int tile_rows = Isa::vector_bytes == 64 ? 12 : 6;
+
+} // namespace detail
+
+/// The kernels of one instruction set: tiles of 1 to `rows` rows and 1 or 2 vectors.
+template <class T>
+struct tile_kernels {
+    static constexpr int most_rows = 12;
+    static constexpr int most_lanes = 64 / static_cast<int>(sizeof(T));
+    using function = void (*)(const tile_job<T>&);
+    int lanes;
+    int rows;
+    function run[2][most_rows];
+};
+
+namespace detail {
+template <class Isa, class T, int... R>
+const tile_kernels<T>& tile_table(std::integer_sequence<int, R...>) {
+    static constexpr tile_kernels<T> table = {Isa::vector_bytes / static_cast<int>(sizeof(T)),
+                                              static_cast<int>(sizeof...(R)),
+                                              {{&fused<Isa>::template run<T, R + 1, 1>...},
+                                               {&fused<Isa>::template run<T, R + 1, 2>...}}};
+    return table;
+}
+template <class Isa, class T>
+const tile_kernels<T>& tile_table() {
+    return tile_table<Isa, T>(std::make_integer_sequence<int, tile_rows<Isa>>{});
+}
+} // namespace detail
+
+/// The kernels for the active instruction set.
+template <class T>
+const tile_kernels<T>& active_tile_kernels() {
+#if defined(__x86_64__)
+    switch (active_instruction_set()) {
+    case instruction_set::avx512: return detail::tile_table<avx512, T>();
+    case instruction_set::avx2: return detail::tile_table<avx2, T>();
+    case instruction_set::baseline: break;
+    }
+#endif
+    return detail::tile_table<baseline, T>();
+}
+
+/// A matrix [k, n] cut into panels of 2 * lanes columns, the last of lanes where that is enough; each panel is
+/// contiguous [k, width] and padded with zeros.
+struct panel_layout {
+    std::int64_t n;
+    int lanes;
+
+    std::int64_t count() const { return (n + 2 * lanes - 1) / (2 * lanes); }
+    std::int64_t columns(std::int64_t panel) const {
+        const std::int64_t left = n - panel * 2 * lanes;
+        return left < 2 * lanes ? left : 2 * lanes;
+    }
+    int vectors(std::int64_t panel) const { return columns(panel) > lanes ? 2 : 1; }
+    std::int64_t width(std::int64_t panel) const { return vectors(panel) * lanes; }
+    std::int64_t offset(std::int64_t panel, std::int64_t k) const { return panel * 2 * lanes * k; }
+    std::int64_t size(std::int64_t k) const { return padded(n, lanes) * k; }
+
+    static std::int64_t padded(std::int64_t n, std::int64_t lanes) { return (n + lanes - 1) / lanes * lanes; }
+};
+
+namespace detail {
+
+// to[n * to_row + k] = from[k * from_row + n] by blocks of one 16-byte vector squared.
+template <class T>
+void transpose(T* to, std::int64_t to_row, const T* from, std::int64_t from_row, std::int64_t rows,
+               std::int64_t columns) {
+    using v = vector<T, 16>;
+    constexpr std::int64_t side = v::lanes;
+    const std::int64_t whole_rows = rows / side * side;
+    const std::int64_t whole_columns = columns / side * side;
+    // A cache line of each row at a time: rows a power of two apart would not keep theirs.
+    constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+    for (std::int64_t c0 = 0; c0 < whole_columns; c0 += line)
+        for (std::int64_t r = 0; r < whole_rows; r += side)
+            for (std::int64_t c = c0; c < whole_columns && c < c0 + line; c += side) {
+                const T* p = from + r * from_row + c;
+                T* q = to + c * to_row + r;
+                typename v::type x, y, z, w;
+                v::load(x, p);
+                v::load(y, p + from_row);
+                if constexpr (side == 4) {
+                    v::load(z, p + 2 * from_row);
+                    v::load(w, p + 3 * from_row);
+                    const typename v::type low = __builtin_shufflevector(x, y, 0, 4, 1, 5);
+                    const typename v::type low2 = __builtin_shufflevector(z, w, 0, 4, 1, 5);
+                    const typename v::type high = __builtin_shufflevector(x, y, 2, 6, 3, 7);
+                    const typename v::type high2 = __builtin_shufflevector(z, w, 2, 6, 3, 7);
+                    v::store(q, __builtin_shufflevector(low, low2, 0, 1, 4, 5));
+                    v::store(q + to_row, __builtin_shufflevector(low, low2, 2, 3, 6, 7));
+                    v::store(q + 2 * to_row, __builtin_shufflevector(high, high2, 0, 1, 4, 5));
+                    v::store(q + 3 * to_row, __builtin_shufflevector(high, high2, 2, 3, 6, 7));
+                } else {
+                    v::store(q, __builtin_shufflevector(x, y, 0, 2));
+                    v::store(q + to_row, __builtin_shufflevector(x, y, 1, 3));
+                }
+            }
+    for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t c = r < whole_rows ? whole_columns : 0; c < columns; ++c)
+            to[c * to_row + r] = from[r * from_row + c];
+}
+
+} // namespace detail
+
+/// Rows [0, k) of one panel: to[k, n] = from[k * from_row + n], or from[n * from_row + k] when `transposed`.
+template <class T>
+void pack_panel(T* to, const panel_layout& layout, std::int64_t panel, const T* from, std::int64_t from_row,
+                bool transposed, std::int64_t k) {
+    const std::int64_t width = layout.width(panel);
+    const std::int64_t columns = layout.columns(panel);
+    const std::int64_t first = panel * 2 * layout.lanes;
+    if (transposed) {
+        detail::transpose(to, width, from + first * from_row, from_row, columns, k);
+    } else {
+        from += first;
+        // A constant size keeps memcpy from being a call.
+        if (columns * sizeof(T) == 128)
+            for (std::int64_t i = 0; i < k; ++i) {
+                // Rows far apart are beyond the processor's own prefetching.
+                __builtin_prefetch(from + (i + 16) * from_row);
+                __builtin_prefetch(from + (i + 16) * from_row + 64 / sizeof(T));
+                std::memcpy(to + i * width, from + i * from_row, 128);
+            }
+        else
+            for (std::int64_t i = 0; i < k; ++i)
+                std::memcpy(to + i * width, from + i * from_row, static_cast<std::size_t>(columns) * sizeof(T));
+    }
+    if (columns < width)
+        for (std::int64_t i = 0; i < k; ++i)
+            for (std::int64_t n = columns; n < width; ++n) to[i * width + n] = T(0);
+}
+
+/// Calls f(first, rows) for `n` rows cut into tiles of at most `most` rows, as equal as they can be.
+template <class F>
+TG_INLINE void for_tiles(std::int64_t n, std::int64_t most, const F& f) {
+    const std::int64_t tiles = (n + most - 1) / most;
+    for (std::int64_t t = 0; t < tiles; ++t) {
+        const std::int64_t first = n * t / tiles;
+        f(first, n * (t + 1) / tiles - first);
+    }
+}
+
+} // namespace tapegraph::cpu

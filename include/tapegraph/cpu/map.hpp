@@ -1,0 +1,210 @@
+#pragma once
+
+#include <tapegraph/cpu/region.hpp>
+
+/// The driver of fused regions: how operands of any broadcast pattern become contiguous runs.
+
+namespace tapegraph::cpu {
+
+namespace detail {
+
+inline constexpr std::int64_t tile_elements = 512;
+inline constexpr std::size_t table_bytes = 24 * 1024;
+inline constexpr std::size_t scratch_bytes = most_slots * tile_elements * sizeof(double);
+// Below this many elements a parallel region costs more than it saves (measured, two threads, add of three arrays).
+inline constexpr std::int64_t parallel_elements = 32768;
+inline constexpr std::int64_t chunk_elements = 16384;
+
+/// How one operand is read. Direct: element i of the index space is element i of the operand. Periodic: the operand covers
+/// the trailing axes, so a table of one period and a tile serves every tile. Staged: gathered per tile.
+struct slot_plan {
+    enum class access { direct, periodic, staged } how;
+    const std::byte* data;
+    std::int64_t size; // bytes of an element
+    std::int64_t period;
+    std::int64_t strides[max_rank];
+};
+
+template <class Word>
+inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, std::int64_t count) {
+    Word* const target = reinterpret_cast<Word*>(to);
+    const Word* const source = reinterpret_cast<const Word*>(from);
+    if (stride == 0) {
+        const Word value = *source;
+        for (std::int64_t i = 0; i < count; ++i) target[i] = value;
+    } else {
+        std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(Word));
+    }
+}
+
+inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, std::int64_t count, std::int64_t size) {
+    switch (size) {
+    case 1: return copy_run<std::uint8_t>(to, from, stride, count);
+    case 2: return copy_run<std::uint16_t>(to, from, stride, count);
+    case 4: return copy_run<std::uint32_t>(to, from, stride, count);
+    default: return copy_run<std::uint64_t>(to, from, stride, count);
+    }
+}
+
+} // namespace detail
+
+/// Prepares the operands of a region once per call; then any range of the index space can be evaluated, from several
+/// threads at once. Element values do not depend on how the space is cut.
+class region_reader {
+public:
+    region_reader(tile_function evaluate, const buffer_view* in, int inputs, const buffer_view& domain)
+        : evaluate_(evaluate), inputs_(inputs), rank_(domain.rank), elements_(domain.elements()) {
+        for (int i = 0; i < rank_; ++i) extents_[i] = domain.extents[i];
+        for (int s = 0; s < inputs; ++s) plan(s, in[s]);
+    }
+
+    std::int64_t elements() const { return elements_; }
+    /// Whether every operand is read in place, so that runs may be as long as one likes.
+    bool direct() const { return direct_; }
+
+    /// Writes result k of elements [begin, begin + count) to out[k]; null results are skipped.
+    void read(std::int64_t begin, std::int64_t count, void* const* out, const std::int64_t* out_sizes,
+              int outputs) const {
+        alignas(64) std::byte scratch[detail::scratch_bytes];
+        tile t;
+        const std::int64_t step = direct_ ? count : detail::tile_elements;
+        for (std::int64_t done = 0; done < count; done += step) {
+            t.count = count - done < step ? count - done : step;
+            for (int k = 0; k < outputs; ++k)
+                t.out[k] = out[k] == nullptr ? nullptr : static_cast<std::byte*>(out[k]) + done * out_sizes[k];
+            std::byte* free = scratch;
+            for (int s = 0; s < inputs_; ++s) t.in[s] = locate(slots_[s], begin + done, t.count, free);
+            evaluate_(t);
+        }
+    }
+
+private:
+    void plan(int s, const buffer_view& view) {
+        detail::slot_plan& p = slots_[s];
+        p.data = static_cast<const std::byte*>(view.data);
+        p.size = static_cast<std::int64_t>(size_of(view.type));
+        const std::int64_t count = view.elements();
+        if (count == elements_) {
+            p.how = detail::slot_plan::access::direct;
+            return;
+        }
+        direct_ = false;
+        const int lead = rank_ - view.rank;
+        std::int64_t stride = 1;
+        bool trailing = true; // equal to the domain's trailing axes, extents of 1 in front
+        for (int i = rank_ - 1; i >= 0; --i) {
+            const std::int64_t own = i >= lead ? view.extents[i - lead] : 1;
+            p.strides[i] = own == 1 ? 0 : stride;
+            stride *= own;
+        }
+        // Trailing exactly when the strides are those of a contiguous block for the last axes and zero before.
+        std::int64_t expected = 1;
+        bool inside = true;
+        for (int i = rank_ - 1; i >= 0; --i) {
+            if (extents_[i] == 1) continue;
+            if (inside && p.strides[i] == expected && expected < count) {
+                expected *= extents_[i];
+                continue;
+            }
+            inside = false;
+            trailing = trailing && p.strides[i] == 0;
+        }
+        trailing = trailing && expected == count;
+        p.how = detail::slot_plan::access::staged;
+        p.period = count;
+        const std::int64_t length = count + (elements_ < detail::tile_elements ? elements_ : detail::tile_elements);
+        const std::size_t bytes = static_cast<std::size_t>((length * p.size + 63) / 64 * 64);
+        if (!trailing || used_ + bytes > sizeof tables_) return;
+        std::byte* const table = tables_ + used_;
+        used_ += bytes;
+        p.how = detail::slot_plan::access::periodic;
+        if (count == 1) {
+            detail::copy_run(table, p.data, 0, length, p.size);
+        } else {
+            for (std::int64_t at = 0; at < length; at += count) {
+                const std::int64_t run = length - at < count ? length - at : count;
+                std::memcpy(table + at * p.size, p.data, static_cast<std::size_t>(run * p.size));
+            }
+        }
+        p.data = table;
+    }
+
+    const void* locate(const detail::slot_plan& p, std::int64_t begin, std::int64_t count, std::byte*& free) const {
+        if (p.how == detail::slot_plan::access::direct) return p.data + begin * p.size;
+        if (p.how == detail::slot_plan::access::periodic) return p.data + begin % p.period * p.size;
+        std::byte* const target = free;
+        free += (count * p.size + 63) / 64 * 64;
+        stage(p, begin, count, target);
+        return target;
+    }
+
+    // Walks the index space from `begin`, the innermost axis in runs.
+    void stage(const detail::slot_plan& p, std::int64_t begin, std::int64_t count, std::byte* target) const {
+        std::int64_t index[max_rank]{};
+        std::int64_t rest = begin, offset = 0;
+        for (int i = rank_ - 1; i >= 0; --i) {
+            index[i] = rest % extents_[i];
+            rest /= extents_[i];
+            offset += index[i] * p.strides[i];
+        }
+        const int last = rank_ - 1;
+        for (std::int64_t done = 0; done < count;) {
+            std::int64_t run = extents_[last] - index[last];
+            run = run < count - done ? run : count - done;
+            detail::copy_run(target + done * p.size, p.data + offset * p.size, p.strides[last], run, p.size);
+            done += run;
+            offset += run * p.strides[last];
+            index[last] += run;
+            for (int i = last; i > 0 && index[i] == extents_[i]; --i) {
+                offset += p.strides[i - 1] - extents_[i] * p.strides[i];
+                index[i] = 0;
+                ++index[i - 1];
+            }
+        }
+    }
+
+    tile_function evaluate_;
+    int inputs_;
+    int rank_;
+    bool direct_ = true;
+    std::int64_t elements_;
+    std::size_t used_ = 0;
+    std::int64_t extents_[max_rank];
+    detail::slot_plan slots_[most_slots];
+    alignas(64) std::byte tables_[detail::table_bytes];
+};
+
+/// Evaluates a region over the call's domain into its results; null results are skipped.
+inline void run_map(tile_function evaluate, const kernel_call& call) {
+    const std::int64_t elements = call.domain.elements();
+    if (elements == 0) return;
+    void* out[most_results];
+    std::int64_t sizes[most_results];
+    for (int k = 0; k < call.outputs; ++k) {
+        out[k] = call.out[k].data;
+        sizes[k] = static_cast<std::int64_t>(size_of(call.out[k].type));
+    }
+    // The common case, every operand of full shape, needs none of the reader's tables.
+    bool plain = elements < detail::parallel_elements;
+    for (int s = 0; plain && s < call.inputs; ++s) plain = call.in[s].elements() == elements;
+    if (plain) {
+        tile t;
+        t.count = elements;
+        for (int s = 0; s < call.inputs; ++s) t.in[s] = call.in[s].data;
+        for (int k = 0; k < call.outputs; ++k) t.out[k] = out[k];
+        return evaluate(t);
+    }
+    const region_reader reader(evaluate, call.in, call.inputs, call.domain);
+    const std::int64_t chunks = (elements + detail::chunk_elements - 1) / detail::chunk_elements;
+    parallel_for(chunks, elements >= detail::parallel_elements, [&](std::int64_t chunk) {
+        const std::int64_t begin = chunk * detail::chunk_elements;
+        const std::int64_t count =
+            elements - begin < detail::chunk_elements ? elements - begin : detail::chunk_elements;
+        void* part[most_results];
+        for (int k = 0; k < call.outputs; ++k)
+            part[k] = out[k] == nullptr ? nullptr : static_cast<std::byte*>(out[k]) + begin * sizes[k];
+        reader.read(begin, count, part, sizes, call.outputs);
+    });
+}
+
+} // namespace tapegraph::cpu

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <tapegraph/core/config.hpp>
+#include <tapegraph/cpu/parallel.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+/// How matrix and convolution kernels divide their workspace and hand out work.
+
+namespace tapegraph::cpu::detail {
+
+inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Parts of the caller's workspace, each aligned to 64 bytes. Counting and handing out are the same walk.
+class workspace_cutter {
+public:
+    explicit workspace_cutter(void* memory) : memory_(static_cast<std::byte*>(memory)) {}
+
+    template <class T>
+    T* take(std::int64_t elements) {
+        T* p = memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + used_);
+        used_ += (static_cast<std::size_t>(elements) * sizeof(T) + 63) / 64 * 64;
+        return p;
+    }
+    std::size_t used() const { return used_; }
+
+private:
+    std::byte* memory_;
+    std::size_t used_ = 0;
+};
+
+/// Calls f(task, thread) for every task; threads take the next one when they are done, and `thread` picks scratch.
+/// Results must depend on the task alone.
+template <class F>
+void for_tasks(std::int64_t tasks, bool parallel, const F& f) {
+    std::atomic<std::int64_t> next{0};
+    parallel_team(parallel && tasks > 1, [&](int thread, int) {
+        for (std::int64_t task = next.fetch_add(1, std::memory_order_relaxed); task < tasks;
+             task = next.fetch_add(1, std::memory_order_relaxed))
+            f(task, thread);
+    });
+}
+
+// Below this many multiply-adds a parallel region costs more than it saves.
+inline bool worth_threads(double multiply_adds) { return multiply_adds > 100000; }
+
+} // namespace tapegraph::cpu::detail

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <tapegraph/core/config.hpp>
+
+#include <cstdint>
+#include <cstring>
+
+/// Explicit vectors of a width chosen by the instruction set: GCC's vector extension, no intrinsics. Vectors are passed
+/// by reference and never returned: by value their calling convention would depend on the target of the caller.
+
+namespace tapegraph::cpu {
+
+/// A vector of `Bytes` bytes of T. `storage` is the same vector at any address that is aligned for T.
+template <class T, int Bytes>
+struct vector {
+    static constexpr int lanes = Bytes / static_cast<int>(sizeof(T));
+    typedef T type __attribute__((vector_size(Bytes)));
+    typedef T storage __attribute__((vector_size(Bytes), aligned(alignof(T)), may_alias));
+
+    TG_INLINE static void load(type& v, const T* p) { v = *reinterpret_cast<const storage*>(p); }
+    TG_INLINE static void store(T* p, const type& v) { *reinterpret_cast<storage*>(p) = v; }
+    TG_INLINE static void splat(type& v, T x) { v = x - type{}; }
+
+    // c += a * b; one rounding where the function has FMA and permits contraction (cpu/gemm_kernel.hpp: fused).
+    TG_INLINE static void multiply_add(type& c, const type& a, T b) {
+#if defined(__clang__)
+#pragma clang fp contract(fast)
+#endif
+        c = a * b + c;
+    }
+
+    /// Lanes from `count` on are zero and their memory is not touched.
+    TG_INLINE static void load_first(type& v, const T* p, int count) {
+        alignas(Bytes) T lane[lanes] = {};
+        copy_first(lane, p, count);
+        v = *reinterpret_cast<const type*>(lane);
+    }
+    TG_INLINE static void store_first(T* p, const type& v, int count) {
+        alignas(Bytes) T lane[lanes];
+        *reinterpret_cast<type*>(lane) = v;
+        copy_first(p, lane, count);
+    }
+
+private:
+    // Pieces of constant size become single moves; a memcpy of run-time size would be a call.
+    TG_INLINE static void copy_first(T* to, const T* from, int count) {
+        piece<8>(to, from, count);
+        piece<4>(to, from, count);
+        piece<2>(to, from, count);
+        piece<1>(to, from, count);
+    }
+    template <int Size>
+    TG_INLINE static void piece(T*& to, const T*& from, int count) {
+        if constexpr (Size < lanes) {
+            if (count & Size) {
+                std::memcpy(to, from, Size * sizeof(T));
+                to += Size;
+                from += Size;
+            }
+        }
+    }
+};
+
+} // namespace tapegraph::cpu

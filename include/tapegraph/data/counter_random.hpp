@@ -1,0 +1,84 @@
+#pragma once
+
+#include <tapegraph/core/philox.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+/// Random numbers of the data pipeline (Philox, as everywhere): pure functions of (seed, stream, counter), so that record i or epoch e comes out
+/// the same whichever thread asks and whatever was asked before.
+
+namespace tapegraph::data {
+
+class counter_random {
+public:
+    /// The numbers of `stream` (a record, an epoch), of which there are 2^48.
+    counter_random(std::uint64_t seed, std::uint64_t stream) : address_(seed, stream, data_ordinal) {}
+
+    std::uint64_t next() {
+        if (has_word_) {
+            has_word_ = false;
+            return word_;
+        }
+        std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
+        random::detail::words(address_, static_cast<std::uint32_t>(block_), static_cast<std::uint32_t>(block_ >> 32),
+                              w0, w1, w2, w3);
+        ++block_;
+        word_ = std::uint64_t{w3} << 32 | w2;
+        has_word_ = true;
+        return std::uint64_t{w1} << 32 | w0;
+    }
+
+    /// Uniform in [0, 1), 53 bits.
+    double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+    double uniform(double low, double high) { return low + (high - low) * uniform(); }
+
+    /// Uniform in [0, bound), without bias. Lemire, "Fast Random Integer Generation in an Interval", 2019.
+    std::uint64_t below(std::uint64_t bound) {
+        auto product = wide(next()) * bound;
+        auto low = static_cast<std::uint64_t>(product);
+        if (low < bound) {
+            const std::uint64_t threshold = (0 - bound) % bound;
+            while (low < threshold) {
+                product = wide(next()) * bound;
+                low = static_cast<std::uint64_t>(product);
+            }
+        }
+        return static_cast<std::uint64_t>(product >> 64);
+    }
+
+    /// Standard normal; the second of each pair is kept for the next call.
+    double normal() {
+        if (has_spare_) {
+            has_spare_ = false;
+            return spare_;
+        }
+        double first = 0;
+        const double u = uniform(), v = uniform();
+        random::box_muller(u, v, first, spare_);
+        has_spare_ = true;
+        return first;
+    }
+
+private:
+    __extension__ typedef unsigned __int128 wide;
+    // Random nodes of a model number themselves from zero: with the same seed, data and model stay independent.
+    static constexpr std::uint32_t data_ordinal = 0xFFFFFFFFu;
+
+    random::address address_;
+    std::uint64_t block_ = 0;
+    std::uint64_t word_ = 0; ///< the second half of the last block
+    double spare_ = 0;
+    bool has_word_ = false, has_spare_ = false;
+};
+
+/// Fills `order` with a permutation of [0, order.size()) that depends on (seed, epoch) alone: Fisher and Yates.
+inline void shuffle_order(std::uint64_t seed, std::uint64_t epoch, std::vector<std::int64_t>& order) {
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
+    counter_random random(seed, epoch);
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+}
+
+} // namespace tapegraph::data

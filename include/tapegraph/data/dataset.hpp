@@ -1,0 +1,173 @@
+#pragma once
+
+#include <tapegraph/data/counter_random.hpp>
+#include <tapegraph/data/source.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+/// A data set: named columns of equal length, and how to walk through them. It is a value; copies share the data.
+///
+///     data::dataset train;
+///     train.add("image", std::move(pixels), {50, 50, 3}).add("label", std::move(labels));
+///     data::loader batches(train.shuffle(7).batch(16).prefetch(2));      // data/loader.hpp
+///     for (const data::batch& b : batches.epoch(0)) use(b.values<float>("image"), b.count());
+
+namespace tapegraph::data {
+
+struct batch_options {
+    bool drop_remainder = false; ///< leave out a last batch that is not full
+};
+
+class dataset {
+public:
+    dataset() : source_(std::make_shared<array_source>()) {}
+    explicit dataset(std::shared_ptr<const source> records) : source_(std::move(records)) {
+        if (!source_) throw argument_error("data set: null source");
+    }
+
+    /// Records made on demand: `generate(std::int64_t record, const record_writer& out)` writes one. It runs on the
+    /// loader's thread; what it throws reaches whoever asks for the batch.
+    template <class Generate>
+    static dataset from_generator(std::int64_t size, std::vector<column_spec> columns, Generate generate) {
+        return dataset(std::make_shared<generated_source<Generate>>(size, std::move(columns), std::move(generate)));
+    }
+
+    /// Adds a column; `record_shape` is the shape of one record ([] for one value), records are contiguous. Throws
+    /// shape_error where the values do not fit the shape or the other columns.
+    template <class T>
+        requires(!std::is_same_v<T, bool>)
+    dataset& add(std::string name, std::vector<T> values, std::vector<std::int64_t> record_shape = {}) {
+        auto owner = std::make_shared<const std::vector<T>>(std::move(values));
+        const auto size = static_cast<std::int64_t>(owner->size());
+        std::shared_ptr<const std::byte> data(owner, reinterpret_cast<const std::byte*>(owner->data()));
+        return add_column({std::move(name), dtype_of<T>, std::move(record_shape)}, std::move(data), size);
+    }
+
+    /// Adds a column that stays where it is; the caller keeps it alive and unchanged.
+    template <class T>
+    dataset& add_view(std::string name, std::span<const T> values, std::vector<std::int64_t> record_shape = {}) {
+        std::shared_ptr<const std::byte> data(std::shared_ptr<const void>(),
+                                              reinterpret_cast<const std::byte*>(values.data()));
+        return add_column({std::move(name), dtype_of<T>, std::move(record_shape)}, std::move(data),
+                          static_cast<std::int64_t>(values.size()));
+    }
+
+    /// Visits the records of epoch e in a random order that depends on (seed, e) alone.
+    dataset shuffle(std::uint64_t seed) const {
+        dataset result = *this;
+        result.shuffle_seed_ = seed;
+        return result;
+    }
+
+    /// Groups records. Throws argument_error for a size below 1.
+    dataset batch(std::int64_t size, batch_options options = {}) const {
+        if (size < 1) throw argument_error("dataset.batch: batch size must be at least 1, got " + std::to_string(size));
+        dataset result = *this;
+        result.batch_size_ = size;
+        result.drop_remainder_ = options.drop_remainder;
+        return result;
+    }
+
+    /// Keeps up to `depth` batches ready, made by a thread in the background; 0 makes each when it is asked for.
+    dataset prefetch(std::int64_t depth) const {
+        if (depth < 0 || depth > 4096)
+            throw argument_error("dataset.prefetch: depth must be 0 to 4096, got " + std::to_string(depth));
+        dataset result = *this;
+        result.prefetch_depth_ = depth;
+        return result;
+    }
+
+    /// The records of the given numbers, in this order. Throws range_error for one that does not exist.
+    dataset subset(std::span<const std::int64_t> records) const {
+        auto indices = std::make_shared<std::vector<std::int64_t>>();
+        indices->reserve(records.size());
+        for (const auto record : records) {
+            if (record < 0 || record >= size())
+                throw range_error("dataset.subset: record " + std::to_string(record) + " of " + std::to_string(size()));
+            indices->push_back(record_at(record));
+        }
+        dataset result = *this;
+        result.indices_ = std::move(indices);
+        return result;
+    }
+
+    /// The first `count` records, or all where there are fewer.
+    dataset take(std::int64_t count) const {
+        if (count < 0) throw argument_error("dataset.take: " + std::to_string(count) + " records");
+        std::vector<std::int64_t> records(static_cast<std::size_t>(count < size() ? count : size()));
+        for (std::size_t i = 0; i < records.size(); ++i) records[i] = static_cast<std::int64_t>(i);
+        return subset(records);
+    }
+
+    /// Number of records.
+    std::int64_t size() const { return indices_ ? static_cast<std::int64_t>(indices_->size()) : source_->size(); }
+    const std::vector<column_spec>& columns() const { return source_->columns(); }
+    const source& records() const { return *source_; }
+    /// The source's number of this set's record `position`.
+    std::int64_t record_at(std::int64_t position) const {
+        return indices_ ? (*indices_)[static_cast<std::size_t>(position)] : position;
+    }
+
+    /// 0 while batch() was not called.
+    std::int64_t batch_size() const { return batch_size_; }
+    bool drop_remainder() const { return drop_remainder_; }
+    std::int64_t prefetch_depth() const { return prefetch_depth_; }
+    std::optional<std::uint64_t> shuffle_seed() const { return shuffle_seed_; }
+    /// Batches of one epoch. Throws argument_error while batch() was not called.
+    std::int64_t batches_per_epoch() const {
+        if (batch_size_ < 1) throw argument_error("data set: no batch size; call batch(n)");
+        return drop_remainder_ ? size() / batch_size_ : size() / batch_size_ + (size() % batch_size_ != 0);
+    }
+
+private:
+    dataset& add_column(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values) {
+        const auto* arrays = dynamic_cast<const array_source*>(source_.get());
+        if (arrays == nullptr || indices_)
+            throw argument_error("dataset.add: column '" + column.name +
+                                 "': columns are added to arrays only, before subset, take and split");
+        auto grown = std::make_shared<array_source>(*arrays); // copies share the columns, so the old one stays as it is
+        grown->add(std::move(column), std::move(data), values);
+        source_ = std::move(grown);
+        return *this;
+    }
+
+    std::shared_ptr<const source> source_;
+    std::shared_ptr<const std::vector<std::int64_t>> indices_;
+    std::optional<std::uint64_t> shuffle_seed_;
+    std::int64_t batch_size_ = 0;
+    std::int64_t prefetch_depth_ = 0;
+    bool drop_remainder_ = false;
+};
+
+struct split_datasets {
+    dataset train, validation;
+};
+
+/// Divides records at random: round(fraction * size) of them, but at least one on either side, go to validation. Throws
+/// argument_error for a fraction outside (0, 1) or fewer than two records.
+inline split_datasets train_validation_split(const dataset& all, std::uint64_t seed, double fraction) {
+    if (!(fraction > 0 && fraction < 1))
+        throw argument_error("train_validation_split: fraction must lie between 0 and 1, got " +
+                             std::to_string(fraction));
+    if (all.size() < 2)
+        throw argument_error("train_validation_split: " + std::to_string(all.size()) + " records cannot be divided");
+    std::vector<std::int64_t> order(static_cast<std::size_t>(all.size()));
+    constexpr std::uint64_t split_stream = 0x73706C6974; // no epoch reaches it, so no epoch repeats the split's order
+    shuffle_order(seed, split_stream, order);
+    auto held = static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(all.size())));
+    held = held < 1 ? 1 : held >= all.size() ? all.size() - 1 : held;
+    const std::span<const std::int64_t> numbers(order);
+    return {all.subset(numbers.subspan(static_cast<std::size_t>(held))),
+            all.subset(numbers.first(static_cast<std::size_t>(held)))};
+}
+
+} // namespace tapegraph::data

@@ -1,0 +1,267 @@
+#pragma once
+
+#include <tapegraph/data/dataset.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <iterator>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+/// Walks through a data set batch by batch. With prefetch(depth) one thread assembles batches into a ring of depth + 1
+/// buffers (the consumer keeps one while it works on it); all memory is taken when the loader is made.
+
+namespace tapegraph::data {
+
+/// Some records, column by column; valid until the next batch is asked for.
+class batch {
+public:
+    /// Records in this batch; the last of an epoch may hold fewer than the others.
+    std::int64_t count() const { return count_; }
+    /// Number of the batch in its epoch.
+    std::int64_t index() const { return index_; }
+    const std::vector<column_spec>& columns() const { return *columns_; }
+
+    /// First byte of a column: count() records of its record_bytes(), aligned to 64 bytes.
+    const std::byte* data(std::size_t column) const {
+        if (column >= columns_->size())
+            throw argument_error("data set: column " + std::to_string(column) + " of " +
+                                 std::to_string(columns_->size()));
+        return reinterpret_cast<const std::byte*>(memory_[column].data());
+    }
+    /// The values of a column, [count, record shape...]. Throws dtype_error, argument_error.
+    template <class T>
+    std::span<const T> values(std::size_t column) const {
+        const std::byte* first = data(column);
+        const auto& spec = (*columns_)[column];
+        detail::check_column_type<T>(spec);
+        return {reinterpret_cast<const T*>(first), static_cast<std::size_t>(count_ * spec.record_size())};
+    }
+    template <class T>
+    std::span<const T> values(std::string_view column) const {
+        return values<T>(detail::find_column(*columns_, column));
+    }
+
+private:
+    friend class loader;
+    struct alignas(64) line {
+        std::byte bytes[64];
+    };
+    const std::vector<column_spec>* columns_ = nullptr;
+    std::vector<std::vector<line>> memory_;
+    std::int64_t count_ = 0;
+    std::int64_t index_ = 0;
+};
+
+class loader {
+public:
+    /// Takes all memory and starts the thread. Throws argument_error where the set is empty, has no batch size, or has
+    /// fewer records than one batch while the remainder is dropped.
+    explicit loader(dataset data) : data_(std::move(data)), batches_(data_.batches_per_epoch()) {
+        if (data_.columns().empty()) throw argument_error("data set: no columns");
+        if (data_.size() == 0)
+            throw argument_error("data set: no records in column '" + data_.columns().front().name + "'");
+        if (batches_ == 0)
+            throw argument_error("data set: " + std::to_string(data_.size()) + " records make no full batch of " +
+                                 std::to_string(data_.batch_size()) + ", and the remainder is dropped");
+        if (data_.shuffle_seed()) order_.resize(static_cast<std::size_t>(data_.size()));
+        places_.resize(data_.columns().size());
+        // More buffers than batches would never be used; a batch larger than the set is never full.
+        const auto slots = std::min(data_.prefetch_depth() + 1, batches_);
+        const auto records = static_cast<std::size_t>(std::min(data_.batch_size(), data_.size()));
+        ring_.resize(static_cast<std::size_t>(slots));
+        for (auto& slot : ring_) {
+            slot.columns_ = &data_.columns();
+            for (const auto& column : data_.columns())
+                slot.memory_.emplace_back((records * column.record_bytes() + 63) / 64);
+        }
+        if (data_.prefetch_depth() > 0) thread_ = std::jthread([this] { work(); });
+    }
+    loader(const loader&) = delete;
+    loader& operator=(const loader&) = delete;
+    ~loader() {
+        if (!thread_.joinable()) return;
+        {
+            const std::lock_guard lock(mutex_);
+            stop_ = true;
+            cancel_ = true;
+        }
+        work_.notify_one();
+    }
+
+    /// Begins epoch `epoch` from its first batch, giving up one that is under way.
+    void begin_epoch(std::uint64_t epoch) {
+        std::unique_lock lock(mutex_);
+        cancel_ = true;
+        work_.notify_one();
+        ready_.wait(lock, [this] { return !busy_ && !requested_; });
+        failure_ = nullptr;
+        cancel_ = false;
+        started_ = true;
+        epoch_ = epoch;
+        produced_ = taken_ = released_ = 0;
+        wait_seconds_ = 0;
+        if (thread_.joinable()) {
+            requested_ = true;
+            work_.notify_one();
+        } else {
+            shuffle();
+        }
+    }
+
+    /// The next batch, valid until the next call; null at the end of the epoch. Rethrows what the source threw, after
+    /// the batches that were complete. Throws argument_error before begin_epoch().
+    const batch* next() {
+        const auto asked = std::chrono::steady_clock::now();
+        const batch* result = thread_.joinable() ? take() : assemble();
+        wait_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
+        return result;
+    }
+
+    /// Time the consumer spent in next() since begin_epoch(): what ingestion cost training.
+    double wait_seconds() const { return wait_seconds_; }
+    std::int64_t batches_per_epoch() const { return batches_; }
+    const dataset& data() const { return data_; }
+
+    class iterator {
+    public:
+        using value_type = batch;
+        using difference_type = std::ptrdiff_t;
+        using iterator_concept = std::input_iterator_tag;
+
+        explicit iterator(loader* from) : from_(from), current_(from->next()) {}
+        const batch& operator*() const { return *current_; }
+        const batch* operator->() const { return current_; }
+        iterator& operator++() {
+            current_ = from_->next();
+            return *this;
+        }
+        void operator++(int) { ++*this; }
+        bool operator==(std::default_sentinel_t) const { return current_ == nullptr; }
+
+    private:
+        loader* from_;
+        const batch* current_;
+    };
+    struct epoch_range {
+        loader* from;
+        iterator begin() const { return iterator(from); }
+        std::default_sentinel_t end() const { return {}; }
+    };
+
+    /// begin_epoch() for a range-based for loop.
+    epoch_range epoch(std::uint64_t number) {
+        begin_epoch(number);
+        return {this};
+    }
+
+private:
+    void check_started() const {
+        if (!started_) throw argument_error("data::loader: next() before begin_epoch()");
+    }
+
+    void shuffle() {
+        if (data_.shuffle_seed()) shuffle_order(*data_.shuffle_seed(), epoch_, order_);
+    }
+
+    void fill(batch& to, std::int64_t index) {
+        const std::int64_t first = index * data_.batch_size();
+        const std::int64_t count = std::min(data_.batch_size(), data_.size() - first);
+        for (std::size_t c = 0; c < places_.size(); ++c)
+            places_[c] = reinterpret_cast<std::byte*>(to.memory_[c].data());
+        for (std::int64_t i = 0; i < count && !cancel_.load(std::memory_order_relaxed); ++i) {
+            const std::int64_t position = first + i;
+            data_.records().fill(
+                data_.record_at(order_.empty() ? position : order_[static_cast<std::size_t>(position)]), places_);
+            for (std::size_t c = 0; c < places_.size(); ++c) places_[c] += data_.columns()[c].record_bytes();
+        }
+        to.count_ = count;
+        to.index_ = index;
+    }
+
+    const batch* assemble() {
+        check_started();
+        if (taken_ == batches_) return nullptr;
+        fill(ring_.front(), taken_);
+        ++taken_;
+        return &ring_.front();
+    }
+
+    const batch* take() {
+        std::unique_lock lock(mutex_);
+        check_started();
+        if (released_ < taken_) {
+            released_ = taken_;
+            work_.notify_one();
+        }
+        ready_.wait(lock, [this] { return produced_ > taken_ || taken_ == batches_ || failure_; });
+        if (produced_ > taken_) return &ring_[static_cast<std::size_t>(taken_++) % ring_.size()];
+        if (failure_) std::rethrow_exception(failure_);
+        return nullptr;
+    }
+
+    /// The thread: one epoch after the other, as they are requested.
+    void work() {
+        std::unique_lock lock(mutex_);
+        for (;;) {
+            work_.wait(lock, [this] { return stop_ || requested_; });
+            if (stop_) return;
+            requested_ = false;
+            busy_ = true;
+            lock.unlock();
+            shuffle();
+            lock.lock();
+            while (produced_ < batches_ && !cancel_ && !failure_) {
+                work_.wait(lock, [this] {
+                    return cancel_.load() || produced_ - released_ < static_cast<std::int64_t>(ring_.size());
+                });
+                if (cancel_) break;
+                const std::int64_t index = produced_;
+                lock.unlock();
+                std::exception_ptr failure;
+                try {
+                    fill(ring_[static_cast<std::size_t>(index) % ring_.size()], index);
+                } catch (...) {
+                    failure = std::current_exception();
+                }
+                lock.lock();
+                if (failure)
+                    failure_ = std::move(failure);
+                else if (!cancel_)
+                    ++produced_;
+                ready_.notify_one();
+            }
+            busy_ = false;
+            ready_.notify_one();
+        }
+    }
+
+    dataset data_;
+    std::int64_t batches_;
+    std::vector<std::int64_t> order_;
+    std::vector<std::byte*> places_;
+    std::vector<batch> ring_;
+
+    std::mutex mutex_;
+    std::condition_variable ready_, work_;
+    std::exception_ptr failure_;
+    std::atomic<bool> cancel_{false};
+    std::uint64_t epoch_ = 0;
+    std::int64_t produced_ = 0; ///< batches assembled
+    std::int64_t taken_ = 0;    ///< batches handed out
+    std::int64_t released_ = 0; ///< batches whose buffer may be used again
+    double wait_seconds_ = 0;
+    bool started_ = false, requested_ = false, busy_ = false, stop_ = false;
+    std::jthread thread_; // last: it is joined before what it uses goes
+};
+
+} // namespace tapegraph::data

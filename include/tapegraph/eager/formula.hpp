@@ -1,0 +1,237 @@
+#pragma once
+
+#include <tapegraph/eager/any_tensor.hpp>
+#include <tapegraph/graph/gradient.hpp>
+#include <tapegraph/graph/lower.hpp>
+#include <tapegraph/graph/passes/eliminate.hpp>
+#include <tapegraph/graph/passes/spell.hpp>
+
+/// The code of a sealed formula: its type is traced and differentiated by the same functions as a graph, while the program
+/// is compiled, and spelled as two regions: the value, and the adjoints of all its leaves.
+
+namespace tapegraph::detail {
+
+inline constexpr int most_leaves = 12;
+inline constexpr int most_numbers = 16;
+
+/// Where an operand of the adjoint region comes from: leaf k is k, number k is first_number + k.
+enum source_code : int { first_number = 100, from_output = 200, from_adjoint = 201 };
+
+/// Shapes are not known here: everything is traced as a scalar, and broadcasting is the drivers' business.
+struct formula_code {
+    int kernel_words[4096]{}; // the value's region, then the adjoints'
+    const ir::operation* ops[64]{};
+    int forward = 0, backward = 0; // first words
+    int leaves = 0, numbers = 0;
+    int forward_sources[most_leaves + most_numbers]{}, forward_slots = 0;
+    int sources[most_leaves + most_numbers + 2]{}, slots = 0;
+    int result_leaf[most_leaves]{}, results = 0; // which leaf each result of the backward region is for
+    double constant[most_numbers]{}; // numbers that only the derivative has, behind the formula's own
+    int constants = 0;
+    dtype leaf_type[most_leaves]{};
+    dtype type = dtype::f32;       // of the value
+    dtype domain_type = dtype::f32; // of what is computed over the index space (the reduction's operand)
+    const char* error = nullptr;
+};
+
+/// Appends the nodes of a formula given only its type. Numbers become inputs: their values are not part of the type.
+struct formula_tracer {
+    ir::trace& t;
+    list<int> leaves{}, numbers{};
+
+    template <class E>
+    constexpr int emit() {
+        if constexpr (handle<E>) {
+            const int id = t.input("", dtype_of<typename E::element_type>, {});
+            leaves.push_back(id);
+            return id;
+        } else {
+            return emit_expr(std::type_identity<E>{});
+        }
+    }
+    template <class Op, class... Args>
+    constexpr int emit_expr(std::type_identity<expr<Op, Args...>>) {
+        static_assert(ir::operation_binding<Op>::bound);
+        constexpr int count = sizeof...(Args);
+        int ids[count]{};
+        int i = 0;
+        ((ids[i++] = emit_tensor<Args>()), ...);
+        dtype common = dtype::f32;
+        for (int k = count - 1; k >= Op::condition_operands; --k)
+            if (ids[k] >= 0) common = t.nodes[ids[k]].type;
+        for (int k = 0; k < count; ++k) {
+            if (ids[k] >= 0) continue;
+            ids[k] = t.input("", common, {});
+            numbers.push_back(ids[k]);
+        }
+        return t.map(ir::record_of<Op>, ids, count);
+    }
+    template <class Arg>
+    constexpr int emit_tensor() {
+        if constexpr (std::is_same_v<Arg, number>)
+            return -1;
+        else
+            return emit<Arg>();
+    }
+};
+
+/// Traces formula E, under reduction Reduce when that is not void, differentiates it and spells both regions.
+template <class E, class Reduce>
+constexpr formula_code make_formula() {
+    formula_code code;
+    ir::trace t;
+    formula_tracer tracer{t};
+    const int domain = tracer.template emit<E>();
+    code.leaves = tracer.leaves.size();
+    code.numbers = tracer.numbers.size();
+    if (code.leaves > most_leaves || code.numbers > most_numbers) {
+        code.error = "a formula may have at most 12 tensors and 16 numbers: seal a part of it";
+        return code;
+    }
+    for (int i = 0; i < code.leaves; ++i) code.leaf_type[i] = t.nodes[tracer.leaves[i]].type;
+    int last = domain;
+    if constexpr (!std::is_void_v<Reduce>) {
+        static_assert(ir::operation_binding<Reduce>::bound);
+        const std::int64_t words[2]{0, 1};
+        last = t.invoke(ir::record_of<Reduce>, words, nullptr, &domain, 1);
+    }
+    const int group = t.groups++;
+    for (int i = 0; i <= last; ++i)
+        if (t.nodes[i].op->kind != operation_kind::leaf) t.nodes[i].group = group;
+    code.type = t.nodes[last].type;
+    code.domain_type = t.nodes[domain].type;
+    code.error = t.error.what;
+    if (code.error != nullptr) return code;
+
+    int ops = 0, words = 0;
+    const auto op_index = [&](const ir::operation* op) {
+        for (int i = 0; i < ops; ++i)
+            if (code.ops[i] == op) return i;
+        code.ops[ops] = op;
+        return ops++;
+    };
+    const auto write = [&](const ir::spelled_region& r) {
+        const int first = words;
+        for (int word : r.words) code.kernel_words[words++] = word;
+        return first;
+    };
+    const auto source_of = [&](int node, int output, int adjoint) {
+        if (node == adjoint) return static_cast<int>(from_adjoint);
+        if (node == output) return static_cast<int>(from_output);
+        for (int i = 0; i < code.leaves; ++i)
+            if (tracer.leaves[i] == node) return i;
+        for (int i = 0; i < code.numbers; ++i)
+            if (tracer.numbers[i] == node) return first_number + i;
+        return -1;
+    };
+    const auto is_input = [&](int node) { return t.nodes[node].op == &ir::record_of<ir::input_op>; };
+    list<int> roots;
+    roots.push_back(domain);
+    const ir::spelled_region value = ir::spell(t, roots, is_input, op_index);
+    code.forward = write(value);
+    for (int slot : value.slots) code.forward_sources[code.forward_slots++] = source_of(slot, -1, -1);
+
+    if (!ir::detail::is_floating(code.type)) return code;
+    const int output = t.input("", code.type, {}), adjoint = t.input("", code.type, {});
+    const auto wanted = [&](int node) { return is_input(node) && ir::detail::is_floating(t.nodes[node].type); };
+    list<ir::contribution> flows = ir::differentiate_group(t, last, output, adjoint, wanted);
+    list<int> targets;
+    for (const ir::contribution& c : flows) {
+        const int leaf = source_of(c.leaf, -1, -1);
+        if (leaf < 0 || leaf >= first_number) continue;
+        code.result_leaf[code.results++] = leaf;
+        targets.push_back(c.adjoint);
+    }
+    if (code.results == 0) return code;
+    // Merge what the adjoints have in common. Numbers that derivatives introduce become slots like all numbers.
+    for (int k = 0; k < targets.size(); ++k) t.outputs.push_back({"", targets[k]});
+    ir::eliminate_common_subexpressions(t);
+    for (int k = 0; k < targets.size(); ++k) targets[k] = t.outputs[k].node;
+    const auto is_slot = [&](int node) { return t.nodes[node].op->kind == operation_kind::leaf; };
+    const ir::spelled_region back = ir::spell(t, targets, is_slot, op_index);
+    code.backward = write(back);
+    for (int slot : back.slots) {
+        int source = source_of(slot, output, adjoint);
+        if (source < 0) { // a constant of the derivative: kept as a further number
+            if (code.numbers + code.constants >= most_numbers) {
+                code.error = "a formula has too many numbers: seal a part of it";
+                return code;
+            }
+            code.constant[code.constants] = std::bit_cast<double>(t.words_of(slot)[0]);
+            source = first_number + code.numbers + code.constants++;
+        }
+        code.sources[code.slots++] = source;
+    }
+    return code;
+}
+
+/// The code of a formula as a constant, in the form the region speller reads.
+template <class E, class Reduce>
+struct formula {
+    static constexpr formula_code value = make_formula<E, Reduce>();
+    static_assert(value.error == nullptr || always_false<E>,
+                  "the operands of this formula do not fit: element types differ (cast<...>() makes them equal), or the "
+                  "formula is too long");
+    using forward = typename ir::detail::region_spelling<formula, value.forward>::type;
+    using backward = typename ir::detail::region_spelling<formula, value.backward>::type;
+};
+
+/// What run-time code needs of a formula, without its type.
+struct formula_view {
+    const formula_code* code;
+    cpu::tile_function forward, backward;
+    kernel_function reduce;            // with the producer fused in; null for plain formulas
+    workspace_function reduce_workspace;
+    const ir::operation* reduction;
+};
+
+template <class E, class Reduce>
+constexpr formula_view make_formula_view() {
+    using f = formula<E, Reduce>;
+    formula_view v{&f::value, &cpu::evaluate_tile<typename f::forward>, nullptr, nullptr, nullptr, nullptr};
+    if constexpr (f::value.results > 0) v.backward = &cpu::evaluate_tile<typename f::backward>;
+    if constexpr (!std::is_void_v<Reduce>) {
+        using kernel = runtime::reduction_kernel<Reduce, typename f::forward, element_t<f::value.type>>;
+        v.reduce = &kernel::run;
+        v.reduce_workspace = &kernel::workspace;
+        v.reduction = &ir::record_of<Reduce>;
+    }
+    return v;
+}
+
+template <class E, class Reduce = void>
+inline constexpr formula_view formula_of = make_formula_view<E, Reduce>();
+
+/// Collects the leaves and numbers of a formula in the order in which the tracer met them.
+struct formula_values {
+    const any_tensor* leaves[most_leaves];
+    double numbers[most_numbers];
+    int leaf_count = 0, number_count = 0;
+
+    template <class T>
+    void collect(const T& e) {
+        if constexpr (handle<T>)
+            leaves[leaf_count++] = &e;
+        else
+            collect_expr(e);
+    }
+
+private:
+    template <class Op, class... Args>
+    void collect_expr(const expr<Op, Args...>& e) {
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+            (collect_tensor(e.template get<I>()), ...);
+            (collect_number(e.template get<I>()), ...);
+        }(std::index_sequence_for<Args...>{});
+    }
+    template <class T>
+    void collect_tensor(const T& value) {
+        if constexpr (!std::is_same_v<T, number>) collect(value);
+    }
+    template <class T>
+    void collect_number(const T& value) {
+        if constexpr (std::is_same_v<T, number>) numbers[number_count++] = value.value;
+    }
+};
+
+} // namespace tapegraph::detail

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <tapegraph/eager/seal.hpp>
+#include <tapegraph/expr/differentiate.hpp>
+
+#include <tuple>
+
+namespace tapegraph {
+
+struct tape_options {
+    /// gradient() may be called more than once, and its own operations are recorded.
+    bool persistent = false;
+};
+
+/// Records what happens to watched tensors while it lives. Tapes of one thread may be nested: an outer tape records the
+/// gradients an inner one computes.
+///
+///     tg::gradient_tape tape;
+///     tape.watch(w);
+///     tg::tensor<float> loss = mean(square(matmul(x, w) - y));
+///     auto [dw] = tape.gradient(loss, w);
+class gradient_tape {
+public:
+    explicit gradient_tape(tape_options options = {}) : options_(options) {
+        auto& tape = detail::tape_storage::instance();
+        first_ = tape.length();
+        tape.start();
+        if (options_.persistent) tape.persist(1);
+    }
+    gradient_tape(const gradient_tape&) = delete;
+    gradient_tape& operator=(const gradient_tape&) = delete;
+    ~gradient_tape() {
+        auto& tape = detail::tape_storage::instance();
+        if (options_.persistent) tape.persist(-1);
+        tape.close(recording_);
+    }
+
+    /// Makes tensors sources: what depends on them is recorded from here on.
+    template <class... T>
+    void watch(tensor<T>&... tensors) {
+        static_assert((std::is_floating_point_v<T> && ...), "only floating-point tensors have derivatives");
+        auto& tape = detail::tape_storage::instance();
+        // A tensor an outer tape already follows keeps its place, so that both see it.
+        ((tape.tracks(tensors) ? void() : tensors.set_place(tape.watch())), ...);
+    }
+
+    /// Recording pauses; `resume_recording` continues it.
+    void stop_recording() {
+        if (recording_) detail::tape_storage::instance().stop();
+        recording_ = false;
+    }
+    void resume_recording() {
+        if (!recording_ && !used_) detail::tape_storage::instance().resume();
+        recording_ = !used_;
+    }
+
+    /// d(sum of y)/dx for each x, of x's shape; zeros where y does not depend on x. Throws argument_error for a source
+    /// that was not watched and for a second call on a tape that is not persistent.
+    template <tensor_like Y, handle... X>
+    auto gradient(const Y& y, const X&... x) {
+        const auto value = eval(y);
+        prepare();
+        detail::sweep walk(value.place().index + 1);
+        if (detail::tape_storage::instance().knows(value.place())) {
+            std::vector<char> keep(static_cast<std::size_t>(value.place().index + 1));
+            (mark(keep, x), ...);
+            walk.run(value, first_, keep);
+        }
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+            std::tuple<X...> result{X(adjoint_of(walk, x, static_cast<int>(I)))...};
+            finish();
+            return result;
+        }(std::index_sequence_for<X...>{});
+    }
+
+    /// The same for sources known only at run time.
+    std::vector<any_tensor> gradient(const any_tensor& y, const std::vector<any_tensor>& x) {
+        prepare();
+        detail::sweep walk(y.place().index + 1);
+        if (detail::tape_storage::instance().knows(y.place())) {
+            std::vector<char> keep(static_cast<std::size_t>(y.place().index + 1));
+            for (const any_tensor& source : x) mark(keep, source);
+            walk.run(y, first_, keep);
+        }
+        std::vector<any_tensor> result;
+        result.reserve(x.size());
+        for (const any_tensor& source : x) result.push_back(adjoint_of(walk, source, static_cast<int>(result.size())));
+        finish();
+        return result;
+    }
+
+private:
+    void prepare() {
+        if (used_) throw argument_error("gradient_tape: gradient() was already called; a persistent tape allows more calls");
+        if (!options_.persistent) {
+            stop_recording();
+            used_ = true;
+        }
+    }
+    void finish() {
+        auto& tape = detail::tape_storage::instance();
+        if (!options_.persistent && tape.open() == 1) tape.clear(0); // nothing else needs the records' buffers
+    }
+    static void mark(std::vector<char>& keep, const any_tensor& x) {
+        const tape_place p = x.place();
+        if (detail::tape_storage::instance().knows(p) && p.index < static_cast<int>(keep.size()))
+            keep[static_cast<std::size_t>(p.index)] = 1;
+    }
+    static any_tensor adjoint_of(const detail::sweep& walk, const any_tensor& x, int position) {
+        if (!detail::tape_storage::instance().knows(x.place()))
+            throw argument_error("gradient_tape: source " + std::to_string(position) + " of shape " +
+                                 to_string(x.shape()) + " is not watched");
+        if (const any_tensor* found = walk.find(x.place())) return *found;
+        any_tensor zero(x.type(), x.shape());
+        std::memset(zero.raw(), 0, static_cast<std::size_t>(zero.size()) * size_of(zero.type()));
+        return zero;
+    }
+
+    tape_options options_;
+    int first_ = 0;
+    bool recording_ = true, used_ = false;
+};
+
+template <class F, class... Args>
+auto eager::value_and_gradient(const F& f, const Args&... args) {
+    gradient_tape tape;
+    std::tuple sources{seal(args, std::source_location{})...};
+    return std::apply(
+        [&](auto&... x) {
+            tape.watch(x...);
+            const auto y = eval(f(x...));
+            auto result = detail::unwrapped(tape.gradient(y, x...));
+            return value_with_gradient<std::remove_cvref_t<decltype(y)>, decltype(result)>{y, result};
+        },
+        sources);
+}
+
+} // namespace tapegraph

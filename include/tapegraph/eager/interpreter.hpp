@@ -1,0 +1,203 @@
+#pragma once
+
+#include <tapegraph/cpu/reduce.hpp>
+#include <tapegraph/eager/tape.hpp>
+#include <tapegraph/graph/gradient.hpp>
+
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+/// Derivatives of derivatives in eager mode. While a walk is itself recorded, formulas are differentiated at run time into
+/// trace nodes, and the nodes are executed one by one, each with a record of its own whose derivative goes the same way.
+/// It is the unfused path: right at any order, slower than the fused one.
+
+namespace tapegraph::detail {
+
+/// A trace whose first nodes stand for given tensors, executed on demand.
+class node_interpreter {
+public:
+    ir::trace t;
+
+    int input(const any_tensor& value) {
+        const int id = t.input("", value.type(), value.shape());
+        values_.resize(static_cast<std::size_t>(id) + 1);
+        values_[static_cast<std::size_t>(id)] = std::make_unique<any_tensor>(value);
+        return id;
+    }
+
+    const any_tensor& value(int id) {
+        values_.resize(static_cast<std::size_t>(t.nodes.size()));
+        auto& slot = values_[static_cast<std::size_t>(id)];
+        if (slot == nullptr) {
+            auto result = std::make_unique<any_tensor>(compute(id));
+            values_[static_cast<std::size_t>(id)] = std::move(result);
+        }
+        return *values_[static_cast<std::size_t>(id)];
+    }
+
+private:
+    any_tensor compute(int id);
+    std::vector<std::unique_ptr<any_tensor>> values_;
+};
+
+/// One executed node on the tape.
+struct node_record : tape_record {
+    const ir::operation* op;
+    std::int64_t words[8];
+    int count;
+    any_tensor inputs[4];
+    any_tensor output;
+
+    static void destroy(tape_record& base) { static_cast<node_record&>(base).~node_record(); }
+    static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint);
+};
+
+namespace interpreting {
+
+/// `from` repeated over `dims`, contiguous.
+inline any_tensor spread(const any_tensor& from, const shape& dims) {
+    if (from.shape() == dims) return from;
+    any_tensor result(from.type(), dims);
+    const auto size = static_cast<std::int64_t>(size_of(from.type()));
+    const int lead = dims.rank() - from.rank();
+    const std::int64_t count = dims.elements();
+    const auto* source = static_cast<const std::byte*>(from.raw());
+    auto* target = static_cast<std::byte*>(result.raw());
+    for (std::int64_t i = 0; i < count; ++i) {
+        std::int64_t rest = i, at = 0, stride = 1;
+        for (int axis = dims.rank() - 1; axis >= 0; --axis) {
+            const std::int64_t index = rest % dims[axis].value;
+            rest /= dims[axis].value;
+            const std::int64_t own = axis >= lead ? from.shape()[axis - lead].value : 1;
+            if (own != 1) at += index * stride;
+            stride *= own;
+        }
+        std::memcpy(target + i * size, source + at * size, static_cast<std::size_t>(size));
+    }
+    return result;
+}
+
+inline any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims) {
+    any_tensor result(x.type(), dims);
+    const auto mask = static_cast<std::uint32_t>(axes);
+    const auto reduce = [&]<class T>(T) {
+        std::vector<std::byte> workspace(cpu::reduce_workspace_bytes<T>(x.rank(), x.shape().data(), mask) + 64);
+        void* memory = workspace.data();
+        std::size_t room = workspace.size();
+        std::align(64, 1, memory, room);
+        cpu::reduce_axes<cpu::reduction::sum, T>(x.rank(), x.shape().data(), mask,
+                                                 {static_cast<const T*>(x.raw()), nullptr, nullptr},
+                                                 static_cast<T*>(result.raw()), memory);
+    };
+    if (x.type() == dtype::f64)
+        reduce(0.0);
+    else
+        reduce(0.0f);
+    return result;
+}
+
+} // namespace interpreting
+
+inline any_tensor node_interpreter::compute(int id) {
+    const ir::entry e = t.nodes[id];
+    const shape dims = t.dims(id);
+    const std::int64_t* const words = t.words_of(id);
+    if (e.op == &ir::record_of<ir::constant_op> || e.op == &ir::record_of<ir::extent_op>) {
+        any_tensor result(e.type, shape{});
+        const double value = e.op == &ir::record_of<ir::constant_op> ? std::bit_cast<double>(words[0])
+                                                                     : static_cast<double>(words[0]);
+        if (e.type == dtype::f64)
+            *static_cast<double*>(result.raw()) = value;
+        else
+            *static_cast<float*>(result.raw()) = static_cast<float>(value);
+        return result;
+    }
+    node_record saved{};
+    saved.op = e.op;
+    saved.count = e.arguments;
+    for (int w = 0; w < e.op->words && w < 8; ++w) saved.words[w] = words[w];
+    bool tracked = false;
+    for (int k = 0; k < e.arguments; ++k) {
+        saved.inputs[k] = value(t.argument(id, k));
+        tracked = tracked || tape_storage::instance().tracks(saved.inputs[k]);
+    }
+    any_tensor result;
+    if (e.op->kind == operation_kind::map) {
+        const int common = e.op->conditions < e.arguments ? e.op->conditions : 0;
+        const dtype type = saved.inputs[common].type();
+        if (e.op->evaluate == nullptr || (type != dtype::f32 && type != dtype::f64))
+            throw dtype_error("derivatives of derivatives: " + std::string(e.op->name) + " of " + name_of(type));
+        any_tensor operands[4];
+        const void* in[4]{};
+        for (int k = 0; k < e.arguments; ++k) {
+            operands[k] = interpreting::spread(saved.inputs[k], dims);
+            in[k] = operands[k].raw();
+        }
+        result = any_tensor(e.type, dims);
+        e.op->evaluate(type, in, result.raw(), dims.elements());
+    } else if (e.op->kind == operation_kind::view) {
+        result = saved.inputs[0].viewed(dims);
+    } else if (e.op == &ir::record_of<sum_op>) {
+        result = interpreting::sum_over(saved.inputs[0], words[0], dims);
+    } else {
+        throw argument_error("derivatives of derivatives: no way through " + std::string(e.op->name));
+    }
+    if (tracked) {
+        tape_place place;
+        node_record& r = tape_storage::instance().append<node_record>(place);
+        r.op = saved.op;
+        r.count = saved.count;
+        for (int w = 0; w < 8; ++w) r.words[w] = saved.words[w];
+        for (int k = 0; k < saved.count; ++k) r.inputs[k] = saved.inputs[k];
+        result.set_place(place);
+        r.output = result;
+    }
+    return result;
+}
+
+/// Differentiates the group that ends at `last` of an interpreter's trace and adds the adjoints to the walk.
+inline void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint, const any_tensor* const* leaves,
+                               const int* leaf_nodes, int leaf_count, sweep& walk) {
+    const auto wanted = [&](int node) {
+        for (int i = 0; i < leaf_count; ++i)
+            if (leaf_nodes[i] == node) return walk.wants(*leaves[i]);
+        return false;
+    };
+    const bool reduction = run.t.nodes[last].op->kind == operation_kind::reduce;
+    const int domain = reduction ? run.t.argument(last, 0) : last;
+    for (const ir::contribution& c : ir::differentiate_group(run.t, last, output, adjoint, wanted)) {
+        const int flow = ir::detail::fitted(run.t, c.adjoint, domain, c.leaf);
+        for (int i = 0; i < leaf_count; ++i)
+            if (leaf_nodes[i] == c.leaf) walk.add(*leaves[i], run.value(flow));
+    }
+}
+
+inline void node_record::backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+    auto& self = static_cast<node_record&>(base);
+    node_interpreter run;
+    int nodes[4]{};
+    const any_tensor* leaves[4]{};
+    for (int k = 0; k < self.count; ++k) {
+        nodes[k] = run.input(self.inputs[k]);
+        leaves[k] = &self.inputs[k];
+    }
+    const int output = run.input(self.output), above = run.input(adjoint);
+    if (self.op->kind == operation_kind::view) {
+        const int back = ir::detail::reshaped(run.t, above, self.inputs[0].shape()).id();
+        if (walk.wants(self.inputs[0])) walk.add(self.inputs[0], run.value(back));
+        return;
+    }
+    int last = 0;
+    const shape dims = self.output.shape();
+    if (self.op->kind == operation_kind::map) {
+        last = run.t.append(*self.op, self.output.type(), dims.rank(), run.t.store(dims), nodes, self.count, 0);
+    } else {
+        last = run.t.invoke(*self.op, self.words, nullptr, nodes, self.count);
+    }
+    interpret_adjoints(run, last, output, above, leaves, nodes, self.count, walk);
+}
+
+} // namespace tapegraph::detail

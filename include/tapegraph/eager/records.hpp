@@ -1,0 +1,278 @@
+#pragma once
+
+#include <tapegraph/eager/formula.hpp>
+#include <tapegraph/eager/interpreter.hpp>
+#include <tapegraph/eager/numeric_check.hpp>
+#include <tapegraph/eager/tape.hpp>
+
+/// Running sealed formulas and recording them. Nothing here depends on a formula's type: it is compiled once.
+
+namespace tapegraph::detail {
+
+/// A number as a scalar operand of a kernel.
+struct number_slot {
+    alignas(8) std::byte bytes[8];
+
+    void set(double value, dtype type) {
+        switch (type) {
+        case dtype::f32: *reinterpret_cast<float*>(bytes) = static_cast<float>(value); break;
+        case dtype::i32: *reinterpret_cast<std::int32_t*>(bytes) = static_cast<std::int32_t>(value); break;
+        case dtype::i64: *reinterpret_cast<std::int64_t*>(bytes) = static_cast<std::int64_t>(value); break;
+        case dtype::u8: *reinterpret_cast<std::uint8_t*>(bytes) = static_cast<std::uint8_t>(value); break;
+        case dtype::boolean: *reinterpret_cast<bool*>(bytes) = value != 0; break;
+        default: *reinterpret_cast<double*>(bytes) = value; break;
+        }
+    }
+};
+
+[[noreturn]] inline void throw_broadcast_error(const any_tensor* const* leaves, int count) {
+    std::string text = "elementwise: shapes do not broadcast:";
+    for (int i = 0; i < count; ++i)
+        text += std::string(i == 0 ? " " : ", ") + name_of(leaves[i]->type()) + to_string(leaves[i]->shape());
+    throw shape_error(text);
+}
+
+inline shape broadcast_shape(const any_tensor* const* leaves, int count) {
+    shape result = leaves[0]->shape();
+    bool ok = true;
+    for (int i = 1; i < count; ++i)
+        if (!(leaves[i]->shape() == result)) result = broadcast(result, leaves[i]->shape(), ok);
+    if (!ok) throw_broadcast_error(leaves, count);
+    return result;
+}
+
+inline buffer_view domain_view(const shape& s, dtype type) {
+    buffer_view v;
+    v.type = type;
+    v.rank = s.rank();
+    for (int i = 0; i < v.rank; ++i) v.extents[i] = s.data()[i];
+    return v;
+}
+
+inline dtype slot_type(const formula_code& code, int first_word, int slot) {
+    return static_cast<dtype>(code.kernel_words[first_word + 3 + slot]);
+}
+
+/// Scratch memory of this thread's kernels; grows and stays.
+inline void* scratch(std::size_t bytes) {
+    static thread_local runtime::arena memory;
+    if (memory.size() < bytes) memory = runtime::arena(bytes);
+    return memory.data();
+}
+
+inline any_tensor run_formula(const formula_view& f, const formula_values& values) {
+    const formula_code& code = *f.code;
+    const shape dims = broadcast_shape(values.leaves, values.leaf_count);
+    any_tensor result(code.type, dims);
+    buffer_view in[most_leaves + most_numbers];
+    number_slot numbers[most_numbers];
+    for (int s = 0; s < code.forward_slots; ++s) {
+        const int source = code.forward_sources[s];
+        if (source < first_number) {
+            in[s] = values.leaves[source]->view();
+            continue;
+        }
+        const dtype type = slot_type(code, code.forward, s);
+        numbers[source - first_number].set(values.numbers[source - first_number], type);
+        in[s].type = type;
+        in[s].data = numbers[source - first_number].bytes;
+    }
+    const buffer_view out = result.view();
+    kernel_call call;
+    call.in = in;
+    call.inputs = code.forward_slots;
+    call.out = &out;
+    call.outputs = 1;
+    call.domain = out;
+    cpu::run_map(f.forward, call);
+    check_finite("formula", result);
+    return result;
+}
+
+/// The reduction of a formula; `kept` tells the shape with axes of extent 1 where it reduced.
+inline any_tensor run_reduction(const formula_view& f, const formula_values& values, const std::int64_t* attributes) {
+    const formula_code& code = *f.code;
+    const shape dims = broadcast_shape(values.leaves, values.leaf_count);
+    const operand_info operand{code.domain_type, dims};
+    inference io{&operand, 1, nullptr, code.domain_type, {}, nullptr};
+    f.reduction->infer(attributes, io);
+    if (io.error != nullptr)
+        throw shape_error(std::string(io.error) + ": " + std::string(f.reduction->name) + " of " + name_of(operand.type) +
+                          to_string(dims));
+    any_tensor result(code.type, io.result);
+    buffer_view in[most_leaves + most_numbers];
+    number_slot numbers[most_numbers];
+    for (int s = 0; s < code.forward_slots; ++s) {
+        const int source = code.forward_sources[s];
+        if (source < first_number) {
+            in[s] = values.leaves[source]->view();
+            continue;
+        }
+        const dtype type = slot_type(code, code.forward, s);
+        numbers[source - first_number].set(values.numbers[source - first_number], type);
+        in[s].type = type;
+        in[s].data = numbers[source - first_number].bytes;
+    }
+    const buffer_view out = result.view();
+    kernel_call call;
+    call.in = in;
+    call.inputs = code.forward_slots;
+    call.out = &out;
+    call.outputs = 1;
+    call.attributes = attributes;
+    call.domain = domain_view(dims, code.domain_type);
+    call.workspace = scratch(f.reduce_workspace(call));
+    f.reduce(call);
+    check_finite(f.reduction->name, result);
+    return result;
+}
+
+/// A sealed formula (or a reduction of one) on the tape.
+struct formula_record : tape_record {
+    const formula_view* formula;
+    shape domain;
+    std::int64_t attributes[2]; // of the reduction
+    int leaf_count;
+    any_tensor* leaves; // in the tape's memory; without buffers where the adjoints do not read them
+    double numbers[most_numbers];
+    any_tensor output;
+
+    static void destroy(tape_record& base) {
+        auto& self = static_cast<formula_record&>(base);
+        for (int i = 0; i < self.leaf_count; ++i) self.leaves[i].~any_tensor();
+        self.~formula_record();
+    }
+
+    // A reduction's result with axes of extent 1 where it reduced, so that it broadcasts over the domain.
+    buffer_view kept(const any_tensor& t) const {
+        buffer_view v = t.view();
+        if (formula->reduction == nullptr) return v;
+        v.rank = domain.rank();
+        for (int i = 0; i < v.rank; ++i)
+            v.extents[i] = (attributes[0] >> i & 1) != 0 ? 1 : domain[i].value;
+        return v;
+    }
+
+    static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+        auto& self = static_cast<formula_record&>(base);
+        const formula_code& code = *self.formula->code;
+        if (code.results == 0) return;
+        if (tape_storage::instance().recording()) return self.replay(walk, adjoint);
+
+        buffer_view in[most_leaves + most_numbers + 2];
+        number_slot numbers[most_numbers];
+        for (int s = 0; s < code.slots; ++s) {
+            const int source = code.sources[s];
+            if (source == from_adjoint) {
+                in[s] = self.kept(adjoint);
+            } else if (source == from_output) {
+                in[s] = self.kept(self.output);
+            } else if (source < first_number) {
+                in[s] = self.leaves[source].view();
+            } else {
+                const int k = source - first_number;
+                const double value = k < code.numbers ? self.numbers[k] : code.constant[k - code.numbers];
+                in[s].type = slot_type(code, code.backward, s);
+                numbers[k].set(value, in[s].type);
+                in[s].data = numbers[k].bytes;
+            }
+        }
+        kernel_call call;
+        call.in = in;
+        call.inputs = code.slots;
+        call.domain = domain_view(self.domain, code.domain_type);
+
+        // One pass for all leaves of full shape, one fused reduction for each that was broadcast.
+        any_tensor flows[most_leaves];
+        buffer_view out[most_leaves];
+        bool any_full = false;
+        for (int r = 0; r < code.results; ++r) {
+            const any_tensor& leaf = self.leaves[code.result_leaf[r]];
+            if (!walk.wants(leaf) || !(leaf.shape() == self.domain)) continue;
+            flows[r] = any_tensor(leaf.type(), leaf.shape());
+            out[r] = flows[r].view();
+            any_full = true;
+        }
+        for (int r = 0; r < code.results; ++r) {
+            const dtype type = self.leaves[code.result_leaf[r]].type();
+            out[r].type = type;
+        }
+        call.out = out;
+        call.outputs = code.results;
+        if (any_full) cpu::run_map(self.formula->backward, call);
+        for (int r = 0; r < code.results; ++r) {
+            const any_tensor& leaf = self.leaves[code.result_leaf[r]];
+            if (!walk.wants(leaf)) continue;
+            if (!(leaf.shape() == self.domain)) flows[r] = self.reduced(call, r, leaf);
+            walk.add(leaf, std::move(flows[r]));
+        }
+    }
+
+private:
+    any_tensor reduced(const kernel_call& base, int r, const any_tensor& leaf) const {
+        const int extra = domain.rank() - leaf.rank();
+        std::int64_t axes[2]{};
+        for (int i = 0; i < domain.rank(); ++i)
+            if (i < extra || (leaf.shape()[i - extra].value == 1 && domain[i].value != 1)) axes[0] |= std::int64_t{1} << i;
+        any_tensor result(leaf.type(), leaf.shape());
+        const buffer_view out = result.view();
+        kernel_call call = base;
+        call.out = &out;
+        call.outputs = 1;
+        call.attributes = axes;
+        const auto mask = static_cast<std::uint32_t>(axes[0]);
+        const int results = formula->code->results;
+        if (leaf.type() == dtype::f64) {
+            call.workspace = scratch(cpu::reduce_workspace_bytes<double>(domain.rank(), domain.data(), mask));
+            runtime::run_reduction<double>(call, formula->backward, r, results,
+                                           &cpu::reduce_axes<cpu::reduction::sum, double>);
+        } else {
+            call.workspace = scratch(cpu::reduce_workspace_bytes<float>(domain.rank(), domain.data(), mask));
+            runtime::run_reduction<float>(call, formula->backward, r, results,
+                                          &cpu::reduce_axes<cpu::reduction::sum, float>);
+        }
+        return result;
+    }
+
+    // Something records while we differentiate: the derivative itself must go on the tape, operation by operation.
+    void replay(sweep& walk, const any_tensor& adjoint);
+};
+
+inline void record_formula(const formula_view& f, const formula_values& values, const shape& domain,
+                           const std::int64_t* attributes, any_tensor& result) {
+    tape_storage& tape = tape_storage::instance();
+    const formula_code& code = *f.code;
+    auto* const leaves = static_cast<any_tensor*>(tape.take(sizeof(any_tensor) * static_cast<std::size_t>(values.leaf_count)));
+    bool reads[most_leaves]{}, reads_output = false;
+    for (int s = 0; s < code.slots; ++s) {
+        if (code.sources[s] < first_number) reads[code.sources[s]] = true;
+        reads_output = reads_output || code.sources[s] == from_output;
+    }
+    const bool keep_all = tape.keeps_everything();
+    for (int i = 0; i < values.leaf_count; ++i) {
+        if (reads[i] || keep_all)
+            new (&leaves[i]) any_tensor(*values.leaves[i]);
+        else
+            new (&leaves[i]) any_tensor(values.leaves[i]->outline());
+    }
+    tape_place place;
+    formula_record& r = tape.append<formula_record>(place);
+    r.formula = &f;
+    r.domain = domain;
+    if (attributes != nullptr) r.attributes[0] = attributes[0], r.attributes[1] = attributes[1];
+    r.leaf_count = values.leaf_count;
+    r.leaves = leaves;
+    for (int i = 0; i < values.number_count; ++i) r.numbers[i] = values.numbers[i];
+    result.set_place(place);
+    r.output = reads_output || keep_all ? result : result.outline();
+}
+
+inline bool any_tracked(const formula_values& values) {
+    const tape_storage& tape = tape_storage::instance();
+    if (!tape.recording()) return false;
+    for (int i = 0; i < values.leaf_count; ++i)
+        if (tape.tracks(*values.leaves[i])) return true;
+    return false;
+}
+
+} // namespace tapegraph::detail

@@ -1,0 +1,156 @@
+#pragma once
+
+#include <tapegraph/runtime/memory.hpp>
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+/// Reference-counted buffers from a caching pool: a training loop stops asking the system for memory after its first step.
+
+namespace tapegraph {
+
+/// Bytes in buffers of eager tensors, of the whole process.
+struct memory_statistics {
+    std::int64_t in_use = 0; ///< in live tensors
+    std::int64_t peak = 0;   ///< the most that was in use since the last reset
+    std::int64_t cached = 0; ///< kept for reuse
+};
+
+namespace detail {
+
+struct pool_counters {
+    std::atomic<std::int64_t> in_use{0}, peak{0}, cached{0};
+
+    static pool_counters& instance() {
+        static pool_counters counters;
+        return counters;
+    }
+    void take(std::int64_t bytes) {
+        const std::int64_t now = in_use.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+        if (now > peak.load(std::memory_order_relaxed)) peak.store(now, std::memory_order_relaxed);
+    }
+};
+
+/// A buffer: this header, then the elements, both in one block.
+struct alignas(runtime::alignment) storage {
+    std::atomic<std::int32_t> references{1};
+    std::int32_t size_class = 0;
+    std::size_t bytes = 0;
+    storage* next = nullptr; // in a free list
+    runtime::arena block;
+
+    std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
+};
+
+/// Free buffers of one thread by size class: four classes per power of two, so at most a quarter is wasted.
+class buffer_pool {
+public:
+    static buffer_pool& instance() {
+        static thread_local buffer_pool pool;
+        return pool;
+    }
+
+    storage* allocate(std::size_t bytes) {
+        const int cls = class_of(bytes);
+        storage*& head = free_[cls];
+        storage* s = head;
+        if (s != nullptr) {
+            head = s->next;
+            s->references.store(1, std::memory_order_relaxed);
+            pool_counters::instance().cached.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
+        } else {
+            const std::size_t size = bytes_of(cls);
+            runtime::arena block(sizeof(storage) + size);
+            s = new (block.data()) storage;
+            s->size_class = cls;
+            s->bytes = size;
+            s->block = static_cast<runtime::arena&&>(block);
+        }
+        pool_counters::instance().take(static_cast<std::int64_t>(s->bytes));
+        return s;
+    }
+
+    void release(storage* s) {
+        pool_counters& counters = pool_counters::instance();
+        counters.in_use.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
+        counters.cached.fetch_add(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
+        s->next = free_[s->size_class];
+        free_[s->size_class] = s;
+    }
+
+    /// Gives every cached buffer of this thread back to the system.
+    void trim() {
+        for (storage*& head : free_) {
+            while (head != nullptr) {
+                storage* const s = head;
+                head = s->next;
+                pool_counters::instance().cached.fetch_sub(static_cast<std::int64_t>(s->bytes),
+                                                           std::memory_order_relaxed);
+                const runtime::arena block = static_cast<runtime::arena&&>(s->block); // frees when it goes
+                s->~storage();
+            }
+        }
+    }
+
+    ~buffer_pool() { trim(); }
+
+private:
+    static constexpr int class_of(std::size_t bytes) {
+        const std::size_t size = bytes <= 64 ? 64 : bytes;
+        const int power = static_cast<int>(std::bit_width(size - 1)) - 1; // size in (2^power, 2^(power+1)]
+        const std::size_t quarter = std::size_t{1} << (power - 2);
+        const auto step = static_cast<int>((size - (std::size_t{1} << power) + quarter - 1) / quarter);
+        return (power - 5) * 4 + step;
+    }
+    static constexpr std::size_t bytes_of(int cls) {
+        const int power = (cls - 1) / 4 + 5, step = (cls - 1) % 4 + 1;
+        return (std::size_t{1} << power) + static_cast<std::size_t>(step) * (std::size_t{1} << (power - 2));
+    }
+
+    storage* free_[160]{};
+};
+
+/// A counted reference to a buffer.
+class storage_reference {
+public:
+    storage_reference() = default;
+    explicit storage_reference(std::size_t bytes) : storage_(buffer_pool::instance().allocate(bytes)) {}
+    storage_reference(const storage_reference& other) : storage_(other.storage_) {
+        if (storage_ != nullptr) storage_->references.fetch_add(1, std::memory_order_relaxed);
+    }
+    storage_reference(storage_reference&& other) noexcept : storage_(other.storage_) { other.storage_ = nullptr; }
+    storage_reference& operator=(storage_reference other) noexcept {
+        storage* const mine = storage_;
+        storage_ = other.storage_;
+        other.storage_ = mine;
+        return *this;
+    }
+    ~storage_reference() {
+        if (storage_ != nullptr && storage_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+            buffer_pool::instance().release(storage_);
+    }
+
+    void* data() const { return storage_ == nullptr ? nullptr : storage_->data(); }
+    bool empty() const { return storage_ == nullptr; }
+    bool shared() const { return storage_ != nullptr && storage_->references.load(std::memory_order_acquire) > 1; }
+
+private:
+    storage* storage_ = nullptr;
+};
+
+} // namespace detail
+
+inline memory_statistics eager_memory() {
+    const auto& c = detail::pool_counters::instance();
+    return {c.in_use.load(), c.peak.load(), c.cached.load()};
+}
+inline void reset_peak_memory() {
+    auto& c = detail::pool_counters::instance();
+    c.peak.store(c.in_use.load());
+}
+/// Returns cached buffers of the calling thread to the system.
+inline void trim_memory() { detail::buffer_pool::instance().trim(); }
+
+} // namespace tapegraph

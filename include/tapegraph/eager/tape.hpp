@@ -1,0 +1,152 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/core/list.hpp>
+#include <tapegraph/eager/any_tensor.hpp>
+
+#include <cstddef>
+#include <new>
+#include <utility>
+#include <vector>
+
+/// The tape: a flat arena of records, one per sealed formula or operation, in the order in which they ran.
+
+namespace tapegraph::detail {
+
+class sweep;
+
+/// What ran and how to differentiate it. Records live in the tape's arena; `destroy` ends the objects they hold.
+struct tape_record {
+    void (*backward)(tape_record&, sweep&, const any_tensor& adjoint);
+    void (*destroy)(tape_record&);
+};
+
+/// One tape per thread, shared by all gradient_tape objects of the thread (a nested tape is a later stretch of it).
+class tape_storage {
+public:
+    static tape_storage& instance() {
+        static thread_local tape_storage tape;
+        return tape;
+    }
+    ~tape_storage() { clear(0); }
+
+    /// Whether anything is being recorded now.
+    bool recording() const { return active_ > 0; }
+    bool tracks(const any_tensor& t) const { return active_ > 0 && t.place().serial == serial_; }
+    bool knows(tape_place place) const { return place.serial == serial_; }
+    int length() const { return static_cast<int>(records_.size()); }
+    tape_record* record(int index) { return records_[static_cast<std::size_t>(index)]; }
+
+    void start() { ++active_; ++open_; }
+    void stop() { --active_; }
+    void resume() { ++active_; }
+    /// A tape object has gone. When it was the last one the records go too.
+    void close(bool was_recording) {
+        if (was_recording) --active_;
+        if (--open_ == 0) clear(0);
+    }
+    /// Whether derivatives may themselves be differentiated later: then records keep all their operands.
+    bool keeps_everything() const { return open_ > 1 || persistent_ > 0; }
+    void persist(int change) { persistent_ += change; }
+    int open() const { return open_; }
+
+    tape_place watch() {
+        records_.push_back(nullptr);
+        return {serial_, length() - 1};
+    }
+
+    /// Builds a record of type R at the end of the tape and returns it; `place` is where its result stands.
+    template <class R>
+    R& append(tape_place& place) {
+        R* const r = new (take(sizeof(R))) R;
+        r->tape_record::backward = &R::backward;
+        r->tape_record::destroy = &R::destroy;
+        records_.push_back(r);
+        place = {serial_, length() - 1};
+        return *r;
+    }
+    /// Memory that lives as long as the records.
+    void* take(std::size_t bytes) {
+        bytes = (bytes + 15) / 16 * 16;
+        if (bytes > block_bytes) {
+            large_.push_back(runtime::arena(bytes));
+            return large_.back().data();
+        }
+        if (used_ + bytes > block_bytes) {
+            ++block_;
+            used_ = 0;
+        }
+        if (block_ >= blocks_.size()) blocks_.push_back(runtime::arena(block_bytes));
+        void* const result = blocks_[block_].data() + used_;
+        used_ += bytes;
+        return result;
+    }
+
+    /// Forgets records from `first` on; forgetting all of them makes every place of theirs stale.
+    void clear(int first) {
+        for (int i = length() - 1; i >= first; --i)
+            if (tape_record* const r = records_[static_cast<std::size_t>(i)]; r != nullptr) r->destroy(*r);
+        records_.resize(static_cast<std::size_t>(first));
+        if (first == 0) {
+            block_ = used_ = 0;
+            large_.clear();
+            if (++serial_ == 0) serial_ = 1;
+        }
+    }
+
+private:
+    static constexpr std::size_t block_bytes = std::size_t{1} << 16;
+    std::vector<tape_record*> records_; // by place; null for a watched tensor
+    std::vector<runtime::arena> blocks_, large_;
+    std::size_t block_ = 0, used_ = 0;
+    int active_ = 0, open_ = 0, persistent_ = 0;
+    std::uint32_t serial_ = 1;
+};
+
+/// Adds two tensors of one type and shape, on the tape when they are tracked. In eager/seal.hpp.
+inline any_tensor add_adjoints(const any_tensor& a, const any_tensor& b);
+/// A tensor filled with ones. In eager/seal.hpp.
+inline any_tensor ones_like(const any_tensor& like);
+
+/// One walk from a value back to its sources. Adjoints start from nothing at every walk.
+class sweep {
+public:
+    explicit sweep(int length) : adjoints_(static_cast<std::size_t>(length)), present_(static_cast<std::size_t>(length)) {}
+
+    bool wants(const any_tensor& t) const {
+        const tape_place p = t.place();
+        return tape_storage::instance().knows(p) && p.index < static_cast<int>(present_.size());
+    }
+    void add(const any_tensor& to, any_tensor adjoint) {
+        const auto at = static_cast<std::size_t>(to.place().index);
+        if (present_[at])
+            adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
+        else
+            adjoints_[at] = std::move(adjoint);
+        present_[at] = 1;
+    }
+    const any_tensor* find(tape_place place) const {
+        const auto at = static_cast<std::size_t>(place.index);
+        return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
+    }
+
+    /// `keep[i]`: the adjoint at place i is asked for and must survive the walk.
+    void run(const any_tensor& y, int first, const std::vector<char>& keep) {
+        tape_storage& tape = tape_storage::instance();
+        add(y, ones_like(y));
+        for (int i = y.place().index; i >= first; --i) {
+            if (!present_[static_cast<std::size_t>(i)]) continue;
+            tape_record* const r = tape.record(i);
+            if (r == nullptr) continue;
+            const any_tensor adjoint = adjoints_[static_cast<std::size_t>(i)];
+            if (!keep[static_cast<std::size_t>(i)]) adjoints_[static_cast<std::size_t>(i)].drop_storage();
+            r->backward(*r, *this, adjoint);
+        }
+    }
+
+private:
+    std::vector<any_tensor> adjoints_;
+    std::vector<char> present_;
+};
+
+} // namespace tapegraph::detail

@@ -1,0 +1,243 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/eager/any_tensor.hpp>
+#include <tapegraph/expr/apply.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <initializer_list>
+#include <source_location>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tapegraph {
+
+struct eager;
+
+template <class T>
+class tensor;
+
+template <class T>
+struct handle_traits<tensor<T>> {
+    using mode = eager;
+};
+
+namespace detail {
+/// "[[1, 2], [3, 4]]" as NumPy prints it: rows on lines of their own, long axes abbreviated.
+template <class T>
+void print_axis(std::string& text, const T* data, const shape& s, int axis, int indent);
+} // namespace detail
+
+/// An array of values with a run-time shape. Copies share the buffer; writing to a shared one copies first. The values
+/// are there as soon as the statement that makes them has run.
+template <class T>
+class tensor : public any_tensor {
+public:
+    using element_type = T;
+
+    /// A tensor without elements, shape [0].
+    tensor() : any_tensor(dtype_of<T>, tapegraph::shape{0}) {}
+    // NOLINTNEXTLINE: a number is a tensor of rank 0
+    tensor(T value) : any_tensor(dtype_of<T>, tapegraph::shape{}) { *mutable_data() = value; }
+    /// Elements not set.
+    static tensor uninitialized(const tapegraph::shape& dims) { return tensor(any_tensor(dtype_of<T>, checked(dims))); }
+
+    tensor(std::initializer_list<T> values)
+        : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(values.size())}) {
+        std::copy(values.begin(), values.end(), mutable_data());
+    }
+    tensor(std::initializer_list<std::initializer_list<T>> rows)
+        : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(rows.size()), width(rows)}) {
+        T* to = mutable_data();
+        for (const auto& row : rows) {
+            if (static_cast<std::int64_t>(row.size()) != shape()[1].value)
+                throw shape_error("tensor: rows of a nested list differ in length: " + std::to_string(shape()[1].value) +
+                                  " and " + std::to_string(row.size()));
+            to = std::copy(row.begin(), row.end(), to);
+        }
+    }
+    tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> blocks) : tensor() {
+        std::vector<T> values;
+        std::int64_t rows = -1, columns = -1;
+        for (const auto& block : blocks) {
+            if (rows < 0) rows = static_cast<std::int64_t>(block.size());
+            if (rows != static_cast<std::int64_t>(block.size()))
+                throw shape_error("tensor: blocks of a nested list differ in length");
+            for (const auto& row : block) {
+                if (columns < 0) columns = static_cast<std::int64_t>(row.size());
+                if (columns != static_cast<std::int64_t>(row.size()))
+                    throw shape_error("tensor: rows of a nested list differ in length");
+                values.insert(values.end(), row.begin(), row.end());
+            }
+        }
+        *this = uninitialized({static_cast<std::int64_t>(blocks.size()), std::max<std::int64_t>(rows, 0),
+                               std::max<std::int64_t>(columns, 0)});
+        std::copy(values.begin(), values.end(), mutable_data());
+    }
+    /// Seals a formula: one fused kernel, one tape record.
+    template <expression E>
+    // NOLINTNEXTLINE: h = relu(h) is how models are written
+    tensor(const E& e, std::source_location where = std::source_location::current());
+
+    explicit tensor(any_tensor untyped) : any_tensor(std::move(untyped)) {
+        if (type() != dtype_of<T>)
+            throw dtype_error(std::string("tensor<") + name_of(dtype_of<T>) + ">: the elements are " + name_of(type()));
+    }
+
+    const T* data() const { return static_cast<const T*>(raw()); }
+    /// Memory to write to. A shared buffer is copied first, and the tensor leaves the tape.
+    T* mutable_data() {
+        if (storage_.shared()) {
+            const any_tensor old = *this;
+            storage_ = detail::storage_reference(static_cast<std::size_t>(size()) * sizeof(T));
+            std::memcpy(raw(), old.raw(), static_cast<std::size_t>(size()) * sizeof(T));
+        }
+        place_ = {};
+        return static_cast<T*>(raw());
+    }
+    std::span<const T> values() const { return {data(), static_cast<std::size_t>(size())}; }
+
+    template <std::integral... Index>
+    const T& operator()(Index... index) const {
+        return data()[offset(index...)];
+    }
+    template <std::integral... Index>
+    T& operator()(Index... index) {
+        const std::int64_t at = offset(index...);
+        return mutable_data()[at];
+    }
+
+    std::vector<T> to_vector() const { return {data(), data() + size()}; }
+    /// The value of a tensor of one element.
+    T item() const {
+        if (size() != 1) throw shape_error("item: the tensor has shape " + to_string(shape()));
+        return *data();
+    }
+    // NOLINTNEXTLINE: float s = sum(a)
+    explicit operator T() const { return item(); }
+
+private:
+    static std::int64_t width(const std::initializer_list<std::initializer_list<T>>& rows) {
+        return rows.size() == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size());
+    }
+    static const tapegraph::shape& checked(const tapegraph::shape& dims) {
+        for (int i = 0; i < dims.rank(); ++i)
+            if (dims[i].value < 0) throw shape_error("tensor: negative extent in shape " + to_string(dims));
+        return dims;
+    }
+    template <class... Index>
+    std::int64_t offset(Index... index) const {
+        if (sizeof...(index) != static_cast<std::size_t>(rank()))
+            throw shape_error("tensor: " + std::to_string(sizeof...(index)) + " indices for shape " + to_string(shape()));
+        const std::int64_t at[sizeof...(index) + 1]{static_cast<std::int64_t>(index)...};
+        std::int64_t flat = 0;
+        for (int i = 0; i < rank(); ++i) {
+            if (at[i] < 0 || at[i] >= shape()[i].value)
+                throw range_error("tensor: index " + std::to_string(at[i]) + " on axis " + std::to_string(i) +
+                                  " is outside shape " + to_string(shape()));
+            flat = flat * shape()[i].value + at[i];
+        }
+        return flat;
+    }
+};
+
+/// A tensor with every element `value`.
+template <class T>
+tensor<T> full(const shape& dims, T value) {
+    auto result = tensor<T>::uninitialized(dims);
+    std::fill_n(result.mutable_data(), result.size(), value);
+    return result;
+}
+template <class T>
+tensor<T> zeros(const shape& dims) {
+    return full<T>(dims, T(0));
+}
+template <class T>
+tensor<T> ones(const shape& dims) {
+    return full<T>(dims, T(1));
+}
+/// begin, begin + step, ... (`count` of them)
+template <class T>
+tensor<T> arange(std::int64_t count, T begin = 0, T step = 1) {
+    auto result = tensor<T>::uninitialized({count});
+    for (std::int64_t i = 0; i < count; ++i) result.mutable_data()[i] = begin + static_cast<T>(i) * step;
+    return result;
+}
+/// Copies from any contiguous range whose size is the product of the extents.
+template <class T, class Range>
+tensor<T> from_range(const Range& values, const shape& dims) {
+    auto result = tensor<T>::uninitialized(dims);
+    const auto count = static_cast<std::int64_t>(std::size(values));
+    if (count != result.size())
+        throw shape_error("from_range: " + std::to_string(count) + " values for shape " + to_string(dims));
+    T* to = result.mutable_data();
+    for (const auto& value : values) *to++ = static_cast<T>(value);
+    return result;
+}
+
+namespace detail {
+
+template <class T>
+void print_value(std::string& text, T value) {
+    if constexpr (std::is_same_v<T, bool>) {
+        text += value ? "true" : "false";
+    } else if constexpr (std::is_floating_point_v<T>) {
+        char buffer[48];
+        const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+        text.append(buffer, end);
+        bool plain = true;
+        for (const char* c = buffer; c != end; ++c) plain = plain && (*c == '-' || (*c >= '0' && *c <= '9'));
+        if (plain) text += '.';
+    } else {
+        text += std::to_string(value);
+    }
+}
+
+template <class T>
+void print_axis(std::string& text, const T* data, const shape& s, int axis, int indent) {
+    if (axis == s.rank()) return print_value(text, *data);
+    constexpr std::int64_t most = 1000, edge = 3;
+    std::int64_t stride = 1;
+    for (int i = axis + 1; i < s.rank(); ++i) stride *= s[i].value;
+    const std::int64_t extent = s[axis].value;
+    const bool abbreviate = s.elements() > most && extent > 2 * edge;
+    text += '[';
+    for (std::int64_t i = 0; i < extent; ++i) {
+        if (i > 0) {
+            if (axis + 1 == s.rank())
+                text += ' ';
+            else
+                text.append(static_cast<std::size_t>(std::max(1, s.rank() - axis - 1)), '\n')
+                    .append(static_cast<std::size_t>(indent) + 1, ' ');
+        }
+        if (abbreviate && i == edge) {
+            text += "...";
+            i = extent - edge - 1;
+            continue;
+        }
+        print_axis(text, data + i * stride, s, axis + 1, indent + 1);
+    }
+    text += ']';
+}
+
+} // namespace detail
+
+template <class T>
+std::string to_string(const tensor<T>& t) {
+    std::string text;
+    detail::print_axis(text, t.data(), t.shape(), 0, 0);
+    return text;
+}
+
+template <class Stream, class T>
+    requires requires(Stream& out, const std::string& text) { out << text; }
+Stream& operator<<(Stream& out, const tensor<T>& t) {
+    out << to_string(t);
+    return out;
+}
+
+} // namespace tapegraph

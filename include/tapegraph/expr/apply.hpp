@@ -1,0 +1,95 @@
+#pragma once
+
+#include <tapegraph/expr/expr.hpp>
+
+#include <source_location>
+#include <type_traits>
+
+/// The interception points: every operation a user writes passes through `apply` (elementwise, lazy), `reduce` (a
+/// reduction of an unsealed formula) or `invoke` (everything else). What happens there depends on the operands alone.
+
+namespace tapegraph {
+
+/// A scalar that carries derivatives; its header specialises this and gives `apply_scalar`.
+template <class T>
+inline constexpr bool is_differential_scalar = false;
+
+template <class T>
+concept arithmetic = std::is_arithmetic_v<T>;
+
+template <class T>
+concept scalar = arithmetic<T> || is_differential_scalar<T>;
+
+/// What an elementwise function accepts.
+template <class T>
+concept operand = tensor_like<T> || scalar<T> || std::is_same_v<T, number>;
+
+/// For operators: at least one side must be ours, or every `1 + 2` of a program would be a candidate.
+template <class... T>
+concept operands = (operand<T> && ...) && ((!arithmetic<T>) || ...);
+
+namespace detail {
+template <class T>
+constexpr auto leaf(const T& value) {
+    if constexpr (arithmetic<T>)
+        return number{static_cast<double>(value)};
+    else
+        return value;
+}
+template <class... T>
+struct common_scalar {
+    using type = std::common_type_t<T...>;
+};
+} // namespace detail
+
+/// Applies an elementwise operation: to tensors it spells an expression, to plain scalars it computes.
+template <class Op, operand... Args>
+constexpr auto apply(const Args&... args) {
+    if constexpr ((tensor_like<Args> || ...)) {
+        return expr<Op, decltype(detail::leaf(args))...>(detail::leaf(args)...);
+    } else if constexpr ((is_differential_scalar<Args> || ...)) {
+        return apply_scalar<Op>(args...);
+    } else if constexpr (Op::condition_operands == 0) {
+        using common = typename detail::common_scalar<Args...>::type;
+        return Op::value(static_cast<common>(args)...);
+    } else {
+        return [](bool condition, const auto&... rest) {
+            using common = typename detail::common_scalar<std::remove_cvref_t<decltype(rest)>...>::type;
+            return Op::value(condition, static_cast<common>(rest)...);
+        }(args...);
+    }
+}
+
+/// Computes an operation that is not elementwise: operands are sealed first. `target` is the shape asked for, where the
+/// operation is given one (reshape, broadcast_to).
+template <class Op, tensor_like... Args>
+constexpr auto invoke(const typename Op::attributes& attributes, const shape* target, std::source_location where,
+                      const Args&... args) {
+    return mode_of_t<Args...>::template invoke<Op>(attributes, target, where, args...);
+}
+
+/// Computes a reduction whose operand may be an unsealed formula, which becomes part of the reduction's kernel.
+template <class Op, tensor_like Arg>
+constexpr auto reduce(const typename Op::attributes& attributes, std::source_location where, const Arg& arg) {
+    return mode_of_t<Arg>::template reduce<Op>(attributes, where, arg);
+}
+
+/// Gives a formula a value: seals it into a handle. A handle is returned as it is.
+template <tensor_like Arg>
+constexpr auto eval(const Arg& arg, std::source_location where = std::source_location::current()) {
+    return mode_of_t<Arg>::seal(arg, where);
+}
+
+/// A number that depends on extents (a count, for a mean) as an operand beside `like`.
+template <tensor_like Like>
+constexpr auto extent_number(const Like& like, extent value) {
+    return mode_of_t<Like>::extent_number(like, value);
+}
+
+/// The shape of a handle or formula.
+template <tensor_like Arg>
+constexpr shape shape_of(const Arg& arg) {
+    return mode_of_t<Arg>::shape_of(arg);
+}
+
+} // namespace tapegraph

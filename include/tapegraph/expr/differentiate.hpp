@@ -1,0 +1,62 @@
+#pragma once
+
+#include <tapegraph/expr/dual.hpp>
+
+#include <array>
+#include <tuple>
+#include <utility>
+
+/// value_and_gradient and gradient of a function, for scalars, eager tensors and nodes of a graph alike.
+
+namespace tapegraph {
+
+/// What value_and_gradient returns. `gradient` is one derivative for a function of one argument, otherwise an array (of
+/// scalars) or a tuple (of tensors) in the order of the arguments.
+template <class Value, class Gradient>
+struct value_with_gradient {
+    Value value;
+    Gradient gradient;
+};
+
+namespace detail {
+
+template <class Tuple>
+constexpr auto unwrapped(Tuple&& values) {
+    if constexpr (std::tuple_size_v<std::remove_cvref_t<Tuple>> == 1)
+        return std::get<0>(std::forward<Tuple>(values));
+    else
+        return std::forward<Tuple>(values);
+}
+
+template <class F, class... Args>
+constexpr auto differentiate_scalars(const F& f, const Args&... args) {
+    using T = std::common_type_t<std::conditional_t<arithmetic<Args>, std::common_type_t<Args, float>, Args>...>;
+    constexpr int count = sizeof...(Args);
+    using variable = dual<T, count>;
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        const variable y(f(variable::variable(static_cast<T>(args), static_cast<int>(I))...));
+        return value_with_gradient<T, decltype(unwrapped(y.gradient))>{y.value, unwrapped(y.gradient)};
+    }(std::index_sequence_for<Args...>{});
+}
+
+} // namespace detail
+
+/// value_and_gradient(f)(x...): the value of f and its derivatives by every argument. A tensor-valued f is differentiated
+/// as the sum of its elements.
+template <class F>
+constexpr auto value_and_gradient(F f) {
+    return [f](const auto&... args) {
+        if constexpr ((scalar<std::remove_cvref_t<decltype(args)>> && ...))
+            return detail::differentiate_scalars(f, args...);
+        else
+            return mode_of_t<std::remove_cvref_t<decltype(args)>...>::value_and_gradient(f, args...);
+    };
+}
+
+/// gradient(f)(x...): the derivatives of f alone. Apply it again for higher ones.
+template <class F>
+constexpr auto gradient(F f) {
+    return [f](const auto&... args) { return value_and_gradient(f)(args...).gradient; };
+}
+
+} // namespace tapegraph

@@ -1,0 +1,151 @@
+#pragma once
+
+#include <tapegraph/core/config.hpp>
+#include <tapegraph/core/dtype.hpp>
+#include <tapegraph/core/shape.hpp>
+
+#include <bit>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+/// What an operation says of itself. Backends implement kinds; an operation fills in its own facts.
+
+namespace tapegraph {
+
+enum class operation_kind : std::uint8_t {
+    leaf,     ///< inputs, variables, constants
+    map,      ///< elementwise, with broadcasting
+    reduce,   ///< over axes, of a formula
+    contract, ///< matrix products
+    convolve,
+    pool,
+    view,   ///< another shape over the same elements
+    layout, ///< elements moved: transpose, slice, concat
+    gather,
+    scan,
+    sort,
+    random
+};
+
+/// One operand as a shape rule sees it.
+struct operand_info {
+    dtype type = dtype::f32;
+    shape dims;
+};
+
+/// What a shape rule reads and writes. `error` stays null when the operands fit; otherwise it says in a few words what
+/// does not, and the caller adds operand types, shapes, scope and place.
+struct inference {
+    const operand_info* in = nullptr;
+    int count = 0;
+    const shape* target = nullptr;
+    dtype type = dtype::f32;
+    shape result;
+    const char* error = nullptr;
+
+    constexpr bool fail(const char* text) {
+        if (error == nullptr) error = text;
+        return false;
+    }
+    constexpr bool require(bool condition, const char* text) { return condition || fail(text); }
+};
+
+/// Attributes of operations that have none.
+struct no_attributes {};
+
+/// Base of elementwise operations. Such an operation gives `name`, `value(x...)` on scalars and `vjp<i>(dy, x..., y)`
+/// per differentiable operand (`vjp` alone when there is one operand).
+template <int Arity>
+struct map_op {
+    static constexpr operation_kind kind = operation_kind::map;
+    static constexpr int arity = Arity;
+    /// Leading operands that are conditions (bool) and do not take part in the common element type.
+    static constexpr int condition_operands = 0;
+    using attributes = no_attributes;
+    static constexpr dtype result_type(dtype common) { return common; }
+};
+
+/// Elementwise operations that answer a question.
+template <int Arity>
+struct predicate_op : map_op<Arity> {
+    static constexpr dtype result_type(dtype) { return dtype::boolean; }
+};
+
+/// Base of reductions: axes and keepdims in, `vjp(dy, x, y)` elementwise with dy and y broadcast over x.
+struct reduce_op {
+    static constexpr operation_kind kind = operation_kind::reduce;
+    static constexpr int arity = 1;
+    struct attributes {
+        std::int64_t axes = 0; ///< bit i: axis i is reduced
+        std::int64_t keepdims = 0;
+    };
+    static constexpr void infer(const attributes& a, inference& io) {
+        io.type = io.in[0].type;
+        for (int i = 0; i < io.in[0].dims.rank(); ++i) {
+            if ((a.axes >> i & 1) == 0)
+                io.result.push_back(io.in[0].dims[i]);
+            else if (a.keepdims != 0)
+                io.result.push_back(1);
+        }
+    }
+};
+
+/// Number of 64-bit words an operation's attributes take in a trace.
+template <class Op>
+inline constexpr int attribute_words = [] {
+    using attributes = typename Op::attributes;
+    if constexpr (std::is_empty_v<attributes>) {
+        return 0;
+    } else {
+        static_assert(sizeof(attributes) % sizeof(std::int64_t) == 0 && std::is_trivially_copyable_v<attributes>,
+                      "attributes are made of std::int64_t and double only");
+        return static_cast<int>(sizeof(attributes) / sizeof(std::int64_t));
+    }
+}();
+
+namespace detail {
+template <int Words>
+struct words {
+    std::int64_t value[Words];
+};
+} // namespace detail
+
+/// Attributes as words, and back; both work in constant evaluation.
+template <class Op>
+constexpr auto attributes_to_words(const typename Op::attributes& attributes) {
+    return std::bit_cast<detail::words<attribute_words<Op>>>(attributes);
+}
+template <class Op>
+constexpr typename Op::attributes attributes_from_words(const std::int64_t* source) {
+    if constexpr (attribute_words<Op> == 0) {
+        return {};
+    } else {
+        detail::words<attribute_words<Op>> words{};
+        for (int i = 0; i < attribute_words<Op>; ++i) words.value[i] = source[i];
+        return std::bit_cast<typename Op::attributes>(words);
+    }
+}
+
+namespace detail {
+template <class Op, int I, class... Args>
+concept has_indexed_vjp = requires(const Args&... args) { Op::template vjp<I>(args...); };
+template <class Op, class... Args>
+concept has_plain_vjp = requires(const Args&... args) { Op::vjp(args...); };
+} // namespace detail
+
+/// Whether operand I of the operation has a derivative, given what vjp would be called with.
+template <class Op, int I, class... Args>
+inline constexpr bool differentiable =
+    detail::has_indexed_vjp<Op, I, Args...> || (I == 0 && detail::has_plain_vjp<Op, Args...>);
+
+/// The vector-Jacobian product for operand I.
+template <class Op, int I, class... Args>
+constexpr auto vjp_for(const Args&... args) {
+    if constexpr (detail::has_indexed_vjp<Op, I, Args...>)
+        return Op::template vjp<I>(args...);
+    else
+        return Op::vjp(args...);
+}
+
+} // namespace tapegraph

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <tapegraph/core/fixed_string.hpp>
+#include <tapegraph/graph/passes/eliminate.hpp>
+#include <tapegraph/graph/passes/simplify.hpp>
+#include <tapegraph/graph/program.hpp>
+#include <tapegraph/graph/text.hpp>
+
+/// From a builder (a type whose `build(trace&)` traces something) to a program, in stages that each fit a compiler's
+/// budget for constant evaluation; and what a shape error looks like.
+
+namespace tapegraph {
+
+/// Shown when a model does not fit together. Its arguments are the facts: what, where, the operands, the scope.
+template <fixed_string What, fixed_string Where, fixed_string First, fixed_string Second, fixed_string Scope>
+struct ill_formed_model; // never defined: using it is the error
+
+namespace ir {
+
+namespace detail {
+
+template <class Frozen>
+constexpr text_builder error_fact(const Frozen& f, int fact) {
+    const failure& e = f.error;
+    text_builder b;
+    if (fact == 0) b.put(e.what);
+    if (fact == 1) return place_text(f.places[e.place]);
+    if (fact == 2 && e.operands > 0) return operand_text(e.first);
+    if (fact == 3 && e.operands > 1) return operand_text(e.second);
+    if (fact == 4) scope_path(b, f.scopes, e.scope);
+    return b;
+}
+
+template <class Stage, int Fact>
+constexpr auto fact_string() {
+    constexpr text_builder b = error_fact(Stage::value, Fact);
+    fixed_string<static_cast<std::size_t>(b.size) + 1> s;
+    for (int i = 0; i < b.size; ++i) s.text[i] = b.text[i];
+    return s;
+}
+
+template <class Builder>
+struct traced {
+    static constexpr void build(trace& t, schedule&) {
+        Builder::build(t);
+        note_pass(t, "trace");
+    }
+};
+template <class Previous>
+struct simplified {
+    static constexpr void build(trace& t, schedule& s) {
+        thaw(Previous::value, t, s);
+        simplify(t);
+        eliminate_common_subexpressions(t);
+        eliminate_dead_nodes(t);
+    }
+};
+template <class Previous>
+struct scheduled {
+    static constexpr void build(trace& t, schedule& s) {
+        thaw(Previous::value, t, s);
+        s = make_schedule(t);
+        t.history.push_back({"kernel calls", s.steps.size()});
+    }
+};
+
+} // namespace detail
+
+/// The program of a builder. A model that does not fit together stops compilation here.
+template <class Builder>
+constexpr const program_view& compile_program() {
+    using traced = stage<detail::traced<Builder>>;
+    if constexpr (traced::value.error.what != nullptr) {
+        constexpr ill_formed_model<detail::fact_string<traced, 0>(), detail::fact_string<traced, 1>(),
+                                   detail::fact_string<traced, 2>(), detail::fact_string<traced, 3>(),
+                                   detail::fact_string<traced, 4>()>
+            error{};
+    } else {
+        using simplified = stage<detail::simplified<traced>>;
+        return lowered<stage<detail::scheduled<simplified>>>::view;
+    }
+}
+
+} // namespace ir
+} // namespace tapegraph

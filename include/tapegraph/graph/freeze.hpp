@@ -1,0 +1,148 @@
+#pragma once
+
+#include <tapegraph/graph/passes/schedule.hpp>
+#include <tapegraph/graph/trace.hpp>
+
+/// Frozen programs: a trace and its schedule as constants of the program. Lists live only inside one constant evaluation,
+/// so every stage of compilation ends by freezing and the next one begins by thawing.
+
+namespace tapegraph::ir {
+
+// Every list of a trace and its schedule: element type, place, name, and how many elements a stage may produce before it
+// is trimmed. The long ones cost nothing while they are zero.
+#define TG_FROZEN_LISTS(X)                                                                                             \
+    X(entry, t.nodes, nodes, 32768)                                                                                    \
+    X(int, t.arguments, arguments, 65536)                                                                              \
+    X(std::int64_t, t.pool, pool, 65536)                                                                               \
+    X(std::int64_t, t.words, words, 65536)                                                                             \
+    X(scope_entry, t.scopes, scopes, 8192)                                                                             \
+    X(place_entry, t.places, places, 8192)                                                                             \
+    X(variable_entry, t.variables, variables, 8192)                                                                    \
+    X(input_entry, t.inputs, inputs, 256)                                                                              \
+    X(output_entry, t.outputs, outputs, 8192)                                                                          \
+    X(assignment_entry, t.assignments, assignments, 8192)                                                              \
+    X(pass_entry, t.history, history, 64)                                                                              \
+    X(layer_entry, t.layers, layers, 2048)                                                                             \
+    X(extent_table::atom, t.extents.atoms, atoms, 64)                                                                  \
+    X(extent_table::monomial, t.extents.monomials, monomials, 512)                                                     \
+    X(extent_table::polynomial, t.extents.polynomials, polynomials, 512)                                               \
+    X(extent_table::requirement, t.extents.requirements, requirements, 128)                                            \
+    X(const operation*, s.ops, ops, 512)                                                                               \
+    X(kernel_entry, s.kernels, kernels, 1024)                                                                          \
+    X(int, s.kernel_words, kernel_words, 65536)                                                                        \
+    X(step_entry, s.steps, steps, 32768)                                                                               \
+    X(int, s.values, values, 131072)                                                                                   \
+    X(int, s.alias, alias, 32768)
+
+/// How many elements each list has.
+struct capacity {
+#define TG_MEMBER(type, place, name, most) int name;
+    TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+};
+
+inline constexpr capacity widest{
+#define TG_MEMBER(type, place, name, most) most,
+    TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+};
+
+/// A constant array that may be empty.
+template <class T, int Count>
+struct frozen_list {
+    T at[Count > 0 ? Count : 1]{};
+    static constexpr int capacity = Count;
+
+    constexpr const T& operator[](int i) const { return at[i]; }
+    constexpr const T* begin() const { return at; }
+    constexpr const T* end() const { return at + Count; }
+    constexpr int size() const { return Count; }
+};
+
+/// A trace and its schedule as a constant.
+template <capacity C>
+struct frozen {
+#define TG_MEMBER(type, place, name, most) frozen_list<type, C.name> name;
+    TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+    capacity used{};
+    failure error{};
+    int groups = 0;
+    bool training = true;
+};
+
+namespace detail {
+template <class T, int Count>
+constexpr int freeze_list(frozen_list<T, Count>& to, const list<T>& from) {
+    if (from.size() > Count && !(Count == 0 && from.size() == 0))
+        throw "a graph is larger than TG_FROZEN_LISTS in graph/freeze.hpp allows";
+    for (int i = 0; i < from.size(); ++i) to.at[i] = from[i];
+    return from.size();
+}
+template <class T, int Count>
+constexpr void thaw_list(list<T>& to, const frozen_list<T, Count>& from, int count) {
+    to.clear();
+    to.reserve(count);
+    for (int i = 0; i < count; ++i) to.push_back(from.at[i]);
+}
+template <class T, int To, int From>
+constexpr void trim_list(frozen_list<T, To>& to, const frozen_list<T, From>& from) {
+    for (int i = 0; i < To; ++i) to.at[i] = from.at[i];
+}
+} // namespace detail
+
+/// Freezes with room to spare: the size of the result is not known before it has been computed.
+constexpr frozen<widest> freeze(const trace& t, const schedule& s = {}) {
+    frozen<widest> f{};
+#define TG_MEMBER(type, place, name, most) f.used.name = detail::freeze_list(f.name, place);
+    TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+    f.error = t.error;
+    f.groups = t.groups;
+    f.training = t.training;
+    f.error.first.dims.attach(nullptr);
+    f.error.second.dims.attach(nullptr);
+    return f;
+}
+
+/// The same constant without the room to spare.
+template <capacity C, capacity From>
+constexpr frozen<C> trim(const frozen<From>& from) {
+    frozen<C> f{};
+#define TG_MEMBER(type, place, name, most) detail::trim_list(f.name, from.name);
+    TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+    f.used = from.used;
+    f.error = from.error;
+    f.groups = from.groups;
+    f.training = from.training;
+    return f;
+}
+
+template <capacity C>
+constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
+#define TG_MEMBER(type, place, name, most) detail::thaw_list(place, f.name, f.used.name);
+    TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+    t.error = f.error;
+    t.groups = f.groups;
+    t.training = f.training;
+}
+
+/// One stage of compilation: Builder::build() fills a trace and a schedule; `value` is the constant that remains.
+template <class Builder>
+struct stage {
+private:
+    static constexpr frozen<widest> run() {
+        trace t;
+        schedule s;
+        Builder::build(t, s);
+        return freeze(t, s);
+    }
+    static constexpr frozen<widest> wide = run();
+
+public:
+    static constexpr auto value = trim<wide.used>(wide);
+};
+
+} // namespace tapegraph::ir

@@ -1,0 +1,224 @@
+#pragma once
+
+#include <tapegraph/expr/differentiate.hpp>
+#include <tapegraph/graph/node.hpp>
+#include <tapegraph/ops/cast.hpp>
+#include <tapegraph/ops/layout.hpp>
+
+/// Reverse-mode differentiation of a trace. It appends ordinary nodes, so it can be applied again.
+///
+/// One formula (group) is differentiated at a time, over its leaves, its value and what arrives from above, each
+/// occurrence of a leaf on its own; the tape differentiates the same group with the same function, so adjoints add in
+/// the same order in both modes.
+
+namespace tapegraph::ir {
+
+/// One occurrence of a leaf in a formula and the adjoint that flows to it (-1: none).
+struct contribution {
+    int leaf, adjoint;
+};
+
+namespace detail {
+
+constexpr bool is_floating(dtype type) {
+    return type == dtype::f32 || type == dtype::f64 || type == dtype::f16 || type == dtype::bf16;
+}
+
+/// The node in the operand's element type.
+constexpr int converted(trace& t, int at, dtype type) {
+    if (t.nodes[at].type == type) return at;
+    static_assert(operation_binding<cast_op<float>>::bound && operation_binding<cast_op<double>>::bound);
+    return t.map(type == dtype::f64 ? record_of<cast_op<double>> : record_of<cast_op<float>>, &at, 1);
+}
+
+constexpr node reshaped(trace& t, int at, const shape& target) {
+    return invoke<reshape_op>({}, &target, std::source_location{}, node(&t, at));
+}
+
+/// A reduction's result with axes of extent 1 where it reduced, so that it broadcasts over the operand.
+constexpr int with_kept_axes(trace& t, int reduced, int operand, std::int64_t axes) {
+    if (t.nodes[reduced].rank == t.nodes[operand].rank) return reduced;
+    const shape from = t.dims(operand);
+    shape target;
+    target.attach(&t.extents);
+    for (int i = 0; i < from.rank(); ++i) target.push_back((axes >> i & 1) != 0 ? extent(1) : from[i]);
+    return reshaped(t, reduced, target).id();
+}
+
+constexpr void own_group(trace& t, int first) {
+    for (int i = first; i < t.nodes.size(); ++i) t.nodes[i].sealed = t.nodes[i].op->kind != operation_kind::map;
+}
+
+} // namespace detail
+
+/// Differentiates the formula that ends at `last`. `output` stands for its value and `adjoint` for dL/d(value), both of
+/// which may be nodes from elsewhere. Returns the occurrences of leaves in the order in which the formula names them.
+/// `wanted(node)` says whether a leaf's adjoint is of interest.
+template <class Wanted>
+constexpr list<contribution> differentiate_group(trace& t, int last, int output, int adjoint, const Wanted& wanted) {
+    const int group = t.nodes[last].group;
+    int first = last;
+    while (first > 0 && (t.nodes[first - 1].group == group || t.nodes[first - 1].op->kind == operation_kind::leaf))
+        --first;
+    const int count = last - first + 1;
+    const auto inside = [&](int id) {
+        return id >= first && id < last && t.nodes[id].group == group;
+    };
+
+    // Inner values are computed again from the leaves, as the tape does in registers; equal nodes are merged later.
+    list<int> copy(count, -1);
+    list<int> wants(count, 0);
+    const int start = t.nodes.size();
+    for (int i = first; i <= last; ++i) {
+        if (i < last && !inside(i)) continue;
+        bool any = false;
+        int args[4]{};
+        for (int k = 0; k < t.nodes[i].arguments; ++k) {
+            const int arg = t.argument(i, k);
+            args[k] = inside(arg) ? copy[arg - first] : arg;
+            any = any || (inside(arg) ? wants[arg - first] != 0 : wanted(arg));
+        }
+        wants[i - first] = any;
+        if (i == last) break;
+        const entry e = t.nodes[i];
+        copy[i - first] = t.append(*e.op, e.type, e.rank, e.dims, args, e.arguments, e.words);
+    }
+
+    list<int> adjoints(count, -1);
+    adjoints[count - 1] = adjoint;
+    list<contribution> by_occurrence(count * 4, contribution{-1, -1});
+    for (int i = last; i >= first; --i) {
+        int above = adjoints[i - first];
+        if (above < 0) continue;
+        int args[4]{};
+        const int arguments = t.nodes[i].arguments;
+        for (int k = 0; k < arguments; ++k) {
+            const int arg = t.argument(i, k);
+            args[k] = inside(arg) ? copy[arg - first] : arg;
+        }
+        int value = i == last ? output : copy[i - first];
+        if (t.nodes[i].op->kind == operation_kind::reduce) {
+            const std::int64_t axes = t.words_of(i)[0];
+            above = detail::with_kept_axes(t, above, args[0], axes);
+            value = detail::with_kept_axes(t, value, args[0], axes);
+        }
+        for (int k = 0; k < arguments; ++k) {
+            const int arg = t.argument(i, k);
+            if (!detail::is_floating(t.nodes[arg].type)) continue;
+            if (inside(arg) ? wants[arg - first] == 0 : !wanted(arg)) continue;
+            int flow = t.nodes[i].op->vjp(t, t.words_of(i), k, above, args, value);
+            if (flow < 0) continue;
+            flow = detail::converted(t, flow, t.nodes[arg].type);
+            if (inside(arg))
+                adjoints[arg - first] = flow;
+            else
+                by_occurrence[(i - first) * 4 + k] = {arg, flow};
+        }
+    }
+    detail::own_group(t, start);
+
+    list<contribution> result;
+    for (int i = 0; i < by_occurrence.size(); ++i)
+        if (by_occurrence[i].leaf >= 0) result.push_back(by_occurrence[i]);
+    return result;
+}
+
+namespace detail {
+
+/// An adjoint of a formula's full shape brought to its leaf's shape.
+constexpr int fitted(trace& t, int flow, int domain, int leaf) {
+    if (!t.same_shape(flow, domain)) {
+        const shape target = t.dims(domain);
+        flow = invoke<broadcast_op>({}, &target, std::source_location{}, node(&t, flow)).id();
+        t.nodes[flow].sealed = false;
+    }
+    if (t.same_shape(flow, leaf)) {
+        t.nodes[flow].sealed = true;
+        return flow;
+    }
+    return sum_to(node(&t, flow), t.dims(leaf), std::source_location{}).id();
+}
+
+constexpr int accumulated(trace& t, int sum, int flow) {
+    if (sum < 0) return flow;
+    const int args[2]{sum, flow};
+    static_assert(operation_binding<add_op>::bound);
+    return t.map(record_of<add_op>, args, 2);
+}
+
+} // namespace detail
+
+/// d(sum of y)/d(source) for each source, as nodes of the same trace; -1 where y does not depend on a source. Nodes before
+/// `first` are not looked through: they were there before the function that is differentiated was called.
+constexpr list<int> gradient(trace& t, int y, const list<int>& sources, int first = 0) {
+    const int count = y + 1;
+    list<int> depends(count, 0), adjoint(count, -1);
+    for (int source : sources)
+        if (source < count) depends[source] = 1;
+    for (int i = first; i < count; ++i)
+        for (int k = 0; k < t.nodes[i].arguments && depends[i] == 0; ++k)
+            depends[i] = detail::is_floating(t.nodes[i].type) && depends[t.argument(i, k)] != 0;
+    list<int> result(sources.size(), -1);
+    if (depends[y] == 0) return result;
+
+    adjoint[y] = t.constant(1, t.nodes[y].type);
+    if (t.nodes[y].rank > 0) adjoint[y] = detail::fitted(t, adjoint[y], y, y);
+    const auto wanted = [&](int id) { return id < count && depends[id] != 0; };
+    for (int i = y; i >= first; --i) {
+        if (adjoint[i] < 0 || depends[i] == 0 || t.nodes[i].arguments == 0) continue;
+        const operation& op = *t.nodes[i].op;
+        t.scope = t.nodes[i].scope;
+        t.place = t.nodes[i].place;
+        if (op.kind == operation_kind::map || op.kind == operation_kind::reduce) {
+            // The domain of a formula under a reduction is the reduction's operand.
+            const int domain = op.kind == operation_kind::reduce ? t.argument(i, 0) : i;
+            for (const contribution& c : differentiate_group(t, i, i, adjoint[i], wanted))
+                adjoint[c.leaf] = detail::accumulated(t, adjoint[c.leaf], detail::fitted(t, c.adjoint, domain, c.leaf));
+            continue;
+        }
+        int args[4]{};
+        for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(i, k);
+        for (int k = 0; k < t.nodes[i].arguments; ++k) {
+            if (!wanted(args[k]) || !detail::is_floating(t.nodes[args[k]].type)) continue;
+            const int flow = op.vjp(t, t.words_of(i), k, adjoint[i], args, i);
+            if (flow >= 0) adjoint[args[k]] = detail::accumulated(t, adjoint[args[k]], flow);
+        }
+    }
+    for (int s = 0; s < sources.size(); ++s)
+        if (sources[s] < count) result[s] = adjoint[sources[s]];
+    return result;
+}
+
+namespace detail {
+
+/// Zeros of a node's shape: the derivative by what a value does not depend on.
+constexpr int zeros_like(trace& t, int like) {
+    const shape target = t.dims(like);
+    const node zero(&t, t.constant(0, t.nodes[like].type));
+    return target.rank() == 0 ? zero.id() : invoke<broadcast_op>({}, &target, std::source_location{}, zero).id();
+}
+
+} // namespace detail
+
+} // namespace tapegraph::ir
+
+namespace tapegraph {
+
+template <class F, tensor_like... Args>
+constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
+    ir::trace& t = first_owner(args...);
+    const node sources[]{seal(args, std::source_location{})...};
+    const int first = t.nodes.size();
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        const node y = eval(f(sources[I]...));
+        list<int> ids;
+        (ids.push_back(sources[I].id()), ...);
+        list<int> found = ir::gradient(t, y.id(), ids, first);
+        for (int i = 0; i < found.size(); ++i)
+            if (found[i] < 0) found[i] = ir::detail::zeros_like(t, ids[i]);
+        auto result = detail::unwrapped(std::tuple{node(&t, found[static_cast<int>(I)])...});
+        return value_with_gradient<node, decltype(result)>{y, result};
+    }(std::index_sequence_for<Args...>{});
+}
+
+} // namespace tapegraph

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <tapegraph/graph/freeze.hpp>
+#include <tapegraph/runtime/kernels.hpp>
+
+#include <utility>
+
+/// Lowering: the schedule's kernels as functions. Regions are spelled back as types; equal ones share a function.
+
+namespace tapegraph::ir {
+
+namespace detail {
+
+template <class Stage, int First>
+struct region_spelling {
+    static constexpr int word(int i) { return Stage::value.kernel_words[First + i]; }
+    static constexpr int slot_count = word(0), instruction_count = word(1), result_count = word(2);
+    static constexpr int instructions_at = 3 + slot_count;
+    static constexpr int results_at = instructions_at + words_per_instruction * instruction_count;
+
+    template <int At>
+    using instruction_at = instruction<operation_type<Stage::value.ops[word(At)]>, static_cast<dtype>(word(At + 1)),
+                                       word(At + 2), word(At + 3), word(At + 4), word(At + 5)>;
+
+    template <int... S, int... I, int... R>
+    static auto make(std::integer_sequence<int, S...>, std::integer_sequence<int, I...>, std::integer_sequence<int, R...>)
+        -> region<slots<static_cast<dtype>(word(3 + S))...>, results<word(results_at + R)...>,
+                  instruction_at<instructions_at + words_per_instruction * I>...>;
+
+    using type = decltype(make(std::make_integer_sequence<int, slot_count>{},
+                               std::make_integer_sequence<int, instruction_count>{},
+                               std::make_integer_sequence<int, result_count>{}));
+};
+
+template <class Stage, int K>
+constexpr runtime::kernel_pair kernel_at() {
+    constexpr kernel_entry k = Stage::value.kernels[K];
+    if constexpr (k.kind == static_cast<int>(kernel_kind::operation)) {
+        using op = operation_type<Stage::value.ops[k.op]>;
+        return runtime::kernel_for<op, element_t<static_cast<dtype>(k.type)>>();
+    } else {
+        using shape_of_work = typename region_spelling<Stage, k.first_word>::type;
+        if constexpr (k.kind == static_cast<int>(kernel_kind::region)) {
+            return {&runtime::region_kernel<shape_of_work>::run, &runtime::no_workspace};
+        } else {
+            using op = operation_type<Stage::value.ops[k.op]>;
+            using kernel = runtime::reduction_kernel<op, shape_of_work, element_t<static_cast<dtype>(k.type)>>;
+            return {&kernel::run, &kernel::workspace};
+        }
+    }
+}
+
+template <class Stage, int... K>
+constexpr auto kernel_table(std::integer_sequence<int, K...>) {
+    return frozen_list<runtime::kernel_pair, sizeof...(K)>{{kernel_at<Stage, K>()...}};
+}
+
+} // namespace detail
+
+/// A pointer and a count: what run-time code sees of a frozen list.
+template <class T>
+struct constant_span {
+    const T* data = nullptr;
+    int count = 0;
+
+    constexpr const T& operator[](int i) const { return data[i]; }
+    constexpr const T* begin() const { return data; }
+    constexpr const T* end() const { return data + count; }
+    constexpr int size() const { return count; }
+};
+
+/// A frozen program without its type, so that what runs it is compiled once.
+struct program_view {
+#define TG_MEMBER(type, place, name, most) constant_span<type> name;
+    TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+    constant_span<runtime::kernel_pair> functions;
+};
+
+/// The kernels of a stage, and its view.
+template <class Stage>
+struct lowered {
+    static constexpr auto functions =
+        detail::kernel_table<Stage>(std::make_integer_sequence<int, Stage::value.kernels.size()>{});
+
+    static constexpr program_view make() {
+        program_view v;
+#define TG_MEMBER(type, place, name, most) v.name = {Stage::value.name.at, Stage::value.used.name};
+        TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+        v.functions = {functions.at, functions.size()};
+        return v;
+    }
+    static constexpr program_view view = make();
+};
+
+} // namespace tapegraph::ir

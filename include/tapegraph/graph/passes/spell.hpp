@@ -1,0 +1,71 @@
+#pragma once
+
+#include <tapegraph/graph/trace.hpp>
+
+/// Spelling: from nodes to the words of a canonical region.
+
+namespace tapegraph::ir {
+
+/// Words of a spelled region: slots, instructions, results; then the slot types; per instruction operation, type and four
+/// registers; and the result registers.
+inline constexpr int words_per_instruction = 6;
+
+struct spelled_region {
+    list<int> slots;   // nodes read
+    list<int> words;
+    int instructions = 0;
+};
+
+namespace detail {
+
+/// Collects instructions depth first, operands before users, each node once.
+template <class IsSlot, class OpIndex>
+struct speller {
+    trace& t;
+    const IsSlot& is_slot;
+    const OpIndex& op_index;
+    list<int> slots{}, order{}, slot_mark, order_mark;
+
+    constexpr speller(trace& source, const IsSlot& slot, const OpIndex& index)
+        : t(source), is_slot(slot), op_index(index), slot_mark(source.nodes.size(), -1),
+          order_mark(source.nodes.size(), -1) {}
+
+    constexpr void visit(int node) {
+        if (slot_mark[node] >= 0 || order_mark[node] >= 0) return;
+        if (is_slot(node)) {
+            slot_mark[node] = slots.push_back(node);
+            return;
+        }
+        for (int k = 0; k < t.nodes[node].arguments; ++k) visit(t.argument(node, k));
+        order_mark[node] = order.push_back(node);
+    }
+    constexpr int reg(int node) const {
+        return slot_mark[node] >= 0 ? slot_mark[node] : slots.size() + order_mark[node];
+    }
+};
+
+} // namespace detail
+
+/// Spells the nodes from which `roots` are computed, down to those for which is_slot holds. op_index numbers operations.
+template <class IsSlot, class OpIndex>
+constexpr spelled_region spell(trace& t, const list<int>& roots, const IsSlot& is_slot, const OpIndex& op_index) {
+    detail::speller<IsSlot, OpIndex> s(t, is_slot, op_index);
+    for (int root : roots) s.visit(root);
+    spelled_region result;
+    result.words.push_back(s.slots.size());
+    result.words.push_back(s.order.size());
+    result.words.push_back(roots.size());
+    for (int slot : s.slots) result.words.push_back(static_cast<int>(t.nodes[slot].type));
+    for (int node : s.order) {
+        const entry& e = t.nodes[node];
+        result.words.push_back(op_index(e.op));
+        result.words.push_back(static_cast<int>(e.type));
+        for (int k = 0; k < 4; ++k) result.words.push_back(k < e.arguments ? s.reg(t.argument(node, k)) : -1);
+    }
+    for (int root : roots) result.words.push_back(s.reg(root));
+    result.instructions = s.order.size();
+    result.slots = s.slots;
+    return result;
+}
+
+} // namespace tapegraph::ir

@@ -1,0 +1,384 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/graph/lower.hpp>
+#include <tapegraph/graph/plan.hpp>
+#include <tapegraph/graph/text.hpp>
+#include <tapegraph/runtime/finite.hpp>
+#include <tapegraph/runtime/memory.hpp>
+
+#include <bit>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace tapegraph::ir {
+
+/// A planned graph, ready to run: one arena, offsets known, a straight line of kernel calls.
+///
+/// Extents bind when inputs are set. Offsets are planned for the largest extents seen; smaller ones run in the same
+/// arena. A run allocates nothing unless extents have grown.
+class program {
+public:
+    explicit program(const program_view& view)
+        : view_(&view), symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
+          values_(static_cast<std::size_t>(view.nodes.size())), parameters_(view.inputs.size() * runtime::alignment) {
+        for (int i = 0; i < view.nodes.size(); ++i) {
+            values_[i].type = view.nodes[i].type;
+            values_[i].rank = view.nodes[i].rank;
+        }
+        for (int i = 0; i < view.inputs.size(); ++i)
+            if (view.inputs[i].scalar_parameter)
+                values_[view.inputs[i].node].data = parameters_.data() + i * static_cast<int>(runtime::alignment);
+        for (const auto& atom : view.atoms) table_.atoms.push_back(atom);
+        for (const auto& monomial : view.monomials) table_.monomials.push_back(monomial);
+        for (const auto& polynomial : view.polynomials) table_.polynomials.push_back(polynomial);
+        find_lifetimes();
+    }
+
+    const program_view& view() const { return *view_; }
+    std::size_t arena_bytes() const { return arena_.size(); }
+
+    /// Feeds input `index`. The memory must stay valid while the program runs. Throws shape_error or dtype_error.
+    void set_input(int index, const buffer_view& value) {
+        const input_entry& input = view_->inputs[index];
+        buffer_view& target = values_[input.node];
+        if (value.type != target.type)
+            throw dtype_error("input '" + std::string(input.name) + "' is " + name_of(target.type) + ", fed with " +
+                              name_of(value.type));
+        if (value.rank != target.rank)
+            throw shape_error("input '" + std::string(input.name) + "' has rank " + std::to_string(target.rank) +
+                              ", fed with rank " + std::to_string(value.rank));
+        for (int axis = 0; axis < value.rank; ++axis) {
+            if (target.extents[axis] != value.extents[axis]) bound_ = false;
+            target.extents[axis] = value.extents[axis];
+        }
+        target.data = value.data;
+        pointers_changed_ = true;
+    }
+
+    /// Refreshes a scalar parameter (a learning rate).
+    void set_parameter(int index, double value) {
+        const buffer_view& target = values_[view_->inputs[index].node];
+        if (target.type == dtype::f32)
+            *target.as<float>() = static_cast<float>(value);
+        else
+            *target.as<double>() = value;
+    }
+
+    /// Tells where a variable lives. Its extents are numbers of the program.
+    void set_variable(int index, void* data) {
+        buffer_view& target = values_[view_->variables[index].node];
+        pointers_changed_ = pointers_changed_ || target.data != data;
+        target.data = data;
+    }
+
+    /// A variable's element type and extents.
+    buffer_view variable(int index) const {
+        buffer_view v = values_[view_->variables[index].node];
+        const entry& e = view_->nodes[view_->variables[index].node];
+        for (int axis = 0; axis < e.rank; ++axis) v.extents[axis] = view_->pool[e.dims + axis];
+        return v;
+    }
+
+    /// Plans for the extents that are set, without running.
+    void bind() {
+        if (!bound_) bind_extents();
+        if (pointers_changed_) connect();
+    }
+
+    /// With `check`, throws numeric_error naming the first operation whose result is not finite; variables whose update
+    /// had not run by then keep their values.
+    void run(const random_state& random, bool check = false) {
+        bind();
+        random_ = random;
+        for (std::size_t s = 0; s < steps_.size(); ++s) {
+            steps_[s].run(steps_[s].call);
+            if (check) check_step(static_cast<int>(s));
+        }
+        for (const copy& c : copies_) std::memcpy(c.to, c.from, c.bytes);
+    }
+
+    /// A scalar output as a number.
+    double scalar_output(int index) const {
+        const buffer_view& v = output(index);
+        return v.type == dtype::f64 ? *v.as<double>() : static_cast<double>(*v.as<float>());
+    }
+
+    /// The value of output `index`; valid until the next run.
+    const buffer_view& output(int index) const { return outputs_[static_cast<std::size_t>(index)]; }
+    int output_named(std::string_view name) const {
+        for (int i = 0; i < view_->outputs.size(); ++i)
+            if (view_->outputs[i].name == name) return i;
+        return -1;
+    }
+
+private:
+    struct kernel_step {
+        kernel_function run;
+        kernel_call call;
+    };
+    struct copy {
+        void* to;
+        const void* from;
+        std::size_t bytes;
+    };
+
+    int root(int node) const { return view_->alias[node]; }
+
+    void check_step(int s) const {
+        const step_entry& step = view_->steps[s];
+        for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
+            const buffer_view& v = operands_[step.first_value + k];
+            const std::int64_t at = runtime::first_not_finite(v);
+            if (at < 0) continue;
+            const entry& e = view_->nodes[step.node];
+            detail::text_builder where = detail::place_text(view_->places[e.place]), scope;
+            detail::scope_path(scope, view_->scopes, e.scope);
+            throw numeric_error(std::string(e.op->name) + ": element " + std::to_string(at) + " of a result of shape " +
+                                to_string(shape(v.rank, v.extents)) + " is not finite, in scope '" +
+                                std::string(scope.view()) + "' at " + std::string(where.view()));
+        }
+    }
+
+    // Which step makes and last reads each buffer; which updates may write their variable in place.
+    void find_lifetimes() {
+        const int count = view_->nodes.size(), steps = view_->steps.size();
+        birth_.assign(count, -1);
+        death_.assign(count, -1);
+        variable_of_.assign(count, -1);
+        for (int s = 0; s < steps; ++s) {
+            const step_entry& step = view_->steps[s];
+            for (int k = 0; k < step.inputs + step.outputs; ++k) {
+                const int node = root(view_->values[step.first_value + k]);
+                if (k >= step.inputs) birth_[node] = s;
+                death_[node] = s;
+            }
+        }
+        for (const output_entry& output : view_->outputs) death_[root(output.node)] = steps;
+        std::vector<int> last_read(static_cast<std::size_t>(view_->variables.size()), -1);
+        for (int v = 0; v < view_->variables.size(); ++v)
+            last_read[static_cast<std::size_t>(v)] = death_[view_->variables[v].node];
+        for (const assignment_entry& update : view_->assignments) {
+            const int node = root(update.node);
+            const bool elementwise =
+                birth_[node] >= 0 && view_->kernels[view_->steps[birth_[node]].kernel].kind ==
+                                         static_cast<int>(kernel_kind::region);
+            const bool in_place = elementwise && variable_of_[node] < 0 && death_[node] <= steps - 1 &&
+                                  last_read[static_cast<std::size_t>(update.variable)] <= birth_[node] &&
+                                  !is_output(node);
+            if (in_place)
+                variable_of_[node] = update.variable;
+            else
+                death_[node] = steps;
+        }
+    }
+
+    bool is_output(int node) const {
+        for (const output_entry& output : view_->outputs)
+            if (root(output.node) == node) return true;
+        return false;
+    }
+
+    void bind_extents() {
+        for (std::int64_t& value : symbols_) value = -1;
+        for (const input_entry& input : view_->inputs) bind_input(input);
+        const extent_table& table = table_;
+        const auto value_of = [&](int atom) {
+            if (symbols_[atom] < 0)
+                throw shape_error("extent '" + std::string(view_->atoms[atom].name) + "' is not given by any input");
+            return symbols_[atom];
+        };
+        for (const extent_table::requirement& r : view_->requirements) {
+            const std::int64_t left = table.evaluate(r.left, value_of), right = table.evaluate(r.right, value_of);
+            if (left != right)
+                throw shape_error("extents that must be equal differ: " + std::to_string(left) + " and " +
+                                  std::to_string(right));
+        }
+        for (int i = 0; i < view_->nodes.size(); ++i) {
+            const entry& e = view_->nodes[i];
+            for (int axis = 0; axis < e.rank; ++axis) {
+                const std::int64_t size = table.evaluate(view_->pool[e.dims + axis], value_of);
+                if (e.op == &record_of<input_op> && values_[i].data != nullptr && values_[i].extents[axis] != size)
+                    throw shape_error("input '" + std::string(view_->inputs[static_cast<int>(view_->words[e.words])].name) +
+                                      "': extent of axis " + std::to_string(axis) + " is " +
+                                      std::to_string(values_[i].extents[axis]) + ", expected " + std::to_string(size));
+                values_[i].extents[axis] = size;
+            }
+        }
+        place_constants(table, value_of);
+        place_buffers();
+        bound_ = true;
+        connect();
+    }
+
+    void bind_input(const input_entry& input) {
+        const entry& e = view_->nodes[input.node];
+        if (values_[input.node].data == nullptr)
+            throw argument_error("input '" + std::string(input.name) + "' has not been fed");
+        for (int axis = 0; axis < e.rank; ++axis) {
+            const std::int64_t size = view_->pool[e.dims + axis];
+            if (!is_symbolic(size)) continue;
+            const int atom = table_.symbol_of(size);
+            if (atom < 0) continue;
+            std::int64_t& value = symbols_[atom];
+            if (value >= 0 && value != values_[input.node].extents[axis])
+                throw shape_error("input '" + std::string(input.name) + "': extent of axis " + std::to_string(axis) +
+                                  " is " + std::to_string(values_[input.node].extents[axis]) +
+                                  ", but another input has " + std::to_string(value) + " there");
+            value = values_[input.node].extents[axis];
+        }
+    }
+
+    template <class ValueOf>
+    void place_constants(const extent_table& table, const ValueOf& value_of) {
+        constants_.resize(static_cast<std::size_t>(view_->nodes.size()));
+        for (int i = 0; i < view_->nodes.size(); ++i) {
+            const entry& e = view_->nodes[i];
+            const bool number = e.op == &record_of<constant_op>;
+            if (!number && e.op != &record_of<extent_op>) continue;
+            const std::int64_t word = view_->words[e.words];
+            const double value =
+                number ? std::bit_cast<double>(word) : static_cast<double>(table.evaluate(word, value_of));
+            values_[i].data = &constants_[static_cast<std::size_t>(i)];
+            store_scalar(values_[i], value);
+        }
+    }
+
+    static void store_scalar(const buffer_view& target, double value) {
+        switch (target.type) {
+        case dtype::f32: *target.as<float>() = static_cast<float>(value); break;
+        case dtype::f64: *target.as<double>() = value; break;
+        case dtype::i32: *target.as<std::int32_t>() = static_cast<std::int32_t>(value); break;
+        case dtype::i64: *target.as<std::int64_t>() = static_cast<std::int64_t>(value); break;
+        case dtype::u8: *target.as<std::uint8_t>() = static_cast<std::uint8_t>(value); break;
+        case dtype::boolean: *target.as<bool>() = value != 0; break;
+        default: throw dtype_error("a constant of an element type without arithmetic");
+        }
+    }
+
+    // The arena is planned for the largest extents seen. Buffers of smaller extents fit at the same offsets, because
+    // every extent grows with its symbols.
+    void place_buffers() {
+        bool fits = !offsets_.empty();
+        const int steps = view_->steps.size();
+        std::vector<std::size_t>& scratch = needed_scratch_;
+        scratch.resize(static_cast<std::size_t>(steps));
+        build_steps();
+        for (int s = 0; s < steps; ++s) {
+            scratch[s] = view_->functions[view_->steps[s].kernel].workspace(steps_[s].call);
+            fits = fits && scratch[s] <= scratch_bytes_[s];
+        }
+        for (int i = 0; i < view_->nodes.size(); ++i)
+            fits = fits && (birth_[i] < 0 || values_[i].bytes() <= planned_bytes_[i]);
+        if (fits) return;
+
+        list<buffer_request> requests;
+        std::vector<int> request_of(values_.size(), -1);
+        for (int s = 0; s < steps; ++s) {
+            const step_entry& step = view_->steps[s];
+            for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
+                const int node = view_->values[step.first_value + k];
+                if (variable_of_[node] >= 0) continue;
+                const int shared = reusable(step, s, node, request_of, requests);
+                if (shared >= 0) {
+                    request_of[node] = shared;
+                    requests[shared].death = death_[node];
+                } else {
+                    request_of[node] = requests.push_back(
+                        {static_cast<std::int64_t>(runtime::aligned(values_[node].bytes())), s, death_[node], 0});
+                }
+            }
+        }
+        const int first_scratch = requests.size();
+        for (int s = 0; s < steps; ++s)
+            requests.push_back({static_cast<std::int64_t>(runtime::aligned(scratch[s])), s, s, 0});
+        const auto size = static_cast<std::size_t>(plan_buffers(requests));
+        if (size > arena_.size()) arena_ = runtime::arena(size);
+        offsets_.assign(values_.size(), -1);
+        planned_bytes_.assign(values_.size(), 0);
+        scratch_bytes_ = scratch;
+        scratch_offsets_.resize(static_cast<std::size_t>(steps));
+        for (int s = 0; s < steps; ++s) scratch_offsets_[s] = requests[first_scratch + s].offset;
+        for (std::size_t i = 0; i < values_.size(); ++i) {
+            if (request_of[i] < 0) {
+                planned_bytes_[i] = ~std::size_t{0}; // lives elsewhere
+                continue;
+            }
+            offsets_[i] = requests[request_of[i]].offset;
+            planned_bytes_[i] = values_[i].bytes();
+        }
+    }
+
+    // An elementwise kernel may write over an operand that nothing reads afterwards.
+    int reusable(const step_entry& step, int s, int node, const std::vector<int>& request_of,
+                 const list<buffer_request>&) const {
+        if (view_->kernels[step.kernel].kind != static_cast<int>(kernel_kind::region) || step.outputs != 1) return -1;
+        for (int k = 0; k < step.inputs; ++k) {
+            const int operand = view_->values[step.first_value + k], owner = root(operand);
+            if (request_of[owner] >= 0 && death_[owner] == s && values_[owner].elements() == values_[node].elements() &&
+                values_[owner].bytes() == values_[node].bytes())
+                return request_of[owner];
+        }
+        return -1;
+    }
+
+    void build_steps() {
+        const int steps = view_->steps.size();
+        if (steps_.empty() && steps > 0) {
+            steps_.resize(static_cast<std::size_t>(steps));
+            operands_.resize(static_cast<std::size_t>(view_->values.size()));
+        }
+        for (int s = 0; s < steps; ++s) {
+            const step_entry& step = view_->steps[s];
+            kernel_step& target = steps_[s];
+            for (int k = 0; k < step.inputs + step.outputs; ++k)
+                operands_[step.first_value + k] = values_[view_->values[step.first_value + k]];
+            target.run = view_->functions[step.kernel].run;
+            target.call.in = operands_.data() + step.first_value;
+            target.call.inputs = step.inputs;
+            target.call.out = target.call.in + step.inputs;
+            target.call.outputs = step.outputs;
+            target.call.attributes = view_->words.begin() + view_->nodes[step.node].words;
+            target.call.domain = values_[step.domain];
+            target.call.random = &random_;
+        }
+    }
+
+    // Writes today's addresses into every call.
+    void connect() {
+        for (int i = 0; i < view_->nodes.size(); ++i) {
+            if (offsets_[i] >= 0) values_[i].data = arena_.data() + offsets_[i];
+            if (variable_of_[i] >= 0) values_[i].data = values_[view_->variables[variable_of_[i]].node].data;
+        }
+        for (int i = 0; i < view_->nodes.size(); ++i)
+            if (root(i) != i) values_[i].data = values_[root(i)].data;
+        for (int k = 0; k < view_->values.size(); ++k) operands_[k].data = values_[view_->values[k]].data;
+        for (std::size_t s = 0; s < steps_.size(); ++s) steps_[s].call.workspace = arena_.data() + scratch_offsets_[s];
+        copies_.clear();
+        for (const assignment_entry& update : view_->assignments) {
+            const buffer_view& to = values_[view_->variables[update.variable].node];
+            const buffer_view& from = values_[update.node];
+            if (to.data != from.data) copies_.push_back({to.data, from.data, from.bytes()});
+        }
+        outputs_.resize(static_cast<std::size_t>(view_->outputs.size()));
+        for (int i = 0; i < view_->outputs.size(); ++i) outputs_[i] = values_[view_->outputs[i].node];
+        pointers_changed_ = false;
+    }
+
+    const program_view* view_;
+    std::vector<std::int64_t> symbols_;
+    std::vector<buffer_view> values_, operands_, outputs_;
+    std::vector<kernel_step> steps_;
+    std::vector<copy> copies_;
+    std::vector<int> birth_, death_, variable_of_;
+    std::vector<std::int64_t> offsets_, scratch_offsets_;
+    std::vector<std::size_t> planned_bytes_, scratch_bytes_, needed_scratch_;
+    extent_table table_;
+    std::vector<double> constants_;
+    runtime::arena parameters_, arena_;
+    random_state random_;
+    bool bound_ = false, pointers_changed_ = true;
+};
+
+} // namespace tapegraph::ir

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+/// Whole files: read with errors that name them, written so that a crash never leaves half of one.
+
+namespace tapegraph::io {
+
+namespace detail {
+
+inline std::string quoted(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
+
+/// Size of a regular file. Throws data_error where it is missing or something else.
+inline std::uint64_t file_size_of(const std::filesystem::path& path) {
+    std::error_code failure;
+    const auto status = std::filesystem::status(path, failure);
+    if (status.type() == std::filesystem::file_type::not_found) throw data_error(quoted(path) + ": no such file");
+    if (failure) throw data_error(quoted(path) + ": " + failure.message());
+    if (!std::filesystem::is_regular_file(status)) throw data_error(quoted(path) + ": not a regular file");
+    const auto size = std::filesystem::file_size(path, failure);
+    if (failure) throw data_error(quoted(path) + ": " + failure.message());
+    return size;
+}
+
+} // namespace detail
+
+/// All bytes of a file. Throws data_error naming it where it is missing or cannot be read.
+inline std::vector<std::uint8_t> read_file(const std::filesystem::path& path) {
+    const auto size = detail::file_size_of(path);
+    std::ifstream in(path, std::ios::binary);
+    if (!in) throw data_error(detail::quoted(path) + ": cannot be opened: " + std::strerror(errno));
+    std::vector<std::uint8_t> bytes(size);
+    in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
+    if (static_cast<std::uint64_t>(in.gcount()) != size) throw data_error(detail::quoted(path) + ": cannot be read");
+    return bytes;
+}
+
+/// A file that appears under its name only when complete: written beside it, flushed to disk, then renamed over it.
+/// Destroyed before commit(), it leaves no trace and whatever stood there before is untouched.
+class atomic_file {
+public:
+    explicit atomic_file(std::filesystem::path path) : path_(std::move(path)) {
+        static std::atomic<unsigned> serial{0};
+        temporary_ = path_;
+        temporary_ += ".tmp." + std::to_string(::getpid()) + "." + std::to_string(serial++);
+        descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor_ < 0) fail("cannot be written");
+    }
+    atomic_file(const atomic_file&) = delete;
+    atomic_file& operator=(const atomic_file&) = delete;
+    ~atomic_file() { discard(); }
+
+    void write(const void* data, std::size_t bytes) {
+        const auto* at = static_cast<const char*>(data);
+        while (bytes > 0) {
+            const auto done = ::write(descriptor_, at, bytes);
+            if (done < 0 && errno == EINTR) continue;
+            if (done < 0) fail("writing failed");
+            at += done;
+            bytes -= static_cast<std::size_t>(done);
+        }
+    }
+    void write(std::string_view text) { write(text.data(), text.size()); }
+
+    /// Throws data_error where the disk is full or the name cannot be replaced.
+    void commit() {
+        if (::fsync(descriptor_) != 0) fail("writing failed");
+        const int closed = ::close(std::exchange(descriptor_, -1));
+        if (closed != 0) fail("writing failed");
+        if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be replaced");
+        temporary_.clear();
+        // The rename itself survives a power cut only once the folder is on disk too; some file systems refuse, and
+        // the file is complete all the same.
+        const auto folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
+        if (const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); handle >= 0) {
+            (void)::fsync(handle);
+            ::close(handle);
+        }
+    }
+
+private:
+    [[noreturn]] void fail(const char* what) {
+        const std::string reason = std::strerror(errno);
+        discard();
+        throw data_error(detail::quoted(path_) + ": " + what + ": " + reason);
+    }
+    void discard() {
+        if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+        if (!temporary_.empty()) ::unlink(temporary_.c_str());
+        temporary_.clear();
+    }
+
+    std::filesystem::path path_, temporary_;
+    int descriptor_ = -1;
+};
+
+} // namespace tapegraph::io

@@ -1,0 +1,165 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <initializer_list>
+#include <iostream>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/// One line that says how training goes:
+///
+///     epoch 2/10 [=====>    ] 34/57 12.3 steps/s loss 0.6123 accuracy 0.671 eta 3 s
+
+namespace tapegraph::io {
+
+/// A name and its value, as in `loss 0.6123`. The name is borrowed for the call.
+struct progress_value {
+    std::string_view name;
+    double value;
+};
+
+enum class progress_style {
+    automatic, ///< in_place where the stream is a terminal
+    in_place,  ///< one line, overwritten, at most ten times a second
+    plain,     ///< whole lines: now and then, and at the end of each epoch
+    quiet
+};
+
+class progress_line {
+public:
+    using clock_function = double (*)(); ///< seconds since some fixed moment
+
+    explicit progress_line(std::ostream& out = std::cerr, progress_style style = progress_style::automatic,
+                           clock_function now = steady_seconds)
+        : out_(out), style_(style), now_(now) {
+        int descriptor = -1;
+        if (&out == &std::cout) descriptor = STDOUT_FILENO;
+        if (&out == &std::cerr || &out == &std::clog) descriptor = STDERR_FILENO;
+        const bool terminal = descriptor >= 0 && ::isatty(descriptor) == 1;
+        if (style_ == progress_style::automatic) style_ = terminal ? progress_style::in_place : progress_style::plain;
+        // A line that wraps cannot be overwritten, so it is cut at the terminal's width.
+        winsize size{};
+        if (terminal && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) width_ = size.ws_col - 1u;
+        text_.reserve(512);
+        interval_ = style_ == progress_style::in_place ? 0.1 : 10.0;
+    }
+
+    /// Begins an epoch, counted from 1, of `steps` steps (0: not known).
+    void begin_epoch(std::int64_t epoch, std::int64_t epochs, std::int64_t steps) {
+        epoch_ = epoch;
+        epochs_ = epochs;
+        steps_ = steps;
+        started_ = shown_ = now_();
+    }
+
+    /// After step `step`, counted from 1, of the epoch. Shows only what the eye can follow; returns whether it did.
+    bool update(std::int64_t step, std::span<const progress_value> values) {
+        if (style_ == progress_style::quiet) return false;
+        const double now = now_();
+        if (now - shown_ < interval_) return false;
+        shown_ = now;
+        compose(step, values, now - started_, false);
+        show(false);
+        return true;
+    }
+    bool update(std::int64_t step, std::initializer_list<progress_value> values) {
+        return update(step, std::span<const progress_value>(values.begin(), values.size()));
+    }
+
+    /// Ends the epoch after `step` steps with a line that stays.
+    void end_epoch(std::int64_t step, std::span<const progress_value> values) {
+        if (style_ == progress_style::quiet) return;
+        compose(step, values, now_() - started_, true);
+        show(true);
+    }
+    void end_epoch(std::int64_t step, std::initializer_list<progress_value> values) {
+        end_epoch(step, std::span<const progress_value>(values.begin(), values.size()));
+    }
+
+private:
+    static double steady_seconds() {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    }
+
+    template <class... Args>
+    void append(const char* format, Args... args) {
+        char text[96];
+        const int length = std::snprintf(text, sizeof text, format, args...);
+        text_.append(text, std::min(static_cast<std::size_t>(std::max(length, 0)), sizeof text - 1));
+    }
+
+    void append_time(double seconds) {
+        const auto whole = static_cast<long long>(seconds + 0.5);
+        if (seconds < 9.95)
+            append("%.1f s", seconds);
+        else if (whole < 60)
+            append("%lld s", whole);
+        else if (whole < 3600)
+            append("%lld min %02lld s", whole / 60, whole % 60);
+        else
+            append("%lld h %02lld min", whole / 3600, whole / 60 % 60);
+    }
+
+    void compose(std::int64_t step, std::span<const progress_value> values, double elapsed, bool last) {
+        constexpr int cells = 20;
+        text_.clear();
+        append("epoch %lld/%lld ", static_cast<long long>(epoch_), static_cast<long long>(epochs_));
+        if (steps_ > 0) {
+            const auto full = static_cast<int>(cells * std::clamp<std::int64_t>(step, 0, steps_) / steps_);
+            text_ += '[';
+            text_.append(static_cast<std::size_t>(full), '=');
+            if (full < cells) text_.append(1, '>').append(static_cast<std::size_t>(cells - full - 1), ' ');
+            text_ += "] ";
+            append("%lld/%lld ", static_cast<long long>(step), static_cast<long long>(steps_));
+        } else {
+            append("step %lld ", static_cast<long long>(step));
+        }
+        const double rate = elapsed > 0 ? static_cast<double>(step) / elapsed : 0;
+        append(rate < 99.95 ? "%.1f steps/s" : "%.0f steps/s", rate);
+        for (const auto& value : values) {
+            (text_ += ' ').append(value.name);
+            append(" %.4g", value.value);
+        }
+        if (last) {
+            text_ += " in ";
+            append_time(elapsed);
+        } else if (steps_ > 0 && rate > 0) {
+            text_ += " eta ";
+            append_time(static_cast<double>(std::max<std::int64_t>(steps_ - step, 0)) / rate);
+        }
+    }
+
+    void show(bool last) {
+        if (style_ == progress_style::in_place) {
+            // The line that stays may wrap; it is not overwritten.
+            if (!last && text_.size() > width_) text_.resize(width_);
+            const std::size_t length = text_.size();
+            if (length < on_screen_) text_.append(on_screen_ - length, ' '); // wipes what the longer line left
+            on_screen_ = last ? 0 : length;
+            out_.put('\r');
+        }
+        out_.write(text_.data(), static_cast<std::streamsize>(text_.size()));
+        if (last || style_ == progress_style::plain) out_.put('\n');
+        out_.flush();
+    }
+
+    std::ostream& out_;
+    progress_style style_;
+    clock_function now_;
+    std::string text_; ///< reused, so that an update allocates nothing
+    std::size_t width_ = 400;
+    std::size_t on_screen_ = 0;
+    std::int64_t epoch_ = 0, epochs_ = 0, steps_ = 0;
+    double started_ = 0, shown_ = 0, interval_ = 0;
+};
+
+} // namespace tapegraph::io

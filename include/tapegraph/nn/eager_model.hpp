@@ -1,0 +1,161 @@
+#pragma once
+
+#include <tapegraph/nn/model.hpp>
+
+namespace tapegraph {
+
+namespace detail {
+
+/// State of an optimizer for one variable, as tensors.
+class eager_slots {
+public:
+    eager_slots(variable_list* variables, std::vector<eager_context::pending>* updates)
+        : variables_(variables), updates_(updates) {}
+
+    void begin(variable* target) {
+        target_ = target;
+        states_.clear();
+    }
+    template <class T>
+    tensor<T> state(const tensor<T>&, std::string_view name) const {
+        variable& v = (*variables_)[target_->path() + '/' + std::string(name)];
+        states_.push_back({&v, v.data()});
+        return tensor<T>(v.data());
+    }
+    template <class T, tensor_like E>
+    void assign(const tensor<T>& target, const E& value) const {
+        const tensor<T> sealed = eval(value);
+        for (const auto& s : states_) {
+            if (s.second.raw() != target.raw()) continue;
+            updates_->push_back({s.first, sealed});
+            return;
+        }
+        updates_->push_back({target_, sealed});
+    }
+
+private:
+    variable_list* variables_;
+    std::vector<eager_context::pending>* updates_;
+    variable* target_ = nullptr;
+    mutable std::vector<std::pair<variable*, any_tensor>> states_;
+};
+
+/// A tensor over a copy of a batch's memory.
+template <class T>
+tensor<T> batch_tensor(const buffer_view& v) {
+    if (v.type != dtype_of<T>)
+        throw dtype_error(std::string("labels are ") + name_of(v.type) + ", the loss takes " + name_of(dtype_of<T>));
+    auto t = tensor<T>::uninitialized(shape(v.rank, v.extents));
+    std::memcpy(t.mutable_data(), v.data, v.bytes());
+    return t;
+}
+
+} // namespace detail
+
+/// Eager mode: the model runs at once, a tape records it, the optimizer updates what the gradient names.
+template <class Model, class Spec, class Loss, class Optimizer>
+class compiled_model<eager, Model, Spec, Loss, Optimizer>
+    : public trainable_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, Spec, Loss> {
+    using base = trainable_model<compiled_model, Spec, Loss>;
+    using T = typename Spec::element_type;
+
+public:
+    compiled_model(const compile_options& options, Optimizer optimizer) : base(options), optimizer_(optimizer) {
+        this->template describe<Model, Spec>();
+        if constexpr (std::is_same_v<Optimizer, none>)
+            this->template make_variables<ir::prediction_trace<Model, Spec>>(1 << 30);
+        else
+            this->template make_variables<ir::training_trace<Model, Spec, Loss, Optimizer>>(this->summary_.variables);
+    }
+
+    Optimizer& optimizer() { return optimizer_; }
+
+private:
+    friend base;
+    static constexpr dtype label_type = Loss::labels(dtype_of<T>, shape{}).type;
+    using label = element_t<label_type>;
+
+    eager_context& begin(bool training) {
+        context_.variables = &this->variables_;
+        context_.begin(training, {this->options_.seed, static_cast<std::uint64_t>(this->step_)});
+        return context_;
+    }
+
+    step_result step_once(const buffer_view& x, const buffer_view& y) {
+        const detail::numeric_check check(this->options_.check_finite);
+        eager_context& context = begin(true);
+        step_result result;
+        std::vector<any_tensor> sources, gradients;
+        std::vector<variable*> targets;
+        {
+            gradient_tape tape;
+            const auto labels = labels_of(y);
+            const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x)));
+            check_labels(output, labels);
+            const auto loss = eval(Loss{}(output, labels));
+            result.loss = static_cast<double>(loss.item());
+            tape.stop_recording();
+            result.accuracy = accuracy(output, labels);
+            for (const auto& u : context.used) {
+                if (!detail::tape_storage::instance().knows(u.handle.place())) continue;
+                sources.push_back(u.handle);
+                targets.push_back(u.target);
+            }
+            gradients = tape.gradient(loss, sources);
+        }
+        detail::eager_slots slots(&this->variables_, &context.updates);
+        const auto numbers = optimizer_.numbers(this->step_);
+        std::array<number, Optimizer::count> n;
+        for (std::size_t i = 0; i < numbers.size(); ++i) n[i] = {numbers[i]};
+        for (std::size_t i = 0; i < targets.size(); ++i) {
+            slots.begin(targets[i]);
+            update(slots, sources[i], gradients[i], n);
+            gradients[i].drop_storage();
+        }
+        sources.clear();
+        context.apply();
+        return result;
+    }
+
+    step_result measure_once(const buffer_view& x, const buffer_view& y) {
+        eager_context& context = begin(false);
+        const auto labels = labels_of(y);
+        const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x)));
+        check_labels(output, labels);
+        step_result result;
+        result.loss = static_cast<double>(eval(Loss{}(output, labels)).item());
+        result.accuracy = accuracy(output, labels);
+        return result;
+    }
+
+    tensor<T> predict_once(const tensor<T>& x) const {
+        eager_context context;
+        context.variables = const_cast<variable_list*>(&this->variables_); // every variable exists: nothing is added
+        context.begin(false, {this->options_.seed, static_cast<std::uint64_t>(this->step_)});
+        return eval(Model::get()(eager_scope(&context), x));
+    }
+
+    static tensor<label> labels_of(const buffer_view& y) { return detail::batch_tensor<label>(y); }
+    template <class Output>
+    static void check_labels(const Output& output, const tensor<label>& labels) {
+        const shape expected = Loss::labels(output.type(), output.shape()).dims;
+        if (!(labels.shape() == expected))
+            throw shape_error("labels have shape " + to_string(labels.shape()) + ", the loss takes " +
+                              to_string(expected));
+    }
+    template <class Output>
+    static double accuracy(const Output& output, const tensor<label>& labels) {
+        if constexpr (requires { Loss::accuracy(output, labels); })
+            return static_cast<double>(eval(Loss::accuracy(output, labels)).item());
+        else
+            return 0;
+    }
+    void update(detail::eager_slots& slots, const any_tensor& w, const any_tensor& g, const auto& n) {
+        Optimizer::update(slots, tensor<T>(w), tensor<T>(g), n);
+    }
+
+    Optimizer optimizer_;
+    eager_context context_;
+};
+
+} // namespace tapegraph

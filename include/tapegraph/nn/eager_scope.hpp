@@ -1,0 +1,131 @@
+#pragma once
+
+#include <tapegraph/eager/gradient_tape.hpp>
+#include <tapegraph/nn/scope.hpp>
+#include <tapegraph/nn/variables.hpp>
+
+#include <charconv>
+#include <string>
+
+/// Scopes of eager mode: the same words as in graph mode, over tensors that exist.
+
+namespace tapegraph {
+
+/// What the scopes of one evaluation of a model share.
+struct eager_context {
+    variable_list* variables;
+    random_state random;
+    bool training = true;
+    std::int64_t ordinals = 0;
+    int cursor = 0; ///< models ask for variables in the same order every time
+    struct used_variable {
+        variable* target;
+        any_tensor handle; ///< what the model computes with; on the tape when trainable
+    };
+    std::vector<used_variable> used;
+    struct pending {
+        variable* target;
+        any_tensor value;
+    };
+    std::vector<pending> updates;
+
+    void begin(bool is_training, const random_state& state) {
+        training = is_training;
+        random = state;
+        ordinals = cursor = 0;
+        used.clear();
+        updates.clear();
+    }
+    /// Updates apply at the end of a step.
+    void apply() {
+        for (const pending& p : updates) {
+            for (used_variable& u : used) u.handle.drop_storage();
+            p.target->data() = p.value.viewed(p.value.shape());
+        }
+        used.clear();
+        updates.clear();
+    }
+};
+
+class eager_scope {
+public:
+    explicit eager_scope(eager_context* context, std::string path = {}) : context_(context), path_(std::move(path)) {}
+
+    eager_scope operator/(std::string_view name) const {
+        return eager_scope(context_, path_.empty() ? std::string(name) : path_ + '/' + std::string(name));
+    }
+    eager_scope operator/(const char* name) const { return *this / std::string_view(name); }
+    eager_scope operator/(int index) const {
+        char text[16];
+        return *this / std::string_view(text, std::to_chars(text, text + sizeof text, index).ptr);
+    }
+
+    template <class T>
+    tensor<T> variable(std::string_view name, const shape& dims, const variable_options& options = {}) const {
+        const std::string path = path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
+        tapegraph::variable& v = find<T>(path, dims, options);
+        for (const auto& u : context_->used)
+            if (u.target == &v) throw argument_error("variable '" + path + "': this path is already taken");
+        tensor<T> handle(v.data().viewed(dims));
+        auto& tape = detail::tape_storage::instance();
+        if (context_->training && v.trainable() && tape.recording()) handle.set_place(tape.watch());
+        context_->used.push_back({&v, handle});
+        return handle;
+    }
+    template <class T>
+    tensor<T> variable_like(const tensor<T>&, std::string_view name, const shape& dims,
+                            const variable_options& options = {}) const {
+        return variable<T>(name, dims, options);
+    }
+
+    template <class T, tensor_like E>
+    void assign(const tensor<T>& target, const E& value,
+                std::source_location where = std::source_location::current()) const {
+        const tensor<T> sealed = eval(value, where);
+        for (const auto& u : context_->used) {
+            if (u.handle.raw() != target.raw()) continue;
+            if (!(sealed.shape() == target.shape()))
+                throw shape_error("assign: variable '" + u.target->path() + "' has shape " + to_string(target.shape()) +
+                                  ", given " + to_string(sealed.shape()));
+            context_->updates.push_back({u.target, sealed});
+            return;
+        }
+        throw argument_error("assign: the target is not a variable");
+    }
+
+    bool training() const { return context_->training; }
+
+    template <class T>
+    tensor<T> uniform_like(const tensor<T>& like) const {
+        typename random_op<T>::attributes a;
+        a.ordinal = context_->ordinals++;
+        return eager::create<random_op<T>>(a, like.shape(), context_->random);
+    }
+
+    struct layer_mark {};
+    layer_mark enter() const { return {}; }
+    template <class T>
+    const tensor<T>& leave(std::string_view, layer_mark, const tensor<T>& result) const {
+        return result;
+    }
+
+private:
+    template <class T>
+    tapegraph::variable& find(const std::string& path, const shape& dims, const variable_options& options) const {
+        variable_list& all = *context_->variables;
+        if (context_->cursor < all.size() && all.at(context_->cursor).path() == path) return all.at(context_->cursor++);
+        for (int i = 0; i < all.size(); ++i) {
+            if (all.at(i).path() != path) continue;
+            context_->cursor = i + 1;
+            return all.at(i);
+        }
+        any_tensor data(dtype_of<T>, dims);
+        detail::initialize(static_cast<T*>(data.raw()), dims, options.initializer, context_->random.seed, path);
+        return all.add(path, std::move(data), options.trainable, false);
+    }
+
+    eager_context* context_;
+    std::string path_;
+};
+
+} // namespace tapegraph

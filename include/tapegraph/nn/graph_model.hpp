@@ -1,0 +1,97 @@
+#pragma once
+
+#include <tapegraph/nn/model.hpp>
+
+#include <mutex>
+
+namespace tapegraph {
+
+/// Graph mode: three programs, compiled with the source. What is not used is not instantiated.
+template <class Model, class Spec, class Loss, class Optimizer>
+class compiled_model<graph, Model, Spec, Loss, Optimizer>
+    : public trainable_model<compiled_model<graph, Model, Spec, Loss, Optimizer>, Spec, Loss> {
+    using base = trainable_model<compiled_model, Spec, Loss>;
+    using training = ir::training_trace<Model, Spec, Loss, Optimizer>;
+    using evaluation = ir::evaluation_trace<Model, Spec, Loss>;
+    using prediction = ir::prediction_trace<Model, Spec>;
+
+public:
+    compiled_model(const compile_options& options, Optimizer optimizer) : base(options), optimizer_(optimizer) {
+        this->template describe<Model, Spec>();
+        if constexpr (std::is_same_v<Optimizer, none>)
+            this->template make_variables<prediction>(1 << 30);
+        else
+            this->template make_variables<training>(this->summary_.variables);
+    }
+
+    Optimizer& optimizer() { return optimizer_; }
+
+    /// Bytes of the training program's arena; known once a batch size has been bound.
+    std::size_t arena_bytes() const { return training_ ? training_->arena_bytes() : 0; }
+    const ir::program_view& training_view() const { return ir::compile_program<training>(); }
+    /// Plans the training step for a batch size before the first step.
+    ir::program& training_program() {
+        if (!training_) training_ = std::make_unique<ir::program>(ir::compile_program<training>());
+        return *training_;
+    }
+
+private:
+    friend base;
+
+    step_result step_once(const buffer_view& x, const buffer_view& y) {
+        ir::program& p = training_program();
+        const auto numbers = optimizer_.numbers(this->step_);
+        for (std::size_t i = 0; i < numbers.size(); ++i) p.set_parameter(2 + static_cast<int>(i), numbers[i]);
+        return run(p, x, y, this->options_.check_finite);
+    }
+    step_result measure_once(const buffer_view& x, const buffer_view& y) {
+        if (!evaluation_) evaluation_ = std::make_unique<ir::program>(ir::compile_program<evaluation>());
+        return run(*evaluation_, x, y, false);
+    }
+    step_result run(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
+        connect(p);
+        p.set_input(0, x);
+        p.set_input(1, y);
+        p.run({this->options_.seed, static_cast<std::uint64_t>(this->step_)}, check);
+        step_result r;
+        r.loss = p.scalar_output(0);
+        if (p.view().outputs.size() > 1) r.accuracy = p.scalar_output(1);
+        return r;
+    }
+    // Programs run on the model's variables where they stand; the first ones are the same in every trace.
+    void connect(ir::program& p) const {
+        for (int i = 0; i < p.view().variables.size(); ++i)
+            p.set_variable(i, const_cast<void*>(this->variables_.at(i).data().raw()));
+    }
+    // Each thread takes a program of its own from the shelf, so that predictions may overlap.
+    tensor<typename Spec::element_type> predict_once(const tensor<typename Spec::element_type>& x) const {
+        std::unique_ptr<ir::program> p;
+        {
+            const std::lock_guard lock(shelf_->mutex);
+            if (!shelf_->programs.empty()) {
+                p = std::move(shelf_->programs.back());
+                shelf_->programs.pop_back();
+            }
+        }
+        if (!p) p = std::make_unique<ir::program>(ir::compile_program<prediction>());
+        connect(*p);
+        p->set_input(0, x.view());
+        p->run({this->options_.seed, static_cast<std::uint64_t>(this->step_)});
+        const buffer_view& out = p->output(0);
+        auto result = tensor<typename Spec::element_type>::uninitialized(shape(out.rank, out.extents));
+        std::memcpy(result.mutable_data(), out.data, out.bytes());
+        const std::lock_guard lock(shelf_->mutex);
+        shelf_->programs.push_back(std::move(p));
+        return result;
+    }
+
+    struct shelf {
+        std::mutex mutex;
+        std::vector<std::unique_ptr<ir::program>> programs;
+    };
+    Optimizer optimizer_;
+    std::unique_ptr<ir::program> training_, evaluation_;
+    std::unique_ptr<shelf> shelf_ = std::make_unique<shelf>();
+};
+
+} // namespace tapegraph

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <tapegraph/core/shape.hpp>
+
+#include <cstdint>
+
+namespace tapegraph {
+
+enum class initializer_kind : int { constant, uniform, normal, glorot_uniform, glorot_normal, he_uniform, he_normal };
+
+/// How a variable's first values are drawn. Make one through the types in `init`.
+struct initializer {
+    initializer_kind kind = initializer_kind::glorot_uniform;
+    double a = 0, b = 0;
+};
+
+namespace init {
+/// U(-l, l), l = sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010; TensorFlow's default for kernels)
+struct glorot_uniform {
+    constexpr operator initializer() const { return {initializer_kind::glorot_uniform, 0, 0}; }
+};
+/// N(0, 2 / (fan_in + fan_out))
+struct glorot_normal {
+    constexpr operator initializer() const { return {initializer_kind::glorot_normal, 0, 0}; }
+};
+/// U(-l, l), l = sqrt(6 / fan_in) (He et al. 2015)
+struct he_uniform {
+    constexpr operator initializer() const { return {initializer_kind::he_uniform, 0, 0}; }
+};
+/// N(0, 2 / fan_in)
+struct he_normal {
+    constexpr operator initializer() const { return {initializer_kind::he_normal, 0, 0}; }
+};
+struct constant {
+    double value = 0;
+    constexpr operator initializer() const { return {initializer_kind::constant, value, 0}; }
+};
+struct zeros {
+    constexpr operator initializer() const { return {initializer_kind::constant, 0, 0}; }
+};
+struct ones {
+    constexpr operator initializer() const { return {initializer_kind::constant, 1, 0}; }
+};
+struct uniform {
+    double low = -0.05, high = 0.05;
+    constexpr operator initializer() const { return {initializer_kind::uniform, low, high}; }
+};
+struct normal {
+    double mean = 0, deviation = 0.05;
+    constexpr operator initializer() const { return {initializer_kind::normal, mean, deviation}; }
+};
+} // namespace init
+
+/// Options of scope.variable.
+struct variable_options {
+    tapegraph::initializer initializer{};
+    bool trainable = true;
+};
+
+/// Fan-in and fan-out of a kernel as TensorFlow computes them: the last two axes times the receptive field before them.
+struct fans {
+    double in = 1, out = 1;
+};
+inline fans fans_of(const shape& s) {
+    if (s.rank() == 0) return {};
+    if (s.rank() == 1) return {static_cast<double>(s[0].value), static_cast<double>(s[0].value)};
+    double field = 1;
+    for (int i = 0; i + 2 < s.rank(); ++i) field *= static_cast<double>(s[i].value);
+    return {field * static_cast<double>(s[s.rank() - 2].value), field * static_cast<double>(s[s.rank() - 1].value)};
+}
+
+} // namespace tapegraph

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/ops/arithmetic.hpp>
+#include <tapegraph/ops/convolution.hpp>
+
+namespace tapegraph {
+
+struct conv2d_layer_options {
+    std::int64_t filters = 1;
+    std::int64_t kernel[2]{3, 3};
+    std::int64_t stride[2]{1, 1};
+    tapegraph::padding padding{};
+    std::int64_t dilation[2]{1, 1};
+    std::int64_t groups = 1;
+    bool use_bias = true;
+    initializer kernel_initializer = init::glorot_uniform{};
+    initializer bias_initializer = init::zeros{};
+};
+
+struct conv1d_layer_options {
+    std::int64_t filters = 1;
+    std::int64_t kernel = 3;
+    std::int64_t stride = 1;
+    tapegraph::padding padding{};
+    std::int64_t dilation = 1;
+    std::int64_t groups = 1;
+    bool use_bias = true;
+    initializer kernel_initializer = init::glorot_uniform{};
+    initializer bias_initializer = init::zeros{};
+};
+
+namespace detail {
+template <class Scope, class Handle, class Options>
+constexpr auto with_bias(const Scope& scope, const Handle& y, const Options& o, std::source_location where) {
+    if (!o.use_bias) return y;
+    return eval(y + scope.variable_like(y, "bias", {o.filters}, {.initializer = o.bias_initializer}), where);
+}
+} // namespace detail
+
+/// Convolution of x [batch, height, width, channels] with "kernel" [height, width, channels / groups, filters], plus "bias".
+template <class Scope, tensor_like X>
+    requires(!tensor_like<Scope>)
+constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options& o,
+                      std::source_location where = std::source_location::current()) {
+    const auto mark = scope.enter();
+    const auto input = eval(x, where);
+    const shape dims = shape_of(input);
+    const auto kernel =
+        scope.variable_like(input, "kernel", {o.kernel[0], o.kernel[1], dims[dims.rank() - 1].value / o.groups, o.filters},
+                            {.initializer = o.kernel_initializer});
+    conv2d_options window{.padding = o.padding, .groups = o.groups};
+    for (int i = 0; i < 2; ++i) window.stride[i] = o.stride[i], window.dilation[i] = o.dilation[i];
+    return scope.leave("conv2d", mark, detail::with_bias(scope, conv2d(input, kernel, window, where), o, where));
+}
+
+/// Convolution of x [batch, width, channels] with "kernel" [width, channels / groups, filters], plus "bias".
+template <class Scope, tensor_like X>
+    requires(!tensor_like<Scope>)
+constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options& o,
+                      std::source_location where = std::source_location::current()) {
+    const auto mark = scope.enter();
+    const auto input = eval(x, where);
+    const shape dims = shape_of(input);
+    const auto kernel = scope.variable_like(input, "kernel", {o.kernel, dims[dims.rank() - 1].value / o.groups, o.filters},
+                                            {.initializer = o.kernel_initializer});
+    const conv1d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
+    return scope.leave("conv1d", mark, detail::with_bias(scope, conv1d(input, kernel, window, where), o, where));
+}
+
+} // namespace tapegraph

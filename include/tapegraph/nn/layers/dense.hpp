@@ -1,0 +1,30 @@
+#pragma once
+
+#include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/ops/matmul.hpp>
+
+namespace tapegraph {
+
+struct dense_options {
+    std::int64_t units = 1;
+    bool use_bias = true;
+    initializer kernel_initializer = init::glorot_uniform{};
+    initializer bias_initializer = init::zeros{};
+};
+
+/// y = x W + b over the last axis: x [..., in], W "kernel" [in, units], b "bias" [units].
+template <class Scope, tensor_like X>
+constexpr auto dense(const Scope& scope, const X& x, const dense_options& options,
+                     std::source_location where = std::source_location::current()) {
+    const auto mark = scope.enter();
+    const auto input = eval(x, where);
+    const shape dims = shape_of(input);
+    const auto kernel = scope.variable_like(input, "kernel", {dims[dims.rank() - 1].value, options.units},
+                                            {.initializer = options.kernel_initializer});
+    const auto product = matmul(input, kernel, {}, where);
+    if (!options.use_bias) return scope.leave("dense", mark, product);
+    const auto bias = scope.variable_like(input, "bias", {options.units}, {.initializer = options.bias_initializer});
+    return scope.leave("dense", mark, eval(product + bias, where));
+}
+
+} // namespace tapegraph

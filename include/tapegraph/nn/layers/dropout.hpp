@@ -1,0 +1,23 @@
+#pragma once
+
+#include <tapegraph/ops/selection.hpp>
+
+namespace tapegraph {
+
+struct dropout_options {
+    double rate = 0.5; ///< the share of elements set to zero
+};
+
+/// In training, sets each element to zero with probability `rate` and scales the others by 1 / (1 - rate); otherwise hands
+/// its operand through.
+template <class Scope, tensor_like X>
+constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o = {},
+                       std::source_location where = std::source_location::current()) {
+    const auto mark = scope.enter();
+    const auto input = eval(x, where);
+    if (!scope.training() || o.rate == 0) return scope.leave("dropout", mark, input);
+    const auto drawn = scope.uniform_like(input);
+    return scope.leave("dropout", mark, eval(tapegraph::where(drawn >= o.rate, input * (1 / (1 - o.rate)), 0), where));
+}
+
+} // namespace tapegraph

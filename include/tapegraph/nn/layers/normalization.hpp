@@ -1,0 +1,49 @@
+#pragma once
+
+#include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/ops/power.hpp>
+#include <tapegraph/ops/reduction.hpp>
+
+namespace tapegraph {
+
+/// Defaults as in Keras.
+struct batch_normalization_options {
+    double momentum = 0.99; ///< of the moving averages
+    double epsilon = 1e-3;
+    bool center = true, scale = true;
+};
+
+/// Batch normalization over all axes but the last (Ioffe and Szegedy 2015). Training uses the batch's mean and (population)
+/// variance and updates the moving averages; evaluation and prediction use those.
+template <class Scope, tensor_like X>
+constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o = {},
+                                   std::source_location where = std::source_location::current()) {
+    const auto mark = scope.enter();
+    const auto input = eval(x, where);
+    const shape dims = shape_of(input);
+    const shape channels{dims[dims.rank() - 1].value};
+    const auto parameter = [&](std::string_view name, initializer first, bool trainable) {
+        return scope.variable_like(input, name, channels, {.initializer = first, .trainable = trainable});
+    };
+    const auto gamma = o.scale ? parameter("gamma", init::ones{}, true) : decltype(input){};
+    const auto beta = o.center ? parameter("beta", init::zeros{}, true) : decltype(input){};
+    const auto moving_mean = parameter("moving_mean", init::zeros{}, false);
+    const auto moving_variance = parameter("moving_variance", init::ones{}, false);
+
+    axes leading;
+    leading.all = false;
+    for (int i = 0; i + 1 < dims.rank(); ++i) leading.index[leading.count++] = static_cast<std::int8_t>(i);
+    auto average = moving_mean, spread = moving_variance;
+    if (scope.training()) {
+        average = mean(input, leading, {}, where);
+        spread = mean(square(input - average), leading, {}, where);
+        scope.assign(moving_mean, moving_mean * o.momentum + average * (1 - o.momentum), where);
+        scope.assign(moving_variance, moving_variance * o.momentum + spread * (1 - o.momentum), where);
+    }
+    const auto inverse = eval(rsqrt(spread + o.epsilon), where);
+    const auto factor = o.scale ? eval(inverse * gamma, where) : inverse;
+    const auto centered = (input - average) * factor;
+    return scope.leave("batch_normalization", mark, o.center ? eval(centered + beta, where) : eval(centered, where));
+}
+
+} // namespace tapegraph

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <tapegraph/ops/power.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+/// Optimizers. One is a plain struct whose numeric fields may change between steps without recompiling: `numbers(step)`
+/// gives what step `step` (from 1) uses, `update` spells the update with those numbers as scalars. State is asked for by
+/// name from `slots` and starts at zero.
+
+namespace tapegraph {
+
+/// w <- w - learning_rate g
+struct sgd {
+    double learning_rate = 0.01;
+
+    static constexpr int count = 1;
+    std::array<double, count> numbers(std::int64_t) const { return {learning_rate}; }
+    static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+        slots.assign(w, w - n[0] * g);
+    }
+};
+
+/// v <- momentum v - learning_rate g; w <- w + v, or with Nesterov's look-ahead w + momentum v - learning_rate g (Keras's
+/// form; Sutskever et al. 2013)
+template <bool Nesterov = false>
+struct basic_momentum {
+    double learning_rate = 0.01;
+    double momentum = 0.9;
+
+    static constexpr int count = 2;
+    std::array<double, count> numbers(std::int64_t) const { return {learning_rate, momentum}; }
+    static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+        const auto velocity = slots.state(w, "momentum");
+        const auto next = eval(n[1] * velocity - n[0] * g);
+        slots.assign(velocity, next);
+        if constexpr (Nesterov)
+            slots.assign(w, w + n[1] * next - n[0] * g);
+        else
+            slots.assign(w, w + next);
+    }
+};
+using momentum = basic_momentum<false>;
+using nesterov_momentum = basic_momentum<true>;
+
+/// Adam (Kingma and Ba 2015) in Keras's form: the bias corrections are part of the step size
+/// a = learning_rate sqrt(1 - beta2^t) / (1 - beta1^t); m <- m + (1 - beta1)(g - m); v <- v + (1 - beta2)(g^2 - v);
+/// w <- w - a m / (sqrt(v) + epsilon)
+struct adam {
+    double learning_rate = 0.001;
+    double beta1 = 0.9, beta2 = 0.999;
+    double epsilon = 1e-7;
+
+    static constexpr int count = 4;
+    std::array<double, count> numbers(std::int64_t step) const {
+        const auto t = static_cast<double>(step);
+        const double size = learning_rate * std::sqrt(1 - std::pow(beta2, t)) / (1 - std::pow(beta1, t));
+        return {size, 1 - beta1, 1 - beta2, epsilon};
+    }
+    static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+        const auto m = slots.state(w, "adam_m");
+        const auto v = slots.state(w, "adam_v");
+        const auto next_m = eval(m + n[1] * (g - m));
+        const auto next_v = eval(v + n[2] * (square(g) - v));
+        slots.assign(m, next_m);
+        slots.assign(v, next_v);
+        slots.assign(w, w - n[0] * next_m / (sqrt(next_v) + n[3]));
+    }
+};
+
+} // namespace tapegraph

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <tapegraph/graph/gradient.hpp>
+#include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/ops/random.hpp>
+
+#include <string_view>
+
+/// Scopes of graph mode: a path of names that owns variables. `scope / "conv1"` and `scope / 3` go deeper.
+
+namespace tapegraph {
+
+class graph_scope {
+public:
+    constexpr graph_scope(ir::trace* owner, int index) : t_(owner), index_(index) {}
+
+    constexpr graph_scope operator/(std::string_view name) const { return child(name, -1); }
+    constexpr graph_scope operator/(const char* name) const { return child(name, -1); }
+    constexpr graph_scope operator/(int index) const { return child({}, index); }
+
+    /// A variable of this scope; its extents must be numbers. One path asked for twice in a trace is an error.
+    template <class T>
+    constexpr graph_node variable(std::string_view name, const shape& dims, const variable_options& options = {}) const {
+        for (const ir::variable_entry& v : t_->variables)
+            if (v.scope == index_ && v.name == name) {
+                t_->scope = index_;
+                t_->fail("variable: this path is already taken");
+                return {t_, v.node};
+            }
+        t_->scope = index_;
+        if (!dims.known()) t_->fail("variable: extents must be numbers");
+        const int word = t_->words.push_back(t_->variables.size());
+        const int node = t_->append(ir::record_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
+        t_->variables.push_back({index_, name, node, static_cast<int>(options.initializer.kind), options.initializer.a,
+                                 options.initializer.b, options.trainable});
+        return {t_, node};
+    }
+    /// A variable of the element type of `like`.
+    constexpr graph_node variable_like(const graph_node& like, std::string_view name, const shape& dims,
+                                       const variable_options& options = {}) const {
+        return like.type() == dtype::f64 ? variable<double>(name, dims, options) : variable<float>(name, dims, options);
+    }
+
+    /// Records an update: reads see the value at the start of the step, the update applies at its end.
+    template <tensor_like E>
+    constexpr void assign(const graph_node& variable, const E& value,
+                          std::source_location where = std::source_location::current()) const {
+        const graph_node node = eval(value, where);
+        if (!t_->is(variable.id(), ir::record_of<ir::variable_op>)) {
+            t_->fail("assign: the target is not a variable");
+            return;
+        }
+        if (!t_->same_shape(node.id(), variable.id()) || node.type() != variable.type()) {
+            const operand_info in[2]{t_->info(variable.id()), t_->info(node.id())};
+            t_->fail("assign: shape or type of the value differs", in, 2);
+            return;
+        }
+        t_->assignments.push_back({static_cast<int>(t_->words_of(variable.id())[0]), node.id()});
+    }
+
+    /// A constant while tracing: training, evaluation and prediction are separate traces.
+    constexpr bool training() const { return t_->training; }
+
+    /// A value fed by name at run time; extents of -1 are symbols of their own.
+    template <class T>
+    constexpr graph_node placeholder(std::string_view name, const shape& dims = {}) const {
+        shape s;
+        s.attach(&t_->extents);
+        for (int i = 0; i < dims.rank(); ++i)
+            s.push_back(dims[i].value == -1 ? extent(t_->extents.symbol({}), &t_->extents) : dims[i]);
+        return {t_, t_->input(name, dtype_of<T>, s)};
+    }
+
+    /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
+    constexpr graph_node uniform_like(const graph_node& like) const {
+        return like.type() == dtype::f64 ? random<double>(like) : random<float>(like);
+    }
+
+    /// Where a layer began: its nodes carry its scope, and `leave` adds its row to the layer table.
+    struct layer_mark {
+        int node, variable;
+    };
+    constexpr layer_mark enter() const {
+        t_->scope = index_;
+        return {t_->nodes.size(), t_->variables.size()};
+    }
+    constexpr graph_node leave(std::string_view type, layer_mark mark, const graph_node& result) const {
+        t_->layers.push_back({type, index_, mark.node, result.id(), mark.variable, t_->variables.size()});
+        return result;
+    }
+
+    constexpr ir::trace& owner() const { return *t_; }
+    constexpr int index() const { return index_; }
+
+private:
+    constexpr graph_scope child(std::string_view name, int index) const {
+        for (int i = t_->scopes.size() - 1; i > 0; --i) {
+            const ir::scope_entry& known = t_->scopes[i];
+            if (known.parent == index_ && known.index == index && known.name == name) return {t_, i};
+        }
+        return {t_, t_->scopes.push_back({index_, index, name})};
+    }
+    template <class T>
+    constexpr graph_node random(const graph_node& like) const {
+        const shape target = like.shape();
+        typename random_op<T>::attributes a;
+        a.ordinal = t_->ordinals++;
+        static_assert(ir::operation_binding<random_op<T>>::bound);
+        return {t_, t_->invoke(ir::record_of<random_op<T>>, attributes_to_words<random_op<T>>(a).value, &target, nullptr, 0)};
+    }
+
+    ir::trace* t_;
+    int index_;
+};
+
+} // namespace tapegraph

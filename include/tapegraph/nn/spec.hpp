@@ -1,0 +1,49 @@
+#pragma once
+
+#include <tapegraph/core/fixed_string.hpp>
+#include <tapegraph/graph/trace.hpp>
+
+#include <cstdint>
+
+namespace tapegraph {
+
+struct dynamic_extent {};
+/// An extent known only at run time. On axis 0 of a model's inputs it is one symbol (the batch); elsewhere each is its own.
+inline constexpr dynamic_extent dyn{};
+
+template <fixed_string Name>
+struct named_extent {};
+/// A run-time extent with a name: the same name is the same extent everywhere. `tg::spec<float, tg::dyn, tg::dim<"time">>`
+template <fixed_string Name>
+inline constexpr named_extent<Name> dim{};
+
+/// Element type and shape of an input: `spec<float, dyn, 50, 50, 3>`. Without extents it is a scalar.
+template <class T, auto... Extents>
+struct spec {
+    using element_type = T;
+    static constexpr int rank = sizeof...(Extents);
+
+    /// The shape in a trace, with symbols where extents are dynamic.
+    static constexpr shape dims(extent_table& table) {
+        shape s;
+        s.attach(&table);
+        int axis = 0;
+        (s.push_back(extent_of(Extents, axis++, table)), ...);
+        return s;
+    }
+
+private:
+    static constexpr extent extent_of(dynamic_extent, int axis, extent_table& table) {
+        return {table.symbol(axis == 0 ? "batch" : ""), &table};
+    }
+    template <fixed_string Name>
+    static constexpr extent extent_of(named_extent<Name>, int, extent_table& table) {
+        return {table.symbol(dim_name<Name>), &table};
+    }
+    static constexpr extent extent_of(std::int64_t number, int, extent_table&) { return number; }
+
+    template <fixed_string Name>
+    static constexpr std::string_view dim_name = Name.view();
+};
+
+} // namespace tapegraph

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <tapegraph/eager/tensor.hpp>
+#include <tapegraph/graph/trace.hpp>
+#include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/runtime/random.hpp>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapegraph {
+
+/// A tensor a model owns: named by its path, changed by training. It is never shared, so that both modes may write to it
+/// where it stands.
+class variable {
+public:
+    variable(std::string path, any_tensor data, bool trainable, bool optimizer_state)
+        : path_(std::move(path)), data_(std::move(data)), trainable_(trainable), state_(optimizer_state) {}
+
+    const std::string& path() const { return path_; }
+    const tapegraph::shape& shape() const { return data_.shape(); }
+    dtype type() const { return data_.type(); }
+    std::int64_t size() const { return data_.size(); }
+    bool trainable() const { return trainable_; }
+    void set_trainable(bool trainable) { trainable_ = trainable; }
+    /// Momentum and the like: belongs to an optimizer, not to the model.
+    bool optimizer_state() const { return state_; }
+
+    /// A copy of the value. Throws dtype_error when T is not the element type.
+    template <class T>
+    tensor<T> value() const {
+        tensor<T> copy(data_);
+        copy.mutable_data();
+        return copy;
+    }
+    /// Sets the value; shape and type must be the variable's.
+    void assign(const any_tensor& value) {
+        if (value.type() != data_.type())
+            throw dtype_error("variable '" + path_ + "' is " + name_of(data_.type()) + ", given " + name_of(value.type()));
+        if (!(value.shape() == data_.shape()))
+            throw shape_error("variable '" + path_ + "' has shape " + to_string(data_.shape()) + ", given " +
+                              to_string(value.shape()));
+        std::memcpy(data_.raw(), value.raw(), data_.view().bytes());
+    }
+
+    /// The buffer itself: what programs read and write.
+    any_tensor& data() { return data_; }
+    const any_tensor& data() const { return data_; }
+
+private:
+    std::string path_;
+    any_tensor data_;
+    bool trainable_, state_;
+};
+
+namespace detail {
+
+/// The path of a scope as text: "block/3/conv".
+template <class Scopes>
+std::string path_of(const Scopes& scopes, int scope) {
+    if (scope <= 0) return {};
+    const auto& s = scopes[scope];
+    std::string path = path_of(scopes, s.parent);
+    if (!path.empty()) path += '/';
+    return path + (s.index >= 0 ? std::to_string(s.index) : std::string(s.name));
+}
+
+/// FNV-1a: a variable's first values depend on the seed and its path, not on what else the model holds.
+inline std::uint64_t hash_of(std::string_view text) {
+    std::uint64_t hash = 0xCBF29CE484222325u;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
+    return hash;
+}
+
+template <class T>
+void initialize(T* data, const shape& dims, const initializer& how, std::uint64_t seed, std::string_view path) {
+    const std::int64_t count = dims.elements();
+    if (how.kind == initializer_kind::constant) {
+        std::fill_n(data, count, static_cast<T>(how.a));
+        return;
+    }
+    const fans f = fans_of(dims);
+    typename random_op<T>::attributes a;
+    const double glorot = 2 / (f.in + f.out), he = 2 / f.in;
+    const auto uniform = [&](double limit) { a.a = -limit, a.b = limit; };
+    const auto normal = [&](double deviation) {
+        a.law = static_cast<std::int64_t>(distribution::normal);
+        a.a = 0, a.b = deviation;
+    };
+    switch (how.kind) {
+    case initializer_kind::glorot_uniform: uniform(std::sqrt(3 * glorot)); break;
+    case initializer_kind::he_uniform: uniform(std::sqrt(3 * he)); break;
+    case initializer_kind::glorot_normal: normal(std::sqrt(glorot)); break;
+    case initializer_kind::he_normal: normal(std::sqrt(he)); break;
+    case initializer_kind::normal: normal(how.b); a.a = how.a; break;
+    default: a.a = how.a, a.b = how.b; break;
+    }
+    a.ordinal = 0xFFFFFFFE; // apart from the model's random nodes
+    runtime::fill_random<T>(data, count, a, {seed, hash_of(path) >> 16});
+}
+
+} // namespace detail
+
+/// The variables of a model in the order in which the model asks for them.
+class variable_list {
+public:
+    variable& operator[](std::string_view path) {
+        if (variable* const found = find(path)) return *found;
+        throw argument_error("no variable '" + std::string(path) + "'");
+    }
+    variable* find(std::string_view path) {
+        for (const auto& v : items_)
+            if (v->path() == path) return v.get();
+        return nullptr;
+    }
+    int size() const { return static_cast<int>(items_.size()); }
+    variable& at(int i) { return *items_[static_cast<std::size_t>(i)]; }
+    const variable& at(int i) const { return *items_[static_cast<std::size_t>(i)]; }
+
+    variable& add(std::string path, any_tensor data, bool trainable, bool state) {
+        items_.push_back(std::make_unique<variable>(std::move(path), std::move(data), trainable, state));
+        return *items_.back();
+    }
+
+    /// Iteration over variables, model's first, optimizer's behind.
+    class iterator {
+    public:
+        explicit iterator(const std::unique_ptr<variable>* at) : at_(at) {}
+        variable& operator*() const { return **at_; }
+        iterator& operator++() {
+            ++at_;
+            return *this;
+        }
+        bool operator!=(const iterator& other) const { return at_ != other.at_; }
+
+    private:
+        const std::unique_ptr<variable>* at_;
+    };
+    iterator begin() const { return iterator(items_.data()); }
+    iterator end() const { return iterator(items_.data() + items_.size()); }
+
+private:
+    std::vector<std::unique_ptr<variable>> items_; // addresses stay
+};
+
+} // namespace tapegraph

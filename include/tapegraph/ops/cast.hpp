@@ -1,0 +1,30 @@
+#pragma once
+
+#include <tapegraph/expr/apply.hpp>
+#include <tapegraph/expr/operation.hpp>
+
+namespace tapegraph {
+
+/// Another element type. To bool: x != 0. Derivatives pass between floating types.
+template <class To>
+struct cast_op : map_op<1> {
+    static constexpr std::string_view name = "cast";
+    static constexpr dtype result_type(dtype) { return dtype_of<To>; }
+    template <class V>
+    TG_HD static constexpr To value(V x) {
+        if constexpr (std::is_same_v<To, bool>)
+            return x != V(0);
+        else
+            return static_cast<To>(x);
+    }
+    // An adjoint always takes its operand's element type, so the way back needs no cast here.
+    static constexpr auto vjp(auto dy, auto, auto) { return dy; }
+};
+
+/// `cast<float>(labels)`
+template <class To, operand A>
+constexpr auto cast(const A& x) {
+    return apply<cast_op<To>>(x);
+}
+
+} // namespace tapegraph

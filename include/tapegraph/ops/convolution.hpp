@@ -1,0 +1,190 @@
+#pragma once
+
+#include <tapegraph/expr/apply.hpp>
+#include <tapegraph/expr/operation.hpp>
+
+#include <cstdint>
+
+/// conv1d [batch, width, channels] and conv2d [batch, height, width, channels]; kernels [(height,) width, in, out].
+
+namespace tapegraph {
+
+enum class padding_mode : std::int64_t { valid, same, explicit_amounts };
+
+/// Window geometry shared by convolution and pooling. Axis 0 is height, 1 width (conv1d uses width only).
+struct window_attributes {
+    std::int64_t stride[2]{1, 1};
+    std::int64_t dilation[2]{1, 1};
+    std::int64_t before[2]{}, after[2]{};
+    std::int64_t mode = 0; ///< a padding_mode
+    std::int64_t groups = 1;
+    std::int64_t window[2]{}; ///< pooling only
+
+    /// Output extent along spatial axis i (0 height, 1 width) for a kernel of `size` taps.
+    /// TensorFlow's definitions: valid ceil((in - effective + 1) / stride), same ceil(in / stride).
+    constexpr extent output(int i, extent in, std::int64_t size) const {
+        const std::int64_t effective = (size - 1) * dilation[i] + 1;
+        if (mode == static_cast<std::int64_t>(padding_mode::same)) return (in + (stride[i] - 1)) / stride[i];
+        return (in + (before[i] + after[i] - effective)) / stride[i] + 1;
+    }
+    /// Zeros in front of spatial axis i. "same" puts the odd one behind, as TensorFlow does.
+    constexpr std::int64_t leading(int i, std::int64_t in, std::int64_t out, std::int64_t size) const {
+        if (mode != static_cast<std::int64_t>(padding_mode::same)) return before[i];
+        const std::int64_t total = (out - 1) * stride[i] + (size - 1) * dilation[i] + 1 - in;
+        return total > 0 ? total / 2 : 0;
+    }
+};
+
+struct convolution_op {
+    static constexpr std::string_view name = "convolution";
+    static constexpr operation_kind kind = operation_kind::convolve;
+    static constexpr int arity = 2;
+    using attributes = window_attributes;
+    static constexpr void infer(const attributes& a, inference& io) {
+        const shape &x = io.in[0].dims, &w = io.in[1].dims;
+        const int spatial = x.rank() - 2;
+        io.type = io.in[0].type;
+        if (!io.require(io.in[0].type == io.in[1].type, "convolution: element types differ") ||
+            !io.require(spatial == 1 || spatial == 2, "convolution: input must be NWC or NHWC") ||
+            !io.require(w.rank() == x.rank(), "convolution: kernel rank must equal input rank") ||
+            !io.require(w.known(), "convolution: kernel extents must be numbers") ||
+            !io.require(a.groups > 0 && a.stride[0] > 0 && a.stride[1] > 0 && a.dilation[0] > 0 && a.dilation[1] > 0,
+                        "convolution: strides, dilations and groups are positive"))
+            return;
+        const extent channels = x[spatial + 1];
+        const std::int64_t out = w[spatial + 1].value;
+        if (!io.require(equal_or_required(channels, w[spatial] * a.groups), "convolution: channels differ") ||
+            !io.require(out % a.groups == 0, "convolution: groups do not divide the filters"))
+            return;
+        io.result.push_back(x[0]);
+        for (int i = 0; i < spatial; ++i) {
+            const extent size = a.output(i + 2 - spatial, x[i + 1], w[i].value);
+            if (!io.require(!size.known() || size.value >= 0, "convolution: kernel larger than padded input")) return;
+            if (!io.require(!size.known() || size.value > 0 || (x[i + 1].known() && x[i + 1].value == 0),
+                            "convolution: kernel larger than padded input"))
+                return;
+            io.result.push_back(size);
+        }
+        io.result.push_back(out);
+    }
+    template <int I>
+    static constexpr auto vjp(const attributes& a, auto dy, auto x, auto w, auto);
+};
+
+/// dL/dx from (dy, w); the target is x's shape. Linear in both operands, so its own derivatives are convolutions.
+struct convolution_input_gradient_op {
+    static constexpr std::string_view name = "convolution_input_gradient";
+    static constexpr operation_kind kind = operation_kind::convolve;
+    static constexpr int arity = 2;
+    using attributes = window_attributes;
+    static constexpr void infer(const attributes&, inference& io) {
+        io.type = io.in[0].type;
+        io.result = *io.target;
+    }
+    template <int I>
+    static constexpr auto vjp(const attributes& a, auto d, auto dy, auto w, auto);
+};
+
+/// dL/dw from (x, dy); the target is w's shape.
+struct convolution_filter_gradient_op {
+    static constexpr std::string_view name = "convolution_filter_gradient";
+    static constexpr operation_kind kind = operation_kind::convolve;
+    static constexpr int arity = 2;
+    using attributes = window_attributes;
+    static constexpr void infer(const attributes&, inference& io) {
+        io.type = io.in[0].type;
+        io.result = *io.target;
+    }
+    template <int I>
+    static constexpr auto vjp(const attributes& a, auto d, auto x, auto dy, auto);
+};
+
+namespace detail {
+template <class Op>
+constexpr auto convolve(const window_attributes& a, auto like, auto first, auto second) {
+    const shape target = shape_of(like);
+    return invoke<Op>(a, &target, std::source_location::current(), first, second);
+}
+} // namespace detail
+
+template <int I>
+constexpr auto convolution_op::vjp(const attributes& a, auto dy, auto x, auto w, auto) {
+    if constexpr (I == 0)
+        return detail::convolve<convolution_input_gradient_op>(a, x, dy, w);
+    else
+        return detail::convolve<convolution_filter_gradient_op>(a, w, x, dy);
+}
+template <int I>
+constexpr auto convolution_input_gradient_op::vjp(const attributes& a, auto d, auto dy, auto w, auto) {
+    if constexpr (I == 0)
+        return invoke<convolution_op>(a, nullptr, std::source_location::current(), d, w);
+    else
+        return detail::convolve<convolution_filter_gradient_op>(a, w, d, dy);
+}
+template <int I>
+constexpr auto convolution_filter_gradient_op::vjp(const attributes& a, auto d, auto x, auto dy, auto) {
+    if constexpr (I == 0)
+        return detail::convolve<convolution_input_gradient_op>(a, x, dy, d);
+    else
+        return invoke<convolution_op>(a, nullptr, std::source_location::current(), x, d);
+}
+
+/// How a window is padded: `valid`, `same` as TensorFlow defines it, or amounts per side.
+struct padding {
+    padding_mode mode = padding_mode::valid;
+    std::int64_t top = 0, bottom = 0, left = 0, right = 0;
+
+    static constexpr padding valid() { return {}; }
+    static constexpr padding same() { return {padding_mode::same, 0, 0, 0, 0}; }
+    static constexpr padding amounts(std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
+        return {padding_mode::explicit_amounts, top, bottom, left, right};
+    }
+    /// conv1d with padding in front only: output t sees inputs up to t. `effective` is (kernel - 1) * dilation + 1.
+    static constexpr padding causal(std::int64_t effective) {
+        return {padding_mode::explicit_amounts, 0, 0, effective - 1, 0};
+    }
+};
+
+struct conv2d_options {
+    std::int64_t stride[2]{1, 1};
+    tapegraph::padding padding{};
+    std::int64_t dilation[2]{1, 1};
+    std::int64_t groups = 1;
+};
+struct conv1d_options {
+    std::int64_t stride = 1;
+    tapegraph::padding padding{};
+    std::int64_t dilation = 1;
+    std::int64_t groups = 1;
+};
+
+namespace detail {
+constexpr void set_padding(window_attributes& a, const padding& p) {
+    a.mode = static_cast<std::int64_t>(p.mode);
+    a.before[0] = p.top, a.after[0] = p.bottom, a.before[1] = p.left, a.after[1] = p.right;
+}
+} // namespace detail
+
+/// Cross-correlation of x [batch, height, width, in] with w [kernel height, kernel width, in / groups, out].
+template <tensor_like X, tensor_like W>
+constexpr auto conv2d(const X& x, const W& w, const conv2d_options& options = {},
+                      std::source_location where = std::source_location::current()) {
+    window_attributes a;
+    for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
+    a.groups = options.groups;
+    detail::set_padding(a, options.padding);
+    return invoke<convolution_op>(a, nullptr, where, x, w);
+}
+
+/// Cross-correlation of x [batch, width, in] with w [kernel, in / groups, out].
+template <tensor_like X, tensor_like W>
+constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {},
+                      std::source_location where = std::source_location::current()) {
+    window_attributes a;
+    a.stride[1] = options.stride, a.dilation[1] = options.dilation;
+    a.groups = options.groups;
+    detail::set_padding(a, options.padding);
+    return invoke<convolution_op>(a, nullptr, where, x, w);
+}
+
+} // namespace tapegraph

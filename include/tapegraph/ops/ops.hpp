@@ -1,0 +1,21 @@
+#pragma once
+
+/// Every operation.
+
+#include <tapegraph/ops/activation.hpp>
+#include <tapegraph/ops/arithmetic.hpp>
+#include <tapegraph/ops/cast.hpp>
+#include <tapegraph/ops/comparison.hpp>
+#include <tapegraph/ops/convolution.hpp>
+#include <tapegraph/ops/exponential.hpp>
+#include <tapegraph/ops/gather.hpp>
+#include <tapegraph/ops/layout.hpp>
+#include <tapegraph/ops/matmul.hpp>
+#include <tapegraph/ops/ordering.hpp>
+#include <tapegraph/ops/pooling.hpp>
+#include <tapegraph/ops/power.hpp>
+#include <tapegraph/ops/random.hpp>
+#include <tapegraph/ops/reduction.hpp>
+#include <tapegraph/ops/selection.hpp>
+#include <tapegraph/ops/trigonometric.hpp>
+#include <tapegraph/ops/view.hpp>

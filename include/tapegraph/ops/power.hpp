@@ -1,0 +1,79 @@
+#pragma once
+
+#include <tapegraph/core/math.hpp>
+#include <tapegraph/ops/exponential.hpp>
+#include <tapegraph/ops/selection.hpp>
+
+/// square, sqrt, rsqrt, pow.
+
+namespace tapegraph {
+
+struct square_op : map_op<1> {
+    static constexpr std::string_view name = "square";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return x * x;
+    }
+    static constexpr auto vjp(auto dy, auto x, auto) { return dy * (2 * x); }
+};
+
+struct sqrt_op : map_op<1> {
+    static constexpr std::string_view name = "sqrt";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return math::sqrt(x);
+    }
+    static constexpr auto vjp(auto dy, auto, auto y) { return dy * 0.5 / y; }
+};
+
+/// 1 / sqrt(x)
+struct rsqrt_op : map_op<1> {
+    static constexpr std::string_view name = "rsqrt";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return math::rsqrt(x);
+    }
+    // d x^(-1/2) = -1/2 x^(-3/2) = -1/2 y^3
+    static constexpr auto vjp(auto dy, auto, auto y) { return dy * -0.5 * (y * y * y); }
+};
+
+struct pow_op : map_op<2> {
+    static constexpr std::string_view name = "pow";
+    template <class V>
+    TG_HD static constexpr V value(V x, V y) {
+        return math::pow(x, y);
+    }
+    // The derivative by the exponent is x^y log x, zero at x = 0 (its limit for y > 0).
+    template <int I>
+    static constexpr auto vjp(auto dy, auto x, auto exponent, auto y);
+};
+
+template <class A>
+    requires operands<A>
+constexpr auto square(const A& x) {
+    return apply<square_op>(x);
+}
+template <class A>
+    requires operands<A>
+constexpr auto sqrt(const A& x) {
+    return apply<sqrt_op>(x);
+}
+template <operand A>
+constexpr auto rsqrt(const A& x) {
+    return apply<rsqrt_op>(x);
+}
+template <class A, class B>
+    requires operands<A, B>
+constexpr auto pow(const A& x, const B& exponent) {
+    return apply<pow_op>(x, exponent);
+}
+
+template <int I>
+constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
+    if constexpr (I == 0)
+        return dy * (exponent * apply<pow_op>(x, exponent - 1));
+    else
+        return dy * where(y == 0, 0 * x, y * apply<log_op>(where(x == 0, 0 * x + 1, x)));
+}
+
+} // namespace tapegraph

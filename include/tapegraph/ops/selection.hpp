@@ -1,0 +1,131 @@
+#pragma once
+
+#include <tapegraph/core/math.hpp>
+#include <tapegraph/ops/arithmetic.hpp>
+#include <tapegraph/ops/comparison.hpp>
+
+/// where, maximum, minimum, abs, sign, stop_gradient.
+
+namespace tapegraph {
+
+namespace detail {
+// A plain `?:` lets g++ move the computation of its arms behind a branch, and then nothing vectorises.
+template <class V>
+TG_HD constexpr V choose(bool condition, V x, V y) {
+    if constexpr (std::is_floating_point_v<V>)
+        return math::detail::select(condition, x, y);
+    else
+        return condition ? x : y;
+}
+} // namespace detail
+
+/// condition ? x : y, element by element.
+struct where_op : map_op<3> {
+    static constexpr std::string_view name = "where";
+    static constexpr int condition_operands = 1;
+    template <class V>
+    TG_HD static constexpr V value(bool condition, V x, V y) {
+        return detail::choose(condition, x, y);
+    }
+    template <int I>
+        requires(I > 0)
+    static constexpr auto vjp(auto dy, auto condition, auto, auto, auto);
+};
+
+template <operand C, operand A, operand B>
+constexpr auto where(const C& condition, const A& x, const B& y) {
+    return apply<where_op>(condition, x, y);
+}
+
+template <int I>
+    requires(I > 0)
+constexpr auto where_op::vjp(auto dy, auto condition, auto, auto, auto) {
+    if constexpr (I == 1)
+        return where(condition, dy, 0);
+    else
+        return where(condition, 0, dy);
+}
+
+/// The larger operand; NaN if either is. A tie sends half of the derivative to each, as TensorFlow and PyTorch do.
+struct maximum_op : map_op<2> {
+    static constexpr std::string_view name = "maximum";
+    template <class V>
+    TG_HD static constexpr V value(V x, V y) {
+        return math::maximum(x, y);
+    }
+    template <int I>
+    static constexpr auto vjp(auto dy, auto x, auto y, auto) {
+        if constexpr (I == 0)
+            return where(x > y, dy, where(x == y, dy * 0.5, 0 * dy));
+        else
+            return where(y > x, dy, where(x == y, dy * 0.5, 0 * dy));
+    }
+};
+
+struct minimum_op : map_op<2> {
+    static constexpr std::string_view name = "minimum";
+    template <class V>
+    TG_HD static constexpr V value(V x, V y) {
+        return math::minimum(x, y);
+    }
+    template <int I>
+    static constexpr auto vjp(auto dy, auto x, auto y, auto) {
+        if constexpr (I == 0)
+            return where(x < y, dy, where(x == y, dy * 0.5, 0 * dy));
+        else
+            return where(y < x, dy, where(x == y, dy * 0.5, 0 * dy));
+    }
+};
+
+/// -1, 0 or 1 (NaN for NaN); derivative zero everywhere.
+struct sign_op : map_op<1> {
+    static constexpr std::string_view name = "sign";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return detail::choose(x > V(0), V(1), detail::choose(x < V(0), V(-1), x));
+    }
+    static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
+};
+
+template <operand A>
+constexpr auto sign(const A& x) {
+    return apply<sign_op>(x);
+}
+
+struct abs_op : map_op<1> {
+    static constexpr std::string_view name = "abs";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return math::abs(x);
+    }
+    static constexpr auto vjp(auto dy, auto x, auto) { return dy * sign(x); }
+};
+
+/// The operand unchanged; no derivative passes.
+struct stop_gradient_op : map_op<1> {
+    static constexpr std::string_view name = "stop_gradient";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return x;
+    }
+};
+
+template <operand A, operand B>
+constexpr auto maximum(const A& x, const B& y) {
+    return apply<maximum_op>(x, y);
+}
+template <operand A, operand B>
+constexpr auto minimum(const A& x, const B& y) {
+    return apply<minimum_op>(x, y);
+}
+template <class A>
+    requires operands<A>
+constexpr auto abs(const A& x) {
+    return apply<abs_op>(x);
+}
+template <operand A>
+constexpr auto stop_gradient(const A& x) {
+    return apply<stop_gradient_op>(x);
+}
+
+} // namespace tapegraph

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <tapegraph/cpu/convolution.hpp>
+#include <tapegraph/cpu/gemm.hpp>
+#include <tapegraph/ops/convolution.hpp>
+#include <tapegraph/ops/matmul.hpp>
+#include <tapegraph/runtime/kernel.hpp>
+
+namespace tapegraph::runtime {
+
+template <class T>
+struct kernel<matmul_op, T> {
+    static cpu::gemm_arguments<T> matrices(const kernel_call& call) {
+        const auto t = attributes_of<matmul_op>(call);
+        const buffer_view &a = call.in[0], &b = call.in[1], &c = call.out[0];
+        cpu::gemm_arguments<T> g{};
+        g.m = c.extents[c.rank - 2];
+        g.n = c.extents[c.rank - 1];
+        g.k = a.extents[t.transpose_a ? a.rank - 2 : a.rank - 1];
+        g.a = a.as<const T>();
+        g.lda = a.extents[a.rank - 1];
+        g.transpose_a = t.transpose_a != 0;
+        g.b = b.as<const T>();
+        g.ldb = b.extents[b.rank - 1];
+        g.transpose_b = t.transpose_b != 0;
+        g.c = c.as<T>();
+        g.ldc = g.n;
+        g.accumulate = false;
+        return g;
+    }
+    static std::size_t workspace(const kernel_call& call) {
+        return cpu::gemm_workspace_bytes<T>(matrices(call), thread_count());
+    }
+    // Leading axes are batches; where they broadcast, the smaller operand's matrices are visited again.
+    static void run(const kernel_call& call) {
+        cpu::gemm_arguments<T> g = matrices(call);
+        const buffer_view &a = call.in[0], &b = call.in[1], &c = call.out[0];
+        const int outer = c.rank - 2;
+        std::int64_t batch = 1;
+        for (int i = 0; i < outer; ++i) batch *= c.extents[i];
+        const auto offset = [&](const buffer_view& x, std::int64_t index) {
+            std::int64_t at = 0, stride = x.extents[x.rank - 2] * x.extents[x.rank - 1];
+            for (int i = outer - 1; i >= 0; --i) {
+                const int axis = i - (outer - (x.rank - 2));
+                const std::int64_t own = axis >= 0 ? x.extents[axis] : 1;
+                if (own != 1) at += index % c.extents[i] * stride;
+                index /= c.extents[i];
+                stride *= own;
+            }
+            return at;
+        };
+        const T *first_a = g.a, *first_b = g.b;
+        T* first_c = g.c;
+        for (std::int64_t i = 0; i < batch; ++i) {
+            g.a = first_a + offset(a, i);
+            g.b = first_b + offset(b, i);
+            g.c = first_c + i * g.m * g.n;
+            cpu::gemm(g, call.workspace);
+        }
+    }
+};
+
+/// Geometry of a convolution from the image, the filters and the output. Rank 3 (NWC) is height 1.
+inline cpu::convolution_geometry geometry(const window_attributes& a, const buffer_view& x, const buffer_view& w,
+                                          const buffer_view& y) {
+    const bool flat = x.rank == 3;
+    cpu::convolution_geometry g{};
+    g.batch = x.extents[0];
+    g.in_height = flat ? 1 : x.extents[1];
+    g.in_width = x.extents[x.rank - 2];
+    g.in_channels = x.extents[x.rank - 1];
+    g.kernel_height = flat ? 1 : w.extents[0];
+    g.kernel_width = w.extents[w.rank - 3];
+    g.out_height = flat ? 1 : y.extents[1];
+    g.out_width = y.extents[y.rank - 2];
+    g.out_channels = y.extents[y.rank - 1];
+    g.stride_height = flat ? 1 : a.stride[0];
+    g.stride_width = a.stride[1];
+    g.dilation_height = flat ? 1 : a.dilation[0];
+    g.dilation_width = a.dilation[1];
+    g.pad_top = flat ? 0 : a.leading(0, g.in_height, g.out_height, g.kernel_height);
+    g.pad_left = a.leading(1, g.in_width, g.out_width, g.kernel_width);
+    g.groups = a.groups;
+    return g;
+}
+
+template <class T>
+struct kernel<convolution_op, T> {
+    static cpu::convolution_geometry shape_of(const kernel_call& c) {
+        return geometry(attributes_of<convolution_op>(c), c.in[0], c.in[1], c.out[0]);
+    }
+    static std::size_t workspace(const kernel_call& c) {
+        return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::forward, thread_count());
+    }
+    static void run(const kernel_call& c) {
+        cpu::convolution_forward<T>(shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(),
+                                    c.workspace);
+    }
+};
+
+template <class T>
+struct kernel<convolution_input_gradient_op, T> {
+    static cpu::convolution_geometry shape_of(const kernel_call& c) {
+        return geometry(attributes_of<convolution_op>(c), c.out[0], c.in[1], c.in[0]);
+    }
+    static std::size_t workspace(const kernel_call& c) {
+        return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::input_gradient, thread_count());
+    }
+    static void run(const kernel_call& c) {
+        cpu::convolution_input_gradient<T>(shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(),
+                                           c.workspace);
+    }
+};
+
+template <class T>
+struct kernel<convolution_filter_gradient_op, T> {
+    static cpu::convolution_geometry shape_of(const kernel_call& c) {
+        return geometry(attributes_of<convolution_op>(c), c.in[0], c.out[0], c.in[1]);
+    }
+    static std::size_t workspace(const kernel_call& c) {
+        return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::filter_gradient, thread_count());
+    }
+    static void run(const kernel_call& c) {
+        cpu::convolution_filter_gradient<T>(shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(),
+                                            c.workspace);
+    }
+};
+
+} // namespace tapegraph::runtime

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <tapegraph/cpu/call.hpp>
+#include <tapegraph/cpu/map.hpp>
+#include <tapegraph/cpu/reduce.hpp>
+#include <tapegraph/expr/operation.hpp>
+#include <tapegraph/ops/reduction.hpp>
+
+/// The kernels of both modes, one per (operation, element type) or per region: a function and the scratch it needs.
+
+namespace tapegraph::runtime {
+
+/// Specialised per operation: `run(call)`, and `workspace(call)` where scratch memory is needed.
+template <class Op, class T>
+struct kernel {
+    static_assert(always_false<Op>, "this operation has no kernel for this element type");
+};
+
+struct kernel_pair {
+    kernel_function run = nullptr;
+    workspace_function workspace = nullptr;
+};
+
+inline std::size_t no_workspace(const kernel_call&) { return 0; }
+
+template <class Op, class T>
+constexpr kernel_pair kernel_for() {
+    if constexpr (requires { &kernel<Op, T>::workspace; })
+        return {&kernel<Op, T>::run, &kernel<Op, T>::workspace};
+    else
+        return {&kernel<Op, T>::run, &no_workspace};
+}
+
+template <class Op>
+constexpr typename Op::attributes attributes_of(const kernel_call& call) {
+    return attributes_from_words<Op>(call.attributes);
+}
+
+/// A fused region as a kernel.
+template <class Region>
+struct region_kernel {
+    static void run(const kernel_call& call) { cpu::run_map(&cpu::evaluate_tile<Region>, call); }
+};
+
+template <class Op>
+inline constexpr cpu::reduction reduction_kind = cpu::reduction::sum;
+template <>
+inline constexpr cpu::reduction reduction_kind<prod_op> = cpu::reduction::product;
+template <>
+inline constexpr cpu::reduction reduction_kind<max_op> = cpu::reduction::maximum;
+template <>
+inline constexpr cpu::reduction reduction_kind<min_op> = cpu::reduction::minimum;
+
+/// A reduction over call.domain whose values a region produces; result `wanted` of the region is reduced.
+template <class T>
+void run_reduction(const kernel_call& call, cpu::tile_function evaluate, int wanted, int results,
+                   void (*reduce)(int, const std::int64_t*, std::uint32_t, const cpu::reduce_source<T>&, T*, void*)) {
+    const auto axes = static_cast<std::uint32_t>(call.attributes[0]);
+    if (evaluate == nullptr) {
+        const cpu::reduce_source<T> source{call.in[0].as<const T>(), nullptr, nullptr};
+        return reduce(call.domain.rank, call.domain.extents, axes, source, call.out[0].as<T>(), call.workspace);
+    }
+    struct state {
+        cpu::region_reader reader;
+        int wanted, results;
+    };
+    const state producer{cpu::region_reader(evaluate, call.in, call.inputs, call.domain), wanted, results};
+    const auto produce = [](const void* opaque, std::int64_t begin, std::int64_t count, T* out) {
+        const state& s = *static_cast<const state*>(opaque);
+        void* targets[cpu::most_results]{};
+        std::int64_t sizes[cpu::most_results]{};
+        targets[s.wanted] = out;
+        sizes[s.wanted] = sizeof(T);
+        s.reader.read(begin, count, targets, sizes, s.results);
+    };
+    const cpu::reduce_source<T> source{nullptr, produce, &producer};
+    reduce(call.domain.rank, call.domain.extents, axes, source, call.out[0].as<T>(), call.workspace);
+}
+
+template <class Region>
+inline constexpr bool reads_in_place = false; // the region is its one operand
+template <dtype Type>
+inline constexpr bool reads_in_place<region<slots<Type>, results<0>>> = true;
+
+/// A reduction with its producer fused in. T is the element type of the result.
+template <class Op, class Region, class T>
+struct reduction_kernel {
+    static void run(const kernel_call& call) {
+        run_reduction<T>(call, reads_in_place<Region> ? nullptr : &cpu::evaluate_tile<Region>, 0, 1,
+                         &cpu::reduce_axes<reduction_kind<Op>, T>);
+    }
+    static std::size_t workspace(const kernel_call& call) {
+        return cpu::reduce_workspace_bytes<T>(call.domain.rank, call.domain.extents,
+                                              static_cast<std::uint32_t>(call.attributes[0]));
+    }
+};
+
+} // namespace tapegraph::runtime

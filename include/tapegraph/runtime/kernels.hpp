@@ -1,0 +1,9 @@
+#pragma once
+
+/// Every operation's kernel.
+
+#include <tapegraph/runtime/contract.hpp>
+#include <tapegraph/runtime/kernel.hpp>
+#include <tapegraph/runtime/layout.hpp>
+#include <tapegraph/runtime/pool.hpp>
+#include <tapegraph/runtime/random.hpp>

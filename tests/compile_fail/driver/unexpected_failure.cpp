@@ -1,0 +1,2 @@
+// expect-success
+static_assert(sizeof(char) == 2, "bytes");

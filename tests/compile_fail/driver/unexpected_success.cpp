@@ -1,0 +1,2 @@
+// expect: some message
+static_assert(sizeof(char) == 1);

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Builds and runs one consumer: run.sh find_package|add_subdirectory|fetch_content|single_header SOURCE BUILD
+# ctest sets CMAKE, GENERATOR, COMPILER, LAUNCHER and VERSION.
+set -euo pipefail
+
+kind=$1 source=$2 build=$3
+here=$source/tests/consume
+work=$build/consume/$kind
+rm -rf "$work"
+mkdir -p "$work"
+
+if [ "$kind" = single_header ]; then
+    # No build system, no flags: the file alone.
+    "$COMPILER" -std=c++20 -O1 -I "$source/single_include" "$here/main.cpp" -o "$work/consumer"
+else
+    arguments=(-S "$here/$kind" -B "$work/build" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release
+        "-DCMAKE_CXX_FLAGS_RELEASE=-O1" "-DCMAKE_CXX_COMPILER=$COMPILER" "-DTAPEGRAPH_SOURCE=$source")
+    if [ -n "$LAUNCHER" ]; then arguments+=("-DCMAKE_CXX_COMPILER_LAUNCHER=$LAUNCHER"); fi
+    if [ "$kind" = find_package ]; then
+        "$CMAKE" --install "$build" --prefix "$work/prefix"
+        arguments+=("-DCMAKE_PREFIX_PATH=$work/prefix" "-Dtapegraph_version=$VERSION")
+    fi
+    "$CMAKE" "${arguments[@]}"
+    "$CMAKE" --build "$work/build"
+    cp "$work/build/consumer" "$work/consumer"
+fi
+
+output=$("$work/consumer")
+echo "$output"
+if [ "${output%%$'\n'*}" != "TapeGraph $VERSION" ]; then
+    echo "the first line should be: TapeGraph $VERSION" >&2
+    exit 1
+fi

@@ -1,0 +1,269 @@
+#include <tapegraph/cpu/convolution.hpp>
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <memory>
+#include <vector>
+
+namespace {
+
+namespace cpu = tapegraph::cpu;
+using geometry = cpu::convolution_geometry;
+using cpu::convolution_pass;
+
+/// Memory aligned to 64 bytes, filled with NaN: a kernel that reads what nobody wrote cannot pass.
+class poisoned {
+public:
+    explicit poisoned(std::size_t bytes) : memory_(bytes / sizeof(double) + 9, std::numeric_limits<double>::quiet_NaN()) {}
+    void* get() {
+        void* p = memory_.data();
+        std::size_t space = memory_.size() * sizeof(double);
+        return std::align(64, 1, p, space);
+    }
+
+private:
+    std::vector<double> memory_;
+};
+
+// Small integers: every sum is exact in float, whatever its order, so results compare exactly.
+template <class T>
+std::vector<T> integers(std::int64_t n, unsigned seed) {
+    std::vector<T> values(static_cast<std::size_t>(n));
+    for (auto& value : values) {
+        seed = seed * 1664525u + 1013904223u;
+        value = static_cast<T>(static_cast<int>(seed >> 28) - 8);
+    }
+    return values;
+}
+
+/// Calls f(index in x, index in w, index in y) for every product of the convolution, straight from the definition.
+template <class F>
+void for_products(const geometry& g, const F& f) {
+    for (std::int64_t b = 0; b < g.batch; ++b)
+        for (std::int64_t i = 0; i < g.out_height; ++i)
+            for (std::int64_t j = 0; j < g.out_width; ++j)
+                for (std::int64_t u = 0; u < g.kernel_height; ++u)
+                    for (std::int64_t v = 0; v < g.kernel_width; ++v) {
+                        const std::int64_t row = i * g.stride_height - g.pad_top + u * g.dilation_height;
+                        const std::int64_t column = j * g.stride_width - g.pad_left + v * g.dilation_width;
+                        if (row < 0 || row >= g.in_height || column < 0 || column >= g.in_width) continue;
+                        for (std::int64_t c = 0; c < g.group_in(); ++c)
+                            for (std::int64_t o = 0; o < g.out_channels; ++o) {
+                                const std::int64_t channel = o / g.group_out() * g.group_in() + c;
+                                f(((b * g.in_height + row) * g.in_width + column) * g.in_channels + channel,
+                                  ((u * g.kernel_width + v) * g.group_in() + c) * g.out_channels + o,
+                                  ((b * g.out_height + i) * g.out_width + j) * g.out_channels + o);
+                            }
+                    }
+}
+
+template <class T>
+struct expectation {
+    geometry g;
+    std::vector<T> x, w, dy, bias;
+    std::vector<double> y, dx, dw;
+
+    explicit expectation(const geometry& shape) : g(shape) {
+        x = integers<T>(g.batch * g.in_height * g.in_width * g.in_channels, 1);
+        w = integers<T>(g.kernel_height * g.kernel_width * g.group_in() * g.out_channels, 2);
+        dy = integers<T>(g.batch * g.out_height * g.out_width * g.out_channels, 3);
+        bias = integers<T>(g.out_channels, 4);
+        y.resize(dy.size());
+        dx.resize(x.size());
+        dw.resize(w.size());
+        for_products(g, [&](std::int64_t in_x, std::int64_t in_w, std::int64_t in_y) {
+            const auto i = static_cast<std::size_t>(in_x), j = static_cast<std::size_t>(in_w);
+            const auto k = static_cast<std::size_t>(in_y);
+            y[k] += static_cast<double>(x[i]) * static_cast<double>(w[j]);
+            dx[i] += static_cast<double>(dy[k]) * static_cast<double>(w[j]);
+            dw[j] += static_cast<double>(dy[k]) * static_cast<double>(x[i]);
+        });
+    }
+
+    static std::int64_t differences(const std::vector<T>& got, const std::vector<double>& wanted) {
+        std::int64_t count = 0;
+        for (std::size_t i = 0; i < got.size(); ++i) count += !(static_cast<double>(got[i]) == wanted[i]);
+        return count;
+    }
+
+    void check() const {
+        const int threads = tapegraph::thread_count();
+        const T nan = std::numeric_limits<T>::quiet_NaN();
+        std::vector<T> got_y(y.size(), nan), got_dx(dx.size(), nan), got_dw(dw.size(), nan), activated(y.size(), nan);
+        const auto bytes = [&](convolution_pass pass) { return cpu::convolution_workspace_bytes<T>(g, pass, threads); };
+        {
+            poisoned workspace(bytes(convolution_pass::forward)), packed(cpu::packed_filter_bytes<T>(g));
+            cpu::convolution_forward(g, x.data(), w.data(), got_y.data(), workspace.get());
+            cpu::pack_filters(g, w.data(), static_cast<T*>(packed.get()));
+            cpu::convolution_forward_packed(g, x.data(), static_cast<const T*>(packed.get()), activated.data(),
+                                            workspace.get(), {bias.data(), true});
+        }
+        {
+            poisoned workspace(bytes(convolution_pass::input_gradient));
+            cpu::convolution_input_gradient(g, dy.data(), w.data(), got_dx.data(), workspace.get());
+        }
+        {
+            poisoned workspace(bytes(convolution_pass::filter_gradient));
+            cpu::convolution_filter_gradient(g, x.data(), dy.data(), got_dw.data(), workspace.get());
+        }
+        std::vector<double> wanted = y;
+        for (std::size_t i = 0; i < wanted.size(); ++i) {
+            wanted[i] += static_cast<double>(bias[i % bias.size()]);
+            wanted[i] = wanted[i] < 0 ? 0 : wanted[i];
+        }
+        INFO("batch " << g.batch << " image " << g.in_height << "x" << g.in_width << "x" << g.in_channels << " kernel "
+                      << g.kernel_height << "x" << g.kernel_width << " out " << g.out_height << "x" << g.out_width
+                      << "x" << g.out_channels << " stride " << g.stride_height << "," << g.stride_width << " pad "
+                      << g.pad_top << "," << g.pad_left << " dilation " << g.dilation_height << ","
+                      << g.dilation_width << " groups " << g.groups << " set "
+                      << static_cast<int>(cpu::active_instruction_set()) << " threads " << threads);
+        CHECK(differences(got_y, y) == 0);
+        CHECK(differences(activated, wanted) == 0);
+        CHECK(differences(got_dx, dx) == 0);
+        CHECK(differences(got_dw, dw) == 0);
+    }
+};
+
+/// Checks one shape under every instruction set the processor has, on one and two threads.
+template <class T>
+void check_everywhere(const geometry& g) {
+    const expectation<T> expected(g);
+    for (const auto set : {cpu::instruction_set::baseline, cpu::instruction_set::avx2, cpu::instruction_set::avx512}) {
+        cpu::set_instruction_set(set);
+        if (cpu::active_instruction_set() != set) continue;
+        for (const int threads : {1, 2}) {
+            tapegraph::set_thread_count(threads);
+            expected.check();
+        }
+    }
+    tapegraph::set_thread_count(0);
+    cpu::set_instruction_set(cpu::supported_instruction_set());
+}
+
+struct padding {
+    std::int64_t before, after;
+};
+
+std::int64_t extent(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t dilation, padding p) {
+    const std::int64_t room = in + p.before + p.after - (kernel - 1) * dilation - 1;
+    return room < 0 ? 0 : room / stride + 1;
+}
+
+// The same geometry down and across would hide a mix-up of the two, so they always differ.
+template <class T>
+void matrix(std::int64_t in_channels, std::int64_t out_channels, std::int64_t groups) {
+    const padding paddings[] = {{0, 0}, {1, 1}, {0, 2}, {3, 1}, {5, 6}};
+    for (const std::int64_t stride : {1, 2, 3})
+        for (const std::int64_t dilation : {1, 2, 3})
+            for (const auto& pad : paddings) {
+                const std::int64_t kernel = 1 + (stride + dilation + pad.before) % 4;
+                const std::int64_t stride_width = 1 + stride % 3, dilation_width = 1 + dilation % 2;
+                const padding across{pad.after, pad.before};
+                geometry g{};
+                g.batch = (stride + dilation) % 2 == 0 ? 3 : 1;
+                g.in_height = 7;
+                g.in_width = 11;
+                g.in_channels = in_channels;
+                g.out_channels = out_channels;
+                g.groups = groups;
+                g.kernel_height = kernel;
+                g.kernel_width = 4 - kernel / 2;
+                g.stride_height = stride;
+                g.stride_width = stride_width;
+                g.dilation_height = dilation;
+                g.dilation_width = dilation_width;
+                g.pad_top = pad.before;
+                g.pad_left = across.before;
+                g.out_height = extent(g.in_height, g.kernel_height, stride, dilation, pad);
+                g.out_width = extent(g.in_width, g.kernel_width, stride_width, dilation_width, across);
+                check_everywhere<T>(g);
+            }
+}
+
+} // namespace
+
+TEST_CASE("convolution: strides, padding and dilation, float") {
+    matrix<float>(1, 1, 1);
+    matrix<float>(3, 17, 1);
+    matrix<float>(5, 16, 1);
+}
+TEST_CASE("convolution: strides, padding and dilation, double") {
+    matrix<double>(3, 5, 1);
+    matrix<double>(2, 11, 1);
+}
+TEST_CASE("convolution: groups and depthwise") {
+    matrix<float>(6, 4, 2);
+    matrix<float>(5, 5, 5);
+    matrix<float>(17, 17, 17);
+    matrix<float>(3, 6, 3);
+    matrix<double>(4, 6, 2);
+    matrix<double>(3, 3, 3);
+}
+
+TEST_CASE("convolution: sizes") {
+    // batch, in height, width, channels, kernel, out height, width, channels
+    check_everywhere<float>({0, 5, 5, 3, 3, 3, 3, 3, 4});
+    check_everywhere<float>({1, 1, 1, 1, 1, 1, 1, 1, 1});
+    check_everywhere<float>({2, 2, 3, 4, 3, 5, 0, 0, 6}); // a kernel larger than the image: no output
+    check_everywhere<double>({1, 23, 29, 3, 3, 3, 21, 27, 37});
+    check_everywhere<float>({3, 24, 20, 150, 5, 5, 20, 16, 33});
+    check_everywhere<float>({1, 10, 10, 31, 3, 3, 8, 8, 150});
+    check_everywhere<float>({2, 50, 50, 3, 3, 3, 48, 48, 67});
+    check_everywhere<float>({13, 3, 3, 17, 2, 2, 2, 2, 40}); // many images in one chunk of the filter gradient
+    check_everywhere<double>({5, 4, 5, 150, 1, 1, 4, 5, 16});
+    // Same padding on an image smaller than the kernel.
+    check_everywhere<float>({3, 2, 3, 5, 7, 5, 2, 3, 17, 1, 1, 3, 2});
+}
+
+TEST_CASE("convolution: k in several chunks") {
+    // One kernel row is 3 * 700 numbers and fills more than a panel's share of L2.
+    check_everywhere<float>({1, 5, 7, 700, 5, 3, 1, 5, 35});
+}
+
+TEST_CASE("convolution: one dimension, longer than a block") {
+    check_everywhere<float>({2, 1, 1501, 3, 1, 7, 1, 1501, 5, 1, 1, 0, 3});
+    check_everywhere<float>({1, 1, 2100, 2, 1, 3, 1, 1050, 9, 1, 2, 0, 1});
+    check_everywhere<float>({2, 1, 1100, 20, 1, 5, 1, 1096, 33});
+    check_everywhere<double>({1, 1, 1300, 4, 1, 3, 1, 1300, 4, 1, 1, 0, 64, 1, 64});
+}
+
+TEST_CASE("convolution: the workspace grows with the batch") {
+    for (const auto pass :
+         {convolution_pass::forward, convolution_pass::input_gradient, convolution_pass::filter_gradient}) {
+        std::size_t last = 0;
+        for (std::int64_t batch = 0; batch < 70; ++batch) {
+            const std::size_t bytes =
+                cpu::convolution_workspace_bytes<float>({batch, 9, 9, 3, 3, 3, 9, 9, 20, 1, 1, 1, 1}, pass, 2);
+            CHECK(bytes >= last);
+            last = bytes;
+        }
+    }
+}
+
+TEST_CASE("convolution: the same bits on one and on two threads") {
+    const geometry g{4, 12, 13, 20, 3, 3, 12, 13, 40, 1, 1, 1, 1};
+    auto x = integers<float>(4 * 12 * 13 * 20, 1), dy = integers<float>(4 * 12 * 13 * 40, 2);
+    auto w = integers<float>(3 * 3 * 20 * 40, 3);
+    for (auto* values : {&x, &dy, &w})
+        for (auto& value : *values) value *= 0.1f;
+    std::vector<float> y[2], dx[2], dw[2];
+    for (const int threads : {1, 2}) {
+        tapegraph::set_thread_count(threads);
+        y[threads - 1].resize(dy.size());
+        dx[threads - 1].resize(x.size());
+        dw[threads - 1].resize(w.size());
+        std::size_t bytes = 0;
+        for (const auto pass :
+             {convolution_pass::forward, convolution_pass::input_gradient, convolution_pass::filter_gradient})
+            bytes = std::max(bytes, cpu::convolution_workspace_bytes<float>(g, pass, threads));
+        poisoned workspace(bytes);
+        cpu::convolution_forward(g, x.data(), w.data(), y[threads - 1].data(), workspace.get());
+        cpu::convolution_input_gradient(g, dy.data(), w.data(), dx[threads - 1].data(), workspace.get());
+        cpu::convolution_filter_gradient(g, x.data(), dy.data(), dw[threads - 1].data(), workspace.get());
+    }
+    tapegraph::set_thread_count(0);
+    CHECK(y[0] == y[1]);
+    CHECK(dx[0] == dx[1]);
+    CHECK(dw[0] == dw[1]);
+}

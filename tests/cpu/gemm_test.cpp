@@ -1,0 +1,179 @@
+#include <tapegraph/cpu/gemm.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+namespace {
+
+namespace cpu = tapegraph::cpu;
+
+/// Memory aligned to 64 bytes, filled with NaN: a kernel that reads what nobody wrote cannot pass.
+class poisoned {
+public:
+    explicit poisoned(std::size_t bytes) : memory_(bytes / sizeof(double) + 9, std::numeric_limits<double>::quiet_NaN()) {}
+    void* get() {
+        void* p = memory_.data();
+        std::size_t space = memory_.size() * sizeof(double);
+        return std::align(64, 1, p, space);
+    }
+
+private:
+    std::vector<double> memory_;
+};
+
+// Small integers: every sum is exact in float, whatever its order, so results compare exactly.
+template <class T>
+std::vector<T> integers(std::size_t n, unsigned seed) {
+    std::vector<T> values(n);
+    for (auto& value : values) {
+        seed = seed * 1664525u + 1013904223u;
+        value = static_cast<T>(static_cast<int>(seed >> 28) - 8);
+    }
+    return values;
+}
+
+struct shape {
+    std::int64_t m, n, k;
+};
+
+template <class T>
+void check(const shape& s, bool transpose_a, bool transpose_b, bool accumulate, std::int64_t extra,
+           std::int64_t batch = 1) {
+    const std::int64_t lda = (transpose_a ? s.m : s.k) + extra, ldb = (transpose_b ? s.k : s.n) + extra;
+    const std::int64_t ldc = s.n + extra;
+    const std::int64_t size_a = (transpose_a ? s.k : s.m) * lda, size_b = (transpose_b ? s.n : s.k) * ldb;
+    const std::int64_t size_c = s.m * ldc;
+    const auto a = integers<T>(static_cast<std::size_t>(size_a * batch), 1);
+    const auto b = integers<T>(static_cast<std::size_t>(size_b * batch), 2);
+    auto c = integers<T>(static_cast<std::size_t>(size_c * batch), 3);
+    const auto before = c;
+    if (!accumulate)
+        for (auto& value : c) value = std::numeric_limits<T>::quiet_NaN();
+    cpu::gemm_arguments<T> g{s.m, s.n, s.k, a.data(), lda, transpose_a, b.data(), ldb, transpose_b, c.data(), ldc,
+                             accumulate};
+    const int threads = tapegraph::thread_count();
+    std::int64_t packed_wrong = 0;
+    if (batch == 1) {
+        poisoned workspace(cpu::gemm_workspace_bytes(g, threads));
+        cpu::gemm(g, workspace.get());
+        if (transpose_a == transpose_b && s.m > 1 && s.n > 1) {
+            auto packed_c = before;
+            poisoned packed(cpu::gemm_packed_bytes<T>(s.n, s.k));
+            cpu::gemm_pack_b(g, static_cast<T*>(packed.get()));
+            auto with_packed = g;
+            with_packed.b = nullptr;
+            with_packed.c = packed_c.data();
+            with_packed.packed_b = static_cast<const T*>(packed.get());
+            poisoned smaller(cpu::gemm_workspace_bytes(with_packed, threads));
+            cpu::gemm(with_packed, smaller.get());
+            for (std::size_t i = 0; i < c.size(); ++i)
+                if (!(packed_c[i] == c[i] || std::isnan(c[i]))) ++packed_wrong;
+        }
+    } else {
+        poisoned workspace(cpu::gemm_batched_workspace_bytes(g, batch, threads));
+        cpu::gemm_batched(g, batch, size_a, size_b, size_c, workspace.get());
+    }
+    std::int64_t wrong = 0;
+    for (std::int64_t q = 0; q < batch; ++q)
+        for (std::int64_t i = 0; i < s.m; ++i)
+            for (std::int64_t j = 0; j < ldc; ++j) {
+                const auto at = static_cast<std::size_t>(q * size_c + i * ldc + j);
+                if (j >= s.n) { // between rows nothing may be written
+                    wrong += accumulate ? c[at] != before[at] : !std::isnan(c[at]);
+                    continue;
+                }
+                double sum = accumulate ? static_cast<double>(before[at]) : 0;
+                for (std::int64_t k = 0; k < s.k; ++k) {
+                    const std::int64_t in_a = q * size_a + (transpose_a ? k * lda + i : i * lda + k);
+                    const std::int64_t in_b = q * size_b + (transpose_b ? j * ldb + k : k * ldb + j);
+                    sum += static_cast<double>(a[static_cast<std::size_t>(in_a)]) *
+                           static_cast<double>(b[static_cast<std::size_t>(in_b)]);
+                }
+                wrong += static_cast<double>(c[at]) != sum;
+            }
+    CAPTURE(s.m);
+    CAPTURE(s.n);
+    CAPTURE(s.k);
+    CAPTURE(transpose_a);
+    CAPTURE(transpose_b);
+    CAPTURE(accumulate);
+    CAPTURE(batch);
+    CAPTURE(static_cast<int>(cpu::active_instruction_set()));
+    CHECK(wrong == 0);
+    CHECK(packed_wrong == 0);
+}
+
+/// Runs `f` under every instruction set the processor has, on one and two threads.
+template <class F>
+void everywhere(const F& f) {
+    for (const auto set : {cpu::instruction_set::baseline, cpu::instruction_set::avx2, cpu::instruction_set::avx512}) {
+        cpu::set_instruction_set(set);
+        if (cpu::active_instruction_set() != set) continue;
+        for (const int threads : {1, 2}) {
+            tapegraph::set_thread_count(threads);
+            f();
+        }
+    }
+    tapegraph::set_thread_count(0);
+    cpu::set_instruction_set(cpu::supported_instruction_set());
+}
+
+template <class T>
+void check_all() {
+    const shape shapes[] = {{0, 3, 2},   {3, 0, 2},    {3, 4, 0},     {1, 1, 1},    {1, 37, 5},   {1, 300, 67},
+                            {41, 1, 7},  {130, 1, 77}, {2, 2, 2},     {3, 17, 5},   {12, 32, 16}, {13, 33, 31},
+                            {7, 130, 3}, {32, 97, 61}, {97, 101, 103}, {25, 65, 400}, {3, 2000, 1}, {1, 1, 1000}};
+    everywhere([&] {
+        for (const auto& s : shapes)
+            for (const int choice : {0, 1, 2, 3, 4, 5, 6, 7})
+                check<T>(s, (choice & 1) != 0, (choice & 2) != 0, (choice & 4) != 0, choice == 0 || choice == 7 ? 0 : 3);
+    });
+}
+
+} // namespace
+
+TEST_CASE("gemm: transposes, accumulation and row lengths, float") { check_all<float>(); }
+TEST_CASE("gemm: transposes, accumulation and row lengths, double") { check_all<double>(); }
+
+TEST_CASE("gemm: several blocks of rows, columns and k") {
+    everywhere([] {
+        check<float>({1600, 19, 9}, false, false, false, 0);
+        check<float>({9, 4200, 13}, false, true, true, 1);
+        check<float>({100, 110, 2100}, true, false, true, 0);
+        check<float>({100, 110, 1030}, false, false, false, 2);
+        check<float>({13, 4150, 1030}, true, true, true, 0);
+        check<double>({20, 50, 1500}, false, false, true, 0);
+        check<float>({50, 20, 256}, false, false, false, 256);
+    });
+}
+
+TEST_CASE("gemm_batched: strides between products") {
+    everywhere([] {
+        for (const std::int64_t batch : {0, 1, 2, 3, 17}) {
+            check<float>({5, 7, 3}, false, true, false, 1, batch);
+            check<double>({13, 40, 30}, true, false, true, 0, batch);
+        }
+        check<float>({100, 130, 40}, false, false, false, 0, 3);
+    });
+}
+
+TEST_CASE("gemm: the same bits on one and on two threads") {
+    const auto a = integers<float>(200 * 300, 5);
+    auto b = integers<float>(300 * 210, 6);
+    for (auto& value : b) value *= 0.1f;
+    std::vector<float> results[2];
+    for (const int threads : {1, 2}) {
+        tapegraph::set_thread_count(threads);
+        auto& c = results[threads - 1];
+        c.resize(200 * 210);
+        cpu::gemm_arguments<float> g{200, 210, 300, a.data(), 300, false, b.data(), 210, false, c.data(), 210, false};
+        poisoned workspace(cpu::gemm_workspace_bytes(g, threads));
+        cpu::gemm(g, workspace.get());
+    }
+    tapegraph::set_thread_count(0);
+    CHECK(results[0] == results[1]);
+}

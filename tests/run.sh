@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Builds and runs the tests. On Debian and Ubuntu it first installs what is missing.
+#
+#   tests/run.sh [ctest arguments]        e.g. tests/run.sh -L unit, tests/run.sh -R compile_fail
+#
+# TAPEGRAPH_PRESET=asan (or debug, tsan, clang, native) takes another preset, TAPEGRAPH_CMAKE_ARGS adds to its
+# configuration. The last line is the summary.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=tools/packages.sh
+. tools/packages.sh
+
+preset=${TAPEGRAPH_PRESET:-default}
+build=build/$preset
+log=$build/ctest.log
+
+phase_start=$SECONDS
+phase_done() { echo "== $1: $((SECONDS - phase_start)) s"; phase_start=$SECONDS; }
+
+ensure_packages g++ cmake ninja-build python3 doctest-dev nlohmann-json3-dev libstb-dev zlib1g-dev -- \
+    ccache libbenchmark-dev
+forget_moved_build "$build"
+phase_done "packages"
+
+# Word splitting is wanted: several arguments in one variable.
+# shellcheck disable=SC2086
+cmake --preset "$preset" ${TAPEGRAPH_CMAKE_ARGS:-}
+phase_done "configure"
+
+cmake --build "$build" --parallel "$(job_count)"
+phase_done "build"
+
+status=0
+rm -f "$build/Testing/Temporary/LastTest.log"
+ctest --preset "$preset" --parallel "$(nproc)" "$@" 2>&1 | tee "$log" || status=$?
+phase_done "tests"
+
+# Each of doctest's programs ends with two lines of counts; here is their sum.
+awk '/^\[doctest\] test cases:/ { programs++; cases += $4; cases_failed += $9 }
+     /^\[doctest\] assertions:/ { checks += $3; checks_failed += $8 }
+     END { if (programs) printf "%d programs: %d test cases, %d failed; %d assertions, %d failed\n",
+                                programs, cases, cases_failed, checks, checks_failed }' \
+    "$build/Testing/Temporary/LastTest.log" 2>/dev/null || true
+# ctest prints its summary before the times; repeat it as the closing line.
+summary=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests? failed out of [0-9]+' "$log" | tail -n 1) || true
+if [ -z "$summary" ]; then
+    echo "no test was run" >&2
+    exit $((status == 0 ? 0 : status))
+fi
+echo "$summary"
+exit "$status"

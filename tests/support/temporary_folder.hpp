@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <cstdlib>
+
+/// A folder of its own for each test, gone when the test ends.
+
+namespace support {
+
+class temporary_folder {
+public:
+    temporary_folder() {
+        std::string pattern = (std::filesystem::temp_directory_path() / "tapegraph_test_XXXXXX").string();
+        path_ = ::mkdtemp(pattern.data());
+    }
+    temporary_folder(const temporary_folder&) = delete;
+    temporary_folder& operator=(const temporary_folder&) = delete;
+    ~temporary_folder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+
+    const std::filesystem::path& path() const { return path_; }
+
+    /// Writes a file, making the folders it lies in; returns its path.
+    template <class Bytes = std::string_view>
+    std::filesystem::path write(const std::string& name, const Bytes& bytes) const {
+        const auto path = path_ / name;
+        std::filesystem::create_directories(path.parent_path());
+        std::ofstream(path, std::ios::binary)
+            .write(reinterpret_cast<const char*>(std::data(bytes)), static_cast<std::streamsize>(std::size(bytes)));
+        return path;
+    }
+
+private:
+    std::filesystem::path path_;
+};
+
+inline std::string read_text(const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// The folder of real data sets, or an empty path where TAPEGRAPH_DATA names none that has `name`.
+inline std::filesystem::path real_data(const std::string& name) {
+    const char* root = std::getenv("TAPEGRAPH_DATA");
+    if (root == nullptr || !std::filesystem::is_directory(std::filesystem::path(root) / name)) return {};
+    return std::filesystem::path(root) / name;
+}
+
+/// What a call throws, as text; empty where it throws no `Error`.
+template <class Error, class F>
+std::string message_of(const F& f) {
+    try {
+        f();
+    } catch (const Error& failure) {
+        return failure.what();
+    }
+    return {};
+}
+
+inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+} // namespace support

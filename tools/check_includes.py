@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Checks who includes whom, and a few habits of the repository. Prints FILE:LINE: MESSAGE; exits 1 on any error.
+
+Errors: an include against the directions below, headers that include each other in a circle, a library header that
+does not exist, quotes instead of <>, no #pragma once, tabs, paths of one machine, notes of unfinished work.
+Warnings: files of more than 400 lines, heavy standard headers in folders that every program includes.
+"""
+
+import os
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# A folder of include/tapegraph (or cuda/tapegraph) and the folders its headers may include; always itself, too.
+# "" is the umbrella. Read it as the picture in docs/design.md: core <- expr <- ops, and so on.
+EVERYTHING = {"core", "expr", "ops", "runtime", "graph", "eager", "cpu", "cuda", "nn", "data", "io"}
+DIRECTIONS = {
+    "core": set(),
+    "expr": {"core"},
+    "ops": {"core", "expr"},
+    "graph": {"core", "expr", "runtime"},
+    "eager": {"core", "expr", "runtime"},
+    "runtime": {"core", "expr", "ops", "cpu"},
+    "cpu": {"core", "expr", "ops", "graph", "eager", "runtime"},
+    "cuda": {"core", "expr", "ops", "graph", "eager", "runtime"},
+    "nn": EVERYTHING,
+    "data": EVERYTHING,
+    "io": EVERYTHING,
+    "": EVERYTHING,
+}
+
+# Single files that may do what their folder may not: (file, folder or header).
+EXCEPTIONS = set()
+
+# Folders that every program includes stay light.
+LIGHT = {"core", "expr", "ops", "graph", "eager", "cpu", "runtime"}
+HEAVY = {"iostream", "regex", "filesystem", "functional", "sstream", "thread", "random", "future", "map", "iomanip"}
+
+LONG = 400
+TEXT = {".hpp", ".cpp", ".cu", ".cuh", ".h", ".py", ".sh", ".cmake", ".in", ".md", ".txt", ".json", ""}
+SKIP = {".git", "build", "results", "single_include", "__pycache__", "third_party", ".cache", ".vscode", ".idea"}
+
+# Spelled in pieces, so that this file passes its own check.
+MACHINE_PATH = re.compile(r"(?<![\w.\-/}])/(?:" + "work" + "|" + "root" + r")\b(?!-)")
+UNFINISHED = re.compile(r"\b(?:" + "TO" + "DO|FIX" + "ME|X" + "XX" + r")\b")
+INCLUDE_LINE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def library_files():
+    for base in (ROOT / "include", ROOT / "cuda"):
+        for path in sorted(base.rglob("*")):
+            if path.suffix in {".hpp", ".cuh"}:
+                yield base, path
+
+
+def repository_files():
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = sorted(name for name in folders if name not in SKIP and not name.startswith("build-"))
+        yield from (pathlib.Path(folder) / name for name in sorted(names))
+
+
+def check_library(report):
+    graph = {}
+    known = {path.relative_to(base).as_posix(): path for base, path in library_files()}
+    for name, path in known.items():
+        parts = name.split("/")
+        folder = parts[1] if len(parts) > 2 else ""
+        if folder not in DIRECTIONS:
+            report(path, 1, f"folder '{folder}' has no entry in DIRECTIONS of tools/check_includes.py")
+        allowed = DIRECTIONS.get(folder, EVERYTHING) | {folder}
+        text = path.read_text(encoding="utf-8")
+        if not re.search(r"^#pragma once$", text, re.MULTILINE):
+            report(path, 1, "#pragma once is missing")
+        graph[name] = []
+        for number, line in enumerate(text.splitlines(), 1):
+            match = INCLUDE_LINE.match(line)
+            if not match:
+                continue
+            form, target = match.groups()
+            if form == '"':
+                report(path, number, f'write <...>, not "{target}"')
+            if target.startswith("tapegraph/"):
+                graph[name].append((target, number))
+                target_parts = target.split("/")
+                target_folder = target_parts[1] if len(target_parts) > 2 else ""
+                excepted = (name, target) in EXCEPTIONS or (name, target_folder) in EXCEPTIONS
+                if target_folder not in allowed and not excepted:
+                    report(path, number, f"{folder or 'the umbrella'} may not include {target_folder or 'the umbrella'}"
+                                         f" ({target})")
+                # Headers of the GPU backend may be absent from a checkout and stand behind an #if.
+                if target not in known and target_folder != "cuda":
+                    report(path, number, f"there is no header {target}")
+            elif target in HEAVY and folder in LIGHT and (name, target) not in EXCEPTIONS:
+                report(path, number, f"<{target}> is heavy for a header that every program includes", warning=True)
+    check_circles(graph, known, report)
+
+
+def check_circles(graph, known, report):
+    done, path = set(), []
+
+    def visit(name):
+        if name in done or name not in graph:
+            return
+        path.append(name)
+        for target, number in graph[name]:
+            if target in path:
+                report(known[name], number, "circle: " + " -> ".join([*path[path.index(target):], target]))
+            else:
+                visit(target)
+        path.pop()
+        done.add(name)
+
+    for name in graph:
+        visit(name)
+
+
+def check_habits(report):
+    for path in repository_files():
+        if path.suffix not in TEXT:
+            continue
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue  # data without a suffix
+        source = path.suffix in {".hpp", ".cpp", ".cu", ".cuh", ".h", ".py"}
+        lines = text.splitlines()
+        if source and len(lines) > LONG:
+            report(path, len(lines), f"{len(lines)} lines: look for the seam", warning=True)
+        for number, line in enumerate(lines, 1):
+            if source and "\t" in line:
+                report(path, number, "tab")
+            if MACHINE_PATH.search(line):
+                report(path, number, "path of one machine")
+            if UNFINISHED.search(line):
+                report(path, number, "note of unfinished work")
+
+
+def main():
+    errors, warnings = [], []
+
+    def report(path, line, message, warning=False):
+        (warnings if warning else errors).append(
+            f"{path.relative_to(ROOT)}:{line}: {'warning: ' if warning else ''}{message}")
+
+    check_library(report)
+    check_habits(report)
+    print("\n".join([*warnings, *errors, f"check_includes.py: {len(errors)} errors, {len(warnings)} warnings"]))
+    sys.exit(1 if errors else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+# Sourced by tests/run.sh and examples/run.sh. Installs what a build needs with apt-get, and only what is missing:
+# with everything in place nothing is asked of the network. Sets CXX unless it is set: c++ need not be g++, and the
+# default g++ may be too old.
+
+oldest_gcc=12
+
+note() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+
+# True when the preprocessor finds a header.
+has_header() { echo "#include <$1>" | "${CXX:-g++}" -x c++ -E - >/dev/null 2>&1; }
+
+# Takes the default g++ if it is new enough, or the newest that is.
+choose_compiler() {
+    if [ -n "${CXX:-}" ]; then return 0; fi
+    local name version
+    for name in g++ g++-16 g++-15 g++-14 g++-13 g++-12; do
+        if command -v "$name" >/dev/null 2>&1; then
+            version=$("$name" -dumpversion)
+            if [ "${version%%.*}" -ge "$oldest_gcc" ]; then
+                export CXX=$name
+                return 0
+            fi
+        fi
+    done
+    return 1
+}
+
+# present PACKAGE: is what the package brings there, from whatever source?
+present() {
+    case $1 in
+    g++) command -v g++ >/dev/null 2>&1 && g++ -x c++ -std=c++20 -fsyntax-only - <<<'#include <vector>' 2>/dev/null ;;
+    cmake) command -v cmake >/dev/null 2>&1 ;;
+    ninja-build) command -v ninja >/dev/null 2>&1 ;;
+    ccache) command -v ccache >/dev/null 2>&1 ;;
+    python3) command -v python3 >/dev/null 2>&1 ;;
+    doctest-dev) has_header doctest/doctest.h ;;
+    nlohmann-json3-dev) has_header nlohmann/json.hpp ;;
+    libstb-dev) has_header stb/stb_image.h ;;
+    zlib1g-dev) has_header zlib.h ;;
+    libbenchmark-dev) has_header benchmark/benchmark.h ;;
+    *) note "no rule tells whether $1 is present"; return 1 ;;
+    esac
+}
+
+apt_get() {
+    local sudo=()
+    if [ "$(id -u)" -ne 0 ]; then sudo=(sudo); fi
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "$@" </dev/null >&2
+}
+
+# ensure_packages REQUIRED... -- OPTIONAL...
+ensure_packages() {
+    local required=1 package missing=() optional_missing=()
+    # Headers can only be looked for with a compiler, so that one comes first.
+    [ -n "${CXX:-}" ] || present g++ || install_packages g++ || { note "a C++ compiler is needed: apt-get install g++"; return 1; }
+    if ! choose_compiler; then
+        install_packages "g++-$oldest_gcc" && choose_compiler ||
+            { note "g++ $oldest_gcc or newer is needed, found $(g++ -dumpversion); set CXX"; return 1; }
+    fi
+    for package in "$@"; do
+        if [ "$package" = -- ]; then required=0; continue; fi
+        if present "$package"; then continue; fi
+        if [ "$required" = 1 ]; then missing+=("$package"); else optional_missing+=("$package"); fi
+    done
+    if [ ${#missing[@]} -gt 0 ]; then
+        install_packages "${missing[@]}" || { note "needed, and could not be installed: ${missing[*]}"; return 1; }
+    fi
+    if [ ${#optional_missing[@]} -gt 0 ]; then
+        install_packages "${optional_missing[@]}" || note "going on without: ${optional_missing[*]}"
+    fi
+}
+
+apt_updated=0
+install_packages() {
+    if ! command -v apt-get >/dev/null 2>&1; then
+        note "missing, and there is no apt-get to install it: $*"
+        return 1
+    fi
+    note "installing $*"
+    if [ "$apt_updated" = 0 ]; then
+        apt_get -qq update || note "apt-get update failed; trying with the lists there are"
+        apt_updated=1
+    fi
+    apt_get -qq install -y --no-install-recommends "$@"
+}
+
+# A tree that was moved or copied carries a build folder CMake refuses.
+forget_moved_build() {
+    local cache=$1/CMakeCache.txt
+    if [ -f "$cache" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$cache"; then
+        note "$1 belongs to another folder and is made anew"
+        rm -rf "$1"
+    fi
+}
+
+# Parallel compilations: one per core, but the largest programs take 1.5 GB each.
+job_count() {
+    local cores memory
+    cores=$(nproc)
+    memory=$(awk '/^MemAvailable:/ { print int($2 / 1500000) }' /proc/meminfo 2>/dev/null || echo "$cores")
+    if [ "${memory:-0}" -lt 1 ]; then memory=1; fi
+    echo $((memory < cores ? memory : cores))
+}
