@@ -35,6 +35,7 @@ present() {
     python3) command -v python3 >/dev/null 2>&1 ;;
     doctest-dev) has_header doctest/doctest.h ;;
     nlohmann-json3-dev) has_header nlohmann/json.hpp ;;
+    libcli11-dev) has_header CLI/CLI.hpp ;;
     libstb-dev) has_header stb/stb_image.h ;;
     zlib1g-dev) has_header zlib.h ;;
     libbenchmark-dev) has_header benchmark/benchmark.h ;;

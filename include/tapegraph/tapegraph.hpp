@@ -3,13 +3,16 @@
 /// TapeGraph: automatic differentiation and neural networks. One model, two modes.
 
 #include <tapegraph/eager/gradient_tape.hpp>
+#include <tapegraph/eager/random.hpp>
 #include <tapegraph/expr/differentiate.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/nn/compile.hpp>
+#include <tapegraph/nn/function.hpp>
 #include <tapegraph/nn/layers/convolution.hpp>
 #include <tapegraph/nn/layers/dense.hpp>
 #include <tapegraph/nn/layers/dropout.hpp>
 #include <tapegraph/nn/layers/normalization.hpp>
 #include <tapegraph/nn/losses.hpp>
 #include <tapegraph/nn/optimizers.hpp>
+#include <tapegraph/nn/session.hpp>
 #include <tapegraph/ops/ops.hpp>

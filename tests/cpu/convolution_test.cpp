@@ -15,7 +15,8 @@ using cpu::convolution_pass;
 /// Memory aligned to 64 bytes, filled with NaN: a kernel that reads what nobody wrote cannot pass.
 class poisoned {
 public:
-    explicit poisoned(std::size_t bytes) : memory_(bytes / sizeof(double) + 9, std::numeric_limits<double>::quiet_NaN()) {}
+    explicit poisoned(std::size_t bytes)
+        : memory_(bytes / sizeof(double) + 9, std::numeric_limits<double>::quiet_NaN()) {}
     void* get() {
         void* p = memory_.data();
         std::size_t space = memory_.size() * sizeof(double);
@@ -211,6 +212,7 @@ TEST_CASE("convolution: sizes") {
     check_everywhere<float>({1, 10, 10, 31, 3, 3, 8, 8, 150});
     check_everywhere<float>({2, 50, 50, 3, 3, 3, 48, 48, 67});
     check_everywhere<float>({13, 3, 3, 17, 2, 2, 2, 2, 40}); // many images in one chunk of the filter gradient
+    check_everywhere<float>({1153, 1, 1, 2, 1, 1, 1, 1, 1}); // the last chunk of the filter gradient is one number
     check_everywhere<double>({5, 4, 5, 150, 1, 1, 4, 5, 16});
     // Same padding on an image smaller than the kernel.
     check_everywhere<float>({3, 2, 3, 5, 7, 5, 2, 3, 17, 1, 1, 3, 2});

@@ -14,7 +14,8 @@ namespace cpu = tapegraph::cpu;
 /// Memory aligned to 64 bytes, filled with NaN: a kernel that reads what nobody wrote cannot pass.
 class poisoned {
 public:
-    explicit poisoned(std::size_t bytes) : memory_(bytes / sizeof(double) + 9, std::numeric_limits<double>::quiet_NaN()) {}
+    explicit poisoned(std::size_t bytes)
+        : memory_(bytes / sizeof(double) + 9, std::numeric_limits<double>::quiet_NaN()) {}
     void* get() {
         void* p = memory_.data();
         std::size_t space = memory_.size() * sizeof(double);
@@ -130,7 +131,8 @@ void check_all() {
     everywhere([&] {
         for (const auto& s : shapes)
             for (const int choice : {0, 1, 2, 3, 4, 5, 6, 7})
-                check<T>(s, (choice & 1) != 0, (choice & 2) != 0, (choice & 4) != 0, choice == 0 || choice == 7 ? 0 : 3);
+                check<T>(s, (choice & 1) != 0, (choice & 2) != 0, (choice & 4) != 0,
+                         choice == 0 || choice == 7 ? 0 : 3);
     });
 }
 

@@ -1,3 +1,4 @@
+#include <tapegraph/cpu/arg_reduce.hpp>
 #include <tapegraph/cpu/reduce.hpp>
 
 #include <doctest/doctest.h>

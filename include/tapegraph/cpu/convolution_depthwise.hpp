@@ -4,13 +4,15 @@
 
 #include <numeric>
 
-/// Depthwise convolutions (one input and one output channel a group): there is nothing to multiply matrices for, so lanes
-/// are channels and every pass is a sum of elementwise products over a grid of two strides,
+/// Depthwise convolutions (one input and one output channel a group): there is nothing to multiply matrices for, so
+/// lanes are channels and every pass is a sum of elementwise products over a grid of two strides,
 ///   out[c] (+)= sum over i, j of a[i, j, c] * b[i, j, c].
 
 namespace tapegraph::cpu::detail {
 
-inline bool is_depthwise(const convolution_geometry& g) { return g.groups > 1 && g.group_in() == 1 && g.group_out() == 1; }
+inline bool is_depthwise(const convolution_geometry& g) {
+    return g.groups > 1 && g.group_in() == 1 && g.group_out() == 1;
+}
 
 inline std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 

@@ -3,13 +3,13 @@
 #include <tapegraph/cpu/convolution_depthwise.hpp>
 #include <tapegraph/cpu/convolution_geometry.hpp>
 
-/// Gradient with respect to w: for each kernel row u, rows are (kernel column, channel), k runs over the output pixels and
-/// columns are output channels,
+/// Gradient with respect to w: for each kernel row u, rows are (kernel column, channel), k runs over the output pixels
+/// and columns are output channels,
 ///   dw[u, (v, c), o] = sum over b, i, j of x[b, i * stride - pad + u * dilation, j * stride - pad + v * dilation, c]
 ///                                        * dy[b, i, j, o].
 /// dy is packed chunk by chunk of pixels. Where dw has many tiles the threads share them out, chunk after chunk;
-/// where it has few (a layer of 3 channels) the pixels are cut into parts whose sums are added in order. Both the chunks
-/// and the parts depend on the shape alone, so the result does not depend on the number of threads.
+/// where it has few (a layer of 3 channels) the pixels are cut into parts whose sums are added in order. Both the
+/// chunks and the parts depend on the shape alone, so the result does not depend on the number of threads.
 
 namespace tapegraph::cpu::detail {
 
@@ -27,11 +27,8 @@ struct filter_gradient_plan {
         const bool few_tiles = tiles < 48;
         // A chunk's numbers are read by every tile: few tiles want them in L1, many hide what adding to dw costs.
         const std::int64_t pixels = few_tiles ? 288 : 400;
-        const auto part = [](std::int64_t whole, std::int64_t wish) {
-            return divide_up(whole, divide_up(whole, std::clamp<std::int64_t>(wish, 1, whole)));
-        };
-        chunk_columns = g.out_width <= 2 * pixels ? g.out_width : part(g.out_width, pixels);
-        if (chunk_columns == g.out_width) chunk_rows = part(g.out_height, divide_up(pixels, g.out_width));
+        chunk_columns = g.out_width <= 2 * pixels ? g.out_width : equal_part(g.out_width, pixels);
+        if (chunk_columns == g.out_width) chunk_rows = equal_part(g.out_height, divide_up(pixels, g.out_width));
         if (chunk_columns == g.out_width && chunk_rows == g.out_height)
             chunk_images = std::clamp<std::int64_t>(divide_up(pixels, g.out_height * g.out_width), 1, g.batch);
         parts = few_tiles ? std::clamp<std::int64_t>(chunks(g) / 2, 1, 16) : 1;
@@ -93,8 +90,8 @@ struct filter_gradient_chunk {
     const T* own_dy() const { return dy + ((image * g.out_height + row) * g.out_width + column) * g.out_channels; }
     panel_layout layout() const { return {g.group_out(), kernels.lanes}; }
 
-    // Packing is cut into tasks of some pixels of dy, all panels, so that dy is read once and in order; and one an image
-    // of x.
+    // Packing is cut into tasks of some pixels of dy, all panels, so that dy is read once and in order; and one an
+    // image of x.
     static constexpr std::int64_t pack_pixels = 64;
     std::int64_t dy_tasks() const { return direct ? 0 : divide_up(pixels(), pack_pixels); }
     std::int64_t pack_tasks() const { return dy_tasks() + (plan.padded(g) ? images : 0); }
@@ -121,7 +118,8 @@ struct filter_gradient_chunk {
         const std::int64_t i = task - panel_tasks;
         copy_window(windows + i * window.height * window.width * g.in_channels,
                     x + (image + i) * g.in_height * g.in_width * g.in_channels, g.in_height, g.in_width, g.in_channels,
-                    {row * g.stride_height - g.pad_top, column * g.stride_width - g.pad_left, window.height, window.width});
+                    {row * g.stride_height - g.pad_top, column * g.stride_width - g.pad_left, window.height,
+                     window.width});
     }
 
     // One panel row: two vectors of the instruction set, 32 to 128 bytes.

@@ -20,11 +20,10 @@ struct forward_plan {
     explicit forward_plan(const convolution_geometry& g) {
         // About 128 pixels: enough for a panel fetched from L3 to be used often, few enough to share out evenly.
         constexpr std::int64_t pixels = 128;
-        blocks_across = std::max<std::int64_t>(1, divide_up(g.out_width, 2 * pixels));
-        block_width = divide_up(g.out_width, blocks_across);
-        blocks_down = std::max<std::int64_t>(
-            1, divide_up(g.out_height, std::max<std::int64_t>(1, divide_up(pixels, std::max<std::int64_t>(1, block_width)))));
-        block_height = divide_up(g.out_height, blocks_down);
+        block_width = equal_part(g.out_width, 2 * pixels);
+        block_height = equal_part(g.out_height, divide_up(pixels, std::max<std::int64_t>(1, block_width)));
+        blocks_across = divide_up(g.out_width, std::max<std::int64_t>(1, block_width));
+        blocks_down = divide_up(g.out_height, std::max<std::int64_t>(1, block_height));
         window = {0, 0, (block_height - 1) * g.stride_height + g.span_height(),
                   (block_width - 1) * g.stride_width + g.span_width()};
     }
@@ -121,7 +120,8 @@ std::size_t packed_filter_bytes(const convolution_geometry& g) {
     return static_cast<std::size_t>(detail::forward_filter_elements<T>(g, tile_kernels<T>::most_lanes)) * sizeof(T);
 }
 
-/// Rearranges w into the panels the forward pass reads, for the active instruction set. `packed` is aligned to 64 bytes.
+/// Rearranges w into the panels the forward pass reads, for the active instruction set. `packed` is aligned to 64
+/// bytes.
 template <class T>
 void pack_filters(const convolution_geometry& g, const T* w, T* packed) {
     if (detail::is_depthwise(g)) {

@@ -15,7 +15,8 @@ namespace tapegraph::cpu {
 
 /// x [batch, in_height, in_width, in_channels], w [kernel_height, kernel_width, in_channels / groups, out_channels],
 /// y [batch, out_height, out_width, out_channels]:
-///   y[b, i, j, o] = sum over u, v, c of x[b, i * stride_height - pad_top + u * dilation_height, ..., c] * w[u, v, c, o]
+///   y[b, i, j, o] = sum over u, v, c of
+///       x[b, i * stride_height - pad_top + u * dilation_height, ..., c] * w[u, v, c, o]
 /// where x is zero outside. Padding at the bottom and right is whatever the output's size asks for. A 1-D convolution
 /// has height 1. Group g reads channels [g, g + 1) * in_channels / groups and writes the same share of out_channels.
 struct convolution_geometry {

@@ -5,12 +5,12 @@
 
 #include <numeric>
 
-/// Gradient with respect to x, without multiplying zeros: for one row of dx, rows of the product are the pixels of a row
-/// of dy, k runs over (the kernel rows that reach this row, output channel) and columns are (kernel column, channel),
+/// Gradient with respect to x, without multiplying zeros: for one row of dx, rows of the product are the pixels of a
+/// row of dy, k runs over (the kernel rows that reach this row, output channel) and columns are (kernel column, channel),
 ///   t[j, (v, c)] = sum over u, o of dy[(row + pad - u * dilation) / stride, j, o] * w[u, v, c, o],
 /// and t[j, (v, c)] is added to dx at pixel j * stride - pad + v * dilation. Those targets overlap for neighbouring j,
-/// which the kernel allows because it updates row after row. The sums go through a buffer as wide as the padded image, so
-/// that padding is dropped when a row is copied out.
+/// which the kernel allows because it updates row after row. The sums go through a buffer as wide as the padded image,
+/// so that padding is dropped when a row is copied out.
 
 namespace tapegraph::cpu::detail {
 
@@ -25,11 +25,10 @@ struct input_gradient_plan {
         constexpr std::int64_t pixels = 128;
         // Blocks across recompute what reaches over their edges, so they are much wider than that.
         const std::int64_t widest = std::max<std::int64_t>(512, 8 * g.span_width());
-        blocks_across = std::max<std::int64_t>(1, divide_up(g.in_width, widest));
-        block_width = divide_up(g.in_width, blocks_across);
-        blocks_down = std::max<std::int64_t>(
-            1, divide_up(g.in_height, std::max<std::int64_t>(1, divide_up(pixels, std::max<std::int64_t>(1, block_width)))));
-        block_height = divide_up(g.in_height, blocks_down);
+        block_width = equal_part(g.in_width, widest);
+        block_height = equal_part(g.in_height, divide_up(pixels, std::max<std::int64_t>(1, block_width)));
+        blocks_across = divide_up(g.in_width, std::max<std::int64_t>(1, block_width));
+        blocks_down = divide_up(g.in_height, std::max<std::int64_t>(1, block_height));
         buffer_width = block_width + 2 * g.span_width() + g.stride_width;
         runs = g.row_is_contiguous() ? 1 : g.kernel_width;
         run_columns = g.row_is_contiguous() ? g.kernel_width * g.in_channels : g.group_in();

@@ -173,8 +173,8 @@ std::size_t gemm_packed_bytes(std::int64_t n, std::int64_t k) {
     return static_cast<std::size_t>(panel_layout::padded(n, tile_kernels<T>::most_lanes) * k) * sizeof(T);
 }
 
-/// Packs op(b) of `g` for the active instruction set; `packed` is aligned to 64 bytes. With one row or column gemm reads
-/// b itself, so keep that too.
+/// Packs op(b) of `g` for the active instruction set; `packed` is aligned to 64 bytes. With one row or column gemm
+/// reads b itself, so keep that too.
 template <class T>
 void gemm_pack_b(const gemm_arguments<T>& g, T* packed) {
     const panel_layout layout{g.n, active_tile_kernels<T>().lanes};

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <utility>
 
-/// The one inner kernel of every matrix product and convolution: a tile of `Rows` rows and `Vectors` vectors of columns,
-/// held in registers,
+/// The one inner kernel of every matrix product and convolution: a tile of `Rows` rows and `Vectors` vectors of
+/// columns, held in registers,
 ///   c[r, n] (+)= sum over k of a[r, k] * b[k, n],
 /// where b is a packed panel and a is any memory that three nested loops can walk. What differs between GEMM and the
 /// three passes of a convolution is only the walk (cpu/convolution_*.hpp), so the kernels are instantiated once per

@@ -67,7 +67,8 @@ struct dot_rows_body {
                 v::load(a, m[3] + n + v::lanes);
                 sum[7] += a * b;
             }
-            for (int r = 0; r < 4; ++r) finish<v>(sum[r], sum[r + 4], m[r], x, n, k, y + (i + r) * y_stride, accumulate);
+            for (int r = 0; r < 4; ++r)
+                finish<v>(sum[r], sum[r + 4], m[r], x, n, k, y + (i + r) * y_stride, accumulate);
         }
         for (; i < rows; ++i) {
             typename v::type sum[2] = {}, a, b;

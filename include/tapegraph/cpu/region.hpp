@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/cpu/call.hpp>
+#include <tapegraph/core/call.hpp>
 #include <tapegraph/cpu/isa.hpp>
 #include <tapegraph/cpu/parallel.hpp>
 #include <tapegraph/expr/region.hpp>
@@ -75,22 +75,27 @@ struct region_body<region<slots<Slots...>, results<Results...>, Instructions...>
     using file = detail::register_file<std::make_integer_sequence<int, slot_count + int(sizeof...(Instructions))>, Slots...,
                                        Instructions::result...>;
 
-    // What a result does not need, the compiler drops: every value is pure.
+    template <int... S>
+    struct pointers : detail::reg<S, const element_t<Slots>*>... {};
+
+    // One element of one result. A function of its own: registers declared in the loop itself would become an array in
+    // memory, one per lane, and the loop would stay scalar. What a result does not need, the compiler drops.
     template <int Register, int... S, int... I>
-    TG_INLINE static void loop(const tile& t, void* target, std::integer_sequence<int, S...>,
-                               std::integer_sequence<int, I...>) {
+    TG_INLINE static auto element(const pointers<S...>& p, std::int64_t i, std::integer_sequence<int, I...>) {
+        file f;
+        ((detail::at<S>(f) = static_cast<const detail::reg<S, const element_t<Slots>*>&>(p).value[i]), ...);
+        (detail::execute<slot_count + I, file, Instructions>::run(f), ...);
+        return detail::at<Register>(f);
+    }
+
+    template <int Register, int... S, class Steps>
+    TG_INLINE static void loop(const tile& t, void* target, std::integer_sequence<int, S...>, Steps steps) {
         using result = std::remove_reference_t<decltype(detail::at<Register>(std::declval<file&>()))>;
-        const struct pointers : detail::reg<S, const element_t<Slots>*>... {
-        } p{{static_cast<const element_t<Slots>*>(t.in[S])}...};
+        const pointers<S...> p{{static_cast<const element_t<Slots>*>(t.in[S])}...};
         result* const out = static_cast<result*>(target);
         const std::int64_t count = t.count;
 #pragma omp simd
-        for (std::int64_t i = 0; i < count; ++i) {
-            file f;
-            ((detail::at<S>(f) = static_cast<const detail::reg<S, const element_t<Slots>*>&>(p).value[i]), ...);
-            (detail::execute<slot_count + I, file, Instructions>::run(f), ...);
-            out[i] = detail::at<Register>(f);
-        }
+        for (std::int64_t i = 0; i < count; ++i) out[i] = element<Register>(p, i, steps);
     }
 
     template <class Isa>

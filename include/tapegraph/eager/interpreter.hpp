@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/cpu/reduce.hpp>
+#include <tapegraph/runtime/kernel.hpp>
 #include <tapegraph/eager/tape.hpp>
 #include <tapegraph/graph/gradient.hpp>
 

@@ -60,17 +60,38 @@ constexpr auto apply(const Args&... args) {
     }
 }
 
+namespace detail {
+// A mode whose handles are all of one type says so as `node`. Results are then named instead of deduced: derivatives of
+// operations refer to one another in circles, and clang resolves them while the first is still being looked at.
+template <class Mode>
+concept one_handle = requires { typename Mode::node; };
+} // namespace detail
+
 /// Computes an operation that is not elementwise: operands are sealed first. `target` is the shape asked for, where the
 /// operation is given one (reshape, broadcast_to).
 template <class Op, tensor_like... Args>
+    requires(!detail::one_handle<mode_of_t<Args...>>)
 constexpr auto invoke(const typename Op::attributes& attributes, const shape* target, std::source_location where,
                       const Args&... args) {
+    return mode_of_t<Args...>::template invoke<Op>(attributes, target, where, args...);
+}
+template <class Op, tensor_like... Args>
+    requires detail::one_handle<mode_of_t<Args...>>
+constexpr typename mode_of_t<Args...>::node invoke(const typename Op::attributes& attributes, const shape* target,
+                                                   std::source_location where, const Args&... args) {
     return mode_of_t<Args...>::template invoke<Op>(attributes, target, where, args...);
 }
 
 /// Computes a reduction whose operand may be an unsealed formula, which becomes part of the reduction's kernel.
 template <class Op, tensor_like Arg>
+    requires(!detail::one_handle<mode_of_t<Arg>>)
 constexpr auto reduce(const typename Op::attributes& attributes, std::source_location where, const Arg& arg) {
+    return mode_of_t<Arg>::template reduce<Op>(attributes, where, arg);
+}
+template <class Op, tensor_like Arg>
+    requires detail::one_handle<mode_of_t<Arg>>
+constexpr typename mode_of_t<Arg>::node reduce(const typename Op::attributes& attributes, std::source_location where,
+                                               const Arg& arg) {
     return mode_of_t<Arg>::template reduce<Op>(attributes, where, arg);
 }
 

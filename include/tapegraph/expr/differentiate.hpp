@@ -41,22 +41,38 @@ constexpr auto differentiate_scalars(const F& f, const Args&... args) {
 
 } // namespace detail
 
-/// value_and_gradient(f)(x...): the value of f and its derivatives by every argument. A tensor-valued f is differentiated
-/// as the sum of its elements.
+/// value_and_gradient(f) as a function object. It is empty when f is, so it can be compiled like f.
 template <class F>
-constexpr auto value_and_gradient(F f) {
-    return [f](const auto&... args) {
+struct value_and_gradient_of {
+    [[no_unique_address]] F f{};
+
+    constexpr auto operator()(const auto&... args) const {
         if constexpr ((scalar<std::remove_cvref_t<decltype(args)>> && ...))
             return detail::differentiate_scalars(f, args...);
         else
             return mode_of_t<std::remove_cvref_t<decltype(args)>...>::value_and_gradient(f, args...);
-    };
+    }
+};
+
+/// gradient(f) as a function object.
+template <class F>
+struct gradient_of {
+    [[no_unique_address]] F f{};
+
+    constexpr auto operator()(const auto&... args) const { return value_and_gradient_of<F>{f}(args...).gradient; }
+};
+
+/// value_and_gradient(f)(x...): the value of f and its derivatives by every argument. A tensor-valued f is differentiated
+/// as the sum of its elements.
+template <class F>
+constexpr auto value_and_gradient(F f) {
+    return value_and_gradient_of<F>{f};
 }
 
 /// gradient(f)(x...): the derivatives of f alone. Apply it again for higher ones.
 template <class F>
 constexpr auto gradient(F f) {
-    return [f](const auto&... args) { return value_and_gradient(f)(args...).gradient; };
+    return gradient_of<F>{f};
 }
 
 } // namespace tapegraph

@@ -66,6 +66,10 @@ struct scheduled {
 
 } // namespace detail
 
+/// The trace of a builder as a constant, not yet simplified: variables, layers, shapes.
+template <class Builder>
+using traced_stage = stage<detail::traced<Builder>>;
+
 /// The program of a builder. A model that does not fit together stops compilation here.
 template <class Builder>
 constexpr const program_view& compile_program() {

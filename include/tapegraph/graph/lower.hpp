@@ -77,6 +77,23 @@ struct program_view {
     constant_span<runtime::kernel_pair> functions;
 };
 
+/// A stage's lists; without kernels.
+template <class Stage>
+constexpr program_view stage_view() {
+    program_view v;
+#define TG_MEMBER(type, place, name, most) v.name = {Stage::value.name.at, Stage::value.used.name};
+    TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+    return v;
+}
+
+/// Whether a program owns a variable of an element type.
+constexpr bool has_variable_of(const program_view& view, dtype type) {
+    for (const variable_entry& v : view.variables)
+        if (view.nodes[v.node].type == type) return true;
+    return false;
+}
+
 /// The kernels of a stage, and its view.
 template <class Stage>
 struct lowered {
@@ -84,10 +101,7 @@ struct lowered {
         detail::kernel_table<Stage>(std::make_integer_sequence<int, Stage::value.kernels.size()>{});
 
     static constexpr program_view make() {
-        program_view v;
-#define TG_MEMBER(type, place, name, most) v.name = {Stage::value.name.at, Stage::value.used.name};
-        TG_FROZEN_LISTS(TG_MEMBER)
-#undef TG_MEMBER
+        program_view v = stage_view<Stage>();
         v.functions = {functions.at, functions.size()};
         return v;
     }

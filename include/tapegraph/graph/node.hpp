@@ -93,22 +93,23 @@ constexpr int seal(trace& t, const E& e) {
 }
 
 namespace detail {
-template <class Op, class... Args>
-constexpr int vjp_node(trace& t, const std::int64_t* words, int which, const Args&... args) {
+template <class Op, int I, class... Args>
+constexpr int vjp_of_operand(trace& t, [[maybe_unused]] const std::int64_t* words, const Args&... args) {
+    if constexpr (Op::kind == operation_kind::map) {
+        if constexpr (differentiable<Op, I, Args...>) return put(t, vjp_for<Op, I>(args...));
+    } else if constexpr (Op::kind == operation_kind::reduce) {
+        return put(t, Op::vjp(args...));
+    } else if constexpr (tapegraph::detail::has_indexed_vjp<Op, I, typename Op::attributes, Args...>) {
+        return put(t, Op::template vjp<I>(attributes_from_words<Op>(words), args...));
+    }
+    return -1;
+}
+
+template <class Op, int... I, class... Args>
+constexpr int vjp_node(std::integer_sequence<int, I...>, trace& t, [[maybe_unused]] const std::int64_t* words, int which,
+                       const Args&... args) {
     int result = -1;
-    const auto attempt = [&]<int I>(std::integral_constant<int, I>) {
-        if (which != I) return;
-        if constexpr (std::is_same_v<typename Op::attributes, no_attributes> && Op::kind == operation_kind::map) {
-            if constexpr (differentiable<Op, I, Args...>) result = put(t, (vjp_for<Op, I>(args...)));
-        } else if constexpr (Op::kind == operation_kind::reduce) {
-            result = put(t, (Op::vjp(args...)));
-        } else if constexpr (tapegraph::detail::has_indexed_vjp<Op, I, typename Op::attributes, Args...>) {
-            result = put(t, (Op::template vjp<I>(attributes_from_words<Op>(words), args...)));
-        }
-    };
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-        (attempt(std::integral_constant<int, I>{}), ...);
-    }(std::make_integer_sequence<int, Op::arity>{});
+    ((which == I ? void(result = vjp_of_operand<Op, I>(t, words, args...)) : void()), ...);
     return result;
 }
 } // namespace detail
@@ -117,7 +118,8 @@ namespace detail {
 template <class Op>
 constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return vjp_node<Op>(t, words, which, node(&t, adjoint), node(&t, inputs[I])..., node(&t, output));
+        return vjp_node<Op>(std::make_integer_sequence<int, Op::arity>{}, t, words, which, node(&t, adjoint),
+                            node(&t, inputs[I])..., node(&t, output));
     }(std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{});
 }
 } // namespace detail

@@ -87,6 +87,13 @@ constexpr auto evaluate_pointer() -> void (*)(dtype, const void* const*, void*, 
 // Defined in graph/node.hpp, where handles are known.
 template <class Op>
 constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output);
+template <class Op>
+constexpr auto vjp_pointer() -> int (*)(trace&, const std::int64_t*, int, int, const int*, int) {
+    if constexpr (Op::arity == 0)
+        return nullptr;
+    else
+        return &trace_vjp<Op>;
+}
 } // namespace detail
 
 template <class Op>
@@ -97,13 +104,13 @@ inline constexpr operation record_of{Op::name,
                                      attribute_words<Op>,
                                      &detail::result_type<Op>,
                                      &detail::infer<Op>,
-                                     &detail::trace_vjp<Op>,
+                                     detail::vjp_pointer<Op>(),
                                      detail::evaluate_pointer<Op>()};
 
 template <class Op>
 struct operation_binding {
+    static constexpr bool bound = true; // first: derivatives in a circle ask for it while the line below is looked at
     friend constexpr auto operation_behind(operation_key<&record_of<Op>>) { return std::type_identity<Op>{}; }
-    static constexpr bool bound = true;
 };
 
 /// The type of the operation at an address.

@@ -81,6 +81,13 @@ public:
         return v;
     }
 
+    /// Inputs must be fed again before the next run (sessions: every run names its feeds).
+    void forget_inputs() {
+        for (const input_entry& input : view_->inputs)
+            if (!input.scalar_parameter) values_[input.node].data = nullptr;
+        bound_ = false;
+    }
+
     /// Plans for the extents that are set, without running.
     void bind() {
         if (!bound_) bind_extents();
@@ -98,6 +105,33 @@ public:
         }
         for (const copy& c : copies_) std::memcpy(c.to, c.from, c.bytes);
     }
+
+    /// Like run, with `f(step, run_step)` around every kernel call: what profilers use.
+    template <class F>
+    void run_each(const random_state& random, const F& f) {
+        bind();
+        random_ = random;
+        for (std::size_t s = 0; s < steps_.size(); ++s)
+            f(static_cast<int>(s), [&] { steps_[s].run(steps_[s].call); });
+        for (const copy& c : copies_) std::memcpy(c.to, c.from, c.bytes);
+    }
+    /// What a kernel call reads and writes, with today's extents.
+    const kernel_call& call_of(int step) const { return steps_[static_cast<std::size_t>(step)].call; }
+
+    /// Where the plan puts a node's value, for reports: its place in the arena (-1: elsewhere), the steps that make it and
+    /// read it last, and the variable it is written into (-1: none).
+    struct placement {
+        std::int64_t offset = -1;
+        int birth = -1, death = -1, variable = -1;
+    };
+    /// Known once extents are bound.
+    placement placement_of(int node) const {
+        return {offsets_[node], birth_[node], death_[node], variable_of_[node]};
+    }
+    /// A node's element type, extents and address today.
+    const buffer_view& value_of(int node) const { return values_[static_cast<std::size_t>(node)]; }
+    /// Bytes of scratch memory a step was given.
+    std::size_t scratch_bytes(int step) const { return scratch_bytes_[static_cast<std::size_t>(step)]; }
 
     /// A scalar output as a number.
     double scalar_output(int index) const {
@@ -214,6 +248,7 @@ private:
 
     void bind_input(const input_entry& input) {
         const entry& e = view_->nodes[input.node];
+        if (values_[input.node].data == nullptr && death_[input.node] < 0) return; // nothing reads it
         if (values_[input.node].data == nullptr)
             throw argument_error("input '" + std::string(input.name) + "' has not been fed");
         for (int axis = 0; axis < e.rank; ++axis) {

@@ -125,7 +125,7 @@ public:
     constexpr int intern(std::source_location where) {
         const int line = static_cast<int>(where.line());
         for (int i = places.size() - 1; i > 0 && i > places.size() - 8; --i)
-            if (places[i].line == line && places[i].file == where.file_name()) return i;
+            if (places[i].line == line && std::string_view(places[i].file) == where.file_name()) return i;
         return places.push_back({where.file_name(), line});
     }
 

@@ -29,13 +29,21 @@ template <class Mode, class Model, class T, auto... Extents, class Loss, class O
 auto compile(const Model&, spec<T, Extents...>, const Loss&, const Optimizer& optimizer,
              const compile_options& options = {}) {
     detail::require_empty<Model>();
+    static_assert(std::is_empty_v<Loss>, "this loss has run-time members, which a compiled graph would ignore");
     return compiled_model<Mode, detail::model_type<Model>, spec<T, Extents...>, Loss, Optimizer>(options, optimizer);
 }
 
 /// The same for a model with parameters, given as a constant.
 template <class Mode, auto Model, class T, auto... Extents, class Loss, class Optimizer>
 auto compile(spec<T, Extents...>, const Loss&, const Optimizer& optimizer, const compile_options& options = {}) {
+    static_assert(std::is_empty_v<Loss>, "this loss has run-time members, which a compiled graph would ignore");
     return compiled_model<Mode, detail::model_constant<Model>, spec<T, Extents...>, Loss, Optimizer>(options, optimizer);
+}
+
+/// A model given as a constant, for prediction alone.
+template <class Mode, auto Model, class T, auto... Extents>
+auto compile(spec<T, Extents...>, const compile_options& options = {}) {
+    return compiled_model<Mode, detail::model_constant<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>(options, none{});
 }
 
 /// A model for prediction alone: no gradient is compiled.

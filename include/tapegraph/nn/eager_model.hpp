@@ -61,11 +61,9 @@ class compiled_model<eager, Model, Spec, Loss, Optimizer>
 
 public:
     compiled_model(const compile_options& options, Optimizer optimizer) : base(options), optimizer_(optimizer) {
-        this->template describe<Model, Spec>();
-        if constexpr (std::is_same_v<Optimizer, none>)
-            this->template make_variables<ir::prediction_trace<Model, Spec>>(1 << 30);
-        else
-            this->template make_variables<ir::training_trace<Model, Spec, Loss, Optimizer>>(this->summary_.variables);
+        this->template set_up<Model, Spec,
+                              std::conditional_t<std::is_same_v<Optimizer, none>, ir::prediction_trace<Model, Spec>,
+                                                 ir::training_trace<Model, Spec, Loss, Optimizer>>>();
     }
 
     Optimizer& optimizer() { return optimizer_; }

@@ -38,11 +38,9 @@ struct eager_context {
     }
     /// Updates apply at the end of a step.
     void apply() {
-        for (const pending& p : updates) {
-            for (used_variable& u : used) u.handle.drop_storage();
-            p.target->data() = p.value.viewed(p.value.shape());
-        }
         used.clear();
+        for (pending& p : updates)
+            if (!p.target->frozen()) p.target->replace(std::move(p.value));
         updates.clear();
     }
 };
@@ -62,6 +60,7 @@ public:
 
     template <class T>
     tensor<T> variable(std::string_view name, const shape& dims, const variable_options& options = {}) const {
+        static_assert(std::is_floating_point_v<T>, "variables are float or double");
         const std::string path = path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
         tapegraph::variable& v = find<T>(path, dims, options);
         for (const auto& u : context_->used)
@@ -91,6 +90,11 @@ public:
             return;
         }
         throw argument_error("assign: the target is not a variable");
+    }
+
+    bool require(bool holds, const char* what) const {
+        if (!holds) throw argument_error(std::string(what) + ", in scope '" + path_ + "'");
+        return holds;
     }
 
     bool training() const { return context_->training; }

@@ -17,11 +17,7 @@ class compiled_model<graph, Model, Spec, Loss, Optimizer>
 
 public:
     compiled_model(const compile_options& options, Optimizer optimizer) : base(options), optimizer_(optimizer) {
-        this->template describe<Model, Spec>();
-        if constexpr (std::is_same_v<Optimizer, none>)
-            this->template make_variables<prediction>(1 << 30);
-        else
-            this->template make_variables<training>(this->summary_.variables);
+        this->template set_up<Model, Spec, std::conditional_t<std::is_same_v<Optimizer, none>, prediction, training>>();
     }
 
     Optimizer& optimizer() { return optimizer_; }
@@ -50,6 +46,7 @@ private:
     }
     step_result run(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
         connect(p);
+        if (&p == training_.get()) lend_frozen(p);
         p.set_input(0, x);
         p.set_input(1, y);
         p.run({this->options_.seed, static_cast<std::uint64_t>(this->step_)}, check);
@@ -62,6 +59,24 @@ private:
     void connect(ir::program& p) const {
         for (int i = 0; i < p.view().variables.size(); ++i)
             p.set_variable(i, const_cast<void*>(this->variables_.at(i).data().raw()));
+    }
+    // A step is compiled to update every trainable variable: of a frozen one, and of its optimizer state, it gets a copy.
+    void lend_frozen(ir::program& p) {
+        bool any = false;
+        for (const variable& v : this->variables_) any = any || v.frozen();
+        if (!any) return;
+        lent_.resize(static_cast<std::size_t>(p.view().variables.size()));
+        for (int i = 0; i < p.view().variables.size(); ++i) {
+            const variable& v = this->variables_.at(i);
+            const std::string_view path = v.path();
+            const variable* const owner =
+                v.optimizer_state() ? this->variables_.find(path.substr(0, path.rfind('/'))) : &v;
+            if (owner == nullptr || !owner->frozen()) continue;
+            any_tensor& copy = lent_[static_cast<std::size_t>(i)];
+            if (!copy.has_storage()) copy = any_tensor(v.type(), v.shape());
+            std::memcpy(copy.raw(), v.data().raw(), v.data().view().bytes());
+            p.set_variable(i, copy.raw());
+        }
     }
     // Each thread takes a program of its own from the shelf, so that predictions may overlap.
     tensor<typename Spec::element_type> predict_once(const tensor<typename Spec::element_type>& x) const {
@@ -91,6 +106,7 @@ private:
     };
     Optimizer optimizer_;
     std::unique_ptr<ir::program> training_, evaluation_;
+    std::vector<any_tensor> lent_;
     std::unique_ptr<shelf> shelf_ = std::make_unique<shelf>();
 };
 

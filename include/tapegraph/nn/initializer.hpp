@@ -57,6 +57,14 @@ struct variable_options {
     bool trainable = true;
 };
 
+namespace detail {
+/// Extent of the last axis, where a layer's features are; a scalar is an error of that layer.
+template <class Scope>
+constexpr std::int64_t features_of(const Scope& scope, const shape& dims, const char* error) {
+    return scope.require(dims.rank() > 0, error) ? dims[dims.rank() - 1].value : 1;
+}
+} // namespace detail
+
 /// Fan-in and fan-out of a kernel as TensorFlow computes them: the last two axes times the receptive field before them.
 struct fans {
     double in = 1, out = 1;

@@ -35,45 +35,94 @@ struct compile_options {
     bool check_finite = false;
 };
 
+/// Options of save.
+struct save_options {
+    /// Momentum and the like, too: training then resumes exactly where it stopped.
+    bool optimizer_state = false;
+};
+
+/// Options of load.
+struct load_options {
+    /// Restores the optimizer's state and the step count from a file that holds them. A file of another optimizer's state
+    /// is refused; without this only the model's variables are read.
+    bool optimizer_state = true;
+};
+
 namespace detail {
+
+/// Weights in files, defined in tapegraph/io/weights.hpp.
+template <class Path>
+struct weight_file;
+template <class Path>
+constexpr bool weight_files_known() {
+    return requires { sizeof(weight_file<Path>); };
+}
 
 /// Everything about a model that does not depend on its mode.
 class model_base {
 public:
+    /// Writes the model's variables by path as safetensors; an older file is replaced only by a complete new one. Needs
+    /// #include <tapegraph/io/weights.hpp>. Throws data_error where writing fails.
+    template <class Path>
+    void save(const Path& path, const save_options& options = {}) const {
+        static_assert(weight_files_known<Path>(), "model.save needs #include <tapegraph/io/weights.hpp>");
+        if constexpr (weight_files_known<Path>()) weight_file<Path>::save(path, variables_, step_, options);
+    }
+    /// Reads what `save` wrote, in either mode, or any safetensors file of the same names. Throws data_error for a tensor
+    /// that is missing or that the model does not know, shape_error and dtype_error for one that does not fit; then
+    /// nothing of the model has changed. Needs #include <tapegraph/io/weights.hpp>.
+    template <class Path>
+    void load(const Path& path, const load_options& options = {}) {
+        static_assert(weight_files_known<Path>(), "model.load needs #include <tapegraph/io/weights.hpp>");
+        if constexpr (weight_files_known<Path>())
+            weight_file<Path>::load(path, variables_, step_, options.optimizer_state && trains_);
+    }
+
     variable_list& variables() { return variables_; }
     const variable_list& variables() const { return variables_; }
     /// Steps trained so far.
     std::int64_t step() const { return step_; }
-    std::string summary() const { return summary_.text(); }
+    std::string summary() const {
+        model_summary s = summary_;
+        s.trainable = trainable_parameter_count();
+        return s.text();
+    }
     std::int64_t parameter_count() const { return summary_.parameters; }
-    std::int64_t trainable_parameter_count() const { return summary_.trainable; }
+    /// What training changes; frozen variables do not count.
+    std::int64_t trainable_parameter_count() const {
+        std::int64_t count = 0;
+        for (const variable& v : variables_)
+            if (v.trainable()) count += v.size();
+        return count;
+    }
 
 protected:
     explicit model_base(const compile_options& options) : options_(options) {}
 
-    template <class Model, class Spec>
-    void describe() {
-        summary_ = describe_model<Model, Spec>();
-    }
-
-    // Variables come from a trace at run time, so both modes hold the same ones in the same order with the same values.
-    template <class ModelTrace>
-    void make_variables(int model_variables) {
-        ir::trace t;
-        ModelTrace::build(t);
-        for (int i = 0; i < t.variables.size(); ++i) {
-            const ir::variable_entry& v = t.variables[i];
-            std::string path = path_of(t.scopes, v.scope);
+    // Variables and the layer table come from traces made by the compiler, so both modes hold the same variables in the
+    // same order with the same first values. `all` also has the optimizer's state behind the model's variables.
+    template <class Model, class Spec, class AllTrace>
+    void set_up() {
+        using model_stage = ir::traced_stage<ir::prediction_trace<Model, Spec, true>>;
+        using all_stage = ir::traced_stage<AllTrace>;
+        trains_ = !std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>;
+        summary_ = describe_model(ir::stage_view<model_stage>());
+        constexpr ir::program_view all = ir::stage_view<all_stage>();
+        for (int i = 0; i < all.variables.size(); ++i) {
+            const ir::variable_entry& v = all.variables[i];
+            std::string path = path_of(all.scopes, v.scope);
             if (!path.empty()) path += '/';
             path += v.name;
-            const shape dims = t.dims(v.node);
-            any_tensor data(t.nodes[v.node].type, dims);
+            const ir::entry& e = all.nodes[v.node];
+            any_tensor data(e.type, shape(e.rank, all.pool.begin() + e.dims));
             const initializer how{static_cast<initializer_kind>(v.initializer), v.a, v.b};
-            if (data.type() == dtype::f64)
-                initialize(static_cast<double*>(data.raw()), dims, how, options_.seed, path);
-            else
-                initialize(static_cast<float*>(data.raw()), dims, how, options_.seed, path);
-            variables_.add(std::move(path), std::move(data), v.trainable, i >= model_variables);
+            if constexpr (ir::has_variable_of(all, dtype::f64))
+                if (data.type() == dtype::f64)
+                    initialize(static_cast<double*>(data.raw()), data.shape(), how, options_.seed, path);
+            if constexpr (ir::has_variable_of(all, dtype::f32))
+                if (data.type() == dtype::f32)
+                    initialize(static_cast<float*>(data.raw()), data.shape(), how, options_.seed, path);
+            variables_.add(std::move(path), std::move(data), v.trainable, i >= summary_.variables);
         }
     }
 
@@ -81,6 +130,7 @@ protected:
     variable_list variables_;
     model_summary summary_;
     std::int64_t step_ = 0;
+    bool trains_ = true; // false: made for prediction alone
 };
 
 } // namespace detail
@@ -105,7 +155,13 @@ public:
     step_result train_step(const buffer_view& x, const buffer_view& y) {
         check_batch(x);
         ++step_;
-        const step_result result = self().step_once(x, y);
+        step_result result;
+        try {
+            result = self().step_once(x, y);
+        } catch (...) {
+            --step_; // a step that did not happen does not count
+            throw;
+        }
         if (options_.check_finite && !std::isfinite(result.loss))
             throw numeric_error("step " + std::to_string(step_) + ": the loss is " + std::to_string(result.loss));
         return result;
@@ -164,6 +220,10 @@ private:
         if (x.rank != Spec::rank)
             throw shape_error("input has rank " + std::to_string(x.rank) + ", the model takes rank " +
                               std::to_string(Spec::rank));
+        for (int axis = 0; axis < Spec::rank; ++axis)
+            if (Spec::extents[axis] >= 0 && x.extents[axis] != Spec::extents[axis])
+                throw shape_error("input has shape " + to_string(shape(x.rank, x.extents)) + ", the model takes " +
+                                  Spec::text());
         if (x.rank > 0 && x.extents[0] == 0) throw shape_error("input: the batch is empty");
     }
     static void check_columns(const data::dataset& set) {

@@ -11,6 +11,16 @@
 namespace tapegraph {
 
 class graph_scope {
+    // In front of its user: clang looks for its body while the class is still being read.
+    template <class T>
+    constexpr graph_node random(const graph_node& like) const {
+        const shape target = like.shape();
+        typename random_op<T>::attributes a;
+        a.ordinal = t_->ordinals++;
+        static_assert(ir::operation_binding<random_op<T>>::bound);
+        return {t_, t_->invoke(ir::record_of<random_op<T>>, attributes_to_words<random_op<T>>(a).value, &target, nullptr, 0)};
+    }
+
 public:
     constexpr graph_scope(ir::trace* owner, int index) : t_(owner), index_(index) {}
 
@@ -21,6 +31,7 @@ public:
     /// A variable of this scope; its extents must be numbers. One path asked for twice in a trace is an error.
     template <class T>
     constexpr graph_node variable(std::string_view name, const shape& dims, const variable_options& options = {}) const {
+        static_assert(std::is_floating_point_v<T>, "variables are float or double");
         for (const ir::variable_entry& v : t_->variables)
             if (v.scope == index_ && v.name == name) {
                 t_->scope = index_;
@@ -56,6 +67,12 @@ public:
             return;
         }
         t_->assignments.push_back({static_cast<int>(t_->words_of(variable.id())[0]), node.id()});
+    }
+
+    /// A layer's demand on its options; the error names the scope.
+    constexpr bool require(bool holds, const char* what) const {
+        if (!holds) t_->scope = index_, t_->fail(what);
+        return holds;
     }
 
     /// A constant while tracing: training, evaluation and prediction are separate traces.
@@ -99,14 +116,6 @@ private:
             if (known.parent == index_ && known.index == index && known.name == name) return {t_, i};
         }
         return {t_, t_->scopes.push_back({index_, index, name})};
-    }
-    template <class T>
-    constexpr graph_node random(const graph_node& like) const {
-        const shape target = like.shape();
-        typename random_op<T>::attributes a;
-        a.ordinal = t_->ordinals++;
-        static_assert(ir::operation_binding<random_op<T>>::bound);
-        return {t_, t_->invoke(ir::record_of<random_op<T>>, attributes_to_words<random_op<T>>(a).value, &target, nullptr, 0)};
     }
 
     ir::trace* t_;

@@ -4,6 +4,7 @@
 #include <tapegraph/graph/trace.hpp>
 
 #include <cstdint>
+#include <string>
 
 namespace tapegraph {
 
@@ -13,6 +14,16 @@ inline constexpr dynamic_extent dyn{};
 
 template <fixed_string Name>
 struct named_extent {};
+
+namespace detail {
+constexpr std::int64_t number_of(std::int64_t number) { return number; }
+constexpr std::int64_t number_of(dynamic_extent) { return -1; }
+template <fixed_string Name>
+constexpr std::int64_t number_of(named_extent<Name>) {
+    return -1;
+}
+} // namespace detail
+
 /// A run-time extent with a name: the same name is the same extent everywhere. `tg::spec<float, tg::dyn, tg::dim<"time">>`
 template <fixed_string Name>
 inline constexpr named_extent<Name> dim{};
@@ -22,6 +33,16 @@ template <class T, auto... Extents>
 struct spec {
     using element_type = T;
     static constexpr int rank = sizeof...(Extents);
+    /// The extents as numbers; -1 where they are known only at run time. One more than needed, for scalars.
+    static constexpr std::int64_t extents[rank + 1]{detail::number_of(Extents)..., 0};
+
+    /// "[?, 50, 50, 3]"
+    static std::string text() {
+        std::string s = "[";
+        for (int i = 0; i < rank; ++i)
+            s += (i > 0 ? ", " : "") + (extents[i] < 0 ? std::string("?") : std::to_string(extents[i]));
+        return s + "]";
+    }
 
     /// The shape in a trace, with symbols where extents are dynamic.
     static constexpr shape dims(extent_table& table) {

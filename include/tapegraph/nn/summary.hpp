@@ -35,9 +35,9 @@ struct model_summary {
         result.append(first + second + 12, '-').append("\n");
         for (const row& r : rows) result += line(label(r), r.output, grouped(r.parameters));
         result.append(first + second + 12, '-').append("\n");
-        result += "parameters:     " + grouped(parameters) + "\n";
-        result += "trainable:      " + grouped(trainable) + "\n";
-        result += "not trainable:  " + grouped(parameters - trainable) + "\n";
+        result.append("parameters:     ").append(grouped(parameters));
+        result.append("\ntrainable:      ").append(grouped(trainable));
+        result.append("\nnot trainable:  ").append(grouped(parameters - trainable)).append("\n");
         return result;
     }
 
@@ -50,65 +50,64 @@ struct model_summary {
     }
 
 private:
-    static std::string label(const row& r) { return r.path.empty() ? r.type : r.path + " (" + r.type + ")"; }
+    static std::string label(const row& r) {
+        std::string s = r.path.empty() ? r.type : r.path;
+        if (!r.path.empty()) s.append(" (").append(r.type).append(")");
+        return s;
+    }
 };
 
 namespace detail {
 
-inline std::string batch_shape(ir::trace& t, int node) {
+inline std::string batch_shape(const ir::program_view& v, int node) {
     std::string s = "[";
-    const shape dims = t.dims(node);
-    for (int i = 0; i < dims.rank(); ++i)
-        s += (i > 0 ? ", " : "") + (dims[i].known() ? std::to_string(dims[i].value) : std::string("?"));
-    return s + "]";
+    const ir::entry& e = v.nodes[node];
+    for (int i = 0; i < e.rank; ++i) {
+        const std::int64_t size = v.pool[e.dims + i];
+        if (i > 0) s.append(", ");
+        s.append(is_symbolic(size) ? "?" : std::to_string(size));
+    }
+    return s.append("]");
+}
+
+inline std::int64_t elements_of(const ir::program_view& v, int node) {
+    std::int64_t count = 1;
+    for (int i = 0; i < v.nodes[node].rank; ++i) count *= v.pool[v.nodes[node].dims + i];
+    return count;
 }
 
 // Operations that people count as layers when they stand between others.
 inline std::string_view layer_like(const ir::operation& op) {
-    if (&op == &ir::record_of<relu_op>) return "relu";
-    if (&op == &ir::record_of<sigmoid_op>) return "sigmoid";
-    if (&op == &ir::record_of<tanh_op>) return "tanh";
+    if (op.name == "relu" || op.name == "sigmoid" || op.name == "tanh") return op.name;
     if (op.name == "max_pool") return "max_pooling2d";
     if (op.name == "average_pool") return "average_pooling2d";
     if (op.name == "reshape") return "flatten";
     return {};
 }
 
-/// Traces a model once at run time and reads its table off the trace.
-template <class Model, class Spec>
-model_summary describe_model() {
-    ir::trace t;
-    t.training = true;
-    ir::trace_model<Model, Spec>(t);
-    if (t.error.what != nullptr) {
-        std::string text = std::string(t.error.what);
-        if (t.error.operands > 0) text += ": " + std::string(ir::detail::operand_text(t.error.first).view());
-        if (t.error.operands > 1) text += " and " + std::string(ir::detail::operand_text(t.error.second).view());
-        text += ", in scope '" + path_of(t.scopes, t.error.scope) + "' at " +
-                std::string(ir::detail::place_text(t.places[t.error.place]).view());
-        throw shape_error(text);
-    }
+/// Reads a model's table off its trace.
+inline model_summary describe_model(const ir::program_view& v) {
     model_summary s;
-    s.variables = t.variables.size();
+    s.variables = v.variables.size();
     int layer = 0;
-    for (int node = 0; node < t.nodes.size();) {
-        if (layer < t.layers.size() && node >= t.layers[layer].first_node) {
-            const ir::layer_entry& l = t.layers[layer++];
-            model_summary::row r{path_of(t.scopes, l.scope), std::string(l.type), batch_shape(t, l.node), 0};
-            for (int v = l.first_variable; v < l.last_variable; ++v)
-                r.parameters += t.dims(t.variables[v].node).elements();
+    for (int node = 0; node < v.nodes.size();) {
+        if (layer < v.layers.size() && node >= v.layers[layer].first_node) {
+            const ir::layer_entry& l = v.layers[layer++];
+            model_summary::row r{path_of(v.scopes, l.scope), std::string(l.type), batch_shape(v, l.node), 0};
+            for (int i = l.first_variable; i < l.last_variable; ++i)
+                r.parameters += elements_of(v, v.variables[i].node);
             s.rows.push_back(std::move(r));
             node = std::max(node, l.node + 1);
             continue;
         }
-        if (const std::string_view type = layer_like(*t.nodes[node].op); !type.empty())
-            s.rows.push_back({"", std::string(type), batch_shape(t, node), 0});
+        if (const std::string_view type = layer_like(*v.nodes[node].op); !type.empty())
+            s.rows.push_back({"", std::string(type), batch_shape(v, node), 0});
         ++node;
     }
-    for (const ir::variable_entry& v : t.variables) {
-        const std::int64_t count = t.dims(v.node).elements();
+    for (const ir::variable_entry& entry : v.variables) {
+        const std::int64_t count = elements_of(v, entry.node);
         s.parameters += count;
-        if (v.trainable) s.trainable += count;
+        if (entry.trainable) s.trainable += count;
     }
     return s;
 }

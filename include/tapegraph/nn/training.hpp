@@ -62,9 +62,9 @@ struct training_trace {
             if (v.trainable) trainable.push_back(v.node);
         const list<int> gradients = gradient(t, loss.id(), trainable);
         const graph_scope root(&t, 0);
-        graph_node wide[Optimizer::count + 0]{};
+        graph_node wide[Optimizer::count]{};
         for (graph_node& n : wide) n = graph_node(&t, t.input("optimizer", dtype::f64, {}, true));
-        graph_node narrow[Optimizer::count + 0]{};
+        graph_node narrow[Optimizer::count]{};
         for (int i = 0; i < Optimizer::count; ++i) narrow[i] = eval(cast<float>(wide[i]));
         for (int i = 0; i < trainable.size(); ++i) {
             if (gradients[i] < 0) continue; // the loss does not depend on it
@@ -86,10 +86,11 @@ struct evaluation_trace {
     }
 };
 
-template <class Model, class Spec>
+/// `Training` traces the model as training sees it, for the layer table.
+template <class Model, class Spec, bool Training = false>
 struct prediction_trace {
     static constexpr void build(trace& t) {
-        t.training = false;
+        t.training = Training;
         t.outputs.push_back({"output", trace_model<Model, Spec>(t).id()});
         t.assignments.clear();
     }

@@ -18,14 +18,24 @@ namespace tapegraph {
 class variable {
 public:
     variable(std::string path, any_tensor data, bool trainable, bool optimizer_state)
-        : path_(std::move(path)), data_(std::move(data)), trainable_(trainable), state_(optimizer_state) {}
+        : path_(std::move(path)), data_(std::move(data)), trainable_(trainable), made_trainable_(trainable),
+          state_(optimizer_state) {}
 
     const std::string& path() const { return path_; }
     const tapegraph::shape& shape() const { return data_.shape(); }
     dtype type() const { return data_.type(); }
     std::int64_t size() const { return data_.size(); }
     bool trainable() const { return trainable_; }
-    void set_trainable(bool trainable) { trainable_ = trainable; }
+    /// Freezes a variable, or thaws it: a frozen one and its optimizer state stay as they are in every later step. In
+    /// graph mode the compiled step still computes its gradient. Throws argument_error for a variable that was made not
+    /// trainable, because no update was traced for it.
+    void set_trainable(bool trainable) {
+        if (trainable && !made_trainable_)
+            throw argument_error("variable '" + path_ + "' was made not trainable and cannot become it");
+        trainable_ = trainable;
+    }
+    /// Whether it was trainable when the model was made and is not now.
+    bool frozen() const { return made_trainable_ && !trainable_; }
     /// Momentum and the like: belongs to an optimizer, not to the model.
     bool optimizer_state() const { return state_; }
 
@@ -43,7 +53,21 @@ public:
         if (!(value.shape() == data_.shape()))
             throw shape_error("variable '" + path_ + "' has shape " + to_string(data_.shape()) + ", given " +
                               to_string(value.shape()));
-        std::memcpy(data_.raw(), value.raw(), data_.view().bytes());
+        std::memcpy(own_data(), value.raw(), data_.view().bytes());
+    }
+    /// Puts a tensor of the variable's shape and type in its place. Where something else holds it too (two variables
+    /// assigned from one tensor) it is copied.
+    void replace(any_tensor value) {
+        data_ = std::move(value);
+        own_data();
+    }
+    /// The buffer to write to, nobody else's.
+    void* own_data() {
+        if (data_.type() == dtype::f64)
+            unshare<double>();
+        else
+            unshare<float>();
+        return data_.raw();
     }
 
     /// The buffer itself: what programs read and write.
@@ -51,9 +75,16 @@ public:
     const any_tensor& data() const { return data_; }
 
 private:
+    template <class T>
+    void unshare() {
+        tensor<T> typed(std::move(data_));
+        typed.mutable_data();
+        data_ = std::move(typed);
+    }
+
     std::string path_;
     any_tensor data_;
-    bool trainable_, state_;
+    bool trainable_, made_trainable_, state_;
 };
 
 namespace detail {
@@ -118,6 +149,7 @@ public:
     }
     int size() const { return static_cast<int>(items_.size()); }
     variable& at(int i) { return *items_[static_cast<std::size_t>(i)]; }
+    const variable& operator[](std::string_view path) const { return const_cast<variable_list&>(*this)[path]; }
     const variable& at(int i) const { return *items_[static_cast<std::size_t>(i)]; }
 
     variable& add(std::string path, any_tensor data, bool trainable, bool state) {

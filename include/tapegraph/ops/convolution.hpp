@@ -100,8 +100,9 @@ struct convolution_filter_gradient_op {
 };
 
 namespace detail {
-template <class Op>
-constexpr auto convolve(const window_attributes& a, auto like, auto first, auto second) {
+// The result's type is named, not deduced, because these derivatives refer to one another in a circle.
+template <class Op, class Handle>
+constexpr Handle convolve(const window_attributes& a, const Handle& like, const auto& first, const auto& second) {
     const shape target = shape_of(like);
     return invoke<Op>(a, &target, std::source_location::current(), first, second);
 }

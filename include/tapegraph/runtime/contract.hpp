@@ -1,9 +1,9 @@
 #pragma once
 
 #include <tapegraph/cpu/convolution.hpp>
-#include <tapegraph/cpu/gemm.hpp>
 #include <tapegraph/ops/convolution.hpp>
 #include <tapegraph/ops/matmul.hpp>
+#include <tapegraph/runtime/blas.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
 namespace tapegraph::runtime {
@@ -29,7 +29,7 @@ struct kernel<matmul_op, T> {
         return g;
     }
     static std::size_t workspace(const kernel_call& call) {
-        return cpu::gemm_workspace_bytes<T>(matrices(call), thread_count());
+        return product_workspace<T>(matrices(call), thread_count());
     }
     // Leading axes are batches; where they broadcast, the smaller operand's matrices are visited again.
     static void run(const kernel_call& call) {
@@ -55,7 +55,7 @@ struct kernel<matmul_op, T> {
             g.a = first_a + offset(a, i);
             g.b = first_b + offset(b, i);
             g.c = first_c + i * g.m * g.n;
-            cpu::gemm(g, call.workspace);
+            product(g, call.workspace);
         }
     }
 };

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/cpu/call.hpp>
+#include <tapegraph/core/call.hpp>
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/cpu/call.hpp>
+#include <tapegraph/core/call.hpp>
 #include <tapegraph/cpu/map.hpp>
 #include <tapegraph/cpu/reduce.hpp>
 #include <tapegraph/expr/operation.hpp>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/cpu/arg_reduce.hpp>
 #include <tapegraph/cpu/gather.hpp>
 #include <tapegraph/cpu/layout.hpp>
 #include <tapegraph/cpu/scan.hpp>

@@ -31,6 +31,13 @@ struct conv1d_layer_options {
 };
 
 namespace detail {
+// Input channels of one group.
+template <class Scope>
+constexpr std::int64_t group_channels(const Scope& scope, const shape& dims, std::int64_t groups) {
+    const std::int64_t channels = features_of(scope, dims, "convolution: input needs an axis of channels");
+    return scope.require(groups > 0, "convolution: groups must be positive") ? channels / groups : channels;
+}
+
 template <class Scope, class Handle, class Options>
 constexpr auto with_bias(const Scope& scope, const Handle& y, const Options& o, std::source_location where) {
     if (!o.use_bias) return y;
@@ -46,9 +53,9 @@ constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options
     const auto mark = scope.enter();
     const auto input = eval(x, where);
     const shape dims = shape_of(input);
-    const auto kernel =
-        scope.variable_like(input, "kernel", {o.kernel[0], o.kernel[1], dims[dims.rank() - 1].value / o.groups, o.filters},
-                            {.initializer = o.kernel_initializer});
+    const std::int64_t channels = detail::group_channels(scope, dims, o.groups);
+    const auto kernel = scope.variable_like(input, "kernel", {o.kernel[0], o.kernel[1], channels, o.filters},
+                                            {.initializer = o.kernel_initializer});
     conv2d_options window{.padding = o.padding, .groups = o.groups};
     for (int i = 0; i < 2; ++i) window.stride[i] = o.stride[i], window.dilation[i] = o.dilation[i];
     return scope.leave("conv2d", mark, detail::with_bias(scope, conv2d(input, kernel, window, where), o, where));
@@ -62,7 +69,8 @@ constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options
     const auto mark = scope.enter();
     const auto input = eval(x, where);
     const shape dims = shape_of(input);
-    const auto kernel = scope.variable_like(input, "kernel", {o.kernel, dims[dims.rank() - 1].value / o.groups, o.filters},
+    const std::int64_t channels = detail::group_channels(scope, dims, o.groups);
+    const auto kernel = scope.variable_like(input, "kernel", {o.kernel, channels, o.filters},
                                             {.initializer = o.kernel_initializer});
     const conv1d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
     return scope.leave("conv1d", mark, detail::with_bias(scope, conv1d(input, kernel, window, where), o, where));

@@ -19,7 +19,8 @@ constexpr auto dense(const Scope& scope, const X& x, const dense_options& option
     const auto mark = scope.enter();
     const auto input = eval(x, where);
     const shape dims = shape_of(input);
-    const auto kernel = scope.variable_like(input, "kernel", {dims[dims.rank() - 1].value, options.units},
+    const std::int64_t features = detail::features_of(scope, dims, "dense: input needs an axis of features");
+    const auto kernel = scope.variable_like(input, "kernel", {features, options.units},
                                             {.initializer = options.kernel_initializer});
     const auto product = matmul(input, kernel, {}, where);
     if (!options.use_bias) return scope.leave("dense", mark, product);

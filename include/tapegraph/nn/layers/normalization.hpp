@@ -21,7 +21,7 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
     const auto mark = scope.enter();
     const auto input = eval(x, where);
     const shape dims = shape_of(input);
-    const shape channels{dims[dims.rank() - 1].value};
+    const shape channels{detail::features_of(scope, dims, "batch_normalization: input needs an axis of channels")};
     const auto parameter = [&](std::string_view name, initializer first, bool trainable) {
         return scope.variable_like(input, name, channels, {.initializer = first, .trainable = trainable});
     };

@@ -1,0 +1,303 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/cpu/isa.hpp>
+#include <tapegraph/cpu/parallel.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+/// What a reduction does to one tile: rows are folded across vector lanes, or down their columns.
+
+namespace tapegraph::cpu {
+
+/// Where the values of a domain come from: `direct`, or `produce`, which writes the elements [begin, begin + count) of the
+/// row-major domain and is called from several threads at once with counts up to 2,048.
+template <class T>
+struct reduce_source {
+    const T* direct = nullptr;
+    void (*produce)(const void* state, std::int64_t begin, std::int64_t count, T* out) = nullptr;
+    const void* state = nullptr;
+};
+
+enum class reduction { sum, product, maximum, minimum };
+
+namespace reduce_detail {
+
+inline constexpr std::int64_t tile_elements = 2048;   // 8 or 16 KiB: stays in L1 beside the accumulators
+inline constexpr std::int64_t task_elements = 32768;  // below two of these a fork costs more than it saves
+inline constexpr std::int64_t parallel_elements = 32768;
+inline constexpr std::int64_t most_parts = 32;
+inline constexpr std::int64_t widest_columns = 512;
+inline constexpr std::int64_t prefetch_bytes = 2048;
+
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+template <reduction R, class T>
+inline constexpr T identity = R == reduction::sum       ? T(0)
+                              : R == reduction::product ? T(1)
+                              : R == reduction::maximum ? -std::numeric_limits<T>::infinity()
+                                                        : std::numeric_limits<T>::infinity();
+
+// Scalars and vectors alike. The second comparison lets NaN in `a` win; one in `b` wins by failing the first.
+template <reduction R, class V>
+TG_INLINE void combine(V& a, const V& b) {
+    if constexpr (R == reduction::sum) a = a + b;
+    else if constexpr (R == reduction::product) a = a * b;
+    else if constexpr (R == reduction::maximum) a = ((a > b) | (a != a)) ? a : b;
+    else a = ((a < b) | (a != a)) ? a : b;
+}
+
+// All bits of the middle 64 bytes: a window of 64 bytes over it keeps the first or the last lanes of a unit.
+template <class Integer>
+struct lane_window {
+    static constexpr int lanes = 64 / static_cast<int>(sizeof(Integer));
+    Integer bits[3 * lanes]{};
+    constexpr lane_window() {
+        for (int i = lanes; i < 2 * lanes; ++i) bits[i] = -1;
+    }
+};
+template <class Integer>
+inline constexpr lane_window<Integer> window{};
+
+template <reduction R>
+inline constexpr bool arithmetic = R == reduction::sum || R == reduction::product;
+
+// Comparisons go through arrays: g++ lowers a selection between 64-byte vectors to scalars, but vectorises the loop.
+template <reduction R, int N, class T>
+TG_INLINE void compare(T* x, const T* y) {
+#pragma omp simd
+    for (int i = 0; i < N; ++i) {
+        const T a = x[i], b = y[i];
+        x[i] = ((R == reduction::maximum ? a > b : a < b) | (a != a)) ? a : b;
+    }
+}
+template <reduction R, int N, class T>
+TG_INLINE void compare_halves(T* x) {
+    if constexpr (N > 0) {
+        compare<R, N>(x, x + N);
+        compare_halves<R, N / 2>(x);
+    }
+}
+
+// 64 bytes of lanes on every instruction set (one, two or four registers), so that lanes mean the same everywhere.
+template <class Isa, class T>
+struct unit {
+    static constexpr int parts = 64 / Isa::vector_bytes;
+    static constexpr int part_lanes = Isa::vector_bytes / static_cast<int>(sizeof(T));
+    static constexpr int lanes = 64 / static_cast<int>(sizeof(T));
+    typedef T vector __attribute__((vector_size(Isa::vector_bytes)));
+    using integer = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+    typedef integer bits __attribute__((vector_size(Isa::vector_bytes)));
+    using all_parts = std::make_index_sequence<parts>;
+
+    vector part[parts];
+
+    template <std::size_t... I>
+    TG_INLINE void load(const T* p, std::index_sequence<I...>) {
+        (__builtin_memcpy(&part[I], p + I * part_lanes, sizeof(vector)), ...);
+    }
+    TG_INLINE void load(const T* p) { load(p, all_parts{}); }
+    TG_INLINE void store(T* p) const { __builtin_memcpy(p, part, sizeof(part)); }
+
+    template <reduction R, std::size_t... I>
+    TG_INLINE void fold(const unit& b, std::index_sequence<I...>) {
+        (combine<R>(part[I], b.part[I]), ...);
+    }
+    template <reduction R>
+    TG_INLINE void fold(const unit& b) {
+        if constexpr (arithmetic<R>) {
+            fold<R>(b, all_parts{});
+        } else {
+            T x[lanes], y[lanes];
+            store(x);
+            b.store(y);
+            compare<R, lanes>(x, y);
+            load(x);
+        }
+    }
+    template <reduction R>
+    TG_INLINE void fold(const T* p) {
+        unit b;
+        b.load(p);
+        fold<R>(b);
+    }
+    // Lanes whose bits in the window are clear become the identity.
+    template <reduction R>
+    TG_INLINE static void mask_part(vector& v, const integer* at) {
+        bits kept, value, neutral;
+        const vector neutral_value = vector{} + identity<R, T>;
+        __builtin_memcpy(&kept, at, sizeof(kept));
+        __builtin_memcpy(&value, &v, sizeof(value));
+        __builtin_memcpy(&neutral, &neutral_value, sizeof(neutral));
+        value = (value & kept) | (neutral & ~kept);
+        __builtin_memcpy(&v, &value, sizeof(value));
+    }
+    template <reduction R, std::size_t... I>
+    TG_INLINE void mask(const integer* at, std::index_sequence<I...>) {
+        (mask_part<R>(part[I], at + I * part_lanes), ...);
+    }
+    template <reduction R>
+    TG_INLINE void keep_first(std::int64_t count) {
+        mask<R>(window<integer>.bits + 2 * lanes - count, all_parts{});
+    }
+    template <reduction R>
+    TG_INLINE void keep_last(std::int64_t count) {
+        mask<R>(window<integer>.bits + count, all_parts{});
+    }
+    template <reduction R, int Step, int... I>
+    TG_INLINE void halve(std::integer_sequence<int, I...> all) {
+        if constexpr (Step > 0) {
+            const vector other = __builtin_shufflevector(part[0], part[0], ((I + Step) % part_lanes)...);
+            part[0] = R == reduction::product ? part[0] * other : part[0] + other;
+            halve<R, Step / 2>(all);
+        }
+    }
+    // Lane i takes lane i + n / 2 until one is left.
+    template <reduction R>
+    TG_INLINE T total() {
+        if constexpr (!arithmetic<R>) {
+            T x[lanes];
+            store(x);
+            compare_halves<R, lanes / 2>(x);
+            return x[0];
+        }
+        if constexpr (parts == 4) {
+            combine<R>(part[0], part[2]);
+            combine<R>(part[1], part[3]);
+        }
+        if constexpr (parts >= 2) combine<R>(part[0], part[1]);
+        halve<R, part_lanes / 2>(std::make_integer_sequence<int, part_lanes>{});
+        return part[0][0];
+    }
+};
+
+// out[r] = fold of x[r * length ... + length): four accumulators wide, length up to a tile.
+template <reduction R, class T>
+struct rows_body {
+    template <class Isa>
+    TG_INLINE static void run(const T* x, std::int64_t rows, std::int64_t length, double* out) {
+        using lanes = unit<Isa, T>;
+        constexpr std::int64_t n = lanes::lanes;
+        // Loads of short rows reach into the rows behind; the last ones come from a copy that can be read whole.
+        T padded[n] = {};
+        const std::int64_t whole = rows * length >= n ? (rows * length - n) / length + 1 : 0;
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const T* p = x + r * length;
+            lanes a;
+            if (length < n) {
+                __builtin_prefetch(p + prefetch_bytes / sizeof(T));
+                if (r >= whole) {
+                    for (std::int64_t i = 0; i < length; ++i) padded[i] = p[i];
+                    p = padded;
+                }
+                a.load(p);
+                a.template keep_first<R>(length);
+            } else {
+                a.load(p);
+                std::int64_t i = n;
+                if (length >= 4 * n) {
+                    lanes b, c, d;
+                    b.load(p + n);
+                    c.load(p + 2 * n);
+                    d.load(p + 3 * n);
+                    for (i = 4 * n; i + 4 * n <= length; i += 4 * n) {
+                        a.template fold<R>(p + i);
+                        b.template fold<R>(p + i + n);
+                        c.template fold<R>(p + i + 2 * n);
+                        d.template fold<R>(p + i + 3 * n);
+                    }
+                    a.template fold<R>(b);
+                    c.template fold<R>(d);
+                    a.template fold<R>(c);
+                }
+                for (; i + n <= length; i += n) a.template fold<R>(p + i);
+                if (i < length) {
+                    lanes tail;
+                    tail.load(p + length - n);
+                    tail.template keep_last<R>(length - i);
+                    a.template fold<R>(tail);
+                }
+            }
+            out[r] = static_cast<double>(a.template total<R>());
+        }
+    }
+};
+
+// total[c] = total[c] folded with column c of the tile x[rows, width], whose rows lie `stride` apart.
+template <reduction R, class T>
+struct columns_body {
+    template <class Isa>
+    TG_INLINE static void run(const T* x, std::int64_t stride, std::int64_t rows, std::int64_t width, double* total) {
+        using lanes = unit<Isa, T>;
+        constexpr std::int64_t n = lanes::lanes;
+        if (width < n) {
+            for (std::int64_t c = 0; c < width; ++c) {
+                T s = x[c];
+                for (std::int64_t r = 1; r < rows; ++r) combine<R>(s, x[r * stride + c]);
+                combine<R>(total[c], static_cast<double>(s));
+            }
+            return;
+        }
+        for (std::int64_t c = 0; c < width; c += n) {
+            // The last columns overlap the ones before, where they contribute the identity.
+            const std::int64_t at = c + n <= width ? c : width - n;
+            lanes s;
+            s.load(x + at);
+            __builtin_prefetch(x + rows * stride + at);
+            for (std::int64_t r = 1; r < rows; ++r) {
+                s.template fold<R>(x + r * stride + at);
+                __builtin_prefetch(x + (rows + r) * stride + at); // the hardware does not follow this order
+            }
+            if (at != c) s.template keep_last<R>(n - (c - at));
+            T folded[n];
+            s.store(folded);
+            double* into = total + at;
+#pragma omp simd
+            for (std::int64_t i = 0; i < n; ++i) {
+                double value = into[i];
+                combine<R>(value, static_cast<double>(folded[i]));
+                into[i] = value;
+            }
+        }
+    }
+};
+
+// The drivers below know the kind of reduction at run time only, so that they are compiled once for each T.
+template <class T>
+struct leaves {
+    reduction kind;
+    void (*rows)(const T*, std::int64_t, std::int64_t, double*);
+    void (*columns)(const T*, std::int64_t, std::int64_t, std::int64_t, double*);
+};
+template <reduction R, class T>
+void run_rows(const T* x, std::int64_t rows, std::int64_t length, double* out) {
+    dispatch<rows_body<R, T>>(x, rows, length, out);
+}
+template <reduction R, class T>
+void run_columns(const T* x, std::int64_t stride, std::int64_t rows, std::int64_t width, double* total) {
+    dispatch<columns_body<R, T>>(x, stride, rows, width, total);
+}
+
+inline double identity_of(reduction kind) {
+    constexpr double infinite = std::numeric_limits<double>::infinity();
+    return kind == reduction::sum ? 0 : kind == reduction::product ? 1 : kind == reduction::maximum ? -infinite : infinite;
+}
+inline double combined(reduction kind, double a, double b) {
+    switch (kind) {
+    case reduction::sum: return a + b;
+    case reduction::product: return a * b;
+    case reduction::maximum: combine<reduction::maximum>(a, b); return a;
+    case reduction::minimum: combine<reduction::minimum>(a, b); return a;
+    }
+    return a;
+}
+
+} // namespace reduce_detail
+
+} // namespace tapegraph::cpu

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <tapegraph/cpu/gemm.hpp>
+
+/// Matrix products by a CBLAS instead of our own kernels: the CMake option TAPEGRAPH_BLAS defines TAPEGRAPH_USE_CBLAS for
+/// everything that links the target, so that no two sources of a program disagree.
+
+#if defined(TAPEGRAPH_USE_CBLAS)
+#include <cblas.h>
+#endif
+
+namespace tapegraph::runtime {
+
+#if defined(TAPEGRAPH_USE_CBLAS)
+
+/// C = op(A) op(B), or C += with `accumulate`. No scratch memory.
+template <class T>
+void product(const cpu::gemm_arguments<T>& g, void*) {
+    if (g.m == 0 || g.n == 0) return;
+    const auto size = [](std::int64_t value) { return static_cast<int>(value); };
+    const auto a = g.transpose_a ? CblasTrans : CblasNoTrans, b = g.transpose_b ? CblasTrans : CblasNoTrans;
+    const T beta = g.accumulate ? T(1) : T(0);
+    // A leading dimension of 0 (an empty inner axis) is an error to BLAS.
+    const int lda = size(g.lda > 0 ? g.lda : 1), ldb = size(g.ldb > 0 ? g.ldb : 1), ldc = size(g.ldc);
+    if constexpr (sizeof(T) == sizeof(float))
+        cblas_sgemm(CblasRowMajor, a, b, size(g.m), size(g.n), size(g.k), T(1), g.a, lda, g.b, ldb, beta, g.c, ldc);
+    else
+        cblas_dgemm(CblasRowMajor, a, b, size(g.m), size(g.n), size(g.k), T(1), g.a, lda, g.b, ldb, beta, g.c, ldc);
+}
+template <class T>
+std::size_t product_workspace(const cpu::gemm_arguments<T>&, int) {
+    return 0;
+}
+
+#else
+
+template <class T>
+void product(const cpu::gemm_arguments<T>& g, void* workspace) {
+    cpu::gemm(g, workspace);
+}
+template <class T>
+std::size_t product_workspace(const cpu::gemm_arguments<T>& g, int threads) {
+    return cpu::gemm_workspace_bytes<T>(g, threads);
+}
+
+#endif
+
+} // namespace tapegraph::runtime

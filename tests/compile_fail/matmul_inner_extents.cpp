@@ -1,0 +1,24 @@
+// expect: ill_formed_model
+// expect-gcc: ill_formed_model<"matmul: inner extents differ", "matmul_inner_extents.cpp:19", "f32[?,512]", "f32[500,10]", "mlp/out">
+// expect-clang: matmul: inner extents differ
+// expect-clang: matmul_inner_extents.cpp:19
+// expect-clang: f32[?,512]
+// expect-clang: f32[500,10]
+// expect-clang: mlp/out
+#include <tapegraph/graph/compile.hpp>
+#include <tapegraph/nn/training.hpp>
+#include <tapegraph/ops/ops.hpp>
+
+namespace tg = tapegraph;
+
+struct mlp {
+    static constexpr mlp get() { return {}; }
+    constexpr auto operator()(auto scope, auto x) const {
+        const auto layer = scope / "mlp" / "out";
+        const auto w = layer.variable_like(x, "kernel", {500, 10});
+        return matmul(x, w);
+    }
+};
+
+using model = tg::ir::prediction_trace<mlp, tg::spec<float, tg::dyn, 512>>;
+const auto& program = tg::ir::compile_program<model>();

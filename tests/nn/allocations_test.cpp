@@ -1,0 +1,106 @@
+#include <nn/models.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+// Counts what a step asks of the heap. The C functions are replaced where glibc offers its own under another name, so that
+// OpenMP's and the library's direct calls count too; sanitizers bring their own and are left alone.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define NN_TEST_COUNTS_MALLOC 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define NN_TEST_COUNTS_MALLOC 0
+#endif
+#endif
+#if !defined(NN_TEST_COUNTS_MALLOC)
+#if defined(__GLIBC__)
+#define NN_TEST_COUNTS_MALLOC 1
+#else
+#define NN_TEST_COUNTS_MALLOC 0
+#endif
+#endif
+
+#if NN_TEST_COUNTS_MALLOC
+namespace {
+std::atomic<long> heap_calls{0};
+}
+
+extern "C" {
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
+
+void* malloc(std::size_t bytes) {
+    heap_calls.fetch_add(1, std::memory_order_relaxed);
+    return __libc_malloc(bytes);
+}
+void* calloc(std::size_t count, std::size_t bytes) {
+    heap_calls.fetch_add(1, std::memory_order_relaxed);
+    return __libc_calloc(count, bytes);
+}
+void* realloc(void* old, std::size_t bytes) {
+    heap_calls.fetch_add(1, std::memory_order_relaxed);
+    return __libc_realloc(old, bytes);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+    heap_calls.fetch_add(1, std::memory_order_relaxed);
+    return __libc_memalign(alignment, bytes);
+}
+void* memalign(std::size_t alignment, std::size_t bytes) {
+    heap_calls.fetch_add(1, std::memory_order_relaxed);
+    return __libc_memalign(alignment, bytes);
+}
+int posix_memalign(void** to, std::size_t alignment, std::size_t bytes) {
+    heap_calls.fetch_add(1, std::memory_order_relaxed);
+    *to = __libc_memalign(alignment, bytes);
+    return *to == nullptr ? 12 : 0; // ENOMEM
+}
+}
+#endif
+
+using namespace nn_test;
+
+#if NN_TEST_COUNTS_MALLOC
+TEST_CASE("the counter of heap calls counts") {
+    const long before = heap_calls;
+    int* volatile number = new int(7);
+    delete number;
+    void* volatile block = std::aligned_alloc(64, 128);
+    std::free(block);
+    CHECK(heap_calls == before + 2);
+}
+
+TEST_CASE("a graph-mode training step asks the heap for nothing after the first") {
+    for (const int threads : {1, 2}) {
+        CAPTURE(threads);
+        const thread_limit limit(threads);
+        auto cnn = tg::compile<tg::graph>(small_cnn{}, cnn_spec<float>{}, tg::sigmoid_cross_entropy{}, tg::adam{}, {.seed = 1});
+        const auto x = noise<float>({16, 26, 26, 3}, 1);
+        const auto y = coin_flips<float>(16, 2);
+        const auto last_x = noise<float>({5, 26, 26, 3}, 3); // an epoch's last batch
+        const auto last_y = coin_flips<float>(5, 4);
+        const auto one_x = noise<float>({1, 26, 26, 3}, 5);
+        const auto one_y = coin_flips<float>(1, 6);
+
+        cnn.train_on_batch(x, y);
+        const std::size_t arena = cnn.arena_bytes();
+        const long before = heap_calls;
+        cnn.train_on_batch(x, y);
+        const long same_size = heap_calls - before;
+        cnn.train_on_batch(last_x, last_y);
+        const long smaller = heap_calls - before - same_size;
+        cnn.train_on_batch(x, y);
+        cnn.train_on_batch(one_x, one_y);
+        cnn.train_on_batch(last_x, last_y);
+        cnn.optimizer().learning_rate = 1e-4;
+        cnn.train_on_batch(x, y);
+        const long all = heap_calls - before;
+        CHECK(same_size == 0);
+        CHECK(smaller == 0);
+        CHECK(all == 0);
+        CHECK(cnn.arena_bytes() == arena);
+    }
+}
+#endif
