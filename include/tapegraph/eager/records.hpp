@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/partial_array.hpp>
 #include <tapegraph/eager/formula.hpp>
 #include <tapegraph/eager/interpreter.hpp>
 #include <tapegraph/eager/numeric_check.hpp>
@@ -64,7 +65,7 @@ inline any_tensor run_formula(const formula_view& f, const formula_values& value
     const formula_code& code = *f.code;
     const shape dims = broadcast_shape(values.leaves, values.leaf_count);
     any_tensor result(code.type, dims);
-    buffer_view in[most_leaves + most_numbers];
+    partial_array<buffer_view, most_leaves + most_numbers> in(code.forward_slots);
     number_slot numbers[most_numbers];
     for (int s = 0; s < code.forward_slots; ++s) {
         const int source = code.forward_sources[s];
@@ -79,7 +80,7 @@ inline any_tensor run_formula(const formula_view& f, const formula_values& value
     }
     const buffer_view out = result.view();
     kernel_call call;
-    call.in = in;
+    call.in = in.data();
     call.inputs = code.forward_slots;
     call.out = &out;
     call.outputs = 1;
@@ -100,7 +101,7 @@ inline any_tensor run_reduction(const formula_view& f, const formula_values& val
         throw shape_error(std::string(io.error) + ": " + std::string(f.reduction->name) + " of " + name_of(operand.type) +
                           to_string(dims));
     any_tensor result(code.type, io.result);
-    buffer_view in[most_leaves + most_numbers];
+    partial_array<buffer_view, most_leaves + most_numbers> in(code.forward_slots);
     number_slot numbers[most_numbers];
     for (int s = 0; s < code.forward_slots; ++s) {
         const int source = code.forward_sources[s];
@@ -115,7 +116,7 @@ inline any_tensor run_reduction(const formula_view& f, const formula_values& val
     }
     const buffer_view out = result.view();
     kernel_call call;
-    call.in = in;
+    call.in = in.data();
     call.inputs = code.forward_slots;
     call.out = &out;
     call.outputs = 1;
@@ -159,7 +160,7 @@ struct formula_record : tape_record {
         if (code.results == 0) return;
         if (tape_storage::instance().recording()) return self.replay(walk, adjoint);
 
-        buffer_view in[most_leaves + most_numbers + 2];
+        partial_array<buffer_view, most_leaves + most_numbers + 2> in(code.slots);
         number_slot numbers[most_numbers];
         for (int s = 0; s < code.slots; ++s) {
             const int source = code.sources[s];
@@ -178,13 +179,13 @@ struct formula_record : tape_record {
             }
         }
         kernel_call call;
-        call.in = in;
+        call.in = in.data();
         call.inputs = code.slots;
         call.domain = domain_view(self.domain, code.domain_type);
 
         // One pass for all leaves of full shape, one fused reduction for each that was broadcast.
-        any_tensor flows[most_leaves];
-        buffer_view out[most_leaves];
+        partial_array<any_tensor, most_leaves> flows(code.results);
+        partial_array<buffer_view, most_leaves> out(code.results);
         bool any_full = false;
         for (int r = 0; r < code.results; ++r) {
             const any_tensor& leaf = self.leaves[code.result_leaf[r]];
@@ -197,7 +198,7 @@ struct formula_record : tape_record {
             const dtype type = self.leaves[code.result_leaf[r]].type();
             out[r].type = type;
         }
-        call.out = out;
+        call.out = out.data();
         call.outputs = code.results;
         if (any_full) cpu::run_map(self.formula->backward, call);
         for (int r = 0; r < code.results; ++r) {

@@ -23,7 +23,10 @@ template <class Frozen>
 constexpr text_builder error_fact(const Frozen& f, int fact) {
     const failure& e = f.error;
     text_builder b;
-    if (fact == 0) b.put(e.what);
+    if (fact == 0) {
+        if (!e.operation.empty()) b.put(e.operation), b.put(": ");
+        b.put(e.what);
+    }
     if (fact == 1) return place_text(f.places[e.place]);
     if (fact == 2 && e.operands > 0) return operand_text(e.first);
     if (fact == 3 && e.operands > 1) return operand_text(e.second);
@@ -35,7 +38,8 @@ template <class Stage, int Fact>
 constexpr auto fact_string() {
     constexpr text_builder b = error_fact(Stage::value, Fact);
     fixed_string<static_cast<std::size_t>(b.size) + 1> s;
-    for (int i = 0; i < b.size; ++i) s.text[i] = b.text[i];
+    // The closing zero is written, too: clang prints an array as text only when its last written element is zero.
+    for (int i = 0; i <= b.size; ++i) s.text[i] = b.text[i];
     return s;
 }
 
@@ -75,10 +79,9 @@ template <class Builder>
 constexpr const program_view& compile_program() {
     using traced = stage<detail::traced<Builder>>;
     if constexpr (traced::value.error.what != nullptr) {
-        constexpr ill_formed_model<detail::fact_string<traced, 0>(), detail::fact_string<traced, 1>(),
-                                   detail::fact_string<traced, 2>(), detail::fact_string<traced, 3>(),
-                                   detail::fact_string<traced, 4>()>
-            error{};
+        return ill_formed_model<detail::fact_string<traced, 0>(), detail::fact_string<traced, 1>(),
+                                detail::fact_string<traced, 2>(), detail::fact_string<traced, 3>(),
+                                detail::fact_string<traced, 4>()>::program;
     } else {
         using simplified = stage<detail::simplified<traced>>;
         return lowered<stage<detail::scheduled<simplified>>>::view;

@@ -97,11 +97,12 @@ constexpr frozen<widest> freeze(const trace& t, const schedule& s = {}) {
 #define TG_MEMBER(type, place, name, most) f.used.name = detail::freeze_list(f.name, place);
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
-    f.error = t.error;
+    // Extents alone: the operands' shapes point into the trace. g++ refuses a constant that ever did.
+    const auto operand = [](const operand_info& o) { return operand_info{o.type, shape(o.dims.rank(), o.dims.data())}; };
+    const failure& e = t.error;
+    f.error = {e.what, e.scope, e.place, e.operands, operand(e.first), operand(e.second), e.operation};
     f.groups = t.groups;
     f.training = t.training;
-    f.error.first.dims.attach(nullptr);
-    f.error.second.dims.attach(nullptr);
     return f;
 }
 

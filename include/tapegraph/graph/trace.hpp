@@ -78,6 +78,7 @@ struct failure {
     int scope, place;
     int operands;
     operand_info first, second;
+    std::string_view operation; // in front of `what`, where that does not name it
 };
 
 class trace {
@@ -171,9 +172,10 @@ public:
         shape result;
         bool ok = true, plain = true;
         for (int i = 0; i < count; ++i) {
-            if (i >= op.conditions && nodes[args[i]].type != common) return mismatch("element types differ", args, count);
+            if (i >= op.conditions && nodes[args[i]].type != common)
+                return mismatch(op, "element types differ", args, count);
             if (i < op.conditions && nodes[args[i]].type != dtype::boolean)
-                return mismatch("the condition must be bool", args, count);
+                return mismatch(op, "the condition must be bool", args, count);
             if (nodes[args[i]].rank > nodes[widest].rank) widest = args[i];
         }
         for (int i = 0; i < count; ++i)
@@ -182,7 +184,7 @@ public:
             return append(op, op.result_type(common), nodes[widest].rank, nodes[widest].dims, args, count, 0);
         result = dims(args[0]);
         for (int i = 1; i < count; ++i) result = broadcast(result, dims(args[i]), ok);
-        if (!ok) return mismatch("shapes do not broadcast", args, count);
+        if (!ok) return mismatch(op, "shapes do not broadcast", args, count);
         return append(op, op.result_type(common), result.rank(), store(result), args, count, 0);
     }
 
@@ -203,11 +205,12 @@ public:
     }
 
 private:
-    constexpr int mismatch(const char* what, const int* args, int count) {
+    constexpr int mismatch(const operation& op, const char* what, const int* args, int count) {
         operand_info in[4]{};
         // A condition is seldom the culprit: name the two operands behind it.
         const int skip = count > 2 ? count - 2 : 0;
         for (int i = skip; i < count; ++i) in[i - skip] = info(args[i]);
+        if (error.what == nullptr) error.operation = op.name;
         fail(what, in, count - skip);
         return append(*nodes[args[0]].op, nodes[args[0]].type, nodes[args[0]].rank, nodes[args[0]].dims, nullptr, 0, 0);
     }

@@ -41,7 +41,7 @@ struct reduce_options {
 
 namespace detail {
 constexpr bool axes_inside(const reduce_op::attributes& a, inference& io) {
-    return io.require(a.axes >> io.in[0].dims.rank() == 0, "reduction: axis outside the tensor's rank");
+    return io.require(a.axes >> io.in[0].dims.rank() == 0, "reduction: axis outside the rank");
 }
 template <class Op, tensor_like A>
 constexpr auto reduce_over(const A& x, const axes& over, reduce_options options, std::source_location where) {

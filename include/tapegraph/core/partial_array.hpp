@@ -1,0 +1,31 @@
+#pragma once
+
+#include <new>
+
+namespace tapegraph {
+
+/// Room for Capacity objects of which the first `count` exist: no time goes into the others.
+template <class T, int Capacity>
+class partial_array {
+public:
+    explicit partial_array(int count) : count_(count) {
+        for (int i = 0; i < count; ++i) new (&items_[i]) T();
+    }
+    partial_array(const partial_array&) = delete;
+    partial_array& operator=(const partial_array&) = delete;
+    ~partial_array() {
+        for (int i = 0; i < count_; ++i) items_[i].~T();
+    }
+
+    T& operator[](int i) { return items_[i]; }
+    const T& operator[](int i) const { return items_[i]; }
+    T* data() { return items_; }
+
+private:
+    union {
+        T items_[Capacity];
+    };
+    int count_;
+};
+
+} // namespace tapegraph

@@ -1,0 +1,8 @@
+// expect: a graph node and an eager tensor cannot meet in one expression
+#include <tapegraph/eager/tensor.hpp>
+#include <tapegraph/graph/node.hpp>
+#include <tapegraph/ops/arithmetic.hpp>
+
+namespace tg = tapegraph;
+
+auto meet(tg::graph::node n, const tg::tensor<float>& t) { return tg::eval(n + t); }
