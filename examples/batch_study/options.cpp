@@ -55,7 +55,7 @@ bool parse(int argc, char** argv, options& into) {
         ->check(between(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
     app.add_option("--threads", into.threads, "of the kernels [all]")->type_name("N")->check(between(1, 4096));
     app.add_option("--out", into.out, "folder of the results [results]")->type_name("DIR");
-    app.add_option("--learning-rate", into.learning_rate, "[0.01]")->type_name("X");
+    app.add_option("--learning-rate", into.learning_rate, "[0.0003]")->type_name("X");
     app.add_option("--momentum", into.momentum, "0 is plain gradient descent [0.9]")->type_name("X");
     app.add_flag("--check-finite", into.check_finite, "end with an error when a step produces NaN or infinity");
     // A run happens in a process of its own, whose high-water mark of memory is then the run's. An empty group hides them.

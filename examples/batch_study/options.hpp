@@ -23,7 +23,7 @@ struct options {
     std::uint64_t seed = 1;
     int threads = 0; ///< 0: all
     std::string out = "results";
-    double learning_rate = 0.01;
+    double learning_rate = 0.0003;
     double momentum = 0.9;
     bool check_finite = false;
     std::string only; ///< "graph:16": be the child process of this run

@@ -32,7 +32,7 @@ void fill(bench& b) { // so that biases are not zero
 }
 
 /// Sums of up to a few hundred products of numbers below one.
-constexpr double close = 1e-13;
+constexpr double tolerance = 1e-13;
 
 /// TensorFlow's window arithmetic: output extent and padding in front.
 struct window {
@@ -64,11 +64,11 @@ TEST_CASE("dense: x W + b over the last axis") {
             for (int64_t u = 0; u < 3; ++u) {
                 double sum = bias(u);
                 for (int64_t k = 0; k < in; ++k) sum += x.data()[r * in + k] * w(k, u);
-                CHECK(std::abs(y.data()[r * 3 + u] - sum) < close);
+                CHECK(std::abs(y.data()[r * 3 + u] - sum) < tolerance);
             }
         b.next();
         const tg::tensor<double> plain = tg::dense(b.scope() / "d", x, {.units = 3, .use_bias = false});
-        CHECK(std::abs(plain.data()[2] + bias(2) - y.data()[2]) < close);
+        CHECK(std::abs(plain.data()[2] + bias(2) - y.data()[2]) < tolerance);
     }
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("conv1d: strides, dilation, groups and padding") {
                         if (from < 0 || from >= s.width) continue;
                         for (int64_t c = 0; c < in; ++c) sum += x(n, from, f / out * in + c) * w(u, c, f);
                     }
-                    CHECK(std::abs(y(n, i, f) - sum) < close);
+                    CHECK(std::abs(y(n, i, f) - sum) < tolerance);
                 }
     }
 }
@@ -144,7 +144,7 @@ TEST_CASE("conv2d: strides, dilation, groups and padding") {
                                 if (a < 0 || a >= s.h || c < 0 || c >= s.w) continue;
                                 for (int64_t k = 0; k < in; ++k) sum += x(n, a, c, f / out * in + k) * w(u, v, k, f);
                             }
-                        CHECK(std::abs(y(n, i, j, f) - sum) < close);
+                        CHECK(std::abs(y(n, i, j, f) - sum) < tolerance);
                     }
     }
 }
@@ -180,12 +180,12 @@ TEST_CASE("batch normalization: batch statistics in training, moving averages at
                     variance += std::pow(x.data()[i * 3 + c] - mean, 2) / static_cast<double>(count);
                 for (int64_t i = 0; i < count; ++i)
                     CHECK(std::abs(y.data()[i * 3 + c] -
-                                   ((x.data()[i * 3 + c] - mean) / std::sqrt(variance + 0.01) * gamma(c) + beta(c))) < close);
+                                   ((x.data()[i * 3 + c] - mean) / std::sqrt(variance + 0.01) * gamma(c) + beta(c))) < tolerance);
                 auto &m = moving_mean[static_cast<std::size_t>(c)], &v = moving_variance[static_cast<std::size_t>(c)];
                 m = 0.75 * m + 0.25 * mean;
                 v = 0.75 * v + 0.25 * variance;
-                CHECK(std::abs(b["n/moving_mean"](c) - m) < close);
-                CHECK(std::abs(b["n/moving_variance"](c) - v) < close);
+                CHECK(std::abs(b["n/moving_mean"](c) - m) < tolerance);
+                CHECK(std::abs(b["n/moving_variance"](c) - v) < tolerance);
             }
         }
         b.next(false);
@@ -195,7 +195,7 @@ TEST_CASE("batch normalization: batch statistics in training, moving averages at
             const auto c = static_cast<std::size_t>(i % 3);
             const double expected = (x.data()[i] - moving_mean[c]) / std::sqrt(moving_variance[c] + 0.01) *
                                         gamma(static_cast<int>(c)) + beta(static_cast<int>(c));
-            CHECK(std::abs(y.data()[i] - expected) < close);
+            CHECK(std::abs(y.data()[i] - expected) < tolerance);
         }
     }
 }
@@ -209,7 +209,7 @@ TEST_CASE("batch normalization without centre or scale has no such variables") {
     CHECK(b.variables.find("n/beta") == nullptr);
     double mean = 0; // the output's mean is zero
     for (int i = 0; i < 4; ++i) mean += y(i, 0);
-    CHECK(std::abs(mean) < close);
+    CHECK(std::abs(mean) < tolerance);
 }
 
 TEST_CASE_TEMPLATE("dropout: rate, scale, and masks that are Philox's numbers", T, float, double) {

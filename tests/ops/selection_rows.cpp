@@ -70,9 +70,9 @@ std::vector<row> selection_rows() {
     };
     put(whole(unary("logical_not", [](auto x) { return logical_not(x > 0); }, {}, [](real x) { return real(!(x > 0)); })),
         {{0}, {nan}, {1}});
-    put(whole(unary("cast to int32", [](auto x) { return cast<std::int32_t>(x); }, {-9, 9}, [](real x) { return std::trunc(x); })),
+    put(whole(unary("cast to int32", [](auto x) { return cast<std::int32_t>(x); }, {-9, 9}, [](real x) { return std::trunc(x) + 0; })),
         {{0}, {-0.0}, {-0.99}, {2147483520.0}, {-2147483648.0}});
-    put(whole(unary("cast to int64", [](auto x) { return cast<std::int64_t>(x); }, {-9, 9}, [](real x) { return std::trunc(x); })));
+    put(whole(unary("cast to int64", [](auto x) { return cast<std::int64_t>(x); }, {-9, 9}, [](real x) { return std::trunc(x) + 0; })));
     put(whole(unary("cast to bool", [](auto x) { return cast<bool>(x); }, {-1, 1}, [](real x) { return real(x != 0); })),
         {{0}, {-0.0}, {nan}, {5e-324}, {0.25}});
     put(whole(unary("cast to float", [](auto x) { return cast<float>(x); }, {}, [](real x) { return real(float(double(x))); })),

@@ -21,7 +21,7 @@ template <class T>
 tensors<T> draw(const row& r, const std::vector<extents>& shapes, std::uint64_t seed) {
     tensors<T> x;
     for (std::size_t k = 0; k < shapes.size(); ++k) {
-        sequence random(seed * 31 + k);
+        sequence random(seed * 1000003 + k * 7919);
         auto t = tg::tensor<T>::uninitialized(shape_from(shapes[k]));
         const auto [low, high] = r.domains[k];
         for (std::int64_t i = 0; i < t.size(); ++i) {
@@ -57,8 +57,7 @@ template <class T>
 void check_values(const row& r, const tensor_function<T>& run, const tensors<T>& x, const std::string& what) {
     const array want = r.expected(plain(x));
     const tg::tensor<T> got = run(x);
-    CAPTURE(r.name);
-    CAPTURE(what);
+    INFO(r.name << " " << what);
     REQUIRE(extents_of(got.shape()) == want.dims);
     double largest = 0;
     for (real v : want.values)
@@ -101,7 +100,7 @@ void check_row_values(const row& r) {
 }
 
 void report(const row& r, const std::vector<extents>& shapes, std::size_t operand, std::size_t element, const slope& s,
-            const char* what) {
+            const std::string& what) {
     FAIL_CHECK(r.name << " " << text_of(shapes) << what << " by operand " << operand << " element " << element << ": "
                       << s.exact << ", finite difference " << s.difference);
 }
@@ -135,7 +134,7 @@ void check_elementwise_gradient(const row& r, const std::vector<extents>& shapes
 
 void compare(const row& r, const std::vector<extents>& shapes, const tensors<double>& x,
              const std::function<double(const tensors<double>&)>& f, const tensors<double>& gradient, double tolerance,
-             const char* what) {
+             const std::string& what) {
     for (std::size_t k = 0; k < r.sources(); ++k) {
         REQUIRE(gradient[k].shape() == x[k].shape());
         std::vector<slope> slopes;

@@ -29,7 +29,8 @@ using tensor_function = std::function<tensor<T>(const tensors<T>&)>;
 /// Numbers in [0, 1) that depend on nothing but the counter (splitmix64).
 class sequence {
 public:
-    explicit sequence(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15ull + 1) {}
+    // The factor is not the step of the state: neighbouring seeds would give one sequence, shifted.
+    explicit sequence(std::uint64_t seed) : state_(seed * 0xD1342543DE82EF95ull + 1) {}
     double next() {
         std::uint64_t z = (state_ += 0x9E3779B97F4A7C15ull);
         z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;

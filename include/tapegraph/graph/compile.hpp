@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/fixed_string.hpp>
 #include <tapegraph/graph/passes/eliminate.hpp>
+#include <tapegraph/graph/passes/epilogue.hpp>
 #include <tapegraph/graph/passes/simplify.hpp>
 #include <tapegraph/graph/program.hpp>
 #include <tapegraph/graph/text.hpp>
@@ -57,6 +58,8 @@ struct simplified {
         simplify(t);
         eliminate_common_subexpressions(t);
         eliminate_dead_nodes(t);
+        fuse_epilogues(t);
+        eliminate_dead_nodes(t);
     }
 };
 template <class Previous>
@@ -68,7 +71,24 @@ struct scheduled {
     }
 };
 
+struct nothing {
+    static constexpr void build(trace&, schedule&) {}
+};
+
 } // namespace detail
+
+/// Whether a stage's trace fits together.
+template <class Stage>
+inline constexpr bool well_formed = Stage::value.error.what == nullptr;
+
+/// Stops compilation and shows what does not fit. Leave out whatever depends on the stage, and this is all that the compiler
+/// prints: `if constexpr (!well_formed<S>) refuse<S>(); else ...`
+template <class Stage>
+constexpr void refuse() {
+    static_cast<void>(sizeof(ill_formed_model<detail::fact_string<Stage, 0>(), detail::fact_string<Stage, 1>(),
+                                              detail::fact_string<Stage, 2>(), detail::fact_string<Stage, 3>(),
+                                              detail::fact_string<Stage, 4>()>));
+}
 
 /// The trace of a builder as a constant, not yet simplified: variables, layers, shapes.
 template <class Builder>
@@ -77,11 +97,10 @@ using traced_stage = stage<detail::traced<Builder>>;
 /// The program of a builder. A model that does not fit together stops compilation here.
 template <class Builder>
 constexpr const program_view& compile_program() {
-    using traced = stage<detail::traced<Builder>>;
-    if constexpr (traced::value.error.what != nullptr) {
-        return ill_formed_model<detail::fact_string<traced, 0>(), detail::fact_string<traced, 1>(),
-                                detail::fact_string<traced, 2>(), detail::fact_string<traced, 3>(),
-                                detail::fact_string<traced, 4>()>::program;
+    using traced = traced_stage<Builder>;
+    if constexpr (!well_formed<traced>) {
+        refuse<traced>();
+        return lowered<stage<detail::nothing>>::view;
     } else {
         using simplified = stage<detail::simplified<traced>>;
         return lowered<stage<detail::scheduled<simplified>>>::view;

@@ -308,6 +308,16 @@ private:
             fits = fits && (birth_[i] < 0 || values_[i].bytes() <= planned_bytes_[i]);
         if (fits) return;
 
+        // What other extents needed stays planned for: a kernel may want more scratch for small extents than for large
+        // ones, and a plan for one of them alone would be made again at every change.
+        std::vector<std::size_t> sizes(values_.size());
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            const bool known = !offsets_.empty() && offsets_[i] >= 0;
+            const std::size_t before = known ? planned_bytes_[i] : 0, now = values_[i].bytes();
+            sizes[i] = now > before ? now : before;
+        }
+        for (std::size_t s = 0; s < scratch_bytes_.size(); ++s)
+            if (scratch[s] < scratch_bytes_[s]) scratch[s] = scratch_bytes_[s];
         list<buffer_request> requests;
         std::vector<int> request_of(values_.size(), -1);
         for (int s = 0; s < steps; ++s) {
@@ -315,13 +325,13 @@ private:
             for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
                 const int node = view_->values[step.first_value + k];
                 if (variable_of_[node] >= 0) continue;
-                const int shared = reusable(step, s, node, request_of, requests);
+                const int shared = reusable(step, s, node, request_of, sizes);
                 if (shared >= 0) {
                     request_of[node] = shared;
                     requests[shared].death = death_[node];
                 } else {
                     request_of[node] = requests.push_back(
-                        {static_cast<std::int64_t>(runtime::aligned(values_[node].bytes())), s, death_[node], 0});
+                        {static_cast<std::int64_t>(runtime::aligned(sizes[static_cast<std::size_t>(node)])), s, death_[node], 0});
                 }
             }
         }
@@ -341,18 +351,19 @@ private:
                 continue;
             }
             offsets_[i] = requests[request_of[i]].offset;
-            planned_bytes_[i] = values_[i].bytes();
+            planned_bytes_[i] = sizes[i];
         }
     }
 
     // An elementwise kernel may write over an operand that nothing reads afterwards.
     int reusable(const step_entry& step, int s, int node, const std::vector<int>& request_of,
-                 const list<buffer_request>&) const {
+                 const std::vector<std::size_t>& sizes) const {
         if (view_->kernels[step.kernel].kind != static_cast<int>(kernel_kind::region) || step.outputs != 1) return -1;
         for (int k = 0; k < step.inputs; ++k) {
             const int operand = view_->values[step.first_value + k], owner = root(operand);
             if (request_of[owner] >= 0 && death_[owner] == s && values_[owner].elements() == values_[node].elements() &&
-                values_[owner].bytes() == values_[node].bytes())
+                values_[owner].bytes() == values_[node].bytes() &&
+                sizes[static_cast<std::size_t>(owner)] == sizes[static_cast<std::size_t>(node)])
                 return request_of[owner];
         }
         return -1;

@@ -105,9 +105,20 @@ protected:
     void set_up() {
         using model_stage = ir::traced_stage<ir::prediction_trace<Model, Spec, true>>;
         using all_stage = ir::traced_stage<AllTrace>;
-        trains_ = !std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>;
-        summary_ = describe_model(ir::stage_view<model_stage>());
-        constexpr ir::program_view all = ir::stage_view<all_stage>();
+        if constexpr (!ir::well_formed<model_stage>) {
+            ir::refuse<model_stage>();
+        } else if constexpr (!ir::well_formed<all_stage>) {
+            ir::refuse<all_stage>();
+        } else {
+            read_traces<model_stage, all_stage>(!std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>);
+        }
+    }
+
+    template <class ModelStage, class AllStage>
+    void read_traces(bool trains) {
+        trains_ = trains;
+        summary_ = describe_model(ir::stage_view<ModelStage>());
+        constexpr ir::program_view all = ir::stage_view<AllStage>();
         for (int i = 0; i < all.variables.size(); ++i) {
             const ir::variable_entry& v = all.variables[i];
             std::string path = path_of(all.scopes, v.scope);

@@ -99,6 +99,16 @@ struct convolution_filter_gradient_op {
     static constexpr auto vjp(const attributes& a, auto d, auto x, auto dy, auto);
 };
 
+/// Convolution plus bias, then relu if Relu: what a pass makes of the three. Never differentiated.
+template <bool Relu>
+struct convolution_bias_op {
+    static constexpr std::string_view name = Relu ? "convolution_bias_relu" : "convolution_bias";
+    static constexpr operation_kind kind = operation_kind::convolve;
+    static constexpr int arity = 3;
+    using attributes = window_attributes;
+    static constexpr void infer(const attributes& a, inference& io) { convolution_op::infer(a, io); }
+};
+
 namespace detail {
 // The result's type is named, not deduced, because these derivatives refer to one another in a circle.
 template <class Op, class Handle>

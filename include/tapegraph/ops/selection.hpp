@@ -82,7 +82,7 @@ struct sign_op : map_op<1> {
     static constexpr std::string_view name = "sign";
     template <class V>
     TG_HD static constexpr V value(V x) {
-        return detail::choose(x > V(0), V(1), detail::choose(x < V(0), V(-1), x));
+        return detail::choose(x > V(0), V(1), detail::choose(x < V(0), V(-1), x + V(0))); // -0 + 0 is 0
     }
     static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
 };

@@ -98,6 +98,15 @@ struct kernel<convolution_op, T> {
     }
 };
 
+template <bool Relu, class T>
+struct kernel<convolution_bias_op<Relu>, T> {
+    static std::size_t workspace(const kernel_call& c) { return kernel<convolution_op, T>::workspace(c); }
+    static void run(const kernel_call& c) {
+        cpu::convolution_forward<T>(kernel<convolution_op, T>::shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(),
+                                    c.out[0].as<T>(), c.workspace, {c.in[2].as<const T>(), Relu});
+    }
+};
+
 template <class T>
 struct kernel<convolution_input_gradient_op, T> {
     static cpu::convolution_geometry shape_of(const kernel_call& c) {

@@ -1,0 +1,51 @@
+#include <nn/models.hpp>
+
+#include <thread>
+
+using namespace nn_test;
+
+// The kernels' own threads are switched off: OpenMP's runtime is not known to ThreadSanitizer.
+
+TEST_CASE("predict from several threads gives what one gives") {
+    each_mode([](auto mode) {
+        const thread_limit limit(1);
+        const auto model = tg::compile<decltype(mode)>(small_cnn{}, cnn_spec<float>{}, {.seed = 8});
+        constexpr int threads = 4, rounds = 5;
+        std::vector<tg::tensor<float>> inputs, expected;
+        for (int i = 0; i < threads; ++i) { // sizes differ, so that programs on the shelf are replanned
+            inputs.push_back(noise<float>({1 + 2 * i, 26, 26, 3}, static_cast<std::uint64_t>(i)));
+            expected.push_back(model.predict(inputs.back()));
+        }
+        std::vector<int> wrong(threads, 0);
+        std::vector<std::thread> team;
+        for (int t = 0; t < threads; ++t)
+            team.emplace_back([&, t] {
+                for (int r = 0; r < rounds; ++r) {
+                    const auto at = static_cast<std::size_t>((t + r) % threads);
+                    wrong[static_cast<std::size_t>(t)] += !same_bits(model.predict(inputs[at]), expected[at]);
+                }
+            });
+        for (std::thread& t : team) t.join();
+        CHECK(wrong == std::vector<int>(threads, 0));
+    });
+}
+
+TEST_CASE("models of one type train in threads of their own") {
+    each_mode([](auto mode) {
+        const thread_limit limit(1);
+        const auto run = [&] {
+            auto model = tg::compile<decltype(mode)>(small_mlp{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{},
+                                                     tg::sgd{.learning_rate = 0.1}, {.seed = 3});
+            double loss = 0;
+            for (std::uint64_t i = 0; i < 5; ++i) loss = model.train_on_batch(noise<float>({8, 6}, i), classes(8, 3, i)).loss;
+            return loss;
+        };
+        const double expected = run();
+        double found[2]{};
+        std::thread other([&] { found[1] = run(); });
+        found[0] = run();
+        other.join();
+        CHECK(found[0] == expected);
+        CHECK(found[1] == expected);
+    });
+}
