@@ -10,7 +10,7 @@
 
 /// Where a graph-mode training step of the CNN spends its time: every kernel call timed by itself, grouped by kernel and
 /// shapes. Best times, because other programs only ever add to them; bench_training_step has medians.
-/// Usage: step_profile [batch size] [threads] [steps]
+/// Usage: step_profile [batch size] [threads] [steps]   (one thread: processor time, else wall-clock time)
 
 namespace {
 
@@ -61,9 +61,10 @@ double bytes_of(const tg::kernel_call& c) {
 double flops_of(const std::string& name, const tg::kernel_call& c) {
     const auto elements = [](const tg::buffer_view& v) { return static_cast<double>(v.elements()); };
     const auto last = [](const tg::buffer_view& v) { return static_cast<double>(v.extents[v.rank - 1]); };
-    if (name == "convolution") return 2 * elements(c.out[0]) * elements(c.in[1]) / last(c.in[1]);
     if (name == "convolution_input_gradient") return 2 * elements(c.in[0]) * elements(c.in[1]) / last(c.in[1]);
     if (name == "convolution_filter_gradient") return 2 * elements(c.in[1]) * elements(c.out[0]) / last(c.out[0]);
+    if (name.starts_with("convolution")) // forward, whatever follows in the same kernel
+        return 2 * elements(c.out[0]) * elements(c.in[1]) / last(c.in[1]);
     if (name == "matmul") {
         const bool transposed = c.attributes[0] != 0;
         return 2 * elements(c.out[0]) * static_cast<double>(c.in[0].extents[c.in[0].rank - (transposed ? 2 : 1)]);
@@ -86,6 +87,7 @@ int main(int argc, char** argv) {
         return 2;
     }
     tg::set_thread_count(threads);
+    benchmarks::processor_time() = threads == 1;
     auto model = tg::compile<tg::graph>(models::cats_and_dogs{}, tg::spec<float, tg::dyn, 50, 50, 3>{},
                                         tg::sigmoid_cross_entropy{}, tg::sgd{.learning_rate = 1e-5}, {.seed = 1});
     auto x = tg::tensor<float>::uninitialized({batch, 50, 50, 3});

@@ -1,6 +1,7 @@
 #include "child.hpp"
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -26,8 +27,8 @@ run_result run_in_child(int argc, char** argv, const run_key& key) {
     ::fcntl(ends[0], F_SETFD, FD_CLOEXEC);
 
     std::vector<std::string> words(argv, argv + argc);
-    words.insert(words.end(), {"--row", key.mode + ":" + std::to_string(key.batch_size), "--report-to",
-                               std::to_string(ends[1])});
+    words.insert(words.end(),
+                 {"--row", key.mode + ":" + std::to_string(key.batch_size), "--report-to", std::to_string(ends[1])});
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
@@ -40,8 +41,10 @@ run_result run_in_child(int argc, char** argv, const run_key& key) {
     if (failure == 0) {
         char block[4096];
         for (ssize_t n; (n = ::read(ends[0], block, sizeof block)) != 0;) {
-            if (n > 0) text.append(block, static_cast<std::size_t>(n));
-            else if (errno != EINTR) break;
+            if (n > 0)
+                text.append(block, static_cast<std::size_t>(n));
+            else if (errno != EINTR)
+                break;
         }
     }
     ::close(ends[0]);
@@ -51,7 +54,8 @@ run_result run_in_child(int argc, char** argv, const run_key& key) {
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
     if (WIFSIGNALED(status))
         throw std::runtime_error(name_of_run(key) + ": ended by signal " + std::to_string(WTERMSIG(status)) + " (" +
-                                 ::strsignal(WTERMSIG(status)) + ")");
+                                 ::strsignal(WTERMSIG(status)) + ")" +
+                                 (WTERMSIG(status) == SIGKILL ? ", as happens where memory runs out" : ""));
     if (WEXITSTATUS(status) != 0) throw child_failed(name_of_run(key));
     return from_text(text);
 }

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <string>
 
 #if defined(__linux__)
@@ -33,8 +34,7 @@ void run_one(const options& o) {
     if (o.threads > 0) tapegraph::set_thread_count(o.threads);
     const image_sets images = load_images(o);
     std::cerr << mode << " mode, batch size " << batch_size << '\n';
-    report_result(o.report_to,
-                  mode == "graph" ? run_graph(o, batch_size, images) : run_eager(o, batch_size, images));
+    report_result(o.report_to, mode == "graph" ? run_graph(o, batch_size, images) : run_eager(o, batch_size, images));
 }
 
 void run_all(const options& o, int argc, char** argv) {
@@ -77,6 +77,9 @@ int main(int argc, char** argv) {
     } catch (const usage_error& e) {
         std::cerr << "batch_study: " << e.what() << '\n';
         return 2;
+    } catch (const std::bad_alloc&) {
+        std::cerr << "batch_study: not enough memory\n";
+        return EXIT_FAILURE;
     } catch (const std::exception& e) {
         std::cerr << "batch_study: " << e.what() << '\n';
         return EXIT_FAILURE;

@@ -26,7 +26,7 @@ struct options {
     double learning_rate = 0.0003;
     double momentum = 0.9;
     bool check_finite = false;
-    std::string only; ///< "graph:16": be the child process of this run
+    std::string only;   ///< "graph:16": be the child process of this run
     int report_to = -1; ///< of a child: the file descriptor that takes the result
 
     bool budgeted() const { return epochs == 0 && steps == 0; }

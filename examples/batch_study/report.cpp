@@ -34,7 +34,9 @@ const run_result* find(const std::vector<run_result>& runs, const std::string& m
 /// Bars, one group per batch size and one colour per mode.
 template <class Value>
 io::chart bars(const std::vector<run_result>& runs, std::string title, std::string unit, Value value) {
-    io::chart c{.title = std::move(title), .x_label = "batch size", .y_label = std::move(unit),
+    io::chart c{.title = std::move(title),
+                .x_label = "batch size",
+                .y_label = std::move(unit),
                 .kind = io::chart_kind::grouped_bar};
     std::vector<std::int64_t> sizes;
     std::vector<std::string> modes;
@@ -74,13 +76,14 @@ report::report(const std::filesystem::path& folder)
       runs_csv_(folder / "batch_study.csv",
                 {"mode", "batch_size", "seconds_per_epoch", "ms_per_step", "ms_ingestion", "samples_per_second",
                  "peak_memory_bytes", "train_loss", "train_accuracy", "validation_loss", "validation_accuracy"}),
-      epochs_csv_(folder / "batch_study_epochs.csv",
-                  {"mode", "batch_size", "epoch", "steps", "seconds", "train_loss", "train_accuracy", "validation_loss",
-                   "validation_accuracy"}) {}
+      epochs_csv_(folder / "batch_study_epochs.csv", {"mode", "batch_size", "epoch", "steps", "seconds", "train_loss",
+                                                      "train_accuracy", "validation_loss", "validation_accuracy"}) {}
 
 std::string report::table_head() {
-    return "            seconds  ms/step:   ms/step:    images   peak MB:  peak MB:     train     train     valid.    valid.  eager/graph\n"
-           "mode  batch  /epoch  training  ingestion      /s    arena+pool  process      loss  accuracy      loss  accuracy   time   mem.\n";
+    return "            seconds  ms/step:   ms/step:    images   peak MB:  peak MB:     train     train     valid.    "
+           "valid.  eager/graph\n"
+           "mode  batch  /epoch  training  ingestion      /s    arena+pool  process      loss  accuracy      loss  "
+           "accuracy   time   mem.\n";
 }
 
 std::string report::add(const run_result& r) {
@@ -114,14 +117,11 @@ std::string report::add(const run_result& r) {
 }
 
 std::string report::finish() const {
-    io::write_svg_chart(folder_ / "batch_study.svg",
-                        bars(runs_, "Training speed", "images per second", [](const run_result& r) {
-                            return r.images_per_second();
-                        }));
+    io::write_svg_chart(folder_ / "batch_study.svg", bars(runs_, "Training speed", "images per second",
+                                                          [](const run_result& r) { return r.images_per_second(); }));
     io::write_svg_chart(folder_ / "batch_study_memory.svg",
-                        bars(runs_, "Peak memory of arena and tensor pool", "megabytes", [](const run_result& r) {
-                            return static_cast<double>(r.library_bytes) / megabyte;
-                        }));
+                        bars(runs_, "Peak memory of arena and tensor pool", "megabytes",
+                             [](const run_result& r) { return static_cast<double>(r.library_bytes) / megabyte; }));
     io::write_svg_chart(folder_ / "batch_study_learning.svg", learning(runs_));
     return (folder_ / "batch_study.csv").string() + ", batch_study_epochs.csv, batch_study.svg, " +
            "batch_study_memory.svg, batch_study_learning.svg";

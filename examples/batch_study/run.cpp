@@ -61,8 +61,8 @@ run_result from_text(const std::string& text) {
     };
     for (std::size_t i = 0; in && i < count; ++i) {
         tapegraph::epoch_result e;
-        for (double* value : {&e.loss, &e.accuracy, &e.validation_loss, &e.validation_accuracy, &e.seconds,
-                              &e.ingestion_seconds})
+        for (double* value :
+             {&e.loss, &e.accuracy, &e.validation_loss, &e.validation_accuracy, &e.seconds, &e.ingestion_seconds})
             *value = number();
         in >> e.steps >> e.records;
         r.epochs.push_back(e);

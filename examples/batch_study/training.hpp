@@ -28,16 +28,16 @@ inline std::int64_t process_high_water_mark() {
 template <class Mode>
 auto make_model(const options& o) {
     namespace tg = tapegraph;
-    return tg::compile<Mode>(models::cats_and_dogs{}, tg::spec<float, tg::dyn, 50, 50, 3>{}, tg::sigmoid_cross_entropy{},
+    return tg::compile<Mode>(models::cats_and_dogs{}, tg::spec<float, tg::dyn, 50, 50, 3>{},
+                             tg::sigmoid_cross_entropy{},
                              tg::momentum{.learning_rate = o.learning_rate, .momentum = o.momentum},
                              {.seed = o.seed, .check_finite = o.check_finite});
 }
 
-/// Trains for some steps that are not part of the result; returns the seconds each took.
+/// Trains for some steps ahead of what is measured.
 template <class Model>
 tapegraph::epoch_result rehearse(Model& model, const image_sets& images, std::int64_t batch_size, std::int64_t steps) {
-    return model
-        .fit(images.train, {.epochs = 1, .batch_size = batch_size, .steps_per_epoch = steps, .verbose = false})
+    return model.fit(images.train, {.epochs = 1, .batch_size = batch_size, .steps_per_epoch = steps, .verbose = false})
         .epochs.front();
 }
 
@@ -52,7 +52,8 @@ inline void plan(double seconds, double step_seconds, const image_sets& images, 
     fit.epochs = std::max<std::int64_t>(1, static_cast<std::int64_t>(epochs));
     fit.steps_per_epoch = 0;
     if (epochs < 1)
-        fit.steps_per_epoch = std::max<std::int64_t>(1, static_cast<std::int64_t>((seconds - validation) / step_seconds));
+        fit.steps_per_epoch =
+            std::max<std::int64_t>(1, static_cast<std::int64_t>((seconds - validation) / step_seconds));
 }
 
 template <class Mode>

@@ -103,4 +103,16 @@ TEST_CASE("a graph-mode training step asks the heap for nothing after the first"
         CHECK(cnn.arena_bytes() == arena);
     }
 }
+
+TEST_CASE("nor does one of small matrix products, which turn into vectors for a batch of one") {
+    auto mlp = tg::compile<tg::graph>(small_mlp{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{}, tg::adam{});
+    const auto x = noise<float>({16, 6}, 1), last_x = noise<float>({1, 6}, 2);
+    const auto y = classes(16, 3, 1), last_y = classes(1, 3, 2);
+    mlp.train_on_batch(x, y);
+    const long before = heap_calls;
+    mlp.train_on_batch(last_x, last_y);
+    mlp.train_on_batch(x, y);
+    const long all = heap_calls - before;
+    CHECK(all == 0);
+}
 #endif

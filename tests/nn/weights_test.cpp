@@ -1,3 +1,6 @@
+// The format needs a JSON library; without one there is nothing to test.
+#if __has_include(<nlohmann/json.hpp>)
+
 #include <tapegraph/io/weights.hpp>
 
 #include <nn/models.hpp>
@@ -214,7 +217,9 @@ TEST_CASE("tensors by name are written and read") {
     CHECK(same_bits(tensors.at("special"), special));
     CHECK(tg::tensor<std::int64_t>(tensors.at("count")).item() == 7);
     CHECK(tensors.at("empty").shape() == tg::shape{0, 4});
-    CHECK(tg::tensor<bool>(tensors.at("flags")).to_vector() == std::vector<bool>{true, false});
+    const tg::tensor<bool> flags(tensors.at("flags"));
+    CHECK(flags(0));
+    CHECK(!flags(1));
     CHECK_THROWS_AS(tg::tensor<float>(tensors.at("x")), tg::dtype_error);
 
     const std::vector<std::int64_t> deep(9, 1);
@@ -223,3 +228,5 @@ TEST_CASE("tensors by name are written and read") {
     CHECK(support::contains(support::message_of<tg::shape_error>([&] { tg::io::read_safetensors(path); }),
                             "tensor 'deep' has shape [1,1,1,1,1,1,1,1,1], more than 8 axes"));
 }
+
+#endif

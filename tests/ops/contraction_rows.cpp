@@ -12,8 +12,9 @@ std::vector<row> contraction_rows() {
         r.why = "sums of products";
         rows.push_back(std::move(r));
     };
-    put(make_row<2>("matmul", [](auto a, auto b) { return matmul(a, b); }, {},
-                    [](const std::vector<array>& x) { return matmul(x[0], x[1]); }),
+    put(make_row<2>(
+            "matmul", [](auto a, auto b) { return matmul(a, b); }, {},
+            [](const std::vector<array>& x) { return matmul(x[0], x[1]); }),
         {{{2, 3}, {3, 4}},
          {{1, 1}, {1, 1}},
          {{5, 1}, {1, 3}},
@@ -23,27 +24,31 @@ std::vector<row> contraction_rows() {
          {{17, 29}, {29, 13}},
          {{67, 131}, {131, 71}},
          {{1, 1031}, {1031, 1}},
-         {{4, 2, 3}, {4, 3, 2}},       // batches
-         {{4, 2, 3}, {3, 2}},          // one factor for all batches: its adjoint is summed
+         {{4, 2, 3}, {4, 3, 2}}, // batches
+         {{4, 2, 3}, {3, 2}},    // one factor for all batches: its adjoint is summed
          {{2, 3}, {4, 3, 2}},
          {{5, 1, 2, 3}, {1, 4, 3, 2}}, // both broadcast
          {{2, 1, 2, 3}, {3, 3, 2}},
          {{0, 2, 3}, {3, 2}}});
-    put(make_row<2>("matmul transposed a", [](auto a, auto b) { return matmul(a, b, {.transpose_a = true}); }, {},
-                    [](const std::vector<array>& x) { return matmul(x[0], x[1], true); }),
+    put(make_row<2>(
+            "matmul transposed a", [](auto a, auto b) { return matmul(a, b, {.transpose_a = true}); }, {},
+            [](const std::vector<array>& x) { return matmul(x[0], x[1], true); }),
         {{{3, 2}, {3, 4}}, {{29, 17}, {29, 13}}, {{4, 3, 2}, {3, 2}}, {{0, 2}, {0, 3}}});
-    put(make_row<2>("matmul transposed b", [](auto a, auto b) { return matmul(a, b, {.transpose_b = true}); }, {},
-                    [](const std::vector<array>& x) { return matmul(x[0], x[1], false, true); }),
+    put(make_row<2>(
+            "matmul transposed b", [](auto a, auto b) { return matmul(a, b, {.transpose_b = true}); }, {},
+            [](const std::vector<array>& x) { return matmul(x[0], x[1], false, true); }),
         {{{2, 3}, {4, 3}}, {{17, 29}, {13, 29}}, {{4, 2, 3}, {2, 3}}, {{2, 3}, {4, 2, 3}}});
-    put(make_row<2>("matmul both transposed",
-                    [](auto a, auto b) { return matmul(a, b, {.transpose_a = true, .transpose_b = true}); }, {},
-                    [](const std::vector<array>& x) { return matmul(x[0], x[1], true, true); }),
+    put(make_row<2>(
+            "matmul both transposed",
+            [](auto a, auto b) { return matmul(a, b, {.transpose_a = true, .transpose_b = true}); }, {},
+            [](const std::vector<array>& x) { return matmul(x[0], x[1], true, true); }),
         {{{3, 2}, {4, 3}}, {{29, 17}, {13, 29}}, {{2, 1, 3, 2}, {3, 2, 3}}});
     // Formulas as operands are sealed first; one tensor in both places receives both adjoints.
-    put(make_row<1, false>("matmul of a formula with itself", [](auto a) { return matmul(tanh(a), a, {.transpose_b = true}); }, {},
-                           [](const std::vector<array>& x) {
-                               return matmul(map(x, [](const real* v) { return std::tanh(*v); }), x[0], false, true);
-                           }),
+    put(make_row<1, false>(
+            "matmul of a formula with itself", [](auto a) { return matmul(tanh(a), a, {.transpose_b = true}); }, {},
+            [](const std::vector<array>& x) {
+                return matmul(map(x, [](const real* v) { return std::tanh(*v); }), x[0], false, true);
+            }),
         {{{3, 2}}, {{1, 1}}});
     return rows;
 }

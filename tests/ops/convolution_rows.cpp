@@ -29,47 +29,91 @@ std::vector<row> convolution_rows() {
         r.why = "sums of products";
         rows.push_back(std::move(r));
     };
-    put(make_row<2>("conv2d", [](auto x, auto w) { return conv2d(x, w); }, {},
-                    [](const std::vector<array>& x) { return convolution(x[0], x[1], {}, {}); }),
-        {{{1, 3, 3, 1}, {2, 2, 1, 1}}, {{2, 4, 3, 2}, {3, 2, 2, 1}}, {{1, 1, 1, 3}, {1, 1, 3, 2}}, {{2, 7, 11, 5}, {3, 3, 5, 17}}, {{0, 3, 3, 1}, {2, 2, 1, 1}}});
-    put(make_row<2>("conv2d same, strides 2 1", [](auto x, auto w) { return conv2d(x, w, {.stride = {2, 1}, .padding = padding::same()}); }, {},
-                    [](const std::vector<array>& x) { return convolution(x[0], x[1], {2, 1, 0, 0, true}, {1, 1, 0, 0, true}); }),
+    put(make_row<2>(
+            "conv2d", [](auto x, auto w) { return conv2d(x, w); }, {},
+            [](const std::vector<array>& x) { return convolution(x[0], x[1], {}, {}); }),
+        {{{1, 3, 3, 1}, {2, 2, 1, 1}},
+         {{2, 4, 3, 2}, {3, 2, 2, 1}},
+         {{1, 1, 1, 3}, {1, 1, 3, 2}},
+         {{2, 7, 11, 5}, {3, 3, 5, 17}},
+         {{0, 3, 3, 1}, {2, 2, 1, 1}}});
+    put(make_row<2>(
+            "conv2d same, strides 2 1",
+            [](auto x, auto w) {
+                return conv2d(x, w, {.stride = {2, 1}, .padding = padding::same()});
+            },
+            {},
+            [](const std::vector<array>& x) {
+                return convolution(x[0], x[1], {2, 1, 0, 0, true}, {1, 1, 0, 0, true});
+            }),
         {{{1, 4, 3, 1}, {3, 2, 1, 2}}, {{1, 5, 3, 1}, {2, 2, 1, 1}}, {{1, 2, 2, 1}, {5, 5, 1, 1}}});
-    put(make_row<2, false>("conv2d dilated, groups, uneven padding",
-                           [](auto x, auto w) {
-                               return conv2d(x, w, {.stride = {1, 2}, .padding = padding::amounts(1, 0, 0, 2), .dilation = {2, 1}, .groups = 2});
-                           },
-                           {},
-                           [](const std::vector<array>& x) {
-                               return convolution(x[0], x[1], {1, 2, 1, 0}, {2, 1, 0, 2}, 2);
-                           }),
+    put(make_row<2, false>(
+            "conv2d dilated, groups, uneven padding",
+            [](auto x, auto w) {
+                return conv2d(
+                    x, w, {.stride = {1, 2}, .padding = padding::amounts(1, 0, 0, 2), .dilation = {2, 1}, .groups = 2});
+            },
+            {},
+            [](const std::vector<array>& x) {
+                return convolution(x[0], x[1], {1, 2, 1, 0}, {2, 1, 0, 2}, 2);
+            }),
         {{{1, 4, 3, 2}, {2, 2, 1, 4}}, {{2, 5, 4, 6}, {3, 2, 3, 4}}});
-    put(make_row<2, false>("conv2d depthwise", [](auto x, auto w) { return conv2d(x, w, {.padding = padding::same(), .groups = 3}); }, {},
-                           [](const std::vector<array>& x) { return convolution(x[0], x[1], {1, 1, 0, 0, true}, {1, 1, 0, 0, true}, 3); }),
+    put(make_row<2, false>(
+            "conv2d depthwise", [](auto x, auto w) { return conv2d(x, w, {.padding = padding::same(), .groups = 3}); },
+            {},
+            [](const std::vector<array>& x) {
+                return convolution(x[0], x[1], {1, 1, 0, 0, true}, {1, 1, 0, 0, true}, 3);
+            }),
         {{{1, 3, 3, 3}, {3, 3, 1, 3}}, {{2, 3, 2, 3}, {2, 2, 1, 6}}});
-    put(make_row<2>("conv1d", [](auto x, auto w) { return conv1d(x, w); }, {},
-                    [](const std::vector<array>& x) { return convolution1d(x[0], x[1], {}); }),
+    put(make_row<2>(
+            "conv1d", [](auto x, auto w) { return conv1d(x, w); }, {},
+            [](const std::vector<array>& x) { return convolution1d(x[0], x[1], {}); }),
         {{{1, 5, 1}, {2, 1, 1}}, {{2, 7, 3}, {3, 3, 2}}, {{3, 37, 5}, {4, 5, 9}}});
-    put(make_row<2, false>("conv1d causal, dilation 2", [](auto x, auto w) { return conv1d(x, w, {.padding = padding::causal(5), .dilation = 2}); }, {},
-                           [](const std::vector<array>& x) { return convolution1d(x[0], x[1], {1, 2, 4, 0}); }),
+    put(make_row<2, false>(
+            "conv1d causal, dilation 2",
+            [](auto x, auto w) { return conv1d(x, w, {.padding = padding::causal(5), .dilation = 2}); }, {},
+            [](const std::vector<array>& x) {
+                return convolution1d(x[0], x[1], {1, 2, 4, 0});
+            }),
         {{{1, 6, 2}, {3, 2, 2}}, {{2, 2, 1}, {3, 1, 1}}});
-    put(make_row<2, false>("conv1d same, stride 3", [](auto x, auto w) { return conv1d(x, w, {.stride = 3, .padding = padding::same()}); }, {},
-                           [](const std::vector<array>& x) { return convolution1d(x[0], x[1], {3, 1, 0, 0, true}); }),
+    put(make_row<2, false>(
+            "conv1d same, stride 3",
+            [](auto x, auto w) { return conv1d(x, w, {.stride = 3, .padding = padding::same()}); }, {},
+            [](const std::vector<array>& x) {
+                return convolution1d(x[0], x[1], {3, 1, 0, 0, true});
+            }),
         {{{1, 8, 2}, {5, 2, 1}}, {{1, 1, 1}, {2, 1, 1}}});
 
-    put(make_row<1>("max_pooling2d", [](auto x) { return max_pooling2d(x); }, {},
-                    [](const std::vector<array>& x) { return pool(x[0], 2, 2, {2}, {2}, max_of); }),
+    put(make_row<1>(
+            "max_pooling2d", [](auto x) { return max_pooling2d(x); }, {},
+            [](const std::vector<array>& x) { return pool(x[0], 2, 2, {2}, {2}, max_of); }),
         {{{1, 2, 2, 1}}, {{2, 5, 4, 3}}, {{1, 13, 9, 17}}});
-    put(make_row<1>("max_pooling2d 3x2 same, overlapping",
-                    [](auto x) { return max_pooling2d(x, {.pool = {3, 2}, .stride = {2, 1}, .padding = padding::same()}); }, {},
-                    [](const std::vector<array>& x) { return pool(x[0], 3, 2, {2, 1, 0, 0, true}, {1, 1, 0, 0, true}, max_of); }),
+    put(make_row<1>(
+            "max_pooling2d 3x2 same, overlapping",
+            [](auto x) {
+                return max_pooling2d(x, {.pool = {3, 2}, .stride = {2, 1}, .padding = padding::same()});
+            },
+            {},
+            [](const std::vector<array>& x) {
+                return pool(x[0], 3, 2, {2, 1, 0, 0, true}, {1, 1, 0, 0, true}, max_of);
+            }),
         {{{1, 4, 3, 2}}, {{1, 1, 1, 1}}, {{2, 7, 5, 3}}});
-    put(make_row<1>("average_pooling2d", [](auto x) { return average_pooling2d(x, {.pool = {2, 3}}); }, {},
-                    [](const std::vector<array>& x) { return pool(x[0], 2, 3, {2}, {3}, mean_of); }),
+    put(make_row<1>(
+            "average_pooling2d",
+            [](auto x) {
+                return average_pooling2d(x, {.pool = {2, 3}});
+            },
+            {}, [](const std::vector<array>& x) { return pool(x[0], 2, 3, {2}, {3}, mean_of); }),
         {{{1, 2, 3, 1}}, {{2, 5, 7, 3}}, {{1, 13, 9, 17}}});
-    put(make_row<1>("average_pooling2d same, overlapping",
-                    [](auto x) { return average_pooling2d(x, {.pool = {3, 2}, .stride = {1, 2}, .padding = padding::same()}); }, {},
-                    [](const std::vector<array>& x) { return pool(x[0], 3, 2, {1, 1, 0, 0, true}, {2, 1, 0, 0, true}, mean_of); }),
+    put(make_row<1>(
+            "average_pooling2d same, overlapping",
+            [](auto x) {
+                return average_pooling2d(x, {.pool = {3, 2}, .stride = {1, 2}, .padding = padding::same()});
+            },
+            {},
+            [](const std::vector<array>& x) {
+                return pool(x[0], 3, 2, {1, 1, 0, 0, true}, {2, 1, 0, 0, true}, mean_of);
+            }),
         {{{1, 4, 3, 2}}, {{1, 1, 1, 1}}});
     return rows;
 }

@@ -62,44 +62,61 @@ std::vector<row> ordering_rows() {
         added->floor = 8;
         added->why = "running sums";
     };
-    sum_row(make_row<1>("cumulative_sum", [](auto x) { return cumulative_sum(x); }, {},
-                        [](const std::vector<array>& x) { return cumulated(x[0], x[0].dims.size() - 1, false, false); }),
+    sum_row(make_row<1>(
+                "cumulative_sum", [](auto x) { return cumulative_sum(x); }, {},
+                [](const std::vector<array>& x) { return cumulated(x[0], x[0].dims.size() - 1, false, false); }),
             {{{1}}, {{7}}, {{3, 5}}, {{0}}, {{3, 0}}, {{2, 513}}});
-    sum_row(make_row<1, false>("cumulative_sum axis 0 reverse", [](auto x) { return cumulative_sum(x, 0, {.reverse = true}); }, {},
-                               [](const std::vector<array>& x) { return cumulated(x[0], 0, true, false); }),
+    sum_row(make_row<1, false>(
+                "cumulative_sum axis 0 reverse", [](auto x) { return cumulative_sum(x, 0, {.reverse = true}); }, {},
+                [](const std::vector<array>& x) { return cumulated(x[0], 0, true, false); }),
             {{{7}}, {{3, 5}}, {{4, 2, 3}}, {{70, 33}}});
-    sum_row(make_row<1, false>("cumulative_sum exclusive", [](auto x) { return cumulative_sum(x, -2, {.exclusive = true}); }, {},
-                               [](const std::vector<array>& x) { return cumulated(x[0], x[0].dims.size() - 2, false, true); }),
+    sum_row(make_row<1, false>(
+                "cumulative_sum exclusive", [](auto x) { return cumulative_sum(x, -2, {.exclusive = true}); }, {},
+                [](const std::vector<array>& x) { return cumulated(x[0], x[0].dims.size() - 2, false, true); }),
             {{{3, 5}}, {{1, 4}}, {{4, 2, 3}}});
-    sum_row(make_row<1, false>("cumulative_sum reverse exclusive",
-                               [](auto x) { return cumulative_sum(x, 1, {.reverse = true, .exclusive = true}); }, {},
-                               [](const std::vector<array>& x) { return cumulated(x[0], 1, true, true); }),
+    sum_row(make_row<1, false>(
+                "cumulative_sum reverse exclusive",
+                [](auto x) { return cumulative_sum(x, 1, {.reverse = true, .exclusive = true}); }, {},
+                [](const std::vector<array>& x) { return cumulated(x[0], 1, true, true); }),
             {{{3, 5}}, {{4, 2, 3}}});
 
     std::vector<std::vector<extents>> lines{{{1}}, {{7}}, {{3, 5}}, {{0}}, {{3, 0}}, {{2, 3, 1}}};
-    put(make_row<1>("sort", [](auto x) { return sort(x); }, {},
-                    [](const std::vector<array>& x) { return ordered(x[0], false, false); }), lines);
-    put(make_row<1, false>("sort descending", [](auto x) { return sort(x, {.descending = true}); }, {},
-                           [](const std::vector<array>& x) { return ordered(x[0], true, false); }), lines);
-    lines.push_back({{5, 513}}); // no derivatives below: so many elements come closer to each other than a difference step
+    put(make_row<1>(
+            "sort", [](auto x) { return sort(x); }, {},
+            [](const std::vector<array>& x) { return ordered(x[0], false, false); }),
+        lines);
+    put(make_row<1, false>(
+            "sort descending", [](auto x) { return sort(x, {.descending = true}); }, {},
+            [](const std::vector<array>& x) { return ordered(x[0], true, false); }),
+        lines);
+    lines.push_back(
+        {{5, 513}}); // no derivatives below: so many elements come closer to each other than a difference step
     const auto ties = [&](row r, std::vector<std::vector<extents>> shapes) {
         r.whole = true; // many equal elements
         r.derivatives = 0;
         put(std::move(r), std::move(shapes));
     };
-    ties(make_row<1>("argsort", [](auto x) { return argsort(x); }, {},
-                     [](const std::vector<array>& x) { return ordered(x[0], false, true); }), lines);
-    ties(make_row<1>("argsort descending", [](auto x) { return argsort(x, {.descending = true}); }, {},
-                     [](const std::vector<array>& x) { return ordered(x[0], true, true); }), lines);
+    ties(make_row<1>(
+             "argsort", [](auto x) { return argsort(x); }, {},
+             [](const std::vector<array>& x) { return ordered(x[0], false, true); }),
+         lines);
+    ties(make_row<1>(
+             "argsort descending", [](auto x) { return argsort(x, {.descending = true}); }, {},
+             [](const std::vector<array>& x) { return ordered(x[0], true, true); }),
+         lines);
     const std::vector<std::vector<extents>> full{{{1}}, {{7}}, {{3, 5}}, {{0, 3}}, {{2, 3, 1}}, {{5, 513}}};
-    ties(make_row<1>("argmax", [](auto x) { return argmax(x); }, {},
-                     [](const std::vector<array>& x) {
-                         return fold(x[0], {-1}, false, [](const auto& v) { return first_best(v, true); });
-                     }), full);
-    ties(make_row<1>("argmin axis 0", [](auto x) { return argmin(x, 0); }, {},
-                     [](const std::vector<array>& x) {
-                         return fold(x[0], {0}, false, [](const auto& v) { return first_best(v, false); });
-                     }), {{{1}}, {{7}}, {{3, 5}}, {{3, 0}}, {{2, 3, 5}}, {{513, 5}}});
+    ties(make_row<1>(
+             "argmax", [](auto x) { return argmax(x); }, {},
+             [](const std::vector<array>& x) {
+                 return fold(x[0], {-1}, false, [](const auto& v) { return first_best(v, true); });
+             }),
+         full);
+    ties(make_row<1>(
+             "argmin axis 0", [](auto x) { return argmin(x, 0); }, {},
+             [](const std::vector<array>& x) {
+                 return fold(x[0], {0}, false, [](const auto& v) { return first_best(v, false); });
+             }),
+         {{{1}}, {{7}}, {{3, 5}}, {{3, 0}}, {{2, 3, 5}}, {{513, 5}}});
     return rows;
 }
 

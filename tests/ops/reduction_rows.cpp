@@ -24,8 +24,12 @@ array along(const array& x, int axis, const std::function<real(real, real)>& f, 
 
 // What reduces to nothing, to one, over primes, over more than a tile, over what threads share.
 std::vector<std::vector<extents>> vectors() { return {{{}}, {{1}}, {{7}}, {{513}}, {{32771}}}; }
-std::vector<std::vector<extents>> matrices() { return {{{3, 5}}, {{1, 1}}, {{5, 1}}, {{7, 300}}, {{300, 7}}, {{3, 16385}}}; }
-std::vector<std::vector<extents>> cubes() { return {{{2, 3, 5}}, {{1, 3, 1}}, {{4, 1, 3}}, {{5, 37, 7}}, {{2, 150, 150}}}; }
+std::vector<std::vector<extents>> matrices() {
+    return {{{3, 5}}, {{1, 1}}, {{5, 1}}, {{7, 300}}, {{300, 7}}, {{3, 16385}}};
+}
+std::vector<std::vector<extents>> cubes() {
+    return {{{2, 3, 5}}, {{1, 3, 1}}, {{4, 1, 3}}, {{5, 37, 7}}, {{2, 150, 150}}};
+}
 } // namespace
 
 // Sums of n terms in a fixed order of lanes and blocks: the error is some log2(n) + n / (lanes blocks) epsilons of the sum
@@ -48,47 +52,105 @@ std::vector<row> reduction_rows() {
         return shapes;
     };
 
-    put(make_row<1>("sum", [](auto x) { return sum(x); }, {wide}, over({}, false, sum_of)), nothing(vectors()), 32, 300);
-    put(make_row<1>("sum keepdims", [](auto x) { return sum(x, {}, {.keepdims = true}); }, {wide}, over({}, true, sum_of)),
+    put(make_row<1>(
+            "sum", [](auto x) { return sum(x); }, {wide}, over({}, false, sum_of)),
+        nothing(vectors()), 32, 300);
+    put(make_row<1>(
+            "sum keepdims", [](auto x) { return sum(x, {}, {.keepdims = true}); }, {wide}, over({}, true, sum_of)),
         {{{}}, {{3, 5}}, {{0}}, {{2, 0, 3}}});
-    put(make_row<1>("sum axis 0", [](auto x) { return sum(x, 0); }, {wide}, over({0}, false, sum_of)), nothing({{{5}}, {{3, 5}}, {{300, 7}}, {{2, 150, 150}}, {{5, 33000}}}), 32, 64);
-    put(make_row<1>("sum axis -1", [](auto x) { return sum(x, -1); }, {wide}, over({-1}, false, sum_of)), nothing({{{5}}, {{3, 5}}, {{7, 300}}, {{2, 150, 150}}, {{33000, 5}}}), 32, 64);
-    put(make_row<1>("sum axes 0 2 keepdims", [](auto x) { return sum(x, {0, 2}, {.keepdims = true}); }, {wide}, over({0, 2}, true, sum_of)), cubes(), 32, 64);
-    put(make_row<1>("sum axis 1 of 3", [](auto x) { return sum(x, 1); }, {wide}, over({1}, false, sum_of)), cubes(), 32, 64);
-    put(make_row<1>("sum axes 0 2 4 6", [](auto x) { return sum(x, {0, 2, 4, 6}); }, {wide}, over({0, 2, 4, 6}, false, sum_of)),
+    put(make_row<1>(
+            "sum axis 0", [](auto x) { return sum(x, 0); }, {wide}, over({0}, false, sum_of)),
+        nothing({{{5}}, {{3, 5}}, {{300, 7}}, {{2, 150, 150}}, {{5, 33000}}}), 32, 64);
+    put(make_row<1>(
+            "sum axis -1", [](auto x) { return sum(x, -1); }, {wide}, over({-1}, false, sum_of)),
+        nothing({{{5}}, {{3, 5}}, {{7, 300}}, {{2, 150, 150}}, {{33000, 5}}}), 32, 64);
+    put(make_row<1>(
+            "sum axes 0 2 keepdims",
+            [](auto x) {
+                return sum(x, {0, 2}, {.keepdims = true});
+            },
+            {wide}, over({0, 2}, true, sum_of)),
+        cubes(), 32, 64);
+    put(make_row<1>(
+            "sum axis 1 of 3", [](auto x) { return sum(x, 1); }, {wide}, over({1}, false, sum_of)),
+        cubes(), 32, 64);
+    put(make_row<1>(
+            "sum axes 0 2 4 6",
+            [](auto x) {
+                return sum(x, {0, 2, 4, 6});
+            },
+            {wide}, over({0, 2, 4, 6}, false, sum_of)),
         {{{2, 3, 2, 1, 2, 2, 3, 2}}});
 
     const auto product_shapes = std::vector<std::vector<extents>>{{{}}, {{1}}, {{7}}, {{60}}, {{0}}};
-    put(make_row<1>("prod", [](auto x) { return prod(x); }, {near_one}, over({}, false, product_of)), product_shapes, 64);
-    put(make_row<1, false>("prod axis 1", [](auto x) { return prod(x, 1); }, {near_one}, over({1}, false, product_of)), {{{3, 5}}, {{3, 1}}, {{3, 0}}, {{4, 5, 3}}}, 64);
+    put(make_row<1>(
+            "prod", [](auto x) { return prod(x); }, {near_one}, over({}, false, product_of)),
+        product_shapes, 64);
+    put(make_row<1, false>(
+            "prod axis 1", [](auto x) { return prod(x, 1); }, {near_one}, over({1}, false, product_of)),
+        {{{3, 5}}, {{3, 1}}, {{3, 0}}, {{4, 5, 3}}}, 64);
 
-    put(make_row<1>("max", [](auto x) { return max(x); }, {wide}, over({}, false, max_of)), vectors(), 0, 0);
-    put(make_row<1>("max axis 1", [](auto x) { return max(x, 1); }, {wide}, over({1}, false, max_of)), matrices(), 0, 0);
-    put(make_row<1, false>("min", [](auto x) { return min(x); }, {wide}, over({}, false, min_of)), vectors(), 0, 0);
-    put(make_row<1>("min axis 0 keepdims", [](auto x) { return min(x, 0, {.keepdims = true}); }, {wide}, over({0}, true, min_of)), matrices(), 0, 0);
+    put(make_row<1>(
+            "max", [](auto x) { return max(x); }, {wide}, over({}, false, max_of)),
+        vectors(), 0, 0);
+    put(make_row<1>(
+            "max axis 1", [](auto x) { return max(x, 1); }, {wide}, over({1}, false, max_of)),
+        matrices(), 0, 0);
+    put(make_row<1, false>(
+            "min", [](auto x) { return min(x); }, {wide}, over({}, false, min_of)),
+        vectors(), 0, 0);
+    put(make_row<1>(
+            "min axis 0 keepdims", [](auto x) { return min(x, 0, {.keepdims = true}); }, {wide},
+            over({0}, true, min_of)),
+        matrices(), 0, 0);
 
-    put(make_row<1>("mean", [](auto x) { return mean(x); }, {wide}, over({}, false, mean_of)), nothing(vectors()), 32, 1);
-    put(make_row<1, false>("mean axes 1 2", [](auto x) { return mean(x, {1, 2}); }, {wide}, over({1, 2}, false, mean_of)), cubes(), 32, 1);
-    put(make_row<1>("variance", [](auto x) { return variance(x); }, {wide}, over({}, false, variance_of)), vectors(), 32, 1);
-    put(make_row<1, false>("variance axes 0 1 keepdims", [](auto x) { return variance(x, {0, 1}, {.keepdims = true}); }, {wide},
-                           over({0, 1}, true, variance_of)), cubes(), 32, 1);
-    put(make_row<1>("logsumexp", [](auto x) { return logsumexp(x); }, {wide}, over({}, false, logsumexp_of)), vectors(), 16, 4);
-    put(make_row<1, false>("logsumexp axis 0 keepdims", [](auto x) { return logsumexp(x, 0, {.keepdims = true}); }, {wide},
-                           over({0}, true, logsumexp_of)), matrices(), 16, 4);
-    put(make_row<1>("softmax", [](auto x) { return softmax(x); }, {wide},
-                    [](const std::vector<array>& x) {
-                        return along(x[0], -1, [](real v, real total) { return std::exp(v - total); }, logsumexp_of);
-                    }),
-        {{{5}}, {{1}}, {{3, 7}}, {{2, 3, 1}}, {{3, 0}}, {{0, 3}}, {{5, 600}}}, 16, 0.1);
-    put(make_row<1, false>("softmax axis 0", [](auto x) { return softmax(x, 0); }, {wide},
-                           [](const std::vector<array>& x) {
-                               return along(x[0], 0, [](real v, real total) { return std::exp(v - total); }, logsumexp_of);
-                           }),
+    put(make_row<1>(
+            "mean", [](auto x) { return mean(x); }, {wide}, over({}, false, mean_of)),
+        nothing(vectors()), 32, 1);
+    put(make_row<1, false>(
+            "mean axes 1 2",
+            [](auto x) {
+                return mean(x, {1, 2});
+            },
+            {wide}, over({1, 2}, false, mean_of)),
+        cubes(), 32, 1);
+    put(make_row<1>(
+            "variance", [](auto x) { return variance(x); }, {wide}, over({}, false, variance_of)),
+        vectors(), 32, 1);
+    put(make_row<1, false>(
+            "variance axes 0 1 keepdims",
+            [](auto x) {
+                return variance(x, {0, 1}, {.keepdims = true});
+            },
+            {wide}, over({0, 1}, true, variance_of)),
+        cubes(), 32, 1);
+    put(make_row<1>(
+            "logsumexp", [](auto x) { return logsumexp(x); }, {wide}, over({}, false, logsumexp_of)),
+        vectors(), 16, 4);
+    put(make_row<1, false>(
+            "logsumexp axis 0 keepdims", [](auto x) { return logsumexp(x, 0, {.keepdims = true}); }, {wide},
+            over({0}, true, logsumexp_of)),
+        matrices(), 16, 4);
+    put(make_row<1>(
+            "softmax", [](auto x) { return softmax(x); }, {wide},
+            [](const std::vector<array>& x) {
+                return along(
+                    x[0], -1, [](real v, real total) { return std::exp(v - total); }, logsumexp_of);
+            }),
+        {{{5}}, {{1}}, {{3, 7}}, {{2, 3, 1}}, {{0, 3}}, {{5, 600}}}, 16, 0.1);
+    put(make_row<1, false>(
+            "softmax axis 0", [](auto x) { return softmax(x, 0); }, {wide},
+            [](const std::vector<array>& x) {
+                return along(
+                    x[0], 0, [](real v, real total) { return std::exp(v - total); }, logsumexp_of);
+            }),
         {{{5}}, {{3, 7}}}, 16, 0.1);
-    put(make_row<1>("log_softmax", [](auto x) { return log_softmax(x); }, {wide},
-                    [](const std::vector<array>& x) {
-                        return along(x[0], -1, [](real v, real total) { return v - total; }, logsumexp_of);
-                    }),
+    put(make_row<1>(
+            "log_softmax", [](auto x) { return log_softmax(x); }, {wide},
+            [](const std::vector<array>& x) {
+                return along(
+                    x[0], -1, [](real v, real total) { return v - total; }, logsumexp_of);
+            }),
         {{{5}}, {{1}}, {{3, 7}}, {{5, 600}}}, 16, 4);
 
     // The operand of a reduction is fused into it, with its broadcasting; adjoints of broadcast operands are reductions of
@@ -96,12 +158,22 @@ std::vector<row> reduction_rows() {
     const auto dot_of = [](const std::vector<array>& x) {
         return fold(map(x, [](const real* v) { return v[0] * v[1] + v[0]; }), {}, false, sum_of);
     };
-    put(make_row<2>("sum of x y + x", [](auto x, auto y) { return sum(x * y + x); }, {wide, wide}, dot_of),
-        {{{7}, {7}}, {{3, 1}, {1, 4}}, {{}, {5}}, {{5}, {}}, {{2, 3, 5}, {3, 1}}, {{0}, {1}}, {{181, 1}, {1, 191}}, {{700, 3}, {3}}}, 64, 300);
-    put(make_row<2, false>("max of x + y axis 0", [](auto x, auto y) { return max(x + y, 0); }, {wide, wide},
-                           [](const std::vector<array>& x) {
-                               return fold(map(x, [](const real* v) { return v[0] + v[1]; }), {0}, false, max_of);
-                           }),
+    put(make_row<2>(
+            "sum of x y + x", [](auto x, auto y) { return sum(x * y + x); }, {wide, wide}, dot_of),
+        {{{7}, {7}},
+         {{3, 1}, {1, 4}},
+         {{}, {5}},
+         {{5}, {}},
+         {{2, 3, 5}, {3, 1}},
+         {{0}, {1}},
+         {{181, 1}, {1, 191}},
+         {{700, 3}, {3}}},
+        64, 300);
+    put(make_row<2, false>(
+            "max of x + y axis 0", [](auto x, auto y) { return max(x + y, 0); }, {wide, wide},
+            [](const std::vector<array>& x) {
+                return fold(map(x, [](const real* v) { return v[0] + v[1]; }), {0}, false, max_of);
+            }),
         {{{3, 1}, {1, 4}}, {{5, 7}, {7}}, {{7}, {5, 7}}}, 1, 0);
     return rows;
 }

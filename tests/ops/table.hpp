@@ -23,18 +23,19 @@ struct row {
     tensor_function<double> run;
     tensor_function<float> run_float; ///< empty: double only
     std::function<array(const std::vector<array>&)> expected;
-    std::vector<interval> domains;             ///< one per operand
+    std::vector<interval> domains;              ///< one per operand
     std::vector<std::vector<extents>> shapes{}; ///< each a list of one shape per operand
     /// Error allowed, in units of the type's epsilon times the larger of |expected| and `floor`.
     double ulps = 4;
     double floor = 0;
-    int derivatives = 2;    ///< how many are checked
-    int watched = -1;       ///< operands differentiated, from the first; -1: all
+    int derivatives = 2; ///< how many are checked
+    int watched = -1;    ///< operands differentiated, from the first; -1: all
     bool elementwise = false;
-    double away = 0;        ///< operands keep this far from zero (kinks, poles)
-    bool whole = false;     ///< operands are integers
+    double away = 0;                            ///< operands keep this far from zero (kinks, poles)
+    bool apart = false;                         ///< operands lie on grids that never meet (kinks where they are equal)
+    bool whole = false;                         ///< operands are integers
     std::vector<std::vector<double>> awkward{}; ///< tuples of operands whose values are checked, not their derivatives
-    std::string why{};      ///< the reason for the tolerance, where it is not the default one
+    std::string why{};                          ///< the reason for the tolerance, where it is not the default one
 
     std::size_t sources() const { return watched < 0 ? domains.size() : static_cast<std::size_t>(watched); }
 };
@@ -58,10 +59,13 @@ tensor<T> call(std::index_sequence<I...>, const tensors<T>& x) {
 
 /// A row of a generic function without captures. `Operands` is its arity.
 template <std::size_t Operands, bool Float = true, class F>
-row make_row(std::string name, F, std::vector<interval> domains, std::function<array(const std::vector<array>&)> expected) {
+row make_row(std::string name, F, std::vector<interval> domains,
+             std::function<array(const std::vector<array>&)> expected) {
     row r;
     r.name = std::move(name);
-    r.run = [](const tensors<double>& x) { return table_detail::call<double, F>(std::make_index_sequence<Operands>{}, x); };
+    r.run = [](const tensors<double>& x) {
+        return table_detail::call<double, F>(std::make_index_sequence<Operands>{}, x);
+    };
     if constexpr (Float)
         r.run_float = [](const tensors<float>& x) {
             return table_detail::call<float, F>(std::make_index_sequence<Operands>{}, x);
@@ -79,11 +83,22 @@ inline std::vector<std::vector<extents>> unary_shapes() {
 
 /// Each operand full, broadcast along outer, inner and both kinds of axes, alone and together.
 inline std::vector<std::vector<extents>> binary_shapes() {
-    std::vector<std::vector<extents>> shapes{
-        {{3, 1}, {1, 4}},         {{2, 3, 5}, {3, 1}},     {{3, 1}, {2, 3, 5}},       {{2, 1, 5}, {1, 3, 1}},
-        {{1}, {7}},               {{1, 1, 3}, {2, 1, 1}},  {{0}, {1}},                {{2, 0}, {1, 1}},
-        {{3, 1}, {1, 0}},         {{513}, {513}},          {{700, 3}, {3}},           {{33, 1021}, {1021}},
-        {{33, 1}, {33, 1021}},    {{181, 1}, {1, 191}},    {{}, {32771}},             {{2, 1, 2, 1, 2, 1, 2, 1}, {1, 2, 1, 2, 1, 2, 1, 2}}};
+    std::vector<std::vector<extents>> shapes{{{3, 1}, {1, 4}},
+                                             {{2, 3, 5}, {3, 1}},
+                                             {{3, 1}, {2, 3, 5}},
+                                             {{2, 1, 5}, {1, 3, 1}},
+                                             {{1}, {7}},
+                                             {{1, 1, 3}, {2, 1, 1}},
+                                             {{0}, {1}},
+                                             {{2, 0}, {1, 1}},
+                                             {{3, 1}, {1, 0}},
+                                             {{513}, {513}},
+                                             {{700, 3}, {3}},
+                                             {{33, 1021}, {1021}},
+                                             {{33, 1}, {33, 1021}},
+                                             {{181, 1}, {1, 191}},
+                                             {{}, {32771}},
+                                             {{2, 1, 2, 1, 2, 1, 2, 1}, {1, 2, 1, 2, 1, 2, 1, 2}}};
     const extents whole{2, 3, 2, 5};
     for (std::ptrdiff_t a = 0; a <= 4; ++a) // every pair of ranks
         for (std::ptrdiff_t b = 0; b <= 4; ++b)
@@ -93,8 +108,9 @@ inline std::vector<std::vector<extents>> binary_shapes() {
 
 template <bool Float = true, class F>
 row unary(std::string name, F f, interval domain, real (*expected)(real)) {
-    row r = make_row<1, Float>(std::move(name), f, {domain},
-                               [expected](const std::vector<array>& x) { return map(x, [&](const real* v) { return expected(*v); }); });
+    row r = make_row<1, Float>(std::move(name), f, {domain}, [expected](const std::vector<array>& x) {
+        return map(x, [&](const real* v) { return expected(*v); });
+    });
     r.elementwise = true;
     r.shapes = unary_shapes();
     return r;

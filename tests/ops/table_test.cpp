@@ -27,6 +27,7 @@ tensors<T> draw(const row& r, const std::vector<extents>& shapes, std::uint64_t 
         for (std::int64_t i = 0; i < t.size(); ++i) {
             double v = random.between(low, high);
             if (std::abs(v) < r.away) v = v < 0 ? v - r.away : v + r.away;
+            if (r.apart) v = (std::round(v * 512) + 0.25 * static_cast<double>(k)) / 512;
             t.mutable_data()[i] = static_cast<T>(r.whole || (k >= r.sources() && r.watched >= 0) ? std::floor(v) : v);
         }
         x.push_back(t);
@@ -37,7 +38,8 @@ tensors<T> draw(const row& r, const std::vector<extents>& shapes, std::uint64_t 
 template <class T>
 std::vector<array> plain(const tensors<T>& x) {
     std::vector<array> result;
-    for (const auto& t : x) result.emplace_back(extents_of(t.shape()), std::vector<real>(t.data(), t.data() + t.size()));
+    for (const auto& t : x)
+        result.emplace_back(extents_of(t.shape()), std::vector<real>(t.data(), t.data() + t.size()));
     return result;
 }
 

@@ -119,7 +119,8 @@ inline std::vector<slope> element_slopes(const std::function<double(const tensor
         x[k].mutable_data()[i] = at - step;
         const double below = f(x);
         x[k].mutable_data()[i] = at;
-        result.push_back({gradient.data()[i], (above - below) / (2 * step), std::abs(above) + std::abs(gradient.data()[i])});
+        result.push_back(
+            {gradient.data()[i], (above - below) / (2 * step), std::abs(above) + std::abs(gradient.data()[i])});
     }
     return result;
 }

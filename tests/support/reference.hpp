@@ -94,7 +94,7 @@ inline array sum_to(const array& x, const extents& dims) {
 
 /// `f` over the elements that differ in `axes` only, in order; no axes: all of them.
 inline array fold(const array& x, std::vector<int> axes, bool keepdims,
-                    const std::function<real(const std::vector<real>&)>& f) {
+                  const std::function<real(const std::vector<real>&)>& f) {
     const int rank = static_cast<int>(x.dims.size());
     std::vector<bool> reduced(x.dims.size(), axes.empty());
     for (int axis : axes) reduced[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)] = true;

@@ -163,6 +163,10 @@ std::size_t gemm_workspace_bytes(const gemm_arguments<T>& g, int threads) {
         const detail::gemm_plan plan(g);
         cut.take<T>(plan.a_elements());
         cut.take<T>(plan.b_elements(threads));
+        // A batch of one record turns a matrix into a vector; what is planned for a larger batch must do for it, too.
+        detail::workspace_cutter vector(nullptr);
+        vector.take<T>(detail::gemm_vector_elements(g.m, g.n, g.k, threads));
+        return std::max(cut.used(), vector.used());
     }
     return cut.used();
 }

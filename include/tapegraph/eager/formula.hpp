@@ -125,9 +125,10 @@ constexpr formula_code make_formula() {
         return -1;
     };
     const auto is_input = [&](int node) { return t.nodes[node].op == &ir::record_of<ir::input_op>; };
+    ir::spell_marks marks;
     list<int> roots;
     roots.push_back(domain);
-    const ir::spelled_region value = ir::spell(t, roots, is_input, op_index);
+    const ir::spelled_region value = ir::spell(t, roots, is_input, op_index, marks);
     code.forward = write(value);
     for (int slot : value.slots) code.forward_sources[code.forward_slots++] = source_of(slot, -1, -1);
 
@@ -148,7 +149,7 @@ constexpr formula_code make_formula() {
     ir::eliminate_common_subexpressions(t);
     for (int k = 0; k < targets.size(); ++k) targets[k] = t.outputs[k].node;
     const auto is_slot = [&](int node) { return t.nodes[node].op->kind == operation_kind::leaf; };
-    const ir::spelled_region back = ir::spell(t, targets, is_slot, op_index);
+    const ir::spelled_region back = ir::spell(t, targets, is_slot, op_index, marks);
     code.backward = write(back);
     for (int slot : back.slots) {
         int source = source_of(slot, output, adjoint);

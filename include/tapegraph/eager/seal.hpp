@@ -290,6 +290,7 @@ private:
         std::string text = io.error;
         for (int i = 0; i < io.count; ++i)
             text += std::string(i == 0 ? ": " : ", ") + name_of(io.in[i].type) + to_string(io.in[i].dims);
+        if (io.target != nullptr) text += " to " + to_string(*io.target);
         throw shape_error(text);
     }
 };

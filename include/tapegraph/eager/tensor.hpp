@@ -111,7 +111,8 @@ public:
         return mutable_data()[at];
     }
 
-    std::vector<T> to_vector() const { return {data(), data() + size()}; }
+    // Not a braced list: two pointers are also two bools.
+    std::vector<T> to_vector() const { return std::vector<T>(data(), data() + size()); }
     /// The value of a tensor of one element.
     T item() const {
         if (size() != 1) throw shape_error("item: the tensor has shape " + to_string(shape()));

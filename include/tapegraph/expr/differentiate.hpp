@@ -35,7 +35,8 @@ constexpr auto differentiate_scalars(const F& f, const Args&... args) {
     using variable = dual<T, count>;
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
         const variable y(f(variable::variable(static_cast<T>(args), static_cast<int>(I))...));
-        return value_with_gradient<T, decltype(unwrapped(y.gradient))>{y.value, unwrapped(y.gradient)};
+        const std::array<T, sizeof...(I)> gradient{y.gradient[I]...};
+        return value_with_gradient<T, decltype(unwrapped(gradient))>{y.value, unwrapped(gradient)};
     }(std::index_sequence_for<Args...>{});
 }
 

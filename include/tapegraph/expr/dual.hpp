@@ -3,7 +3,8 @@
 #include <tapegraph/expr/apply.hpp>
 #include <tapegraph/expr/operation.hpp>
 
-#include <array>
+#include <cstddef>
+#include <utility>
 
 namespace tapegraph {
 
@@ -12,7 +13,7 @@ namespace tapegraph {
 template <class T, int N>
 struct dual {
     T value{};
-    std::array<T, N> gradient{};
+    T gradient[N]{}; // not std::array: g++ 12 loses its way in nested ones in constant evaluation
 
     constexpr dual() = default;
     // NOLINTNEXTLINE: constants join a computation as they are
@@ -66,17 +67,19 @@ constexpr void chain(dual<T, N>& y, const dual<T, N>& x, const Values&... values
     }
 }
 
+template <class Op, class Dual, std::size_t... I, class... Duals>
+constexpr Dual apply_lifted(std::index_sequence<I...>, const Duals&... x) {
+    Dual y(apply<Op>(x.value...));
+    const auto each = [&]<std::size_t K>(std::integral_constant<std::size_t, K>, const Dual& operand) {
+        chain<Op, static_cast<int>(K)>(y, operand, x.value...);
+    };
+    (each(std::integral_constant<std::size_t, I>{}, x), ...);
+    return y;
+}
+
 template <class Op, class Dual, class... Args>
 constexpr Dual apply_dual(const Args&... args) {
-    const Dual lifted[]{Dual(args)...};
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        Dual y(apply<Op>(lifted[I].value...));
-        const auto each = [&]<std::size_t K>(std::integral_constant<std::size_t, K>) {
-            chain<Op, static_cast<int>(K)>(y, lifted[K], lifted[I].value...);
-        };
-        (each(std::integral_constant<std::size_t, I>{}), ...);
-        return y;
-    }(std::index_sequence_for<Args...>{});
+    return apply_lifted<Op, Dual>(std::index_sequence_for<Args...>{}, Dual(args)...);
 }
 
 } // namespace detail

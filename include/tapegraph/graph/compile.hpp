@@ -3,6 +3,7 @@
 #include <tapegraph/core/fixed_string.hpp>
 #include <tapegraph/graph/passes/eliminate.hpp>
 #include <tapegraph/graph/passes/epilogue.hpp>
+#include <tapegraph/graph/passes/hold.hpp>
 #include <tapegraph/graph/passes/simplify.hpp>
 #include <tapegraph/graph/program.hpp>
 #include <tapegraph/graph/text.hpp>
@@ -44,10 +45,15 @@ constexpr auto fact_string() {
     return s;
 }
 
+// A builder may continue another one, its `previous`.
 template <class Builder>
 struct traced {
-    static constexpr void build(trace& t, schedule&) {
-        Builder::build(t);
+    static constexpr void build(trace& t, schedule& s) {
+        if constexpr (requires { typename Builder::previous; }) {
+            thaw(stage<traced<typename Builder::previous>>::value, t, s);
+            t.history.clear();
+        }
+        if (t.error.what == nullptr) Builder::build(t);
         note_pass(t, "trace");
     }
 };
@@ -56,8 +62,20 @@ struct simplified {
     static constexpr void build(trace& t, schedule& s) {
         thaw(Previous::value, t, s);
         simplify(t);
+    }
+};
+template <class Previous>
+struct reduced {
+    static constexpr void build(trace& t, schedule& s) {
+        thaw(Previous::value, t, s);
         eliminate_common_subexpressions(t);
         eliminate_dead_nodes(t);
+    }
+};
+template <class Previous>
+struct fused {
+    static constexpr void build(trace& t, schedule& s) {
+        thaw(Previous::value, t, s);
         fuse_epilogues(t);
         eliminate_dead_nodes(t);
     }
@@ -66,6 +84,7 @@ template <class Previous>
 struct scheduled {
     static constexpr void build(trace& t, schedule& s) {
         thaw(Previous::value, t, s);
+        hold_old_values(t);
         s = make_schedule(t);
         t.history.push_back({"kernel calls", s.steps.size()});
     }
@@ -102,8 +121,8 @@ constexpr const program_view& compile_program() {
         refuse<traced>();
         return lowered<stage<detail::nothing>>::view;
     } else {
-        using simplified = stage<detail::simplified<traced>>;
-        return lowered<stage<detail::scheduled<simplified>>>::view;
+        using reduced = stage<detail::reduced<stage<detail::simplified<traced>>>>;
+        return lowered<stage<detail::scheduled<stage<detail::fused<reduced>>>>>::view;
     }
 }
 

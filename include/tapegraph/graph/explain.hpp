@@ -1,10 +1,11 @@
 #pragma once
 
-#include <tapegraph/graph/program.hpp>
+#include <tapegraph/graph/cost.hpp>
+#include <tapegraph/graph/dot.hpp>
+#include <tapegraph/graph/names.hpp>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -19,191 +20,7 @@ struct explain_options {
     std::int64_t other_extents = 32;
 };
 
-namespace ir {
-
-/// Floating-point operations and bytes of one kernel call.
-struct cost {
-    double flops = 0;
-    double bytes = 0; ///< of operands and results, each once
-};
-
-namespace detail {
-
-inline double elements_of(const buffer_view& v) { return static_cast<double>(v.elements()); }
-
-// 2 per multiply-add: an output element of a convolution sums over a filter without its last axis.
-inline double convolution_flops(std::string_view name, const kernel_call& c) {
-    const bool to_filter = name == "convolution_filter_gradient";
-    const buffer_view& filter = to_filter ? c.out[0] : c.in[1];
-    const buffer_view& image = to_filter ? c.in[1] : name == "convolution" ? c.out[0] : c.in[0];
-    const auto last = static_cast<double>(filter.extents[filter.rank - 1]);
-    return last == 0 ? 0 : 2 * elements_of(image) * elements_of(filter) / last;
-}
-
-inline double operation_flops(const operation& op, const kernel_call& c) {
-    switch (op.kind) {
-    case operation_kind::contract: {
-        // [..., m, k] or, read transposed, [..., k, m]
-        const buffer_view& a = c.in[0];
-        const bool transposed = op.words > 0 && c.attributes[0] != 0;
-        return 2 * elements_of(c.out[0]) * static_cast<double>(a.extents[transposed ? a.rank - 2 : a.rank - 1]);
-    }
-    case operation_kind::convolve: return convolution_flops(op.name, c);
-    case operation_kind::pool: {
-        // The pooled image is the smallest of those involved; every element of it looks at one window.
-        double pooled = elements_of(c.out[0]);
-        for (int k = 0; k < c.inputs; ++k) pooled = std::min(pooled, elements_of(c.in[k]));
-        const std::int64_t* const window = c.attributes + op.words - 2; // the last member of window_attributes
-        return pooled * static_cast<double>(window[0] * window[1]);
-    }
-    case operation_kind::scan:
-    case operation_kind::random: return elements_of(c.out[0]);
-    default: return 0; // moves elements
-    }
-}
-
-} // namespace detail
-
-/// Cost of step `s` of a bound program: 1 per elementwise instruction and element, n for a reduction of n elements, 2 m n k
-/// for a matrix product, 2 per multiply-add of a convolution, a window per pooled element; moving elements costs bytes.
-inline cost cost_of(const program& p, int s) {
-    const program_view& view = p.view();
-    const kernel_call& call = p.call_of(s);
-    const kernel_entry& kernel = view.kernels[view.steps[s].kernel];
-    cost c;
-    for (int k = 0; k < call.inputs; ++k) c.bytes += static_cast<double>(call.in[k].bytes());
-    for (int k = 0; k < call.outputs; ++k) c.bytes += static_cast<double>(call.out[k].bytes());
-    if (kernel.kind == static_cast<int>(kernel_kind::operation)) {
-        c.flops = detail::operation_flops(*view.ops[kernel.op], call);
-    } else {
-        double each = view.kernel_words[kernel.first_word + 1];
-        if (kernel.kind == static_cast<int>(kernel_kind::reduction)) each += 1;
-        c.flops = each * detail::elements_of(call.domain);
-    }
-    return c;
-}
-
-/// The whole step, copies of updates included.
-inline cost cost_of(const program& p) {
-    cost total;
-    for (int s = 0; s < p.view().steps.size(); ++s) {
-        const cost c = cost_of(p, s);
-        total.flops += c.flops;
-        total.bytes += c.bytes;
-    }
-    for (const assignment_entry& update : p.view().assignments)
-        if (p.placement_of(p.view().alias[update.node]).variable != update.variable)
-            total.bytes += 2 * static_cast<double>(p.value_of(update.node).bytes());
-    return total;
-}
-
-namespace detail {
-
-/// Lines of aligned text.
-class report {
-public:
-    std::string text;
-
-    report& line(std::string_view s = {}) {
-        text.append(s).push_back('\n');
-        return *this;
-    }
-    /// "1,234,567"
-    static std::string number(double value) {
-        char digits[64];
-        std::snprintf(digits, sizeof digits, "%.0f", value);
-        std::string s = digits;
-        for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(s.size()) - 3; at > (s[0] == '-' ? 1 : 0); at -= 3)
-            s.insert(static_cast<std::size_t>(at), ",");
-        return s;
-    }
-    static std::string left(std::string s, std::size_t width) {
-        if (s.size() < width) s.append(width - s.size(), ' ');
-        return s;
-    }
-    static std::string right(const std::string& s, std::size_t width) {
-        return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
-    }
-    static std::string shortest(double value) {
-        char digits[64];
-        std::snprintf(digits, sizeof digits, "%.6g", value);
-        return digits;
-    }
-};
-
-inline std::string scope_text(const program_view& view, int scope) {
-    text_builder b;
-    scope_path(b, view.scopes, scope);
-    return std::string(b.view());
-}
-
-/// What a node is called: a number for constants, the path of a variable, "%12" otherwise.
-inline std::string node_name(const program_view& view, int node) {
-    const entry& e = view.nodes[node];
-    if (e.op == &record_of<constant_op>) return report::shortest(std::bit_cast<double>(view.words[e.words]));
-    if (e.op == &record_of<input_op>) return std::string(view.inputs[static_cast<int>(view.words[e.words])].name);
-    if (e.op == &record_of<variable_op>) {
-        const variable_entry& v = view.variables[static_cast<int>(view.words[e.words])];
-        const std::string path = scope_text(view, v.scope);
-        return path.empty() ? std::string(v.name) : path + "/" + std::string(v.name);
-    }
-    if (e.op == &record_of<extent_op>) return "extent";
-    return "%" + std::to_string(node);
-}
-
-inline std::string shape_text(const buffer_view& v) {
-    std::string s = std::string(name_of(v.type)) + "[";
-    for (int i = 0; i < v.rank; ++i) s += (i > 0 ? "," : "") + std::to_string(v.extents[i]);
-    return s + "]";
-}
-
-inline std::string shape_text(const program_view& view, int node) {
-    const entry& e = view.nodes[node];
-    std::string s = std::string(name_of(e.type)) + "[";
-    for (int i = 0; i < e.rank; ++i) {
-        const std::int64_t extent = view.pool[e.dims + i];
-        s += (i > 0 ? "," : "") + (is_symbolic(extent) ? std::string("?") : std::to_string(extent));
-    }
-    return s + "]";
-}
-
-/// The instructions of a region: "r1 = r0 * s2".
-inline std::vector<std::string> spelled(const program_view& view, const kernel_entry& kernel) {
-    const auto word = [&](int i) { return view.kernel_words[kernel.first_word + i]; };
-    const int slots = word(0), instructions = word(1);
-    const auto reg = [&](int r) { return r < slots ? "s" + std::to_string(r) : "r" + std::to_string(r - slots); };
-    std::vector<std::string> lines;
-    for (int i = 0; i < instructions; ++i) {
-        const int at = 3 + slots + words_per_instruction * i;
-        const operation& op = *view.ops[word(at)];
-        std::string s = "r" + std::to_string(i) + " = ";
-        const std::string_view infix = op.name == "add"        ? " + "
-                                       : op.name == "subtract" ? " - "
-                                       : op.name == "multiply" ? " * "
-                                       : op.name == "divide"   ? " / "
-                                                               : "";
-        if (!infix.empty()) {
-            s += reg(word(at + 2)) + std::string(infix) + reg(word(at + 3));
-        } else {
-            s += std::string(op.name);
-            if (op.name == "cast") s += std::string("<") + name_of(static_cast<dtype>(word(at + 1))) + ">";
-            s += "(";
-            for (int k = 0; k < 4 && word(at + 2 + k) >= 0; ++k) s += (k > 0 ? ", " : "") + reg(word(at + 2 + k));
-            s += ")";
-        }
-        lines.push_back(std::move(s));
-    }
-    return lines;
-}
-
-inline std::string kernel_name(const program_view& view, int k) {
-    const kernel_entry& kernel = view.kernels[k];
-    if (kernel.kind == static_cast<int>(kernel_kind::operation)) return std::string(view.ops[kernel.op]->name);
-    const std::string region = "region" + std::to_string(k);
-    if (kernel.kind == static_cast<int>(kernel_kind::region)) return region;
-    const bool plain = view.kernel_words[kernel.first_word + 1] == 0;
-    return std::string(view.ops[kernel.op]->name) + (plain ? std::string() : " of " + region);
-}
+namespace ir::detail {
 
 /// Feeds every input a shape and plans. Nothing is computed, so the addresses are never read.
 inline void bind_for(program& p, const explain_options& options) {
@@ -328,8 +145,7 @@ inline void explain_cost(const program& p, report& r) {
            " operations per byte");
 }
 
-} // namespace detail
-} // namespace ir
+} // namespace ir::detail
 
 /// The plan of a bound program as text.
 inline std::string explain(const ir::program& p) {
@@ -354,83 +170,6 @@ template <class Model>
     requires requires(const Model& m) { m.training_view(); }
 std::string explain(const Model& model, const explain_options& options = {}) {
     return explain(model.training_view(), options);
-}
-
-/// A compiled program as a Graphviz graph: every node, fused regions as clusters.
-inline std::string to_dot(const ir::program_view& view) {
-    namespace d = ir::detail;
-    const auto quoted = [](std::string_view s) {
-        std::string q = "\"";
-        for (const char c : s) {
-            if (c == '"' || c == '\\') q += '\\';
-            q += c;
-        }
-        return q + "\"";
-    };
-    // The step that computes a node; a node that several kernels compute again is drawn in the first.
-    std::vector<int> cluster(static_cast<std::size_t>(view.nodes.size()), -1), pending;
-    for (int s = 0; s < view.steps.size(); ++s) {
-        const ir::step_entry& step = view.steps[s];
-        if (view.kernels[step.kernel].kind == static_cast<int>(ir::kernel_kind::operation)) continue;
-        const auto is_slot = [&](int node) {
-            for (int k = 0; k < step.inputs; ++k)
-                if (view.values[step.first_value + k] == node) return true;
-            return false;
-        };
-        pending.assign(1, step.node);
-        while (!pending.empty()) {
-            const int node = pending.back();
-            pending.pop_back();
-            if (cluster[static_cast<std::size_t>(node)] < 0) cluster[static_cast<std::size_t>(node)] = s;
-            const ir::entry& e = view.nodes[node];
-            for (int k = 0; k < e.arguments; ++k) {
-                const int argument = view.arguments[e.first_argument + k];
-                if (!is_slot(argument) && cluster[static_cast<std::size_t>(argument)] != s) pending.push_back(argument);
-            }
-        }
-    }
-    const auto declared = [&](int node) {
-        const ir::entry& e = view.nodes[node];
-        const bool leaf = e.op->kind == operation_kind::leaf;
-        const std::string label = (leaf ? d::node_name(view, node) : std::string(e.op->name)) + "\n" + d::shape_text(view, node);
-        std::string escaped = quoted(label);
-        for (std::size_t at; (at = escaped.find('\n')) != std::string::npos;) escaped.replace(at, 1, "\\n");
-        return "n" + std::to_string(node) + " [label=" + escaped + (leaf ? ", shape=box" : "") + "];";
-    };
-    d::report r;
-    r.line("digraph program {").line("  node [shape=ellipse, fontsize=10];");
-    for (int s = 0; s < view.steps.size(); ++s) {
-        std::string inside;
-        for (int node = 0; node < view.nodes.size(); ++node)
-            if (cluster[static_cast<std::size_t>(node)] == s) inside += "    " + declared(node) + "\n";
-        if (inside.empty()) continue;
-        r.line("  subgraph cluster_" + std::to_string(s) + " {");
-        r.line("    label=" + quoted(d::kernel_name(view, view.steps[s].kernel)) + ";");
-        r.text += inside;
-        r.line("  }");
-    }
-    for (int node = 0; node < view.nodes.size(); ++node)
-        if (cluster[static_cast<std::size_t>(node)] < 0) r.line("  " + declared(node));
-    for (int node = 0; node < view.nodes.size(); ++node) {
-        const ir::entry& e = view.nodes[node];
-        for (int k = 0; k < e.arguments; ++k)
-            r.line("  n" + std::to_string(view.arguments[e.first_argument + k]) + " -> n" + std::to_string(node) + ";");
-    }
-    const auto edges_to = [&](std::string_view kind, int node, const std::string& name) {
-        const std::string id = quoted(std::string(kind) + " " + name);
-        r.line("  " + id + " [shape=box, style=rounded];").line("  n" + std::to_string(node) + " -> " + id + ";");
-    };
-    for (const ir::output_entry& output : view.outputs) edges_to("output", output.node, std::string(output.name));
-    for (const ir::assignment_entry& update : view.assignments)
-        edges_to("update of", update.node, d::node_name(view, view.variables[update.variable].node));
-    r.line("}");
-    return r.text;
-}
-
-template <class Model>
-    requires requires(const Model& m) { m.training_view(); }
-std::string to_dot(const Model& model) {
-    return to_dot(model.training_view());
 }
 
 } // namespace tapegraph

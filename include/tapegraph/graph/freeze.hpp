@@ -21,6 +21,7 @@ namespace tapegraph::ir {
     X(input_entry, t.inputs, inputs, 256)                                                                              \
     X(output_entry, t.outputs, outputs, 8192)                                                                          \
     X(assignment_entry, t.assignments, assignments, 8192)                                                              \
+    X(gradient_entry, t.gradients, gradients, 8192)                                                                    \
     X(pass_entry, t.history, history, 64)                                                                              \
     X(layer_entry, t.layers, layers, 2048)                                                                             \
     X(extent_table::atom, t.extents.atoms, atoms, 64)                                                                  \
@@ -67,7 +68,7 @@ struct frozen {
 #undef TG_MEMBER
     capacity used{};
     failure error{};
-    int groups = 0;
+    int groups = 0, ordinals = 0;
     bool training = true;
 };
 
@@ -102,6 +103,7 @@ constexpr frozen<widest> freeze(const trace& t, const schedule& s = {}) {
     const failure& e = t.error;
     f.error = {e.what, e.scope, e.place, e.operands, operand(e.first), operand(e.second), e.operation};
     f.groups = t.groups;
+    f.ordinals = t.ordinals;
     f.training = t.training;
     return f;
 }
@@ -116,6 +118,7 @@ constexpr frozen<C> trim(const frozen<From>& from) {
     f.used = from.used;
     f.error = from.error;
     f.groups = from.groups;
+    f.ordinals = from.ordinals;
     f.training = from.training;
     return f;
 }
@@ -127,6 +130,7 @@ constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
 #undef TG_MEMBER
     t.error = f.error;
     t.groups = f.groups;
+    t.ordinals = f.ordinals;
     t.training = f.training;
 }
 

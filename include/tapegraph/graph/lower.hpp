@@ -9,6 +9,8 @@
 
 namespace tapegraph::ir {
 
+static_assert(most_region_slots <= cpu::most_slots);
+
 namespace detail {
 
 template <class Stage, int First>

@@ -15,8 +15,11 @@ struct buffer_request {
 
 /// Places buffers in one arena so that no two that live at once overlap; returns the arena's size. Largest first, each
 /// at the lowest gap that fits: the usual greedy answer, within a few percent of the largest sum of live bytes.
-constexpr std::int64_t plan_buffers(list<buffer_request>& requests) {
-    list<int> order;
+///
+/// `order` and `placed` are memory to work in, so that planning again allocates nothing.
+constexpr std::int64_t plan_buffers(list<buffer_request>& requests, list<int>& order, list<int>& placed) {
+    order.clear();
+    placed.clear();
     for (int i = 0; i < requests.size(); ++i) {
         order.push_back(i);
         for (int k = i; k > 0 && requests[order[k - 1]].bytes < requests[order[k]].bytes; --k) {
@@ -26,8 +29,7 @@ constexpr std::int64_t plan_buffers(list<buffer_request>& requests) {
         }
     }
     std::int64_t size = 0;
-    list<int> placed; // by offset
-    for (const int i : order) {
+    for (const int i : order) { // `placed` is sorted by offset
         buffer_request& r = requests[i];
         std::int64_t at = 0;
         for (const int p : placed) {
@@ -46,6 +48,11 @@ constexpr std::int64_t plan_buffers(list<buffer_request>& requests) {
         }
     }
     return size;
+}
+
+constexpr std::int64_t plan_buffers(list<buffer_request>& requests) {
+    list<int> order, placed;
+    return plan_buffers(requests, order, placed);
 }
 
 } // namespace tapegraph::ir

@@ -309,8 +309,10 @@ private:
         if (fits) return;
 
         // What other extents needed stays planned for: a kernel may want more scratch for small extents than for large
-        // ones, and a plan for one of them alone would be made again at every change.
-        std::vector<std::size_t> sizes(values_.size());
+        // ones, and a plan for one of them alone would be made again at every change. Planning again works in the memory
+        // of the first time.
+        std::vector<std::size_t>& sizes = sizes_;
+        sizes.resize(values_.size());
         for (std::size_t i = 0; i < sizes.size(); ++i) {
             const bool known = !offsets_.empty() && offsets_[i] >= 0;
             const std::size_t before = known ? planned_bytes_[i] : 0, now = values_[i].bytes();
@@ -318,8 +320,10 @@ private:
         }
         for (std::size_t s = 0; s < scratch_bytes_.size(); ++s)
             if (scratch[s] < scratch_bytes_[s]) scratch[s] = scratch_bytes_[s];
-        list<buffer_request> requests;
-        std::vector<int> request_of(values_.size(), -1);
+        list<buffer_request>& requests = requests_;
+        requests.clear();
+        std::vector<int>& request_of = request_of_;
+        request_of.assign(values_.size(), -1);
         for (int s = 0; s < steps; ++s) {
             const step_entry& step = view_->steps[s];
             for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
@@ -338,7 +342,7 @@ private:
         const int first_scratch = requests.size();
         for (int s = 0; s < steps; ++s)
             requests.push_back({static_cast<std::int64_t>(runtime::aligned(scratch[s])), s, s, 0});
-        const auto size = static_cast<std::size_t>(plan_buffers(requests));
+        const auto size = static_cast<std::size_t>(plan_buffers(requests, order_, placed_));
         if (size > arena_.size()) arena_ = runtime::arena(size);
         offsets_.assign(values_.size(), -1);
         planned_bytes_.assign(values_.size(), 0);
@@ -361,12 +365,20 @@ private:
         if (view_->kernels[step.kernel].kind != static_cast<int>(kernel_kind::region) || step.outputs != 1) return -1;
         for (int k = 0; k < step.inputs; ++k) {
             const int operand = view_->values[step.first_value + k], owner = root(operand);
-            if (request_of[owner] >= 0 && death_[owner] == s && values_[owner].elements() == values_[node].elements() &&
+            if (request_of[owner] >= 0 && death_[owner] == s && same_extents(operand, node) &&
                 values_[owner].bytes() == values_[node].bytes() &&
                 sizes[static_cast<std::size_t>(owner)] == sizes[static_cast<std::size_t>(node)])
                 return request_of[owner];
         }
         return -1;
+    }
+
+    // For whatever the symbols stand for, not only for today's extents: a plan outlives them.
+    bool same_extents(int a, int b) const {
+        const entry &x = view_->nodes[a], &y = view_->nodes[b];
+        bool same = x.rank == y.rank;
+        for (int axis = 0; same && axis < x.rank; ++axis) same = view_->pool[x.dims + axis] == view_->pool[y.dims + axis];
+        return same;
     }
 
     void build_steps() {
@@ -419,7 +431,10 @@ private:
     std::vector<copy> copies_;
     std::vector<int> birth_, death_, variable_of_;
     std::vector<std::int64_t> offsets_, scratch_offsets_;
-    std::vector<std::size_t> planned_bytes_, scratch_bytes_, needed_scratch_;
+    std::vector<std::size_t> planned_bytes_, scratch_bytes_, needed_scratch_, sizes_;
+    std::vector<int> request_of_;
+    list<buffer_request> requests_;
+    list<int> order_, placed_;
     extent_table table_;
     std::vector<double> constants_;
     runtime::arena parameters_, arena_;

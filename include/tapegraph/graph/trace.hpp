@@ -29,6 +29,9 @@ struct scope_entry {
     int parent;
     int index; // scope / 3; -1 for a name
     std::string_view name;
+    // The scope's variables and scopes, newest first, each with the one before it: looking a name up stays in its scope.
+    // Counted from 1; 0 is none.
+    int last_variable, last_child, previous_sibling;
 };
 
 struct place_entry {
@@ -43,6 +46,7 @@ struct variable_entry {
     int initializer; // an initializer_kind
     double a, b;
     bool trainable;
+    int previous; // in the same scope, counted from 1
 };
 
 struct input_entry {
@@ -58,6 +62,11 @@ struct output_entry {
 
 /// An update: the variable takes the node's value at the end of the step.
 struct assignment_entry {
+    int variable, node;
+};
+
+/// dL/d(variable), handed from the gradient to the optimizer.
+struct gradient_entry {
     int variable, node;
 };
 
@@ -93,6 +102,7 @@ public:
     list<input_entry> inputs;
     list<output_entry> outputs;
     list<assignment_entry> assignments;
+    list<gradient_entry> gradients;
     list<pass_entry> history;
     list<layer_entry> layers;
     extent_table extents;
@@ -104,7 +114,7 @@ public:
     int place = 0;        // the line that seals
 
     constexpr trace() {
-        scopes.push_back({-1, -1, {}});
+        scopes.push_back({-1, -1, {}, 0, 0, 0});
         places.push_back({"", 0});
     }
 
@@ -126,7 +136,7 @@ public:
     constexpr int intern(std::source_location where) {
         const int line = static_cast<int>(where.line());
         for (int i = places.size() - 1; i > 0 && i > places.size() - 8; --i)
-            if (places[i].line == line && std::string_view(places[i].file) == where.file_name()) return i;
+            if (places[i].line == line && __builtin_strcmp(places[i].file, where.file_name()) == 0) return i;
         return places.push_back({where.file_name(), line});
     }
 

@@ -106,6 +106,10 @@ public:
         return eager::create<random_op<T>>(a, like.shape(), context_->random);
     }
 
+    template <tensor_like X>
+    auto operand(const X& x, std::source_location where) const {
+        return eval(x, where);
+    }
     struct layer_mark {};
     layer_mark enter() const { return {}; }
     template <class T>

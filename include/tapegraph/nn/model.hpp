@@ -37,7 +37,7 @@ struct compile_options {
 
 /// Options of save.
 struct save_options {
-    /// Momentum and the like, too: training then resumes exactly where it stopped.
+    /// Momentum and the like, too: a model of the same seed then goes on exactly where this one stopped.
     bool optimizer_state = false;
 };
 

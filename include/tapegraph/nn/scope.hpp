@@ -32,18 +32,19 @@ public:
     template <class T>
     constexpr graph_node variable(std::string_view name, const shape& dims, const variable_options& options = {}) const {
         static_assert(std::is_floating_point_v<T>, "variables are float or double");
-        for (const ir::variable_entry& v : t_->variables)
-            if (v.scope == index_ && v.name == name) {
-                t_->scope = index_;
-                t_->fail("variable: this path is already taken");
-                return {t_, v.node};
-            }
         t_->scope = index_;
+        int& newest = t_->scopes[index_].last_variable;
+        for (int v = newest; v > 0; v = t_->variables[v - 1].previous)
+            if (t_->variables[v - 1].name == name) {
+                t_->fail("variable: this path is already taken");
+                return {t_, t_->variables[v - 1].node};
+            }
         if (!dims.known()) t_->fail("variable: extents must be numbers");
         const int word = t_->words.push_back(t_->variables.size());
         const int node = t_->append(ir::record_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
-        t_->variables.push_back({index_, name, node, static_cast<int>(options.initializer.kind), options.initializer.a,
-                                 options.initializer.b, options.trainable});
+        newest = t_->variables.push_back({index_, name, node, static_cast<int>(options.initializer.kind),
+                                          options.initializer.a, options.initializer.b, options.trainable, newest}) +
+                 1;
         return {t_, node};
     }
     /// A variable of the element type of `like`.
@@ -66,7 +67,13 @@ public:
             t_->fail("assign: shape or type of the value differs", in, 2);
             return;
         }
-        t_->assignments.push_back({static_cast<int>(t_->words_of(variable.id())[0]), node.id()});
+        const int target = static_cast<int>(t_->words_of(variable.id())[0]);
+        for (ir::assignment_entry& known : t_->assignments)
+            if (known.variable == target) { // the last one holds
+                known.node = node.id();
+                return;
+            }
+        t_->assignments.push_back({target, node.id()});
     }
 
     /// A layer's demand on its options; the error names the scope.
@@ -93,6 +100,13 @@ public:
         return like.type() == dtype::f64 ? random<double>(like) : random<float>(like);
     }
 
+    /// Seals a layer's operand: in the layer's scope, but in front of its nodes.
+    template <tensor_like X>
+    constexpr graph_node operand(const X& x, std::source_location where) const {
+        t_->scope = index_;
+        return eval(x, where);
+    }
+
     /// Where a layer began: its nodes carry its scope, and `leave` adds its row to the layer table.
     struct layer_mark {
         int node, variable;
@@ -111,11 +125,12 @@ public:
 
 private:
     constexpr graph_scope child(std::string_view name, int index) const {
-        for (int i = t_->scopes.size() - 1; i > 0; --i) {
-            const ir::scope_entry& known = t_->scopes[i];
-            if (known.parent == index_ && known.index == index && known.name == name) return {t_, i};
-        }
-        return {t_, t_->scopes.push_back({index_, index, name})};
+        const int newest = t_->scopes[index_].last_child;
+        for (int i = newest; i > 0; i = t_->scopes[i - 1].previous_sibling)
+            if (t_->scopes[i - 1].index == index && t_->scopes[i - 1].name == name) return {t_, i - 1};
+        const int made = t_->scopes.push_back({index_, index, name, 0, 0, newest});
+        t_->scopes[index_].last_child = made + 1;
+        return {t_, made};
     }
 
     ir::trace* t_;

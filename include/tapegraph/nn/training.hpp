@@ -48,30 +48,53 @@ constexpr void trace_loss(trace& t, const graph_node& output, graph_node& loss) 
         t.outputs.push_back({"accuracy", graph_node(eval(Loss::accuracy(output, labels))).id()});
 }
 
-/// Forward, loss, gradient by every trainable variable, and the optimizer's update.
-template <class Model, class Spec, class Loss, class Optimizer>
-struct training_trace {
+// Training is traced in three stages, each of which continues the one before: together they would exceed what compilers
+// allow one constant evaluation.
+
+/// The model in training and its loss, output 0.
+template <class Model, class Spec, class Loss>
+struct forward_trace {
     static constexpr void build(trace& t) {
         t.training = true;
         const graph_node output = trace_model<Model, Spec>(t);
         graph_node loss;
         trace_loss<Loss>(t, output, loss);
-        if (t.error.what != nullptr) return;
-        list<int> trainable;
-        for (const variable_entry& v : t.variables)
-            if (v.trainable) trainable.push_back(v.node);
-        const list<int> gradients = gradient(t, loss.id(), trainable);
+    }
+};
+
+/// The loss differentiated by every trainable variable.
+template <class Model, class Spec, class Loss>
+struct gradient_trace {
+    using previous = forward_trace<Model, Spec, Loss>;
+    static constexpr void build(trace& t) {
+        list<int> nodes, indices;
+        for (int i = 0; i < t.variables.size(); ++i) {
+            if (!t.variables[i].trainable) continue;
+            nodes.push_back(t.variables[i].node);
+            indices.push_back(i);
+        }
+        const list<int> found = gradient(t, t.outputs[0].node, nodes);
+        for (int i = 0; i < found.size(); ++i) // without one, the loss does not depend on the variable
+            if (found[i] >= 0) t.gradients.push_back({indices[i], found[i]});
+    }
+};
+
+/// The optimizer's update of every variable that has a gradient.
+template <class Model, class Spec, class Loss, class Optimizer>
+struct training_trace {
+    using previous = gradient_trace<Model, Spec, Loss>;
+    static constexpr void build(trace& t) {
         const graph_scope root(&t, 0);
         graph_node wide[Optimizer::count]{};
         for (graph_node& n : wide) n = graph_node(&t, t.input("optimizer", dtype::f64, {}, true));
         graph_node narrow[Optimizer::count]{};
         for (int i = 0; i < Optimizer::count; ++i) narrow[i] = eval(cast<float>(wide[i]));
-        for (int i = 0; i < trainable.size(); ++i) {
-            if (gradients[i] < 0) continue; // the loss does not depend on it
-            const graph_node w(&t, trainable[i]), g(&t, gradients[i]);
-            t.scope = t.variables[static_cast<int>(t.words_of(w.id())[0])].scope;
+        for (const gradient_entry& each : t.gradients) {
+            const graph_node w(&t, t.variables[each.variable].node), g(&t, each.node);
+            t.scope = t.variables[each.variable].scope;
             Optimizer::update(graph_slots(root), w, g, w.type() == dtype::f64 ? wide : narrow);
         }
+        t.gradients.clear();
     }
 };
 

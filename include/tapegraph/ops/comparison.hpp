@@ -7,7 +7,8 @@
 
 namespace tapegraph {
 
-// One structure per comparison, alike but for the sign between the operands.
+// One structure per comparison, alike but for the sign between the operands. Scalars that carry derivatives compare by
+// themselves, with numbers too, and answer with a plain bool.
 #define TG_COMPARISON(word, sign)                                                                                      \
     struct word##_op : predicate_op<2> {                                                                               \
         static constexpr std::string_view name = #word;                                                               \
@@ -17,7 +18,7 @@ namespace tapegraph {
         }                                                                                                              \
     };                                                                                                                 \
     template <class A, class B>                                                                                        \
-        requires operands<A, B>                                                                                        \
+        requires operands<A, B> && (tensor_like<A> || tensor_like<B>)                                                  \
     constexpr auto operator sign(const A& x, const B& y) {                                                             \
         return apply<word##_op>(x, y);                                                                                 \
     }

@@ -94,6 +94,10 @@ constexpr auto sum_to(const A& x, const shape& target, std::source_location wher
     return invoke<reshape_op>({}, &target, where, reduce<sum_op>({mask, 0}, where, x));
 }
 
+/// As a slice's begin: what is taken ends where the axis ends. It says where the second part of a concat lies without the
+/// extent of the first, which may be known only at run time.
+inline constexpr std::int64_t at_the_end = std::numeric_limits<std::int64_t>::min();
+
 struct slice_op {
     static constexpr std::string_view name = "slice";
     static constexpr operation_kind kind = operation_kind::layout;
@@ -106,13 +110,24 @@ struct slice_op {
         io.type = io.in[0].type;
         io.result = *io.target;
         const shape& from = io.in[0].dims;
+        if (!steps_fit(a, io, "slice: more ranges than axes", "slice: a step is zero")) return;
         for (int i = 0; i < from.rank(); ++i) {
             const extent count = io.result[i];
-            if (!from[i].known() || !count.known() || count.value == 0) continue;
+            io.require(a.begin[i] != unknown_begin, "slice: an axis known only at run time is kept whole");
+            if (!from[i].known() || !count.known() || count.value == 0 || a.begin[i] == at_the_end) continue;
             const std::int64_t last = a.begin[i] + a.step[i] * (count.value - 1);
             io.require(a.begin[i] >= 0 && a.begin[i] < from[i].value && last >= 0 && last < from[i].value,
                        "slice: range outside the tensor");
         }
+    }
+    static constexpr std::int64_t unknown_begin = at_the_end + 1;
+    /// Axes behind the operand's rank have step 1 unless something was said of them.
+    static constexpr bool steps_fit(const attributes& a, inference& io, const char* too_many, const char* none) {
+        for (int i = 0; i < max_rank; ++i)
+            if (!io.require(i < io.in[0].dims.rank() ? a.step[i] != 0 : a.step[i] == 1,
+                            i < io.in[0].dims.rank() ? none : too_many))
+                return false;
+        return true;
     }
     template <int I>
     static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
@@ -121,9 +136,18 @@ struct slice_op {
 /// Zeros of the target's shape with the operand placed at begin, in steps: the adjoint of slice, and zero padding.
 struct embed_op : slice_op {
     static constexpr std::string_view name = "embed";
-    static constexpr void infer(const attributes&, inference& io) {
+    static constexpr void infer(const attributes& a, inference& io) {
         io.type = io.in[0].type;
         io.result = *io.target;
+        const shape& from = io.in[0].dims;
+        if (!steps_fit(a, io, "pad: more amounts than axes", "pad: a step is zero")) return;
+        for (int i = 0; i < from.rank(); ++i) {
+            const extent size = io.result[i];
+            if (!from[i].known() || !size.known() || from[i].value == 0 || a.begin[i] == at_the_end) continue;
+            const std::int64_t last = a.begin[i] + a.step[i] * (from[i].value - 1);
+            io.require(a.begin[i] >= 0 && a.begin[i] < size.value && last >= 0 && last < size.value,
+                       "pad: amounts are negative");
+        }
     }
     template <int I>
     static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
@@ -167,11 +191,16 @@ constexpr auto slice(const A& x, std::initializer_list<range> ranges,
             const bool open = r.end == std::numeric_limits<std::int64_t>::max();
             const std::int64_t end =
                 open ? (r.step > 0 ? size : -1) : clip(r.end < 0 ? r.end + size : r.end, low, high);
-            const std::int64_t count =
-                r.step > 0 ? (end - begin + r.step - 1) / r.step : (begin - end - r.step - 1) / -r.step;
+            const std::int64_t count = r.step == 0  ? 0
+                                       : r.step > 0 ? (end - begin + r.step - 1) / r.step
+                                                    : (begin - end - r.step - 1) / -r.step;
             a.begin[axis] = begin;
             a.step[axis] = r.step;
             target.set(axis, count < 0 ? 0 : count);
+        } else if (axis < from.rank()) {
+            if (r.begin != all.begin || r.end != all.end || r.step != all.step) a.begin[axis] = slice_op::unknown_begin;
+        } else if (axis < max_rank) {
+            a.step[axis] = 0; // refused by the shape rule
         }
         ++axis;
     }
@@ -193,6 +222,8 @@ constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts,
         if (axis < target.rank()) {
             a.begin[axis] = amount.before;
             target.set(axis, target[axis] + amount.before + amount.after);
+        } else if (axis < max_rank) {
+            a.step[axis] = 0; // refused by the shape rule
         }
         ++axis;
     }
@@ -224,7 +255,7 @@ struct concat_op {
         const shape first = shape_of(x), second = shape_of(y);
         slice_op::attributes cut;
         for (int i = 0; i < max_rank; ++i) cut.step[i] = 1;
-        if constexpr (I == 1) cut.begin[a.axis] = first[static_cast<int>(a.axis)].value;
+        if constexpr (I == 1) cut.begin[a.axis] = at_the_end;
         return invoke<slice_op>(cut, I == 0 ? &first : &second, std::source_location::current(), dy);
     }
 };

@@ -43,7 +43,8 @@ struct pow_op : map_op<2> {
     TG_HD static constexpr V value(V x, V y) {
         return math::pow(x, y);
     }
-    // The derivative by the exponent is x^y log x, zero at x = 0 (its limit for y > 0).
+    // By the base n x^(n - 1), zero for n = 0 also at x = 0, where the power is infinite. By the exponent x^y log x, zero
+    // at x = 0 (its limit for y > 0).
     template <int I>
     static constexpr auto vjp(auto dy, auto x, auto exponent, auto y);
 };
@@ -71,7 +72,7 @@ constexpr auto pow(const A& x, const B& exponent) {
 template <int I>
 constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
     if constexpr (I == 0)
-        return dy * (exponent * apply<pow_op>(x, exponent - 1));
+        return dy * where(exponent == 0, 0, exponent * apply<pow_op>(x, exponent - 1));
     else
         return dy * where(y == 0, 0 * x, y * apply<log_op>(where(x == 0, 0 * x + 1, x)));
 }

@@ -5,6 +5,7 @@
 #include <tapegraph/ops/selection.hpp>
 
 #include <initializer_list>
+#include <limits>
 
 /// sum, prod, max, min, mean, variance, logsumexp over axes. Operands may be formulas: they are fused into the reduction.
 
@@ -70,6 +71,7 @@ struct sum_op : reduce_op {
 
 struct prod_op : sum_op {
     static constexpr std::string_view name = "prod";
+    // The product of the others, from the value: exact away from zero, NaN for an element that is zero.
     static constexpr auto vjp(auto dy, auto x, auto y) { return dy * y / x; }
 };
 
@@ -88,6 +90,7 @@ constexpr auto sum(const A& x, axes over = {}, reduce_options options = {},
                    std::source_location where = std::source_location::current()) {
     return detail::reduce_over<sum_op>(x, over, options, where);
 }
+/// The product. Its derivative divides by the elements, so it is NaN for an element that is zero.
 template <tensor_like A>
 constexpr auto prod(const A& x, axes over = {}, reduce_options options = {},
                     std::source_location where = std::source_location::current()) {
@@ -120,12 +123,15 @@ constexpr auto variance(const A& x, axes over = {}, reduce_options options = {},
     return mean(square(value - mean(value, over, {.keepdims = true}, where)), over, options, where);
 }
 
-/// log(sum(exp(x))), shifted by the maximum so that nothing overflows.
+/// log(sum(exp(x))), shifted by the maximum so that nothing overflows; an infinite maximum is not shifted by, so that
+/// only infinities give infinity and not NaN.
 template <tensor_like A>
 constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
                          std::source_location where = std::source_location::current()) {
     const auto value = eval(x, where);
-    const auto shift = eval(stop_gradient(max(value, over, {.keepdims = true}, where)), where);
+    const auto largest = max(value, over, {.keepdims = true}, where);
+    const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
+    const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
     const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
     return sum(total, over, options, where); // over axes of extent 1: drops them unless keepdims
 }

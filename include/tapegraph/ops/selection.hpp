@@ -17,6 +17,30 @@ TG_HD constexpr V choose(bool condition, V x, V y) {
     else
         return condition ? x : y;
 }
+// Integers have no NaN and no sign bit to look at.
+template <class V>
+TG_HD constexpr V larger(V x, V y) {
+    if constexpr (std::is_floating_point_v<V>)
+        return math::maximum(x, y);
+    else
+        return x > y ? x : y;
+}
+template <class V>
+TG_HD constexpr V smaller(V x, V y) {
+    if constexpr (std::is_floating_point_v<V>)
+        return math::minimum(x, y);
+    else
+        return x < y ? x : y;
+}
+template <class V>
+TG_HD constexpr V magnitude(V x) {
+    if constexpr (std::is_floating_point_v<V>)
+        return math::abs(x);
+    else if constexpr (std::is_unsigned_v<V>)
+        return x;
+    else
+        return static_cast<V>(x < V(0) ? -x : x);
+}
 } // namespace detail
 
 /// condition ? x : y, element by element.
@@ -51,7 +75,7 @@ struct maximum_op : map_op<2> {
     static constexpr std::string_view name = "maximum";
     template <class V>
     TG_HD static constexpr V value(V x, V y) {
-        return math::maximum(x, y);
+        return detail::larger(x, y);
     }
     template <int I>
     static constexpr auto vjp(auto dy, auto x, auto y, auto) {
@@ -66,7 +90,7 @@ struct minimum_op : map_op<2> {
     static constexpr std::string_view name = "minimum";
     template <class V>
     TG_HD static constexpr V value(V x, V y) {
-        return math::minimum(x, y);
+        return detail::smaller(x, y);
     }
     template <int I>
     static constexpr auto vjp(auto dy, auto x, auto y, auto) {
@@ -96,7 +120,7 @@ struct abs_op : map_op<1> {
     static constexpr std::string_view name = "abs";
     template <class V>
     TG_HD static constexpr V value(V x) {
-        return math::abs(x);
+        return detail::magnitude(x);
     }
     static constexpr auto vjp(auto dy, auto x, auto) { return dy * sign(x); }
 };

@@ -17,6 +17,7 @@ struct reshape_op {
     using attributes = no_attributes;
     static constexpr void infer(const attributes&, inference& io) {
         io.type = io.in[0].type;
+        if (!io.require(io.target != nullptr, "expand_dims, squeeze: axis outside the rank")) return;
         io.result = *io.target;
         io.require(equal_or_required(io.in[0].dims.size(), io.result.size()), "reshape: number of elements differs");
     }
@@ -75,7 +76,8 @@ constexpr auto expand_dims(const A& x, int axis, std::source_location where = st
         if (i == at) target.push_back(1);
         if (i < from.rank()) target.push_back(from[i]);
     }
-    return invoke<reshape_op>({}, &target, where, sealed);
+    const bool inside = at >= 0 && at <= from.rank() && from.rank() < max_rank;
+    return invoke<reshape_op>({}, inside ? &target : nullptr, where, sealed);
 }
 
 /// Drops axis `axis`, whose extent must be 1.
@@ -88,7 +90,7 @@ constexpr auto squeeze(const A& x, int axis, std::source_location where = std::s
     target.attach(from.table());
     for (int i = 0; i < from.rank(); ++i)
         if (i != at) target.push_back(from[i]);
-    return invoke<reshape_op>({}, &target, where, sealed);
+    return invoke<reshape_op>({}, at >= 0 ? &target : nullptr, where, sealed);
 }
 
 } // namespace tapegraph

@@ -22,10 +22,19 @@ struct kernel<transpose_op, T> {
                        c.out[0].data);
     }
 };
+namespace detail {
+/// The attributes with every begin a number: `larger` is the tensor that holds the other.
+inline slice_op::attributes with_begins(const kernel_call& c, const buffer_view& larger, const buffer_view& smaller) {
+    auto a = attributes_of<slice_op>(c);
+    for (int i = 0; i < larger.rank; ++i)
+        if (a.begin[i] == at_the_end) a.begin[i] = larger.extents[i] - smaller.extents[i];
+    return a;
+}
+} // namespace detail
 template <class T>
 struct kernel<slice_op, T> {
     static void run(const kernel_call& c) {
-        const auto a = attributes_of<slice_op>(c);
+        const auto a = detail::with_begins(c, c.in[0], c.out[0]);
         cpu::slice(c.in[0].rank, c.in[0].extents, a.begin, a.step, c.out[0].extents, sizeof(T), c.in[0].data,
                    c.out[0].data);
     }
@@ -33,7 +42,7 @@ struct kernel<slice_op, T> {
 template <class T>
 struct kernel<embed_op, T> {
     static void run(const kernel_call& c) {
-        const auto a = attributes_of<slice_op>(c);
+        const auto a = detail::with_begins(c, c.out[0], c.in[0]);
         cpu::embed(c.in[0].rank, c.in[0].extents, a.begin, a.step, c.out[0].extents, sizeof(T), c.in[0].data,
                    c.out[0].data);
     }

@@ -6,14 +6,7 @@ namespace tapegraph::ir {
 
 /// Dead-node elimination: keeps what outputs and updates need, and every input and variable.
 constexpr void eliminate_dead_nodes(trace& t) {
-    list<int> live(t.nodes.size(), 0);
-    for (const output_entry& output : t.outputs) live[output.node] = 1;
-    for (const assignment_entry& update : t.assignments) live[update.node] = 1;
-    for (const input_entry& input : t.inputs) live[input.node] = 1;
-    for (const variable_entry& variable : t.variables) live[variable.node] = 1;
-    for (int i = t.nodes.size() - 1; i >= 0; --i)
-        for (int k = 0; live[i] != 0 && k < t.nodes[i].arguments; ++k) live[t.argument(i, k)] = 1;
-    compact(t, live);
+    compact(t, live_nodes(t));
     note_pass(t, "dead nodes");
 }
 

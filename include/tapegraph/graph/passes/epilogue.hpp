@@ -28,6 +28,7 @@ constexpr void fuse_into(trace& t, int i, const operation& op, int c, int bias) 
     e.words = t.nodes[c].words;
     e.first_argument = t.arguments.size();
     e.arguments = 3;
+    e.sealed = true; // no longer elementwise: it has a buffer
     for (const int arg : args) t.arguments.push_back(arg);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/graph/trace.hpp>
+#include <tapegraph/graph/node.hpp> // before any operation is named: clang wants to see its derivative then
 
 /// What passes share: replacing nodes and closing the gaps.
 
@@ -36,6 +36,26 @@ constexpr void compact(trace& t, const list<int>& keep) {
     t.layers.clear(); // the layer table is of the model as it was written
 }
 
-constexpr void note_pass(trace& t, std::string_view name) { t.history.push_back({name, t.nodes.size()}); }
+/// Marks what outputs and updates need, and every input and variable.
+constexpr list<int> live_nodes(const trace& t) {
+    list<int> live(t.nodes.size(), 0);
+    for (const output_entry& output : t.outputs) live[output.node] = 1;
+    for (const assignment_entry& update : t.assignments) live[update.node] = 1;
+    for (const input_entry& input : t.inputs) live[input.node] = 1;
+    for (const variable_entry& variable : t.variables) live[variable.node] = 1;
+    for (int i = t.nodes.size() - 1; i >= 0; --i) {
+        if (live[i] == 0) continue;
+        const entry& e = t.nodes[i];
+        for (int k = 0; k < e.arguments; ++k) live[t.arguments[e.first_argument + k]] = 1;
+    }
+    return live;
+}
+
+/// Notes how many nodes are still needed; a pass that redirects leaves others behind.
+constexpr void note_pass(trace& t, std::string_view name) {
+    int count = 0;
+    for (const int live : live_nodes(t)) count += live;
+    t.history.push_back({name, count});
+}
 
 } // namespace tapegraph::ir

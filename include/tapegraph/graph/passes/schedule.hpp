@@ -24,6 +24,9 @@ struct step_entry {
     int inputs, outputs;
 };
 
+/// How many operands a fused kernel reads at most (cpu::most_slots).
+inline constexpr int most_region_slots = 24;
+
 struct schedule {
     list<const operation*> ops;
     list<kernel_entry> kernels;
@@ -32,12 +35,52 @@ struct schedule {
     list<int> values;
     list<int> alias; // per node: the node whose buffer it views, or itself
 
-    constexpr int index_of(const operation* op) {
-        for (int i = 0; i < ops.size(); ++i)
-            if (ops[i] == op) return i;
-        return ops.push_back(op);
-    }
 };
+
+namespace detail {
+
+/// Finds what a schedule already holds. Chains of hash buckets: a schedule has thousands of steps, and searching its
+/// operations and kernels from the front each time is what would exceed the compiler's budget.
+class schedule_index {
+public:
+    constexpr explicit schedule_index(schedule& s) : s_(s), op_head_(64, -1), kernel_head_(256, -1) {}
+
+    constexpr int operation_index(const operation* op) {
+        const std::string_view name = op->name; // addresses cannot be hashed in constant evaluation
+        const auto hash = static_cast<unsigned>(name.size()) + 5u * static_cast<unsigned char>(name.front()) +
+                          11u * static_cast<unsigned char>(name.back());
+        int& head = op_head_[static_cast<int>(hash % 64)];
+        for (int i = head; i >= 0; i = op_next_[i])
+            if (s_.ops[i] == op) return i;
+        op_next_.push_back(head);
+        return head = s_.ops.push_back(op);
+    }
+
+    constexpr int kernel_index(kernel_kind kind, int op, dtype type, const list<int>& words) {
+        auto hash = static_cast<unsigned>(op + 1) * 31u + static_cast<unsigned>(type);
+        for (const int word : words) hash = hash * 31u + static_cast<unsigned>(word + 1);
+        int& head = kernel_head_[static_cast<int>((hash ^ hash >> 8) % 256)];
+        for (int i = head; i >= 0; i = kernel_next_[i])
+            if (same(s_.kernels[i], kind, op, type, words)) return i;
+        const int first = s_.kernel_words.size();
+        for (const int word : words) s_.kernel_words.push_back(word);
+        kernel_next_.push_back(head);
+        return head = s_.kernels.push_back({static_cast<int>(kind), op, static_cast<int>(type), first, words.size()});
+    }
+
+private:
+    constexpr bool same(const kernel_entry& k, kernel_kind kind, int op, dtype type, const list<int>& words) const {
+        bool equal = k.kind == static_cast<int>(kind) && k.op == op && k.type == static_cast<int>(type) &&
+                     k.words == words.size();
+        for (int w = 0; equal && w < words.size(); ++w) equal = s_.kernel_words[k.first_word + w] == words[w];
+        return equal;
+    }
+
+    schedule& s_;
+    list<int> op_head_, op_next_, kernel_head_, kernel_next_;
+};
+
+} // namespace detail
 
 namespace detail {
 
@@ -80,57 +123,94 @@ constexpr list<int> buffered_nodes(trace& t) {
     return buffered;
 }
 
-constexpr int kernel_index(schedule& s, kernel_kind kind, int op, dtype type, const list<int>& words) {
-    for (int i = 0; i < s.kernels.size(); ++i) {
-        const kernel_entry& k = s.kernels[i];
-        bool same = k.kind == static_cast<int>(kind) && k.op == op && k.type == static_cast<int>(type) &&
-                    k.words == words.size();
-        for (int w = 0; same && w < words.size(); ++w) same = s.kernel_words[k.first_word + w] == words[w];
-        if (same) return i;
+/// Emits steps in order. What a kernel could not hold is given a buffer on the way.
+struct scheduler {
+    trace& t;
+    list<int>& buffered;
+    schedule& s;
+    schedule_index index;
+    spell_marks marks{};
+    list<int> roots{};
+
+    constexpr scheduler(trace& source, list<int>& buffers, schedule& target)
+        : t(source), buffered(buffers), s(target), index(target) {}
+
+    constexpr spelled_region spelled(int root, int i) {
+        const auto slot = [&](int node) { return node != i && buffered[node] != 0; };
+        const auto op_index = [&](const operation* op) { return index.operation_index(op); };
+        roots.clear();
+        roots.push_back(root);
+        return spell(t, roots, slot, op_index, marks);
     }
-    const int first = s.kernel_words.size();
-    for (int word : words) s.kernel_words.push_back(word);
-    return s.kernels.push_back({static_cast<int>(kind), op, static_cast<int>(type), first, words.size()});
-}
 
-} // namespace detail
-
-/// Lowers a trace to a schedule of kernel calls.
-constexpr schedule make_schedule(trace& t) {
-    schedule s;
-    const list<int> buffered = detail::buffered_nodes(t);
-    const auto is_slot = [&](int node) { return buffered[node] != 0; };
-    const auto op_index = [&](const operation* op) { return s.index_of(op); };
-    s.alias.resize(t.nodes.size());
-    for (int i = 0; i < t.nodes.size(); ++i) {
-        const entry e = t.nodes[i];
-        s.alias[i] = i;
-        if (buffered[i] == 0 || e.op->kind == operation_kind::leaf) continue;
-        if (e.op->kind == operation_kind::view) {
-            s.alias[i] = s.alias[t.argument(i, 0)];
-            continue;
+    // The largest part of a formula that one kernel can hold.
+    constexpr int largest_part(int node) {
+        for (;;) {
+            int best = -1, most = 0;
+            for (int k = 0; k < t.nodes[node].arguments; ++k) {
+                const int argument = t.argument(node, k);
+                if (buffered[argument] != 0) continue;
+                const int reads = spelled(argument, argument).slots.size();
+                if (reads > most) best = argument, most = reads;
+            }
+            if (most <= most_region_slots) return best;
+            node = best;
         }
-        step_entry step{0, i, i, s.values.size(), 0, 1};
-        if (e.op->kind == operation_kind::map || e.op->kind == operation_kind::reduce) {
-            const bool reduce = e.op->kind == operation_kind::reduce;
-            list<int> root;
-            root.push_back(reduce ? t.argument(i, 0) : i);
-            // The root itself is buffered, yet it is what this kernel computes.
-            const auto slot = [&](int node) { return node != i && is_slot(node); };
-            const spelled_region r = spell(t, root, slot, op_index);
-            step.domain = root[0];
+    }
+
+    // A kernel reads so many operands and no more: parts of larger formulas are computed beforehand.
+    constexpr spelled_region fused(int root, int i) {
+        spelled_region r = spelled(root, i);
+        while (r.slots.size() > most_region_slots) {
+            const int part = largest_part(root);
+            buffered[part] = 1;
+            emit(part);
+            r = spelled(root, i);
+        }
+        return r;
+    }
+
+    constexpr void emit(int i) {
+        const entry e = t.nodes[i];
+        const bool reduce = e.op->kind == operation_kind::reduce;
+        step_entry step{0, i, i, 0, 0, 1};
+        if (e.op->kind == operation_kind::map || reduce) {
+            step.domain = reduce ? t.argument(i, 0) : i;
+            const spelled_region r = fused(step.domain, i);
             step.inputs = r.slots.size();
+            step.first_value = s.values.size();
             for (int node : r.slots) s.values.push_back(node);
-            step.kernel = reduce ? detail::kernel_index(s, kernel_kind::reduction, s.index_of(e.op), e.type, r.words)
-                                 : detail::kernel_index(s, kernel_kind::region, -1, e.type, r.words);
+            step.kernel = reduce ? index.kernel_index(kernel_kind::reduction, index.operation_index(e.op), e.type, r.words)
+                                 : index.kernel_index(kernel_kind::region, -1, e.type, r.words);
         } else {
+            step.first_value = s.values.size();
             for (int k = 0; k < e.arguments; ++k) s.values.push_back(t.argument(i, k));
             step.inputs = e.arguments;
             const dtype type = e.arguments > 0 ? t.nodes[t.argument(i, 0)].type : e.type;
-            step.kernel = detail::kernel_index(s, kernel_kind::operation, s.index_of(e.op), type, {});
+            step.kernel = index.kernel_index(kernel_kind::operation, index.operation_index(e.op), type, {});
         }
         s.values.push_back(i);
         s.steps.push_back(step);
+    }
+};
+
+} // namespace detail
+
+/// Lowers a trace to a schedule of kernel calls. Without `fuse` every node has a buffer and a kernel call of its own: the
+/// same bits, computed node by node.
+constexpr schedule make_schedule(trace& t, bool fuse = true) {
+    schedule s;
+    list<int> buffered = detail::buffered_nodes(t);
+    for (int& b : buffered) b = fuse ? b : 1;
+    detail::scheduler run(t, buffered, s);
+    s.alias.resize(t.nodes.size());
+    for (int i = 0; i < t.nodes.size(); ++i) s.alias[i] = i;
+    for (int i = 0; i < t.nodes.size(); ++i) {
+        if (buffered[i] == 0 || t.nodes[i].op->kind == operation_kind::leaf) continue;
+        if (t.nodes[i].op->kind == operation_kind::view)
+            s.alias[i] = s.alias[t.argument(i, 0)];
+        else
+            run.emit(i);
     }
     return s;
 }

@@ -16,6 +16,12 @@ struct spelled_region {
     int instructions = 0;
 };
 
+/// Where a region's nodes stand, for every node of a trace. Kept from region to region: allocating it anew for each would
+/// make spelling quadratic.
+struct spell_marks {
+    list<int> slot, order;
+};
+
 namespace detail {
 
 /// Collects instructions depth first, operands before users, each node once.
@@ -24,11 +30,18 @@ struct speller {
     trace& t;
     const IsSlot& is_slot;
     const OpIndex& op_index;
-    list<int> slots{}, order{}, slot_mark, order_mark;
+    list<int> &slot_mark, &order_mark; // per node: its place, -1 elsewhere
+    list<int> slots{}, order{};
 
-    constexpr speller(trace& source, const IsSlot& slot, const OpIndex& index)
-        : t(source), is_slot(slot), op_index(index), slot_mark(source.nodes.size(), -1),
-          order_mark(source.nodes.size(), -1) {}
+    constexpr speller(trace& source, const IsSlot& slot, const OpIndex& index, spell_marks& marks)
+        : t(source), is_slot(slot), op_index(index), slot_mark(marks.slot), order_mark(marks.order) {
+        slot_mark.resize(source.nodes.size(), -1);
+        order_mark.resize(source.nodes.size(), -1);
+    }
+    constexpr void forget_marks() {
+        for (const int node : slots) slot_mark[node] = -1;
+        for (const int node : order) order_mark[node] = -1;
+    }
 
     constexpr void visit(int node) {
         if (slot_mark[node] >= 0 || order_mark[node] >= 0) return;
@@ -48,8 +61,9 @@ struct speller {
 
 /// Spells the nodes from which `roots` are computed, down to those for which is_slot holds. op_index numbers operations.
 template <class IsSlot, class OpIndex>
-constexpr spelled_region spell(trace& t, const list<int>& roots, const IsSlot& is_slot, const OpIndex& op_index) {
-    detail::speller<IsSlot, OpIndex> s(t, is_slot, op_index);
+constexpr spelled_region spell(trace& t, const list<int>& roots, const IsSlot& is_slot, const OpIndex& op_index,
+                               spell_marks& marks) {
+    detail::speller<IsSlot, OpIndex> s(t, is_slot, op_index, marks);
     for (int root : roots) s.visit(root);
     spelled_region result;
     result.words.push_back(s.slots.size());
@@ -65,6 +79,7 @@ constexpr spelled_region spell(trace& t, const list<int>& roots, const IsSlot& i
     for (int root : roots) result.words.push_back(s.reg(root));
     result.instructions = s.order.size();
     result.slots = s.slots;
+    s.forget_marks();
     return result;
 }
 

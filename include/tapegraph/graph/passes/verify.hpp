@@ -89,7 +89,6 @@ constexpr const char* rule_problem(trace& t, int i) {
 
 constexpr const char* node_problem(trace& t, int i) {
     const entry e = t.nodes[i];
-    if (e.op == nullptr) return "a node has no operation";
     if (!within(e.first_argument, e.arguments, t.arguments.size())) return "arguments are outside the pool";
     if (e.rank > max_rank || !within(e.dims, e.rank, t.pool.size())) return "extents are outside the pool";
     const bool leaf = e.op->kind == operation_kind::leaf;
@@ -140,10 +139,11 @@ constexpr finding table_problem(const trace& t) {
 /// tables of inputs, variables, outputs and assignments. The trace is left as it was.
 constexpr finding verify(trace& t) {
     const extent_table symbols = t.extents; // rules may note requirements a second time
-    finding result = detail::table_problem(t);
+    finding result;
     for (int i = 0; result.ok() && i < t.nodes.size(); ++i) result = {detail::node_problem(t, i), i};
+    if (result.ok()) result = detail::table_problem(t);
     t.extents = symbols;
-    return result.ok() ? finding{} : result;
+    return result;
 }
 
 namespace detail {

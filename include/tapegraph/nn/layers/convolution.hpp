@@ -50,8 +50,8 @@ template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options& o,
                       std::source_location where = std::source_location::current()) {
+    const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
-    const auto input = eval(x, where);
     const shape dims = shape_of(input);
     const std::int64_t channels = detail::group_channels(scope, dims, o.groups);
     const auto kernel = scope.variable_like(input, "kernel", {o.kernel[0], o.kernel[1], channels, o.filters},
@@ -66,8 +66,8 @@ template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options& o,
                       std::source_location where = std::source_location::current()) {
+    const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
-    const auto input = eval(x, where);
     const shape dims = shape_of(input);
     const std::int64_t channels = detail::group_channels(scope, dims, o.groups);
     const auto kernel = scope.variable_like(input, "kernel", {o.kernel, channels, o.filters},

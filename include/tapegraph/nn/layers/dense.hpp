@@ -16,8 +16,8 @@ struct dense_options {
 template <class Scope, tensor_like X>
 constexpr auto dense(const Scope& scope, const X& x, const dense_options& options,
                      std::source_location where = std::source_location::current()) {
+    const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
-    const auto input = eval(x, where);
     const shape dims = shape_of(input);
     const std::int64_t features = detail::features_of(scope, dims, "dense: input needs an axis of features");
     const auto kernel = scope.variable_like(input, "kernel", {features, options.units},

@@ -13,10 +13,10 @@ struct dropout_options {
 template <class Scope, tensor_like X>
 constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o = {},
                        std::source_location where = std::source_location::current()) {
+    const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
-    const auto input = eval(x, where);
-    scope.require(o.rate >= 0 && o.rate < 1, "dropout: rate must lie in [0, 1)");
-    if (!scope.training() || o.rate == 0) return scope.leave("dropout", mark, input);
+    const bool sensible = scope.require(o.rate >= 0 && o.rate < 1, "dropout: rate must lie in [0, 1)");
+    if (!sensible || !scope.training() || o.rate == 0) return scope.leave("dropout", mark, input);
     const auto drawn = scope.uniform_like(input);
     return scope.leave("dropout", mark, eval(tapegraph::where(drawn >= o.rate, input * (1 / (1 - o.rate)), 0), where));
 }

@@ -18,8 +18,8 @@ struct batch_normalization_options {
 template <class Scope, tensor_like X>
 constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o = {},
                                    std::source_location where = std::source_location::current()) {
+    const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
-    const auto input = eval(x, where);
     const shape dims = shape_of(input);
     const shape channels{detail::features_of(scope, dims, "batch_normalization: input needs an axis of channels")};
     const auto parameter = [&](std::string_view name, initializer first, bool trainable) {

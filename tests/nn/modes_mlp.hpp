@@ -1,8 +1,12 @@
+#pragma once
+
 #include <nn/models.hpp>
 
-using namespace nn_test;
+namespace nn_test {
 
-TEST_CASE_TEMPLATE("an MLP trains to the same bits in both modes", T, float, double) {
+/// Ten steps of an MLP under Adam in both modes: the same bits, at several batch sizes, on one thread and on two.
+template <class T>
+void check_mlp_modes() {
     const auto batch = [](std::int64_t size, std::uint64_t seed) {
         return std::pair(noise<T>({size, 6}, seed), classes(size, 3, seed));
     };
@@ -10,11 +14,11 @@ TEST_CASE_TEMPLATE("an MLP trains to the same bits in both modes", T, float, dou
         return tg::compile<decltype(mode)>(small_mlp{}, mlp_spec<T>{}, tg::sparse_softmax_cross_entropy{},
                                            tg::adam{.learning_rate = 0.01}, {.seed = 2});
     };
+    const std::vector<std::vector<int>> runs{std::vector<int>(10, 1), std::vector<int>(10, 3), std::vector<int>(10, 16),
+                                             {16, 1, 3, 700, 5, 16, 2, 1, 3, 16}};
     for (const int threads : {1, 2}) {
         CAPTURE(threads);
         const thread_limit limit(threads);
-        const std::vector<std::vector<int>> runs{std::vector<int>(10, 1), std::vector<int>(10, 3), std::vector<int>(10, 16),
-                                                 {16, 1, 3, 700, 5, 16, 2, 1, 3, 16}};
         for (const auto& sizes : runs) {
             auto g = make(tg::graph{});
             auto e = make(tg::eager{});
@@ -23,3 +27,5 @@ TEST_CASE_TEMPLATE("an MLP trains to the same bits in both modes", T, float, dou
         }
     }
 }
+
+} // namespace nn_test

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <tapegraph/graph/program.hpp>
+
+#include <bit>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// How reports call nodes, shapes and kernels.
+
+namespace tapegraph::ir {
+
+namespace detail {
+
+/// Lines of aligned text.
+class report {
+public:
+    std::string text;
+
+    report& line(std::string_view s = {}) {
+        text.append(s).push_back('\n');
+        return *this;
+    }
+    /// "1,234,567"
+    static std::string number(double value) {
+        char digits[64];
+        std::snprintf(digits, sizeof digits, "%.0f", value);
+        std::string s = digits;
+        for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(s.size()) - 3; at > (s[0] == '-' ? 1 : 0); at -= 3)
+            s.insert(static_cast<std::size_t>(at), ",");
+        return s;
+    }
+    static std::string left(std::string s, std::size_t width) {
+        if (s.size() < width) s.append(width - s.size(), ' ');
+        return s;
+    }
+    static std::string right(const std::string& s, std::size_t width) {
+        return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
+    }
+    static std::string shortest(double value) {
+        char digits[64];
+        std::snprintf(digits, sizeof digits, "%.6g", value);
+        return digits;
+    }
+};
+
+inline std::string scope_text(const program_view& view, int scope) {
+    text_builder b;
+    scope_path(b, view.scopes, scope);
+    return std::string(b.view());
+}
+
+/// What a node is called: a number for constants, the path of a variable, "%12" otherwise.
+inline std::string node_name(const program_view& view, int node) {
+    const entry& e = view.nodes[node];
+    if (e.op == &record_of<constant_op>) return report::shortest(std::bit_cast<double>(view.words[e.words]));
+    if (e.op == &record_of<input_op>) return std::string(view.inputs[static_cast<int>(view.words[e.words])].name);
+    if (e.op == &record_of<variable_op>) {
+        const variable_entry& v = view.variables[static_cast<int>(view.words[e.words])];
+        const std::string path = scope_text(view, v.scope);
+        return path.empty() ? std::string(v.name) : path + "/" + std::string(v.name);
+    }
+    if (e.op == &record_of<extent_op>) return "extent";
+    return "%" + std::to_string(node);
+}
+
+inline std::string shape_text(const buffer_view& v) {
+    std::string s = std::string(name_of(v.type)) + "[";
+    for (int i = 0; i < v.rank; ++i) s += (i > 0 ? "," : "") + std::to_string(v.extents[i]);
+    return s + "]";
+}
+
+inline std::string shape_text(const program_view& view, int node) {
+    const entry& e = view.nodes[node];
+    std::string s = std::string(name_of(e.type)) + "[";
+    for (int i = 0; i < e.rank; ++i) {
+        const std::int64_t extent = view.pool[e.dims + i];
+        s += (i > 0 ? "," : "") + (is_symbolic(extent) ? std::string("?") : std::to_string(extent));
+    }
+    return s + "]";
+}
+
+/// The instructions of a region: "r1 = r0 * s2".
+inline std::vector<std::string> spelled(const program_view& view, const kernel_entry& kernel) {
+    const auto word = [&](int i) { return view.kernel_words[kernel.first_word + i]; };
+    const int slots = word(0), instructions = word(1);
+    const auto reg = [&](int r) { return r < slots ? "s" + std::to_string(r) : "r" + std::to_string(r - slots); };
+    std::vector<std::string> lines;
+    for (int i = 0; i < instructions; ++i) {
+        const int at = 3 + slots + words_per_instruction * i;
+        const operation& op = *view.ops[word(at)];
+        std::string s = "r" + std::to_string(i) + " = ";
+        const std::string_view infix = op.name == "add"        ? " + "
+                                       : op.name == "subtract" ? " - "
+                                       : op.name == "multiply" ? " * "
+                                       : op.name == "divide"   ? " / "
+                                                               : "";
+        if (!infix.empty()) {
+            s += reg(word(at + 2)) + std::string(infix) + reg(word(at + 3));
+        } else {
+            s += std::string(op.name);
+            if (op.name == "cast") s += std::string("<") + name_of(static_cast<dtype>(word(at + 1))) + ">";
+            s += "(";
+            for (int k = 0; k < 4 && word(at + 2 + k) >= 0; ++k) s += (k > 0 ? ", " : "") + reg(word(at + 2 + k));
+            s += ")";
+        }
+        lines.push_back(std::move(s));
+    }
+    return lines;
+}
+
+inline std::string kernel_name(const program_view& view, int k) {
+    const kernel_entry& kernel = view.kernels[k];
+    if (kernel.kind == static_cast<int>(kernel_kind::operation)) return std::string(view.ops[kernel.op]->name);
+    const std::string region = "region" + std::to_string(k);
+    if (kernel.kind == static_cast<int>(kernel_kind::region)) return region;
+    const bool plain = view.kernel_words[kernel.first_word + 1] == 0;
+    return std::string(view.ops[kernel.op]->name) + (plain ? std::string() : " of " + region);
+}
+
+} // namespace detail
+} // namespace tapegraph::ir

@@ -1,0 +1,13 @@
+// expect: model.load needs #include <tapegraph/io/weights.hpp>
+#include <tapegraph/tapegraph.hpp>
+
+namespace tg = tapegraph;
+
+struct line {
+    constexpr auto operator()(auto scope, auto x) const { return tg::dense(scope / "d", x, {.units = 1}); }
+};
+
+int main() {
+    auto model = tg::compile<tg::eager>(line{}, tg::spec<float, tg::dyn, 2>{});
+    model.load("weights.safetensors");
+}

@@ -1,0 +1,224 @@
+#include <tapegraph/eager/gradient_tape.hpp>
+#include <tapegraph/ops/ops.hpp>
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace tg = tapegraph;
+using tg::tensor;
+
+namespace {
+template <class F>
+std::string message(const F& f) {
+    try {
+        f();
+    } catch (const tg::error& e) {
+        return e.what();
+    }
+    return "nothing was thrown";
+}
+template <class T>
+std::string printed(const tensor<T>& t) {
+    std::ostringstream out;
+    out << t;
+    return out.str();
+}
+} // namespace
+
+TEST_CASE("tensor: made from numbers, lists, ranges") {
+    const tensor<float> scalar = 2.5f;
+    CHECK(scalar.rank() == 0);
+    CHECK(scalar.size() == 1);
+    CHECK(scalar.item() == 2.5f);
+    CHECK(static_cast<float>(scalar) == 2.5f);
+
+    const tensor<float> empty;
+    CHECK(empty.shape() == tg::shape{0});
+    CHECK(empty.to_vector().empty());
+
+    const tensor<double> row{1, 2, 3};
+    CHECK(row.shape() == tg::shape{3});
+    const tensor<double> matrix({{1, 2, 3}, {4, 5, 6}});
+    CHECK(matrix.shape() == tg::shape{2, 3});
+    CHECK(matrix.rank() == 2);
+    CHECK(matrix.to_vector() == std::vector<double>{1, 2, 3, 4, 5, 6});
+    const tensor<int> cube({{{1, 2}}, {{3, 4}}, {{5, 6}}});
+    CHECK(cube.shape() == tg::shape{3, 1, 2});
+    CHECK(cube(2, 0, 1) == 6);
+
+    const std::vector<int> source{1, 2, 3, 4};
+    CHECK(tg::from_range<float>(source, {2, 2})(1, 0) == 3.0f);
+    CHECK(tg::zeros<float>({2, 3}).to_vector() == std::vector<float>(6, 0.0f));
+    CHECK(tg::ones<double>({}).item() == 1);
+    CHECK(tg::full<int>({2}, 7).to_vector() == std::vector<int>{7, 7});
+    CHECK(tg::arange<int>(4, 10, -3).to_vector() == std::vector<int>{10, 7, 4, 1});
+    CHECK(tg::zeros<float>({3, 0, 2}).size() == 0);
+    CHECK(tg::zeros<bool>({2}).to_vector() == std::vector<bool>{false, false});
+}
+
+TEST_CASE("tensor: what does not fit is refused with the shapes in the message") {
+    CHECK(message([] { tensor<float>({{1, 2}, {3}}); }) == "tensor: rows of a nested list differ in length: 2 and 1");
+    CHECK(message([] {
+              tensor<float>({{{1, 2}}, {{3, 4}, {5, 6}}});
+          }) == "tensor: blocks of a nested list differ in length");
+    CHECK(message([] {
+              tg::from_range<float>(std::vector<float>(5), {2, 3});
+          }) == "from_range: 5 values for shape [2, 3]");
+    CHECK(message([] { tg::zeros<float>({2, -1}); }) == "tensor: negative extent in shape [2, -1]");
+    const tensor<float> t({{1, 2, 3}, {4, 5, 6}});
+    CHECK_THROWS_AS(t(1), tg::shape_error);
+    CHECK(message([&] { t(1); }) == "tensor: 1 indices for shape [2, 3]");
+    CHECK_THROWS_AS(t(0, 3), tg::range_error);
+    CHECK(message([&] { t(0, 3); }) == "tensor: index 3 on axis 1 is outside shape [2, 3]");
+    CHECK(message([&] { t(-1, 0); }) == "tensor: index -1 on axis 0 is outside shape [2, 3]");
+    CHECK(message([&] { (void)t.item(); }) == "item: the tensor has shape [2, 3]");
+    CHECK_THROWS_AS(tensor<double>(static_cast<const tg::any_tensor&>(t)), tg::dtype_error);
+}
+
+TEST_CASE("tensor: printed as NumPy prints it") {
+    CHECK(printed(tensor<float>(2.0f)) == "2.");
+    CHECK(printed(tensor<double>{1, 2.5, -3}) == "[1. 2.5 -3.]");
+    CHECK(printed(tensor<int>({{1, 2}, {3, 4}})) == "[[1 2]\n [3 4]]");
+    CHECK(printed(tg::from_range<int>(std::vector<int>{1, 2, 3, 4}, {2, 2, 1})) == "[[[1]\n  [2]]\n\n [[3]\n  [4]]]");
+    CHECK(printed(tg::zeros<float>({0})) == "[]");
+    CHECK(printed(tensor<bool>(tensor<float>{1, 0} > 0)).find("true") != std::string::npos);
+    const std::string large = printed(tg::arange<int>(1001));
+    CHECK(large == "[0 1 2 ... 998 999 1000]");
+    CHECK(printed(tg::arange<int>(1000)).find("...") == std::string::npos);
+    CHECK(printed(tensor<double>{INFINITY, -INFINITY}).find("inf") != std::string::npos);
+}
+
+TEST_CASE("tensor: copies share until one is written") {
+    tensor<float> a{1, 2, 3};
+    const tensor<float> b = a;
+    CHECK(a.data() == b.data());
+    a(1) = 20;
+    CHECK(a.data() != b.data());
+    CHECK(b.to_vector() == std::vector<float>{1, 2, 3});
+    CHECK(a.to_vector() == std::vector<float>{1, 20, 3});
+    const float* before = a.data();
+    a(0) = 10; // alone now: written in place
+    CHECK(a.data() == before);
+    // Views share too, so writing must not reach through them.
+    const tensor<float> view = tg::reshape(a, {3, 1});
+    CHECK(view.data() == a.data());
+    a(2) = 30;
+    CHECK(view(2, 0) == 3);
+}
+
+TEST_CASE("elementwise: shapes that do not broadcast, element types that differ") {
+    const tensor<float> a = tg::zeros<float>({2, 3}), b = tg::zeros<float>({4});
+    const std::string text = message([&] { tensor<float> c = a + b; });
+    CHECK(text == "elementwise: shapes do not broadcast: f32[2, 3], f32[4]");
+    CHECK_THROWS_AS(tensor<float>(a * b), tg::shape_error);
+    CHECK_THROWS_AS(tensor<float>(a + tg::zeros<float>({0, 3})), tg::shape_error);
+    CHECK_THROWS_AS(tg::sum(a * b), tg::shape_error);
+}
+
+TEST_CASE("operations name themselves and both shapes") {
+    const auto z = [](const tg::shape& s) { return tg::zeros<float>(s); };
+    const auto names = [&](const std::string& text, std::initializer_list<const char*> parts) {
+        for (const char* part : parts) CHECK_MESSAGE(text.find(part) != std::string::npos, text);
+    };
+    names(message([&] { matmul(z({2, 3}), z({4, 5})); }), {"matmul: inner extents differ", "f32[2, 3]", "f32[4, 5]"});
+    names(message([&] { matmul(z({3}), z({3, 2})); }), {"matmul", "two axes", "f32[3]"});
+    names(message([&] { matmul(z({2, 1, 3}), z({3, 3, 1})); }), {"matmul: batch extents do not broadcast"});
+    names(message([&] { reshape(z({2, 3}), {4, 2}); }), {"reshape", "f32[2, 3]", "to [4, 2]"});
+    names(message([&] { reshape(z({2, 3}), {4, -1}); }), {"reshape", "f32[2, 3]"});
+    names(message([&] { squeeze(z({2, 3}), 0); }), {"f32[2, 3]"});
+    names(message([&] { concat(z({2, 3}), z({3, 3}), 1); }), {"concat", "f32[2, 3]", "f32[3, 3]"});
+    names(message([&] { concat(z({2, 3}), z({2}), 0); }), {"concat: ranks differ"});
+    names(message([&] { transpose(z({2, 3}), {0, 0}); }), {"transpose: an axis is named twice"});
+    names(message([&] { transpose(z({2, 3}), {0, 2}); }), {"transpose"});
+    names(message([&] { sum(z({2, 3}), 2); }), {"axis outside the rank", "sum", "f32[2, 3]"});
+    names(message([&] { max(z({2, 3}), -3); }), {"max", "f32[2, 3]"});
+    names(message([&] { softmax(z({2, 3}), 5); }), {"axis outside"});
+    names(message([&] { broadcast_to(z({2, 3}), {3, 2}); }), {"broadcast_to", "[2, 3]", "[3, 2]"});
+    names(message([&] {
+              conv2d(z({1, 3, 3, 2}), z({2, 2, 3, 1}));
+          }),
+          {"convolution: channels differ", "f32[1, 3, 3, 2]", "f32[2, 2, 3, 1]"});
+    names(message([&] { conv2d(z({1, 2, 2, 1}), z({3, 3, 1, 1})); }), {"kernel larger"});
+    names(message([&] { max_pooling2d(z({1, 1, 4, 1})); }), {"pooling", "f32[1, 1, 4, 1]"});
+    names(message([&] { argmax(z({2}), 1); }), {"argmax"});
+    names(message([&] { cumulative_sum(tensor<float>(1.0f)); }), {"cumulative_sum"});
+    names(message([&] { pad(z({2}), {{-3, 0}}); }), {"pad"});
+    names(message([&] { slice(z({4}), {{0, 4, 0}}); }), {"slice"});
+    names(message([&] { expand_dims(z({4}), 5); }), {"expand_dims"});
+    names(message([&] { expand_dims(z({4}), -3); }), {"expand_dims"});
+    names(message([&] { squeeze(z({1}), 1); }), {"squeeze"});
+    names(message([&] { slice(z({4}), {tg::all, tg::all}); }), {"slice: more ranges than axes", "f32[4]"});
+    names(message([&] { pad(z({4}), {{0, 0}, {1, 0}}); }), {"pad: more amounts than axes"});
+    names(message([&] { reshape(z({2, 3}), {-1, -1}); }), {"reshape"});
+}
+
+TEST_CASE("indices outside the table name the value") {
+    const tensor<float> table = tg::zeros<float>({3, 2});
+    for (int bad : {3, -1}) {
+        const tensor<std::int32_t> at{0, bad};
+        CHECK_THROWS_AS(gather(table, at), tg::range_error);
+        CHECK(message([&] { gather(table, at); }).find(std::to_string(bad)) != std::string::npos);
+        CHECK_THROWS_AS(scatter_add(tg::zeros<float>({2, 2}), at, {3, 2}), tg::range_error);
+        CHECK_THROWS_AS(take_along(tg::zeros<float>({3}), at), tg::range_error);
+    }
+    CHECK(message([&] { gather(table, tensor<float>{0}); }) != "");
+    CHECK_THROWS_AS(tg::one_hot<float>(tensor<std::int32_t>{4}, 0), tg::error);
+}
+
+TEST_CASE("expressions: reused, aliased, written after") {
+    tensor<double> x{1, 2, 3};
+    const auto formula = x * x + 1; // keeps x by value
+    CHECK(tensor<double>(formula).to_vector() == std::vector<double>{2, 5, 10});
+    x(0) = 100;
+    CHECK(tensor<double>(formula).to_vector() == std::vector<double>{2, 5, 10});
+    x = tensor<double>(x + x);
+    CHECK(x.to_vector() == std::vector<double>{200, 4, 6});
+    const tensor<double> y = formula * formula;
+    CHECK(y.to_vector() == std::vector<double>{4, 25, 100});
+    // Twelve tensors fit one formula.
+    const tensor<double> twelve = x + x + x + x + x + x + x + x + x + x + x + x;
+    CHECK(twelve(1) == 48);
+}
+
+TEST_CASE("literals keep the tensor's type") {
+    const tensor<float> x{1, 2};
+    const auto y = tg::eval(x * 0.25 + 1 - 2.0);
+    static_assert(std::is_same_v<decltype(y), const tensor<float>>);
+    CHECK(y(1) == -0.5f);
+    static_assert(std::is_same_v<decltype(tg::eval(x > 1)), tensor<bool>>);
+    static_assert(std::is_same_v<decltype(tg::eval(where(x > 1, x, 0.1))), tensor<float>>);
+    static_assert(std::is_same_v<decltype(mean(x)), tensor<float>>);
+    static_assert(std::is_same_v<decltype(argmax(x)), tensor<std::int32_t>>);
+    CHECK(tg::eval(where(x > 1, x, 0.1))(0) == 0.1f);
+}
+
+TEST_CASE("buffers come back: a loop stops asking the system") {
+    const auto loop = [](int times) {
+        float last = 0;
+        for (int i = 0; i < times; ++i) {
+            tensor<float> x = tg::ones<float>({1000});
+            const tensor<float> y = tg::ones<float>({1000, 3});
+            tg::gradient_tape tape;
+            tape.watch(x);
+            const tensor<float> loss = mean(square(x * 2 + sum(y, 1)));
+            last = std::get<0>(tape.gradient(loss, x))(999);
+        }
+        return last;
+    };
+    const auto before = tg::eager_memory();
+    loop(2);
+    const auto warm = tg::eager_memory();
+    CHECK(warm.in_use == before.in_use);
+    CHECK(loop(50) == doctest::Approx(0.02f));
+    const auto after = tg::eager_memory();
+    CHECK(after.in_use == before.in_use);
+    CHECK(after.cached == warm.cached); // nothing new was allocated, nothing given back
+    CHECK(after.peak == warm.peak);
+    tg::reset_peak_memory();
+    tg::trim_memory();
+    CHECK(tg::eager_memory().cached == 0);
+    CHECK(tg::eager_memory().peak == before.in_use);
+}

@@ -1,0 +1,98 @@
+#include "builders.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+
+/// A step makes no heap allocation after the first, for smaller batches neither. Counts everything malloc hands out, which
+/// is also where new and OpenMP's runtime get theirs.
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TG_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TG_SANITIZED 1
+#endif
+
+#if defined(__GLIBC__) && !defined(TG_SANITIZED)
+
+namespace {
+std::atomic<long> allocations{0};
+}
+
+extern "C" {
+void* __libc_malloc(std::size_t size);
+void* __libc_calloc(std::size_t count, std::size_t size);
+void* __libc_realloc(void* block, std::size_t size);
+void* __libc_memalign(std::size_t alignment, std::size_t size);
+
+void* malloc(std::size_t size) {
+    ++allocations;
+    return __libc_malloc(size);
+}
+void* calloc(std::size_t count, std::size_t size) {
+    ++allocations;
+    return __libc_calloc(count, size);
+}
+void* realloc(void* block, std::size_t size) {
+    ++allocations;
+    return __libc_realloc(block, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) {
+    ++allocations;
+    return __libc_memalign(alignment, size);
+}
+}
+
+namespace tg = tapegraph;
+using namespace builders;
+
+namespace {
+
+struct step { // convolution, batch statistics, pooling, matrix product, loss, gradient, update, in the sizes of a real step
+    static constexpr void build(trace& t) {
+        const node x = batch_input(t, "x", {12, 12, 3}), labels = batch_input(t, "labels", {4});
+        const node k = variable(t, "kernel", {3, 3, 3, 8}), b = variable(t, "bias", {8}), w = variable(t, "w", {200, 4});
+        const node h = relu(conv2d(x, k) + b);
+        const node centered = (h - mean(h, {0, 1, 2})) * rsqrt(variance(h, {0, 1, 2}) + 0.001);
+        const node y = matmul(tg::flatten(tg::max_pooling2d(centered, {.pool = {2, 2}})), w);
+        const node loss = mean(-sum(log_softmax(y) * labels, -1));
+        output(t, "loss", loss);
+        const auto g = tg::ir::gradient(t, loss.id(), {k.id(), b.id(), w.id()});
+        assign(t, k, k - node(&t, g[0]) * 0.1);
+        assign(t, b, b - node(&t, g[1]) * 0.1);
+        assign(t, w, w - node(&t, g[2]) * 0.1);
+    }
+};
+
+} // namespace
+
+TEST_CASE("steps after the first allocate nothing") {
+    runner p(tg::ir::compile_program<step>());
+    for (std::size_t v = 0; v < 3; ++v) p.variables[v].assign(p.variables[v].size(), 0.01);
+    for (int v = 0; v < 3; ++v) p.program.set_variable(v, p.variables[static_cast<std::size_t>(v)].data());
+    const std::vector<double> x = values(64 * 12 * 12 * 3, 1), labels = values(64 * 4, 2);
+    const auto run = [&](std::int64_t batch) {
+        p.feed(0, x, {batch, 12, 12, 3});
+        p.feed(1, labels, {batch, 4});
+        p.run();
+    };
+    const long before_first = allocations;
+    run(64);
+    CHECK(allocations > before_first); // the counter counts
+    run(64);
+    const long before = allocations;
+    for (int i = 0; i < 5; ++i) run(64);
+    CHECK(allocations == before);
+    run(17); // the last batch of an epoch
+    run(64);
+    run(1);
+    run(64);
+    CHECK(allocations == before);
+}
+
+#endif

@@ -1,0 +1,132 @@
+#include <support/graph_runner.hpp>
+
+#include <tapegraph/ops/ops.hpp>
+
+#include <doctest/doctest.h>
+
+/// Reductions, contractions, movement and order in graph mode: the same bits as in eager mode, values and gradients.
+
+namespace tg = tapegraph;
+using namespace tapegraph::testing;
+
+namespace {
+
+constexpr auto reductions = [](auto x) { // [n, 3, 4]
+    return std::tuple{sum(x),
+                      sum(x * 2 + 1, 0),
+                      sum(x, {0, 2}, {.keepdims = true}),
+                      mean(x, {1, 2}),
+                      mean(square(x)),
+                      variance(x, 0),
+                      max(x, -1),
+                      min(x - 1, {0, 1}),
+                      prod(x, 2),
+                      logsumexp(x, {0, 2}),
+                      softmax(x),
+                      log_softmax(x, 1)};
+};
+
+constexpr auto contractions = [](auto x, auto w, auto b) { // [n, 3, 4], [4, 5], [2, 1, 3, 4]
+    return std::tuple{matmul(x, w), matmul(x, x, {.transpose_b = true}), matmul(x, b, {.transpose_a = true}),
+                      matmul(w, tanh(x), {.transpose_a = true, .transpose_b = true}),
+                      matmul(b, x, {.transpose_b = true})};
+};
+
+constexpr auto movement = [](auto x, auto y) { // [n, 4, 6], [2, 1]
+    return std::tuple{reshape(x, {-1, 8, 3}),
+                      flatten(x),
+                      expand_dims(squeeze(expand_dims(x, 1), 1), -1),
+                      transpose(x),
+                      transpose(x, {1, 0, 2}),
+                      broadcast_to(y, {3, 2, 5}),
+                      slice(x, {tg::all, {1, 3}, {-1, -7, -2}}),
+                      pad(x, {{0, 0}, {1, 2}, {3, 0}}),
+                      concat(x, 2 * x, 1),
+                      concat(x, x * x, 0),
+                      cumulative_sum(x, 1),
+                      cumulative_sum(x, 0, {.reverse = true, .exclusive = true}),
+                      sort(x),
+                      sort(transpose(x), {.descending = true})};
+};
+
+constexpr auto positions = [](auto x, auto i) {
+    return std::tuple{argsort(x), argmax(x), argmin(x, 0), tg::one_hot<double>(i, 6)};
+};
+
+// Squares make every adjoint its own; the weights make the terms differ.
+template <class F>
+struct loss_of {
+    constexpr auto operator()(const auto&... x) const {
+        return std::apply(
+            [](auto first, auto... rest) {
+                auto total = tg::eval(sum(square(first)));
+                ((total = tg::eval(total * 0.5 + sum(square(rest)))), ...);
+                return total;
+            },
+            F{}(x...));
+    }
+};
+template <class F>
+constexpr auto gradient_loss(F) {
+    return tg::value_and_gradient(loss_of<F>{});
+}
+
+template <class T>
+constexpr tg::spec<T, tg::dyn, 3, 4> batch_of_matrices{};
+
+} // namespace
+
+#define TG_SAME(batch, text) CHECK_MESSAGE((text).empty(), "batch " << (batch) << ": " << (text))
+
+TEST_CASE("both modes: reductions") {
+    both_modes values(reductions, batch_of_matrices<double>);
+    both_modes gradients(gradient_loss(reductions), batch_of_matrices<double>);
+    both_modes narrow(gradient_loss(reductions), batch_of_matrices<float>);
+    for (std::int64_t n : {5, 1, 701, 2, 12000}) {
+        TG_SAME(n, values.compare(drawn<double>({n, 3, 4}, 1)));
+        TG_SAME(n, gradients.compare(drawn<double>({n, 3, 4}, 1)));
+        TG_SAME(n, narrow.compare(drawn<float>({n, 3, 4}, 1)));
+    }
+}
+
+TEST_CASE("both modes: contractions") {
+    both_modes values(contractions, batch_of_matrices<float>, tg::spec<float, 4, 5>{}, tg::spec<float, 2, 1, 3, 4>{});
+    both_modes gradients(gradient_loss(contractions), batch_of_matrices<double>, tg::spec<double, 4, 5>{},
+                         tg::spec<double, 2, 1, 3, 4>{});
+    for (std::int64_t n : {5, 1, 0, 61}) {
+        TG_SAME(n, values.compare(drawn<float>({n, 3, 4}, 1), drawn<float>({4, 5}, 2), drawn<float>({2, 1, 3, 4}, 3)));
+        TG_SAME(n, gradients.compare(drawn<double>({n, 3, 4}, 1), drawn<double>({4, 5}, 2),
+                                     drawn<double>({2, 1, 3, 4}, 3)));
+    }
+}
+
+TEST_CASE("both modes: movement and order") {
+    both_modes values(movement, tg::spec<float, tg::dyn, 4, 6>{}, tg::spec<float, 2, 1>{});
+    both_modes gradients(gradient_loss(movement), tg::spec<double, tg::dyn, 4, 6>{}, tg::spec<double, 2, 1>{});
+    for (std::int64_t n : {5, 1, 0, 90}) {
+        TG_SAME(n, values.compare(drawn<float>({n, 4, 6}, 1), drawn<float>({2, 1}, 2)));
+        TG_SAME(n, gradients.compare(drawn<double>({n, 4, 6}, 1), drawn<double>({2, 1}, 2)));
+    }
+}
+
+TEST_CASE("both modes: indices") {
+    const auto indices = [](std::int64_t n) {
+        auto i = tg::tensor<std::int32_t>::uninitialized({n, 2});
+        for (std::int64_t k = 0; k < 2 * n; ++k) i.mutable_data()[k] = static_cast<std::int32_t>(k * 7 % 6);
+        return i;
+    };
+    both_modes values(positions, tg::spec<double, 6, 4>{}, tg::spec<std::int32_t, tg::dyn, 2>{});
+    for (std::int64_t n : {4, 1, 300}) TG_SAME(n, values.compare(drawn<double>({6, 4}, 1), indices(n)));
+    const auto rows = [](auto x) {
+        return tg::value_and_gradient([](auto v) {
+            const auto order = tg::argsort(v);
+            const auto picked = tg::gather(v, order); // [6, 4, 4]: rows 0..3
+            const auto first = sum(square(picked));
+            const auto second = sum(square(tg::take_along(v, order)) * v);
+            const auto third = sum(square(tg::scatter_add(picked, order, {6, 4})));
+            return tg::eval(first + second + third);
+        })(x);
+    };
+    both_modes gradients(rows, tg::spec<double, 6, 4>{});
+    TG_SAME(6, gradients.compare(drawn<double>({6, 4}, 1)));
+}

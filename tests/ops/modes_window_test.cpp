@@ -1,0 +1,60 @@
+#include <support/graph_runner.hpp>
+
+#include <tapegraph/ops/ops.hpp>
+
+#include <doctest/doctest.h>
+
+/// Convolution and pooling in graph mode: the same bits as in eager mode, values and gradients.
+
+namespace tg = tapegraph;
+using namespace tapegraph::testing;
+
+namespace {
+
+// In braces, because C++ orders what stands in them; the operands of + could be traced in another order than they run in,
+// and adjoints would then add up in another order.
+constexpr auto total = [](auto... parts) {
+    auto sum_of_parts = tg::eval(sum(square(std::get<0>(std::tuple{parts...}))) * 0);
+    ((sum_of_parts = tg::eval(sum_of_parts + sum(square(parts)))), ...);
+    return sum_of_parts;
+};
+
+constexpr auto images = [](auto x, auto w, auto g) { // [n, 7, 6, 4], [3, 2, 4, 5], [2, 2, 2, 6]
+    const auto y = conv2d(x, w);
+    return std::apply(
+        total,
+        std::tuple{y, conv2d(x, w, {.stride = {2, 1}, .padding = tg::padding::same(), .dilation = {1, 2}}),
+                   conv2d(relu(x), g, {.padding = tg::padding::amounts(1, 0, 0, 2), .groups = 2}), max_pooling2d(y),
+                   average_pooling2d(x, {.pool = {3, 2}, .stride = {2, 1}, .padding = tg::padding::same()})});
+};
+
+constexpr auto lines = [](auto x, auto w) { // [n, t, 3], [4, 3, 2]
+    return std::apply(total, std::tuple{conv1d(x, w, {.padding = tg::padding::causal(7), .dilation = 2}),
+                                        conv1d(tanh(x), w, {.stride = 2, .padding = tg::padding::same()})});
+};
+
+} // namespace
+
+TEST_CASE("both modes: convolution and pooling") {
+    both_modes wide(tg::value_and_gradient(images), tg::spec<double, tg::dyn, 7, 6, 4>{},
+                    tg::spec<double, 3, 2, 4, 5>{}, tg::spec<double, 2, 2, 2, 6>{});
+    both_modes narrow(tg::value_and_gradient(images), tg::spec<float, tg::dyn, 7, 6, 4>{},
+                      tg::spec<float, 3, 2, 4, 5>{}, tg::spec<float, 2, 2, 2, 6>{});
+    for (std::int64_t n : {3, 1, 17}) {
+        const std::string a = wide.compare(drawn<double>({n, 7, 6, 4}, 1), drawn<double>({3, 2, 4, 5}, 2),
+                                           drawn<double>({2, 2, 2, 6}, 3));
+        const std::string b =
+            narrow.compare(drawn<float>({n, 7, 6, 4}, 1), drawn<float>({3, 2, 4, 5}, 2), drawn<float>({2, 2, 2, 6}, 3));
+        CHECK_MESSAGE(a.empty(), "batch " << n << ": " << a);
+        CHECK_MESSAGE(b.empty(), "batch " << n << ": " << b);
+    }
+}
+
+TEST_CASE("both modes: conv1d over two symbolic extents") {
+    both_modes modes(tg::value_and_gradient(lines), tg::spec<double, tg::dyn, tg::dyn, 3>{},
+                     tg::spec<double, 4, 3, 2>{});
+    for (auto [n, t] : {std::pair<std::int64_t, std::int64_t>{2, 9}, {1, 1}, {5, 33}, {3, 8}}) {
+        const std::string text = modes.compare(drawn<double>({n, t, 3}, 1), drawn<double>({4, 3, 2}, 2));
+        CHECK_MESSAGE(text.empty(), "batch " << n << " length " << t << ": " << text);
+    }
+}
