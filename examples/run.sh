@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=build/examples
 program=$PWD/$build/examples/batch_study
 
-ensure_packages g++ cmake ninja-build libcli11-dev libstb-dev -- ccache
+ensure_packages g++ cmake ninja-build libcli11-dev libstb-dev nlohmann-json3-dev -- ccache
 forget_moved_build "$build"
 
 # The program's own output is all that goes to standard output.

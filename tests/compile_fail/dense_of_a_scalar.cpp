@@ -1,4 +1,5 @@
-// expect: dense: input needs an axis of features
+// expect-gcc: dense: input needs an axis of features
+// expect-clang: dense: input needs an axis
 // expect: dense_of_a_scalar.cpp:
 #include <tapegraph/tapegraph.hpp>
 

@@ -37,7 +37,7 @@ namespace cpu {
 /// Calls f(task) for every task in [0, tasks), on several threads when `parallel` holds. Which thread runs a task is
 /// open, so a task's result must depend on its number alone.
 template <class F>
-void parallel_for(std::int64_t tasks, bool parallel, const F& f) {
+void parallel_for(std::int64_t tasks, [[maybe_unused]] bool parallel, const F& f) {
 #if defined(_OPENMP)
     const int threads = thread_count();
     if (parallel && threads > 1 && tasks > 1 && !omp_in_parallel()) {
@@ -51,7 +51,7 @@ void parallel_for(std::int64_t tasks, bool parallel, const F& f) {
 
 /// Calls f(thread, threads) once on each of `threads` threads (one when `parallel` does not hold).
 template <class F>
-void parallel_team(bool parallel, const F& f) {
+void parallel_team([[maybe_unused]] bool parallel, const F& f) {
 #if defined(_OPENMP)
     const int threads = thread_count();
     if (parallel && threads > 1 && !omp_in_parallel()) {

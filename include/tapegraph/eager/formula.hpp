@@ -32,6 +32,7 @@ struct formula_code {
     dtype type = dtype::f32;       // of the value
     dtype domain_type = dtype::f32; // of what is computed over the index space (the reduction's operand)
     const char* error = nullptr;
+    bool too_long = false;
 };
 
 /// Appends the nodes of a formula given only its type. Numbers become inputs: their values are not part of the type.
@@ -86,6 +87,7 @@ constexpr formula_code make_formula() {
     code.numbers = tracer.numbers.size();
     if (code.leaves > most_leaves || code.numbers > most_numbers) {
         code.error = "a formula may have at most 12 tensors and 16 numbers: seal a part of it";
+        code.too_long = true;
         return code;
     }
     for (int i = 0; i < code.leaves; ++i) code.leaf_type[i] = t.nodes[tracer.leaves[i]].type;
@@ -156,6 +158,7 @@ constexpr formula_code make_formula() {
         if (source < 0) { // a constant of the derivative: kept as a further number
             if (code.numbers + code.constants >= most_numbers) {
                 code.error = "a formula has too many numbers: seal a part of it";
+                code.too_long = true;
                 return code;
             }
             code.constant[code.constants] = std::bit_cast<double>(t.words_of(slot)[0]);
@@ -170,9 +173,10 @@ constexpr formula_code make_formula() {
 template <class E, class Reduce>
 struct formula {
     static constexpr formula_code value = make_formula<E, Reduce>();
-    static_assert(value.error == nullptr || always_false<E>,
-                  "the operands of this formula do not fit: element types differ (cast<...>() makes them equal), or the "
-                  "formula is too long");
+    static_assert(!value.too_long || always_false<E>,
+                  "a formula may have at most 12 tensors and 16 numbers: seal a part of it with tg::eval");
+    static_assert(value.error == nullptr || value.too_long || always_false<E>,
+                  "the operands of this formula do not fit: element types differ; cast<...>() makes them equal");
     using forward = typename ir::detail::region_spelling<formula, value.forward>::type;
     using backward = typename ir::detail::region_spelling<formula, value.backward>::type;
 };

@@ -405,6 +405,9 @@ private:
 
     // Writes today's addresses into every call.
     void connect() {
+        for (const variable_entry& v : view_->variables)
+            if (values_[v.node].data == nullptr)
+                throw argument_error("variable '" + std::string(v.name) + "' has no memory");
         for (int i = 0; i < view_->nodes.size(); ++i) {
             if (offsets_[i] >= 0) values_[i].data = arena_.data() + offsets_[i];
             if (variable_of_[i] >= 0) values_[i].data = values_[view_->variables[variable_of_[i]].node].data;

@@ -45,7 +45,7 @@ struct model_summary {
     static std::string grouped(std::int64_t n) {
         std::string s = std::to_string(n);
         for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(s.size()) - 3; at > 0; at -= 3)
-            s.insert(static_cast<std::size_t>(at), ",");
+            s.insert(static_cast<std::size_t>(at), 1, ',');
         return s;
     }
 
