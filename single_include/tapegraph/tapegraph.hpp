@@ -158,16 +158,13 @@ public:
         for (const T& value : values) push_back(value);
     }
     constexpr explicit list(int count, T value = {}) { resize(count, value); }
-    constexpr list(const list& other) { assign(other); }
+    constexpr list(const list& other) { copy(other.data_, other.size_); }
     constexpr list(list&& other) noexcept : data_(other.data_), size_(other.size_), capacity_(other.capacity_) {
         other.data_ = nullptr;
         other.size_ = other.capacity_ = 0;
     }
     constexpr list& operator=(const list& other) {
-        if (this != &other) {
-            size_ = 0;
-            assign(other);
-        }
+        if (this != &other) copy(other.data_, other.size_);
         return *this;
     }
     constexpr list& operator=(list&& other) noexcept {
@@ -196,6 +193,13 @@ public:
         data_[size_] = copy;
         return size_++;
     }
+    /// Becomes a copy of `count` elements.
+    constexpr void copy(const T* from, int count) {
+        size_ = 0;
+        reserve(count);
+        for (int i = 0; i < count; ++i) data_[i] = from[i];
+        size_ = count;
+    }
     constexpr void pop_back() { --size_; }
     constexpr void clear() { size_ = 0; }
     constexpr void resize(int count, T value = {}) {
@@ -213,12 +217,6 @@ public:
     }
 
 private:
-    constexpr void assign(const list& other) {
-        reserve(other.size_);
-        for (int i = 0; i < other.size_; ++i) data_[i] = other.data_[i];
-        size_ = other.size_;
-    }
-
     T* data_ = nullptr;
     int size_ = 0;
     int capacity_ = 0;
@@ -4324,6 +4322,7 @@ constexpr spelled_region spell(trace& t, const list<int>& roots, const IsSlot& i
     detail::speller<IsSlot, OpIndex> s(t, is_slot, op_index, marks);
     for (int root : roots) s.visit(root);
     spelled_region result;
+    result.words.reserve(3 + s.slots.size() + words_per_instruction * s.order.size() + roots.size());
     result.words.push_back(s.slots.size());
     result.words.push_back(s.order.size());
     result.words.push_back(roots.size());
@@ -4631,14 +4630,14 @@ template <class T, int Count>
 constexpr int freeze_list(frozen_list<T, Count>& to, const list<T>& from) {
     if (from.size() > Count && !(Count == 0 && from.size() == 0))
         throw "a graph is larger than TG_FROZEN_LISTS in graph/freeze.hpp allows";
-    for (int i = 0; i < from.size(); ++i) to.at[i] = from[i];
-    return from.size();
+    const T* const data = from.begin(); // element access by call would double the cost
+    const int count = from.size();
+    for (int i = 0; i < count; ++i) to.at[i] = data[i];
+    return count;
 }
 template <class T, int Count>
 constexpr void thaw_list(list<T>& to, const frozen_list<T, Count>& from, int count) {
-    to.clear();
-    to.reserve(count);
-    for (int i = 0; i < count; ++i) to.push_back(from.at[i]);
+    to.copy(from.at, count);
 }
 template <class T, int To, int From>
 constexpr void trim_list(frozen_list<T, To>& to, const frozen_list<T, From>& from) {

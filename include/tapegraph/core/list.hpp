@@ -17,16 +17,13 @@ public:
         for (const T& value : values) push_back(value);
     }
     constexpr explicit list(int count, T value = {}) { resize(count, value); }
-    constexpr list(const list& other) { assign(other); }
+    constexpr list(const list& other) { copy(other.data_, other.size_); }
     constexpr list(list&& other) noexcept : data_(other.data_), size_(other.size_), capacity_(other.capacity_) {
         other.data_ = nullptr;
         other.size_ = other.capacity_ = 0;
     }
     constexpr list& operator=(const list& other) {
-        if (this != &other) {
-            size_ = 0;
-            assign(other);
-        }
+        if (this != &other) copy(other.data_, other.size_);
         return *this;
     }
     constexpr list& operator=(list&& other) noexcept {
@@ -55,6 +52,13 @@ public:
         data_[size_] = copy;
         return size_++;
     }
+    /// Becomes a copy of `count` elements.
+    constexpr void copy(const T* from, int count) {
+        size_ = 0;
+        reserve(count);
+        for (int i = 0; i < count; ++i) data_[i] = from[i];
+        size_ = count;
+    }
     constexpr void pop_back() { --size_; }
     constexpr void clear() { size_ = 0; }
     constexpr void resize(int count, T value = {}) {
@@ -72,12 +76,6 @@ public:
     }
 
 private:
-    constexpr void assign(const list& other) {
-        reserve(other.size_);
-        for (int i = 0; i < other.size_; ++i) data_[i] = other.data_[i];
-        size_ = other.size_;
-    }
-
     T* data_ = nullptr;
     int size_ = 0;
     int capacity_ = 0;

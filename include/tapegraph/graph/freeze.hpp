@@ -77,14 +77,14 @@ template <class T, int Count>
 constexpr int freeze_list(frozen_list<T, Count>& to, const list<T>& from) {
     if (from.size() > Count && !(Count == 0 && from.size() == 0))
         throw "a graph is larger than TG_FROZEN_LISTS in graph/freeze.hpp allows";
-    for (int i = 0; i < from.size(); ++i) to.at[i] = from[i];
-    return from.size();
+    const T* const data = from.begin(); // element access by call would double the cost
+    const int count = from.size();
+    for (int i = 0; i < count; ++i) to.at[i] = data[i];
+    return count;
 }
 template <class T, int Count>
 constexpr void thaw_list(list<T>& to, const frozen_list<T, Count>& from, int count) {
-    to.clear();
-    to.reserve(count);
-    for (int i = 0; i < count; ++i) to.push_back(from.at[i]);
+    to.copy(from.at, count);
 }
 template <class T, int To, int From>
 constexpr void trim_list(frozen_list<T, To>& to, const frozen_list<T, From>& from) {

@@ -66,6 +66,7 @@ constexpr spelled_region spell(trace& t, const list<int>& roots, const IsSlot& i
     detail::speller<IsSlot, OpIndex> s(t, is_slot, op_index, marks);
     for (int root : roots) s.visit(root);
     spelled_region result;
+    result.words.reserve(3 + s.slots.size() + words_per_instruction * s.order.size() + roots.size());
     result.words.push_back(s.slots.size());
     result.words.push_back(s.order.size());
     result.words.push_back(roots.size());
