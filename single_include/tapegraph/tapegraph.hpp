@@ -10628,10 +10628,13 @@ private:
     std::uint32_t serial_ = 1;
 };
 
-/// Adds two tensors of one type and shape, on the tape when they are tracked. In eager/seal.hpp.
-inline any_tensor add_adjoints(const any_tensor& a, const any_tensor& b);
-/// A tensor filled with ones. In eager/seal.hpp.
-inline any_tensor ones_like(const any_tensor& like);
+// Templates because they are defined in eager/seal.hpp, where formulas can be sealed; this header must stand alone.
+/// Adds two tensors of one type and shape, on the tape when they are tracked.
+template <class Tensor>
+Tensor add_adjoints(const Tensor& a, const Tensor& b);
+/// A tensor filled with ones.
+template <class Tensor>
+Tensor ones_like(const Tensor& like);
 
 /// One walk from a value back to its sources. Adjoints start from nothing at every walk.
 class sweep {
@@ -10974,30 +10977,42 @@ inline void* scratch(std::size_t bytes) {
     return memory.data();
 }
 
+/// The call that computes a formula's value: tensors as they are, numbers as scalars of their slots' types.
+struct forward_call {
+    partial_array<buffer_view, most_leaves + most_numbers> in;
+    number_slot numbers[most_numbers];
+    buffer_view out;
+    kernel_call call;
+
+    forward_call(const formula_code& code, const formula_values& values, const any_tensor& result)
+        : in(code.forward_slots), out(result.view()) {
+        for (int s = 0; s < code.forward_slots; ++s) {
+            const int source = code.forward_sources[s];
+            if (source < first_number) {
+                in[s] = values.leaves[source]->view();
+                continue;
+            }
+            number_slot& number = numbers[source - first_number];
+            in[s].type = slot_type(code, code.forward, s);
+            number.set(values.numbers[source - first_number], in[s].type);
+            in[s].data = number.bytes;
+        }
+        call.in = in.data();
+        call.inputs = code.forward_slots;
+        call.out = &out;
+        call.outputs = 1;
+    }
+    forward_call(const forward_call&) = delete; // the call points into it
+    forward_call& operator=(const forward_call&) = delete;
+};
+
 inline any_tensor run_formula(const formula_view& f, const formula_values& values) {
     const formula_code& code = *f.code;
     const shape dims = broadcast_shape(values.leaves, values.leaf_count);
     any_tensor result(code.type, dims);
-    partial_array<buffer_view, most_leaves + most_numbers> in(code.forward_slots);
-    number_slot numbers[most_numbers];
-    for (int s = 0; s < code.forward_slots; ++s) {
-        const int source = code.forward_sources[s];
-        if (source < first_number) {
-            in[s] = values.leaves[source]->view();
-            continue;
-        }
-        const dtype type = slot_type(code, code.forward, s);
-        numbers[source - first_number].set(values.numbers[source - first_number], type);
-        in[s].type = type;
-        in[s].data = numbers[source - first_number].bytes;
-    }
-    const buffer_view out = result.view();
-    kernel_call call;
-    call.in = in.data();
-    call.inputs = code.forward_slots;
-    call.out = &out;
-    call.outputs = 1;
-    call.domain = out;
+    forward_call operands(code, values, result);
+    kernel_call& call = operands.call;
+    call.domain = operands.out;
     cpu::run_map(f.forward, call);
     check_finite("formula", result);
     return result;
@@ -11014,25 +11029,8 @@ inline any_tensor run_reduction(const formula_view& f, const formula_values& val
         throw shape_error(std::string(io.error) + ": " + std::string(f.reduction->name) + " of " + name_of(operand.type) +
                           to_string(dims));
     any_tensor result(code.type, io.result);
-    partial_array<buffer_view, most_leaves + most_numbers> in(code.forward_slots);
-    number_slot numbers[most_numbers];
-    for (int s = 0; s < code.forward_slots; ++s) {
-        const int source = code.forward_sources[s];
-        if (source < first_number) {
-            in[s] = values.leaves[source]->view();
-            continue;
-        }
-        const dtype type = slot_type(code, code.forward, s);
-        numbers[source - first_number].set(values.numbers[source - first_number], type);
-        in[s].type = type;
-        in[s].data = numbers[source - first_number].bytes;
-    }
-    const buffer_view out = result.view();
-    kernel_call call;
-    call.in = in.data();
-    call.inputs = code.forward_slots;
-    call.out = &out;
-    call.outputs = 1;
+    forward_call operands(code, values, result);
+    kernel_call& call = operands.call;
     call.attributes = attributes;
     call.domain = domain_view(dims, code.domain_type);
     call.workspace = scratch(f.reduce_workspace(call));
@@ -11472,16 +11470,18 @@ inline void formula_record::replay(sweep& walk, const any_tensor& adjoint) {
     interpret_adjoints(run, last, result, above, pointers, nodes, leaf_count, walk);
 }
 
-inline any_tensor add_adjoints(const any_tensor& a, const any_tensor& b) {
-    const auto sum = [&]<class T>(T) -> any_tensor {
+template <class Tensor>
+Tensor add_adjoints(const Tensor& a, const Tensor& b) {
+    const auto sum = [&]<class T>(T) -> Tensor {
         const tensor<T> x(a), y(b);
         return tensor<T>(x + y);
     };
     return a.type() == dtype::f64 ? sum(0.0) : sum(0.0f);
 }
 
-inline any_tensor ones_like(const any_tensor& like) {
-    any_tensor result(like.type(), like.shape());
+template <class Tensor>
+Tensor ones_like(const Tensor& like) {
+    Tensor result(like.type(), like.shape());
     if (like.type() == dtype::f64)
         std::fill_n(static_cast<double*>(result.raw()), result.size(), 1.0);
     else

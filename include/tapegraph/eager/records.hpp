@@ -61,30 +61,42 @@ inline void* scratch(std::size_t bytes) {
     return memory.data();
 }
 
+/// The call that computes a formula's value: tensors as they are, numbers as scalars of their slots' types.
+struct forward_call {
+    partial_array<buffer_view, most_leaves + most_numbers> in;
+    number_slot numbers[most_numbers];
+    buffer_view out;
+    kernel_call call;
+
+    forward_call(const formula_code& code, const formula_values& values, const any_tensor& result)
+        : in(code.forward_slots), out(result.view()) {
+        for (int s = 0; s < code.forward_slots; ++s) {
+            const int source = code.forward_sources[s];
+            if (source < first_number) {
+                in[s] = values.leaves[source]->view();
+                continue;
+            }
+            number_slot& number = numbers[source - first_number];
+            in[s].type = slot_type(code, code.forward, s);
+            number.set(values.numbers[source - first_number], in[s].type);
+            in[s].data = number.bytes;
+        }
+        call.in = in.data();
+        call.inputs = code.forward_slots;
+        call.out = &out;
+        call.outputs = 1;
+    }
+    forward_call(const forward_call&) = delete; // the call points into it
+    forward_call& operator=(const forward_call&) = delete;
+};
+
 inline any_tensor run_formula(const formula_view& f, const formula_values& values) {
     const formula_code& code = *f.code;
     const shape dims = broadcast_shape(values.leaves, values.leaf_count);
     any_tensor result(code.type, dims);
-    partial_array<buffer_view, most_leaves + most_numbers> in(code.forward_slots);
-    number_slot numbers[most_numbers];
-    for (int s = 0; s < code.forward_slots; ++s) {
-        const int source = code.forward_sources[s];
-        if (source < first_number) {
-            in[s] = values.leaves[source]->view();
-            continue;
-        }
-        const dtype type = slot_type(code, code.forward, s);
-        numbers[source - first_number].set(values.numbers[source - first_number], type);
-        in[s].type = type;
-        in[s].data = numbers[source - first_number].bytes;
-    }
-    const buffer_view out = result.view();
-    kernel_call call;
-    call.in = in.data();
-    call.inputs = code.forward_slots;
-    call.out = &out;
-    call.outputs = 1;
-    call.domain = out;
+    forward_call operands(code, values, result);
+    kernel_call& call = operands.call;
+    call.domain = operands.out;
     cpu::run_map(f.forward, call);
     check_finite("formula", result);
     return result;
@@ -101,25 +113,8 @@ inline any_tensor run_reduction(const formula_view& f, const formula_values& val
         throw shape_error(std::string(io.error) + ": " + std::string(f.reduction->name) + " of " + name_of(operand.type) +
                           to_string(dims));
     any_tensor result(code.type, io.result);
-    partial_array<buffer_view, most_leaves + most_numbers> in(code.forward_slots);
-    number_slot numbers[most_numbers];
-    for (int s = 0; s < code.forward_slots; ++s) {
-        const int source = code.forward_sources[s];
-        if (source < first_number) {
-            in[s] = values.leaves[source]->view();
-            continue;
-        }
-        const dtype type = slot_type(code, code.forward, s);
-        numbers[source - first_number].set(values.numbers[source - first_number], type);
-        in[s].type = type;
-        in[s].data = numbers[source - first_number].bytes;
-    }
-    const buffer_view out = result.view();
-    kernel_call call;
-    call.in = in.data();
-    call.inputs = code.forward_slots;
-    call.out = &out;
-    call.outputs = 1;
+    forward_call operands(code, values, result);
+    kernel_call& call = operands.call;
     call.attributes = attributes;
     call.domain = domain_view(dims, code.domain_type);
     call.workspace = scratch(f.reduce_workspace(call));

@@ -54,16 +54,18 @@ inline void formula_record::replay(sweep& walk, const any_tensor& adjoint) {
     interpret_adjoints(run, last, result, above, pointers, nodes, leaf_count, walk);
 }
 
-inline any_tensor add_adjoints(const any_tensor& a, const any_tensor& b) {
-    const auto sum = [&]<class T>(T) -> any_tensor {
+template <class Tensor>
+Tensor add_adjoints(const Tensor& a, const Tensor& b) {
+    const auto sum = [&]<class T>(T) -> Tensor {
         const tensor<T> x(a), y(b);
         return tensor<T>(x + y);
     };
     return a.type() == dtype::f64 ? sum(0.0) : sum(0.0f);
 }
 
-inline any_tensor ones_like(const any_tensor& like) {
-    any_tensor result(like.type(), like.shape());
+template <class Tensor>
+Tensor ones_like(const Tensor& like) {
+    Tensor result(like.type(), like.shape());
     if (like.type() == dtype::f64)
         std::fill_n(static_cast<double*>(result.raw()), result.size(), 1.0);
     else

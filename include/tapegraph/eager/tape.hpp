@@ -103,10 +103,13 @@ private:
     std::uint32_t serial_ = 1;
 };
 
-/// Adds two tensors of one type and shape, on the tape when they are tracked. In eager/seal.hpp.
-inline any_tensor add_adjoints(const any_tensor& a, const any_tensor& b);
-/// A tensor filled with ones. In eager/seal.hpp.
-inline any_tensor ones_like(const any_tensor& like);
+// Templates because they are defined in eager/seal.hpp, where formulas can be sealed; this header must stand alone.
+/// Adds two tensors of one type and shape, on the tape when they are tracked.
+template <class Tensor>
+Tensor add_adjoints(const Tensor& a, const Tensor& b);
+/// A tensor filled with ones.
+template <class Tensor>
+Tensor ones_like(const Tensor& like);
 
 /// One walk from a value back to its sources. Adjoints start from nothing at every walk.
 class sweep {
