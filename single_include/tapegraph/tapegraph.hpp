@@ -12192,6 +12192,52 @@ constexpr void simplify(trace& t) {
 } // namespace tapegraph::ir
 // ---- tapegraph/graph/program.hpp ----
 
+// ---- tapegraph/graph/lifetimes.hpp ----
+
+namespace tapegraph::ir {
+
+/// Per node: which step makes its buffer and which reads it last (-1: none; the number of steps: it must outlive them all),
+/// and the variable whose memory the result may be written to at once (-1: none). Views count for what they look at.
+struct lifetimes {
+    std::vector<int> birth, death, variable_of;
+
+    lifetimes() = default;
+    explicit lifetimes(const program_view& view) {
+        const auto count = static_cast<std::size_t>(view.nodes.size());
+        const int steps = view.steps.size();
+        birth.assign(count, -1);
+        death.assign(count, -1);
+        variable_of.assign(count, -1);
+        for (int s = 0; s < steps; ++s) {
+            const step_entry& step = view.steps[s];
+            for (int k = 0; k < step.inputs + step.outputs; ++k) {
+                const int node = view.alias[view.values[step.first_value + k]];
+                if (k >= step.inputs) birth[node] = s;
+                death[node] = s;
+            }
+        }
+        for (const output_entry& output : view.outputs) death[view.alias[output.node]] = steps;
+        std::vector<int> last_read;
+        for (const variable_entry& v : view.variables) last_read.push_back(death[v.node]);
+        for (const assignment_entry& update : view.assignments) {
+            const int node = view.alias[update.node];
+            // An elementwise kernel reads an element of the old value before it writes that element of the new one.
+            const bool in_place = elementwise(view, birth[node]) && variable_of[node] < 0 && death[node] < steps &&
+                                  last_read[update.variable] <= birth[node];
+            if (in_place)
+                variable_of[node] = update.variable;
+            else
+                death[node] = steps;
+        }
+    }
+
+private:
+    static bool elementwise(const program_view& view, int step) {
+        return step >= 0 && view.kernels[view.steps[step].kernel].kind == static_cast<int>(kernel_kind::region);
+    }
+};
+
+} // namespace tapegraph::ir
 // ---- tapegraph/graph/plan.hpp ----
 
 namespace tapegraph::ir {
@@ -12318,6 +12364,24 @@ constexpr text_builder place_text(const place_entry& place) {
 }
 
 } // namespace tapegraph::ir::detail
+// ---- tapegraph/runtime/scalar.hpp ----
+
+namespace tapegraph::runtime {
+
+/// Writes a number into a tensor of one element, rounded to its element type.
+inline void store_scalar(const buffer_view& target, double value) {
+    switch (target.type) {
+    case dtype::f32: *target.as<float>() = static_cast<float>(value); break;
+    case dtype::f64: *target.as<double>() = value; break;
+    case dtype::i32: *target.as<std::int32_t>() = static_cast<std::int32_t>(value); break;
+    case dtype::i64: *target.as<std::int64_t>() = static_cast<std::int64_t>(value); break;
+    case dtype::u8: *target.as<std::uint8_t>() = static_cast<std::uint8_t>(value); break;
+    case dtype::boolean: *target.as<bool>() = value != 0; break;
+    default: throw dtype_error("a constant of an element type without arithmetic");
+    }
+}
+
+} // namespace tapegraph::runtime
 
 namespace tapegraph::ir {
 
@@ -12340,7 +12404,7 @@ public:
         for (const auto& atom : view.atoms) table_.atoms.push_back(atom);
         for (const auto& monomial : view.monomials) table_.monomials.push_back(monomial);
         for (const auto& polynomial : view.polynomials) table_.polynomials.push_back(polynomial);
-        find_lifetimes();
+        live_ = lifetimes(view);
     }
 
     const program_view& view() const { return *view_; }
@@ -12404,8 +12468,7 @@ public:
     /// With `check`, throws numeric_error naming the first operation whose result is not finite; variables whose update
     /// had not run by then keep their values.
     void run(const random_state& random, bool check = false) {
-        bind();
-        random_ = random;
+        begin(random);
         for (std::size_t s = 0; s < steps_.size(); ++s) {
             steps_[s].run(steps_[s].call);
             if (check) check_step(static_cast<int>(s));
@@ -12416,8 +12479,7 @@ public:
     /// Like run, with `f(step, run_step)` around every kernel call: what profilers use.
     template <class F>
     void run_each(const random_state& random, const F& f) {
-        bind();
-        random_ = random;
+        begin(random);
         for (std::size_t s = 0; s < steps_.size(); ++s)
             f(static_cast<int>(s), [&] { steps_[s].run(steps_[s].call); });
         for (const copy& c : copies_) std::memcpy(c.to, c.from, c.bytes);
@@ -12433,7 +12495,7 @@ public:
     };
     /// Known once extents are bound.
     placement placement_of(int node) const {
-        return {offsets_[node], birth_[node], death_[node], variable_of_[node]};
+        return {offsets_[node], live_.birth[node], live_.death[node], live_.variable_of[node]};
     }
     /// A node's element type, extents and address today.
     const buffer_view& value_of(int node) const { return values_[static_cast<std::size_t>(node)]; }
@@ -12465,6 +12527,13 @@ private:
         std::size_t bytes;
     };
 
+    void begin(const random_state& random) {
+        bind();
+        if (missing_variable_ != nullptr)
+            throw argument_error("variable '" + std::string(missing_variable_->name) + "' has no memory");
+        random_ = random;
+    }
+
     int root(int node) const { return view_->alias[node]; }
 
     void check_step(int s) const {
@@ -12480,45 +12549,6 @@ private:
                                 to_string(shape(v.rank, v.extents)) + " is not finite, in scope '" +
                                 std::string(scope.view()) + "' at " + std::string(where.view()));
         }
-    }
-
-    // Which step makes and last reads each buffer; which updates may write their variable in place.
-    void find_lifetimes() {
-        const int count = view_->nodes.size(), steps = view_->steps.size();
-        birth_.assign(count, -1);
-        death_.assign(count, -1);
-        variable_of_.assign(count, -1);
-        for (int s = 0; s < steps; ++s) {
-            const step_entry& step = view_->steps[s];
-            for (int k = 0; k < step.inputs + step.outputs; ++k) {
-                const int node = root(view_->values[step.first_value + k]);
-                if (k >= step.inputs) birth_[node] = s;
-                death_[node] = s;
-            }
-        }
-        for (const output_entry& output : view_->outputs) death_[root(output.node)] = steps;
-        std::vector<int> last_read(static_cast<std::size_t>(view_->variables.size()), -1);
-        for (int v = 0; v < view_->variables.size(); ++v)
-            last_read[static_cast<std::size_t>(v)] = death_[view_->variables[v].node];
-        for (const assignment_entry& update : view_->assignments) {
-            const int node = root(update.node);
-            const bool elementwise =
-                birth_[node] >= 0 && view_->kernels[view_->steps[birth_[node]].kernel].kind ==
-                                         static_cast<int>(kernel_kind::region);
-            const bool in_place = elementwise && variable_of_[node] < 0 && death_[node] <= steps - 1 &&
-                                  last_read[static_cast<std::size_t>(update.variable)] <= birth_[node] &&
-                                  !is_output(node);
-            if (in_place)
-                variable_of_[node] = update.variable;
-            else
-                death_[node] = steps;
-        }
-    }
-
-    bool is_output(int node) const {
-        for (const output_entry& output : view_->outputs)
-            if (root(output.node) == node) return true;
-        return false;
     }
 
     void bind_extents() {
@@ -12555,7 +12585,7 @@ private:
 
     void bind_input(const input_entry& input) {
         const entry& e = view_->nodes[input.node];
-        if (values_[input.node].data == nullptr && death_[input.node] < 0) return; // nothing reads it
+        if (values_[input.node].data == nullptr && live_.death[input.node] < 0) return; // nothing reads it
         if (values_[input.node].data == nullptr)
             throw argument_error("input '" + std::string(input.name) + "' has not been fed");
         for (int axis = 0; axis < e.rank; ++axis) {
@@ -12583,19 +12613,7 @@ private:
             const double value =
                 number ? std::bit_cast<double>(word) : static_cast<double>(table.evaluate(word, value_of));
             values_[i].data = &constants_[static_cast<std::size_t>(i)];
-            store_scalar(values_[i], value);
-        }
-    }
-
-    static void store_scalar(const buffer_view& target, double value) {
-        switch (target.type) {
-        case dtype::f32: *target.as<float>() = static_cast<float>(value); break;
-        case dtype::f64: *target.as<double>() = value; break;
-        case dtype::i32: *target.as<std::int32_t>() = static_cast<std::int32_t>(value); break;
-        case dtype::i64: *target.as<std::int64_t>() = static_cast<std::int64_t>(value); break;
-        case dtype::u8: *target.as<std::uint8_t>() = static_cast<std::uint8_t>(value); break;
-        case dtype::boolean: *target.as<bool>() = value != 0; break;
-        default: throw dtype_error("a constant of an element type without arithmetic");
+            runtime::store_scalar(values_[i], value);
         }
     }
 
@@ -12612,7 +12630,7 @@ private:
             fits = fits && scratch[s] <= scratch_bytes_[s];
         }
         for (int i = 0; i < view_->nodes.size(); ++i)
-            fits = fits && (birth_[i] < 0 || values_[i].bytes() <= planned_bytes_[i]);
+            fits = fits && (live_.birth[i] < 0 || values_[i].bytes() <= planned_bytes_[i]);
         if (fits) return;
 
         // What other extents needed stays planned for: a kernel may want more scratch for small extents than for large
@@ -12635,14 +12653,14 @@ private:
             const step_entry& step = view_->steps[s];
             for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
                 const int node = view_->values[step.first_value + k];
-                if (variable_of_[node] >= 0) continue;
+                if (live_.variable_of[node] >= 0) continue;
                 const int shared = reusable(step, s, node, request_of, sizes);
                 if (shared >= 0) {
                     request_of[node] = shared;
-                    requests[shared].death = death_[node];
+                    requests[shared].death = live_.death[node];
                 } else {
                     request_of[node] = requests.push_back(
-                        {static_cast<std::int64_t>(runtime::aligned(sizes[static_cast<std::size_t>(node)])), s, death_[node], 0});
+                        {static_cast<std::int64_t>(runtime::aligned(sizes[static_cast<std::size_t>(node)])), s, live_.death[node], 0});
                 }
             }
         }
@@ -12672,7 +12690,7 @@ private:
         if (view_->kernels[step.kernel].kind != static_cast<int>(kernel_kind::region) || step.outputs != 1) return -1;
         for (int k = 0; k < step.inputs; ++k) {
             const int operand = view_->values[step.first_value + k], owner = root(operand);
-            if (request_of[owner] >= 0 && death_[owner] == s && same_extents(operand, node) &&
+            if (request_of[owner] >= 0 && live_.death[owner] == s && same_extents(operand, node) &&
                 values_[owner].bytes() == values_[node].bytes() &&
                 sizes[static_cast<std::size_t>(owner)] == sizes[static_cast<std::size_t>(node)])
                 return request_of[owner];
@@ -12712,12 +12730,12 @@ private:
 
     // Writes today's addresses into every call.
     void connect() {
+        missing_variable_ = nullptr; // a program may be planned before its variables have memory
         for (const variable_entry& v : view_->variables)
-            if (values_[v.node].data == nullptr)
-                throw argument_error("variable '" + std::string(v.name) + "' has no memory");
+            if (values_[v.node].data == nullptr) missing_variable_ = &v;
         for (int i = 0; i < view_->nodes.size(); ++i) {
             if (offsets_[i] >= 0) values_[i].data = arena_.data() + offsets_[i];
-            if (variable_of_[i] >= 0) values_[i].data = values_[view_->variables[variable_of_[i]].node].data;
+            if (live_.variable_of[i] >= 0) values_[i].data = values_[view_->variables[live_.variable_of[i]].node].data;
         }
         for (int i = 0; i < view_->nodes.size(); ++i)
             if (root(i) != i) values_[i].data = values_[root(i)].data;
@@ -12739,7 +12757,7 @@ private:
     std::vector<buffer_view> values_, operands_, outputs_;
     std::vector<kernel_step> steps_;
     std::vector<copy> copies_;
-    std::vector<int> birth_, death_, variable_of_;
+    lifetimes live_;
     std::vector<std::int64_t> offsets_, scratch_offsets_;
     std::vector<std::size_t> planned_bytes_, scratch_bytes_, needed_scratch_, sizes_;
     std::vector<int> request_of_;
@@ -12749,6 +12767,7 @@ private:
     std::vector<double> constants_;
     runtime::arena parameters_, arena_;
     random_state random_;
+    const variable_entry* missing_variable_ = nullptr;
     bool bound_ = false, pointers_changed_ = true;
 };
 

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <tapegraph/graph/lower.hpp>
+
+#include <vector>
+
+namespace tapegraph::ir {
+
+/// Per node: which step makes its buffer and which reads it last (-1: none; the number of steps: it must outlive them all),
+/// and the variable whose memory the result may be written to at once (-1: none). Views count for what they look at.
+struct lifetimes {
+    std::vector<int> birth, death, variable_of;
+
+    lifetimes() = default;
+    explicit lifetimes(const program_view& view) {
+        const auto count = static_cast<std::size_t>(view.nodes.size());
+        const int steps = view.steps.size();
+        birth.assign(count, -1);
+        death.assign(count, -1);
+        variable_of.assign(count, -1);
+        for (int s = 0; s < steps; ++s) {
+            const step_entry& step = view.steps[s];
+            for (int k = 0; k < step.inputs + step.outputs; ++k) {
+                const int node = view.alias[view.values[step.first_value + k]];
+                if (k >= step.inputs) birth[node] = s;
+                death[node] = s;
+            }
+        }
+        for (const output_entry& output : view.outputs) death[view.alias[output.node]] = steps;
+        std::vector<int> last_read;
+        for (const variable_entry& v : view.variables) last_read.push_back(death[v.node]);
+        for (const assignment_entry& update : view.assignments) {
+            const int node = view.alias[update.node];
+            // An elementwise kernel reads an element of the old value before it writes that element of the new one.
+            const bool in_place = elementwise(view, birth[node]) && variable_of[node] < 0 && death[node] < steps &&
+                                  last_read[update.variable] <= birth[node];
+            if (in_place)
+                variable_of[node] = update.variable;
+            else
+                death[node] = steps;
+        }
+    }
+
+private:
+    static bool elementwise(const program_view& view, int step) {
+        return step >= 0 && view.kernels[view.steps[step].kernel].kind == static_cast<int>(kernel_kind::region);
+    }
+};
+
+} // namespace tapegraph::ir

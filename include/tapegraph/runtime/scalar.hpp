@@ -1,0 +1,21 @@
+#pragma once
+
+#include <tapegraph/core/call.hpp>
+#include <tapegraph/core/error.hpp>
+
+namespace tapegraph::runtime {
+
+/// Writes a number into a tensor of one element, rounded to its element type.
+inline void store_scalar(const buffer_view& target, double value) {
+    switch (target.type) {
+    case dtype::f32: *target.as<float>() = static_cast<float>(value); break;
+    case dtype::f64: *target.as<double>() = value; break;
+    case dtype::i32: *target.as<std::int32_t>() = static_cast<std::int32_t>(value); break;
+    case dtype::i64: *target.as<std::int64_t>() = static_cast<std::int64_t>(value); break;
+    case dtype::u8: *target.as<std::uint8_t>() = static_cast<std::uint8_t>(value); break;
+    case dtype::boolean: *target.as<bool>() = value != 0; break;
+    default: throw dtype_error("a constant of an element type without arithmetic");
+    }
+}
+
+} // namespace tapegraph::runtime
