@@ -4854,7 +4854,6 @@ struct vector {
 
     TG_INLINE static void load(type& v, const T* p) { v = *reinterpret_cast<const storage*>(p); }
     TG_INLINE static void store(T* p, const type& v) { *reinterpret_cast<storage*>(p) = v; }
-    TG_INLINE static void splat(type& v, T x) { v = x - type{}; }
 
     // c += a * b; one rounding where the function has FMA and permits contraction (cpu/gemm_kernel.hpp: fused).
     TG_INLINE static void multiply_add(type& c, const type& a, T b) {
@@ -12510,11 +12509,6 @@ public:
 
     /// The value of output `index`; valid until the next run.
     const buffer_view& output(int index) const { return outputs_[static_cast<std::size_t>(index)]; }
-    int output_named(std::string_view name) const {
-        for (int i = 0; i < view_->outputs.size(); ++i)
-            if (view_->outputs[i].name == name) return i;
-        return -1;
-    }
 
 private:
     struct kernel_step {

@@ -19,7 +19,6 @@ struct vector {
 
     TG_INLINE static void load(type& v, const T* p) { v = *reinterpret_cast<const storage*>(p); }
     TG_INLINE static void store(T* p, const type& v) { *reinterpret_cast<storage*>(p) = v; }
-    TG_INLINE static void splat(type& v, T x) { v = x - type{}; }
 
     // c += a * b; one rounding where the function has FMA and permits contraction (cpu/gemm_kernel.hpp: fused).
     TG_INLINE static void multiply_add(type& c, const type& a, T b) {

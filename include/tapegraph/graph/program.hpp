@@ -141,11 +141,6 @@ public:
 
     /// The value of output `index`; valid until the next run.
     const buffer_view& output(int index) const { return outputs_[static_cast<std::size_t>(index)]; }
-    int output_named(std::string_view name) const {
-        for (int i = 0; i < view_->outputs.size(); ++i)
-            if (view_->outputs[i].name == name) return i;
-        return -1;
-    }
 
 private:
     struct kernel_step {
