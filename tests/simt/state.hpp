@@ -1,0 +1,114 @@
+#pragma once
+
+#include <simt/fiber.hpp>
+
+#include <compare>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+/// What a launch consists of: threads, their blocks, and how launches behave.
+
+namespace simt {
+
+struct error : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct index3 {
+    unsigned x = 0, y = 0, z = 0;
+};
+struct extent3 {
+    unsigned x, y, z;
+    constexpr extent3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {} // NOLINT: as dim3
+    constexpr unsigned count() const { return x * y * z; }
+};
+
+/// Which thread runs next; a thread runs until it waits. `greedy` lets whole warps run in random order, each as far as
+/// it can go: warps get as far apart as they can, so a missing barrier breaks something.
+enum class order { forward, reverse, random, greedy };
+
+struct launch_config {
+    extent3 grid, block;
+    std::size_t shared = 0;   ///< bytes of dynamic shared memory
+    unsigned cluster = 1;     ///< blocks along x that run together and see each other's dynamic shared memory
+    bool cooperative = false; ///< the whole grid runs together
+};
+
+/// Where in the source a thread waits.
+struct site {
+    const char* file = "";
+    int line = 0;
+
+    std::strong_ordering operator<=>(const site& o) const {
+        const int c = std::strcmp(file, o.file);
+        return c != 0 ? c <=> 0 : line <=> o.line;
+    }
+    bool operator==(const site& o) const { return (*this <=> o) == 0; }
+    std::string text() const { return std::string(file) + ":" + std::to_string(line); }
+};
+
+/// How the launches of this thread of the operating system behave.
+struct settings {
+    simt::order order = order::forward;
+    std::uint64_t seed = 1;
+    bool poison = true;                ///< shared memory holds NaN when a block begins
+    site skipped{};                    ///< a barrier that is left out, to show that its absence is noticed
+    std::set<site>* visited = nullptr; ///< collects the barriers that threads came to
+};
+inline settings& current_settings() {
+    static thread_local settings s;
+    return s;
+}
+
+enum class waiting : std::uint8_t { nothing, barrier, collective, cluster, grid, done };
+enum class collective : std::uint8_t { sync, shuffle, ballot, reduce };
+
+struct block;
+struct thread {
+    fiber run;
+    simt::block* owner = nullptr;
+    index3 index;
+    int linear = 0;
+    simt::waiting waiting = waiting::nothing;
+    site where;
+    int predicate = 0, passed = 0; ///< a block barrier's vote, and how many voted yes
+    // A warp's collective: what this lane gives, whose value it wants, what it gets.
+    unsigned mask = 0;
+    collective kind = collective::sync;
+    int source = 0;
+    std::uint64_t value = 0, result = 0;
+    std::uint64_t (*combine)(std::uint64_t, std::uint64_t) = nullptr;
+
+    int lane() const { return linear & 31; }
+    int warp() const { return linear >> 5; }
+};
+
+struct block {
+    index3 index;
+    int size = 0;
+    std::vector<std::unique_ptr<thread>> threads; ///< may be more than `size`: kept for the next block
+    std::vector<unsigned char> memory;
+    unsigned char* dynamic = nullptr;
+
+    static constexpr std::size_t canary = 256;
+    static constexpr unsigned char canary_byte = 0xA5;
+
+    void prepare_dynamic(std::size_t bytes, bool poison) {
+        memory.assign(bytes + canary + 128, canary_byte);
+        const auto at = (reinterpret_cast<std::uintptr_t>(memory.data()) + 127) / 128 * 128;
+        dynamic = reinterpret_cast<unsigned char*>(at);
+        std::memset(dynamic, poison ? 0xFF : 0, bytes);
+    }
+    bool canary_intact(std::size_t bytes) const {
+        for (std::size_t i = 0; i < canary; ++i)
+            if (dynamic[bytes + i] != canary_byte) return false;
+        return true;
+    }
+};
+
+} // namespace simt
