@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+/// What kernels need besides CUDA's own words. Compiled by nvcc they become instructions; tests/simt compiles the same
+/// kernels with a plain C++ compiler and supplies the words first.
+
+#if !defined(__CUDACC__) && !defined(TG_SIMT)
+#error "kernels are compiled by nvcc, or by tests that include <simt/words.hpp> first"
+#endif
+
+#ifdef TG_SIMT
+#define TG_DYNAMIC_SHARED(type, name) type* const name = static_cast<type*>(::simt::dynamic_shared())
+#define TG_UNROLL
+#else
+#define TG_DYNAMIC_SHARED(type, name)                                                                                  \
+    extern __shared__ __align__(16) unsigned char tapegraph_dynamic_shared[];                                          \
+    type* const name = reinterpret_cast<type*>(tapegraph_dynamic_shared)
+#define TG_UNROLL _Pragma("unroll")
+#endif
+
+namespace tapegraph::cuda::kernels {
+
+/// Division by a number known before the launch, as a multiplication: exact for numerators below 2^31.
+/// Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994.
+struct divisor {
+    std::uint32_t value = 1, multiplier = 1, shift = 0;
+
+    divisor() = default;
+    explicit divisor(std::uint32_t d)
+        : value(d == 0 ? 1 : d) { // no launch divides by 0: what has no elements has no threads
+        d = value;
+        while (shift < 31 && (std::uint32_t{1} << shift) < d) ++shift;
+        multiplier = static_cast<std::uint32_t>((((std::uint64_t{1} << shift) - d) << 32) / d + 1);
+    }
+    __host__ __device__ std::uint32_t quotient(std::uint32_t n) const {
+        const auto high = static_cast<std::uint32_t>(static_cast<std::uint64_t>(n) * multiplier >> 32);
+        return (high + n) >> shift; // no carry: n < 2^31 and high < n
+    }
+    __host__ __device__ std::uint32_t remainder(std::uint32_t n, std::uint32_t q) const { return n - q * value; }
+};
+
+} // namespace tapegraph::cuda::kernels

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <simt/words.hpp>
+
+#include <string>
+#include <vector>
+
+/// Shows that a kernel's checks bite: every barrier it comes to is left out in turn, and the result must go wrong.
+
+namespace simt {
+
+/// What settings a scope runs under.
+class with_settings {
+public:
+    explicit with_settings(order o, std::uint64_t seed = 1) : before_(current_settings()) {
+        current_settings() = {};
+        current_settings().order = o;
+        current_settings().seed = seed;
+    }
+    with_settings(const with_settings&) = delete;
+    with_settings& operator=(const with_settings&) = delete;
+    ~with_settings() { current_settings() = before_; }
+
+private:
+    settings before_;
+};
+
+/// `right()` launches kernels and says whether their results are right. Returns the barriers without which nothing was
+/// noticed under `seeds` greedy orders (none should be), and in `found` how many there are.
+template <class F>
+std::vector<std::string> unnoticed_barriers(const F& right, std::size_t& found, std::uint64_t seeds = 4) {
+    std::set<site> sites;
+    {
+        const with_settings set(order::forward);
+        current_settings().visited = &sites;
+        if (!right()) return {"wrong before anything was left out"};
+    }
+    found = sites.size();
+    std::vector<std::string> unnoticed;
+    for (const site& where : sites) {
+        bool caught = false;
+        for (std::uint64_t seed = 1; seed <= seeds && !caught; ++seed) {
+            const with_settings set(order::greedy, seed);
+            current_settings().skipped = where;
+            try {
+                caught = !right();
+            } catch (const error&) {
+                caught = true;
+            }
+        }
+        if (!caught) unnoticed.push_back(where.text());
+    }
+    return unnoticed;
+}
+
+} // namespace simt
