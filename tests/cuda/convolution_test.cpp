@@ -1,7 +1,9 @@
 #define TG_SIMT
+#include <simt/instructions.hpp>
 #include <simt/mutation.hpp>
 
 #include <tapegraph/cuda/kernels/convolution.cuh>
+#include <tapegraph/cuda/kernels/tensor_gemm.cuh>
 
 #include <doctest/doctest.h>
 
@@ -97,6 +99,18 @@ void run(const Problem& p) {
         kernels::implicit_gemm<Problem, Tile>, p);
 }
 
+/// Runs a problem on "tensor cores".
+using warps_tile = kernels::tensor_tile<32, 48, 16, 2, 2, 3>;
+template <kernels::tensor_precision Precision, int VA, int VB, class Problem>
+void run_tensor(const Problem& p) {
+    using tile = warps_tile;
+    const auto tiles = [](int extent, int size) { return static_cast<unsigned>((extent + size - 1) / size); };
+    simt::launch({{tiles(p.m, tile::BM), tiles(p.n, tile::BN), static_cast<unsigned>(p.groups * p.splits)},
+                  tile::threads,
+                  kernels::tensor_gemm_shared_bytes<Problem, tile, VA, VB>},
+                 kernels::tensor_gemm<Problem, tile, VA, VB, Precision>, p);
+}
+
 template <class Tile, class T>
 void check_passes(const tg::convolution_geometry& g) {
     const sizes n(g);
@@ -149,6 +163,69 @@ TEST_CASE("convolution kernels: double, and a larger tile") {
         in_orders([&] { check_passes<large_tile, double>(g); });
 }
 
+// Whole numbers up to 3 are exact in TF32, and so are the sums.
+template <kernels::tensor_precision Precision, int V>
+void check_tensor_passes(const tg::convolution_geometry& g) {
+    using T = float;
+    const sizes n(g);
+    const auto x = whole_numbers<T>(n.x, 1), w = whole_numbers<T>(n.w, 2), dy = whole_numbers<T>(n.y, 3);
+    std::vector<T> y(static_cast<std::size_t>(n.y)), dx(x.size()), dw(w.size());
+    for_each_product(g, [&](std::int64_t i, std::int64_t j, std::int64_t k) {
+        const auto a = static_cast<std::size_t>(i), b = static_cast<std::size_t>(j), c = static_cast<std::size_t>(k);
+        y[c] += x[a] * w[b], dx[a] += dy[c] * w[b], dw[b] += dy[c] * x[a];
+    });
+    auto got = poisoned<T>(n.y);
+    run_tensor<Precision, V, V>(kernels::forward_problem<T>(g, x.data(), w.data(), nullptr, false, got.data()));
+    CHECK(got == y);
+    got = poisoned<T>(n.x);
+    run_tensor<Precision, V, V>(kernels::input_gradient_problem<T>(g, dy.data(), w.data(), got.data()));
+    CHECK(got == dx);
+    for (int splits : {1, 3}) {
+        auto partial = poisoned<T>(n.w * splits);
+        got = poisoned<T>(n.w);
+        run_tensor<Precision, V, V>(
+            kernels::filter_gradient_problem<T>(g, x.data(), dy.data(), partial.data(), splits));
+        simt::launch({2, 64}, kernels::sum_splits<T>, partial.data(), got.data(), n.w, splits);
+        CHECK(got == dw);
+    }
+}
+
+TEST_CASE("convolution on tensor cores: all passes are exact for whole numbers") {
+    for (const auto& g : geometries) in_orders([&] { check_tensor_passes<kernels::tensor_precision::tf32, 1>(g); });
+    for (const auto& g :
+         {geometry(2, 6, 5, 6, 3, 3, 10, 1, 1, 1, 1, 1, 1), geometry(1, 5, 7, 4, 2, 3, 12, 2, 1, 0, 1, 1, 1, 1, 2, 2)})
+        in_orders([&] { check_tensor_passes<kernels::tensor_precision::tf32, 2>(g); });
+    in_orders([&] {
+        check_tensor_passes<kernels::tensor_precision::tf32x3, 4>(geometry(2, 6, 5, 8, 3, 3, 52, 1, 1, 1, 1, 1, 1));
+    });
+}
+
+// Operands that TF32 cannot hold: one rounding costs up to 2^-11 a factor, three products all but a few units of float.
+TEST_CASE("convolution on tensor cores: accuracy of the two precisions") {
+    const auto g = geometry(1, 8, 8, 16, 3, 3, 24, 1, 1, 1, 1, 1, 1);
+    const sizes n(g);
+    auto x = whole_numbers<float>(n.x, 1, 1000), w = whole_numbers<float>(n.w, 2, 1000);
+    for (float& v : x) v = v / 777 + 1e-4f;
+    for (float& v : w) v = v / 333 + 1e-4f;
+    std::vector<double> y(static_cast<std::size_t>(n.y));
+    for_each_product(g, [&](std::int64_t i, std::int64_t j, std::int64_t k) {
+        y[static_cast<std::size_t>(k)] +=
+            static_cast<double>(x[static_cast<std::size_t>(i)]) * w[static_cast<std::size_t>(j)];
+    });
+    const auto error = [&](const std::vector<float>& got) {
+        double apart = 0, size = 0;
+        for (std::size_t i = 0; i < y.size(); ++i) apart += (got[i] - y[i]) * (got[i] - y[i]), size += y[i] * y[i];
+        return std::sqrt(apart / size);
+    };
+    auto got = poisoned<float>(n.y);
+    const kernels::forward_problem<float> p(g, x.data(), w.data(), nullptr, false, got.data());
+    run_tensor<kernels::tensor_precision::tf32, 4, 4>(p);
+    CHECK(error(got) < 1e-3);
+    CHECK(error(got) > 1e-5); // it is TF32 that was measured
+    run_tensor<kernels::tensor_precision::tf32x3, 4, 4>(p);
+    CHECK(error(got) < 2e-6);
+}
+
 TEST_CASE("division by multiplication is exact") {
     for (std::uint32_t d : {1u, 2u, 3u, 5u, 7u, 48u, 150u, 641u, 2304u, 65535u, 65536u, 1000003u, 0x7FFFFFFFu}) {
         const kernels::divisor by(d);
@@ -177,5 +254,26 @@ TEST_CASE("convolution kernels: no barrier is there for nothing") {
         found);
     CHECK(unnoticed == std::vector<std::string>{});
     CHECK(found == 2);
+}
+
+TEST_CASE("convolution on tensor cores: the barrier is not there for nothing") {
+    const auto g = geometry(2, 9, 9, 6, 3, 3, 40, 1, 1, 1, 1, 1, 1);
+    const sizes n(g);
+    const auto x = whole_numbers<float>(n.x, 1), w = whole_numbers<float>(n.w, 2);
+    std::vector<float> want(static_cast<std::size_t>(n.y));
+    for_each_product(g, [&](std::int64_t i, std::int64_t j, std::int64_t k) {
+        want[static_cast<std::size_t>(k)] += x[static_cast<std::size_t>(i)] * w[static_cast<std::size_t>(j)];
+    });
+    std::size_t found = 0;
+    const auto unnoticed = simt::unnoticed_barriers(
+        [&] {
+            auto got = poisoned<float>(n.y);
+            run_tensor<kernels::tensor_precision::tf32, 2, 2>(
+                kernels::forward_problem<float>(g, x.data(), w.data(), nullptr, false, got.data()));
+            return got == want;
+        },
+        found);
+    CHECK(unnoticed == std::vector<std::string>{});
+    CHECK(found == 1);
 }
 #endif

@@ -3,6 +3,7 @@
 #include <simt/shared_memory.hpp>
 #include <simt/state.hpp>
 
+#include <exception>
 #include <tuple>
 #include <utility>
 
@@ -127,6 +128,7 @@ private:
             t.index = {n % config_.block.x, n / config_.block.x % config_.block.y,
                        n / (config_.block.x * config_.block.y)};
             t.waiting = waiting::nothing;
+            t.copies.clear();
             t.run.start(&executor::enter);
             team_.push_back(&t);
         }
@@ -139,7 +141,11 @@ private:
 #ifdef SIMT_TSAN
         __tsan_acquire(&e); // what the host did before the launch
 #endif
-        e.body_(e.argument_);
+        try {
+            e.body_(e.argument_);
+        } catch (...) {
+            e.failure_ = std::current_exception();
+        }
         t.waiting = waiting::done;
 #ifdef SIMT_TSAN
         __tsan_release(&e.finished_);
@@ -153,6 +159,7 @@ private:
         __tsan_release(this);
 #endif
         home_.go(t.run);
+        if (failure_ != nullptr) std::rethrow_exception(failure_);
         if (t.waiting == waiting::collective) settle_collective(t);
         if (t.waiting == waiting::done) settle_without(t);
         if (t.waiting == waiting::barrier) check_barrier(t);
@@ -344,6 +351,7 @@ private:
     std::uint64_t random_;
     fiber home_;
     std::vector<thread*> team_, ready_;
+    std::exception_ptr failure_;
 #ifdef SIMT_TSAN
     char finished_ = 0; // an address for the race detector
 #endif

@@ -68,6 +68,14 @@ inline settings& current_settings() {
 enum class waiting : std::uint8_t { nothing, barrier, collective, cluster, grid, done };
 enum class collective : std::uint8_t { sync, shuffle, ballot, reduce };
 
+/// A copy that has been started; or the end of a group of them.
+struct pending_copy {
+    void* to;
+    const void* from;
+    std::size_t bytes;
+    bool ends_group;
+};
+
 struct block;
 struct thread {
     fiber run;
@@ -83,6 +91,7 @@ struct thread {
     int source = 0;
     std::uint64_t value = 0, result = 0;
     std::uint64_t (*combine)(std::uint64_t, std::uint64_t) = nullptr;
+    std::vector<pending_copy> copies;
 
     int lane() const { return linear & 31; }
     int warp() const { return linear >> 5; }

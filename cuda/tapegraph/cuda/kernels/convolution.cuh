@@ -86,11 +86,11 @@ struct convolution_problem {
     convolution_shape s;
     int m, n, k, groups, splits = 1;
 
-    __device__ T gathered(const T* x, const window_place& p, const window_tap& t) const {
+    __device__ const T* gathered(const T* x, const window_place& p, const window_tap& t) const {
         const int row = p.row + t.row, column = p.column + t.column;
         const bool inside = p.valid && t.valid && row >= 0 && row < s.in_height && column >= 0 && column < s.in_width;
-        return inside ? x[p.image + (static_cast<std::int64_t>(row) * s.in_width + column) * s.in_channels + t.channel]
-                      : T(0);
+        return inside ? x + p.image + (static_cast<std::int64_t>(row) * s.in_width + column) * s.in_channels + t.channel
+                      : nullptr;
     }
     __device__ window_place window(int pixel, bool valid) const {
         if (!valid) return {0, 0, 0, false};
@@ -132,15 +132,17 @@ struct forward_problem : convolution_problem<Element> {
           y(y_),
           relu(relu_) {}
 
+    __device__ const T* anywhere_a() const { return x; }
+    __device__ const T* anywhere_b() const { return w; }
     __device__ a_line line_a(int index, int) const { return this->window(index, index < this->m); }
     __device__ a_step step_a(int index, int end, int group) const { return this->tap(index, index < end, group); }
-    __device__ T a(const a_line& line, const a_step& step) const { return this->gathered(x, line, step); }
+    __device__ const T* a(const a_line& line, const a_step& step) const { return this->gathered(x, line, step); }
     __device__ b_line line_b(int index, int group) const { return {group * this->n + index, index < this->n}; }
     __device__ b_step step_b(int index, int end, int) const {
         return {static_cast<std::int64_t>(index) * this->s.out_channels, index < end};
     }
-    __device__ T b(const b_line& line, const b_step& step) const {
-        return line.valid && step.valid ? w[step.offset + line.offset] : T(0);
+    __device__ const T* b(const b_line& line, const b_step& step) const {
+        return line.valid && step.valid ? w + step.offset + line.offset : nullptr;
     }
     __device__ void store(int row, int column, int group, int, T value) const {
         const int channel = group * this->n + column;
@@ -168,6 +170,8 @@ struct input_gradient_problem : convolution_problem<Element> {
           w(w_),
           dx(dx_) {}
 
+    __device__ const T* anywhere_a() const { return dy; }
+    __device__ const T* anywhere_b() const { return w; }
     __device__ a_line line_a(int index, int) const {
         if (index >= this->m) return {0, 0, 0, false};
         const auto& s = this->s;
@@ -182,16 +186,17 @@ struct input_gradient_problem : convolution_problem<Element> {
                 true};
     }
     // The output that saw this pixel through this tap: there is one if the stride divides the way to it.
-    __device__ T a(const a_line& p, const a_step& t) const {
+    __device__ const T* a(const a_line& p, const a_step& t) const {
         const auto& s = this->s;
         const int row = p.row - t.row, column = p.column - t.column;
-        if (!p.valid || !t.valid || row < 0 || column < 0) return T(0);
+        if (!p.valid || !t.valid || row < 0 || column < 0) return nullptr;
         const std::uint32_t i = s.by_stride_height.quotient(static_cast<std::uint32_t>(row));
         const std::uint32_t j = s.by_stride_width.quotient(static_cast<std::uint32_t>(column));
         const bool hit = s.by_stride_height.remainder(static_cast<std::uint32_t>(row), i) == 0 &&
                          s.by_stride_width.remainder(static_cast<std::uint32_t>(column), j) == 0 &&
                          static_cast<int>(i) < s.out_height && static_cast<int>(j) < s.out_width;
-        return hit ? dy[p.image + (static_cast<std::int64_t>(i) * s.out_width + j) * s.out_channels + t.channel] : T(0);
+        return hit ? dy + p.image + (static_cast<std::int64_t>(i) * s.out_width + j) * s.out_channels + t.channel
+                   : nullptr;
     }
     __device__ b_line line_b(int index, int) const {
         return {static_cast<std::int64_t>(index) * this->s.out_channels, index < this->n};
@@ -204,8 +209,8 @@ struct input_gradient_problem : convolution_problem<Element> {
                     static_cast<int>(channel),
                 true};
     }
-    __device__ T b(const b_line& line, const b_step& step) const {
-        return line.valid && step.valid ? w[step.offset + line.offset] : T(0);
+    __device__ const T* b(const b_line& line, const b_step& step) const {
+        return line.valid && step.valid ? w + step.offset + line.offset : nullptr;
     }
     __device__ void store(int row, int column, int group, int, T value) const {
         dx[static_cast<std::int64_t>(row) * this->s.in_channels + group * this->n + column] = value;
@@ -231,15 +236,17 @@ struct filter_gradient_problem : convolution_problem<Element> {
           dy(dy_),
           dw(dw_) {}
 
+    __device__ const T* anywhere_a() const { return x; }
+    __device__ const T* anywhere_b() const { return dy; }
     __device__ a_line line_a(int index, int group) const { return this->tap(index, index < this->m, group); }
     __device__ a_step step_a(int index, int end, int) const { return this->window(index, index < end); }
-    __device__ T a(const a_line& line, const a_step& step) const { return this->gathered(x, step, line); }
+    __device__ const T* a(const a_line& line, const a_step& step) const { return this->gathered(x, step, line); }
     __device__ b_line line_b(int index, int group) const { return {group * this->n + index, index < this->n}; }
     __device__ b_step step_b(int index, int end, int) const {
         return {static_cast<std::int64_t>(index) * this->s.out_channels, index < end};
     }
-    __device__ T b(const b_line& line, const b_step& step) const {
-        return line.valid && step.valid ? dy[step.offset + line.offset] : T(0);
+    __device__ const T* b(const b_line& line, const b_step& step) const {
+        return line.valid && step.valid ? dy + step.offset + line.offset : nullptr;
     }
     __device__ void store(int row, int column, int group, int split, T value) const {
         const std::int64_t at = (static_cast<std::int64_t>(split) * this->m + row) * this->s.out_channels;

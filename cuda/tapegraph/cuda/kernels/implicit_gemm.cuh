@@ -37,9 +37,27 @@ struct loader {
     __device__ static int step(int thread, int i) { return AlongK ? thread % Tile::BK : thread / Lines + i * tap_step; }
 };
 
+/// The part of k that a split adds up: whole steps of BK, so that every split but the last is full.
+struct k_range {
+    int begin, end;
+
+    __device__ k_range(int k, int step, int split, int splits) {
+        const std::int64_t count = (k + step - 1) / step;
+        begin = static_cast<int>(count * split / splits) * step;
+        const int limit = static_cast<int>(count * (split + 1) / splits) * step;
+        end = limit < k ? limit : k;
+    }
+    __device__ int steps(int step) const { return begin < end ? (end - begin + step - 1) / step : 0; }
+};
+
+template <class T>
+__device__ T element(const T* at) {
+    return at == nullptr ? T(0) : *at;
+}
+
 /// `Problem`: element type T; extents m, n, k, groups, splits; a_along_k, b_along_k; types a_line, a_step, b_line,
-/// b_step with functions of the same names (of an index and a group), a(line, step), b(line, step), and
-/// store(m, n, group, split, value). Indices beyond the extents are asked for: `valid` is part of lines and steps.
+/// b_step with functions line_a(m, group), step_a(k, end of k, group) and so on; a(line, step) and b(line, step), addresses
+/// or null where the operand is zero; store(m, n, group, split, value). Indices beyond the extents are asked for.
 template <class Problem, class Tile>
 __global__ void __launch_bounds__(Tile::threads) implicit_gemm(Problem problem) {
     using T = typename Problem::T;
@@ -54,11 +72,8 @@ __global__ void __launch_bounds__(Tile::threads) implicit_gemm(Problem problem) 
     const int first_m = static_cast<int>(blockIdx.x) * Tile::BM, first_n = static_cast<int>(blockIdx.y) * Tile::BN;
     const int group = static_cast<int>(blockIdx.z) % problem.groups,
               split = static_cast<int>(blockIdx.z) / problem.groups;
-    // Splits are whole steps of BK, so that every split but the last is full.
-    const int steps = (problem.k + Tile::BK - 1) / Tile::BK;
-    const int begin = static_cast<int>(static_cast<std::int64_t>(steps) * split / problem.splits) * Tile::BK;
-    const int limit = static_cast<int>(static_cast<std::int64_t>(steps) * (split + 1) / problem.splits) * Tile::BK;
-    const int end = limit < problem.k ? limit : problem.k;
+    const k_range range(problem.k, Tile::BK, split, problem.splits);
+    const int begin = range.begin, end = range.end;
 
     typename Problem::a_line lines_a[load_a::rows];
     typename Problem::b_line lines_b[load_b::rows];
@@ -77,10 +92,10 @@ __global__ void __launch_bounds__(Tile::threads) implicit_gemm(Problem problem) 
         for (int i = 0; i < load_b::taps; ++i) steps_b[i] = problem.step_b(k + load_b::step(thread, i), end, group);
         TG_UNROLL
         for (int i = 0; i < load_a::each; ++i)
-            next_a[i] = problem.a(lines_a[load_a::rows == 1 ? 0 : i], steps_a[load_a::taps == 1 ? 0 : i]);
+            next_a[i] = element(problem.a(lines_a[load_a::rows == 1 ? 0 : i], steps_a[load_a::taps == 1 ? 0 : i]));
         TG_UNROLL
         for (int i = 0; i < load_b::each; ++i)
-            next_b[i] = problem.b(lines_b[load_b::rows == 1 ? 0 : i], steps_b[load_b::taps == 1 ? 0 : i]);
+            next_b[i] = element(problem.b(lines_b[load_b::rows == 1 ? 0 : i], steps_b[load_b::taps == 1 ? 0 : i]));
     };
     const auto keep = [&](int buffer) {
         TG_UNROLL

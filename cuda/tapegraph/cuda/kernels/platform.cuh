@@ -21,6 +21,17 @@
 
 namespace tapegraph::cuda::kernels {
 
+/// A float of the same bits.
+__host__ __device__ inline float from_bits(std::uint32_t bits) {
+#ifdef __CUDA_ARCH__
+    return __uint_as_float(bits);
+#else
+    float x;
+    __builtin_memcpy(&x, &bits, sizeof x);
+    return x;
+#endif
+}
+
 /// Division by a number known before the launch, as a multiplication: exact for numerators below 2^31.
 /// Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994.
 struct divisor {

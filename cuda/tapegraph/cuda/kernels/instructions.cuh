@@ -1,0 +1,62 @@
+#pragma once
+
+#include <tapegraph/cuda/kernels/platform.cuh>
+
+#include <cstdint>
+
+/// Instructions that CUDA C++ has no words for, one function each: copies that do not wait (sm_80 and later) and matrix
+/// products of a warp (sm_80 and later). Tests on the CPU supply twins (simt/instructions.hpp).
+
+#ifndef TG_SIMT
+namespace tapegraph::cuda::kernels {
+
+/// Starts a copy of Bytes (4, 8 or 16; both addresses aligned to them) from global to shared memory; from null it writes
+/// zeros. `anywhere` is any valid global address.
+template <int Bytes>
+__device__ __forceinline__ void copy_async(void* shared, const void* global, const void* anywhere) {
+    const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
+    const int size = global == nullptr ? 0 : Bytes;
+    const void* const from = global == nullptr ? anywhere : global;
+#if __CUDA_ARCH__ >= 800
+    if constexpr (Bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(size) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(Bytes), "r"(size)
+                     : "memory");
+#endif
+}
+/// Ends a group of copies.
+__device__ __forceinline__ void commit_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+/// Waits until at most Groups of this thread's groups are on their way.
+template <int Groups>
+__device__ __forceinline__ void wait_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
+#endif
+}
+
+/// A float rounded to the 10 bits of TF32, to nearest, ties away from zero.
+__device__ __forceinline__ std::uint32_t to_tf32(float x) {
+    std::uint32_t r = 0;
+#if __CUDA_ARCH__ >= 800
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
+#endif
+    return r;
+}
+
+/// d += a b for a warp: a 16 by 8, b 8 by 8, d 16 by 8. With g = lane / 4 and t = lane % 4 a lane holds
+/// a (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4); b (t, g), (t + 4, g); d (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1).
+__device__ __forceinline__ void multiply_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+#if __CUDA_ARCH__ >= 800
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
+}
+
+} // namespace tapegraph::cuda::kernels
+#endif

@@ -1,0 +1,148 @@
+#pragma once
+
+#include <tapegraph/cuda/kernels/implicit_gemm.cuh>
+#ifndef TG_SIMT
+#include <tapegraph/cuda/kernels/instructions.cuh>
+#endif
+
+/// The products of implicit_gemm.cuh on tensor cores: TF32 operands, float sums. Same problems, float only.
+///
+/// Elements travel by asynchronous copies, V at a time, straight into shared memory, Stages tiles ahead of the products;
+/// they are rounded to TF32 (to nearest: truncation would shrink every result) on the way into registers. One barrier
+/// per step: it says that the tile to be multiplied has arrived everywhere and that the one to be overwritten has been
+/// used. Shared memory (dynamic): per stage A, BM lines of BK (+4) or BK steps of BM (+pad), and B likewise; the pads put
+/// the eight lines and four steps that a fragment reads into 32 different banks.
+
+namespace tapegraph::cuda::kernels {
+
+/// tf32 rounds operands once (relative error 2^-11 each). tf32x3 splits them in two and adds three products, which gives
+/// almost float's accuracy at a third of the speed (NVIDIA, CUTLASS example 28).
+enum class tensor_precision { tf32, tf32x3 };
+
+/// Tiles BM by BN by BK; warps in WM rows and WN columns.
+template <int BM_, int BN_, int BK_, int WM_, int WN_, int Stages_>
+struct tensor_tile {
+    static constexpr int BM = BM_, BN = BN_, BK = BK_, WM = WM_, WN = WN_, Stages = Stages_;
+    static constexpr int threads = WM * WN * 32;
+    static constexpr int rows = BM / WM / 16, columns = BN / WN / 8; ///< fragments of a warp
+    static_assert(BM % (WM * 16) == 0 && BN % (WN * 8) == 0 && BK % 8 == 0 && Stages >= 2);
+};
+
+/// One operand's tile in shared memory and how it is filled. Line and step are the row of the operand and k.
+template <class Tile, int Lines, bool AlongK, int V>
+struct staged_operand {
+    static constexpr int pitch = AlongK ? Tile::BK + 4 : Lines + (40 - Lines % 32) % 32;
+    static constexpr int size = AlongK ? Lines * pitch : Tile::BK * pitch;
+    static constexpr int inner = (AlongK ? Tile::BK : Lines) / V; ///< copies along the contiguous direction
+    static constexpr int copies = Lines * Tile::BK / V;
+    static constexpr int each = (copies + Tile::threads - 1) / Tile::threads;
+    static_assert((AlongK ? Tile::BK : Lines) % V == 0 && pitch % 4 == 0);
+
+    __device__ static int line(int copy) { return AlongK ? copy / inner : copy % inner * V; }
+    __device__ static int step(int copy) { return AlongK ? copy % inner * V : copy / inner; }
+    __device__ static int at(int line, int step) { return AlongK ? line * pitch + step : step * pitch + line; }
+};
+
+template <class Problem, class Tile, int VA, int VB>
+inline constexpr int tensor_gemm_shared_bytes = Tile::Stages * 4 *
+                                                (staged_operand<Tile, Tile::BM, Problem::a_along_k, VA>::size +
+                                                 staged_operand<Tile, Tile::BN, Problem::b_along_k, VB>::size);
+
+/// VA and VB elements lie next to each other wherever one of them is read (channels are a multiple), aligned to as many.
+template <class Problem, class Tile, int VA, int VB, tensor_precision Precision>
+__global__ void __launch_bounds__(Tile::threads) tensor_gemm(Problem problem) {
+    using operand_a = staged_operand<Tile, Tile::BM, Problem::a_along_k, VA>;
+    using operand_b = staged_operand<Tile, Tile::BN, Problem::b_along_k, VB>;
+    constexpr int stage_size = operand_a::size + operand_b::size;
+    TG_DYNAMIC_SHARED(float, shared);
+
+    const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+    const int first_m = static_cast<int>(blockIdx.x) * Tile::BM, first_n = static_cast<int>(blockIdx.y) * Tile::BN;
+    const int group = static_cast<int>(blockIdx.z) % problem.groups,
+              split = static_cast<int>(blockIdx.z) / problem.groups;
+    const k_range range(problem.k, Tile::BK, split, problem.splits);
+
+    const auto load = [&](int k, int stage) {
+        float* const to_a = shared + stage * stage_size;
+        float* const to_b = to_a + operand_a::size;
+        TG_UNROLL
+        for (int i = 0; i < operand_a::each; ++i) {
+            const int copy = thread + i * Tile::threads, line = operand_a::line(copy), step = operand_a::step(copy);
+            if (operand_a::copies % Tile::threads != 0 && copy >= operand_a::copies) break;
+            copy_async<4 * VA>(
+                to_a + operand_a::at(line, step),
+                problem.a(problem.line_a(first_m + line, group), problem.step_a(k + step, range.end, group)),
+                problem.anywhere_a());
+        }
+        TG_UNROLL
+        for (int i = 0; i < operand_b::each; ++i) {
+            const int copy = thread + i * Tile::threads, line = operand_b::line(copy), step = operand_b::step(copy);
+            if (operand_b::copies % Tile::threads != 0 && copy >= operand_b::copies) break;
+            copy_async<4 * VB>(
+                to_b + operand_b::at(line, step),
+                problem.b(problem.line_b(first_n + line, group), problem.step_b(k + step, range.end, group)),
+                problem.anywhere_b());
+        }
+    };
+
+    const int g = lane / 4, t = lane % 4; // a lane's place in a fragment
+    const int warp_m = warp / Tile::WN * (Tile::rows * 16), warp_n = warp % Tile::WN * (Tile::columns * 8);
+    float sum[Tile::rows][Tile::columns][4]{};
+    const auto multiply = [&](int stage) {
+        const float* const a = shared + stage * stage_size;
+        const float* const b = a + operand_a::size;
+        TG_UNROLL
+        for (int k = 0; k < Tile::BK; k += 8) {
+            std::uint32_t high_a[Tile::rows][4], low_a[Tile::rows][4];
+            TG_UNROLL
+            for (int r = 0; r < Tile::rows; ++r) TG_UNROLL
+            for (int i = 0; i < 4; ++i) {
+                const float x = a[operand_a::at(warp_m + r * 16 + g + i % 2 * 8, k + t + i / 2 * 4)];
+                high_a[r][i] = to_tf32(x);
+                if constexpr (Precision == tensor_precision::tf32x3) low_a[r][i] = to_tf32(x - from_bits(high_a[r][i]));
+            }
+            TG_UNROLL
+            for (int c = 0; c < Tile::columns; ++c) {
+                std::uint32_t high_b[2], low_b[2];
+                TG_UNROLL
+                for (int i = 0; i < 2; ++i) {
+                    const float x = b[operand_b::at(warp_n + c * 8 + g, k + t + i * 4)];
+                    high_b[i] = to_tf32(x);
+                    if constexpr (Precision == tensor_precision::tf32x3) low_b[i] = to_tf32(x - from_bits(high_b[i]));
+                }
+                TG_UNROLL
+                for (int r = 0; r < Tile::rows; ++r) {
+                    if constexpr (Precision == tensor_precision::tf32x3) { // the small products first
+                        multiply_tf32(sum[r][c], low_a[r], high_b);
+                        multiply_tf32(sum[r][c], high_a[r], low_b);
+                    }
+                    multiply_tf32(sum[r][c], high_a[r], high_b);
+                }
+            }
+        }
+    };
+
+    const int steps = range.steps(Tile::BK);
+    TG_UNROLL
+    for (int s = 0; s < Tile::Stages - 1; ++s) {
+        if (s < steps) load(range.begin + s * Tile::BK, s);
+        commit_copies(); // empty groups too, so that counting groups counts stages
+    }
+    for (int s = 0, stage = 0; s < steps; ++s, stage = stage + 1 == Tile::Stages ? 0 : stage + 1) {
+        wait_copies<Tile::Stages - 2>();
+        __syncthreads();
+        const int ahead = s + Tile::Stages - 1, last = stage == 0 ? Tile::Stages - 1 : stage - 1;
+        if (ahead < steps) load(range.begin + ahead * Tile::BK, last);
+        commit_copies();
+        multiply(stage);
+    }
+    TG_UNROLL
+    for (int r = 0; r < Tile::rows; ++r) TG_UNROLL
+    for (int c = 0; c < Tile::columns; ++c) TG_UNROLL
+    for (int i = 0; i < 4; ++i) {
+        const int m = first_m + warp_m + r * 16 + g + i / 2 * 8, n = first_n + warp_n + c * 8 + 2 * t + i % 2;
+        if (m < problem.m && n < problem.n) problem.store(m, n, group, split, sum[r][c][i]);
+    }
+}
+
+} // namespace tapegraph::cuda::kernels
