@@ -40,4 +40,14 @@ struct numeric_error : error {
     using error::error;
 };
 
+/// A device that is missing, or a call to it that failed; the call and its purpose are named.
+struct device_error : error {
+    using error::error;
+};
+
+/// A device's memory does not suffice: what was asked, the limit and the largest buffers are named.
+struct out_of_memory : device_error {
+    using device_error::device_error;
+};
+
 } // namespace tapegraph

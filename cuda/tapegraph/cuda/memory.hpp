@@ -1,0 +1,267 @@
+#pragma once
+
+#ifdef TG_SIMT
+#include <simt/driver.hpp>
+#else
+#include <tapegraph/cuda/driver.cuh>
+#endif
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+/// Device memory: one stream-ordered pool per device.
+
+namespace tapegraph::cuda {
+
+/// Where buffers come from.
+enum class allocator {
+    pool, ///< a pool of our own: what is freed is kept for the next (the default)
+    plain ///< cudaMalloc for every buffer: slow; compute-sanitizer sees the ends of buffers
+};
+
+/// How much of a device a process takes. Settable before the device is first used, by `memory_options` or environment:
+///   TAPEGRAPH_GPU_MEMORY_LIMIT     bytes, with K, M or G, or a percentage of the device ("8G", "50%")
+///   TAPEGRAPH_GPU_MEMORY_FRACTION  the part that is taken at once (0.9)
+///   TAPEGRAPH_GPU_ALLOW_GROWTH     0: nothing beyond that part; 1: grow (the default)
+///   TAPEGRAPH_GPU_ALLOCATOR        pool or plain
+struct memory_options {
+    std::size_t limit = 0; ///< bytes that may be in use at once; 0: all of the device
+    double fraction = 0;   ///< of the device's memory, taken at the first use
+    bool allow_growth = true;
+    cuda::allocator allocator = allocator::pool;
+};
+
+struct memory_statistics {
+    std::size_t in_use = 0;   ///< bytes in live buffers
+    std::size_t peak = 0;     ///< the most that was in use since the last reset
+    std::size_t reserved = 0; ///< bytes the pool holds, in use or kept
+    std::size_t limit = 0;
+    std::int64_t allocations = 0, buffers = 0; ///< made so far; live
+};
+
+namespace detail {
+
+/// "8G", "512M", "1000", "50%" of `whole`. Throws argument_error that names the variable and its value.
+inline std::size_t parse_bytes(const char* variable, std::string_view text, std::size_t whole) {
+    double number = 0;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+    double factor = -1;
+    if (unit.empty()) factor = 1;
+    if (unit == "K") factor = 1024.0;
+    if (unit == "M") factor = 1024.0 * 1024;
+    if (unit == "G") factor = 1024.0 * 1024 * 1024;
+    if (unit == "%") factor = static_cast<double>(whole) / 100;
+    if (status != std::errc{} || factor < 0 || number < 0)
+        throw argument_error(std::string(variable) + "='" + std::string(text) +
+                             "': expected bytes, optionally with K, M or G, or a percentage");
+    return static_cast<std::size_t>(number * factor);
+}
+
+inline memory_options from_environment(memory_options o, std::size_t whole) {
+    if (const char* limit = std::getenv("TAPEGRAPH_GPU_MEMORY_LIMIT"))
+        o.limit = parse_bytes("TAPEGRAPH_GPU_MEMORY_LIMIT", limit, whole);
+    if (const char* fraction = std::getenv("TAPEGRAPH_GPU_MEMORY_FRACTION")) {
+        const char* const end = fraction + std::strlen(fraction);
+        const auto [stop, status] = std::from_chars(fraction, end, o.fraction);
+        if (status != std::errc{} || stop != end || o.fraction < 0 || o.fraction > 1)
+            throw argument_error("TAPEGRAPH_GPU_MEMORY_FRACTION='" + std::string(fraction) +
+                                 "': expected a number from 0 to 1");
+    }
+    if (const char* growth = std::getenv("TAPEGRAPH_GPU_ALLOW_GROWTH")) {
+        const std::string_view text(growth);
+        if (text != "0" && text != "1")
+            throw argument_error("TAPEGRAPH_GPU_ALLOW_GROWTH='" + std::string(text) + "': expected 0 or 1");
+        o.allow_growth = text == "1";
+    }
+    if (const char* kind = std::getenv("TAPEGRAPH_GPU_ALLOCATOR")) {
+        const std::string_view text(kind);
+        if (text != "pool" && text != "plain")
+            throw argument_error("TAPEGRAPH_GPU_ALLOCATOR='" + std::string(text) + "': expected pool or plain");
+        o.allocator = text == "pool" ? allocator::pool : allocator::plain;
+    }
+    return o;
+}
+
+inline std::string readable(std::size_t bytes) {
+    const char* const units[]{"bytes", "KiB", "MiB", "GiB"};
+    double value = static_cast<double>(bytes);
+    int unit = 0;
+    while (value >= 1024 && unit < 3) value /= 1024, ++unit;
+    char text[48];
+    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
+    return text;
+}
+
+} // namespace detail
+
+/// Memory of one device; safe to use from several threads.
+class memory_pool {
+public:
+    /// The pool of a device, made at the first use.
+    static memory_pool& of(int device) {
+        static std::mutex guard;
+        static std::vector<std::unique_ptr<memory_pool>> pools;
+        const std::lock_guard lock(guard);
+        if (device < 0 || device >= driver::device_count())
+            throw device_error("device cuda:" + std::to_string(device) + " does not exist: there are " +
+                               std::to_string(driver::device_count()));
+        if (pools.size() <= static_cast<std::size_t>(device)) pools.resize(static_cast<std::size_t>(device) + 1);
+        auto& pool = pools[static_cast<std::size_t>(device)];
+        if (pool == nullptr) pool = std::make_unique<memory_pool>(device);
+        return *pool;
+    }
+
+    explicit memory_pool(int device) : device_(device), whole_(driver::properties(device).memory) {}
+    memory_pool(const memory_pool&) = delete;
+    memory_pool& operator=(const memory_pool&) = delete;
+    ~memory_pool() {
+        if (pool_) driver::destroy(*pool_);
+        if (stream_) driver::destroy(*stream_);
+    }
+
+    /// Before the first buffer; the environment has the last word. Throws argument_error afterwards.
+    void configure(const memory_options& options) {
+        const std::lock_guard lock(guard_);
+        if (started_)
+            throw argument_error("memory of cuda:" + std::to_string(device_) + " is in use: configure it before");
+        if (options.fraction < 0 || options.fraction > 1)
+            throw argument_error("memory_options: the fraction is " + std::to_string(options.fraction) +
+                                 ", expected 0 to 1");
+        options_ = options;
+    }
+
+    /// A buffer; `label` says whose it is ("conv1/kernel"), for the report when memory runs out. Throws
+    /// out_of_memory.
+    void* allocate(std::size_t bytes, std::string_view label = {}) {
+        const std::lock_guard lock(guard_);
+        start();
+        const std::size_t size = std::max<std::size_t>((bytes + 255) / 256 * 256, 256);
+        void* at = nullptr;
+        if (in_use_ + size <= limit_) {
+            at = take(size);
+            if (at == nullptr && pool_) { // what the pool keeps may lie in pieces
+                driver::wait(*stream_);
+                driver::trim(*pool_, 0);
+                at = take(size);
+            }
+        }
+        if (at == nullptr) throw out_of_memory(report(size, label));
+        live_[at] = {size, std::string(label)};
+        in_use_ += size;
+        peak_ = std::max(peak_, in_use_);
+        ++allocations_;
+        return at;
+    }
+
+    void release(void* at) {
+        if (at == nullptr) return;
+        const std::lock_guard lock(guard_);
+        const auto found = live_.find(at);
+        if (found == live_.end()) throw device_error("cuda: a buffer is released that is not live");
+        in_use_ -= found->second.bytes;
+        live_.erase(found);
+        if (options_.allocator == allocator::plain)
+            driver::release_plain(at);
+        else
+            driver::release(at, *stream_);
+    }
+
+    memory_statistics statistics() const {
+        const std::lock_guard lock(guard_);
+        return {in_use_, peak_,        pool_ ? driver::reserved(*pool_) : in_use_,
+                limit_,  allocations_, static_cast<std::int64_t>(live_.size())};
+    }
+    void reset_peak() {
+        const std::lock_guard lock(guard_);
+        peak_ = in_use_;
+    }
+    /// Gives what the pool keeps, beyond `keep` bytes, back to the device.
+    void trim(std::size_t keep = 0) {
+        const std::lock_guard lock(guard_);
+        if (!pool_) return;
+        driver::wait(*stream_);
+        driver::trim(*pool_, keep);
+    }
+
+private:
+    struct buffer {
+        std::size_t bytes;
+        std::string label;
+    };
+
+    void start() {
+        if (started_) return;
+        options_ = detail::from_environment(options_, whole_);
+        driver::use(device_);
+        limit_ = options_.limit == 0 ? whole_ : std::min(options_.limit, whole_);
+        const auto part = static_cast<std::size_t>(options_.fraction * static_cast<double>(whole_));
+        if (!options_.allow_growth) {
+            if (part == 0)
+                throw argument_error("memory of cuda:" + std::to_string(device_) +
+                                     ": without growth a fraction to take at once is needed");
+            limit_ = std::min(limit_, part);
+        }
+        stream_ = driver::make_stream();
+        if (options_.allocator == allocator::pool) {
+            pool_ = driver::make_pool(device_, limit_);
+            if (part > 0) { // taken and given back to the pool, which keeps it
+                void* const all = driver::allocate(*pool_, std::min(part, limit_), *stream_);
+                if (all == nullptr) throw out_of_memory(report(std::min(part, limit_), "the fraction to take at once"));
+                driver::release(all, *stream_);
+            }
+        }
+        started_ = true;
+    }
+
+    void* take(std::size_t bytes) {
+        return options_.allocator == allocator::plain ? driver::allocate_plain(bytes)
+                                                      : driver::allocate(*pool_, bytes, *stream_);
+    }
+
+    // What was asked, what there is, and who has it.
+    std::string report(std::size_t bytes, std::string_view label) const {
+        std::string text = "out of memory on cuda:" + std::to_string(device_) + ": " + detail::readable(bytes) +
+                           " asked" + (label.empty() ? "" : " for " + std::string(label)) + "; limit " +
+                           detail::readable(limit_) + ", in use " + detail::readable(in_use_) + " in " +
+                           std::to_string(live_.size()) + " buffers";
+        if (pool_) text += ", held by the pool " + detail::readable(driver::reserved(*pool_));
+        text += ", free on the device " + detail::readable(driver::free_memory());
+        std::vector<const buffer*> largest;
+        for (const auto& [at, b] : live_) largest.push_back(&b);
+        const std::size_t shown = std::min<std::size_t>(5, largest.size());
+        std::partial_sort(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(shown), largest.end(),
+                          [](const buffer* a, const buffer* b) {
+                              return a->bytes != b->bytes ? a->bytes > b->bytes : a->label < b->label;
+                          });
+        for (std::size_t i = 0; i < shown; ++i)
+            text += (i == 0 ? "; largest: " : ", ") +
+                    (largest[i]->label.empty() ? std::string("(unnamed)") : largest[i]->label) + " " +
+                    detail::readable(largest[i]->bytes);
+        return text + ". Try a smaller batch, trim(), or a larger TAPEGRAPH_GPU_MEMORY_LIMIT";
+    }
+
+    int device_;
+    std::size_t whole_, limit_ = 0, in_use_ = 0, peak_ = 0;
+    std::int64_t allocations_ = 0;
+    memory_options options_;
+    bool started_ = false;
+    std::optional<driver::pool> pool_;
+    std::optional<driver::stream> stream_;
+    std::unordered_map<void*, buffer> live_;
+    mutable std::mutex guard_;
+};
+
+} // namespace tapegraph::cuda

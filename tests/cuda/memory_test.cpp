@@ -1,0 +1,127 @@
+#define TG_SIMT
+#include <tapegraph/cuda/memory.hpp>
+
+#include <doctest/doctest.h>
+
+namespace tg = tapegraph;
+using tg::cuda::memory_pool;
+
+namespace {
+
+constexpr std::size_t kib = 1024, mib = 1024 * kib, gib = 1024 * mib;
+
+struct variable {
+    variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+    ~variable() { unsetenv(name_); }
+    const char* name_;
+};
+
+template <class E, class F>
+std::string message(const F& f) {
+    try {
+        f();
+    } catch (const E& e) {
+        return e.what();
+    }
+    return "nothing was thrown";
+}
+bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+} // namespace
+
+TEST_CASE("device memory: buffers are counted, released and reported") {
+    memory_pool pool(0);
+    void* const a = pool.allocate(1000, "conv1/kernel");
+    void* const b = pool.allocate(0);
+    CHECK(a != b);
+    auto s = pool.statistics();
+    CHECK(s.in_use == 1024 + 256); // whole 256 bytes, at least one
+    CHECK(s.buffers == 2);
+    CHECK(s.allocations == 2);
+    CHECK(s.limit == gib);
+    pool.release(a);
+    pool.release(nullptr);
+    s = pool.statistics();
+    CHECK(s.in_use == 256);
+    CHECK(s.peak == 1280);
+    CHECK(s.reserved == 1280); // kept for the next
+    pool.trim();
+    CHECK(pool.statistics().reserved == 256);
+    pool.reset_peak();
+    CHECK(pool.statistics().peak == 256);
+    CHECK(has(message<tg::device_error>([&] { pool.release(a); }), "not live"));
+    pool.release(b);
+}
+
+TEST_CASE("device memory: running out says what was asked, the limit, and who has the rest") {
+    memory_pool pool(0);
+    pool.configure({.limit = 10 * mib});
+    void* held[]{pool.allocate(4 * mib, "conv2/kernel"), pool.allocate(3 * mib, "images"), pool.allocate(mib)};
+    const std::string text = message<tg::out_of_memory>([&] { pool.allocate(5 * mib, "dense/kernel"); });
+    CHECK(has(text, "out of memory on cuda:0: 5.00 MiB asked for dense/kernel; limit 10.00 MiB, in use 8.00 MiB in 3"));
+    CHECK(has(text, "largest: conv2/kernel 4.00 MiB, images 3.00 MiB, (unnamed) 1.00 MiB"));
+    CHECK(pool.statistics().in_use == 8 * mib); // and nothing else has happened
+    held[2] = (pool.release(held[2]), pool.allocate(3 * mib));
+    for (void* at : held) pool.release(at);
+    CHECK(has(message<tg::argument_error>([&] { pool.configure({}); }), "in use"));
+}
+
+TEST_CASE("device memory: a part at once, and no growth beyond it") {
+    {
+        memory_pool pool(0);
+        pool.configure({.fraction = 0.25});
+        pool.release(pool.allocate(1));
+        CHECK(pool.statistics().reserved == gib / 4);
+    }
+    memory_pool pool(0);
+    pool.configure({.fraction = 0.5, .allow_growth = false});
+    void* const most = pool.allocate(gib / 2);
+    CHECK_THROWS_AS(pool.allocate(1), tg::out_of_memory);
+    pool.release(most);
+    memory_pool none(0);
+    none.configure({.allow_growth = false});
+    CHECK(has(message<tg::argument_error>([&] { none.allocate(1); }), "fraction"));
+    memory_pool wrong(0);
+    CHECK(has(message<tg::argument_error>([&] { wrong.configure({.fraction = 1.5}); }), "1.5"));
+}
+
+TEST_CASE("device memory: the environment has the last word, and bad values are named") {
+    const auto limit = [](const char* text) {
+        const variable set("TAPEGRAPH_GPU_MEMORY_LIMIT", text);
+        memory_pool pool(0);
+        pool.release(pool.allocate(1));
+        return pool.statistics().limit;
+    };
+    CHECK(limit("1000000") == 1000000);
+    CHECK(limit("64M") == 64 * mib);
+    CHECK(limit("0.5G") == gib / 2);
+    CHECK(limit("25%") == gib / 4);
+    CHECK(limit("9999G") == gib); // there is no more
+    CHECK(has(message<tg::argument_error>([&] { limit("8 gigs"); }), "TAPEGRAPH_GPU_MEMORY_LIMIT='8 gigs'"));
+    CHECK(has(message<tg::argument_error>([&] { limit("-1"); }), "'-1'"));
+    for (const auto& [name, value] :
+         {std::pair{"TAPEGRAPH_GPU_MEMORY_FRACTION", "1.2"}, std::pair{"TAPEGRAPH_GPU_ALLOW_GROWTH", "yes"},
+          std::pair{"TAPEGRAPH_GPU_ALLOCATOR", "malloc"}}) {
+        const variable set(name, value);
+        memory_pool pool(0);
+        CHECK(has(message<tg::argument_error>([&] { pool.allocate(1); }), name));
+    }
+    const variable plain("TAPEGRAPH_GPU_ALLOCATOR", "plain");
+    memory_pool pool(0);
+    void* const at = pool.allocate(1000);
+    CHECK(pool.statistics().reserved == 1024);
+    pool.release(at);
+    CHECK(pool.statistics().reserved == 0);
+}
+
+TEST_CASE("device memory: one pool a device; devices that are not there") {
+    auto& device = tg::cuda::driver::imitation::instance();
+    device.devices = 2;
+    CHECK(&memory_pool::of(1) == &memory_pool::of(1));
+    CHECK(&memory_pool::of(0) != &memory_pool::of(1));
+    CHECK(has(message<tg::device_error>([] { memory_pool::of(2); }), "cuda:2 does not exist: there are 2"));
+    device.devices = 0;
+    CHECK_THROWS_AS(memory_pool::of(0), tg::device_error);
+    device.devices = 1;
+    CHECK(device.taken == 0); // every test gave back what it took
+}
