@@ -70,15 +70,17 @@ TG_HD constexpr T select_mask(bits_t<T> mask, T a, T b) {
     return from_bits<T>((to_bits(a) & mask) | (to_bits(b) & ~mask));
 }
 
-/// `condition ? a : b`, both evaluated. g++ would sink the computation of a and b into the arms of a conditional and then
-/// refuse to vectorise, since a floating-point operation might trap; from the masks it makes blends.
+/// `condition ? a : b`: in a vectorised loop a blend. The compiler may choose to work on the arms apart, which is often
+/// faster (a clamped argument becomes a clamped result).
 template <class T>
 TG_HD constexpr T select(bool condition, T a, T b) {
-#if defined(__clang__) || defined(__CUDA_ARCH__)
     return condition ? a : b;
-#else
+}
+
+/// The same from masks: where AVX2 has too few registers for the arms apart (measured).
+template <class T>
+TG_HD constexpr T blend(bool condition, T a, T b) {
     return select_mask<T>(-static_cast<bits_t<T>>(condition), a, b);
-#endif
 }
 
 /// a * b that is not contracted with a following addition. clang contracts within one source expression, hence the
@@ -115,9 +117,7 @@ TG_HD constexpr T by_pairs(T x, T x2, T c0, T c1, T c2, Rest... rest) {
 }
 template <class T, class... C>
     requires(sizeof...(C) <= 4)
-TG_HD constexpr T by_fours(T x, T x2, T, C... c) {
-    return by_pairs(x, x2, c...);
-}
+TG_HD constexpr T by_fours(T x, T x2, T, C... c) { return by_pairs(x, x2, c...); }
 template <class T, class... Rest>
 TG_HD constexpr T by_fours(T x, T x2, T x4, T c0, T c1, T c2, T c3, T c4, Rest... rest) {
     return mul_add(x4, by_fours(x, x2, x4, c4, rest...), by_pairs(x, x2, c0, c1, c2, c3));

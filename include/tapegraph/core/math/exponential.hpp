@@ -19,8 +19,8 @@ TG_HD constexpr T expm1_rest(T high, T low) {
         q = polynomial(r, 0.49999997f, 0.16666539f, 0.041667223f, 0.00836718082f, 0.00138823956f);
     } else {
         q = polynomial(r, 0.5, 0.16666666666666677, 0.04166666666666649, 0.008333333333320739, 0.0013888888888968377,
-                   0.00019841269888681788, 2.4801587164696366e-05, 2.7557241370628163e-06, 2.755740599653311e-07,
-                   2.5110109365775597e-08, 2.087529800591468e-09);
+                       0.00019841269888681788, 2.4801587164696366e-05, 2.7557241370628163e-06, 2.755740599653311e-07,
+                       2.5110109365775597e-08, 2.087529800591468e-09);
     }
     return mul_add(product(r, r), q, -low);
 }
@@ -74,10 +74,9 @@ inline constexpr T exp_lowest = sizeof(T) == sizeof(float) ? T(-104) : T(-746);
 template <class T>
 inline constexpr T exp_highest = sizeof(T) == sizeof(float) ? T(90) : T(711);
 
-/// e^x 2^Shift without intermediate overflow.
+/// e^c 2^Shift, exp_lowest <= c <= exp_highest.
 template <class T, int Shift>
-TG_HD constexpr T exp_shifted(T x) {
-    const T c = clamp(x, exp_lowest<T>, exp_highest<T>);
+TG_HD constexpr T exp_within(T c) {
     const T t = exponent_of(c);
     const T high = remainder_high(c, t);
     const T y = T(1) + (expm1_rest(high, remainder_low(t)) + high);
@@ -85,6 +84,11 @@ TG_HD constexpr T exp_shifted(T x) {
     return product(product(y, scale.first()), scale.second());
 }
 
+/// e^x 2^Shift without intermediate overflow.
+template <class T, int Shift>
+TG_HD constexpr T exp_shifted(T x) {
+    return exp_within<T, Shift>(clamp(x, exp_lowest<T>, exp_highest<T>));
+}
 } // namespace detail
 
 /// e^x.
@@ -133,8 +137,9 @@ TG_HD constexpr T tanh(T x) {
 /// 1 / (1 + e^-x), as e^x / (1 + e^x) below zero.
 template <class T>
 TG_HD constexpr T sigmoid(T x) {
-    const T e = exp(-abs(x));
-    const T d = T(1) + e, y = detail::select(x < 0, e, T(1)) / d;
+    const T a = -abs(x),
+            e = detail::exp_within<T, 0>(detail::blend(a < detail::exp_lowest<T>, detail::exp_lowest<T>, a));
+    const T d = T(1) + e, y = detail::blend(x < 0, e, T(1)) / d;
     // The rounding of d = 1 + e counts; 0.75 is near enough to 1 / d to remove most of it.
     const T lost = e - (d - T(1));
     return y - detail::product(y, detail::product(lost, T(0.75)));
@@ -148,8 +153,9 @@ TG_HD constexpr T sinh(T x) {
     if constexpr (sizeof(T) == sizeof(float)) {
         q = detail::polynomial(z, 0.166666672f, 0.00833335053f, 0.000198360663f, 2.81743883e-06f);
     } else {
-        q = detail::polynomial(z, 0.16666666666666666, 0.008333333333333333, 0.0001984126984126959, 2.755731922412024e-06,
-                           2.5052108345641482e-08, 1.6059050705866846e-10, 7.646476361317521e-13, 2.8483982842879613e-15);
+        q = detail::polynomial(z, 0.16666666666666666, 0.008333333333333333, 0.0001984126984126959,
+                               2.755731922412024e-06, 2.5052108345641482e-08, 1.6059050705866846e-10,
+                               7.646476361317521e-13, 2.8483982842879613e-15);
     }
     const T small = detail::mul_add(detail::product(a, z), q, a);
     const T w = detail::exp_shifted<T, -1>(a);

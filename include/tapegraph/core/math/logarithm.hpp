@@ -11,9 +11,9 @@ namespace detail {
 
 template <class T>
 struct binary_split {
-    T f;              // 1 + f is the significand
-    T k;              // the exponent
-    bits_t<T> field;  // k + bias
+    T f;             // 1 + f is the significand
+    T k;             // the exponent
+    bits_t<T> field; // k + bias
 };
 
 /// Splits a positive normal number.
@@ -46,13 +46,14 @@ TG_HD constexpr T log_of_split(T f, T k, T c) {
     const T z = product(f, f), half_square = product(T(0.5), z);
     T rest; // log(1 + f) = f - f^2 / 2 + rest
     if constexpr (sizeof(T) == sizeof(float)) {
-        rest = product(product(f, z), polynomial(f, 0.333333313f, -0.250008196f, 0.200012296f, -0.166233644f, 0.142017081f,
-                                             -0.131600693f, 0.127618656f, -0.0763513297f));
+        rest = product(product(f, z), polynomial(f, 0.333333313f, -0.250008196f, 0.200012296f, -0.166233644f,
+                                                 0.142017081f, -0.131600693f, 0.127618656f, -0.0763513297f));
     } else {
         // With s = f / (2 + f): log(1 + f) = 2 atanh(s), and 2 s = f - s f.
         const T s = f / (T(2) + f), y = product(s, s);
-        const T r = product(y, polynomial(y, 0.6666666666666735, 0.3999999999941308, 0.2857142874277436, 0.22222198530513296,
-                                      0.18183566692237796, 0.15313986369804222, 0.14796627030535214));
+        const T r =
+            product(y, polynomial(y, 0.6666666666666735, 0.3999999999941308, 0.2857142874277436, 0.22222198530513296,
+                                  0.18183566692237796, 0.15313986369804222, 0.14796627030535214));
         rest = product(s, half_square + r);
     }
     const T low = rest + mul_add(k, traits<T>::ln2_low, c);

@@ -21,9 +21,10 @@ TG_HD constexpr void log_extended(double a, double& high, double& low) {
     // w = z / 3 + z^2 / 5 + ...; atanh(s) = s + s w. Fit of the tail: 2^-80 of the result.
     exact_product(z, 0x1.5555555555555p-2, third, third_low);
     third_low = mul_add(z_low, 0x1.5555555555555p-2, mul_add(z, 0x1.5555555555555p-56, third_low));
-    const double tail = product(product(z, z), polynomial(z, 0.2, 0.14285714285714188, 0.11111111111145391,
-                                                      0.09090909084610338, 0.07692308378069025, 0.06666620138447074,
-                                                      0.0588433945538458, 0.05211407163067404, 0.05506987206674839));
+    const double tail =
+        product(product(z, z),
+                polynomial(z, 0.2, 0.14285714285714188, 0.11111111111145391, 0.09090909084610338, 0.07692308378069025,
+                           0.06666620138447074, 0.0588433945538458, 0.05211407163067404, 0.05506987206674839));
     const double w = third + tail, w_low = ((third - w) + tail) + third_low;
     exact_product(s, w, c, c_low);
     c_low = mul_add(s, w_low, mul_add(s_low, w, c_low));

@@ -14,9 +14,15 @@ namespace detail {
 
 template <class T>
 struct reduced_angle {
-    T r, rest;           // the angle is r + rest
-    bits_t<T> quadrant;  // k modulo 4 in the two lowest bits
+    T r, rest;          // the angle is r + rest
+    bits_t<T> quadrant; // k modulo 4 in the two lowest bits
 };
+
+/// Beyond the range of the reduction r may be anything; the result stays a sine.
+template <class T>
+TG_HD constexpr T within_eighth(T r) {
+    return blend(r > T(0.87), T(0.87), blend(r < T(-0.87), T(-0.87), r));
+}
 
 TG_HD constexpr reduced_angle<float> reduce_angle(float x) {
     const float t = mul_add(x, 0.6366197723675814f, traits<float>::round_magic);
@@ -24,7 +30,7 @@ TG_HD constexpr reduced_angle<float> reduce_angle(float x) {
     const double k = t - traits<float>::round_magic;
     const double a = static_cast<double>(x) - product(k, 0x1.921fb54p+0);
     const double r = a - product(k, 0x1.10b4611a62633p-30);
-    return {clamp(static_cast<float>(r), -0.87f, 0.87f), 0.0f, to_bits(t)};
+    return {within_eighth(static_cast<float>(r)), 0.0f, to_bits(t)};
 }
 
 TG_HD constexpr reduced_angle<double> reduce_angle(double x) {
@@ -40,7 +46,7 @@ TG_HD constexpr reduced_angle<double> reduce_angle(double x) {
     const double r = c + low;
     const double rest = (c - r) + low;
     const bool valid = abs(r) < 0.87;
-    return {clamp(r, -0.87, 0.87), select(valid, rest, 0.0), to_bits(t)};
+    return {within_eighth(r), blend(valid, rest, 0.0), to_bits(t)};
 }
 
 template <class T>
@@ -51,7 +57,7 @@ TG_HD constexpr T sin_reduced(T r, T rest) {
         q = polynomial(z, -0.166666672f, 0.00833332632f, -0.000198384019f, 2.71023646e-06f);
     } else {
         q = polynomial(z, -0.16666666666666666, 0.008333333333333299, -0.000198412698412307, 2.755731920267561e-06,
-                   -2.5052102172100757e-08, 1.6058046989782275e-10, -7.564147218285971e-13);
+                       -2.5052102172100757e-08, 1.6058046989782275e-10, -7.564147218285971e-13);
     }
     // sin(r + rest) = sin r + rest cos r
     const T correction = mul_add(T(-0.5), product(z, rest), rest);
@@ -66,7 +72,7 @@ TG_HD constexpr T cos_reduced(T r, T rest) {
         q = polynomial(z, 0.0416666307f, -0.00138865726f, 2.43549075e-05f);
     } else {
         q = polynomial(z, 0.041666666666666664, -0.0013888888888888837, 2.4801587301543283e-05, -2.755731920454108e-07,
-                   2.0876752173235655e-09, -1.1470068602050209e-11, 4.7289202276894045e-14);
+                       2.0876752173235655e-09, -1.1470068602050209e-11, 4.7289202276894045e-14);
     }
     // cos(r + rest) = cos r - rest sin r; what 1 - r^2 / 2 loses is added back.
     const T w = T(1) - half;
@@ -86,7 +92,7 @@ TG_HD constexpr T sin_of_angle(const reduced_angle<T>& a, bits_t<T> turn) {
 
 template <class T>
 TG_HD constexpr T sin(T x) {
-    return detail::select(x == 0, x, detail::sin_of_angle(detail::reduce_angle(x), 0));
+    return detail::blend(x == 0, x, detail::sin_of_angle(detail::reduce_angle(x), 0));
 }
 
 template <class T>
@@ -100,7 +106,7 @@ TG_HD constexpr T tan(T x) {
     const auto a = detail::reduce_angle(x);
     const T s = detail::sin_reduced(a.r, a.rest), c = detail::cos_reduced(a.r, a.rest);
     const bits odd = bits{0} - (a.quadrant & 1); // tan(r + pi / 2) = -cos r / sin r
-    return detail::select(x == 0, x, detail::select_mask(odd, -c, s) / detail::select_mask(odd, s, c));
+    return detail::blend(x == 0, x, detail::select_mask(odd, -c, s) / detail::select_mask(odd, s, c));
 }
 
 } // namespace tapegraph::math

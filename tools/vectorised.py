@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Checks that the compiler vectorises the loop of every elementwise operation.
+
+    tools/vectorised.py [--compiler g++] [--verbose] [more compiler arguments]
+
+Kernels are scalar code that must vectorise at -O2 (docs/design.md); a branch or a struct in the wrong place silently
+makes one ten times slower. For every `struct NAME : map_op<N>` (or predicate_op) of include/tapegraph/ops a region with
+that one operation is compiled for AVX2 and AVX-512, in float and double, and the assembly of its loop is looked at.
+Prints what is not vectorised; exits 1 if there is any. --verbose lists instructions in each vector loop.
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+OPERATION = re.compile(r"^struct (\w+)\s*:\s*(map_op|predicate_op)<(\d)>", re.MULTILINE)
+# Operations on conditions, and those that only exist for other element types.
+BOOLEAN = re.compile(r"static constexpr int condition_operands = (\d)")
+
+
+def operations():
+    """(name, operands, leading conditions) of every elementwise operation that is not a template."""
+    for path in sorted((ROOT / "include" / "tapegraph" / "ops").glob("*.hpp")):
+        text = path.read_text()
+        for match in OPERATION.finditer(text):
+            body = text[match.end():text.index("\n};", match.end())]
+            conditions = BOOLEAN.search(body)
+            if "value(bool" in body and not conditions:
+                continue  # logic: operands and result are bytes
+            if "template" in text[max(0, match.start() - 40):match.start()].split("}")[-1]:
+                continue
+            yield match.group(1), int(match.group(3)), int(conditions.group(1)) if conditions else 0, match.group(2)
+
+
+def source(names):
+    lines = ["#include <tapegraph/cpu/region.hpp>", "#include <tapegraph/ops/ops.hpp>", "using namespace tapegraph;"]
+    for name, operands, conditions, base in names:
+        for element in ("f32", "f64"):
+            slots = ", ".join(f"dtype::{'boolean' if i < conditions else element}" for i in range(operands))
+            arguments = ", ".join(str(i) for i in range(operands))
+            result = "boolean" if base == "predicate_op" else element
+            region = (f"region<slots<{slots}>, results<{operands}>, "
+                      f"instruction<{name}, dtype::{result}, {arguments}>>")
+            for isa in ("avx2", "avx512"):
+                lines.append(f"template void cpu::on<cpu::{isa}>::run<cpu::region_body<{region}>>(const cpu::tile*);")
+    return "\n".join(lines) + "\n"
+
+
+def loops(assembly):
+    """(function, instructions, vector instructions) of the shortest vectorised loop of each function."""
+    label = re.compile(r"^(\.L\w+):")
+    jump = re.compile(r"^\s+j\w+\s+(\.L\w+)")
+    for function in re.split(r"^(?=_ZN?\w+:)", assembly, flags=re.MULTILINE)[1:]:
+        name = function[:function.index(":")]
+        lines = function.split("\n")
+        places, best = {}, (0, 0)
+        for i, line in enumerate(lines):
+            if m := label.match(line):
+                places[m.group(1)] = i
+            elif (m := jump.match(line)) and m.group(1) in places:
+                part = [s for s in lines[places[m.group(1)]:i + 1] if re.match(r"\s+[a-z]", s)]
+                wide = sum(bool(re.search(r"%[yz]mm\d", s)) for s in part)
+                if wide > 0 and (best[1] == 0 or len(part) < best[0]):
+                    best = (len(part), wide)
+        yield name, *best
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--verbose", action="store_true")
+    options, more = parser.parse_known_args()
+    names = list(operations())
+    command = [options.compiler, "-std=c++20", "-O2", "-fopenmp-simd", f"-I{ROOT / 'include'}", "-x", "c++", "-S", "-o", "-",
+               "-", *more]
+    done = subprocess.run(command, input=source(names), capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stderr[:4000])
+    bad = total = 0
+    for function, count, wide in loops(done.stdout):
+        match = re.search(r"(avx2|avx512).*?instructionINS_(?:\w*?)(\d+)", function)
+        operation = next((n for n, *_ in sorted(names, key=lambda n: -len(n[0])) if f"{len(n)}{n}" in function), None)
+        if operation is None:
+            continue
+        total += 1
+        # With both element types in the name, "Lh0" is f32 and "Lh1" is f64.
+        element = "double" if "LNS_5dtypeE1E" in function else "float"
+        isa = "avx512" if "avx512" in function else "avx2"
+        if wide == 0:
+            bad += 1
+            print(f"not vectorised: {operation} {element} {isa}")
+        elif options.verbose:
+            print(f"{operation:24} {element:6} {isa:6} {count:4} instructions, {wide} of them on vectors")
+    print(f"{total - bad} of {total} loops are vectorised")
+    return 1 if bad or total == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
