@@ -7,6 +7,7 @@
 #include <tapegraph/ops/cast.hpp>
 #include <tapegraph/ops/comparison.hpp>
 #include <tapegraph/ops/convolution.hpp>
+#include <tapegraph/ops/convolution_transpose.hpp>
 #include <tapegraph/ops/einsum.hpp>
 #include <tapegraph/ops/exponential.hpp>
 #include <tapegraph/ops/gather.hpp>

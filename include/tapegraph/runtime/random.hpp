@@ -25,9 +25,9 @@ struct random_body {
             return;
         }
         if (law == distribution::exponential) {
-            const T scale = static_cast<T>(-1 / a->a);
+            const T mean = static_cast<T>(1 / a->a);
 #pragma omp simd
-            for (std::int64_t i = 0; i < count; ++i) x[i] = math::log(T(1) - x[i]) * scale;
+            for (std::int64_t i = 0; i < count; ++i) x[i] = (T(0) - math::log(T(1) - x[i])) * mean;
             return;
         }
         if (law == distribution::truncated_normal) {
@@ -43,7 +43,7 @@ struct random_body {
         const T most = bounded ? random::just_below(end) : std::numeric_limits<T>::infinity();
 #pragma omp simd
         for (std::int64_t i = 0; i < count; ++i) {
-            const T value = x[i] * slope + offset;
+            const T value = math::detail::mul_add(x[i], slope, offset);
             x[i] = math::detail::select(value > most, most, value);
         }
     }
