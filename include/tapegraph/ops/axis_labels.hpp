@@ -66,10 +66,10 @@ struct label_text {
     }
     constexpr const char* of(char label) const { return text[label >= 'a' ? label - 'a' : label - 'A' + 26]; }
 };
-inline constexpr label_text extents_differ("einsum: extents of label '?' differ");
-inline constexpr label_text label_unknown("einsum: no operand has label '?' of the result");
-inline constexpr label_text label_repeated("einsum: the result names label '?' twice");
-inline constexpr label_text diagonal_unknown("einsum: label '?' is repeated and its extent is not a number");
+inline constexpr label_text extents_differ("einsum: extents of label ? differ");
+inline constexpr label_text label_unknown("einsum: no operand has label ? of the result");
+inline constexpr label_text label_repeated("einsum: the result names label ? twice");
+inline constexpr label_text diagonal_unknown("einsum: label ? is repeated and its extent is not a number");
 
 /// What does not fit, as literals; those that name a label exist once per letter.
 struct misfit_texts {
@@ -86,7 +86,7 @@ struct misfit_texts {
         case misfit::tensordot_axes: return "tensordot: axes are not pairs of different axes of the operands";
         case misfit::tensordot_extents: return "tensordot: extents of summed axes differ";
         case misfit::extents:
-            return of_ellipsis(label) ? "einsum: extents of '...' do not broadcast" : extents_differ.of(label);
+            return of_ellipsis(label) ? "einsum: extents of ... do not broadcast" : extents_differ.of(label);
         case misfit::unknown_label: return label_unknown.of(label);
         case misfit::label_twice: return label_repeated.of(label);
         case misfit::diagonal: return diagonal_unknown.of(label);
