@@ -133,6 +133,16 @@ void product(const char* name, std::int64_t m, std::int64_t n, std::int64_t k, b
            [&] { cpu::gemm(with_packed, work.get()); });
 }
 
+void batched(const char* name, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {
+    if (std::string(name).find(wanted) == std::string::npos) return;
+    buffer<float> a(static_cast<std::size_t>(batch * m * k)), b(static_cast<std::size_t>(batch * k * n)),
+        c(static_cast<std::size_t>(batch * m * n));
+    const cpu::gemm_arguments<float> g{m, n, k, a.get(), k, false, b.get(), n, false, c.get(), n, false};
+    buffer<char> work(cpu::gemm_batched_workspace_bytes(g, batch, tapegraph::thread_count()));
+    report(name, 2.0 * static_cast<double>(batch * m * n * k),
+           [&] { cpu::gemm_batched(g, batch, m * k, k * n, m * n, work.get()); });
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -148,6 +158,11 @@ int main(int argc, char** argv) {
     product("gemm 32 x 512 x 128", 32, 512, 128, false, false);
     product("gemm 512 x 2048 x 32, a transposed", 512, 2048, 32, true, false);
     product("gemm 1024 x 10 x 784", 1024, 10, 784, false, false);
+    batched("gemm batch 4096, 4 x 4 x 4", 4096, 4, 4, 4);
+    batched("gemm batch 1024, 16 x 16 x 16", 1024, 16, 16, 16);
+    batched("gemm batch 96, 64 x 64 x 64", 96, 64, 64, 64);
+    batched("gemm batch 96, 128 x 128 x 64", 96, 128, 128, 64);
+    batched("gemm batch 512, 1 x 64 x 64", 512, 1, 64, 64);
     product("gemm 128 x 128 x 128", 128, 128, 128, false, false);
     product("gemm 1024 x 1 x 3200", 1024, 1, 3200, false, false);
     product("gemm 3200 x 1 x 1024, a transposed", 3200, 1, 1024, true, false);

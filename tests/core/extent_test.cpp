@@ -43,8 +43,10 @@ constexpr bool evaluates() {
 
 constexpr bool divides_with_floor() {
     two_symbols s;
-    // Exact where every coefficient divides, so flatten and pooling of multiples stay polynomials.
+    // Exact where every coefficient but the constant's divides, so flatten and windows over multiples stay polynomials.
     if (!((s.b * 6 + 4) / 2 == s.b * 3 + 2)) return false;
+    if (!((s.b * 6 + 5) / 2 == s.b * 3 + 2) || !((s.b * 6 - 3) / 2 == s.b * 3 - 2)) return false;
+    if (!((s.b * 6 + 1) / 2 == s.b * 3) || !((s.b * 6 - 1) / 3 == s.b * 2 - 1)) return false;
     if (!(s.b / 1 == s.b)) return false;
     const extent q = (s.b - 3) / 2;
     if (!(q == (s.b - 3) / 2) || q == (s.b - 3) / 3 || q == (s.b - 1) / 2) return false;

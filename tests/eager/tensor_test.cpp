@@ -124,7 +124,7 @@ TEST_CASE("operations name themselves and both shapes") {
         for (const char* part : parts) CHECK_MESSAGE(text.find(part) != std::string::npos, text);
     };
     names(message([&] { matmul(z({2, 3}), z({4, 5})); }), {"matmul: inner extents differ", "f32[2, 3]", "f32[4, 5]"});
-    names(message([&] { matmul(z({3}), z({3, 2})); }), {"matmul", "two axes", "f32[3]"});
+    names(message([&] { matmul(z({}), z({3, 2})); }), {"matmul", "scalar", "f32[]"});
     names(message([&] { matmul(z({2, 1, 3}), z({3, 3, 1})); }), {"matmul: batch extents do not broadcast"});
     names(message([&] { reshape(z({2, 3}), {4, 2}); }), {"reshape", "f32[2, 3]", "to [4, 2]"});
     names(message([&] { reshape(z({2, 3}), {4, -1}); }), {"reshape", "f32[2, 3]"});

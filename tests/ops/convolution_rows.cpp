@@ -84,37 +84,35 @@ std::vector<row> convolution_rows() {
             }),
         {{{1, 8, 2}, {5, 2, 1}}, {{1, 1, 1}, {2, 1, 1}}});
 
-    put(make_row<1>(
-            "max_pooling2d", [](auto x) { return max_pooling2d(x); }, {},
-            [](const std::vector<array>& x) { return pool(x[0], 2, 2, {2}, {2}, max_of); }),
-        {{{1, 2, 2, 1}}, {{2, 5, 4, 3}}, {{1, 13, 9, 17}}});
-    put(make_row<1>(
-            "max_pooling2d 3x2 same, overlapping",
-            [](auto x) {
-                return max_pooling2d(x, {.pool = {3, 2}, .stride = {2, 1}, .padding = padding::same()});
+    // Kernels larger than the image, single taps, primes of channels, strides beyond the kernel.
+    put(make_row<2>(
+            "conv2d 1x1, stride 3", [](auto x, auto w) { return conv2d(x, w, {.stride = {3, 3}}); }, {},
+            [](const std::vector<array>& x) { return convolution(x[0], x[1], {3}, {3}); }),
+        {{{2, 7, 4, 3}, {1, 1, 3, 5}}, {{1, 1, 1, 1}, {1, 1, 1, 1}}, {{0, 7, 4, 3}, {1, 1, 3, 5}}});
+    put(make_row<2, false>(
+            "conv2d, image smaller than the kernel",
+            [](auto x, auto w) {
+                return conv2d(x, w, {.stride = {2, 1}, .padding = padding::amounts(3, 2, 1, 4)});
             },
             {},
             [](const std::vector<array>& x) {
-                return pool(x[0], 3, 2, {2, 1, 0, 0, true}, {1, 1, 0, 0, true}, max_of);
+                return convolution(x[0], x[1], {2, 1, 3, 2}, {1, 1, 1, 4});
             }),
-        {{{1, 4, 3, 2}}, {{1, 1, 1, 1}}, {{2, 7, 5, 3}}});
-    put(make_row<1>(
-            "average_pooling2d",
-            [](auto x) {
-                return average_pooling2d(x, {.pool = {2, 3}});
-            },
-            {}, [](const std::vector<array>& x) { return pool(x[0], 2, 3, {2}, {3}, mean_of); }),
-        {{{1, 2, 3, 1}}, {{2, 5, 7, 3}}, {{1, 13, 9, 17}}});
-    put(make_row<1>(
-            "average_pooling2d same, overlapping",
-            [](auto x) {
-                return average_pooling2d(x, {.pool = {3, 2}, .stride = {1, 2}, .padding = padding::same()});
+        {{{2, 2, 1, 2}, {5, 4, 2, 3}}, {{1, 1, 2, 1}, {6, 7, 1, 1}}, {{2, 6, 5, 13}, {3, 3, 13, 7}}});
+    put(make_row<2, false>(
+            "conv2d same, dilated",
+            [](auto x, auto w) {
+                return conv2d(x, w, {.stride = {1, 2}, .padding = padding::same(), .dilation = {3, 2}});
             },
             {},
             [](const std::vector<array>& x) {
-                return pool(x[0], 3, 2, {1, 1, 0, 0, true}, {2, 1, 0, 0, true}, mean_of);
+                return convolution(x[0], x[1], {1, 3, 0, 0, true}, {2, 2, 0, 0, true});
             }),
-        {{{1, 4, 3, 2}}, {{1, 1, 1, 1}}});
+        {{{1, 5, 6, 2}, {2, 3, 2, 3}}, {{1, 1, 1, 1}, {3, 3, 1, 2}}});
+    put(make_row<2, false>(
+            "conv1d groups, stride 2", [](auto x, auto w) { return conv1d(x, w, {.stride = 2, .groups = 2}); }, {},
+            [](const std::vector<array>& x) { return convolution1d(x[0], x[1], {2}, 2); }),
+        {{{2, 7, 6}, {3, 3, 4}}, {{1, 2, 2}, {2, 1, 2}}});
     return rows;
 }
 

@@ -133,6 +133,9 @@ std::vector<row> selection_rows();
 std::vector<row> reduction_rows();
 std::vector<row> contraction_rows();
 std::vector<row> convolution_rows();
+std::vector<row> einsum_rows();
+std::vector<row> pooling_rows();
+std::vector<row> transposed_rows();
 std::vector<row> movement_rows();
 std::vector<row> ordering_rows();
 

@@ -203,6 +203,9 @@ TEST_CASE("table: elementary functions") { check(function_rows()); }
 TEST_CASE("table: selection, comparison, logic") { check(selection_rows()); }
 TEST_CASE("table: reductions") { check(reduction_rows()); }
 TEST_CASE("table: contractions") { check(contraction_rows()); }
-TEST_CASE("table: convolutions and pooling") { check(convolution_rows()); }
+TEST_CASE("table: convolutions") { check(convolution_rows()); }
+TEST_CASE("table: einsum, tensordot, dot") { check(einsum_rows()); }
+TEST_CASE("table: pooling") { check(pooling_rows()); }
+TEST_CASE("table: transposed, depthwise, separable convolutions") { check(transposed_rows()); }
 TEST_CASE("table: movement") { check(movement_rows()); }
 TEST_CASE("table: order") { check(ordering_rows()); }

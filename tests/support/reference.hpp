@@ -199,7 +199,8 @@ inline array pool(const array& x, std::int64_t wh, std::int64_t ww, const window
         std::vector<real> inside;
         for (std::int64_t p = 0; p < wh; ++p)
             for (std::int64_t q = 0; q < ww; ++q) {
-                const std::int64_t r = at[1] * vertical.stride + p - top, s = at[2] * horizontal.stride + q - left;
+                const std::int64_t r = at[1] * vertical.stride + p * vertical.dilation - top;
+                const std::int64_t s = at[2] * horizontal.stride + q * horizontal.dilation - left;
                 if (r >= 0 && r < h && s >= 0 && s < w) inside.push_back(x.at({at[0], r, s, at[3]}));
             }
         y[i] = f(inside);

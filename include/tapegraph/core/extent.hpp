@@ -72,16 +72,20 @@ public:
         return intern(product);
     }
 
-    /// floor(a / divisor); exact when every coefficient divides, opaque otherwise.
+    /// floor(a / divisor); exact when it divides every coefficient but the constant's, opaque otherwise.
     constexpr std::int64_t floor_divide(std::int64_t a, std::int64_t divisor) {
         if (divisor == 1) return a;
         list<monomial> quotient = terms(a);
         bool exact = true;
         for (monomial& term : quotient) {
-            exact = exact && term.coefficient % divisor == 0;
-            term.coefficient /= divisor;
+            const std::int64_t rest = term.coefficient % divisor;
+            exact = exact && (rest == 0 || term.atoms == 0);
+            term.coefficient = term.coefficient / divisor - (rest < 0 ? 1 : 0);
         }
-        if (exact) return intern(quotient);
+        if (exact) {
+            if (!quotient.empty() && quotient.back().coefficient == 0) quotient.pop_back(); // the constant comes last
+            return intern(quotient);
+        }
         for (int i = 0; i < atoms.size(); ++i)
             if (atoms[i].divisor == divisor && atoms[i].dividend == a) return of_atom(i);
         return of_atom(atoms.push_back({{}, a, divisor}));

@@ -244,19 +244,17 @@ std::size_t gemm_batched_workspace_bytes(const gemm_arguments<T>& first, std::in
                     batch > 1 ? gemm_workspace_bytes(first, 1) * static_cast<std::size_t>(threads) : 0);
 }
 
-/// `batch` products of one shape; operands of the next lie `stride_*` elements further (0: shared).
-template <class T>
-void gemm_batched(const gemm_arguments<T>& first, std::int64_t batch, std::int64_t stride_a, std::int64_t stride_b,
-                  std::int64_t stride_c, void* workspace) {
+/// `batch` products of one shape; `place(i, g)` points a copy of `first` at product i. Products are shared out among the
+/// threads where they are small, and rows of one among them where they are large: the bits are the same either way.
+template <class T, class Place>
+void gemm_each(const gemm_arguments<T>& first, std::int64_t batch, const Place& place, void* workspace) {
     const auto product = [&](std::int64_t i) {
         gemm_arguments<T> g = first;
-        g.a += i * stride_a;
-        g.b += i * stride_b;
-        g.c += i * stride_c;
+        place(i, g);
         return g;
     };
     const double work = static_cast<double>(first.m) * first.n * first.k;
-    if (batch < thread_count() || batch < 2) {
+    if (batch < 2 || (batch < thread_count() && detail::worth_threads(work))) {
         for (std::int64_t i = 0; i < batch; ++i) gemm(product(i), workspace);
         return;
     }
@@ -269,6 +267,16 @@ void gemm_batched(const gemm_arguments<T>& first, std::int64_t batch, std::int64
         for (std::int64_t i = batch * task / tasks; i < batch * (task + 1) / tasks; ++i)
             gemm(product(i), static_cast<std::byte*>(workspace) + static_cast<std::size_t>(thread) * share);
     });
+}
+
+/// The same where operands of the next product lie `stride_*` elements further (0: shared).
+template <class T>
+void gemm_batched(const gemm_arguments<T>& first, std::int64_t batch, std::int64_t stride_a, std::int64_t stride_b,
+                  std::int64_t stride_c, void* workspace) {
+    gemm_each(
+        first, batch,
+        [&](std::int64_t i, gemm_arguments<T>& g) { g.a += i * stride_a, g.b += i * stride_b, g.c += i * stride_c; },
+        workspace);
 }
 
 } // namespace tapegraph::cpu

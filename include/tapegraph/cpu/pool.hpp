@@ -15,14 +15,15 @@
 
 namespace tapegraph::cpu {
 
-/// Sizes of a pooling in elements. Window (oy, ox) covers input rows oy * stride_height - pad_top + [0, window_height), and
-/// columns likewise, as far as they lie inside the image.
+/// Sizes of a pooling in elements. Window (oy, ox) covers input rows oy * stride_height - pad_top + i * dilation_height for i
+/// in [0, window_height), and columns likewise, as far as they lie inside the image.
 struct pool_geometry {
     std::int64_t batch, in_height, in_width, channels;
     std::int64_t out_height, out_width;
     std::int64_t window_height, window_width;
     std::int64_t stride_height, stride_width;
     std::int64_t pad_top, pad_left;
+    std::int64_t dilation_height = 1, dilation_width = 1; ///< between the rows and columns of a window
 };
 
 namespace pool_detail {
@@ -30,18 +31,30 @@ namespace pool_detail {
 inline constexpr std::int64_t parallel_elements = 32768;
 inline constexpr std::int64_t task_elements = 32768;
 
-// The part of a window inside the image: rows [top, bottom), columns [left, right).
+// The part of a window inside the image: rows [top, bottom), columns [left, right), every down-th and across-th of them.
 struct window {
-    std::int64_t top, bottom, left, right;
+    std::int64_t top, bottom, left, right, down, across;
 
-    TG_INLINE window(const pool_geometry& g, std::int64_t oy, std::int64_t ox) {
+    TG_INLINE window(const pool_geometry& g, std::int64_t oy, std::int64_t ox)
+        : down(g.dilation_height), across(g.dilation_width) {
         const std::int64_t y = oy * g.stride_height - g.pad_top, x = ox * g.stride_width - g.pad_left;
-        top = y > 0 ? y : 0;
-        left = x > 0 ? x : 0;
-        bottom = y + g.window_height < g.in_height ? y + g.window_height : g.in_height;
-        right = x + g.window_width < g.in_width ? x + g.window_width : g.in_width;
+        top = first(y, down);
+        left = first(x, across);
+        bottom = end(y, g.window_height, down, g.in_height);
+        right = end(x, g.window_width, across, g.in_width);
     }
-    TG_INLINE std::int64_t count() const { return bottom > top && right > left ? (bottom - top) * (right - left) : 0; }
+    TG_INLINE std::int64_t count() const {
+        return bottom > top && right > left ? ((bottom - top + down - 1) / down) * ((right - left + across - 1) / across) : 0;
+    }
+
+private:
+    TG_INLINE static std::int64_t first(std::int64_t at, std::int64_t step) {
+        return at >= 0 ? at : at + (-at + step - 1) / step * step;
+    }
+    TG_INLINE static std::int64_t end(std::int64_t at, std::int64_t taps, std::int64_t step, std::int64_t size) {
+        const std::int64_t last = at + (taps - 1) * step + 1;
+        return last < size ? last : size;
+    }
 };
 
 template <class T>
@@ -74,8 +87,8 @@ struct block {
             if constexpr (R == rule::select) left[i] = T(1);
             if constexpr (R == rule::maximum_gradient || R == rule::select) pooled[i] = y[pixel + c + i];
         }
-        for (std::int64_t row = w.top; row < w.bottom; ++row)
-            for (std::int64_t column = w.left; column < w.right; ++column) {
+        for (std::int64_t row = w.top; row < w.bottom; row += w.down)
+            for (std::int64_t column = w.left; column < w.right; column += w.across) {
                 const std::int64_t at = ((image * g.in_height + row) * g.in_width + column) * g.channels + c;
                 if constexpr (Whole) {
                     // Two windows on: blocks of several pixels in turn are an order the hardware does not follow.
@@ -196,7 +209,8 @@ void run(const pool_geometry& g, const block<R, Add, T>& b, bool whole_count) {
 }
 
 inline bool overlapping(const pool_geometry& g) {
-    return g.stride_height < g.window_height || g.stride_width < g.window_width;
+    return g.stride_height < g.window_height || g.stride_width < g.window_width || g.dilation_height != 1 ||
+           g.dilation_width != 1;
 }
 
 } // namespace pool_detail

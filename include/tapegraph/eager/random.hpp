@@ -2,9 +2,14 @@
 
 #include <tapegraph/eager/seal.hpp>
 
-/// Random tensors: pure functions of a seed, equal on every machine and number of threads (Philox).
+/// Random tensors. Factories take a seed and are pure functions of it; the operations of ops/random.hpp draw from a
+/// generator that this thread's `set_seed` starts anew.
 
 namespace tapegraph::random {
+
+/// Starts this thread's random operations anew: what is drawn from here on, and the calls of functions (whose steps are
+/// counted from here). Models and functions with a seed of their own are not concerned.
+inline void set_seed(std::uint64_t seed) { tapegraph::detail::random_generator::instance().set_seed(seed); }
 
 struct options {
     std::uint64_t seed = 0;
@@ -12,14 +17,11 @@ struct options {
 };
 
 namespace detail {
+inline constexpr std::int64_t factory_ordinal = 0xFFFFFFFD; // apart from random nodes and variables' first values
+
 template <class T>
 tensor<T> draw(const shape& dims, distribution law, double a, double b, const options& o) {
-    typename random_op<T>::attributes attributes;
-    attributes.ordinal = 0xFFFFFFFD; // apart from a model's random nodes and its variables' first values
-    attributes.law = static_cast<std::int64_t>(law);
-    attributes.a = a;
-    attributes.b = b;
-    return eager::create<random_op<T>>(attributes, dims, {o.seed, o.stream});
+    return eager::create<random_op<T>>({factory_ordinal, static_cast<std::int64_t>(law), a, b}, dims, {o.seed, o.stream});
 }
 } // namespace detail
 
@@ -32,6 +34,31 @@ tensor<T> uniform(const shape& dims, const options& o = {}, double low = 0, doub
 template <class T>
 tensor<T> normal(const shape& dims, const options& o = {}, double mean = 0, double deviation = 1) {
     return detail::draw<T>(dims, distribution::normal, mean, deviation, o);
+}
+/// Normal, within two deviations of the mean.
+template <class T>
+tensor<T> truncated_normal(const shape& dims, const options& o = {}, double mean = 0, double deviation = 1) {
+    return detail::draw<T>(dims, distribution::truncated_normal, mean, deviation, o);
+}
+/// Exponential with mean 1 / rate.
+template <class T>
+tensor<T> exponential(const shape& dims, const options& o = {}, double rate = 1) {
+    return detail::draw<T>(dims, distribution::exponential, rate, 0, o);
+}
+/// One with a probability, zero otherwise.
+template <class T>
+tensor<T> bernoulli(const shape& dims, const options& o = {}, double probability = 0.5) {
+    return detail::draw<T>(dims, distribution::bernoulli, probability, 0, o);
+}
+/// Whole numbers in [low, high), int32 or int64.
+template <class T>
+tensor<T> integers(const shape& dims, std::int64_t low, std::int64_t high, const options& o = {}) {
+    return eager::create<random_integer_op<T>>({detail::factory_ordinal, low, high}, dims, {o.seed, o.stream});
+}
+/// 0 ... count - 1 in random order.
+inline tensor<std::int32_t> permutation(std::int64_t count, const options& o = {}) {
+    using limits = std::numeric_limits<std::int64_t>;
+    return argsort(integers<std::int64_t>({count}, limits::min(), limits::max(), o));
 }
 
 } // namespace tapegraph::random

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/eager/generator.hpp>
 #include <tapegraph/eager/records.hpp>
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/runtime/kernels.hpp>
@@ -191,6 +192,9 @@ struct eager {
     static tapegraph::tensor<typename Op::result_element> create(const typename Op::attributes& attributes,
                                                                  const tapegraph::shape& target,
                                                                  const random_state& random) {
+        inference io{nullptr, 0, &target, dtype::f32, {}, nullptr};
+        Op::infer(attributes, io);
+        if (io.error != nullptr) throw argument_error(io.error);
         auto result = tapegraph::tensor<typename Op::result_element>::uninitialized(target);
         const buffer_view out = result.view();
         const auto words = attributes_to_words<Op>(attributes);
@@ -201,6 +205,21 @@ struct eager {
         call.random = &random;
         runtime::kernel<Op, typename Op::result_element>::run(call);
         return result;
+    }
+
+    /// The next numbers of this thread's stream.
+    template <class Op, class T>
+    static auto draw(typename Op::attributes attributes, const tapegraph::shape& dims, std::source_location,
+                     const tapegraph::tensor<T>&) {
+        detail::random_stream& stream = detail::random_generator::instance().stream();
+        attributes.ordinal = stream.next();
+        return create<Op>(attributes, dims, stream.state);
+    }
+    template <template <class> class Op, class T>
+    static tapegraph::tensor<T> draw_like(const typename Op<float>::attributes& attributes, const tapegraph::shape& dims,
+                                          std::source_location where, const tapegraph::tensor<T>& like) {
+        static_assert(std::is_floating_point_v<T>, "random: numbers are float or double, like their example");
+        return draw<Op<T>>(attributes, dims, where, like);
     }
 
     /// The value of f and its gradient at tensors; may itself be differentiated. In eager/gradient_tape.hpp.

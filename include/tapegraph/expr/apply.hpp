@@ -82,6 +82,19 @@ constexpr typename mode_of_t<Args...>::node invoke(const typename Op::attributes
     return mode_of_t<Args...>::template invoke<Op>(attributes, target, where, args...);
 }
 
+/// Random numbers of a shape, from an operation without operands. The mode of `like` numbers them.
+template <class Op, handle Like>
+constexpr auto draw(const typename Op::attributes& attributes, const shape& dims, std::source_location where,
+                    const Like& like) {
+    return mode_of_t<Like>::template draw<Op>(attributes, dims, where, like);
+}
+/// The same of the element type of `like`.
+template <template <class> class Op, handle Like>
+constexpr Like draw_like(const typename Op<float>::attributes& attributes, const shape& dims, std::source_location where,
+                         const Like& like) {
+    return mode_of_t<Like>::template draw_like<Op>(attributes, dims, where, like);
+}
+
 /// Computes a reduction whose operand may be an unsealed formula, which becomes part of the reduction's kernel.
 template <class Op, tensor_like Arg>
     requires(!detail::one_handle<mode_of_t<Arg>>)

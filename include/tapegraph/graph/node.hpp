@@ -179,6 +179,24 @@ struct graph {
         return {&t, last};
     }
 
+    /// Random nodes are numbered in the order of the trace.
+    template <class Op>
+    static constexpr node draw(typename Op::attributes attributes, const shape& dims, std::source_location where,
+                               const node& like) {
+        static_assert(ir::operation_binding<Op>::bound);
+        ir::trace& t = like.owner();
+        t.place = t.intern(where);
+        attributes.ordinal = t.ordinals++;
+        return {&t, t.invoke(ir::record_of<Op>, attributes_to_words<Op>(attributes).value, &dims, nullptr, 0)};
+    }
+    template <template <class> class Op>
+    static constexpr node draw_like(const typename Op<float>::attributes& attributes, const shape& dims,
+                                    std::source_location where, const node& like) {
+        if (like.type() == dtype::f64) return draw<Op<double>>(attributes, dims, where, like);
+        if (like.type() != dtype::f32) like.owner().fail("random: numbers are float or double, like their example");
+        return draw<Op<float>>(attributes, dims, where, like);
+    }
+
     static constexpr node extent_number(const node& like, extent value) {
         return {&like.owner(), like.owner().extent_value(value, like.type())};
     }

@@ -82,6 +82,7 @@ private:
     step_result step_once(const buffer_view& x, const buffer_view& y) {
         const detail::numeric_check check(this->options_.check_finite);
         eager_context& context = begin(true);
+        const detail::random_scope draws(context.random);
         step_result result;
         std::vector<any_tensor> sources, gradients;
         std::vector<variable*> targets;
@@ -117,6 +118,7 @@ private:
 
     step_result measure_once(const buffer_view& x, const buffer_view& y) {
         eager_context& context = begin(false);
+        const detail::random_scope draws(context.random);
         const auto labels = labels_of(y);
         const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x)));
         check_labels(output, labels);
@@ -130,6 +132,7 @@ private:
         eager_context context;
         context.variables = const_cast<variable_list*>(&this->variables_); // every variable exists: nothing is added
         context.begin(false, {this->options_.seed, static_cast<std::uint64_t>(this->step_)});
+        const detail::random_scope draws(context.random);
         return eval(Model::get()(eager_scope(&context), x));
     }
 

@@ -14,9 +14,8 @@ namespace tapegraph {
 /// What the scopes of one evaluation of a model share.
 struct eager_context {
     variable_list* variables;
-    random_state random;
+    detail::random_stream random; ///< shared with the random operations of the model
     bool training = true;
-    std::int64_t ordinals = 0;
     int cursor = 0; ///< models ask for variables in the same order every time
     struct used_variable {
         variable* target;
@@ -31,8 +30,8 @@ struct eager_context {
 
     void begin(bool is_training, const random_state& state) {
         training = is_training;
-        random = state;
-        ordinals = cursor = 0;
+        random = {state, 0};
+        cursor = 0;
         used.clear();
         updates.clear();
     }
@@ -101,9 +100,8 @@ public:
 
     template <class T>
     tensor<T> uniform_like(const tensor<T>& like) const {
-        typename random_op<T>::attributes a;
-        a.ordinal = context_->ordinals++;
-        return eager::create<random_op<T>>(a, like.shape(), context_->random);
+        const detail::random_scope draws(context_->random);
+        return random::uniform_like(like);
     }
 
     template <tensor_like X>
@@ -128,7 +126,7 @@ private:
             return all.at(i);
         }
         any_tensor data(dtype_of<T>, dims);
-        detail::initialize(static_cast<T*>(data.raw()), dims, options.initializer, context_->random.seed, path);
+        detail::initialize(static_cast<T*>(data.raw()), dims, options.initializer, context_->random.state.seed, path);
         return all.add(path, std::move(data), options.trainable, false);
     }
 

@@ -98,17 +98,19 @@ public:
     auto operator()(const tensor<typename Specs::element_type>&... arguments) {
         int index = 0;
         (program_->set_input(index++, arguments.view()), ...);
-        program_->run(random_);
-        ++random_.step;
+        program_->run(random_.next());
         return detail::returned<typename trace::result>::template rebuild<first_stage, 0>(*program_);
     }
+
+    /// Calls draw from this seed, counted from here, instead of the thread's (random::set_seed).
+    void set_seed(std::uint64_t seed) { random_.set_seed(seed); }
 
     const ir::program_view& view() const { return program_->view(); }
     ir::program& program() { return *program_; }
 
 private:
     std::unique_ptr<ir::program> program_;
-    random_state random_;
+    detail::call_counter random_;
 };
 
 namespace detail {
@@ -132,9 +134,16 @@ auto evaluated(const value_with_gradient<V, G>& r) {
 template <class F, class... Specs>
 class eager_function {
 public:
-    auto operator()(const tensor<typename Specs::element_type>&... arguments) const {
+    auto operator()(const tensor<typename Specs::element_type>&... arguments) {
+        detail::random_stream stream{random_.next(), 0};
+        const detail::random_scope draws(stream);
         return detail::evaluated(F{}(arguments...));
     }
+    /// As graph_function::set_seed; equal seeds give equal numbers in both modes.
+    void set_seed(std::uint64_t seed) { random_.set_seed(seed); }
+
+private:
+    detail::call_counter random_;
 };
 
 /// `function<graph>(f, spec<float, dyn, 784>{}, ...)`. f is a captureless lambda or an empty function object.

@@ -11,16 +11,6 @@
 namespace tapegraph {
 
 class graph_scope {
-    // In front of its user: clang looks for its body while the class is still being read.
-    template <class T>
-    constexpr graph_node random(const graph_node& like) const {
-        const shape target = like.shape();
-        typename random_op<T>::attributes a;
-        a.ordinal = t_->ordinals++;
-        static_assert(ir::operation_binding<random_op<T>>::bound);
-        return {t_, t_->invoke(ir::record_of<random_op<T>>, attributes_to_words<random_op<T>>(a).value, &target, nullptr, 0)};
-    }
-
 public:
     constexpr graph_scope(ir::trace* owner, int index) : t_(owner), index_(index) {}
 
@@ -97,7 +87,7 @@ public:
 
     /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
     constexpr graph_node uniform_like(const graph_node& like) const {
-        return like.type() == dtype::f64 ? random<double>(like) : random<float>(like);
+        return random::uniform_like(like);
     }
 
     /// Seals a layer's operand: in the layer's scope, but in front of its nodes.

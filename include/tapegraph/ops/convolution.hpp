@@ -18,7 +18,8 @@ struct window_attributes {
     std::int64_t before[2]{}, after[2]{};
     std::int64_t mode = 0; ///< a padding_mode
     std::int64_t groups = 1;
-    std::int64_t window[2]{}; ///< pooling only
+    std::int64_t count_padding = 0; ///< averages divide by the whole window, padding included
+    std::int64_t window[2]{};       ///< pooling only
 
     /// Output extent along spatial axis i (0 height, 1 width) for a kernel of `size` taps.
     /// TensorFlow's definitions: valid ceil((in - effective + 1) / stride), same ceil(in / stride).
@@ -27,6 +28,10 @@ struct window_attributes {
         if (mode == static_cast<std::int64_t>(padding_mode::same)) return (in + (stride[i] - 1)) / stride[i];
         return (in + (before[i] + after[i] - effective)) / stride[i] + 1;
     }
+    constexpr bool sensible() const {
+        return groups > 0 && stride[0] > 0 && stride[1] > 0 && dilation[0] > 0 && dilation[1] > 0;
+    }
+    constexpr bool negative_padding() const { return before[0] < 0 || before[1] < 0 || after[0] < 0 || after[1] < 0; }
     /// Zeros in front of spatial axis i. "same" puts the odd one behind, as TensorFlow does.
     constexpr std::int64_t leading(int i, std::int64_t in, std::int64_t out, std::int64_t size) const {
         if (mode != static_cast<std::int64_t>(padding_mode::same)) return before[i];
@@ -48,8 +53,9 @@ struct convolution_op {
             !io.require(spatial == 1 || spatial == 2, "convolution: input must be NWC or NHWC") ||
             !io.require(w.rank() == x.rank(), "convolution: kernel rank must equal input rank") ||
             !io.require(w.known(), "convolution: kernel extents must be numbers") ||
-            !io.require(a.groups > 0 && a.stride[0] > 0 && a.stride[1] > 0 && a.dilation[0] > 0 && a.dilation[1] > 0,
-                        "convolution: strides, dilations and groups are positive"))
+            !io.require(w[0].value > 0 && (spatial == 1 || w[1].value > 0), "convolution: the kernel has no taps") ||
+            !io.require(a.sensible(), "convolution: strides, dilations and groups are positive") ||
+            !io.require(!a.negative_padding(), "convolution: padding is negative"))
             return;
         const extent channels = x[spatial + 1];
         const std::int64_t out = w[spatial + 1].value;
@@ -77,9 +83,18 @@ struct convolution_input_gradient_op {
     static constexpr operation_kind kind = operation_kind::convolve;
     static constexpr int arity = 2;
     using attributes = window_attributes;
-    static constexpr void infer(const attributes&, inference& io) {
+    // Also conv_transpose, in whose words it speaks: a gradient always fits.
+    static constexpr void infer(const attributes& a, inference& io) {
+        const shape &y = io.in[0].dims, &w = io.in[1].dims;
         io.type = io.in[0].type;
         io.result = *io.target;
+        io.require(io.in[0].type == io.in[1].type, "conv_transpose: element types differ");
+        io.require(a.sensible(), "conv_transpose: strides, dilations and groups are positive");
+        io.require(!a.negative_padding(), "conv_transpose: padding is negative");
+        if (y.rank() != w.rank() || w.rank() < 3) return;
+        const std::int64_t filters = w[w.rank() - 1].value;
+        io.require(equal_or_required(y[y.rank() - 1], filters), "conv_transpose: channels differ");
+        io.require(a.groups <= 0 || filters % a.groups == 0, "conv_transpose: groups do not divide the channels");
     }
     template <int I>
     static constexpr auto vjp(const attributes& a, auto d, auto dy, auto w, auto);

@@ -4,6 +4,41 @@
 
 namespace tapegraph {
 
+namespace detail {
+/// [..., m, k] as [everything else, k].
+template <handle H>
+constexpr H rows_of(const H& x) {
+    const shape from = shape_of(x);
+    shape flat;
+    flat.attach(from.table());
+    flat.push_back(from.size(0, from.rank() - 1));
+    flat.push_back(from[from.rank() - 1]);
+    return invoke<reshape_op>({}, &flat, std::source_location::current(), x);
+}
+/// x with an axis of extent 1 at `at`.
+template <handle H>
+constexpr H with_axis(const H& x, int at, std::source_location where) {
+    const shape from = shape_of(x);
+    shape target;
+    target.attach(from.table());
+    for (int i = 0; i <= from.rank(); ++i) {
+        if (i == at) target.push_back(1);
+        if (i < from.rank()) target.push_back(from[i]);
+    }
+    return invoke<reshape_op>({}, &target, where, x);
+}
+/// x without axis `at` of extent 1.
+template <handle H>
+constexpr H without_axis(const H& x, int at, std::source_location where) {
+    const shape from = shape_of(x);
+    shape target;
+    target.attach(from.table());
+    for (int i = 0; i < from.rank(); ++i)
+        if (i != at) target.push_back(from[i]);
+    return invoke<reshape_op>({}, &target, where, x);
+}
+} // namespace detail
+
 /// Matrix product over the last two axes, [..., m, k] by [..., k, n], with NumPy broadcasting of the axes before them.
 /// Operands may be read transposed without a copy.
 struct matmul_op {
@@ -17,7 +52,9 @@ struct matmul_op {
         const shape &a = io.in[0].dims, &b = io.in[1].dims;
         io.type = io.in[0].type;
         if (!io.require(io.in[0].type == io.in[1].type, "matmul: element types differ") ||
-            !io.require(a.rank() >= 2 && b.rank() >= 2, "matmul: operands need two axes"))
+            !io.require(io.type == dtype::f32 || io.type == dtype::f64,
+                        "matmul: elements must be float or double; cast<float>(x) converts them") ||
+            !io.require(a.rank() >= 2 && b.rank() >= 2, "matmul: an operand is a scalar"))
             return;
         const int ra = a.rank(), rb = b.rank();
         const extent m = a[t.transpose_a ? ra - 1 : ra - 2], ka = a[t.transpose_a ? ra - 2 : ra - 1];
@@ -39,6 +76,10 @@ struct matmul_op {
         if constexpr (I == 0)
             return t.transpose_a ? product(b, dc, t.transpose_b, 1, shape_of(a))
                                  : product(dc, b, 0, !t.transpose_b, shape_of(a));
+        else if (!t.transpose_a && shape_of(a).rank() > 2 && shape_of(b).rank() == 2)
+            // One factor for every batch: the sum over batches is part of one product over all rows.
+            return t.transpose_b ? product(detail::rows_of(dc), detail::rows_of(a), 1, 0, shape_of(b))
+                                 : product(detail::rows_of(a), detail::rows_of(dc), 1, 0, shape_of(b));
         else
             return t.transpose_b ? product(dc, a, 1, t.transpose_a, shape_of(b))
                                  : product(a, dc, !t.transpose_a, 0, shape_of(b));
@@ -49,10 +90,21 @@ struct matmul_options {
     bool transpose_a = false, transpose_b = false;
 };
 
+/// NumPy's matmul. Operands of rank 1 are a row on the left and a column on the right, and the axis they gain is dropped
+/// again; `transpose_a` and `transpose_b` do not concern them. Elements are float or double.
 template <tensor_like A, tensor_like B>
 constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
                       std::source_location where = std::source_location::current()) {
-    return invoke<matmul_op>({options.transpose_a, options.transpose_b}, nullptr, where, a, b);
+    auto x = eval(a, where);
+    auto y = eval(b, where);
+    const int rank_x = shape_of(x).rank(), rank_y = shape_of(y).rank();
+    if (rank_x == 1) x = detail::with_axis(x, 0, where);
+    if (rank_y == 1) y = detail::with_axis(y, 1, where);
+    auto z = invoke<matmul_op>({options.transpose_a && rank_x != 1, options.transpose_b && rank_y != 1}, nullptr, where, x,
+                               y);
+    if (rank_y == 1) z = detail::without_axis(z, shape_of(z).rank() - 1, where);
+    if (rank_x == 1) z = detail::without_axis(z, shape_of(z).rank() - (rank_y == 1 ? 1 : 2), where);
+    return z;
 }
 
 } // namespace tapegraph

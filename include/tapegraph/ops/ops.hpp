@@ -7,6 +7,8 @@
 #include <tapegraph/ops/cast.hpp>
 #include <tapegraph/ops/comparison.hpp>
 #include <tapegraph/ops/convolution.hpp>
+#include <tapegraph/ops/convolution_transpose.hpp>
+#include <tapegraph/ops/einsum.hpp>
 #include <tapegraph/ops/exponential.hpp>
 #include <tapegraph/ops/gather.hpp>
 #include <tapegraph/ops/layout.hpp>
@@ -17,5 +19,6 @@
 #include <tapegraph/ops/random.hpp>
 #include <tapegraph/ops/reduction.hpp>
 #include <tapegraph/ops/selection.hpp>
+#include <tapegraph/ops/tensordot.hpp>
 #include <tapegraph/ops/trigonometric.hpp>
 #include <tapegraph/ops/view.hpp>

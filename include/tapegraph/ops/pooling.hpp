@@ -1,26 +1,34 @@
 #pragma once
 
 #include <tapegraph/ops/convolution.hpp>
+#include <tapegraph/ops/reduction.hpp>
+#include <tapegraph/ops/refusal.hpp>
 
-/// max and average pooling over [batch, height, width, channels].
+/// max and average pooling over [batch, width, channels] and [batch, height, width, channels].
 
 namespace tapegraph {
 
 namespace detail {
 constexpr void infer_pool(const window_attributes& a, inference& io) {
     const shape& x = io.in[0].dims;
+    const int spatial = x.rank() - 2;
     io.type = io.in[0].type;
-    if (!io.require(x.rank() == 4, "pooling: input must be NHWC") ||
-        !io.require(a.window[0] > 0 && a.window[1] > 0 && a.stride[0] > 0 && a.stride[1] > 0,
-                    "pooling: windows and strides are positive"))
+    if (!io.require(spatial == 1 || spatial == 2, "pooling: input must be NWC or NHWC") ||
+        !io.require(a.window[0] > 0 && a.window[1] > 0 && a.sensible(),
+                    "pooling: windows, strides and dilations are positive") ||
+        !io.require(!a.negative_padding(), "pooling: padding is negative"))
         return;
     io.result.push_back(x[0]);
-    for (int i = 0; i < 2; ++i) {
-        const extent size = a.output(i, x[i + 1], a.window[i]);
-        if (!io.require(!size.known() || size.value > 0, "pooling: window larger than padded input")) return;
+    for (int i = 2 - spatial; i < 2; ++i) {
+        const std::int64_t span = (a.window[i] - 1) * a.dilation[i] + 1;
+        const extent from = x[i + spatial - 1], size = a.output(i, from, a.window[i]);
+        if (!io.require(a.before[i] < span && a.after[i] < span, "pooling: padding as large as the window") ||
+            !io.require(!size.known() || size.value > 0 || (from.known() && from.value == 0 && size.value == 0),
+                        "pooling: window larger than padded input"))
+            return;
         io.result.push_back(size);
     }
-    io.result.push_back(x[3]);
+    io.result.push_back(x[spatial + 1]);
 }
 } // namespace detail
 
@@ -114,6 +122,15 @@ struct pool2d_options {
     std::int64_t pool[2]{2, 2};
     std::int64_t stride[2]{0, 0};
     tapegraph::padding padding{};
+    std::int64_t dilation[2]{1, 1};
+    bool count_include_pad = false; ///< averages: padding counts as zeros, as in PyTorch
+};
+struct pool1d_options {
+    std::int64_t pool = 2;
+    std::int64_t stride = 0;
+    tapegraph::padding padding{}; ///< left and right
+    std::int64_t dilation = 1;
+    bool count_include_pad = false;
 };
 
 namespace detail {
@@ -122,22 +139,88 @@ constexpr window_attributes pool_attributes(const pool2d_options& options) {
     for (int i = 0; i < 2; ++i) {
         a.window[i] = options.pool[i];
         a.stride[i] = options.stride[i] != 0 ? options.stride[i] : options.pool[i];
+        a.dilation[i] = options.dilation[i];
     }
+    a.count_padding = options.count_include_pad;
     set_padding(a, options.padding);
     return a;
 }
+constexpr window_attributes pool_attributes(const pool1d_options& options) {
+    return pool_attributes(pool2d_options{{1, options.pool},
+                                          {1, options.stride},
+                                          options.padding,
+                                          {1, options.dilation},
+                                          options.count_include_pad});
+}
+
+struct pooling_texts {
+    static constexpr const char* text(std::int64_t rank) {
+        return rank == 4 ? "pooling: input must be NHWC" : "pooling: input must be NWC";
+    }
+};
+template <class Op, tensor_like X>
+constexpr auto pool(const X& x, const window_attributes& a, int rank, std::source_location where) {
+    const auto input = eval(x, where);
+    if (shape_of(input).rank() != rank) return refuse<pooling_texts>(rank, where, input);
+    return invoke<Op>(a, nullptr, where, input);
+}
 } // namespace detail
 
+/// The largest of each window of x [batch, height, width, channels]; NaN if one is in it. The derivative goes to the first
+/// maximum in row-major order.
 template <tensor_like X>
 constexpr auto max_pooling2d(const X& x, const pool2d_options& options = {},
                              std::source_location where = std::source_location::current()) {
-    return invoke<max_pool_op>(detail::pool_attributes(options), nullptr, where, x);
+    return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 4, where);
 }
-
+/// The mean of each window.
 template <tensor_like X>
 constexpr auto average_pooling2d(const X& x, const pool2d_options& options = {},
                                  std::source_location where = std::source_location::current()) {
-    return invoke<average_pool_op>(detail::pool_attributes(options), nullptr, where, x);
+    return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 4, where);
+}
+/// The same for x [batch, width, channels].
+template <tensor_like X>
+constexpr auto max_pooling1d(const X& x, const pool1d_options& options = {},
+                             std::source_location where = std::source_location::current()) {
+    return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 3, where);
+}
+template <tensor_like X>
+constexpr auto average_pooling1d(const X& x, const pool1d_options& options = {},
+                                 std::source_location where = std::source_location::current()) {
+    return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 3, where);
+}
+
+/// Over all of an image, to [batch, channels] or with keepdims [batch, 1, 1, channels]. They are the reductions `mean` and
+/// `max` over the spatial axes: equal maxima each receive the derivative.
+template <tensor_like X>
+constexpr auto global_average_pooling2d(const X& x, reduce_options options = {},
+                                        std::source_location where = std::source_location::current()) {
+    const auto input = eval(x, where);
+    if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
+    return mean(input, {1, 2}, options, where);
+}
+template <tensor_like X>
+constexpr auto global_max_pooling2d(const X& x, reduce_options options = {},
+                                    std::source_location where = std::source_location::current()) {
+    const auto input = eval(x, where);
+    if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
+    return max(input, {1, 2}, options, where);
+}
+/// The same for x [batch, width, channels].
+template <tensor_like X>
+constexpr auto global_average_pooling1d(const X& x, reduce_options options = {},
+                                        std::source_location where = std::source_location::current()) {
+    const auto input = eval(x, where);
+    if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
+    return mean(input, 1, options, where);
+}
+template <tensor_like X>
+constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
+                                    std::source_location where = std::source_location::current()) {
+    const auto input = eval(x, where);
+    if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
+    return max(input, 1, options, where);
 }
 
 } // namespace tapegraph

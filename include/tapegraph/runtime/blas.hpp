@@ -27,20 +27,29 @@ void product(const cpu::gemm_arguments<T>& g, void*) {
     else
         cblas_dgemm(CblasRowMajor, a, b, size(g.m), size(g.n), size(g.k), T(1), g.a, lda, g.b, ldb, beta, g.c, ldc);
 }
+/// `batch` products of one shape, placed as cpu::gemm_each says.
+template <class T, class Place>
+void product_each(const cpu::gemm_arguments<T>& first, std::int64_t batch, const Place& place, void*) {
+    for (std::int64_t i = 0; i < batch; ++i) {
+        cpu::gemm_arguments<T> g = first;
+        place(i, g);
+        product(g, nullptr);
+    }
+}
 template <class T>
-std::size_t product_workspace(const cpu::gemm_arguments<T>&, int) {
+std::size_t product_workspace(const cpu::gemm_arguments<T>&, std::int64_t, int) {
     return 0;
 }
 
 #else
 
-template <class T>
-void product(const cpu::gemm_arguments<T>& g, void* workspace) {
-    cpu::gemm(g, workspace);
+template <class T, class Place>
+void product_each(const cpu::gemm_arguments<T>& first, std::int64_t batch, const Place& place, void* workspace) {
+    cpu::gemm_each(first, batch, place, workspace);
 }
 template <class T>
-std::size_t product_workspace(const cpu::gemm_arguments<T>& g, int threads) {
-    return cpu::gemm_workspace_bytes<T>(g, threads);
+std::size_t product_workspace(const cpu::gemm_arguments<T>& g, std::int64_t batch, int threads) {
+    return cpu::gemm_batched_workspace_bytes<T>(g, batch, threads);
 }
 
 #endif

@@ -10,10 +10,18 @@ namespace tapegraph::runtime {
 
 template <class T>
 struct kernel<matmul_op, T> {
-    static cpu::gemm_arguments<T> matrices(const kernel_call& call) {
+    static_assert(std::is_floating_point_v<T>,
+                  "matmul, dot, einsum: elements must be float or double; cast<float>(x) converts them");
+
+    struct job {
+        cpu::gemm_arguments<T> first;
+        std::int64_t batch = 1;
+    };
+    static job matrices(const kernel_call& call) {
         const auto t = attributes_of<matmul_op>(call);
         const buffer_view &a = call.in[0], &b = call.in[1], &c = call.out[0];
-        cpu::gemm_arguments<T> g{};
+        job j{};
+        cpu::gemm_arguments<T>& g = j.first;
         g.m = c.extents[c.rank - 2];
         g.n = c.extents[c.rank - 1];
         g.k = a.extents[t.transpose_a ? a.rank - 2 : a.rank - 1];
@@ -26,18 +34,25 @@ struct kernel<matmul_op, T> {
         g.c = c.as<T>();
         g.ldc = g.n;
         g.accumulate = false;
-        return g;
+        j.batch = 1;
+        for (int i = 0; i < c.rank - 2; ++i) j.batch *= c.extents[i];
+        if (g.m == 1 && g.transpose_a) g.transpose_a = false, g.lda = g.k; // a column is stored like a row
+        // Matrices that all meet the same second factor are one tall matrix.
+        if (j.batch > 1 && !g.transpose_a && matrices_of(a) == j.batch && matrices_of(b) == 1) {
+            g.m *= j.batch;
+            j.batch = 1;
+        }
+        return j;
     }
     static std::size_t workspace(const kernel_call& call) {
-        return product_workspace<T>(matrices(call), thread_count());
+        const job j = matrices(call);
+        return product_workspace<T>(j.first, j.batch, thread_count());
     }
     // Leading axes are batches; where they broadcast, the smaller operand's matrices are visited again.
     static void run(const kernel_call& call) {
-        cpu::gemm_arguments<T> g = matrices(call);
+        const job j = matrices(call);
         const buffer_view &a = call.in[0], &b = call.in[1], &c = call.out[0];
         const int outer = c.rank - 2;
-        std::int64_t batch = 1;
-        for (int i = 0; i < outer; ++i) batch *= c.extents[i];
         const auto offset = [&](const buffer_view& x, std::int64_t index) {
             std::int64_t at = 0, stride = x.extents[x.rank - 2] * x.extents[x.rank - 1];
             for (int i = outer - 1; i >= 0; --i) {
@@ -49,14 +64,22 @@ struct kernel<matmul_op, T> {
             }
             return at;
         };
-        const T *first_a = g.a, *first_b = g.b;
-        T* first_c = g.c;
-        for (std::int64_t i = 0; i < batch; ++i) {
-            g.a = first_a + offset(a, i);
-            g.b = first_b + offset(b, i);
-            g.c = first_c + i * g.m * g.n;
-            product(g, call.workspace);
-        }
+        product_each<T>(
+            j.first, j.batch,
+            [&](std::int64_t i, cpu::gemm_arguments<T>& g) {
+                if (i == 0) return;
+                g.a += offset(a, i);
+                g.b += offset(b, i);
+                g.c += i * g.m * g.n;
+            },
+            call.workspace);
+    }
+
+private:
+    static std::int64_t matrices_of(const buffer_view& x) {
+        std::int64_t count = 1;
+        for (int i = 0; i < x.rank - 2; ++i) count *= x.extents[i];
+        return count;
     }
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/core/philox.hpp>
+#include <tapegraph/core/random_laws.hpp>
 #include <tapegraph/ops/random.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
@@ -9,26 +9,60 @@ namespace tapegraph::runtime {
 template <class T>
 struct random_body {
     template <class Isa>
-    TG_INLINE static void run(T* x, std::int64_t begin, std::int64_t count, const typename random_op<T>::attributes* a,
+    TG_INLINE static void run(T* x, std::int64_t begin, std::int64_t count, const random_attributes* a,
                               const random_state* state) {
         const auto ordinal = static_cast<std::uint32_t>(a->ordinal);
-        const bool normal = a->law == static_cast<std::int64_t>(distribution::normal);
+        const auto law = static_cast<distribution>(a->law);
+        const bool normal = law == distribution::normal || law == distribution::truncated_normal;
         if (normal)
             random::fill_normal<T>(x, begin, count, state->seed, state->step, ordinal);
         else
             random::fill_uniform<T>(x, begin, count, state->seed, state->step, ordinal);
-        const T slope = static_cast<T>(normal ? a->b : a->b - a->a), offset = static_cast<T>(a->a);
+        if (law == distribution::bernoulli) {
+            const T probability = static_cast<T>(a->a);
 #pragma omp simd
-        for (std::int64_t i = 0; i < count; ++i) x[i] = x[i] * slope + offset;
+            for (std::int64_t i = 0; i < count; ++i) x[i] = math::detail::select(x[i] < probability, T(1), T(0));
+            return;
+        }
+        if (law == distribution::exponential) {
+            const T mean = static_cast<T>(1 / a->a);
+#pragma omp simd
+            for (std::int64_t i = 0; i < count; ++i) x[i] = (T(0) - math::log(T(1) - x[i])) * mean;
+            return;
+        }
+        if (law == distribution::truncated_normal) {
+            const random::address address(state->seed, state->step, ordinal);
+            for (std::int64_t i = 0; i < count; ++i)
+                if (!(x[i] >= T(-2) && x[i] <= T(2)))
+                    x[i] = random::truncated_normal_at<T>(address, static_cast<std::uint64_t>(begin + i));
+        }
+        const T slope = static_cast<T>(normal ? a->b : a->b - a->a), offset = static_cast<T>(a->a);
+        // Rounding must not reach the end that the range excludes.
+        const T end = static_cast<T>(a->b);
+        const bool bounded = !normal && offset < end;
+        const T most = bounded ? random::just_below(end) : std::numeric_limits<T>::infinity();
+#pragma omp simd
+        for (std::int64_t i = 0; i < count; ++i) {
+            const T value = math::detail::mul_add(x[i], slope, offset);
+            x[i] = math::detail::select(value > most, most, value);
+        }
     }
 };
 
-/// Writes `count` numbers of a law, in parallel above a size; element i depends on i alone.
-template <class T>
-void fill_random(T* out, std::int64_t count, const typename random_op<T>::attributes& a, const random_state& state) {
+/// Calls fill(begin, count) for parts of `total` elements, in parallel above a size.
+template <class F>
+void in_parts(std::int64_t total, const F& fill) {
     constexpr std::int64_t chunk = 8192;
-    cpu::parallel_for((count + chunk - 1) / chunk, count >= 2 * chunk, [&](std::int64_t task) {
-        const std::int64_t begin = task * chunk, size = count - begin < chunk ? count - begin : chunk;
+    cpu::parallel_for((total + chunk - 1) / chunk, total >= 2 * chunk, [&](std::int64_t task) {
+        const std::int64_t begin = task * chunk;
+        fill(begin, total - begin < chunk ? total - begin : chunk);
+    });
+}
+
+/// Writes `count` numbers of a law; element i depends on i alone.
+template <class T>
+void fill_random(T* out, std::int64_t count, const random_attributes& a, const random_state& state) {
+    in_parts(count, [&](std::int64_t begin, std::int64_t size) {
         cpu::dispatch<random_body<T>>(out + begin, begin, size, &a, &state);
     });
 }
@@ -37,6 +71,20 @@ template <class T>
 struct kernel<random_op<T>, T> {
     static void run(const kernel_call& call) {
         fill_random<T>(call.out[0].as<T>(), call.out[0].elements(), attributes_of<random_op<T>>(call), *call.random);
+    }
+};
+
+template <class T>
+struct kernel<random_integer_op<T>, T> {
+    static void run(const kernel_call& call) {
+        const auto a = attributes_of<random_integer_op<T>>(call);
+        const random::address address(call.random->seed, call.random->step, static_cast<std::uint32_t>(a.ordinal));
+        const auto low = static_cast<std::uint64_t>(a.low), range = static_cast<std::uint64_t>(a.high) - low;
+        T* const out = call.out[0].as<T>();
+        in_parts(call.out[0].elements(), [&](std::int64_t begin, std::int64_t count) {
+            for (std::int64_t i = begin; i < begin + count; ++i)
+                out[i] = static_cast<T>(low + random::integer_at(address, static_cast<std::uint64_t>(i), range));
+        });
     }
 };
 

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <tapegraph/core/call.hpp>
+
+#include <cstdint>
+
+/// Where eager mode's random operations draw from: each thread has a stream of its own, and a call of a function or a
+/// step of a model puts its own in place while it lasts.
+
+namespace tapegraph::detail {
+
+/// Numbers the random operations of one evaluation in the order in which they run, as a trace numbers its nodes.
+struct random_stream {
+    random_state state;
+    std::int64_t ordinals = 0;
+
+    constexpr std::int64_t next() {
+        if (ordinals == most) { // later ordinals are reserved (first values of variables, factories)
+            ordinals = 0;
+            ++state.step;
+        }
+        return ordinals++;
+    }
+
+private:
+    static constexpr std::int64_t most = 0xFFFFFF00;
+};
+
+struct random_generator {
+    // Steps of what is drawn outside of functions and models: no count of calls reaches them.
+    static constexpr std::uint64_t free_steps = std::uint64_t{1} << 47;
+
+    std::uint64_t seed = 0;
+    std::uint64_t changes = 0; ///< how often the seed has been set
+    random_stream free{{0, free_steps}, 0};
+    random_stream* active = nullptr;
+
+    static random_generator& instance() {
+        static thread_local random_generator generator;
+        return generator;
+    }
+    random_stream& stream() { return active != nullptr ? *active : free; }
+    void set_seed(std::uint64_t value) {
+        seed = value;
+        ++changes;
+        free = {{value, free_steps}, 0};
+    }
+};
+
+/// While it lives, random operations of this thread draw from `stream`.
+class random_scope {
+public:
+    explicit random_scope(random_stream& stream) : outer_(random_generator::instance().active) {
+        random_generator::instance().active = &stream;
+    }
+    random_scope(const random_scope&) = delete;
+    random_scope& operator=(const random_scope&) = delete;
+    ~random_scope() { random_generator::instance().active = outer_; }
+
+private:
+    random_stream* outer_;
+};
+
+/// The random state of a function's calls: every call is a step, counted from the last time the seed was set.
+class call_counter {
+public:
+    random_state next() {
+        const random_generator& g = random_generator::instance();
+        if (!own_seed_ && seen_ != g.changes + 1) {
+            state_ = {g.seed, 0};
+            seen_ = g.changes + 1;
+        }
+        const random_state now = state_;
+        ++state_.step;
+        return now;
+    }
+    void set_seed(std::uint64_t seed) {
+        state_ = {seed, 0};
+        own_seed_ = true;
+    }
+
+private:
+    random_state state_;
+    std::uint64_t seen_ = 0;
+    bool own_seed_ = false;
+};
+
+} // namespace tapegraph::detail

@@ -1,0 +1,6 @@
+// expect: matmul, dot, einsum: elements must be float or double; cast<float>(x) converts them
+#include <tapegraph/tapegraph.hpp>
+
+namespace tg = tapegraph;
+
+int main() { tg::matmul(tg::zeros<std::int32_t>({2, 3}), tg::zeros<std::int32_t>({3, 4})); }
