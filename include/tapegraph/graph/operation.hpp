@@ -26,6 +26,7 @@ struct operation {
     /// Elementwise operations: `count` elements of contiguous operands of element type `common`, one after another. What
     /// interpreters use (derivatives of derivatives in eager mode, the rerun that finds a differing node); null elsewhere.
     void (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count);
+    linearity linear;
 };
 
 /// From an operation's address back to its type: record_of<Op> is unique, so one friend function per operation, found
@@ -105,7 +106,8 @@ inline constexpr operation record_of{Op::name,
                                      &detail::result_type<Op>,
                                      &detail::infer<Op>,
                                      detail::vjp_pointer<Op>(),
-                                     detail::evaluate_pointer<Op>()};
+                                     detail::evaluate_pointer<Op>(),
+                                     linearity_of<Op>};
 
 template <class Op>
 struct operation_binding {

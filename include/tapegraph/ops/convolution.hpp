@@ -38,6 +38,7 @@ struct window_attributes {
 struct convolution_op {
     static constexpr std::string_view name = "convolution";
     static constexpr operation_kind kind = operation_kind::convolve;
+    static constexpr linearity linear = linearity::each;
     static constexpr int arity = 2;
     using attributes = window_attributes;
     static constexpr void infer(const attributes& a, inference& io) {
@@ -75,6 +76,7 @@ struct convolution_op {
 struct convolution_input_gradient_op {
     static constexpr std::string_view name = "convolution_input_gradient";
     static constexpr operation_kind kind = operation_kind::convolve;
+    static constexpr linearity linear = linearity::each;
     static constexpr int arity = 2;
     using attributes = window_attributes;
     static constexpr void infer(const attributes&, inference& io) {
@@ -89,6 +91,7 @@ struct convolution_input_gradient_op {
 struct convolution_filter_gradient_op {
     static constexpr std::string_view name = "convolution_filter_gradient";
     static constexpr operation_kind kind = operation_kind::convolve;
+    static constexpr linearity linear = linearity::each;
     static constexpr int arity = 2;
     using attributes = window_attributes;
     static constexpr void infer(const attributes&, inference& io) {
