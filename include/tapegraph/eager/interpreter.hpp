@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/runtime/kernel.hpp>
-#include <tapegraph/eager/tape.hpp>
-#include <tapegraph/graph/gradient.hpp>
+#include <tapegraph/eager/forward.hpp>
+#include <tapegraph/graph/forward.hpp>
 
 #include <bit>
 #include <cstring>
@@ -53,6 +53,7 @@ struct node_record : tape_record {
 
     static void destroy(tape_record& base) { static_cast<node_record&>(base).~node_record(); }
     static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint);
+    static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent);
 };
 
 namespace interpreting {
@@ -175,6 +176,18 @@ inline void interpret_adjoints(node_interpreter& run, int last, int output, int 
     }
 }
 
+/// The tangent of the group that ends at `last` of an interpreter's trace; false when no leaf has one.
+inline bool interpret_tangent(node_interpreter& run, int last, int output, const any_tensor* const* leaves,
+                              const int* leaf_nodes, int leaf_count, const forward_sweep& walk, any_tensor& tangent) {
+    list<int> tangents(run.t.nodes.size(), -1);
+    for (int i = 0; i < leaf_count; ++i)
+        if (const any_tensor* found = walk.find(*leaves[i])) tangents[leaf_nodes[i]] = run.input(*found);
+    const int result =
+        ir::formula_tangent(run.t, last, output, [&](int id) { return id < tangents.size() ? tangents[id] : -1; });
+    if (result >= 0) tangent = run.value(result);
+    return result >= 0;
+}
+
 inline void node_record::backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
     auto& self = static_cast<node_record&>(base);
     node_interpreter run;
@@ -198,6 +211,31 @@ inline void node_record::backward(tape_record& base, sweep& walk, const any_tens
         last = run.t.invoke(*self.op, self.words, nullptr, nodes, self.count);
     }
     interpret_adjoints(run, last, output, above, leaves, nodes, self.count, walk);
+}
+
+inline bool node_record::forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+    auto& self = static_cast<node_record&>(base);
+    node_interpreter run;
+    int nodes[4]{};
+    const any_tensor* leaves[4]{};
+    bool any = false;
+    for (int k = 0; k < self.count; ++k) {
+        nodes[k] = run.input(self.inputs[k]);
+        leaves[k] = &self.inputs[k];
+        any = any || walk.find(self.inputs[k]) != nullptr;
+    }
+    if (!any || !ir::detail::is_floating(self.output.type())) return false;
+    const shape dims = self.output.shape();
+    if (self.op->kind == operation_kind::view) {
+        tangent = run.value(ir::detail::reshaped(run.t, run.input(*walk.find(self.inputs[0])), dims).id());
+        return true;
+    }
+    const int output = run.input(self.output);
+    const int last =
+        self.op->kind == operation_kind::map
+            ? run.t.append(*self.op, self.output.type(), dims.rank(), run.t.store(dims), nodes, self.count, 0)
+            : run.t.invoke(*self.op, self.words, nullptr, nodes, self.count);
+    return interpret_tangent(run, last, output, leaves, nodes, self.count, walk, tangent);
 }
 
 } // namespace tapegraph::detail
