@@ -136,4 +136,7 @@ std::vector<row> convolution_rows();
 std::vector<row> movement_rows();
 std::vector<row> ordering_rows();
 
+/// A row's operands at given shapes, drawn from its domains.
+tensors<double> drawn_operands(const row& r, const std::vector<extents>& shapes, std::uint64_t seed);
+
 } // namespace tapegraph::testing

@@ -110,27 +110,12 @@ private:
     random_state random_;
 };
 
-namespace detail {
-template <class R>
-auto evaluated(const R& r) {
-    return eval(r);
-}
-template <class... R>
-auto evaluated(const std::tuple<R...>& r) {
-    return std::apply([](const auto&... each) { return std::tuple{evaluated(each)...}; }, r);
-}
-template <result_record R>
-auto evaluated(const R& r) {
-    return map_results([](const auto& part) { return eval(part); }, r);
-}
-} // namespace detail
-
 /// The same function run eagerly on the same arguments.
 template <class F, class... Specs>
 class eager_function {
 public:
     auto operator()(const tensor<typename Specs::element_type>&... arguments) const {
-        return detail::evaluated(F{}(arguments...));
+        return detail::map_results([](const auto& each) { return eval(each); }, F{}(arguments...));
     }
 };
 
