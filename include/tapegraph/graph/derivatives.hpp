@@ -151,14 +151,14 @@ struct linearization<graph, F, X...> : ir::traced_function {
     constexpr auto push(const Directions& directions, const char*) {
         const list<int> found =
             traced_function::push(matched(directions, sources_, "jvp: as many directions as arguments",
-                                          "jvp: a direction's shape or element type differs"));
+                                          "jvp: shape or element type of a direction differs"));
         int k = 0;
         return map_results([&](const graph_node&) { return graph_node(&t, found[k++]); }, value);
     }
     template <class Cotangents>
     constexpr auto pull(const Cotangents& cotangents, const char*) {
         return typed(traced_function::pull(matched(cotangents, results_, "vjp: as many cotangents as results",
-                                                   "vjp: a cotangent's shape or element type differs")),
+                                                   "vjp: shape or element type of a cotangent differs")),
                      0, std::index_sequence_for<X...>{});
     }
     constexpr auto jacobian(sweep_direction direction) {
