@@ -117,6 +117,7 @@ TEST_CASE("what a function captures is a constant, also on an outer tape") {
     const auto f = [&](auto a) { return a * x; }; // by a: x; of x where a = x: x^2
     CHECK(tg::jvp(f)(x, t).tangent.to_vector() == vector{1, 20});
     CHECK(tg::vjp(f)(t, x).gradient.to_vector() == vector{1, 20});
+    CHECK(tg::gradient(f)(x).to_vector() == vector{1, 2});
     // The outer tape sees both uses: d(x t)/dx = t, d(x^2)/dx = 2 x
     const tensor<double> slope = tg::jvp(f)(x, t).tangent, value = tg::jvp(f)(x, t).value;
     const tensor<double> total = slope + value;
@@ -143,6 +144,18 @@ TEST_CASE("derivatives in derivatives") {
     const tensor<double> h = tg::hessian(pooled)(image);
     CHECK(h(0, 1, 1, 0, 0, 1, 1, 0) == 8); // the largest of four windows
     CHECK(sum(h).item() == 8);
+}
+
+TEST_CASE("second derivatives of formulas with integers and answers in them") {
+    const tensor<double> x{0.5, 2, -1}, one{1, 1, 1};
+    const tensor<std::int32_t> label{0, 1, 1};
+    const auto f = [&](auto a) {
+        const auto inside = logical_and(a > -2, a < 1); // first and last
+        return sum(where(inside, a * a, a * a * a) * tg::cast<double>(label) + where(label == 0, a * a * a, 0));
+    };
+    CHECK(tg::hvp(f)(x, one).product.to_vector() == vector{3, 12, 2});
+    const auto nested = tg::gradient([&](auto a) { return sum(tg::gradient(f)(a)); });
+    CHECK(nested(x).to_vector() == vector{3, 12, 2});
 }
 
 TEST_CASE("float, empty tensors, many elements") {

@@ -93,18 +93,9 @@ public:
 protected:
     recorded_function() : base_(tape_storage::instance().length()) {}
 
-    /// The argument as a source with a place of its own: what else knows the tensor by its old place is a constant.
     template <class T>
     tensor<T> own(const tensor<T>& argument) {
-        static_assert(ir::detail::is_floating(dtype_of<T>), "only floating-point tensors have derivatives");
-        tape_storage& tape = tape_storage::instance();
-        tensor<T> x = argument;
-        if (tape.tracks(argument)) {
-            const shape same = argument.shape();
-            x = tapegraph::invoke<reshape_op>({}, &same, std::source_location{}, argument);
-        } else {
-            x.set_place(tape.watch());
-        }
+        const tensor<T> x = as_source(argument);
         sources_.push_back(x);
         return x;
     }

@@ -110,10 +110,14 @@ inline any_tensor node_interpreter::compute(int id) {
         any_tensor result(e.type, shape{});
         const double value = e.op == &ir::record_of<ir::constant_op> ? std::bit_cast<double>(words[0])
                                                                      : static_cast<double>(words[0]);
-        if (e.type == dtype::f64)
-            *static_cast<double*>(result.raw()) = value;
-        else
-            *static_cast<float*>(result.raw()) = static_cast<float>(value);
+        switch (e.type) {
+        case dtype::f32: *static_cast<float*>(result.raw()) = static_cast<float>(value); break;
+        case dtype::i32: *static_cast<std::int32_t*>(result.raw()) = static_cast<std::int32_t>(value); break;
+        case dtype::i64: *static_cast<std::int64_t*>(result.raw()) = static_cast<std::int64_t>(value); break;
+        case dtype::u8: *static_cast<std::uint8_t*>(result.raw()) = static_cast<std::uint8_t>(value); break;
+        case dtype::boolean: *static_cast<bool*>(result.raw()) = value != 0; break;
+        default: *static_cast<double*>(result.raw()) = value; break;
+        }
         return result;
     }
     node_record saved{};
@@ -129,8 +133,6 @@ inline any_tensor node_interpreter::compute(int id) {
     if (e.op->kind == operation_kind::map) {
         const int common = e.op->conditions < e.arguments ? e.op->conditions : 0;
         const dtype type = saved.inputs[common].type();
-        if (e.op->evaluate == nullptr || (type != dtype::f32 && type != dtype::f64))
-            throw dtype_error("derivatives of derivatives: " + std::string(e.op->name) + " of " + name_of(type));
         any_tensor operands[4];
         const void* in[4]{};
         for (int k = 0; k < e.arguments; ++k) {
@@ -138,7 +140,8 @@ inline any_tensor node_interpreter::compute(int id) {
             in[k] = operands[k].raw();
         }
         result = any_tensor(e.type, dims);
-        e.op->evaluate(type, in, result.raw(), dims.elements());
+        if (e.op->evaluate == nullptr || !e.op->evaluate(type, in, result.raw(), dims.elements()))
+            throw dtype_error("derivatives of derivatives: " + std::string(e.op->name) + " of " + name_of(type));
     } else if (e.op->kind == operation_kind::view) {
         result = saved.inputs[0].viewed(dims);
     } else if (e.op == &ir::record_of<sum_op>) {

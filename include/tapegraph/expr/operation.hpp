@@ -69,6 +69,7 @@ struct map_op {
 /// Elementwise operations that answer a question.
 template <int Arity>
 struct predicate_op : map_op<Arity> {
+    static constexpr bool any_element = true; ///< integers and bool are compared, too
     static constexpr dtype result_type(dtype) { return dtype::boolean; }
 };
 

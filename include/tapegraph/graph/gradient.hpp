@@ -230,7 +230,8 @@ namespace tapegraph {
 template <class F, tensor_like... Args>
 constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
     ir::trace& t = first_owner(args...);
-    const node sources[]{seal(args, std::source_location{})...};
+    // Nodes of their own, so that what f captures is not taken for its arguments; simplification drops them.
+    const node sources[]{ir::detail::reshaped(t, seal(args, std::source_location{}).id(), shape_of(args))...};
     const int first = t.nodes.size();
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
         const node y = eval(f(sources[I]...));
