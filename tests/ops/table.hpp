@@ -139,4 +139,7 @@ std::vector<row> transposed_rows();
 std::vector<row> movement_rows();
 std::vector<row> ordering_rows();
 
+/// A row's operands at given shapes, drawn from its domains.
+tensors<double> drawn_operands(const row& r, const std::vector<extents>& shapes, std::uint64_t seed);
+
 } // namespace tapegraph::testing

@@ -198,6 +198,11 @@ void check(const std::vector<row>& rows) {
 
 } // namespace
 
+tensors<double> tapegraph::testing::drawn_operands(const row& r, const std::vector<extents>& shapes,
+                                                   std::uint64_t seed) {
+    return draw<double>(r, shapes, seed);
+}
+
 TEST_CASE("table: arithmetic") { check(arithmetic_rows()); }
 TEST_CASE("table: elementary functions") { check(function_rows()); }
 TEST_CASE("table: selection, comparison, logic") { check(selection_rows()); }

@@ -19,16 +19,17 @@ template <class T>
 void flatten_into(std::vector<any_tensor>& all, const tensor<T>& t) {
     all.push_back(t);
 }
-template <class V, class G>
-void flatten_into(std::vector<any_tensor>& all, const value_with_gradient<V, G>& r);
+template <class R>
+    requires requires(const R& r) { r.parts(); }
+void flatten_into(std::vector<any_tensor>& all, const R& r);
 template <class... R>
 void flatten_into(std::vector<any_tensor>& all, const std::tuple<R...>& results) {
     std::apply([&](const auto&... r) { (flatten_into(all, r), ...); }, results);
 }
-template <class V, class G>
-void flatten_into(std::vector<any_tensor>& all, const value_with_gradient<V, G>& r) {
-    flatten_into(all, r.value);
-    flatten_into(all, r.gradient);
+template <class R>
+    requires requires(const R& r) { r.parts(); }
+void flatten_into(std::vector<any_tensor>& all, const R& r) {
+    flatten_into(all, r.parts());
 }
 } // namespace graph_runner_detail
 

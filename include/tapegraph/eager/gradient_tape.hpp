@@ -121,13 +121,27 @@ private:
     bool recording_ = true, used_ = false;
 };
 
+namespace detail {
+/// A function's argument as a source with a place of its own on the tape: what else knows the tensor by an outer tape's place,
+/// such as the function's captures, is a constant to it.
+template <class T>
+tensor<T> as_source(const tensor<T>& argument) {
+    static_assert(ir::detail::is_floating(dtype_of<T>), "only floating-point tensors have derivatives");
+    tape_storage& tape = tape_storage::instance();
+    const shape same = argument.shape();
+    if (tape.tracks(argument)) return tapegraph::invoke<reshape_op>({}, &same, std::source_location{}, argument);
+    tensor<T> source = argument;
+    source.set_place(tape.watch());
+    return source;
+}
+} // namespace detail
+
 template <class F, class... Args>
 auto eager::value_and_gradient(const F& f, const Args&... args) {
     gradient_tape tape;
-    std::tuple sources{seal(args, std::source_location{})...};
+    const std::tuple sources{detail::as_source(seal(args, std::source_location{}))...};
     return std::apply(
-        [&](auto&... x) {
-            tape.watch(x...);
+        [&](const auto&... x) {
             const auto y = eval(f(x...));
             auto result = detail::unwrapped(tape.gradient(y, x...));
             return value_with_gradient<std::remove_cvref_t<decltype(y)>, decltype(result)>{y, result};

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/runtime/kernel.hpp>
-#include <tapegraph/eager/tape.hpp>
-#include <tapegraph/graph/gradient.hpp>
+#include <tapegraph/eager/forward.hpp>
+#include <tapegraph/graph/forward.hpp>
 
 #include <bit>
 #include <cstring>
@@ -53,6 +53,7 @@ struct node_record : tape_record {
 
     static void destroy(tape_record& base) { static_cast<node_record&>(base).~node_record(); }
     static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint);
+    static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent);
 };
 
 namespace interpreting {
@@ -109,10 +110,14 @@ inline any_tensor node_interpreter::compute(int id) {
         any_tensor result(e.type, shape{});
         const double value = e.op == &ir::record_of<ir::constant_op> ? std::bit_cast<double>(words[0])
                                                                      : static_cast<double>(words[0]);
-        if (e.type == dtype::f64)
-            *static_cast<double*>(result.raw()) = value;
-        else
-            *static_cast<float*>(result.raw()) = static_cast<float>(value);
+        switch (e.type) {
+        case dtype::f32: *static_cast<float*>(result.raw()) = static_cast<float>(value); break;
+        case dtype::i32: *static_cast<std::int32_t*>(result.raw()) = static_cast<std::int32_t>(value); break;
+        case dtype::i64: *static_cast<std::int64_t*>(result.raw()) = static_cast<std::int64_t>(value); break;
+        case dtype::u8: *static_cast<std::uint8_t*>(result.raw()) = static_cast<std::uint8_t>(value); break;
+        case dtype::boolean: *static_cast<bool*>(result.raw()) = value != 0; break;
+        default: *static_cast<double*>(result.raw()) = value; break;
+        }
         return result;
     }
     node_record saved{};
@@ -128,8 +133,6 @@ inline any_tensor node_interpreter::compute(int id) {
     if (e.op->kind == operation_kind::map) {
         const int common = e.op->conditions < e.arguments ? e.op->conditions : 0;
         const dtype type = saved.inputs[common].type();
-        if (e.op->evaluate == nullptr || (type != dtype::f32 && type != dtype::f64))
-            throw dtype_error("derivatives of derivatives: " + std::string(e.op->name) + " of " + name_of(type));
         any_tensor operands[4];
         const void* in[4]{};
         for (int k = 0; k < e.arguments; ++k) {
@@ -137,7 +140,8 @@ inline any_tensor node_interpreter::compute(int id) {
             in[k] = operands[k].raw();
         }
         result = any_tensor(e.type, dims);
-        e.op->evaluate(type, in, result.raw(), dims.elements());
+        if (e.op->evaluate == nullptr || !e.op->evaluate(type, in, result.raw(), dims.elements()))
+            throw dtype_error("derivatives of derivatives: " + std::string(e.op->name) + " of " + name_of(type));
     } else if (e.op->kind == operation_kind::view) {
         result = saved.inputs[0].viewed(dims);
     } else if (e.op == &ir::record_of<sum_op>) {
@@ -175,6 +179,18 @@ inline void interpret_adjoints(node_interpreter& run, int last, int output, int 
     }
 }
 
+/// The tangent of the group that ends at `last` of an interpreter's trace; false when no leaf has one.
+inline bool interpret_tangent(node_interpreter& run, int last, int output, const any_tensor* const* leaves,
+                              const int* leaf_nodes, int leaf_count, const forward_sweep& walk, any_tensor& tangent) {
+    list<int> tangents(run.t.nodes.size(), -1);
+    for (int i = 0; i < leaf_count; ++i)
+        if (const any_tensor* found = walk.find(*leaves[i])) tangents[leaf_nodes[i]] = run.input(*found);
+    const int result =
+        ir::formula_tangent(run.t, last, output, [&](int id) { return id < tangents.size() ? tangents[id] : -1; });
+    if (result >= 0) tangent = run.value(result);
+    return result >= 0;
+}
+
 inline void node_record::backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
     auto& self = static_cast<node_record&>(base);
     node_interpreter run;
@@ -198,6 +214,31 @@ inline void node_record::backward(tape_record& base, sweep& walk, const any_tens
         last = run.t.invoke(*self.op, self.words, nullptr, nodes, self.count);
     }
     interpret_adjoints(run, last, output, above, leaves, nodes, self.count, walk);
+}
+
+inline bool node_record::forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+    auto& self = static_cast<node_record&>(base);
+    node_interpreter run;
+    int nodes[4]{};
+    const any_tensor* leaves[4]{};
+    bool any = false;
+    for (int k = 0; k < self.count; ++k) {
+        nodes[k] = run.input(self.inputs[k]);
+        leaves[k] = &self.inputs[k];
+        any = any || walk.find(self.inputs[k]) != nullptr;
+    }
+    if (!any || !ir::detail::is_floating(self.output.type())) return false;
+    const shape dims = self.output.shape();
+    if (self.op->kind == operation_kind::view) {
+        tangent = run.value(ir::detail::reshaped(run.t, run.input(*walk.find(self.inputs[0])), dims).id());
+        return true;
+    }
+    const int output = run.input(self.output);
+    const int last =
+        self.op->kind == operation_kind::map
+            ? run.t.append(*self.op, self.output.type(), dims.rank(), run.t.store(dims), nodes, self.count, 0)
+            : run.t.invoke(*self.op, self.words, nullptr, nodes, self.count);
+    return interpret_tangent(run, last, output, leaves, nodes, self.count, walk, tangent);
 }
 
 } // namespace tapegraph::detail

@@ -149,34 +149,46 @@ struct formula_record : tape_record {
         return v;
     }
 
+    /// The call that computes adjoints of leaves, without its results.
+    struct adjoint_call {
+        partial_array<buffer_view, most_leaves + most_numbers + 2> in;
+        number_slot numbers[most_numbers];
+        kernel_call call;
+
+        adjoint_call(const formula_record& self, const buffer_view& adjoint) : in(self.formula->code->slots) {
+            const formula_code& code = *self.formula->code;
+            for (int s = 0; s < code.slots; ++s) {
+                const int source = code.sources[s];
+                if (source == from_adjoint) {
+                    in[s] = adjoint;
+                } else if (source == from_output) {
+                    in[s] = self.kept(self.output);
+                } else if (source < first_number) {
+                    in[s] = self.leaves[source].view();
+                } else {
+                    const int k = source - first_number;
+                    const double value = k < code.numbers ? self.numbers[k] : code.constant[k - code.numbers];
+                    in[s].type = slot_type(code, code.backward, s);
+                    numbers[k].set(value, in[s].type);
+                    in[s].data = numbers[k].bytes;
+                }
+            }
+            call.in = in.data();
+            call.inputs = code.slots;
+            call.domain = domain_view(self.domain, code.domain_type);
+        }
+        adjoint_call(const adjoint_call&) = delete; // the call points into it
+        adjoint_call& operator=(const adjoint_call&) = delete;
+    };
+
     static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
         auto& self = static_cast<formula_record&>(base);
         const formula_code& code = *self.formula->code;
         if (code.results == 0) return;
         if (tape_storage::instance().recording()) return self.replay(walk, adjoint);
 
-        partial_array<buffer_view, most_leaves + most_numbers + 2> in(code.slots);
-        number_slot numbers[most_numbers];
-        for (int s = 0; s < code.slots; ++s) {
-            const int source = code.sources[s];
-            if (source == from_adjoint) {
-                in[s] = self.kept(adjoint);
-            } else if (source == from_output) {
-                in[s] = self.kept(self.output);
-            } else if (source < first_number) {
-                in[s] = self.leaves[source].view();
-            } else {
-                const int k = source - first_number;
-                const double value = k < code.numbers ? self.numbers[k] : code.constant[k - code.numbers];
-                in[s].type = slot_type(code, code.backward, s);
-                numbers[k].set(value, in[s].type);
-                in[s].data = numbers[k].bytes;
-            }
-        }
-        kernel_call call;
-        call.in = in.data();
-        call.inputs = code.slots;
-        call.domain = domain_view(self.domain, code.domain_type);
+        adjoint_call operands(self, self.kept(adjoint));
+        kernel_call& call = operands.call;
 
         // One pass for all leaves of full shape, one fused reduction for each that was broadcast.
         partial_array<any_tensor, most_leaves> flows(code.results);
@@ -199,18 +211,74 @@ struct formula_record : tape_record {
         for (int r = 0; r < code.results; ++r) {
             const any_tensor& leaf = self.leaves[code.result_leaf[r]];
             if (!walk.wants(leaf)) continue;
-            if (!(leaf.shape() == self.domain)) flows[r] = self.reduced(call, r, leaf);
+            if (!(leaf.shape() == self.domain)) flows[r] = self.reduced(call, r, self.axes_to(leaf), leaf.type(), leaf.shape());
             walk.add(leaf, std::move(flows[r]));
         }
     }
 
+    // Forward mode. The formula's Jacobian by one leaf is a factor per element, which is the leaf's adjoint for an adjoint
+    // of 1; a single tangent takes the adjoint's place. The graph's formula_tangent does the same.
+    static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+        auto& self = static_cast<formula_record&>(base);
+        const formula_code& code = *self.formula->code;
+        int active[most_leaves], count = 0;
+        for (int r = 0; r < code.results; ++r)
+            if (walk.find(self.leaves[code.result_leaf[r]]) != nullptr) active[count++] = r;
+        if (count == 0) return false;
+        if (tape_storage::instance().recording()) return self.replay_forward(walk, tangent);
+
+        const auto tangent_of = [&](int r) {
+            return walk.kernels.converted(*walk.find(self.leaves[code.result_leaf[r]]), code.type);
+        };
+        any_tensor above(code.type, shape{});
+        if (count == 1) {
+            above = tangent_of(active[0]);
+        } else {
+            number_slot one;
+            one.set(1, code.type);
+            std::memcpy(above.raw(), one.bytes, size_of(code.type));
+        }
+        adjoint_call operands(self, above.view());
+        kernel_call& call = operands.call;
+        const bool reduction = self.formula->reduction != nullptr;
+        partial_array<any_tensor, most_leaves> flows(code.results);
+        partial_array<buffer_view, most_leaves> out(code.results);
+        for (int r = 0; r < code.results; ++r) out[r].type = self.leaves[code.result_leaf[r]].type();
+        call.out = out.data();
+        call.outputs = code.results;
+        if (count == 1 && reduction) {
+            tangent = self.reduced(call, active[0], self.attributes[0], out[active[0]].type, self.output.shape());
+            tangent = walk.kernels.converted(tangent, code.type);
+            return true;
+        }
+        for (int k = 0; k < count; ++k) {
+            any_tensor& flow = flows[active[k]] = any_tensor(out[active[k]].type, self.domain);
+            out[active[k]] = flow.view();
+        }
+        cpu::run_map(self.formula->backward, call);
+        tangent = walk.kernels.converted(flows[active[0]], code.type);
+        if (count == 1) return true;
+        tangent = walk.kernels.multiply_add(nullptr, tangent, tangent_of(active[0]));
+        for (int k = 1; k < count; ++k)
+            tangent = walk.kernels.multiply_add(&tangent, walk.kernels.converted(flows[active[k]], code.type),
+                                                tangent_of(active[k]));
+        if (reduction) tangent = interpreting::sum_over(tangent, self.attributes[0], self.output.shape());
+        return true;
+    }
+
 private:
-    any_tensor reduced(const kernel_call& base, int r, const any_tensor& leaf) const {
+    // The axes over which what is computed over the domain is summed for a leaf that was broadcast.
+    std::int64_t axes_to(const any_tensor& leaf) const {
         const int extra = domain.rank() - leaf.rank();
-        std::int64_t axes[2]{};
+        std::int64_t axes = 0;
         for (int i = 0; i < domain.rank(); ++i)
-            if (i < extra || (leaf.shape()[i - extra].value == 1 && domain[i].value != 1)) axes[0] |= std::int64_t{1} << i;
-        any_tensor result(leaf.type(), leaf.shape());
+            if (i < extra || (leaf.shape()[i - extra].value == 1 && domain[i].value != 1)) axes |= std::int64_t{1} << i;
+        return axes;
+    }
+    // Result r of the adjoints' region, summed over axes.
+    any_tensor reduced(const kernel_call& base, int r, std::int64_t over, dtype type, const shape& dims) const {
+        const std::int64_t axes[2]{over, 0};
+        any_tensor result(type, dims);
         const buffer_view out = result.view();
         kernel_call call = base;
         call.out = &out;
@@ -218,7 +286,7 @@ private:
         call.attributes = axes;
         const auto mask = static_cast<std::uint32_t>(axes[0]);
         const int results = formula->code->results;
-        if (leaf.type() == dtype::f64) {
+        if (type == dtype::f64) {
             call.workspace = scratch(cpu::reduce_workspace_bytes<double>(domain.rank(), domain.data(), mask));
             runtime::run_reduction<double>(call, formula->backward, r, results,
                                            &cpu::reduce_axes<cpu::reduction::sum, double>);
@@ -232,6 +300,7 @@ private:
 
     // Something records while we differentiate: the derivative itself must go on the tape, operation by operation.
     void replay(sweep& walk, const any_tensor& adjoint);
+    bool replay_forward(const forward_sweep& walk, any_tensor& tangent);
 };
 
 inline void record_formula(const formula_view& f, const formula_values& values, const shape& domain,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/eager/generator.hpp>
+#include <tapegraph/eager/operation_tangent.hpp>
 #include <tapegraph/eager/records.hpp>
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/runtime/kernels.hpp>
@@ -37,22 +38,36 @@ inline int rebuild(node_interpreter& run, const formula_code& code, const int* l
     return registers[instruction[0]];
 }
 
-inline void formula_record::replay(sweep& walk, const any_tensor& adjoint) {
+/// A formula's record as the trace of an interpreter.
+struct replayed_formula {
     node_interpreter run;
     int nodes[most_leaves]{};
-    const any_tensor* pointers[most_leaves]{};
-    for (int i = 0; i < leaf_count; ++i) {
-        nodes[i] = run.input(leaves[i]);
-        pointers[i] = &leaves[i];
-    }
-    const int result = run.input(output), above = run.input(adjoint);
-    int last = rebuild(run, *formula->code, nodes, numbers);
-    if (formula->reduction != nullptr) {
+    const any_tensor* leaves[most_leaves]{};
+    int output, last;
+
+    explicit replayed_formula(const formula_record& r) {
+        for (int i = 0; i < r.leaf_count; ++i) {
+            nodes[i] = run.input(r.leaves[i]);
+            leaves[i] = &r.leaves[i];
+        }
+        output = run.input(r.output);
+        last = rebuild(run, *r.formula->code, nodes, r.numbers);
+        if (r.formula->reduction == nullptr) return;
         const int group = run.t.nodes[last].op->kind == operation_kind::leaf ? run.t.groups++ : run.t.nodes[last].group;
-        last = run.t.invoke(*formula->reduction, attributes, nullptr, &last, 1);
+        last = run.t.invoke(*r.formula->reduction, r.attributes, nullptr, &last, 1);
         run.t.nodes[last].group = group;
     }
-    interpret_adjoints(run, last, result, above, pointers, nodes, leaf_count, walk);
+};
+
+inline void formula_record::replay(sweep& walk, const any_tensor& adjoint) {
+    replayed_formula f(*this);
+    const int above = f.run.input(adjoint);
+    interpret_adjoints(f.run, f.last, f.output, above, f.leaves, f.nodes, leaf_count, walk);
+}
+
+inline bool formula_record::replay_forward(const forward_sweep& walk, any_tensor& tangent) {
+    replayed_formula f(*this);
+    return interpret_tangent(f.run, f.last, f.output, f.leaves, f.nodes, leaf_count, walk, tangent);
 }
 
 template <class Tensor>
@@ -94,6 +109,10 @@ struct operation_record : tape_record {
         [&]<std::size_t... I>(std::index_sequence<I...>) {
             (self.template flow<I>(walk, Result(adjoint)), ...);
         }(std::index_sequence_for<Args...>{});
+    }
+
+    static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+        return operation_tangent<Op>(static_cast<const operation_record&>(base), walk, tangent);
     }
 
 private:

@@ -14,11 +14,14 @@
 namespace tapegraph::detail {
 
 class sweep;
+class forward_sweep;
 
 /// What ran and how to differentiate it. Records live in the tape's arena; `destroy` ends the objects they hold.
 struct tape_record {
     void (*backward)(tape_record&, sweep&, const any_tensor& adjoint);
     void (*destroy)(tape_record&);
+    /// Sets the tangent of what ran, given those of its operands; false when none of them has one.
+    bool (*forward)(tape_record&, const forward_sweep&, any_tensor& tangent);
 };
 
 /// One tape per thread, shared by all gradient_tape objects of the thread (a nested tape is a later stretch of it).
@@ -61,6 +64,8 @@ public:
         R* const r = new (take(sizeof(R))) R;
         r->tape_record::backward = &R::backward;
         r->tape_record::destroy = &R::destroy;
+        r->tape_record::forward = nullptr;
+        if constexpr (requires { &R::forward; }) r->tape_record::forward = &R::forward;
         records_.push_back(r);
         place = {serial_, length() - 1};
         return *r;
@@ -135,9 +140,13 @@ public:
 
     /// `keep[i]`: the adjoint at place i is asked for and must survive the walk.
     void run(const any_tensor& y, int first, const std::vector<char>& keep) {
-        tape_storage& tape = tape_storage::instance();
         add(y, ones_like(y));
-        for (int i = y.place().index; i >= first; --i) {
+        run(y.place().index, first, keep);
+    }
+    /// The walk itself, from place `last` down, when adjoints have been added.
+    void run(int last, int first, const std::vector<char>& keep) {
+        tape_storage& tape = tape_storage::instance();
+        for (int i = last; i >= first; --i) {
             if (!present_[static_cast<std::size_t>(i)]) continue;
             tape_record* const r = tape.record(i);
             if (r == nullptr) continue;

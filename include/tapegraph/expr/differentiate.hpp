@@ -16,6 +16,8 @@ template <class Value, class Gradient>
 struct value_with_gradient {
     Value value;
     Gradient gradient;
+
+    constexpr auto parts() const { return std::tuple<Value, Gradient>{value, gradient}; }
 };
 
 namespace detail {

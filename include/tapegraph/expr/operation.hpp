@@ -69,6 +69,7 @@ struct map_op {
 /// Elementwise operations that answer a question.
 template <int Arity>
 struct predicate_op : map_op<Arity> {
+    static constexpr bool any_element = true; ///< integers and bool are compared, too
     static constexpr dtype result_type(dtype) { return dtype::boolean; }
 };
 
@@ -90,6 +91,25 @@ struct reduce_op {
         }
     }
 };
+
+/// How an operation that is not elementwise depends on its floating-point operands. An operation says so as
+/// `static constexpr linearity linear = ...`; forward mode then applies the operation itself to tangents. About one that
+/// says nothing forward mode learns from its vjp.
+enum class linearity : std::uint8_t {
+    none,
+    joint, ///< linear in all of them together: concat, gather
+    each   ///< linear in each while the others stay: matrix products, convolutions
+};
+
+template <class Op>
+inline constexpr linearity linearity_of = [] {
+    if constexpr (requires { Op::linear; })
+        return Op::linear;
+    else if constexpr (Op::kind == operation_kind::view || Op::kind == operation_kind::layout)
+        return linearity::joint; // elements moved
+    else
+        return linearity::none;
+}();
 
 /// Number of 64-bit words an operation's attributes take in a trace.
 template <class Op>

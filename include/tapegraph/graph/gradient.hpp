@@ -51,15 +51,24 @@ constexpr void own_group(trace& t, int first) {
 
 } // namespace detail
 
+/// The first node of the formula that ends at `last`, or a leaf before it.
+constexpr int group_begin(const trace& t, int last) {
+    int first = last;
+    while (first > 0 &&
+           (t.nodes[first - 1].group == t.nodes[last].group || t.nodes[first - 1].op->kind == operation_kind::leaf))
+        --first;
+    return first;
+}
+
 /// Differentiates the formula that ends at `last`. `output` stands for its value and `adjoint` for dL/d(value), both of
 /// which may be nodes from elsewhere. Returns the occurrences of leaves in the order in which the formula names them.
-/// `wanted(node)` says whether a leaf's adjoint is of interest.
+/// `wanted(node)` says whether a leaf's adjoint is of interest. `over_operand`: the adjoint of a reduction is given over
+/// its operand instead of over its value (forward mode).
 template <class Wanted>
-constexpr list<contribution> differentiate_group(trace& t, int last, int output, int adjoint, const Wanted& wanted) {
+constexpr list<contribution> differentiate_group(trace& t, int last, int output, int adjoint, const Wanted& wanted,
+                                                 bool over_operand = false) {
     const int group = t.nodes[last].group;
-    int first = last;
-    while (first > 0 && (t.nodes[first - 1].group == group || t.nodes[first - 1].op->kind == operation_kind::leaf))
-        --first;
+    const int first = group_begin(t, last);
     const int count = last - first + 1;
     const auto inside = [&](int id) {
         return id >= first && id < last && t.nodes[id].group == group;
@@ -99,7 +108,7 @@ constexpr list<contribution> differentiate_group(trace& t, int last, int output,
         int value = i == last ? output : copy[i - first];
         if (t.nodes[i].op->kind == operation_kind::reduce) {
             const std::int64_t axes = t.words_of(i)[0];
-            above = detail::with_kept_axes(t, above, args[0], axes);
+            if (!over_operand) above = detail::with_kept_axes(t, above, args[0], axes);
             value = detail::with_kept_axes(t, value, args[0], axes);
         }
         for (int k = 0; k < arguments; ++k) {
@@ -148,10 +157,13 @@ constexpr int accumulated(trace& t, int sum, int flow) {
 
 } // namespace detail
 
-/// d(sum of y)/d(source) for each source, as nodes of the same trace; -1 where y does not depend on a source. Nodes before
-/// `first` are not looked through: they were there before the function that is differentiated was called.
-constexpr list<int> gradient(trace& t, int y, const list<int>& sources, int first = 0) {
-    const int count = y + 1;
+/// The sum over k of seeds[k] times d(ys[k])/d(source) for each source, as nodes of the same trace; -1 where nothing
+/// depends on a source. A seed has the shape of its y; -1 stands for ones. Nodes before `first` are not looked through: they
+/// were there before the function that is differentiated was called.
+constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
+                             int first = 0) {
+    int count = 0;
+    for (int y : ys) count = y >= count ? y + 1 : count;
     list<int> depends(count, 0), adjoint(count, -1);
     for (int source : sources)
         if (source < count) depends[source] = 1;
@@ -159,12 +171,18 @@ constexpr list<int> gradient(trace& t, int y, const list<int>& sources, int firs
         for (int k = 0; k < t.nodes[i].arguments && depends[i] == 0; ++k)
             depends[i] = detail::is_floating(t.nodes[i].type) && depends[t.argument(i, k)] != 0;
     list<int> result(sources.size(), -1);
-    if (depends[y] == 0) return result;
-
-    adjoint[y] = t.constant(1, t.nodes[y].type);
-    if (t.nodes[y].rank > 0) adjoint[y] = detail::fitted(t, adjoint[y], y, y);
+    for (int k = 0; k < ys.size(); ++k) {
+        const int y = ys[k];
+        if (depends[y] == 0) continue;
+        int seed = seeds[k];
+        if (seed < 0) {
+            seed = t.constant(1, t.nodes[y].type);
+            if (t.nodes[y].rank > 0) seed = detail::fitted(t, seed, y, y);
+        }
+        adjoint[y] = detail::accumulated(t, adjoint[y], seed);
+    }
     const auto wanted = [&](int id) { return id < count && depends[id] != 0; };
-    for (int i = y; i >= first; --i) {
+    for (int i = count - 1; i >= first; --i) {
         if (adjoint[i] < 0 || depends[i] == 0 || t.nodes[i].arguments == 0) continue;
         const operation& op = *t.nodes[i].op;
         t.scope = t.nodes[i].scope;
@@ -189,6 +207,11 @@ constexpr list<int> gradient(trace& t, int y, const list<int>& sources, int firs
     return result;
 }
 
+/// d(sum of y)/d(source) for each source.
+constexpr list<int> gradient(trace& t, int y, const list<int>& sources, int first = 0) {
+    return pullback(t, list<int>{y}, list<int>{-1}, sources, first);
+}
+
 namespace detail {
 
 /// Zeros of a node's shape: the derivative by what a value does not depend on.
@@ -207,7 +230,8 @@ namespace tapegraph {
 template <class F, tensor_like... Args>
 constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
     ir::trace& t = first_owner(args...);
-    const node sources[]{seal(args, std::source_location{})...};
+    // Nodes of their own, so that what f captures is not taken for its arguments; simplification drops them.
+    const node sources[]{ir::detail::reshaped(t, seal(args, std::source_location{}).id(), shape_of(args))...};
     const int first = t.nodes.size();
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
         const node y = eval(f(sources[I]...));

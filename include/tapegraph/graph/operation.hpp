@@ -25,7 +25,9 @@ struct operation {
     int (*vjp)(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output);
     /// Elementwise operations: `count` elements of contiguous operands of element type `common`, one after another. What
     /// interpreters use (derivatives of derivatives in eager mode, the rerun that finds a differing node); null elsewhere.
-    void (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count);
+    /// False for an element type the operation is not made for.
+    bool (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count);
+    linearity linear;
 };
 
 /// From an operation's address back to its type: record_of<Op> is unique, so one friend function per operation, found
@@ -70,15 +72,26 @@ void evaluate_as(const void* const* in, void* out, std::int64_t count, std::inde
             static_cast<const std::conditional_t<(int(I) < Op::condition_operands), bool, T>*>(in[I])[i]...);
 }
 template <class Op>
-void evaluate(dtype common, const void* const* in, void* out, std::int64_t count) {
+bool evaluate(dtype common, const void* const* in, void* out, std::int64_t count) {
     constexpr auto operands = std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{};
-    if (common == dtype::f64)
-        evaluate_as<Op, double>(in, out, count, operands);
-    else if (common == dtype::f32)
-        evaluate_as<Op, float>(in, out, count, operands);
+    switch (common) {
+    case dtype::f64: return evaluate_as<Op, double>(in, out, count, operands), true;
+    case dtype::f32: return evaluate_as<Op, float>(in, out, count, operands), true;
+    default: break;
+    }
+    if constexpr (requires { Op::any_element; }) {
+        switch (common) {
+        case dtype::i32: return evaluate_as<Op, std::int32_t>(in, out, count, operands), true;
+        case dtype::i64: return evaluate_as<Op, std::int64_t>(in, out, count, operands), true;
+        case dtype::u8: return evaluate_as<Op, std::uint8_t>(in, out, count, operands), true;
+        case dtype::boolean: return evaluate_as<Op, bool>(in, out, count, operands), true;
+        default: break;
+        }
+    }
+    return false;
 }
 template <class Op>
-constexpr auto evaluate_pointer() -> void (*)(dtype, const void* const*, void*, std::int64_t) {
+constexpr auto evaluate_pointer() -> bool (*)(dtype, const void* const*, void*, std::int64_t) {
     if constexpr (Op::kind == operation_kind::map)
         return &evaluate<Op>;
     else
@@ -105,7 +118,8 @@ inline constexpr operation record_of{Op::name,
                                      &detail::result_type<Op>,
                                      &detail::infer<Op>,
                                      detail::vjp_pointer<Op>(),
-                                     detail::evaluate_pointer<Op>()};
+                                     detail::evaluate_pointer<Op>(),
+                                     linearity_of<Op>};
 
 template <class Op>
 struct operation_binding {

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <tapegraph/eager/gradient_tape.hpp>
+#include <tapegraph/eager/derivatives.hpp>
 #include <tapegraph/graph/compile.hpp>
+#include <tapegraph/graph/derivatives.hpp>
 #include <tapegraph/nn/spec.hpp>
 
 #include <memory>
@@ -13,7 +14,7 @@ namespace tapegraph {
 
 namespace detail {
 
-/// What a traced function may return: a tensor, a tuple of returnables, or the result of value_and_gradient.
+/// What a traced function may return: a tensor, a tuple of returnables, or what value_and_gradient, jvp and the like return.
 template <class R>
 struct returned;
 
@@ -54,18 +55,16 @@ private:
     }
 };
 
-template <class V, class G>
-struct returned<value_with_gradient<V, G>> {
-    static constexpr int count = returned<V>::count + returned<G>::count;
-    static constexpr void record(ir::trace& t, const value_with_gradient<V, G>& r) {
-        returned<V>::record(t, r.value);
-        returned<G>::record(t, r.gradient);
-    }
+template <template <class...> class R, class... P>
+    requires result_record<R<P...>>
+struct returned<R<P...>> {
+    using parts = returned<std::tuple<P...>>;
+    static constexpr int count = parts::count;
+    static constexpr void record(ir::trace& t, const R<P...>& r) { parts::record(t, r.parts()); }
     template <class Stage, int First>
     static auto rebuild(const ir::program& p) {
-        auto value = returned<V>::template rebuild<Stage, First>(p);
-        auto gradient = returned<G>::template rebuild<Stage, First + returned<V>::count>(p);
-        return value_with_gradient<decltype(value), decltype(gradient)>{std::move(value), std::move(gradient)};
+        return std::apply([](auto&&... part) { return R<std::remove_cvref_t<decltype(part)>...>{std::move(part)...}; },
+                          parts::template rebuild<Stage, First>(p));
     }
 };
 
@@ -113,23 +112,6 @@ private:
     detail::call_counter random_;
 };
 
-namespace detail {
-template <class R>
-auto evaluated(const R& r) {
-    return eval(r);
-}
-template <class... R>
-auto evaluated(const std::tuple<R...>& r) {
-    return std::apply([](const auto&... each) { return std::tuple{evaluated(each)...}; }, r);
-}
-template <class V, class G>
-auto evaluated(const value_with_gradient<V, G>& r) {
-    auto value = evaluated(r.value);
-    auto gradient = evaluated(r.gradient);
-    return value_with_gradient<decltype(value), decltype(gradient)>{std::move(value), std::move(gradient)};
-}
-} // namespace detail
-
 /// The same function run eagerly on the same arguments.
 template <class F, class... Specs>
 class eager_function {
@@ -137,7 +119,7 @@ public:
     auto operator()(const tensor<typename Specs::element_type>&... arguments) {
         detail::random_stream stream{random_.next(), 0};
         const detail::random_scope draws(stream);
-        return detail::evaluated(F{}(arguments...));
+        return detail::map_results([](const auto& each) { return eval(each); }, F{}(arguments...));
     }
     /// As graph_function::set_seed; equal seeds give equal numbers in both modes.
     void set_seed(std::uint64_t seed) { random_.set_seed(seed); }

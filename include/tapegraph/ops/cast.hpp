@@ -9,6 +9,7 @@ namespace tapegraph {
 template <class To>
 struct cast_op : map_op<1> {
     static constexpr std::string_view name = "cast";
+    static constexpr bool any_element = true;
     static constexpr dtype result_type(dtype) { return dtype_of<To>; }
     template <class V>
     TG_HD static constexpr To value(V x) {

@@ -43,6 +43,7 @@ struct window_attributes {
 struct convolution_op {
     static constexpr std::string_view name = "convolution";
     static constexpr operation_kind kind = operation_kind::convolve;
+    static constexpr linearity linear = linearity::each;
     static constexpr int arity = 2;
     using attributes = window_attributes;
     static constexpr void infer(const attributes& a, inference& io) {
@@ -81,6 +82,7 @@ struct convolution_op {
 struct convolution_input_gradient_op {
     static constexpr std::string_view name = "convolution_input_gradient";
     static constexpr operation_kind kind = operation_kind::convolve;
+    static constexpr linearity linear = linearity::each;
     static constexpr int arity = 2;
     using attributes = window_attributes;
     // Also conv_transpose, in whose words it speaks: a gradient always fits.
@@ -104,6 +106,7 @@ struct convolution_input_gradient_op {
 struct convolution_filter_gradient_op {
     static constexpr std::string_view name = "convolution_filter_gradient";
     static constexpr operation_kind kind = operation_kind::convolve;
+    static constexpr linearity linear = linearity::each;
     static constexpr int arity = 2;
     using attributes = window_attributes;
     static constexpr void infer(const attributes&, inference& io) {

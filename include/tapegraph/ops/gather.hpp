@@ -15,6 +15,7 @@ constexpr bool index_type(dtype type) { return type == dtype::i32 || type == dty
 struct gather_op {
     static constexpr std::string_view name = "gather";
     static constexpr operation_kind kind = operation_kind::gather;
+    static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 2;
     using attributes = no_attributes;
     static constexpr void infer(const attributes&, inference& io) {
@@ -36,6 +37,7 @@ struct gather_op {
 struct scatter_add_op {
     static constexpr std::string_view name = "scatter_add";
     static constexpr operation_kind kind = operation_kind::gather;
+    static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 2;
     using attributes = no_attributes;
     static constexpr void infer(const attributes&, inference& io) {
@@ -61,6 +63,7 @@ constexpr auto gather_op::vjp(const attributes& a, auto dy, auto table, auto ind
 struct take_along_op {
     static constexpr std::string_view name = "take_along";
     static constexpr operation_kind kind = operation_kind::gather;
+    static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 2;
     using attributes = no_attributes;
     static constexpr void infer(const attributes&, inference& io) {
@@ -82,6 +85,7 @@ struct take_along_op {
 struct put_along_op {
     static constexpr std::string_view name = "put_along";
     static constexpr operation_kind kind = operation_kind::gather;
+    static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 2;
     using attributes = no_attributes;
     static constexpr void infer(const attributes&, inference& io) {

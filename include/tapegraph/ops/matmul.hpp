@@ -44,6 +44,7 @@ constexpr H without_axis(const H& x, int at, std::source_location where) {
 struct matmul_op {
     static constexpr std::string_view name = "matmul";
     static constexpr operation_kind kind = operation_kind::contract;
+    static constexpr linearity linear = linearity::each;
     static constexpr int arity = 2;
     struct attributes {
         std::int64_t transpose_a = 0, transpose_b = 0;

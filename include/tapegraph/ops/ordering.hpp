@@ -10,6 +10,7 @@ namespace tapegraph {
 struct cumulative_sum_op {
     static constexpr std::string_view name = "cumulative_sum";
     static constexpr operation_kind kind = operation_kind::scan;
+    static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 1;
     struct attributes {
         std::int64_t axis = 0, reverse = 0, exclusive = 0;

@@ -89,6 +89,7 @@ constexpr auto max_pool_gradient_op::vjp(const attributes& a, auto d, auto, auto
 struct average_pool_op {
     static constexpr std::string_view name = "average_pool";
     static constexpr operation_kind kind = operation_kind::pool;
+    static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 1;
     using attributes = window_attributes;
     static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
@@ -99,6 +100,7 @@ struct average_pool_op {
 struct average_pool_gradient_op {
     static constexpr std::string_view name = "average_pool_gradient";
     static constexpr operation_kind kind = operation_kind::pool;
+    static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 1;
     using attributes = window_attributes;
     static constexpr void infer(const attributes&, inference& io) {

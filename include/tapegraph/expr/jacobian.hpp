@@ -1,0 +1,54 @@
+#pragma once
+
+#include <tapegraph/expr/derivatives.hpp>
+
+/// Jacobians out of sweeps, for both modes: one-hot cotangents give rows, one-hot tangents columns.
+
+namespace tapegraph::detail {
+
+/// The number of leaves in a result.
+template <class R>
+constexpr int count_results(const R& r) {
+    int count = 0;
+    map_results([&](const auto&) { return ++count; }, r);
+    return count;
+}
+
+/// Blocks d(result k)/d(source j) at k * sources + j. What `At` gives: `handles`, a growable array of untyped handles;
+/// result_sizes() and source_sizes(), elements of each; pull_one(k, i) and push_one(j, i), the sweeps for element i of result k
+/// or source j; block(lines, k, j, forward), the lines of one block put together, zeros for none; allows(sweeps), whether that
+/// many are not too many.
+template <class At>
+constexpr typename At::handles jacobian_blocks(At& at, sweep_direction direction) {
+    const auto results = at.result_sizes(), sources = at.source_sizes();
+    std::int64_t in = 0, out = 0;
+    for (auto size : results) out += size;
+    for (auto size : sources) in += size;
+    const bool forward = direction == sweep_direction::forward || (direction == sweep_direction::automatic && in < out);
+    const bool allowed = at.allows(forward ? in : out);
+    const int rows = static_cast<int>(results.size()), columns = static_cast<int>(sources.size());
+    typename At::handles blocks(rows * columns);
+    const int outer = forward ? columns : rows, inner = forward ? rows : columns;
+    for (int a = 0; a < outer; ++a) {
+        // All lines of one kind at a time: they are dropped when they have become blocks.
+        typename At::handles lines;
+        const std::int64_t count = !allowed ? 0 : forward ? sources[a] : results[a];
+        for (std::int64_t i = 0; i < count; ++i) {
+            typename At::handles swept;
+            if (forward)
+                swept = at.push_one(a, i);
+            else
+                swept = at.pull_one(a, i);
+            for (const auto& line : swept) lines.push_back(line);
+        }
+        for (int b = 0; b < inner; ++b) {
+            typename At::handles mine;
+            for (std::int64_t i = 0; i < count; ++i) mine.push_back(lines[static_cast<int>(i) * inner + b]);
+            const int k = forward ? b : a, j = forward ? a : b;
+            blocks[k * columns + j] = at.block(mine, k, j, forward);
+        }
+    }
+    return blocks;
+}
+
+} // namespace tapegraph::detail

@@ -1,0 +1,12 @@
+// expect: ill_formed_model<
+// expect-gcc: {"jacobian: more than 64 rows or columns to unroll"}
+// expect-clang: {"jacobian: more than 64 rows or
+// expect: {"f32[70]"}
+#include <tapegraph/nn/function.hpp>
+#include <tapegraph/ops/ops.hpp>
+
+namespace tg = tapegraph;
+
+constexpr auto wide = [](auto x) { return tanh(x); };
+
+const auto compiled = tg::function<tg::graph>(tg::jacobian(wide), tg::spec<float, 70>{});

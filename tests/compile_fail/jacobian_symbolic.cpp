@@ -1,0 +1,11 @@
+// expect: ill_formed_model<
+// expect-gcc: {"jacobian: extents must be numbers"}
+// expect-clang: {"jacobian: extents must be num
+#include <tapegraph/nn/function.hpp>
+#include <tapegraph/ops/ops.hpp>
+
+namespace tg = tapegraph;
+
+constexpr auto any_batch = [](auto x) { return tanh(x); };
+
+const auto compiled = tg::function<tg::graph>(tg::jacobian(any_batch), tg::spec<float, tg::dyn, 2>{});

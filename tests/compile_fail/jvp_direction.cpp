@@ -1,0 +1,13 @@
+// expect: ill_formed_model<
+// expect-gcc: {"jvp: shape or element type of a direction differs"}
+// expect-clang: {"jvp: shape or element ty
+// expect: {"f32[4]"}
+// expect: {"f32[3]"}
+#include <tapegraph/nn/function.hpp>
+#include <tapegraph/ops/ops.hpp>
+
+namespace tg = tapegraph;
+
+constexpr auto f = [](auto x) { return tanh(x); };
+
+const auto compiled = tg::function<tg::graph>(tg::jvp(f), tg::spec<float, 3>{}, tg::spec<float, 4>{});
