@@ -4,8 +4,10 @@
 
 #include <tapegraph/eager/gradient_tape.hpp>
 #include <tapegraph/eager/random.hpp>
+#include <tapegraph/eager/transforms.hpp>
 #include <tapegraph/expr/differentiate.hpp>
 #include <tapegraph/graph/compile.hpp>
+#include <tapegraph/graph/transforms.hpp>
 #include <tapegraph/nn/compile.hpp>
 #include <tapegraph/nn/function.hpp>
 #include <tapegraph/nn/layers/convolution.hpp>

@@ -40,6 +40,9 @@ public:
     void start() { ++active_; ++open_; }
     void stop() { --active_; }
     void resume() { ++active_; }
+    /// Nothing is recorded until `unpause` is given what this returned.
+    int pause() { return std::exchange(active_, 0); }
+    void unpause(int active) { active_ = active; }
     /// A tape object has gone. When it was the last one the records go too.
     void close(bool was_recording) {
         if (was_recording) --active_;
@@ -56,9 +59,10 @@ public:
     }
 
     /// Builds a record of type R at the end of the tape and returns it; `place` is where its result stands.
-    template <class R>
-    R& append(tape_place& place) {
-        R* const r = new (take(sizeof(R))) R;
+    template <class R, class... Parts>
+    R& append(tape_place& place, const Parts&... parts) {
+        static_assert(alignof(R) <= 16);
+        R* const r = new (take(sizeof(R))) R(parts...);
         r->tape_record::backward = &R::backward;
         r->tape_record::destroy = &R::destroy;
         records_.push_back(r);

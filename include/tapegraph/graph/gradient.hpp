@@ -176,7 +176,7 @@ constexpr list<int> gradient(trace& t, int y, const list<int>& sources, int firs
                 adjoint[c.leaf] = detail::accumulated(t, adjoint[c.leaf], detail::fitted(t, c.adjoint, domain, c.leaf));
             continue;
         }
-        int args[4]{};
+        int args[most_operands]{};
         for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(i, k);
         for (int k = 0; k < t.nodes[i].arguments; ++k) {
             if (!wanted(args[k]) || !detail::is_floating(t.nodes[args[k]].type)) continue;
