@@ -19,3 +19,4 @@
 #include <tapegraph/ops/selection.hpp>
 #include <tapegraph/ops/trigonometric.hpp>
 #include <tapegraph/ops/view.hpp>
+#include <tapegraph/ops/vmap.hpp>
