@@ -147,7 +147,7 @@ TEST_CASE("vmap: other axes, shared results, captured values") {
 
 TEST_CASE("vmap: inside vmap, over pairs") {
     constexpr auto distance = [](auto a, auto b) { return sum(square(a - b)); };
-    // b is batched by the outer vmap and shared by the inner one, c the other way around.
+    // The inner vmap maps what the outer one has mapped already.
     constexpr auto pairs = [](auto a, auto b) {
         return tg::vmap<tg::unbatched, 0>([](auto y, auto x) {
             return tg::vmap<0, tg::unbatched>([](auto p, auto q) { return sum(square(p - q)); })(x, y);

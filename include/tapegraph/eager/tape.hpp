@@ -98,6 +98,20 @@ public:
         }
     }
 
+    /// Where the tape ends now, and back to there.
+    struct mark {
+        int length;
+        std::size_t block, used, large;
+    };
+    mark end() const { return {length(), block_, used_, large_.size()}; }
+    void rewind(const mark& to) {
+        clear(to.length);
+        if (to.length == 0) return;
+        block_ = to.block;
+        used_ = to.used;
+        while (large_.size() > to.large) large_.pop_back();
+    }
+
 private:
     static constexpr std::size_t block_bytes = std::size_t{1} << 16;
     std::vector<tape_record*> records_; // by place; null for a watched tensor
@@ -139,19 +153,39 @@ public:
 
     /// `keep[i]`: the adjoint at place i is asked for and must survive the walk.
     void run(const any_tensor& y, int first, const std::vector<char>& keep) {
-        tape_storage& tape = tape_storage::instance();
         add(y, ones_like(y));
-        for (int i = y.place().index; i >= first; --i) {
+        walk(y.place().index, first, &keep);
+    }
+
+    /// Within a walk: through records from `first` on that were made since it began. What flows to places before them goes
+    /// on with the walk.
+    void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
+        const std::size_t length = present_.size();
+        const auto needed = static_cast<std::size_t>(y.place().index + 1);
+        if (needed > length) {
+            adjoints_.resize(needed);
+            present_.resize(needed);
+        }
+        add(y, adjoint);
+        walk(y.place().index, first, nullptr);
+        adjoints_.resize(length);
+        present_.resize(length);
+    }
+
+private:
+    void walk(int from, int first, const std::vector<char>* keep) {
+        tape_storage& tape = tape_storage::instance();
+        for (int i = from; i >= first; --i) {
             if (!present_[static_cast<std::size_t>(i)]) continue;
             tape_record* const r = tape.record(i);
             if (r == nullptr) continue;
             const any_tensor adjoint = adjoints_[static_cast<std::size_t>(i)];
-            if (!keep[static_cast<std::size_t>(i)]) adjoints_[static_cast<std::size_t>(i)].drop_storage();
+            if (keep == nullptr || !(*keep)[static_cast<std::size_t>(i)])
+                adjoints_[static_cast<std::size_t>(i)].drop_storage();
             r->backward(*r, *this, adjoint);
         }
     }
 
-private:
     std::vector<any_tensor> adjoints_;
     std::vector<char> present_;
 };

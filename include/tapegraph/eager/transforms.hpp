@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/eager/checkpointed_run.hpp>
 #include <tapegraph/eager/seal.hpp>
 #include <tapegraph/expr/transforms.hpp>
 
@@ -57,6 +58,45 @@ private:
     }
 };
 
+/// A checkpointed function on the tape: its operands, and the function to run again.
+template <class F, class... X>
+struct checkpoint_record : tape_record {
+    F f;
+    std::tuple<X...> inputs;
+    std::vector<std::int64_t> ordinals; // of the random nodes of the first run
+
+    checkpoint_record(const F& function, const std::vector<std::int64_t>& drawn, const X&... x)
+        : f(function), inputs(x...), ordinals(drawn) {}
+    static void destroy(tape_record& base) { static_cast<checkpoint_record&>(base).~checkpoint_record(); }
+    static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+        auto& self = static_cast<checkpoint_record&>(base);
+        tape_storage& tape = tape_storage::instance();
+        const tape_storage::mark end = tape.end();
+        const bool kept = tape.recording(); // this derivative is itself on the tape, and reads what is recorded now
+        {
+            const any_tensor value = self.run_again(kept);
+            if (tape.knows(value.place())) walk.run_within(value, adjoint, end.length);
+        }
+        if (!kept) tape.rewind(end);
+    }
+
+private:
+    any_tensor run_again(bool recording) {
+        struct recorded {
+            explicit recorded(bool on) : started(on) {
+                if (started) tape_storage::instance().resume();
+            }
+            ~recorded() {
+                if (started) tape_storage::instance().stop();
+            }
+            bool started;
+        };
+        const recorded record(!recording);
+        const checkpointed_run second(ordinals, true);
+        return std::apply([&](const auto&... x) { return any_tensor(eval(f(x...))); }, inputs);
+    }
+};
+
 } // namespace detail
 
 template <>
@@ -75,6 +115,22 @@ struct mode_transforms<eager> {
             value.set_place(place);
             r.output = value;
         }
+        return value;
+    }
+
+    template <class F, class... T>
+    static auto checkpoint(const F& f, std::source_location where, const tensor<T>&... x) {
+        auto& tape = detail::tape_storage::instance();
+        if (!tape.recording()) return eval(f(x...), where);
+        std::vector<std::int64_t> ordinals;
+        auto value = [&] {
+            const detail::recording_pause pause;
+            const detail::checkpointed_run first(ordinals, false);
+            return eval(f(x...), where);
+        }();
+        tape_place place; // f may read variables, so it is recorded whatever its operands are
+        tape.append<detail::checkpoint_record<F, tensor<T>...>>(place, f, ordinals, x...);
+        value.set_place(place);
         return value;
     }
 

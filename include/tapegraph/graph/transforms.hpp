@@ -62,6 +62,14 @@ struct mode_transforms<graph> {
         return graph::invoke<ir::custom_gradient_op<B, sizeof...(Nodes)>>({}, nullptr, where, value, x...);
     }
 
+    template <class F, class... Nodes>
+    static constexpr graph_node checkpoint(const F& f, std::source_location where, const Nodes&... x) {
+        const int first = [](const graph_node& n, const auto&...) { return n.owner().nodes.size(); }(x...);
+        const graph_node value = eval(f(x...), where);
+        if (value.id() < first) return value; // f computed nothing
+        return graph::invoke<ir::checkpoint_op>({first}, nullptr, where, value);
+    }
+
     static constexpr void refuse(const graph_node& like, const char* what, const shape& first, const shape& second) {
         const operand_info in[2]{{like.type(), first}, {like.type(), second}};
         like.owner().fail(what, in, 2);

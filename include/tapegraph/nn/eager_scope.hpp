@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/eager/checkpointed_run.hpp>
 #include <tapegraph/eager/gradient_tape.hpp>
 #include <tapegraph/nn/scope.hpp>
 #include <tapegraph/nn/variables.hpp>
@@ -64,10 +65,14 @@ public:
         const std::string path = path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
         tapegraph::variable& v = find<T>(path, dims, options);
         for (const auto& u : context_->used)
-            if (u.target == &v) throw argument_error("variable '" + path + "': this path is already taken");
+            if (u.target == &v) {
+                if (detail::checkpointed_run::repeats()) return tensor<T>(u.handle);
+                throw argument_error("variable '" + path + "': this path is already taken");
+            }
         tensor<T> handle(v.data().viewed(dims));
         auto& tape = detail::tape_storage::instance();
-        if (context_->training && v.trainable() && tape.recording()) handle.set_place(tape.watch());
+        const bool followed = tape.recording() || detail::checkpointed_run::active();
+        if (context_->training && v.trainable() && followed) handle.set_place(tape.watch());
         context_->used.push_back({&v, handle});
         return handle;
     }
@@ -80,6 +85,7 @@ public:
     template <class T, tensor_like E>
     void assign(const tensor<T>& target, const E& value,
                 std::source_location where = std::source_location::current()) const {
+        if (detail::checkpointed_run::repeats()) return; // noted by the first run
         const tensor<T> sealed = eval(value, where);
         for (const auto& u : context_->used) {
             if (u.handle.raw() != target.raw()) continue;
@@ -102,7 +108,7 @@ public:
     template <class T>
     tensor<T> uniform_like(const tensor<T>& like) const {
         typename random_op<T>::attributes a;
-        a.ordinal = context_->ordinals++;
+        a.ordinal = detail::checkpointed_run::ordinal(context_->ordinals);
         return eager::create<random_op<T>>(a, like.shape(), context_->random);
     }
 
