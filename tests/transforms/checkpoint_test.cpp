@@ -87,6 +87,7 @@ struct block_model {
 
 } // namespace
 
+#define TG_SAME(text) CHECK_MESSAGE((text).empty(), text)
 
 TEST_CASE("checkpoint: a deep chain in graph mode, less memory and the same bits") {
     using x_spec = tg::spec<float, tg::dyn, 32>;

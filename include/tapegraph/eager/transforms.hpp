@@ -134,6 +134,24 @@ struct mode_transforms<eager> {
         return value;
     }
 
+    template <class Op, class T>
+    static void effect(const tensor<T>& x, std::source_location) {
+        const operand_info operand{x.type(), x.shape()};
+        inference io{&operand, 1, nullptr, x.type(), {}, nullptr};
+        Op::infer({}, io);
+        if (io.error != nullptr) throw dtype_error(std::string(io.error) + ", given " + name_of(x.type()));
+        if (detail::checkpointed_run::repeats()) return; // the first run did it
+        const buffer_view in = x.view();
+        bool done = false;
+        const buffer_view out{&done, dtype::boolean, 0, {}};
+        kernel_call call;
+        call.in = &in;
+        call.inputs = 1;
+        call.out = &out;
+        call.outputs = 1;
+        runtime::kernel<Op, T>::run(call);
+    }
+
     [[noreturn]] static void refuse(const any_tensor&, const char* what, const shape& first, const shape& second) {
         throw shape_error(std::string(what) + ": " + to_string(first) + ", " + to_string(second));
     }

@@ -25,7 +25,8 @@ enum class operation_kind : std::uint8_t {
     gather,
     scan,
     sort,
-    random
+    random,
+    effect ///< run for what it does: its result is nothing
 };
 
 /// One operand as a shape rule sees it.

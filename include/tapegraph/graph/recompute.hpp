@@ -53,7 +53,8 @@ public:
         const auto first = static_cast<int>(t_.words_of(checkpoint)[0]);
         const int scope = t_.scope, place = t_.place;
         const auto copied = [&](int id) {
-            return id >= first && id < checkpoint && t_.nodes[id].op->kind != operation_kind::leaf;
+            const operation_kind kind = t_.nodes[id].op->kind; // what has been printed is not printed again
+            return id >= first && id < checkpoint && kind != operation_kind::leaf && kind != operation_kind::effect;
         };
         // Names for what comes from outside go first: the nodes of a formula stay side by side.
         list<int> outside, names;

@@ -70,6 +70,11 @@ struct mode_transforms<graph> {
         return graph::invoke<ir::checkpoint_op>({first}, nullptr, where, value);
     }
 
+    template <class Op>
+    static constexpr void effect(const graph_node& x, std::source_location where) {
+        graph::invoke<Op>({}, nullptr, where, x);
+    }
+
     static constexpr void refuse(const graph_node& like, const char* what, const shape& first, const shape& second) {
         const operand_info in[2]{{like.type(), first}, {like.type(), second}};
         like.owner().fail(what, in, 2);

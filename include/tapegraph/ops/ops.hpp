@@ -7,6 +7,7 @@
 #include <tapegraph/ops/cast.hpp>
 #include <tapegraph/ops/comparison.hpp>
 #include <tapegraph/ops/convolution.hpp>
+#include <tapegraph/ops/effect.hpp>
 #include <tapegraph/ops/exponential.hpp>
 #include <tapegraph/ops/gather.hpp>
 #include <tapegraph/ops/layout.hpp>
