@@ -73,8 +73,14 @@ Tensor ones_like(const Tensor& like) {
     return result;
 }
 
+// Whether a derivative looks at the value is something an operation says; of users' operations it is taken for granted.
 template <class Op>
-inline constexpr bool needs_output = requires { requires Op::needs_output; };
+inline constexpr bool needs_output = [] {
+    if constexpr (requires { Op::needs_output; })
+        return Op::needs_output;
+    else
+        return Op::kind == operation_kind::custom;
+}();
 // Moving elements needs the operand's shape to go back, not its values.
 template <class Op>
 inline constexpr bool needs_inputs =

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/fixed_string.hpp>
+#include <tapegraph/expr/operation.hpp>
 #include <tapegraph/expr/transforms.hpp>
 
 /// print, check_finite, check: looks at values while a model runs. In both modes they happen where the model says, every time
