@@ -1,8 +1,6 @@
 #include <support/graph_runner.hpp>
 
-#include <tapegraph/eager/transforms.hpp>
-#include <tapegraph/graph/transforms.hpp>
-#include <tapegraph/ops/ops.hpp>
+#include <tapegraph/tapegraph.hpp>
 
 #include <doctest/doctest.h>
 
@@ -55,6 +53,13 @@ constexpr auto first_order = [](auto x) { return tg::value_and_gradient(losses)(
 constexpr auto second_order = [](auto x) {
     return tg::gradient([](auto v) { return sum(square(tg::gradient(losses)(v))); })(x);
 };
+// What forward captures has no derivative through it.
+constexpr auto capturing = [](auto x, auto w) {
+    return tg::value_and_gradient([](auto a, auto b) {
+        const auto f = tg::custom_gradient([b](auto v) { return tg::exp(v) * b; }, [](auto dy, auto v) { return dy * v; });
+        return sum(f(a) + b * b);
+    })(x, w);
+};
 constexpr auto several = [](auto x, auto w, auto index) {
     return tg::value_and_gradient([index](auto a, auto b) { return sum(square(scaled_product(a, b, index))); })(x, w);
 };
@@ -91,6 +96,11 @@ TEST_CASE("custom_gradient: both modes give the same bits, first and second deri
         CHECK(second.distance(drawn<double>({n, 3}, 3)) < 1e-13);
     }
     both_modes three(several, tg::spec<double, 5>{}, tg::spec<double, 4>{}, tg::spec<std::int32_t, 4>{});
+    both_modes captured(capturing, tg::spec<double, 4>{}, tg::spec<double, 4>{});
+    const auto x = drawn<double>({4}, 1), w = drawn<double>({4}, 2);
+    TG_SAME(captured.compare(x, w));
+    CHECK(tg::to_string(tensor<double>(captured.results()[1])) == tg::to_string(x));
+    CHECK(tg::to_string(tensor<double>(captured.results()[2])) == tg::to_string(tensor<double>(2 * w)));
     TG_SAME(three.compare(drawn<double>({5}, 1), drawn<double>({4}, 2, 0.5, 2), tensor<std::int32_t>{3, 0, 3, 1}));
 }
 
@@ -121,6 +131,29 @@ TEST_CASE("custom_gradient: nothing inside forward is differentiated") {
     // A captured value of the backward function is kept with it.
     const auto g = tg::custom_gradient([](auto v) { return 2 * v; }, [w](auto dy, auto) { return dy * w; });
     CHECK(tg::to_string(std::get<0>(tape.gradient(g(x), x))) == "[3. 4.]");
+}
+
+namespace {
+// The lower layers learn to hide what the upper one learns to see: the gradient of their output is reversed.
+struct adversary {
+    constexpr auto operator()(auto scope, auto x) const {
+        const auto h = tg::eval(tanh(tg::dense(scope / "features", x, {.units = 4})));
+        return tg::dense(scope / "judge", reversed(h), {.units = 1});
+    }
+};
+} // namespace
+
+TEST_CASE("custom_gradient: in a model, whose gradient is traced later") {
+    const auto x = drawn<float>({8, 3}, 1);
+    const tensor<float> y = tg::cast<float>(drawn<float>({8, 1}, 2) > 0);
+    const auto train = [&]<class Mode>(Mode) {
+        auto model = tg::compile<Mode>(adversary{}, tg::spec<float, tg::dyn, 3>{}, tg::sigmoid_cross_entropy{}, tg::sgd{0.5});
+        std::vector<tg::any_tensor> values;
+        for (int step = 0; step < 3; ++step) model.train_step(x.view(), y.view());
+        for (const tg::variable& v : model.variables()) values.push_back(v.data().viewed(v.shape()));
+        return values;
+    };
+    TG_SAME(difference(train(tg::graph{}), train(tg::eager{})));
 }
 
 TEST_CASE("custom_gradient: a derivative of another shape is refused") {

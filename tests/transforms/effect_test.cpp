@@ -126,6 +126,23 @@ TEST_CASE("check: the same errors in both modes") {
     CHECK(message([] { tg::check<"x">(tensor<float>{1}); }) == "check: the condition must be bool, given f32");
 }
 
+namespace {
+struct two_results {
+    constexpr auto operator()(auto scope) const {
+        const auto x = scope.template placeholder<float>("x"), y = scope.template placeholder<float>("y");
+        return tg::fetches{tg::fetch("a", tg::print<"a">(x * 2)), tg::fetch("b", tg::print<"b">(y + 1))};
+    }
+};
+} // namespace
+
+TEST_CASE("print in a session: only what a fetch needs") {
+    tg::session<two_results> session;
+    const captured_prints capture;
+    const float a = session.run<"a">({{"x", 2.0f}});
+    CHECK(a == 4);
+    CHECK(printed == "a: f32[] 4.\n");
+}
+
 TEST_CASE("print in a checkpoint prints once; under vmap it prints the batch") {
     constexpr auto f = [](auto x) {
         return tg::value_and_gradient([](auto v) {
