@@ -5,10 +5,12 @@
 #include <tapegraph/eager/derivatives.hpp>
 #include <tapegraph/eager/gradient_tape.hpp>
 #include <tapegraph/eager/random.hpp>
+#include <tapegraph/eager/transforms.hpp>
 #include <tapegraph/expr/derivatives.hpp>
 #include <tapegraph/expr/differentiate.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/graph/derivatives.hpp>
+#include <tapegraph/graph/transforms.hpp>
 #include <tapegraph/nn/compile.hpp>
 #include <tapegraph/nn/function.hpp>
 #include <tapegraph/nn/layers/convolution.hpp>

@@ -35,6 +35,11 @@ struct data_error : error {
     using error::error;
 };
 
+/// A condition of tg::check that does not hold.
+struct check_error : error {
+    using error::error;
+};
+
 /// A value that is not finite where the user asked for a check.
 struct numeric_error : error {
     using error::error;

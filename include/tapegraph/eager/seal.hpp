@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/eager/checkpointed_run.hpp>
 #include <tapegraph/eager/generator.hpp>
 #include <tapegraph/eager/operation_tangent.hpp>
 #include <tapegraph/eager/records.hpp>
@@ -89,8 +90,14 @@ Tensor ones_like(const Tensor& like) {
     return result;
 }
 
+// Whether a derivative looks at the value is something an operation says; of users' operations it is taken for granted.
 template <class Op>
-inline constexpr bool needs_output = requires { requires Op::needs_output; };
+inline constexpr bool needs_output = [] {
+    if constexpr (requires { Op::needs_output; })
+        return Op::needs_output;
+    else
+        return Op::kind == operation_kind::custom;
+}();
 // Moving elements needs the operand's shape to go back, not its values.
 template <class Op>
 inline constexpr bool needs_inputs =
@@ -231,7 +238,7 @@ struct eager {
     static auto draw(typename Op::attributes attributes, const tapegraph::shape& dims, std::source_location,
                      const tapegraph::tensor<T>&) {
         detail::random_stream& stream = detail::random_generator::instance().stream();
-        attributes.ordinal = stream.next();
+        attributes.ordinal = detail::checkpointed_run::ordinal(stream);
         return create<Op>(attributes, dims, stream.state);
     }
     template <template <class> class Op, class T>

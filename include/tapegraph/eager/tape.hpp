@@ -43,6 +43,9 @@ public:
     void start() { ++active_; ++open_; }
     void stop() { --active_; }
     void resume() { ++active_; }
+    /// Nothing is recorded until `unpause` is given what this returned.
+    int pause() { return std::exchange(active_, 0); }
+    void unpause(int active) { active_ = active; }
     /// A tape object has gone. When it was the last one the records go too.
     void close(bool was_recording) {
         if (was_recording) --active_;
@@ -59,9 +62,10 @@ public:
     }
 
     /// Builds a record of type R at the end of the tape and returns it; `place` is where its result stands.
-    template <class R>
-    R& append(tape_place& place) {
-        R* const r = new (take(sizeof(R))) R;
+    template <class R, class... Parts>
+    R& append(tape_place& place, const Parts&... parts) {
+        static_assert(alignof(R) <= 16);
+        R* const r = new (take(sizeof(R))) R(parts...);
         r->tape_record::backward = &R::backward;
         r->tape_record::destroy = &R::destroy;
         r->tape_record::forward = nullptr;
@@ -97,6 +101,20 @@ public:
             large_.clear();
             if (++serial_ == 0) serial_ = 1;
         }
+    }
+
+    /// Where the tape ends now, and back to there.
+    struct mark {
+        int length;
+        std::size_t block, used, large;
+    };
+    mark end() const { return {length(), block_, used_, large_.size()}; }
+    void rewind(const mark& to) {
+        clear(to.length);
+        if (to.length == 0) return;
+        block_ = to.block;
+        used_ = to.used;
+        while (large_.size() > to.large) large_.pop_back();
     }
 
 private:
@@ -144,19 +162,37 @@ public:
         run(y.place().index, first, keep);
     }
     /// The walk itself, from place `last` down, when adjoints have been added.
-    void run(int last, int first, const std::vector<char>& keep) {
+    void run(int last, int first, const std::vector<char>& keep) { walk(last, first, &keep); }
+
+    /// Within a walk: through records from `first` on that were made since it began. What flows to places before them goes
+    /// on with the walk.
+    void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
+        const std::size_t length = present_.size();
+        const auto needed = static_cast<std::size_t>(y.place().index + 1);
+        if (needed > length) {
+            adjoints_.resize(needed);
+            present_.resize(needed);
+        }
+        add(y, adjoint);
+        walk(y.place().index, first, nullptr);
+        adjoints_.resize(length);
+        present_.resize(length);
+    }
+
+private:
+    void walk(int from, int first, const std::vector<char>* keep) {
         tape_storage& tape = tape_storage::instance();
-        for (int i = last; i >= first; --i) {
+        for (int i = from; i >= first; --i) {
             if (!present_[static_cast<std::size_t>(i)]) continue;
             tape_record* const r = tape.record(i);
             if (r == nullptr) continue;
             const any_tensor adjoint = adjoints_[static_cast<std::size_t>(i)];
-            if (!keep[static_cast<std::size_t>(i)]) adjoints_[static_cast<std::size_t>(i)].drop_storage();
+            if (keep == nullptr || !(*keep)[static_cast<std::size_t>(i)])
+                adjoints_[static_cast<std::size_t>(i)].drop_storage();
             r->backward(*r, *this, adjoint);
         }
     }
 
-private:
     std::vector<any_tensor> adjoints_;
     std::vector<char> present_;
 };

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/print.hpp>
 #include <tapegraph/eager/any_tensor.hpp>
 #include <tapegraph/expr/apply.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <initializer_list>
 #include <source_location>
@@ -25,12 +25,6 @@ template <class T>
 struct handle_traits<tensor<T>> {
     using mode = eager;
 };
-
-namespace detail {
-/// "[[1, 2], [3, 4]]" as NumPy prints it: rows on lines of their own, long axes abbreviated.
-template <class T>
-void print_axis(std::string& text, const T* data, const shape& s, int axis, int indent);
-} // namespace detail
 
 /// An array of values with a run-time shape. Copies share the buffer; writing to a shared one copies first. The values
 /// are there as soon as the statement that makes them has run.
@@ -179,53 +173,6 @@ tensor<T> from_range(const Range& values, const shape& dims) {
     for (const auto& value : values) *to++ = static_cast<T>(value);
     return result;
 }
-
-namespace detail {
-
-template <class T>
-void print_value(std::string& text, T value) {
-    if constexpr (std::is_same_v<T, bool>) {
-        text += value ? "true" : "false";
-    } else if constexpr (std::is_floating_point_v<T>) {
-        char buffer[48];
-        const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
-        text.append(buffer, end);
-        bool plain = true;
-        for (const char* c = buffer; c != end; ++c) plain = plain && (*c == '-' || (*c >= '0' && *c <= '9'));
-        if (plain) text += '.';
-    } else {
-        text += std::to_string(value);
-    }
-}
-
-template <class T>
-void print_axis(std::string& text, const T* data, const shape& s, int axis, int indent) {
-    if (axis == s.rank()) return print_value(text, *data);
-    constexpr std::int64_t most = 1000, edge = 3;
-    std::int64_t stride = 1;
-    for (int i = axis + 1; i < s.rank(); ++i) stride *= s[i].value;
-    const std::int64_t extent = s[axis].value;
-    const bool abbreviate = s.elements() > most && extent > 2 * edge;
-    text += '[';
-    for (std::int64_t i = 0; i < extent; ++i) {
-        if (i > 0) {
-            if (axis + 1 == s.rank())
-                text += ' ';
-            else
-                text.append(static_cast<std::size_t>(std::max(1, s.rank() - axis - 1)), '\n')
-                    .append(static_cast<std::size_t>(indent) + 1, ' ');
-        }
-        if (abbreviate && i == edge) {
-            text += "...";
-            i = extent - edge - 1;
-            continue;
-        }
-        print_axis(text, data + i * stride, s, axis + 1, indent + 1);
-    }
-    text += ']';
-}
-
-} // namespace detail
 
 template <class T>
 std::string to_string(const tensor<T>& t) {

@@ -25,7 +25,9 @@ enum class operation_kind : std::uint8_t {
     gather,
     scan,
     sort,
-    random
+    random,
+    effect, ///< run for what it does: its result is nothing
+    custom  ///< defined outside the library
 };
 
 /// One operand as a shape rule sees it.
@@ -71,6 +73,16 @@ template <int Arity>
 struct predicate_op : map_op<Arity> {
     static constexpr bool any_element = true; ///< integers and bool are compared, too
     static constexpr dtype result_type(dtype) { return dtype::boolean; }
+};
+
+/// Base of operations from outside the library that are not elementwise. Such an operation gives `name`, `infer(attributes,
+/// io)`, per differentiable operand `vjp<i>(attributes, dy, x..., y)`, and a kernel (runtime::kernel<Op, T>); `attributes` of
+/// its own where it has any. docs/operations/extending.md goes through an example.
+template <int Arity>
+struct custom_op {
+    static constexpr operation_kind kind = operation_kind::custom;
+    static constexpr int arity = Arity;
+    using attributes = no_attributes;
 };
 
 /// Base of reductions: axes and keepdims in, `vjp(dy, x, y)` elementwise with dy and y broadcast over x.

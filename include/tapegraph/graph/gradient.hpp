@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/expr/differentiate.hpp>
-#include <tapegraph/graph/node.hpp>
+#include <tapegraph/graph/recompute.hpp>
 #include <tapegraph/ops/cast.hpp>
 #include <tapegraph/ops/layout.hpp>
 
@@ -181,25 +181,35 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
         }
         adjoint[y] = detail::accumulated(t, adjoint[y], seed);
     }
-    const auto wanted = [&](int id) { return id < count && depends[id] != 0; };
+    recomputation again(t, count);
+    const auto wanted = [&](int id) {
+        const int origin = again.origin_of(id);
+        return origin < count && depends[origin] != 0;
+    };
+    const auto add = [&](int to, int flow) {
+        int& sum = adjoint[again.origin_of(to)];
+        sum = detail::accumulated(t, sum, flow);
+    };
     for (int i = count - 1; i >= first; --i) {
         if (adjoint[i] < 0 || depends[i] == 0 || t.nodes[i].arguments == 0) continue;
         const operation& op = *t.nodes[i].op;
         t.scope = t.nodes[i].scope;
         t.place = t.nodes[i].place;
+        if (&op == &record_of<checkpoint_op>) again.repeat(i);
+        const int at = again.copy_of(i); // where values are read; the same node outside checkpoints
         if (op.kind == operation_kind::map || op.kind == operation_kind::reduce) {
             // The domain of a formula under a reduction is the reduction's operand.
-            const int domain = op.kind == operation_kind::reduce ? t.argument(i, 0) : i;
-            for (const contribution& c : differentiate_group(t, i, i, adjoint[i], wanted))
-                adjoint[c.leaf] = detail::accumulated(t, adjoint[c.leaf], detail::fitted(t, c.adjoint, domain, c.leaf));
+            const int domain = op.kind == operation_kind::reduce ? t.argument(at, 0) : at;
+            for (const contribution& c : differentiate_group(t, at, at, adjoint[i], wanted))
+                add(c.leaf, detail::fitted(t, c.adjoint, domain, c.leaf));
             continue;
         }
-        int args[4]{};
-        for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(i, k);
+        int args[most_operands]{};
+        for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(at, k);
         for (int k = 0; k < t.nodes[i].arguments; ++k) {
             if (!wanted(args[k]) || !detail::is_floating(t.nodes[args[k]].type)) continue;
-            const int flow = op.vjp(t, t.words_of(i), k, adjoint[i], args, i);
-            if (flow >= 0) adjoint[args[k]] = detail::accumulated(t, adjoint[args[k]], flow);
+            const int flow = op.vjp(t, t.words_of(at), k, adjoint[i], args, at);
+            if (flow >= 0) add(args[k], flow);
         }
     }
     for (int s = 0; s < sources.size(); ++s)

@@ -11,6 +11,9 @@ namespace tapegraph::ir {
 
 class trace;
 
+/// Operands of a node that is not elementwise; elementwise ones have at most four.
+inline constexpr int most_operands = 8;
+
 /// What a trace knows of an operation. A node names its operation by the address of one of these.
 struct operation {
     std::string_view name;
@@ -28,6 +31,8 @@ struct operation {
     /// False for an element type the operation is not made for.
     bool (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count);
     linearity linear;
+    /// Stands in the trace for the sake of the derivative alone: simplification puts operand 0 in its place.
+    bool gate;
 };
 
 /// From an operation's address back to its type: record_of<Op> is unique, so one friend function per operation, found
@@ -109,6 +114,15 @@ constexpr auto vjp_pointer() -> int (*)(trace&, const std::int64_t*, int, int, c
 }
 } // namespace detail
 
+/// Base of operations that hand operand 0 through.
+struct gate {
+    static constexpr operation_kind kind = operation_kind::view;
+    static constexpr void infer(const auto&, inference& io) {
+        io.type = io.in[0].type;
+        io.result = io.in[0].dims;
+    }
+};
+
 template <class Op>
 inline constexpr operation record_of{Op::name,
                                      Op::kind,
@@ -119,7 +133,8 @@ inline constexpr operation record_of{Op::name,
                                      &detail::infer<Op>,
                                      detail::vjp_pointer<Op>(),
                                      detail::evaluate_pointer<Op>(),
-                                     linearity_of<Op>};
+                                     linearity_of<Op>,
+                                     std::is_base_of_v<gate, Op>};
 
 template <class Op>
 struct operation_binding {

@@ -90,6 +90,13 @@ struct failure {
     std::string_view operation; // in front of `what`, where that does not name it
 };
 
+/// What a user's derivative traced for one value and what arrived at it. Kept within a constant evaluation, because
+/// derivatives are asked for operand by operand.
+struct custom_flows {
+    int value, adjoint;
+    int nodes[most_operands];
+};
+
 class trace {
 public:
     list<entry> nodes;
@@ -107,6 +114,7 @@ public:
     list<layer_entry> layers;
     extent_table extents;
     failure error{};
+    custom_flows flows{-1, -1, {}};
     int groups = 0;
     int ordinals = 0;     // random nodes numbered in tracing order
     bool training = true; // what scope.training() answers
@@ -201,7 +209,7 @@ public:
     /// Appends any other node: runs its shape rule.
     constexpr int invoke(const operation& op, const std::int64_t* attributes, const shape* target, const int* args,
                          int count) {
-        operand_info in[4]{};
+        operand_info in[most_operands]{};
         for (int i = 0; i < count; ++i) in[i] = info(args[i]);
         inference io{in, count, target, count > 0 ? in[0].type : dtype::f32, {}, nullptr};
         op.infer(attributes, io);

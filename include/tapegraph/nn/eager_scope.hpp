@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/eager/checkpointed_run.hpp>
 #include <tapegraph/eager/gradient_tape.hpp>
 #include <tapegraph/nn/scope.hpp>
 #include <tapegraph/nn/variables.hpp>
@@ -63,10 +64,14 @@ public:
         const std::string path = path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
         tapegraph::variable& v = find<T>(path, dims, options);
         for (const auto& u : context_->used)
-            if (u.target == &v) throw argument_error("variable '" + path + "': this path is already taken");
+            if (u.target == &v) {
+                if (detail::checkpointed_run::repeats()) return tensor<T>(u.handle);
+                throw argument_error("variable '" + path + "': this path is already taken");
+            }
         tensor<T> handle(v.data().viewed(dims));
         auto& tape = detail::tape_storage::instance();
-        if (context_->training && v.trainable() && tape.recording()) handle.set_place(tape.watch());
+        const bool followed = tape.recording() || detail::checkpointed_run::active();
+        if (context_->training && v.trainable() && followed) handle.set_place(tape.watch());
         context_->used.push_back({&v, handle});
         return handle;
     }
@@ -79,6 +84,7 @@ public:
     template <class T, tensor_like E>
     void assign(const tensor<T>& target, const E& value,
                 std::source_location where = std::source_location::current()) const {
+        if (detail::checkpointed_run::repeats()) return; // noted by the first run
         const tensor<T> sealed = eval(value, where);
         for (const auto& u : context_->used) {
             if (u.handle.raw() != target.raw()) continue;

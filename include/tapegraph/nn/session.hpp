@@ -2,6 +2,7 @@
 
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/graph/compile.hpp>
+#include <tapegraph/graph/passes/effects.hpp>
 #include <tapegraph/nn/scope.hpp>
 #include <tapegraph/nn/variables.hpp>
 
@@ -63,6 +64,7 @@ struct fetch_trace {
         std::apply([&](const auto&... item) { (keep(t, item), ...); }, result.items);
         if (t.outputs.size() == 0) t.fail("session: the model has no fetch of this name");
         t.assignments.clear();
+        ir::drop_unneeded_effects(t);
     }
 
 private:

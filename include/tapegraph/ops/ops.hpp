@@ -9,6 +9,7 @@
 #include <tapegraph/ops/convolution.hpp>
 #include <tapegraph/ops/convolution_transpose.hpp>
 #include <tapegraph/ops/einsum.hpp>
+#include <tapegraph/ops/effect.hpp>
 #include <tapegraph/ops/exponential.hpp>
 #include <tapegraph/ops/gather.hpp>
 #include <tapegraph/ops/layout.hpp>
@@ -22,3 +23,4 @@
 #include <tapegraph/ops/tensordot.hpp>
 #include <tapegraph/ops/trigonometric.hpp>
 #include <tapegraph/ops/view.hpp>
+#include <tapegraph/ops/vmap.hpp>

@@ -3,6 +3,7 @@
 /// Every operation's kernel.
 
 #include <tapegraph/runtime/contract.hpp>
+#include <tapegraph/runtime/effect.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 #include <tapegraph/runtime/layout.hpp>
 #include <tapegraph/runtime/pool.hpp>

@@ -39,7 +39,7 @@ constexpr bool equal_nodes(const trace& t, int a, int b) {
 
 } // namespace detail
 
-/// Common-subexpression elimination by hashing. Random nodes, inputs and variables are never merged.
+/// Common-subexpression elimination by hashing. Random nodes, effects, inputs and variables are never merged.
 constexpr void eliminate_common_subexpressions(trace& t) {
     const int count = t.nodes.size();
     int buckets = 16;
@@ -53,7 +53,8 @@ constexpr void eliminate_common_subexpressions(trace& t) {
             int& argument = t.arguments[e.first_argument + k];
             argument = target[argument];
         }
-        if (e.op->kind == operation_kind::random || e.op == &record_of<input_op> || e.op == &record_of<variable_op>)
+        if (e.op->kind == operation_kind::random || e.op->kind == operation_kind::effect ||
+            e.op == &record_of<input_op> || e.op == &record_of<variable_op>)
             continue;
         int op_index = 0; // addresses cannot be hashed in constant evaluation
         while (op_index < ops.size() && ops[op_index] != e.op) ++op_index;

@@ -36,7 +36,7 @@ constexpr void compact(trace& t, const list<int>& keep) {
     t.layers.clear(); // the layer table is of the model as it was written
 }
 
-/// Marks what outputs and updates need, and every input and variable.
+/// Marks what outputs, updates and effects need, and every input and variable.
 constexpr list<int> live_nodes(const trace& t) {
     list<int> live(t.nodes.size(), 0);
     for (const output_entry& output : t.outputs) live[output.node] = 1;
@@ -44,8 +44,9 @@ constexpr list<int> live_nodes(const trace& t) {
     for (const input_entry& input : t.inputs) live[input.node] = 1;
     for (const variable_entry& variable : t.variables) live[variable.node] = 1;
     for (int i = t.nodes.size() - 1; i >= 0; --i) {
-        if (live[i] == 0) continue;
         const entry& e = t.nodes[i];
+        if (e.op->kind == operation_kind::effect) live[i] = 1;
+        if (live[i] == 0) continue;
         for (int k = 0; k < e.arguments; ++k) live[t.arguments[e.first_argument + k]] = 1;
     }
     return live;

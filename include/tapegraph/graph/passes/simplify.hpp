@@ -53,7 +53,7 @@ constexpr bool folded(const trace& t, int i, double& result) {
 
 /// The operand an elementwise identity hands through, or -1.
 constexpr int identity_operand(const trace& t, int i) {
-    if (t.is(i, record_of<stop_gradient_op>) || t.is(i, record_of<broadcast_op>) || t.is(i, record_of<reshape_op>) ||
+    if (t.nodes[i].op->gate || t.is(i, record_of<stop_gradient_op>) || t.is(i, record_of<broadcast_op>) || t.is(i, record_of<reshape_op>) ||
         t.is(i, record_of<cast_op<float>>) || t.is(i, record_of<cast_op<double>>))
         return t.argument(i, 0);
     double value = 0;

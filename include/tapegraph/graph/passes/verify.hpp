@@ -77,7 +77,7 @@ constexpr const char* map_problem(trace& t, int i) {
 // Runs the shape rule again with the node's own shape as the target.
 constexpr const char* rule_problem(trace& t, int i) {
     const entry e = t.nodes[i];
-    operand_info in[4]{};
+    operand_info in[most_operands]{};
     for (int k = 0; k < e.arguments; ++k) in[k] = t.info(t.argument(i, k));
     const shape own = t.dims(i);
     inference io{in, e.arguments, &own, e.arguments > 0 ? in[0].type : e.type, {}, nullptr};

@@ -1,0 +1,160 @@
+#pragma once
+
+#include <tapegraph/eager/checkpointed_run.hpp>
+#include <tapegraph/eager/seal.hpp>
+#include <tapegraph/expr/transforms.hpp>
+
+/// Function transforms in eager mode: records of their own on the tape.
+
+namespace tapegraph {
+
+namespace detail {
+
+/// While one lives, nothing is recorded.
+class recording_pause {
+public:
+    recording_pause() : before_(tape_storage::instance().pause()) {}
+    recording_pause(const recording_pause&) = delete;
+    recording_pause& operator=(const recording_pause&) = delete;
+    ~recording_pause() { tape_storage::instance().unpause(before_); }
+
+private:
+    int before_;
+};
+
+/// A function with a derivative of the user's own, on the tape.
+template <class B, class Y, class... X>
+struct custom_record : tape_record {
+    B backward_function;
+    std::tuple<X...> inputs;
+    Y output;
+
+    custom_record(const B& b, const X&... x) : backward_function(b), inputs(x...) {}
+    static void destroy(tape_record& base) { static_cast<custom_record&>(base).~custom_record(); }
+    static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+        auto& self = static_cast<custom_record&>(base);
+        std::apply(
+            [&](const auto&... x) {
+                if (!(walk.wants(x) || ...)) return;
+                const auto flows = call_backward(self.backward_function, Y(adjoint), self.output, x...);
+                [&]<std::size_t... I>(std::index_sequence<I...>) {
+                    (self.flow(walk, flow_at<I, sizeof...(X)>(flows), x), ...);
+                }(std::index_sequence_for<X...>{});
+            },
+            self.inputs);
+    }
+
+private:
+    template <class Flow, class Input>
+    static void flow(sweep& walk, const Flow& value, const Input& input) {
+        if constexpr (!std::is_same_v<Flow, no_gradient_t>) {
+            if (!walk.wants(input)) return;
+            const auto sealed = eval(value);
+            if (!(sealed.shape() == input.shape()) || sealed.type() != input.type())
+                throw shape_error(std::string(wrong_flow) + ": " + name_of(sealed.type()) + to_string(sealed.shape()) +
+                                  ", " + name_of(input.type()) + to_string(input.shape()));
+            walk.add(input, sealed);
+        }
+    }
+};
+
+/// A checkpointed function on the tape: its operands, and the function to run again.
+template <class F, class... X>
+struct checkpoint_record : tape_record {
+    F f;
+    std::tuple<X...> inputs;
+    std::vector<std::int64_t> ordinals; // of the random nodes of the first run
+
+    checkpoint_record(const F& function, const std::vector<std::int64_t>& drawn, const X&... x)
+        : f(function), inputs(x...), ordinals(drawn) {}
+    static void destroy(tape_record& base) { static_cast<checkpoint_record&>(base).~checkpoint_record(); }
+    static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+        auto& self = static_cast<checkpoint_record&>(base);
+        tape_storage& tape = tape_storage::instance();
+        const tape_storage::mark end = tape.end();
+        const bool kept = tape.recording(); // this derivative is itself on the tape, and reads what is recorded now
+        {
+            const any_tensor value = self.run_again(kept);
+            if (tape.knows(value.place())) walk.run_within(value, adjoint, end.length);
+        }
+        if (!kept) tape.rewind(end);
+    }
+
+private:
+    any_tensor run_again(bool recording) {
+        struct recorded {
+            explicit recorded(bool on) : started(on) {
+                if (started) tape_storage::instance().resume();
+            }
+            ~recorded() {
+                if (started) tape_storage::instance().stop();
+            }
+            bool started;
+        };
+        const recorded record(!recording);
+        const checkpointed_run second(ordinals, true);
+        return std::apply([&](const auto&... x) { return any_tensor(eval(f(x...))); }, inputs);
+    }
+};
+
+} // namespace detail
+
+template <>
+struct mode_transforms<eager> {
+    template <class F, class B, class... T>
+    static auto custom(const F& f, const B& backward, std::source_location where, const tensor<T>&... x) {
+        auto value = [&] {
+            const detail::recording_pause pause;
+            return eval(f(x...), where);
+        }();
+        value.set_place({}); // forward may have returned an operand
+        auto& tape = detail::tape_storage::instance();
+        if ((tape.tracks(x) || ...)) {
+            tape_place place;
+            auto& r = tape.append<detail::custom_record<B, decltype(value), tensor<T>...>>(place, backward, x...);
+            value.set_place(place);
+            r.output = value;
+        }
+        return value;
+    }
+
+    template <class F, class... T>
+    static auto checkpoint(const F& f, std::source_location where, const tensor<T>&... x) {
+        auto& tape = detail::tape_storage::instance();
+        if (!tape.recording()) return eval(f(x...), where);
+        std::vector<std::int64_t> ordinals;
+        auto value = [&] {
+            const detail::recording_pause pause;
+            const detail::checkpointed_run first(ordinals, false);
+            return eval(f(x...), where);
+        }();
+        tape_place place; // f may read variables, so it is recorded whatever its operands are
+        tape.append<detail::checkpoint_record<F, tensor<T>...>>(place, f, ordinals, x...);
+        value.set_place(place);
+        return value;
+    }
+
+    template <class Op, class T>
+    static void effect(const tensor<T>& x, std::source_location) {
+        const operand_info operand{x.type(), x.shape()};
+        inference io{&operand, 1, nullptr, x.type(), {}, nullptr};
+        Op::infer({}, io);
+        if (io.error != nullptr) throw dtype_error(std::string(io.error) + ", given " + name_of(x.type()));
+        if (detail::checkpointed_run::repeats()) return; // the first run did it
+        const buffer_view in = x.view();
+        bool done = false;
+        const buffer_view out{&done, dtype::boolean, 0, {}};
+        kernel_call call;
+        call.in = &in;
+        call.inputs = 1;
+        call.out = &out;
+        call.outputs = 1;
+        runtime::kernel<Op, T>::run(call);
+    }
+
+    [[noreturn]] static void refuse(const any_tensor&, const char* what, const shape& first, const shape& second) {
+        throw shape_error(std::string(what) + ": " + to_string(first) + ", " + to_string(second));
+    }
+};
+
+} // namespace tapegraph

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <tapegraph/graph/passes/rewrite.hpp>
+
+namespace tapegraph::ir {
+
+/// Where only what outputs need is to run (a session's fetch): effects on other values become constants nobody reads.
+constexpr void drop_unneeded_effects(trace& t) {
+    list<int> needed(t.nodes.size(), 0);
+    for (const output_entry& output : t.outputs) needed[output.node] = 1;
+    for (int i = t.nodes.size() - 1; i >= 0; --i)
+        for (int k = 0; needed[i] != 0 && k < t.nodes[i].arguments; ++k) needed[t.argument(i, k)] = 1;
+    for (int i = 0; i < t.nodes.size(); ++i) {
+        entry& e = t.nodes[i];
+        if (e.op->kind != operation_kind::effect || needed[t.argument(i, 0)] != 0) continue;
+        e.op = &record_of<constant_op>;
+        e.arguments = 0;
+        e.words = t.words.push_back(0);
+    }
+}
+
+} // namespace tapegraph::ir

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <tapegraph/expr/transforms.hpp>
+#include <tapegraph/graph/gradient.hpp>
+
+/// Function transforms in graph mode. What must be remembered until the gradient is taken, perhaps in a later constant
+/// evaluation, is a node: a gate, which hands its first operand through and goes when the graph is simplified.
+
+namespace tapegraph {
+
+namespace ir {
+
+/// (forward's value, its arguments) to the value; the derivative goes past the first operand to the others as B says.
+template <class B, int Count>
+struct custom_gradient_op : gate {
+    static constexpr std::string_view name = "custom_gradient";
+    static constexpr int arity = Count + 1;
+    using attributes = no_attributes;
+
+    template <int I>
+        requires(I > 0)
+    static constexpr node vjp(const attributes&, node dy, auto, auto... operands_and_value) {
+        trace& t = dy.owner();
+        const node x[]{operands_and_value...}; // the value is the last one
+        const node y = x[Count];
+        // All derivatives are traced at once, when the first of them is asked for.
+        if (t.flows.value != y.id() || t.flows.adjoint != dy.id()) {
+            custom_flows flows{y.id(), dy.id(), {}};
+            [&]<std::size_t... K>(std::index_sequence<K...>) {
+                const auto all = tapegraph::detail::call_backward(B{}, dy, y, x[K]...);
+                ((flows.nodes[K] = traced(t, tapegraph::detail::flow_at<K, Count>(all), x[K].id())), ...);
+            }(std::make_index_sequence<static_cast<std::size_t>(Count)>{});
+            t.flows = flows;
+        }
+        return {&t, t.flows.nodes[I - 1]};
+    }
+
+private:
+    template <class Flow>
+    static constexpr int traced(trace& t, const Flow& flow, int argument) {
+        if constexpr (std::is_same_v<Flow, no_gradient_t>) {
+            return -1;
+        } else {
+            const int id = eval(flow).id();
+            if (t.same_shape(id, argument) && t.nodes[id].type == t.nodes[argument].type) return id;
+            const operand_info in[2]{t.info(id), t.info(argument)};
+            t.fail(tapegraph::detail::wrong_flow, in, 2);
+            return -1;
+        }
+    }
+};
+
+} // namespace ir
+
+template <>
+struct mode_transforms<graph> {
+    template <class F, class B, class... Nodes>
+    static constexpr graph_node custom(const F& f, const B&, std::source_location where, const Nodes&... x) {
+        static_assert(std::is_empty_v<B>, "in graph mode the backward function of custom_gradient cannot capture");
+        static_assert(sizeof...(Nodes) < ir::most_operands, "custom_gradient: at most 7 arguments");
+        const graph_node value = eval(f(x...), where);
+        return graph::invoke<ir::custom_gradient_op<B, sizeof...(Nodes)>>({}, nullptr, where, value, x...);
+    }
+
+    template <class F, class... Nodes>
+    static constexpr graph_node checkpoint(const F& f, std::source_location where, const Nodes&... x) {
+        const int first = [](const graph_node& n, const auto&...) { return n.owner().nodes.size(); }(x...);
+        const graph_node value = eval(f(x...), where);
+        if (value.id() < first) return value; // f computed nothing
+        return graph::invoke<ir::checkpoint_op>({first}, nullptr, where, value);
+    }
+
+    template <class Op>
+    static constexpr void effect(const graph_node& x, std::source_location where) {
+        graph::invoke<Op>({}, nullptr, where, x);
+    }
+
+    static constexpr void refuse(const graph_node& like, const char* what, const shape& first, const shape& second) {
+        const operand_info in[2]{{like.type(), first}, {like.type(), second}};
+        like.owner().fail(what, in, 2);
+    }
+};
+
+} // namespace tapegraph

@@ -1,0 +1,262 @@
+#pragma once
+
+#include <tapegraph/ops/batched.hpp>
+#include <tapegraph/ops/convolution.hpp>
+#include <tapegraph/ops/gather.hpp>
+#include <tapegraph/ops/matmul.hpp>
+#include <tapegraph/ops/ordering.hpp>
+#include <tapegraph/ops/pooling.hpp>
+
+/// How operations are carried out for a batch: the batch is one more axis in front. Elementwise operations and reductions
+/// need no rule.
+
+namespace tapegraph {
+
+template <>
+struct batching_rule<reshape_op> {
+    static constexpr auto apply(const auto& c, const no_attributes&, const auto& x) {
+        const shape to = c.target != nullptr ? c.with_batch(*c.target) : shape{};
+        return c.template run<reshape_op>({}, c.target != nullptr ? &to : nullptr, c.whole(x));
+    }
+};
+template <>
+struct batching_rule<broadcast_op> {
+    static constexpr auto apply(const auto& c, const no_attributes&, const auto& x) {
+        const shape to = c.with_batch(*c.target);
+        return c.template run<broadcast_op>({}, &to, detail::lined_up(x, c.target->rank(), c.where));
+    }
+};
+template <>
+struct batching_rule<transpose_op> {
+    static constexpr auto apply(const auto& c, const transpose_op::attributes& a, const auto& x) {
+        transpose_op::attributes shifted;
+        shifted.rank = a.rank + 1;
+        for (int i = 0; i < a.rank && i + 1 < max_rank; ++i) shifted.permutation[i + 1] = a.permutation[i] + 1;
+        return c.template run<transpose_op>(shifted, nullptr, c.whole(x));
+    }
+};
+
+namespace detail {
+/// slice and embed: the batch is kept whole.
+template <class Op>
+struct batched_ranges {
+    static constexpr auto apply(const auto& c, const slice_op::attributes& a, const auto& x) {
+        typename Op::attributes shifted;
+        shifted.step[0] = 1;
+        for (int i = 0; i + 1 < max_rank; ++i) shifted.begin[i + 1] = a.begin[i], shifted.step[i + 1] = a.step[i];
+        const shape to = c.with_batch(*c.target);
+        return c.template run<Op>(shifted, &to, c.whole(x));
+    }
+};
+/// The operation has one axis as attribute.
+template <class Op>
+struct batched_axis {
+    static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
+        auto shifted = a;
+        ++shifted.axis;
+        return c.template run<Op>(shifted, nullptr, c.whole(x));
+    }
+};
+/// The operation works along the last axis, or element by element: the batch is one of the axes before it.
+template <class Op>
+struct batched_rows {
+    static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
+        return c.template run<Op>(a, nullptr, c.whole(x));
+    }
+};
+/// The operation has a batch of its own in front: both become one.
+template <class Op>
+struct batched_images {
+    static constexpr auto apply(const auto& c, const window_attributes& a, const auto& x, const auto&... filters) {
+        const shape images = shape_of(c.whole(x));
+        shape folded;
+        folded.attach(images.table());
+        folded.push_back(images.size(0, 2));
+        for (int i = 2; i < images.rank(); ++i) folded.push_back(images[i]);
+        const auto y = c.template run<Op>(a, nullptr, c.reshape(c.whole(x), folded), filters...);
+        const shape found = shape_of(y);
+        shape unfolded = c.with_batch({});
+        unfolded.push_back(images[1]);
+        for (int i = 1; i < found.rank(); ++i) unfolded.push_back(found[i]);
+        return c.reshape(y, unfolded);
+    }
+};
+} // namespace detail
+
+template <>
+struct batching_rule<slice_op> : detail::batched_ranges<slice_op> {};
+template <>
+struct batching_rule<embed_op> : detail::batched_ranges<embed_op> {};
+template <>
+struct batching_rule<cumulative_sum_op> : detail::batched_axis<cumulative_sum_op> {};
+template <>
+struct batching_rule<arg_reduce_op> : detail::batched_axis<arg_reduce_op> {};
+template <>
+struct batching_rule<argsort_op> : detail::batched_rows<argsort_op> {};
+template <class T>
+struct batching_rule<one_hot_op<T>> : detail::batched_rows<one_hot_op<T>> {};
+template <>
+struct batching_rule<max_pool_op> : detail::batched_images<max_pool_op> {};
+template <>
+struct batching_rule<average_pool_op> : detail::batched_images<average_pool_op> {};
+
+template <>
+struct batching_rule<concat_op> {
+    static constexpr auto apply(const auto& c, const concat_op::attributes& a, const auto& x, const auto& y) {
+        const auto& like = like_of(c, x, y);
+        return c.template run<concat_op>({a.axis + 1}, nullptr, c.spread(x, like), c.spread(y, like));
+    }
+
+private:
+    template <class C, class X, class Y>
+    static constexpr const auto& like_of(const C&, const X& x, const Y& y) {
+        return detail::first_batched<typename C::tag>(x, y);
+    }
+};
+
+template <>
+struct batching_rule<matmul_op> {
+    template <class C, class A, class B>
+    static constexpr auto apply(const C& c, const matmul_op::attributes& t, const A& a, const B& b) {
+        const shape left = shape_of(a), right = shape_of(b);
+        const int rank = left.rank() > right.rank() ? left.rank() : right.rank();
+        if constexpr (!C::template is_batched<B>) {
+            // One matrix for all examples: their rows are rows of one product.
+            if (right.rank() == 2 && left.rank() >= 2 && t.transpose_a == 0) {
+                const shape all = shape_of(c.whole(a));
+                const shape product = [&] {
+                    shape s = all;
+                    s.set(all.rank() - 1, right[t.transpose_b != 0 ? 0 : 1]);
+                    return s;
+                }();
+                shape rows;
+                rows.attach(all.table());
+                rows.push_back(all.size(0, all.rank() - 1));
+                rows.push_back(all[all.rank() - 1]);
+                return c.reshape(c.template run<matmul_op>(t, nullptr, c.reshape(c.whole(a), rows), b), product);
+            }
+        }
+        const auto side = [&]<class X>(const X& x) {
+            if constexpr (C::template is_batched<X>)
+                return detail::lined_up(x, rank, c.where);
+            else
+                return x;
+        };
+        return c.template run<matmul_op>(t, nullptr, side(a), side(b));
+    }
+};
+
+/// Rows of a table per example or of one table, by indices per example or by the same ones.
+template <>
+struct batching_rule<gather_op> {
+    template <class C, class Table, class Indices>
+    static constexpr auto apply(const C& c, const no_attributes&, const Table& table, const Indices& indices) {
+        if constexpr (!C::template is_batched<Table>) {
+            return c.template run<gather_op>({}, nullptr, table, c.whole(indices));
+        } else if constexpr (!C::template is_batched<Indices>) {
+            const auto rows = c.template run<gather_op>({}, nullptr, c.move_axis(c.whole(table), 0, 1), indices);
+            return c.move_axis(rows, shape_of(indices).rank(), 0);
+        } else { // along the last axis there is an operation for it
+            const shape one = shape_of(table), which = shape_of(indices);
+            shape result = c.with_batch(which);
+            for (int i = 1; i < one.rank(); ++i) result.push_back(one[i]);
+            const extent width = one.size(1, one.rank()), picked = which.size();
+            const auto columns = c.move_axis(c.reshape(c.whole(table), c.with_batch(pair(one[0], width))), 1, 2);
+            const auto at = c.reshape(c.whole(indices), c.with_batch(pair(1, picked)));
+            const shape each = c.with_batch(pair(width, picked));
+            const auto spread = c.template run<broadcast_op>({}, &each, at);
+            return c.reshape(c.move_axis(c.template run<take_along_op>({}, nullptr, columns, spread), 1, 2), result);
+        }
+    }
+
+    static constexpr shape pair(extent a, extent b) {
+        shape s;
+        s.attach(a.table != nullptr ? a.table : b.table);
+        s.push_back(a);
+        s.push_back(b);
+        return s;
+    }
+};
+
+template <>
+struct batching_rule<scatter_add_op> {
+    template <class C, class Rows, class Indices>
+    static constexpr auto apply(const C& c, const no_attributes&, const Rows& rows, const Indices& indices) {
+        const shape which = shape_of(indices), &target = *c.target;
+        if constexpr (!C::template is_batched<Indices>) {
+            shape to;
+            to.attach(c.count.table != nullptr ? c.count.table : target.table());
+            to.push_back(target[0]);
+            to.push_back(c.count);
+            for (int i = 1; i < target.rank(); ++i) to.push_back(target[i]);
+            const auto behind = c.move_axis(c.whole(rows), 0, which.rank());
+            return c.move_axis(c.template run<scatter_add_op>({}, &to, behind, indices), 1, 0);
+        } else {
+            using shapes = batching_rule<gather_op>;
+            const extent width = target.size(1, target.rank()), given = which.size();
+            const auto values = c.reshape(c.spread(rows, indices), c.with_batch(shapes::pair(given, width)));
+            const auto at = c.reshape(c.whole(indices), c.with_batch(shapes::pair(1, given)));
+            const shape each = c.with_batch(shapes::pair(width, given)), to = c.with_batch(shapes::pair(width, target[0]));
+            const auto spread = c.template run<broadcast_op>({}, &each, at);
+            const auto sums = c.template run<put_along_op>({}, &to, c.move_axis(values, 1, 2), spread);
+            return c.reshape(c.move_axis(sums, 1, 2), c.with_batch(target));
+        }
+    }
+};
+
+namespace detail {
+template <class Op>
+struct batched_along {
+    template <class C, class X, class Indices>
+    static constexpr auto apply(const C& c, const no_attributes&, const X& x, const Indices& indices) {
+        const auto& like = first_batched<typename C::tag>(x, indices);
+        const shape to = c.target != nullptr ? c.with_batch(*c.target) : shape{};
+        return c.template run<Op>({}, c.target != nullptr ? &to : nullptr, c.spread(x, like), c.spread(indices, like));
+    }
+};
+} // namespace detail
+
+template <>
+struct batching_rule<take_along_op> : detail::batched_along<take_along_op> {};
+template <>
+struct batching_rule<put_along_op> : detail::batched_along<put_along_op> {};
+
+/// Filters for all examples: more images. Filters per example: more groups of channels.
+template <>
+struct batching_rule<convolution_op> {
+    template <class C, class X, class W>
+    static constexpr auto apply(const C& c, const window_attributes& a, const X& x, const W& w) {
+        if constexpr (!C::template is_batched<W>) {
+            return detail::batched_images<convolution_op>::apply(c, a, x, w);
+        } else {
+            if (!c.count.known())
+                mode_transforms<mode_of_t<std::remove_cvref_t<decltype(c.whole(w))>>>::refuse(
+                    c.whole(w), "vmap: filters per example need a number of examples known to the compiler", shape_of(x),
+                    shape_of(w));
+            window_attributes grouped = a;
+            grouped.groups = a.groups * (c.count.known() ? c.count.value : 1);
+            const auto y = c.template run<convolution_op>(grouped, nullptr, channels(c, c.spread(x, w)), channels(c, c.whole(w)));
+            const shape found = shape_of(y), filters = shape_of(w);
+            const int rank = found.rank();
+            shape parted = found; // [..., examples, filters of one]
+            parted.set(rank - 1, c.count);
+            parted.push_back(filters[filters.rank() - 1]);
+            return c.move_axis(c.reshape(y, parted), rank - 1, 0);
+        }
+    }
+
+private:
+    /// [examples, ..., channels] to [..., examples * channels]
+    static constexpr auto channels(const auto& c, const auto& whole) {
+        const int rank = shape_of(whole).rank();
+        const auto moved = c.move_axis(whole, 0, rank - 2);
+        const shape s = shape_of(moved);
+        shape merged;
+        merged.attach(s.table());
+        for (int i = 0; i + 2 < rank; ++i) merged.push_back(s[i]);
+        merged.push_back(s.size(rank - 2, rank));
+        return c.reshape(moved, merged);
+    }
+};
+
+} // namespace tapegraph

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/core/print.hpp>
+#include <tapegraph/ops/effect.hpp>
+#include <tapegraph/runtime/finite.hpp>
+#include <tapegraph/runtime/kernel.hpp>
+
+#include <atomic>
+#include <cstdio>
+
+namespace tapegraph {
+
+/// Takes what tg::print says, a whole text with its line end at a time.
+using print_sink = void (*)(std::string_view text);
+
+namespace detail {
+inline std::atomic<print_sink>& current_print_sink() {
+    static std::atomic<print_sink> sink{nullptr};
+    return sink;
+}
+} // namespace detail
+
+/// Where tg::print prints from now on, in every thread; null: to stderr. Returns what it was.
+inline print_sink set_print_sink(print_sink sink) { return detail::current_print_sink().exchange(sink); }
+
+namespace runtime {
+
+namespace detail {
+
+inline std::string described(const buffer_view& v) { return name_of(v.type) + to_string(shape(v.rank, v.extents)); }
+
+/// "[1, 0]": the place of element `at`.
+inline std::string place_of(const buffer_view& v, std::int64_t at) {
+    shape index(v.rank, v.extents);
+    for (int axis = v.rank - 1; axis >= 0; --axis) {
+        index.set(axis, at % v.extents[axis]);
+        at /= v.extents[axis];
+    }
+    return to_string(index);
+}
+
+inline void print(std::string_view label, const buffer_view& v) {
+    std::string text = std::string(label) + ": " + described(v);
+    text += v.rank > 1 ? '\n' : ' ';
+    const auto values = [&]<class T>(T) { tapegraph::detail::print_axis(text, v.as<const T>(), shape(v.rank, v.extents), 0, 0); };
+    switch (v.type) {
+    case dtype::f32: values(0.0f); break;
+    case dtype::f64: values(0.0); break;
+    case dtype::boolean: values(false); break;
+    case dtype::i32: values(std::int32_t{}); break;
+    case dtype::i64: values(std::int64_t{}); break;
+    case dtype::u8: values(std::uint8_t{}); break;
+    default: text += "(not printable)"; break;
+    }
+    text += '\n';
+    if (const print_sink sink = tapegraph::detail::current_print_sink().load(); sink != nullptr)
+        sink(text);
+    else
+        std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+inline void check_finite(std::string_view label, const buffer_view& v) {
+    const std::int64_t at = first_not_finite(v);
+    if (at < 0) return;
+    std::string value;
+    if (v.type == dtype::f64)
+        tapegraph::detail::print_value(value, v.as<const double>()[at]);
+    else
+        tapegraph::detail::print_value(value, v.as<const float>()[at]);
+    throw numeric_error(std::string(label) + ": element " + place_of(v, at) + " of " + described(v) + " is " + value);
+}
+
+inline void check(std::string_view message, const buffer_view& v) {
+    const std::int64_t count = v.elements();
+    const bool* const holds = v.as<const bool>();
+    for (std::int64_t i = 0; i < count; ++i)
+        if (!holds[i])
+            throw check_error(std::string(message) + ": false at element " + place_of(v, i) + " of " + described(v));
+}
+
+} // namespace detail
+
+template <fixed_string Label, class T>
+struct kernel<print_op<Label>, T> {
+    static void run(const kernel_call& c) {
+        detail::print(print_op<Label>::label, c.in[0]);
+        *c.out[0].as<bool>() = true;
+    }
+};
+template <fixed_string Label, class T>
+struct kernel<check_finite_op<Label>, T> {
+    static void run(const kernel_call& c) {
+        detail::check_finite(check_finite_op<Label>::label, c.in[0]);
+        *c.out[0].as<bool>() = true;
+    }
+};
+template <fixed_string Message, class T>
+struct kernel<check_op<Message>, T> {
+    static void run(const kernel_call& c) {
+        detail::check(check_op<Message>::label, c.in[0]);
+        *c.out[0].as<bool>() = true;
+    }
+};
+
+} // namespace runtime
+} // namespace tapegraph

@@ -1,0 +1,20 @@
+// expect: vmap: this operation has no batching rule; specialise tg::batching_rule for it
+// expect: fold_op
+#include <tapegraph/tapegraph.hpp>
+
+namespace tg = tapegraph;
+
+struct fold_op {
+    static constexpr std::string_view name = "fold";
+    static constexpr tg::operation_kind kind = tg::operation_kind::layout;
+    static constexpr int arity = 1;
+    using attributes = tg::no_attributes;
+    static constexpr void infer(const attributes&, tg::inference& io) {
+        io.type = io.in[0].type;
+        io.result = io.in[0].dims;
+    }
+};
+
+auto folded(const tg::tensor<float>& x) {
+    return tg::vmap([](auto v) { return tg::invoke<fold_op>({}, nullptr, std::source_location::current(), v); })(x);
+}
