@@ -97,7 +97,7 @@ namespace detail {
 /// The tangent of a linear operation: the operation, applied to tangents.
 constexpr int linear_tangent(trace& t, int i, const list<int>& tangent) {
     const entry e = t.nodes[i];
-    int args[4]{}, ways[4]{};
+    list<int> args(e.arguments), ways(e.arguments);
     for (int k = 0; k < e.arguments; ++k) {
         args[k] = t.argument(i, k);
         ways[k] = args[k] < tangent.size() ? tangent[args[k]] : -1;
@@ -108,14 +108,15 @@ constexpr int linear_tangent(trace& t, int i, const list<int>& tangent) {
         if (!any) return -1;
         for (int k = 0; k < e.arguments; ++k)
             if (is_floating(t.nodes[args[k]].type)) args[k] = ways[k] >= 0 ? ways[k] : zeros_like(t, args[k]);
-        return t.append(*e.op, e.type, e.rank, e.dims, args, e.arguments, e.words);
+        return t.append(*e.op, e.type, e.rank, e.dims, args.begin(), e.arguments, e.words);
     }
     int sum = -1;
     for (int k = 0; k < e.arguments; ++k) {
         if (ways[k] < 0) continue;
-        int replaced[4]{args[0], args[1], args[2], args[3]};
-        replaced[k] = ways[k];
-        sum = accumulated(t, sum, t.append(*e.op, e.type, e.rank, e.dims, replaced, e.arguments, e.words));
+        const int kept = args[k];
+        args[k] = ways[k];
+        sum = accumulated(t, sum, t.append(*e.op, e.type, e.rank, e.dims, args.begin(), e.arguments, e.words));
+        args[k] = kept;
     }
     return sum;
 }
@@ -123,7 +124,7 @@ constexpr int linear_tangent(trace& t, int i, const list<int>& tangent) {
 /// The tangent of any other operation: each vjp is a linear function of the adjoint, and pulling the tangent back through
 /// it to the adjoint is the transpose's transpose. The adjoint is a placeholder that nothing reads in the end.
 constexpr int transposed_tangent(trace& t, int i, const list<int>& tangent) {
-    int args[4]{};
+    list<int> args(t.nodes[i].arguments);
     for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(i, k);
     int sum = -1;
     for (int k = 0; k < t.nodes[i].arguments; ++k) {
@@ -131,7 +132,7 @@ constexpr int transposed_tangent(trace& t, int i, const list<int>& tangent) {
         if (way < 0) continue;
         const int adjoint = zeros_like(t, i);
         const int start = t.nodes.size();
-        const int flow = t.nodes[i].op->vjp(t, t.words_of(i), k, adjoint, args, i);
+        const int flow = t.nodes[i].op->vjp(t, t.words_of(i), k, adjoint, args.begin(), i);
         if (flow < 0) continue;
         const int term = pullback(t, list<int>{flow}, list<int>{way}, list<int>{adjoint}, start)[0];
         if (term >= 0) sum = accumulated(t, sum, term);
