@@ -50,7 +50,7 @@ constexpr auto movement = [](auto x, auto y) { // [n, 4, 6], [2, 1]
 };
 
 constexpr auto positions = [](auto x, auto i) {
-    return std::tuple{argsort(x), argmax(x), argmin(x, 0), tg::one_hot<double>(i, 6)};
+    return std::tuple{argsort(x), argsort(x, 0), argmax(x), argmax(x, 1, {.keepdims = true}), argmin(x, 0), top_k(x, 2).indices, tg::one_hot<double>(i, 6)};
 };
 
 // Squares make every adjoint its own; the weights make the terms differ.

@@ -38,17 +38,28 @@ inline constexpr std::int64_t prefetch_bytes = 2048;
 
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+/// What results of tiles are joined in. Sums and products of integers are those of unsigned ones: they wrap around.
+template <class T>
+using accumulator = std::conditional_t<std::is_floating_point_v<T>, double,
+                                       std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
+
+template <class T>
+inline constexpr T largest_value =
+    std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+template <class T>
+inline constexpr T smallest_value =
+    std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
 template <reduction R, class T>
 inline constexpr T identity = R == reduction::sum       ? T(0)
                               : R == reduction::product ? T(1)
-                              : R == reduction::maximum ? -std::numeric_limits<T>::infinity()
-                                                        : std::numeric_limits<T>::infinity();
+                              : R == reduction::maximum ? smallest_value<T>
+                                                        : largest_value<T>;
 
 // Scalars and vectors alike. The second comparison lets NaN in `a` win; one in `b` wins by failing the first.
 template <reduction R, class V>
 TG_INLINE void combine(V& a, const V& b) {
-    if constexpr (R == reduction::sum) a = a + b;
-    else if constexpr (R == reduction::product) a = a * b;
+    if constexpr (R == reduction::sum) a = static_cast<V>(a + b);
+    else if constexpr (R == reduction::product) a = static_cast<V>(a * b);
     else if constexpr (R == reduction::maximum) a = ((a > b) | (a != a)) ? a : b;
     else a = ((a < b) | (a != a)) ? a : b;
 }
@@ -92,7 +103,8 @@ struct unit {
     static constexpr int part_lanes = Isa::vector_bytes / static_cast<int>(sizeof(T));
     static constexpr int lanes = 64 / static_cast<int>(sizeof(T));
     typedef T vector __attribute__((vector_size(Isa::vector_bytes)));
-    using integer = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+    using integer = std::conditional_t<sizeof(T) == 1, std::int8_t,
+                                       std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>;
     typedef integer bits __attribute__((vector_size(Isa::vector_bytes)));
     using all_parts = std::make_index_sequence<parts>;
 
@@ -181,7 +193,7 @@ struct unit {
 template <reduction R, class T>
 struct rows_body {
     template <class Isa>
-    TG_INLINE static void run(const T* x, std::int64_t rows, std::int64_t length, double* out) {
+    TG_INLINE static void run(const T* x, std::int64_t rows, std::int64_t length, accumulator<T>* out) {
         using lanes = unit<Isa, T>;
         constexpr std::int64_t n = lanes::lanes;
         // Loads of short rows reach into the rows behind; the last ones come from a copy that can be read whole.
@@ -224,7 +236,7 @@ struct rows_body {
                     a.template fold<R>(tail);
                 }
             }
-            out[r] = static_cast<double>(a.template total<R>());
+            out[r] = static_cast<accumulator<T>>(a.template total<R>());
         }
     }
 };
@@ -233,14 +245,15 @@ struct rows_body {
 template <reduction R, class T>
 struct columns_body {
     template <class Isa>
-    TG_INLINE static void run(const T* x, std::int64_t stride, std::int64_t rows, std::int64_t width, double* total) {
+    TG_INLINE static void run(const T* x, std::int64_t stride, std::int64_t rows, std::int64_t width,
+                              accumulator<T>* total) {
         using lanes = unit<Isa, T>;
         constexpr std::int64_t n = lanes::lanes;
         if (width < n) {
             for (std::int64_t c = 0; c < width; ++c) {
                 T s = x[c];
                 for (std::int64_t r = 1; r < rows; ++r) combine<R>(s, x[r * stride + c]);
-                combine<R>(total[c], static_cast<double>(s));
+                combine<R>(total[c], static_cast<accumulator<T>>(s));
             }
             return;
         }
@@ -257,11 +270,11 @@ struct columns_body {
             if (at != c) s.template keep_last<R>(n - (c - at));
             T folded[n];
             s.store(folded);
-            double* into = total + at;
+            accumulator<T>* into = total + at;
 #pragma omp simd
             for (std::int64_t i = 0; i < n; ++i) {
-                double value = into[i];
-                combine<R>(value, static_cast<double>(folded[i]));
+                accumulator<T> value = into[i];
+                combine<R>(value, static_cast<accumulator<T>>(folded[i]));
                 into[i] = value;
             }
         }
@@ -272,23 +285,27 @@ struct columns_body {
 template <class T>
 struct leaves {
     reduction kind;
-    void (*rows)(const T*, std::int64_t, std::int64_t, double*);
-    void (*columns)(const T*, std::int64_t, std::int64_t, std::int64_t, double*);
+    void (*rows)(const T*, std::int64_t, std::int64_t, accumulator<T>*);
+    void (*columns)(const T*, std::int64_t, std::int64_t, std::int64_t, accumulator<T>*);
 };
 template <reduction R, class T>
-void run_rows(const T* x, std::int64_t rows, std::int64_t length, double* out) {
+void run_rows(const T* x, std::int64_t rows, std::int64_t length, accumulator<T>* out) {
     dispatch<rows_body<R, T>>(x, rows, length, out);
 }
 template <reduction R, class T>
-void run_columns(const T* x, std::int64_t stride, std::int64_t rows, std::int64_t width, double* total) {
+void run_columns(const T* x, std::int64_t stride, std::int64_t rows, std::int64_t width, accumulator<T>* total) {
     dispatch<columns_body<R, T>>(x, stride, rows, width, total);
 }
 
-inline double identity_of(reduction kind) {
-    constexpr double infinite = std::numeric_limits<double>::infinity();
-    return kind == reduction::sum ? 0 : kind == reduction::product ? 1 : kind == reduction::maximum ? -infinite : infinite;
+template <class A>
+A identity_of(reduction kind) {
+    return kind == reduction::sum       ? A(0)
+           : kind == reduction::product ? A(1)
+           : kind == reduction::maximum ? smallest_value<A>
+                                        : largest_value<A>;
 }
-inline double combined(reduction kind, double a, double b) {
+template <class A>
+A combined(reduction kind, A a, A b) {
     switch (kind) {
     case reduction::sum: return a + b;
     case reduction::product: return a * b;

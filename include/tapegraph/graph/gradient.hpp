@@ -169,7 +169,7 @@ constexpr list<int> gradient(trace& t, int y, const list<int>& sources, int firs
         const operation& op = *t.nodes[i].op;
         t.scope = t.nodes[i].scope;
         t.place = t.nodes[i].place;
-        if (op.kind == operation_kind::map || op.kind == operation_kind::reduce) {
+        if (op.in_formula()) {
             // The domain of a formula under a reduction is the reduction's operand.
             const int domain = op.kind == operation_kind::reduce ? t.argument(i, 0) : i;
             for (const contribution& c : differentiate_group(t, i, i, adjoint[i], wanted))

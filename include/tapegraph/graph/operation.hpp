@@ -26,6 +26,12 @@ struct operation {
     /// Elementwise operations: `count` elements of contiguous operands of element type `common`, one after another. What
     /// interpreters use (derivatives of derivatives in eager mode, the rerun that finds a differing node); null elsewhere.
     void (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count);
+    bool whole; ///< a reduction that is differentiated on its own (`reduce_op::whole_vjp`)
+
+    /// Whether it is differentiated together with the elementwise nodes of its group.
+    constexpr bool in_formula() const {
+        return kind == operation_kind::map || (kind == operation_kind::reduce && !whole);
+    }
 };
 
 /// From an operation's address back to its type: record_of<Op> is unique, so one friend function per operation, found
@@ -105,7 +111,8 @@ inline constexpr operation record_of{Op::name,
                                      &detail::result_type<Op>,
                                      &detail::infer<Op>,
                                      detail::vjp_pointer<Op>(),
-                                     detail::evaluate_pointer<Op>()};
+                                     detail::evaluate_pointer<Op>(),
+                                     whole_reduction<Op>};
 
 template <class Op>
 struct operation_binding {
