@@ -58,7 +58,7 @@ struct groups {
 struct plan {
     groups kept, reduced; // without `inner` and `columns`
     std::int64_t total = 1, inner = 1, columns = 1;
-    enum { copy, short_rows, long_rows, by_columns } way = copy;
+    enum { copy, short_rows, long_rows, blocks, by_columns } way = copy;
     // By columns: `pack` rows of a narrow domain count as one, wide ones are cut into `chunks` of `width`.
     std::int64_t pack = 1, chunks = 1, width = 1;
     std::int64_t tile_rows = 1;        ///< rows (not packs) of a tile
@@ -110,6 +110,11 @@ inline plan make_plan(int rank, const std::int64_t* extents, std::uint32_t axes)
             return p;
         }
         p.tiles = p.reduced.size * divide_up(p.inner, tile_elements);
+    } else if (p.reduced.size == 1 && p.inner <= longest_block && p.inner * p.columns <= tile_elements) {
+        p.way = plan::blocks;
+        p.in_task = tile_elements / (p.inner * p.columns) * 16;
+        p.tasks = divide_up(p.kept.size, p.in_task);
+        return p;
     } else {
         p.way = plan::by_columns;
         if (p.columns < 64) p.pack = p.inner < 256 / p.columns ? p.inner : 256 / p.columns;
@@ -167,6 +172,17 @@ struct driver {
         }
     }
 
+    // Blocks [inner, columns] that lie behind one another, several to a tile; folded in T altogether.
+    void blocks_task(std::int64_t task) const {
+        alignas(64) T buffer[tile_elements];
+        const std::int64_t size = p.inner * p.columns, in_tile = tile_elements / size;
+        const std::int64_t end = std::min(p.kept.size, (task + 1) * p.in_task);
+        for (std::int64_t u = task * p.in_task; u < end; u += in_tile) {
+            const std::int64_t count = std::min(in_tile, end - u);
+            leaf.blocks(values(u * size, count * size, buffer), count, p.inner, p.columns, out + u * p.columns);
+        }
+    }
+
     // Tiles [first, last) of one output, in order: reduced outer index by reduced outer index, along the row.
     sum_type row_part(std::int64_t output, std::int64_t first, std::int64_t last) const {
         alignas(64) T buffer[tile_elements];
@@ -197,27 +213,40 @@ struct driver {
         }
     }
 
-    // Folds tiles [first, last) of one unit into total[0, width of the chunk); returns that width.
+    // Folds tiles [first, last) of one unit into total[0, width of the chunk); returns that width. Groups of tiles are folded
+    // in T, row by row, so that it makes no difference how many tiles the leaf is given at once.
     std::int64_t column_part(std::int64_t unit, std::int64_t first, std::int64_t last, sum_type* total) const {
         alignas(64) T buffer[tile_elements];
+        alignas(64) T partial[widest_columns + 64];
         const std::int64_t chunk = unit % p.chunks, from = chunk * p.width;
         const std::int64_t width = std::min(p.width, p.columns - from), packed = width * p.pack;
         const std::int64_t base = p.kept.offset(unit / p.chunks) + from, in_inner = divide_up(p.inner, p.tile_rows);
-        for (std::int64_t i = 0; i < packed; ++i) total[i] = identity_of<sum_type>(leaf.kind);
-        for (; first < last; ++first) {
-            const std::int64_t row = first % in_inner * p.tile_rows, rows = std::min(p.tile_rows, p.inner - row);
+        const std::int64_t in_group = std::max<std::int64_t>(1, rows_in_t * p.pack / p.tile_rows);
+        const std::int64_t at_once = source.direct == nullptr ? 1 : std::max<std::int64_t>(1, rows_at_once * p.pack / p.tile_rows);
+        std::fill_n(&total[0], packed, identity_of<sum_type>(leaf.kind));
+        std::fill_n(&partial[0], packed + lanes_of<T>, identity_of<T>(leaf.kind));
+        for (std::int64_t group = 0; first < last;) {
+            const std::int64_t place = first % in_inner, tiles = std::min({at_once, last - first, in_inner - place, in_group - group});
+            const std::int64_t row = place * p.tile_rows, rows = std::min(tiles * p.tile_rows, p.inner - row);
             const std::int64_t begin = base + p.reduced.offset(first / in_inner) + row * p.columns;
             if (p.chunks > 1) {
                 if (source.direct == nullptr)
                     for (std::int64_t r = 0; r < rows; ++r)
                         source.produce(source.state, begin + r * p.columns, width, buffer + r * width);
                 const bool direct = source.direct != nullptr;
-                leaf.columns(direct ? source.direct + begin : buffer, direct ? p.columns : width, rows, width, total);
-                continue;
+                leaf.columns(direct ? source.direct + begin : buffer, direct ? p.columns : width, rows, width, partial);
+            } else {
+                const T* x = values(begin, rows * width, buffer);
+                leaf.columns(x, packed, rows / p.pack, packed, partial);
+                if (const std::int64_t rest = rows % p.pack; rest > 0) { // another width: places differ
+                    leaf.join_columns(partial, packed, total);
+                    leaf.columns(x + (rows - rest) * width, packed, 1, rest * width, partial);
+                    leaf.join_columns(partial, rest * width, total);
+                }
             }
-            const T* x = values(begin, rows * width, buffer);
-            if (rows >= p.pack) leaf.columns(x, packed, rows / p.pack, packed, total);
-            if (rows % p.pack > 0) leaf.columns(x + rows / p.pack * packed, packed, 1, rows % p.pack * width, total);
+            first += tiles;
+            group = group + tiles < in_group ? group + tiles : 0;
+            if (group == 0 || first == last) leaf.join_columns(partial, packed, total);
         }
         for (std::int64_t i = width; i < packed; ++i) total[i % width] = combined(leaf.kind, total[i % width], total[i]);
         return width;
@@ -253,6 +282,7 @@ struct driver {
             case plan::copy: return copy_task(task);
             case plan::short_rows: return short_rows_task(task);
             case plan::long_rows: return long_rows_task(task);
+            case plan::blocks: return blocks_task(task);
             case plan::by_columns: return columns_task(task);
             }
         });
@@ -288,7 +318,8 @@ void reduce_axes(int rank, const std::int64_t* extents, std::uint32_t axes, cons
         for (std::int64_t i = 0; i < outputs; ++i) out[i] = reduce_detail::identity<R, T>;
         return;
     }
-    const reduce_detail::leaves<T> leaf{R, reduce_detail::run_rows<R, T>, reduce_detail::run_columns<R, T>};
+    const reduce_detail::leaves<T> leaf{R, reduce_detail::run_rows<R, T>, reduce_detail::run_columns<R, T>,
+                                         reduce_detail::run_join_columns<R, T>, reduce_detail::run_blocks<R, T>};
     reduce_detail::driver<T>{p, leaf, source, out, static_cast<reduce_detail::accumulator<T>*>(workspace)}.run();
 }
 
