@@ -26,6 +26,24 @@ constexpr auto reductions = [](auto x) { // [n, 3, 4]
                       log_softmax(x, 1)};
 };
 
+constexpr auto more_reductions = [](auto x) { // [n, 3, 4]
+    const auto [m, v] = tg::moments(x, {0, 1});
+    const auto best = tg::top_k(x, 2, 1);
+    return std::tuple{m,
+                      v,
+                      norm(x, 2, -1),
+                      norm(x, 3, {0, 2}),
+                      standard_deviation(x, -1, {.correction = 1}),
+                      max(relu(x), {0, 2}), // ties
+                      prod(relu(x), 1),     // zeros
+                      cumulative_product(relu(x), 2),
+                      sort(x, 0),
+                      best.values,
+                      tg::cast<double>(tg::count_nonzero(x > 0, 0)),
+                      tg::cast<double>(tg::any(x > 1.4, 1)),
+                      tg::cast<double>(tg::all(x < 1.4))};
+};
+
 constexpr auto contractions = [](auto x, auto w, auto b) { // [n, 3, 4], [4, 5], [2, 1, 3, 4]
     return std::tuple{matmul(x, w), matmul(x, x, {.transpose_b = true}), matmul(x, b, {.transpose_a = true}),
                       matmul(w, tanh(x), {.transpose_a = true, .transpose_b = true}),
@@ -50,7 +68,7 @@ constexpr auto movement = [](auto x, auto y) { // [n, 4, 6], [2, 1]
 };
 
 constexpr auto positions = [](auto x, auto i) {
-    return std::tuple{argsort(x), argmax(x), argmin(x, 0), tg::one_hot<double>(i, 6)};
+    return std::tuple{argsort(x), argsort(x, 0), argmax(x), argmax(x, 1, {.keepdims = true}), argmin(x, 0), top_k(x, 2).indices, tg::one_hot<double>(i, 6)};
 };
 
 // Squares make every adjoint its own; the weights make the terms differ.
@@ -86,6 +104,15 @@ TEST_CASE("both modes: reductions") {
         TG_SAME(n, values.compare(drawn<double>({n, 3, 4}, 1)));
         TG_SAME(n, gradients.compare(drawn<double>({n, 3, 4}, 1)));
         TG_SAME(n, narrow.compare(drawn<float>({n, 3, 4}, 1)));
+    }
+}
+
+TEST_CASE("both modes: reductions differentiated as a whole, order") {
+    both_modes values(more_reductions, batch_of_matrices<double>);
+    both_modes gradients(gradient_loss(more_reductions), batch_of_matrices<double>);
+    for (std::int64_t n : {5, 1, 701, 12000}) {
+        TG_SAME(n, values.compare(drawn<double>({n, 3, 4}, 1)));
+        TG_SAME(n, gradients.compare(drawn<double>({n, 3, 4}, 1)));
     }
 }
 

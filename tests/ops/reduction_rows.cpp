@@ -12,6 +12,25 @@ real variance_of(const values& v) {
     for (real x : v) sum += (x - mean) * (x - mean);
     return sum / static_cast<real>(v.size());
 }
+real unbiased_variance_of(const values& v) {
+    return variance_of(v) * static_cast<real>(v.size()) / static_cast<real>(v.size() - 1);
+}
+real deviation_of(const values& v) { return std::sqrt(variance_of(v)); }
+template <int Order> // in tenths
+real norm_of(const values& v) {
+    real sum = 0;
+    const real p = static_cast<real>(Order) / 10;
+    for (real x : v) sum += std::pow(std::abs(x), p);
+    return std::pow(sum, 1 / p);
+}
+real largest_of(const values& v) {
+    real best = 0;
+    for (real x : v) best = std::max(best, std::abs(x));
+    return best;
+}
+real positive_of(const values& v) {
+    return static_cast<real>(std::count_if(v.begin(), v.end(), [](real x) { return x > 0; }));
+}
 real logsumexp_of(const values& v) {
     real sum = 0;
     for (real x : v) sum += std::exp(x);
@@ -124,6 +143,52 @@ std::vector<row> reduction_rows() {
             },
             {wide}, over({0, 1}, true, variance_of)),
         cubes(), 32, 1);
+    put(make_row<1, false>(
+            "variance axis 1, correction", [](auto x) { return variance(x, 1, {.correction = 1}); }, {wide},
+            over({1}, false, unbiased_variance_of)),
+        {{{3, 5}}, {{4, 2, 3}}, {{2, 700}}}, 32, 1);
+    put(make_row<1>(
+            "standard_deviation axis -1", [](auto x) { return standard_deviation(x, -1); }, {wide},
+            over({-1}, false, deviation_of)),
+        {{{5}}, {{3, 5}}, {{7, 300}}}, 32, 1);
+    put(make_row<1, false>(
+            "moments axis 0", [](auto x) { const auto [m, v] = moments(x, 0); return m * m + v; }, {wide},
+            over({0}, false, [](const values& v) { const real m = mean_of(v); return m * m + variance_of(v); })),
+        {{{5}}, {{3, 5}}, {{300, 7}}}, 32, 1);
+    const auto norms = std::vector<std::vector<extents>>{{{}}, {{7}}, {{3, 5}}, {{2, 513}}};
+    put(make_row<1>(
+            "norm", [](auto x) { return norm(x); }, {wide}, over({}, false, norm_of<20>)),
+        {{{}}, {{1}}, {{7}}, {{3, 5}}, {{0}}, {{32771}}}, 32, 1);
+    put(make_row<1, false>(
+            "norm axes 0 2 keepdims", [](auto x) { return norm(x, 2, {0, 2}, {.keepdims = true}); }, {wide},
+            over({0, 2}, true, norm_of<20>)),
+        cubes(), 32, 1);
+    put(make_row<1, false>(
+            "norm order 1 axis -1", [](auto x) { return norm(x, 1, -1); }, {wide}, over({-1}, false, norm_of<10>)),
+        {{{7}}, {{3, 5}}}, 32, 1);
+    put(make_row<1, false>(
+            "norm order 2.5", [](auto x) { return norm(x, 2.5); }, {wide}, over({}, false, norm_of<25>)),
+        norms, 64, 1);
+    put(make_row<1, false>(
+            "norm order -1", [](auto x) { return norm(x, -1); }, {{0.5, 2}}, over({}, false, norm_of<-10>)),
+        norms, 64, 1);
+    put(make_row<1, false>(
+            "norm order infinity axis 1", [](auto x) { return norm(x, INFINITY, 1); }, {wide}, over({1}, false, largest_of)),
+        {{{3, 5}}, {{4, 2, 3}}}, 0, 0);
+
+    const auto ask = [&](row r) {
+        r.derivatives = 0;
+        put(std::move(r), {{{}}, {{1}}, {{7}}, {{0}}, {{3, 5}}, {{513}}, {{33, 1021}}}, 0, 0);
+    };
+    ask(make_row<1>(
+        "any of x > 1.9", [](auto x) { return any(x > 1.9); }, {wide},
+        over({}, false, [](const values& v) { return real(std::any_of(v.begin(), v.end(), [](real x) { return x > real(1.9); })); })));
+    ask(make_row<1>(
+        "all of x < 1.9", [](auto x) { return tapegraph::all(x < 1.9); }, {wide},
+        over({}, false, [](const values& v) { return real(std::all_of(v.begin(), v.end(), [](real x) { return x < real(1.9); })); })));
+    ask(make_row<1>(
+        "count_nonzero of x > 0", [](auto x) { return count_nonzero(x > 0); }, {wide}, over({}, false, positive_of)));
+
     put(make_row<1>(
             "logsumexp", [](auto x) { return logsumexp(x); }, {wide}, over({}, false, logsumexp_of)),
         vectors(), 16, 4);

@@ -51,10 +51,10 @@ struct arg_columns_body {
 template <bool Maximum, class T>
 std::int64_t arg_row(const T* x, std::int64_t length) {
     constexpr reduction R = Maximum ? reduction::maximum : reduction::minimum;
-    double best = 0;
+    accumulator<T> best = 0;
     std::int64_t begin = 0, found = 0;
     for (std::int64_t i = 0; i < length; i += tile_elements) {
-        double value;
+        accumulator<T> value;
         run_rows<R, T>(x + i, 1, std::min(tile_elements, length - i), &value);
         if (i == 0 || (Maximum ? value > best : value < best) || (value != value && best == best)) {
             best = value;

@@ -6,7 +6,7 @@
 ///
 /// Neighbouring axes of one fate are merged, so that a domain alternates between kept and reduced groups. When the last
 /// group is reduced, tiles of rows are folded across vector lanes; when it is kept, tiles are folded down their columns.
-/// A tile is folded in T, results of tiles in double, partial results of tasks in their order. Tiles, tasks and lanes
+/// A tile is folded in T, results of tiles in double (64-bit integers), partial results of tasks in their order. Tiles, tasks and lanes
 /// follow from the shape alone, so the bits depend neither on threads nor on the instruction set nor on the producer.
 
 namespace tapegraph::cpu {
@@ -14,21 +14,22 @@ namespace tapegraph::cpu {
 namespace reduce_detail {
 
 // Folds a sequence pairwise: the error grows with the logarithm of its length.
+template <class A>
 struct pairwise {
     reduction kind;
     std::uint64_t count = 0;
-    double level[64];
+    A level[64];
 
     explicit pairwise(reduction k) : kind(k) {}
 
-    void add(double value) {
+    void add(A value) {
         int l = 0;
         for (std::uint64_t bits = count; (bits & 1) != 0; bits >>= 1, ++l) value = combined(kind, level[l], value);
         level[l] = value;
         ++count;
     }
-    double total() const {
-        double value = identity_of(kind);
+    A total() const {
+        A value = identity_of<A>(kind);
         for (int l = 0; l < 64; ++l)
             if ((count >> l & 1) != 0) value = combined(kind, level[l], value);
         return value;
@@ -57,7 +58,7 @@ struct groups {
 struct plan {
     groups kept, reduced; // without `inner` and `columns`
     std::int64_t total = 1, inner = 1, columns = 1;
-    enum { copy, short_rows, long_rows, by_columns } way = copy;
+    enum { copy, short_rows, long_rows, blocks, by_columns } way = copy;
     // By columns: `pack` rows of a narrow domain count as one, wide ones are cut into `chunks` of `width`.
     std::int64_t pack = 1, chunks = 1, width = 1;
     std::int64_t tile_rows = 1;        ///< rows (not packs) of a tile
@@ -109,6 +110,11 @@ inline plan make_plan(int rank, const std::int64_t* extents, std::uint32_t axes)
             return p;
         }
         p.tiles = p.reduced.size * divide_up(p.inner, tile_elements);
+    } else if (p.reduced.size == 1 && p.inner <= longest_block && p.inner * p.columns <= tile_elements) {
+        p.way = plan::blocks;
+        p.in_task = tile_elements / (p.inner * p.columns) * 16;
+        p.tasks = divide_up(p.kept.size, p.in_task);
+        return p;
     } else {
         p.way = plan::by_columns;
         if (p.columns < 64) p.pack = p.inner < 256 / p.columns ? p.inner : 256 / p.columns;
@@ -131,11 +137,13 @@ inline plan make_plan(int rank, const std::int64_t* extents, std::uint32_t axes)
 
 template <class T>
 struct driver {
+    using sum_type = accumulator<T>;
+    static_assert(sizeof(sum_type) == sizeof(double));
     const plan& p;
     const leaves<T>& leaf;
     const reduce_source<T>& source;
     T* out;
-    double* workspace;
+    sum_type* workspace;
 
     const T* values(std::int64_t begin, std::int64_t count, T* buffer) const {
         if (source.direct != nullptr) return source.direct + begin;
@@ -155,7 +163,7 @@ struct driver {
     // Rows that lie behind one another, several to a tile.
     void short_rows_task(std::int64_t task) const {
         alignas(64) T buffer[tile_elements];
-        double folded[tile_elements / 2];
+        sum_type folded[tile_elements / 2];
         const std::int64_t in_tile = tile_elements / p.inner, end = std::min(p.kept.size, (task + 1) * p.in_task);
         for (std::int64_t r = task * p.in_task; r < end; r += in_tile) {
             const std::int64_t count = std::min(in_tile, end - r);
@@ -164,16 +172,27 @@ struct driver {
         }
     }
 
+    // Blocks [inner, columns] that lie behind one another, several to a tile; folded in T altogether.
+    void blocks_task(std::int64_t task) const {
+        alignas(64) T buffer[tile_elements];
+        const std::int64_t size = p.inner * p.columns, in_tile = tile_elements / size;
+        const std::int64_t end = std::min(p.kept.size, (task + 1) * p.in_task);
+        for (std::int64_t u = task * p.in_task; u < end; u += in_tile) {
+            const std::int64_t count = std::min(in_tile, end - u);
+            leaf.blocks(values(u * size, count * size, buffer), count, p.inner, p.columns, out + u * p.columns);
+        }
+    }
+
     // Tiles [first, last) of one output, in order: reduced outer index by reduced outer index, along the row.
-    double row_part(std::int64_t output, std::int64_t first, std::int64_t last) const {
+    sum_type row_part(std::int64_t output, std::int64_t first, std::int64_t last) const {
         alignas(64) T buffer[tile_elements];
         const std::int64_t in_row = divide_up(p.inner, tile_elements), base = p.kept.offset(output);
-        pairwise sum(leaf.kind);
+        pairwise<sum_type> sum(leaf.kind);
         while (first < last) {
             const std::int64_t row = first / in_row, tile = first % in_row;
             const std::int64_t begin = base + p.reduced.offset(row) + tile * tile_elements;
             const std::int64_t left = p.inner - tile * tile_elements;
-            double folded[16];
+            sum_type folded[16];
             std::int64_t count = 1; // full tiles in memory go to the leaf several at once
             if (source.direct != nullptr && left >= tile_elements)
                 count = std::min({std::int64_t{16}, last - first, left / tile_elements});
@@ -188,55 +207,68 @@ struct driver {
         const std::int64_t all = p.kept.size * p.parts, end = std::min(all, (task + 1) * p.in_task);
         for (std::int64_t i = task * p.in_task; i < end; ++i) {
             const std::int64_t part = i % p.parts;
-            const double sum = row_part(i / p.parts, p.tiles * part / p.parts, p.tiles * (part + 1) / p.parts);
+            const sum_type sum = row_part(i / p.parts, p.tiles * part / p.parts, p.tiles * (part + 1) / p.parts);
             if (p.parts == 1) out[i] = static_cast<T>(sum);
             else workspace[i] = sum;
         }
     }
 
-    // Folds tiles [first, last) of one unit into total[0, width of the chunk); returns that width.
-    std::int64_t column_part(std::int64_t unit, std::int64_t first, std::int64_t last, double* total) const {
+    // Folds tiles [first, last) of one unit into total[0, width of the chunk); returns that width. Groups of tiles are folded
+    // in T, row by row, so that it makes no difference how many tiles the leaf is given at once.
+    std::int64_t column_part(std::int64_t unit, std::int64_t first, std::int64_t last, sum_type* total) const {
         alignas(64) T buffer[tile_elements];
+        alignas(64) T partial[widest_columns + 64];
         const std::int64_t chunk = unit % p.chunks, from = chunk * p.width;
         const std::int64_t width = std::min(p.width, p.columns - from), packed = width * p.pack;
         const std::int64_t base = p.kept.offset(unit / p.chunks) + from, in_inner = divide_up(p.inner, p.tile_rows);
-        for (std::int64_t i = 0; i < packed; ++i) total[i] = identity_of(leaf.kind);
-        for (; first < last; ++first) {
-            const std::int64_t row = first % in_inner * p.tile_rows, rows = std::min(p.tile_rows, p.inner - row);
+        const std::int64_t in_group = std::max<std::int64_t>(1, rows_in_t * p.pack / p.tile_rows);
+        const std::int64_t at_once = source.direct == nullptr ? 1 : std::max<std::int64_t>(1, rows_at_once * p.pack / p.tile_rows);
+        std::fill_n(&total[0], packed, identity_of<sum_type>(leaf.kind));
+        std::fill_n(&partial[0], packed + lanes_of<T>, identity_of<T>(leaf.kind));
+        for (std::int64_t group = 0; first < last;) {
+            const std::int64_t place = first % in_inner, tiles = std::min({at_once, last - first, in_inner - place, in_group - group});
+            const std::int64_t row = place * p.tile_rows, rows = std::min(tiles * p.tile_rows, p.inner - row);
             const std::int64_t begin = base + p.reduced.offset(first / in_inner) + row * p.columns;
             if (p.chunks > 1) {
                 if (source.direct == nullptr)
                     for (std::int64_t r = 0; r < rows; ++r)
                         source.produce(source.state, begin + r * p.columns, width, buffer + r * width);
                 const bool direct = source.direct != nullptr;
-                leaf.columns(direct ? source.direct + begin : buffer, direct ? p.columns : width, rows, width, total);
-                continue;
+                leaf.columns(direct ? source.direct + begin : buffer, direct ? p.columns : width, rows, width, partial);
+            } else {
+                const T* x = values(begin, rows * width, buffer);
+                leaf.columns(x, packed, rows / p.pack, packed, partial);
+                if (const std::int64_t rest = rows % p.pack; rest > 0) { // another width: places differ
+                    leaf.join_columns(partial, packed, total);
+                    leaf.columns(x + (rows - rest) * width, packed, 1, rest * width, partial);
+                    leaf.join_columns(partial, rest * width, total);
+                }
             }
-            const T* x = values(begin, rows * width, buffer);
-            if (rows >= p.pack) leaf.columns(x, packed, rows / p.pack, packed, total);
-            if (rows % p.pack > 0) leaf.columns(x + rows / p.pack * packed, packed, 1, rows % p.pack * width, total);
+            first += tiles;
+            group = group + tiles < in_group ? group + tiles : 0;
+            if (group == 0 || first == last) leaf.join_columns(partial, packed, total);
         }
         for (std::int64_t i = width; i < packed; ++i) total[i % width] = combined(leaf.kind, total[i % width], total[i]);
         return width;
     }
-    void store(std::int64_t unit, const double* total, std::int64_t width) const {
+    void store(std::int64_t unit, const sum_type* total, std::int64_t width) const {
         T* into = out + unit / p.chunks * p.columns + unit % p.chunks * p.width;
         for (std::int64_t i = 0; i < width; ++i) into[i] = static_cast<T>(total[i]);
     }
     void columns_task(std::int64_t task) const {
-        double total[widest_columns];
+        sum_type total[widest_columns];
         const std::int64_t all = p.units() * p.parts, end = std::min(all, (task + 1) * p.in_task);
         for (std::int64_t i = task * p.in_task; i < end; ++i) {
             const std::int64_t unit = i / p.parts, part = i % p.parts;
             const std::int64_t width = column_part(unit, p.tiles * part / p.parts, p.tiles * (part + 1) / p.parts, total);
             if (p.parts == 1) store(unit, total, width);
-            else __builtin_memcpy(workspace + i * p.width, total, static_cast<std::size_t>(width) * sizeof(double));
+            else __builtin_memcpy(workspace + i * p.width, total, static_cast<std::size_t>(width) * sizeof(sum_type));
         }
     }
     void join_parts() const {
         for (std::int64_t unit = 0; unit < p.units(); ++unit) {
             const std::int64_t width = std::min(p.width, p.columns - unit % p.chunks * p.width);
-            double* total = workspace + unit * p.parts * p.width;
+            sum_type* total = workspace + unit * p.parts * p.width;
             for (std::int64_t part = 1; part < p.parts; ++part)
                 for (std::int64_t i = 0; i < width; ++i)
                     total[i] = combined(leaf.kind, total[i], total[part * p.width + i]);
@@ -250,6 +282,7 @@ struct driver {
             case plan::copy: return copy_task(task);
             case plan::short_rows: return short_rows_task(task);
             case plan::long_rows: return long_rows_task(task);
+            case plan::blocks: return blocks_task(task);
             case plan::by_columns: return columns_task(task);
             }
         });
@@ -285,8 +318,9 @@ void reduce_axes(int rank, const std::int64_t* extents, std::uint32_t axes, cons
         for (std::int64_t i = 0; i < outputs; ++i) out[i] = reduce_detail::identity<R, T>;
         return;
     }
-    const reduce_detail::leaves<T> leaf{R, reduce_detail::run_rows<R, T>, reduce_detail::run_columns<R, T>};
-    reduce_detail::driver<T>{p, leaf, source, out, static_cast<double*>(workspace)}.run();
+    const reduce_detail::leaves<T> leaf{R, reduce_detail::run_rows<R, T>, reduce_detail::run_columns<R, T>,
+                                         reduce_detail::run_join_columns<R, T>, reduce_detail::run_blocks<R, T>};
+    reduce_detail::driver<T>{p, leaf, source, out, static_cast<reduce_detail::accumulator<T>*>(workspace)}.run();
 }
 
 } // namespace tapegraph::cpu

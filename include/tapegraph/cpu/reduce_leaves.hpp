@@ -34,23 +34,40 @@ inline constexpr std::int64_t task_elements = 32768;  // below two of these a fo
 inline constexpr std::int64_t parallel_elements = 32768;
 inline constexpr std::int64_t most_parts = 32;
 inline constexpr std::int64_t widest_columns = 512;
+inline constexpr std::int64_t rows_in_t = 64;         // folded in T before they join a double
+inline constexpr std::int64_t rows_at_once = 16;      // of memory, for one access to what is folded
+inline constexpr std::int64_t longest_block = 256;
 inline constexpr std::int64_t prefetch_bytes = 2048;
 
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+/// What results of tiles are joined in. Sums and products of integers are those of unsigned ones: they wrap around.
+template <class T>
+using accumulator = std::conditional_t<std::is_floating_point_v<T>, double,
+                                       std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
+
+template <class T>
+inline constexpr T largest_value =
+    std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+template <class T>
+inline constexpr T smallest_value =
+    std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
 template <reduction R, class T>
 inline constexpr T identity = R == reduction::sum       ? T(0)
                               : R == reduction::product ? T(1)
-                              : R == reduction::maximum ? -std::numeric_limits<T>::infinity()
-                                                        : std::numeric_limits<T>::infinity();
+                              : R == reduction::maximum ? smallest_value<T>
+                                                        : largest_value<T>;
 
-// Scalars and vectors alike. The second comparison lets NaN in `a` win; one in `b` wins by failing the first.
+// `a` is what has been folded. A NaN in it fails the first comparison and stays; one in `b` is taken by the second, which
+// does not wait for `a`: that chain is what the loops are as fast as.
 template <reduction R, class V>
 TG_INLINE void combine(V& a, const V& b) {
-    if constexpr (R == reduction::sum) a = a + b;
-    else if constexpr (R == reduction::product) a = a * b;
-    else if constexpr (R == reduction::maximum) a = ((a > b) | (a != a)) ? a : b;
-    else a = ((a < b) | (a != a)) ? a : b;
+    if constexpr (R == reduction::sum) a = static_cast<V>(a + b);
+    else if constexpr (R == reduction::product) a = static_cast<V>(a * b);
+    else {
+        const V best = (R == reduction::maximum ? b > a : b < a) ? b : a;
+        a = b != b ? b : best;
+    }
 }
 
 // All bits of the middle 64 bytes: a window of 64 bytes over it keeps the first or the last lanes of a unit.
@@ -68,13 +85,14 @@ inline constexpr lane_window<Integer> window{};
 template <reduction R>
 inline constexpr bool arithmetic = R == reduction::sum || R == reduction::product;
 
-// Comparisons go through arrays: g++ lowers a selection between 64-byte vectors to scalars, but vectorises the loop.
+// `combine` of x and y. Comparisons go through arrays: g++ lowers a selection between 64-byte vectors to scalars, but vectorises the loop.
 template <reduction R, int N, class T>
 TG_INLINE void compare(T* x, const T* y) {
 #pragma omp simd
     for (int i = 0; i < N; ++i) {
         const T a = x[i], b = y[i];
-        x[i] = ((R == reduction::maximum ? a > b : a < b) | (a != a)) ? a : b;
+        const T best = (R == reduction::maximum ? b > a : b < a) ? b : a;
+        x[i] = b != b ? b : best;
     }
 }
 template <reduction R, int N, class T>
@@ -92,7 +110,8 @@ struct unit {
     static constexpr int part_lanes = Isa::vector_bytes / static_cast<int>(sizeof(T));
     static constexpr int lanes = 64 / static_cast<int>(sizeof(T));
     typedef T vector __attribute__((vector_size(Isa::vector_bytes)));
-    using integer = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+    using integer = std::conditional_t<sizeof(T) == 1, std::int8_t,
+                                       std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>;
     typedef integer bits __attribute__((vector_size(Isa::vector_bytes)));
     using all_parts = std::make_index_sequence<parts>;
 
@@ -166,14 +185,15 @@ struct unit {
             store(x);
             compare_halves<R, lanes / 2>(x);
             return x[0];
+        } else {
+            if constexpr (parts == 4) {
+                combine<R>(part[0], part[2]);
+                combine<R>(part[1], part[3]);
+            }
+            if constexpr (parts >= 2) combine<R>(part[0], part[1]);
+            halve<R, part_lanes / 2>(std::make_integer_sequence<int, part_lanes>{});
+            return part[0][0];
         }
-        if constexpr (parts == 4) {
-            combine<R>(part[0], part[2]);
-            combine<R>(part[1], part[3]);
-        }
-        if constexpr (parts >= 2) combine<R>(part[0], part[1]);
-        halve<R, part_lanes / 2>(std::make_integer_sequence<int, part_lanes>{});
-        return part[0][0];
     }
 };
 
@@ -181,7 +201,7 @@ struct unit {
 template <reduction R, class T>
 struct rows_body {
     template <class Isa>
-    TG_INLINE static void run(const T* x, std::int64_t rows, std::int64_t length, double* out) {
+    TG_INLINE static void run(const T* x, std::int64_t rows, std::int64_t length, accumulator<T>* out) {
         using lanes = unit<Isa, T>;
         constexpr std::int64_t n = lanes::lanes;
         // Loads of short rows reach into the rows behind; the last ones come from a copy that can be read whole.
@@ -211,6 +231,9 @@ struct rows_body {
                         b.template fold<R>(p + i + n);
                         c.template fold<R>(p + i + 2 * n);
                         d.template fold<R>(p + i + 3 * n);
+                        if constexpr (!arithmetic<R>) // comparisons fill the window before loads far ahead begin
+                            for (std::int64_t k = 0; k < 4 * n; k += n)
+                                __builtin_prefetch(p + i + k + prefetch_bytes / static_cast<std::int64_t>(sizeof(T)));
                     }
                     a.template fold<R>(b);
                     c.template fold<R>(d);
@@ -224,45 +247,157 @@ struct rows_body {
                     a.template fold<R>(tail);
                 }
             }
-            out[r] = static_cast<double>(a.template total<R>());
+            out[r] = static_cast<accumulator<T>>(a.template total<R>());
         }
     }
 };
 
-// total[c] = total[c] folded with column c of the tile x[rows, width], whose rows lie `stride` apart.
+// The same for rows of at most `narrowest` elements: as many rows at once as there are lanes.
+inline constexpr std::int64_t narrowest = 8;
+template <reduction R, int Length, class T>
+TG_INLINE T narrow_row(const T* x) {
+    T s = x[0];
+    for (int i = 1; i < Length; ++i) combine<R>(s, x[i]);
+    return s;
+}
+template <reduction R, class T>
+struct narrow_rows_body {
+    template <int Length>
+    TG_INLINE static void fold(const T* x, std::int64_t rows, accumulator<T>* out) {
+#pragma omp simd
+        for (std::int64_t r = 0; r < rows; ++r) out[r] = static_cast<accumulator<T>>(narrow_row<R, Length>(x + r * Length));
+    }
+    template <class Isa>
+    TG_INLINE static void run(const T* x, std::int64_t rows, std::int64_t length, accumulator<T>* out) {
+        switch (length) {
+        case 1: return fold<1>(x, rows, out);
+        case 2: return fold<2>(x, rows, out);
+        case 3: return fold<3>(x, rows, out);
+        case 4: return fold<4>(x, rows, out);
+        case 5: return fold<5>(x, rows, out);
+        case 6: return fold<6>(x, rows, out);
+        case 7: return fold<7>(x, rows, out);
+        default: return fold<8>(x, rows, out);
+        }
+    }
+};
+
+// Folds the columns of x[rows, width], whose rows lie `stride` apart, row by row into `partial`: column c into partial[c],
+// but for the last ones of a width that is no multiple of the lanes, which stand at the end of a unit of their own: units
+// that overlapped in memory would wait for one another. `column_place` says where.
 template <reduction R, class T>
 struct columns_body {
     template <class Isa>
-    TG_INLINE static void run(const T* x, std::int64_t stride, std::int64_t rows, std::int64_t width, double* total) {
+    TG_INLINE static void run(const T* x, std::int64_t stride, std::int64_t rows, std::int64_t width, T* partial) {
         using lanes = unit<Isa, T>;
         constexpr std::int64_t n = lanes::lanes;
         if (width < n) {
-            for (std::int64_t c = 0; c < width; ++c) {
-                T s = x[c];
-                for (std::int64_t r = 1; r < rows; ++r) combine<R>(s, x[r * stride + c]);
-                combine<R>(total[c], static_cast<double>(s));
-            }
+            for (std::int64_t r = 0; r < rows; ++r)
+                for (std::int64_t c = 0; c < width; ++c) combine<R>(partial[c], x[r * stride + c]);
             return;
         }
-        for (std::int64_t c = 0; c < width; c += n) {
-            // The last columns overlap the ones before, where they contribute the identity.
-            const std::int64_t at = c + n <= width ? c : width - n;
-            lanes s;
-            s.load(x + at);
-            __builtin_prefetch(x + rows * stride + at);
-            for (std::int64_t r = 1; r < rows; ++r) {
-                s.template fold<R>(x + r * stride + at);
-                __builtin_prefetch(x + (rows + r) * stride + at); // the hardware does not follow this order
-            }
-            if (at != c) s.template keep_last<R>(n - (c - at));
-            T folded[n];
-            s.store(folded);
-            double* into = total + at;
+        std::int64_t r = 0;
+        for (; r + 4 <= rows; r += 4) fold_rows<Isa, 4>(x + r * stride, stride, width, partial);
+        for (; r < rows; ++r) fold_rows<Isa, 1>(x + r * stride, stride, width, partial);
+    }
+
+private:
+    // In the order of memory, several rows for one access to `partial`.
+    template <class Isa, int Rows>
+    TG_INLINE static void fold_rows(const T* x, std::int64_t stride, std::int64_t width, T* partial) {
+        constexpr std::int64_t n = unit<Isa, T>::lanes;
+        std::int64_t c = 0;
+        for (; c + n <= width; c += n) fold_unit<Isa, Rows>(x + c, stride, partial + c, n);
+        if (c < width) fold_unit<Isa, Rows>(x + width - n, stride, partial + c, width - c);
+    }
+    template <class Isa, int Rows>
+    TG_INLINE static void fold_unit(const T* x, std::int64_t stride, T* partial, std::int64_t kept) {
+        using lanes = unit<Isa, T>;
+        lanes a;
+        a.load(partial);
+        a.template fold<R>(x);
+        if constexpr (Rows == 4) {
+            a.template fold<R>(x + stride);
+            a.template fold<R>(x + 2 * stride);
+            a.template fold<R>(x + 3 * stride);
+            for (int row = 4; row < 8; ++row) __builtin_prefetch(x + row * stride);
+        }
+        if (kept < lanes::lanes) a.template keep_last<R>(kept);
+        a.store(partial);
+    }
+};
+template <class T>
+inline constexpr std::int64_t lanes_of = 64 / static_cast<std::int64_t>(sizeof(T));
+template <class T>
+constexpr std::int64_t column_place(std::int64_t c, std::int64_t width) {
+    const std::int64_t whole = width - width % lanes_of<T>;
+    return whole == 0 || c < whole ? c : whole + lanes_of<T> - (width - c);
+}
+
+// Joins what `columns_body` has folded to total[0, width) and starts it anew.
+template <reduction R, class T>
+struct join_columns_body {
+    template <class Isa>
+    TG_INLINE static void run(T* partial, std::int64_t width, accumulator<T>* total) {
+        const std::int64_t whole = width < lanes_of<T> ? width : width - width % lanes_of<T>;
 #pragma omp simd
-            for (std::int64_t i = 0; i < n; ++i) {
-                double value = into[i];
-                combine<R>(value, static_cast<double>(folded[i]));
-                into[i] = value;
+        for (std::int64_t i = 0; i < whole; ++i) {
+            accumulator<T> value = total[i];
+            combine<R>(value, static_cast<accumulator<T>>(partial[i]));
+            total[i] = value;
+            partial[i] = identity<R, T>;
+        }
+        for (std::int64_t i = whole; i < width; ++i) {
+            T& value = partial[column_place<T>(i, width)];
+            combine<R>(total[i], static_cast<accumulator<T>>(value));
+            value = identity<R, T>;
+        }
+    }
+};
+
+// out[u, c] = fold of column c of x[u], for small blocks x[units, rows, width] that lie behind one another.
+template <reduction R, class T>
+struct blocks_body {
+    template <class Isa>
+    TG_INLINE static void run(const T* x, std::int64_t units, std::int64_t rows, std::int64_t width, T* out) {
+        using lanes = unit<Isa, T>;
+        constexpr std::int64_t n = lanes::lanes;
+        const T* const end = x + units * rows * width;
+        for (std::int64_t u = 0; u < units; ++u, x += rows * width, out += width) {
+            for (std::int64_t c = 0; c < width; c += n) {
+                const std::int64_t at = c == 0 || c + n <= width ? c : width - n;
+                // Narrow rows are read together with what lies behind them; the last ones from a copy.
+                std::int64_t whole = rows;
+                if (width < n) {
+                    const std::int64_t room = end - x - n;
+                    const std::int64_t fit = room < 0 ? 0 : room / width + 1;
+                    whole = fit < rows ? fit : rows;
+                }
+                T neutral[n];
+                for (std::int64_t i = 0; i < n; ++i) neutral[i] = identity<R, T>;
+                lanes a, b;
+                a.load(neutral);
+                b.load(neutral);
+                std::int64_t r = 0;
+                for (; r + 2 <= whole; r += 2) {
+                    a.template fold<R>(x + r * width + at);
+                    b.template fold<R>(x + (r + 1) * width + at);
+                    __builtin_prefetch(x + r * width + at + prefetch_bytes / static_cast<std::int64_t>(sizeof(T)));
+                    __builtin_prefetch(x + (r + 1) * width + at + prefetch_bytes / static_cast<std::int64_t>(sizeof(T)));
+                }
+                if (r < whole) a.template fold<R>(x + r++ * width + at);
+                for (; r < rows; ++r) {
+                    T padded[n] = {};
+                    for (std::int64_t i = 0; i < width; ++i) padded[i] = x[r * width + i];
+                    a.template fold<R>(padded);
+                }
+                a.template fold<R>(b);
+                T folded[n];
+                a.store(folded);
+                const std::int64_t count = width - at < n ? width - at : n;
+                if (count == n) __builtin_memcpy(out + at, folded, sizeof(folded));
+                else
+                    for (std::int64_t i = 0; i < count; ++i) out[at + i] = folded[i];
             }
         }
     }
@@ -272,23 +407,38 @@ struct columns_body {
 template <class T>
 struct leaves {
     reduction kind;
-    void (*rows)(const T*, std::int64_t, std::int64_t, double*);
-    void (*columns)(const T*, std::int64_t, std::int64_t, std::int64_t, double*);
+    void (*rows)(const T*, std::int64_t, std::int64_t, accumulator<T>*);
+    void (*columns)(const T*, std::int64_t, std::int64_t, std::int64_t, T*);
+    void (*join_columns)(T*, std::int64_t, accumulator<T>*);
+    void (*blocks)(const T*, std::int64_t, std::int64_t, std::int64_t, T*);
 };
 template <reduction R, class T>
-void run_rows(const T* x, std::int64_t rows, std::int64_t length, double* out) {
-    dispatch<rows_body<R, T>>(x, rows, length, out);
+void run_rows(const T* x, std::int64_t rows, std::int64_t length, accumulator<T>* out) {
+    if (length <= narrowest) dispatch<narrow_rows_body<R, T>>(x, rows, length, out);
+    else dispatch<rows_body<R, T>>(x, rows, length, out);
 }
 template <reduction R, class T>
-void run_columns(const T* x, std::int64_t stride, std::int64_t rows, std::int64_t width, double* total) {
-    dispatch<columns_body<R, T>>(x, stride, rows, width, total);
+void run_columns(const T* x, std::int64_t stride, std::int64_t rows, std::int64_t width, T* partial) {
+    dispatch<columns_body<R, T>>(x, stride, rows, width, partial);
+}
+template <reduction R, class T>
+void run_join_columns(T* partial, std::int64_t width, accumulator<T>* total) {
+    dispatch<join_columns_body<R, T>>(partial, width, total);
+}
+template <reduction R, class T>
+void run_blocks(const T* x, std::int64_t units, std::int64_t rows, std::int64_t width, T* out) {
+    dispatch<blocks_body<R, T>>(x, units, rows, width, out);
 }
 
-inline double identity_of(reduction kind) {
-    constexpr double infinite = std::numeric_limits<double>::infinity();
-    return kind == reduction::sum ? 0 : kind == reduction::product ? 1 : kind == reduction::maximum ? -infinite : infinite;
+template <class A>
+A identity_of(reduction kind) {
+    return kind == reduction::sum       ? A(0)
+           : kind == reduction::product ? A(1)
+           : kind == reduction::maximum ? smallest_value<A>
+                                        : largest_value<A>;
 }
-inline double combined(reduction kind, double a, double b) {
+template <class A>
+A combined(reduction kind, A a, A b) {
     switch (kind) {
     case reduction::sum: return a + b;
     case reduction::product: return a * b;

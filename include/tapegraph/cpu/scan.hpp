@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
-/// Running sums, kept in double whatever T is. Blocks and their offsets follow from the shape, so the bits do not depend on
-/// the number of threads.
+/// Running sums and products, kept in double for floats and in 64 bits for integers. Blocks and their offsets follow from
+/// the shape, so the bits do not depend on the number of threads.
 
 namespace tapegraph::cpu {
+
+enum class scanning { sum, product };
 
 namespace scan_detail {
 
@@ -17,54 +20,67 @@ inline constexpr std::int64_t block_elements = 32768;
 inline constexpr std::int64_t most_blocks = 64;
 inline constexpr std::int64_t columns = 256;
 
-// x[k * stride] for k = 0 ... length - 1, the stride negative when running backwards; returns the sum behind the last.
 template <class T>
-double scan_row(const T* x, T* y, std::int64_t stride, std::int64_t length, bool exclusive, double sum) {
+using accumulator = std::conditional_t<std::is_floating_point_v<T>, double,
+                                       std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
+
+template <scanning S, class A>
+TG_INLINE A joined(A a, A b) {
+    return S == scanning::sum ? a + b : a * b;
+}
+
+// x[k * stride] for k = 0 ... length - 1, the stride negative when running backwards; returns the total behind the last.
+template <scanning S, class T>
+accumulator<T> scan_row(const T* x, T* y, std::int64_t stride, std::int64_t length, bool exclusive, accumulator<T> total) {
     if (exclusive) {
         for (std::int64_t k = 0; k < length; ++k) {
-            const double value = static_cast<double>(x[k * stride]);
-            y[k * stride] = static_cast<T>(sum);
-            sum += value;
+            const auto value = static_cast<accumulator<T>>(x[k * stride]);
+            y[k * stride] = static_cast<T>(total);
+            total = joined<S>(total, value);
         }
     } else {
         for (std::int64_t k = 0; k < length; ++k) {
-            sum += static_cast<double>(x[k * stride]);
-            y[k * stride] = static_cast<T>(sum);
+            total = joined<S>(total, static_cast<accumulator<T>>(x[k * stride]));
+            y[k * stride] = static_cast<T>(total);
         }
     }
-    return sum;
+    return total;
 }
 
-template <class T>
-double sum_row(const T* x, std::int64_t stride, std::int64_t length) {
-    double sum[4] = {};
+template <scanning S, class T>
+accumulator<T> fold_row(const T* x, std::int64_t stride, std::int64_t length) {
+    using A = accumulator<T>;
+    constexpr A start = S == scanning::sum ? A(0) : A(1);
+    A total[4] = {start, start, start, start};
     std::int64_t k = 0;
     for (; k + 4 <= length; k += 4)
-        for (int i = 0; i < 4; ++i) sum[i] += static_cast<double>(x[(k + i) * stride]);
-    for (; k < length; ++k) sum[0] += static_cast<double>(x[k * stride]);
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        for (int i = 0; i < 4; ++i) total[i] = joined<S>(total[i], static_cast<A>(x[(k + i) * stride]));
+    for (; k < length; ++k) total[0] = joined<S>(total[0], static_cast<A>(x[k * stride]));
+    return joined<S>(joined<S>(total[0], total[1]), joined<S>(total[2], total[3]));
 }
 
-template <class T>
+template <scanning S, class T>
 struct columns_body {
     template <class Isa>
     TG_INLINE static void run(const T* x, T* y, std::int64_t stride, std::int64_t length, std::int64_t width, bool exclusive) {
-        double sum[columns] = {};
+        using A = accumulator<T>;
+        A total[columns];
+        for (std::int64_t c = 0; c < columns; ++c) total[c] = S == scanning::sum ? A(0) : A(1);
         for (std::int64_t k = 0; k < length; ++k) {
             const T* from = x + k * stride;
             T* to = y + k * stride;
             if (exclusive) {
 #pragma omp simd
                 for (std::int64_t c = 0; c < width; ++c) {
-                    const double value = static_cast<double>(from[c]);
-                    to[c] = static_cast<T>(sum[c]);
-                    sum[c] += value;
+                    const A value = static_cast<A>(from[c]);
+                    to[c] = static_cast<T>(total[c]);
+                    total[c] = joined<S>(total[c], value);
                 }
             } else {
 #pragma omp simd
                 for (std::int64_t c = 0; c < width; ++c) {
-                    sum[c] += static_cast<double>(from[c]);
-                    to[c] = static_cast<T>(sum[c]);
+                    total[c] = joined<S>(total[c], static_cast<A>(from[c]));
+                    to[c] = static_cast<T>(total[c]);
                 }
             }
         }
@@ -73,10 +89,13 @@ struct columns_body {
 
 } // namespace scan_detail
 
-/// y = running sums of x along one axis; `exclusive` leaves the element itself out, `reverse` runs from the end. y may be x.
-template <class T>
-void cumulative_sum(int rank, const std::int64_t* extents, int axis, bool exclusive, bool reverse, const T* x, T* y) {
+/// y = running sums or products of x along one axis; `exclusive` leaves the element itself out, `reverse` runs from the end.
+/// y may be x.
+template <scanning S, class T>
+void scan(int rank, const std::int64_t* extents, int axis, bool exclusive, bool reverse, const T* x, T* y) {
     using namespace scan_detail;
+    using A = accumulator<T>;
+    constexpr A start = S == scanning::sum ? A(0) : A(1);
     std::int64_t outer = 1, inner = 1;
     const std::int64_t length = extents[axis];
     for (int i = 0; i < rank; ++i)
@@ -90,25 +109,25 @@ void cumulative_sum(int rank, const std::int64_t* extents, int axis, bool exclus
         const std::int64_t chunks = (inner + columns - 1) / columns;
         parallel_for(outer * chunks, parallel, [&](std::int64_t task) {
             const std::int64_t c = task % chunks * columns, at = task / chunks * length * inner + first + c;
-            dispatch<columns_body<T>>(x + at, y + at, stride, length, std::min(columns, inner - c), exclusive);
+            dispatch<columns_body<S, T>>(x + at, y + at, stride, length, std::min(columns, inner - c), exclusive);
         });
         return;
     }
-    // Few long rows: sums of blocks first, then every block from its offset.
+    // Few long rows: totals of blocks first, then every block from its offset.
     if (outer < 16 && length >= 2 * block_elements) {
         const std::int64_t blocks = std::min(most_blocks, length / block_elements);
         for (std::int64_t o = 0; o < outer; ++o) {
             const std::int64_t base = o * length + first;
-            double offset[most_blocks];
+            A offset[most_blocks];
             const auto begin = [&](std::int64_t block) { return length * block / blocks; };
             parallel_for(blocks - 1, true, [&](std::int64_t b) {
-                offset[b + 1] = sum_row(x + base + begin(b) * stride, stride, begin(b + 1) - begin(b));
+                offset[b + 1] = fold_row<S>(x + base + begin(b) * stride, stride, begin(b + 1) - begin(b));
             });
-            offset[0] = 0;
-            for (std::int64_t b = 1; b < blocks; ++b) offset[b] += offset[b - 1];
+            offset[0] = start;
+            for (std::int64_t b = 1; b < blocks; ++b) offset[b] = joined<S>(offset[b], offset[b - 1]);
             parallel_for(blocks, true, [&](std::int64_t b) {
                 const std::int64_t at = base + begin(b) * stride;
-                scan_row(x + at, y + at, stride, begin(b + 1) - begin(b), exclusive, offset[b]);
+                scan_row<S>(x + at, y + at, stride, begin(b + 1) - begin(b), exclusive, offset[b]);
             });
         }
         return;
@@ -116,8 +135,13 @@ void cumulative_sum(int rank, const std::int64_t* extents, int axis, bool exclus
     const std::int64_t in_task = std::max<std::int64_t>(1, block_elements / 2 / length);
     parallel_for((outer + in_task - 1) / in_task, parallel, [&](std::int64_t task) {
         for (std::int64_t o = task * in_task, end = std::min(outer, o + in_task); o < end; ++o)
-            scan_row(x + o * length + first, y + o * length + first, stride, length, exclusive, 0);
+            scan_row<S>(x + o * length + first, y + o * length + first, stride, length, exclusive, start);
     });
+}
+
+template <class T>
+void cumulative_sum(int rank, const std::int64_t* extents, int axis, bool exclusive, bool reverse, const T* x, T* y) {
+    scan<scanning::sum>(rank, extents, axis, exclusive, reverse, x, y);
 }
 
 } // namespace tapegraph::cpu

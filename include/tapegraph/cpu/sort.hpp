@@ -20,10 +20,11 @@ namespace sort_detail {
 
 inline constexpr std::int64_t most_slots = 16; ///< rows that may be sorted at the same time
 inline constexpr std::int64_t parallel_elements = 8192;
+inline constexpr std::int64_t most_selected = 64; ///< of a row; more are sorted
 
 template <class T>
 struct pair {
-    using bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    using bits = std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>;
     bits key;
     std::uint32_t position;
 };
@@ -33,11 +34,15 @@ template <class T>
 typename pair<T>::bits key_of(T x, bool descending) {
     using bits = typename pair<T>::bits;
     constexpr bits sign = bits{1} << (8 * sizeof(bits) - 1);
-    if (x != x) return static_cast<bits>(-1);
-    if (x == T(0)) x = T(0);
     bits b;
-    std::memcpy(&b, &x, sizeof(b));
-    b = (b & sign) != 0 ? ~b : b | sign;
+    if constexpr (std::is_integral_v<T>) {
+        b = std::is_signed_v<T> ? static_cast<bits>(x) ^ sign : static_cast<bits>(x);
+    } else {
+        if (x != x) return static_cast<bits>(-1);
+        if (x == T(0)) x = T(0);
+        std::memcpy(&b, &x, sizeof(b));
+        b = (b & sign) != 0 ? ~b : b | sign;
+    }
     return descending ? ~b : b;
 }
 
@@ -54,7 +59,7 @@ void insertion_sort(pair<T>* p, std::int64_t n) {
 /// Sorts p[0, n) with the help of q[0, n); returns whichever of the two holds the result.
 template <class T>
 pair<T>* radix_sort(pair<T>* p, pair<T>* q, std::int64_t n) {
-    constexpr int bytes = sizeof(T);
+    constexpr int bytes = sizeof(typename pair<T>::bits);
     std::uint32_t counts[bytes][256] = {};
     for (std::int64_t i = 0; i < n; ++i)
         for (int b = 0; b < bytes; ++b) ++counts[b][p[i].key >> 8 * b & 255];
@@ -71,6 +76,23 @@ pair<T>* radix_sort(pair<T>* p, pair<T>* q, std::int64_t n) {
     return p;
 }
 
+// The `wanted` first pairs of a row, in order: most elements of a long row fail the comparison with the last of them.
+template <class T>
+void select(const T* x, std::int64_t length, bool descending, pair<T>* best, std::int64_t wanted) {
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < length; ++i) {
+        const pair<T> candidate{key_of(x[i], descending), static_cast<std::uint32_t>(i)};
+        if (count == wanted) {
+            if (candidate.key >= best[count - 1].key) continue; // an equal one came first
+        } else {
+            ++count;
+        }
+        std::int64_t k = count - 1;
+        for (; k > 0 && best[k - 1].key > candidate.key; --k) best[k] = best[k - 1];
+        best[k] = candidate;
+    }
+}
+
 inline std::int64_t slots(std::int64_t outer) { return std::min(outer, most_slots); }
 
 } // namespace sort_detail
@@ -81,24 +103,34 @@ std::size_t sort_workspace_bytes(std::int64_t outer, std::int64_t length) {
     return static_cast<std::size_t>(sort_detail::slots(outer) * length) * 2 * sizeof(sort_detail::pair<T>);
 }
 
-/// order[o, :] = the positions that sort x[o, :], equal elements in their order, NaN last; x [outer, length].
-/// Index is std::int32_t or std::int64_t. Throws argument_error for rows of 2^31 elements or more.
+/// order[o, :] = the positions that sort x[o, :], equal elements in their order, NaN last; x [outer, length]. With `first`
+/// not negative only so many of each row are found and written. Index is std::int32_t or std::int64_t. Throws
+/// argument_error for rows of 2^31 elements or more, and for `first` beyond their length.
 template <class T, class Index>
-void argsort_last(std::int64_t outer, std::int64_t length, bool descending, const T* x, Index* order, void* workspace) {
+void argsort_last(std::int64_t outer, std::int64_t length, bool descending, const T* x, Index* order, void* workspace,
+                  std::int64_t first = -1) {
     using namespace sort_detail;
+    if (first > length)
+        throw argument_error("top_k: k is " + std::to_string(first) + ", the axis has " + std::to_string(length) +
+                             " elements");
     if (length > std::numeric_limits<std::int32_t>::max())
         throw argument_error("argsort: " + std::to_string(length) + " elements in a row, more than 2^31 - 1");
-    if (outer == 0 || length == 0) return;
+    if (outer == 0 || length == 0 || first == 0) return;
+    const std::int64_t wanted = first < 0 ? length : first;
     const std::int64_t count = slots(outer);
     parallel_for(count, outer * length >= parallel_elements, [&](std::int64_t slot) {
         pair<T>* const scratch = static_cast<pair<T>*>(workspace) + slot * 2 * length;
         for (std::int64_t o = slot; o < outer; o += count) {
             pair<T>* p = scratch;
-            for (std::int64_t i = 0; i < length; ++i)
-                p[i] = {key_of(x[o * length + i], descending), static_cast<std::uint32_t>(i)};
-            if (length <= 48) insertion_sort(p, length);
-            else p = radix_sort(p, p + length, length);
-            for (std::int64_t i = 0; i < length; ++i) order[o * length + i] = static_cast<Index>(p[i].position);
+            if (length > 48 && wanted <= most_selected) {
+                select(x + o * length, length, descending, p, wanted);
+            } else {
+                for (std::int64_t i = 0; i < length; ++i)
+                    p[i] = {key_of(x[o * length + i], descending), static_cast<std::uint32_t>(i)};
+                if (length <= 48) insertion_sort(p, length);
+                else p = radix_sort(p, p + length, length);
+            }
+            for (std::int64_t i = 0; i < wanted; ++i) order[o * wanted + i] = static_cast<Index>(p[i].position);
         }
     });
 }

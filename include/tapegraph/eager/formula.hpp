@@ -33,6 +33,7 @@ struct formula_code {
     dtype domain_type = dtype::f32; // of what is computed over the index space (the reduction's operand)
     const char* error = nullptr;
     bool too_long = false;
+    bool reduced = false; // `error` is the reduction's
 };
 
 /// Appends the nodes of a formula given only its type. Numbers become inputs: their values are not part of the type.
@@ -103,6 +104,7 @@ constexpr formula_code make_formula() {
     code.type = t.nodes[last].type;
     code.domain_type = t.nodes[domain].type;
     code.error = t.error.what;
+    code.reduced = last != domain && t.error.operation.empty();
     if (code.error != nullptr) return code;
 
     int ops = 0, words = 0;
@@ -175,7 +177,10 @@ struct formula {
     static constexpr formula_code value = make_formula<E, Reduce>();
     static_assert(!value.too_long || always_false<E>,
                   "a formula may have at most 12 tensors and 16 numbers: seal a part of it with tg::eval");
-    static_assert(value.error == nullptr || value.too_long || always_false<E>,
+    static_assert(value.error == nullptr || !value.reduced || always_false<E>,
+                  "this reduction does not take elements of this type: sum and prod add and multiply numbers, max and min "
+                  "order them, any and all ask bool; cast<...>() converts");
+    static_assert(value.error == nullptr || value.too_long || value.reduced || always_false<E>,
                   "the operands of this formula do not fit: element types differ; cast<...>() makes them equal");
     using forward = typename ir::detail::region_spelling<formula, value.forward>::type;
     using backward = typename ir::detail::region_spelling<formula, value.backward>::type;

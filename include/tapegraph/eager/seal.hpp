@@ -101,7 +101,8 @@ inline constexpr bool needs_output = [] {
 // Moving elements needs the operand's shape to go back, not its values.
 template <class Op>
 inline constexpr bool needs_inputs =
-    !(Op::kind == operation_kind::view || Op::kind == operation_kind::layout || Op::kind == operation_kind::scan);
+    !(Op::kind == operation_kind::view || Op::kind == operation_kind::layout || Op::kind == operation_kind::scan) ||
+    requires { requires Op::needs_inputs; }; // a running product does
 
 /// An operation that is not elementwise, on the tape.
 template <class Op, class Result, class... Args>

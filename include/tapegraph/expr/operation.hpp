@@ -85,20 +85,26 @@ struct custom_op {
     using attributes = no_attributes;
 };
 
-/// Base of reductions: axes and keepdims in, `vjp(dy, x, y)` elementwise with dy and y broadcast over x.
+/// Base of reductions. Their derivative comes in one of two forms:
+///
+/// - `vjp(dy, x, y)`, elementwise, with dy and y broadcast over x: it is fused with the derivative of the formula that was
+///   reduced, and that formula need not exist in memory;
+/// - with `whole_vjp`, `vjp<0>(attributes, dy, x, y)` of any library functions, reductions among them, as other operations
+///   have it. The operand is then sealed first, and the function is called by `invoke`.
 struct reduce_op {
     static constexpr operation_kind kind = operation_kind::reduce;
     static constexpr int arity = 1;
+    static constexpr bool whole_vjp = false;
     struct attributes {
-        std::int64_t axes = 0; ///< bit i: axis i is reduced
-        std::int64_t keepdims = 0;
+        std::int64_t axes = 0;     ///< bit i: axis i is reduced
+        std::int64_t keepdims = 0; ///< bit 0: axes stay, with extent 1; bit 1: the elements must be floating (a mean's sum)
     };
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = io.in[0].type;
         for (int i = 0; i < io.in[0].dims.rank(); ++i) {
             if ((a.axes >> i & 1) == 0)
                 io.result.push_back(io.in[0].dims[i]);
-            else if (a.keepdims != 0)
+            else if ((a.keepdims & 1) != 0)
                 io.result.push_back(1);
         }
     }
@@ -121,6 +127,15 @@ inline constexpr linearity linearity_of = [] {
         return linearity::joint; // elements moved
     else
         return linearity::none;
+}();
+
+/// Whether an operation is a reduction that is differentiated as a whole, not with the formula under it.
+template <class Op>
+inline constexpr bool whole_reduction = [] {
+    if constexpr (Op::kind == operation_kind::reduce)
+        return Op::whole_vjp;
+    else
+        return false;
 }();
 
 /// Number of 64-bit words an operation's attributes take in a trace.

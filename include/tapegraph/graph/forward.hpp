@@ -142,11 +142,6 @@ constexpr int transposed_tangent(trace& t, int i, const list<int>& tangent) {
 
 } // namespace detail
 
-/// Whether an operation is differentiated together with the formula it ends.
-constexpr bool ends_formula(const operation& op) {
-    return op.kind == operation_kind::map || op.kind == operation_kind::reduce;
-}
-
 /// The tangents of the nodes of [first, last), given those of the sources; -1 for a node nothing reaches. Nodes before `first`
 /// other than the sources are constants.
 constexpr list<int> push_forward(trace& t, int first, int last, const list<int>& sources, const list<int>& tangents) {
@@ -158,7 +153,7 @@ constexpr list<int> push_forward(trace& t, int first, int last, const list<int>&
         if (e.arguments == 0 || !detail::is_floating(e.type)) continue;
         t.scope = e.scope;
         t.place = e.place;
-        if (!ends_formula(*e.op)) {
+        if (!e.op->in_formula()) {
             tangent[i] = e.op->linear != linearity::none ? detail::linear_tangent(t, i, tangent)
                                                          : detail::transposed_tangent(t, i, tangent);
             continue;

@@ -197,7 +197,7 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
         t.place = t.nodes[i].place;
         if (&op == &record_of<checkpoint_op>) again.repeat(i);
         const int at = again.copy_of(i); // where values are read; the same node outside checkpoints
-        if (op.kind == operation_kind::map || op.kind == operation_kind::reduce) {
+        if (op.in_formula()) {
             // The domain of a formula under a reduction is the reduction's operand.
             const int domain = op.kind == operation_kind::reduce ? t.argument(at, 0) : at;
             for (const contribution& c : differentiate_group(t, at, at, adjoint[i], wanted))

@@ -97,7 +97,7 @@ template <class Op, int I, class... Args>
 constexpr int vjp_of_operand(trace& t, [[maybe_unused]] const std::int64_t* words, const Args&... args) {
     if constexpr (Op::kind == operation_kind::map) {
         if constexpr (differentiable<Op, I, Args...>) return put(t, vjp_for<Op, I>(args...));
-    } else if constexpr (Op::kind == operation_kind::reduce) {
+    } else if constexpr (Op::kind == operation_kind::reduce && !whole_reduction<Op>) {
         return put(t, Op::vjp(args...));
     } else if constexpr (tapegraph::detail::has_indexed_vjp<Op, I, typename Op::attributes, Args...>) {
         return put(t, Op::template vjp<I>(attributes_from_words<Op>(words), args...));

@@ -33,6 +33,12 @@ struct operation {
     linearity linear;
     /// Stands in the trace for the sake of the derivative alone: simplification puts operand 0 in its place.
     bool gate;
+    bool whole; ///< a reduction that is differentiated on its own (`reduce_op::whole_vjp`)
+
+    /// Whether it is differentiated together with the elementwise nodes of its group.
+    constexpr bool in_formula() const {
+        return kind == operation_kind::map || (kind == operation_kind::reduce && !whole);
+    }
 };
 
 /// From an operation's address back to its type: record_of<Op> is unique, so one friend function per operation, found
@@ -134,7 +140,8 @@ inline constexpr operation record_of{Op::name,
                                      detail::vjp_pointer<Op>(),
                                      detail::evaluate_pointer<Op>(),
                                      linearity_of<Op>,
-                                     std::is_base_of_v<gate, Op>};
+                                     std::is_base_of_v<gate, Op>,
+                                     whole_reduction<Op>};
 
 template <class Op>
 struct operation_binding {

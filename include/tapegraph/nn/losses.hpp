@@ -5,6 +5,7 @@
 #include <tapegraph/ops/gather.hpp>
 #include <tapegraph/ops/ordering.hpp>
 #include <tapegraph/ops/reduction.hpp>
+#include <tapegraph/ops/softmax.hpp>
 
 /// Losses. One is an empty type with: `operator()(output, labels)`, the mean loss of the batch; `labels(output)`, element
 /// type and shape of the labels; and `accuracy(output, labels)`, the share of records that are right, where that has a
@@ -41,7 +42,7 @@ struct softmax_cross_entropy {
     constexpr auto operator()(auto x, auto z) const { return mean(-sum(z * log_softmax(x), -1)); }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
     static constexpr auto accuracy(auto x, auto z) {
-        return mean(cast<float>(argmax(x) == argmax(z)));
+        return mean(cast<float>(argmax(x, -1) == argmax(z, -1)));
     }
 };
 
@@ -58,7 +59,7 @@ struct sparse_softmax_cross_entropy {
         return {dtype::i32, dims};
     }
     static constexpr auto accuracy(auto x, auto z) {
-        return mean(cast<float>(argmax(x) == z));
+        return mean(cast<float>(argmax(x, -1) == z));
     }
 };
 

@@ -6,6 +6,7 @@
 #include <tapegraph/ops/matmul.hpp>
 #include <tapegraph/ops/ordering.hpp>
 #include <tapegraph/ops/pooling.hpp>
+#include <tapegraph/ops/scan.hpp>
 
 /// How operations are carried out for a batch: the batch is one more axis in front. Elementwise operations and reductions
 /// need no rule.
@@ -33,6 +34,17 @@ struct batching_rule<transpose_op> {
         shifted.rank = a.rank + 1;
         for (int i = 0; i < a.rank && i + 1 < max_rank; ++i) shifted.permutation[i + 1] = a.permutation[i] + 1;
         return c.template run<transpose_op>(shifted, nullptr, c.whole(x));
+    }
+};
+
+/// Reductions that are differentiated as a whole come as operations.
+template <class Op>
+    requires whole_reduction<Op>
+struct batching_rule<Op> {
+    static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
+        auto shifted = a;
+        shifted.axes <<= 1; // axis 0 is the batch
+        return c.template run<Op>(shifted, nullptr, c.whole(x));
     }
 };
 
@@ -89,6 +101,8 @@ template <>
 struct batching_rule<embed_op> : detail::batched_ranges<embed_op> {};
 template <>
 struct batching_rule<cumulative_sum_op> : detail::batched_axis<cumulative_sum_op> {};
+template <>
+struct batching_rule<cumulative_product_op> : detail::batched_axis<cumulative_product_op> {};
 template <>
 struct batching_rule<arg_reduce_op> : detail::batched_axis<arg_reduce_op> {};
 template <>

@@ -168,7 +168,15 @@ struct range {
     std::int64_t end = std::numeric_limits<std::int64_t>::max();
     std::int64_t step = 1;
 };
-inline constexpr range all{};
+/// `all` keeps an axis; as a function, tg::all(mask), it says whether all elements of a bool tensor are true.
+struct whole_axis : range {
+    template <tensor_like A>
+    constexpr auto operator()(const A& x, axes over = {}, reduce_options options = {},
+                              std::source_location where = std::source_location::current()) const {
+        return all_of(x, over, options, where);
+    }
+};
+inline constexpr whole_axis all{};
 
 /// x[ranges...]: bounds are clipped and negative ones count from the end, as in Python; a negative step needs a begin.
 /// Axes not named are kept whole. An axis of symbolic extent must be kept whole.

@@ -14,12 +14,16 @@
 #include <tapegraph/ops/gather.hpp>
 #include <tapegraph/ops/layout.hpp>
 #include <tapegraph/ops/matmul.hpp>
+#include <tapegraph/ops/moments.hpp>
+#include <tapegraph/ops/norm.hpp>
 #include <tapegraph/ops/ordering.hpp>
 #include <tapegraph/ops/pooling.hpp>
 #include <tapegraph/ops/power.hpp>
 #include <tapegraph/ops/random.hpp>
 #include <tapegraph/ops/reduction.hpp>
+#include <tapegraph/ops/scan.hpp>
 #include <tapegraph/ops/selection.hpp>
+#include <tapegraph/ops/softmax.hpp>
 #include <tapegraph/ops/tensordot.hpp>
 #include <tapegraph/ops/trigonometric.hpp>
 #include <tapegraph/ops/view.hpp>

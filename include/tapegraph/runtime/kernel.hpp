@@ -50,6 +50,26 @@ template <>
 inline constexpr cpu::reduction reduction_kind<max_op> = cpu::reduction::maximum;
 template <>
 inline constexpr cpu::reduction reduction_kind<min_op> = cpu::reduction::minimum;
+template <>
+inline constexpr cpu::reduction reduction_kind<any_op> = cpu::reduction::maximum; // of bytes that are 0 or 1
+template <>
+inline constexpr cpu::reduction reduction_kind<all_op> = cpu::reduction::minimum;
+
+/// The type a reduction computes in: bool as bytes, sums and products of integers unsigned.
+template <class Op, class T>
+struct reduced_element {
+    using type = T;
+};
+template <class Op>
+struct reduced_element<Op, bool> {
+    using type = std::uint8_t;
+};
+template <class Op, class T>
+    requires(std::is_integral_v<T> && !std::is_same_v<T, bool> &&
+             (reduction_kind<Op> == cpu::reduction::sum || reduction_kind<Op> == cpu::reduction::product))
+struct reduced_element<Op, T> {
+    using type = std::make_unsigned_t<T>;
+};
 
 /// A reduction over call.domain whose values a region produces; result `wanted` of the region is reduced.
 template <class T>
@@ -85,14 +105,35 @@ inline constexpr bool reads_in_place<region<slots<Type>, results<0>>> = true;
 /// A reduction with its producer fused in. T is the element type of the result.
 template <class Op, class Region, class T>
 struct reduction_kernel {
+    using element = typename reduced_element<Op, T>::type;
     static void run(const kernel_call& call) {
-        run_reduction<T>(call, reads_in_place<Region> ? nullptr : &cpu::evaluate_tile<Region>, 0, 1,
-                         &cpu::reduce_axes<reduction_kind<Op>, T>);
+        if constexpr (std::is_same_v<T, bool>) { // any and all of nothing have values, unlike a maximum of bytes
+            if (call.domain.elements() == 0) {
+                for (std::int64_t i = 0; i < call.out[0].elements(); ++i)
+                    call.out[0].as<bool>()[i] = reduction_kind<Op> == cpu::reduction::minimum;
+                return;
+            }
+        }
+        run_reduction<element>(call, reads_in_place<Region> ? nullptr : &cpu::evaluate_tile<Region>, 0, 1,
+                               &cpu::reduce_axes<reduction_kind<Op>, element>);
     }
     static std::size_t workspace(const kernel_call& call) {
-        return cpu::reduce_workspace_bytes<T>(call.domain.rank, call.domain.extents,
-                                              static_cast<std::uint32_t>(call.attributes[0]));
+        return cpu::reduce_workspace_bytes<element>(call.domain.rank, call.domain.extents,
+                                                    static_cast<std::uint32_t>(call.attributes[0]));
     }
+};
+
+/// A reduction of a tensor in memory: what eager mode calls where the operand is sealed.
+template <class Op, class T>
+    requires whole_reduction<Op>
+struct kernel<Op, T> {
+    using reduction = reduction_kernel<Op, region<slots<dtype_of<T>>, results<0>>, T>;
+    static kernel_call over_operand(kernel_call call) {
+        call.domain = call.in[0];
+        return call;
+    }
+    static void run(const kernel_call& call) { reduction::run(over_operand(call)); }
+    static std::size_t workspace(const kernel_call& call) { return reduction::workspace(over_operand(call)); }
 };
 
 } // namespace tapegraph::runtime

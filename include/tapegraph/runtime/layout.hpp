@@ -124,34 +124,45 @@ struct kernel<one_hot_op<Element>, T> {
     }
 };
 
+namespace detail {
+// Integers are added and multiplied as unsigned ones: they wrap around.
+template <cpu::scanning S, class T>
+void run_scan(const kernel_call& c) {
+    using element = typename reduced_element<sum_op, T>::type;
+    const auto a = attributes_of<cumulative_sum_op>(c);
+    cpu::scan<S>(c.in[0].rank, c.in[0].extents, static_cast<int>(a.axis), a.exclusive != 0, a.reverse != 0,
+                 c.in[0].as<const element>(), c.out[0].as<element>());
+}
+} // namespace detail
 template <class T>
 struct kernel<cumulative_sum_op, T> {
-    static void run(const kernel_call& c) {
-        const auto a = attributes_of<cumulative_sum_op>(c);
-        cpu::cumulative_sum(c.in[0].rank, c.in[0].extents, static_cast<int>(a.axis), a.exclusive != 0, a.reverse != 0,
-                            c.in[0].as<const T>(), c.out[0].as<T>());
-    }
+    static void run(const kernel_call& c) { detail::run_scan<cpu::scanning::sum, T>(c); }
+};
+template <class T>
+struct kernel<cumulative_product_op, T> {
+    static void run(const kernel_call& c) { detail::run_scan<cpu::scanning::product, T>(c); }
 };
 template <class T>
 struct kernel<argsort_op, T> {
     static std::size_t workspace(const kernel_call& c) {
-        return cpu::sort_workspace_bytes<T>(detail::leading_extent(c.in[0]), detail::last_extent(c.in[0]));
+        return cpu::sort_workspace_bytes<element>(detail::leading_extent(c.in[0]), detail::last_extent(c.in[0]));
     }
     static void run(const kernel_call& c) {
         cpu::argsort_last(detail::leading_extent(c.in[0]), detail::last_extent(c.in[0]),
-                          attributes_of<argsort_op>(c).descending != 0, c.in[0].as<const T>(),
-                          c.out[0].as<std::int32_t>(), c.workspace);
+                          attributes_of<argsort_op>(c).descending != 0, c.in[0].as<const element>(),
+                          c.out[0].as<std::int32_t>(), c.workspace, detail::last_extent(c.out[0]));
     }
+    using element = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 };
 template <class T>
 struct kernel<arg_reduce_op, T> {
     static void run(const kernel_call& c) {
         const auto a = attributes_of<arg_reduce_op>(c);
-        const auto axis = static_cast<int>(a.axis);
-        if (a.maximum != 0)
-            cpu::arg_reduce<true>(c.in[0].rank, c.in[0].extents, axis, c.in[0].as<const T>(), c.out[0].as<std::int32_t>());
-        else
-            cpu::arg_reduce<false>(c.in[0].rank, c.in[0].extents, axis, c.in[0].as<const T>(), c.out[0].as<std::int32_t>());
+        using element = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
+        const auto reduce = a.maximum != 0 ? &cpu::arg_reduce<true, element, std::int32_t>
+                                           : &cpu::arg_reduce<false, element, std::int32_t>;
+        reduce(c.in[0].rank, c.in[0].extents, static_cast<int>(a.axis), c.in[0].as<const element>(),
+               c.out[0].as<std::int32_t>());
     }
 };
 

@@ -39,6 +39,17 @@ constexpr bool what_several_kernels_read_has_a_buffer_when_sealed() {
     return verify(t, s).ok() && s.steps.size() == 3;
 }
 
+// max is differentiated as a whole, so its operand is sealed; its kernel computes that operand all the same.
+constexpr bool a_sealed_operand_is_fused_into_a_reduction() {
+    trace t;
+    const node x = batch_input(t, "x", {3}), w = input(t, "w", {3});
+    const node best = max(x * w + 1, -1);
+    output(t, "y", best);
+    const auto s = planned(t);
+    return verify(t, s).ok() && s.steps.size() == 1 && s.steps[0].inputs == 3 &&
+           s.kernels[s.steps[0].kernel].kind == static_cast<int>(kernel_kind::reduction);
+}
+
 constexpr bool inner_nodes_of_a_formula_are_computed_again() {
     trace t;
     const node x = input(t, "x", {3});
@@ -147,6 +158,7 @@ constexpr bool fetched_nodes_are_computed() {
 
 static_assert(a_chain_is_one_region());
 static_assert(what_several_kernels_read_has_a_buffer_when_sealed());
+static_assert(a_sealed_operand_is_fused_into_a_reduction());
 static_assert(inner_nodes_of_a_formula_are_computed_again());
 static_assert(other_operations_and_other_shapes_want_buffers());
 static_assert(a_reduction_takes_its_producer());

@@ -1,0 +1,159 @@
+#include "fma_peak.hpp"
+
+#include <tapegraph/eager/gradient_tape.hpp>
+#include <tapegraph/ops/ops.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+/// Reductions, scans and selections in eager mode beside what reading memory costs: the operand added up in 64-byte lanes,
+/// nothing written. The two are measured in turns. Usage: reductions [threads] [elements...]
+
+namespace {
+
+namespace tg = tapegraph;
+using tensor = tg::tensor<float>;
+
+template <class T = float>
+tg::tensor<T> ramp(const tg::shape& dims, double step) {
+    auto t = tg::tensor<T>::uninitialized(dims);
+    T* const to = t.mutable_data();
+    for (std::int64_t i = 0; i < t.size(); ++i) to[i] = static_cast<T>(0.5 + step * static_cast<double>(i * 7919 % 9973));
+    return t;
+}
+
+/// The read that nothing can beat: eight accumulators of 64 bytes, the loop unrolled by the compiler's own rules.
+struct read_body {
+    template <class Isa>
+    TG_INLINE static void run(const float* x, std::int64_t count, float* result) {
+        typedef float vector __attribute__((vector_size(64)));
+        vector sum[8] = {};
+        std::int64_t i = 0;
+        for (; i + 128 <= count; i += 128)
+            for (int k = 0; k < 8; ++k) {
+                vector v;
+                __builtin_memcpy(&v, x + i + 16 * k, sizeof(v));
+                sum[k] += v;
+            }
+        for (int k = 1; k < 8; ++k) sum[0] += sum[k];
+        *result = sum[0][0];
+    }
+};
+
+int thread_number = 1;
+tensor roof; // what is read for comparison
+
+void read_roof() {
+    const std::int64_t size = roof.size(), part = (size + thread_number - 1) / thread_number;
+    const float* const from = roof.data();
+    tg::cpu::parallel_team(thread_number > 1 && size >= 32768, [&](int thread, int threads) {
+        const std::int64_t share = threads == 1 ? size : part;
+        const std::int64_t first = std::min(size, thread * share), last = std::min(size, first + share);
+        float result = 0;
+        tg::cpu::dispatch<read_body>(from + first, last - first, &result);
+        __asm__ volatile("" : : "m"(result) : "memory"); // keeps the result alive
+    });
+}
+
+/// `bytes`: read and written per element of the domain.
+template <class F>
+void report(const char* name, std::int64_t elements, double bytes, const F& f) {
+    const auto repeats = static_cast<int>(std::max<std::int64_t>(1, 50000 / elements));
+    const auto timed = [&](const auto& what) {
+        return benchmarks::seconds_of([&] {
+                   for (int i = 0; i < repeats; ++i) what();
+               }) /
+               repeats;
+    };
+    for (int i = 0; i < 3; ++i) f(), read_roof();
+    std::vector<double> times, roofs;
+    for (double spent = 0; spent < 0.2 || times.size() < 7;) {
+        times.push_back(timed(f));
+        roofs.push_back(timed(read_roof));
+        spent += times.back() * repeats;
+    }
+    const double time = benchmarks::median(times), roof_time = benchmarks::median(roofs);
+    const double rate = bytes * static_cast<double>(elements) / time / 1e9;
+    const double roof_rate = 4 * static_cast<double>(roof.size()) / roof_time / 1e9;
+    std::printf("| %s | %lld | %.3f | %.1f | %.1f | %.0f %% |\n", name, static_cast<long long>(elements),
+                time / static_cast<double>(elements) * 1e9, rate, roof_rate, 100 * rate / roof_rate);
+    std::fflush(stdout);
+}
+
+void measure(std::int64_t n) {
+    const tensor x = ramp({n}, 1e-5), y = ramp({n}, 2e-5);
+    roof = ramp({n}, 1e-5);
+    report("sum", n, 4, [&] { tensor r = sum(x); });
+    report("max", n, 4, [&] { tensor r = max(x); });
+    report("mean", n, 4, [&] { tensor r = mean(x); });
+    report("prod", n, 4, [&] { tensor r = prod(x); });
+    report("sum of x y", n, 8, [&] { tensor r = sum(x * y); });
+    report("norm", n, 4, [&] { tensor r = norm(x); });
+    report("argmax", n, 4, [&] { tg::tensor<std::int32_t> r = argmax(x); });
+    report("any of x > 1000", n, 4, [&] { tg::tensor<bool> r = any(x > 1000); });
+    report("count_nonzero", n, 4, [&] { tg::tensor<std::int64_t> r = count_nonzero(x); });
+    for (const std::int64_t width : {4, 10, 33, 150, 1000}) {
+        const tensor m = ramp({std::max<std::int64_t>(1, n / width), width}, 1e-5);
+        char name[64];
+        const auto row = [&](const char* what, double bytes, const auto& f) {
+            std::snprintf(name, sizeof name, "%s of %lld", what, static_cast<long long>(width));
+            report(name, m.size(), bytes, f);
+        };
+        row("sum over rows", 4 + 4.0 / static_cast<double>(width), [&] { tensor r = sum(m, 1); });
+        row("sum over columns, rows", 4, [&] { tensor r = sum(m, 0); });
+        row("max over rows", 4 + 4.0 / static_cast<double>(width), [&] { tensor r = max(m, 1); });
+        row("max over columns, rows", 4, [&] { tensor r = max(m, 0); });
+        row("argmax over rows", 4 + 4.0 / static_cast<double>(width),
+            [&] { tg::tensor<std::int32_t> r = argmax(m, 1); });
+    }
+    for (const std::int64_t width : {7, 64, 300}) {
+        const tensor m = ramp({std::max<std::int64_t>(1, n / (32 * width)), 32, width}, 1e-5);
+        char name[64];
+        std::snprintf(name, sizeof name, "sum over the middle of [n, 32, %lld]", static_cast<long long>(width));
+        report(name, m.size(), 4 + 4.0 / 32, [&] { tensor r = sum(m, 1); });
+        std::snprintf(name, sizeof name, "max over the middle of [n, 32, %lld]", static_cast<long long>(width));
+        report(name, m.size(), 4 + 4.0 / 32, [&] { tensor r = max(m, 1); });
+    }
+    const tg::tensor<double> d = ramp<double>({n / 2}, 1e-5);
+    report("sum of doubles", n / 2, 8, [&] { tg::tensor<double> r = sum(d); });
+    const tg::tensor<std::int32_t> k = ramp<std::int32_t>({n}, 1);
+    report("sum of int32", n, 4, [&] { tg::tensor<std::int32_t> r = sum(k); });
+    report("max of int32", n, 4, [&] { tg::tensor<std::int32_t> r = max(k); });
+    // What reads more than once: one pass for the mean and one for the squares; softmax reads x twice, writes and reads the
+    // exponentials, writes the quotients.
+    const tensor m = ramp({std::max<std::int64_t>(1, n / 128), 128}, 1e-5);
+    report("variance", n, 8, [&] { tensor r = variance(x); });
+    report("logsumexp over rows of 128", m.size(), 8, [&] { tensor r = logsumexp(m, 1); });
+    report("softmax over rows of 128", m.size(), 24, [&] { tensor r = softmax(m); });
+    report("cumulative_sum over rows of 128", m.size(), 8, [&] { tensor r = cumulative_sum(m); });
+    report("cumulative_sum over columns", m.size(), 8, [&] { tensor r = cumulative_sum(m, 0); });
+    report("top_k of 5, rows of 128", m.size(), 4, [&] { auto r = top_k(m, 5); });
+    report("sort rows of 128", m.size(), 8, [&] { tensor r = sort(m); });
+    report("max: value and gradient", n, 24, [&] {
+        tg::gradient_tape tape;
+        tensor w = x;
+        tape.watch(w);
+        const tensor r = max(w);
+        auto [g] = tape.gradient(r, w);
+    });
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    thread_number = argc > 1 ? std::atoi(argv[1]) : 2;
+    if (thread_number < 1) {
+        std::fprintf(stderr, "usage: reductions [threads]\n");
+        return 2;
+    }
+    tg::set_thread_count(thread_number);
+    benchmarks::processor_time() = thread_number == 1; // robust where others use the machine
+    std::printf("%d threads (small tensors run on one)\n\n| reduction | elements | ns an element | GB/s | reading, GB/s | of it |\n"
+                "| --- | ---: | ---: | ---: | ---: | ---: |\n",
+                thread_number);
+    for (int i = 2; i < argc; ++i) measure(std::max(1000LL, std::atoll(argv[i])));
+    if (argc <= 2)
+        for (const std::int64_t n : {std::int64_t{100000}, std::int64_t{30000000}}) measure(n);
+}
