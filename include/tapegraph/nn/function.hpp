@@ -116,6 +116,8 @@ template <class R>
 auto evaluated(const R& r) {
     return eval(r);
 }
+template <class V, class G>
+auto evaluated(const value_with_gradient<V, G>& r);
 template <class... R>
 auto evaluated(const std::tuple<R...>& r) {
     return std::apply([](const auto&... each) { return std::tuple{evaluated(each)...}; }, r);
