@@ -50,9 +50,11 @@ std::string compare(const char* what, const std::vector<any_tensor>& got, const 
     return {};
 }
 
-std::string compare(const results& got, const results& want, double gradient_tolerance) {
+std::string compare(const results& got, const results& want, double gradient_tolerance, double second_tolerance) {
     std::string text = compare("output", got.outputs, want.outputs, 0);
     if (text.empty()) text = compare("gradient by input", got.gradients, want.gradients, gradient_tolerance);
+    if (text.empty() && !want.second.empty())
+        text = compare("second derivative by input", got.second, want.second, second_tolerance);
     return text;
 }
 
@@ -184,34 +186,35 @@ finding check_traces(program& p, const std::vector<any_tensor>& leaves, const lo
     for (const bool grouped : {false, true}) {
         if (grouped && !any_inner) continue;
         ir::trace t;
-        const std::vector<any_tensor> feeds = trace_program(t, p, leaves, loss, {.grouped = grouped});
+        const std::vector<any_tensor> feeds = trace_program(t, p, leaves, loss, {.grouped = grouped, .second = options.second});
         const char* const name = grouped ? "formulas" : "trace";
         if (const std::string text = refused(t); !text.empty()) return {name, "refused: " + text};
         if (const std::string text = verified(t, "trace"); !text.empty()) return {"verifier", text};
         unoptimised = interpret(t, feeds, p);
         counts.nodes += t.nodes.size();
-        // Grouped, an inner value that two formulas use sends its adjoints on separately instead of as a sum.
-        if (const std::string text = compare(unoptimised, tape, grouped ? 1e-9 : 0); !text.empty()) return {name, text};
+        // Grouped, an inner value that two formulas use sends its adjoints on separately instead of as a sum. Nested tapes
+        // execute second derivatives in yet another order.
+        if (const std::string text = compare(unoptimised, tape, grouped ? 1e-9 : 0, 1e-8); !text.empty()) return {name, text};
     }
     for (const bool fuse : {true, false}) {
         ir::trace t;
-        const std::vector<any_tensor> feeds = trace_program(t, p, leaves, loss, {.grouped = any_inner});
+        const std::vector<any_tensor> feeds = trace_program(t, p, leaves, loss, {.grouped = any_inner, .second = options.second});
         if (fuse)
             if (const std::string text = run_passes(t, options); !text.empty()) return {"verifier", text};
         ir::schedule s = make_schedule(t, fuse);
         if (const ir::finding f = verify(t, s); !f.ok()) return {"verifier", std::string("schedule: ") + f.what};
         counts.steps += s.steps.size();
-        const std::string text = compare(run_schedule(t, s, feeds, p), unoptimised, 0);
+        const std::string text = compare(run_schedule(t, s, feeds, p), unoptimised, 0, 0);
         if (!text.empty()) return {fuse ? "passes" : "unfused", text};
     }
     ir::trace t;
-    const std::vector<any_tensor> feeds = trace_program(t, p, leaves, loss, {.grouped = any_inner, .symbolic = true});
+    const std::vector<any_tensor> feeds = trace_program(t, p, leaves, loss, {.grouped = any_inner, .second = options.second, .symbolic = true});
     if (t.error.what != nullptr || t.extents.atoms.empty()) return {}; // some need numbers: slices, reshapes, ...
     if (const std::string text = run_passes(t, options); !text.empty()) return {"verifier", "symbolic: " + text};
     ir::schedule s = make_schedule(t);
     if (const ir::finding f = verify(t, s); !f.ok()) return {"verifier", std::string("symbolic schedule: ") + f.what};
     try {
-        if (const std::string text = compare(run_schedule(t, s, feeds, p), unoptimised, 0); !text.empty())
+        if (const std::string text = compare(run_schedule(t, s, feeds, p), unoptimised, 0, 0); !text.empty())
             return {"symbolic", text};
         ++counts.symbolic;
     } catch (const shape_error&) { // a symbol was taken for a number above one, and stands for one here
@@ -229,7 +232,9 @@ finding check(program& p, statistics& counts, const check_options& options) {
         counts.instructions += p.size();
         if (finding f = check_values(p, values); !f.ok()) return f;
         const loss_parts loss = loss_of(p, values);
-        const results tape = run_on_tape(p, leaves, loss);
+        results tape = run_on_tape(p, leaves, loss);
+        if (options.second && !loss.outputs.empty() && !tape.gradients.empty())
+            tape.second = run_on_nested_tapes(p, leaves, loss);
         if (finding f = check_traces(p, leaves, loss, tape, counts, options); !f.ok()) return f;
         if (!loss.outputs.empty() && differentiable(p, values))
             return check_differences(p, leaves, loss, tape, counts);

@@ -7,7 +7,8 @@
 /// What is checked of a random program.
 ///
 ///   value         every instruction against plain loops in long double, where its row has them
-///   trace         the unoptimised trace, node by node: the bits of eager mode, values and gradients
+///   trace         the unoptimised trace, node by node: the bits of eager mode, values and gradients; second derivatives
+///                 close to those of nested tapes
 ///   formulas      the same with inner instructions inside the formulas that use them: equal values, gradients up to
 ///                 the order in which they are added
 ///   verifier      what the library's verifier says after each pass and of the schedule
@@ -27,6 +28,7 @@ struct finding {
 };
 
 struct check_options {
+    bool second = true; ///< second derivatives, too: trace against nested tapes, and passes against the trace
     /// Runs after the last pass: how tests break a pass.
     void (*after_passes)(ir::trace& t) = nullptr;
 };

@@ -139,6 +139,31 @@ results run_on_tape(program& p, const std::vector<any_tensor>& leaves, const los
     return r;
 }
 
+any_tensor direction(const any_tensor& gradient, std::size_t k) {
+    return testing::weights_like(tensor<double>(gradient), 31 + k);
+}
+
+std::vector<any_tensor> run_on_nested_tapes(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss) {
+    std::vector<any_tensor> watched = leaves, sources, first;
+    gradient_tape outer;
+    for (const int source : sources_of(p)) {
+        tensor<double> x(watched[static_cast<std::size_t>(source)]);
+        outer.watch(x);
+        watched[static_cast<std::size_t>(source)] = x;
+        sources.push_back(x);
+    }
+    {
+        gradient_tape inner;
+        first = inner.gradient(eager_loss(run_eagerly(p, watched, false), loss), sources);
+    }
+    std::vector<tensor<double>> g, u;
+    for (std::size_t k = 0; k < first.size(); ++k) {
+        g.emplace_back(first[k]);
+        u.emplace_back(direction(first[k], k));
+    }
+    return outer.gradient(weighted_sum(g, u), sources);
+}
+
 double loss_at(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss) {
     return eager_loss(run_eagerly(p, leaves, false), loss).item();
 }

@@ -47,15 +47,21 @@ Handle weighted_sum(const std::vector<Handle>& y, const std::vector<Handle>& w) 
 struct results {
     std::vector<any_tensor> outputs;   ///< of the program's outputs
     std::vector<any_tensor> gradients; ///< by the sources; empty without a real output
+    std::vector<any_tensor> second;    ///< derivatives of the gradients' weighted sum; empty where not asked for
     double loss = 0;
 };
 /// The program and its gradient on a tape.
 results run_on_tape(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss);
+/// Second derivatives by nested tapes: the path that executes derivatives node by node.
+std::vector<any_tensor> run_on_nested_tapes(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss);
+/// What gradient k is multiplied with before second derivatives are taken.
+any_tensor direction(const any_tensor& gradient, std::size_t k);
 /// The loss alone.
 double loss_at(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss);
 
 struct trace_options {
     bool grouped = false;  ///< inner instructions become parts of the formulas that use them
+    bool second = false;   ///< second derivatives, too
     bool symbolic = false; ///< the first input's axis 0 is a symbol, and so are axes 0 of inputs with that extent
 };
 /// Traces a program, its loss and its gradient. Returns what the trace's inputs are fed with; outputs are those of

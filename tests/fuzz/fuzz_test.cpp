@@ -56,7 +56,7 @@ struct forgetful_sum {
 
 TEST_CASE("random programs") {
     campaign c;
-    c.count = 15000;
+    c.count = 10000;
     c.most_failures = 3;
     if (const std::string seconds = environment("TAPEGRAPH_FUZZ_SECONDS"); !seconds.empty())
         c.seconds = std::stod(seconds), c.count = 0;

@@ -87,8 +87,21 @@ std::vector<any_tensor> trace_program(ir::trace& t, const program& p, const std:
     list<int> sources;
     for (const int source : sources_of(p)) sources.push_back(run.values[static_cast<std::size_t>(source)].id());
     const list<int> found = ir::gradient(t, total.id(), sources);
-    for (int k = 0; k < found.size(); ++k)
-        t.outputs.push_back({"gradient", found[k] >= 0 ? found[k] : ir::detail::zeros_like(t, sources[k])});
+    std::vector<graph_node> gradients;
+    for (int k = 0; k < found.size(); ++k) {
+        gradients.emplace_back(&t, found[k] >= 0 ? found[k] : ir::detail::zeros_like(t, sources[k]));
+        t.outputs.push_back({"gradient", gradients.back().id()});
+    }
+    if (!options.second || gradients.empty()) return feeds;
+
+    std::vector<graph_node> directions;
+    for (std::size_t k = 0; k < gradients.size(); ++k) {
+        directions.emplace_back(&t, t.input("directions", dtype::f64, gradients[k].shape()));
+        feeds.push_back(direction(leaves[static_cast<std::size_t>(sources_of(p)[k])], k));
+    }
+    const list<int> second = ir::gradient(t, weighted_sum(gradients, directions).id(), sources);
+    for (int k = 0; k < second.size(); ++k)
+        t.outputs.push_back({"second", second[k] >= 0 ? second[k] : ir::detail::zeros_like(t, sources[k])});
     return feeds;
 }
 
@@ -162,14 +175,14 @@ results interpret(ir::trace& t, const std::vector<any_tensor>& feeds, const prog
 
 results sorted_out(const std::vector<any_tensor>& outputs, const program& p) {
     results r;
-    const std::size_t own = p.outputs.size();
+    const std::size_t own = p.outputs.size(), sources = sources_of(p).size();
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         if (i < own)
             r.outputs.push_back(outputs[i]);
         else if (i == own)
             r.loss = *static_cast<const double*>(outputs[i].raw());
         else
-            r.gradients.push_back(outputs[i]);
+            (i - own <= sources ? r.gradients : r.second).push_back(outputs[i]);
     }
     return r;
 }
