@@ -36,7 +36,8 @@ std::string compare(const char* what, const std::vector<any_tensor>& got, const 
         const any_tensor &a = got[k], &b = want[k];
         const std::string name = std::string(what) + " " + std::to_string(k);
         if (a.type() != b.type()) return name + ": " + name_of(a.type()) + " instead of " + name_of(b.type());
-        if (!(a.shape() == b.shape())) return name + ": " + to_string(a.shape()) + " instead of " + to_string(b.shape());
+        if (!(a.shape() == b.shape()))
+            return name + ": " + to_string(a.shape()) + " instead of " + to_string(b.shape());
         double scale = 1;
         for (std::int64_t i = 0; i < b.size(); ++i)
             if (std::isfinite(element(b, i))) scale = std::max(scale, std::abs(element(b, i)));
@@ -138,10 +139,11 @@ bool differentiable(const program& p, const std::vector<any_tensor>& values) {
 }
 
 // The derivative along a random direction. Slopes at h and h/2 give one of fourth order, 1e-11 |f| of rounding and
-// h^4 f'''''; their distance from each other bounds what a large third derivative does. A kink between the points parts the
-// two slopes; one at the point itself shows in second differences, which fall by two instead of four when h is halved.
-finding check_differences(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss, const results& tape,
-                          statistics& counts) {
+// h^4 f'''''; their distance from each other bounds what a large third derivative does. A kink between the points parts
+// the two slopes; one at the point itself shows in second differences, which fall by two instead of four when h is
+// halved.
+finding check_differences(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss,
+                          const results& tape, statistics& counts) {
     constexpr double h = 2e-5, tolerance = 1e-7;
     const std::vector<int> sources = sources_of(p);
     double exact = 0, scale = 1;
@@ -180,27 +182,32 @@ finding check_differences(program& p, const std::vector<any_tensor>& leaves, con
 
 finding check_traces(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss, const results& tape,
                      statistics& counts, const check_options& options) {
-    const bool any_inner =
-        std::any_of(p.code.begin(), p.code.end(), [](const instruction& c) { return c.inner; });
+    const bool any_inner = std::any_of(p.code.begin(), p.code.end(), [](const instruction& c) { return c.inner; });
     results unoptimised;
     for (const bool grouped : {false, true}) {
         if (grouped && !any_inner) continue;
         ir::trace t;
-        const std::vector<any_tensor> feeds = trace_program(t, p, leaves, loss, {.grouped = grouped, .second = options.second});
+        const std::vector<any_tensor> feeds =
+            trace_program(t, p, leaves, loss, {.grouped = grouped, .second = options.second});
         const char* const name = grouped ? "formulas" : "trace";
         if (const std::string text = refused(t); !text.empty()) return {name, "refused: " + text};
         if (const std::string text = verified(t, "trace"); !text.empty()) return {"verifier", text};
         unoptimised = interpret(t, feeds, p);
         counts.nodes += t.nodes.size();
-        // Grouped, an inner value that two formulas use sends its adjoints on separately instead of as a sum. Nested tapes
-        // execute second derivatives in yet another order.
-        if (const std::string text = compare(unoptimised, tape, grouped ? 1e-9 : 0, 1e-8); !text.empty()) return {name, text};
+        // Grouped, an inner value that two formulas use sends its adjoints on separately instead of as a sum. Nested
+        // tapes execute second derivatives in yet another order.
+        if (const std::string text = compare(unoptimised, tape, grouped ? 1e-9 : 0, 1e-8); !text.empty())
+            return {name, text};
     }
     for (const bool fuse : {true, false}) {
         ir::trace t;
-        const std::vector<any_tensor> feeds = trace_program(t, p, leaves, loss, {.grouped = any_inner, .second = options.second});
+        const std::vector<any_tensor> feeds =
+            trace_program(t, p, leaves, loss, {.grouped = any_inner, .second = options.second});
         if (fuse)
             if (const std::string text = run_passes(t, options); !text.empty()) return {"verifier", text};
+        for (const ir::entry& e : t.nodes)
+            counts.epilogues += e.op == &ir::record_of<convolution_bias_op<false>> ||
+                                e.op == &ir::record_of<convolution_bias_op<true>>;
         ir::schedule s = make_schedule(t, fuse);
         if (const ir::finding f = verify(t, s); !f.ok()) return {"verifier", std::string("schedule: ") + f.what};
         counts.steps += s.steps.size();
@@ -208,7 +215,8 @@ finding check_traces(program& p, const std::vector<any_tensor>& leaves, const lo
         if (!text.empty()) return {fuse ? "passes" : "unfused", text};
     }
     ir::trace t;
-    const std::vector<any_tensor> feeds = trace_program(t, p, leaves, loss, {.grouped = any_inner, .second = options.second, .symbolic = true});
+    const std::vector<any_tensor> feeds =
+        trace_program(t, p, leaves, loss, {.grouped = any_inner, .second = options.second, .symbolic = true});
     if (t.error.what != nullptr || t.extents.atoms.empty()) return {}; // some need numbers: slices, reshapes, ...
     if (const std::string text = run_passes(t, options); !text.empty()) return {"verifier", "symbolic: " + text};
     ir::schedule s = make_schedule(t);
@@ -236,8 +244,7 @@ finding check(program& p, statistics& counts, const check_options& options) {
         if (options.second && !loss.outputs.empty() && !tape.gradients.empty())
             tape.second = run_on_nested_tapes(p, leaves, loss);
         if (finding f = check_traces(p, leaves, loss, tape, counts, options); !f.ok()) return f;
-        if (!loss.outputs.empty() && differentiable(p, values))
-            return check_differences(p, leaves, loss, tape, counts);
+        if (!loss.outputs.empty() && differentiable(p, values)) return check_differences(p, leaves, loss, tape, counts);
         return {};
     } catch (const unsuitable&) {
         throw;

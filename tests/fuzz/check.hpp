@@ -7,8 +7,8 @@
 /// What is checked of a random program.
 ///
 ///   value         every instruction against plain loops in long double, where its row has them
-///   trace         the unoptimised trace, node by node: the bits of eager mode, values and gradients; second derivatives
-///                 close to those of nested tapes
+///   trace         the unoptimised trace, node by node: the bits of eager mode, values and gradients;
+///                 second derivatives close to those of nested tapes
 ///   formulas      the same with inner instructions inside the formulas that use them: equal values, gradients up to
 ///                 the order in which they are added
 ///   verifier      what the library's verifier says after each pass and of the schedule
@@ -36,6 +36,7 @@ struct check_options {
 struct statistics {
     std::int64_t programs = 0, instructions = 0, nodes = 0, steps = 0;
     std::int64_t differences = 0, kinks = 0; ///< finite differences taken, and left out because a kink is near
+    std::int64_t epilogues = 0;              ///< convolutions that took a bias, and perhaps relu, into their kernel
     std::int64_t symbolic = 0;               ///< programs whose batch could be a symbol
 };
 

@@ -50,8 +50,9 @@ void check_compiled(std::tuple<Specs...>, const tensor<typename Specs::element_t
     testing::both_modes run(Whole{}, Specs{}...);
     const std::string modes = run.compare(x...);
     CHECK_MESSAGE(modes.empty(), modes);
-    const std::string seals = testing::difference(testing::flattened(tapegraph::detail::evaluated(Program<true>{}(x...))),
-                                                  testing::flattened(tapegraph::detail::evaluated(Program<false>{}(x...))));
+    const std::string seals =
+        testing::difference(testing::flattened(tapegraph::detail::evaluated(Program<true>{}(x...))),
+                            testing::flattened(tapegraph::detail::evaluated(Program<false>{}(x...))));
     CHECK_MESSAGE(seals.empty(), "sealed everywhere (named graph) and as formulas (named eager): " << seals);
 }
 

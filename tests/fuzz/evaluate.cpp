@@ -83,7 +83,8 @@ std::vector<any_tensor> run_eagerly(program& p, const std::vector<any_tensor>& l
         c.type = v.type();
         c.dims = testing::extents_of(v.shape());
         for (std::int64_t k = 0; v.type() == dtype::f64 && k < v.size(); ++k)
-            if (!(std::abs(static_cast<const double*>(v.raw())[k]) <= largest)) throw unsuitable("a value is too large");
+            if (!(std::abs(static_cast<const double*>(v.raw())[k]) <= largest))
+                throw unsuitable("a value is too large");
     }
     return values;
 }

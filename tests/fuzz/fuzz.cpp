@@ -10,7 +10,8 @@ namespace tapegraph::fuzz {
 
 program shrink_failure(const program& p, const finding& found, const check_options& options) {
     statistics ignored;
-    program smallest = shrink(p, [&](program& candidate) { return check(candidate, ignored, options).what == found.what; });
+    program smallest =
+        shrink(p, [&](program& candidate) { return check(candidate, ignored, options).what == found.what; });
     check(smallest, ignored, options); // types and extents as they are now
     return smallest;
 }
@@ -35,8 +36,9 @@ outcome run(const campaign& c) {
         program smallest = shrink_failure(p, found, c.checks);
         statistics ignored;
         const finding again = check(smallest, ignored, c.checks);
-        text += "the smallest program that still shows it, " + again.what + ": " + again.text + "\n" + to_text(smallest) +
-                "as a test case (#include <fuzz/compiled.hpp>):\n" + to_test_case(smallest, seed, found.what);
+        text += "the smallest program that still shows it, " + again.what + ": " + again.text + "\n" +
+                to_text(smallest) + "as a test case (#include <fuzz/compiled.hpp>):\n" +
+                to_test_case(smallest, seed, found.what);
         result.failures.push_back(text);
     }
     result.unused = unused;

@@ -23,7 +23,8 @@ std::string environment(const char* name) {
 }
 
 int computed(const program& p) {
-    return static_cast<int>(std::count_if(p.code.begin(), p.code.end(), [](const instruction& c) { return !c.leaf(); }));
+    return static_cast<int>(
+        std::count_if(p.code.begin(), p.code.end(), [](const instruction& c) { return !c.leaf(); }));
 }
 
 // The first program of a few thousand in which something of this kind is found, made small.
@@ -70,8 +71,9 @@ TEST_CASE("random programs") {
         CHECK(result.counts.differences > c.count * 6 / 10);
         CHECK(result.counts.kinks < c.count / 50);
         CHECK(result.counts.symbolic > c.count / 2);
+        CHECK(result.counts.epilogues > c.count / 50);
     }
-    MESSAGE(result.counts.programs << " programs, " << result.counts.nodes << " nodes, " << result.seconds << " s");
+    MESSAGE(result.counts.programs << " programs, " << result.counts.nodes << " nodes, " << result.counts.epilogues << " epilogues, " << result.seconds << " s");
 }
 
 TEST_CASE("a program survives being printed and read, and gives the same source") {
@@ -96,8 +98,8 @@ TEST_CASE("a program survives being printed and read, and gives the same source"
 TEST_CASE("a wrong derivative is found and shrunk to one operation on one number") {
     static_assert(tg::ir::operation_binding<wrong_cube_op>::bound);
     operation row = formula<double>(
-        "wrong_cube", [](const auto& x, const attributes&) { return tg::apply<wrong_cube_op>(x); }, [] {}, "wrong_cube(x)",
-        {{-5, 5}});
+        "wrong_cube", [](const auto& x, const attributes&) { return tg::apply<wrong_cube_op>(x); }, [] {},
+        "wrong_cube(x)", {{-5, 5}});
     row.weight = 0; // for this test alone
     add_operation(row);
     const program p = found_and_shrunk("differences", {}, "wrong_cube");
@@ -116,8 +118,7 @@ TEST_CASE("a wrong value is found and keeps the extents it needs") {
     row.reference = [](const std::vector<array>& x, const attributes&) { // pretends to start over after four
         array y(x[0].dims);
         const std::int64_t n = x[0].dims.back();
-        for (std::int64_t i = 0; i < y.size(); ++i)
-            y[i] = x[0][i] + (i % n == 0 || i % n == 4 ? 0 : y[i - 1]);
+        for (std::int64_t i = 0; i < y.size(); ++i) y[i] = x[0][i] + (i % n == 0 || i % n == 4 ? 0 : y[i - 1]);
         return y;
     };
     add_operation(row);
@@ -149,8 +150,8 @@ TEST_CASE("broken passes are found and shrunk to a few instructions") {
                         t.words[t.nodes[i].words + w] = t.words[t.nodes[k].words + w];
     };
     for (const auto& pass : {+swapped_subtraction, +lost_addend, +careless_merging}) {
-        const program p = found_and_shrunk("passes", {.after_passes = pass},
-                                           pass == +careless_merging ? "cumulative_sum" : "");
+        const program p =
+            found_and_shrunk("passes", {.after_passes = pass}, pass == +careless_merging ? "cumulative_sum" : "");
         INFO(to_text(p));
         CHECK(computed(p) <= 3);
         statistics counts;
@@ -177,7 +178,8 @@ TEST_CASE("the shrinker gives up nothing that is needed") {
         bool found = false;
         for (std::size_t i = 0; i < p.code.size(); ++i) {
             after_tanh[i] = p.code[i].op == "tanh";
-            for (const int k : p.code[i].operands) after_tanh[i] = after_tanh[i] || after_tanh[static_cast<std::size_t>(k)];
+            for (const int k : p.code[i].operands)
+                after_tanh[i] = after_tanh[i] || after_tanh[static_cast<std::size_t>(k)];
             found = found || (after_tanh[i] && p.code[i].op == "sum");
         }
         return found;

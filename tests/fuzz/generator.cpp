@@ -58,7 +58,8 @@ private:
         extents dims;
         for (std::int64_t rank = random_.whole(0, 5); rank > 0; --rank)
             dims.push_back(random_.chance(0.02) ? 0 : random_.pick(usual));
-        if (options_.most_elements > 1000 && !dims.empty() && random_.chance(0.5)) dims.back() = random_.whole(400, 1100);
+        if (options_.most_elements > 1000 && !dims.empty() && random_.chance(0.5))
+            dims.back() = random_.whole(400, 1100);
         while (testing::count_of(dims) > options_.most_elements) {
             auto& largest = *std::max_element(dims.begin(), dims.end());
             largest = (largest + 1) / 2;
@@ -173,7 +174,8 @@ private:
                     wanted = broadcast_partner(dims[0]);
                     const int other = random_.chance(0.6) ? existing([&](int v) {
                         return fits(v, row.types[k], row.domains[k], unlimited) && broadcasts(dims, v);
-                    }) : -1;
+                    })
+                                                          : -1;
                     if (other >= 0) wanted = program_.code[static_cast<std::size_t>(other)].dims;
                 }
                 if (testing::count_of(wanted) > options_.most_elements || wanted.size() > 5) return false;
@@ -231,7 +233,8 @@ private:
         int last = program_.size() - 1;
         while (last > 0 && program_.code[static_cast<std::size_t>(last)].leaf()) --last;
         for (int i = 0; i < program_.size(); ++i) {
-            const bool unused = uses[static_cast<std::size_t>(i)] == 0 && !program_.code[static_cast<std::size_t>(i)].leaf();
+            const bool unused =
+                uses[static_cast<std::size_t>(i)] == 0 && !program_.code[static_cast<std::size_t>(i)].leaf();
             if (i == last || random_.chance(unused ? 0.8 : 0.06)) program_.outputs.push_back(i);
         }
     }
@@ -250,7 +253,8 @@ private:
             instruction& c = program_.code[i];
             if (c.leaf()) continue;
             for (const int operand : c.operands)
-                if (program_.code[static_cast<std::size_t>(operand)].inner) size[i] += size[static_cast<std::size_t>(operand)];
+                if (program_.code[static_cast<std::size_t>(operand)].inner)
+                    size[i] += size[static_cast<std::size_t>(operand)];
             c.inner = operation_named(c.op).formula && !bound[i] && uses[i] > 0 && uses[i] <= 2 && size[i] <= 10 &&
                       random_.chance(0.6);
         }

@@ -7,9 +7,8 @@
 namespace tapegraph::fuzz {
 
 std::vector<operation> index_operations() {
-    operation gathered = make_operation<double, std::int32_t>("gather", [](const auto& x, const auto& i, const attributes&) {
-        return gather(x, i);
-    });
+    operation gathered = make_operation<double, std::int32_t>(
+        "gather", [](const auto& x, const auto& i, const attributes&) { return gather(x, i); });
     gathered.partner = [](choices& random, std::size_t, const std::vector<extents>& before, extents& dims) {
         for (std::int64_t rank = random.whole(0, 2); rank > 0; --rank) dims.push_back(random.whole(0, 4));
         return !before[0].empty() && before[0][0] > 0 && before[0].size() + dims.size() <= 6;
@@ -28,12 +27,13 @@ std::vector<operation> index_operations() {
         return y;
     };
 
-    operation scattered = make_operation<double, std::int32_t>(
-        "scatter_add", [](const auto& x, const auto& i, const attributes& with) {
+    operation scattered =
+        make_operation<double, std::int32_t>("scatter_add", [](const auto& x, const auto& i, const attributes& with) {
             return scatter_add(x, i, shape_of_words(with.whole));
         });
     scattered.partner = [](choices& random, std::size_t, const std::vector<extents>& before, extents& dims) {
-        dims.assign(before[0].begin(), before[0].begin() + random.whole(0, std::min<std::int64_t>(2, rank_of(before[0]))));
+        dims.assign(before[0].begin(),
+                    before[0].begin() + random.whole(0, std::min<std::int64_t>(2, rank_of(before[0]))));
         return true;
     };
     scattered.draw = [](choices& random, const std::vector<extents>& x, attributes& with) {
@@ -54,9 +54,8 @@ std::vector<operation> index_operations() {
         return y;
     };
 
-    operation taken = make_operation<double, std::int32_t>("take_along", [](const auto& x, const auto& i, const attributes&) {
-        return take_along(x, i);
-    });
+    operation taken = make_operation<double, std::int32_t>(
+        "take_along", [](const auto& x, const auto& i, const attributes&) { return take_along(x, i); });
     taken.partner = [](choices& random, std::size_t, const std::vector<extents>& before, extents& dims) {
         dims = before[0];
         if (dims.empty() || dims.back() == 0) return false;
@@ -97,7 +96,8 @@ std::vector<operation> index_operations() {
     };
     r.push_back(one_operand<double>(
         "argsort", [](const auto& x, const attributes& with) { return argsort(x, {.descending = with.whole[0] != 0}); },
-        flag, [](const attributes& with) {
+        flag,
+        [](const attributes& with) {
             return std::string("argsort($, {.descending = ") + (with.whole[0] != 0 ? "true})" : "false})");
         }));
     r.push_back(one_operand<double>(

@@ -90,8 +90,7 @@ void evaluate(const ir::operation& op, dtype common, const void* const* in, int 
         pointers[k] = values.data();
     }
     // An operation that answers in a type of its own (comparisons, casts) writes it as it is.
-    if (op.result_type(common) == op.result_type(dtype::f64))
-        return op.evaluate(dtype::f64, pointers, out, count);
+    if (op.result_type(common) == op.result_type(dtype::f64)) return op.evaluate(dtype::f64, pointers, out, count);
     std::vector<double> result(static_cast<std::size_t>(count));
     op.evaluate(dtype::f64, pointers, result.data(), count);
     for (std::int64_t i = 0; i < count; ++i) store(out, common, i, result[static_cast<std::size_t>(i)]);

@@ -14,6 +14,7 @@ runtime::kernel_pair kernel_of(const ir::operation& op, dtype first_operand);
 
 /// One elementwise operation over `count` contiguous elements. `common` is the element type of the operands behind the
 /// conditions; types for which records have no `evaluate` go through double, which holds bool and int32 exactly.
-void evaluate(const ir::operation& op, dtype common, const void* const* in, int operands, void* out, std::int64_t count);
+void evaluate(const ir::operation& op, dtype common, const void* const* in, int operands, void* out,
+              std::int64_t count);
 
 } // namespace tapegraph::fuzz

@@ -22,8 +22,7 @@ operation transpose_row() {
             return with_list(order, [&](std::initializer_list<int> list) { return transpose(x, list); });
         },
         [](choices& random, const extents& x, attributes& with) {
-            for (std::int64_t i = 0; i < rank_of(x); ++i)
-                with.whole.insert(with.whole.begin() + random.whole(0, i), i);
+            for (std::int64_t i = 0; i < rank_of(x); ++i) with.whole.insert(with.whole.begin() + random.whole(0, i), i);
             return rank_of(x) > 1;
         },
         [](const attributes& with) { return "transpose($, " + braces(with.whole) + ")"; },
@@ -136,7 +135,8 @@ operation pad_row() {
 
 operation broadcast_row() {
     return one_operand<double>(
-        "broadcast_to", [](const auto& x, const attributes& with) { return broadcast_to(x, shape_of_words(with.whole)); },
+        "broadcast_to",
+        [](const auto& x, const attributes& with) { return broadcast_to(x, shape_of_words(with.whole)); },
         [](choices& random, const extents& x, attributes& with) {
             with.whole = x;
             for (std::int64_t& d : with.whole)
@@ -227,14 +227,16 @@ operation concat_row() {
 } // namespace
 
 std::vector<operation> movement_operations() {
-    std::vector<operation> r{transpose_row(), reshape_row(), slice_row(), pad_row(), broadcast_row(), cumulative_row(),
-                             concat_row()};
+    std::vector<operation> r{transpose_row(), reshape_row(),    slice_row(), pad_row(),
+                             broadcast_row(), cumulative_row(), concat_row()};
     r[0].weight = 2;
     r.push_back(one_operand<double>(
         "flatten", [](const auto& x, const attributes&) { return flatten(x); },
-        [](choices&, const extents&, attributes&) { return true; }, [](const attributes&) { return std::string("flatten($)"); }));
+        [](choices&, const extents&, attributes&) { return true; },
+        [](const attributes&) { return std::string("flatten($)"); }));
     r.push_back(one_operand<double>(
-        "expand_dims", [](const auto& x, const attributes& with) { return expand_dims(x, static_cast<int>(with.whole[0])); },
+        "expand_dims",
+        [](const auto& x, const attributes& with) { return expand_dims(x, static_cast<int>(with.whole[0])); },
         [](choices& random, const extents& x, attributes& with) {
             with.whole = {random.whole(-rank_of(x) - 1, rank_of(x))};
             return x.size() < 5;

@@ -42,11 +42,11 @@ struct operation {
     std::function<std::int64_t(const std::vector<extents>& x, const attributes& with)> index_limit;
     /// The value by plain loops in long double; unset: not checked by itself.
     std::function<array(const std::vector<array>& x, const attributes& with)> reference;
-    bool formula = false;        ///< elementwise: may be an inner part of a larger formula
-    bool takes_formula = false;  ///< operands may be inner parts
-    bool smooth = true;          ///< false: the derivative is not that of the value by definition (stop_gradient)
-    bool splits_ties = false;    ///< equal elements each receive the derivative: no finite differences then
-    double weight = 1;           ///< how often it is drawn, relative to others
+    bool formula = false;       ///< elementwise: may be an inner part of a larger formula
+    bool takes_formula = false; ///< operands may be inner parts
+    bool smooth = true;         ///< false: the derivative is not that of the value by definition (stop_gradient)
+    bool splits_ties = false;   ///< equal elements each receive the derivative: no finite differences then
+    double weight = 1;          ///< how often it is drawn, relative to others
 };
 
 const std::vector<operation>& all_operations();
@@ -91,8 +91,8 @@ operation make_operation(std::string name, F) {
 /// `text` with the words x, y, z and k replaced by operands and the attribute real[0].
 std::string formula_source(const std::string& text, const std::vector<std::string>& x, const attributes& with);
 
-/// Whether no operand occurs twice. A formula is a tree: an inner part that it names twice is spelled out twice, which a
-/// row's lambda, given one handle, cannot do.
+/// Whether no operand occurs twice. A formula is a tree: an inner part that it names twice is spelled out twice, which
+/// a row's lambda, given one handle, cannot do.
 bool names_operands_once(const std::string& text);
 
 /// An elementwise row; TG_FORMULA spells its three arguments. Without a naive function of the same name there is no
@@ -118,19 +118,22 @@ operation formula(std::string name, F f, R, const char* text, std::vector<domain
                 const real k = with.real.empty() ? 0 : static_cast<real>(with.real[0]);
                 return testing::map(x, [k](const real* v) { return static_cast<real>(R{}(v[I]..., k)); });
             };
-    }(std::index_sequence_for<T...>{});
+    }
+    (std::index_sequence_for<T...>{});
     return row;
 }
 
 // The lambda for handles, the lambda for plain numbers (of functions from `naive`), and the text.
 #define TG_FORMULA(e, ...)                                                                                             \
-    [](__VA_ARGS__, [[maybe_unused]] const tapegraph::fuzz::attributes& with) {                                         \
+    [](__VA_ARGS__, [[maybe_unused]] const tapegraph::fuzz::attributes& with) {                                        \
         [[maybe_unused]] const double k = with.real.empty() ? 0 : with.real[0];                                        \
         return e;                                                                                                      \
     },                                                                                                                 \
-        [](__VA_ARGS__, [[maybe_unused]] const auto& k)                                                                \
-            requires requires { e; }                                                                                   \
-    { return e; }, #e
+        [](__VA_ARGS__, [[maybe_unused]] const auto& k) requires requires {                                            \
+        e;                                                                                                             \
+    }                                                                                                                  \
+    { return e; }                                                                                                      \
+    , #e
 #define TG_FORMULA_1(e) TG_FORMULA(e, const auto& x)
 #define TG_FORMULA_2(...) TG_FORMULA((__VA_ARGS__), const auto& x, const auto& y)
 #define TG_FORMULA_3(...) TG_FORMULA((__VA_ARGS__), const auto& x, const auto& y, const auto& z)

@@ -31,7 +31,7 @@ struct instruction {
     std::string op{};
     std::vector<int> operands{}; ///< numbers of earlier instructions
     attributes with{};
-    bool inner = false; ///< part of the formulas that use it, instead of having a value of its own
+    bool inner = false;      ///< part of the formulas that use it, instead of having a value of its own
     dtype type = dtype::f64; ///< what evaluation found
     extents dims{};
 

@@ -1,6 +1,7 @@
 #include <fuzz/rows.hpp>
 
-/// Reductions and matrix products. Of a reduction, whole[0] is the mask of axes (-1: all, as when none is named), whole[1] keepdims.
+/// Reductions and matrix products. Of a reduction, whole[0] is the mask of axes (-1: all, as when none is named),
+/// whole[1] keepdims.
 
 namespace tapegraph::fuzz {
 
@@ -56,7 +57,8 @@ operation reduction(const std::string& name, F f, domain where, fold_function fo
 
 // The lambda of a reduction by its name.
 #define TG_REDUCTION(name)                                                                                             \
-    #name, [](const auto& x, const attributes& with) { return name(x, axes_from(with), {.keepdims = with.whole[1] != 0}); }
+#name, [](const auto& x,                                                                                           \
+              const attributes& with) { return name(x, axes_from(with), {.keepdims = with.whole[1] != 0}); }
 
 template <class F>
 operation along_axis(const std::string& name, F f, domain where, bool logarithm) {
@@ -143,20 +145,20 @@ std::vector<operation> reduction_operations() {
         reduction(TG_REDUCTION(logsumexp), {-30, 30}, logsumexp_of),
     };
     for (operation& row : r) {
-        row.takes_formula = row.name == "sum" || row.name == "mean" || row.name == "prod" || row.name == "max" ||
-                            row.name == "min";
+        row.takes_formula =
+            row.name == "sum" || row.name == "mean" || row.name == "prod" || row.name == "max" || row.name == "min";
         row.splits_ties = row.name == "max" || row.name == "min";
     }
-    r.push_back(along_axis("softmax", [](const auto& x, const attributes& with) {
-        return softmax(x, static_cast<int>(with.whole[0]));
-    }, {-30, 30}, false));
-    r.push_back(along_axis("log_softmax", [](const auto& x, const attributes& with) {
-        return log_softmax(x, static_cast<int>(with.whole[0]));
-    }, {-30, 30}, true));
+    r.push_back(along_axis(
+        "softmax", [](const auto& x, const attributes& with) { return softmax(x, static_cast<int>(with.whole[0])); },
+        {-30, 30}, false));
+    r.push_back(along_axis(
+        "log_softmax",
+        [](const auto& x, const attributes& with) { return log_softmax(x, static_cast<int>(with.whole[0])); },
+        {-30, 30}, true));
 
-    operation squares = make_operation<double, double>("sum_of_squares", [](const auto& x, const auto& y, const attributes&) {
-        return sum(square(x - y), -1);
-    });
+    operation squares = make_operation<double, double>(
+        "sum_of_squares", [](const auto& x, const auto& y, const attributes&) { return sum(square(x - y), -1); });
     squares.domains = {{-30, 30}, {-30, 30}};
     squares.takes_formula = true;
     squares.draw = [](choices&, const std::vector<extents>& x, attributes&) { return !x[0].empty() || !x[1].empty(); };

@@ -32,8 +32,8 @@ inline std::string text_of(std::int64_t v) { return std::to_string(v); }
 /// An operation of one operand. `source` has the operand's name put for $.
 template <class T, class F>
 operation one_operand(std::string name, F f, bool (*draw)(choices&, const extents&, attributes&),
-                   std::string (*source)(const attributes&),
-                   array (*reference)(const array&, const attributes&) = nullptr) {
+                      std::string (*source)(const attributes&),
+                      array (*reference)(const array&, const attributes&) = nullptr) {
     operation row = make_operation<T>(std::move(name), f);
     row.draw = [draw](choices& random, const std::vector<extents>& x, attributes& with) {
         return draw(random, x[0], with);

@@ -31,8 +31,8 @@ struct spelled {
     }
 };
 
-/// Evaluates a spelled region, a few elements at a time in the order of the elements: a plan that lets a result overwrite
-/// what is still to be read would show.
+/// Evaluates a spelled region, a few elements at a time in the order of the elements: a plan that lets a result
+/// overwrite what is still to be read would show.
 void run_region(const kernel_call& call, const spelled& region, const ir::operation* const* ops, void* target) {
     constexpr std::int64_t tile = 7;
     const int registers = region.slot_count() + region.instructions();

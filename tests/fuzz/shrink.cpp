@@ -47,7 +47,12 @@ program replaced_by_leaf(program p, int i) {
     if (c.type == dtype::i32) with.whole.push_back(1);
     with.whole.insert(with.whole.end(), c.dims.begin(), c.dims.end());
     if (c.type == dtype::f64) with.real = {0.5, 1.5};
-    c = {c.type == dtype::i32 ? "indices" : c.type == dtype::boolean ? "conditions" : "input", {}, with, false, c.type, c.dims};
+    c = {c.type == dtype::i32 ? "indices" : c.type == dtype::boolean ? "conditions" : "input",
+         {},
+         with,
+         false,
+         c.type,
+         c.dims};
     return without_dead(p);
 }
 
@@ -64,8 +69,7 @@ public:
                 at(cut, i).inner = false;
                 if (take(without_dead(cut))) break;
             }
-        while (left_ > 0 && (fewer_outputs() || fewer_instructions() || plainer())) {
-        }
+        while (left_ > 0 && (fewer_outputs() || fewer_instructions() || plainer())) {}
         return best_;
     }
 

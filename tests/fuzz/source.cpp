@@ -64,7 +64,9 @@ std::string specs_of(const program& p, bool batch) {
     const std::int64_t first = batch_of(p);
     return joined(leaves(p), [&](int i) {
         const instruction& c = p.code[static_cast<std::size_t>(i)];
-        std::string text = std::string("tg::spec<") + (real_leaf(c) ? "element" : c.op == "indices" ? "std::int32_t" : "bool");
+        std::string text = std::string("tg::spec<") + (real_leaf(c)        ? "element"
+                                                       : c.op == "indices" ? "std::int32_t"
+                                                                           : "bool");
         for (std::size_t k = 0; k < c.dims.size(); ++k)
             text += k == 0 && batch && c.dims[0] == first ? ", tg::dyn" : ", " + std::to_string(c.dims[k]);
         return text + ">{}";
@@ -98,8 +100,7 @@ std::string loss_structure(const program& p, const std::string& name) {
     for (const int i : leaves(p))
         if (real_leaf(p.code[static_cast<std::size_t>(i)])) reals.push_back(i);
     const std::string all = parameters(leaves(p)), call = joined(leaves(p), value);
-    if (terms.empty() || reals.empty())
-        return "using whole = " + name + "<false>;\n";
+    if (terms.empty() || reals.empty()) return "using whole = " + name + "<false>;\n";
     return "struct whole {\n    constexpr auto operator()(" + all + ") const {\n        const auto loss = [&](" +
            parameters(reals) + ") {\n            const auto y = " + name + "<false>{}(" + call +
            ");\n            return " + terms + ";\n        };\n        return std::tuple_cat(" + name + "<false>{}(" +
@@ -134,7 +135,8 @@ std::string to_source(std::uint64_t first_seed, int count) {
     std::uint64_t seed = first_seed;
     for (int made = 0; made < count; ++seed) {
         const program p = generate(seed, {.most_instructions = 7, .most_elements = 300});
-        const auto formulas = std::count_if(p.code.begin(), p.code.end(), [](const instruction& c) { return !c.leaf(); });
+        const auto formulas =
+            std::count_if(p.code.begin(), p.code.end(), [](const instruction& c) { return !c.leaf(); });
         if (formulas < 4) continue;
         std::string one = to_test_case(p, seed, "");
         if (made % 2 == 1) one.replace(one.find("using element = double"), 22, "using element = float");

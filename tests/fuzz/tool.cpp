@@ -34,14 +34,22 @@ options parse(int argc, char** argv) {
         }
         if (i + 1 == argc) throw tapegraph::argument_error("'" + name + "' needs a value");
         const std::string value = argv[++i];
-        if (name == "--seed") o.run.first_seed = std::stoull(value);
-        else if (name == "--count") o.run.count = std::stoll(value);
-        else if (name == "--seconds") o.run.seconds = std::stod(value), o.run.count = 0;
-        else if (name == "--only") o.run.programs.only = operation_named(value).name;
-        else if (name == "--most") o.run.programs.most_instructions = std::stoi(value);
-        else if (name == "--emit") o.emit = value;
-        else if (name == "--file") o.file = value;
-        else throw tapegraph::argument_error("unknown option '" + name + "'");
+        if (name == "--seed")
+            o.run.first_seed = std::stoull(value);
+        else if (name == "--count")
+            o.run.count = std::stoll(value);
+        else if (name == "--seconds")
+            o.run.seconds = std::stod(value), o.run.count = 0;
+        else if (name == "--only")
+            o.run.programs.only = operation_named(value).name;
+        else if (name == "--most")
+            o.run.programs.most_instructions = std::stoi(value);
+        else if (name == "--emit")
+            o.emit = value;
+        else if (name == "--file")
+            o.file = value;
+        else
+            throw tapegraph::argument_error("unknown option '" + name + "'");
     }
     return o;
 }
@@ -76,12 +84,12 @@ int main(int argc, char** argv) try {
     for (const std::string& name : result.counts.programs >= 2000 ? result.unused : std::vector<std::string>())
         std::printf("no program had %s\n", name.c_str());
     const statistics& c = result.counts;
-    std::printf("%lld programs, %lld instructions, %lld nodes, %lld kernel calls; %lld gradients differenced, %lld near "
-                "kinks; %lld with a symbolic batch; %zu failures; %.1f s\n",
-                static_cast<long long>(c.programs), static_cast<long long>(c.instructions),
-                static_cast<long long>(c.nodes), static_cast<long long>(c.steps), static_cast<long long>(c.differences),
-                static_cast<long long>(c.kinks), static_cast<long long>(c.symbolic), result.failures.size(),
-                result.seconds);
+    std::printf(
+        "%lld programs, %lld instructions, %lld nodes, %lld kernel calls; %lld gradients differenced, %lld near "
+        "kinks; %lld with a symbolic batch; %zu failures; %.1f s\n",
+        static_cast<long long>(c.programs), static_cast<long long>(c.instructions), static_cast<long long>(c.nodes),
+        static_cast<long long>(c.steps), static_cast<long long>(c.differences), static_cast<long long>(c.kinks),
+        static_cast<long long>(c.symbolic), result.failures.size(), result.seconds);
     return result.failures.empty() ? 0 : 1;
 } catch (const std::exception& e) {
     std::fprintf(stderr, "fuzz: %s\n", e.what());

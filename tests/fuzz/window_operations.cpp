@@ -1,6 +1,7 @@
 #include <fuzz/operations.hpp>
 
-/// Convolutions and pooling. whole: stride, padding (0 valid, 1 same), dilation, groups; for pooling the window instead.
+/// Convolutions and pooling. whole: stride, padding (0 valid, 1 same), dilation, groups; for pooling the window
+/// instead.
 
 namespace tapegraph::fuzz {
 
@@ -80,8 +81,8 @@ operation pooling(const char* name, F f, real (*of_window)(const std::vector<rea
     };
     row.source = [name](const std::vector<std::string>& x, const attributes& with) {
         const std::string s = std::to_string(with.whole[0]);
-        return std::string(name) + "(" + x[0] + ", {.pool = " + braces({with.whole[2], with.whole[3]}) + ", .stride = {" +
-               s + ", " + s + "}, .padding = " + padding_text(with) + "})";
+        return std::string(name) + "(" + x[0] + ", {.pool = " + braces({with.whole[2], with.whole[3]}) +
+               ", .stride = {" + s + ", " + s + "}, .padding = " + padding_text(with) + "})";
     };
     row.reference = [of_window](const std::vector<array>& x, const attributes& with) {
         const testing::window w{with.whole[0], 1, 0, 0, with.whole[1] != 0};
@@ -90,23 +91,20 @@ operation pooling(const char* name, F f, real (*of_window)(const std::vector<rea
     return row;
 }
 pool2d_options pool_of(const attributes& with) {
-    return {.pool = {with.whole[2], with.whole[3]},
-            .stride = {with.whole[0], with.whole[0]},
-            .padding = padding_of(with)};
+    return {
+        .pool = {with.whole[2], with.whole[3]}, .stride = {with.whole[0], with.whole[0]}, .padding = padding_of(with)};
 }
 
 } // namespace
 
 std::vector<operation> window_operations() {
-    operation two = make_operation<double, double>("conv2d", [](const auto& x, const auto& w, const attributes& with) {
-        return conv2d(x, w, options2(with));
-    });
+    operation two = make_operation<double, double>(
+        "conv2d", [](const auto& x, const auto& w, const attributes& with) { return conv2d(x, w, options2(with)); });
     two.source = [](const std::vector<std::string>& x, const attributes& with) {
         return "conv2d(" + x[0] + ", " + x[1] + ", " + text2(with) + ")";
     };
-    operation one = make_operation<double, double>("conv1d", [](const auto& x, const auto& w, const attributes& with) {
-        return conv1d(x, w, options1(with));
-    });
+    operation one = make_operation<double, double>(
+        "conv1d", [](const auto& x, const auto& w, const attributes& with) { return conv1d(x, w, options1(with)); });
     one.source = [](const std::vector<std::string>& x, const attributes& with) {
         return "conv1d(" + x[0] + ", " + x[1] + ", " + text1(with) + ")";
     };
@@ -125,16 +123,17 @@ std::vector<operation> window_operations() {
         for (domain& d : row.domains) d = {-20, 20};
         row.partner = kernel_partner;
         row.draw = [rank](choices& random, const std::vector<extents>& x, attributes& with) {
-            return x[0].size() == rank && (x.size() < 3 || x[2] == extents{x[1].back()}) && draw_window(random, x, with);
+            return x[0].size() == rank && (x.size() < 3 || x[2] == extents{x[1].back()}) &&
+                   draw_window(random, x, with);
         };
         if (row.types.size() == 2) row.reference = reference_of;
     }
-    r.push_back(pooling("max_pooling2d", [](const auto& x, const attributes& with) {
-        return max_pooling2d(x, pool_of(with));
-    }, testing::max_of));
-    r.push_back(pooling("average_pooling2d", [](const auto& x, const attributes& with) {
-        return average_pooling2d(x, pool_of(with));
-    }, testing::mean_of));
+    r.push_back(pooling(
+        "max_pooling2d", [](const auto& x, const attributes& with) { return max_pooling2d(x, pool_of(with)); },
+        testing::max_of));
+    r.push_back(pooling(
+        "average_pooling2d", [](const auto& x, const attributes& with) { return average_pooling2d(x, pool_of(with)); },
+        testing::mean_of));
     return r;
 }
 

@@ -16,8 +16,7 @@ const tg::tensor<double> logits{{2, -1, 0.5}, {0, 0, 0}, {1000, 998, -1000}, {-3
 
 template <class Loss, class Labels>
 void check_loss(const tg::tensor<double>& x, const Labels& labels, double value, const std::vector<double>& gradient) {
-    const auto [loss, slope] =
-        tg::value_and_gradient([&](const auto& at) { return Loss{}(at, labels); })(x);
+    const auto [loss, slope] = tg::value_and_gradient([&](const auto& at) { return Loss{}(at, labels); })(x);
     CHECK(close(loss.item(), value));
     for (std::size_t i = 0; i < gradient.size(); ++i) {
         CAPTURE(i);
@@ -51,11 +50,11 @@ void check_steps(const Optimizer& optimizer, const std::vector<double>& expected
 
 TEST_CASE("stored: cross-entropy of class numbers is the mean over the batch, also of large logits") {
     // l = F.cross_entropy(logits, torch.tensor([0, 2, 1, 1])); l.backward(); l, logits.grad
-    check_loss<tg::sparse_softmax_cross_entropy>(
-        logits, tg::tensor<std::int32_t>{0, 2, 1, 1}, 1.6290768015159713,
-        {-0.05360074135268103, 0.009778143317671862, 0.04382259803500917, 0.08333333333333333, 0.08333333333333333,
-         -0.16666666666666669, 0.22019926949447058, -0.2201992694944706, 0, 0.00021697032372240127,
-         -0.23815382171266447, 0.23793685138894205});
+    check_loss<tg::sparse_softmax_cross_entropy>(logits, tg::tensor<std::int32_t>{0, 2, 1, 1}, 1.6290768015159713,
+                                                 {-0.05360074135268103, 0.009778143317671862, 0.04382259803500917,
+                                                  0.08333333333333333, 0.08333333333333333, -0.16666666666666669,
+                                                  0.22019926949447058, -0.2201992694944706, 0, 0.00021697032372240127,
+                                                  -0.23815382171266447, 0.23793685138894205});
 }
 
 TEST_CASE("stored: cross-entropy of distributions") {
@@ -67,8 +66,7 @@ TEST_CASE("stored: cross-entropy of distributions") {
 TEST_CASE("stored: binary cross-entropy of logits") {
     // F.binary_cross_entropy_with_logits([-800, -2, 0, 3, 800], [0, 1, 0.5, 0, 1])
     check_loss<tg::sigmoid_cross_entropy>(tg::tensor<double>{-800, -2, 0, 3, 800}, tg::tensor<double>{0, 1, 0.5, 0, 1},
-                                          1.1737325086353319,
-                                          {0, -0.1761594155955765, 0, 0.19051482536448666, 0});
+                                          1.1737325086353319, {0, -0.1761594155955765, 0, 0.19051482536448666, 0});
 }
 
 TEST_CASE("stored: three steps of each optimizer") {

@@ -6,8 +6,8 @@
 
 #include <limits>
 
-/// Values of other libraries where conventions differ: PyTorch 2.15 (float64) unless a comment says NumPy. Each comment is
-/// the snippet that made what follows, with F = torch.nn.functional.
+/// Values of other libraries where conventions differ: PyTorch 2.15 (float64) unless a comment says NumPy. Each comment
+/// is the snippet that made what follows, with F = torch.nn.functional.
 ///
 /// Numbers are printed with all their digits, so what is left is the last rounding of a few operations on either side:
 /// 1e-14 of the larger of 1 and the value.
@@ -78,8 +78,8 @@ TEST_CASE("stored: the first of equal elements, and NaN") {
 TEST_CASE("stored: variance of data far from zero") {
     // (torch.arange(5.) + 1e9).var(unbiased=False)
     TG_GIVES(variance(tensor<double>(tg::arange<double>(5, 1e9))), {2});
-    // torch.tensor([1e4 + 0.5 * i for i in range(7)], dtype=torch.float32).var(unbiased=False): one pass over squares in
-    // float would give 0 or 8
+    // torch.tensor([1e4 + 0.5 * i for i in range(7)], dtype=torch.float32).var(unbiased=False): one pass
+    // over squares in float gives 8
     CHECK(tg::variance(tensor<float>(tg::arange<float>(7, 1e4f, 0.5f))).item() == 1.0f);
 }
 
@@ -101,23 +101,24 @@ TEST_CASE("stored: batch normalization uses the population's variance") {
 TEST_CASE("stored: powers of awkward numbers") {
     // torch.pow(a, b)
     const tensor<double> a{0, 0, -0.0, -0.0, -0.0, -8, -8, 1, not_a_number, inf, -inf, -inf, 0.5, -1, 2, -1};
-    const tensor<double> b{0,   -1, -1, -2, 3, 1.0 / 3, 3, not_a_number, 0, -1, 3, 2, -inf, inf, 1024, not_a_number};
-    TG_GIVES(tensor<double>(pow(a, b)), {1, inf, -inf, inf, -0.0, not_a_number, -512, 1, 1, 0, -inf, inf, inf, 1, inf,
-                                         not_a_number});
+    const tensor<double> b{0, -1, -1, -2, 3, 1.0 / 3, 3, not_a_number, 0, -1, 3, 2, -inf, inf, 1024, not_a_number};
+    TG_GIVES(tensor<double>(pow(a, b)),
+             {1, inf, -inf, inf, -0.0, not_a_number, -512, 1, 1, 0, -inf, inf, inf, 1, inf, not_a_number});
 }
 
 TEST_CASE("stored: signs, maxima, logarithms of sums") {
     // np.sign([-0., 0., nan]); torch.sign gives 0 for NaN, and where NumPy and PyTorch differ we follow NumPy
     TG_GIVES(tensor<double>(sign(tensor<double>{-0.0, 0, not_a_number, -inf, 3})), {0, 0, not_a_number, -1, 1});
     // torch.maximum([nan, 1, nan], [1, nan, nan]); the sign of maximum(0, -0) is nobody's promise
-    TG_GIVES(tensor<double>(maximum(tensor<double>{not_a_number, 1, not_a_number},
-                                    tensor<double>{1, not_a_number, not_a_number})),
+    TG_GIVES(tensor<double>(
+                 maximum(tensor<double>{not_a_number, 1, not_a_number}, tensor<double>{1, not_a_number, not_a_number})),
              {not_a_number, not_a_number, not_a_number});
     // torch.logsumexp([[-inf, -inf], [inf, 1], [-inf, 3], [1000, 1000], [nan, 1]], 1)
     const tensor<double> x{{-inf, -inf}, {inf, 1}, {-inf, 3}, {1000, 1000}, {not_a_number, 1}};
     TG_GIVES(logsumexp(x, 1), {-inf, inf, 3, 1000.6931471805599, not_a_number});
     // F.softplus([-800, -1, 0, 30, 800]); PyTorch's is x itself from 20 on
-    TG_GIVES(tensor<double>(softplus(tensor<double>{-800, -1, 0, 800})), {0, 0.31326168751822286, 0.6931471805599453, 800});
+    TG_GIVES(tensor<double>(softplus(tensor<double>{-800, -1, 0, 800})),
+             {0, 0.31326168751822286, 0.6931471805599453, 800});
 }
 
 TEST_CASE("stored: derivatives at ties") {
