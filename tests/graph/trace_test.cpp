@@ -89,7 +89,18 @@ static_assert(a_formula_is_one_group_sealed_at_its_end());
 static_assert(a_reduction_takes_its_formula_into_its_group());
 static_assert(numbers_take_the_type_beside_them());
 static_assert(shapes_broadcast_with_symbols());
+// [batch, 2] is not always a whole number of rows of six.
+constexpr bool an_open_extent_must_come_out_even() {
+    trace t;
+    const node x = batch_input(t, "x", {2});
+    const bool even = reshape(x, {-1, 2}).id() > 0 && reshape(x, {2, -1}).id() > 0 && t.error.what == nullptr;
+    const node odd = reshape(x, {6, -1});
+    return even && odd.id() > 0 && t.error.what != nullptr &&
+           std::string_view(t.error.what) == "reshape: the elements do not fill the extents that are given";
+}
+
 static_assert(the_first_error_stays());
+static_assert(an_open_extent_must_come_out_even());
 static_assert(types_must_agree());
 static_assert(conditions_are_bool());
 static_assert(rules_report_what_does_not_fit());

@@ -153,7 +153,8 @@ struct window {
     std::int64_t span(std::int64_t taps) const { return (taps - 1) * dilation + 1; }
     std::int64_t out(std::int64_t in, std::int64_t taps) const {
         if (same) return (in + stride - 1) / stride; // TensorFlow: ceil(in / stride)
-        return (in + before + after - span(taps)) / stride + 1;
+        const std::int64_t room = in + before + after - span(taps);
+        return room < 0 ? 0 : room / stride + 1;
     }
     std::int64_t front(std::int64_t in, std::int64_t taps) const {
         if (!same) return before;

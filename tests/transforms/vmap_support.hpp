@@ -37,7 +37,7 @@ const tensor<T>& example(const shared<T>& all, std::int64_t) {
 template <class F, class... Args>
 std::vector<std::vector<any_tensor>> one_by_one(const F& f, std::int64_t count, const Args&... args) {
     std::vector<std::vector<any_tensor>> all;
-    for (std::int64_t i = 0; i < count; ++i) all.push_back(flattened(tapegraph::detail::evaluated(f(example(args, i)...))));
+    for (std::int64_t i = 0; i < count; ++i) all.push_back(flattened(tapegraph::detail::map_results([](const auto& each) { return eval(each); }, f(example(args, i)...))));
     return all;
 }
 

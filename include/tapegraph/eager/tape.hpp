@@ -69,7 +69,7 @@ public:
         r->tape_record::backward = &R::backward;
         r->tape_record::destroy = &R::destroy;
         r->tape_record::forward = nullptr;
-        if constexpr (requires { &R::forward; }) r->tape_record::forward = &R::forward;
+        if constexpr (requires { r->tape_record::forward = &R::forward; }) r->tape_record::forward = &R::forward;
         records_.push_back(r);
         place = {serial_, length() - 1};
         return *r;

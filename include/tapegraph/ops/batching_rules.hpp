@@ -6,6 +6,7 @@
 #include <tapegraph/ops/matmul.hpp>
 #include <tapegraph/ops/ordering.hpp>
 #include <tapegraph/ops/pooling.hpp>
+#include <tapegraph/ops/refusal.hpp>
 #include <tapegraph/ops/scan.hpp>
 
 /// How operations are carried out for a batch: the batch is one more axis in front. Elementwise operations and reductions
@@ -45,6 +46,14 @@ struct batching_rule<Op> {
         auto shifted = a;
         shifted.axes <<= 1; // axis 0 is the batch
         return c.template run<Op>(shifted, nullptr, c.whole(x));
+    }
+};
+
+/// What does not fit one example does not fit the batch.
+template <class Texts, int Arity>
+struct batching_rule<detail::refused_op<Texts, Arity>> {
+    static constexpr auto apply(const auto& c, const auto& a, const auto&... x) {
+        return c.template run<detail::refused_op<Texts, Arity>>(a, nullptr, c.whole(x)...);
     }
 };
 

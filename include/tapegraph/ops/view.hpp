@@ -19,6 +19,11 @@ struct reshape_op {
         io.type = io.in[0].type;
         if (!io.require(io.target != nullptr, "expand_dims, squeeze: axis outside the rank")) return;
         io.result = *io.target;
+        // -1 is what is left of an open extent whose symbols do not divide by the others.
+        for (int i = 0; i < io.result.rank(); ++i)
+            if (!io.require(is_symbolic(io.result[i].value) || io.result[i].value >= 0,
+                            "reshape: the elements do not fill the extents that are given"))
+                return;
         io.require(equal_or_required(io.in[0].dims.size(), io.result.size()), "reshape: number of elements differs");
     }
     template <int I>

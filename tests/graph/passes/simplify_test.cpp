@@ -67,6 +67,21 @@ static_assert(simplified([](auto x) { return matmul(transpose(x), x); }, [](trac
 static_assert(simplified([](auto x) { return matmul(transpose(x), transpose(x), {.transpose_a = true}); },
                          [](trace& t, int y) { return t.words_of(y)[0] == 0 && t.words_of(y)[1] == 1; }));
 
+// Not where a kernel for a matrix and a vector would sum in another order: one row, one column, or perhaps one.
+static_assert(simplified([](auto x) { return matmul(transpose(x), tg::slice(x, {tg::all, {0, 1}})); },
+                         [](trace& t, int) { return count<tg::transpose_op>(t) == 1; }));
+static_assert(simplified([](auto x) { return matmul(tg::slice(x, {{0, 1}}), transpose(x)); },
+                         [](trace& t, int) { return count<tg::transpose_op>(t) == 1; }));
+constexpr bool keeps_transpose_of_a_batch() {
+    trace t;
+    const node x = batch_input(t, "x", {3}), w = input(t, "w", {2, 3});
+    output(t, "y", matmul(x, transpose(w)));
+    simplify(t);
+    eliminate_dead_nodes(t);
+    return count<tg::transpose_op>(t) == 1;
+}
+static_assert(keeps_transpose_of_a_batch());
+
 /// y = f(c) with constants only becomes one constant of these bits.
 template <class F>
 constexpr bool folds_to(const F& f, dtype type, double expected) {

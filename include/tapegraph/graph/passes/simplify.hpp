@@ -80,6 +80,15 @@ constexpr bool swaps_last_axes(const trace& t, int i) {
     return a.rank >= 2 && a.permutation[a.rank - 1] == a.rank - 2;
 }
 
+/// Whether a product has more than one row and column, whatever its symbols stand for. Packed kernels sum in one order
+/// however their operands are stored; those of a matrix and a vector sum along a row or across rows.
+constexpr bool has_rows_and_columns(const trace& t, int product) {
+    const entry& e = t.nodes[product];
+    for (int k = 1; k <= 2; ++k)
+        if (const std::int64_t extent = t.pool[e.dims + e.rank - k]; is_symbolic(extent) || extent == 1) return false;
+    return true;
+}
+
 } // namespace detail
 
 constexpr void simplify(trace& t) {
@@ -93,7 +102,8 @@ constexpr void simplify(trace& t) {
         }
         if (t.is(i, record_of<reshape_op>) && t.is(t.argument(i, 0), record_of<reshape_op>))
             t.arguments[e.first_argument] = t.argument(t.argument(i, 0), 0);
-        if (t.is(i, record_of<matmul_op>)) { // a transposed operand is read transposed instead of copied
+        // A transposed operand is read transposed instead of copied.
+        if (t.is(i, record_of<matmul_op>) && detail::has_rows_and_columns(t, i)) {
             for (int k = 0; k < 2; ++k) {
                 const int from = t.argument(i, k);
                 if (!detail::swaps_last_axes(t, from)) continue;

@@ -1,0 +1,256 @@
+#include <fuzz/check.hpp>
+
+#include <tapegraph/graph/passes/eliminate.hpp>
+#include <tapegraph/graph/passes/epilogue.hpp>
+#include <tapegraph/graph/passes/hold.hpp>
+#include <tapegraph/graph/passes/simplify.hpp>
+#include <tapegraph/graph/passes/verify.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+namespace tapegraph::fuzz {
+
+namespace {
+
+std::string number(double v) {
+    char buffer[40];
+    std::snprintf(buffer, sizeof buffer, "%.17g", v);
+    return buffer;
+}
+
+double element(const any_tensor& x, std::int64_t i) {
+    if (x.type() == dtype::f64) return static_cast<const double*>(x.raw())[i];
+    if (x.type() == dtype::i32) return static_cast<const std::int32_t*>(x.raw())[i];
+    return static_cast<const bool*>(x.raw())[i] ? 1 : 0;
+}
+
+/// Where two lists of tensors differ by more than `tolerance` times the largest magnitude; 0: in a single bit, except
+/// that one NaN is like another.
+std::string compare(const char* what, const std::vector<any_tensor>& got, const std::vector<any_tensor>& want,
+                    double tolerance) {
+    if (got.size() != want.size()) return std::string(what) + ": numbers of results differ";
+    for (std::size_t k = 0; k < got.size(); ++k) {
+        const any_tensor &a = got[k], &b = want[k];
+        const std::string name = std::string(what) + " " + std::to_string(k);
+        if (a.type() != b.type()) return name + ": " + name_of(a.type()) + " instead of " + name_of(b.type());
+        if (!(a.shape() == b.shape()))
+            return name + ": " + to_string(a.shape()) + " instead of " + to_string(b.shape());
+        double scale = 1;
+        for (std::int64_t i = 0; i < b.size(); ++i)
+            if (std::isfinite(element(b, i))) scale = std::max(scale, std::abs(element(b, i)));
+        for (std::int64_t i = 0; i < b.size(); ++i) {
+            const double x = element(a, i), y = element(b, i);
+            const bool same = std::memcmp(&x, &y, sizeof x) == 0 || (std::isnan(x) && std::isnan(y));
+            if (same || (tolerance > 0 && std::abs(x - y) <= tolerance * scale)) continue;
+            return name + ": element " + std::to_string(i) + " is " + number(x) + " instead of " + number(y);
+        }
+    }
+    return {};
+}
+
+std::string compare(const results& got, const results& want, double gradient_tolerance, double second_tolerance) {
+    std::string text = compare("output", got.outputs, want.outputs, 0);
+    if (text.empty()) text = compare("gradient by input", got.gradients, want.gradients, gradient_tolerance);
+    if (text.empty() && !want.second.empty())
+        text = compare("second derivative by input", got.second, want.second, second_tolerance);
+    return text;
+}
+
+array plain(const any_tensor& x) {
+    array a(testing::extents_of(x.shape()));
+    for (std::int64_t i = 0; i < x.size(); ++i) a[i] = element(x, i);
+    return a;
+}
+
+// Each instruction by itself on the operands it was given, so that errors do not add up. The kernels are good to a few
+// ulp, their sums have at most some thousand terms of the operands' size: 1e-12 of that is room enough, and tells any
+// wrong element.
+finding check_values(const program& p, const std::vector<any_tensor>& values) {
+    for (std::size_t i = 0; i < p.code.size(); ++i) {
+        const instruction& c = p.code[i];
+        if (c.leaf() || !operation_named(c.op).reference) continue;
+        std::vector<array> x;
+        real scale = 1;
+        for (const int operand : c.operands) x.push_back(plain(values[static_cast<std::size_t>(operand)]));
+        for (const array& a : x)
+            for (const real v : a.values) scale = std::max(scale, std::abs(v));
+        const array want = operation_named(c.op).reference(x, c.with), got = plain(values[i]);
+        const std::string name = "v" + std::to_string(i) + " (" + c.op + ")";
+        if (want.dims != got.dims)
+            return {"value", name + ": extents " + to_string(testing::shape_from(got.dims)) + " instead of " +
+                                 to_string(testing::shape_from(want.dims))};
+        for (std::int64_t k = 0; k < want.size(); ++k) {
+            const bool truth = c.type == dtype::boolean;
+            const real apart = std::abs(got[k] - want[k]), largest = std::max(scale * scale, std::abs(want[k]));
+            if (truth ? got[k] == want[k] : apart <= 1e-12L * largest) continue;
+            return {"value", name + ": element " + std::to_string(k) + " is " + number(static_cast<double>(got[k])) +
+                                 " instead of " + number(static_cast<double>(want[k]))};
+        }
+    }
+    return {};
+}
+
+std::string refused(const ir::trace& t) {
+    return t.error.what == nullptr ? std::string() : std::string(t.error.operation) + ": " + t.error.what;
+}
+
+std::string verified(ir::trace& t, const char* after) {
+    const ir::finding f = verify(t);
+    return f.ok() ? std::string() : std::string(after) + ": " + f.what + " (node " + std::to_string(f.at) + ")";
+}
+
+/// All passes in the order of compile_program, the verifier after each.
+std::string run_passes(ir::trace& t, const check_options& options) {
+    using step = void (*)(ir::trace&);
+    const std::pair<const char*, step> passes[]{{"simplify", [](ir::trace& x) { simplify(x); }},
+                                                {"common subexpressions", &ir::eliminate_common_subexpressions},
+                                                {"dead nodes", &ir::eliminate_dead_nodes},
+                                                {"epilogues", &ir::fuse_epilogues},
+                                                {"dead nodes again", &ir::eliminate_dead_nodes},
+                                                {"old values", &ir::hold_old_values}};
+    for (const auto& [name, pass] : passes) {
+        pass(t);
+        if (std::string text = verified(t, name); !text.empty()) return text;
+    }
+    if (options.after_passes == nullptr) return {};
+    options.after_passes(t);
+    return verified(t, "a test's own pass");
+}
+
+// Two equal elements of an operand of max or min each receive the derivative: by convention, not by definition.
+bool has_ties(const any_tensor& x) {
+    std::vector<double> sorted;
+    for (std::int64_t i = 0; i < x.size(); ++i) sorted.push_back(element(x, i));
+    std::sort(sorted.begin(), sorted.end());
+    return std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
+}
+
+bool differentiable(const program& p, const std::vector<any_tensor>& values) {
+    for (const instruction& c : p.code) {
+        if (c.leaf()) continue;
+        const operation& row = operation_named(c.op);
+        if (!row.smooth) return false;
+        if (row.splits_ties && has_ties(values[static_cast<std::size_t>(c.operands[0])])) return false;
+    }
+    return true;
+}
+
+// The derivative along a random direction. Slopes at h and h/2 give one of fourth order, 1e-11 |f| of rounding and
+// h^4 f'''''; their distance from each other bounds what a large third derivative does. A kink between the points parts
+// the two slopes; one at the point itself shows in second differences, which fall by two instead of four when h is
+// halved.
+finding check_differences(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss,
+                          const results& tape, statistics& counts) {
+    constexpr double h = 2e-5, tolerance = 1e-7;
+    const std::vector<int> sources = sources_of(p);
+    double exact = 0, scale = 1;
+    std::vector<tensor<double>> directions;
+    for (std::size_t k = 0; k < sources.size(); ++k) {
+        const tensor<double> gradient(tape.gradients[k]);
+        directions.push_back(testing::weights_like(gradient, 77 + k));
+        for (std::int64_t i = 0; i < gradient.size(); ++i) {
+            exact += gradient.data()[i] * directions[k].data()[i];
+            scale += std::abs(gradient.data()[i] * directions[k].data()[i]);
+        }
+    }
+    const auto at = [&](double distance) {
+        std::vector<any_tensor> moved = leaves;
+        for (std::size_t k = 0; k < sources.size(); ++k) {
+            tensor<double> x(moved[static_cast<std::size_t>(sources[k])]);
+            for (std::int64_t i = 0; i < x.size(); ++i) x.mutable_data()[i] += distance * directions[k].data()[i];
+            moved[static_cast<std::size_t>(sources[k])] = x;
+        }
+        return loss_at(p, moved, loss);
+    };
+    const double middle = at(0), wide = (at(h) - at(-h)) / (2 * h), near = (at(h / 2) - at(-h / 2)) / h;
+    const double bend = at(h) + at(-h) - 2 * middle, half_bend = at(h / 2) + at(-h / 2) - 2 * middle;
+    scale += std::abs(middle);
+    const double kink = std::abs(4 * half_bend - bend) / h;
+    if (!(kink <= 0.2 * tolerance * scale) || !(std::abs(wide - near) <= 1e-4 * scale)) {
+        ++counts.kinks;
+        return {};
+    }
+    ++counts.differences;
+    const double difference = (4 * near - wide) / 3;
+    if (std::abs(difference - exact) <= tolerance * scale + std::abs(wide - near)) return {};
+    return {"differences", "derivative along a direction is " + number(exact) + ", finite difference " +
+                               number(difference) + ", magnitudes " + number(scale)};
+}
+
+finding check_traces(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss, const results& tape,
+                     statistics& counts, const check_options& options) {
+    const bool any_inner = std::any_of(p.code.begin(), p.code.end(), [](const instruction& c) { return c.inner; });
+    results unoptimised;
+    for (const bool grouped : {false, true}) {
+        if (grouped && !any_inner) continue;
+        ir::trace t;
+        const std::vector<any_tensor> feeds =
+            trace_program(t, p, leaves, loss, {.grouped = grouped, .second = options.second});
+        const char* const name = grouped ? "formulas" : "trace";
+        if (const std::string text = refused(t); !text.empty()) return {name, "refused: " + text};
+        if (const std::string text = verified(t, "trace"); !text.empty()) return {"verifier", text};
+        unoptimised = interpret(t, feeds, p);
+        counts.nodes += t.nodes.size();
+        // Grouped, an inner value that two formulas use sends its adjoints on separately instead of as a sum. Nested
+        // tapes execute second derivatives in yet another order.
+        if (const std::string text = compare(unoptimised, tape, grouped ? 1e-9 : 0, 1e-8); !text.empty())
+            return {name, text};
+    }
+    for (const bool fuse : {true, false}) {
+        ir::trace t;
+        const std::vector<any_tensor> feeds =
+            trace_program(t, p, leaves, loss, {.grouped = any_inner, .second = options.second});
+        if (fuse)
+            if (const std::string text = run_passes(t, options); !text.empty()) return {"verifier", text};
+        for (const ir::entry& e : t.nodes)
+            counts.epilogues += e.op == &ir::record_of<convolution_bias_op<false>> ||
+                                e.op == &ir::record_of<convolution_bias_op<true>>;
+        ir::schedule s = make_schedule(t, fuse);
+        if (const ir::finding f = verify(t, s); !f.ok()) return {"verifier", std::string("schedule: ") + f.what};
+        counts.steps += s.steps.size();
+        const std::string text = compare(run_schedule(t, s, feeds, p), unoptimised, 0, 0);
+        if (!text.empty()) return {fuse ? "passes" : "unfused", text};
+    }
+    ir::trace t;
+    const std::vector<any_tensor> feeds =
+        trace_program(t, p, leaves, loss, {.grouped = any_inner, .second = options.second, .symbolic = true});
+    if (t.error.what != nullptr || t.extents.atoms.empty()) return {}; // some need numbers: slices, reshapes, ...
+    if (const std::string text = run_passes(t, options); !text.empty()) return {"verifier", "symbolic: " + text};
+    ir::schedule s = make_schedule(t);
+    if (const ir::finding f = verify(t, s); !f.ok()) return {"verifier", std::string("symbolic schedule: ") + f.what};
+    try {
+        if (const std::string text = compare(run_schedule(t, s, feeds, p), unoptimised, 0, 0); !text.empty())
+            return {"symbolic", text};
+        ++counts.symbolic;
+    } catch (const shape_error&) { // a symbol was taken for a number above one, and stands for one here
+    }
+    return {};
+}
+
+} // namespace
+
+finding check(program& p, statistics& counts, const check_options& options) {
+    const std::vector<any_tensor> leaves = leaves_of(p);
+    try {
+        const std::vector<any_tensor> values = run_eagerly(p, leaves, true);
+        ++counts.programs;
+        counts.instructions += p.size();
+        if (finding f = check_values(p, values); !f.ok()) return f;
+        const loss_parts loss = loss_of(p, values);
+        results tape = run_on_tape(p, leaves, loss);
+        if (options.second && !loss.outputs.empty() && !tape.gradients.empty())
+            tape.second = run_on_nested_tapes(p, leaves, loss);
+        if (finding f = check_traces(p, leaves, loss, tape, counts, options); !f.ok()) return f;
+        if (!loss.outputs.empty() && differentiable(p, values)) return check_differences(p, leaves, loss, tape, counts);
+        return {};
+    } catch (const unsuitable&) {
+        throw;
+    } catch (const error& e) {
+        return {"error", e.what()};
+    }
+}
+
+} // namespace tapegraph::fuzz

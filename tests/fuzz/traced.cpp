@@ -1,0 +1,190 @@
+#include <fuzz/evaluate.hpp>
+#include <fuzz/kernels.hpp>
+
+#include <tapegraph/runtime/scalar.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <memory>
+
+/// Programs as traces, and traces run node by node.
+
+namespace tapegraph::fuzz {
+
+namespace {
+
+struct tracer {
+    ir::trace& t;
+    const program& p;
+    const trace_options& options;
+    std::vector<graph_node> values{}; ///< of instructions that have one
+
+    bool inner(int i) const { return options.grouped && p.code[static_cast<std::size_t>(i)].inner; }
+
+    /// An operand: a value there is, or an inner instruction written out again.
+    graph_node operand(int i) { return inner(i) ? formula(i) : values[static_cast<std::size_t>(i)]; }
+
+    // Operands that are inner are traced just before their user and put into its group, as `put` does for an
+    // expression: the nodes of one formula follow each other, and only the last is sealed.
+    graph_node formula(int i) {
+        const instruction& c = p.code[static_cast<std::size_t>(i)];
+        const int start = t.nodes.size();
+        std::vector<graph_node> x;
+        for (const int k : c.operands) x.push_back(operand(k));
+        const int own = t.nodes.size();
+        const graph_node result = operation_named(c.op).graph(x.data(), c.with);
+        if (own == start) return result;
+        int first = own; // the row's first own node is the one that reads the operands
+        while (first < t.nodes.size() && t.nodes[first].op->kind == operation_kind::leaf) ++first;
+        if (first == t.nodes.size()) return result;
+        for (int n = start; n < own; ++n) {
+            if (t.nodes[n].op->kind == operation_kind::leaf) continue;
+            t.nodes[n].group = t.nodes[first].group;
+            t.nodes[n].sealed = false;
+        }
+        return result;
+    }
+};
+
+} // namespace
+
+std::vector<any_tensor> trace_program(ir::trace& t, const program& p, const std::vector<any_tensor>& leaves,
+                                      const loss_parts& loss, const trace_options& options) {
+    std::vector<any_tensor> feeds;
+    std::int64_t batch = -1;
+    for (const int source : sources_of(p)) {
+        const shape dims = leaves[static_cast<std::size_t>(source)].shape();
+        if (options.symbolic && batch < 0 && dims.rank() > 0) batch = dims[0].value;
+    }
+    tracer run{t, p, options};
+    for (int i = 0; i < p.size(); ++i) {
+        const instruction& c = p.code[static_cast<std::size_t>(i)];
+        const any_tensor& leaf = leaves[static_cast<std::size_t>(i)];
+        if (c.op == "constant") {
+            run.values.emplace_back(&t, t.constant(c.with.real[0], dtype::f64));
+        } else if (c.leaf()) {
+            shape dims = leaf.shape();
+            dims.attach(&t.extents);
+            if (batch > 1 && dims.rank() > 0 && dims[0].value == batch)
+                dims.set(0, {t.extents.symbol("batch"), &t.extents});
+            run.values.emplace_back(&t, t.input("input", leaf.type(), dims));
+            feeds.push_back(leaf);
+        } else {
+            run.values.push_back(run.inner(i) ? graph_node() : run.formula(i));
+        }
+    }
+    for (const int output : p.outputs) t.outputs.push_back({"", run.values[static_cast<std::size_t>(output)].id()});
+    if (loss.outputs.empty()) return feeds;
+
+    std::vector<graph_node> y, w;
+    for (std::size_t k = 0; k < loss.outputs.size(); ++k) {
+        y.push_back(run.values[static_cast<std::size_t>(loss.outputs[k])]);
+        w.emplace_back(&t, t.input("weights", dtype::f64, y.back().shape()));
+        feeds.push_back(loss.weights[k]);
+    }
+    const graph_node total = weighted_sum(y, w);
+    t.outputs.push_back({"loss", total.id()});
+    list<int> sources;
+    for (const int source : sources_of(p)) sources.push_back(run.values[static_cast<std::size_t>(source)].id());
+    const list<int> found = ir::gradient(t, total.id(), sources);
+    std::vector<graph_node> gradients;
+    for (int k = 0; k < found.size(); ++k) {
+        gradients.emplace_back(&t, found[k] >= 0 ? found[k] : ir::detail::zeros_like(t, sources[k]));
+        t.outputs.push_back({"gradient", gradients.back().id()});
+    }
+    if (!options.second || gradients.empty()) return feeds;
+
+    std::vector<graph_node> directions;
+    for (std::size_t k = 0; k < gradients.size(); ++k) {
+        directions.emplace_back(&t, t.input("directions", dtype::f64, gradients[k].shape()));
+        feeds.push_back(direction(leaves[static_cast<std::size_t>(sources_of(p)[k])], k));
+    }
+    const list<int> second = ir::gradient(t, weighted_sum(gradients, directions).id(), sources);
+    for (int k = 0; k < second.size(); ++k)
+        t.outputs.push_back({"second", second[k] >= 0 ? second[k] : ir::detail::zeros_like(t, sources[k])});
+    return feeds;
+}
+
+namespace {
+
+// Scratch as programs give it: aligned.
+void* scratch(std::vector<std::byte>& memory, std::size_t bytes) {
+    memory.assign(bytes + 128, std::byte{0xA5});
+    void* at = memory.data();
+    std::size_t room = memory.size();
+    return std::align(64, bytes, at, room);
+}
+
+dtype common_type(const ir::trace& t, int node) {
+    const ir::entry& e = t.nodes[node];
+    return t.nodes[t.argument(node, e.op->conditions < e.arguments ? e.op->conditions : 0)].type;
+}
+
+any_tensor compute(ir::trace& t, int id, const std::vector<any_tensor>& values) {
+    const ir::entry e = t.nodes[id];
+    const shape dims = t.dims(id);
+    if (e.op->kind == operation_kind::view) return values[static_cast<std::size_t>(t.argument(id, 0))].viewed(dims);
+    any_tensor result(e.type, dims);
+    if (e.op == &ir::record_of<ir::constant_op> || e.op == &ir::record_of<ir::extent_op>) {
+        const std::int64_t word = t.words_of(id)[0];
+        const bool number = e.op == &ir::record_of<ir::constant_op>;
+        runtime::store_scalar(result.view(), number ? std::bit_cast<double>(word) : static_cast<double>(word));
+        return result;
+    }
+    if (e.op->kind == operation_kind::map) {
+        any_tensor operands[4];
+        const void* in[4]{};
+        for (int k = 0; k < e.arguments; ++k) {
+            operands[k] =
+                tapegraph::detail::interpreting::spread(values[static_cast<std::size_t>(t.argument(id, k))], dims);
+            in[k] = operands[k].raw();
+        }
+        evaluate(*e.op, common_type(t, id), in, e.arguments, result.raw(), dims.elements());
+        return result;
+    }
+    buffer_view in[4], out = result.view();
+    for (int k = 0; k < e.arguments; ++k) in[k] = values[static_cast<std::size_t>(t.argument(id, k))].view();
+    kernel_call call;
+    call.in = in;
+    call.inputs = e.arguments;
+    call.out = &out;
+    call.outputs = 1;
+    call.attributes = t.words_of(id);
+    call.domain = e.op->kind == operation_kind::reduce ? in[0] : out;
+    const runtime::kernel_pair kernel = kernel_of(*e.op, in[0].type);
+    std::vector<std::byte> memory;
+    call.workspace = scratch(memory, kernel.workspace(call));
+    kernel.run(call);
+    return result;
+}
+
+} // namespace
+
+results interpret(ir::trace& t, const std::vector<any_tensor>& feeds, const program& p) {
+    std::vector<any_tensor> values;
+    for (int i = 0; i < t.nodes.size(); ++i) {
+        if (t.is(i, ir::record_of<ir::input_op>))
+            values.push_back(feeds[static_cast<std::size_t>(t.words_of(i)[0])]);
+        else
+            values.push_back(compute(t, i, values));
+    }
+    std::vector<any_tensor> outputs;
+    for (const ir::output_entry& output : t.outputs) outputs.push_back(values[static_cast<std::size_t>(output.node)]);
+    return sorted_out(outputs, p);
+}
+
+results sorted_out(const std::vector<any_tensor>& outputs, const program& p) {
+    results r;
+    const std::size_t own = p.outputs.size(), sources = sources_of(p).size();
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        if (i < own)
+            r.outputs.push_back(outputs[i]);
+        else if (i == own)
+            r.loss = *static_cast<const double*>(outputs[i].raw());
+        else
+            (i - own <= sources ? r.gradients : r.second).push_back(outputs[i]);
+    }
+    return r;
+}
+
+} // namespace tapegraph::fuzz
