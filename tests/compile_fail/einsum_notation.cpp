@@ -1,6 +1,7 @@
 // expect: ill_formed_model<
-// expect: {"einsum: no operand has label z of the result"}
-// expect: {"einsum_notation.cpp:10"}
+// expect-gcc: {"einsum: label z of the result is in no operand"}
+// expect-clang: {"einsum: label z of the result
+// expect: {"einsum_notation.cpp:11"}
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

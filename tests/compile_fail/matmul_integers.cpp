@@ -1,5 +1,6 @@
-// expect: {"matmul: elements must be float or double; cast<float>(x) converts them"}
-// expect: {"matmul_integers.cpp:10"}
+// expect-gcc: {"matmul: elements must be float or double; cast<float>(x) converts them"}
+// expect-clang: {"matmul: elements must be float
+// expect: {"matmul_integers.cpp:11"}
 // expect: {"i32[2,3]"}
 #include <tapegraph/tapegraph.hpp>
 

@@ -1,6 +1,7 @@
 // expect: ill_formed_model<
-// expect: {"random::uniform: low must lie below high"}
-// expect: {"random_range.cpp:10"}
+// expect-gcc: {"random::uniform: low must lie below high"}
+// expect-clang: {"random::uniform: low must lie
+// expect: {"random_range.cpp:11"}
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

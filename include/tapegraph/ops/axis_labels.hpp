@@ -67,7 +67,7 @@ struct label_text {
     constexpr const char* of(char label) const { return text[label >= 'a' ? label - 'a' : label - 'A' + 26]; }
 };
 inline constexpr label_text extents_differ("einsum: extents of label ? differ");
-inline constexpr label_text label_unknown("einsum: no operand has label ? of the result");
+inline constexpr label_text label_unknown("einsum: label ? of the result is in no operand");
 inline constexpr label_text label_repeated("einsum: the result names label ? twice");
 inline constexpr label_text diagonal_unknown("einsum: label ? is repeated and its extent is not a number");
 
