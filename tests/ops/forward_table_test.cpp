@@ -15,7 +15,7 @@ namespace {
 using handles = std::vector<tg::any_tensor>;
 
 // A function of operands whose number is known at run time, recorded at a point.
-class recorded_run : public tg::detail::recorded_function {
+class recorded_run : public tg::detail::recorded_function<tg::any_tensor> {
 public:
     // f makes results of operands.
     template <class F>

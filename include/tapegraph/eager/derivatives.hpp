@@ -8,28 +8,34 @@
 
 namespace tapegraph::detail {
 
+// Templates, like recorded_function, so that only programs that ask for these derivatives compile their kernels.
 namespace forward_walk {
 
 template <class G>
 any_tensor by_type(dtype type, const G& g) {
     return type == dtype::f64 ? g(0.0) : g(0.0f);
 }
-inline any_tensor multiply_add(const any_tensor* sum, const any_tensor& a, const any_tensor& b) {
-    return by_type(a.type(), [&]<class T>(T) -> any_tensor {
+template <class Tensor>
+Tensor multiply_add(const Tensor* sum, const Tensor& a, const Tensor& b) {
+    return by_type(a.type(), [&]<class T>(T) -> Tensor {
         const tensor<T> x(a), y(b);
         return sum == nullptr ? tensor<T>(x * y) : tensor<T>(tensor<T>(*sum) + x * y);
     });
 }
-inline any_tensor add(const any_tensor& a, const any_tensor& b) { return add_adjoints(a, b); }
-inline any_tensor converted(const any_tensor& a, dtype type) {
+template <class Tensor>
+Tensor add(const Tensor& a, const Tensor& b) {
+    return add_adjoints(a, b);
+}
+template <class Tensor>
+Tensor converted(const Tensor& a, dtype type) {
     if (a.type() == type) return a;
-    return by_type(a.type(), [&]<class T>(T) -> any_tensor {
+    return by_type(a.type(), [&]<class T>(T) -> Tensor {
         if (type == dtype::f64) return tensor<double>(cast<double>(tensor<T>(a)));
         return tensor<float>(cast<float>(tensor<T>(a)));
     });
 }
-/// Of one function per program: what sweeps compute with.
-inline constexpr forward_kernels kernels{&multiply_add, &add, &converted};
+template <class Tensor>
+inline constexpr forward_kernels kernels{&multiply_add<Tensor>, &add<Tensor>, &converted<Tensor>};
 
 } // namespace forward_walk
 
@@ -40,13 +46,14 @@ inline any_tensor zeros_of(dtype type, const shape& dims) {
 }
 
 /// A function's stretch of the tape, from sources to results; what both sweeps need.
+template <class Tensor>
 class recorded_function {
 public:
-    using handles = std::vector<any_tensor>;
+    using handles = std::vector<Tensor>;
 
     /// A direction without a buffer counts as zero.
     handles push(const handles& tangents) {
-        forward_sweep walk(base_, end_, forward_walk::kernels);
+        forward_sweep walk(base_, end_, forward_walk::kernels<Tensor>);
         for (std::size_t j = 0; j < sources_.size(); ++j)
             if (tangents[j].has_storage()) walk.set(sources_[j].place().index, tangents[j]);
         walk.run(first_, end_);
@@ -145,7 +152,7 @@ private:
 };
 
 template <class F, class... X>
-struct linearization<eager, F, X...> : recorded_function {
+struct linearization<eager, F, X...> : recorded_function<any_tensor> {
     static constexpr int arity = sizeof...(X);
     using index = std::index_sequence_for<X...>;
     struct sealer {
@@ -166,13 +173,13 @@ struct linearization<eager, F, X...> : recorded_function {
 
     template <class Directions>
     auto push(const Directions& directions, const char*) {
-        const handles found = recorded_function::push(matched(directions, sources_, "jvp: direction"));
+        const handles found = recorded_function<any_tensor>::push(matched(directions, sources_, "jvp: direction"));
         std::size_t k = 0;
         return map_results([&]<class H>(const H&) { return H(found[k++]); }, value);
     }
     template <class Cotangents>
     auto pull(const Cotangents& cotangents, const char*) {
-        return typed(recorded_function::pull(matched(cotangents, results_, "vjp: cotangent")), 0, index{});
+        return typed(recorded_function<any_tensor>::pull(matched(cotangents, results_, "vjp: cotangent")), 0, index{});
     }
     auto jacobian(sweep_direction direction) {
         const handles blocks = jacobian_blocks(*this, direction);
