@@ -79,7 +79,11 @@ void store(void* data, dtype type, std::int64_t i, double value) {
 void evaluate(const ir::operation& op, dtype common, const void* const* in, int operands, void* out,
               std::int64_t count) {
     if (op.evaluate == nullptr) throw argument_error(std::string(op.name) + " is not elementwise");
-    if (common == dtype::f64 || common == dtype::f32) return op.evaluate(common, in, out, count);
+    const auto run = [&](dtype type, const void* const* from, void* to) {
+        if (!op.evaluate(type, from, to, count))
+            throw dtype_error(std::string(op.name) + " is not made for elements of " + name_of(type));
+    };
+    if (common == dtype::f64 || common == dtype::f32) return run(common, in, out);
     std::vector<std::vector<double>> wide(static_cast<std::size_t>(operands));
     const void* pointers[4]{};
     for (int k = 0; k < operands; ++k) {
@@ -90,9 +94,9 @@ void evaluate(const ir::operation& op, dtype common, const void* const* in, int 
         pointers[k] = values.data();
     }
     // An operation that answers in a type of its own (comparisons, casts) writes it as it is.
-    if (op.result_type(common) == op.result_type(dtype::f64)) return op.evaluate(dtype::f64, pointers, out, count);
+    if (op.result_type(common) == op.result_type(dtype::f64)) return run(dtype::f64, pointers, out);
     std::vector<double> result(static_cast<std::size_t>(count));
-    op.evaluate(dtype::f64, pointers, result.data(), count);
+    run(dtype::f64, pointers, result.data());
     for (std::int64_t i = 0; i < count; ++i) store(out, common, i, result[static_cast<std::size_t>(i)]);
 }
 

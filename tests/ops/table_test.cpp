@@ -200,7 +200,7 @@ void check(const std::vector<row>& rows) {
 
 tensors<double> tapegraph::testing::drawn_operands(const row& r, const std::vector<extents>& shapes,
                                                    std::uint64_t seed) {
-    return draw<double>(r, shapes, seed);
+    return ::draw<double>(r, shapes, seed);
 }
 
 TEST_CASE("table: arithmetic") { check(arithmetic_rows()); }
