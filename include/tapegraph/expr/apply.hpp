@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/config.hpp>
 #include <tapegraph/expr/expr.hpp>
 
 #include <source_location>
@@ -44,7 +45,7 @@ struct common_scalar {
 
 /// Applies an elementwise operation: to tensors it spells an expression, to plain scalars it computes.
 template <class Op, operand... Args>
-constexpr auto apply(const Args&... args) {
+TG_INLINE constexpr auto apply(const Args&... args) {
     if constexpr ((tensor_like<Args> || ...)) {
         return expr<Op, decltype(detail::leaf(args))...>(detail::leaf(args)...);
     } else if constexpr ((is_differential_scalar<Args> || ...)) {

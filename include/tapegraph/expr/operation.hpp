@@ -141,7 +141,7 @@ inline constexpr bool differentiable =
 
 /// The vector-Jacobian product for operand I.
 template <class Op, int I, class... Args>
-constexpr auto vjp_for(const Args&... args) {
+TG_INLINE constexpr auto vjp_for(const Args&... args) {
     if constexpr (detail::has_indexed_vjp<Op, I, Args...>)
         return Op::template vjp<I>(args...);
     else

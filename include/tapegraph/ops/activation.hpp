@@ -15,7 +15,7 @@ struct relu_op : map_op<1> {
     TG_HD static constexpr V value(V x) {
         return detail::choose((x > V(0)) | (x != x), x, V(0)); // NaN stays NaN
     }
-    static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, dy, 0); }
+    TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, dy, 0); }
 };
 
 /// 1 / (1 + exp(-x))
@@ -25,7 +25,7 @@ struct sigmoid_op : map_op<1> {
     TG_HD static constexpr V value(V x) {
         return math::sigmoid(x);
     }
-    static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y * (1 - y)); }
+    TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y * (1 - y)); }
 };
 
 struct tanh_op : map_op<1> {
@@ -35,7 +35,7 @@ struct tanh_op : map_op<1> {
         return math::tanh(x);
     }
     // d tanh(x) = 1 - tanh(x)^2, from the output
-    static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 - y * y); }
+    TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 - y * y); }
 };
 
 /// log(1 + exp(x)), without overflow
@@ -45,7 +45,7 @@ struct softplus_op : map_op<1> {
     TG_HD static constexpr V value(V x) {
         return math::softplus(x);
     }
-    static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<sigmoid_op>(x); }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<sigmoid_op>(x); }
 };
 
 struct erf_op : map_op<1> {
@@ -55,29 +55,29 @@ struct erf_op : map_op<1> {
         return math::erf(x);
     }
     // d erf(x) = 2 / sqrt(pi) exp(-x^2)
-    static constexpr auto vjp(auto dy, auto x, auto) { return dy * (1.1283791670955126 * apply<exp_op>(-(x * x))); }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (1.1283791670955126 * apply<exp_op>(-(x * x))); }
 };
 
 template <operand A>
-constexpr auto relu(const A& x) {
+TG_INLINE constexpr auto relu(const A& x) {
     return apply<relu_op>(x);
 }
 template <operand A>
-constexpr auto sigmoid(const A& x) {
+TG_INLINE constexpr auto sigmoid(const A& x) {
     return apply<sigmoid_op>(x);
 }
 template <class A>
     requires operands<A>
-constexpr auto tanh(const A& x) {
+TG_INLINE constexpr auto tanh(const A& x) {
     return apply<tanh_op>(x);
 }
 template <operand A>
-constexpr auto softplus(const A& x) {
+TG_INLINE constexpr auto softplus(const A& x) {
     return apply<softplus_op>(x);
 }
 template <class A>
     requires operands<A>
-constexpr auto erf(const A& x) {
+TG_INLINE constexpr auto erf(const A& x) {
     return apply<erf_op>(x);
 }
 

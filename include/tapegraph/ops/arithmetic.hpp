@@ -14,7 +14,7 @@ struct add_op : map_op<2> {
         return x + y;
     }
     template <int I>
-    static constexpr auto vjp(auto dy, auto, auto, auto) {
+    TG_INLINE static constexpr auto vjp(auto dy, auto, auto, auto) {
         return dy;
     }
 };
@@ -26,7 +26,7 @@ struct subtract_op : map_op<2> {
         return x - y;
     }
     template <int I>
-    static constexpr auto vjp(auto dy, auto, auto, auto) {
+    TG_INLINE static constexpr auto vjp(auto dy, auto, auto, auto) {
         if constexpr (I == 0)
             return dy;
         else
@@ -41,7 +41,7 @@ struct multiply_op : map_op<2> {
         return x * y;
     }
     template <int I>
-    static constexpr auto vjp(auto dy, auto x, auto y, auto) {
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
         if constexpr (I == 0)
             return dy * y;
         else
@@ -57,7 +57,7 @@ struct divide_op : map_op<2> {
     }
     // q = x / y: dq/dx = 1 / y, dq/dy = -q / y
     template <int I>
-    static constexpr auto vjp(auto dy, auto, auto y, auto q) {
+    TG_INLINE static constexpr auto vjp(auto dy, auto, auto y, auto q) {
         if constexpr (I == 0)
             return dy / y;
         else
@@ -71,37 +71,37 @@ struct negate_op : map_op<1> {
     TG_HD static constexpr V value(V x) {
         return -x;
     }
-    static constexpr auto vjp(auto dy, auto, auto) { return -dy; }
+    TG_INLINE static constexpr auto vjp(auto dy, auto, auto) { return -dy; }
 };
 
 template <class A, class B>
     requires operands<A, B>
-constexpr auto operator+(const A& x, const B& y) {
+TG_INLINE constexpr auto operator+(const A& x, const B& y) {
     return apply<add_op>(x, y);
 }
 template <class A, class B>
     requires operands<A, B>
-constexpr auto operator-(const A& x, const B& y) {
+TG_INLINE constexpr auto operator-(const A& x, const B& y) {
     return apply<subtract_op>(x, y);
 }
 template <class A, class B>
     requires operands<A, B>
-constexpr auto operator*(const A& x, const B& y) {
+TG_INLINE constexpr auto operator*(const A& x, const B& y) {
     return apply<multiply_op>(x, y);
 }
 template <class A, class B>
     requires operands<A, B>
-constexpr auto operator/(const A& x, const B& y) {
+TG_INLINE constexpr auto operator/(const A& x, const B& y) {
     return apply<divide_op>(x, y);
 }
 template <class A>
     requires operands<A>
-constexpr auto operator-(const A& x) {
+TG_INLINE constexpr auto operator-(const A& x) {
     return apply<negate_op>(x);
 }
 template <class A>
     requires operands<A>
-constexpr auto operator+(const A& x) {
+TG_INLINE constexpr auto operator+(const A& x) {
     return x;
 }
 

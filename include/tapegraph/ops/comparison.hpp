@@ -54,15 +54,15 @@ struct logical_not_op : predicate_op<1> {
 };
 
 template <tensor_like A, tensor_like B>
-constexpr auto logical_and(const A& x, const B& y) {
+TG_INLINE constexpr auto logical_and(const A& x, const B& y) {
     return apply<logical_and_op>(x, y);
 }
 template <tensor_like A, tensor_like B>
-constexpr auto logical_or(const A& x, const B& y) {
+TG_INLINE constexpr auto logical_or(const A& x, const B& y) {
     return apply<logical_or_op>(x, y);
 }
 template <tensor_like A>
-constexpr auto logical_not(const A& x) {
+TG_INLINE constexpr auto logical_not(const A& x) {
     return apply<logical_not_op>(x);
 }
 

@@ -13,7 +13,7 @@ struct exp_op : map_op<1> {
     TG_HD static constexpr V value(V x) {
         return math::exp(x);
     }
-    static constexpr auto vjp(auto dy, auto, auto y) { return dy * y; }
+    TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * y; }
 };
 
 struct expm1_op : map_op<1> {
@@ -22,7 +22,7 @@ struct expm1_op : map_op<1> {
     TG_HD static constexpr V value(V x) {
         return math::expm1(x);
     }
-    static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y + 1); }
+    TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y + 1); }
 };
 
 struct log_op : map_op<1> {
@@ -31,7 +31,7 @@ struct log_op : map_op<1> {
     TG_HD static constexpr V value(V x) {
         return math::log(x);
     }
-    static constexpr auto vjp(auto dy, auto x, auto) { return dy / x; }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / x; }
 };
 
 struct log1p_op : map_op<1> {
@@ -40,27 +40,27 @@ struct log1p_op : map_op<1> {
     TG_HD static constexpr V value(V x) {
         return math::log1p(x);
     }
-    static constexpr auto vjp(auto dy, auto x, auto) { return dy / (1 + x); }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (1 + x); }
 };
 
 template <class A>
     requires operands<A>
-constexpr auto exp(const A& x) {
+TG_INLINE constexpr auto exp(const A& x) {
     return apply<exp_op>(x);
 }
 template <class A>
     requires operands<A>
-constexpr auto expm1(const A& x) {
+TG_INLINE constexpr auto expm1(const A& x) {
     return apply<expm1_op>(x);
 }
 template <class A>
     requires operands<A>
-constexpr auto log(const A& x) {
+TG_INLINE constexpr auto log(const A& x) {
     return apply<log_op>(x);
 }
 template <class A>
     requires operands<A>
-constexpr auto log1p(const A& x) {
+TG_INLINE constexpr auto log1p(const A& x) {
     return apply<log1p_op>(x);
 }
 

@@ -14,7 +14,7 @@ struct square_op : map_op<1> {
     TG_HD static constexpr V value(V x) {
         return x * x;
     }
-    static constexpr auto vjp(auto dy, auto x, auto) { return dy * (2 * x); }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (2 * x); }
 };
 
 struct sqrt_op : map_op<1> {
@@ -23,7 +23,7 @@ struct sqrt_op : map_op<1> {
     TG_HD static constexpr V value(V x) {
         return math::sqrt(x);
     }
-    static constexpr auto vjp(auto dy, auto, auto y) { return dy * 0.5 / y; }
+    TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * 0.5 / y; }
 };
 
 /// 1 / sqrt(x)
@@ -34,7 +34,7 @@ struct rsqrt_op : map_op<1> {
         return math::rsqrt(x);
     }
     // d x^(-1/2) = -1/2 x^(-3/2) = -1/2 y^3
-    static constexpr auto vjp(auto dy, auto, auto y) { return dy * -0.5 * (y * y * y); }
+    TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * -0.5 * (y * y * y); }
 };
 
 struct pow_op : map_op<2> {
@@ -46,31 +46,31 @@ struct pow_op : map_op<2> {
     // By the base n x^(n - 1), zero for n = 0 also at x = 0, where the power is infinite. By the exponent x^y log x, zero
     // at x = 0 (its limit for y > 0).
     template <int I>
-    static constexpr auto vjp(auto dy, auto x, auto exponent, auto y);
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto exponent, auto y);
 };
 
 template <class A>
     requires operands<A>
-constexpr auto square(const A& x) {
+TG_INLINE constexpr auto square(const A& x) {
     return apply<square_op>(x);
 }
 template <class A>
     requires operands<A>
-constexpr auto sqrt(const A& x) {
+TG_INLINE constexpr auto sqrt(const A& x) {
     return apply<sqrt_op>(x);
 }
 template <operand A>
-constexpr auto rsqrt(const A& x) {
+TG_INLINE constexpr auto rsqrt(const A& x) {
     return apply<rsqrt_op>(x);
 }
 template <class A, class B>
     requires operands<A, B>
-constexpr auto pow(const A& x, const B& exponent) {
+TG_INLINE constexpr auto pow(const A& x, const B& exponent) {
     return apply<pow_op>(x, exponent);
 }
 
 template <int I>
-constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
+TG_INLINE constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
     if constexpr (I == 0)
         return dy * where(exponent == 0, 0, exponent * apply<pow_op>(x, exponent - 1));
     else

@@ -53,17 +53,17 @@ struct where_op : map_op<3> {
     }
     template <int I>
         requires(I > 0)
-    static constexpr auto vjp(auto dy, auto condition, auto, auto, auto);
+    TG_INLINE static constexpr auto vjp(auto dy, auto condition, auto, auto, auto);
 };
 
 template <operand C, operand A, operand B>
-constexpr auto where(const C& condition, const A& x, const B& y) {
+TG_INLINE constexpr auto where(const C& condition, const A& x, const B& y) {
     return apply<where_op>(condition, x, y);
 }
 
 template <int I>
     requires(I > 0)
-constexpr auto where_op::vjp(auto dy, auto condition, auto, auto, auto) {
+TG_INLINE constexpr auto where_op::vjp(auto dy, auto condition, auto, auto, auto) {
     if constexpr (I == 1)
         return where(condition, dy, 0);
     else
@@ -78,7 +78,7 @@ struct maximum_op : map_op<2> {
         return detail::larger(x, y);
     }
     template <int I>
-    static constexpr auto vjp(auto dy, auto x, auto y, auto) {
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
         if constexpr (I == 0)
             return where(x > y, dy, where(x == y, dy * 0.5, 0 * dy));
         else
@@ -93,7 +93,7 @@ struct minimum_op : map_op<2> {
         return detail::smaller(x, y);
     }
     template <int I>
-    static constexpr auto vjp(auto dy, auto x, auto y, auto) {
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
         if constexpr (I == 0)
             return where(x < y, dy, where(x == y, dy * 0.5, 0 * dy));
         else
@@ -108,11 +108,11 @@ struct sign_op : map_op<1> {
     TG_HD static constexpr V value(V x) {
         return detail::choose(x > V(0), V(1), detail::choose(x < V(0), V(-1), x + V(0))); // -0 + 0 is 0
     }
-    static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
+    TG_INLINE static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
 };
 
 template <operand A>
-constexpr auto sign(const A& x) {
+TG_INLINE constexpr auto sign(const A& x) {
     return apply<sign_op>(x);
 }
 
@@ -122,7 +122,7 @@ struct abs_op : map_op<1> {
     TG_HD static constexpr V value(V x) {
         return detail::magnitude(x);
     }
-    static constexpr auto vjp(auto dy, auto x, auto) { return dy * sign(x); }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * sign(x); }
 };
 
 /// The operand unchanged; no derivative passes.
@@ -135,20 +135,20 @@ struct stop_gradient_op : map_op<1> {
 };
 
 template <operand A, operand B>
-constexpr auto maximum(const A& x, const B& y) {
+TG_INLINE constexpr auto maximum(const A& x, const B& y) {
     return apply<maximum_op>(x, y);
 }
 template <operand A, operand B>
-constexpr auto minimum(const A& x, const B& y) {
+TG_INLINE constexpr auto minimum(const A& x, const B& y) {
     return apply<minimum_op>(x, y);
 }
 template <class A>
     requires operands<A>
-constexpr auto abs(const A& x) {
+TG_INLINE constexpr auto abs(const A& x) {
     return apply<abs_op>(x);
 }
 template <operand A>
-constexpr auto stop_gradient(const A& x) {
+TG_INLINE constexpr auto stop_gradient(const A& x) {
     return apply<stop_gradient_op>(x);
 }
 

@@ -13,7 +13,7 @@ struct cos_op : map_op<1> {
     TG_HD static constexpr V value(V x) {
         return math::cos(x);
     }
-    static constexpr auto vjp(auto dy, auto x, auto);
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto);
 };
 
 struct sin_op : map_op<1> {
@@ -22,19 +22,19 @@ struct sin_op : map_op<1> {
     TG_HD static constexpr V value(V x) {
         return math::sin(x);
     }
-    static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<cos_op>(x); }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<cos_op>(x); }
 };
 
-constexpr auto cos_op::vjp(auto dy, auto x, auto) { return -(dy * apply<sin_op>(x)); }
+TG_INLINE constexpr auto cos_op::vjp(auto dy, auto x, auto) { return -(dy * apply<sin_op>(x)); }
 
 template <class A>
     requires operands<A>
-constexpr auto sin(const A& x) {
+TG_INLINE constexpr auto sin(const A& x) {
     return apply<sin_op>(x);
 }
 template <class A>
     requires operands<A>
-constexpr auto cos(const A& x) {
+TG_INLINE constexpr auto cos(const A& x) {
     return apply<cos_op>(x);
 }
 
