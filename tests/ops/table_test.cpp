@@ -200,6 +200,8 @@ void check(const std::vector<row>& rows) {
 
 TEST_CASE("table: arithmetic") { check(arithmetic_rows()); }
 TEST_CASE("table: elementary functions") { check(function_rows()); }
+TEST_CASE("table: further elementwise functions") { check(elementwise_rows()); }
+TEST_CASE("table: activations") { check(activation_rows()); }
 TEST_CASE("table: selection, comparison, logic") { check(selection_rows()); }
 TEST_CASE("table: reductions") { check(reduction_rows()); }
 TEST_CASE("table: contractions") { check(contraction_rows()); }

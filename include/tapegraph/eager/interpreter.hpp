@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/runtime/kernel.hpp>
+#include <tapegraph/runtime/scalar.hpp>
 #include <tapegraph/eager/tape.hpp>
 #include <tapegraph/graph/gradient.hpp>
 
@@ -109,10 +110,7 @@ inline any_tensor node_interpreter::compute(int id) {
         any_tensor result(e.type, shape{});
         const double value = e.op == &ir::record_of<ir::constant_op> ? std::bit_cast<double>(words[0])
                                                                      : static_cast<double>(words[0]);
-        if (e.type == dtype::f64)
-            *static_cast<double*>(result.raw()) = value;
-        else
-            *static_cast<float*>(result.raw()) = static_cast<float>(value);
+        runtime::store_scalar(result.view(), value);
         return result;
     }
     node_record saved{};
@@ -128,7 +126,8 @@ inline any_tensor node_interpreter::compute(int id) {
     if (e.op->kind == operation_kind::map) {
         const int common = e.op->conditions < e.arguments ? e.op->conditions : 0;
         const dtype type = saved.inputs[common].type();
-        if (e.op->evaluate == nullptr || (type != dtype::f32 && type != dtype::f64))
+        const bool floating = type == dtype::f32 || type == dtype::f64;
+        if (e.op->evaluate == nullptr || !(floating || e.op->from_integers))
             throw dtype_error("derivatives of derivatives: " + std::string(e.op->name) + " of " + name_of(type));
         any_tensor operands[4];
         const void* in[4]{};

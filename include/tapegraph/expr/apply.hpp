@@ -37,9 +37,10 @@ constexpr auto leaf(const T& value) {
     else
         return value;
 }
-template <class... T>
+template <class Op, class... T>
 struct common_scalar {
-    using type = std::common_type_t<T...>;
+    using common = std::common_type_t<T...>;
+    using type = std::conditional_t<std::is_integral_v<common> && !Op::integers, double, common>;
 };
 } // namespace detail
 
@@ -51,11 +52,11 @@ TG_INLINE constexpr auto apply(const Args&... args) {
     } else if constexpr ((is_differential_scalar<Args> || ...)) {
         return apply_scalar<Op>(args...);
     } else if constexpr (Op::condition_operands == 0) {
-        using common = typename detail::common_scalar<Args...>::type;
+        using common = typename detail::common_scalar<Op, Args...>::type;
         return Op::value(static_cast<common>(args)...);
     } else {
         return [](bool condition, const auto&... rest) {
-            using common = typename detail::common_scalar<std::remove_cvref_t<decltype(rest)>...>::type;
+            using common = typename detail::common_scalar<Op, std::remove_cvref_t<decltype(rest)>...>::type;
             return Op::value(condition, static_cast<common>(rest)...);
         }(args...);
     }

@@ -41,6 +41,17 @@ struct dual {
         d.origins = origins;
         return d;
     }
+    /// A value and its derivative along one direction.
+    TG_INLINE static constexpr dual along(T number, T tangent)
+        requires(N == 1)
+    {
+        dual d(number);
+        d.factor = tangent;
+        d.direction[0] = T(1);
+        d.depends[0] = true;
+        d.origin = 1;
+        return d;
+    }
     /// The derivative by variable `index`.
     TG_INLINE constexpr T derivative(int index) const {
         if (!depends[index]) return T(0);
@@ -137,11 +148,19 @@ TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool cond
                                             const dual<T, N>& b) {
     dual<T, N> y(apply<Op>(condition, a.value, b.value));
     if (a.origin == 0 && b.origin == 0) return y;
-    y.origins = a.origins;
-    if (a.origin == 0) y.origins = b.origins;
-    y.origin = ++*y.origins;
+    y.origin = 1;
+    if constexpr (N > 1) { // of one variable there is one direction
+        y.origins = a.origins;
+        if (a.origin == 0) y.origins = b.origins;
+        y.origin = ++*y.origins;
+    }
     ((y.depends[K] = a.depends[K] || b.depends[K]), ...);
-    ((y.direction[K] = apply<Op>(condition, a.derivative(K), b.derivative(K))), ...);
+    if constexpr (N == 1) {
+        y.direction[0] = T(1);
+        y.factor = apply<Op>(condition, a.derivative(0), b.derivative(0));
+    } else {
+        ((y.direction[K] = apply<Op>(condition, a.derivative(K), b.derivative(K))), ...);
+    }
     return y;
 }
 

@@ -62,6 +62,10 @@ struct map_op {
     static constexpr int arity = Arity;
     /// Leading operands that are conditions (bool) and do not take part in the common element type.
     static constexpr int condition_operands = 0;
+    /// Whether integers and bool may be operands. Plain integers become double where they may not.
+    static constexpr bool integers = false;
+    /// Whether a formula of floating-point values may have integer operands here: questions and casts.
+    static constexpr bool from_integers = false;
     using attributes = no_attributes;
     static constexpr dtype result_type(dtype common) { return common; }
 };
@@ -69,6 +73,8 @@ struct map_op {
 /// Elementwise operations that answer a question.
 template <int Arity>
 struct predicate_op : map_op<Arity> {
+    static constexpr bool integers = true;
+    static constexpr bool from_integers = true;
     static constexpr dtype result_type(dtype) { return dtype::boolean; }
 };
 

@@ -26,6 +26,7 @@ struct operation {
     /// Elementwise operations: `count` elements of contiguous operands of element type `common`, one after another. What
     /// interpreters use (derivatives of derivatives in eager mode, the rerun that finds a differing node); null elsewhere.
     void (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count);
+    bool from_integers; ///< whether `evaluate` takes integers and bool, too
 };
 
 /// From an operation's address back to its type: record_of<Op> is unique, so one friend function per operation, found
@@ -62,6 +63,13 @@ constexpr int conditions() {
     else
         return 0;
 }
+template <class Op>
+constexpr bool from_integers() {
+    if constexpr (Op::kind == operation_kind::map)
+        return Op::from_integers;
+    else
+        return false;
+}
 template <class Op, class T, std::size_t... I>
 void evaluate_as(const void* const* in, void* out, std::int64_t count, std::index_sequence<I...>) {
     using result = decltype(Op::value(std::declval<std::conditional_t<(int(I) < Op::condition_operands), bool, T>>()...));
@@ -76,6 +84,15 @@ void evaluate(dtype common, const void* const* in, void* out, std::int64_t count
         evaluate_as<Op, double>(in, out, count, operands);
     else if (common == dtype::f32)
         evaluate_as<Op, float>(in, out, count, operands);
+    else if constexpr (Op::from_integers) {
+        switch (common) {
+        case dtype::boolean: return evaluate_as<Op, bool>(in, out, count, operands);
+        case dtype::u8: return evaluate_as<Op, std::uint8_t>(in, out, count, operands);
+        case dtype::i32: return evaluate_as<Op, std::int32_t>(in, out, count, operands);
+        case dtype::i64: return evaluate_as<Op, std::int64_t>(in, out, count, operands);
+        default: break;
+        }
+    }
 }
 template <class Op>
 constexpr auto evaluate_pointer() -> void (*)(dtype, const void* const*, void*, std::int64_t) {
@@ -105,7 +122,8 @@ inline constexpr operation record_of{Op::name,
                                      &detail::result_type<Op>,
                                      &detail::infer<Op>,
                                      detail::vjp_pointer<Op>(),
-                                     detail::evaluate_pointer<Op>()};
+                                     detail::evaluate_pointer<Op>(),
+                                     detail::from_integers<Op>()};
 
 template <class Op>
 struct operation_binding {

@@ -8,7 +8,9 @@
 #include <tapegraph/ops/comparison.hpp>
 #include <tapegraph/ops/convolution.hpp>
 #include <tapegraph/ops/exponential.hpp>
+#include <tapegraph/ops/gated_activation.hpp>
 #include <tapegraph/ops/gather.hpp>
+#include <tapegraph/ops/hyperbolic.hpp>
 #include <tapegraph/ops/layout.hpp>
 #include <tapegraph/ops/matmul.hpp>
 #include <tapegraph/ops/ordering.hpp>
@@ -16,6 +18,7 @@
 #include <tapegraph/ops/power.hpp>
 #include <tapegraph/ops/random.hpp>
 #include <tapegraph/ops/reduction.hpp>
+#include <tapegraph/ops/rounding.hpp>
 #include <tapegraph/ops/selection.hpp>
 #include <tapegraph/ops/trigonometric.hpp>
 #include <tapegraph/ops/view.hpp>

@@ -4,15 +4,19 @@
 #include <tapegraph/ops/exponential.hpp>
 #include <tapegraph/ops/selection.hpp>
 
-/// square, sqrt, rsqrt, pow.
+/// square, sqrt, rsqrt, cbrt, reciprocal, pow, pow<n>.
+///
+/// pow(x, 2) is the general power: a number is not part of a formula's type, so it cannot choose another instruction. Where
+/// the exponent is a constant integer, pow<2>(x) multiplies instead.
 
 namespace tapegraph {
 
 struct square_op : map_op<1> {
     static constexpr std::string_view name = "square";
+    static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
-        return x * x;
+        return multiply_op::value(x, x);
     }
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (2 * x); }
 };
@@ -49,13 +53,62 @@ struct pow_op : map_op<2> {
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto exponent, auto y);
 };
 
-template <class A>
-    requires operands<A>
+/// 1 / x
+struct reciprocal_op : map_op<1> {
+    static constexpr std::string_view name = "reciprocal";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return V(1) / x;
+    }
+    TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return -(dy * (y * y)); }
+};
+
+struct cbrt_op : map_op<1> {
+    static constexpr std::string_view name = "cbrt";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return math::cbrt(x);
+    }
+    TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy / (3 * (y * y)); }
+};
+
+/// x^N by multiplications; x^-N is 1 / x^N.
+template <int N>
+struct integer_power_op : map_op<1> {
+    static constexpr std::string_view name = "integer_power";
+    static constexpr bool integers = N >= 0;
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        if constexpr (N == 0) {
+            return V(1);
+        } else if constexpr (N == 1) {
+            return x;
+        } else if constexpr (N < 0) {
+            return V(1) / integer_power_op<-N>::value(x);
+        } else if constexpr (N % 2 == 0) {
+            const V half = integer_power_op<N / 2>::value(x);
+            return multiply_op::value(half, half);
+        } else {
+            return multiply_op::value(integer_power_op<N - 1>::value(x), x);
+        }
+    }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, [[maybe_unused]] auto y)
+        requires(N != 0)
+    {
+        if constexpr (N == 1)
+            return dy;
+        else if constexpr (N < 0)
+            return dy * (N * y / x);
+        else
+            return dy * (N * apply<integer_power_op<N - 1>>(x));
+    }
+};
+
+template <operand A>
 TG_INLINE constexpr auto square(const A& x) {
     return apply<square_op>(x);
 }
-template <class A>
-    requires operands<A>
+template <operand A>
 TG_INLINE constexpr auto sqrt(const A& x) {
     return apply<sqrt_op>(x);
 }
@@ -63,10 +116,23 @@ template <operand A>
 TG_INLINE constexpr auto rsqrt(const A& x) {
     return apply<rsqrt_op>(x);
 }
-template <class A, class B>
-    requires operands<A, B>
+template <operand A, operand B>
 TG_INLINE constexpr auto pow(const A& x, const B& exponent) {
     return apply<pow_op>(x, exponent);
+}
+
+template <operand A>
+TG_INLINE constexpr auto reciprocal(const A& x) {
+    return apply<reciprocal_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto cbrt(const A& x) {
+    return apply<cbrt_op>(x);
+}
+/// x to a constant integer power, pow<3>(x): one instruction of a few products.
+template <int N, operand A>
+TG_INLINE constexpr auto pow(const A& x) {
+    return apply<integer_power_op<N>>(x);
 }
 
 template <int I>

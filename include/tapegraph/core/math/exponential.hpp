@@ -93,6 +93,18 @@ TG_HD constexpr T exp(T x) {
     return detail::exp_shifted<T, 0>(x);
 }
 
+/// 2^x; exact for integers.
+template <class T>
+TG_HD constexpr T exp2(T x) {
+    constexpr bool single = sizeof(T) == sizeof(float);
+    const T c = detail::clamp(x, T(single ? -151 : -1076), T(single ? 129 : 1025));
+    const T t = c + detail::traits<T>::round_magic;
+    const T r = c - (t - detail::traits<T>::round_magic); // exact
+    const T y = detail::exp_reduced(detail::product(r, T(0.6931471805599453)), T(0));
+    const auto scale = detail::split_exponent(t);
+    return detail::product(detail::product(y, scale.first()), scale.second());
+}
+
 /// e^x - 1, accurate near zero.
 template <class T>
 TG_HD constexpr T expm1(T x) {
