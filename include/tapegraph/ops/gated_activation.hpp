@@ -74,10 +74,10 @@ struct mish_op : map_op<1> {
     }
     // n / (n + 2) + x 4 e^x (e^x + 1) / (n + 2)^2
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-        const auto near = apply<clip_op>(x, -1000, 20);
+        const auto near = apply<clip_op>(x, -1000, 25); // from there the slope rounds to 1
         const auto e = apply<exp_op>(near);
         const auto n = e * (e + 2);
-        return dy * (n / (n + 2) + 4 * near * (e * (e + 1)) / apply<square_op>(n + 2));
+        return dy * (n / (n + 2) + 4 * near * (e * (e + 1) / (n + 2)) / (n + 2));
     }
 };
 
