@@ -85,6 +85,23 @@ TG_HD constexpr T exp_shifted(T x) {
     return product(product(y, scale.first()), scale.second());
 }
 
+/// e^x as value (1 + lost), for functions in which the rounding of e^x is one error among several.
+template <class T>
+struct extended_exp {
+    T value, lost;
+};
+template <class T>
+TG_HD constexpr extended_exp<T> exp_extended(T x) {
+    const T c = clamp(x, exp_lowest<T>, exp_highest<T>);
+    const T t = exponent_of(c);
+    const T high = remainder_high(c, t), w = T(1) + high;
+    const T rest = ((T(1) - w) + high) + expm1_rest(high, remainder_low(t));
+    const T m = w + rest;
+    const auto scale = split_exponent(t);
+    // 2 - m is near enough to 1 / m.
+    return {product(product(m, scale.first()), scale.second()), product(rest - (m - w), T(2) - m)};
+}
+
 } // namespace detail
 
 /// e^x.
@@ -145,11 +162,12 @@ TG_HD constexpr T tanh(T x) {
 /// 1 / (1 + e^-x), as e^x / (1 + e^x) below zero.
 template <class T>
 TG_HD constexpr T sigmoid(T x) {
-    const T e = exp(-abs(x));
-    const T d = T(1) + e, y = detail::select(x < 0, e, T(1)) / d;
-    // The rounding of d = 1 + e counts; 0.75 is near enough to 1 / d to remove most of it.
-    const T lost = e - (d - T(1));
-    return y - detail::product(y, detail::product(lost, T(0.75)));
+    const auto e = detail::exp_extended(-abs(x));
+    const T d = T(1) + e.value, y = detail::select(x < 0, e.value, T(1)) / d;
+    // What e and d lost, relative to y: e by (1 - y) and its sign; 0.75 is near enough to 1 / d.
+    const T of_e = detail::product(e.lost, T(1) - y);
+    const T of_d = detail::product(e.value - (d - T(1)), T(0.75));
+    return detail::mul_add(y, detail::select(x < 0, of_e, -of_e) - of_d, y);
 }
 
 /// A polynomial up to 1 (relative error 2^-34 float, 2^-73 double), then e^a / 2 - e^-a / 2.

@@ -125,8 +125,10 @@ TG_HD constexpr T log10(T x) {
 /// since e <= 1, there is no exponent to split off.
 template <class T>
 TG_HD constexpr T softplus(T x) {
-    const T e = exp(-abs(x));
-    const T s = e / (T(2) + e), z = detail::product(s, s);
+    const auto extended = detail::exp_extended(-abs(x));
+    const T e = extended.value, s = e / (T(2) + e), z = detail::product(s, s);
+    // What e lost, times e / (1 + e) = 2 s / (1 + s); 1.7 s is near enough.
+    const T lost = detail::product(extended.lost, detail::product(T(1.7), s));
     T q;
     if constexpr (sizeof(T) == sizeof(float)) {
         q = detail::polynomial(z, 0.666666746f, 0.39998877f, 0.286168844f, 0.214276657f, 0.243009031f);
@@ -135,7 +137,7 @@ TG_HD constexpr T softplus(T x) {
                                0.181818232027967, 0.15384451935274066, 0.13336805769671287, 0.11715951165940157,
                                0.1097256367734593, 0.06994258380017654, 0.16467616543715816);
     }
-    return detail::select(x > 0, x, T(0)) + (e - detail::product(s, e - detail::product(z, q)));
+    return detail::select(x > 0, x, T(0)) + (e - (detail::product(s, e - detail::product(z, q)) - lost));
 }
 
 } // namespace tapegraph::math
