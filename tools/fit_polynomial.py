@@ -6,7 +6,7 @@ the relative error of the function that uses it. Run: `fit_polynomial.py [name .
 """
 import sys
 
-from mpmath import (asin, atan, atanh, cos, erf, erfc, expm1, fabs, log, log1p, lu_solve, matrix, mp, mpf, pi, sin, sinh, sqrt, tanh)
+from mpmath import (asin, atan, atanh, cos, erf, erfc, exp, expm1, fabs, log, log1p, lu_solve, matrix, mp, mpf, pi, sin, sinh, sqrt, tanh)
 
 mp.dps = 60
 
@@ -51,6 +51,12 @@ octant = sqrt(2) - 1
 tiny = mpf(10) ** -6
 one = mpf(1)
 
+
+def scaled_erfc(q, c):
+    a = c * (1 + q) / (1 - q)
+    return (1 + 2 * a) * exp(a**2) * erfc(a)
+
+
 # name: (g, weight, a, b, degree for float, degree for double)
 rows = {
     "exp": (lambda r: (expm1(r) - r) / r**2, lambda r: fabs(r**2 / expm1(r)), -half_ln2, half_ln2, 4, 10),
@@ -67,6 +73,11 @@ rows = {
     "tanh": (lambda z: (tanh(sqrt(z)) / sqrt(z) - 1) / z, lambda z: z, tiny, mpf("0.315"), 4, 11),
     "erf_small": (lambda z: erf(sqrt(z)) / sqrt(z) - 1, lambda z: one, tiny, mpf("0.81"), 6, 12),
     "erf_large_f": (lambda a: log(erfc(a)), lambda a: erfc(a) / erf(a), mpf("0.9"), mpf(4), 8, None),
+    # erfc(a) = e^(-a^2) p(q) / (1 + 2 a), q = (a - c) / (a + c)
+    "erfc_f": (lambda q: scaled_erfc(q, 2), lambda q: 1 / scaled_erfc(q, 2), -one, (mpf("10.1") - 2) / (mpf("10.1") + 2), 10, None),
+    "erfc_d": (lambda q: scaled_erfc(q, 4), lambda q: 1 / scaled_erfc(q, 4), -one, (mpf("27.3") - 4) / (mpf("27.3") + 4), None, 22),
+    # softplus: log(1 + e) = 2 s + s z p(z), z = s^2, s = e / (2 + e), e <= 1
+    "log1p_unit": (lambda z: (2 * atanh(sqrt(z)) / sqrt(z) - 2) / z, lambda z: z / 2, tiny, one / 9, 4, 10),
     "erf_large_d": (lambda a: log(erfc(a)), lambda a: erfc(a) / erf(a), mpf("0.9"), mpf(6), None, 21),
 }
 

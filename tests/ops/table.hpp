@@ -129,6 +129,8 @@ row binary(std::string name, F f, interval first, interval second, real (*expect
 /// The rows, by file.
 std::vector<row> arithmetic_rows();
 std::vector<row> function_rows();
+std::vector<row> elementwise_rows();
+std::vector<row> activation_rows();
 std::vector<row> selection_rows();
 std::vector<row> reduction_rows();
 std::vector<row> contraction_rows();

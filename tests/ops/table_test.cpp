@@ -205,6 +205,8 @@ tensors<double> tapegraph::testing::drawn_operands(const row& r, const std::vect
 
 TEST_CASE("table: arithmetic") { check(arithmetic_rows()); }
 TEST_CASE("table: elementary functions") { check(function_rows()); }
+TEST_CASE("table: further elementwise functions") { check(elementwise_rows()); }
+TEST_CASE("table: activations") { check(activation_rows()); }
 TEST_CASE("table: selection, comparison, logic") { check(selection_rows()); }
 TEST_CASE("table: reductions") { check(reduction_rows()); }
 TEST_CASE("table: contractions") { check(contraction_rows()); }

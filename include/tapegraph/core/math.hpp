@@ -1,8 +1,10 @@
 #pragma once
 
 #include <tapegraph/core/math/bits.hpp>
+#include <tapegraph/core/math/division.hpp>
 #include <tapegraph/core/math/error_function.hpp>
 #include <tapegraph/core/math/exponential.hpp>
+#include <tapegraph/core/math/hyperbolic.hpp>
 #include <tapegraph/core/math/inverse_trigonometry.hpp>
 #include <tapegraph/core/math/logarithm.hpp>
 #include <tapegraph/core/math/power.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/runtime/kernel.hpp>
+#include <tapegraph/runtime/scalar.hpp>
 #include <tapegraph/eager/forward.hpp>
 #include <tapegraph/graph/forward.hpp>
 
@@ -110,14 +111,7 @@ inline any_tensor node_interpreter::compute(int id) {
         any_tensor result(e.type, shape{});
         const double value = e.op == &ir::record_of<ir::constant_op> ? std::bit_cast<double>(words[0])
                                                                      : static_cast<double>(words[0]);
-        switch (e.type) {
-        case dtype::f32: *static_cast<float*>(result.raw()) = static_cast<float>(value); break;
-        case dtype::i32: *static_cast<std::int32_t*>(result.raw()) = static_cast<std::int32_t>(value); break;
-        case dtype::i64: *static_cast<std::int64_t*>(result.raw()) = static_cast<std::int64_t>(value); break;
-        case dtype::u8: *static_cast<std::uint8_t*>(result.raw()) = static_cast<std::uint8_t>(value); break;
-        case dtype::boolean: *static_cast<bool*>(result.raw()) = value != 0; break;
-        default: *static_cast<double*>(result.raw()) = value; break;
-        }
+        runtime::store_scalar(result.view(), value);
         return result;
     }
     node_record saved{};

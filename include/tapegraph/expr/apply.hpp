@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/config.hpp>
 #include <tapegraph/expr/expr.hpp>
 
 #include <source_location>
@@ -36,25 +37,26 @@ constexpr auto leaf(const T& value) {
     else
         return value;
 }
-template <class... T>
+template <class Op, class... T>
 struct common_scalar {
-    using type = std::common_type_t<T...>;
+    using common = std::common_type_t<T...>;
+    using type = std::conditional_t<std::is_integral_v<common> && !Op::integers, double, common>;
 };
 } // namespace detail
 
 /// Applies an elementwise operation: to tensors it spells an expression, to plain scalars it computes.
 template <class Op, operand... Args>
-constexpr auto apply(const Args&... args) {
+TG_INLINE constexpr auto apply(const Args&... args) {
     if constexpr ((tensor_like<Args> || ...)) {
         return expr<Op, decltype(detail::leaf(args))...>(detail::leaf(args)...);
     } else if constexpr ((is_differential_scalar<Args> || ...)) {
         return apply_scalar<Op>(args...);
     } else if constexpr (Op::condition_operands == 0) {
-        using common = typename detail::common_scalar<Args...>::type;
+        using common = typename detail::common_scalar<Op, Args...>::type;
         return Op::value(static_cast<common>(args)...);
     } else {
         return [](bool condition, const auto&... rest) {
-            using common = typename detail::common_scalar<std::remove_cvref_t<decltype(rest)>...>::type;
+            using common = typename detail::common_scalar<Op, std::remove_cvref_t<decltype(rest)>...>::type;
             return Op::value(condition, static_cast<common>(rest)...);
         }(args...);
     }

@@ -104,13 +104,11 @@ constexpr auto push_scalars(const F& f, const std::tuple<X...>& x, const std::tu
     using number_type = typename floating_scalar<X..., T...>::type;
     using variable = dual<number_type, 1>;
     const auto seeded = [](const auto& at, const auto& along) {
-        variable v(static_cast<number_type>(at));
-        v.gradient[0] = static_cast<number_type>(along);
-        return v;
+        return variable::along(static_cast<number_type>(at), static_cast<number_type>(along));
     };
     const auto y = f(seeded(std::get<I>(x), std::get<I>(t))...);
     const auto value = map_results([](const auto& v) { return variable(v).value; }, y);
-    const auto tangent = map_results([](const auto& v) { return variable(v).gradient[0]; }, y);
+    const auto tangent = map_results([](const auto& v) { return variable(v).derivative(0); }, y);
     return value_with_tangent<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(tangent)>>{value, tangent};
 }
 
@@ -121,12 +119,13 @@ constexpr auto differentiate_each(const F& f, const X&... x) {
     constexpr int count = sizeof...(X);
     using variable = dual<number_type, count>;
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        const auto y = f(variable::variable(static_cast<number_type>(x), static_cast<int>(I))...);
+        unsigned origins = count;
+        const auto y = f(variable::variable(static_cast<number_type>(x), static_cast<int>(I), &origins)...);
         const auto value = map_results([](const auto& v) { return variable(v).value; }, y);
         const auto rows = map_results(
             [](const auto& v) {
                 const variable each(v);
-                return unwrapped(std::array<number_type, count>{each.gradient[I]...});
+                return unwrapped(std::array<number_type, count>{each.derivative(static_cast<int>(I))...});
             },
             y);
         return value_with_gradient<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(rows)>>{value, rows};

@@ -23,21 +23,23 @@ struct value_with_gradient {
 namespace detail {
 
 template <class Tuple>
-constexpr auto unwrapped(Tuple&& values) {
+TG_INLINE constexpr auto unwrapped(Tuple&& values) {
     if constexpr (std::tuple_size_v<std::remove_cvref_t<Tuple>> == 1)
         return std::get<0>(std::forward<Tuple>(values));
     else
         return std::forward<Tuple>(values);
 }
 
+// Flattened: whatever stayed a call would read and write all derivatives in memory.
 template <class F, class... Args>
-constexpr auto differentiate_scalars(const F& f, const Args&... args) {
+__attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const Args&... args) {
     using T = std::common_type_t<std::conditional_t<arithmetic<Args>, std::common_type_t<Args, float>, Args>...>;
     constexpr int count = sizeof...(Args);
     using variable = dual<T, count>;
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        const variable y(f(variable::variable(static_cast<T>(args), static_cast<int>(I))...));
-        const std::array<T, sizeof...(I)> gradient{y.gradient[I]...};
+        unsigned origins = count;
+        const variable y(f(variable::variable(static_cast<T>(args), static_cast<int>(I), &origins)...));
+        const std::array<T, sizeof...(I)> gradient{y.derivative(static_cast<int>(I))...};
         return value_with_gradient<T, decltype(unwrapped(gradient))>{y.value, unwrapped(gradient)};
     }(std::index_sequence_for<Args...>{});
 }

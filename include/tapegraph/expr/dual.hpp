@@ -10,37 +10,66 @@ namespace tapegraph {
 
 /// A plain scalar and its derivatives by N variables. Closed under arithmetic and constexpr, so loops, branches and
 /// static_assert work; everything is inlined. Nest it for higher derivatives.
+///
+/// Derivative k is factor * direction[k]. Functions of one operand change the factor only; where operands of different
+/// directions meet, the sum of the two gets a direction of its own. Directions are numbered by `origin`, which tells
+/// copies of one from another; 0 is a constant. Compilers may not drop x * 0 or x + 0 (NaN, signed zeros), so what a
+/// value does not depend on is written down in `depends`. In code without branches all these marks are known while
+/// compiling, and neither they nor the zeros leave an instruction.
 template <class T, int N>
 struct dual {
     T value{};
-    T gradient[N]{}; // not std::array: g++ 12 loses its way in nested ones in constant evaluation
+    T factor{1};
+    T direction[N]{}; // not std::array: g++ 12 loses its way in nested ones in constant evaluation
+    bool depends[N]{};
+    unsigned origin = 0;
+    unsigned* origins = nullptr; // the last number given
 
     constexpr dual() = default;
     // NOLINTNEXTLINE: constants join a computation as they are
-    constexpr dual(T number) : value(number) {}
+    TG_INLINE constexpr dual(T number) : value(number) {}
     template <arithmetic Number>
         requires(!std::is_same_v<Number, T>)
     // NOLINTNEXTLINE
-    constexpr dual(Number number) : value(static_cast<T>(number)) {}
-    /// Variable number `index`.
-    static constexpr dual variable(T number, int index) {
+    TG_INLINE constexpr dual(Number number) : value(static_cast<T>(number)) {}
+    /// Variable number `index`. All variables of a function share the count of directions, which starts at N.
+    TG_INLINE static constexpr dual variable(T number, int index, unsigned* origins) {
         dual d(number);
-        d.gradient[static_cast<std::size_t>(index)] = T(1);
+        d.direction[index] = T(1);
+        d.depends[index] = true;
+        d.origin = static_cast<unsigned>(index) + 1;
+        d.origins = origins;
         return d;
     }
+    /// A value and its derivative along one direction.
+    TG_INLINE static constexpr dual along(T number, T tangent)
+        requires(N == 1)
+    {
+        dual d(number);
+        d.factor = tangent;
+        d.direction[0] = T(1);
+        d.depends[0] = true;
+        d.origin = 1;
+        return d;
+    }
+    /// The derivative by variable `index`.
+    TG_INLINE constexpr T derivative(int index) const {
+        if (!depends[index]) return T(0);
+        return factor * direction[index];
+    }
 
-    constexpr dual& operator+=(const dual& y) { return *this = *this + y; }
-    constexpr dual& operator-=(const dual& y) { return *this = *this - y; }
-    constexpr dual& operator*=(const dual& y) { return *this = *this * y; }
-    constexpr dual& operator/=(const dual& y) { return *this = *this / y; }
+    TG_INLINE constexpr dual& operator+=(const dual& y) { return *this = *this + y; }
+    TG_INLINE constexpr dual& operator-=(const dual& y) { return *this = *this - y; }
+    TG_INLINE constexpr dual& operator*=(const dual& y) { return *this = *this * y; }
+    TG_INLINE constexpr dual& operator/=(const dual& y) { return *this = *this / y; }
 
     // Branches look at values.
-    friend constexpr bool operator<(const dual& x, const dual& y) { return x.value < y.value; }
-    friend constexpr bool operator>(const dual& x, const dual& y) { return x.value > y.value; }
-    friend constexpr bool operator<=(const dual& x, const dual& y) { return x.value <= y.value; }
-    friend constexpr bool operator>=(const dual& x, const dual& y) { return x.value >= y.value; }
-    friend constexpr bool operator==(const dual& x, const dual& y) { return x.value == y.value; }
-    friend constexpr bool operator!=(const dual& x, const dual& y) { return x.value != y.value; }
+    TG_INLINE friend constexpr bool operator<(const dual& x, const dual& y) { return x.value < y.value; }
+    TG_INLINE friend constexpr bool operator>(const dual& x, const dual& y) { return x.value > y.value; }
+    TG_INLINE friend constexpr bool operator<=(const dual& x, const dual& y) { return x.value <= y.value; }
+    TG_INLINE friend constexpr bool operator>=(const dual& x, const dual& y) { return x.value >= y.value; }
+    TG_INLINE friend constexpr bool operator==(const dual& x, const dual& y) { return x.value == y.value; }
+    TG_INLINE friend constexpr bool operator!=(const dual& x, const dual& y) { return x.value != y.value; }
 };
 
 template <class T, int N>
@@ -58,28 +87,101 @@ template <class First, class... Rest>
     requires(!is_differential_scalar<First>)
 struct dual_among<First, Rest...> : dual_among<Rest...> {};
 
+/// An operand as a dual: itself, or a constant.
+template <class Dual, class Arg>
+TG_INLINE constexpr decltype(auto) lifted(const Arg& x) {
+    if constexpr (std::is_same_v<Dual, Arg>)
+        return (x);
+    else
+        return Dual(x);
+}
+
+template <std::size_t K, class T, int N>
+TG_INLINE constexpr void add_derivative(dual<T, N>& y, const T& y_factor, const dual<T, N>& x, const T& x_factor) {
+    if (!x.depends[K]) {
+        if (y.depends[K]) y.direction[K] = y_factor * y.direction[K];
+    } else if (!y.depends[K]) {
+        y.direction[K] = x_factor * x.direction[K];
+        y.depends[K] = true;
+    } else {
+        y.direction[K] = y_factor * y.direction[K] + x_factor * x.direction[K];
+    }
+}
+
+/// Adds to y what an operand x that is no constant contributes, `slope` = dy/dx.
+template <class T, int N, std::size_t... K>
+TG_INLINE constexpr void join(dual<T, N>& y, const dual<T, N>& x, const T& slope, std::index_sequence<K...>) {
+    const T factor = x.factor * slope;
+    if (y.origin == 0) {
+        y.factor = factor;
+        ((y.direction[K] = x.direction[K], y.depends[K] = x.depends[K]), ...);
+        y.origin = x.origin;
+        y.origins = x.origins;
+    } else if (y.origin == x.origin) {
+        y.factor = y.factor + factor;
+    } else {
+        (add_derivative<K>(y, y.factor, x, factor), ...);
+        y.factor = T(1);
+        y.origin = ++*y.origins;
+    }
+}
+
 template <class Op, int I, class T, int N, class... Values>
-constexpr void chain(dual<T, N>& y, const dual<T, N>& x, const Values&... values) {
+TG_INLINE constexpr void chain(dual<T, N>& y, const dual<T, N>& x, const Values&... values) {
     if constexpr (differentiable<Op, I, T, Values..., T>) {
-        // Each factor once: the partial derivative, then one multiply-add per variable.
-        const T partial = vjp_for<Op, I>(T(1), values..., y.value);
-        for (std::size_t k = 0; k < N; ++k) y.gradient[k] = y.gradient[k] + partial * x.gradient[k];
+        if (x.origin == 0) return; // its slope may be NaN
+        join(y, x, T(vjp_for<Op, I>(T(1), values..., y.value)),
+             std::make_index_sequence<static_cast<std::size_t>(N)>{});
     }
 }
 
 template <class Op, class Dual, std::size_t... I, class... Duals>
-constexpr Dual apply_lifted(std::index_sequence<I...>, const Duals&... x) {
+TG_INLINE constexpr Dual apply_lifted(std::index_sequence<I...>, const Duals&... x) {
     Dual y(apply<Op>(x.value...));
-    const auto each = [&]<std::size_t K>(std::integral_constant<std::size_t, K>, const Dual& operand) {
-        chain<Op, static_cast<int>(K)>(y, operand, x.value...);
-    };
-    (each(std::integral_constant<std::size_t, I>{}, x), ...);
+    (chain<Op, static_cast<int>(I)>(y, x, x.value...), ...);
     return y;
 }
 
+/// A condition chooses between derivatives as between values: what was not chosen contributes nothing, be it NaN.
+template <class Op, class T, int N, std::size_t... K>
+TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool condition, const dual<T, N>& a,
+                                            const dual<T, N>& b) {
+    dual<T, N> y(apply<Op>(condition, a.value, b.value));
+    if (a.origin == 0 && b.origin == 0) return y;
+    y.origin = 1;
+    if constexpr (N > 1) { // of one variable there is one direction
+        y.origins = a.origins;
+        if (a.origin == 0) y.origins = b.origins;
+        y.origin = ++*y.origins;
+    }
+    ((y.depends[K] = a.depends[K] || b.depends[K]), ...);
+    if constexpr (N == 1) {
+        y.direction[0] = T(1);
+        y.factor = apply<Op>(condition, a.derivative(0), b.derivative(0));
+    } else {
+        ((y.direction[K] = apply<Op>(condition, a.derivative(K), b.derivative(K))), ...);
+    }
+    return y;
+}
+
+template <arithmetic T>
+TG_INLINE constexpr bool truth(T x) {
+    return x != T(0);
+}
+template <class T, int N>
+TG_INLINE constexpr bool truth(const dual<T, N>& x) {
+    return truth(x.value);
+}
+
 template <class Op, class Dual, class... Args>
-constexpr Dual apply_dual(const Args&... args) {
-    return apply_lifted<Op, Dual>(std::index_sequence_for<Args...>{}, Dual(args)...);
+TG_INLINE constexpr Dual apply_dual(const Args&... x) {
+    return apply_lifted<Op, Dual>(std::index_sequence_for<Args...>{}, lifted<Dual>(x)...);
+}
+template <class Op, class Dual, class Condition, class A, class B>
+    requires(Op::condition_operands == 1)
+TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, const B& y) {
+    constexpr auto all = std::make_index_sequence<sizeof(Dual::depends) / sizeof(bool)>{};
+    return apply_choice<Op>(all, truth(condition), lifted<Dual>(x), lifted<Dual>(y));
 }
 
 } // namespace detail
@@ -88,7 +190,7 @@ constexpr Dual apply_dual(const Args&... args) {
 /// operation's own vjp.
 template <class Op, scalar... Args>
     requires(is_differential_scalar<Args> || ...)
-constexpr auto apply_scalar(const Args&... args) {
+TG_INLINE constexpr auto apply_scalar(const Args&... args) {
     return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
 }
 

@@ -64,6 +64,10 @@ struct map_op {
     static constexpr int arity = Arity;
     /// Leading operands that are conditions (bool) and do not take part in the common element type.
     static constexpr int condition_operands = 0;
+    /// Whether integers and bool may be operands. Plain integers become double where they may not.
+    static constexpr bool integers = false;
+    /// Whether a formula of floating-point values may have integer operands here: questions and casts.
+    static constexpr bool from_integers = false;
     using attributes = no_attributes;
     static constexpr dtype result_type(dtype common) { return common; }
 };
@@ -71,7 +75,8 @@ struct map_op {
 /// Elementwise operations that answer a question.
 template <int Arity>
 struct predicate_op : map_op<Arity> {
-    static constexpr bool any_element = true; ///< integers and bool are compared, too
+    static constexpr bool integers = true;
+    static constexpr bool from_integers = true;
     static constexpr dtype result_type(dtype) { return dtype::boolean; }
 };
 
@@ -188,7 +193,7 @@ inline constexpr bool differentiable =
 
 /// The vector-Jacobian product for operand I.
 template <class Op, int I, class... Args>
-constexpr auto vjp_for(const Args&... args) {
+TG_INLINE constexpr auto vjp_for(const Args&... args) {
     if constexpr (detail::has_indexed_vjp<Op, I, Args...>)
         return Op::template vjp<I>(args...);
     else

@@ -34,6 +34,7 @@ struct operation {
     /// Stands in the trace for the sake of the derivative alone: simplification puts operand 0 in its place.
     bool gate;
     bool whole; ///< a reduction that is differentiated on its own (`reduce_op::whole_vjp`)
+    bool from_integers; ///< whether `evaluate` takes integers and bool, too
 
     /// Whether it is differentiated together with the elementwise nodes of its group.
     constexpr bool in_formula() const {
@@ -75,6 +76,13 @@ constexpr int conditions() {
     else
         return 0;
 }
+template <class Op>
+constexpr bool from_integers() {
+    if constexpr (Op::kind == operation_kind::map)
+        return Op::from_integers;
+    else
+        return false;
+}
 template <class Op, class T, std::size_t... I>
 void evaluate_as(const void* const* in, void* out, std::int64_t count, std::index_sequence<I...>) {
     using result = decltype(Op::value(std::declval<std::conditional_t<(int(I) < Op::condition_operands), bool, T>>()...));
@@ -90,7 +98,7 @@ bool evaluate(dtype common, const void* const* in, void* out, std::int64_t count
     case dtype::f32: return evaluate_as<Op, float>(in, out, count, operands), true;
     default: break;
     }
-    if constexpr (requires { Op::any_element; }) {
+    if constexpr (Op::from_integers) {
         switch (common) {
         case dtype::i32: return evaluate_as<Op, std::int32_t>(in, out, count, operands), true;
         case dtype::i64: return evaluate_as<Op, std::int64_t>(in, out, count, operands), true;
@@ -141,7 +149,8 @@ inline constexpr operation record_of{Op::name,
                                      detail::evaluate_pointer<Op>(),
                                      linearity_of<Op>,
                                      std::is_base_of_v<gate, Op>,
-                                     whole_reduction<Op>};
+                                     whole_reduction<Op>,
+                                     detail::from_integers<Op>()};
 
 template <class Op>
 struct operation_binding {

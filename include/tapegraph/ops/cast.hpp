@@ -5,11 +5,13 @@
 
 namespace tapegraph {
 
-/// Another element type. To bool: x != 0. Derivatives pass between floating types.
+/// Another element type. To bool: x != 0. To integers: toward zero; what does not fit (NaN, too) is whatever the processor
+/// makes of it. Derivatives pass between floating types.
 template <class To>
 struct cast_op : map_op<1> {
     static constexpr std::string_view name = "cast";
-    static constexpr bool any_element = true;
+    static constexpr bool integers = true;
+    static constexpr bool from_integers = true;
     static constexpr dtype result_type(dtype) { return dtype_of<To>; }
     template <class V>
     TG_HD static constexpr To value(V x) {
@@ -24,8 +26,11 @@ struct cast_op : map_op<1> {
 
 /// `cast<float>(labels)`
 template <class To, operand A>
-constexpr auto cast(const A& x) {
-    return apply<cast_op<To>>(x);
+TG_INLINE constexpr auto cast(const A& x) {
+    if constexpr (arithmetic<A>)
+        return cast_op<To>::value(x); // from the type it has
+    else
+        return apply<cast_op<To>>(x);
 }
 
 } // namespace tapegraph

@@ -1,11 +1,30 @@
 #pragma once
 
+#include <tapegraph/core/math/rounding.hpp>
 #include <tapegraph/expr/apply.hpp>
 #include <tapegraph/expr/operation.hpp>
 
-/// Comparisons and logic. They answer bool and have no derivative. `==` compares elements, as in NumPy.
+/// Comparisons, logic, is_nan and its like. They answer bool and have no derivative. `==` compares elements, as in NumPy.
 
 namespace tapegraph {
+
+namespace detail {
+/// What a question answers: of scalars that carry derivatives, a plain bool about their values.
+template <class T>
+TG_INLINE constexpr auto without_derivatives(const T& x) {
+    if constexpr (is_differential_scalar<T>)
+        return without_derivatives(x.value);
+    else
+        return x;
+}
+template <class Op, class... Args>
+TG_INLINE constexpr auto answer(const Args&... x) {
+    if constexpr ((is_differential_scalar<Args> || ...))
+        return apply<Op>(without_derivatives(x)...);
+    else
+        return apply<Op>(x...);
+}
+} // namespace detail
 
 // One structure per comparison, alike but for the sign between the operands. Scalars that carry derivatives compare by
 // themselves, with numbers too, and answer with a plain bool.
@@ -19,8 +38,12 @@ namespace tapegraph {
     };                                                                                                                 \
     template <class A, class B>                                                                                        \
         requires operands<A, B> && (tensor_like<A> || tensor_like<B>)                                                  \
-    constexpr auto operator sign(const A& x, const B& y) {                                                             \
+    TG_INLINE constexpr auto operator sign(const A& x, const B& y) {                                                   \
         return apply<word##_op>(x, y);                                                                                 \
+    }                                                                                                                  \
+    template <operand A, operand B>                                                                                    \
+    TG_INLINE constexpr auto word(const A& x, const B& y) {                                                            \
+        return detail::answer<word##_op>(x, y);                                                                        \
     }
 
 TG_COMPARISON(less, <)
@@ -45,6 +68,13 @@ struct logical_or_op : predicate_op<2> {
         return bool(x) | bool(y);
     }
 };
+struct logical_xor_op : predicate_op<2> {
+    static constexpr std::string_view name = "logical_xor";
+    template <class V>
+    TG_HD static constexpr bool value(V x, V y) {
+        return bool(x) != bool(y);
+    }
+};
 struct logical_not_op : predicate_op<1> {
     static constexpr std::string_view name = "logical_not";
     template <class V>
@@ -53,17 +83,63 @@ struct logical_not_op : predicate_op<1> {
     }
 };
 
-template <tensor_like A, tensor_like B>
-constexpr auto logical_and(const A& x, const B& y) {
-    return apply<logical_and_op>(x, y);
+template <operand A, operand B>
+TG_INLINE constexpr auto logical_and(const A& x, const B& y) {
+    return detail::answer<logical_and_op>(x, y);
 }
-template <tensor_like A, tensor_like B>
-constexpr auto logical_or(const A& x, const B& y) {
-    return apply<logical_or_op>(x, y);
+template <operand A, operand B>
+TG_INLINE constexpr auto logical_or(const A& x, const B& y) {
+    return detail::answer<logical_or_op>(x, y);
 }
-template <tensor_like A>
-constexpr auto logical_not(const A& x) {
-    return apply<logical_not_op>(x);
+template <operand A, operand B>
+TG_INLINE constexpr auto logical_xor(const A& x, const B& y) {
+    return detail::answer<logical_xor_op>(x, y);
+}
+template <operand A>
+TG_INLINE constexpr auto logical_not(const A& x) {
+    return detail::answer<logical_not_op>(x);
+}
+
+// Questions about single elements; integers are finite.
+struct is_nan_op : predicate_op<1> {
+    static constexpr std::string_view name = "is_nan";
+    template <class V>
+    TG_HD static constexpr bool value(V x) {
+        return x != x;
+    }
+};
+struct is_inf_op : predicate_op<1> {
+    static constexpr std::string_view name = "is_inf";
+    template <class V>
+    TG_HD static constexpr bool value(V x) {
+        if constexpr (std::is_floating_point_v<V>)
+            return math::abs(x) == math::detail::traits<V>::infinity;
+        else
+            return false;
+    }
+};
+struct is_finite_op : predicate_op<1> {
+    static constexpr std::string_view name = "is_finite";
+    template <class V>
+    TG_HD static constexpr bool value(V x) {
+        if constexpr (std::is_floating_point_v<V>)
+            return math::is_finite(x);
+        else
+            return true;
+    }
+};
+
+template <operand A>
+TG_INLINE constexpr auto is_nan(const A& x) {
+    return detail::answer<is_nan_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto is_inf(const A& x) {
+    return detail::answer<is_inf_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto is_finite(const A& x) {
+    return detail::answer<is_finite_op>(x);
 }
 
 } // namespace tapegraph

@@ -11,7 +11,9 @@
 #include <tapegraph/ops/einsum.hpp>
 #include <tapegraph/ops/effect.hpp>
 #include <tapegraph/ops/exponential.hpp>
+#include <tapegraph/ops/gated_activation.hpp>
 #include <tapegraph/ops/gather.hpp>
+#include <tapegraph/ops/hyperbolic.hpp>
 #include <tapegraph/ops/layout.hpp>
 #include <tapegraph/ops/matmul.hpp>
 #include <tapegraph/ops/moments.hpp>
@@ -21,6 +23,7 @@
 #include <tapegraph/ops/power.hpp>
 #include <tapegraph/ops/random.hpp>
 #include <tapegraph/ops/reduction.hpp>
+#include <tapegraph/ops/rounding.hpp>
 #include <tapegraph/ops/scan.hpp>
 #include <tapegraph/ops/selection.hpp>
 #include <tapegraph/ops/softmax.hpp>

@@ -4,7 +4,7 @@
 #include <tapegraph/ops/arithmetic.hpp>
 #include <tapegraph/ops/comparison.hpp>
 
-/// where, maximum, minimum, abs, sign, stop_gradient.
+/// where, maximum, minimum, clip, abs, sign, stop_gradient.
 
 namespace tapegraph {
 
@@ -39,13 +39,14 @@ TG_HD constexpr V magnitude(V x) {
     else if constexpr (std::is_unsigned_v<V>)
         return x;
     else
-        return static_cast<V>(x < V(0) ? -x : x);
+        return x < V(0) ? negate_op::value(x) : x;
 }
 } // namespace detail
 
 /// condition ? x : y, element by element.
 struct where_op : map_op<3> {
     static constexpr std::string_view name = "where";
+    static constexpr bool integers = true;
     static constexpr int condition_operands = 1;
     template <class V>
     TG_HD static constexpr V value(bool condition, V x, V y) {
@@ -53,17 +54,17 @@ struct where_op : map_op<3> {
     }
     template <int I>
         requires(I > 0)
-    static constexpr auto vjp(auto dy, auto condition, auto, auto, auto);
+    TG_INLINE static constexpr auto vjp(auto dy, auto condition, auto, auto, auto);
 };
 
 template <operand C, operand A, operand B>
-constexpr auto where(const C& condition, const A& x, const B& y) {
+TG_INLINE constexpr auto where(const C& condition, const A& x, const B& y) {
     return apply<where_op>(condition, x, y);
 }
 
 template <int I>
     requires(I > 0)
-constexpr auto where_op::vjp(auto dy, auto condition, auto, auto, auto) {
+TG_INLINE constexpr auto where_op::vjp(auto dy, auto condition, auto, auto, auto) {
     if constexpr (I == 1)
         return where(condition, dy, 0);
     else
@@ -73,61 +74,88 @@ constexpr auto where_op::vjp(auto dy, auto condition, auto, auto, auto) {
 /// The larger operand; NaN if either is. A tie sends half of the derivative to each, as TensorFlow and PyTorch do.
 struct maximum_op : map_op<2> {
     static constexpr std::string_view name = "maximum";
+    static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x, V y) {
         return detail::larger(x, y);
     }
     template <int I>
-    static constexpr auto vjp(auto dy, auto x, auto y, auto) {
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
         if constexpr (I == 0)
-            return where(x > y, dy, where(x == y, dy * 0.5, 0 * dy));
+            return where(x > y, dy, where(x == y, dy * 0.5, 0));
         else
-            return where(y > x, dy, where(x == y, dy * 0.5, 0 * dy));
+            return where(y > x, dy, where(x == y, dy * 0.5, 0));
     }
 };
 
 struct minimum_op : map_op<2> {
     static constexpr std::string_view name = "minimum";
+    static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x, V y) {
         return detail::smaller(x, y);
     }
     template <int I>
-    static constexpr auto vjp(auto dy, auto x, auto y, auto) {
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
         if constexpr (I == 0)
-            return where(x < y, dy, where(x == y, dy * 0.5, 0 * dy));
+            return where(x < y, dy, where(x == y, dy * 0.5, 0));
         else
-            return where(y < x, dy, where(x == y, dy * 0.5, 0 * dy));
+            return where(y < x, dy, where(x == y, dy * 0.5, 0));
+    }
+};
+
+/// x kept within [low, high]: minimum(maximum(x, low), high). The derivative passes to x within the bounds and at them,
+/// to a bound beyond it, as TensorFlow and PyTorch have it.
+struct clip_op : map_op<3> {
+    static constexpr std::string_view name = "clip";
+    static constexpr bool integers = true;
+    template <class V>
+    TG_HD static constexpr V value(V x, V low, V high) {
+        return detail::smaller(detail::larger(x, low), high);
+    }
+    template <int I>
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto low, auto high, auto) {
+        if constexpr (I == 0)
+            return where(x >= low, where(x <= high, dy, 0), 0);
+        else if constexpr (I == 1)
+            return where(x < low, where(low <= high, dy, 0), 0);
+        else
+            return where(x > high, dy, where(low > high, dy, 0));
     }
 };
 
 /// -1, 0 or 1 (NaN for NaN); derivative zero everywhere.
 struct sign_op : map_op<1> {
     static constexpr std::string_view name = "sign";
+    static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
-        return detail::choose(x > V(0), V(1), detail::choose(x < V(0), V(-1), x + V(0))); // -0 + 0 is 0
+        if constexpr (std::is_unsigned_v<V>) // bool, too
+            return x > V(0);
+        else
+            return detail::choose(x > V(0), V(1), detail::choose(x < V(0), V(-1), static_cast<V>(x + V(0)))); // -0 + 0 is 0
     }
-    static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
 };
 
 template <operand A>
-constexpr auto sign(const A& x) {
+TG_INLINE constexpr auto sign(const A& x) {
     return apply<sign_op>(x);
 }
 
 struct abs_op : map_op<1> {
     static constexpr std::string_view name = "abs";
+    static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
         return detail::magnitude(x);
     }
-    static constexpr auto vjp(auto dy, auto x, auto) { return dy * sign(x); }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * sign(x); }
 };
 
 /// The operand unchanged; no derivative passes.
 struct stop_gradient_op : map_op<1> {
     static constexpr std::string_view name = "stop_gradient";
+    static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
         return x;
@@ -135,20 +163,23 @@ struct stop_gradient_op : map_op<1> {
 };
 
 template <operand A, operand B>
-constexpr auto maximum(const A& x, const B& y) {
+TG_INLINE constexpr auto maximum(const A& x, const B& y) {
     return apply<maximum_op>(x, y);
 }
 template <operand A, operand B>
-constexpr auto minimum(const A& x, const B& y) {
+TG_INLINE constexpr auto minimum(const A& x, const B& y) {
     return apply<minimum_op>(x, y);
 }
-template <class A>
-    requires operands<A>
-constexpr auto abs(const A& x) {
+template <operand A, operand B, operand C>
+TG_INLINE constexpr auto clip(const A& x, const B& low, const C& high) {
+    return apply<clip_op>(x, low, high);
+}
+template <operand A>
+TG_INLINE constexpr auto abs(const A& x) {
     return apply<abs_op>(x);
 }
 template <operand A>
-constexpr auto stop_gradient(const A& x) {
+TG_INLINE constexpr auto stop_gradient(const A& x) {
     return apply<stop_gradient_op>(x);
 }
 

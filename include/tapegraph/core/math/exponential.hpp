@@ -89,12 +89,44 @@ template <class T, int Shift>
 TG_HD constexpr T exp_shifted(T x) {
     return exp_within<T, Shift>(clamp(x, exp_lowest<T>, exp_highest<T>));
 }
+
+/// e^x as value (1 + lost), for functions in which the rounding of e^x is one error among several.
+template <class T>
+struct extended_exp {
+    T value, lost;
+};
+template <class T>
+TG_HD constexpr extended_exp<T> exp_extended_within(T c) { // exp_lowest <= c <= exp_highest
+    const T t = exponent_of(c);
+    const T high = remainder_high(c, t), w = T(1) + high;
+    const T rest = ((T(1) - w) + high) + expm1_rest(high, remainder_low(t));
+    const T m = w + rest;
+    const auto scale = split_exponent(t);
+    // 2 - m is near enough to 1 / m.
+    return {product(product(m, scale.first()), scale.second()), product(rest - (m - w), T(2) - m)};
+}
+template <class T>
+TG_HD constexpr extended_exp<T> exp_extended(T x) {
+    return exp_extended_within(clamp(x, exp_lowest<T>, exp_highest<T>));
+}
 } // namespace detail
 
 /// e^x.
 template <class T>
 TG_HD constexpr T exp(T x) {
     return detail::exp_shifted<T, 0>(x);
+}
+
+/// 2^x; exact for integers.
+template <class T>
+TG_HD constexpr T exp2(T x) {
+    constexpr bool single = sizeof(T) == sizeof(float);
+    const T c = detail::clamp(x, T(single ? -151 : -1076), T(single ? 129 : 1025));
+    const T t = c + detail::traits<T>::round_magic;
+    const T r = c - (t - detail::traits<T>::round_magic); // exact
+    const T y = detail::exp_reduced(detail::product(r, T(0.6931471805599453)), T(0));
+    const auto scale = detail::split_exponent(t);
+    return detail::product(detail::product(y, scale.first()), scale.second());
 }
 
 /// e^x - 1, accurate near zero.
@@ -137,12 +169,13 @@ TG_HD constexpr T tanh(T x) {
 /// 1 / (1 + e^-x), as e^x / (1 + e^x) below zero.
 template <class T>
 TG_HD constexpr T sigmoid(T x) {
-    const T a = -abs(x),
-            e = detail::exp_within<T, 0>(detail::blend(a < detail::exp_lowest<T>, detail::exp_lowest<T>, a));
-    const T d = T(1) + e, y = detail::blend(x < 0, e, T(1)) / d;
-    // The rounding of d = 1 + e counts; 0.75 is near enough to 1 / d to remove most of it.
-    const T lost = e - (d - T(1));
-    return y - detail::product(y, detail::product(lost, T(0.75)));
+    const T a = -abs(x);
+    const auto e = detail::exp_extended_within(detail::blend(a < detail::exp_lowest<T>, detail::exp_lowest<T>, a));
+    const T d = T(1) + e.value, y = detail::blend(x < 0, e.value, T(1)) / d;
+    // What e and d lost, relative to y: e by (1 - y) and its sign; 0.75 is near enough to 1 / d.
+    const T of_e = detail::product(e.lost, T(1) - y);
+    const T of_d = detail::product(e.value - (d - T(1)), T(0.75));
+    return detail::mul_add(y, detail::blend(x < 0, of_e, -of_e) - of_d, y);
 }
 
 /// A polynomial up to 1 (relative error 2^-34 float, 2^-73 double), then e^a / 2 - e^-a / 2.

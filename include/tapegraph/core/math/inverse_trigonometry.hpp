@@ -79,8 +79,9 @@ TG_HD constexpr T asin(T x) {
     const bool upper = a > T(0.5);
     const T z = detail::select(upper, detail::product(T(1) - a, T(0.5)), detail::product(a, a));
     const T s = detail::select(upper, sqrt(z), a);
-    const T p = s + detail::asin_tail(s, z);
-    return copysign(detail::select(upper, circle::quarter - (T(2) * p - circle::quarter_low), p), x);
+    const T tail = detail::asin_tail(s, z);
+    const T u = circle::quarter - T(2) * s, lost = (circle::quarter - u) - T(2) * s;
+    return copysign(detail::select(upper, u - (T(2) * tail - (circle::quarter_low + lost)), s + tail), x);
 }
 
 /// pi / 2 - asin(x) up to 1/2; 2 asin(sqrt((1 - x) / 2)) above; its supplement below -1/2. NaN outside [-1, 1].

@@ -89,10 +89,56 @@ TG_HD constexpr T log1p(T x) {
     return detail::select(x > T(-1), detail::select(x < infinity, ordinary, x), detail::select(x <= T(-1), special, x));
 }
 
-/// log(1 + e^x) = max(x, 0) + log(1 + e^-|x|).
+/// The logarithm to base 2; exact for powers of two.
+template <class T>
+TG_HD constexpr T log2(T x) {
+    constexpr T infinity = detail::traits<T>::infinity;
+    constexpr bool single = sizeof(T) == sizeof(float);
+    // log2(e) in two parts: a rounded factor alone would cost a quarter of an ulp.
+    constexpr T high = single ? T(1.4426950408889634f) : T(1.4426950408889634);
+    constexpr T low = single ? T(1.9259630335e-08f) : T(2.0355273740931033e-17);
+    const auto s = detail::split_binary_denormal(x);
+    const T y = detail::log_of_split(s.f, T(0), T(0));
+    const T ordinary = s.k + detail::mul_add(y, high, detail::product(y, low));
+    const T special = detail::select(x == 0, -infinity, detail::traits<T>::nan);
+    return detail::select(x > 0, detail::select(x < infinity, ordinary, x), detail::select(x <= 0, special, x));
+}
+
+/// The logarithm to base 10.
+template <class T>
+TG_HD constexpr T log10(T x) {
+    constexpr T infinity = detail::traits<T>::infinity;
+    constexpr bool single = sizeof(T) == sizeof(float);
+    constexpr T high = single ? T(0.43429448190325182f) : T(0.43429448190325182);
+    constexpr T low = single ? T(-1.0103049952e-08f) : T(1.0983196502167651e-17);
+    // log10(2) in two parts; the first has 15 (32) bits, so its product with an exponent is exact.
+    constexpr T two_high = single ? T(0x1.344p-2f) : T(0x1.34413508p-2);
+    constexpr T two_low = single ? T(0x1.3509f8p-18f) : T(0x1.f79fef311f12bp-34);
+    const auto s = detail::split_binary_denormal(x);
+    const T y = detail::log_of_split(s.f, T(0), T(0));
+    const T rest = detail::mul_add(y, low, detail::product(s.k, two_low));
+    const T ordinary = detail::product(s.k, two_high) + detail::mul_add(y, high, rest);
+    const T special = detail::select(x == 0, -infinity, detail::traits<T>::nan);
+    return detail::select(x > 0, detail::select(x < infinity, ordinary, x), detail::select(x <= 0, special, x));
+}
+
+/// log(1 + e^x) = max(x, 0) + log(1 + e), e = e^-|x|. With s = e / (2 + e): log(1 + e) = 2 atanh(s), and 2 s = e - s e;
+/// since e <= 1, there is no exponent to split off.
 template <class T>
 TG_HD constexpr T softplus(T x) {
-    return detail::select(x > 0, x, T(0)) + log1p(exp(-abs(x)));
+    const auto extended = detail::exp_extended(-abs(x));
+    const T e = extended.value, s = e / (T(2) + e), z = detail::product(s, s);
+    // What e lost, times e / (1 + e) = 2 s / (1 + s); 1.7 s is near enough.
+    const T lost = detail::product(extended.lost, detail::product(T(1.7), s));
+    T q;
+    if constexpr (sizeof(T) == sizeof(float)) {
+        q = detail::polynomial(z, 0.666666746f, 0.39998877f, 0.286168844f, 0.214276657f, 0.243009031f);
+    } else {
+        q = detail::polynomial(z, 0.6666666666666667, 0.3999999999999398, 0.2857142857250999, 0.22222222125473584,
+                               0.181818232027967, 0.15384451935274066, 0.13336805769671287, 0.11715951165940157,
+                               0.1097256367734593, 0.06994258380017654, 0.16467616543715816);
+    }
+    return detail::select(x > 0, x, T(0)) + (e - (detail::product(s, e - detail::product(z, q)) - lost));
 }
 
 } // namespace tapegraph::math

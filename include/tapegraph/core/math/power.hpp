@@ -85,4 +85,32 @@ TG_HD constexpr T pow(T x, T y) {
     return detail::select((y == 0) | (x == T(1)), T(1), r);
 }
 
+/// The cube root, negative for negative numbers: e^(log(a) / 3) in double, for double corrected by a step of Newton's
+/// method whose residual is exact.
+template <class T>
+TG_HD constexpr T cbrt(T x) {
+    const T a = abs(x);
+    const bool ordinary = (a > 0) & (a < detail::traits<T>::infinity);
+    const T safe = detail::select(ordinary, a, T(1));
+    if constexpr (sizeof(T) == sizeof(float)) {
+        const auto s = detail::split_binary(static_cast<double>(safe));
+        const double log = detail::log_of_split(s.f, s.k, 0.0);
+        const T y = static_cast<T>(exp(detail::product(log, 0.33333333333333331)));
+        return copysign(detail::select(ordinary, y, a), x);
+    } else {
+        // Scaled by a cube, so that nothing underflows: a < 2^-600 times 2^699.
+        const bool tiny = safe < T(0x1p-600);
+        const T b = detail::product(safe, detail::select(tiny, T(0x1p699), T(1)));
+        const auto s = detail::split_binary(b);
+        const T y = exp(detail::product(detail::log_of_split(s.f, s.k, T(0)), T(0.33333333333333331)));
+        T square = 0, square_low = 0, cube = 0, cube_low = 0;
+        detail::exact_product(y, y, square, square_low);
+        detail::exact_product(square, y, cube, cube_low);
+        const T residual = (b - cube) - detail::mul_add(square_low, y, cube_low);
+        const T better = y + residual / detail::product(T(3), square);
+        const T r = detail::product(better, detail::select(tiny, T(0x1p-233), T(1)));
+        return copysign(detail::select(ordinary, r, a), x);
+    }
+}
+
 } // namespace tapegraph::math

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/core/math/bits.hpp>
+#include <tapegraph/core/math/rounding.hpp>
 
 // g++ assumes that sqrt may set errno and then does not vectorise it; no attribute of the calling function changes that.
 // Declaring the C function const does: it becomes the processor's instruction, in vectors too.
@@ -83,6 +83,21 @@ TG_HD constexpr T sqrt(T x) {
 template <class T>
 TG_HD constexpr T rsqrt(T x) {
     return T(1) / sqrt(x);
+}
+
+/// sqrt(x^2 + y^2) without intermediate overflow or underflow; infinite if either operand is, even beside NaN.
+template <class T>
+TG_HD constexpr T hypot(T x, T y) {
+    constexpr T infinity = detail::traits<T>::infinity;
+    constexpr bool single = sizeof(T) == sizeof(float);
+    constexpr T large = single ? T(0x1p60f) : T(0x1p500), small = single ? T(0x1p-40f) : T(0x1p-400);
+    const T a = abs(x), b = abs(y), m = detail::select(a > b, a, b);
+    const T up = single ? T(0x1p80f) : T(0x1p600), down = single ? T(0x1p-80f) : T(0x1p-600);
+    const T scale = detail::select(m > large, down, detail::select(m < small, up, T(1)));
+    const T back = detail::select(m > large, up, detail::select(m < small, down, T(1)));
+    const T p = detail::product(a, scale), q = detail::product(b, scale);
+    const T r = detail::product(sqrt(detail::mul_add(p, p, detail::product(q, q))), back);
+    return detail::select((a == infinity) | (b == infinity), infinity, r);
 }
 
 } // namespace tapegraph::math

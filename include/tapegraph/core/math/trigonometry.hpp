@@ -30,7 +30,8 @@ TG_HD constexpr reduced_angle<float> reduce_angle(float x) {
     const double k = t - traits<float>::round_magic;
     const double a = static_cast<double>(x) - product(k, 0x1.921fb54p+0);
     const double r = a - product(k, 0x1.10b4611a62633p-30);
-    return {within_eighth(static_cast<float>(r)), 0.0f, to_bits(t)};
+    const float near = static_cast<float>(r), rest = static_cast<float>(r - static_cast<double>(near));
+    return {within_eighth(near), blend(abs(near) < 0.87f, rest, 0.0f), to_bits(t)};
 }
 
 TG_HD constexpr reduced_angle<double> reduce_angle(double x) {
@@ -50,7 +51,12 @@ TG_HD constexpr reduced_angle<double> reduce_angle(double x) {
 }
 
 template <class T>
-TG_HD constexpr T sin_reduced(T r, T rest) {
+struct extended {
+    T high, low; // high + low; low is what the last sum lost
+};
+
+template <class T>
+TG_HD constexpr extended<T> sin_reduced(T r, T rest) {
     const T z = product(r, r);
     T q;
     if constexpr (sizeof(T) == sizeof(float)) {
@@ -61,11 +67,12 @@ TG_HD constexpr T sin_reduced(T r, T rest) {
     }
     // sin(r + rest) = sin r + rest cos r
     const T correction = mul_add(T(-0.5), product(z, rest), rest);
-    return mul_add(product(r, z), q, correction) + r;
+    const T small = mul_add(product(r, z), q, correction), sum = small + r;
+    return {sum, small - (sum - r)};
 }
 
 template <class T>
-TG_HD constexpr T cos_reduced(T r, T rest) {
+TG_HD constexpr extended<T> cos_reduced(T r, T rest) {
     const T z = product(r, r), half = product(T(0.5), z);
     T q;
     if constexpr (sizeof(T) == sizeof(float)) {
@@ -76,7 +83,8 @@ TG_HD constexpr T cos_reduced(T r, T rest) {
     }
     // cos(r + rest) = cos r - rest sin r; what 1 - r^2 / 2 loses is added back.
     const T w = T(1) - half;
-    return w + (((T(1) - w) - half) + (product(product(z, z), q) - product(r, rest)));
+    const T small = ((T(1) - w) - half) + (product(product(z, z), q) - product(r, rest)), sum = w + small;
+    return {sum, small - (sum - w)};
 }
 
 /// sin of the angle plus `turn` quarter turns.
@@ -84,7 +92,7 @@ template <class T>
 TG_HD constexpr T sin_of_angle(const reduced_angle<T>& a, bits_t<T> turn) {
     using bits = bits_t<T>;
     const bits q = a.quadrant + turn;
-    const T value = select_mask(bits{0} - (q & 1), cos_reduced(a.r, a.rest), sin_reduced(a.r, a.rest));
+    const T value = select_mask(bits{0} - (q & 1), cos_reduced(a.r, a.rest).high, sin_reduced(a.r, a.rest).high);
     return from_bits<T>(to_bits(value) ^ ((q & 2) << (8 * sizeof(T) - 2)));
 }
 
@@ -100,13 +108,21 @@ TG_HD constexpr T cos(T x) {
     return detail::sin_of_angle(detail::reduce_angle(x), 1);
 }
 
+/// sin / cos, or -cos / sin in odd quadrants, with what sine and cosine lost in rounding: n / d + (dn - t dd) / d, where
+/// 1 / d = d (1 + t^2), because n^2 + d^2 = 1.
 template <class T>
 TG_HD constexpr T tan(T x) {
     using bits = detail::bits_t<T>;
     const auto a = detail::reduce_angle(x);
-    const T s = detail::sin_reduced(a.r, a.rest), c = detail::cos_reduced(a.r, a.rest);
-    const bits odd = bits{0} - (a.quadrant & 1); // tan(r + pi / 2) = -cos r / sin r
-    return detail::blend(x == 0, x, detail::select_mask(odd, -c, s) / detail::select_mask(odd, s, c));
+    const auto s = detail::sin_reduced(a.r, a.rest), c = detail::cos_reduced(a.r, a.rest);
+    const bits odd = bits{0} - (a.quadrant & 1);
+    const T n = detail::select_mask(odd, -c.high, s.high), n_low = detail::select_mask(odd, -c.low, s.low);
+    const T d = detail::select_mask(odd, s.high, c.high), d_low = detail::select_mask(odd, s.low, c.low);
+    const T t = n / d;
+    const T inverse = detail::product(d, detail::mul_add(t, t, T(1)));
+    const T correction = detail::product(n_low - detail::product(t, d_low), inverse);
+    // At the poles of the reduced angle (beyond the range) t is infinite and the correction not a number.
+    return detail::blend(x == 0, x, t + detail::select(abs(t) < detail::traits<T>::integer_from, correction, T(0)));
 }
 
 } // namespace tapegraph::math
