@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/ops/arithmetic.hpp>
+#include <tapegraph/ops/in_float.hpp>
 #include <tapegraph/ops/power.hpp>
 #include <tapegraph/ops/selection.hpp>
 
@@ -111,16 +112,20 @@ constexpr auto min(const A& x, axes over = {}, reduce_options options = {},
 template <tensor_like A>
 constexpr auto mean(const A& x, axes over = {}, reduce_options options = {},
                     std::source_location where = std::source_location::current()) {
-    const auto total = sum(x, over, options, where);
-    return eval(total / extent_number(total, detail::reduced_size(x, over)), where);
+    return detail::in_float(x, where, [&](const auto& operand) {
+        const auto total = sum(operand, over, options, where);
+        return eval(total / extent_number(total, detail::reduced_size(operand, over)), where);
+    });
 }
 
 /// Mean of squared distances from the mean (the population's, as NumPy and batch normalization use it).
 template <tensor_like A>
 constexpr auto variance(const A& x, axes over = {}, reduce_options options = {},
                         std::source_location where = std::source_location::current()) {
-    const auto value = eval(x, where);
-    return mean(square(value - mean(value, over, {.keepdims = true}, where)), over, options, where);
+    return detail::in_float(x, where, [&](const auto& operand) {
+        const auto value = eval(operand, where);
+        return mean(square(value - mean(value, over, {.keepdims = true}, where)), over, options, where);
+    });
 }
 
 /// log(sum(exp(x))), shifted by the maximum so that nothing overflows; an infinite maximum is not shifted by, so that
@@ -128,27 +133,33 @@ constexpr auto variance(const A& x, axes over = {}, reduce_options options = {},
 template <tensor_like A>
 constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
                          std::source_location where = std::source_location::current()) {
-    const auto value = eval(x, where);
-    const auto largest = max(value, over, {.keepdims = true}, where);
-    const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
-    const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
-    const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
-    return sum(total, over, options, where); // over axes of extent 1: drops them unless keepdims
+    return detail::in_float(x, where, [&](const auto& operand) {
+        const auto value = eval(operand, where);
+        const auto largest = max(value, over, {.keepdims = true}, where);
+        const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
+        const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
+        const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
+        return sum(total, over, options, where); // over axes of extent 1: drops them unless keepdims
+    });
 }
 
 /// x - logsumexp(x) along the last axis.
 template <tensor_like A>
 constexpr auto log_softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
-    const auto value = eval(x, where);
-    return eval(value - logsumexp(value, axis, {.keepdims = true}, where), where);
+    return detail::in_float(x, where, [&](const auto& operand) {
+        const auto value = eval(operand, where);
+        return eval(value - logsumexp(value, axis, {.keepdims = true}, where), where);
+    });
 }
 
 /// exp(x) / sum(exp(x)) along the last axis.
 template <tensor_like A>
 constexpr auto softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
-    const auto value = eval(x, where);
-    const auto raised = eval(exp(value - stop_gradient(max(value, axis, {.keepdims = true}, where))), where);
-    return eval(raised / sum(raised, axis, {.keepdims = true}, where), where);
+    return detail::in_float(x, where, [&](const auto& operand) {
+        const auto value = eval(operand, where);
+        const auto raised = eval(exp(value - stop_gradient(max(value, axis, {.keepdims = true}, where))), where);
+        return eval(raised / sum(raised, axis, {.keepdims = true}, where), where);
+    });
 }
 
 } // namespace tapegraph
