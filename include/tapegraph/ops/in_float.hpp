@@ -54,14 +54,15 @@ struct static_type<expr<Op, Args...>> {
     static constexpr dtype value = make();
 };
 
-/// f(x); for 16-bit elements f(cast<float>(x)), rounded.
+/// f(x); for 16-bit elements f(cast<float>(x)), rounded. Sealed alike in both modes, so that adjoints add alike.
 template <tensor_like A, class F>
     requires one_handle<mode_of_t<A>>
 constexpr auto in_float(const A& x, std::source_location where, const F& f) {
     using node = typename mode_of_t<A>::node;
     const dtype type = type_of(x);
     if (!is_storage_type(type)) return node(f(x));
-    const node wide(f(cast<float>(node(eval(x, where)))));
+    // A node again: programs without these types compile f no second time.
+    const node wide(f(node(eval(cast<float>(node(eval(x, where))), where))));
     return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
 }
 template <tensor_like A, class F>
@@ -69,9 +70,9 @@ template <tensor_like A, class F>
 constexpr auto in_float(const A& x, std::source_location where, const F& f) {
     constexpr dtype type = static_type<A>::value;
     if constexpr (type == dtype::bf16)
-        return eval(cast<bfloat16>(f(cast<float>(eval(x, where)))), where);
+        return eval(cast<bfloat16>(f(eval(cast<float>(eval(x, where)), where))), where);
     else if constexpr (type == dtype::f16)
-        return eval(cast<half>(f(cast<float>(eval(x, where)))), where);
+        return eval(cast<half>(f(eval(cast<float>(eval(x, where)), where))), where);
     else
         return f(x);
 }
