@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 /// 16-bit elements in both modes: the same bits, values and gradients, whatever is fused. The two types differ in their
-/// conversions only, so the larger functions are compiled for one of them.
+/// conversions only, so most functions are compiled for one of them.
 
 namespace tg = tapegraph;
 using namespace tapegraph::testing;
@@ -93,7 +93,8 @@ void check_unfused(const F&) {
 
 } // namespace
 
-TEST_CASE_TEMPLATE("both modes, 16-bit elements: dense", T, tg::bfloat16, tg::half) {
+TEST_CASE("both modes, 16-bit elements: dense") {
+    using T = tg::bfloat16;
     both_modes modes(dense, tg::spec<T, tg::dyn, 6>{}, tg::spec<T, 6, 5>{}, tg::spec<T, 5>{});
     for (std::int64_t n : {7, 1, 131, 2, 3001}) {
         const std::string text = modes.compare(drawn<T>({n, 6}, 1, -0.5, 0.5), drawn<T>({6, 5}, 2), drawn<T>({5}, 3));

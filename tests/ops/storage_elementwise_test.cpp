@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <limits>
+#include <vector>
 
 /// Elementwise operations on 16-bit elements: each is computed in float and rounded once.
 
@@ -19,75 +20,81 @@ struct entry {
     real (*expected)(real x, real y, real p);
 };
 
-constexpr auto formulas = [](auto x, auto y, auto p) {
+// For both types.
+constexpr auto first = [](auto x, auto y, auto p) {
     return std::tuple{tg::eval(x + y),
-                      tg::eval(x - y),
-                      tg::eval(x * y),
                       tg::eval(x / p),
-                      tg::eval(-(x + 0)), // + 0 keeps it from being an operand handed through
-                      tg::eval(square(x)),
                       tg::eval(sqrt(p)),
+                      tg::eval(exp(x)),
+                      tg::eval(tanh(x)),
+                      tg::eval(relu(x)),
+                      tg::eval(where(x > y, x, p)),
+                      tg::eval(x * 0.5),
+                      tg::eval(3 - x),
+                      tg::eval(log(p))};
+};
+const std::vector<entry> first_entries{
+    {"add", [](real x, real y, real) { return x + y; }},
+    {"divide", [](real x, real, real p) { return x / p; }},
+    {"sqrt", [](real, real, real p) { return std::sqrt(p); }},
+    {"exp", [](real x, real, real) { return std::exp(x); }},
+    {"tanh", [](real x, real, real) { return std::tanh(x); }},
+    {"relu", [](real x, real, real) { return std::max(x, real(0)); }},
+    {"where", [](real x, real y, real p) { return x > y ? x : p; }},
+    {"x * 0.5", [](real x, real, real) { return x / 2; }},
+    {"3 - x", [](real x, real, real) { return 3 - x; }},
+    {"log", [](real, real, real p) { return std::log(p); }}};
+
+// For one: the types differ in their conversions only. The sum with 0 keeps x from being handed through.
+constexpr auto rest = [](auto x, auto y, auto p) {
+    return std::tuple{tg::eval(x - y),
+                      tg::eval(x * y),
+                      tg::eval(-(x + 0)),
+                      tg::eval(square(x)),
                       tg::eval(rsqrt(p)),
                       tg::eval(pow(p, y)),
-                      tg::eval(exp(x)),
                       tg::eval(expm1(x)),
-                      tg::eval(log(p)),
                       tg::eval(log1p(p)),
                       tg::eval(sin(x)),
                       tg::eval(cos(x)),
-                      tg::eval(tanh(x)),
                       tg::eval(sigmoid(x)),
                       tg::eval(softplus(x)),
                       tg::eval(erf(x)),
-                      tg::eval(relu(x)),
                       tg::eval(abs(x)),
                       tg::eval(sign(x)),
                       tg::eval(maximum(x, y)),
                       tg::eval(minimum(x, y)),
-                      tg::eval(where(x > y, x, p)),
-                      tg::eval(x * 0.5),
-                      tg::eval(3 - x),
                       tg::eval(where(logical_and(x >= 0, logical_not(y < 0)), 1, x))};
 };
+const std::vector<entry> rest_entries{
+    {"subtract", [](real x, real y, real) { return x - y; }},
+    {"multiply", [](real x, real y, real) { return x * y; }},
+    {"negate", [](real x, real, real) { return -x; }},
+    {"square", [](real x, real, real) { return x * x; }},
+    {"rsqrt", [](real, real, real p) { return 1 / std::sqrt(p); }},
+    {"pow", [](real, real y, real p) { return std::pow(p, y); }},
+    {"expm1", [](real x, real, real) { return std::expm1(x); }},
+    {"log1p", [](real, real, real p) { return std::log1p(p); }},
+    {"sin", [](real x, real, real) { return std::sin(x); }},
+    {"cos", [](real x, real, real) { return std::cos(x); }},
+    {"sigmoid", [](real x, real, real) { return 1 / (1 + std::exp(-x)); }},
+    {"softplus", [](real x, real, real) { return std::log1p(std::exp(x)); }},
+    {"erf", [](real x, real, real) { return std::erf(x); }},
+    {"abs", [](real x, real, real) { return std::abs(x); }},
+    {"sign", [](real x, real, real) { return real((x > 0) - (x < 0)); }},
+    {"maximum", [](real x, real y, real) { return std::max(x, y); }},
+    {"minimum", [](real x, real y, real) { return std::min(x, y); }},
+    {"where of logic", [](real x, real y, real) { return x >= 0 && !(y < 0) ? 1 : x; }}};
 
-const entry entries[]{{"add", [](real x, real y, real) { return x + y; }},
-                      {"subtract", [](real x, real y, real) { return x - y; }},
-                      {"multiply", [](real x, real y, real) { return x * y; }},
-                      {"divide", [](real x, real, real p) { return x / p; }},
-                      {"negate", [](real x, real, real) { return -x; }},
-                      {"square", [](real x, real, real) { return x * x; }},
-                      {"sqrt", [](real, real, real p) { return std::sqrt(p); }},
-                      {"rsqrt", [](real, real, real p) { return 1 / std::sqrt(p); }},
-                      {"pow", [](real, real y, real p) { return std::pow(p, y); }},
-                      {"exp", [](real x, real, real) { return std::exp(x); }},
-                      {"expm1", [](real x, real, real) { return std::expm1(x); }},
-                      {"log", [](real, real, real p) { return std::log(p); }},
-                      {"log1p", [](real, real, real p) { return std::log1p(p); }},
-                      {"sin", [](real x, real, real) { return std::sin(x); }},
-                      {"cos", [](real x, real, real) { return std::cos(x); }},
-                      {"tanh", [](real x, real, real) { return std::tanh(x); }},
-                      {"sigmoid", [](real x, real, real) { return 1 / (1 + std::exp(-x)); }},
-                      {"softplus", [](real x, real, real) { return std::log1p(std::exp(x)); }},
-                      {"erf", [](real x, real, real) { return std::erf(x); }},
-                      {"relu", [](real x, real, real) { return std::max(x, real(0)); }},
-                      {"abs", [](real x, real, real) { return std::abs(x); }},
-                      {"sign", [](real x, real, real) { return real((x > 0) - (x < 0)); }},
-                      {"maximum", [](real x, real y, real) { return std::max(x, y); }},
-                      {"minimum", [](real x, real y, real) { return std::min(x, y); }},
-                      {"where", [](real x, real y, real p) { return x > y ? x : p; }},
-                      {"x * 0.5", [](real x, real, real) { return x / 2; }},
-                      {"3 - x", [](real x, real, real) { return 3 - x; }},
-                      {"where of logic", [](real x, real y, real) { return x >= 0 && !(y < 0) ? 1 : x; }}};
-
-template <class T>
-void check_list() {
-    auto graph = tg::function<tg::graph>(formulas, tg::spec<T, tg::dyn, 5>{}, tg::spec<T, 5>{}, tg::spec<T, tg::dyn, 1>{});
-    std::vector<agreement> total(std::size(entries));
+template <class T, class F>
+void check_list(const F&, const std::vector<entry>& entries) {
+    auto graph = tg::function<tg::graph>(F{}, tg::spec<T, tg::dyn, 5>{}, tg::spec<T, 5>{}, tg::spec<T, tg::dyn, 1>{});
+    std::vector<agreement> total(entries.size());
     for (const std::int64_t n : {7, 1, 0, 131, 2, 7001}) { // lanes, tails, none, more than a tile, more than threads share
         for (const double range : {1.5, 12.0}) {           // exp reaches infinity in half
             const auto x = drawn<T>({n, 5}, 1, -range, range), y = drawn<T>({5}, 2), p = drawn<T>({n, 1}, 3, 0.01, range);
             const auto got = flattened(graph(x, y, p));
-            REQUIRE(got.size() == std::size(entries));
+            REQUIRE(got.size() == entries.size());
             for (std::size_t k = 0; k < got.size(); ++k) {
                 const tg::tensor<T> result(got[k]);
                 const bool narrow = result.shape() == tg::shape{n, 1};
@@ -112,7 +119,10 @@ void check_list() {
 
 } // namespace
 
-TEST_CASE_TEMPLATE("16-bit elements: elementwise operations", T, tg::bfloat16, tg::half) { check_list<T>(); }
+TEST_CASE_TEMPLATE("16-bit elements: elementwise operations", T, tg::bfloat16, tg::half) {
+    check_list<T>(first, first_entries);
+    if constexpr (std::is_same_v<T, tg::bfloat16>) check_list<T>(rest, rest_entries);
+}
 
 TEST_CASE_TEMPLATE("16-bit elements: each operation rounds, fused or not", T, tg::bfloat16, tg::half) {
     for (const std::int64_t n : {1, 7, 700, 40000}) {

@@ -46,7 +46,11 @@ struct reg<I, T> {
     float value;
     word bits;
 
-    TG_INLINE void put(float x) { load(storage_bits<T>(x)); }
+    // A register is seldom both read and stored: the compiler drops one of them.
+    TG_INLINE void put(float x) {
+        bits = storage_bits<T>(x);
+        value = rounded_to<T>(x);
+    }
     TG_INLINE void put(T x) { load(x.bits); } // a conversion from another type
     TG_INLINE void load(word x) {
         bits = x;

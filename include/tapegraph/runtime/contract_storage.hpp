@@ -93,9 +93,9 @@ private:
             for (std::int64_t p = 0; p < pixels; ++p, y += channels, sums += channels) {
 #pragma omp simd
                 for (std::int64_t c = 0; c < channels; ++c) {
-                    const float rounded = float_of<T>(storage_bits<T>(sums[c]));
-                    const std::uint16_t sum = storage_bits<T>(rounded + bias[c]);
-                    y[c].bits = Relu ? storage_bits<T>(relu_op::value(float_of<T>(sum))) : sum;
+                    const float rounded = rounded_to<T>(sums[c]);
+                    const float sum = rounded + bias[c];
+                    y[c].bits = storage_bits<T>(Relu ? relu_op::value(rounded_to<T>(sum)) : sum);
                 }
             }
         }
