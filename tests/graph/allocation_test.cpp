@@ -69,7 +69,45 @@ struct step { // convolution, batch statistics, pooling, matrix product, loss, g
     }
 };
 
+// Elements of 16 bits: what is converted to float on the way lies in the planned workspace.
+struct narrow_step {
+    static constexpr void build(trace& t) {
+        const node x = batch_input(t, "x", {12, 12, 3}, "batch", dtype::bf16);
+        const node k = input(t, "kernel", {3, 3, 3, 8}, dtype::bf16), b = input(t, "bias", {8}, dtype::bf16);
+        const node w = input(t, "w", {200, 4}, dtype::bf16);
+        const node h = relu(conv2d(x, k) + b);
+        const node y = matmul(tg::flatten(tg::max_pooling2d(h * b, {.pool = {2, 2}})), w);
+        const node loss = mean(square(log_softmax(y)));
+        const auto g = tg::ir::gradient(t, loss.id(), {k.id(), b.id(), w.id()});
+        output(t, "loss", loss);
+        for (const int gradient : g) output(t, "gradient", node(&t, gradient));
+    }
+};
+
 } // namespace
+
+TEST_CASE("steps of 16-bit elements after the first allocate nothing") {
+    static_assert(first_problem<narrow_step>() == nullptr);
+    tg::ir::program p(tg::ir::compile_program<narrow_step>());
+    std::vector<tg::bfloat16> memory(64 * 12 * 12 * 3, tg::bfloat16(0.01));
+    const auto run = [&](std::int64_t batch) {
+        const std::vector<std::vector<std::int64_t>> shapes{{batch, 12, 12, 3}, {3, 3, 3, 8}, {8}, {200, 4}};
+        for (int i = 0; i < 4; ++i) {
+            tg::buffer_view v;
+            v.data = memory.data();
+            v.type = dtype::bf16;
+            for (const std::int64_t extent : shapes[static_cast<std::size_t>(i)]) v.extents[v.rank++] = extent;
+            p.set_input(i, v);
+        }
+        const long before = allocations;
+        p.run({});
+        return allocations - before;
+    };
+    CHECK(run(64) > 0);
+    static_cast<void>(run(64));
+    for (const std::int64_t batch : {64, 17, 64, 1, 64}) CHECK(run(batch) == 0);
+    CHECK(p.scalar_output(0) == doctest::Approx(1.9218).epsilon(0.01)); // log(4)^2: all logits are equal
+}
 
 TEST_CASE("steps after the first allocate nothing") {
     runner p(tg::ir::compile_program<step>());

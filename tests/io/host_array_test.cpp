@@ -1,3 +1,4 @@
+#include <tapegraph/core/half.hpp>
 #include <tapegraph/io/host_array.hpp>
 
 #include <support/temporary_folder.hpp>
@@ -20,6 +21,15 @@ TEST_CASE("host_array keeps values, type and shape") {
     CHECK(host_array::of<double>({}, {2.5}).values<double>()[0] == 2.5);
     CHECK(host_array::of<float>({0, 7}, std::vector<float>{}).size() == 0);
     CHECK(host_array::zeros(dtype::u16, {3, 5}).bytes.size() == 30);
+}
+
+TEST_CASE("host_array holds 16-bit numbers") {
+    const std::vector<tapegraph::bfloat16> values{tapegraph::bfloat16(0.5f), tapegraph::bfloat16(-3)};
+    const auto array = host_array::of<tapegraph::bfloat16>({2}, values);
+    CHECK(array.type == dtype::bf16);
+    CHECK(array.bytes.size() == 4);
+    CHECK(array.values<tapegraph::bfloat16>()[1] == values[1]);
+    CHECK_THROWS_AS((void)array.values<tapegraph::half>(), dtype_error);
 }
 
 TEST_CASE("host_array refuses other types and shapes") {

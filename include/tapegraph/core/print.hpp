@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/half.hpp>
 #include <tapegraph/core/shape.hpp>
 
 #include <algorithm>
@@ -13,13 +14,30 @@ namespace tapegraph {
 
 namespace detail {
 
+/// The fewest digits that give the value back.
+template <class T>
+char* number_text(char* first, char* last, T value) {
+    if constexpr (storage_type<T>) {
+        char* end = first;
+        for (int digits = 1; digits <= 5; ++digits) {
+            float back = 0;
+            end = std::to_chars(first, last, static_cast<float>(value), std::chars_format::general, digits).ptr;
+            std::from_chars(first, end, back);
+            if (T(back) == value) break;
+        }
+        return end;
+    } else {
+        return std::to_chars(first, last, value).ptr;
+    }
+}
+
 template <class T>
 void print_value(std::string& text, T value) {
     if constexpr (std::is_same_v<T, bool>) {
         text += value ? "true" : "false";
-    } else if constexpr (std::is_floating_point_v<T>) {
+    } else if constexpr (is_floating_type<T>) {
         char buffer[48];
-        const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+        const auto end = number_text(buffer, buffer + sizeof buffer, value);
         text.append(buffer, end);
         bool plain = true;
         for (const char* c = buffer; c != end; ++c) plain = plain && (*c == '-' || (*c >= '0' && *c <= '9'));

@@ -110,7 +110,7 @@ void scatter_add_rows(std::int64_t rows, std::int64_t width, const T* updates, s
     });
 }
 
-/// out[o, j] = x[o, indices[o, j]]; x [outer, length] of elements of `size` bytes (1, 4 or 8), indices and out [outer, picks].
+/// out[o, j] = x[o, indices[o, j]]; x [outer, length] of elements of `size` bytes (1, 2, 4 or 8), indices and out [outer, picks].
 /// Throws range_error for an index outside [0, length).
 template <class Index>
 void take_along_last(std::int64_t outer, std::int64_t length, std::size_t size, const void* x, std::int64_t picks,
@@ -118,6 +118,7 @@ void take_along_last(std::int64_t outer, std::int64_t length, std::size_t size, 
     using namespace gather_detail;
     check("take_along_axis", indices, outer * picks, length);
     const auto take = size == 1   ? &take_row<1, Index>
+                      : size == 2 ? &take_row<2, Index>
                       : size == 4 ? &take_row<4, Index>
                       : size == 8 ? &take_row<8, Index>
                                   : nullptr;

@@ -11,7 +11,7 @@
 #include <string>
 
 /// Elements moved: transpose, slice, embed, concat, broadcast, copy. Everything is one strided copy; elements are moved as
-/// integers of their size (1, 4 or 8 bytes), so that one instantiation serves all types of a size.
+/// integers of their size (1, 2, 4 or 8 bytes), so that one instantiation serves all types of a size.
 
 namespace tapegraph::cpu {
 
@@ -26,6 +26,10 @@ struct word;
 template <>
 struct word<1> {
     typedef std::uint8_t type __attribute__((may_alias));
+};
+template <>
+struct word<2> {
+    typedef std::uint16_t type __attribute__((may_alias));
 };
 template <>
 struct word<4> {
@@ -233,6 +237,7 @@ inline void strided_copy(const axes_list& axes, std::size_t size, const void* in
     if (axes.elements == 0) return;
     switch (size) {
     case 1: return strided_copy(axes, {1, run<1>, transpose_block<1>}, in, out);
+    case 2: return strided_copy(axes, {2, run<2>, transpose_block<2>}, in, out);
     case 4: return strided_copy(axes, {4, run<4>, transpose_block<4>}, in, out);
     case 8: return strided_copy(axes, {8, run<8>, transpose_block<8>}, in, out);
     default: throw dtype_error("copy: elements of " + std::to_string(size) + " bytes are not supported");

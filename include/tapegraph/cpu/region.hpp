@@ -10,6 +10,9 @@
 
 /// Fused regions on the CPU: one vectorised loop per result over contiguous pieces ("tiles") of every operand. The driver,
 /// which is the same for all regions, cuts the index space into tiles and lays broadcast operands out for them.
+///
+/// Registers of a 16-bit type hold floats. What an instruction computes in float is rounded to the type at once, so the
+/// bits do not depend on what is fused.
 
 namespace tapegraph::cpu {
 
@@ -30,12 +33,41 @@ namespace detail {
 
 template <int I, class T>
 struct reg {
+    using word = T; // as it lies in memory
     T value;
+
+    TG_INLINE void put(T x) { value = x; }
+    TG_INLINE void load(T x) { value = x; }
+    TG_INLINE T stored() const { return value; }
+};
+template <int I, storage_type T>
+struct reg<I, T> {
+    using word = std::uint16_t;
+    float value;
+    word bits;
+
+    // A register is seldom both read and stored: the compiler drops one of them.
+    TG_INLINE void put(float x) {
+        bits = storage_bits<T>(x);
+        value = rounded_to<T>(x);
+    }
+    TG_INLINE void put(T x) { load(x.bits); } // a conversion from another type
+    TG_INLINE void load(word x) {
+        bits = x;
+        value = float_of<T>(x);
+    }
+    TG_INLINE word stored() const { return bits; }
 };
 template <int I, class T>
-TG_INLINE constexpr T& at(reg<I, T>& r) {
+TG_INLINE constexpr reg<I, T>& reg_at(reg<I, T>& r) {
+    return r;
+}
+template <int I, class T>
+TG_INLINE constexpr auto& at(reg<I, T>& r) {
     return r.value;
 }
+template <dtype Type>
+using word_t = typename reg<0, element_t<Type>>::word;
 
 template <class Sequence, dtype... Types>
 struct register_file;
@@ -46,22 +78,22 @@ template <int R, class File, class Instruction>
 struct execute;
 template <int R, class File, class Op, dtype Result, int A>
 struct execute<R, File, instruction<Op, Result, A, -1, -1, -1>> {
-    TG_INLINE static void run(File& f) { at<R>(f) = Op::value(at<A>(f)); }
+    TG_INLINE static void run(File& f) { reg_at<R>(f).put(Op::value(at<A>(f))); }
 };
 template <int R, class File, class Op, dtype Result, int A, int B>
     requires(B >= 0)
 struct execute<R, File, instruction<Op, Result, A, B, -1, -1>> {
-    TG_INLINE static void run(File& f) { at<R>(f) = Op::value(at<A>(f), at<B>(f)); }
+    TG_INLINE static void run(File& f) { reg_at<R>(f).put(Op::value(at<A>(f), at<B>(f))); }
 };
 template <int R, class File, class Op, dtype Result, int A, int B, int C>
     requires(C >= 0)
 struct execute<R, File, instruction<Op, Result, A, B, C, -1>> {
-    TG_INLINE static void run(File& f) { at<R>(f) = Op::value(at<A>(f), at<B>(f), at<C>(f)); }
+    TG_INLINE static void run(File& f) { reg_at<R>(f).put(Op::value(at<A>(f), at<B>(f), at<C>(f))); }
 };
 template <int R, class File, class Op, dtype Result, int A, int B, int C, int D>
     requires(D >= 0)
 struct execute<R, File, instruction<Op, Result, A, B, C, D>> {
-    TG_INLINE static void run(File& f) { at<R>(f) = Op::value(at<A>(f), at<B>(f), at<C>(f), at<D>(f)); }
+    TG_INLINE static void run(File& f) { reg_at<R>(f).put(Op::value(at<A>(f), at<B>(f), at<C>(f), at<D>(f))); }
 };
 
 } // namespace detail
@@ -76,22 +108,22 @@ struct region_body<region<slots<Slots...>, results<Results...>, Instructions...>
                                        Instructions::result...>;
 
     template <int... S>
-    struct pointers : detail::reg<S, const element_t<Slots>*>... {};
+    struct pointers : detail::reg<S, const detail::word_t<Slots>*>... {};
 
     // One element of one result. A function of its own: registers declared in the loop itself would become an array in
     // memory, one per lane, and the loop would stay scalar. What a result does not need, the compiler drops.
     template <int Register, int... S, int... I>
     TG_INLINE static auto element(const pointers<S...>& p, std::int64_t i, std::integer_sequence<int, I...>) {
         file f;
-        ((detail::at<S>(f) = static_cast<const detail::reg<S, const element_t<Slots>*>&>(p).value[i]), ...);
+        (detail::reg_at<S>(f).load(static_cast<const detail::reg<S, const detail::word_t<Slots>*>&>(p).value[i]), ...);
         (detail::execute<slot_count + I, file, Instructions>::run(f), ...);
-        return detail::at<Register>(f);
+        return detail::reg_at<Register>(f).stored();
     }
 
     template <int Register, int... S, class Steps>
     TG_INLINE static void loop(const tile& t, void* target, std::integer_sequence<int, S...>, Steps steps) {
-        using result = std::remove_reference_t<decltype(detail::at<Register>(std::declval<file&>()))>;
-        const pointers<S...> p{{static_cast<const element_t<Slots>*>(t.in[S])}...};
+        using result = typename std::remove_reference_t<decltype(detail::reg_at<Register>(std::declval<file&>()))>::word;
+        const pointers<S...> p{{static_cast<const detail::word_t<Slots>*>(t.in[S])}...};
         result* const out = static_cast<result*>(target);
         const std::int64_t count = t.count;
 #pragma omp simd

@@ -38,7 +38,7 @@ public:
     /// Makes tensors sources: what depends on them is recorded from here on.
     template <class... T>
     void watch(tensor<T>&... tensors) {
-        static_assert((std::is_floating_point_v<T> && ...), "only floating-point tensors have derivatives");
+        static_assert((is_floating_type<T> && ...), "only floating-point tensors have derivatives");
         auto& tape = detail::tape_storage::instance();
         // A tensor an outer tape already follows keeps its place, so that both see it.
         ((tape.tracks(tensors) ? void() : tensors.set_place(tape.watch())), ...);

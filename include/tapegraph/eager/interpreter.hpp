@@ -82,6 +82,12 @@ inline any_tensor spread(const any_tensor& from, const shape& dims) {
     return result;
 }
 
+inline any_tensor widened(const any_tensor& x) {
+    any_tensor wide(dtype::f32, x.shape());
+    cpu::widen(x.type(), x.raw(), static_cast<float*>(wide.raw()), x.size());
+    return wide;
+}
+
 inline any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims) {
     any_tensor result(x.type(), dims);
     const auto mask = static_cast<std::uint32_t>(axes);
@@ -94,11 +100,34 @@ inline any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& 
                                                  {static_cast<const T*>(x.raw()), nullptr, nullptr},
                                                  static_cast<T*>(result.raw()), memory);
     };
-    if (x.type() == dtype::f64)
+    if (x.type() == dtype::f64) {
         reduce(0.0);
-    else
+    } else if (is_storage_type(x.type())) {
+        const any_tensor sum = sum_over(widened(x), axes, dims);
+        cpu::narrow(x.type(), result.raw(), static_cast<const float*>(sum.raw()), result.size());
+    } else {
         reduce(0.0f);
+    }
     return result;
+}
+
+/// An elementwise operation on operands of the result's shape. 16-bit operands are evaluated in float.
+inline any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* operands, int count, dtype type,
+                           const shape& dims) {
+    const dtype computed = is_storage_type(common) ? dtype::f32 : common;
+    any_tensor wide[4];
+    const void* in[4]{};
+    for (int k = 0; k < count; ++k) {
+        if (is_storage_type(operands[k].type())) wide[k] = widened(operands[k]);
+        in[k] = is_storage_type(operands[k].type()) ? wide[k].raw() : operands[k].raw();
+    }
+    any_tensor result(op.result_type(computed), dims); // a conversion writes what it converts to
+    if (op.evaluate == nullptr || !op.evaluate(computed, in, result.raw(), dims.elements()))
+        throw dtype_error("derivatives of derivatives: " + std::string(op.name) + " of " + name_of(common));
+    if (result.type() == type) return result;
+    any_tensor rounded(type, dims);
+    cpu::narrow(type, rounded.raw(), static_cast<const float*>(result.raw()), result.size());
+    return rounded;
 }
 
 } // namespace interpreting
@@ -126,16 +155,9 @@ inline any_tensor node_interpreter::compute(int id) {
     any_tensor result;
     if (e.op->kind == operation_kind::map) {
         const int common = e.op->conditions < e.arguments ? e.op->conditions : 0;
-        const dtype type = saved.inputs[common].type();
         any_tensor operands[4];
-        const void* in[4]{};
-        for (int k = 0; k < e.arguments; ++k) {
-            operands[k] = interpreting::spread(saved.inputs[k], dims);
-            in[k] = operands[k].raw();
-        }
-        result = any_tensor(e.type, dims);
-        if (e.op->evaluate == nullptr || !e.op->evaluate(type, in, result.raw(), dims.elements()))
-            throw dtype_error("derivatives of derivatives: " + std::string(e.op->name) + " of " + name_of(type));
+        for (int k = 0; k < e.arguments; ++k) operands[k] = interpreting::spread(saved.inputs[k], dims);
+        result = interpreting::evaluate(*e.op, saved.inputs[common].type(), operands, e.arguments, e.type, dims);
     } else if (e.op->kind == operation_kind::view) {
         result = saved.inputs[0].viewed(dims);
     } else if (e.op == &ir::record_of<sum_op>) {
@@ -183,6 +205,14 @@ inline bool interpret_tangent(node_interpreter& run, int last, int output, const
         ir::formula_tangent(run.t, last, output, [&](int id) { return id < tangents.size() ? tangents[id] : -1; });
     if (result >= 0) tangent = run.value(result);
     return result >= 0;
+}
+
+/// a + b of one shape, on the tape when they are tracked: what adjoints of 16-bit types are added with, so that a program
+/// without them contains no formulas of them.
+inline any_tensor interpreted_sum(const any_tensor& a, const any_tensor& b) {
+    node_interpreter run;
+    const int operands[2]{run.input(a), run.input(b)};
+    return run.value(run.t.map(ir::record_of<add_op>, operands, 2));
 }
 
 inline void node_record::backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {

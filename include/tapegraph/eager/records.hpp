@@ -17,6 +17,8 @@ struct number_slot {
     void set(double value, dtype type) {
         switch (type) {
         case dtype::f32: *reinterpret_cast<float*>(bytes) = static_cast<float>(value); break;
+        case dtype::f16: *reinterpret_cast<half*>(bytes) = half(value); break;
+        case dtype::bf16: *reinterpret_cast<bfloat16*>(bytes) = bfloat16(value); break;
         case dtype::i32: *reinterpret_cast<std::int32_t*>(bytes) = static_cast<std::int32_t>(value); break;
         case dtype::i64: *reinterpret_cast<std::int64_t*>(bytes) = static_cast<std::int64_t>(value); break;
         case dtype::u8: *reinterpret_cast<std::uint8_t*>(bytes) = static_cast<std::uint8_t>(value); break;
@@ -290,6 +292,10 @@ private:
             call.workspace = scratch(cpu::reduce_workspace_bytes<double>(domain.rank(), domain.data(), mask));
             runtime::run_reduction<double>(call, formula->backward, r, results,
                                            &cpu::reduce_axes<cpu::reduction::sum, double>);
+        } else if (is_storage_type(type)) {
+            call.workspace = scratch(runtime::widened_reduction_bytes(call));
+            runtime::run_widened_reduction(call, formula->backward, r, results,
+                                           &cpu::reduce_axes<cpu::reduction::sum, float>, cpu::widen_of(type));
         } else {
             call.workspace = scratch(cpu::reduce_workspace_bytes<float>(domain.rank(), domain.data(), mask));
             runtime::run_reduction<float>(call, formula->backward, r, results,

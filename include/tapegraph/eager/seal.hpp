@@ -77,13 +77,17 @@ Tensor add_adjoints(const Tensor& a, const Tensor& b) {
         const tensor<T> x(a), y(b);
         return tensor<T>(x + y);
     };
+    if (is_storage_type(a.type())) return interpreted_sum(a, b);
     return a.type() == dtype::f64 ? sum(0.0) : sum(0.0f);
 }
 
 template <class Tensor>
 Tensor ones_like(const Tensor& like) {
     Tensor result(like.type(), like.shape());
-    if (like.type() == dtype::f64)
+    if (is_storage_type(like.type()))
+        std::fill_n(static_cast<std::uint16_t*>(result.raw()), result.size(),
+                    like.type() == dtype::bf16 ? bfloat16(1).bits : half(1).bits);
+    else if (like.type() == dtype::f64)
         std::fill_n(static_cast<double*>(result.raw()), result.size(), 1.0);
     else
         std::fill_n(static_cast<float*>(result.raw()), result.size(), 1.0f);

@@ -32,6 +32,7 @@ template <class T>
 class tensor : public any_tensor {
 public:
     using element_type = T;
+    using number_type = arithmetic_type_t<T>;
 
     /// A tensor without elements, shape [0].
     tensor() : any_tensor(dtype_of<T>, tapegraph::shape{0}) {}
@@ -40,22 +41,23 @@ public:
     /// Elements not set.
     static tensor uninitialized(const tapegraph::shape& dims) { return tensor(any_tensor(dtype_of<T>, checked(dims))); }
 
-    tensor(std::initializer_list<T> values)
+    /// Lists of numbers; for the 16-bit types of floats, which are rounded.
+    tensor(std::initializer_list<number_type> values)
         : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(values.size())}) {
-        std::copy(values.begin(), values.end(), mutable_data());
+        copy(values, mutable_data());
     }
-    tensor(std::initializer_list<std::initializer_list<T>> rows)
+    tensor(std::initializer_list<std::initializer_list<number_type>> rows)
         : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(rows.size()), width(rows)}) {
         T* to = mutable_data();
         for (const auto& row : rows) {
             if (static_cast<std::int64_t>(row.size()) != shape()[1].value)
                 throw shape_error("tensor: rows of a nested list differ in length: " + std::to_string(shape()[1].value) +
                                   " and " + std::to_string(row.size()));
-            to = std::copy(row.begin(), row.end(), to);
+            to = copy(row, to);
         }
     }
-    tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> blocks) : tensor() {
-        std::vector<T> values;
+    tensor(std::initializer_list<std::initializer_list<std::initializer_list<number_type>>> blocks) : tensor() {
+        std::vector<number_type> values;
         std::int64_t rows = -1, columns = -1;
         for (const auto& block : blocks) {
             if (rows < 0) rows = static_cast<std::int64_t>(block.size());
@@ -70,7 +72,7 @@ public:
         }
         *this = uninitialized({static_cast<std::int64_t>(blocks.size()), std::max<std::int64_t>(rows, 0),
                                std::max<std::int64_t>(columns, 0)});
-        std::copy(values.begin(), values.end(), mutable_data());
+        copy(values, mutable_data());
     }
     /// Seals a formula: one fused kernel, one tape record.
     template <expression E>
@@ -116,7 +118,12 @@ public:
     explicit operator T() const { return item(); }
 
 private:
-    static std::int64_t width(const std::initializer_list<std::initializer_list<T>>& rows) {
+    template <class List>
+    static T* copy(const List& from, T* to) {
+        for (const auto& value : from) *to++ = static_cast<T>(value);
+        return to;
+    }
+    static std::int64_t width(const std::initializer_list<std::initializer_list<number_type>>& rows) {
         return rows.size() == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size());
     }
     static const tapegraph::shape& checked(const tapegraph::shape& dims) {
@@ -157,9 +164,12 @@ tensor<T> ones(const shape& dims) {
 }
 /// begin, begin + step, ... (`count` of them)
 template <class T>
-tensor<T> arange(std::int64_t count, T begin = 0, T step = 1) {
+tensor<T> arange(std::int64_t count, T begin = T(0), T step = T(1)) {
     auto result = tensor<T>::uninitialized({count});
-    for (std::int64_t i = 0; i < count; ++i) result.mutable_data()[i] = begin + static_cast<T>(i) * step;
+    using number = arithmetic_type_t<T>;
+    for (std::int64_t i = 0; i < count; ++i)
+        result.mutable_data()[i] =
+            static_cast<T>(static_cast<number>(begin) + static_cast<number>(i) * static_cast<number>(step));
     return result;
 }
 /// Copies from any contiguous range whose size is the product of the extents.

@@ -125,7 +125,7 @@ constexpr auto differentiate_each(const F& f, const X&... x) {
         const auto rows = map_results(
             [](const auto& v) {
                 const variable each(v);
-                return unwrapped(std::array<number_type, count>{each.derivative(static_cast<int>(I))...});
+                return unwrapped(std::array<number_type, sizeof...(I)>{each.derivative(static_cast<int>(I))...});
             },
             y);
         return value_with_gradient<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(rows)>>{value, rows};

@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/config.hpp>
 #include <tapegraph/core/dtype.hpp>
+#include <tapegraph/core/half.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -64,6 +65,14 @@ struct element<dtype::i64> {
 template <>
 struct element<dtype::u8> {
     using type = std::uint8_t;
+};
+template <>
+struct element<dtype::f16> {
+    using type = half;
+};
+template <>
+struct element<dtype::bf16> {
+    using type = bfloat16;
 };
 template <dtype Type>
 using element_t = typename element<Type>::type;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/half.hpp>
 #include <tapegraph/expr/differentiate.hpp>
 #include <tapegraph/graph/recompute.hpp>
 #include <tapegraph/ops/cast.hpp>
@@ -28,7 +29,13 @@ constexpr bool is_floating(dtype type) {
 constexpr int converted(trace& t, int at, dtype type) {
     if (t.nodes[at].type == type) return at;
     static_assert(operation_binding<cast_op<float>>::bound && operation_binding<cast_op<double>>::bound);
-    return t.map(type == dtype::f64 ? record_of<cast_op<double>> : record_of<cast_op<float>>, &at, 1);
+    static_assert(operation_binding<cast_op<half>>::bound && operation_binding<cast_op<bfloat16>>::bound);
+    switch (type) {
+    case dtype::f64: return t.map(record_of<cast_op<double>>, &at, 1);
+    case dtype::f16: return t.map(record_of<cast_op<half>>, &at, 1);
+    case dtype::bf16: return t.map(record_of<cast_op<bfloat16>>, &at, 1);
+    default: return t.map(record_of<cast_op<float>>, &at, 1);
+    }
 }
 
 constexpr node reshaped(trace& t, int at, const shape& target) {

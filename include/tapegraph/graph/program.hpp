@@ -61,11 +61,7 @@ public:
 
     /// Refreshes a scalar parameter (a learning rate).
     void set_parameter(int index, double value) {
-        const buffer_view& target = values_[view_->inputs[index].node];
-        if (target.type == dtype::f32)
-            *target.as<float>() = static_cast<float>(value);
-        else
-            *target.as<double>() = value;
+        runtime::store_scalar(values_[view_->inputs[index].node], value);
     }
 
     /// Tells where a variable lives. Its extents are numbers of the program.
@@ -136,7 +132,7 @@ public:
     /// A scalar output as a number.
     double scalar_output(int index) const {
         const buffer_view& v = output(index);
-        return v.type == dtype::f64 ? *v.as<double>() : static_cast<double>(*v.as<float>());
+        return runtime::load_scalar(v);
     }
 
     /// The value of output `index`; valid until the next run.

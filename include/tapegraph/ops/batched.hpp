@@ -54,9 +54,9 @@ struct batching_rule {
 namespace detail {
 
 template <class First, class Second>
-inline constexpr bool wraps = false; // First is a mode over Second, or over one that wraps it
+inline constexpr bool encloses = false; // First is a mode over Second, or over one that encloses it
 template <class Mode, class Tag, class Second>
-inline constexpr bool wraps<batched_mode<Mode, Tag>, Second> = std::is_same_v<Mode, Second> || wraps<Mode, Second>;
+inline constexpr bool encloses<batched_mode<Mode, Tag>, Second> = std::is_same_v<Mode, Second> || encloses<Mode, Second>;
 template <class Mode>
 inline constexpr bool is_batched_mode = false;
 template <class Mode, class Tag>
@@ -64,18 +64,18 @@ inline constexpr bool is_batched_mode<batched_mode<Mode, Tag>> = true;
 
 // What a vmap does not map may stand beside what it does.
 template <class First, class Second>
-    requires wraps<First, Second>
+    requires encloses<First, Second>
 struct one_mode<First, Second> {
     using type = First;
 };
 template <class First, class Second>
-    requires wraps<Second, First>
+    requires encloses<Second, First>
 struct one_mode<First, Second> {
     using type = Second;
 };
 template <class First, class Second>
     requires(is_batched_mode<First> && is_batched_mode<Second> && !std::is_same_v<First, Second> &&
-             !wraps<First, Second> && !wraps<Second, First>)
+             !encloses<First, Second> && !encloses<Second, First>)
 struct one_mode<First, Second> {
     static_assert(always_false<First>, "values of two vmaps meet and neither runs inside the other's values: hand the outer "
                                        "one's value to the inner vmap as an argument");

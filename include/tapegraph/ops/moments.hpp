@@ -40,15 +40,19 @@ constexpr auto root(const A& x, std::source_location where) {
 template <tensor_like A>
 constexpr auto variance(const A& x, axes over = {}, variance_options options = {},
                         std::source_location where = std::source_location::current()) {
-    const auto value = eval(x, where);
-    return detail::squared_distance(value, mean(value, over, {.keepdims = true}, where), over, options, where);
+    return detail::in_float(x, where, [&](const auto& operand) {
+        const auto value = eval(operand, where);
+        return detail::squared_distance(value, mean(value, over, {.keepdims = true}, where), over, options, where);
+    });
 }
 
 /// The square root of the variance. Its derivative is 0 where all elements are equal, as in PyTorch.
 template <tensor_like A>
 constexpr auto standard_deviation(const A& x, axes over = {}, variance_options options = {},
                                   std::source_location where = std::source_location::current()) {
-    return detail::root(variance(x, over, options, where), where);
+    return detail::in_float(x, where, [&](const auto& operand) {
+        return detail::root(variance(operand, over, options, where), where);
+    });
 }
 
 /// Mean and variance, the mean computed once: `const auto [m, v] = moments(x, {0, 1})`.

@@ -15,20 +15,22 @@ namespace tapegraph {
 template <tensor_like A>
 constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options options = {},
                     std::source_location where = std::source_location::current()) {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    const auto total = [&](const auto& of) { return sum(of, over, options, where); };
-    if (order == 2) return detail::root(total(square(x)), where);
-    if (order == 1) return total(abs(x));
-    if (order == infinity) return max(abs(x), over, options, where);
-    if (order == -infinity) return min(abs(x), over, options, where);
-    const auto value = eval(x, where);
-    if (order == 0) return total(1 - apply<detail::indicator_op>(value, 0));
-    if (order < 0) return eval(pow(total(pow(abs(value), order)), 1 / order), where);
-    const auto power = [&](const auto& base, double exponent) { // 0 with a derivative of 0 for a base of 0
-        return tapegraph::where(base == 0, 0, pow(tapegraph::where(base == 0, 1, base), exponent));
-    };
-    const auto magnitude = eval(abs(value), where);
-    return eval(power(total(power(magnitude, order)), 1 / order), where);
+    return detail::in_float(x, where, [&](const auto& operand) {
+        constexpr double infinity = std::numeric_limits<double>::infinity();
+        const auto total = [&](const auto& of) { return sum(of, over, options, where); };
+        if (order == 2) return detail::root(total(square(operand)), where);
+        if (order == 1) return total(abs(operand));
+        if (order == infinity) return max(abs(operand), over, options, where);
+        if (order == -infinity) return min(abs(operand), over, options, where);
+        const auto value = eval(operand, where);
+        if (order == 0) return total(1 - apply<detail::indicator_op>(value, 0));
+        if (order < 0) return eval(pow(total(pow(abs(value), order)), 1 / order), where);
+        const auto power = [&](const auto& base, double exponent) { // 0 with a derivative of 0 for a base of 0
+            return tapegraph::where(base == 0, 0, pow(tapegraph::where(base == 0, 1, base), exponent));
+        };
+        const auto magnitude = eval(abs(value), where);
+        return eval(power(total(power(magnitude, order)), 1 / order), where);
+    });
 }
 
 } // namespace tapegraph

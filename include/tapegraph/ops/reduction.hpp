@@ -2,6 +2,7 @@
 
 #include <tapegraph/ops/arithmetic.hpp>
 #include <tapegraph/ops/cast.hpp>
+#include <tapegraph/ops/in_float.hpp>
 #include <tapegraph/ops/power.hpp>
 #include <tapegraph/ops/selection.hpp>
 #include <tapegraph/ops/view.hpp>
@@ -223,10 +224,12 @@ constexpr auto count_nonzero(const A& x, axes over = {}, reduce_options options 
 template <tensor_like A>
 constexpr auto mean(const A& x, axes over = {}, reduce_options options = {},
                     std::source_location where = std::source_location::current()) {
-    const std::int64_t floating = 2;
-    const auto total =
-        reduce<sum_op>({over.bits(shape_of(x).rank()), floating | std::int64_t{options.keepdims}}, where, x);
-    return eval(total / extent_number(total, detail::reduced_size(x, over)), where);
+    return detail::in_float(x, where, [&](const auto& operand) {
+        const std::int64_t floating = 2;
+        const auto total =
+            reduce<sum_op>({over.bits(shape_of(operand).rank()), floating | std::int64_t{options.keepdims}}, where, operand);
+        return eval(total / extent_number(total, detail::reduced_size(operand, over)), where);
+    });
 }
 
 } // namespace tapegraph

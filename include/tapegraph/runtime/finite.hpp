@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/call.hpp>
+#include <tapegraph/core/half.hpp>
 
 #include <cmath>
 
@@ -9,6 +10,12 @@ namespace tapegraph::runtime {
 /// Position of the first element that is not finite, or -1.
 inline std::int64_t first_not_finite(const buffer_view& v) {
     const std::int64_t count = v.elements();
+    if (is_storage_type(v.type)) { // an exponent of ones only
+        const std::uint16_t exponent = v.type == dtype::bf16 ? 0x7F80 : 0x7C00;
+        for (std::int64_t i = 0; i < count; ++i)
+            if ((v.as<const std::uint16_t>()[i] & exponent) == exponent) return i;
+        return -1;
+    }
     for (std::int64_t i = 0; i < count; ++i) {
         if (v.type == dtype::f32 ? !std::isfinite(v.as<const float>()[i])
                                  : v.type == dtype::f64 && !std::isfinite(v.as<const double>()[i]))

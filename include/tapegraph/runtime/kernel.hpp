@@ -5,6 +5,7 @@
 #include <tapegraph/cpu/reduce.hpp>
 #include <tapegraph/expr/operation.hpp>
 #include <tapegraph/ops/reduction.hpp>
+#include <tapegraph/runtime/widened_reduction.hpp>
 
 /// The kernels of both modes, one per (operation, element type) or per region: a function and the scratch it needs.
 
@@ -23,9 +24,19 @@ struct kernel_pair {
 
 inline std::size_t no_workspace(const kernel_call&) { return 0; }
 
+/// An operation on 16-bit elements by its float kernel, between conversions. In runtime/widened.hpp.
+template <class Op>
+struct widened_kernel;
+
+/// Whether an operation's kernel takes 16-bit elements itself. Those that only move elements do.
+template <class Op>
+inline constexpr bool takes_storage_types = Op::kind == operation_kind::layout;
+
 template <class Op, class T>
 constexpr kernel_pair kernel_for() {
-    if constexpr (requires { &kernel<Op, T>::workspace; })
+    if constexpr (storage_type<T> && !takes_storage_types<Op>)
+        return {&widened_kernel<Op>::run, &widened_kernel<Op>::workspace};
+    else if constexpr (requires { &kernel<Op, T>::workspace; })
         return {&kernel<Op, T>::run, &kernel<Op, T>::workspace};
     else
         return {&kernel<Op, T>::run, &no_workspace};
@@ -107,6 +118,7 @@ template <class Op, class Region, class T>
 struct reduction_kernel {
     using element = typename reduced_element<Op, T>::type;
     static void run(const kernel_call& call) {
+        constexpr cpu::tile_function evaluate = reads_in_place<Region> ? nullptr : &cpu::evaluate_tile<Region>;
         if constexpr (std::is_same_v<T, bool>) { // any and all of nothing have values, unlike a maximum of bytes
             if (call.domain.elements() == 0) {
                 for (std::int64_t i = 0; i < call.out[0].elements(); ++i)
@@ -114,12 +126,17 @@ struct reduction_kernel {
                 return;
             }
         }
-        run_reduction<element>(call, reads_in_place<Region> ? nullptr : &cpu::evaluate_tile<Region>, 0, 1,
-                               &cpu::reduce_axes<reduction_kind<Op>, element>);
+        if constexpr (storage_type<T>)
+            run_widened_reduction(call, evaluate, 0, 1, &cpu::reduce_axes<reduction_kind<Op>, float>, &cpu::widen_tile<T>);
+        else
+            run_reduction<element>(call, evaluate, 0, 1, &cpu::reduce_axes<reduction_kind<Op>, element>);
     }
     static std::size_t workspace(const kernel_call& call) {
-        return cpu::reduce_workspace_bytes<element>(call.domain.rank, call.domain.extents,
-                                                    static_cast<std::uint32_t>(call.attributes[0]));
+        if constexpr (storage_type<T>)
+            return widened_reduction_bytes(call);
+        else
+            return cpu::reduce_workspace_bytes<element>(call.domain.rank, call.domain.extents,
+                                                        static_cast<std::uint32_t>(call.attributes[0]));
     }
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/half.hpp>
 #include <tapegraph/core/math.hpp>
 #include <tapegraph/graph/gradient.hpp>
 #include <tapegraph/graph/passes/rewrite.hpp>
@@ -23,10 +24,13 @@ constexpr bool constant_value(const trace& t, int node, double& value) {
     value = std::bit_cast<double>(t.words_of(node)[0]);
     // A float constant has been rounded to float by the time a kernel reads it.
     if (t.nodes[node].type == dtype::f32) value = static_cast<double>(static_cast<float>(value));
+    if (t.nodes[node].type == dtype::bf16) value = static_cast<double>(bfloat16(value));
+    if (t.nodes[node].type == dtype::f16) value = static_cast<double>(half(value));
     return true;
 }
 
-// Rounding a double result to float equals the float operation for these (53 >= 2 * 24 + 2 bits).
+// Rounding a double result to float equals the float operation for these (53 >= 2 * 24 + 2 bits). A 16-bit result is
+// rounded twice, as kernels do it: here to float, and by whatever reads the constant.
 constexpr bool folded(const trace& t, int i, double& result) {
     double x = 0, y = 0;
     const entry& e = t.nodes[i];
@@ -48,6 +52,11 @@ constexpr bool folded(const trace& t, int i, double& result) {
         result = math::sqrt(x);
     else
         return false;
+    if (is_storage_type(e.type)) {
+        constexpr double largest = std::numeric_limits<float>::max();
+        if (!(result >= -largest && result <= largest)) return false;
+        result = static_cast<double>(static_cast<float>(result));
+    }
     return true;
 }
 

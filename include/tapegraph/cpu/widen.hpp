@@ -1,0 +1,96 @@
+#pragma once
+
+#include <tapegraph/core/half.hpp>
+#include <tapegraph/cpu/isa.hpp>
+#include <tapegraph/cpu/parallel.hpp>
+
+#include <cstdint>
+
+/// Between the 16-bit types and float.
+
+namespace tapegraph::cpu {
+
+namespace detail {
+
+template <storage_type T>
+struct widen_body {
+    template <class Isa>
+    TG_INLINE static void run(float* to, std::int64_t to_row, const T* from, std::int64_t from_row, std::int64_t rows,
+                              std::int64_t columns) {
+        for (std::int64_t r = 0; r < rows; ++r) {
+            float* const y = to + r * to_row;
+            const T* const x = from + r * from_row;
+#pragma omp simd
+            for (std::int64_t i = 0; i < columns; ++i) y[i] = float_of<T>(x[i].bits);
+        }
+    }
+};
+
+template <storage_type T>
+struct narrow_body {
+    template <class Isa>
+    TG_INLINE static void run(T* to, const float* from, std::int64_t count) {
+#pragma omp simd
+        for (std::int64_t i = 0; i < count; ++i) to[i].bits = storage_bits<T>(from[i]);
+    }
+};
+
+inline constexpr std::int64_t widen_piece = 16384; // elements; what threads share, from four of them on
+
+} // namespace detail
+
+/// to[rows, columns] = from[rows, columns]; rows lie `to_row` and `from_row` elements apart.
+template <storage_type T>
+void widen_rows(float* to, std::int64_t to_row, const T* from, std::int64_t from_row, std::int64_t rows,
+                std::int64_t columns) {
+    dispatch<detail::widen_body<T>>(to, to_row, from, from_row, rows, columns);
+}
+
+/// to = from, `count` elements, exactly.
+template <storage_type T>
+void widen(float* to, const T* from, std::int64_t count) {
+    const std::int64_t piece = detail::widen_piece;
+    parallel_for((count + piece - 1) / piece, count >= 4 * piece, [&](std::int64_t task) {
+        const std::int64_t begin = task * piece, size = count - begin < piece ? count - begin : piece;
+        dispatch<detail::widen_body<T>>(to + begin, std::int64_t{0}, from + begin, std::int64_t{0}, std::int64_t{1}, size);
+    });
+}
+
+/// to = from, `count` elements, each rounded to nearest even.
+template <storage_type T>
+void narrow(T* to, const float* from, std::int64_t count) {
+    const std::int64_t piece = detail::widen_piece;
+    parallel_for((count + piece - 1) / piece, count >= 4 * piece, [&](std::int64_t task) {
+        const std::int64_t begin = task * piece, size = count - begin < piece ? count - begin : piece;
+        dispatch<detail::narrow_body<T>>(to + begin, from + begin, size);
+    });
+}
+
+/// Converts a tile of a type that the caller no longer knows; on the calling thread.
+using widen_function = void (*)(const void* from, float* to, std::int64_t count);
+
+template <storage_type T>
+void widen_tile(const void* from, float* to, std::int64_t count) {
+    dispatch<detail::widen_body<T>>(to, std::int64_t{0}, static_cast<const T*>(from), std::int64_t{0}, std::int64_t{1}, count);
+}
+
+// For code that every program contains, whatever its types: no instruction sets, so that nobody else pays much.
+inline void widen(dtype type, const void* from, float* to, std::int64_t count) {
+    if (type == dtype::bf16)
+        detail::widen_body<bfloat16>::run<baseline>(to, 0, static_cast<const bfloat16*>(from), 0, 1, count);
+    else
+        detail::widen_body<half>::run<baseline>(to, 0, static_cast<const half*>(from), 0, 1, count);
+}
+inline widen_function widen_of(dtype type) {
+    if (type == dtype::bf16)
+        return [](const void* from, float* to, std::int64_t count) { widen(dtype::bf16, from, to, count); };
+    return [](const void* from, float* to, std::int64_t count) { widen(dtype::f16, from, to, count); };
+}
+inline void narrow(dtype type, void* to, const float* from, std::int64_t count) {
+    if (type == dtype::bf16)
+        detail::narrow_body<bfloat16>::run<baseline>(static_cast<bfloat16*>(to), from, count);
+    else
+        detail::narrow_body<half>::run<baseline>(static_cast<half*>(to), from, count);
+}
+
+} // namespace tapegraph::cpu
