@@ -176,11 +176,11 @@ constexpr list<int> gradient(trace& t, int y, const list<int>& sources, int firs
                 adjoint[c.leaf] = detail::accumulated(t, adjoint[c.leaf], detail::fitted(t, c.adjoint, domain, c.leaf));
             continue;
         }
-        int args[4]{};
+        list<int> args(t.nodes[i].arguments);
         for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(i, k);
         for (int k = 0; k < t.nodes[i].arguments; ++k) {
             if (!wanted(args[k]) || !detail::is_floating(t.nodes[args[k]].type)) continue;
-            const int flow = op.vjp(t, t.words_of(i), k, adjoint[i], args, i);
+            const int flow = op.vjp(t, t.words_of(i), k, adjoint[i], args.begin(), i);
             if (flow >= 0) adjoint[args[k]] = detail::accumulated(t, adjoint[args[k]], flow);
         }
     }
