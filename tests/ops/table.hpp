@@ -134,6 +134,9 @@ std::vector<row> reduction_rows();
 std::vector<row> contraction_rows();
 std::vector<row> convolution_rows();
 std::vector<row> movement_rows();
+std::vector<row> slicing_rows();
+std::vector<row> padding_rows();
+std::vector<row> indexing_rows();
 std::vector<row> ordering_rows();
 
 } // namespace tapegraph::testing

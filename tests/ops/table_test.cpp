@@ -205,4 +205,7 @@ TEST_CASE("table: reductions") { check(reduction_rows()); }
 TEST_CASE("table: contractions") { check(contraction_rows()); }
 TEST_CASE("table: convolutions and pooling") { check(convolution_rows()); }
 TEST_CASE("table: movement") { check(movement_rows()); }
+TEST_CASE("table: slices, parts and concatenation") { check(slicing_rows()); }
+TEST_CASE("table: padding, tiles, masks by position") { check(padding_rows()); }
+TEST_CASE("table: indices") { check(indexing_rows()); }
 TEST_CASE("table: order") { check(ordering_rows()); }

@@ -67,7 +67,7 @@ template <tensor_like A>
 constexpr auto sort(const A& x, sort_options options = {},
                     std::source_location where = std::source_location::current()) {
     const auto value = eval(x, where);
-    return take_along(value, argsort(value, options, where), where);
+    return take_along(value, argsort(value, options, where), -1, where);
 }
 
 /// Index of the first largest (smallest) element along an axis, int32.
