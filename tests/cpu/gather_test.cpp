@@ -134,3 +134,33 @@ TEST_CASE("an index outside is named, and nothing is written") {
     CHECK_THROWS_WITH_AS(cpu::gather_rows(10, 2, 4, x.data(), 5000, many.data(), y.data()), "gather: index 1099511627776 at position 4001 is outside [0, 10)", tg::range_error);
     CHECK(y == std::vector<float>(20000, -77));
 }
+
+TEST_CASE("slices along an inner axis, in batches, along which elements are picked") {
+    settings_guard guard;
+    // table [2, 3, 7, width], indices [2, 5]
+    for (std::int64_t width : {1, 2, 3, 4, 16, 70, 1100}) {
+        const auto table = values<float>(2 * 3 * 7 * width), updates = values<float>(2 * 3 * 5 * width);
+        const auto index = picks<std::int32_t>(10, 7);
+        std::vector<float> gathered, scattered(table.size(), 0);
+        for (std::int64_t slab = 0; slab < 6; ++slab)
+            for (std::int64_t j = 0; j < 5; ++j)
+                for (std::int64_t c = 0; c < width; ++c) {
+                    const auto row = slab * 7 + index[static_cast<std::size_t>(slab / 3 * 5 + j)];
+                    gathered.push_back(table[static_cast<std::size_t>(row * width + c)]);
+                    scattered[static_cast<std::size_t>(row * width + c)] +=
+                        updates[static_cast<std::size_t>((slab * 5 + j) * width + c)];
+                }
+        const std::int64_t large = cpu::layout_detail::streaming_bytes;
+        on_every_setting([&] {
+            std::vector<float> y(gathered.size()), dx(table.size());
+            for (std::int64_t least : {large, std::int64_t{0}}) {
+                cpu::layout_detail::streaming_bytes = least;
+                cpu::gather_slices(2, 3, 7, width, 4, table.data(), 5, index.data(), y.data());
+                CHECK(y == gathered);
+            }
+            cpu::layout_detail::streaming_bytes = large;
+            cpu::scatter_add_slices(2, 3, 7, width, updates.data(), 5, index.data(), dx.data());
+            CHECK(dx == scattered);
+        });
+    }
+}

@@ -81,14 +81,26 @@ void over_rows(std::int64_t rows, std::int64_t row_elements, const F& f) {
 namespace gather_detail {
 
 template <int Bytes, class Index>
-void copy_slices(const char* table, const Index* indices, std::int64_t count, std::size_t, char* out) {
+void copy_slices(const char* table, const Index* indices, std::int64_t count, std::size_t, char* out, bool) {
     for (std::int64_t i = 0; i < count; ++i)
         std::memcpy(out + i * Bytes, table + static_cast<std::int64_t>(indices[i]) * Bytes, Bytes);
 }
 template <class Index>
-void copy_any_slices(const char* table, const Index* indices, std::int64_t count, std::size_t bytes, char* out) {
-    for (std::int64_t i = 0; i < count; ++i, out += bytes)
-        layout_detail::move_bytes(out, table + static_cast<std::size_t>(indices[i]) * bytes, bytes);
+void copy_any_slices(const char* table, const Index* indices, std::int64_t count, std::size_t size, char* out, bool streaming) {
+    const auto bytes = static_cast<std::int64_t>(size), asked = std::min<std::int64_t>(bytes, 2048);
+    const std::int64_t ahead = std::min<std::int64_t>(16, 4096 / bytes);
+    for (std::int64_t i = 0; i < count; ++i, out += bytes) {
+        // The processor cannot guess where the next slices lie.
+        if (i + ahead < count)
+            for (std::int64_t line = 0; line < asked; line += 64)
+                __builtin_prefetch(table + static_cast<std::int64_t>(indices[i + ahead]) * bytes + line);
+        const char* const from = table + static_cast<std::int64_t>(indices[i]) * bytes;
+        if (streaming)
+            layout_detail::move_streaming(out, from, bytes);
+        else
+            layout_detail::move_bytes(out, from, bytes);
+    }
+    if (streaming) layout_detail::finish_streaming();
 }
 
 } // namespace gather_detail
@@ -109,17 +121,17 @@ void gather_slices(std::int64_t batches, std::int64_t outer, std::int64_t rows, 
                       : bytes == 8  ? &copy_slices<8, Index>
                       : bytes == 16 ? &copy_slices<16, Index>
                       : bytes == 32 ? &copy_slices<32, Index>
-                      : bytes == 64 ? &copy_slices<64, Index>
                                     : &copy_any_slices<Index>;
     const std::int64_t slabs = batches * outer, step = std::max<std::int64_t>(1, task_elements / width);
     const std::int64_t pieces = (count + step - 1) / step, units = slabs * pieces;
     const std::int64_t in_task = std::max<std::int64_t>(1, task_elements / (std::min(step, count) * width));
+    const bool streaming = bytes >= 256 && static_cast<std::int64_t>(bytes) * slabs * count >= layout_detail::streaming_bytes;
     parallel_for((units + in_task - 1) / in_task, slabs * count * width >= parallel_elements, [&](std::int64_t task) {
         for (std::int64_t unit = task * in_task, end = std::min(units, unit + in_task); unit < end; ++unit) {
             const std::int64_t slab = unit / pieces, first = unit % pieces * step;
             move(static_cast<const char*>(table) + static_cast<std::size_t>(slab * rows) * bytes,
                  indices + slab / outer * count + first, std::min(step, count - first), bytes,
-                 static_cast<char*>(out) + static_cast<std::size_t>(slab * count + first) * bytes);
+                 static_cast<char*>(out) + static_cast<std::size_t>(slab * count + first) * bytes, streaming);
         }
     });
 }

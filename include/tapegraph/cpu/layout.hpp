@@ -71,21 +71,22 @@ struct odometer {
     }
 };
 
-// y[i] = x[-i]
+// y[i] = x[-i]. Read forwards: processors do not expect memory to be read the other way.
 template <int Size>
 void run_backwards(const typename word<Size>::type* x, typename word<Size>::type* y, std::int64_t count) {
     typedef plain_word<Size> vector __attribute__((vector_size(16)));
     constexpr std::int64_t lanes = 16 / Size;
-    std::int64_t i = 0;
-    for (; i + lanes <= count; i += lanes) {
+    const auto* low = x - (count - 1);
+    std::int64_t left = count;
+    for (; left >= lanes; left -= lanes, low += lanes) {
         vector v;
-        std::memcpy(&v, x - i - (lanes - 1), 16);
+        std::memcpy(&v, low, 16);
         v = [&]<std::size_t... I>(std::index_sequence<I...>) {
             return __builtin_shufflevector(v, v, (static_cast<int>(lanes) - 1 - static_cast<int>(I))...);
         }(std::make_index_sequence<static_cast<std::size_t>(lanes)>{});
-        std::memcpy(y + i, &v, 16);
+        std::memcpy(y + left - lanes, &v, 16);
     }
-    for (; i < count; ++i) y[i] = x[-i];
+    while (left > 0) y[--left] = *low++;
 }
 
 // `rows` runs of `a.extent` elements. Strides are in elements.
@@ -95,7 +96,7 @@ void run(const void* from, void* to, axis rows, axis a) {
     const element* x = static_cast<const element*>(from);
     element* y = static_cast<element*>(to);
     if (a.out == 1 && a.in == 1) {
-        const std::size_t bytes = static_cast<std::size_t>(a.extent) * Size;
+        const std::int64_t bytes = a.extent * Size;
         for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out)
             move_bytes(reinterpret_cast<char*>(y), reinterpret_cast<const char*>(x), bytes);
     } else if (a.out == 1 && a.in == 0) {
@@ -118,16 +119,6 @@ void run(const void* from, void* to, axis rows, axis a) {
     }
 }
 
-// A run past the caches.
-inline void run_streaming(const char* x, char* y, std::int64_t bytes) {
-    const std::int64_t lead = std::min(bytes, static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(y) & 63));
-    std::memcpy(y, x, static_cast<std::size_t>(lead));
-    std::int64_t i = lead;
-    for (; i + 64 <= bytes; i += 64)
-        for (int b = 0; b < 64; b += 16) store_streaming(y + i + b, x + i + b);
-    std::memcpy(y + i, x + i, static_cast<std::size_t>(bytes - i));
-}
-
 // What depends on the size of an element; the driver is compiled once.
 struct mover {
     std::int64_t size;
@@ -136,7 +127,34 @@ struct mover {
 };
 
 // Results beyond this many bytes do not stay in the caches for whoever reads them next, so they need not go through them.
-inline constexpr std::int64_t streaming_bytes = std::int64_t{1} << 25;
+// A variable, so that tests can have small results take that way.
+inline std::int64_t streaming_bytes = std::int64_t{1} << 25;
+
+// Rows of a result that is not read again soon: whole lines of it, by way of a buffer where elements are put in order first.
+inline void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last) {
+    alignas(64) char buffer[4096];
+    const std::int64_t in_buffer = static_cast<std::int64_t>(sizeof buffer) / move.size;
+    if (rows.out == last.extent && last.extent * 4 <= in_buffer) { // several rows that lie side by side
+        const std::int64_t step = in_buffer / last.extent;
+        for (std::int64_t r = 0; r < rows.extent; r += step) {
+            const axis some{std::min(step, rows.extent - r), rows.in, rows.out};
+            move.run(x + r * rows.in * move.size, buffer, some, last);
+            move_streaming(y + r * rows.out * move.size, buffer, some.extent * last.extent * move.size);
+        }
+        return;
+    }
+    for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in * move.size, y += rows.out * move.size) {
+        if (last.in == 1) {
+            move_streaming(y, x, last.extent * move.size);
+            continue;
+        }
+        for (std::int64_t i = 0; i < last.extent; i += in_buffer) {
+            const axis some{std::min(in_buffer, last.extent - i), last.in, 1};
+            move.run(x + i * last.in * move.size, buffer, {1, 1, 1}, some);
+            move_streaming(y + i * move.size, buffer, some.extent * move.size);
+        }
+    }
+}
 
 inline void strided_copy(axes_list axes, const mover& move, const void* from, void* to) {
     const bool parallel = axes.elements >= parallel_elements;
@@ -158,10 +176,10 @@ inline void strided_copy(axes_list axes, const mover& move, const void* from, vo
     // Pieces: rows by columns.
     std::int64_t wide = std::min(piece_elements, last.extent), high = std::max<std::int64_t>(1, piece_elements / wide);
     if (turned) {
-        wide = rows.extent < 16 ? block_elements : 64;
+        wide = rows.extent < 16 ? block_elements : 128;
         high = last.extent < 16 ? block_elements : 256;
     }
-    const bool long_runs = !turned && streaming && last.in == 1 && last.out == 1 && last.extent * move.size >= 1024;
+    const bool past_caches = streaming && !turned && last.out == 1 && (last.extent * move.size >= 256 || rows.out == last.extent);
     const std::int64_t row_pieces = (rows.extent + high - 1) / high, column_pieces = (last.extent + wide - 1) / wide;
     const std::int64_t pieces = row_pieces * column_pieces;
     std::int64_t outer = 1;
@@ -181,9 +199,8 @@ inline void strided_copy(axes_list axes, const mover& move, const void* from, vo
             char* y = out + (at.out + r * rows.out + c * last.out) * move.size;
             if (turned)
                 move.transpose(x, last.in * move.size, y, rows.out * move.size, lines.extent, columns.extent, streaming);
-            else if (long_runs)
-                for (std::int64_t i = 0; i < lines.extent; ++i)
-                    run_streaming(x + i * rows.in * move.size, y + i * rows.out * move.size, columns.extent * move.size);
+            else if (past_caches)
+                move_past_caches(move, x, y, lines, columns);
             else
                 move.run(x, y, lines, columns);
             if (++piece == pieces) {
@@ -334,8 +351,7 @@ inline void embed(int rank, const std::int64_t* extents, const std::int64_t* beg
             char* const y = static_cast<char*>(out) + row * run * bytes;
             if (inside) {
                 fill_elements(y, before, value);
-                move_bytes(y + before * bytes, static_cast<const char*>(in) + from * bytes,
-                           static_cast<std::size_t>(middle * bytes));
+                move_bytes(y + before * bytes, static_cast<const char*>(in) + from * bytes, middle * bytes);
                 fill_elements(y + (before + middle) * bytes, after, value);
             } else {
                 fill_elements(y, run, value);

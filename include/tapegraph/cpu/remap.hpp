@@ -60,8 +60,8 @@ struct plan {
 template <int Size>
 struct blocks {
     using element = typename layout_detail::word<Size>::type;
-    static constexpr std::size_t bytes = Size;
-    explicit blocks(std::size_t) {}
+    static constexpr std::int64_t bytes = Size;
+    explicit blocks(std::int64_t) {}
     static void backwards(char* to, const char* from, std::int64_t count) {
         layout_detail::run_backwards<Size>(reinterpret_cast<const element*>(from), reinterpret_cast<element*>(to), count);
     }
@@ -73,8 +73,8 @@ struct blocks {
 };
 template <>
 struct blocks<0> {
-    std::size_t bytes;
-    explicit blocks(std::size_t size) : bytes(size) {}
+    std::int64_t bytes;
+    explicit blocks(std::int64_t size) : bytes(size) {}
     void backwards(char* to, const char* from, std::int64_t count) const {
         for (std::int64_t i = 0; i < count; ++i, to += bytes, from -= bytes) layout_detail::move_bytes(to, from, bytes);
     }
@@ -85,13 +85,19 @@ struct blocks<0> {
 
 /// Positions [first, last) of one row. `x` is the row of the small tensor, `y` where position `first` goes.
 template <int Size>
-void write_row(const plan& p, const char* x, std::int64_t first, std::int64_t last, std::size_t bytes, char* y) {
+void write_row(const plan& p, const char* x, std::int64_t first, std::int64_t last, std::int64_t bytes, char* y) {
     const blocks<Size> b(bytes);
-    const auto size = static_cast<std::int64_t>(b.bytes);
+    const std::int64_t size = b.bytes;
     const int k = p.outer;
     const std::int64_t n = p.small[k], amount = p.amount[k];
     if (p.map[k] == index_map::repeat && first % amount == 0) {
         const char* from = x + first / amount * size;
+        if constexpr (Size >= 4) { // as channels that are all the same
+            const std::int64_t n_here = (last - first) / amount;
+            if (amount == 2) return layout_detail::channels<Size, 2>::template run<true>(from, y, 0, n_here);
+            if (amount == 3) return layout_detail::channels<Size, 3>::template run<true>(from, y, 0, n_here);
+            if (amount == 4) return layout_detail::channels<Size, 4>::template run<true>(from, y, 0, n_here);
+        }
         for (std::int64_t at = first; at < last; at += amount, from += size) {
             b.same(y, from, std::min(amount, last - at));
             y += amount * size;
@@ -107,7 +113,7 @@ void write_row(const plan& p, const char* x, std::int64_t first, std::int64_t la
         char* const to = y + (at - first) * size;
         const char* const from = x + r.first * size;
         if (r.direction > 0)
-            layout_detail::move_bytes(to, from, static_cast<std::size_t>(r.count * size));
+            layout_detail::move_bytes(to, from, r.count * size);
         else if (r.direction < 0)
             b.backwards(to, from, r.count);
         else
@@ -177,7 +183,7 @@ inline void remap(int rank, const std::int64_t* extents, const std::int64_t* map
     const std::int64_t elements = p.rows * p.row() * p.inner;
     if (elements == 0) return;
     require_elements(p);
-    const std::size_t block = size * static_cast<std::size_t>(p.inner);
+    const std::int64_t block = static_cast<std::int64_t>(size) * p.inner;
     const auto write = block == 1   ? &write_row<1>
                        : block == 2 ? &write_row<2>
                        : block == 4 ? &write_row<4>
@@ -199,7 +205,7 @@ inline void remap(int rank, const std::int64_t* extents, const std::int64_t* map
             const std::int64_t first = piece * wide;
             write(p, static_cast<const char*>(in) + from * static_cast<std::int64_t>(size), first,
                   std::min(p.row(), first + wide), block,
-                  static_cast<char*>(out) + (row * p.row() + first) * static_cast<std::int64_t>(block));
+                  static_cast<char*>(out) + (row * p.row() + first) * block);
             if (++piece < pieces) continue;
             piece = 0;
             ++row;

@@ -9,7 +9,7 @@
 #include <utility>
 
 /// Small moves: words of 1, 2, 4 and 8 bytes, short runs of bytes, and squares of elements turned over in registers. Only
-/// 16-byte vectors are used, which every processor has: what a move costs is memory.
+/// 16-byte vectors are used, which every processor has: moves wait for memory, and wider ones were no faster.
 
 namespace tapegraph::cpu::layout_detail {
 
@@ -59,12 +59,12 @@ TG_INLINE void finish_streaming() {
 }
 
 /// memcpy without a call where runs are short: two overlapping moves for every length.
-TG_INLINE void move_bytes(char* to, const char* from, std::size_t count) {
+TG_INLINE void move_bytes(char* to, const char* from, std::int64_t count) {
     typedef long long vector __attribute__((vector_size(16), aligned(1), may_alias));
     if (count > 256) {
-        std::memcpy(to, from, count);
+        std::memcpy(to, from, static_cast<std::size_t>(count));
     } else if (count >= 16) {
-        std::size_t i = 0;
+        std::int64_t i = 0;
         for (; i + 16 < count; i += 16)
             *reinterpret_cast<vector*>(to + i) = *reinterpret_cast<const vector*>(from + i);
         *reinterpret_cast<vector*>(to + count - 16) = *reinterpret_cast<const vector*>(from + count - 16);
@@ -81,7 +81,7 @@ TG_INLINE void move_bytes(char* to, const char* from, std::size_t count) {
         std::memcpy(to, &a, 4);
         std::memcpy(to + count - 4, &b, 4);
     } else {
-        for (std::size_t i = 0; i < count; ++i) to[i] = from[i];
+        for (std::int64_t i = 0; i < count; ++i) to[i] = from[i];
     }
 }
 
@@ -121,34 +121,142 @@ struct square {
     }
 };
 
+/// A run of bytes; whole cache lines of it go past the caches.
+TG_INLINE void move_streaming(char* to, const char* from, std::int64_t bytes) {
+    const std::int64_t lead = std::min(bytes, static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(to) & 63));
+    move_bytes(to, from, lead);
+    std::int64_t i = lead;
+    for (; i + 64 <= bytes; i += 64)
+        for (int b = 0; b < 64; b += 16) store_streaming(to + i + b, from + i + b);
+    move_bytes(to + i, from + i, bytes - i);
+}
+
+/// `Count` runs side by side become one in which they alternate, or the other way round: pixels of two to four channels.
+/// Vectors of the result are put together from those of the operand one after another.
+template <int Size, int Count>
+struct channels {
+    static constexpr int side = 16 / Size;
+    typedef plain_word<Size> vector __attribute__((vector_size(16)));
+
+    // Element e of vector V of the result: from operand `From` if that has it, otherwise what was put together so far.
+    template <bool Joining, int V, int From, std::size_t... E>
+    TG_INLINE static vector with(const vector& made, const vector& operand, std::index_sequence<E...>) {
+        return __builtin_shufflevector(made, operand, index<Joining, V, From>(static_cast<int>(E))...);
+    }
+    template <bool Joining, int V, int From>
+    static constexpr int index(int e) {
+        const int channel = Joining ? (V * side + e) % Count : V, place = Joining ? (V * side + e) / Count : e;
+        const int source = Joining ? channel : (place * Count + channel) / side;
+        const int at = Joining ? place : (place * Count + channel) % side;
+        return source == From ? side + at : e;
+    }
+    template <bool Joining, int V, int... From>
+    TG_INLINE static void store(const vector (&operands)[Count], char* to, std::integer_sequence<int, From...>) {
+        constexpr auto all = std::make_index_sequence<static_cast<std::size_t>(side)>{};
+        vector made = operands[0];
+        ((made = with<Joining, V, From>(made, operands[From], all)), ...);
+        std::memcpy(to, &made, 16);
+    }
+    /// `side` pixels. `apart`: bytes between the runs.
+    template <bool Joining, int... V>
+    TG_INLINE static void move(const char* from, char* to, std::int64_t apart, std::integer_sequence<int, V...> all) {
+        vector operands[Count];
+        (std::memcpy(&operands[V], from + V * (Joining ? apart : 16), 16), ...);
+        (store<Joining, V>(operands, to + V * (Joining ? 16 : apart), all), ...);
+    }
+    template <bool Joining>
+    static void run(const char* from, char* to, std::int64_t apart, std::int64_t pixels) {
+        constexpr auto all = std::make_integer_sequence<int, Count>{};
+        std::int64_t p = 0;
+        for (; p + side <= pixels; p += side)
+            move<Joining>(from + p * Size * (Joining ? 1 : Count), to + p * Size * (Joining ? Count : 1), apart, all);
+        for (; p < pixels; ++p)
+            for (int k = 0; k < Count; ++k)
+                std::memcpy(to + (Joining ? (p * Count + k) * Size : p * Size + k * apart),
+                            from + (Joining ? p * Size + k * apart : (p * Count + k) * Size), Size);
+    }
+    /// By way of a buffer and past the caches.
+    template <bool Joining>
+    static void run_streaming(const char* from, char* to, std::int64_t apart, std::int64_t pixels) {
+        constexpr std::int64_t piece = 1024 / Size;
+        alignas(64) char buffer[piece * Size * Count];
+        for (std::int64_t p = 0; p < pixels; p += piece) {
+            const std::int64_t count = std::min(piece, pixels - p);
+            if constexpr (Joining) {
+                run<true>(from + p * Size, buffer, apart, count);
+                move_streaming(to + p * Size * Count, buffer, count * Size * Count);
+            } else {
+                run<false>(from + p * Size * Count, buffer, piece * Size, count);
+                for (int k = 0; k < Count; ++k)
+                    move_streaming(to + p * Size + k * apart, buffer + k * piece * Size, count * Size);
+            }
+        }
+    }
+};
+
+/// Whether a plane is two to four dense channels on one side, and if so moves it. `apart`: bytes between the runs of the
+/// other side.
+template <int Size, bool Joining>
+bool move_channels(const char* from, char* to, std::int64_t count, std::int64_t dense, std::int64_t apart, std::int64_t pixels,
+                   bool streaming) {
+    if (dense != count * Size || pixels < 16) return false;
+    const auto move = [&]<int Count>(std::integral_constant<int, Count>) {
+        if (streaming)
+            channels<Size, Count>::template run_streaming<Joining>(from, to, apart, pixels);
+        else
+            channels<Size, Count>::template run<Joining>(from, to, apart, pixels);
+        return true;
+    };
+    if (count == 2) return move(std::integral_constant<int, 2>{});
+    if (count == 3) return move(std::integral_constant<int, 3>{});
+    if (count == 4) return move(std::integral_constant<int, 4>{});
+    return false;
+}
+
 /// y[r][c] = x[c][r] for rows by columns elements; `in` and `out` are bytes from one column of x, one row of y to the next.
-/// Tiles whose sides are one cache line are turned over by way of a buffer, so that a line of either tensor is touched once:
-/// where extents are powers of two, lines that wait for one another would push each other out of the cache.
+/// As many rows as a cache line has elements are collected in a buffer and written in runs of several lines: a line of x is
+/// read once and whole (where extents are powers of two, lines that wait for one another push each other out of the cache),
+/// and y sees no parts of lines but at the ends of runs.
 template <int Size>
 void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t out, std::int64_t rows, std::int64_t columns,
                      bool streaming) {
     using element = typename word<Size>::type;
     constexpr std::int64_t line = 64 / Size, side = square<Size>::side;
     if (rows >= line && columns >= line) {
-        alignas(64) char buffer[64 * line];
-        for (std::int64_t c = 0; c < columns; c += line) {
-            const std::int64_t column = std::min(c, columns - line); // the last tile overlaps the one before
+        constexpr std::int64_t lines = std::clamp<std::int64_t>(128 / line, 1, 8), pitch = lines * 64;
+        alignas(64) char buffer[line * pitch];
+        for (std::int64_t c = 0; c < columns; c += lines * line) {
+            const std::int64_t first = std::min(c, columns - line); // what is last overlaps what was before
+            const std::int64_t count = std::min(lines * line, columns - first);
+            // Lines are asked for some 64 columns before they are read; the last byte of what is read is on the newest line.
+            const std::int64_t tiles_ahead = 64 / count, columns_ahead = 64 % count;
             for (std::int64_t r = 0; r < rows; r += line) {
                 const std::int64_t row = std::min(r, rows - line);
-                const char* const x = from + column * in + row * Size;
-                for (std::int64_t k = 0; k < line; k += side)
-                    for (std::int64_t i = 0; i < line; i += side)
-                        square<Size>::turn(x + k * in + i * Size, in, buffer + i * 64 + k * Size, 64);
-                char* const y = to + row * out + column * Size;
-                if (streaming && (reinterpret_cast<std::uintptr_t>(y) | static_cast<std::uintptr_t>(out)) % 64 == 0) {
-                    for (std::int64_t i = 0; i < line; ++i)
-                        for (int b = 0; b < 64; b += 16) store_streaming(y + i * out + b, buffer + i * 64 + b);
-                } else {
-                    for (std::int64_t i = 0; i < line; ++i) std::memcpy(y + i * out, buffer + i * 64, 64);
+                const char* const soon = from + first * in + 63 + std::min(r + tiles_ahead * line, rows - line) * Size;
+                const char* const later = from + first * in + 63 + std::min(r + (tiles_ahead + 1) * line, rows - line) * Size;
+                for (std::int64_t k = 0; k < count; k += line) {
+                    const std::int64_t column = std::min(k, count - line);
+                    const char* const x = from + (first + column) * in + row * Size;
+                    for (std::int64_t j = column + columns_ahead; j < column + columns_ahead + line; ++j)
+                        __builtin_prefetch(j < count ? soon + j * in : later + (j - count) * in);
+                    for (std::int64_t j = 0; j < line; j += side)
+                        for (std::int64_t i = 0; i < line; i += side)
+                            square<Size>::turn(x + j * in + i * Size, in, buffer + i * pitch + (column + j) * Size, pitch);
                 }
+                char* y = to + row * out + first * Size;
+                if (streaming)
+                    for (std::int64_t i = 0; i < line; ++i, y += out) move_streaming(y, buffer + i * pitch, count * Size);
+                else
+                    for (std::int64_t i = 0; i < line; ++i, y += out)
+                        move_bytes(y, buffer + i * pitch, count * Size);
             }
         }
         return;
+    }
+    if constexpr (Size >= 4) { // smaller ones need shuffles that not every processor has
+        if (move_channels<Size, true>(from, to, columns, out, in, rows, streaming) ||
+            move_channels<Size, false>(from, to, rows, in, out, columns, streaming))
+            return;
     }
     if (rows >= side && columns >= side) {
         for (std::int64_t c = 0; c < columns; c += side) {
