@@ -1,5 +1,6 @@
 #include "fma_peak.hpp"
 
+#include <tapegraph/cpu/embed.hpp>
 #include <tapegraph/cpu/gather.hpp>
 #include <tapegraph/cpu/layout.hpp>
 #include <tapegraph/cpu/remap.hpp>

@@ -1,3 +1,4 @@
+#include <tapegraph/cpu/embed.hpp>
 #include <tapegraph/cpu/layout.hpp>
 
 #include <doctest/doctest.h>

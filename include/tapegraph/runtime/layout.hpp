@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/cpu/arg_reduce.hpp>
+#include <tapegraph/cpu/embed.hpp>
 #include <tapegraph/cpu/gather.hpp>
 #include <tapegraph/cpu/layout.hpp>
 #include <tapegraph/cpu/remap.hpp>
