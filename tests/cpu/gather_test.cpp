@@ -74,9 +74,9 @@ void check_along(std::int64_t outer, std::int64_t length, std::int64_t count) {
         }
     on_every_setting([&] {
         std::vector<T> y(dy.size(), T(-77)), dx(x.size(), T(-77));
-        cpu::take_along_last(outer, length, sizeof(T), x.data(), count, index.data(), y.data());
+        cpu::take_along(outer, length, 1, sizeof(T), x.data(), count, index.data(), y.data());
         CHECK(y == taken);
-        cpu::put_along_last(outer, length, dy.data(), count, index.data(), dx.data());
+        cpu::put_along(outer, length, 1, dy.data(), count, index.data(), dx.data());
         CHECK(dx == put);
     });
 }
@@ -95,7 +95,7 @@ TEST_CASE_TEMPLATE("gather_rows and scatter_add_rows", T, float, double) {
     check_rows<T, std::int32_t>(3, 1, 50021);
 }
 
-TEST_CASE_TEMPLATE("take_along_last and put_along_last", T, float, double) {
+TEST_CASE_TEMPLATE("take_along and put_along", T, float, double) {
     settings_guard guard;
     check_along<T, std::int32_t>(1, 1, 1);
     check_along<T, std::int64_t>(3, 10, 0);
@@ -109,7 +109,7 @@ TEST_CASE("one_hot") {
         const auto index = picks<std::int64_t>(count, 11);
         on_every_setting([&] {
             std::vector<float> y(static_cast<std::size_t>(count * 11), -77);
-            cpu::one_hot(count, index.data(), 11, 2.f, -1.f, y.data());
+            cpu::one_hot(count, 1, index.data(), 11, 2.f, -1.f, y.data());
             std::int64_t wrong = 0;
             for (std::size_t i = 0; i < y.size(); ++i)
                 wrong += y[i] != (static_cast<std::int64_t>(i % 11) == index[i / 11] ? 2.f : -1.f);
@@ -126,11 +126,41 @@ TEST_CASE("an index outside is named, and nothing is written") {
     CHECK_THROWS_WITH_AS(cpu::gather_rows(10, 2, 4, x.data(), 4, high, y.data()), "gather: index 12 at position 3 is outside [0, 10)", tg::range_error);
     const std::int64_t low[] = {0, -1};
     CHECK_THROWS_WITH_AS(cpu::scatter_add_rows(10, 2, x.data(), 2, low, y.data()), "scatter_add: index -1 at position 1 is outside [0, 10)", tg::range_error);
-    CHECK_THROWS_WITH_AS(cpu::take_along_last(1, 20, 4, x.data(), 2, low, y.data()), "take_along_axis: index -1 at position 1 is outside [0, 20)", tg::range_error);
-    CHECK_THROWS_WITH_AS(cpu::put_along_last(1, 12, x.data(), 4, high, y.data()), "put_along_axis: index 12 at position 3 is outside [0, 12)", tg::range_error);
-    CHECK_THROWS_WITH_AS(cpu::one_hot(4, high, 12, 1.f, 0.f, y.data()), "one_hot: index 12 at position 3 is outside [0, 12)", tg::range_error);
+    CHECK_THROWS_WITH_AS(cpu::take_along(1, 20, 1, 4, x.data(), 2, low, y.data()), "take_along: index -1 at position 1 is outside [0, 20)", tg::range_error);
+    CHECK_THROWS_WITH_AS(cpu::put_along(1, 12, 1, x.data(), 4, high, y.data()), "put_along: index 12 at position 3 is outside [0, 12)", tg::range_error);
+    CHECK_THROWS_WITH_AS(cpu::one_hot(4, 1, high, 12, 1.f, 0.f, y.data()), "one_hot: index 12 at position 3 is outside [0, 12)", tg::range_error);
     std::vector<std::int64_t> many(5000, 1);
     many[4001] = std::int64_t{1} << 40; // would pass as 0 if cut to 32 bits
     CHECK_THROWS_WITH_AS(cpu::gather_rows(10, 2, 4, x.data(), 5000, many.data(), y.data()), "gather: index 1099511627776 at position 4001 is outside [0, 10)", tg::range_error);
     CHECK(y == std::vector<float>(20000, -77));
+}
+
+TEST_CASE("slices along an inner axis, in batches, along which elements are picked") {
+    settings_guard guard;
+    // table [2, 3, 7, width], indices [2, 5]
+    for (std::int64_t width : {1, 2, 3, 4, 16, 70, 1100}) {
+        const auto table = values<float>(2 * 3 * 7 * width), updates = values<float>(2 * 3 * 5 * width);
+        const auto index = picks<std::int32_t>(10, 7);
+        std::vector<float> gathered, scattered(table.size(), 0);
+        for (std::int64_t slab = 0; slab < 6; ++slab)
+            for (std::int64_t j = 0; j < 5; ++j)
+                for (std::int64_t c = 0; c < width; ++c) {
+                    const auto row = slab * 7 + index[static_cast<std::size_t>(slab / 3 * 5 + j)];
+                    gathered.push_back(table[static_cast<std::size_t>(row * width + c)]);
+                    scattered[static_cast<std::size_t>(row * width + c)] +=
+                        updates[static_cast<std::size_t>((slab * 5 + j) * width + c)];
+                }
+        const std::int64_t large = cpu::layout_detail::streaming_bytes;
+        on_every_setting([&] {
+            std::vector<float> y(gathered.size()), dx(table.size());
+            for (std::int64_t least : {large, std::int64_t{0}}) {
+                cpu::layout_detail::streaming_bytes = least;
+                cpu::gather_slices(2, 3, 7, width, 4, table.data(), 5, index.data(), y.data());
+                CHECK(y == gathered);
+            }
+            cpu::layout_detail::streaming_bytes = large;
+            cpu::scatter_add_slices(2, 3, 7, width, updates.data(), 5, index.data(), dx.data());
+            CHECK(dx == scattered);
+        });
+    }
 }

@@ -1,3 +1,4 @@
+#include <tapegraph/cpu/embed.hpp>
 #include <tapegraph/cpu/layout.hpp>
 
 #include <doctest/doctest.h>
@@ -15,8 +16,25 @@ namespace cpu = tapegraph::cpu;
 using list = std::vector<std::int64_t>;
 
 struct threads_guard {
-    ~threads_guard() { tg::set_thread_count(0); }
+    ~threads_guard() {
+        tg::set_thread_count(0);
+        cpu::layout_detail::streaming_bytes = large;
+    }
+    std::int64_t large = cpu::layout_detail::streaming_bytes;
 };
+
+// On one thread and two, through the caches and past them.
+template <class F>
+void every_way(const F& f) {
+    const std::int64_t large = cpu::layout_detail::streaming_bytes;
+    for (int threads : {1, 2})
+        for (std::int64_t least : {large, std::int64_t{0}}) {
+            tg::set_thread_count(threads);
+            cpu::layout_detail::streaming_bytes = least;
+            f();
+        }
+    cpu::layout_detail::streaming_bytes = large;
+}
 
 std::int64_t product(const list& s) { return std::accumulate(s.begin(), s.end(), std::int64_t{1}, std::multiplies<>{}); }
 
@@ -56,14 +74,13 @@ void check_transpose(const list& extents, const list& permutation) {
         for (std::size_t a = 0; a < at.size(); ++a) source[static_cast<std::size_t>(permutation[a])] = at[a];
         expected[i] = x[linear(extents, source)];
     });
-    for (int threads : {1, 2}) {
-        tg::set_thread_count(threads);
+    every_way([&] {
         std::vector<E> y(x.size() + 1, E(99));
         cpu::transpose(rank_of(extents), extents.data(), permutation.data(), sizeof(E), x.data(), y.data());
         CHECK(y.back() == E(99));
         y.pop_back();
         CHECK(y == expected);
-    }
+    });
 }
 
 template <class E>
@@ -76,19 +93,18 @@ void check_slice(const list& extents, const list& begin, const list& step, const
         expected[i] = x[linear(extents, source)];
         embedded[linear(extents, source)] = dy[i];
     });
-    for (int threads : {1, 2}) {
-        tg::set_thread_count(threads);
+    every_way([&] {
         std::vector<E> y(dy.size(), E(99)), dx(x.size(), E(99));
         cpu::slice(rank_of(extents), extents.data(), begin.data(), step.data(), cut.data(), sizeof(E), x.data(), y.data());
         CHECK(y == expected);
         cpu::embed(rank_of(cut), cut.data(), begin.data(), step.data(), extents.data(), sizeof(E), dy.data(), dx.data());
         CHECK(dx == embedded);
-    }
+    });
 }
 
 } // namespace
 
-TEST_CASE_TEMPLATE("transpose: every permutation of awkward shapes, large and thin planes", E, std::uint8_t, float, double) {
+TEST_CASE_TEMPLATE("transpose: every permutation of awkward shapes, large and thin planes", E, std::uint8_t, std::uint16_t, float, double) {
     threads_guard guard;
     for (const list& extents : {list{}, list{5}, list{3, 7}, list{1, 9, 1}, list{2, 17, 5}, list{4, 0, 3}, list{3, 2, 19, 5}, list{2, 3, 1, 5, 11}}) {
         list permutation(extents.size());
@@ -103,10 +119,15 @@ TEST_CASE_TEMPLATE("transpose: every permutation of awkward shapes, large and th
     check_transpose<E>({5, 31, 33, 37}, {0, 3, 1, 2});
     check_transpose<E>({5, 37, 31, 33}, {0, 2, 3, 1});
     check_transpose<E>({7, 50, 11, 64}, {0, 2, 1, 3});
+    for (std::int64_t channels : {2, 3, 4, 5}) {
+        check_transpose<E>({3, channels, 19, 23}, {0, 2, 3, 1});
+        check_transpose<E>({3, 1100, channels}, {0, 2, 1});
+        check_transpose<E>({2, channels, 3, 1030}, {2, 0, 3, 1});
+    }
     check_transpose<E>({2, 1, 3, 2, 1, 5, 2, 7}, {7, 2, 5, 0, 3, 6, 4, 1});
 }
 
-TEST_CASE_TEMPLATE("slice and embed: steps forwards and backwards", E, std::uint8_t, float, double) {
+TEST_CASE_TEMPLATE("slice and embed: steps forwards and backwards", E, std::uint8_t, std::uint16_t, float, double) {
     threads_guard guard;
     check_slice<E>({10}, {9}, {-1}, {10});
     check_slice<E>({10}, {8}, {-3}, {3});
@@ -117,6 +138,10 @@ TEST_CASE_TEMPLATE("slice and embed: steps forwards and backwards", E, std::uint
     check_slice<E>({300, 700}, {1, 3}, {1, 1}, {290, 690});
     check_slice<E>({200001}, {200000}, {-1}, {200001});
     check_slice<E>({60, 40, 50}, {2, 1, 49}, {3, 1, -1}, {19, 38, 50});
+    check_slice<E>({40, 16}, {3, 2}, {1, 1}, {30, 12});
+    check_slice<E>({9, 5000}, {8, 4999}, {-1, -1}, {9, 5000});
+    check_slice<E>({9, 5000}, {0, 1}, {2, 2}, {5, 2499});
+    check_slice<E>({6, 4, 5, 3}, {1, 0, 2, 0}, {1, 1, 1, 1}, {4, 4, 2, 3});
 }
 
 TEST_CASE("concat: pieces along each axis come back with slice") {
@@ -137,12 +162,11 @@ TEST_CASE("concat: pieces along each axis come back with slice") {
                 begin[a] += length;
             }
             for (const auto& p : pieces) inputs.push_back(p.data());
-            for (int threads : {1, 2}) {
-                tg::set_thread_count(threads);
+            every_way([&] {
                 std::vector<float> y(whole.size(), -77);
                 cpu::concat(4, inputs.data(), lengths.data(), rank_of(extents), extents.data(), axis, 4, y.data());
                 CHECK(y == whole);
-            }
+            });
         }
 }
 
@@ -160,12 +184,11 @@ TEST_CASE("broadcast_copy: missing and single axes repeat") {
             for (std::size_t a = 0; a < from.size(); ++a) source[a] = from[a] == 1 ? 0 : at[a + to.size() - from.size()];
             expected[i] = x[linear(from, source)];
         });
-        for (int threads : {1, 2}) {
-            tg::set_thread_count(threads);
+        every_way([&] {
             std::vector<double> y(expected.size(), -77);
             cpu::broadcast_copy(rank_of(from), from.data(), rank_of(to), to.data(), 8, x.data(), y.data());
             CHECK(y == expected);
-        }
+        });
     }
 }
 

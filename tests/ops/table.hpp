@@ -139,6 +139,9 @@ std::vector<row> einsum_rows();
 std::vector<row> pooling_rows();
 std::vector<row> transposed_rows();
 std::vector<row> movement_rows();
+std::vector<row> slicing_rows();
+std::vector<row> padding_rows();
+std::vector<row> indexing_rows();
 std::vector<row> ordering_rows();
 
 /// A row's operands at given shapes, drawn from its domains.

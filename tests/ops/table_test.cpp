@@ -215,4 +215,7 @@ TEST_CASE("table: einsum, tensordot, dot") { check(einsum_rows()); }
 TEST_CASE("table: pooling") { check(pooling_rows()); }
 TEST_CASE("table: transposed, depthwise, separable convolutions") { check(transposed_rows()); }
 TEST_CASE("table: movement") { check(movement_rows()); }
+TEST_CASE("table: slices, parts and concatenation") { check(slicing_rows()); }
+TEST_CASE("table: padding, tiles, masks by position") { check(padding_rows()); }
+TEST_CASE("table: indices") { check(indexing_rows()); }
 TEST_CASE("table: order") { check(ordering_rows()); }

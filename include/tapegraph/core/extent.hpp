@@ -41,9 +41,11 @@ public:
     list<atom> atoms;
     list<monomial> monomials;
     list<polynomial> polynomials;
-    /// Pairs that could not be decided while tracing: they must be equal when extents are bound.
+    /// What could not be decided while tracing and is checked when extents are bound: left equals right, or, where an
+    /// operation is named, left is at least right.
     struct requirement {
         std::int64_t left = 0, right = 0;
+        const char* at_least_for = nullptr;
     };
     list<requirement> requirements;
 
@@ -106,8 +108,13 @@ public:
 
     constexpr void require_equal(std::int64_t a, std::int64_t b) {
         for (const requirement& known : requirements)
-            if (known.left == a && known.right == b) return;
+            if (known.left == a && known.right == b && known.at_least_for == nullptr) return;
         requirements.push_back({a, b});
+    }
+    constexpr void require_at_least(std::int64_t a, std::int64_t least, const char* operation) {
+        for (const requirement& known : requirements)
+            if (known.left == a && known.right == least && known.at_least_for != nullptr) return;
+        requirements.push_back({a, least, operation});
     }
 
     /// The number an extent stands for; `value_of(atom index)` gives the bound value of a symbol.

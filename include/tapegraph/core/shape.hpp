@@ -85,6 +85,14 @@ constexpr bool equal_or_required(extent a, extent b) {
     return true;
 }
 
+/// Decides whether an extent is at least a number. For a symbolic one this becomes a requirement in the operation's name
+/// that is checked when extents are bound, and counts as true.
+constexpr bool at_least_or_required(extent a, std::int64_t least, const char* operation) {
+    if (a.known()) return a.value >= least;
+    if (least > 0) a.table->require_at_least(a.value, least, operation);
+    return true;
+}
+
 /// NumPy broadcasting of two shapes; `ok` becomes false where they do not fit. An undecided symbol against a number above
 /// one is taken to be that number (and required to be).
 constexpr shape broadcast(const shape& a, const shape& b, bool& ok) {

@@ -3,6 +3,7 @@
 #include <tapegraph/core/config.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/cpu/parallel.hpp>
+#include <tapegraph/cpu/transpose_tile.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -10,7 +11,7 @@
 #include <cstring>
 #include <string>
 
-/// Elements moved: transpose, slice, embed, concat, broadcast, copy. Everything is one strided copy; elements are moved as
+/// Elements moved: transpose, slice, concat, broadcast, copy. Everything is one strided copy; elements are moved as
 /// integers of their size (1, 2, 4 or 8 bytes), so that one instantiation serves all types of a size.
 
 namespace tapegraph::cpu {
@@ -19,26 +20,7 @@ namespace layout_detail {
 
 inline constexpr std::int64_t piece_elements = 16384; // what one memcpy or strided run is cut into
 inline constexpr std::int64_t parallel_elements = 65536;
-inline constexpr std::int64_t block_elements = 1024;
-
-template <int Size>
-struct word;
-template <>
-struct word<1> {
-    typedef std::uint8_t type __attribute__((may_alias));
-};
-template <>
-struct word<2> {
-    typedef std::uint16_t type __attribute__((may_alias));
-};
-template <>
-struct word<4> {
-    typedef std::uint32_t type __attribute__((may_alias));
-};
-template <>
-struct word<8> {
-    typedef std::uint64_t type __attribute__((may_alias));
-};
+inline constexpr std::int64_t block_elements = 4096; // of a plane with a short side
 
 struct axis {
     std::int64_t extent, in, out; ///< strides in elements
@@ -89,108 +71,94 @@ struct odometer {
     }
 };
 
+// y[i] = x[-i]. Read forwards: processors do not expect memory to be read the other way.
 template <int Size>
-void run(const void* from, void* to, axis a) {
+void run_backwards(const typename word<Size>::type* x, typename word<Size>::type* y, std::int64_t count) {
+    typedef plain_word<Size> vector __attribute__((vector_size(16)));
+    constexpr std::int64_t lanes = 16 / Size;
+    const auto* low = x - (count - 1);
+    std::int64_t left = count;
+    for (; left >= lanes; left -= lanes, low += lanes) {
+        vector v;
+        std::memcpy(&v, low, 16);
+        v = [&]<std::size_t... I>(std::index_sequence<I...>) {
+            return __builtin_shufflevector(v, v, (static_cast<int>(lanes) - 1 - static_cast<int>(I))...);
+        }(std::make_index_sequence<static_cast<std::size_t>(lanes)>{});
+        std::memcpy(y + left - lanes, &v, 16);
+    }
+    while (left > 0) y[--left] = *low++;
+}
+
+// `rows` runs of `a.extent` elements. Strides are in elements.
+template <int Size>
+void run(const void* from, void* to, axis rows, axis a) {
     using element = typename word<Size>::type;
     const element* x = static_cast<const element*>(from);
     element* y = static_cast<element*>(to);
     if (a.out == 1 && a.in == 1) {
-        if (a.extent > 8) std::memcpy(to, from, static_cast<std::size_t>(a.extent) * Size);
-        else
-            for (std::int64_t i = 0; i < a.extent; ++i) y[i] = x[i];
+        const std::int64_t bytes = a.extent * Size;
+        for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out)
+            move_bytes(reinterpret_cast<char*>(y), reinterpret_cast<const char*>(x), bytes);
     } else if (a.out == 1 && a.in == 0) {
-        const element value = *x;
+        for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out) {
+            const element value = *x;
 #pragma omp simd
-        for (std::int64_t i = 0; i < a.extent; ++i) y[i] = value;
+            for (std::int64_t i = 0; i < a.extent; ++i) y[i] = value;
+        }
+    } else if (a.out == 1 && a.in == -1) {
+        for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out) run_backwards<Size>(x, y, a.extent);
+    } else if (a.out == -1 && a.in == 1) {
+        for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out)
+            run_backwards<Size>(x + (a.extent - 1), y - (a.extent - 1), a.extent);
+    } else if (a.out == 1) {
+        for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out)
+            for (std::int64_t i = 0; i < a.extent; ++i) y[i] = x[i * a.in];
     } else {
-        for (std::int64_t i = 0; i < a.extent; ++i) y[i * a.out] = x[i * a.in];
+        for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out)
+            for (std::int64_t i = 0; i < a.extent; ++i) y[i * a.out] = x[i * a.in];
     }
-}
-
-// A square of 4 x 4 elements (2 x 2 of 8 bytes) in 16-byte registers, which every processor has; bytes go one by one.
-template <int Size>
-struct square {
-    static constexpr std::int64_t side = 4;
-    static void move(const void* from, std::int64_t in, void* to, std::int64_t out) {
-        const auto* x = static_cast<const typename word<Size>::type*>(from);
-        auto* y = static_cast<typename word<Size>::type*>(to);
-        for (std::int64_t r = 0; r < side; ++r)
-            for (std::int64_t c = 0; c < side; ++c) y[r * out + c] = x[c * in + r];
-    }
-};
-template <>
-struct square<4> {
-    static constexpr std::int64_t side = 4;
-    TG_INLINE static void move(const void* from, std::int64_t in, void* to, std::int64_t out) {
-        typedef std::uint32_t vector __attribute__((vector_size(16)));
-        const char* x = static_cast<const char*>(from);
-        char* y = static_cast<char*>(to);
-        vector a, b, c, d;
-        std::memcpy(&a, x, 16);
-        std::memcpy(&b, x + 4 * in, 16);
-        std::memcpy(&c, x + 8 * in, 16);
-        std::memcpy(&d, x + 12 * in, 16);
-        const vector ac = __builtin_shufflevector(a, c, 0, 4, 1, 5), bd = __builtin_shufflevector(b, d, 0, 4, 1, 5);
-        const vector ca = __builtin_shufflevector(a, c, 2, 6, 3, 7), db = __builtin_shufflevector(b, d, 2, 6, 3, 7);
-        a = __builtin_shufflevector(ac, bd, 0, 4, 1, 5);
-        b = __builtin_shufflevector(ac, bd, 2, 6, 3, 7);
-        c = __builtin_shufflevector(ca, db, 0, 4, 1, 5);
-        d = __builtin_shufflevector(ca, db, 2, 6, 3, 7);
-        std::memcpy(y, &a, 16);
-        std::memcpy(y + 4 * out, &b, 16);
-        std::memcpy(y + 8 * out, &c, 16);
-        std::memcpy(y + 12 * out, &d, 16);
-    }
-};
-template <>
-struct square<8> {
-    static constexpr std::int64_t side = 2;
-    TG_INLINE static void move(const void* from, std::int64_t in, void* to, std::int64_t out) {
-        typedef std::uint64_t vector __attribute__((vector_size(16)));
-        const char* x = static_cast<const char*>(from);
-        char* y = static_cast<char*>(to);
-        vector a, b;
-        std::memcpy(&a, x, 16);
-        std::memcpy(&b, x + 8 * in, 16);
-        const vector low = __builtin_shufflevector(a, b, 0, 2), high = __builtin_shufflevector(a, b, 1, 3);
-        std::memcpy(y, &low, 16);
-        std::memcpy(y + 8 * out, &high, 16);
-    }
-};
-
-// y[r * rows.out + c] = x[r + c * columns.in]: `rows` run contiguously through x, `columns` through y. Squares are taken so
-// that a cache line of either side is finished while it is in L1.
-template <int Size>
-void transpose_block(const void* from, void* to, axis rows, axis columns) {
-    using element = typename word<Size>::type;
-    const element* x = static_cast<const element*>(from);
-    element* y = static_cast<element*>(to);
-    if (columns.extent < 8) {
-        for (std::int64_t c = 0; c < columns.extent; ++c)
-            for (std::int64_t r = 0; r < rows.extent; ++r) y[r * rows.out + c] = x[r + c * columns.in];
-        return;
-    }
-    constexpr std::int64_t side = square<Size>::side, line = 64 / Size > 16 ? 16 : 64 / Size;
-    const std::int64_t high = rows.extent < 8 ? 0 : rows.extent / side * side, wide = columns.extent / side * side;
-    for (std::int64_t c = 0; c < wide; c += line)
-        for (std::int64_t r = 0; r < high; r += side)
-            for (std::int64_t k = c; k < std::min(wide, c + line); k += side)
-                square<Size>::move(x + r + k * columns.in, columns.in, y + r * rows.out + k, rows.out);
-    for (std::int64_t r = 0; r < high; ++r)
-        for (std::int64_t c = wide; c < columns.extent; ++c) y[r * rows.out + c] = x[r + c * columns.in];
-    for (std::int64_t r = high; r < rows.extent; ++r)
-        for (std::int64_t c = 0; c < columns.extent; ++c) y[r * rows.out + c] = x[r + c * columns.in];
 }
 
 // What depends on the size of an element; the driver is compiled once.
 struct mover {
     std::int64_t size;
-    void (*run)(const void*, void*, axis);
-    void (*transpose)(const void*, void*, axis, axis);
+    void (*run)(const void*, void*, axis rows, axis last);
+    void (*transpose)(const char*, std::int64_t, char*, std::int64_t, std::int64_t, std::int64_t, bool);
 };
+
+// Results beyond this many bytes do not stay in the caches for whoever reads them next, so they need not go through them.
+// A variable, so that tests can have small results take that way.
+inline std::int64_t streaming_bytes = std::int64_t{1} << 25;
+
+// Rows of a result that is not read again soon: whole lines of it, by way of a buffer where elements are put in order first.
+inline void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last) {
+    alignas(64) char buffer[4096];
+    const std::int64_t in_buffer = static_cast<std::int64_t>(sizeof buffer) / move.size;
+    if (rows.out == last.extent && last.extent * 4 <= in_buffer) { // several rows that lie side by side
+        const std::int64_t step = in_buffer / last.extent;
+        for (std::int64_t r = 0; r < rows.extent; r += step) {
+            const axis some{std::min(step, rows.extent - r), rows.in, rows.out};
+            move.run(x + r * rows.in * move.size, buffer, some, last);
+            move_streaming(y + r * rows.out * move.size, buffer, some.extent * last.extent * move.size);
+        }
+        return;
+    }
+    for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in * move.size, y += rows.out * move.size) {
+        if (last.in == 1) {
+            move_streaming(y, x, last.extent * move.size);
+            continue;
+        }
+        for (std::int64_t i = 0; i < last.extent; i += in_buffer) {
+            const axis some{std::min(in_buffer, last.extent - i), last.in, 1};
+            move.run(x + i * last.in * move.size, buffer, {1, 1, 1}, some);
+            move_streaming(y + i * move.size, buffer, some.extent * move.size);
+        }
+    }
+}
 
 inline void strided_copy(axes_list axes, const mover& move, const void* from, void* to) {
     const bool parallel = axes.elements >= parallel_elements;
+    const bool streaming = axes.elements * move.size >= streaming_bytes;
     const char* in = static_cast<const char*>(from);
     char* out = static_cast<char*>(to);
     const axis last = axes.rank > 0 ? axes.take(axes.rank - 1) : axis{1, 1, 1};
@@ -198,14 +166,20 @@ inline void strided_copy(axes_list axes, const mover& move, const void* from, vo
     if (last.in != 1 && last.in != 0 && last.out == 1)
         for (int i = 0; i < axes.rank; ++i)
             if (axes.at[i].in == 1) across = i;
-    const axis rows = across >= 0 ? axes.take(across) : axis{1, 1, 1};
+    const bool turned = across >= 0;
+    axis rows{1, 1, 1};
+    if (turned)
+        rows = axes.take(across);
+    else if (axes.rank > 0)
+        rows = axes.take(axes.rank - 1);
 
-    // Pieces: bounded runs of the last axis, or blocks of rows by columns.
-    std::int64_t wide = piece_elements, high = 1;
-    if (across >= 0) {
-        wide = rows.extent < 8 ? block_elements : 64;
-        high = last.extent < 8 ? block_elements : 64;
+    // Pieces: rows by columns.
+    std::int64_t wide = std::min(piece_elements, last.extent), high = std::max<std::int64_t>(1, piece_elements / wide);
+    if (turned) {
+        wide = rows.extent < 16 ? block_elements : 128;
+        high = last.extent < 16 ? block_elements : 256;
     }
+    const bool past_caches = streaming && !turned && last.out == 1 && (last.extent * move.size >= 256 || rows.out == last.extent);
     const std::int64_t row_pieces = (rows.extent + high - 1) / high, column_pieces = (last.extent + wide - 1) / wide;
     const std::int64_t pieces = row_pieces * column_pieces;
     std::int64_t outer = 1;
@@ -220,26 +194,34 @@ inline void strided_copy(axes_list axes, const mover& move, const void* from, vo
         for (std::int64_t piece = unit % pieces; unit < end; ++unit) {
             const std::int64_t r = piece / column_pieces * high, c = piece % column_pieces * wide;
             const axis columns{std::min(wide, last.extent - c), last.in, last.out};
+            const axis lines{std::min(high, rows.extent - r), rows.in, rows.out};
             const char* x = in + (at.in + r * rows.in + c * last.in) * move.size;
             char* y = out + (at.out + r * rows.out + c * last.out) * move.size;
-            if (across >= 0)
-                move.transpose(x, y, {std::min(high, rows.extent - r), rows.in, rows.out}, columns);
-            else move.run(x, y, columns);
+            if (turned)
+                move.transpose(x, last.in * move.size, y, rows.out * move.size, lines.extent, columns.extent, streaming);
+            else if (past_caches)
+                move_past_caches(move, x, y, lines, columns);
+            else
+                move.run(x, y, lines, columns);
             if (++piece == pieces) {
                 piece = 0;
                 at.next();
             }
         }
+        if (streaming) finish_streaming();
     });
 }
+
+template <int Size>
+inline constexpr mover mover_of{Size, run<Size>, transpose_block<Size>};
 
 inline void strided_copy(const axes_list& axes, std::size_t size, const void* in, void* out) {
     if (axes.elements == 0) return;
     switch (size) {
-    case 1: return strided_copy(axes, {1, run<1>, transpose_block<1>}, in, out);
-    case 2: return strided_copy(axes, {2, run<2>, transpose_block<2>}, in, out);
-    case 4: return strided_copy(axes, {4, run<4>, transpose_block<4>}, in, out);
-    case 8: return strided_copy(axes, {8, run<8>, transpose_block<8>}, in, out);
+    case 1: return strided_copy(axes, mover_of<1>, in, out);
+    case 2: return strided_copy(axes, mover_of<2>, in, out);
+    case 4: return strided_copy(axes, mover_of<4>, in, out);
+    case 8: return strided_copy(axes, mover_of<8>, in, out);
     default: throw dtype_error("copy: elements of " + std::to_string(size) + " bytes are not supported");
     }
 }
@@ -272,7 +254,7 @@ inline void zero(std::size_t bytes, void* out) {
 }
 
 /// Axis i of the result is axis permutation[i] of the operand; `extents` are the operand's, rank <= 8.
-/// `size`: bytes of one element, 1, 4 or 8 here and below.
+/// `size`: bytes of one element, 1, 2, 4 or 8 here and below.
 inline void transpose(int rank, const std::int64_t* extents, const std::int64_t* permutation, std::size_t size, const void* in,
                       void* out) {
     std::int64_t in_strides[8], moved[8], out_strides[8];
@@ -299,36 +281,28 @@ inline void slice(int rank, const std::int64_t* extents, const std::int64_t* beg
     layout_detail::strided_copy(axes, size, static_cast<const char*>(in) + first * static_cast<std::int64_t>(size), out);
 }
 
-/// out = zeros, then out[begin + i * step...] = in[i...]: the adjoint of slice.
-inline void embed(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
-                  const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
-    std::int64_t in_strides[8], out_strides[8], first = 0, elements = 1;
-    layout_detail::strides_of(rank, extents, in_strides);
-    layout_detail::strides_of(rank, out_extents, out_strides);
+/// One part of a concatenation: `in` has `length` along `axis`, where it begins at `begin` of the result, and the other extents
+/// of the result.
+inline void concat_part(const void* in, std::int64_t length, std::int64_t begin, int rank, const std::int64_t* out_extents,
+                        int axis, std::size_t size, void* out) {
+    std::int64_t outer = 1, inner = 1;
+    for (int i = 0; i < rank; ++i)
+        if (i != axis) (i < axis ? outer : inner) *= out_extents[i];
+    const std::int64_t run = length * inner;
     layout_detail::axes_list axes;
-    for (int i = 0; i < rank; ++i) {
-        elements *= out_extents[i];
-        first += begin[i] * out_strides[i];
-        axes.add({extents[i], in_strides[i], step[i] * out_strides[i]});
-    }
-    zero(static_cast<std::size_t>(elements) * size, out);
-    if (axes.elements == 0) return;
-    layout_detail::strided_copy(axes, size, in, static_cast<char*>(out) + first * static_cast<std::int64_t>(size));
+    axes.add({outer, run, out_extents[axis] * inner});
+    axes.add({run, 1, 1});
+    layout_detail::strided_copy(axes, size, in,
+                                static_cast<char*>(out) + begin * inner * static_cast<std::int64_t>(size));
 }
 
 /// Inputs behind one another along `axis`: input k has lengths[k] there and the other extents of the result.
 inline void concat(int count, const void* const* inputs, const std::int64_t* lengths, int rank, const std::int64_t* out_extents,
                    int axis, std::size_t size, void* out) {
-    std::int64_t outer = 1, inner = 1, from = 0;
-    for (int i = 0; i < rank; ++i)
-        if (i != axis) (i < axis ? outer : inner) *= out_extents[i];
+    std::int64_t begin = 0;
     for (int k = 0; k < count; ++k) {
-        const std::int64_t run = lengths[k] * inner;
-        layout_detail::axes_list axes;
-        axes.add({outer, run, out_extents[axis] * inner});
-        axes.add({run, 1, 1});
-        layout_detail::strided_copy(axes, size, inputs[k], static_cast<char*>(out) + from * static_cast<std::int64_t>(size));
-        from += run;
+        concat_part(inputs[k], lengths[k], begin, rank, out_extents, axis, size, out);
+        begin += lengths[k];
     }
 }
 

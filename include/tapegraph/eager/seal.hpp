@@ -141,6 +141,25 @@ private:
     }
 };
 
+/// An operation of any number of operands on the tape: it needs their shapes, not their values.
+template <class Op, class T>
+struct list_record : tape_record {
+    typename Op::attributes attributes;
+    std::vector<any_tensor> inputs;
+    list<shape> shapes;
+
+    static void destroy(tape_record& base) { static_cast<list_record&>(base).~list_record(); }
+    static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+        auto& self = static_cast<list_record&>(base);
+        for (int k = 0; k < self.shapes.size(); ++k) {
+            const any_tensor& input = self.inputs[static_cast<std::size_t>(k)];
+            if (walk.wants(input))
+                walk.add(input,
+                         Op::vjp(self.attributes, tensor<T>(adjoint), self.shapes.begin(), self.shapes.size(), k));
+        }
+    }
+};
+
 template <class T>
 tensor<T> outlined(const tensor<T>& t, bool whole) {
     return whole ? t : tensor<T>(t.outline());
@@ -200,6 +219,44 @@ struct eager {
             return spread<Op>(target, where, args...);
         else
             return run<Op>(attributes, target, seal(args, where)...);
+    }
+
+    template <class Op, class T>
+    static tapegraph::tensor<T> invoke_list(const typename Op::attributes& attributes, std::source_location,
+                                            const tapegraph::tensor<T>* parts, int count) {
+        list<operand_info> in(count);
+        list<buffer_view> views(count + 1);
+        bool tracked = false;
+        for (int i = 0; i < count; ++i) {
+            in[i] = {parts[i].type(), parts[i].shape()};
+            views[i] = parts[i].view();
+            tracked = tracked || detail::tape_storage::instance().tracks(parts[i]);
+        }
+        inference io{in.begin(), count, nullptr, dtype_of<T>, {}, nullptr};
+        Op::infer(attributes, io);
+        if (io.error != nullptr) throw_misfit(io);
+        tapegraph::tensor<T> result(any_tensor(io.type, io.result));
+        views[count] = result.view();
+        const auto words = attributes_to_words<Op>(attributes);
+        kernel_call call;
+        call.in = views.begin();
+        call.inputs = count;
+        call.out = call.in + count;
+        call.outputs = 1;
+        call.attributes = words.value;
+        execute<Op, T>(call);
+        detail::check_finite(Op::name, result);
+        if (tracked) {
+            tape_place place;
+            auto& r = detail::tape_storage::instance().template append<detail::list_record<Op, T>>(place);
+            r.attributes = attributes;
+            for (int i = 0; i < count; ++i) {
+                r.inputs.push_back(parts[i].outline());
+                r.shapes.push_back(parts[i].shape());
+            }
+            result.set_place(place);
+        }
+        return result;
     }
 
     template <tensor_like E>

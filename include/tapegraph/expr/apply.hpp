@@ -97,6 +97,12 @@ constexpr Like draw_like(const typename Op<float>::attributes& attributes, const
     return mode_of_t<Like>::template draw_like<Op>(attributes, dims, where, like);
 }
 
+/// Computes an operation of any number of operands, all sealed handles of one type.
+template <class Op, handle H>
+constexpr H invoke_list(const typename Op::attributes& attributes, std::source_location where, const H* parts, int count) {
+    return mode_of_t<H>::template invoke_list<Op>(attributes, where, parts, count);
+}
+
 /// Computes a reduction whose operand may be an unsealed formula, which becomes part of the reduction's kernel.
 template <class Op, tensor_like Arg>
     requires(!detail::one_handle<mode_of_t<Arg>>)

@@ -45,6 +45,7 @@ struct inference {
     dtype type = dtype::f32;
     shape result;
     const char* error = nullptr;
+    int culprit = 1; ///< the operand that messages show beside the first
 
     constexpr bool fail(const char* text) {
         if (error == nullptr) error = text;
@@ -52,6 +53,10 @@ struct inference {
     }
     constexpr bool require(bool condition, const char* text) { return condition || fail(text); }
 };
+
+/// The arity of operations that take any number of operands of one type (concat): they are invoked by `invoke_list` and
+/// give `vjp(attributes, dy, shapes of the operands, which)` instead of one vjp per operand.
+inline constexpr int any_arity = -1;
 
 /// Attributes of operations that have none.
 struct no_attributes {};

@@ -211,11 +211,11 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
                 add(c.leaf, detail::fitted(t, c.adjoint, domain, c.leaf));
             continue;
         }
-        int args[most_operands]{};
+        list<int> args(t.nodes[i].arguments);
         for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(at, k);
         for (int k = 0; k < t.nodes[i].arguments; ++k) {
             if (!wanted(args[k]) || !detail::is_floating(t.nodes[args[k]].type)) continue;
-            const int flow = op.vjp(t, t.words_of(at), k, adjoint[i], args, at);
+            const int flow = op.vjp(t, t.words_of(at), k, adjoint[i], args.begin(), at);
             if (flow >= 0) add(args[k], flow);
         }
     }

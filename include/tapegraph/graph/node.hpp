@@ -117,10 +117,16 @@ constexpr int vjp_node(std::integer_sequence<int, I...>, trace& t, [[maybe_unuse
 namespace detail {
 template <class Op>
 constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return vjp_node<Op>(std::make_integer_sequence<int, Op::arity>{}, t, words, which, node(&t, adjoint),
-                            node(&t, inputs[I])..., node(&t, output));
-    }(std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{});
+    if constexpr (Op::arity == any_arity) {
+        list<shape> shapes; // of as many operands as the value's node has
+        for (int k = 0; k < t.nodes[output].arguments; ++k) shapes.push_back(t.dims(inputs[k]));
+        return put(t, Op::vjp(attributes_from_words<Op>(words), node(&t, adjoint), shapes.begin(), shapes.size(), which));
+    } else {
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+            return vjp_node<Op>(std::make_integer_sequence<int, Op::arity>{}, t, words, which, node(&t, adjoint),
+                                node(&t, inputs[I])..., node(&t, output));
+        }(std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{});
+    }
 }
 } // namespace detail
 
@@ -159,6 +165,18 @@ struct graph {
             const auto words = attributes_to_words<Op>(attributes);
             return {&t, t.invoke(ir::record_of<Op>, words.value, target, ids, sizeof...(Args))};
         }
+    }
+
+    template <class Op>
+    static constexpr node invoke_list(const typename Op::attributes& attributes, std::source_location where,
+                                      const node* parts, int count) {
+        static_assert(ir::operation_binding<Op>::bound);
+        ir::trace& t = parts[0].owner();
+        t.place = t.intern(where);
+        list<int> ids;
+        for (int i = 0; i < count; ++i) ids.push_back(parts[i].id());
+        const auto words = attributes_to_words<Op>(attributes);
+        return {&t, t.invoke(ir::record_of<Op>, words.value, nullptr, ids.begin(), count)};
     }
 
     /// The formula's nodes and the reduction form one group.

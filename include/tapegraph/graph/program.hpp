@@ -184,9 +184,8 @@ private:
         };
         for (const extent_table::requirement& r : view_->requirements) {
             const std::int64_t left = table.evaluate(r.left, value_of), right = table.evaluate(r.right, value_of);
-            if (left != right)
-                throw shape_error("extents that must be equal differ: " + std::to_string(left) + " and " +
-                                  std::to_string(right));
+            if (r.at_least_for != nullptr ? left < right : left != right)
+                throw shape_error(detail::unmet_requirement(r, left, right));
         }
         for (int i = 0; i < view_->nodes.size(); ++i) {
             const entry& e = view_->nodes[i];

@@ -76,7 +76,7 @@ public:
         for (int i = first; i < checkpoint; ++i) {
             if (!copied(i)) continue;
             const entry e = t_.nodes[i];
-            int args[most_operands]{};
+            list<int> args(e.arguments);
             for (int k = 0; k < e.arguments; ++k) {
                 const int id = t_.argument(i, k);
                 args[k] = copied(id) ? made[id - first] : name_of(id);
@@ -85,7 +85,7 @@ public:
             t_.place = e.place;
             // A checkpoint inside keeps its place, but has no nodes of its own in the copy.
             const int words = t_.is(i, record_of<checkpoint_op>) ? t_.words.push_back(t_.nodes.size()) : e.words;
-            const int id = t_.append(*e.op, e.type, e.rank, e.dims, args, e.arguments, words);
+            const int id = t_.append(*e.op, e.type, e.rank, e.dims, args.begin(), e.arguments, words);
             if (e.group != last_group) {
                 last_group = e.group;
                 group = t_.nodes[id].group;

@@ -3,6 +3,7 @@
 #include <tapegraph/graph/trace.hpp>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 /// Facts of a trace as text, in constant evaluation and at run time: what errors and reports are made of.
@@ -72,6 +73,13 @@ constexpr text_builder place_text(const place_entry& place) {
     b.put(':');
     b.put(static_cast<std::int64_t>(place.line));
     return b;
+}
+
+inline std::string unmet_requirement(const extent_table::requirement& r, std::int64_t left, std::int64_t right) {
+    if (r.at_least_for == nullptr)
+        return "extents that must be equal differ: " + std::to_string(left) + " and " + std::to_string(right);
+    return std::string(r.at_least_for) + ": an extent is " + std::to_string(left) + ", at least " + std::to_string(right) +
+           " is needed";
 }
 
 } // namespace tapegraph::ir::detail

@@ -209,11 +209,15 @@ public:
     /// Appends any other node: runs its shape rule.
     constexpr int invoke(const operation& op, const std::int64_t* attributes, const shape* target, const int* args,
                          int count) {
-        operand_info in[most_operands]{};
+        operand_info few[4]{};
+        list<operand_info> many;
+        if (count > 4) many.resize(count);
+        operand_info* const in = count > 4 ? many.begin() : few;
         for (int i = 0; i < count; ++i) in[i] = info(args[i]);
         inference io{in, count, target, count > 0 ? in[0].type : dtype::f32, {}, nullptr};
         op.infer(attributes, io);
         if (io.error != nullptr) {
+            if (io.culprit > 1) in[1] = in[io.culprit];
             fail(io.error, in, count);
             io.result = count > 0 ? in[0].dims : shape{};
         }

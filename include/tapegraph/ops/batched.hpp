@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/list.hpp>
 #include <tapegraph/expr/differentiate.hpp>
 #include <tapegraph/expr/transforms.hpp>
 #include <tapegraph/ops/layout.hpp>
@@ -217,6 +218,17 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
     static constexpr auto invoke(const typename Op::attributes& attributes, const shape* target,
                                  std::source_location where, const Args&... args) {
         return run<Op>(attributes, target, where, eval(args, where)...);
+    }
+
+    /// Operations of any number of operands have one axis as attribute.
+    template <class Op, class Handle>
+    static constexpr batched<Handle, Tag> invoke_list(const typename Op::attributes& attributes, std::source_location where,
+                                                      const batched<Handle, Tag>* parts, int count) {
+        auto shifted = attributes;
+        ++shifted.axis;
+        list<Handle> wholes;
+        for (int k = 0; k < count; ++k) wholes.push_back(parts[k].whole());
+        return wrapped(Mode::template invoke_list<Op>(shifted, where, wholes.begin(), count));
     }
 
     template <class Op, tensor_like E>

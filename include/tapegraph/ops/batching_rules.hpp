@@ -1,10 +1,12 @@
 #pragma once
 
 #include <tapegraph/ops/batched.hpp>
+#include <tapegraph/ops/concat.hpp>
 #include <tapegraph/ops/convolution.hpp>
 #include <tapegraph/ops/gather.hpp>
 #include <tapegraph/ops/matmul.hpp>
 #include <tapegraph/ops/ordering.hpp>
+#include <tapegraph/ops/padding.hpp>
 #include <tapegraph/ops/pooling.hpp>
 #include <tapegraph/ops/refusal.hpp>
 #include <tapegraph/ops/scan.hpp>
@@ -16,9 +18,9 @@ namespace tapegraph {
 
 template <>
 struct batching_rule<reshape_op> {
-    static constexpr auto apply(const auto& c, const no_attributes&, const auto& x) {
+    static constexpr auto apply(const auto& c, const reshape_op::attributes& a, const auto& x) {
         const shape to = c.target != nullptr ? c.with_batch(*c.target) : shape{};
-        return c.template run<reshape_op>({}, c.target != nullptr ? &to : nullptr, c.whole(x));
+        return c.template run<reshape_op>(a, c.target != nullptr ? &to : nullptr, c.whole(x));
     }
 };
 template <>
@@ -117,25 +119,11 @@ struct batching_rule<arg_reduce_op> : detail::batched_axis<arg_reduce_op> {};
 template <>
 struct batching_rule<argsort_op> : detail::batched_rows<argsort_op> {};
 template <class T>
-struct batching_rule<one_hot_op<T>> : detail::batched_rows<one_hot_op<T>> {};
+struct batching_rule<one_hot_op<T>> : detail::batched_axis<one_hot_op<T>> {};
 template <>
 struct batching_rule<max_pool_op> : detail::batched_images<max_pool_op> {};
 template <>
 struct batching_rule<average_pool_op> : detail::batched_images<average_pool_op> {};
-
-template <>
-struct batching_rule<concat_op> {
-    static constexpr auto apply(const auto& c, const concat_op::attributes& a, const auto& x, const auto& y) {
-        const auto& like = like_of(c, x, y);
-        return c.template run<concat_op>({a.axis + 1}, nullptr, c.spread(x, like), c.spread(y, like));
-    }
-
-private:
-    template <class C, class X, class Y>
-    static constexpr const auto& like_of(const C&, const X& x, const Y& y) {
-        return detail::first_batched<typename C::tag>(x, y);
-    }
-};
 
 template <>
 struct batching_rule<matmul_op> {
@@ -169,61 +157,34 @@ struct batching_rule<matmul_op> {
     }
 };
 
-/// Rows of a table per example or of one table, by indices per example or by the same ones.
+/// Slices of a table per example or of one table, by indices per example or by the same ones.
 template <>
 struct batching_rule<gather_op> {
     template <class C, class Table, class Indices>
-    static constexpr auto apply(const C& c, const no_attributes&, const Table& table, const Indices& indices) {
+    static constexpr auto apply(const C& c, const gather_op::attributes& a, const Table& table, const Indices& indices) {
         if constexpr (!C::template is_batched<Table>) {
-            return c.template run<gather_op>({}, nullptr, table, c.whole(indices));
+            if (a.batch == 0) {
+                const auto all = c.template run<gather_op>(a, nullptr, table, c.whole(indices));
+                return c.move_axis(all, static_cast<int>(a.axis), 0);
+            }
         } else if constexpr (!C::template is_batched<Indices>) {
-            const auto rows = c.template run<gather_op>({}, nullptr, c.move_axis(c.whole(table), 0, 1), indices);
-            return c.move_axis(rows, shape_of(indices).rank(), 0);
-        } else { // along the last axis there is an operation for it
-            const shape one = shape_of(table), which = shape_of(indices);
-            shape result = c.with_batch(which);
-            for (int i = 1; i < one.rank(); ++i) result.push_back(one[i]);
-            const extent width = one.size(1, one.rank()), picked = which.size();
-            const auto columns = c.move_axis(c.reshape(c.whole(table), c.with_batch(pair(one[0], width))), 1, 2);
-            const auto at = c.reshape(c.whole(indices), c.with_batch(pair(1, picked)));
-            const shape each = c.with_batch(pair(width, picked));
-            const auto spread = c.template run<broadcast_op>({}, &each, at);
-            return c.reshape(c.move_axis(c.template run<take_along_op>({}, nullptr, columns, spread), 1, 2), result);
+            if (a.batch == 0) return c.template run<gather_op>({a.axis + 1, 0}, nullptr, c.whole(table), indices);
         }
-    }
-
-    static constexpr shape pair(extent a, extent b) {
-        shape s;
-        s.attach(a.table != nullptr ? a.table : b.table);
-        s.push_back(a);
-        s.push_back(b);
-        return s;
+        const auto& like = detail::first_batched<typename C::tag>(table, indices);
+        return c.template run<gather_op>({a.axis + 1, a.batch + 1}, nullptr, c.spread(table, like), c.spread(indices, like));
     }
 };
-
 template <>
 struct batching_rule<scatter_add_op> {
-    template <class C, class Rows, class Indices>
-    static constexpr auto apply(const C& c, const no_attributes&, const Rows& rows, const Indices& indices) {
-        const shape which = shape_of(indices), &target = *c.target;
+    template <class C, class Values, class Indices>
+    static constexpr auto apply(const C& c, const gather_op::attributes& a, const Values& values, const Indices& indices) {
+        const shape to = c.with_batch(*c.target);
         if constexpr (!C::template is_batched<Indices>) {
-            shape to;
-            to.attach(c.count.table != nullptr ? c.count.table : target.table());
-            to.push_back(target[0]);
-            to.push_back(c.count);
-            for (int i = 1; i < target.rank(); ++i) to.push_back(target[i]);
-            const auto behind = c.move_axis(c.whole(rows), 0, which.rank());
-            return c.move_axis(c.template run<scatter_add_op>({}, &to, behind, indices), 1, 0);
-        } else {
-            using shapes = batching_rule<gather_op>;
-            const extent width = target.size(1, target.rank()), given = which.size();
-            const auto values = c.reshape(c.spread(rows, indices), c.with_batch(shapes::pair(given, width)));
-            const auto at = c.reshape(c.whole(indices), c.with_batch(shapes::pair(1, given)));
-            const shape each = c.with_batch(shapes::pair(width, given)), to = c.with_batch(shapes::pair(width, target[0]));
-            const auto spread = c.template run<broadcast_op>({}, &each, at);
-            const auto sums = c.template run<put_along_op>({}, &to, c.move_axis(values, 1, 2), spread);
-            return c.reshape(c.move_axis(sums, 1, 2), c.with_batch(target));
+            if (a.batch == 0) return c.template run<scatter_add_op>({a.axis + 1, 0}, &to, c.whole(values), indices);
         }
+        const auto& like = detail::first_batched<typename C::tag>(values, indices);
+        return c.template run<scatter_add_op>({a.axis + 1, a.batch + 1}, &to, c.spread(values, like),
+                                              c.spread(indices, like));
     }
 };
 
@@ -231,10 +192,22 @@ namespace detail {
 template <class Op>
 struct batched_along {
     template <class C, class X, class Indices>
-    static constexpr auto apply(const C& c, const no_attributes&, const X& x, const Indices& indices) {
+    static constexpr auto apply(const C& c, const take_along_op::attributes& a, const X& x, const Indices& indices) {
         const auto& like = first_batched<typename C::tag>(x, indices);
         const shape to = c.target != nullptr ? c.with_batch(*c.target) : shape{};
-        return c.template run<Op>({}, c.target != nullptr ? &to : nullptr, c.spread(x, like), c.spread(indices, like));
+        return c.template run<Op>({a.axis + 1}, c.target != nullptr ? &to : nullptr, c.spread(x, like),
+                                  c.spread(indices, like));
+    }
+};
+/// remap and fold: one rule per axis; the batch is kept.
+template <class Op>
+struct batched_map {
+    static constexpr auto apply(const auto& c, const remap_op::attributes& a, const auto& x) {
+        typename Op::attributes shifted;
+        for (int i = 0; i + 1 < max_rank; ++i) shifted.map[i + 1] = a.map[i], shifted.amount[i + 1] = a.amount[i];
+        if (a.map[0] < 0) shifted.map[0] = a.map[0]; // what is wrong stays wrong
+        const shape to = c.with_batch(*c.target);
+        return c.template run<Op>(shifted, &to, c.whole(x));
     }
 };
 } // namespace detail
@@ -243,6 +216,10 @@ template <>
 struct batching_rule<take_along_op> : detail::batched_along<take_along_op> {};
 template <>
 struct batching_rule<put_along_op> : detail::batched_along<put_along_op> {};
+template <>
+struct batching_rule<remap_op> : detail::batched_map<remap_op> {};
+template <>
+struct batching_rule<fold_op> : detail::batched_map<fold_op> {};
 
 /// Filters for all examples: more images. Filters per example: more groups of channels.
 template <>

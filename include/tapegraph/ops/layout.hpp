@@ -5,9 +5,7 @@
 #include <tapegraph/ops/reduction.hpp>
 #include <tapegraph/ops/view.hpp>
 
-#include <limits>
-
-/// transpose, slice, broadcast_to, concat: elements moved.
+/// transpose, swap_axes, move_axis, broadcast_to: axes in another order, and repeated.
 
 namespace tapegraph {
 
@@ -21,10 +19,12 @@ struct transpose_op {
     };
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = io.in[0].type;
-        if (!io.require(a.rank == io.in[0].dims.rank(), "transpose: permutation and rank differ")) return;
+        if (!io.require(a.permutation[0] >= 0, "transpose: an axis outside the rank") ||
+            !io.require(a.rank == io.in[0].dims.rank(), "transpose: permutation and rank differ"))
+            return;
         std::int64_t seen = 0;
         for (int i = 0; i < a.rank; ++i) {
-            if (!io.require(a.permutation[i] >= 0 && a.permutation[i] < a.rank, "transpose: axis outside the rank"))
+            if (!io.require(a.permutation[i] >= 0 && a.permutation[i] < a.rank, "transpose: an axis outside the rank"))
                 return;
             seen |= std::int64_t{1} << a.permutation[i];
             io.result.push_back(io.in[0].dims[static_cast<int>(a.permutation[i])]);
@@ -55,6 +55,47 @@ constexpr auto transpose(const A& x, std::initializer_list<int> order = {},
     } else {
         for (int axis : order)
             if (a.rank < max_rank) a.permutation[a.rank++] = normalized_axis(axis, rank);
+    }
+    return invoke<transpose_op>(a, nullptr, where, x);
+}
+
+/// Two axes change places.
+template <tensor_like A>
+constexpr auto swap_axes(const A& x, int first, int second, std::source_location where = std::source_location::current()) {
+    transpose_op::attributes a;
+    const int rank = shape_of(x).rank();
+    a.rank = rank;
+    for (int i = 0; i < rank; ++i) a.permutation[i] = i;
+    const int i = normalized_axis(first, rank), k = normalized_axis(second, rank);
+    if (i < 0 || k < 0) {
+        a.permutation[0] = -1; // refused by the shape rule
+        a.rank = rank > 0 ? rank : 1;
+    } else {
+        a.permutation[i] = k;
+        a.permutation[k] = i;
+    }
+    return invoke<transpose_op>(a, nullptr, where, x);
+}
+
+/// Axes `from` become axes `to` of the result; the others keep their order (numpy.moveaxis).
+template <tensor_like A>
+constexpr auto move_axis(const A& x, axes from, axes to, std::source_location where = std::source_location::current()) {
+    transpose_op::attributes a;
+    const int rank = shape_of(x).rank();
+    a.rank = rank;
+    const bool fits = !from.all && !to.all && from.count == to.count && detail::distinct_axes(from, rank) &&
+                      detail::distinct_axes(to, rank);
+    const std::int64_t moved = fits ? from.bits(rank) : 0, taken = fits ? to.bits(rank) : 0;
+    for (int k = 0; fits && k < from.count; ++k)
+        a.permutation[normalized_axis(to.index[k], rank)] = normalized_axis(from.index[k], rank);
+    for (int i = 0, next = 0; i < rank; ++i) {
+        if ((taken >> i & 1) != 0) continue;
+        while ((moved >> next & 1) != 0) ++next;
+        a.permutation[i] = next++;
+    }
+    if (!fits) {
+        a.permutation[0] = -1; // refused by the shape rule
+        a.rank = rank > 0 ? rank : 1;
     }
     return invoke<transpose_op>(a, nullptr, where, x);
 }
@@ -92,186 +133,6 @@ constexpr auto sum_to(const A& x, const shape& target, std::source_location wher
     for (int i = 0; i < from.rank(); ++i)
         if (i < extra || (target[i - extra].value == 1 && from[i].value != 1)) mask |= std::int64_t{1} << i;
     return invoke<reshape_op>({}, &target, where, reduce<sum_op>({mask, 0}, where, x));
-}
-
-/// As a slice's begin: what is taken ends where the axis ends. It says where the second part of a concat lies without the
-/// extent of the first, which may be known only at run time.
-inline constexpr std::int64_t at_the_end = std::numeric_limits<std::int64_t>::min();
-
-struct slice_op {
-    static constexpr std::string_view name = "slice";
-    static constexpr operation_kind kind = operation_kind::layout;
-    static constexpr int arity = 1;
-    struct attributes {
-        std::int64_t begin[max_rank]{};
-        std::int64_t step[max_rank]{};
-    };
-    static constexpr void infer(const attributes& a, inference& io) {
-        io.type = io.in[0].type;
-        io.result = *io.target;
-        const shape& from = io.in[0].dims;
-        if (!steps_fit(a, io, "slice: more ranges than axes", "slice: a step is zero")) return;
-        for (int i = 0; i < from.rank(); ++i) {
-            const extent count = io.result[i];
-            io.require(a.begin[i] != unknown_begin, "slice: an axis known only at run time is kept whole");
-            if (!from[i].known() || !count.known() || count.value == 0 || a.begin[i] == at_the_end) continue;
-            const std::int64_t last = a.begin[i] + a.step[i] * (count.value - 1);
-            io.require(a.begin[i] >= 0 && a.begin[i] < from[i].value && last >= 0 && last < from[i].value,
-                       "slice: range outside the tensor");
-        }
-    }
-    static constexpr std::int64_t unknown_begin = at_the_end + 1;
-    /// Axes behind the operand's rank have step 1 unless something was said of them.
-    static constexpr bool steps_fit(const attributes& a, inference& io, const char* too_many, const char* none) {
-        for (int i = 0; i < max_rank; ++i)
-            if (!io.require(i < io.in[0].dims.rank() ? a.step[i] != 0 : a.step[i] == 1,
-                            i < io.in[0].dims.rank() ? none : too_many))
-                return false;
-        return true;
-    }
-    template <int I>
-    static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
-};
-
-/// Zeros of the target's shape with the operand placed at begin, in steps: the adjoint of slice, and zero padding.
-struct embed_op : slice_op {
-    static constexpr std::string_view name = "embed";
-    static constexpr void infer(const attributes& a, inference& io) {
-        io.type = io.in[0].type;
-        io.result = *io.target;
-        const shape& from = io.in[0].dims;
-        if (!steps_fit(a, io, "pad: more amounts than axes", "pad: a step is zero")) return;
-        for (int i = 0; i < from.rank(); ++i) {
-            const extent size = io.result[i];
-            if (!from[i].known() || !size.known() || from[i].value == 0 || a.begin[i] == at_the_end) continue;
-            const std::int64_t last = a.begin[i] + a.step[i] * (from[i].value - 1);
-            io.require(a.begin[i] >= 0 && a.begin[i] < size.value && last >= 0 && last < size.value,
-                       "pad: amounts are negative");
-        }
-    }
-    template <int I>
-    static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
-        const shape target = shape_of(x);
-        return invoke<slice_op>(a, &target, std::source_location::current(), dy);
-    }
-};
-
-template <int I>
-constexpr auto slice_op::vjp(const attributes& a, auto dy, auto x, auto) {
-    const shape target = shape_of(x);
-    return invoke<embed_op>(a, &target, std::source_location::current(), dy);
-}
-
-/// One axis of a slice, as Python's begin:end:step. `all` keeps the axis.
-struct range {
-    std::int64_t begin = 0;
-    std::int64_t end = std::numeric_limits<std::int64_t>::max();
-    std::int64_t step = 1;
-};
-/// `all` keeps an axis; as a function, tg::all(mask), it says whether all elements of a bool tensor are true.
-struct whole_axis : range {
-    template <tensor_like A>
-    constexpr auto operator()(const A& x, axes over = {}, reduce_options options = {},
-                              std::source_location where = std::source_location::current()) const {
-        return all_of(x, over, options, where);
-    }
-};
-inline constexpr whole_axis all{};
-
-/// x[ranges...]: bounds are clipped and negative ones count from the end, as in Python; a negative step needs a begin.
-/// Axes not named are kept whole. An axis of symbolic extent must be kept whole.
-template <tensor_like A>
-constexpr auto slice(const A& x, std::initializer_list<range> ranges,
-                     std::source_location where = std::source_location::current()) {
-    const shape from = shape_of(x);
-    shape target = from;
-    slice_op::attributes a;
-    for (int i = 0; i < max_rank; ++i) a.step[i] = 1;
-    int axis = 0;
-    for (const range& r : ranges) {
-        if (axis < from.rank() && from[axis].known()) {
-            const std::int64_t size = from[axis].value;
-            const auto clip = [](std::int64_t v, std::int64_t low, std::int64_t high) {
-                return v < low ? low : v > high ? high : v;
-            };
-            const std::int64_t low = r.step > 0 ? 0 : -1, high = r.step > 0 ? size : size - 1;
-            const std::int64_t begin = clip(r.begin < 0 ? r.begin + size : r.begin, low, high);
-            const bool open = r.end == std::numeric_limits<std::int64_t>::max();
-            const std::int64_t end =
-                open ? (r.step > 0 ? size : -1) : clip(r.end < 0 ? r.end + size : r.end, low, high);
-            const std::int64_t count = r.step == 0  ? 0
-                                       : r.step > 0 ? (end - begin + r.step - 1) / r.step
-                                                    : (begin - end - r.step - 1) / -r.step;
-            a.begin[axis] = begin;
-            a.step[axis] = r.step;
-            target.set(axis, count < 0 ? 0 : count);
-        } else if (axis < from.rank()) {
-            if (r.begin != all.begin || r.end != all.end || r.step != all.step) a.begin[axis] = slice_op::unknown_begin;
-        } else if (axis < max_rank) {
-            a.step[axis] = 0; // refused by the shape rule
-        }
-        ++axis;
-    }
-    return invoke<slice_op>(a, &target, where, x);
-}
-
-/// Zero padding: `before` and `after` elements on each axis.
-struct padding_amount {
-    std::int64_t before = 0, after = 0;
-};
-template <tensor_like A>
-constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts,
-                   std::source_location where = std::source_location::current()) {
-    shape target = shape_of(x);
-    embed_op::attributes a;
-    for (int i = 0; i < max_rank; ++i) a.step[i] = 1;
-    int axis = 0;
-    for (const padding_amount& amount : amounts) {
-        if (axis < target.rank()) {
-            a.begin[axis] = amount.before;
-            target.set(axis, target[axis] + amount.before + amount.after);
-        } else if (axis < max_rank) {
-            a.step[axis] = 0; // refused by the shape rule
-        }
-        ++axis;
-    }
-    return invoke<embed_op>(a, &target, where, x);
-}
-
-/// Two tensors behind one another along an axis.
-struct concat_op {
-    static constexpr std::string_view name = "concat";
-    static constexpr operation_kind kind = operation_kind::layout;
-    static constexpr int arity = 2;
-    struct attributes {
-        std::int64_t axis = 0;
-    };
-    static constexpr void infer(const attributes& a, inference& io) {
-        const shape &x = io.in[0].dims, &y = io.in[1].dims;
-        io.type = io.in[0].type;
-        io.result = x;
-        if (!io.require(io.in[1].type == io.type, "concat: element types differ") ||
-            !io.require(x.rank() == y.rank(), "concat: ranks differ") ||
-            !io.require(a.axis >= 0 && a.axis < x.rank(), "concat: axis outside the rank"))
-            return;
-        for (int i = 0; i < x.rank(); ++i)
-            if (i != a.axis) io.require(equal_or_required(x[i], y[i]), "concat: extents differ off the axis");
-        io.result.set(static_cast<int>(a.axis), x[static_cast<int>(a.axis)] + y[static_cast<int>(a.axis)]);
-    }
-    template <int I>
-    static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y, auto) {
-        const shape first = shape_of(x), second = shape_of(y);
-        slice_op::attributes cut;
-        for (int i = 0; i < max_rank; ++i) cut.step[i] = 1;
-        if constexpr (I == 1) cut.begin[a.axis] = at_the_end;
-        return invoke<slice_op>(cut, I == 0 ? &first : &second, std::source_location::current(), dy);
-    }
-};
-
-template <tensor_like A, tensor_like B>
-constexpr auto concat(const A& x, const B& y, int axis = -1,
-                      std::source_location where = std::source_location::current()) {
-    return invoke<concat_op>({normalized_axis(axis, shape_of(x).rank())}, nullptr, where, x, y);
 }
 
 } // namespace tapegraph

@@ -69,7 +69,7 @@ template <tensor_like A>
 constexpr auto sort(const A& x, int axis = -1, sort_options options = {},
                     std::source_location where = std::source_location::current()) {
     const auto sorted = [&](const auto& of) {
-        return take_along(of, invoke<argsort_op>({options.descending, -1}, nullptr, where, of), where);
+        return take_along(of, invoke<argsort_op>({options.descending, -1}, nullptr, where, of), -1, where);
     };
     if (detail::is_last_axis(x, axis)) return sorted(eval(x, where));
     return detail::with_axis_last(sorted(detail::with_axis_last(x, axis, where)), axis, where);
@@ -104,11 +104,11 @@ constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options op
     if (detail::is_last_axis(x, axis)) {
         const auto value = eval(x, where);
         const auto indices = first(value);
-        return result(take_along(value, indices, where), indices);
+        return result(take_along(value, indices, -1, where), indices);
     }
     const auto value = detail::with_axis_last(x, axis, where);
     const auto indices = first(value);
-    return result(detail::with_axis_last(take_along(value, indices, where), axis, where),
+    return result(detail::with_axis_last(take_along(value, indices, -1, where), axis, where),
                   detail::with_axis_last(indices, axis, where));
 }
 

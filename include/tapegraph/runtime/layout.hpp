@@ -1,13 +1,18 @@
 #pragma once
 
 #include <tapegraph/cpu/arg_reduce.hpp>
+#include <tapegraph/cpu/embed.hpp>
 #include <tapegraph/cpu/gather.hpp>
 #include <tapegraph/cpu/layout.hpp>
+#include <tapegraph/cpu/remap.hpp>
 #include <tapegraph/cpu/scan.hpp>
 #include <tapegraph/cpu/sort.hpp>
+#include <tapegraph/ops/concat.hpp>
+#include <tapegraph/ops/fill.hpp>
 #include <tapegraph/ops/gather.hpp>
 #include <tapegraph/ops/layout.hpp>
 #include <tapegraph/ops/ordering.hpp>
+#include <tapegraph/ops/padding.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
 /// Elements moved, chosen, summed up and put in order.
@@ -23,11 +28,18 @@ struct kernel<transpose_op, T> {
     }
 };
 namespace detail {
-/// The attributes with every begin a number: `larger` is the tensor that holds the other.
+/// The attributes with every begin a number: `larger` is the tensor that holds the other. Graphs leave bounds of symbolic axes
+/// to requirements; whatever slips through them stops here.
 inline slice_op::attributes with_begins(const kernel_call& c, const buffer_view& larger, const buffer_view& smaller) {
     auto a = attributes_of<slice_op>(c);
-    for (int i = 0; i < larger.rank; ++i)
-        if (a.begin[i] == at_the_end) a.begin[i] = larger.extents[i] - smaller.extents[i];
+    for (int i = 0; i < larger.rank; ++i) {
+        const std::int64_t size = larger.extents[i], count = smaller.extents[i];
+        a.begin[i] = count == 0 ? 0 : slice_op::first(a.begin[i], a.step[i], size, count);
+        const std::int64_t last = a.begin[i] + a.step[i] * (count - 1);
+        if (count > 0 && (a.begin[i] < 0 || a.begin[i] >= size || last < 0 || last >= size))
+            throw shape_error("slice, pad: elements " + std::to_string(a.begin[i]) + " to " + std::to_string(last) +
+                              " of axis " + std::to_string(i) + ", which has " + std::to_string(size));
+    }
     return a;
 }
 } // namespace detail
@@ -43,17 +55,55 @@ template <class T>
 struct kernel<embed_op, T> {
     static void run(const kernel_call& c) {
         const auto a = detail::with_begins(c, c.out[0], c.in[0]);
+        const T fill = static_cast<T>(a.fill);
         cpu::embed(c.in[0].rank, c.in[0].extents, a.begin, a.step, c.out[0].extents, sizeof(T), c.in[0].data,
-                   c.out[0].data);
+                   c.out[0].data, &fill);
+    }
+};
+template <class T>
+struct kernel<remap_op, T> {
+    static void run(const kernel_call& c) {
+        const auto a = attributes_of<remap_op>(c);
+        cpu::remap(c.in[0].rank, c.in[0].extents, a.map, a.amount, c.out[0].extents, sizeof(T), c.in[0].data, c.out[0].data);
+    }
+};
+template <class T>
+struct kernel<fold_op, T> {
+    static void run(const kernel_call& c) {
+        const auto a = attributes_of<fold_op>(c);
+        cpu::fold(c.out[0].rank, c.out[0].extents, a.map, a.amount, c.in[0].extents, c.in[0].as<const T>(),
+                  c.out[0].as<T>());
     }
 };
 template <class T>
 struct kernel<concat_op, T> {
     static void run(const kernel_call& c) {
         const auto axis = static_cast<int>(attributes_of<concat_op>(c).axis);
-        const void* inputs[2]{c.in[0].data, c.in[1].data};
-        const std::int64_t lengths[2]{c.in[0].extents[axis], c.in[1].extents[axis]};
-        cpu::concat(2, inputs, lengths, c.out[0].rank, c.out[0].extents, axis, sizeof(T), c.out[0].data);
+        std::int64_t begin = 0;
+        for (int k = 0; k < c.inputs; ++k) {
+            cpu::concat_part(c.in[k].data, c.in[k].extents[axis], begin, c.out[0].rank, c.out[0].extents, axis, sizeof(T),
+                             c.out[0].data);
+            begin += c.in[k].extents[axis];
+        }
+    }
+};
+// Here T is the type of the operand that shows the mode.
+template <class Element, class T>
+struct kernel<arange_op<Element>, T> {
+    static void run(const kernel_call& c) {
+        const auto a = attributes_of<arange_op<Element>>(c);
+        const std::int64_t count = c.out[0].elements();
+        Element* const to = c.out[0].as<Element>();
+        if (a.step == 0) {
+            const Element value = static_cast<Element>(a.begin);
+            cpu::fill(count, sizeof(Element), &value, to);
+        } else if constexpr (std::is_floating_point_v<Element>) {
+            for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Element>(a.begin + a.step * static_cast<double>(i));
+        } else {
+            for (std::int64_t i = 0; i < count; ++i)
+                to[i] = static_cast<Element>(static_cast<std::int64_t>(a.begin) + static_cast<std::int64_t>(a.step) * i);
+        }
+        if (a.ends != 0) to[count - 1] = static_cast<Element>(a.last);
     }
 };
 
@@ -66,52 +116,93 @@ void with_indices(const buffer_view& indices, const F& f) {
     else
         f(indices.as<const std::int64_t>());
 }
-inline std::int64_t row_width(const buffer_view& table) {
-    std::int64_t width = 1;
-    for (int i = 1; i < table.rank; ++i) width *= table.extents[i];
-    return width;
+/// Product of the extents of axes [first, last).
+inline std::int64_t span(const buffer_view& v, std::int64_t first, std::int64_t last) {
+    std::int64_t product = 1;
+    for (std::int64_t i = first; i < last; ++i) product *= v.extents[i];
+    return product;
 }
 inline std::int64_t last_extent(const buffer_view& v) { return v.extents[v.rank - 1]; }
-inline std::int64_t leading_extent(const buffer_view& v) {
-    std::int64_t outer = 1;
-    for (int i = 0; i + 1 < v.rank; ++i) outer *= v.extents[i];
-    return outer;
-}
+inline std::int64_t leading_extent(const buffer_view& v) { return span(v, 0, v.rank - 1); }
 } // namespace detail
 
 template <class T>
 struct kernel<gather_op, T> {
     static void run(const kernel_call& c) {
+        const auto a = attributes_of<gather_op>(c);
+        const buffer_view& table = c.in[0];
         detail::with_indices(c.in[1], [&](const auto* indices) {
-            cpu::gather_rows(c.in[0].extents[0], detail::row_width(c.in[0]), sizeof(T), c.in[0].data, c.in[1].elements(),
-                             indices, c.out[0].data);
+            cpu::gather_slices(detail::span(table, 0, a.batch), detail::span(table, a.batch, a.axis), table.extents[a.axis],
+                               detail::span(table, a.axis + 1, table.rank), sizeof(T), table.data,
+                               detail::span(c.in[1], a.batch, c.in[1].rank), indices, c.out[0].data);
         });
     }
 };
 template <class T>
 struct kernel<scatter_add_op, T> {
     static void run(const kernel_call& c) {
+        const auto a = attributes_of<scatter_add_op>(c);
+        const buffer_view& table = c.out[0];
         detail::with_indices(c.in[1], [&](const auto* indices) {
-            cpu::scatter_add_rows(c.out[0].extents[0], detail::row_width(c.out[0]), c.in[0].as<const T>(),
-                                  c.in[1].elements(), indices, c.out[0].as<T>());
+            cpu::scatter_add_slices(detail::span(table, 0, a.batch), detail::span(table, a.batch, a.axis),
+                                    table.extents[a.axis], detail::span(table, a.axis + 1, table.rank),
+                                    c.in[0].as<const T>(), detail::span(c.in[1], a.batch, c.in[1].rank), indices,
+                                    table.as<T>());
         });
+    }
+};
+namespace detail {
+/// Tuples of indices into `table` as row numbers in the call's workspace.
+inline const std::int64_t* flat_rows(const kernel_call& c, const char* operation, const buffer_view& table) {
+    auto* const flat = static_cast<std::int64_t*>(c.workspace);
+    with_indices(c.in[1], [&](const auto* indices) {
+        cpu::flat_indices(operation, leading_extent(c.in[1]), last_extent(c.in[1]), table.extents, indices, flat);
+    });
+    return flat;
+}
+inline std::size_t flat_row_bytes(const kernel_call& c) {
+    return static_cast<std::size_t>(leading_extent(c.in[1])) * sizeof(std::int64_t);
+}
+} // namespace detail
+template <class T>
+struct kernel<gather_nd_op, T> {
+    static std::size_t workspace(const kernel_call& c) { return detail::flat_row_bytes(c); }
+    static void run(const kernel_call& c) {
+        const std::int64_t depth = detail::last_extent(c.in[1]);
+        cpu::gather_slices(1, 1, detail::span(c.in[0], 0, depth), detail::span(c.in[0], depth, c.in[0].rank), sizeof(T),
+                           c.in[0].data, detail::leading_extent(c.in[1]), detail::flat_rows(c, "gather_nd", c.in[0]),
+                           c.out[0].data, "gather_nd", true);
+    }
+};
+template <class T>
+struct kernel<scatter_nd_op, T> {
+    static std::size_t workspace(const kernel_call& c) { return detail::flat_row_bytes(c); }
+    static void run(const kernel_call& c) {
+        const std::int64_t depth = detail::last_extent(c.in[1]);
+        cpu::scatter_add_slices(1, 1, detail::span(c.out[0], 0, depth), detail::span(c.out[0], depth, c.out[0].rank),
+                                c.in[0].as<const T>(), detail::leading_extent(c.in[1]),
+                                detail::flat_rows(c, "scatter_nd", c.out[0]), c.out[0].as<T>(), "scatter_nd", true);
     }
 };
 template <class T>
 struct kernel<take_along_op, T> {
     static void run(const kernel_call& c) {
+        const std::int64_t axis = attributes_of<take_along_op>(c).axis;
+        const buffer_view& x = c.in[0];
         detail::with_indices(c.in[1], [&](const auto* indices) {
-            cpu::take_along_last(detail::leading_extent(c.in[0]), detail::last_extent(c.in[0]), sizeof(T), c.in[0].data,
-                                 detail::last_extent(c.in[1]), indices, c.out[0].data);
+            cpu::take_along(detail::span(x, 0, axis), x.extents[axis], detail::span(x, axis + 1, x.rank), sizeof(T), x.data,
+                            c.in[1].extents[axis], indices, c.out[0].data);
         });
     }
 };
 template <class T>
 struct kernel<put_along_op, T> {
     static void run(const kernel_call& c) {
+        const std::int64_t axis = attributes_of<put_along_op>(c).axis;
+        const buffer_view& y = c.out[0];
         detail::with_indices(c.in[1], [&](const auto* indices) {
-            cpu::put_along_last(detail::leading_extent(c.out[0]), detail::last_extent(c.out[0]), c.in[0].as<const T>(),
-                                detail::last_extent(c.in[1]), indices, c.out[0].as<T>());
+            cpu::put_along(detail::span(y, 0, axis), y.extents[axis], detail::span(y, axis + 1, y.rank),
+                           c.in[0].as<const T>(), c.in[1].extents[axis], indices, y.as<T>());
         });
     }
 };
@@ -119,8 +210,9 @@ struct kernel<put_along_op, T> {
 template <class Element, class T>
 struct kernel<one_hot_op<Element>, T> {
     static void run(const kernel_call& c) {
-        cpu::one_hot(c.in[0].elements(), c.in[0].as<const T>(), attributes_of<one_hot_op<Element>>(c).depth, Element(1),
-                     Element(0), c.out[0].as<Element>());
+        const auto a = attributes_of<one_hot_op<Element>>(c);
+        cpu::one_hot(detail::span(c.in[0], 0, a.axis), detail::span(c.in[0], a.axis, c.in[0].rank), c.in[0].as<const T>(),
+                     a.depth, static_cast<Element>(a.on), static_cast<Element>(a.off), c.out[0].as<Element>());
     }
 };
 

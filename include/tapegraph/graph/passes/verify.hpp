@@ -77,10 +77,10 @@ constexpr const char* map_problem(trace& t, int i) {
 // Runs the shape rule again with the node's own shape as the target.
 constexpr const char* rule_problem(trace& t, int i) {
     const entry e = t.nodes[i];
-    operand_info in[most_operands]{};
+    list<operand_info> in(e.arguments);
     for (int k = 0; k < e.arguments; ++k) in[k] = t.info(t.argument(i, k));
     const shape own = t.dims(i);
-    inference io{in, e.arguments, &own, e.arguments > 0 ? in[0].type : e.type, {}, nullptr};
+    inference io{in.begin(), e.arguments, &own, e.arguments > 0 ? in[0].type : e.type, {}, nullptr};
     e.op->infer(t.words_of(i), io);
     if (io.error != nullptr) return io.error;
     if (io.type != e.type) return "the element type is not that of the shape rule";
@@ -101,7 +101,7 @@ constexpr const char* node_problem(trace& t, int i) {
     for (int k = 0; k < e.arguments; ++k)
         if (t.argument(i, k) < 0 || t.argument(i, k) >= i) return "an argument does not precede its user";
     if (leaf) return leaf_problem(t, i);
-    if (e.arguments != e.op->arity) return "the number of arguments is not the operation's";
+    if (e.op->arity != any_arity && e.arguments != e.op->arity) return "the number of arguments is not the operation's";
     if (e.op->kind != operation_kind::map && !e.sealed) return "a value that is not elementwise is not sealed";
     return e.op->kind == operation_kind::map ? map_problem(t, i) : rule_problem(t, i);
 }
