@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/cpu/reduce_leaves.hpp>
+#include <tapegraph/cpu/reduce_columns.hpp>
 
 /// Reductions over any axes of a row-major domain whose values are in memory or produced tile by tile.
 ///

@@ -132,12 +132,16 @@ private:
     void flow(sweep& walk, const Result& adjoint) {
         const auto& input = std::get<I>(inputs);
         if (!walk.wants(input)) return;
-        if constexpr (has_indexed_vjp<Op, int(I), typename Op::attributes, Result, Args..., Result>)
-            walk.add(input, eval(std::apply(
-                                [&](const auto&... in) {
-                                    return Op::template vjp<int(I)>(attributes, adjoint, in..., output);
-                                },
-                                inputs)));
+        // Integers and bool have no derivative: their vjps need not even compile.
+        using element = typename std::remove_cvref_t<decltype(input)>::element_type;
+        if constexpr (ir::detail::is_floating(dtype_of<element>)) {
+            if constexpr (has_indexed_vjp<Op, int(I), typename Op::attributes, Result, Args..., Result>)
+                walk.add(input, eval(std::apply(
+                                    [&](const auto&... in) {
+                                        return Op::template vjp<int(I)>(attributes, adjoint, in..., output);
+                                    },
+                                    inputs)));
+        }
     }
 };
 

@@ -102,7 +102,7 @@ struct prod_op : sum_op {
         const shape from = shape_of(x);
         const auto total = [&](const auto& of) { return detail::reduce_over<sum_op>(of, a.axes, true, here); };
         const auto q = eval(where(x == 0, 1, x), here);
-        const auto product = detail::reduce_over<prod_op>(q, a.axes, true, here);
+        const auto product = invoke<prod_op>({a.axes, 1}, nullptr, here, q); // itself: its result type must not be deduced
         const auto zeros = total(apply<detail::indicator_op>(x, 0));
         const auto s = total(where(x == 0, x, 0));
         const auto others = eval(zeros - apply<detail::indicator_op>(x, 0), here);
