@@ -17,6 +17,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OPERATION = re.compile(r"^struct (\w+)\s*:\s*(map_op|predicate_op)<(\d)>", re.MULTILINE)
+# Made of libm's fmod, which is exact and scalar.
+SCALAR = {"floor_divide_op", "remainder_op"}
 # Operations on conditions, and those that only exist for other element types.
 BOOLEAN = re.compile(r"static constexpr int condition_operands = (\d)")
 
@@ -30,13 +32,14 @@ def operations():
             conditions = BOOLEAN.search(body)
             if "value(bool" in body and not conditions:
                 continue  # logic: operands and result are bytes
-            if "template" in text[max(0, match.start() - 40):match.start()].split("}")[-1]:
+            if match.group(1) in SCALAR or "template" in text[max(0, match.start() - 40):match.start()].split("}")[-1]:
                 continue
             yield match.group(1), int(match.group(3)), int(conditions.group(1)) if conditions else 0, match.group(2)
 
 
 def source(names):
-    lines = ["#include <tapegraph/cpu/region.hpp>", "#include <tapegraph/ops/ops.hpp>", "using namespace tapegraph;"]
+    lines = ["#include <tapegraph/cpu/region.hpp>", "#include <tapegraph/ops/ops.hpp>", "using namespace tapegraph;",
+             "using namespace tapegraph::detail;"]
     for name, operands, conditions, base in names:
         for element in ("f32", "f64"):
             slots = ", ".join(f"dtype::{'boolean' if i < conditions else element}" for i in range(operands))

@@ -1,4 +1,4 @@
-// expect: matmul, dot, einsum: elements must be float or double; cast<float>(x) converts them
+// expect: matmul, dot, einsum: elements must be floating-point; cast<float>(x) converts them
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

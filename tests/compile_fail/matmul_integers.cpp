@@ -1,4 +1,4 @@
-// expect-gcc: {"matmul: elements must be float or double; cast<float>(x) converts them"}
+// expect-gcc: {"matmul: elements must be floating-point; cast<float>(x) converts them"}
 // expect-clang: {"matmul: elements must be float
 // expect: {"matmul_integers.cpp:11"}
 // expect: {"i32[2,3]"}

@@ -30,6 +30,10 @@ constexpr std::size_t size_of(dtype type) {
     return 0;
 }
 
+constexpr bool is_floating(dtype type) {
+    return type == dtype::f32 || type == dtype::f64 || type == dtype::f16 || type == dtype::bf16;
+}
+
 /// The name used in messages: "f32", "i64", "bool", ...
 constexpr const char* name_of(dtype type) {
     switch (type) {

@@ -40,6 +40,16 @@ struct reg {
     TG_INLINE void load(T x) { value = x; }
     TG_INLINE T stored() const { return value; }
 };
+// As bytes: g++ vectorises no loop that loads bool.
+template <int I>
+struct reg<I, bool> {
+    using word = std::uint8_t;
+    bool value;
+
+    TG_INLINE void put(bool x) { value = x; }
+    TG_INLINE void load(word x) { value = x != 0; }
+    TG_INLINE word stored() const { return value ? 1 : 0; }
+};
 template <int I, storage_type T>
 struct reg<I, T> {
     using word = std::uint16_t;

@@ -21,9 +21,7 @@ struct contribution {
 
 namespace detail {
 
-constexpr bool is_floating(dtype type) {
-    return type == dtype::f32 || type == dtype::f64 || type == dtype::f16 || type == dtype::bf16;
-}
+using tapegraph::is_floating;
 
 /// The node in the operand's element type.
 constexpr int converted(trace& t, int at, dtype type) {

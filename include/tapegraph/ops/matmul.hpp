@@ -53,8 +53,8 @@ struct matmul_op {
         const shape &a = io.in[0].dims, &b = io.in[1].dims;
         io.type = io.in[0].type;
         if (!io.require(io.in[0].type == io.in[1].type, "matmul: element types differ") ||
-            !io.require(io.type == dtype::f32 || io.type == dtype::f64,
-                        "matmul: elements must be float or double; cast<float>(x) converts them") ||
+            !io.require(is_floating(io.type),
+                        "matmul: elements must be floating-point; cast<float>(x) converts them") ||
             !io.require(a.rank() >= 2 && b.rank() >= 2, "matmul: an operand is a scalar"))
             return;
         const int ra = a.rank(), rb = b.rank();

@@ -11,7 +11,7 @@ namespace tapegraph::runtime {
 template <class T>
 struct kernel<matmul_op, T> {
     static_assert(std::is_floating_point_v<T>,
-                  "matmul, dot, einsum: elements must be float or double; cast<float>(x) converts them");
+                  "matmul, dot, einsum: elements must be floating-point; cast<float>(x) converts them");
 
     struct job {
         cpu::gemm_arguments<T> first;
