@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Checks that the compiler vectorises the loop of every elementwise operation.
 
-    tools/vectorised.py [--compiler g++] [--verbose] [more compiler arguments]
+    tools/vectorised.py [--compiler g++] [--chains 24] [--seed 1] [--verbose] [more compiler arguments]
 
 Kernels are scalar code that must vectorise at -O2 (docs/design.md); a branch or a struct in the wrong place silently
 makes one ten times slower. For every `struct NAME : map_op<N>` (or predicate_op) of include/tapegraph/ops a region with
 that one operation is compiled for AVX2 and AVX-512, in float and double, and the assembly of its loop is looked at.
-Prints what is not vectorised; exits 1 if there is any. --verbose lists instructions in each vector loop.
+So are regions of random chains of operations, whose conditionals meet. Prints what is not vectorised; exits 1 if there is
+any. --verbose lists instructions in each vector loop.
 """
 
 import argparse
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -52,6 +54,34 @@ def source(names):
     return "\n".join(lines) + "\n"
 
 
+def chains(names, count, seed):
+    """Regions of two to four operations and selections, each reading the one before: a struct `chainN` each."""
+    draw = random.Random(seed)
+    usual = [n for n in names if n[3] == "map_op" and n[2] == 0 and not n[0].startswith("logical")]
+    conditional = [n for n in usual if n[0].split("_")[0] in {"maximum", "minimum", "relu", "clip", "abs", "sign", "exp"}]
+    lines, described = [], []
+    for chain in range(count):
+        element = draw.choice(["f32", "f32", "f64"])
+        slots = draw.randint(1, 3)
+        kinds, steps = [element] * slots, []
+        for _ in range(draw.randint(2, 4)):
+            numbers = [i for i, kind in enumerate(kinds) if kind == element]
+            if draw.random() < 0.3:
+                steps.append(("greater_op", "boolean", [numbers[-1], draw.choice(numbers)]))
+                kinds.append("boolean")
+                steps.append(("where_op", element, [len(kinds) - 1, numbers[-1], draw.choice(numbers)]))
+            else:
+                name, operands, *_ = draw.choice(usual if draw.random() < 0.5 else conditional)
+                steps.append((name, element, [numbers[-1]] + [draw.choice(numbers) for _ in range(operands - 1)]))
+            kinds.append(element)
+        spelled = ", ".join(f"instruction<{name}, dtype::{kind}, {', '.join(map(str, at))}>" for name, kind, at in steps)
+        lines.append(f"struct chain{chain}z : cpu::region_body<region<slots<{', '.join(['dtype::' + element] * slots)}>, "
+                     f"results<{len(kinds) - 1}>, {spelled}>> {{}};")
+        lines.append(f"template void cpu::on<cpu::avx512>::run<chain{chain}z>(const cpu::tile*);")
+        described.append(f"{element}, {slots} operands: " + "; ".join(f"{name} {at}" for name, _, at in steps))
+    return "\n".join(lines) + "\n", described
+
+
 def loops(assembly):
     """(function, instructions, vector instructions) of the shortest vectorised loop of each function."""
     label = re.compile(r"^(\.L\w+):")
@@ -74,17 +104,25 @@ def loops(assembly):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--chains", type=int, default=24)
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--verbose", action="store_true")
     options, more = parser.parse_known_args()
     names = list(operations())
     command = [options.compiler, "-std=c++20", "-O2", "-fopenmp-simd", f"-I{ROOT / 'include'}", "-x", "c++", "-S", "-o", "-",
                "-", *more]
-    done = subprocess.run(command, input=source(names), capture_output=True, text=True)
+    more_source, described = chains(names, options.chains, options.seed)
+    done = subprocess.run(command, input=source(names) + more_source, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(done.stderr[:4000])
     bad = total = 0
     for function, count, wide in loops(done.stdout):
-        match = re.search(r"(avx2|avx512).*?instructionINS_(?:\w*?)(\d+)", function)
+        if chain := re.search(r"chain(\d+)z", function):
+            total += 1
+            if wide == 0:
+                bad += 1
+                print(f"not vectorised: {described[int(chain.group(1))]}")
+            continue
         operation = next((n for n, *_ in sorted(names, key=lambda n: -len(n[0])) if f"{len(n)}{n}" in function), None)
         if operation is None:
             continue

@@ -8,13 +8,7 @@
 
 // TG_INLINE: always inlined. A kernel is compiled for several instruction sets by inlining one body into functions with
 // different target attributes; whatever stayed a call would be compiled once, for the baseline, and run at its speed.
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
-// To g++ every floating-point operation might trap unless it is told otherwise, and it leaves a loop scalar rather than
-// compute both arms of a conditional. No result depends on it.
-#define TG_INLINE __attribute__((always_inline, optimize("no-trapping-math"))) inline
-#else
 #define TG_INLINE __attribute__((always_inline)) inline
-#endif
 
 // TG_HD: may be called from kernels on every backend.
 #if defined(__CUDACC__)

@@ -67,7 +67,7 @@ inline void set_instruction_set(instruction_set set) {
 #if defined(__clang__)
 #define TG_KERNEL_FUNCTION
 #else
-#define TG_KERNEL_FUNCTION __attribute__((optimize("fp-contract=off", "no-trapping-math")))
+#define TG_KERNEL_FUNCTION __attribute__((optimize("fp-contract=off")))
 #endif
 
 /// Runs `Body::template run<Isa>(args...)` inside a function compiled for `Isa`.

@@ -111,12 +111,7 @@ struct clip_op : map_op<3> {
     static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x, V low, V high) {
-        if constexpr (std::is_floating_point_v<V>) { // two conditionals in a row g++ takes for branches
-            const V raised = math::detail::blend((x > low) | (x != x), x, low);
-            return math::detail::blend((raised < high) | (raised != raised), raised, high);
-        } else {
-            return detail::smaller(detail::larger(x, low), high);
-        }
+        return detail::smaller(detail::larger(x, low), high);
     }
     template <int I>
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto low, auto high, auto) {

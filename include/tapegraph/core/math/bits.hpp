@@ -70,17 +70,17 @@ TG_HD constexpr T select_mask(bits_t<T> mask, T a, T b) {
     return from_bits<T>((to_bits(a) & mask) | (to_bits(b) & ~mask));
 }
 
-/// `condition ? a : b`: in a vectorised loop a blend. The compiler may choose to work on the arms apart, which is often
-/// faster (a clamped argument becomes a clamped result).
+/// `condition ? a : b`, both evaluated. g++ would sink the computation of a and b into the arms of a conditional and then
+/// refuse to vectorise, since a floating-point operation might trap; from the masks it makes blends. (With
+/// -fno-trapping-math single functions vectorise from conditionals, and faster, but one chain of operations in eight does
+/// not: measured on random regions.)
 template <class T>
 TG_HD constexpr T select(bool condition, T a, T b) {
+#if defined(__clang__) || defined(__CUDA_ARCH__)
     return condition ? a : b;
-}
-
-/// The same from masks: where AVX2 has too few registers for the arms apart (measured).
-template <class T>
-TG_HD constexpr T blend(bool condition, T a, T b) {
+#else
     return select_mask<T>(-static_cast<bits_t<T>>(condition), a, b);
+#endif
 }
 
 /// a * b that is not contracted with a following addition. clang contracts within one source expression, hence the
@@ -130,6 +130,19 @@ TG_HD constexpr T polynomial(T x, C... c) {
     } else {
         return by_fours(x, x2, product(x2, x2), c...);
     }
+}
+
+/// Keeps x within [-most, most]; NaN stays NaN. In integers, which cost less than two conditionals.
+template <class T>
+TG_HD constexpr T within(T x, T most) {
+    using bits = bits_t<T>;
+    using whole = std::make_signed_t<bits>;
+    const auto b = to_bits(x);
+    const auto magnitude = static_cast<whole>(b & ~sign_bit<T>);
+    const auto limit = static_cast<whole>(to_bits(most));
+    const whole kept = magnitude < limit ? magnitude : limit;
+    const whole nan = (static_cast<whole>(to_bits(traits<T>::infinity)) - magnitude) >> (8 * sizeof(T) - 1);
+    return from_bits<T>(static_cast<bits>(kept | nan) | (b & sign_bit<T>));
 }
 
 /// Keeps x within [low, high]; NaN stays NaN.

@@ -29,7 +29,7 @@ template <class T>
 TG_HD constexpr T erf(T x) {
     constexpr bool single = sizeof(T) == sizeof(float);
     const T a = abs(x), z = detail::product(a, a);
-    const T c = detail::blend(a > T(single ? 4 : 6), T(single ? 4 : 6), a); // there erf rounds to 1
+    const T c = detail::select(a > T(single ? 4 : 6), T(single ? 4 : 6), a); // there erf rounds to 1
     T g;
     if constexpr (single) {
         g = detail::polynomial(c, 0.000150611682f, -1.12938178f, -0.633663356f, -0.107858166f, 0.0247744657f,
@@ -45,7 +45,7 @@ TG_HD constexpr T erf(T x) {
     }
     const T near = detail::mul_add(a, detail::erf_tail(z), a);
     const T far = T(1) - exp(g);
-    return copysign(detail::blend(a < T(0.9), near, far), x);
+    return copysign(detail::select(a < T(0.9), near, far), x);
 }
 
 namespace detail {

@@ -74,20 +74,15 @@ inline constexpr T exp_lowest = sizeof(T) == sizeof(float) ? T(-104) : T(-746);
 template <class T>
 inline constexpr T exp_highest = sizeof(T) == sizeof(float) ? T(90) : T(711);
 
-/// e^c 2^Shift, exp_lowest <= c <= exp_highest.
+/// e^x 2^Shift without intermediate overflow.
 template <class T, int Shift>
-TG_HD constexpr T exp_within(T c) {
+TG_HD constexpr T exp_shifted(T x) {
+    const T c = within(x, -exp_lowest<T>);
     const T t = exponent_of(c);
     const T high = remainder_high(c, t);
     const T y = T(1) + (expm1_rest(high, remainder_low(t)) + high);
     const auto scale = split_exponent<T, Shift>(t);
     return product(product(y, scale.first()), scale.second());
-}
-
-/// e^x 2^Shift without intermediate overflow.
-template <class T, int Shift>
-TG_HD constexpr T exp_shifted(T x) {
-    return exp_within<T, Shift>(clamp(x, exp_lowest<T>, exp_highest<T>));
 }
 
 /// e^x as value (1 + lost), for functions in which the rounding of e^x is one error among several.
@@ -96,7 +91,8 @@ struct extended_exp {
     T value, lost;
 };
 template <class T>
-TG_HD constexpr extended_exp<T> exp_extended_within(T c) { // exp_lowest <= c <= exp_highest
+TG_HD constexpr extended_exp<T> exp_extended(T x) {
+    const T c = within(x, -exp_lowest<T>);
     const T t = exponent_of(c);
     const T high = remainder_high(c, t), w = T(1) + high;
     const T rest = ((T(1) - w) + high) + expm1_rest(high, remainder_low(t));
@@ -105,10 +101,7 @@ TG_HD constexpr extended_exp<T> exp_extended_within(T c) { // exp_lowest <= c <=
     // 2 - m is near enough to 1 / m.
     return {product(product(m, scale.first()), scale.second()), product(rest - (m - w), T(2) - m)};
 }
-template <class T>
-TG_HD constexpr extended_exp<T> exp_extended(T x) {
-    return exp_extended_within(clamp(x, exp_lowest<T>, exp_highest<T>));
-}
+
 } // namespace detail
 
 /// e^x.
@@ -169,13 +162,12 @@ TG_HD constexpr T tanh(T x) {
 /// 1 / (1 + e^-x), as e^x / (1 + e^x) below zero.
 template <class T>
 TG_HD constexpr T sigmoid(T x) {
-    const T a = -abs(x);
-    const auto e = detail::exp_extended_within(detail::blend(a < detail::exp_lowest<T>, detail::exp_lowest<T>, a));
-    const T d = T(1) + e.value, y = detail::blend(x < 0, e.value, T(1)) / d;
+    const auto e = detail::exp_extended(-abs(x));
+    const T d = T(1) + e.value, y = detail::select(x < 0, e.value, T(1)) / d;
     // What e and d lost, relative to y: e by (1 - y) and its sign; 0.75 is near enough to 1 / d.
     const T of_e = detail::product(e.lost, T(1) - y);
     const T of_d = detail::product(e.value - (d - T(1)), T(0.75));
-    return detail::mul_add(y, detail::blend(x < 0, of_e, -of_e) - of_d, y);
+    return detail::mul_add(y, detail::select(x < 0, of_e, -of_e) - of_d, y);
 }
 
 /// A polynomial up to 1 (relative error 2^-34 float, 2^-73 double), then e^a / 2 - e^-a / 2.

@@ -21,7 +21,7 @@ struct reduced_angle {
 /// Beyond the range of the reduction r may be anything; the result stays a sine.
 template <class T>
 TG_HD constexpr T within_eighth(T r) {
-    return blend(r > T(0.87), T(0.87), blend(r < T(-0.87), T(-0.87), r));
+    return select(r > T(0.87), T(0.87), select(r < T(-0.87), T(-0.87), r));
 }
 
 TG_HD constexpr reduced_angle<float> reduce_angle(float x) {
@@ -31,7 +31,7 @@ TG_HD constexpr reduced_angle<float> reduce_angle(float x) {
     const double a = static_cast<double>(x) - product(k, 0x1.921fb54p+0);
     const double r = a - product(k, 0x1.10b4611a62633p-30);
     const float near = static_cast<float>(r), rest = static_cast<float>(r - static_cast<double>(near));
-    return {within_eighth(near), blend(abs(near) < 0.87f, rest, 0.0f), to_bits(t)};
+    return {within_eighth(near), select(abs(near) < 0.87f, rest, 0.0f), to_bits(t)};
 }
 
 TG_HD constexpr reduced_angle<double> reduce_angle(double x) {
@@ -47,7 +47,7 @@ TG_HD constexpr reduced_angle<double> reduce_angle(double x) {
     const double r = c + low;
     const double rest = (c - r) + low;
     const bool valid = abs(r) < 0.87;
-    return {within_eighth(r), blend(valid, rest, 0.0), to_bits(t)};
+    return {within_eighth(r), select(valid, rest, 0.0), to_bits(t)};
 }
 
 template <class T>
@@ -100,7 +100,7 @@ TG_HD constexpr T sin_of_angle(const reduced_angle<T>& a, bits_t<T> turn) {
 
 template <class T>
 TG_HD constexpr T sin(T x) {
-    return detail::blend(x == 0, x, detail::sin_of_angle(detail::reduce_angle(x), 0));
+    return detail::select(x == 0, x, detail::sin_of_angle(detail::reduce_angle(x), 0));
 }
 
 template <class T>
@@ -122,7 +122,7 @@ TG_HD constexpr T tan(T x) {
     const T inverse = detail::product(d, detail::mul_add(t, t, T(1)));
     const T correction = detail::product(n_low - detail::product(t, d_low), inverse);
     // At the poles of the reduced angle (beyond the range) t is infinite and the correction not a number.
-    return detail::blend(x == 0, x, t + detail::select(abs(t) < detail::traits<T>::integer_from, correction, T(0)));
+    return detail::select(x == 0, x, t + detail::select(abs(t) < detail::traits<T>::integer_from, correction, T(0)));
 }
 
 } // namespace tapegraph::math
