@@ -1,4 +1,5 @@
 #include <tapegraph/eager/derivatives.hpp>
+#include <tapegraph/eager/transforms.hpp>
 #include <tapegraph/ops/ops.hpp>
 
 #include <doctest/doctest.h>
@@ -200,4 +201,24 @@ TEST_CASE("sweeps give their memory back") {
     CHECK(work() == first);
     CHECK(tg::eager_memory().in_use == before.in_use);
     CHECK(tg::eager_memory().cached == before.cached);
+}
+
+TEST_CASE("forward mode goes through checkpoints, custom gradients and lists of operands") {
+    const tensor<double> x{0.3, 1.7, -0.4}, v{1, -2, 0.5};
+    const auto inner = [](auto a) { return tg::eval(tanh(a) * a); };
+    const auto direct = tg::jvp(inner)(x, v), kept = tg::jvp(tg::checkpoint(inner))(x, v);
+    CHECK(kept.tangent.to_vector() == direct.tangent.to_vector());
+
+    // round, with the derivative of the identity (twice that, to tell it from the function's own)
+    const auto rounded = tg::custom_gradient([](auto a) { return round(a); }, [](auto dy, auto, auto) { return 2 * dy; });
+    const auto r = tg::jvp([&](auto a) { return tg::eval(3 * rounded(a)); })(x, v);
+    CHECK(r.value.to_vector() == vector{0, 6, 0});
+    CHECK(r.tangent.to_vector() == vector{6, -12, 3});
+
+    const auto listed = tg::jvp([&](auto a) { return tg::concat({a, tg::tensor<double>(a * a), x}); })(x, v);
+    const auto square = tg::jvp([](auto a) { return tg::eval(a * a); })(x, v).tangent.to_vector();
+    vector want = v.to_vector();
+    want.insert(want.end(), square.begin(), square.end());
+    want.insert(want.end(), {0, 0, 0});
+    CHECK(listed.tangent.to_vector() == want);
 }

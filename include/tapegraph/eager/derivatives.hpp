@@ -113,7 +113,24 @@ protected:
                           to_string(given.shape()) + ", expected " + name_of(like.type()) + to_string(like.shape()));
     }
 
+    // While f runs: checkpoints in it record what happens inside.
+    class forward_wish {
+    public:
+        forward_wish() { tape_storage::instance().want_forward(1); }
+        forward_wish(const forward_wish&) = delete;
+        forward_wish& operator=(const forward_wish&) = delete;
+        ~forward_wish() { end(); }
+        void end() {
+            if (!ended_) tape_storage::instance().want_forward(-1);
+            ended_ = true;
+        }
+
+    private:
+        bool ended_ = false;
+    };
+
     gradient_tape tape_;
+    forward_wish wish_;
     handles sources_, results_;
     int base_ = 0, first_ = 0, end_ = 0;
 
@@ -167,6 +184,7 @@ struct linearization<eager, F, X...> : recorded_function<any_tensor> {
 
     explicit linearization(const F& f, const X&... x) : value(traced(f, x...)) {
         tape_.stop_recording();
+        wish_.end();
         end_ = tape_storage::instance().length();
         map_results([this](const auto& y) { return results_.push_back(y), 0; }, value);
     }

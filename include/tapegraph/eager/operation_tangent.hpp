@@ -12,6 +12,30 @@
 
 namespace tapegraph::detail {
 
+/// A vjp is linear in the adjoint: recorded for a placeholder of the value's shape and pulled back, it gives its transpose,
+/// here applied to the tangent of one operand. `vjp(adjoint)` is what flows to that operand.
+template <class Result, class Vjp>
+std::optional<Result> transposed_vjp(const shape& of_value, const any_tensor& tangent, const Vjp& vjp) {
+    tape_storage& tape = tape_storage::instance();
+    auto adjoint = zeros<typename Result::element_type>(of_value);
+    const int first = tape.length();
+    tape.start();
+    adjoint.set_place(tape.watch());
+    const auto pulled = vjp(adjoint);
+    tape.close(true);
+    sweep back(tape.length());
+    std::optional<Result> found;
+    if (back.wants(pulled)) {
+        back.add(pulled, tangent);
+        std::vector<char> keep(static_cast<std::size_t>(tape.length()));
+        keep[static_cast<std::size_t>(first)] = 1;
+        back.run(pulled.place().index, first, keep);
+        if (const any_tensor* const at = back.find(adjoint.place())) found = Result(*at);
+    }
+    if (!tape.recording()) tape.clear(first);
+    return found;
+}
+
 template <class Op, class Record>
 class operation_tangents {
 public:
@@ -78,35 +102,20 @@ private:
             return transposed<I>(*found, operands);
         }
     }
-    // The vjp is linear in the adjoint: recorded for a placeholder and pulled back, it gives its transpose.
     template <std::size_t I>
     std::optional<result> transposed(const any_tensor& tangent, inputs& operands) const {
-        tape_storage& tape = tape_storage::instance();
-        auto adjoint = zeros<typename result::element_type>(self_.output.shape());
-        const auto pull = [&](const auto&... in) {
-            if constexpr (requires { Op::template vjp<int(I)>(self_.attributes, adjoint, in..., self_.output); })
-                return input<I>(eval(Op::template vjp<int(I)>(self_.attributes, adjoint, in..., self_.output)));
-            else
-                return input<I>(); // no derivative passes
-        };
-        if (!tape.recording()) // derivatives by the operands are of no interest then
+        if (!tape_storage::instance().recording()) // derivatives by the operands are of no interest then
             std::apply([](auto&... each) { (each.set_place({}), ...); }, operands);
-        const int first = tape.length();
-        tape.start();
-        adjoint.set_place(tape.watch());
-        const input<I> pulled = std::apply(pull, operands);
-        tape.close(true);
-        sweep back(tape.length());
-        std::optional<result> found;
-        if (back.wants(pulled)) {
-            back.add(pulled, tangent);
-            std::vector<char> keep(static_cast<std::size_t>(tape.length()));
-            keep[static_cast<std::size_t>(first)] = 1;
-            back.run(pulled.place().index, first, keep);
-            if (const any_tensor* const at = back.find(adjoint.place())) found = result(*at);
-        }
-        if (!tape.recording()) tape.clear(first);
-        return found;
+        return transposed_vjp<result>(self_.output.shape(), tangent, [&](const result& adjoint) {
+            return std::apply(
+                [&](const auto&... in) {
+                    if constexpr (requires { Op::template vjp<int(I)>(self_.attributes, adjoint, in..., self_.output); })
+                        return input<I>(eval(Op::template vjp<int(I)>(self_.attributes, adjoint, in..., self_.output)));
+                    else
+                        return input<I>(); // no derivative passes
+                },
+                operands);
+        });
     }
 
     const Record& self_;

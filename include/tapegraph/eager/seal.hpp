@@ -162,6 +162,22 @@ struct list_record : tape_record {
                          Op::vjp(self.attributes, tensor<T>(adjoint), self.shapes.begin(), self.shapes.size(), k));
         }
     }
+    // Such operations put elements side by side, so the tangent is the operation on tangents.
+    static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+        auto& self = static_cast<list_record&>(base);
+        if constexpr (!ir::detail::is_floating(dtype_of<T>)) return false;
+        std::vector<tensor<T>> parts;
+        bool any = false;
+        for (int k = 0; k < self.shapes.size(); ++k) {
+            const any_tensor* const found = walk.find(self.inputs[static_cast<std::size_t>(k)]);
+            any = any || found != nullptr;
+            parts.push_back(found != nullptr ? tensor<T>(*found) : zeros<T>(self.shapes[k]));
+        }
+        if (any)
+            tangent = tapegraph::invoke_list<Op>(self.attributes, std::source_location{}, parts.data(),
+                                                 static_cast<int>(parts.size()));
+        return any;
+    }
 };
 
 template <class T>
@@ -356,7 +372,7 @@ private:
         const operand_info in[count]{operand_info{args.type(), args.shape()}...};
         inference io{in, count, target, in[0].type, {}, nullptr};
         Op::infer(attributes, io);
-        if (io.error != nullptr) throw_misfit(io);
+        if (io.error != nullptr) throw_misfit(io, whole_reduction<Op> ? Op::name : std::string_view());
 
         any_tensor result;
         if constexpr (Op::kind == operation_kind::view) {
@@ -399,10 +415,12 @@ private:
         kernel.run(call);
     }
 
-    [[noreturn]] static void throw_misfit(const inference& io) {
+    // Rules that several operations share leave it to `operation` to say which it was.
+    [[noreturn]] static void throw_misfit(const inference& io, std::string_view operation = {}) {
         std::string text = io.error;
+        if (!operation.empty()) text.append(": ").append(operation).append(" of ");
         for (int i = 0; i < io.count; ++i)
-            text += std::string(i == 0 ? ": " : ", ") + name_of(io.in[i].type) + to_string(io.in[i].dims);
+            text += std::string(i > 0 ? ", " : operation.empty() ? ": " : "") + name_of(io.in[i].type) + to_string(io.in[i].dims);
         if (io.target != nullptr) text += " to " + to_string(*io.target);
         throw shape_error(text);
     }

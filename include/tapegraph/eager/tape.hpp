@@ -54,6 +54,9 @@ public:
     /// Whether derivatives may themselves be differentiated later: then records keep all their operands.
     bool keeps_everything() const { return open_ > 1 || persistent_ > 0; }
     void persist(int change) { persistent_ += change; }
+    /// Whether somebody will walk forwards over what is recorded now.
+    bool forward_wanted() const { return forward_ > 0; }
+    void want_forward(int change) { forward_ += change; }
     int open() const { return open_; }
 
     tape_place watch() {
@@ -122,7 +125,7 @@ private:
     std::vector<tape_record*> records_; // by place; null for a watched tensor
     std::vector<runtime::arena> blocks_, large_;
     std::size_t block_ = 0, used_ = 0;
-    int active_ = 0, open_ = 0, persistent_ = 0;
+    int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0;
     std::uint32_t serial_ = 1;
 };
 
