@@ -23,7 +23,8 @@ void fill_run(void* to, std::int64_t count, const void* value) {
 } // namespace layout_detail
 
 /// Sets `count` elements to the one at `value`; on several threads when it is worth it.
-inline void fill(std::int64_t count, std::size_t size, const void* value, void* out) {
+template <class = void>
+void fill(std::int64_t count, std::size_t size, const void* value, void* out) {
     layout_detail::axes_list axes;
     axes.add({count, 0, 1});
     if (count == 1) std::memcpy(out, value, size);
@@ -32,8 +33,9 @@ inline void fill(std::int64_t count, std::size_t size, const void* value, void* 
 
 /// out = the element at `value` (null: zeros) everywhere, then out[begin + i * step...] = in[i...]: the adjoint of slice, and
 /// padding with a number. Where steps are 1 every element of out is written once.
-inline void embed(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
-                  const std::int64_t* out_extents, std::size_t size, const void* in, void* out, const void* value = nullptr) {
+template <class = void> // as in cpu/layout.hpp: compiled where it is used
+void embed(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
+           const std::int64_t* out_extents, std::size_t size, const void* in, void* out, const void* value = nullptr) {
     using namespace layout_detail;
     const std::uint64_t zeros = 0;
     if (value == nullptr) value = &zeros;

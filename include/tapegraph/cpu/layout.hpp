@@ -12,7 +12,8 @@
 #include <string>
 
 /// Elements moved: transpose, slice, concat, broadcast, copy. Everything is one strided copy; elements are moved as
-/// integers of their size (1, 2, 4 or 8 bytes), so that one instantiation serves all types of a size.
+/// integers of their size (1, 2, 4 or 8 bytes), so that one instantiation serves all types of a size. What needs no type is
+/// a template all the same, so that programs that move nothing do not compile it.
 
 namespace tapegraph::cpu {
 
@@ -131,7 +132,8 @@ struct mover {
 inline std::int64_t streaming_bytes = std::int64_t{1} << 25;
 
 // Rows of a result that is not read again soon: whole lines of it, by way of a buffer where elements are put in order first.
-inline void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last) {
+template <class = void>
+void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last) {
     alignas(64) char buffer[4096];
     const std::int64_t in_buffer = static_cast<std::int64_t>(sizeof buffer) / move.size;
     if (rows.out == last.extent && last.extent * 4 <= in_buffer) { // several rows that lie side by side
@@ -156,7 +158,8 @@ inline void move_past_caches(const mover& move, const char* x, char* y, axis row
     }
 }
 
-inline void strided_copy(axes_list axes, const mover& move, const void* from, void* to) {
+template <class = void>
+void strided_copy(axes_list axes, const mover& move, const void* from, void* to) {
     const bool parallel = axes.elements >= parallel_elements;
     const bool streaming = axes.elements * move.size >= streaming_bytes;
     const char* in = static_cast<const char*>(from);
@@ -213,15 +216,18 @@ inline void strided_copy(axes_list axes, const mover& move, const void* from, vo
 }
 
 template <int Size>
-inline constexpr mover mover_of{Size, run<Size>, transpose_block<Size>};
+mover mover_of() {
+    return {Size, run<Size>, transpose_block<Size>};
+}
 
-inline void strided_copy(const axes_list& axes, std::size_t size, const void* in, void* out) {
+template <class = void>
+void strided_copy(const axes_list& axes, std::size_t size, const void* in, void* out) {
     if (axes.elements == 0) return;
     switch (size) {
-    case 1: return strided_copy(axes, mover_of<1>, in, out);
-    case 2: return strided_copy(axes, mover_of<2>, in, out);
-    case 4: return strided_copy(axes, mover_of<4>, in, out);
-    case 8: return strided_copy(axes, mover_of<8>, in, out);
+    case 1: return strided_copy(axes, mover_of<1>(), in, out);
+    case 2: return strided_copy(axes, mover_of<2>(), in, out);
+    case 4: return strided_copy(axes, mover_of<4>(), in, out);
+    case 8: return strided_copy(axes, mover_of<8>(), in, out);
     default: throw dtype_error("copy: elements of " + std::to_string(size) + " bytes are not supported");
     }
 }
@@ -238,14 +244,16 @@ inline void strides_of(int rank, const std::int64_t* extents, std::int64_t* stri
 } // namespace layout_detail
 
 /// out = in, `bytes` of them; on several threads when it is worth it.
-inline void copy(std::size_t bytes, const void* in, void* out) {
+template <class = void>
+void copy(std::size_t bytes, const void* in, void* out) {
     layout_detail::axes_list axes;
     axes.add({static_cast<std::int64_t>(bytes), 1, 1});
     layout_detail::strided_copy(axes, 1, in, out);
 }
 
 /// Zeros `bytes` bytes; on several threads when it is worth it.
-inline void zero(std::size_t bytes, void* out) {
+template <class = void>
+void zero(std::size_t bytes, void* out) {
     constexpr std::size_t piece = std::size_t{1} << 17;
     parallel_for(static_cast<std::int64_t>((bytes + piece - 1) / piece), bytes >= 2 * piece, [&](std::int64_t task) {
         const std::size_t begin = static_cast<std::size_t>(task) * piece;
@@ -255,8 +263,9 @@ inline void zero(std::size_t bytes, void* out) {
 
 /// Axis i of the result is axis permutation[i] of the operand; `extents` are the operand's, rank <= 8.
 /// `size`: bytes of one element, 1, 2, 4 or 8 here and below.
-inline void transpose(int rank, const std::int64_t* extents, const std::int64_t* permutation, std::size_t size, const void* in,
-                      void* out) {
+template <class = void>
+void transpose(int rank, const std::int64_t* extents, const std::int64_t* permutation, std::size_t size, const void* in,
+               void* out) {
     std::int64_t in_strides[8], moved[8], out_strides[8];
     layout_detail::strides_of(rank, extents, in_strides);
     for (int i = 0; i < rank; ++i) moved[i] = extents[permutation[i]];
@@ -267,8 +276,9 @@ inline void transpose(int rank, const std::int64_t* extents, const std::int64_t*
 }
 
 /// out[i...] = in[begin + i * step...]; steps may be negative, `extents` and `out_extents` are those of in and out.
-inline void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
-                  const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
+template <class = void>
+void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
+           const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
     std::int64_t in_strides[8], out_strides[8], first = 0;
     layout_detail::strides_of(rank, extents, in_strides);
     layout_detail::strides_of(rank, out_extents, out_strides);
@@ -283,8 +293,9 @@ inline void slice(int rank, const std::int64_t* extents, const std::int64_t* beg
 
 /// One part of a concatenation: `in` has `length` along `axis`, where it begins at `begin` of the result, and the other extents
 /// of the result.
-inline void concat_part(const void* in, std::int64_t length, std::int64_t begin, int rank, const std::int64_t* out_extents,
-                        int axis, std::size_t size, void* out) {
+template <class = void>
+void concat_part(const void* in, std::int64_t length, std::int64_t begin, int rank, const std::int64_t* out_extents,
+                 int axis, std::size_t size, void* out) {
     std::int64_t outer = 1, inner = 1;
     for (int i = 0; i < rank; ++i)
         if (i != axis) (i < axis ? outer : inner) *= out_extents[i];
@@ -297,8 +308,9 @@ inline void concat_part(const void* in, std::int64_t length, std::int64_t begin,
 }
 
 /// Inputs behind one another along `axis`: input k has lengths[k] there and the other extents of the result.
-inline void concat(int count, const void* const* inputs, const std::int64_t* lengths, int rank, const std::int64_t* out_extents,
-                   int axis, std::size_t size, void* out) {
+template <class = void>
+void concat(int count, const void* const* inputs, const std::int64_t* lengths, int rank, const std::int64_t* out_extents,
+            int axis, std::size_t size, void* out) {
     std::int64_t begin = 0;
     for (int k = 0; k < count; ++k) {
         concat_part(inputs[k], lengths[k], begin, rank, out_extents, axis, size, out);
@@ -307,8 +319,9 @@ inline void concat(int count, const void* const* inputs, const std::int64_t* len
 }
 
 /// NumPy broadcasting of `in` to the extents of `out`: axes of extent 1 are repeated, missing leading ones too.
-inline void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, const std::int64_t* out_extents,
-                           std::size_t size, const void* in, void* out) {
+template <class = void>
+void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, const std::int64_t* out_extents,
+                    std::size_t size, const void* in, void* out) {
     std::int64_t in_strides[8], out_strides[8];
     layout_detail::strides_of(rank, extents, in_strides);
     layout_detail::strides_of(out_rank, out_extents, out_strides);

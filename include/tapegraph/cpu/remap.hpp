@@ -127,7 +127,8 @@ void write_row(const plan& p, const char* x, std::int64_t first, std::int64_t la
     }
 }
 
-inline void require_elements(const plan& p) {
+template <class = void>
+void require_elements(const plan& p) {
     for (int i = 0; i <= p.outer; ++i)
         if (p.small[i] == 0 && p.large[i] > 0)
             throw shape_error("pad: an empty axis has nothing to repeat");
@@ -176,8 +177,9 @@ void fold_rows(const plan& p, int axis, const std::int64_t* at, std::int64_t fro
 } // namespace remap_detail
 
 /// out[i...] = in[map(i)...]; `size` bytes an element (1, 2, 4 or 8), extents of in and of out, rank <= 8.
-inline void remap(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
-                  const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
+template <class = void> // as in cpu/layout.hpp: compiled where it is used
+void remap(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
+           const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
     using namespace remap_detail;
     const plan p(rank, extents, maps, amounts, out_extents);
     const std::int64_t elements = p.rows * p.row() * p.inner;

@@ -27,10 +27,14 @@ struct batch_options {
     bool drop_remainder = false; ///< leave out a last batch that is not full
 };
 
-class dataset {
+/// A template, so that programs that include it and read no data do not compile what it does.
+template <class = void>
+class basic_dataset {
+    using dataset = basic_dataset;
+
 public:
-    dataset() : source_(std::make_shared<array_source>()) {}
-    explicit dataset(std::shared_ptr<const source> records) : source_(std::move(records)) {
+    basic_dataset() : source_(std::make_shared<array_source>()) {}
+    explicit basic_dataset(std::shared_ptr<const source> records) : source_(std::move(records)) {
         if (!source_) throw argument_error("data set: null source");
     }
 
@@ -147,6 +151,7 @@ private:
     std::int64_t prefetch_depth_ = 0;
     bool drop_remainder_ = false;
 };
+using dataset = basic_dataset<>;
 
 struct split_datasets {
     dataset train, validation;
@@ -154,7 +159,8 @@ struct split_datasets {
 
 /// Divides records at random: round(fraction * size) of them, but at least one on either side, go to validation. Throws
 /// argument_error for a fraction outside (0, 1) or fewer than two records.
-inline split_datasets train_validation_split(const dataset& all, std::uint64_t seed, double fraction) {
+template <class = void>
+split_datasets train_validation_split(const dataset& all, std::uint64_t seed, double fraction) {
     if (!(fraction > 0 && fraction < 1))
         throw argument_error("train_validation_split: fraction must lie between 0 and 1, got " +
                              std::to_string(fraction));

@@ -52,7 +52,8 @@ public:
     }
 
 private:
-    friend class loader;
+    template <class>
+    friend class basic_loader;
     struct alignas(64) line {
         std::byte bytes[64];
     };
@@ -62,11 +63,12 @@ private:
     std::int64_t index_ = 0;
 };
 
-class loader {
+template <class = void> // as basic_dataset is
+class basic_loader {
 public:
     /// Takes all memory and starts the thread. Throws argument_error where the set is empty, has no batch size, or has
     /// fewer records than one batch while the remainder is dropped.
-    explicit loader(dataset data) : data_(std::move(data)), batches_(data_.batches_per_epoch()) {
+    explicit basic_loader(dataset data) : data_(std::move(data)), batches_(data_.batches_per_epoch()) {
         if (data_.columns().empty()) throw argument_error("data set: no columns");
         if (data_.size() == 0)
             throw argument_error("data set: no records in column '" + data_.columns().front().name + "'");
@@ -86,9 +88,9 @@ public:
         }
         if (data_.prefetch_depth() > 0) thread_ = std::jthread([this] { work(); });
     }
-    loader(const loader&) = delete;
-    loader& operator=(const loader&) = delete;
-    ~loader() {
+    basic_loader(const basic_loader&) = delete;
+    basic_loader& operator=(const basic_loader&) = delete;
+    ~basic_loader() {
         if (!thread_.joinable()) return;
         {
             const std::lock_guard lock(mutex_);
@@ -138,7 +140,7 @@ public:
         using difference_type = std::ptrdiff_t;
         using iterator_concept = std::input_iterator_tag;
 
-        explicit iterator(loader* from) : from_(from), current_(from->next()) {}
+        explicit iterator(basic_loader* from) : from_(from), current_(from->next()) {}
         const batch& operator*() const { return *current_; }
         const batch* operator->() const { return current_; }
         iterator& operator++() {
@@ -149,11 +151,11 @@ public:
         bool operator==(std::default_sentinel_t) const { return current_ == nullptr; }
 
     private:
-        loader* from_;
+        basic_loader* from_;
         const batch* current_;
     };
     struct epoch_range {
-        loader* from;
+        basic_loader* from;
         iterator begin() const { return iterator(from); }
         std::default_sentinel_t end() const { return {}; }
     };
@@ -263,5 +265,6 @@ private:
     bool started_ = false, requested_ = false, busy_ = false, stop_ = false;
     std::jthread thread_; // last: it is joined before what it uses goes
 };
+using loader = basic_loader<>;
 
 } // namespace tapegraph::data

@@ -34,14 +34,16 @@ struct column_spec {
 
 namespace detail {
 
-inline std::string text_of(const std::vector<std::int64_t>& shape) {
+template <class = void>
+std::string text_of(const std::vector<std::int64_t>& shape) {
     std::string text = "[";
     for (std::size_t axis = 0; axis < shape.size(); ++axis)
         text.append(axis == 0 ? "" : ",").append(std::to_string(shape[axis]));
     return text += ']';
 }
 
-inline void check_record_shape(const column_spec& column) {
+template <class = void>
+void check_record_shape(const column_spec& column) {
     std::int64_t size = 1;
     for (const auto extent : column.shape) {
         if (extent <= 0 || __builtin_mul_overflow(size, extent, &size) || size > INT64_MAX / 8)
@@ -50,7 +52,8 @@ inline void check_record_shape(const column_spec& column) {
     }
 }
 
-inline std::size_t find_column(const std::vector<column_spec>& columns, std::string_view name) {
+template <class = void>
+std::size_t find_column(const std::vector<column_spec>& columns, std::string_view name) {
     for (std::size_t c = 0; c < columns.size(); ++c)
         if (columns[c].name == name) return c;
     std::string known;
@@ -116,6 +119,7 @@ public:
 
     /// Appends a column of `values` elements. Throws shape_error where they are no whole number of records, or not as
     /// many as the other columns have; argument_error where the name is taken.
+    template <class = void>
     void add(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values) {
         detail::check_record_shape(column);
         for (const auto& other : columns_)

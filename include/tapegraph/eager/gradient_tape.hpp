@@ -74,9 +74,10 @@ public:
     }
 
     /// The same for sources known only at run time.
+    template <class Tensor = any_tensor> // a template as sweeps are
     std::vector<any_tensor> gradient(const any_tensor& y, const std::vector<any_tensor>& x) {
         prepare();
-        detail::sweep walk(y.place().index + 1);
+        detail::basic_sweep<Tensor> walk(y.place().index + 1);
         if (detail::tape_storage::instance().knows(y.place())) {
             std::vector<char> keep(static_cast<std::size_t>(y.place().index + 1));
             for (const any_tensor& source : x) mark(keep, source);

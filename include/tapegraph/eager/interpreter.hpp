@@ -13,12 +13,14 @@
 
 /// Derivatives of derivatives in eager mode. While a walk is itself recorded, formulas are differentiated at run time into
 /// trace nodes, and the nodes are executed one by one, each with a record of its own whose derivative goes the same way.
-/// It is the unfused path: right at any order, slower than the fused one.
+/// It is the unfused path: right at any order, slower than the fused one. All of it is templates, so that programs that do
+/// not come here do not compile it.
 
 namespace tapegraph::detail {
 
 /// A trace whose first nodes stand for given tensors, executed on demand.
-class node_interpreter {
+template <class = void>
+class basic_interpreter {
 public:
     ir::trace t;
 
@@ -43,8 +45,10 @@ private:
     any_tensor compute(int id);
     std::vector<std::unique_ptr<any_tensor>> values_;
 };
+using node_interpreter = basic_interpreter<>;
 
 /// One executed node on the tape.
+template <class = void>
 struct node_record : tape_record {
     const ir::operation* op;
     std::int64_t words[8];
@@ -60,7 +64,8 @@ struct node_record : tape_record {
 namespace interpreting {
 
 /// `from` repeated over `dims`, contiguous.
-inline any_tensor spread(const any_tensor& from, const shape& dims) {
+template <class = void>
+any_tensor spread(const any_tensor& from, const shape& dims) {
     if (from.shape() == dims) return from;
     any_tensor result(from.type(), dims);
     const auto size = static_cast<std::int64_t>(size_of(from.type()));
@@ -82,13 +87,15 @@ inline any_tensor spread(const any_tensor& from, const shape& dims) {
     return result;
 }
 
-inline any_tensor widened(const any_tensor& x) {
+template <class = void>
+any_tensor widened(const any_tensor& x) {
     any_tensor wide(dtype::f32, x.shape());
     cpu::widen(x.type(), x.raw(), static_cast<float*>(wide.raw()), x.size());
     return wide;
 }
 
-inline any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims) {
+template <class = void>
+any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims) {
     any_tensor result(x.type(), dims);
     const auto mask = static_cast<std::uint32_t>(axes);
     const auto reduce = [&]<class T>(T) {
@@ -112,7 +119,8 @@ inline any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& 
 }
 
 /// An elementwise operation on operands of the result's shape. 16-bit operands are evaluated in float.
-inline any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* operands, int count, dtype type,
+template <class = void>
+any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* operands, int count, dtype type,
                            const shape& dims) {
     const dtype computed = is_storage_type(common) ? dtype::f32 : common;
     any_tensor wide[4];
@@ -132,7 +140,8 @@ inline any_tensor evaluate(const ir::operation& op, dtype common, const any_tens
 
 } // namespace interpreting
 
-inline any_tensor node_interpreter::compute(int id) {
+template <class X>
+any_tensor basic_interpreter<X>::compute(int id) {
     const ir::entry e = t.nodes[id];
     const shape dims = t.dims(id);
     const std::int64_t* const words = t.words_of(id);
@@ -143,7 +152,7 @@ inline any_tensor node_interpreter::compute(int id) {
         runtime::store_scalar(result.view(), value);
         return result;
     }
-    node_record saved{};
+    node_record<> saved{};
     saved.op = e.op;
     saved.count = e.arguments;
     for (int w = 0; w < e.op->words && w < 8; ++w) saved.words[w] = words[w];
@@ -167,7 +176,7 @@ inline any_tensor node_interpreter::compute(int id) {
     }
     if (tracked) {
         tape_place place;
-        node_record& r = tape_storage::instance().append<node_record>(place);
+        node_record<>& r = tape_storage::instance().append<node_record<>>(place);
         r.op = saved.op;
         r.count = saved.count;
         for (int w = 0; w < 8; ++w) r.words[w] = saved.words[w];
@@ -179,7 +188,8 @@ inline any_tensor node_interpreter::compute(int id) {
 }
 
 /// Differentiates the group that ends at `last` of an interpreter's trace and adds the adjoints to the walk.
-inline void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint, const any_tensor* const* leaves,
+template <class = void>
+void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint, const any_tensor* const* leaves,
                                const int* leaf_nodes, int leaf_count, sweep& walk) {
     const auto wanted = [&](int node) {
         for (int i = 0; i < leaf_count; ++i)
@@ -196,7 +206,8 @@ inline void interpret_adjoints(node_interpreter& run, int last, int output, int 
 }
 
 /// The tangent of the group that ends at `last` of an interpreter's trace; false when no leaf has one.
-inline bool interpret_tangent(node_interpreter& run, int last, int output, const any_tensor* const* leaves,
+template <class = void>
+bool interpret_tangent(node_interpreter& run, int last, int output, const any_tensor* const* leaves,
                               const int* leaf_nodes, int leaf_count, const forward_sweep& walk, any_tensor& tangent) {
     list<int> tangents(run.t.nodes.size(), -1);
     for (int i = 0; i < leaf_count; ++i)
@@ -209,13 +220,15 @@ inline bool interpret_tangent(node_interpreter& run, int last, int output, const
 
 /// a + b of one shape, on the tape when they are tracked: what adjoints of 16-bit types are added with, so that a program
 /// without them contains no formulas of them.
-inline any_tensor interpreted_sum(const any_tensor& a, const any_tensor& b) {
+template <class = void>
+any_tensor interpreted_sum(const any_tensor& a, const any_tensor& b) {
     node_interpreter run;
     const int operands[2]{run.input(a), run.input(b)};
     return run.value(run.t.map(ir::record_of<add_op>, operands, 2));
 }
 
-inline void node_record::backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+template <class X>
+void node_record<X>::backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
     auto& self = static_cast<node_record&>(base);
     node_interpreter run;
     int nodes[4]{};
@@ -240,7 +253,8 @@ inline void node_record::backward(tape_record& base, sweep& walk, const any_tens
     interpret_adjoints(run, last, output, above, leaves, nodes, self.count, walk);
 }
 
-inline bool node_record::forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+template <class X>
+bool node_record<X>::forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
     auto& self = static_cast<node_record&>(base);
     node_interpreter run;
     int nodes[4]{};

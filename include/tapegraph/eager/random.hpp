@@ -56,9 +56,10 @@ tensor<T> integers(const shape& dims, std::int64_t low, std::int64_t high, const
     return eager::create<random_integer_op<T>>({detail::factory_ordinal, low, high}, dims, {o.seed, o.stream});
 }
 /// 0 ... count - 1 in random order.
-inline tensor<std::int32_t> permutation(std::int64_t count, const options& o = {}) {
-    using limits = std::numeric_limits<std::int64_t>;
-    return argsort(integers<std::int64_t>({count}, limits::min(), limits::max(), o));
+template <class Key = std::int64_t> // a template, so that only programs that use it compile a sort
+tensor<std::int32_t> permutation(std::int64_t count, const options& o = {}) {
+    using limits = std::numeric_limits<Key>;
+    return argsort(integers<Key>({count}, limits::min(), limits::max(), o));
 }
 
 } // namespace tapegraph::random

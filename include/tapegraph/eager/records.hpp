@@ -105,7 +105,8 @@ inline any_tensor run_formula(const formula_view& f, const formula_values& value
 }
 
 /// The reduction of a formula; `kept` tells the shape with axes of extent 1 where it reduced.
-inline any_tensor run_reduction(const formula_view& f, const formula_values& values, const std::int64_t* attributes) {
+template <class = void>
+any_tensor run_reduction(const formula_view& f, const formula_values& values, const std::int64_t* attributes) {
     const formula_code& code = *f.code;
     const shape dims = broadcast_shape(values.leaves, values.leaf_count);
     const operand_info operand{code.domain_type, dims};
@@ -126,7 +127,10 @@ inline any_tensor run_reduction(const formula_view& f, const formula_values& val
 }
 
 /// A sealed formula (or a reduction of one) on the tape.
-struct formula_record : tape_record {
+template <class = void> // compiled once, by programs that record
+struct basic_formula_record : tape_record {
+    using formula_record = basic_formula_record;
+
     const formula_view* formula;
     shape domain;
     std::int64_t attributes[2]; // of the reduction
@@ -138,7 +142,7 @@ struct formula_record : tape_record {
     static void destroy(tape_record& base) {
         auto& self = static_cast<formula_record&>(base);
         for (int i = 0; i < self.leaf_count; ++i) self.leaves[i].~any_tensor();
-        self.~formula_record();
+        self.~basic_formula_record();
     }
 
     // A reduction's result with axes of extent 1 where it reduced, so that it broadcasts over the domain.
@@ -309,7 +313,10 @@ private:
     bool replay_forward(const forward_sweep& walk, any_tensor& tangent);
 };
 
-inline void record_formula(const formula_view& f, const formula_values& values, const shape& domain,
+using formula_record = basic_formula_record<>;
+
+template <class = void>
+void record_formula(const formula_view& f, const formula_values& values, const shape& domain,
                            const std::int64_t* attributes, any_tensor& result) {
     tape_storage& tape = tape_storage::instance();
     const formula_code& code = *f.code;

@@ -13,7 +13,9 @@
 
 namespace tapegraph::detail {
 
-class sweep;
+template <class Tensor>
+class basic_sweep;
+using sweep = basic_sweep<any_tensor>;
 class forward_sweep;
 
 /// What ran and how to differentiate it. Records live in the tape's arena; `destroy` ends the objects they hold.
@@ -138,9 +140,10 @@ template <class Tensor>
 Tensor ones_like(const Tensor& like);
 
 /// One walk from a value back to its sources. Adjoints start from nothing at every walk.
-class sweep {
+template <class Tensor> // any_tensor; a template, so that programs that take no derivatives do not compile it
+class basic_sweep {
 public:
-    explicit sweep(int length) : adjoints_(static_cast<std::size_t>(length)), present_(static_cast<std::size_t>(length)) {}
+    explicit basic_sweep(int length) : adjoints_(static_cast<std::size_t>(length)), present_(static_cast<std::size_t>(length)) {}
 
     bool wants(const any_tensor& t) const {
         const tape_place p = t.place();
@@ -196,7 +199,7 @@ private:
         }
     }
 
-    std::vector<any_tensor> adjoints_;
+    std::vector<Tensor> adjoints_;
     std::vector<char> present_;
 };
 

@@ -90,6 +90,7 @@ struct scheduled {
     }
 };
 
+template <class> // of a builder, so that nothing is lowered where every program compiles
 struct nothing {
     static constexpr void build(trace&, schedule&) {}
 };
@@ -119,7 +120,7 @@ constexpr const program_view& compile_program() {
     using traced = traced_stage<Builder>;
     if constexpr (!well_formed<traced>) {
         refuse<traced>();
-        return lowered<stage<detail::nothing>>::view;
+        return lowered<stage<detail::nothing<Builder>>>::view;
     } else {
         using reduced = stage<detail::reduced<stage<detail::simplified<traced>>>>;
         return lowered<stage<detail::scheduled<stage<detail::fused<reduced>>>>>::view;

@@ -12,6 +12,7 @@ struct lifetimes {
     std::vector<int> birth, death, variable_of;
 
     lifetimes() = default;
+    template <class = void> // compiled with programs only
     explicit lifetimes(const program_view& view) {
         const auto count = static_cast<std::size_t>(view.nodes.size());
         const int steps = view.steps.size();

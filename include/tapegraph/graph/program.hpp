@@ -20,9 +20,12 @@ namespace tapegraph::ir {
 ///
 /// Extents bind when inputs are set. Offsets are planned for the largest extents seen; smaller ones run in the same
 /// arena. A run allocates nothing unless extents have grown.
-class program {
+///
+/// A template, so that programs without graphs do not compile it.
+template <class = void>
+class basic_program {
 public:
-    explicit program(const program_view& view)
+    explicit basic_program(const program_view& view)
         : view_(&view), symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
           values_(static_cast<std::size_t>(view.nodes.size())), parameters_(view.inputs.size() * runtime::alignment) {
         for (int i = 0; i < view.nodes.size(); ++i) {
@@ -391,5 +394,6 @@ private:
     const variable_entry* missing_variable_ = nullptr;
     bool bound_ = false, pointers_changed_ = true;
 };
+using program = basic_program<>;
 
 } // namespace tapegraph::ir

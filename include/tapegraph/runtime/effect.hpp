@@ -26,12 +26,15 @@ inline print_sink set_print_sink(print_sink sink) { return detail::current_print
 
 namespace runtime {
 
+// Templates, so that programs without effects do not compile them.
 namespace detail {
 
-inline std::string described(const buffer_view& v) { return name_of(v.type) + to_string(shape(v.rank, v.extents)); }
+template <class = void>
+std::string described(const buffer_view& v) { return name_of(v.type) + to_string(shape(v.rank, v.extents)); }
 
 /// "[1, 0]": the place of element `at`.
-inline std::string place_of(const buffer_view& v, std::int64_t at) {
+template <class = void>
+std::string place_of(const buffer_view& v, std::int64_t at) {
     shape index(v.rank, v.extents);
     for (int axis = v.rank - 1; axis >= 0; --axis) {
         index.set(axis, at % v.extents[axis]);
@@ -40,7 +43,8 @@ inline std::string place_of(const buffer_view& v, std::int64_t at) {
     return to_string(index);
 }
 
-inline void print(std::string_view label, const buffer_view& v) {
+template <class = void>
+void print(std::string_view label, const buffer_view& v) {
     std::string text = std::string(label) + ": " + described(v);
     text += v.rank > 1 ? '\n' : ' ';
     const auto values = [&]<class T>(T) { tapegraph::detail::print_axis(text, v.as<const T>(), shape(v.rank, v.extents), 0, 0); };
@@ -60,7 +64,8 @@ inline void print(std::string_view label, const buffer_view& v) {
         std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-inline void check_finite(std::string_view label, const buffer_view& v) {
+template <class = void>
+void check_finite(std::string_view label, const buffer_view& v) {
     const std::int64_t at = first_not_finite(v);
     if (at < 0) return;
     std::string value;
@@ -71,7 +76,8 @@ inline void check_finite(std::string_view label, const buffer_view& v) {
     throw numeric_error(std::string(label) + ": element " + place_of(v, at) + " of " + described(v) + " is " + value);
 }
 
-inline void check(std::string_view message, const buffer_view& v) {
+template <class = void>
+void check(std::string_view message, const buffer_view& v) {
     const std::int64_t count = v.elements();
     const bool* const holds = v.as<const bool>();
     for (std::int64_t i = 0; i < count; ++i)

@@ -153,7 +153,8 @@ struct kernel<scatter_add_op, T> {
 };
 namespace detail {
 /// Tuples of indices into `table` as row numbers in the call's workspace.
-inline const std::int64_t* flat_rows(const kernel_call& c, const char* operation, const buffer_view& table) {
+template <class = void> // as in cpu/layout.hpp
+const std::int64_t* flat_rows(const kernel_call& c, const char* operation, const buffer_view& table) {
     auto* const flat = static_cast<std::int64_t*>(c.workspace);
     with_indices(c.in[1], [&](const auto* indices) {
         cpu::flat_indices(operation, leading_extent(c.in[1]), last_extent(c.in[1]), table.extents, indices, flat);

@@ -34,6 +34,7 @@ constexpr void fuse_into(trace& t, int i, const operation& op, int c, int bias) 
 
 } // namespace detail
 
+template <class = void> // as in passes/simplify.hpp
 constexpr void fuse_epilogues(trace& t) {
     static_assert(operation_binding<convolution_bias_op<false>>::bound && operation_binding<convolution_bias_op<true>>::bound);
     list<int> uses = detail::use_counts(t);

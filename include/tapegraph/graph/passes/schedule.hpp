@@ -3,7 +3,8 @@
 #include <tapegraph/graph/passes/rewrite.hpp>
 #include <tapegraph/graph/passes/spell.hpp>
 
-/// Fusion and scheduling: which nodes get buffers, and the straight line of kernel calls that fills them.
+/// Fusion and scheduling: which nodes get buffers, and the straight line of kernel calls that fills them. Templates, so
+/// that programs without graphs do not compile them.
 
 namespace tapegraph::ir {
 
@@ -88,6 +89,7 @@ namespace detail {
 ///
 /// A node stays virtual when all its users run over its own shape and either one kernel alone uses it, or it is an inner
 /// node of a formula: those are computed again where needed, exactly as the tape does.
+template <class = void>
 constexpr list<int> buffered_nodes(trace& t) {
     constexpr int none = -1, several = -2, largest_region = 48;
     const int count = t.nodes.size();
@@ -124,6 +126,7 @@ constexpr list<int> buffered_nodes(trace& t) {
 }
 
 /// Emits steps in order. What a kernel could not hold is given a buffer on the way.
+template <class = void>
 struct scheduler {
     trace& t;
     list<int>& buffered;
@@ -198,11 +201,12 @@ struct scheduler {
 
 /// Lowers a trace to a schedule of kernel calls. Without `fuse` every node has a buffer and a kernel call of its own: the
 /// same bits, computed node by node.
+template <class = void>
 constexpr schedule make_schedule(trace& t, bool fuse = true) {
     schedule s;
     list<int> buffered = detail::buffered_nodes(t);
     for (int& b : buffered) b = fuse ? b : 1;
-    detail::scheduler run(t, buffered, s);
+    detail::scheduler<> run(t, buffered, s);
     s.alias.resize(t.nodes.size());
     for (int i = 0; i < t.nodes.size(); ++i) s.alias[i] = i;
     for (int i = 0; i < t.nodes.size(); ++i) {

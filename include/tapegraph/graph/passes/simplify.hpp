@@ -13,7 +13,8 @@
 #include <tapegraph/ops/view.hpp>
 
 /// Constant folding and algebraic simplification. Every rule preserves bits: no reassociation, no x * 0, no x + 0 (it
-/// would turn -0 into 0), folding only of exactly rounded operations.
+/// would turn -0 into 0), folding only of exactly rounded operations. Templates, so that programs without graphs do not
+/// instantiate the operations the rules name.
 
 namespace tapegraph::ir {
 
@@ -31,6 +32,7 @@ constexpr bool constant_value(const trace& t, int node, double& value) {
 
 // Rounding a double result to float equals the float operation for these (53 >= 2 * 24 + 2 bits). A 16-bit result is
 // rounded twice, as kernels do it: here to float, and by whatever reads the constant.
+template <class = void>
 constexpr bool folded(const trace& t, int i, double& result) {
     double x = 0, y = 0;
     const entry& e = t.nodes[i];
@@ -61,6 +63,7 @@ constexpr bool folded(const trace& t, int i, double& result) {
 }
 
 /// The operand an elementwise identity hands through, or -1.
+template <class = void>
 constexpr int identity_operand(const trace& t, int i) {
     if (t.nodes[i].op->gate || t.is(i, record_of<stop_gradient_op>) || t.is(i, record_of<broadcast_op>) || t.is(i, record_of<reshape_op>) ||
         t.is(i, record_of<cast_op<float>>) || t.is(i, record_of<cast_op<double>>))
@@ -81,6 +84,7 @@ constexpr int identity_operand(const trace& t, int i) {
 }
 
 /// Whether a transpose only swaps the last two axes.
+template <class = void>
 constexpr bool swaps_last_axes(const trace& t, int i) {
     if (!t.is(i, record_of<transpose_op>)) return false;
     const auto a = attributes_from_words<transpose_op>(t.words_of(i));
@@ -100,6 +104,7 @@ constexpr bool has_rows_and_columns(const trace& t, int product) {
 
 } // namespace detail
 
+template <class = void>
 constexpr void simplify(trace& t) {
     list<int> target(t.nodes.size(), 0);
     for (int i = 0; i < t.nodes.size(); ++i) {

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <tapegraph/eager/operation_tangent.hpp>
+#include <tapegraph/eager/tape.hpp>
+#include <tapegraph/eager/tensor.hpp>
+
+#include <tuple>
+#include <vector>
+
+/// Operations that are not elementwise, on the tape.
+
+namespace tapegraph::detail {
+
+// Whether a derivative looks at the value is something an operation says; of users' operations it is taken for granted.
+template <class Op>
+inline constexpr bool needs_output = [] {
+    if constexpr (requires { Op::needs_output; })
+        return Op::needs_output;
+    else
+        return Op::kind == operation_kind::custom;
+}();
+// Moving elements needs the operand's shape to go back, not its values.
+template <class Op>
+inline constexpr bool needs_inputs =
+    !(Op::kind == operation_kind::view || Op::kind == operation_kind::layout || Op::kind == operation_kind::scan) ||
+    requires { requires Op::needs_inputs; }; // a running product does
+
+/// An operation that is not elementwise, on the tape.
+template <class Op, class Result, class... Args>
+struct operation_record : tape_record {
+    typename Op::attributes attributes;
+    std::tuple<Args...> inputs;
+    Result output;
+
+    static void destroy(tape_record& base) { static_cast<operation_record&>(base).~operation_record(); }
+    static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+        auto& self = static_cast<operation_record&>(base);
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+            (self.template flow<I>(walk, Result(adjoint)), ...);
+        }(std::index_sequence_for<Args...>{});
+    }
+
+    static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+        return operation_tangent<Op>(static_cast<const operation_record&>(base), walk, tangent);
+    }
+
+private:
+    template <std::size_t I>
+    void flow(sweep& walk, const Result& adjoint) {
+        const auto& input = std::get<I>(inputs);
+        if (!walk.wants(input)) return;
+        // Integers and bool have no derivative: their vjps need not even compile.
+        using element = typename std::remove_cvref_t<decltype(input)>::element_type;
+        if constexpr (ir::detail::is_floating(dtype_of<element>)) {
+            if constexpr (has_indexed_vjp<Op, int(I), typename Op::attributes, Result, Args..., Result>)
+                walk.add(input, eval(std::apply(
+                                    [&](const auto&... in) {
+                                        return Op::template vjp<int(I)>(attributes, adjoint, in..., output);
+                                    },
+                                    inputs)));
+        }
+    }
+};
+
+/// An operation of any number of operands on the tape: it needs their shapes, not their values.
+template <class Op, class T>
+struct list_record : tape_record {
+    typename Op::attributes attributes;
+    std::vector<any_tensor> inputs;
+    list<shape> shapes;
+
+    static void destroy(tape_record& base) { static_cast<list_record&>(base).~list_record(); }
+    static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+        auto& self = static_cast<list_record&>(base);
+        for (int k = 0; k < self.shapes.size(); ++k) {
+            const any_tensor& input = self.inputs[static_cast<std::size_t>(k)];
+            if (walk.wants(input))
+                walk.add(input,
+                         Op::vjp(self.attributes, tensor<T>(adjoint), self.shapes.begin(), self.shapes.size(), k));
+        }
+    }
+    // Such operations put elements side by side, so the tangent is the operation on tangents.
+    static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+        auto& self = static_cast<list_record&>(base);
+        if constexpr (!ir::detail::is_floating(dtype_of<T>)) return false;
+        std::vector<tensor<T>> parts;
+        bool any = false;
+        for (int k = 0; k < self.shapes.size(); ++k) {
+            const any_tensor* const found = walk.find(self.inputs[static_cast<std::size_t>(k)]);
+            any = any || found != nullptr;
+            parts.push_back(found != nullptr ? tensor<T>(*found) : zeros<T>(self.shapes[k]));
+        }
+        if (any)
+            tangent = tapegraph::invoke_list<Op>(self.attributes, std::source_location{}, parts.data(),
+                                                 static_cast<int>(parts.size()));
+        return any;
+    }
+};
+
+template <class T>
+tensor<T> outlined(const tensor<T>& t, bool whole) {
+    return whole ? t : tensor<T>(t.outline());
+}
+
+} // namespace tapegraph::detail

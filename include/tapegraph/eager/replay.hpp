@@ -1,0 +1,98 @@
+#pragma once
+
+#include <tapegraph/core/half.hpp>
+#include <tapegraph/eager/records.hpp>
+#include <tapegraph/eager/tensor.hpp>
+#include <tapegraph/ops/arithmetic.hpp>
+
+#include <algorithm>
+
+/// Recorded formulas, differentiated once more by an interpreter while something else records; and what adjoints are made
+/// of. Templates, so that programs that take no derivatives do not compile them.
+
+namespace tapegraph::detail {
+
+/// Rebuilds the trace of a formula from its code, over tensors with shapes.
+template <class = void>
+int rebuild(node_interpreter& run, const formula_code& code, const int* leaf_nodes, const double* numbers) {
+    const int* const words = code.kernel_words + code.forward;
+    int registers[160];
+    for (int s = 0; s < words[0]; ++s) {
+        const int source = code.forward_sources[s];
+        registers[s] = source < first_number
+                           ? leaf_nodes[source]
+                           : run.t.constant(numbers[source - first_number], slot_type(code, code.forward, s));
+    }
+    const int first = run.t.nodes.size();
+    const int* instruction = words + 3 + words[0];
+    for (int i = 0; i < words[1]; ++i, instruction += ir::words_per_instruction) {
+        const ir::operation& op = *code.ops[instruction[0]];
+        int args[4]{};
+        int count = 0;
+        for (; count < 4 && instruction[2 + count] >= 0; ++count) args[count] = registers[instruction[2 + count]];
+        registers[words[0] + i] = run.t.map(op, args, count);
+    }
+    const int group = run.t.groups++;
+    for (int i = first; i < run.t.nodes.size(); ++i) run.t.nodes[i].group = group;
+    return registers[instruction[0]];
+}
+
+/// A formula's record as the trace of an interpreter.
+template <class = void>
+struct replayed_formula {
+    node_interpreter run;
+    int nodes[most_leaves]{};
+    const any_tensor* leaves[most_leaves]{};
+    int output, last;
+
+    explicit replayed_formula(const formula_record& r) {
+        for (int i = 0; i < r.leaf_count; ++i) {
+            nodes[i] = run.input(r.leaves[i]);
+            leaves[i] = &r.leaves[i];
+        }
+        output = run.input(r.output);
+        last = rebuild(run, *r.formula->code, nodes, r.numbers);
+        if (r.formula->reduction == nullptr) return;
+        const int group = run.t.nodes[last].op->kind == operation_kind::leaf ? run.t.groups++ : run.t.nodes[last].group;
+        last = run.t.invoke(*r.formula->reduction, r.attributes, nullptr, &last, 1);
+        run.t.nodes[last].group = group;
+    }
+};
+
+template <class X>
+void basic_formula_record<X>::replay(sweep& walk, const any_tensor& adjoint) {
+    replayed_formula<> f(*this);
+    const int above = f.run.input(adjoint);
+    interpret_adjoints(f.run, f.last, f.output, above, f.leaves, f.nodes, leaf_count, walk);
+}
+
+template <class X>
+bool basic_formula_record<X>::replay_forward(const forward_sweep& walk, any_tensor& tangent) {
+    replayed_formula<> f(*this);
+    return interpret_tangent(f.run, f.last, f.output, f.leaves, f.nodes, leaf_count, walk, tangent);
+}
+
+template <class Tensor>
+Tensor add_adjoints(const Tensor& a, const Tensor& b) {
+    const auto sum = [&]<class T>(T) -> Tensor {
+        const tensor<T> x(a), y(b);
+        return tensor<T>(x + y);
+    };
+    if (is_storage_type(a.type())) return interpreted_sum(a, b);
+    return a.type() == dtype::f64 ? sum(0.0) : sum(0.0f);
+}
+
+template <class Tensor>
+Tensor ones_like(const Tensor& like) {
+    Tensor result(like.type(), like.shape());
+    if (is_storage_type(like.type()))
+        std::fill_n(static_cast<std::uint16_t*>(result.raw()), result.size(),
+                    like.type() == dtype::bf16 ? bfloat16(1).bits : half(1).bits);
+    else if (like.type() == dtype::f64)
+        std::fill_n(static_cast<double*>(result.raw()), result.size(), 1.0);
+    else
+        std::fill_n(static_cast<float*>(result.raw()), result.size(), 1.0f);
+    return result;
+}
+
+} // namespace tapegraph::detail
