@@ -59,12 +59,6 @@ std::string compare(const results& got, const results& want, double gradient_tol
     return text;
 }
 
-array plain(const any_tensor& x) {
-    array a(testing::extents_of(x.shape()));
-    for (std::int64_t i = 0; i < x.size(); ++i) a[i] = element(x, i);
-    return a;
-}
-
 // Each instruction by itself on the operands it was given, so that errors do not add up. The kernels are good to a few
 // ulp, their sums have at most some thousand terms of the operands' size: 1e-12 of that is room enough, and tells any
 // wrong element.
@@ -74,10 +68,10 @@ finding check_values(const program& p, const std::vector<any_tensor>& values) {
         if (c.leaf() || !operation_named(c.op).reference) continue;
         std::vector<array> x;
         real scale = 1;
-        for (const int operand : c.operands) x.push_back(plain(values[static_cast<std::size_t>(operand)]));
+        for (const int operand : c.operands) x.push_back(plain_values(values[static_cast<std::size_t>(operand)]));
         for (const array& a : x)
             for (const real v : a.values) scale = std::max(scale, std::abs(v));
-        const array want = operation_named(c.op).reference(x, c.with), got = plain(values[i]);
+        const array want = operation_named(c.op).reference(x, c.with), got = plain_values(values[i]);
         const std::string name = "v" + std::to_string(i) + " (" + c.op + ")";
         if (want.dims != got.dims)
             return {"value", name + ": extents " + to_string(testing::shape_from(got.dims)) + " instead of " +

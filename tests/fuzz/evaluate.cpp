@@ -37,6 +37,16 @@ any_tensor leaf_value(const instruction& c) {
 
 } // namespace
 
+array plain_values(const any_tensor& x) {
+    array a(testing::extents_of(x.shape()));
+    for (std::int64_t i = 0; i < a.size(); ++i) {
+        if (x.type() == dtype::f64) a[i] = static_cast<const double*>(x.raw())[i];
+        if (x.type() == dtype::i32) a[i] = static_cast<const std::int32_t*>(x.raw())[i];
+        if (x.type() == dtype::boolean) a[i] = static_cast<const bool*>(x.raw())[i] ? 1 : 0;
+    }
+    return a;
+}
+
 std::vector<any_tensor> leaves_of(const program& p) {
     std::vector<any_tensor> leaves;
     for (const instruction& c : p.code) leaves.push_back(c.leaf() ? leaf_value(c) : any_tensor());
@@ -59,6 +69,10 @@ void check_domains(const operation& row, const instruction& c, const std::vector
         for (std::int64_t i = 0; x.type() == dtype::i32 && i < x.size(); ++i)
             if (static_cast<const std::int32_t*>(x.raw())[i] >= limit) throw unsuitable(row.name + ": index");
     }
+    if (!row.accepts) return;
+    std::vector<array> plain;
+    for (const any_tensor& x : operands) plain.push_back(plain_values(x));
+    if (!row.accepts(plain, c.with)) throw unsuitable(row.name + ": values");
 }
 
 any_tensor run_instruction(const instruction& c, const any_tensor* operands) {

@@ -16,6 +16,9 @@ struct unsuitable : error {
     using error::error;
 };
 
+/// The elements as plain numbers.
+array plain_values(const any_tensor& x);
+
 /// The values of leaves, by instruction; empty tensors elsewhere.
 std::vector<any_tensor> leaves_of(const program& p);
 

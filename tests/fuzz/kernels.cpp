@@ -36,11 +36,15 @@ void add_reductions(std::vector<row>& rows) {
 std::vector<row> make_rows() {
     std::vector<row> rows;
     add_reductions<double, sum_op, prod_op, max_op, min_op>(rows);
+    add_reductions<bool, any_op, all_op>(rows);
+    add_reductions<std::int64_t, sum_op>(rows);
     add<double, matmul_op, convolution_op, convolution_input_gradient_op, convolution_filter_gradient_op,
         convolution_bias_op<false>, convolution_bias_op<true>, max_pool_op, max_pool_gradient_op, max_pool_select_op,
         average_pool_op, average_pool_gradient_op>(rows);
-    add<double, transpose_op, slice_op, embed_op, concat_op, gather_op, scatter_add_op, take_along_op, put_along_op,
-        cumulative_sum_op, argsort_op, arg_reduce_op>(rows);
+    add<double, transpose_op, slice_op, embed_op, concat_op, remap_op, fold_op, gather_op, scatter_add_op, gather_nd_op,
+        scatter_nd_op, take_along_op, put_along_op, cumulative_sum_op, cumulative_product_op, argsort_op, arg_reduce_op,
+        arange_op<std::int32_t>>(rows);
+    add<std::int32_t, transpose_op>(rows);
     add<std::int32_t, one_hot_op<double>>(rows);
     return rows;
 }
@@ -61,6 +65,7 @@ double element(const void* data, dtype type, std::int64_t i) {
     switch (type) {
     case dtype::boolean: return static_cast<const bool*>(data)[i] ? 1 : 0;
     case dtype::i32: return static_cast<const std::int32_t*>(data)[i];
+    case dtype::i64: return static_cast<double>(static_cast<const std::int64_t*>(data)[i]);
     case dtype::u8: return static_cast<const std::uint8_t*>(data)[i];
     default: throw dtype_error("the fuzzer has no way through elementwise operations of this type");
     }
@@ -69,6 +74,7 @@ void store(void* data, dtype type, std::int64_t i, double value) {
     switch (type) {
     case dtype::boolean: static_cast<bool*>(data)[i] = value != 0; break;
     case dtype::i32: static_cast<std::int32_t*>(data)[i] = static_cast<std::int32_t>(value); break;
+    case dtype::i64: static_cast<std::int64_t*>(data)[i] = static_cast<std::int64_t>(value); break;
     case dtype::u8: static_cast<std::uint8_t*>(data)[i] = static_cast<std::uint8_t>(value); break;
     default: throw dtype_error("the fuzzer has no way through elementwise operations of this type");
     }

@@ -151,37 +151,41 @@ operation broadcast_row() {
         });
 }
 
-operation cumulative_row() {
-    return one_operand<double>(
-        "cumulative_sum",
-        [](const auto& x, const attributes& with) {
-            return cumulative_sum(x, static_cast<int>(with.whole[0]),
-                                  {.reverse = with.whole[1] != 0, .exclusive = with.whole[2] != 0});
-        },
-        [](choices& random, const extents& x, attributes& with) {
-            if (!draw_axis(random, x, with)) return false;
-            with.whole.insert(with.whole.end(), {random.chance(0.5), random.chance(0.5)});
-            return true;
-        },
-        [](const attributes& with) {
-            const auto flag = [&](std::size_t i) { return std::string(with.whole[i] != 0 ? "true" : "false"); };
-            return "cumulative_sum($, " + text_of(with.whole[0]) + ", {.reverse = " + flag(1) +
-                   ", .exclusive = " + flag(2) + "})";
-        },
-        [](const array& x, const attributes& with) {
-            array y(x.dims);
-            const auto axis = static_cast<std::size_t>(with.whole[0]);
-            for (std::int64_t i = 0; i < x.size(); ++i) {
-                extents at = testing::unravel(i, x.dims);
-                const std::int64_t own = at[axis];
-                for (std::int64_t j = 0; j < x.dims[axis]; ++j) {
-                    at[axis] = j;
-                    if (with.whole[1] != 0 ? j > own : j < own) y[i] += x.at(at);
-                }
-                if (with.whole[2] == 0) y[i] += x[i];
+template <class F>
+operation cumulative(const char* name, F f, bool product) {
+    operation row = make_operation<double>(name, f);
+    if (product) row.domains = {{-2.5, 2.5}};
+    row.draw = [](choices& random, const std::vector<extents>& x, attributes& with) {
+        if (!draw_axis(random, x[0], with)) return false;
+        with.whole.insert(with.whole.end(), {random.chance(0.5), random.chance(0.5)});
+        return true;
+    };
+    row.source = [name](const std::vector<std::string>& x, const attributes& with) {
+        const auto flag = [&](std::size_t i) { return std::string(with.whole[i] != 0 ? "true" : "false"); };
+        return std::string(name) + "(" + x[0] + ", " + text_of(with.whole[0]) + ", {.reverse = " + flag(1) +
+               ", .exclusive = " + flag(2) + "})";
+    };
+    row.reference = [product](const std::vector<array>& operands, const attributes& with) {
+        const array& x = operands[0];
+        array y(x.dims, product ? 1 : 0);
+        const auto axis = static_cast<std::size_t>(with.whole[0]);
+        for (std::int64_t i = 0; i < x.size(); ++i) {
+            extents at = testing::unravel(i, x.dims);
+            const std::int64_t own = at[axis];
+            for (std::int64_t j = 0; j < x.dims[axis]; ++j) {
+                at[axis] = j;
+                const bool before = with.whole[1] != 0 ? j > own : j < own;
+                if (!before && (j != own || with.whole[2] != 0)) continue;
+                y[i] = product ? y[i] * x.at(at) : y[i] + x.at(at);
             }
-            return y;
-        });
+        }
+        return y;
+    };
+    return row;
+}
+
+cumulative_options running(const attributes& with) {
+    return {.reverse = with.whole[1] != 0, .exclusive = with.whole[2] != 0};
 }
 
 operation concat_row() {
@@ -228,8 +232,20 @@ operation concat_row() {
 
 std::vector<operation> movement_operations() {
     std::vector<operation> r{transpose_row(), reshape_row(),    slice_row(), pad_row(),
-                             broadcast_row(), cumulative_row(), concat_row()};
+                             broadcast_row(), concat_row()};
     r[0].weight = 2;
+    r.push_back(cumulative(
+        "cumulative_sum",
+        [](const auto& x, const attributes& with) {
+            return cumulative_sum(x, static_cast<int>(with.whole[0]), running(with));
+        },
+        false));
+    r.push_back(cumulative(
+        "cumulative_product",
+        [](const auto& x, const attributes& with) {
+            return cumulative_product(x, static_cast<int>(with.whole[0]), running(with));
+        },
+        true));
     r.push_back(one_operand<double>(
         "flatten", [](const auto& x, const attributes&) { return flatten(x); },
         [](choices&, const extents&, attributes&) { return true; },

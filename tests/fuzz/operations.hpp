@@ -40,6 +40,8 @@ struct operation {
     std::function<bool(choices& random, std::size_t k, const std::vector<extents>& before, extents& dims)> partner;
     /// Indices must lie below this.
     std::function<std::int64_t(const std::vector<extents>& x, const attributes& with)> index_limit;
+    /// Whether operands of these values will do, where domains do not say enough; unset: they will.
+    std::function<bool(const std::vector<array>& x, const attributes& with)> accepts;
     /// The value by plain loops in long double; unset: not checked by itself.
     std::function<array(const std::vector<array>& x, const attributes& with)> reference;
     bool formula = false;       ///< elementwise: may be an inner part of a larger formula
@@ -56,8 +58,11 @@ const operation& operation_named(const std::string& name);
 
 /// The rows, by file.
 std::vector<operation> formula_operations();
+std::vector<operation> function_operations();
 std::vector<operation> reduction_operations();
+std::vector<operation> contraction_operations();
 std::vector<operation> movement_operations();
+std::vector<operation> repetition_operations();
 std::vector<operation> index_operations();
 std::vector<operation> window_operations();
 

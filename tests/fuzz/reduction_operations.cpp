@@ -1,6 +1,6 @@
 #include <fuzz/rows.hpp>
 
-/// Reductions and matrix products. Of a reduction, whole[0] is the mask of axes (-1: all, as when none is named),
+/// Reductions. Of a reduction, whole[0] is the mask of axes (-1: all, as when none is named),
 /// whole[1] keepdims.
 
 namespace tapegraph::fuzz {
@@ -60,6 +60,24 @@ operation reduction(const std::string& name, F f, domain where, fold_function fo
 #name, [](const auto& x,                                                                                           \
               const attributes& with) { return name(x, axes_from(with), {.keepdims = with.whole[1] != 0}); }
 
+#define TG_REDUCTION_CALL(...) [](const auto& x, const attributes& with) { return __VA_ARGS__; }
+
+/// The source of a row that is not a call by its name: $ is the operand, @ axes and keepdims.
+void source_of(std::vector<operation>& rows, const std::string& name, const std::string& text) {
+    for (operation& row : rows)
+        if (row.name == name)
+            row.source = [text](const std::vector<std::string>& x, const attributes& with) {
+                std::string result = text;
+                result.replace(result.find('$'), 1, "(" + x[0] + ")");
+                const std::string keep = with.whole[1] != 0 ? ".keepdims = true" : "";
+                if (const auto at = result.find('@'); at != std::string::npos)
+                    result.replace(at, 1, axes_text(with) + ", {" + keep + "}");
+                if (const auto at = result.find('#'); at != std::string::npos)
+                    result.replace(at, 1, axes_text(with) + ", {" + keep + (keep.empty() ? "" : ", ") + ".correction = 1}");
+                return result;
+            };
+}
+
 template <class F>
 operation along_axis(const std::string& name, F f, domain where, bool logarithm) {
     operation row = make_operation<double>(name, f);
@@ -97,37 +115,84 @@ real logsumexp_of(const std::vector<real>& v) {
     return std::log(sum);
 }
 
-operation matmul_row() {
-    operation row = make_operation<double, double>("matmul", [](const auto& x, const auto& y, const attributes& with) {
-        return matmul(x, y, {.transpose_a = with.whole[0] != 0, .transpose_b = with.whole[1] != 0});
+real unbiased_variance_of(const std::vector<real>& v) {
+    return variance_of(v) * static_cast<real>(v.size()) / static_cast<real>(v.size() - 1);
+}
+real deviation_of(const std::vector<real>& v) { return std::sqrt(variance_of(v)); }
+real any_positive(const std::vector<real>& v) { return !v.empty() && testing::max_of(v) > 0; }
+real all_positive(const std::vector<real>& v) { return v.empty() || testing::min_of(v) > 0; }
+real count_of_fractions(const std::vector<real>& v) {
+    real count = 0;
+    for (const real x : v) count += std::trunc(x) != 0;
+    return count;
+}
+
+/// Whether `accepts(group)` of all elements that are reduced together.
+template <class F>
+bool every_group(const array& x, const attributes& with, const F& accepts) {
+    bool ok = true;
+    if (with.whole[0] >= std::int64_t{1} << x.dims.size()) return true; // for the operation to refuse
+    if (with.whole[0] == 0) { // no axis: each element by itself
+        for (const real v : x.values) ok = ok && accepts(std::vector<real>{v});
+        return ok;
+    }
+    testing::fold(x, listed(with), false, [&](const std::vector<real>& group) {
+        ok = ok && accepts(group);
+        return real(0);
     });
-    row.domains = {{-30, 30}, {-30, 30}};
-    row.weight = 4;
-    row.partner = [](choices& random, std::size_t, const std::vector<extents>& before, extents& dims) {
-        const extents& a = before[0];
-        if (a.size() < 2) return false;
-        const std::int64_t inner = a[a.size() - static_cast<std::size_t>(random.whole(1, 2))];
-        dims = {inner, random.whole(0, 4)};
-        if (random.chance(0.4)) std::swap(dims[0], dims[1]);
-        if (a.size() > 2 && random.chance(0.5)) dims.insert(dims.begin(), random.chance(0.5) ? a[a.size() - 3] : 1);
-        if (dims.size() < 5 && random.chance(0.2)) dims.insert(dims.begin(), a.size() == dims.size() ? 1 : 2);
+    return ok;
+}
+
+// whole[2]: which order.
+constexpr double norm_orders[]{2, 1, 3, 1.5, -1, INFINITY, -INFINITY, 0};
+double norm_order(const attributes& with) {
+    if (with.whole[2] < 0 || with.whole[2] > 7) throw argument_error("no such order");
+    return norm_orders[with.whole[2]];
+}
+real norm_of(const std::vector<real>& v, double order) {
+    std::vector<real> magnitudes, powers;
+    for (const real x : v) {
+        magnitudes.push_back(std::abs(x));
+        powers.push_back(order == 0 ? x != 0 : std::pow(std::abs(x), static_cast<real>(order)));
+    }
+    if (std::isinf(order)) return order > 0 ? testing::max_of(magnitudes) : testing::min_of(magnitudes);
+    const real sum = testing::sum_of(powers);
+    return order == 0 ? sum : std::pow(sum, 1 / static_cast<real>(order));
+}
+
+operation norm_row() {
+    operation row = make_operation<double>("norm", [](const auto& x, const attributes& with) {
+        return norm(x, norm_order(with), axes_from(with), {.keepdims = with.whole[1] != 0});
+    });
+    row.domains = {{-30, 30}};
+    row.splits_ties = true; // the infinite orders
+    row.draw = [](choices& random, const std::vector<extents>& x, attributes& with) {
+        draw_axes(random, x, with);
+        with.whole.push_back(random.whole(0, 7));
         return true;
     };
-    row.draw = [](choices& random, const std::vector<extents>& x, attributes& with) {
-        if (x[0].size() < 2 || x[1].size() < 2) return false;
-        for (int attempt = 0; attempt < 6; ++attempt) {
-            with.whole = {random.chance(0.4), random.chance(0.4)};
-            if (x[0][x[0].size() - (with.whole[0] != 0 ? 2 : 1)] == x[1][x[1].size() - (with.whole[1] != 0 ? 1 : 2)])
-                return true;
-        }
-        return false;
+    // Near a zero the second derivatives of roots are rounding errors.
+    row.accepts = [](const std::vector<array>& x, const attributes& with) {
+        const double order = norm_order(with);
+        return every_group(x[0], with, [order](const std::vector<real>& group) {
+            if (group.empty()) return order >= 0 && !std::isinf(order);
+            if (order == -1 || order == 1.5) return norm_of(group, -INFINITY) > 0.1L;
+            return order < 2 || std::isinf(order) || norm_of(group, 2) > 1e-2L;
+        });
     };
     row.source = [](const std::vector<std::string>& x, const attributes& with) {
-        const auto flag = [&](std::size_t i) { return std::string(with.whole[i] != 0 ? "true" : "false"); };
-        return "matmul(" + x[0] + ", " + x[1] + ", {.transpose_a = " + flag(0) + ", .transpose_b = " + flag(1) + "})";
+        const double order = norm_order(with);
+        const std::string infinity = "std::numeric_limits<double>::infinity()";
+        return "norm(" + x[0] + ", " +
+               (std::isinf(order) ? (order < 0 ? "-" : "") + infinity : std::to_string(order)) + ", " +
+               axes_text(with) + (with.whole[1] != 0 ? ", {.keepdims = true})" : ")");
     };
     row.reference = [](const std::vector<array>& x, const attributes& with) {
-        return testing::matmul(x[0], x[1], with.whole[0] != 0, with.whole[1] != 0);
+        const double order = norm_order(with);
+        if (with.whole[0] == 0)
+            return testing::map(x, [order](const real* v) { return norm_of({*v}, order); });
+        return testing::fold(x[0], listed(with), with.whole[1] != 0,
+                             [order](const std::vector<real>& v) { return norm_of(v, order); });
     };
     return row;
 }
@@ -138,17 +203,41 @@ std::vector<operation> reduction_operations() {
     std::vector<operation> r{
         reduction(TG_REDUCTION(sum), {}, testing::sum_of),
         reduction(TG_REDUCTION(mean), {}, testing::mean_of),
-        reduction(TG_REDUCTION(prod), {0.3, 2.5}, product_of),
+        reduction(TG_REDUCTION(prod), {-2.5, 2.5}, product_of),
         reduction(TG_REDUCTION(max), {}, testing::max_of),
         reduction(TG_REDUCTION(min), {}, testing::min_of),
         reduction(TG_REDUCTION(variance), {-30, 30}, variance_of),
         reduction(TG_REDUCTION(logsumexp), {-30, 30}, logsumexp_of),
+        reduction(TG_REDUCTION(standard_deviation), {-30, 30}, deviation_of),
+        reduction("any_positive", TG_REDUCTION_CALL(any(x > 0, axes_from(with), {.keepdims = with.whole[1] != 0})), {},
+                  any_positive),
+        reduction("all_positive", TG_REDUCTION_CALL(all_of(x > 0, axes_from(with), {.keepdims = with.whole[1] != 0})),
+                  {}, all_positive),
+        reduction("count_fractions",
+                  TG_REDUCTION_CALL(cast<double>(count_nonzero(trunc(x), axes_from(with), {.keepdims = with.whole[1] != 0}))),
+                  {}, count_of_fractions),
+        reduction("variance_unbiased",
+                  TG_REDUCTION_CALL(variance(x, axes_from(with), {.keepdims = with.whole[1] != 0, .correction = 1})),
+                  {-30, 30}, unbiased_variance_of),
+        norm_row(),
     };
     for (operation& row : r) {
         row.takes_formula =
             row.name == "sum" || row.name == "mean" || row.name == "prod" || row.name == "max" || row.name == "min";
-        row.splits_ties = row.name == "max" || row.name == "min";
+        row.splits_ties = row.splits_ties || row.name == "max" || row.name == "min";
+        if (row.name == "standard_deviation")
+            row.accepts = [](const std::vector<array>& x, const attributes& with) {
+                return every_group(x[0], with, [](const auto& v) { return v.size() == 1 || deviation_of(v) > 1e-2L; });
+            };
+        if (row.name == "variance_unbiased")
+            row.accepts = [](const std::vector<array>& x, const attributes& with) {
+                return every_group(x[0], with, [](const auto& v) { return v.size() > 1; });
+            };
     }
+    source_of(r, "any_positive", "any($ > 0, @)");
+    source_of(r, "all_positive", "all_of($ > 0, @)");
+    source_of(r, "count_fractions", "cast<element>(count_nonzero(trunc($), @))");
+    source_of(r, "variance_unbiased", "variance($, #)");
     r.push_back(along_axis(
         "softmax", [](const auto& x, const attributes& with) { return softmax(x, static_cast<int>(with.whole[0])); },
         {-30, 30}, false));
@@ -170,7 +259,6 @@ std::vector<operation> reduction_operations() {
         return testing::fold(all, {-1}, false, testing::sum_of);
     };
     r.push_back(squares);
-    r.push_back(matmul_row());
     return r;
 }
 

@@ -107,13 +107,15 @@ std::string loss_structure(const program& p, const std::string& name) {
            call + "), std::tuple{tg::value_and_gradient(loss)(" + joined(reals, value) + ")});\n    }\n};\n";
 }
 
-bool batch_may_vary(const program& p) {
+bool batch_may_vary(const program& p) try {
     program copy = p;
     const std::vector<any_tensor> at = leaves_of(copy);
     const std::vector<any_tensor> values = run_eagerly(copy, at, true);
     ir::trace t;
     trace_program(t, copy, at, loss_of(copy, values), {.grouped = true, .symbolic = true});
     return batch_of(p) > 1 && t.error.what == nullptr && !t.extents.atoms.empty();
+} catch (const error&) { // a program found because it throws
+    return false;
 }
 
 } // namespace

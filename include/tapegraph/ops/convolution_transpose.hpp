@@ -29,7 +29,7 @@ struct conv1d_transpose_options {
 namespace detail {
 
 struct convolution_texts {
-    enum reason : std::int64_t { rank1, rank2, output_padding, nothing, depthwise_rank, depthwise_channels };
+    enum reason : std::int64_t { rank1, rank2, output_padding, nothing, no_pixels, depthwise_rank, depthwise_channels };
     static constexpr const char* text(std::int64_t what) {
         switch (what) {
         case rank1: return "conv1d_transpose: input must be [batch, width, in], the kernel [width, out, in] of known extents";
@@ -38,6 +38,7 @@ struct convolution_texts {
                    "extents";
         case output_padding: return "conv_transpose: output_padding does not fit stride and padding";
         case nothing: return "conv_transpose: padding leaves no output";
+        case no_pixels: return "conv_transpose: an axis of the image is empty, which only same padding allows";
         case depthwise_rank:
             return "depthwise_conv: the kernel must have the input's rank, [(height,) width, in, multiplier], of known extents";
         default: return "depthwise_conv: channels differ";
@@ -75,15 +76,19 @@ constexpr auto transposed_convolution(const X& x, const W& w, const window_attri
     shape target;
     target.attach(from.table());
     target.push_back(from[0]);
-    bool fits = true, some = true;
+    bool fits = true, some = true, pixels = true;
     for (int i = 0; i < spatial; ++i) {
         const int axis = i + 2 - spatial;
         const extent size = transposed_length(a, axis, from[i + 1], taps[i].value, output_padding[axis], fits);
         some = some && (!size.known() || size.value >= 0) && taps[i].value > 0;
+        // No convolution gives 0 outputs, so there would be no derivative.
+        pixels = pixels && (!from[i + 1].known() || from[i + 1].value > 0 ||
+                            a.mode == static_cast<std::int64_t>(padding_mode::same));
         target.push_back(size);
     }
     target.push_back(taps[spatial] * a.groups);
     if (!fits) return refuse<convolution_texts>(convolution_texts::output_padding, where, input, kernel);
+    if (!pixels) return refuse<convolution_texts>(convolution_texts::no_pixels, where, input, kernel);
     if (!some) return refuse<convolution_texts>(convolution_texts::nothing, where, input, kernel);
     return invoke<convolution_input_gradient_op>(a, &target, where, input, kernel);
 }
