@@ -282,7 +282,7 @@ std::vector<operation> window_operations() {
     std::vector<operation> r{two, one, layer};
     for (operation& row : r) {
         const std::size_t rank = row.name == "conv1d" ? 3 : 4;
-        row.weight = 4;
+        row.weight = row.name == "conv2d_relu" ? 9 : 4;
         for (domain& d : row.domains) d = {-20, 20};
         row.partner = kernel_partner;
         row.draw = [rank](choices& random, const std::vector<extents>& x, attributes& with) {
