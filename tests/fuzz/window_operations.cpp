@@ -297,12 +297,10 @@ std::vector<operation> window_operations() {
     r.push_back(pooling(
         "average_pooling2d", [](const auto& x, const attributes& with) { return average_pooling2d(x, pool_of(with)); },
         testing::mean_of));
-    r.push_back(pooling1("max_pooling1d", false, [](const auto& x, const attributes& with) {
-        return max_pooling1d(x, pool1_of(with));
-    }));
-    r.push_back(pooling1("average_pooling1d", true, [](const auto& x, const attributes& with) {
-        return average_pooling1d(x, pool1_of(with));
-    }));
+    r.push_back(pooling1("max_pooling1d", false,
+                         [](const auto& x, const attributes& with) { return max_pooling1d(x, pool1_of(with)); }));
+    r.push_back(pooling1("average_pooling1d", true,
+                         [](const auto& x, const attributes& with) { return average_pooling1d(x, pool1_of(with)); }));
     r.push_back(global_pooling("global_average_pooling2d", 4, [](const auto& x, const attributes& with) {
         return global_average_pooling2d(x, {.keepdims = with.whole[0] != 0});
     }));
