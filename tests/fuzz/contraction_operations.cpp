@@ -44,7 +44,6 @@ operation matmul_row() {
     return row;
 }
 
-
 // The operands' axes as letters; no "..." among them.
 struct equation {
     std::string text;
@@ -55,9 +54,10 @@ const std::vector<equation>& equations() {
     static const std::vector<equation> list = [] {
         std::vector<equation> made;
         for (const std::string text :
-             {"ij,jk->ik", "ij,kj->ki", "ij,ij->i", "ij,ij->", "i,j->ij", "i,i->", "ij,j->i", "bij,bjk->bik", "bij,bkj->bki",
-              "bij,jk->kbi", "bihd,bjhd->bhij", "abc,cb->a", "abc,dc->dab", "ij,kl->ljik", "abcd,db->ca", "iij,jk->ik",
-              "ij->ji", "ii->i", "ii->", "ijk->ik", "ijk->k", "iij->ji", "ijij->ij", "abcd->dbca"}) {
+             {"ij,jk->ik",   "ij,kj->ki",    "ij,ij->i",     "ij,ij->",     "i,j->ij",         "i,i->",
+              "ij,j->i",     "bij,bjk->bik", "bij,bkj->bki", "bij,jk->kbi", "bihd,bjhd->bhij", "abc,cb->a",
+              "abc,dc->dab", "ij,kl->ljik",  "abcd,db->ca",  "iij,jk->ik",  "ij->ji",          "ii->i",
+              "ii->",        "ijk->ik",      "ijk->k",       "iij->ji",     "ijij->ij",        "abcd->dbca"}) {
             equation e{text, {}, {}, text.substr(text.find("->") + 2)};
             const std::string operands = text.substr(0, text.find("->"));
             const auto comma = operands.find(',');
@@ -155,10 +155,11 @@ array einsum_reference(const std::vector<array>& x, const attributes& with) {
 
 operation tensordot_row() {
     // whole: how many of the last axes meet as many of the first, or -1 and a pair of axes.
-    operation row = make_operation<double, double>("tensordot", [](const auto& x, const auto& y, const attributes& with) {
-        if (with.whole[0] >= 0) return tensordot(x, y, static_cast<int>(with.whole[0]));
-        return tensordot(x, y, {{static_cast<int>(with.whole[1])}, {static_cast<int>(with.whole[2])}});
-    });
+    operation row =
+        make_operation<double, double>("tensordot", [](const auto& x, const auto& y, const attributes& with) {
+            if (with.whole[0] >= 0) return tensordot(x, y, static_cast<int>(with.whole[0]));
+            return tensordot(x, y, {{static_cast<int>(with.whole[1])}, {static_cast<int>(with.whole[2])}});
+        });
     row.partner = [](choices& random, std::size_t, const std::vector<extents>& before, extents& dims) {
         const std::int64_t rank = rank_of(before[0]), common = random.whole(0, std::min<std::int64_t>(rank, 2));
         dims.assign(before[0].end() - common, before[0].end());
@@ -194,7 +195,8 @@ operation tensordot_row() {
         for (std::int64_t k = 0; k < with.whole[0]; ++k)
             b[static_cast<std::size_t>(k)] = a[a.size() - static_cast<std::size_t>(with.whole[0] - k)];
         if (with.whole[0] < 0)
-            b[static_cast<std::size_t>(with.whole[2] + rank_of(x[1].dims))] = a[static_cast<std::size_t>(with.whole[1])];
+            b[static_cast<std::size_t>(with.whole[2] + rank_of(x[1].dims))] =
+                a[static_cast<std::size_t>(with.whole[1])];
         for (const char c : a)
             if (b.find(c) == std::string::npos) result += c;
         for (const char c : b)
@@ -206,7 +208,8 @@ operation tensordot_row() {
 
 /// outer, dot, inner, vdot: matrices and vectors multiplied by their names.
 template <class F>
-operation product(const char* name, F f, bool (*partner)(choices&, std::size_t, const std::vector<extents>&, extents&)) {
+operation product(const char* name, F f,
+                  bool (*partner)(choices&, std::size_t, const std::vector<extents>&, extents&)) {
     operation row = make_operation<double, double>(name, f);
     row.partner = partner;
     row.draw = [](choices&, const std::vector<extents>&, attributes&) { return true; };

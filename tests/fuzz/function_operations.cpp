@@ -1,7 +1,7 @@
 #include <fuzz/operations.hpp>
 
-/// Elementwise rows of the special functions, activations, rounding and questions; as in formula_operations.cpp, outside
-/// the library's namespace.
+/// Elementwise rows of the special functions, activations, rounding and questions; outside the library's namespace, as
+/// those of formula_operations.cpp.
 
 namespace naive {
 

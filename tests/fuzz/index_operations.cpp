@@ -8,8 +8,8 @@ namespace tapegraph::fuzz {
 
 namespace {
 std::string top_k_text(const attributes& with) {
-    return "top_k($, " + text_of(with.whole[1]) + ", " + text_of(with.whole[0]) + ", {.largest = " +
-           (with.whole[2] != 0 ? "true" : "false") + "})";
+    return "top_k($, " + text_of(with.whole[1]) + ", " + text_of(with.whole[0]) +
+           ", {.largest = " + (with.whole[2] != 0 ? "true" : "false") + "})";
 }
 } // namespace
 
@@ -81,8 +81,8 @@ std::vector<operation> index_operations() {
     };
 
     // gather and scatter_add with an axis and batch axes: whole[0], whole[1]; the target's extent behind them.
-    operation chosen = make_operation<double, std::int32_t>(
-        "gather_axis", [](const auto& x, const auto& i, const attributes& with) {
+    operation chosen =
+        make_operation<double, std::int32_t>("gather_axis", [](const auto& x, const auto& i, const attributes& with) {
             return gather(x, i, static_cast<int>(with.whole[0]), static_cast<int>(with.whole[1]));
         });
     chosen.partner = [](choices& random, std::size_t, const std::vector<extents>& before, extents& dims) {
@@ -107,7 +107,8 @@ std::vector<operation> index_operations() {
         return "gather(" + x[0] + ", " + x[1] + ", " + text_of(with.whole[0]) + ", " + text_of(with.whole[1]) + ")";
     };
     chosen.reference = [](const std::vector<array>& x, const attributes& with) {
-        const auto axis = static_cast<std::ptrdiff_t>(with.whole[0]), batch = static_cast<std::ptrdiff_t>(with.whole[1]);
+        const auto axis = static_cast<std::ptrdiff_t>(with.whole[0]),
+                   batch = static_cast<std::ptrdiff_t>(with.whole[1]);
         extents dims(x[0].dims.begin(), x[0].dims.begin() + axis);
         dims.insert(dims.end(), x[1].dims.begin() + batch, x[1].dims.end());
         dims.insert(dims.end(), x[0].dims.begin() + axis + 1, x[0].dims.end());
@@ -125,8 +126,8 @@ std::vector<operation> index_operations() {
     };
 
     // whole: the axis, batch axes, the target's extents.
-    operation spread = make_operation<double, std::int32_t>(
-        "scatter_axis", [](const auto& x, const auto& i, const attributes& with) {
+    operation spread =
+        make_operation<double, std::int32_t>("scatter_axis", [](const auto& x, const auto& i, const attributes& with) {
             return scatter_add(x, i, shape_of_words({with.whole.begin() + 2, with.whole.end()}),
                                static_cast<int>(with.whole[0]), static_cast<int>(with.whole[1]));
         });
@@ -207,10 +208,10 @@ std::vector<operation> index_operations() {
         return y;
     };
 
-    operation along = make_operation<double, std::int32_t>(
-        "take_along_axis", [](const auto& x, const auto& i, const attributes& with) {
-            return take_along(x, i, static_cast<int>(with.whole[0]));
-        });
+    operation along = make_operation<double, std::int32_t>("take_along_axis",
+                                                           [](const auto& x, const auto& i, const attributes& with) {
+                                                               return take_along(x, i, static_cast<int>(with.whole[0]));
+                                                           });
     along.partner = [](choices& random, std::size_t, const std::vector<extents>& before, extents& dims) {
         dims = before[0];
         if (dims.empty()) return false;
@@ -284,8 +285,8 @@ std::vector<operation> index_operations() {
         },
         some,
         [](const attributes& with) {
-            return "sort($, " + text_of(with.whole[0]) + ", {.descending = " +
-                   (with.whole[2] != 0 ? "true" : "false") + "})";
+            return "sort($, " + text_of(with.whole[0]) + ", {.descending = " + (with.whole[2] != 0 ? "true" : "false") +
+                   "})";
         }));
     r.push_back(one_operand<double>(
         "top_k",

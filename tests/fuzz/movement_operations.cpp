@@ -231,8 +231,7 @@ operation concat_row() {
 } // namespace
 
 std::vector<operation> movement_operations() {
-    std::vector<operation> r{transpose_row(), reshape_row(),    slice_row(), pad_row(),
-                             broadcast_row(), concat_row()};
+    std::vector<operation> r{transpose_row(), reshape_row(), slice_row(), pad_row(), broadcast_row(), concat_row()};
     r[0].weight = 2;
     r.push_back(cumulative(
         "cumulative_sum",
@@ -266,6 +265,37 @@ std::vector<operation> movement_operations() {
             return false;
         },
         [](const attributes& with) { return "squeeze($, " + text_of(with.whole[0]) + ")"; }));
+    r.push_back(one_operand<double>(
+        "swap_axes",
+        [](const auto& x, const attributes& with) {
+            return swap_axes(x, static_cast<int>(with.whole[0]), static_cast<int>(with.whole[1]));
+        },
+        [](choices& random, const extents& x, attributes& with) {
+            if (!draw_axis(random, x, with)) return false;
+            with.whole.push_back(random.whole(-rank_of(x), -1));
+            return true;
+        },
+        [](const attributes& with) {
+            return "swap_axes($, " + text_of(with.whole[0]) + ", " + text_of(with.whole[1]) + ")";
+        }));
+    r.push_back(one_operand<double>(
+        "move_axis",
+        [](const auto& x, const attributes& with) {
+            return move_axis(x, static_cast<int>(with.whole[0]), static_cast<int>(with.whole[1]));
+        },
+        [](choices& random, const extents& x, attributes& with) {
+            if (!draw_axis(random, x, with)) return false;
+            with.whole.push_back(random.whole(-rank_of(x), -1));
+            return true;
+        },
+        [](const attributes& with) {
+            return "move_axis($, " + text_of(with.whole[0]) + ", " + text_of(with.whole[1]) + ")";
+        }));
+    r.push_back(one_operand<double>(
+        "ravel", [](const auto& x, const attributes&) { return ravel(x); },
+        [](choices&, const extents&, attributes&) { return true; },
+        [](const attributes&) { return std::string("ravel($)"); },
+        [](const array& x, const attributes&) { return array({x.size()}, x.values); }));
     return r;
 }
 

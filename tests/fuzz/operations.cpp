@@ -12,9 +12,9 @@ namespace {
 std::vector<operation>& table() {
     static std::vector<operation> rows = [] {
         std::vector<operation> all;
-        for (const auto& part : {formula_operations(), function_operations(), reduction_operations(),
-                                 contraction_operations(), movement_operations(), repetition_operations(),
-                                 index_operations(), window_operations()})
+        for (const auto& part :
+             {formula_operations(), function_operations(), reduction_operations(), contraction_operations(),
+              movement_operations(), repetition_operations(), index_operations(), window_operations()})
             all.insert(all.end(), part.begin(), part.end());
         return all;
     }();

@@ -73,7 +73,8 @@ void source_of(std::vector<operation>& rows, const std::string& name, const std:
                 if (const auto at = result.find('@'); at != std::string::npos)
                     result.replace(at, 1, axes_text(with) + ", {" + keep + "}");
                 if (const auto at = result.find('#'); at != std::string::npos)
-                    result.replace(at, 1, axes_text(with) + ", {" + keep + (keep.empty() ? "" : ", ") + ".correction = 1}");
+                    result.replace(at, 1,
+                                   axes_text(with) + ", {" + keep + (keep.empty() ? "" : ", ") + ".correction = 1}");
                 return result;
             };
 }
@@ -132,7 +133,7 @@ template <class F>
 bool every_group(const array& x, const attributes& with, const F& accepts) {
     bool ok = true;
     if (with.whole[0] >= std::int64_t{1} << x.dims.size()) return true; // for the operation to refuse
-    if (with.whole[0] == 0) { // no axis: each element by itself
+    if (with.whole[0] == 0) {                                           // no axis: each element by itself
         for (const real v : x.values) ok = ok && accepts(std::vector<real>{v});
         return ok;
     }
@@ -183,14 +184,12 @@ operation norm_row() {
     row.source = [](const std::vector<std::string>& x, const attributes& with) {
         const double order = norm_order(with);
         const std::string infinity = "std::numeric_limits<double>::infinity()";
-        return "norm(" + x[0] + ", " +
-               (std::isinf(order) ? (order < 0 ? "-" : "") + infinity : std::to_string(order)) + ", " +
-               axes_text(with) + (with.whole[1] != 0 ? ", {.keepdims = true})" : ")");
+        return "norm(" + x[0] + ", " + (std::isinf(order) ? (order < 0 ? "-" : "") + infinity : std::to_string(order)) +
+               ", " + axes_text(with) + (with.whole[1] != 0 ? ", {.keepdims = true})" : ")");
     };
     row.reference = [](const std::vector<array>& x, const attributes& with) {
         const double order = norm_order(with);
-        if (with.whole[0] == 0)
-            return testing::map(x, [order](const real* v) { return norm_of({*v}, order); });
+        if (with.whole[0] == 0) return testing::map(x, [order](const real* v) { return norm_of({*v}, order); });
         return testing::fold(x[0], listed(with), with.whole[1] != 0,
                              [order](const std::vector<real>& v) { return norm_of(v, order); });
     };
@@ -213,9 +212,10 @@ std::vector<operation> reduction_operations() {
                   any_positive),
         reduction("all_positive", TG_REDUCTION_CALL(all_of(x > 0, axes_from(with), {.keepdims = with.whole[1] != 0})),
                   {}, all_positive),
-        reduction("count_fractions",
-                  TG_REDUCTION_CALL(cast<double>(count_nonzero(trunc(x), axes_from(with), {.keepdims = with.whole[1] != 0}))),
-                  {}, count_of_fractions),
+        reduction(
+            "count_fractions",
+            TG_REDUCTION_CALL(cast<double>(count_nonzero(trunc(x), axes_from(with), {.keepdims = with.whole[1] != 0}))),
+            {}, count_of_fractions),
         reduction("variance_unbiased",
                   TG_REDUCTION_CALL(variance(x, axes_from(with), {.keepdims = with.whole[1] != 0, .correction = 1})),
                   {-30, 30}, unbiased_variance_of),

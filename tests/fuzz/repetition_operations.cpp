@@ -337,16 +337,14 @@ std::vector<operation> repetition_operations() {
     r.push_back(diagonal(
         "tril", [](const auto& x, const attributes& with) { return tril(x, with.whole[0]); }, 2,
         [](const array& x, const attributes& with) {
-            return picked(x, x.dims, [&](const extents& at) {
-                return at[at.size() - 1] - at[at.size() - 2] <= with.whole[0];
-            });
+            return picked(x, x.dims,
+                          [&](const extents& at) { return at[at.size() - 1] - at[at.size() - 2] <= with.whole[0]; });
         }));
     r.push_back(diagonal(
         "triu", [](const auto& x, const attributes& with) { return triu(x, with.whole[0]); }, 2,
         [](const array& x, const attributes& with) {
-            return picked(x, x.dims, [&](const extents& at) {
-                return at[at.size() - 1] - at[at.size() - 2] >= with.whole[0];
-            });
+            return picked(x, x.dims,
+                          [&](const extents& at) { return at[at.size() - 1] - at[at.size() - 2] >= with.whole[0]; });
         }));
     r.push_back(diagonal(
         "diag_part", [](const auto& x, const attributes& with) { return diag_part(x, with.whole[0]); }, 2,
@@ -374,31 +372,6 @@ std::vector<operation> repetition_operations() {
                 return on;
             });
         }));
-    r.push_back(one_operand<double>(
-        "swap_axes", [](const auto& x, const attributes& with) { return swap_axes(x, axis_of(with), axis_of(with, 1)); },
-        [](choices& random, const extents& x, attributes& with) {
-            if (!draw_axis(random, x, with)) return false;
-            with.whole.push_back(random.whole(-rank_of(x), -1));
-            return true;
-        },
-        [](const attributes& with) {
-            return "swap_axes($, " + text_of(with.whole[0]) + ", " + text_of(with.whole[1]) + ")";
-        }));
-    r.push_back(one_operand<double>(
-        "move_axis", [](const auto& x, const attributes& with) { return move_axis(x, axis_of(with), axis_of(with, 1)); },
-        [](choices& random, const extents& x, attributes& with) {
-            if (!draw_axis(random, x, with)) return false;
-            with.whole.push_back(random.whole(-rank_of(x), -1));
-            return true;
-        },
-        [](const attributes& with) {
-            return "move_axis($, " + text_of(with.whole[0]) + ", " + text_of(with.whole[1]) + ")";
-        }));
-    r.push_back(one_operand<double>(
-        "ravel", [](const auto& x, const attributes&) { return ravel(x); },
-        [](choices&, const extents&, attributes&) { return true; },
-        [](const attributes&) { return std::string("ravel($)"); },
-        [](const array& x, const attributes&) { return array({x.size()}, x.values); }));
     return r;
 }
 

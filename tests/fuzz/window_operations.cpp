@@ -282,7 +282,7 @@ std::vector<operation> window_operations() {
     std::vector<operation> r{two, one, layer};
     for (operation& row : r) {
         const std::size_t rank = row.name == "conv1d" ? 3 : 4;
-        row.weight = 4;
+        row.weight = row.name == "conv2d_relu" ? 9 : 4;
         for (domain& d : row.domains) d = {-20, 20};
         row.partner = kernel_partner;
         row.draw = [rank](choices& random, const std::vector<extents>& x, attributes& with) {
@@ -297,12 +297,10 @@ std::vector<operation> window_operations() {
     r.push_back(pooling(
         "average_pooling2d", [](const auto& x, const attributes& with) { return average_pooling2d(x, pool_of(with)); },
         testing::mean_of));
-    r.push_back(pooling1("max_pooling1d", false, [](const auto& x, const attributes& with) {
-        return max_pooling1d(x, pool1_of(with));
-    }));
-    r.push_back(pooling1("average_pooling1d", true, [](const auto& x, const attributes& with) {
-        return average_pooling1d(x, pool1_of(with));
-    }));
+    r.push_back(pooling1("max_pooling1d", false,
+                         [](const auto& x, const attributes& with) { return max_pooling1d(x, pool1_of(with)); }));
+    r.push_back(pooling1("average_pooling1d", true,
+                         [](const auto& x, const attributes& with) { return average_pooling1d(x, pool1_of(with)); }));
     r.push_back(global_pooling("global_average_pooling2d", 4, [](const auto& x, const attributes& with) {
         return global_average_pooling2d(x, {.keepdims = with.whole[0] != 0});
     }));
