@@ -7,7 +7,8 @@ usage: single_header.py [--check] [--output FILE]
 
 Library headers are inlined where they are first included. A header whose first include stands inside an #if may be
 needed again outside of it; it is then written in both places, behind a macro. System headers are kept at their first
-use; inside an #if they stay as they are.
+use; inside an #if they stay as they are. Comments for readers of the source (`//`) are left out, those for users (`///`) stay,
+and lines are indented by one space a level: the file must not exceed a megabyte.
 """
 
 import argparse
@@ -28,6 +29,8 @@ PREAMBLE = """\
 #pragma once
 """
 
+NOTE = re.compile(r"\s*//(?!/)")
+MOST_BYTES = 1_000_000
 INCLUDE_LINE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 OPENING = re.compile(r"\s*#\s*(if|ifdef|ifndef)\b")
 MIDDLE = re.compile(r"\s*#\s*(else|elif|elifdef|elifndef)\b")
@@ -67,6 +70,9 @@ class Inliner:
         self.stack.pop()
 
     def line(self, name, number, line):
+        if NOTE.match(line):
+            self.dropped = True
+            return
         if re.fullmatch(r"\s*#\s*pragma\s+once", line):
             self.dropped = True
             return
@@ -97,7 +103,8 @@ class Inliner:
             return  # blank lines on both sides of what was left out
         if line:
             self.dropped = False
-        self.out.append(line)
+        indent = len(line) - len(line.lstrip(" "))
+        self.out.append(line[indent - indent // 4:])
 
 
 def generate():
@@ -119,6 +126,8 @@ def main():
         print(f"single_header.py: there is no include/{UMBRELLA} yet, nothing to do")
         return
     text = generate()
+    if len(text) > MOST_BYTES:
+        sys.exit(f"{arguments.output}: {len(text)} bytes, at most {MOST_BYTES} are wanted")
     old = arguments.output.read_text(encoding="utf-8") if arguments.output.is_file() else ""
     if arguments.check:
         if text != old:
