@@ -12337,7 +12337,7 @@ template <tensor_like X>
 constexpr auto shuffle(const X& x, std::source_location where = std::source_location::current()) {
  const auto rows = eval(x, where);
  const shape dims = shape_of(rows);
- return gather(rows, permutation(rows, dims.rank() > 0 ? dims[0] : extent(1), where), where);
+ return gather(rows, permutation(rows, dims.rank() > 0 ? dims[0] : extent(1), where), 0, 0, where);
 }
 
 /// One index per row of logits [..., classes], int32: class c with probability softmax(logits)[c] (the largest of
@@ -12346,7 +12346,7 @@ template <tensor_like X>
 constexpr auto categorical(const X& logits, std::source_location where = std::source_location::current()) {
  const auto value = eval(logits, where);
  const auto times = exponential_like(value, 1, where);
- return argmax(value - log(maximum(times, 1e-30)), -1, where);
+ return argmax(value - log(maximum(times, 1e-30)), -1, {}, where);
 }
 
 } // namespace random
@@ -18372,13 +18372,9 @@ private:
   std::vector<tensor<T>> parts;
   for (const any_tensor& each : lines)
    parts.push_back(reshape(tensor<T>(forward_walk::converted(each, dtype_of<T>)), line));
-  while (parts.size() > 1) {
-   std::vector<tensor<T>> pairs;
-   for (std::size_t i = 0; i + 1 < parts.size(); i += 2) pairs.push_back(concat(parts[i], parts[i + 1], 0));
-   if (parts.size() % 2 != 0) pairs.push_back(parts.back());
-   parts = std::move(pairs);
-  }
-  return forward ? reshape(tensor<T>(transpose(parts[0])), target) : reshape(parts[0], target);
+  const tensor<T> all =
+   invoke_list<concat_op>({0}, std::source_location{}, parts.data(), static_cast<int>(parts.size()));
+  return forward ? reshape(tensor<T>(transpose(all)), target) : reshape(all, target);
  }
 };
 
@@ -19660,19 +19656,10 @@ public:
    const node zero(&t, t.constant(0, type));
    return invoke<broadcast_op>({}, &target, std::source_location{}, zero).id();
   }
-  list<int> parts;
+  list<node> parts;
   const shape line{1, t.dims(lines[0]).size().value};
-  for (int each : lines) parts.push_back(reshaped(detail::converted(t, each, type), line));
-  while (parts.size() > 1) { // neighbours in pairs
-   list<int> pairs;
-   for (int i = 0; i + 1 < parts.size(); i += 2)
-    pairs.push_back(
-     invoke<concat_op>({0}, nullptr, std::source_location{}, node(&t, parts[i]), node(&t, parts[i + 1]))
-      .id());
-   if (parts.size() % 2 != 0) pairs.push_back(parts.back());
-   parts = pairs;
-  }
-  int all = parts[0];
+  for (int each : lines) parts.push_back(node(&t, reshaped(detail::converted(t, each, type), line)));
+  int all = invoke_list<concat_op>({0}, std::source_location{}, parts.begin(), parts.size()).id();
   if (forward && lines.size() > 1 && line[1].value != 1) all = transpose(node(&t, all)).id();
   return reshaped(all, target);
  }

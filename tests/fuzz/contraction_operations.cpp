@@ -248,6 +248,9 @@ std::vector<operation> contraction_operations() {
             if (dims.size() == 2 && random.chance(0.3)) dims.insert(dims.begin(), random.whole(1, 3));
             return true;
         }));
+    r.back().source = [](const std::vector<std::string>& x, const attributes&) {
+        return "matmul(" + x[0] + ", " + x[1] + ")";
+    };
     r.push_back(product(
         "outer", [](const auto& x, const auto& y, const attributes&) { return outer(x, y); },
         [](choices& random, std::size_t, const std::vector<extents>&, extents& dims) {

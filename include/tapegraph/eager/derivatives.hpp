@@ -151,20 +151,16 @@ private:
             static_cast<float*>(seed.raw())[i] = 1;
         return result;
     }
-    // Lines side by side as operations, which an outer tape can follow: neighbours in pairs.
+    // Lines side by side as an operation, which an outer tape can follow.
     template <class T>
     static any_tensor stacked(const handles& lines, const shape& target, bool forward) {
         const shape line{1, lines[0].size()};
         std::vector<tensor<T>> parts;
         for (const any_tensor& each : lines)
             parts.push_back(reshape(tensor<T>(forward_walk::converted(each, dtype_of<T>)), line));
-        while (parts.size() > 1) {
-            std::vector<tensor<T>> pairs;
-            for (std::size_t i = 0; i + 1 < parts.size(); i += 2) pairs.push_back(concat(parts[i], parts[i + 1], 0));
-            if (parts.size() % 2 != 0) pairs.push_back(parts.back());
-            parts = std::move(pairs);
-        }
-        return forward ? reshape(tensor<T>(transpose(parts[0])), target) : reshape(parts[0], target);
+        const tensor<T> all =
+            invoke_list<concat_op>({0}, std::source_location{}, parts.data(), static_cast<int>(parts.size()));
+        return forward ? reshape(tensor<T>(transpose(all)), target) : reshape(all, target);
     }
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/expr/jacobian.hpp>
+#include <tapegraph/ops/concat.hpp>
 #include <tapegraph/graph/forward.hpp>
 
 /// vjp, jvp, hvp, jacobian and hessian in graph mode: nodes of the trace that the function is traced into.
@@ -53,19 +54,10 @@ public:
             const node zero(&t, t.constant(0, type));
             return invoke<broadcast_op>({}, &target, std::source_location{}, zero).id();
         }
-        list<int> parts;
+        list<node> parts;
         const shape line{1, t.dims(lines[0]).size().value};
-        for (int each : lines) parts.push_back(reshaped(detail::converted(t, each, type), line));
-        while (parts.size() > 1) { // neighbours in pairs
-            list<int> pairs;
-            for (int i = 0; i + 1 < parts.size(); i += 2)
-                pairs.push_back(
-                    invoke<concat_op>({0}, nullptr, std::source_location{}, node(&t, parts[i]), node(&t, parts[i + 1]))
-                        .id());
-            if (parts.size() % 2 != 0) pairs.push_back(parts.back());
-            parts = pairs;
-        }
-        int all = parts[0];
+        for (int each : lines) parts.push_back(node(&t, reshaped(detail::converted(t, each, type), line)));
+        int all = invoke_list<concat_op>({0}, std::source_location{}, parts.begin(), parts.size()).id();
         if (forward && lines.size() > 1 && line[1].value != 1) all = transpose(node(&t, all)).id();
         return reshaped(all, target);
     }

@@ -2,6 +2,7 @@
 
 #include <tapegraph/ops/axis_labels.hpp>
 #include <tapegraph/ops/matmul.hpp>
+#include <tapegraph/ops/slice.hpp>
 
 /// einsum of one or two operands, lowered to sums, transposes, reshapes and one matrix product (or one fused
 /// multiplication and sum where there is no matrix).

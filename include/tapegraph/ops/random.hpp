@@ -164,7 +164,7 @@ template <tensor_like X>
 constexpr auto shuffle(const X& x, std::source_location where = std::source_location::current()) {
     const auto rows = eval(x, where);
     const shape dims = shape_of(rows);
-    return gather(rows, permutation(rows, dims.rank() > 0 ? dims[0] : extent(1), where), where);
+    return gather(rows, permutation(rows, dims.rank() > 0 ? dims[0] : extent(1), where), 0, 0, where);
 }
 
 /// One index per row of logits [..., classes], int32: class c with probability softmax(logits)[c] (the largest of
@@ -173,7 +173,7 @@ template <tensor_like X>
 constexpr auto categorical(const X& logits, std::source_location where = std::source_location::current()) {
     const auto value = eval(logits, where);
     const auto times = exponential_like(value, 1, where);
-    return argmax(value - log(maximum(times, 1e-30)), -1, where);
+    return argmax(value - log(maximum(times, 1e-30)), -1, {}, where);
 }
 
 } // namespace random

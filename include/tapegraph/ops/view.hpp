@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tapegraph/expr/apply.hpp>
+#include <tapegraph/expr/operation.hpp>
 #include <tapegraph/ops/axes.hpp>
 
 #include <array>
