@@ -71,8 +71,8 @@ TEST_CASE("stored: averages at the border count the elements inside") {
 TEST_CASE("stored: the first of equal elements, and NaN") {
     // np.argmax([[1, 3, 3], [2, 2, 1], [nan, 1, 5]], -1), np.argmin([[1, 1, 3], [2, 2, 1]], -1)
     const tensor<double> x{{1, 3, 3}, {2, 2, 1}, {not_a_number, 1, 5}}, y{{1, 1, 3}, {2, 2, 1}};
-    CHECK(tg::argmax(x).to_vector() == std::vector<std::int32_t>{1, 0, 0});
-    CHECK(tg::argmin(y).to_vector() == std::vector<std::int32_t>{0, 2});
+    CHECK(tg::argmax(x, -1).to_vector() == std::vector<std::int32_t>{1, 0, 0});
+    CHECK(tg::argmin(y, -1).to_vector() == std::vector<std::int32_t>{0, 2});
 }
 
 TEST_CASE("stored: variance of data far from zero") {
