@@ -1,5 +1,7 @@
 #pragma once
 
+#include <simt/executor.hpp>
+
 #include <tapegraph/core/error.hpp>
 
 #include <cstddef>
@@ -59,10 +61,24 @@ inline void use(int device) {
     if (device < 0 || device >= device_count()) throw device_error("cudaSetDevice: invalid device ordinal");
 }
 
-using stream = int;
-inline stream make_stream() { return 1; }
-inline void destroy(stream) {}
+using stream = void*;
+inline stream make_stream() { return new char; }
+inline void destroy(stream s) { delete static_cast<char*>(s); }
 inline void wait(stream) {}
+
+/// Runs a kernel at once.
+struct launch_shape {
+    simt::extent3 grid, block;
+    std::size_t shared = 0;
+    unsigned cluster = 1;
+    bool cooperative = false;
+};
+template <class... P, class... A>
+void launch(stream, const char* operation, const launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
+    if (shape.shared > 232448) throw device_error(std::string("launch of ") + operation + ": too much shared memory");
+    simt::executor::launch({shape.grid, shape.block, shape.shared, shape.cluster, shape.cooperative}, kernel,
+                           std::forward<A>(arguments)...);
+}
 
 /// Keeps what is freed, as the real one does: `reserved` falls only by trimming.
 struct pool_state {

@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <string>
+#include <tuple>
+#include <utility>
 
 /// The few calls to the CUDA runtime that everything else is built on, each checked. Tests on the CPU replace this header
 /// by simt/driver.hpp, which offers the same functions.
@@ -60,6 +62,44 @@ inline stream make_stream() {
 }
 inline void destroy(stream s) { cudaStreamDestroy(s); } // on the way out nobody can use an error
 inline void wait(stream s) { check(cudaStreamSynchronize(s), "cudaStreamSynchronize"); }
+
+/// How a kernel is launched.
+struct launch_shape {
+    dim3 grid, block;
+    std::size_t shared = 0;   ///< bytes of dynamic shared memory
+    unsigned cluster = 1;     ///< blocks along x that run together (sm_90 and later)
+    bool cooperative = false; ///< the whole grid runs together
+};
+/// Launches a kernel, in order with what the stream has been given. Throws device_error with the operation's name.
+template <class... P, class... A>
+void launch(stream s, const char* operation, const launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
+    if (shape.shared > 48 * 1024) // more than that must be asked for
+        check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(shape.shared)),
+              "cudaFuncSetAttribute", operation);
+    cudaLaunchConfig_t config{};
+    config.gridDim = shape.grid, config.blockDim = shape.block;
+    config.dynamicSmemBytes = shape.shared;
+    config.stream = s;
+    cudaLaunchAttribute attributes[2];
+    unsigned count = 0;
+    if (shape.cluster > 1) {
+        attributes[count].id = cudaLaunchAttributeClusterDimension;
+        attributes[count].val.clusterDim.x = shape.cluster;
+        attributes[count].val.clusterDim.y = attributes[count].val.clusterDim.z = 1;
+        ++count;
+    }
+    if (shape.cooperative) {
+        attributes[count].id = cudaLaunchAttributeCooperative;
+        attributes[count].val.cooperative = 1;
+        ++count;
+    }
+    config.attrs = attributes, config.numAttrs = count;
+    std::tuple<P...> values(static_cast<P>(std::forward<A>(arguments))...);
+    std::apply(
+        [&](P&... each) { check(cudaLaunchKernelEx(&config, kernel, each...), "cudaLaunchKernelEx", operation); },
+        values);
+}
 
 /// Stream-ordered memory of a device. The pool keeps what is freed until it is trimmed.
 using pool = cudaMemPool_t;

@@ -43,6 +43,8 @@ struct kernel_call {
     buffer_view domain; ///< the index space of an elementwise producer (its data is not used)
     void* workspace = nullptr;
     const random_state* random = nullptr;
+    /// A device's stream, on which everything above lies in that device's memory (`random` too); null on the CPU.
+    void* stream = nullptr;
 };
 
 using kernel_function = void (*)(const kernel_call&);

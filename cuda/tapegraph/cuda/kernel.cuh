@@ -1,0 +1,49 @@
+#pragma once
+
+#ifdef TG_SIMT
+#include <simt/driver.hpp>
+#else
+#include <tapegraph/cuda/driver.cuh>
+#endif
+#include <tapegraph/cuda/kernels/platform.cuh>
+#include <tapegraph/runtime/kernel.hpp>
+
+/// The device's side of runtime/kernel.hpp: the same calls, with every address in the device's memory, in order on
+/// `call.stream`. Nothing here waits for the device, and nothing allocates: scratch memory is `call.workspace`.
+
+namespace tapegraph::cuda {
+
+/// Specialised per operation: `run(call)`, and `workspace(call)` where scratch memory is needed.
+template <class Op, class T>
+struct kernel {
+    static_assert(always_false<Op>, "this operation has no kernel on CUDA devices for this element type");
+};
+
+/// A fused region; in cuda/region.cuh.
+template <class Region>
+struct region_kernel;
+/// A reduction with its producer fused in; in cuda/reduction.cuh.
+template <class Op, class Region, class T>
+struct reduction_kernel;
+/// An operation on 16-bit elements by its float kernel, between conversions; in cuda/widened.cuh.
+template <class Op>
+struct widened_kernel;
+
+template <class Op, class T>
+constexpr runtime::kernel_pair kernel_for() {
+    if constexpr (storage_type<T> && !runtime::takes_storage_types<Op>)
+        return {&widened_kernel<Op>::run, &widened_kernel<Op>::workspace};
+    else if constexpr (requires { &kernel<Op, T>::workspace; })
+        return {&kernel<Op, T>::run, &kernel<Op, T>::workspace};
+    else
+        return {&kernel<Op, T>::run, &runtime::no_workspace};
+}
+
+/// Launches on a call's stream.
+template <class... P, class... A>
+void launch(const kernel_call& call, const char* operation, const driver::launch_shape& shape, void (*kernel)(P...),
+            A&&... arguments) {
+    driver::launch(static_cast<driver::stream>(call.stream), operation, shape, kernel, std::forward<A>(arguments)...);
+}
+
+} // namespace tapegraph::cuda
