@@ -4,6 +4,7 @@
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/cpu/parallel.hpp>
 #include <tapegraph/cpu/transpose_tile.hpp>
+#include <tapegraph/cpu/vector.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -83,7 +84,7 @@ void run_backwards(const typename word<Size>::type* x, typename word<Size>::type
         vector v;
         std::memcpy(&v, low, 16);
         v = [&]<std::size_t... I>(std::index_sequence<I...>) {
-            return __builtin_shufflevector(v, v, (static_cast<int>(lanes) - 1 - static_cast<int>(I))...);
+            return shuffled<(static_cast<int>(lanes) - 1 - static_cast<int>(I))...>(v, v);
         }(std::make_index_sequence<static_cast<std::size_t>(lanes)>{});
         std::memcpy(y + left - lanes, &v, 16);
     }
