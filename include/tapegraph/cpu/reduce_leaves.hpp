@@ -174,7 +174,8 @@ struct unit {
     template <reduction R, int Step, int... I>
     TG_INLINE void halve(std::integer_sequence<int, I...> all) {
         if constexpr (Step > 0) {
-            const vector other = shuffled<((I + Step) % part_lanes)...>(part[0], part[0]);
+            vector other;
+            shuffle<((I + Step) % part_lanes)...>(other, part[0], part[0]);
             part[0] = R == reduction::product ? part[0] * other : part[0] + other;
             halve<R, Step / 2>(all);
         }

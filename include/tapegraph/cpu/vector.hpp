@@ -32,15 +32,15 @@ struct integer_of_size<8> {
 };
 } // namespace detail
 
-/// Lanes of a and b by number, those of b after those of a; as many as a has.
+/// Puts together lanes of a and b by number, those of b after those of a; as many as a has.
 template <int... Lanes, class V>
-TG_INLINE V shuffled(const V& a, const V& b) {
+TG_INLINE void shuffle(V& to, const V& a, const V& b) {
 #if defined(__clang__)
-    return __builtin_shufflevector(a, b, Lanes...);
+    to = __builtin_shufflevector(a, b, Lanes...);
 #else // nvcc's front end loses the pack in __builtin_shufflevector
     typedef typename detail::integer_of_size<sizeof(a[0])>::type mask __attribute__((vector_size(sizeof(V))));
     constexpr mask lanes = {Lanes...};
-    return __builtin_shuffle(a, b, lanes);
+    to = __builtin_shuffle(a, b, lanes);
 #endif
 }
 
