@@ -179,6 +179,13 @@ public:
             driver::release(at, *stream_);
     }
 
+    /// The stream that buffers are made and released in order with. Whoever uses them on another waits for this one.
+    driver::stream stream() {
+        const std::lock_guard lock(guard_);
+        start();
+        return *stream_;
+    }
+
     memory_statistics statistics() const {
         const std::lock_guard lock(guard_);
         return {in_use_, peak_,        pool_ ? driver::reserved(*pool_) : in_use_,
