@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/call.hpp>
 #include <tapegraph/cuda/blas_context.hpp>
+#include <tapegraph/cuda/devices.hpp>
 #include <tapegraph/cuda/memory.hpp>
 
 #include <cstdint>
@@ -17,15 +18,13 @@ namespace tapegraph::cuda {
 /// Made when the device is first used and kept until the process ends: at exit the driver may be gone before us.
 class context {
 public:
-    /// Makes the device current for this thread. Throws device_error when there is no such device, with CUDA's reason
-    /// when there is none at all.
+    /// Makes the device current for this thread. Throws device_error when it cannot be used, with the reason.
     static context& of(int device) {
         static std::mutex guard;
         static auto& contexts = *new std::vector<std::unique_ptr<context>>;
         const std::lock_guard lock(guard);
-        if (const std::string why = driver::why_no_device(); !why.empty())
-            throw device_error("device cuda:" + std::to_string(device) + " cannot be used: " + why);
-        memory_pool& memory = memory_pool::of(device); // says how many there are
+        check_available(tapegraph::device::cuda(device));
+        memory_pool& memory = memory_pool::of(device);
         driver::use(device);
         if (contexts.size() <= static_cast<std::size_t>(device)) contexts.resize(static_cast<std::size_t>(device) + 1);
         auto& made = contexts[static_cast<std::size_t>(device)];
