@@ -38,7 +38,7 @@ TEST_CASE_FIXTURE(restored, "context: one per device, made when it is first used
     CHECK(tg::cuda::driver::current_device() == 0);
 }
 
-TEST_CASE_FIXTURE(restored, "context: the random state and the fault word are in the device's memory") {
+TEST_CASE_FIXTURE(restored, "context: the random state and the fault record are in the device's memory") {
     context& c = context::of(0);
     auto& live = tg::cuda::driver::imitation::instance().live;
     CHECK(live.count(c.random()) == 1);
@@ -46,10 +46,13 @@ TEST_CASE_FIXTURE(restored, "context: the random state and the fault word are in
     c.set_random({7, 3});
     CHECK(c.random()->seed == 7); // which tests may look into
     CHECK(c.random()->step == 3);
-    CHECK(c.take_fault() == 0);
-    *c.fault() = 12;
-    CHECK(c.take_fault() == 12);
-    CHECK(c.take_fault() == 0);
+    struct record {
+        int kind, place;
+    };
+    CHECK(c.take_fault<record>().kind == 0);
+    *static_cast<record*>(c.fault()) = {2, 12};
+    CHECK(c.take_fault<record>().place == 12);
+    CHECK(c.take_fault<record>().kind == 0); // looked at and cleared
 }
 
 TEST_CASE_FIXTURE(restored, "context: devices that are not there") {

@@ -243,14 +243,14 @@ TEST_CASE("gemm: float is float unless TF32 is asked for") {
     g.m = g.n = g.k = g.lda = g.ldb = g.ldc = 64;
     g.a = a.data(), g.b = b.data(), g.c = c.data();
     const float exact = 64 + 0x1p-6f;
-    for (tg::precision p : {tg::precision::fp32, tg::precision::tf32x3}) {
+    for (tg::math_mode p : {tg::math_mode::fp32, tg::math_mode::tf32x3}) {
         tg::cuda::gemm<float>(nullptr, "test", g, p);
         CHECK(c.host()[0] == exact);
     }
-    CHECK(tg::default_precision() == tg::precision::fp32);
+    CHECK(tg::current_math_mode() == tg::math_mode::fp32);
 #ifdef TG_SIMT
     auto& products = tg::cuda::blas::imitation::instance().products;
-    tg::default_precision() = tg::precision::tf32;
+    tg::set_math_mode(tg::math_mode::tf32);
     products.clear();
     tg::cuda::gemm<float>(nullptr, "test", g);
     REQUIRE(products.size() == 1);
@@ -260,7 +260,7 @@ TEST_CASE("gemm: float is float unless TF32 is asked for") {
     l.computed(false, false, false); // there is no such choice for double
     REQUIRE(products.size() == 1);
     CHECK(!products[0].tf32);
-    tg::default_precision() = tg::precision::fp32;
+    tg::set_math_mode(tg::math_mode::fp32);
 #endif
 }
 

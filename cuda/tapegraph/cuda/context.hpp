@@ -5,10 +5,10 @@
 #include <tapegraph/cuda/devices.hpp>
 #include <tapegraph/cuda/memory.hpp>
 
-#include <cstdint>
+#include <cstddef>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <type_traits>
 #include <vector>
 
 /// What a process keeps per device.
@@ -48,15 +48,18 @@ public:
     random_state* random() const { return random_; }
     void set_random(const random_state& state) { driver::copy(random_, &state, sizeof state, stream()); }
 
-    /// A word in the device's memory in which kernels leave what they cannot throw; 0 is no fault.
-    std::uint64_t* fault() const { return fault_; }
+    /// Where kernels leave what they cannot throw (kernel_call::fault): zeros are no fault.
+    void* fault() const { return fault_; }
+    static constexpr std::size_t fault_bytes = 512;
     /// Waits for the kernels so far, and returns and clears what they left.
-    std::uint64_t take_fault() {
-        std::uint64_t word = 0;
-        driver::copy(&word, fault_, sizeof word, stream());
+    template <class Record>
+    Record take_fault() {
+        static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) <= fault_bytes);
+        Record record;
+        driver::copy(&record, fault_, sizeof record, stream());
+        driver::fill(fault_, 0, fault_bytes, stream());
         driver::wait(stream());
-        if (word != 0) driver::fill(fault_, 0, sizeof word, stream());
-        return word;
+        return record;
     }
 
 private:
@@ -67,9 +70,9 @@ private:
           copy_stream_(driver::make_stream()),
           blas_(memory, properties_.major),
           random_(static_cast<random_state*>(memory.allocate(sizeof(random_state), "random state"))),
-          fault_(static_cast<std::uint64_t*>(memory.allocate(sizeof(std::uint64_t), "fault word"))) {
+          fault_(memory.allocate(fault_bytes, "fault record")) {
         set_random({});
-        driver::fill(fault_, 0, sizeof *fault_, stream());
+        driver::fill(fault_, 0, fault_bytes, stream());
     }
 
     int device_;
@@ -78,7 +81,7 @@ private:
     driver::stream copy_stream_;
     blas_context blas_;
     random_state* random_;
-    std::uint64_t* fault_;
+    void* fault_;
 };
 
 } // namespace tapegraph::cuda

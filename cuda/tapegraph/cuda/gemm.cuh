@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/core/precision.hpp>
+#include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/cuda/context.hpp>
 #include <tapegraph/cuda/kernels/finish_product.cuh>
 
@@ -42,10 +42,10 @@ inline std::uint32_t alignment_of(const void* at) {
 // A row-major matrix is the transpose of the column-major one in the same place, and C^T = op(B)^T op(A)^T: the operands
 // change places and keep their flags. A bias per column of C is one per row of C^T.
 template <class T>
-blas::product product_of(const gemm_arguments<T>& g, bool bias, precision p) {
+blas::product product_of(const gemm_arguments<T>& g, bool bias, math_mode mode) {
     blas::product q;
     q.type = dtype_of<T>;
-    q.tf32 = p == precision::tf32 && q.type == dtype::f32; // cuBLAS has no 3xTF32: float then
+    q.tf32 = mode == math_mode::tf32 && q.type == dtype::f32; // cuBLAS has no 3xTF32: float then
     q.m = g.n, q.n = g.m, q.k = g.k;
     q.transpose_a = g.transpose_b, q.lda = g.ldb, q.stride_a = g.stride_b;
     q.transpose_b = g.transpose_a, q.ldb = g.lda, q.stride_b = g.stride_a;
@@ -70,7 +70,7 @@ void finish(driver::stream stream, const char* operation, const gemm_arguments<T
 /// zeros. Throws device_error. The first call with a shape looks for an algorithm, the first on a stream makes its scratch
 /// memory: both belong before a capture.
 template <class T>
-void gemm(driver::stream stream, const char* operation, gemm_arguments<T> g, precision p = default_precision()) {
+void gemm(driver::stream stream, const char* operation, gemm_arguments<T> g, math_mode mode = current_math_mode()) {
     if (g.m == 0 || g.n == 0 || g.batch == 0) return;
     if (g.k == 0) {
         if (!g.accumulate || g.bias != nullptr || g.relu) detail::finish(stream, operation, g, !g.accumulate);
@@ -82,15 +82,15 @@ void gemm(driver::stream stream, const char* operation, gemm_arguments<T> g, pre
             gemm_arguments<T> part = g;
             part.batch = std::min(most, g.batch - first);
             part.a += first * g.stride_a, part.b += first * g.stride_b, part.c += first * g.stride_c;
-            gemm(stream, operation, part, p);
+            gemm(stream, operation, part, mode);
         }
         return;
     }
     blas_context& blas = context::current().blas();
     // cuBLASLt's relu turns NaN into 0 and its bias adds before rounding to 16 bits: then ours comes behind.
     const bool inside = g.bias != nullptr && !g.relu && sizeof(T) > 2;
-    if (inside && blas.multiply(stream, operation, detail::product_of(g, true, p), g.b, g.a, g.bias, g.c)) return;
-    const blas::product q = detail::product_of(g, false, p);
+    if (inside && blas.multiply(stream, operation, detail::product_of(g, true, mode), g.b, g.a, g.bias, g.c)) return;
+    const blas::product q = detail::product_of(g, false, mode);
     if (!blas.multiply(stream, operation, q, g.b, g.a, nullptr, g.c))
         throw device_error(std::string(operation) + ": cuBLASLt has no algorithm for " + blas::text(q));
     if (g.bias != nullptr || g.relu) detail::finish(stream, operation, g, false);
