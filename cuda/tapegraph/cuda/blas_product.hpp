@@ -26,12 +26,19 @@ struct product {
 
 /// "f32 [4, 3] by [3, 5], batch of 7": row-major, as the library's shapes are, so the operands have changed places.
 inline std::string text(const product& p) {
-    const auto matrix = [](bool transposed, std::int64_t rows, std::int64_t columns) {
-        const std::int64_t first = transposed ? columns : rows, second = transposed ? rows : columns;
-        return "[" + std::to_string(first) + ", " + std::to_string(second) + "]" + (transposed ? " transposed" : "");
+    std::string t = name_of(p.type);
+    const auto matrix = [&](bool transposed, std::int64_t rows, std::int64_t columns) {
+        t += " [";
+        t += std::to_string(transposed ? columns : rows);
+        t += ", ";
+        t += std::to_string(transposed ? rows : columns);
+        t += transposed ? "] transposed" : "]";
     };
-    return std::string(name_of(p.type)) + " " + matrix(p.transpose_b, p.n, p.k) + " by " +
-           matrix(p.transpose_a, p.k, p.m) + (p.batch == 1 ? "" : ", batch of " + std::to_string(p.batch));
+    matrix(p.transpose_b, p.n, p.k);
+    t += " by";
+    matrix(p.transpose_a, p.k, p.m);
+    if (p.batch != 1) t += ", batch of " + std::to_string(p.batch);
+    return t;
 }
 
 } // namespace tapegraph::cuda::blas
