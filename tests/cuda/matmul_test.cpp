@@ -45,7 +45,7 @@ void compare(const shape& a, const shape& b, const shape& c, bool transpose_a, b
     const device_array<T> dx(x), dy(y), got(elements(c));
     const tg::buffer_view in[]{view(dx.data(), a), view(dy.data(), b)}, out[]{view(got.data(), c)};
     call.in = in, call.out = out, call.workspace = nullptr;
-    const tg::runtime::kernel_pair kernel = tg::cuda::kernel_for<tg::matmul_op, T>();
+    const tg::runtime::kernel_functions kernel = tg::cuda::kernel_for<tg::matmul_op, T>();
     CHECK(kernel.workspace(call) == 0);
     kernel.run(call);
     CHECK(got.host() == want);

@@ -69,6 +69,40 @@ inline stream make_stream() {
 inline void destroy(stream s) { cudaStreamDestroy(s); } // on the way out nobody can use an error
 inline void wait(stream s) { check(cudaStreamSynchronize(s), "cudaStreamSynchronize"); }
 
+/// A point in a stream.
+using event = cudaEvent_t;
+inline event make_event() {
+    event e = nullptr;
+    check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    return e;
+}
+inline void destroy_event(event e) { cudaEventDestroy(e); }
+inline void record(event e, stream s) { check(cudaEventRecord(e, s), "cudaEventRecord"); }
+/// The host waits, or a stream does.
+inline void wait_for(event e) { check(cudaEventSynchronize(e), "cudaEventSynchronize"); }
+inline void wait_for(stream s, event e) { check(cudaStreamWaitEvent(s, e, 0), "cudaStreamWaitEvent"); }
+
+/// What a stream is given between the two is recorded instead of done. Only this thread's calls are looked at.
+using graph = cudaGraphExec_t;
+inline void begin_capture(stream s) {
+    check(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+}
+/// Null where something was recorded that a graph cannot hold.
+inline graph end_capture(stream s) {
+    cudaGraph_t recorded = nullptr;
+    if (cudaStreamEndCapture(s, &recorded) != cudaSuccess || recorded == nullptr) {
+        cudaGetLastError();
+        return nullptr;
+    }
+    graph ready = nullptr;
+    const cudaError_t status = cudaGraphInstantiate(&ready, recorded, 0);
+    cudaGraphDestroy(recorded);
+    check(status, "cudaGraphInstantiate");
+    return ready;
+}
+inline void launch_graph(graph g, stream s) { check(cudaGraphLaunch(g, s), "cudaGraphLaunch"); }
+inline void destroy_graph(graph g) { cudaGraphExecDestroy(g); }
+
 /// How a kernel is launched.
 struct launch_shape {
     dim3 grid, block;

@@ -70,6 +70,10 @@ struct device_report {
     int multiprocessors = 0;  ///< of a GPU; hardware threads of the CPU
 };
 
+namespace runtime {
+class device_runtime;
+}
+
 namespace detail {
 
 /// What the CUDA backend fills in where a program contains it (cuda/devices.hpp); null otherwise. Functions of this header
@@ -78,6 +82,7 @@ struct device_backend {
     int (*count)() = nullptr;
     std::string (*why_none)() = nullptr; ///< CUDA's own words for a count of 0
     device_report (*report)(int) = nullptr;
+    runtime::device_runtime* (*open)(int) = nullptr; ///< of an available GPU
 };
 inline device_backend& cuda_backend() {
     static device_backend backend;
