@@ -45,6 +45,7 @@ struct kernel_call {
     const random_state* random = nullptr;
     /// A device's stream, on which everything above lies in that device's memory (`random` too); null on the CPU.
     void* stream = nullptr;
+    void* fault = nullptr; ///< of a device: where kernels report what they cannot throw
 };
 
 using kernel_function = void (*)(const kernel_call&);
