@@ -4,6 +4,7 @@
 #include <tapegraph/cuda/kernels/fault.cuh>
 #include <tapegraph/runtime/effect.hpp>
 
+#include <bit>
 #include <string>
 
 /// The host's side of kernels/fault.cuh. kernel_call::fault is the device_fault's address; whoever waits for the device copies
@@ -48,7 +49,11 @@ inline void throw_fault(const device_fault& f) {
             place = "[" + std::to_string(position / s.depth) + ", " + std::to_string(position % s.depth) + "]";
         throw range_error(index_outside(s.label, f.index, place, f.extent));
     }
-    case fault_kind::not_finite: runtime::detail::throw_not_finite(s.label, looked_at, position, f.value);
+    case fault_kind::not_finite:
+        runtime::detail::throw_not_finite(s.label, looked_at, position,
+                                          s.type == dtype::f64
+                                              ? std::bit_cast<double>(f.bits)
+                                              : std::bit_cast<float>(static_cast<std::uint32_t>(f.bits)));
     case fault_kind::not_true: runtime::detail::throw_not_true(s.label, looked_at, position);
     }
 }

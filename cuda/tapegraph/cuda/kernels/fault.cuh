@@ -30,7 +30,7 @@ struct device_fault {
     unsigned long long position; ///< of the element
     fault_site site;
     std::int64_t index, extent;
-    double value;
+    std::uint64_t bits; ///< of the element that is not finite
 };
 
 namespace kernels {
@@ -40,7 +40,8 @@ struct fault_report {
     device_fault* at = nullptr;
     fault_site site;
 
-    __device__ void operator()(std::int64_t position, std::int64_t index, std::int64_t extent, double value = 0) const {
+    __device__ void operator()(std::int64_t position, std::int64_t index, std::int64_t extent,
+                               std::uint64_t bits = 0) const {
         if (at == nullptr) return;
         const auto own = static_cast<unsigned long long>(position);
         for (;;) {
@@ -50,7 +51,7 @@ struct fault_report {
             const bool none = seen(&at->kind) == 0;
             if (none || (seen(&at->site.call) == site.call && own < seen(&at->position))) {
                 if (none) at->site = site;
-                at->index = index, at->extent = extent, at->value = value;
+                at->index = index, at->extent = extent, at->bits = bits;
                 atomicExch(&at->position, own);
                 __threadfence();
                 atomicExch(&at->kind, static_cast<int>(site.kind));
