@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(Tile::threads) implicit_gemm(Problem problem) 
             for (int c = 0; c < Tile::TN; ++c) b[c] = shared_b[buffer][i * pitch_b + column + c * across];
             TG_UNROLL
             for (int r = 0; r < Tile::TM; ++r) TG_UNROLL
-            for (int c = 0; c < Tile::TN; ++c) sum[r][c] += a[r] * b[c];
+            for (int c = 0; c < Tile::TN; ++c) sum[r][c] = multiply_add(a[r], b[c], sum[r][c]);
         }
         if (more) keep(buffer ^ 1);
         __syncthreads();
