@@ -1,7 +1,6 @@
 #pragma once
 
-#include <simt/instructions.hpp>
-#include <simt/mutation.hpp>
+#include <cuda/device_array.hpp>
 
 #include <tapegraph/cuda/fault.cuh>
 #include <tapegraph/cuda/kernel.cuh>
@@ -10,12 +9,12 @@
 
 #include <cstdint>
 #include <cstring>
-#include <functional>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
-/// One call, run by the CPU's kernel and by the device's, which the SIMT executor runs on the same memory. Results and scratch
-/// memory lie between guards and are poisoned first.
+/// One call, run by the CPU's kernel and by the device's. Results and scratch memory lie between guards and are poisoned first.
 
 namespace tapegraph::testing {
 
@@ -24,26 +23,30 @@ using extents = std::vector<std::int64_t>;
 /// Memory with guards on both sides. `shift`: bytes by which it misses an alignment of 64.
 class guarded {
 public:
-    explicit guarded(std::size_t bytes, std::size_t shift = 0) : bytes_(bytes), memory_(bytes + 4 * guard, guard_byte) {
-        const auto at = reinterpret_cast<std::uintptr_t>(memory_.data() + guard);
-        data_ = memory_.data() + guard + (guard - at % guard) % guard + shift;
-        std::memset(data_, 0xFF, bytes);
+    guarded(bool on_device, std::size_t bytes, std::size_t shift = 0, const std::vector<unsigned char>& values = {})
+        : bytes_(bytes), memory_(bytes + shift + 3 * guard, guard_byte) {
+        begin_ = guard + (guard - reinterpret_cast<std::uintptr_t>(memory_.data()) % guard) % guard + shift;
+        if (on_device) begin_ = guard + shift; // device_array is aligned
+        std::memset(memory_.data() + begin_, 0xFF, bytes);
+        if (!values.empty()) std::memcpy(memory_.data() + begin_, values.data(), bytes);
+        if (on_device) device_ = std::make_unique<on_device::device_array<unsigned char>>(memory_);
     }
-    guarded(guarded&& other) = default;
-    void* data() const { return data_; }
-    std::vector<unsigned char> bytes() const { return {data_, data_ + bytes_}; }
-    bool intact() const {
-        for (const unsigned char* p = memory_.data(); p < memory_.data() + memory_.size(); ++p)
-            if ((p < data_ || p >= data_ + bytes_) && *p != guard_byte) return false;
+    void* data() { return (device_ ? device_->data() : memory_.data()) + begin_; }
+    /// After the kernel: takes over what the device has, and looks at the guards.
+    bool intact() {
+        if (device_) memory_ = device_->host();
+        for (std::size_t i = 0; i < memory_.size(); ++i)
+            if ((i < begin_ || i >= begin_ + bytes_) && memory_[i] != guard_byte) return false;
         return true;
     }
+    std::vector<unsigned char> bytes() const { return {memory_.data() + begin_, memory_.data() + begin_ + bytes_}; }
 
 private:
     static constexpr std::size_t guard = 64;
     static constexpr unsigned char guard_byte = 0x5C;
-    std::size_t bytes_;
+    std::size_t bytes_, begin_;
     std::vector<unsigned char> memory_;
-    unsigned char* data_;
+    std::unique_ptr<on_device::device_array<unsigned char>> device_;
 };
 
 /// An operand, or the type and shape of a result.
@@ -108,7 +111,7 @@ struct outcome {
 };
 
 template <class Op>
-outcome run(const runtime::kernel_pair& kernel, const typename Op::attributes& attributes,
+outcome run(bool on_device, const runtime::kernel_pair& kernel, const typename Op::attributes& attributes,
             const std::vector<argument>& in, const std::vector<argument>& out) {
     const auto words = [&] {
         if constexpr (attribute_words<Op> == 0)
@@ -120,28 +123,32 @@ outcome run(const runtime::kernel_pair& kernel, const typename Op::attributes& a
     std::vector<buffer_view> views;
     for (const auto* list : {&in, &out})
         for (const argument& a : *list) {
-            memory.emplace_back(a.view.bytes(), a.shift);
+            memory.emplace_back(on_device, a.view.bytes(), a.shift, a.values);
             views.push_back(a.view);
             views.back().data = memory.back().data();
-            if (!a.values.empty()) std::memcpy(views.back().data, a.values.data(), a.values.size());
         }
-    cuda::device_fault fault{};
+    const on_device::device_array<cuda::device_fault> fault(std::vector<cuda::device_fault>(1));
     kernel_call call;
     call.in = views.data(), call.inputs = static_cast<int>(in.size());
     call.out = views.data() + in.size(), call.outputs = static_cast<int>(out.size());
     call.attributes = reinterpret_cast<const std::int64_t*>(&words);
-    call.fault = &fault;
+    call.fault = on_device ? fault.data() : nullptr;
     outcome result;
     try {
-        const guarded scratch(kernel.workspace(call));
+        guarded scratch(on_device, kernel.workspace(call));
         call.workspace = scratch.data();
         kernel.run(call);
         CHECK(scratch.intact());
-        CHECK(fault.lock == 0);
-        cuda::throw_fault(fault);
-    } catch (const simt::error&) {
+        const cuda::device_fault seen = fault.host()[0];
+        CHECK(seen.lock == 0);
+        cuda::throw_fault(seen);
+    }
+#ifdef TG_SIMT
+    catch (const simt::error&) {
         throw;
-    } catch (const error& e) {
+    }
+#endif
+    catch (const error& e) {
         result.error = e.what();
     }
     for (std::size_t k = 0; k < memory.size(); ++k) {
@@ -157,12 +164,12 @@ outcome run(const runtime::kernel_pair& kernel, const typename Op::attributes& a
 template <class Op, class T>
 outcome run_on_cpu(const typename Op::attributes& attributes, const std::vector<argument>& in,
                    const std::vector<argument>& out) {
-    return run<Op>(runtime::kernel_for<Op, T>(), attributes, in, out);
+    return run<Op>(false, runtime::kernel_for<Op, T>(), attributes, in, out);
 }
 template <class Op, class T>
 outcome run_on_device(const typename Op::attributes& attributes, const std::vector<argument>& in,
                       const std::vector<argument>& out) {
-    return run<Op>(cuda::kernel_for<Op, T>(), attributes, in, out);
+    return run<Op>(true, cuda::kernel_for<Op, T>(), attributes, in, out);
 }
 
 /// Both give the same bits, or report the same error, whichever thread runs first.
@@ -170,19 +177,20 @@ template <class Op, class T>
 void check_same(const typename Op::attributes& attributes, const std::vector<argument>& in,
                 const std::vector<argument>& out) {
     const outcome want = run_on_cpu<Op, T>(attributes, in, out);
-    for (simt::order o : {simt::order::forward, simt::order::greedy}) {
-        const simt::with_settings set(o);
+    on_device::in_orders([&] {
         const outcome got = run_on_device<Op, T>(attributes, in, out);
         CHECK(got.error == want.error);
         if (want.error.empty()) CHECK(got.out == want.out);
-    }
+    });
 }
 
 /// What a scope sets a variable of the library to.
 template <class V>
 class with_value {
 public:
-    with_value(V& variable, V value) : variable_(variable), before_(variable) { variable = value; }
+    with_value(V& variable, std::type_identity_t<V> value) : variable_(variable), before_(variable) {
+        variable = value;
+    }
     with_value(const with_value&) = delete;
     with_value& operator=(const with_value&) = delete;
     ~with_value() { variable_ = before_; }

@@ -1,11 +1,12 @@
-#define TG_SIMT
+#include <cuda/device_array.hpp>
+
 #include <cuda/calls.hpp>
 
 #include <tapegraph/cuda/pooling.cuh>
 
 #include <cmath>
 
-/// Pooling on the SIMT executor against the CPU's kernels: equal bits, sums among them.
+/// Pooling on a device against the CPU's kernels: equal bits, sums among them.
 
 using namespace tapegraph;
 using namespace tapegraph::testing;

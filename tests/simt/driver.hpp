@@ -118,6 +118,7 @@ inline std::size_t free_memory() { return imitation::instance().memory - imitati
 
 inline void copy(void* to, const void* from, std::size_t bytes, stream) { std::memcpy(to, from, bytes); }
 inline void fill(void* at, int byte, std::size_t bytes, stream) { std::memset(at, byte, bytes); }
+inline void call_host(stream, void (*f)(void*), void* data) { f(data); }
 inline void* allocate_pinned(std::size_t bytes) { return std::malloc(bytes); }
 inline void release_pinned(void* at) { std::free(at); }
 

@@ -96,24 +96,15 @@ void check(std::string_view message, const buffer_view& v) {
 
 } // namespace detail
 
-template <fixed_string Label, class T>
-struct kernel<print_op<Label>, T> {
+template <labelled_effect Op, class T>
+struct kernel<Op, T> {
     static void run(const kernel_call& c) {
-        detail::print(print_op<Label>::label, c.in[0]);
-        *c.out[0].as<bool>() = true;
-    }
-};
-template <fixed_string Label, class T>
-struct kernel<check_finite_op<Label>, T> {
-    static void run(const kernel_call& c) {
-        detail::check_finite(check_finite_op<Label>::label, c.in[0]);
-        *c.out[0].as<bool>() = true;
-    }
-};
-template <fixed_string Message, class T>
-struct kernel<check_op<Message>, T> {
-    static void run(const kernel_call& c) {
-        detail::check(check_op<Message>::label, c.in[0]);
+        if constexpr (Op::effect == effect_kind::print)
+            detail::print(Op::label, c.in[0]);
+        else if constexpr (Op::effect == effect_kind::check_finite)
+            detail::check_finite(Op::label, c.in[0]);
+        else
+            detail::check(Op::label, c.in[0]);
         *c.out[0].as<bool>() = true;
     }
 };
