@@ -177,6 +177,9 @@ inline void copy(void* to, const void* from, std::size_t bytes, stream) {
 inline void fill(void* at, int byte, std::size_t bytes, stream) {
     enqueue([=] { std::memset(at, byte, bytes); });
 }
+inline void call_host(stream, void (*f)(void*), void* data) {
+    enqueue([=] { f(data); });
+}
 inline void* allocate_pinned(std::size_t bytes) { return std::malloc(bytes); }
 inline void release_pinned(void* at) { std::free(at); }
 

@@ -198,11 +198,20 @@ inline void copy(void* to, const void* from, std::size_t bytes, stream s) {
 inline void fill(void* at, int byte, std::size_t bytes, stream s) {
     check(cudaMemsetAsync(at, byte, bytes, s), "cudaMemsetAsync");
 }
+/// Calls f(data) on a thread of CUDA's, in order with what the stream has been given. f calls nothing of CUDA and does not
+/// throw.
+inline void call_host(stream s, void (*f)(void*), void* data) {
+    check(cudaLaunchHostFunc(s, f, data), "cudaLaunchHostFunc");
+}
 
-/// Host memory that copies do not wait for.
+/// Host memory that copies do not wait for. May be asked for while a stream is being captured.
 inline void* allocate_pinned(std::size_t bytes) {
     void* at = nullptr;
-    check(cudaHostAlloc(&at, bytes, cudaHostAllocDefault), "cudaHostAlloc");
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    check(cudaThreadExchangeStreamCaptureMode(&mode), "cudaThreadExchangeStreamCaptureMode");
+    const cudaError_t status = cudaHostAlloc(&at, bytes, cudaHostAllocDefault);
+    check(cudaThreadExchangeStreamCaptureMode(&mode), "cudaThreadExchangeStreamCaptureMode");
+    check(status, "cudaHostAlloc");
     return at;
 }
 inline void release_pinned(void* at) { cudaFreeHost(at); }
