@@ -20,6 +20,8 @@ struct imitation {
     std::size_t memory = std::size_t{1} << 30;
     std::size_t taken = 0; ///< by pools and plain allocations
     int allocations = 0, frees = 0;
+    int resident_blocks = 1, resident_clusters = 1; ///< what kernels are told they fit
+    int launches = 0;
     std::map<void*, std::size_t> live;
 
     static imitation& instance() {
@@ -76,8 +78,18 @@ struct launch_shape {
 template <class... P, class... A>
 void launch(stream, const char* operation, const launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
     if (shape.shared > 232448) throw device_error(std::string("launch of ") + operation + ": too much shared memory");
+    ++imitation::instance().launches;
     simt::executor::launch({shape.grid, shape.block, shape.shared, shape.cluster, shape.cooperative}, kernel,
                            std::forward<A>(arguments)...);
+}
+
+template <class... P>
+int resident_blocks(void (*)(P...), const launch_shape&) {
+    return imitation::instance().resident_blocks;
+}
+template <class... P>
+int resident_clusters(void (*)(P...), const launch_shape&) {
+    return imitation::instance().resident_clusters;
 }
 
 /// Keeps what is freed, as the real one does: `reserved` falls only by trimming.

@@ -83,6 +83,15 @@ public:
         __tsan_acquire(&arrivals_);
 #endif
     }
+
+    /// Threads in loops that look whether another has written something may look again.
+    bool give_turns() {
+        bool any = false;
+        for (thread* t : team_)
+            if (t->waiting == waiting::turn) t->waiting = waiting::nothing, any = true;
+        return any;
+    }
+
     /// As if the running thread had waited.
     void forget_cluster_wait() { running()->owes_cluster_wait = false; }
 
@@ -224,7 +233,10 @@ private:
                 }
                 break;
             }
-            case order::greedy: any = run_one_warp(); break;
+            case order::greedy:
+                release_barriers(); // blocks get apart, too
+                any = run_one_warp();
+                break;
             }
             if (any) continue;
             if (release_barriers() || release_turns()) continue;
@@ -354,10 +366,7 @@ private:
 
     // Threads that look for what others write look again, unless nothing has happened since they last did.
     bool release_turns() {
-        if (!progress_) return false;
-        bool any = false;
-        for (thread* t : team_)
-            if (t->waiting == waiting::turn) t->waiting = waiting::nothing, any = true;
+        const bool any = progress_ && give_turns();
         progress_ = false;
         return any;
     }

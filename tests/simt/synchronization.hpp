@@ -22,7 +22,10 @@ template <class T>
 T load_from_others(const T* at) {
     return *at;
 }
-inline void add_to_count(unsigned* count) { __atomic_fetch_add(count, 1u, __ATOMIC_RELEASE); }
+inline void add_to_count(unsigned* count) {
+    __atomic_fetch_add(count, 1u, __ATOMIC_RELEASE);
+    simt::executor::active()->give_turns();
+}
 inline void wait_for_count(const unsigned* count, unsigned target,
                            const std::source_location& where = std::source_location::current()) {
     if (simt::detail::skips(simt_detail::site_of(where))) return;
