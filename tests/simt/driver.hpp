@@ -27,6 +27,8 @@ struct imitation {
     std::size_t taken = 0; ///< by pools and plain allocations
     int allocations = 0, frees = 0;
     bool guarded = false; ///< set before the first allocation
+    int resident_blocks = 1, resident_clusters = 1; ///< what kernels are told they fit
+    int launches = 0;
     std::map<void*, std::size_t> live;
     std::vector<std::function<void()>>* recording = nullptr; ///< a graph that is being captured
 
@@ -127,6 +129,7 @@ struct launch_shape {
 template <class... P, class... A>
 void launch(stream, const char* operation, const launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
     if (shape.shared > 232448) throw device_error(std::string("launch of ") + operation + ": too much shared memory");
+    ++imitation::instance().launches;
     enqueue([shape, kernel, values = std::tuple<P...>(static_cast<P>(std::forward<A>(arguments))...)] {
         std::apply(
             [&](const P&... each) {
@@ -135,6 +138,15 @@ void launch(stream, const char* operation, const launch_shape& shape, void (*ker
             },
             values);
     });
+}
+
+template <class... P>
+int resident_blocks(void (*)(P...), const launch_shape&) {
+    return imitation::instance().resident_blocks;
+}
+template <class... P>
+int resident_clusters(void (*)(P...), const launch_shape&) {
+    return imitation::instance().resident_clusters;
 }
 
 /// Keeps what is freed, as the real one does: `reserved` falls only by trimming.

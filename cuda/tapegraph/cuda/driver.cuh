@@ -110,13 +110,20 @@ struct launch_shape {
     unsigned cluster = 1;     ///< blocks along x that run together (sm_90 and later)
     bool cooperative = false; ///< the whole grid runs together
 };
+/// What a kernel must be allowed before it may be launched so.
+template <class... P>
+void allow(const char* operation, const launch_shape& shape, void (*kernel)(P...)) {
+    const auto set = [&](cudaFuncAttribute attribute, int value) {
+        check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value), "cudaFuncSetAttribute",
+              operation);
+    };
+    if (shape.shared > 48 * 1024) set(cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared));
+    if (shape.cluster > 8) set(cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+}
 /// Launches a kernel, in order with what the stream has been given. Throws device_error with the operation's name.
 template <class... P, class... A>
 void launch(stream s, const char* operation, const launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
-    if (shape.shared > 48 * 1024) // more than that must be asked for
-        check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(shape.shared)),
-              "cudaFuncSetAttribute", operation);
+    allow(operation, shape, kernel);
     cudaLaunchConfig_t config{};
     config.gridDim = shape.grid, config.blockDim = shape.block;
     config.dynamicSmemBytes = shape.shared;
@@ -139,6 +146,38 @@ void launch(stream s, const char* operation, const launch_shape& shape, void (*k
     std::apply(
         [&](P&... each) { check(cudaLaunchKernelEx(&config, kernel, each...), "cudaLaunchKernelEx", operation); },
         values);
+}
+
+/// How many blocks of a kernel one multiprocessor holds at once.
+template <class... P>
+int resident_blocks(void (*kernel)(P...), const launch_shape& shape) {
+    allow("cudaOccupancyMaxActiveBlocksPerMultiprocessor", shape, kernel);
+    int blocks = 0;
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(shape.block.x), shape.shared),
+          "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+    return blocks;
+}
+/// How many clusters the device holds at once; 0 if it has none of that size, or the kernel was compiled for devices
+/// without clusters.
+template <class... P>
+int resident_clusters(void (*kernel)(P...), const launch_shape& shape) {
+    cudaFuncAttributes compiled{};
+    check(cudaFuncGetAttributes(&compiled, reinterpret_cast<const void*>(kernel)), "cudaFuncGetAttributes");
+    if (compiled.ptxVersion < 90) return 0;
+    allow("cudaOccupancyMaxActiveClusters", shape, kernel);
+    cudaLaunchConfig_t config{};
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = shape.cluster;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    config.gridDim = shape.grid, config.blockDim = shape.block, config.dynamicSmemBytes = shape.shared;
+    config.attrs = &attribute, config.numAttrs = 1;
+    int clusters = 0;
+    if (cudaOccupancyMaxActiveClusters(&clusters, reinterpret_cast<const void*>(kernel), &config) != cudaSuccess) {
+        cudaGetLastError();
+        return 0;
+    }
+    return clusters;
 }
 
 /// Stream-ordered memory of a device. The pool keeps what is freed until it is trimmed.
