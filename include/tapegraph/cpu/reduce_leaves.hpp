@@ -68,6 +68,14 @@ inline constexpr lane_window<Integer> window{};
 template <reduction R>
 inline constexpr bool arithmetic = R == reduction::sum || R == reduction::product;
 
+// `combine` for sums and products of whole vectors, which nvcc allows in functions of the host alone.
+template <reduction R, class V>
+TG_INLINE void combine_vectors(V& a, const V& b) {
+    if constexpr (R == reduction::sum)
+        a = a + b;
+    else
+        a = a * b;
+}
 // `combine` of x and y. Comparisons go through arrays: g++ lowers a selection between 64-byte vectors to scalars, but vectorises the loop.
 template <reduction R, int N, class T>
 TG_INLINE void compare(T* x, const T* y) {
@@ -109,7 +117,7 @@ struct unit {
 
     template <reduction R, std::size_t... I>
     TG_INLINE void fold(const unit& b, std::index_sequence<I...>) {
-        (combine<R>(part[I], b.part[I]), ...);
+        (combine_vectors<R>(part[I], b.part[I]), ...);
     }
     template <reduction R>
     TG_INLINE void fold(const unit& b) {
@@ -172,10 +180,10 @@ struct unit {
             return x[0];
         } else {
             if constexpr (parts == 4) {
-                combine<R>(part[0], part[2]);
-                combine<R>(part[1], part[3]);
+                combine_vectors<R>(part[0], part[2]);
+                combine_vectors<R>(part[1], part[3]);
             }
-            if constexpr (parts >= 2) combine<R>(part[0], part[1]);
+            if constexpr (parts >= 2) combine_vectors<R>(part[0], part[1]);
             halve<R, part_lanes / 2>(std::make_integer_sequence<int, part_lanes>{});
             return part[0][0];
         }
