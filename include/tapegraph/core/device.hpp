@@ -39,8 +39,10 @@ public:
     /// "cpu", "cuda:0"; parse() reads it.
     std::string name() const { return is_cpu() ? "cpu" : "cuda:" + std::to_string(index_); }
 
+    // Written out: nvcc's front end loses defaulted ones.
+    friend constexpr bool operator==(device a, device b) { return a.index_ == b.index_; }
     /// The CPU comes first.
-    friend constexpr auto operator<=>(device, device) = default;
+    friend constexpr auto operator<=>(device a, device b) { return a.index_ <=> b.index_; }
 
 private:
     int index_ = -1;
