@@ -60,6 +60,7 @@ inline device_properties properties(int device) {
 inline void use(int device) {
     if (device < 0 || device >= device_count()) throw device_error("cudaSetDevice: invalid device ordinal");
 }
+inline int current_device() { return 0; }
 
 using stream = void*;
 inline stream make_stream() { return new char; }

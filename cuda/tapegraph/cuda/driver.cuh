@@ -53,6 +53,12 @@ inline device_properties properties(int device) {
     return {p.name, p.totalGlobalMem, p.major, p.minor, p.multiProcessorCount, p.sharedMemPerBlockOptin};
 }
 inline void use(int device) { check(cudaSetDevice(device), "cudaSetDevice"); }
+/// The one this thread uses.
+inline int current_device() {
+    int device = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    return device;
+}
 
 using stream = cudaStream_t;
 inline stream make_stream() {
