@@ -145,6 +145,58 @@ TEST_CASE("convolution on a device: 150 and 300 channels, in every mode") {
     }
 }
 
+// Several tiles across and down, several blocks of channels and of taps, images narrower than a tile, 1-D.
+const tg::convolution_geometry first_layers[]{
+    geometry(2, 17, 21, 3, 3, 3, 150, 1, 1, 1, 1, 1, 1),       geometry(1, 20, 35, 1, 5, 5, 33),
+    geometry(1, 23, 19, 3, 7, 7, 70, 2, 2, 3, 3, 3, 3),        geometry(3, 3, 2, 4, 3, 2, 9, 1, 2, 2, 0, 1, 1, 1, 1),
+    geometry(1, 13, 12, 3, 3, 3, 161, 2, 3, 1, 2, 0, 1, 2, 3), geometry(2, 1, 300, 4, 1, 9, 64, 1, 3, 0, 4, 0, 4),
+};
+
+TEST_CASE("convolution on a device: few channels") {
+    for (const auto& g : first_layers) {
+        const cuda::detail::few_channels_tiling t(g, cuda::convolution_pass::forward, sizeof(float));
+        CHECK(t.fits);
+        in_orders([&] { check_operations<float>(g); });
+    }
+    for (const auto& g : {first_layers[1], first_layers[3]}) check_operations<double>(g);
+}
+
+// Windows of outputs that a tile holds beyond the image's end may see the image: what is there must not count.
+TEST_CASE("convolution on a device: few channels, NaN only where the image's outputs see it") {
+    const auto g = geometry(1, 9, 7, 3, 2, 2, 5, 2, 2);
+    const sizes n(g);
+    auto x = whole_numbers<float>(n.x, 1);
+    const auto dy = whole_numbers<float>(n.y, 2);
+    for (std::int64_t i = n.x - 7 * 3; i < n.x; ++i)
+        x[static_cast<std::size_t>(i)] = NAN; // a row that no window reaches
+    device_call<tg::convolution_filter_gradient_op, float> call(g, {x, dy}, n.w);
+    const auto want = call.on_cpu();
+    CHECK(call.on_device() == want);
+}
+
+#ifndef SIMT_TSAN
+TEST_CASE("convolution on a device: few channels, no barrier is there for nothing") {
+    const auto g = geometry(2, 17, 21, 3, 3, 3, 70, 1, 1, 1, 1, 1, 1);
+    const sizes n(g);
+    const expected<float> e(g);
+    std::size_t found = 0;
+    auto unnoticed = simt::unnoticed_barriers(
+        [&] {
+            return on_device<tg::convolution_op, float>(g, {e.x, e.w}, n.y) == e.y;
+        },
+        found);
+    CHECK(unnoticed == std::vector<std::string>{});
+    CHECK(found == 1);
+    unnoticed = simt::unnoticed_barriers(
+        [&] {
+            return on_device<tg::convolution_filter_gradient_op, float>(g, {e.x, e.dy}, n.w) == e.dw;
+        },
+        found);
+    CHECK(unnoticed == std::vector<std::string>{});
+    CHECK(found == 3);
+}
+#endif
+
 TEST_CASE("convolution on a device: nothing to compute, and nothing to add") {
     for (auto [batch, height, in, out] : {std::array{0, 5, 3, 4}, {2, 5, 0, 4}, {2, 5, 3, 0}, {2, 0, 3, 4}}) {
         auto g = geometry(batch, height, 5, in, 3, 3, out, 1, 1, 1, 1, 1, 1);
@@ -153,7 +205,7 @@ TEST_CASE("convolution on a device: nothing to compute, and nothing to add") {
     }
 }
 
-TEST_CASE("convolution on a device: the CPU's meaning of NaN and of same padding") {
+TEST_CASE("convolution on a device: the CPU's meaning of NaN") {
     const auto g = geometry(2, 7, 6, 5, 3, 3, 9, 2, 2, 0, 0, 1, 0);
     const sizes n(g);
     auto x = whole_numbers<float>(n.x, 1);

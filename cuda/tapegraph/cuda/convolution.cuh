@@ -4,6 +4,7 @@
 #include <tapegraph/cuda/device.cuh>
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/convolution.cuh>
+#include <tapegraph/cuda/kernels/few_channels.cuh>
 #include <tapegraph/cuda/kernels/implicit_gemm.cuh>
 #include <tapegraph/cuda/kernels/tensor_gemm.cuh>
 #include <tapegraph/runtime/window_geometry.hpp>
@@ -115,6 +116,57 @@ struct convolution_operands {
     bool relu = false;
 };
 
+/// So many results lie together and aligned.
+template <class T>
+int width_of(std::int64_t n, std::int64_t pitch, const T* to) {
+    int width = 16 / static_cast<int>(sizeof(T));
+    while (n % width != 0 || pitch % width != 0 || !aligned_to(sizeof(T) * static_cast<std::size_t>(width), {to}))
+        width /= 2;
+    return width;
+}
+
+template <class T, convolution_pass Pass, int C>
+void launch_few_channels(const kernel_call& call, const char* operation, const few_channels_tiling& t, int splits,
+                         const kernels::few_channels_problem<T>& p) {
+    const auto start = [&](auto* kernel, const driver::launch_shape& shape) {
+        launch(call, operation, shape, kernel, p);
+    };
+    const unsigned across = pieces_of(p.n, t.columns);
+    if constexpr (Pass == convolution_pass::forward) {
+        const driver::launch_shape shape{{static_cast<unsigned>(t.tiles), across}, 256u, t.shared};
+        if constexpr (std::is_same_v<T, float>)
+            if (t.sums == 10) return start(kernels::few_channels_forward<T, C, 10>, shape);
+        start(kernels::few_channels_forward<T, C, 4>, shape);
+    } else {
+        const int pairs = p.tiles.taps_height * p.tiles.taps_width * C;
+        const driver::launch_shape shape{
+            {static_cast<unsigned>(splits), across, pieces_of(pairs, kernels::gradient_taps)}, 256u, t.shared};
+        if constexpr (std::is_same_v<T, float>)
+            if (t.sums == 10) return start(kernels::few_channels_filter_gradient<T, C, 10>, shape);
+        start(kernels::few_channels_filter_gradient<T, C, 4>, shape);
+    }
+}
+
+template <class T, convolution_pass Pass>
+void run_few_channels(const kernel_call& call, const char* operation, const convolution_geometry& g,
+                      const convolution_operands<T>& o, T* to, int splits) {
+    const few_channels_tiling t(g, Pass, sizeof(T));
+    kernels::few_channels_problem<T> p{kernels::pixel_tiles(g, t.pixels, t.tile_log),
+                                       static_cast<int>(g.out_channels),
+                                       t.columns,
+                                       t.warps_across,
+                                       o.a,
+                                       o.b,
+                                       to};
+    if (splits == 1) p.bias = o.bias, p.relu = o.relu;
+    p.width = std::min(2, width_of(g.out_channels, g.out_channels, to));
+    switch (g.in_channels) {
+    case 1: return launch_few_channels<T, Pass, 1>(call, operation, t, splits, p);
+    case 3: return launch_few_channels<T, Pass, 3>(call, operation, t, splits, p);
+    default: return launch_few_channels<T, Pass, 4>(call, operation, t, splits, p);
+    }
+}
+
 /// Adds the slices of a split product in scratch memory.
 template <class T>
 void add_splits(const kernel_call& call, const char* operation, const convolution_operands<T>& o, std::int64_t count,
@@ -142,12 +194,8 @@ struct convolution_run {
             return kernels::filter_gradient_problem<T>(g, o.a, o.b, o.out);
     }
 
-    static void run(const kernel_call& call, const char* operation, const convolution_geometry& g,
-                    const convolution_operands<T>& o) {
-        check_convolution(g, operation);
-        if (call.out[0].elements() == 0) return;
-        convolution_plan plan = choose_convolution(g, Pass, sizeof(T), current_math_mode(), this_device());
-        T* const to = plan.splits > 1 ? static_cast<T*>(call.workspace) : o.out;
+    static void run_product(const kernel_call& call, const char* operation, const convolution_geometry& g,
+                            const convolution_operands<T>& o, convolution_plan plan, T* to) {
         while (plan.vector > 1 && !aligned_to(sizeof(T) * static_cast<std::size_t>(plan.vector), {o.a, o.b})) {
             plan.vector /= 2;
             plan.tile = 0; // takes what the others do not
@@ -155,12 +203,22 @@ struct convolution_run {
         auto p = problem(g, plan, o);
         p.splits = plan.splits;
         p.out = to;
-        const std::int64_t pitch = Pass == convolution_pass::input_gradient ? g.in_channels : g.out_channels;
-        p.width = 16 / static_cast<int>(sizeof(T));
-        while (p.n % p.width != 0 || pitch % p.width != 0 ||
-               !aligned_to(sizeof(T) * static_cast<std::size_t>(p.width), {to}))
-            p.width /= 2;
+        p.width = width_of(p.n, Pass == convolution_pass::input_gradient ? g.in_channels : g.out_channels, to);
         product_launch<decltype(p)>{call, operation, p}.run(plan);
+    }
+
+    static void run(const kernel_call& call, const char* operation, const convolution_geometry& g,
+                    const convolution_operands<T>& o) {
+        check_convolution(g, operation);
+        if (call.out[0].elements() == 0) return;
+        const convolution_plan plan = choose_convolution(g, Pass, sizeof(T), current_math_mode(), this_device());
+        T* const to = plan.splits > 1 ? static_cast<T*>(call.workspace) : o.out;
+        if (plan.algorithm == convolution_algorithm::few_channels) {
+            if constexpr (Pass != convolution_pass::input_gradient)
+                run_few_channels<T, Pass>(call, operation, g, o, to, plan.splits);
+        } else {
+            run_product(call, operation, g, o, plan, to);
+        }
         if (plan.splits > 1) add_splits(call, operation, o, call.out[0].elements(), plan.splits, g.out_channels);
     }
 };

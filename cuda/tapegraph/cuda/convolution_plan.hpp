@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
 
 /// Which kernel computes a pass of a convolution, in what tiles and how many parts: a function of the shape and of a few
 /// properties of the device, so that the scratch memory can be planned without addresses.
@@ -137,10 +138,51 @@ inline double product_cost(const product_tile& t, const product_extents& e, std:
     return cost;
 }
 
-inline bool has_few_channels(const convolution_geometry& g, convolution_pass pass, std::size_t element) {
-    return pass != convolution_pass::input_gradient && g.groups == 1 &&
-           (g.in_channels == 1 || g.in_channels == 3 || g.in_channels == 4) && element != 0;
-}
+/// How few_channels kernels cut a pass, if their shared memory holds it.
+struct few_channels_tiling {
+    bool fits = false;
+    int sums = 0;                      ///< channels of a thread
+    int warps_across = 0, columns = 0; ///< of a block's channels
+    int tile_log = 0, pixels = 0;
+    std::int64_t tiles = 0; ///< of all images
+    std::size_t shared = 0; ///< bytes
+
+    few_channels_tiling() = default;
+    few_channels_tiling(const convolution_geometry& g, convolution_pass pass, std::size_t element) {
+        const bool shallow = g.in_channels == 1 || g.in_channels == 3 || g.in_channels == 4;
+        if (pass == convolution_pass::input_gradient || g.groups != 1 || !shallow) return;
+        double least = 0;
+        // A thread's sums for 10 channels outweigh its reads of shared memory; those for 4 do not.
+        for (auto [each, warps, slowness] : {std::tuple{4, 1, 1.3}, {4, 2, 1.3}, {10, 1, 1.0}, {10, 2, 1.0}}) {
+            if (element != sizeof(float) && each != 4) continue;
+            few_channels_tiling t;
+            t.sums = each, t.warps_across = warps, t.columns = warps * 8 * each;
+            t.pixels = pass == convolution_pass::forward ? 32 * (8 / warps) : 64;
+            t.cut(g, pass, element);
+            const double cost =
+                slowness * static_cast<double>((g.out_channels + t.columns - 1) / t.columns * t.columns);
+            if (t.shared <= 48 * 1024 && (!fits || cost < least)) *this = t, fits = true, least = cost;
+        }
+    }
+
+private:
+    // The width that leaves the fewest pixels idle, and of those the smallest halo.
+    void cut(const convolution_geometry& g, convolution_pass pass, std::size_t element) {
+        std::int64_t best_halo = 0;
+        for (int log = 0; pixels >> log > 0; ++log) {
+            const std::int64_t across = std::int64_t{1} << log, down = pixels >> log;
+            const std::int64_t count =
+                g.batch * ((g.out_width + across - 1) / across) * ((g.out_height + down - 1) / down);
+            const std::int64_t halo =
+                ((down - 1) * g.stride_height + g.span_height()) * ((across - 1) * g.stride_width + g.span_width());
+            if (best_halo != 0 && (count > tiles || (count == tiles && halo >= best_halo))) continue;
+            best_halo = halo, tiles = count, tile_log = log;
+        }
+        const std::int64_t rows =
+            pass == convolution_pass::forward ? g.kernel_height * g.kernel_width * g.in_channels : pixels;
+        shared = static_cast<std::size_t>((best_halo * g.in_channels + 3) / 4 * 4 + rows * columns) * element;
+    }
+};
 
 } // namespace detail
 
@@ -163,6 +205,15 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
         if (pass != convolution_pass::filter_gradient) return planned(1);
         const std::int64_t wanted = device.multiprocessors * std::int64_t{1024} / std::max<std::int64_t>(1, results);
         return planned(std::clamp<std::int64_t>(wanted, 1, detail::most_splits(bytes, e.k / 64, 1, limit)));
+    }
+
+    if (const detail::few_channels_tiling t(g, pass, element); t.fits) {
+        plan.algorithm = algorithm::few_channels;
+        if (pass != convolution_pass::filter_gradient) return planned(1);
+        // Two blocks each, and chains of at most 4,096 products: 8 / warps_across warps share a tile's pixels.
+        const std::int64_t chain = 4096 / (t.pixels / (8 / t.warps_across));
+        const std::int64_t wanted = std::max<std::int64_t>(2 * device.multiprocessors, (t.tiles + chain - 1) / chain);
+        return planned(std::clamp<std::int64_t>(wanted, 1, detail::most_splits(bytes, t.tiles, 1, limit)));
     }
 
     const bool tensor = element == 4 && mode != math_mode::fp32 && device.tensor_cores;
