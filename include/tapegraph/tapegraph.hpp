@@ -2,6 +2,7 @@
 
 /// TapeGraph: automatic differentiation and neural networks. One model, two modes.
 
+#include <tapegraph/core/device.hpp>
 #include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/eager/derivatives.hpp>
 #include <tapegraph/eager/gradient_tape.hpp>

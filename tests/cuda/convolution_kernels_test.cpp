@@ -1,6 +1,4 @@
-#define TG_SIMT
-#include <simt/instructions.hpp>
-#include <simt/mutation.hpp>
+#include <cuda/device_array.hpp>
 
 #include <tapegraph/cuda/kernels/convolution.cuh>
 #include <tapegraph/cuda/kernels/implicit_gemm.cuh>
@@ -28,9 +26,9 @@ struct multiply_adds {
     static constexpr int width = V;
     template <class Problem>
     static void run(const Problem& p) {
-        simt::launch({{tiles_of(p.m, Tile::BM), tiles_of(p.n, Tile::BN), static_cast<unsigned>(p.groups * p.splits)},
-                      Tile::threads},
-                     kernels::implicit_gemm<Problem, Tile, V>, p);
+        launch({{tiles_of(p.m, Tile::BM), tiles_of(p.n, Tile::BN), static_cast<unsigned>(p.groups * p.splits)},
+                static_cast<unsigned>(Tile::threads)},
+               kernels::implicit_gemm<Problem, Tile, V>, p);
     }
 };
 /// Or "tensor cores".
@@ -39,10 +37,10 @@ struct tensor_cores {
     static constexpr int width = V;
     template <class Problem>
     static void run(const Problem& p) {
-        simt::launch({{tiles_of(p.m, Tile::BM), tiles_of(p.n, Tile::BN), static_cast<unsigned>(p.groups * p.splits)},
-                      Tile::threads,
-                      kernels::tensor_gemm_shared_bytes<Problem, Tile, V>},
-                     kernels::tensor_gemm<Problem, Tile, V, Precision>, p);
+        launch({{tiles_of(p.m, Tile::BM), tiles_of(p.n, Tile::BN), static_cast<unsigned>(p.groups * p.splits)},
+                static_cast<unsigned>(Tile::threads),
+                kernels::tensor_gemm_shared_bytes<Problem, Tile, V>},
+               kernels::tensor_gemm<Problem, Tile, V, Precision>, p);
     }
 };
 
@@ -50,14 +48,14 @@ struct tensor_cores {
 template <class Way, class Problem>
 auto result_of(Problem p, std::int64_t count, int splits) {
     using T = typename Problem::T;
-    auto got = poisoned<T>(count), partial = poisoned<T>(count * splits);
+    const device_array<T> got(count), partial(count * splits);
     p.splits = splits;
     p.width = Way::width;
     p.out = splits > 1 ? partial.data() : got.data();
     Way::run(p);
     if (splits > 1)
-        simt::launch({2, 64}, kernels::sum_splits<T>, partial.data(), got.data(), count, splits, nullptr, 1, false);
-    return got;
+        launch({2, 64}, kernels::sum_splits<T>, partial.data(), got.data(), count, splits, nullptr, 1, false);
+    return got.host();
 }
 
 // More splits than steps: some have nothing to add and must write zeros. TF32 holds these whole numbers.
@@ -65,7 +63,8 @@ template <class Way, class T>
 void check_passes(const tg::convolution_geometry& g, bool batch_innermost = false) {
     const sizes n(g);
     const expected<T> want(g);
-    const T *const x = want.x.data(), *const w = want.w.data(), *const dy = want.dy.data();
+    const device_array<T> inputs[]{want.x, want.w, want.dy, want.bias};
+    const T *const x = inputs[0].data(), *const w = inputs[1].data(), *const dy = inputs[2].data();
     for (int splits : {1, 3, 50}) {
         CHECK(result_of<Way>(kernels::forward_problem<T>(g, batch_innermost, x, w, nullptr, false, nullptr), n.y,
                              splits) == want.y);
@@ -73,7 +72,7 @@ void check_passes(const tg::convolution_geometry& g, bool batch_innermost = fals
               want.dx);
         CHECK(result_of<Way>(kernels::filter_gradient_problem<T>(g, x, dy, nullptr), n.w, splits) == want.dw);
     }
-    CHECK(result_of<Way>(kernels::forward_problem<T>(g, batch_innermost, x, w, want.bias.data(), true, nullptr), n.y,
+    CHECK(result_of<Way>(kernels::forward_problem<T>(g, batch_innermost, x, w, inputs[3].data(), true, nullptr), n.y,
                          1) == want.activated);
 }
 
@@ -122,11 +121,11 @@ TEST_CASE("convolution kernels: long sums are added in pieces") {
     const int terms = 2 * kernels::longest_chain + 1;
     const auto pixels = geometry(1, 1, terms, 1, 1, 1, 2), channels = geometry(3, 1, 1, terms, 1, 1, 2);
     const expected<float> filter(pixels), forward(channels);
-    const kernels::filter_gradient_problem<float> dw(pixels, filter.x.data(), filter.dy.data(), nullptr);
+    const device_array<float> a[]{filter.x, filter.dy}, b[]{forward.x, forward.w, forward.bias};
+    const kernels::filter_gradient_problem<float> dw(pixels, a[0].data(), a[1].data(), nullptr);
     CHECK(result_of<multiply_adds<small_tile, 1>>(dw, 2, 1) == filter.dw);
     CHECK(result_of<tensor_cores<warps_tile, 1>>(dw, 2, 1) == filter.dw);
-    const kernels::forward_problem<float> y(channels, false, forward.x.data(), forward.w.data(), forward.bias.data(),
-                                            true, nullptr);
+    const kernels::forward_problem<float> y(channels, false, b[0].data(), b[1].data(), b[2].data(), true, nullptr);
     CHECK(result_of<multiply_adds<small_tile, 1>>(y, 6, 1) == forward.activated);
     CHECK(result_of<tensor_cores<warps_tile, 1>>(y, 6, 1) == forward.activated);
 }
@@ -148,13 +147,12 @@ TEST_CASE("convolution on tensor cores: accuracy of the two precisions") {
         for (std::size_t i = 0; i < y.size(); ++i) apart += (got[i] - y[i]) * (got[i] - y[i]), size += y[i] * y[i];
         return std::sqrt(apart / size);
     };
-    auto got = poisoned<float>(n.y);
-    kernels::forward_problem<float> p(g, false, x.data(), w.data(), nullptr, false, got.data());
-    tensor_cores<warps_tile, 4>::run(p);
-    CHECK(error(got) < 1e-3);
-    CHECK(error(got) > 1e-5); // it is TF32 that was measured
-    tensor_cores<warps_tile, 4, kernels::tensor_precision::tf32x3>::run(p);
-    CHECK(error(got) < 2e-6);
+    const device_array<float> dx(x), dw(w);
+    const kernels::forward_problem<float> p(g, false, dx.data(), dw.data(), nullptr, false, nullptr);
+    const double once = error(result_of<tensor_cores<warps_tile, 4>>(p, n.y, 1));
+    CHECK(once < 1e-3);
+    CHECK(once > 1e-5); // it is TF32 that was measured
+    CHECK(error(result_of<tensor_cores<warps_tile, 4, kernels::tensor_precision::tf32x3>>(p, n.y, 1)) < 2e-6);
 }
 
 TEST_CASE("division by multiplication is exact") {
@@ -166,46 +164,21 @@ TEST_CASE("division by multiplication is exact") {
     }
 }
 
-#ifndef SIMT_TSAN
+#if defined(TG_SIMT) && !defined(SIMT_TSAN)
 TEST_CASE("convolution kernels: no barrier is there for nothing") {
-    const auto g = geometry(2, 9, 9, 5, 3, 3, 40, 1, 1, 1, 1, 1, 1);
-    const sizes n(g);
-    const auto x = whole_numbers<float>(n.x, 1), w = whole_numbers<float>(n.w, 2);
-    std::vector<float> want(static_cast<std::size_t>(n.y));
-    for_each_product(g, [&](std::int64_t i, std::int64_t j, std::int64_t k) {
-        want[static_cast<std::size_t>(k)] += x[static_cast<std::size_t>(i)] * w[static_cast<std::size_t>(j)];
-    });
-    std::size_t found = 0;
-    const auto unnoticed = simt::unnoticed_barriers(
-        [&] {
-            auto got = poisoned<float>(n.y);
-            multiply_adds<small_tile, 1>::run(
-                kernels::forward_problem<float>(g, false, x.data(), w.data(), nullptr, false, got.data()));
-            return got == want;
-        },
-        found);
-    CHECK(unnoticed == std::vector<std::string>{});
-    CHECK(found == 2);
-}
-
-TEST_CASE("convolution on tensor cores: the barrier is not there for nothing") {
     const auto g = geometry(2, 9, 9, 6, 3, 3, 40, 1, 1, 1, 1, 1, 1);
-    const sizes n(g);
-    const auto x = whole_numbers<float>(n.x, 1), w = whole_numbers<float>(n.w, 2);
-    std::vector<float> want(static_cast<std::size_t>(n.y));
-    for_each_product(g, [&](std::int64_t i, std::int64_t j, std::int64_t k) {
-        want[static_cast<std::size_t>(k)] += x[static_cast<std::size_t>(i)] * w[static_cast<std::size_t>(j)];
-    });
-    std::size_t found = 0;
-    const auto unnoticed = simt::unnoticed_barriers(
-        [&] {
-            auto got = poisoned<float>(n.y);
-            tensor_cores<warps_tile, 2>::run(
-                kernels::forward_problem<float>(g, false, x.data(), w.data(), nullptr, false, got.data()));
-            return got == want;
-        },
-        found);
-    CHECK(unnoticed == std::vector<std::string>{});
-    CHECK(found == 1);
+    const expected<float> e(g);
+    const kernels::forward_problem<float> p(g, false, e.x.data(), e.w.data(), nullptr, false, nullptr);
+    const auto count = static_cast<std::int64_t>(e.y.size());
+    const auto check = [&](auto way, std::size_t barriers) {
+        std::size_t found = 0;
+        const auto unnoticed =
+            simt::unnoticed_barriers([&] { return result_of<decltype(way)>(p, count, 1) == e.y; }, found);
+        CHECK(unnoticed == std::vector<std::string>{});
+        CHECK(found == barriers);
+    };
+    check(multiply_adds<small_tile, 1>{}, 2);
+    check(multiply_adds<small_tile, 2>{}, 2);
+    check(tensor_cores<warps_tile, 2>{}, 1);
 }
 #endif

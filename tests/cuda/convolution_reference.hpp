@@ -1,19 +1,20 @@
 #pragma once
 
-#include <simt/mutation.hpp>
+#include <cuda/device_array.hpp>
 
 #include <tapegraph/core/convolution_geometry.hpp>
 
 #include <cmath>
 #include <vector>
 
-/// What tests of convolutions on the SIMT executor share: geometries, inputs, and the sums written out. Inputs are small
+/// What tests of convolutions on a device share: geometries, inputs, and the sums written out. Inputs are small
 /// whole numbers, so that every sum is exact in float and the comparison is equality: an indexing mistake cannot hide
 /// behind a tolerance.
 
 namespace convolution_testing {
 
 namespace tg = tapegraph;
+using namespace on_device;
 
 inline tg::convolution_geometry geometry(int batch, int height, int width, int in, int kh, int kw, int out,
                                          int stride_h = 1, int stride_w = 1, int top = 0, int left = 0, int bottom = 0,
@@ -43,20 +44,6 @@ inline const tg::convolution_geometry geometries[]{
     geometry(1, 6, 6, 33, 1, 1, 65),
     geometry(1, 8, 8, 17, 3, 3, 35, 1, 1, 1, 1, 1, 1),
 };
-
-template <class T>
-std::vector<T> whole_numbers(std::int64_t count, unsigned seed, int most = 3) {
-    std::vector<T> v(static_cast<std::size_t>(count));
-    for (T& x : v) {
-        seed = seed * 1664525u + 1013904223u;
-        x = static_cast<T>(static_cast<int>(seed >> 16) % (2 * most + 1) - most);
-    }
-    return v;
-}
-template <class T>
-std::vector<T> poisoned(std::int64_t count) {
-    return std::vector<T>(static_cast<std::size_t>(count), static_cast<T>(NAN));
-}
 
 /// Calls f(x index, w index, y index) for every product of the convolution.
 template <class F>
@@ -105,13 +92,5 @@ struct expected {
             activated[i] = std::max(T(0), y[i] + bias[i % static_cast<std::size_t>(g.out_channels)]);
     }
 };
-
-template <class F>
-void in_orders(const F& f) {
-    for (simt::order o : {simt::order::forward, simt::order::greedy}) {
-        const simt::with_settings set(o);
-        f();
-    }
-}
 
 } // namespace convolution_testing

@@ -16,7 +16,7 @@
 namespace tapegraph::cuda::driver {
 
 struct imitation {
-    int devices = 1;
+    int devices = 1, current = 0;
     std::size_t memory = std::size_t{1} << 30;
     std::size_t taken = 0; ///< by pools and plain allocations
     int allocations = 0, frees = 0;
@@ -59,8 +59,9 @@ inline device_properties properties(int device) {
 }
 inline void use(int device) {
     if (device < 0 || device >= device_count()) throw device_error("cudaSetDevice: invalid device ordinal");
+    imitation::instance().current = device;
 }
-inline int current_device() { return 0; }
+inline int current_device() { return imitation::instance().current; }
 
 using stream = void*;
 inline stream make_stream() { return new char; }

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <tapegraph/cuda/context.hpp>
 #include <tapegraph/cuda/convolution_plan.hpp>
-#include <tapegraph/cuda/device.cuh>
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/convolution.cuh>
 #include <tapegraph/cuda/kernels/few_channels.cuh>
@@ -17,7 +17,7 @@ namespace tapegraph::cuda {
 namespace detail {
 
 inline convolution_device this_device() {
-    const driver::device_properties& p = current_properties();
+    const driver::device_properties& p = context::current().properties();
     return {p.multiprocessors, p.major >= 8};
 }
 

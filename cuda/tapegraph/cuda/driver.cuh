@@ -53,7 +53,7 @@ inline device_properties properties(int device) {
     return {p.name, p.totalGlobalMem, p.major, p.minor, p.multiProcessorCount, p.sharedMemPerBlockOptin};
 }
 inline void use(int device) { check(cudaSetDevice(device), "cudaSetDevice"); }
-/// The one this thread uses.
+/// This thread's device.
 inline int current_device() {
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");

@@ -3,6 +3,7 @@
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/cpu/isa.hpp>
 #include <tapegraph/cpu/parallel.hpp>
+#include <tapegraph/cpu/vector.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -150,7 +151,8 @@ struct unit {
     template <reduction R>
     TG_INLINE static void mask_part(vector& v, const integer* at) {
         bits kept, value, neutral;
-        const vector neutral_value = vector{} + identity<R, T>;
+        vector neutral_value; // `vector{} + identity` is too much for nvcc's front end
+        for (int i = 0; i < part_lanes; ++i) neutral_value[i] = identity<R, T>;
         __builtin_memcpy(&kept, at, sizeof(kept));
         __builtin_memcpy(&value, &v, sizeof(value));
         __builtin_memcpy(&neutral, &neutral_value, sizeof(neutral));
@@ -172,7 +174,8 @@ struct unit {
     template <reduction R, int Step, int... I>
     TG_INLINE void halve(std::integer_sequence<int, I...> all) {
         if constexpr (Step > 0) {
-            const vector other = __builtin_shufflevector(part[0], part[0], ((I + Step) % part_lanes)...);
+            vector other;
+            shuffle<((I + Step) % part_lanes)...>(other, part[0], part[0]);
             part[0] = R == reduction::product ? part[0] * other : part[0] + other;
             halve<R, Step / 2>(all);
         }

@@ -70,7 +70,7 @@ struct fetch_trace {
 private:
     template <class T>
     static constexpr void keep(ir::trace& t, const fetch<T>& item) {
-        if (item.name == Name.view()) t.outputs.push_back({item.name, eval(item.value).id()});
+        if (item.name == Name.view()) t.outputs.push_back(ir::output_entry{item.name, eval(item.value).id()});
     }
 };
 

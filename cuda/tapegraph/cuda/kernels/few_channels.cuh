@@ -107,7 +107,8 @@ struct few_channels_problem {
 
 /// Grid: tiles, columns of channels.
 template <class T, int C, int TN>
-__global__ void __launch_bounds__(256, 1) few_channels_forward(few_channels_problem<T> p) {
+__global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
+    few_channels_forward(few_channels_problem<T> p) {
     TG_DYNAMIC_SHARED(T, halo);
     T* const w = halo + p.tiles.halo_size(C);
     const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
@@ -142,7 +143,8 @@ __global__ void __launch_bounds__(256, 1) few_channels_forward(few_channels_prob
                 for (int j = 0; j < TN / 2; ++j) {
                     const auto b = *reinterpret_cast<const pack<T, 2>*>(weights + j * 16);
                     TG_UNROLL
-                    for (int r = 0; r < 8; ++r) sum[r][2 * j] += a[r] * b.v[0], sum[r][2 * j + 1] += a[r] * b.v[1];
+                    for (int r = 0; r < 8; ++r) TG_UNROLL
+                    for (int i = 0; i < 2; ++i) sum[r][2 * j + i] = multiply_add(a[r], b.v[i], sum[r][2 * j + i]);
                 }
             }
         }
@@ -164,7 +166,8 @@ inline constexpr int gradient_taps = 32;   ///< (tap, channel) pairs of a block
 /// Grid: splits of the tiles, columns of channels, (tap, channel) pairs. Warps that share columns take turns with the
 /// pixels of a tile; their sums are added in order at the end.
 template <class T, int C, int TN>
-__global__ void __launch_bounds__(256, 1) few_channels_filter_gradient(few_channels_problem<T> p) {
+__global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
+    few_channels_filter_gradient(few_channels_problem<T> p) {
     TG_DYNAMIC_SHARED(T, halo);
     T* const dy = halo + p.tiles.halo_size(C);
     const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
@@ -206,7 +209,8 @@ __global__ void __launch_bounds__(256, 1) few_channels_filter_gradient(few_chann
             for (int j = 0; j < TN / 2; ++j) {
                 const auto b = *reinterpret_cast<const pack<T, 2>*>(row + j * 16);
                 TG_UNROLL
-                for (int r = 0; r < 8; ++r) sum[r][2 * j] += a[r] * b.v[0], sum[r][2 * j + 1] += a[r] * b.v[1];
+                for (int r = 0; r < 8; ++r) TG_UNROLL
+                for (int i = 0; i < 2; ++i) sum[r][2 * j + i] = multiply_add(a[r], b.v[i], sum[r][2 * j + i]);
             }
         }
         __syncthreads();
