@@ -1,5 +1,6 @@
 #pragma once
 
+#include <simt/meeting.hpp>
 #include <simt/shared_memory.hpp>
 #include <simt/state.hpp>
 
@@ -241,7 +242,7 @@ private:
             if (any) continue;
             if (release_barriers() || release_turns()) continue;
             for (const thread* t : team_)
-                if (t->waiting != waiting::done) stuck();
+                if (t->waiting != waiting::done) throw error(deadlock(team_));
             return;
         }
     }
@@ -290,37 +291,7 @@ private:
                 throw error("lanes of a warp disagree: " + t.where.text() + " and " + o->where.text());
         }
         if (!complete) return;
-        std::uint64_t ballot = 0, combined = 0;
-        bool begun = false;
-        for (int i = 0; i < 32; ++i) {
-            const thread* o = lane(i);
-            if ((t.mask >> i & 1) == 0 || o == nullptr || o->waiting == waiting::done) continue;
-            ballot |= std::uint64_t{o->value != 0} << i;
-            if (t.kind == collective::reduce) combined = begun ? t.combine(combined, o->value) : o->value;
-            begun = true;
-        }
-        for (int i = 0; i < 32; ++i) {
-            thread* o = lane(i);
-            if ((t.mask >> i & 1) == 0 || o == nullptr || o->waiting == waiting::done) continue;
-            switch (t.kind) {
-            case collective::sync: break;
-            case collective::ballot: o->result = ballot; break;
-            case collective::reduce: o->result = combined; break;
-            case collective::shuffle: {
-                // What comes from a lane that is not there is undefined: a pattern that spoils every result.
-                const thread* from = lane(o->source);
-                const bool there =
-                    from != nullptr && (t.mask >> o->source & 1) != 0 && from->waiting == waiting::collective;
-                o->result = there ? from->value : ~std::uint64_t{0};
-                break;
-            }
-            }
-        }
-        for (int i = 0; i < 32; ++i) {
-            thread* o = lane(i);
-            if ((t.mask >> i & 1) != 0 && o != nullptr && o->waiting == waiting::collective)
-                o->waiting = waiting::nothing;
-        }
+        exchange(t, lane);
     }
 
     // A lane that has ended is no longer waited for.
@@ -377,28 +348,6 @@ private:
             if (t->waiting != what) return false;
         for (thread* t : team_) t->waiting = waiting::nothing;
         return true;
-    }
-
-    [[noreturn]] void stuck() const {
-        std::string text = "deadlock:";
-        const char* const names[]{"",
-                                  "__syncthreads",
-                                  "a warp's collective",
-                                  "a cluster barrier",
-                                  "a grid barrier",
-                                  "a loop that waits",
-                                  "the end"};
-        std::set<std::pair<int, site>> seen;
-        for (const thread* t : team_) {
-            const site where = t->waiting == waiting::done ? site{} : t->where;
-            if (!seen.insert({static_cast<int>(t->waiting), where}).second) continue;
-            int count = 0;
-            for (const thread* o : team_)
-                count += o->waiting == t->waiting && (t->waiting == waiting::done || o->where == t->where);
-            text += " " + std::to_string(count) + " threads at " + names[static_cast<int>(t->waiting)];
-            if (t->waiting != waiting::done) text += " (" + where.text() + ")";
-        }
-        throw error(text);
     }
 
     launch_config config_;
