@@ -27,7 +27,8 @@ struct find_body {
 template <bool Maximum, class T>
 struct arg_columns_body {
     template <class Isa>
-    TG_INLINE static void run(const T* x, std::int64_t stride, std::int64_t length, std::int64_t width, std::int32_t* at) {
+    TG_INLINE static void run(const T* x, std::int64_t stride, std::int64_t length, std::int64_t width,
+                              std::int32_t* at) {
         T best[widest_columns];
         for (std::int64_t c = 0; c < width; ++c) {
             best[c] = x[c];
@@ -98,7 +99,8 @@ void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, In
         const std::int64_t end = std::min(outer * chunks, (task + 1) * in_task);
         for (std::int64_t i = task * in_task; i < end; ++i) {
             const std::int64_t from = i % chunks * widest_columns, width = std::min(widest_columns, inner - from);
-            dispatch<arg_columns_body<Maximum, T>>(in + i / chunks * length * inner + from, inner, length, width, &at[0]);
+            dispatch<arg_columns_body<Maximum, T>>(in + i / chunks * length * inner + from, inner, length, width,
+                                                   &at[0]);
             for (std::int64_t c = 0; c < width; ++c) out[i / chunks * inner + from + c] = static_cast<Index>(at[c]);
         }
     });

@@ -29,13 +29,13 @@ enum class reduction { sum, product, maximum, minimum };
 
 namespace reduce_detail {
 
-inline constexpr std::int64_t tile_elements = 2048;   // 8 or 16 KiB: stays in L1 beside the accumulators
-inline constexpr std::int64_t task_elements = 32768;  // below two of these a fork costs more than it saves
+inline constexpr std::int64_t tile_elements = 2048;  // 8 or 16 KiB: stays in L1 beside the accumulators
+inline constexpr std::int64_t task_elements = 32768; // below two of these a fork costs more than it saves
 inline constexpr std::int64_t parallel_elements = 32768;
 inline constexpr std::int64_t most_parts = 32;
 inline constexpr std::int64_t widest_columns = 512;
-inline constexpr std::int64_t rows_in_t = 64;         // folded in T before they join a double
-inline constexpr std::int64_t rows_at_once = 16;      // of memory, for one access to what is folded
+inline constexpr std::int64_t rows_in_t = 64;    // folded in T before they join a double
+inline constexpr std::int64_t rows_at_once = 16; // of memory, for one access to what is folded
 inline constexpr std::int64_t longest_block = 256;
 inline constexpr std::int64_t prefetch_bytes = 2048;
 
@@ -47,11 +47,11 @@ using accumulator = std::conditional_t<std::is_floating_point_v<T>, double,
                                        std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
 
 template <class T>
-inline constexpr T largest_value =
-    std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+inline constexpr T largest_value = std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity()
+                                                               : std::numeric_limits<T>::max();
 template <class T>
-inline constexpr T smallest_value =
-    std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+inline constexpr T smallest_value = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
+                                                                : std::numeric_limits<T>::lowest();
 template <reduction R, class T>
 inline constexpr T identity = R == reduction::sum       ? T(0)
                               : R == reduction::product ? T(1)
@@ -62,8 +62,10 @@ inline constexpr T identity = R == reduction::sum       ? T(0)
 // does not wait for `a`: that chain is what the loops are as fast as.
 template <reduction R, class V>
 TG_INLINE void combine(V& a, const V& b) {
-    if constexpr (R == reduction::sum) a = static_cast<V>(a + b);
-    else if constexpr (R == reduction::product) a = static_cast<V>(a * b);
+    if constexpr (R == reduction::sum)
+        a = static_cast<V>(a + b);
+    else if constexpr (R == reduction::product)
+        a = static_cast<V>(a * b);
     else {
         const V best = (R == reduction::maximum ? b > a : b < a) ? b : a;
         a = b != b ? b : best;
@@ -110,8 +112,8 @@ struct unit {
     static constexpr int part_lanes = Isa::vector_bytes / static_cast<int>(sizeof(T));
     static constexpr int lanes = 64 / static_cast<int>(sizeof(T));
     typedef T vector __attribute__((vector_size(Isa::vector_bytes)));
-    using integer = std::conditional_t<sizeof(T) == 1, std::int8_t,
-                                       std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>;
+    using integer =
+        std::conditional_t<sizeof(T) == 1, std::int8_t, std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>;
     typedef integer bits __attribute__((vector_size(Isa::vector_bytes)));
     using all_parts = std::make_index_sequence<parts>;
 
@@ -265,7 +267,8 @@ struct narrow_rows_body {
     template <int Length>
     TG_INLINE static void fold(const T* x, std::int64_t rows, accumulator<T>* out) {
 #pragma omp simd
-        for (std::int64_t r = 0; r < rows; ++r) out[r] = static_cast<accumulator<T>>(narrow_row<R, Length>(x + r * Length));
+        for (std::int64_t r = 0; r < rows; ++r)
+            out[r] = static_cast<accumulator<T>>(narrow_row<R, Length>(x + r * Length));
     }
     template <class Isa>
     TG_INLINE static void run(const T* x, std::int64_t rows, std::int64_t length, accumulator<T>* out) {
@@ -284,8 +287,10 @@ struct narrow_rows_body {
 
 template <reduction R, class T>
 void run_rows(const T* x, std::int64_t rows, std::int64_t length, accumulator<T>* out) {
-    if (length <= narrowest) dispatch<narrow_rows_body<R, T>>(x, rows, length, out);
-    else dispatch<rows_body<R, T>>(x, rows, length, out);
+    if (length <= narrowest)
+        dispatch<narrow_rows_body<R, T>>(x, rows, length, out);
+    else
+        dispatch<rows_body<R, T>>(x, rows, length, out);
 }
 
 } // namespace reduce_detail

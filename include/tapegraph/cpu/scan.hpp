@@ -31,7 +31,8 @@ TG_INLINE A joined(A a, A b) {
 
 // x[k * stride] for k = 0 ... length - 1, the stride negative when running backwards; returns the total behind the last.
 template <scanning S, class T>
-accumulator<T> scan_row(const T* x, T* y, std::int64_t stride, std::int64_t length, bool exclusive, accumulator<T> total) {
+accumulator<T> scan_row(const T* x, T* y, std::int64_t stride, std::int64_t length, bool exclusive,
+                        accumulator<T> total) {
     if (exclusive) {
         for (std::int64_t k = 0; k < length; ++k) {
             const auto value = static_cast<accumulator<T>>(x[k * stride]);
@@ -62,7 +63,8 @@ accumulator<T> fold_row(const T* x, std::int64_t stride, std::int64_t length) {
 template <scanning S, class T>
 struct columns_body {
     template <class Isa>
-    TG_INLINE static void run(const T* x, T* y, std::int64_t stride, std::int64_t length, std::int64_t width, bool exclusive) {
+    TG_INLINE static void run(const T* x, T* y, std::int64_t stride, std::int64_t length, std::int64_t width,
+                              bool exclusive) {
         using A = accumulator<T>;
         A total[columns];
         for (std::int64_t c = 0; c < columns; ++c) total[c] = S == scanning::sum ? A(0) : A(1);

@@ -34,9 +34,9 @@ struct word<8> {
 
 /// The word of a size by another name for vectors, whose elements must not carry attributes.
 template <int Size>
-using plain_word = std::conditional_t<Size == 1, std::uint8_t,
-                                      std::conditional_t<Size == 2, std::uint16_t,
-                                                         std::conditional_t<Size == 4, std::uint32_t, std::uint64_t>>>;
+using plain_word = std::conditional_t<
+    Size == 1, std::uint8_t,
+    std::conditional_t<Size == 2, std::uint16_t, std::conditional_t<Size == 4, std::uint32_t, std::uint64_t>>>;
 
 /// A store past the caches, for results too large to be read from them again. `to` lies on 16 bytes.
 TG_INLINE void store_streaming(void* to, const void* from) {
@@ -65,8 +65,7 @@ TG_INLINE void move_bytes(char* to, const char* from, std::int64_t count) {
         std::memcpy(to, from, static_cast<std::size_t>(count));
     } else if (count >= 16) {
         std::int64_t i = 0;
-        for (; i + 16 < count; i += 16)
-            *reinterpret_cast<vector*>(to + i) = *reinterpret_cast<const vector*>(from + i);
+        for (; i + 16 < count; i += 16) *reinterpret_cast<vector*>(to + i) = *reinterpret_cast<const vector*>(from + i);
         *reinterpret_cast<vector*>(to + count - 16) = *reinterpret_cast<const vector*>(from + count - 16);
     } else if (count >= 8) {
         std::uint64_t a, b;
@@ -105,7 +104,8 @@ struct square {
         ((rows[I] = next[I]), ...);
     }
     template <std::size_t... I>
-    TG_INLINE static void turn(const char* from, std::int64_t in, char* to, std::int64_t out, std::index_sequence<I...> lanes) {
+    TG_INLINE static void turn(const char* from, std::int64_t in, char* to, std::int64_t out,
+                               std::index_sequence<I...> lanes) {
         constexpr auto half = std::make_index_sequence<sizeof...(I) / 2>{};
         vector rows[side];
         (std::memcpy(&rows[I], from + static_cast<std::int64_t>(I) * in, 16), ...);
@@ -197,8 +197,8 @@ struct channels {
 /// Whether a plane is two to four dense channels on one side, and if so moves it. `apart`: bytes between the runs of the
 /// other side.
 template <int Size, bool Joining>
-bool move_channels(const char* from, char* to, std::int64_t count, std::int64_t dense, std::int64_t apart, std::int64_t pixels,
-                   bool streaming) {
+bool move_channels(const char* from, char* to, std::int64_t count, std::int64_t dense, std::int64_t apart,
+                   std::int64_t pixels, bool streaming) {
     if (dense != count * Size || pixels < 16) return false;
     const auto move = [&]<int Count>(std::integral_constant<int, Count>) {
         if (streaming)
@@ -218,8 +218,8 @@ bool move_channels(const char* from, char* to, std::int64_t count, std::int64_t 
 /// read once and whole (where extents are powers of two, lines that wait for one another push each other out of the cache),
 /// and y sees no parts of lines but at the ends of runs.
 template <int Size>
-void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t out, std::int64_t rows, std::int64_t columns,
-                     bool streaming) {
+void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t out, std::int64_t rows,
+                     std::int64_t columns, bool streaming) {
     using element = typename word<Size>::type;
     constexpr std::int64_t line = 64 / Size, side = square<Size>::side;
     if (rows >= line && columns >= line) {
@@ -233,7 +233,8 @@ void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t o
             for (std::int64_t r = 0; r < rows; r += line) {
                 const std::int64_t row = std::min(r, rows - line);
                 const char* const soon = from + first * in + 63 + std::min(r + tiles_ahead * line, rows - line) * Size;
-                const char* const later = from + first * in + 63 + std::min(r + (tiles_ahead + 1) * line, rows - line) * Size;
+                const char* const later =
+                    from + first * in + 63 + std::min(r + (tiles_ahead + 1) * line, rows - line) * Size;
                 for (std::int64_t k = 0; k < count; k += line) {
                     const std::int64_t column = std::min(k, count - line);
                     const char* const x = from + (first + column) * in + row * Size;
@@ -241,14 +242,15 @@ void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t o
                         __builtin_prefetch(j < count ? soon + j * in : later + (j - count) * in);
                     for (std::int64_t j = 0; j < line; j += side)
                         for (std::int64_t i = 0; i < line; i += side)
-                            square<Size>::turn(x + j * in + i * Size, in, buffer + i * pitch + (column + j) * Size, pitch);
+                            square<Size>::turn(x + j * in + i * Size, in, buffer + i * pitch + (column + j) * Size,
+                                               pitch);
                 }
                 char* y = to + row * out + first * Size;
                 if (streaming)
-                    for (std::int64_t i = 0; i < line; ++i, y += out) move_streaming(y, buffer + i * pitch, count * Size);
-                else
                     for (std::int64_t i = 0; i < line; ++i, y += out)
-                        move_bytes(y, buffer + i * pitch, count * Size);
+                        move_streaming(y, buffer + i * pitch, count * Size);
+                else
+                    for (std::int64_t i = 0; i < line; ++i, y += out) move_bytes(y, buffer + i * pitch, count * Size);
             }
         }
         return;
@@ -269,7 +271,8 @@ void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t o
         return;
     }
     const auto at = [&](std::int64_t r, std::int64_t c) {
-        *reinterpret_cast<element*>(to + r * out + c * Size) = *reinterpret_cast<const element*>(from + c * in + r * Size);
+        *reinterpret_cast<element*>(to + r * out + c * Size) =
+            *reinterpret_cast<const element*>(from + c * in + r * Size);
     };
     if (columns < rows) {
         for (std::int64_t c = 0; c < columns; ++c)
