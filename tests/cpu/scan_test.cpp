@@ -71,6 +71,7 @@ TEST_CASE_TEMPLATE("cumulative_sum along every axis", T, float, double) {
     check<T>({3, 70001}, 1);
     check<T>({2, 40009}, 0);
     check<T>({3001, 13}, 1);
+    check<T>({7, 5003}, 1);
     for (int axis : {0, 1, 2}) {
         check<T>({5, 7, 3}, axis);
         check<T>({4, 0, 3}, axis);
