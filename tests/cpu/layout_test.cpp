@@ -120,6 +120,7 @@ TEST_CASE_TEMPLATE("transpose: every permutation of awkward shapes, large and th
     }
     check_transpose<E>({301, 257}, {1, 0});
     check_transpose<E>({512, 256}, {1, 0});
+    check_transpose<E>({150, 4096}, {1, 0});
     check_transpose<E>({3, 40001}, {1, 0});
     check_transpose<E>({40001, 3}, {1, 0});
     check_transpose<E>({5, 31, 33, 37}, {0, 3, 1, 2});

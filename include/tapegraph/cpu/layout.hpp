@@ -181,8 +181,8 @@ void strided_copy(axes_list axes, const mover& move, const void* from, void* to)
     // Pieces: rows by columns.
     std::int64_t wide = std::min(piece_elements, last.extent), high = std::max<std::int64_t>(1, piece_elements / wide);
     if (turned) {
-        wide = rows.extent < 16 ? block_elements : 128;
-        high = last.extent < 16 ? block_elements : 256;
+        wide = rows.extent < 16 ? block_elements : columns_at_once(move.size);
+        high = last.extent < 16 ? block_elements : std::max<std::int64_t>(256, 1024 / move.size);
     }
     const bool past_caches =
         streaming && !turned && last.out == 1 && (last.extent * move.size >= 256 || rows.out == last.extent);

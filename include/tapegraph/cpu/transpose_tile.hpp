@@ -213,6 +213,9 @@ bool move_channels(const char* from, char* to, std::int64_t count, std::int64_t 
     return false;
 }
 
+/// The columns that `transpose_block` takes at once.
+constexpr std::int64_t columns_at_once(std::int64_t size) { return size == 1 ? 256 : 512 / size; }
+
 /// y[r][c] = x[c][r] for rows by columns elements; `in` and `out` are bytes from one column of x, one row of y to the next.
 /// As many rows as a cache line has elements are collected in a buffer and written in runs of several lines: a line of x is
 /// read once and whole (where extents are powers of two, lines that wait for one another push each other out of the cache),
@@ -223,27 +226,30 @@ void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t o
     using element = typename word<Size>::type;
     constexpr std::int64_t line = 64 / Size, side = square<Size>::side;
     if (rows >= line && columns >= line) {
-        constexpr std::int64_t lines = std::clamp<std::int64_t>(128 / line, 1, 8), pitch = lines * 64;
+        constexpr std::int64_t most = columns_at_once(Size), pitch = most * Size;
+        // Where lines of x share a set of the first cache and push each other out, fewer are asked for ahead.
+        const std::int64_t wide = in % 4096 == 0 ? most / 2 : most;
         alignas(64) char buffer[line * pitch];
-        for (std::int64_t c = 0; c < columns; c += lines * line) {
+        for (std::int64_t c = 0; c < columns; c += wide) {
             const std::int64_t first = std::min(c, columns - line); // what is last overlaps what was before
-            const std::int64_t count = std::min(lines * line, columns - first);
-            // Lines are asked for some 64 columns before they are read; the last byte of what is read is on the newest line.
-            const std::int64_t tiles_ahead = 64 / count, columns_ahead = 64 % count;
+            const std::int64_t count = std::min(wide, columns - first);
             for (std::int64_t r = 0; r < rows; r += line) {
-                const std::int64_t row = std::min(r, rows - line);
-                const char* const soon = from + first * in + 63 + std::min(r + tiles_ahead * line, rows - line) * Size;
-                const char* const later =
-                    from + first * in + 63 + std::min(r + (tiles_ahead + 1) * line, rows - line) * Size;
+                const std::int64_t row = std::min(r, rows - line), next_row = std::min(r + line, rows - line);
                 for (std::int64_t k = 0; k < count; k += line) {
                     const std::int64_t column = std::min(k, count - line);
                     const char* const x = from + (first + column) * in + row * Size;
-                    for (std::int64_t j = column + columns_ahead; j < column + columns_ahead + line; ++j)
-                        __builtin_prefetch(j < count ? soon + j * in : later + (j - count) * in);
-                    for (std::int64_t j = 0; j < line; j += side)
+                    char* const y = to + row * out + (first + column) * Size;
+                    // What is read when all columns have had their turn; its last byte is on the newest line.
+                    const char* const soon = x + (next_row - row) * Size + 63;
+                    for (std::int64_t j = 0; j < line; j += side) {
+                        for (std::int64_t i = j; i < j + side; ++i) {
+                            __builtin_prefetch(soon + i * in);
+                            if (!streaming) __builtin_prefetch(y + i * out, 1); // stores would wait for the line
+                        }
                         for (std::int64_t i = 0; i < line; i += side)
                             square<Size>::turn(x + j * in + i * Size, in, buffer + i * pitch + (column + j) * Size,
                                                pitch);
+                    }
                 }
                 char* y = to + row * out + first * Size;
                 if (streaming)
