@@ -105,6 +105,31 @@ template <int R, class File, class Op, dtype Result, int A, int B, int C, int D>
 struct execute<R, File, instruction<Op, Result, A, B, C, D>> {
     TG_INLINE static void run(File& f) { reg_at<R>(f).put(Op::value(at<A>(f), at<B>(f), at<C>(f), at<D>(f))); }
 };
+template <int R, class File>
+struct execute<R, File, void> { // not needed
+    TG_INLINE static void run(File&) {}
+};
+
+struct operand_registers {
+    int of[4];
+};
+template <class Op, dtype Result, int A, int B, int C, int D>
+constexpr operand_registers operands_of(instruction<Op, Result, A, B, C, D>) {
+    return {{A, B, C, D}};
+}
+/// The registers of a region of `Slots` slots that the value of one of them depends on.
+template <int Slots, class... Instructions>
+struct needed_registers {
+    bool at[Slots + int(sizeof...(Instructions)) + 1]{};
+
+    explicit constexpr needed_registers(int result) {
+        constexpr operand_registers operands[]{operands_of(Instructions{})..., {}};
+        at[result] = true;
+        for (int i = int(sizeof...(Instructions)); i-- > 0;)
+            for (int operand : operands[i].of)
+                if (at[Slots + i] && operand >= 0) at[operand] = true;
+    }
+};
 
 } // namespace detail
 
@@ -114,25 +139,32 @@ struct region_body;
 template <dtype... Slots, int... Results, class... Instructions>
 struct region_body<region<slots<Slots...>, results<Results...>, Instructions...>> {
     static constexpr int slot_count = sizeof...(Slots);
-    using file = detail::register_file<std::make_integer_sequence<int, slot_count + int(sizeof...(Instructions))>, Slots...,
-                                       Instructions::result...>;
+    using file = detail::register_file<std::make_integer_sequence<int, slot_count + int(sizeof...(Instructions))>,
+                                       Slots..., Instructions::result...>;
+
+    template <int Register>
+    static constexpr detail::needed_registers<slot_count, Instructions...> needed{Register};
 
     template <int... S>
     struct pointers : detail::reg<S, const detail::word_t<Slots>*>... {};
 
     // One element of one result. A function of its own: registers declared in the loop itself would become an array in
-    // memory, one per lane, and the loop would stay scalar. What a result does not need, the compiler drops.
+    // memory, one per lane, and the loop would stay scalar. What a result does not need is left out here; the
+    // compiler would drop it, too, but late.
     template <int Register, int... S, int... I>
     TG_INLINE static auto element(const pointers<S...>& p, std::int64_t i, std::integer_sequence<int, I...>) {
         file f;
         (detail::reg_at<S>(f).load(static_cast<const detail::reg<S, const detail::word_t<Slots>*>&>(p).value[i]), ...);
-        (detail::execute<slot_count + I, file, Instructions>::run(f), ...);
+        (detail::execute<slot_count + I, file,
+                         std::conditional_t<needed<Register>.at[slot_count + I], Instructions, void>>::run(f),
+         ...);
         return detail::reg_at<Register>(f).stored();
     }
 
     template <int Register, int... S, class Steps>
     TG_INLINE static void loop(const tile& t, void* target, std::integer_sequence<int, S...>, Steps steps) {
-        using result = typename std::remove_reference_t<decltype(detail::reg_at<Register>(std::declval<file&>()))>::word;
+        using result =
+            typename std::remove_reference_t<decltype(detail::reg_at<Register>(std::declval<file&>()))>::word;
         const pointers<S...> p{{static_cast<const detail::word_t<Slots>*>(t.in[S])}...};
         result* const out = static_cast<result*>(target);
         const std::int64_t count = t.count;
@@ -143,10 +175,9 @@ struct region_body<region<slots<Slots...>, results<Results...>, Instructions...>
     template <class Isa>
     TG_INLINE static void run(const tile* t) {
         int k = 0;
-        ((t->out[k] != nullptr
-              ? loop<Results>(*t, t->out[k], std::make_integer_sequence<int, slot_count>{},
-                              std::make_integer_sequence<int, int(sizeof...(Instructions))>{})
-              : void(),
+        ((t->out[k] != nullptr ? loop<Results>(*t, t->out[k], std::make_integer_sequence<int, slot_count>{},
+                                               std::make_integer_sequence<int, int(sizeof...(Instructions))>{})
+                               : void(),
           ++k),
          ...);
     }
