@@ -5,6 +5,9 @@ set(tapegraph_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tapegraph")
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tapegraph" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     FILES_MATCHING PATTERN "*.hpp")
+# Headers alone, so whether nvcc is found is asked where they are used.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/cuda/tapegraph" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+    FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh")
 install(TARGETS tapegraph EXPORT tapegraph-targets)
 install(EXPORT tapegraph-targets NAMESPACE tapegraph:: DESTINATION "${tapegraph_package_dir}")
 
@@ -17,5 +20,6 @@ install(FILES
     "${PROJECT_BINARY_DIR}/tapegraph-config.cmake"
     "${PROJECT_BINARY_DIR}/tapegraph-config-version.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/tapegraph-components.cmake"
+    "${CMAKE_CURRENT_LIST_DIR}/tapegraph-cuda.cmake"
     DESTINATION "${tapegraph_package_dir}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/tapegraph")

@@ -2,6 +2,8 @@
 
 /// TapeGraph: automatic differentiation and neural networks. One model, two modes.
 
+#include <tapegraph/core/device.hpp>
+#include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/eager/derivatives.hpp>
 #include <tapegraph/eager/gradient_tape.hpp>
 #include <tapegraph/eager/random.hpp>
@@ -21,3 +23,7 @@
 #include <tapegraph/nn/optimizers.hpp>
 #include <tapegraph/nn/session.hpp>
 #include <tapegraph/ops/ops.hpp>
+
+#ifdef TG_CUDA
+#include <tapegraph/cuda/backend.cuh>
+#endif

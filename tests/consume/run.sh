@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and runs one consumer: run.sh find_package|add_subdirectory|fetch_content|single_header SOURCE BUILD
+# Builds and runs one consumer: run.sh find_package|cuda|add_subdirectory|fetch_content|single_header SOURCE BUILD
 # ctest sets CMAKE, GENERATOR, COMPILER, LAUNCHER and VERSION.
 set -euo pipefail
 
@@ -16,7 +16,11 @@ else
     arguments=(-S "$here/$kind" -B "$work/build" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release
         "-DCMAKE_CXX_FLAGS_RELEASE=-O1" "-DCMAKE_CXX_COMPILER=$COMPILER" "-DTAPEGRAPH_SOURCE=$source")
     if [ -n "$LAUNCHER" ]; then arguments+=("-DCMAKE_CXX_COMPILER_LAUNCHER=$LAUNCHER"); fi
-    if [ "$kind" = find_package ]; then
+    if [ "$kind" = cuda ]; then
+        arguments+=("-DCMAKE_CUDA_COMPILER=$CUDA_COMPILER" -DCMAKE_CUDA_ARCHITECTURES=80-virtual)
+        if [ -n "$LAUNCHER" ]; then arguments+=("-DCMAKE_CUDA_COMPILER_LAUNCHER=$LAUNCHER"); fi
+    fi
+    if [ "$kind" = find_package ] || [ "$kind" = cuda ]; then
         "$CMAKE" --install "$build" --prefix "$work/prefix"
         arguments+=("-DCMAKE_PREFIX_PATH=$work/prefix" "-Dtapegraph_version=$VERSION")
     fi

@@ -27,9 +27,15 @@ std::string message(const F& f) {
 }
 bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
+// Every test gives back what it took.
+struct balanced {
+    std::size_t before = tg::cuda::driver::imitation::instance().taken;
+    ~balanced() { CHECK(tg::cuda::driver::imitation::instance().taken == before); }
+};
+
 } // namespace
 
-TEST_CASE("device memory: buffers are counted, released and reported") {
+TEST_CASE_FIXTURE(balanced, "device memory: buffers are counted, released and reported") {
     memory_pool pool(0);
     void* const a = pool.allocate(1000, "conv1/kernel");
     void* const b = pool.allocate(0);
@@ -53,7 +59,7 @@ TEST_CASE("device memory: buffers are counted, released and reported") {
     pool.release(b);
 }
 
-TEST_CASE("device memory: running out says what was asked, the limit, and who has the rest") {
+TEST_CASE_FIXTURE(balanced, "device memory: running out says what was asked, the limit, and who has the rest") {
     memory_pool pool(0);
     pool.configure({.limit = 10 * mib});
     void* held[]{pool.allocate(4 * mib, "conv2/kernel"), pool.allocate(3 * mib, "images"), pool.allocate(mib)};
@@ -66,7 +72,7 @@ TEST_CASE("device memory: running out says what was asked, the limit, and who ha
     CHECK(has(message<tg::argument_error>([&] { pool.configure({}); }), "in use"));
 }
 
-TEST_CASE("device memory: a part at once, and no growth beyond it") {
+TEST_CASE_FIXTURE(balanced, "device memory: a part at once, and no growth beyond it") {
     {
         memory_pool pool(0);
         pool.configure({.fraction = 0.25});
@@ -85,7 +91,7 @@ TEST_CASE("device memory: a part at once, and no growth beyond it") {
     CHECK(has(message<tg::argument_error>([&] { wrong.configure({.fraction = 1.5}); }), "1.5"));
 }
 
-TEST_CASE("device memory: the environment has the last word, and bad values are named") {
+TEST_CASE_FIXTURE(balanced, "device memory: the environment has the last word, and bad values are named") {
     const auto limit = [](const char* text) {
         const variable set("TAPEGRAPH_GPU_MEMORY_LIMIT", text);
         memory_pool pool(0);
@@ -114,7 +120,7 @@ TEST_CASE("device memory: the environment has the last word, and bad values are 
     CHECK(pool.statistics().reserved == 0);
 }
 
-TEST_CASE("device memory: one pool a device; devices that are not there") {
+TEST_CASE_FIXTURE(balanced, "device memory: one pool a device; devices that are not there") {
     auto& device = tg::cuda::driver::imitation::instance();
     device.devices = 2;
     CHECK(&memory_pool::of(1) == &memory_pool::of(1));
@@ -123,5 +129,4 @@ TEST_CASE("device memory: one pool a device; devices that are not there") {
     device.devices = 0;
     CHECK_THROWS_AS(memory_pool::of(0), tg::device_error);
     device.devices = 1;
-    CHECK(device.taken == 0); // every test gave back what it took
 }

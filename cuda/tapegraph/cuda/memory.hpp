@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tapegraph/core/device.hpp>
+
 #ifdef TG_SIMT
 #include <simt/driver.hpp>
 #else
@@ -9,7 +11,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -95,16 +96,6 @@ inline memory_options from_environment(memory_options o, std::size_t whole) {
     return o;
 }
 
-inline std::string readable(std::size_t bytes) {
-    const char* const units[]{"bytes", "KiB", "MiB", "GiB"};
-    double value = static_cast<double>(bytes);
-    int unit = 0;
-    while (value >= 1024 && unit < 3) value /= 1024, ++unit;
-    char text[48];
-    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
-    return text;
-}
-
 } // namespace detail
 
 /// Memory of one device; safe to use from several threads.
@@ -179,6 +170,13 @@ public:
             driver::release(at, *stream_);
     }
 
+    /// The stream that buffers are made and released in order with. Whoever uses them on another waits for this one.
+    driver::stream stream() {
+        const std::lock_guard lock(guard_);
+        start();
+        return *stream_;
+    }
+
     memory_statistics statistics() const {
         const std::lock_guard lock(guard_);
         return {in_use_, peak_,        pool_ ? driver::reserved(*pool_) : in_use_,
@@ -233,12 +231,13 @@ private:
 
     // What was asked, what there is, and who has it.
     std::string report(std::size_t bytes, std::string_view label) const {
-        std::string text = "out of memory on cuda:" + std::to_string(device_) + ": " + detail::readable(bytes) +
-                           " asked" + (label.empty() ? "" : " for " + std::string(label)) + "; limit " +
-                           detail::readable(limit_) + ", in use " + detail::readable(in_use_) + " in " +
-                           std::to_string(live_.size()) + " buffers";
-        if (pool_) text += ", held by the pool " + detail::readable(driver::reserved(*pool_));
-        text += ", free on the device " + detail::readable(driver::free_memory());
+        std::string text =
+            "out of memory on cuda:" + std::to_string(device_) + ": " + tapegraph::detail::readable_bytes(bytes) +
+            " asked" + (label.empty() ? "" : " for " + std::string(label)) + "; limit " +
+            tapegraph::detail::readable_bytes(limit_) + ", in use " + tapegraph::detail::readable_bytes(in_use_) +
+            " in " + std::to_string(live_.size()) + " buffers";
+        if (pool_) text += ", held by the pool " + tapegraph::detail::readable_bytes(driver::reserved(*pool_));
+        text += ", free on the device " + tapegraph::detail::readable_bytes(driver::free_memory());
         std::vector<const buffer*> largest;
         for (const auto& [at, b] : live_) largest.push_back(&b);
         const std::size_t shown = std::min<std::size_t>(5, largest.size());
@@ -249,7 +248,7 @@ private:
         for (std::size_t i = 0; i < shown; ++i)
             text += (i == 0 ? "; largest: " : ", ") +
                     (largest[i]->label.empty() ? std::string("(unnamed)") : largest[i]->label) + " " +
-                    detail::readable(largest[i]->bytes);
+                    tapegraph::detail::readable_bytes(largest[i]->bytes);
         return text + ". Try a smaller batch, trim(), or a larger TAPEGRAPH_GPU_MEMORY_LIMIT";
     }
 

@@ -4,6 +4,7 @@
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/cpu/parallel.hpp>
 #include <tapegraph/cpu/transpose_tile.hpp>
+#include <tapegraph/cpu/vector.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -80,12 +81,12 @@ void run_backwards(const typename word<Size>::type* x, typename word<Size>::type
     const auto* low = x - (count - 1);
     std::int64_t left = count;
     for (; left >= lanes; left -= lanes, low += lanes) {
-        vector v;
+        vector v, reversed;
         std::memcpy(&v, low, 16);
-        v = [&]<std::size_t... I>(std::index_sequence<I...>) {
-            return __builtin_shufflevector(v, v, (static_cast<int>(lanes) - 1 - static_cast<int>(I))...);
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+            shuffle<(static_cast<int>(lanes) - 1 - static_cast<int>(I))...>(reversed, v, v);
         }(std::make_index_sequence<static_cast<std::size_t>(lanes)>{});
-        std::memcpy(y + left - lanes, &v, 16);
+        std::memcpy(y + left - lanes, &reversed, 16);
     }
     while (left > 0) y[--left] = *low++;
 }

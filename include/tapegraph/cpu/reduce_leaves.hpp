@@ -4,6 +4,7 @@
 #include <tapegraph/core/reduction.hpp>
 #include <tapegraph/cpu/isa.hpp>
 #include <tapegraph/cpu/parallel.hpp>
+#include <tapegraph/cpu/vector.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -67,6 +68,14 @@ inline constexpr lane_window<Integer> window{};
 template <reduction R>
 inline constexpr bool arithmetic = R == reduction::sum || R == reduction::product;
 
+// `combine` for sums and products of whole vectors, which nvcc allows in functions of the host alone.
+template <reduction R, class V>
+TG_INLINE void combine_vectors(V& a, const V& b) {
+    if constexpr (R == reduction::sum)
+        a = a + b;
+    else
+        a = a * b;
+}
 // `combine` of x and y. Comparisons go through arrays: g++ lowers a selection between 64-byte vectors to scalars, but vectorises the loop.
 template <reduction R, int N, class T>
 TG_INLINE void compare(T* x, const T* y) {
@@ -108,7 +117,7 @@ struct unit {
 
     template <reduction R, std::size_t... I>
     TG_INLINE void fold(const unit& b, std::index_sequence<I...>) {
-        (combine<R>(part[I], b.part[I]), ...);
+        (combine_vectors<R>(part[I], b.part[I]), ...);
     }
     template <reduction R>
     TG_INLINE void fold(const unit& b) {
@@ -132,7 +141,8 @@ struct unit {
     template <reduction R>
     TG_INLINE static void mask_part(vector& v, const integer* at) {
         bits kept, value, neutral;
-        const vector neutral_value = vector{} + identity<R, T>;
+        vector neutral_value; // `vector{} + identity` is too much for nvcc's front end
+        for (int i = 0; i < part_lanes; ++i) neutral_value[i] = identity<R, T>;
         __builtin_memcpy(&kept, at, sizeof(kept));
         __builtin_memcpy(&value, &v, sizeof(value));
         __builtin_memcpy(&neutral, &neutral_value, sizeof(neutral));
@@ -154,7 +164,8 @@ struct unit {
     template <reduction R, int Step, int... I>
     TG_INLINE void halve(std::integer_sequence<int, I...> all) {
         if constexpr (Step > 0) {
-            const vector other = __builtin_shufflevector(part[0], part[0], ((I + Step) % part_lanes)...);
+            vector other;
+            shuffle<((I + Step) % part_lanes)...>(other, part[0], part[0]);
             part[0] = R == reduction::product ? part[0] * other : part[0] + other;
             halve<R, Step / 2>(all);
         }
@@ -169,10 +180,10 @@ struct unit {
             return x[0];
         } else {
             if constexpr (parts == 4) {
-                combine<R>(part[0], part[2]);
-                combine<R>(part[1], part[3]);
+                combine_vectors<R>(part[0], part[2]);
+                combine_vectors<R>(part[1], part[3]);
             }
-            if constexpr (parts >= 2) combine<R>(part[0], part[1]);
+            if constexpr (parts >= 2) combine_vectors<R>(part[0], part[1]);
             halve<R, part_lanes / 2>(std::make_integer_sequence<int, part_lanes>{});
             return part[0][0];
         }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/config.hpp>
+#include <tapegraph/cpu/vector.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -94,7 +95,9 @@ struct square {
 
     template <int First, std::size_t... I>
     TG_INLINE static vector interleave(vector a, vector b, std::index_sequence<I...>) {
-        return __builtin_shufflevector(a, b, (static_cast<int>(I) % 2 * side + First + static_cast<int>(I) / 2)...);
+        vector both;
+        shuffle<(static_cast<int>(I) % 2 * side + First + static_cast<int>(I) / 2)...>(both, a, b);
+        return both;
     }
     template <std::size_t... I, std::size_t... Half>
     TG_INLINE static void stage(vector (&rows)[side], std::index_sequence<I...> lanes, std::index_sequence<Half...>) {
@@ -141,7 +144,9 @@ struct channels {
     // Element e of vector V of the result: from operand `From` if that has it, otherwise what was put together so far.
     template <bool Joining, int V, int From, std::size_t... E>
     TG_INLINE static vector with(const vector& made, const vector& operand, std::index_sequence<E...>) {
-        return __builtin_shufflevector(made, operand, index<Joining, V, From>(static_cast<int>(E))...);
+        vector both;
+        shuffle<index<Joining, V, From>(static_cast<int>(E))...>(both, made, operand);
+        return both;
     }
     template <bool Joining, int V, int From>
     static constexpr int index(int e) {

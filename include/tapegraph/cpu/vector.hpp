@@ -4,11 +4,45 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 /// Explicit vectors of a width chosen by the instruction set: GCC's vector extension, no intrinsics. Vectors are passed
 /// by reference and never returned: by value their calling convention would depend on the target of the caller.
 
 namespace tapegraph::cpu {
+
+namespace detail {
+template <std::size_t Size>
+struct integer_of_size;
+template <>
+struct integer_of_size<1> {
+    using type = std::int8_t;
+};
+template <>
+struct integer_of_size<2> {
+    using type = std::int16_t;
+};
+template <>
+struct integer_of_size<4> {
+    using type = std::int32_t;
+};
+template <>
+struct integer_of_size<8> {
+    using type = std::int64_t;
+};
+} // namespace detail
+
+/// Puts together lanes of a and b by number, those of b after those of a; as many as a has.
+template <int... Lanes, class V>
+TG_INLINE void shuffle(V& to, const V& a, const V& b) {
+#if defined(__clang__)
+    to = __builtin_shufflevector(a, b, Lanes...);
+#else // nvcc's front end loses the pack in __builtin_shufflevector
+    typedef typename detail::integer_of_size<sizeof(a[0])>::type mask __attribute__((vector_size(sizeof(V))));
+    constexpr mask lanes = {Lanes...};
+    to = __builtin_shuffle(a, b, lanes);
+#endif
+}
 
 /// A vector of `Bytes` bytes of T. `storage` is the same vector at any address that is aligned for T.
 template <class T, int Bytes>

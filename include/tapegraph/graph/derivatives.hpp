@@ -124,8 +124,6 @@ struct linearization<graph, F, X...> : ir::traced_function {
     struct sealer {
         constexpr graph_node operator()(const auto& y) const { return eval(y); }
     };
-    template <std::size_t>
-    using argument = graph_node;
     template <std::size_t... I>
     static constexpr auto called(const F& f, const list<int>& ids, ir::trace& t, std::index_sequence<I...>) {
         return map_results(sealer{}, f(graph_node(&t, ids[static_cast<int>(I)])...));
@@ -177,7 +175,7 @@ private:
     }
     template <std::size_t... I>
     constexpr auto typed(const list<int>& ids, int from, std::index_sequence<I...>) {
-        return std::tuple<argument<I>...>{graph_node(&t, ids[from + static_cast<int>(I)])...};
+        return std::make_tuple(graph_node(&t, ids[from + static_cast<int>(I)])...);
     }
     // The nodes of a structure, each for one of `like`.
     template <class Given>

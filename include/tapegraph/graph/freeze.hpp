@@ -92,9 +92,19 @@ constexpr void trim_list(frozen_list<T, To>& to, const frozen_list<T, From>& fro
 }
 } // namespace detail
 
-/// Freezes with room to spare: the size of the result is not known before it has been computed.
-constexpr frozen<widest> freeze(const trace& t, const schedule& s = {}) {
-    frozen<widest> f{};
+/// How many elements the lists have.
+constexpr capacity sizes_of(const trace& t, const schedule& s) {
+    capacity c{};
+#define TG_MEMBER(type, place, name, most) c.name = place.size();
+    TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+    return c;
+}
+
+/// Freezes into lists of a capacity; by default with room to spare.
+template <capacity C = widest>
+constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
+    frozen<C> f{};
 #define TG_MEMBER(type, place, name, most) f.used.name = detail::freeze_list(f.name, place);
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
@@ -135,8 +145,25 @@ constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
 }
 
 /// One stage of compilation: Builder::build() fills a trace and a schedule; `value` is the constant that remains.
+///
+/// The size of the result is not known before it has been computed. g++ and clang compute it once, with room to spare, and
+/// trim it. nvcc's front end, to which zeros are as dear as anything else, computes it twice.
 template <class Builder>
 struct stage {
+#ifdef __CUDACC__
+private:
+    template <class Result>
+    static constexpr Result run(Result (*finish)(const trace&, const schedule&)) {
+        trace t;
+        schedule s;
+        Builder::build(t, s);
+        return finish(t, s);
+    }
+    static constexpr capacity used = run(&sizes_of);
+
+public:
+    static constexpr frozen<used> value = run(&freeze<used>);
+#else
 private:
     static constexpr frozen<widest> run() {
         trace t;
@@ -148,6 +175,7 @@ private:
 
 public:
     static constexpr auto value = trim<wide.used>(wide);
+#endif
 };
 
 } // namespace tapegraph::ir

@@ -15,77 +15,77 @@ namespace tapegraph::ir {
 // No member has a default: arrays of these are frozen with long zero tails, which compilers keep for free only then.
 
 struct entry {
-    const operation* op;
-    int first_argument, arguments;
-    int dims, rank; // extents start at pool[dims]
-    int words;      // attributes start at words[words]
-    int group;      // nodes that are differentiated together share it
-    int scope, place;
-    dtype type;
-    bool sealed; // the last node of its formula: what a buffer may hold
+    const operation* op = nullptr;
+    int first_argument = 0, arguments = 0;
+    int dims = 0, rank = 0; // extents start at pool[dims]
+    int words = 0;          // attributes start at words[words]
+    int group = 0;          // nodes that are differentiated together share it
+    int scope = 0, place = 0;
+    dtype type{};
+    bool sealed = false; // the last node of its formula: what a buffer may hold
 };
 
 struct scope_entry {
-    int parent;
-    int index; // scope / 3; -1 for a name
+    int parent = 0;
+    int index = 0; // scope / 3; -1 for a name
     std::string_view name;
     // The scope's variables and scopes, newest first, each with the one before it: looking a name up stays in its scope.
     // Counted from 1; 0 is none.
-    int last_variable, last_child, previous_sibling;
+    int last_variable = 0, last_child = 0, previous_sibling = 0;
 };
 
 struct place_entry {
-    const char* file;
-    int line;
+    const char* file = nullptr;
+    int line = 0;
 };
 
 struct variable_entry {
-    int scope;
+    int scope = 0;
     std::string_view name;
-    int node;
-    int initializer; // an initializer_kind
-    double a, b;
-    bool trainable;
-    int previous; // in the same scope, counted from 1
+    int node = 0;
+    int initializer = 0; // an initializer_kind
+    double a = 0, b = 0;
+    bool trainable = false;
+    int previous = 0; // in the same scope, counted from 1
 };
 
 struct input_entry {
     std::string_view name;
-    int node;
-    bool scalar_parameter; // a number the program refreshes every step
+    int node = 0;
+    bool scalar_parameter = false; // a number the program refreshes every step
 };
 
 struct output_entry {
     std::string_view name;
-    int node;
+    int node = 0;
 };
 
 /// An update: the variable takes the node's value at the end of the step.
 struct assignment_entry {
-    int variable, node;
+    int variable = 0, node = 0;
 };
 
 /// dL/d(variable), handed from the gradient to the optimizer.
 struct gradient_entry {
-    int variable, node;
+    int variable = 0, node = 0;
 };
 
 struct pass_entry {
     std::string_view name;
-    int nodes;
+    int nodes = 0;
 };
 
 /// A layer as the layer table shows it: its kind, scope, nodes, and the variables made while it was traced.
 struct layer_entry {
     std::string_view type;
-    int scope, first_node, node, first_variable, last_variable;
+    int scope = 0, first_node = 0, node = 0, first_variable = 0, last_variable = 0;
 };
 
 /// The first thing that did not fit: what, where, between which operands.
 struct failure {
-    const char* what;
-    int scope, place;
-    int operands;
+    const char* what = nullptr;
+    int scope = 0, place = 0;
+    int operands = 0;
     operand_info first, second;
     std::string_view operation; // in front of `what`, where that does not name it
 };
@@ -93,8 +93,8 @@ struct failure {
 /// What a user's derivative traced for one value and what arrived at it. Kept within a constant evaluation, because
 /// derivatives are asked for operand by operand.
 struct custom_flows {
-    int value, adjoint;
-    int nodes[most_operands];
+    int value = 0, adjoint = 0;
+    int nodes[most_operands]{};
 };
 
 class trace {
@@ -136,9 +136,7 @@ public:
             if (pool[x.dims + i] != pool[y.dims + i]) return false;
         return true;
     }
-    constexpr shape dims(int node) {
-        return shape(nodes[node].rank, pool.begin() + nodes[node].dims, &extents);
-    }
+    constexpr shape dims(int node) { return shape(nodes[node].rank, pool.begin() + nodes[node].dims, &extents); }
     constexpr operand_info info(int node) { return {nodes[node].type, dims(node)}; }
 
     constexpr int intern(std::source_location where) {
@@ -162,13 +160,15 @@ public:
     }
 
     constexpr int constant(double value, dtype type) {
-        return append(record_of<constant_op>, type, 0, 0, nullptr, 0, words.push_back(std::bit_cast<std::int64_t>(value)));
+        return append(record_of<constant_op>, type, 0, 0, nullptr, 0,
+                      words.push_back(std::bit_cast<std::int64_t>(value)));
     }
     constexpr int extent_value(extent value, dtype type) {
         return append(record_of<extent_op>, type, 0, 0, nullptr, 0, words.push_back(value.value));
     }
     constexpr int input(std::string_view name, dtype type, const shape& s, bool scalar_parameter = false) {
-        const int node = append(record_of<input_op>, type, s.rank(), store(s), nullptr, 0, words.push_back(inputs.size()));
+        const int node =
+            append(record_of<input_op>, type, s.rank(), store(s), nullptr, 0, words.push_back(inputs.size()));
         inputs.push_back({name, node, scalar_parameter});
         return node;
     }
@@ -196,10 +196,8 @@ public:
                 return mismatch(op, "the condition must be bool", args, count);
             if (nodes[args[i]].rank > nodes[widest].rank) widest = args[i];
         }
-        for (int i = 0; i < count; ++i)
-            plain = plain && (nodes[args[i]].rank == 0 || same_shape(args[i], widest));
-        if (plain)
-            return append(op, op.result_type(common), nodes[widest].rank, nodes[widest].dims, args, count, 0);
+        for (int i = 0; i < count; ++i) plain = plain && (nodes[args[i]].rank == 0 || same_shape(args[i], widest));
+        if (plain) return append(op, op.result_type(common), nodes[widest].rank, nodes[widest].dims, args, count, 0);
         result = dims(args[0]);
         for (int i = 1; i < count; ++i) result = broadcast(result, dims(args[i]), ok);
         if (!ok) return mismatch(op, "shapes do not broadcast", args, count);

@@ -26,7 +26,7 @@ public:
     void assign(const tensor<T>& target, const E& value) const {
         const tensor<T> sealed = eval(value);
         for (const auto& s : states_) {
-            if (s.second.raw() != target.raw()) continue;
+            if (!s.second.shares_with(target)) continue;
             updates_->push_back({s.first, sealed});
             return;
         }
@@ -75,7 +75,7 @@ private:
 
     eager_context& begin(bool training) {
         context_.variables = &this->variables_;
-        context_.begin(training, {this->options_.seed, static_cast<std::uint64_t>(this->step_)});
+        context_.begin(training, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
         return context_;
     }
 
@@ -131,7 +131,7 @@ private:
     tensor<T> predict_once(const tensor<T>& x) const {
         eager_context context;
         context.variables = const_cast<variable_list*>(&this->variables_); // every variable exists: nothing is added
-        context.begin(false, {this->options_.seed, static_cast<std::uint64_t>(this->step_)});
+        context.begin(false, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
         const detail::random_scope draws(context.random);
         return eval(Model::get()(eager_scope(&context), x));
     }

@@ -105,12 +105,6 @@ struct convolution_problem {
     }
 };
 
-/// An offset into an operand that is read as it lies, or none.
-struct plain_place {
-    std::int64_t offset;
-    bool valid;
-};
-
 template <class Element>
 struct forward_problem : convolution_problem<Element> {
     using T = Element;

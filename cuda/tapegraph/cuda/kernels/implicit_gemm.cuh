@@ -50,6 +50,12 @@ struct k_range {
     __device__ int steps(int step) const { return begin < end ? (end - begin + step - 1) / step : 0; }
 };
 
+/// An offset into an operand that is read as it lies, or none.
+struct plain_place {
+    std::int64_t offset;
+    bool valid;
+};
+
 template <class T>
 __device__ T element(const T* at) {
     return at == nullptr ? T(0) : *at;
@@ -57,7 +63,9 @@ __device__ T element(const T* at) {
 
 /// `Problem`: element type T; extents m, n, k, groups, splits; a_along_k, b_along_k; types a_line, a_step, b_line,
 /// b_step with functions line_a(m, group), step_a(k, end of k, group) and so on; a(line, step) and b(line, step), addresses
-/// or null where the operand is zero; store(m, n, group, split, value). Indices beyond the extents are asked for.
+/// or null where the operand is zero; store(m, n, group, split, value). Indices beyond the extents are asked for. A problem
+/// with store_line(m, tile, column, sums) instead gets a thread's sums of a row together, those of columns
+/// column + i * BN / TN of the tile, and sees to the extent of n itself.
 template <class Problem, class Tile>
 __global__ void __launch_bounds__(Tile::threads) implicit_gemm(Problem problem) {
     using T = typename Problem::T;
@@ -125,16 +133,23 @@ __global__ void __launch_bounds__(Tile::threads) implicit_gemm(Problem problem) 
             for (int c = 0; c < Tile::TN; ++c) b[c] = shared_b[buffer][i * pitch_b + column + c * across];
             TG_UNROLL
             for (int r = 0; r < Tile::TM; ++r) TG_UNROLL
-            for (int c = 0; c < Tile::TN; ++c) sum[r][c] += a[r] * b[c];
+            for (int c = 0; c < Tile::TN; ++c) sum[r][c] = multiply_add(a[r], b[c], sum[r][c]);
         }
         if (more) keep(buffer ^ 1);
         __syncthreads();
     }
     TG_UNROLL
-    for (int r = 0; r < Tile::TM; ++r) TG_UNROLL
-    for (int c = 0; c < Tile::TN; ++c) {
-        const int m = first_m + row + r * (Tile::BM / Tile::TM), n = first_n + column + c * across;
-        if (m < problem.m && n < problem.n) problem.store(m, n, group, split, sum[r][c]);
+    for (int r = 0; r < Tile::TM; ++r) {
+        const int m = first_m + row + r * (Tile::BM / Tile::TM);
+        if constexpr (requires { problem.store_line(m, 0, column, sum[r]); }) {
+            if (m < problem.m) problem.store_line(m, static_cast<int>(blockIdx.y), column, sum[r]);
+        } else {
+            TG_UNROLL
+            for (int c = 0; c < Tile::TN; ++c) {
+                const int n = first_n + column + c * across;
+                if (m < problem.m && n < problem.n) problem.store(m, n, group, split, sum[r][c]);
+            }
+        }
     }
 }
 

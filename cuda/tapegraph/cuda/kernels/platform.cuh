@@ -34,6 +34,20 @@ __host__ __device__ inline float from_bits(std::uint32_t bits) {
 #endif
 }
 
+/// a b + c, rounded once on devices. Said explicitly because kernels are compiled without contraction (elementwise ones
+/// give the CPU's bits), which would halve the speed of a product.
+template <class T>
+__host__ __device__ inline T multiply_add(T a, T b, T c) {
+#ifdef TG_SIMT
+    return a * b + c; // without the instruction, a call into the C library
+#else
+    if constexpr (sizeof(T) == sizeof(float))
+        return fmaf(a, b, c);
+    else
+        return fma(a, b, c);
+#endif
+}
+
 /// Division by a number known before the launch, as a multiplication: exact for numerators below 2^31.
 /// Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994.
 struct divisor {

@@ -1,0 +1,60 @@
+# tapegraph::cuda, the GPU backend: headers, libraries and what nvcc must be told. Used by this project and installed for
+# find_package(tapegraph COMPONENTS cuda).
+#
+#   project(mine LANGUAGES CXX CUDA)
+#   find_package(tapegraph REQUIRED COMPONENTS cuda)
+#   add_executable(mine main.cpp)
+#   tapegraph_cuda_sources(mine)
+#
+# Needs: the language CUDA enabled; TAPEGRAPH_CUDA_INCLUDE_DIR, where tapegraph/cuda/ lies.
+
+if(NOT TARGET tapegraph::cuda)
+    find_package(CUDAToolkit REQUIRED)
+    # Targets that are linked through tapegraph::cuda from other directories must not stay private to this one.
+    foreach(target CUDA::cublasLt CUDA::cudart_static CUDA::cudart_static_deps CUDA::toolkit Threads::Threads)
+        if(TARGET ${target})
+            get_target_property(tapegraph_imported ${target} IMPORTED)
+            if(tapegraph_imported)
+                set_target_properties(${target} PROPERTIES IMPORTED_GLOBAL TRUE)
+            endif()
+        endif()
+    endforeach()
+    if(NOT TARGET CUDA::cublasLt)
+        message(FATAL_ERROR "tapegraph::cuda needs cuBLAS (libcublas-dev), which is not beside ${CMAKE_CUDA_COMPILER}")
+    endif()
+
+    add_library(tapegraph::cuda INTERFACE IMPORTED GLOBAL)
+    target_include_directories(tapegraph::cuda INTERFACE "${TAPEGRAPH_CUDA_INCLUDE_DIR}")
+    target_link_libraries(tapegraph::cuda INTERFACE tapegraph::tapegraph CUDA::cudart_static CUDA::cublasLt)
+    target_compile_definitions(tapegraph::cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:TG_CUDA>)
+    if(CMAKE_VERSION VERSION_LESS 3.25.2)
+        # These know neither CUDA_STANDARD 20 nor cuda_std_20 for nvcc 12 and later.
+        target_compile_options(tapegraph::cuda INTERFACE $<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-std=c++20>)
+    else()
+        target_compile_features(tapegraph::cuda INTERFACE cuda_std_20)
+    endif()
+    # Without contraction elementwise kernels give the CPU's bits; products say fma themselves.
+    # Graph mode runs models inside the compiler: the host's, and nvcc's own front end.
+    if(CMAKE_CUDA_HOST_COMPILER MATCHES "clang")
+        set(tapegraph_host_options "-fconstexpr-steps=50000000,-fbracket-depth=1024")
+    else()
+        set(tapegraph_host_options "-fconstexpr-ops-limit=2000000000,-fconstexpr-loop-limit=10000000")
+    endif()
+    if(TARGET OpenMP::OpenMP_CXX)
+        string(APPEND tapegraph_host_options ",-fopenmp")
+    else()
+        string(APPEND tapegraph_host_options ",-fopenmp-simd")
+    endif()
+    target_compile_options(tapegraph::cuda INTERFACE
+        "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-fmad=false;--expt-relaxed-constexpr;SHELL:-Xcudafe --max_cost_constexpr_call=2000000000;SHELL:-Xcompiler ${tapegraph_host_options}>")
+endif()
+
+# Compiles a target's .cpp files with nvcc, so that the models in them run on GPUs, and links tapegraph::cuda. Another
+# target of the same directory that has one of these files gets it compiled by nvcc, too.
+function(tapegraph_cuda_sources target)
+    get_target_property(sources ${target} SOURCES)
+    list(FILTER sources INCLUDE REGEX "\\.(cpp|cxx|cc)$")
+    get_target_property(directory ${target} SOURCE_DIR)
+    set_source_files_properties(${sources} DIRECTORY "${directory}" PROPERTIES LANGUAGE CUDA)
+    target_link_libraries(${target} PRIVATE tapegraph::cuda)
+endfunction()

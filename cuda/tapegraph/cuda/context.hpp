@@ -1,0 +1,87 @@
+#pragma once
+
+#include <tapegraph/core/call.hpp>
+#include <tapegraph/cuda/blas_context.hpp>
+#include <tapegraph/cuda/devices.hpp>
+#include <tapegraph/cuda/memory.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <type_traits>
+#include <vector>
+
+/// What a process keeps per device.
+
+namespace tapegraph::cuda {
+
+/// Made when the device is first used and kept until the process ends: at exit the driver may be gone before us.
+class context {
+public:
+    /// Makes the device current for this thread. Throws device_error when it cannot be used, with the reason.
+    static context& of(int device) {
+        static std::mutex guard;
+        static auto& contexts = *new std::vector<std::unique_ptr<context>>;
+        const std::lock_guard lock(guard);
+        check_available(tapegraph::device::cuda(device));
+        memory_pool& memory = memory_pool::of(device);
+        driver::use(device);
+        if (contexts.size() <= static_cast<std::size_t>(device)) contexts.resize(static_cast<std::size_t>(device) + 1);
+        auto& made = contexts[static_cast<std::size_t>(device)];
+        if (made == nullptr) made.reset(new context(device, memory));
+        return *made;
+    }
+    /// Of this thread's device.
+    static context& current() { return of(driver::current_device()); }
+
+    int device() const { return device_; }
+    const driver::device_properties& properties() const { return properties_; }
+
+    /// Kernels run in order here; it is also the stream that memory() orders its buffers on.
+    driver::stream stream() const { return memory_.stream(); }
+    /// Copies from and to the host that overlap with kernels.
+    driver::stream copy_stream() const { return copy_stream_; }
+    memory_pool& memory() const { return memory_; }
+    blas_context& blas() { return blas_; }
+
+    /// In the device's memory, as kernel_call::random wants it.
+    random_state* random() const { return random_; }
+    void set_random(const random_state& state) { driver::copy(random_, &state, sizeof state, stream()); }
+
+    /// Where kernels leave what they cannot throw (kernel_call::fault): zeros are no fault.
+    void* fault() const { return fault_; }
+    static constexpr std::size_t fault_bytes = 512;
+    /// Waits for the kernels so far, and returns and clears what they left.
+    template <class Record>
+    Record take_fault() {
+        static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) <= fault_bytes);
+        Record record;
+        driver::copy(&record, fault_, sizeof record, stream());
+        driver::fill(fault_, 0, fault_bytes, stream());
+        driver::wait(stream());
+        return record;
+    }
+
+private:
+    context(int device, memory_pool& memory)
+        : device_(device),
+          memory_(memory),
+          properties_(driver::properties(device)),
+          copy_stream_(driver::make_stream()),
+          blas_(memory, properties_.major),
+          random_(static_cast<random_state*>(memory.allocate(sizeof(random_state), "random state"))),
+          fault_(memory.allocate(fault_bytes, "fault record")) {
+        set_random({});
+        driver::fill(fault_, 0, fault_bytes, stream());
+    }
+
+    int device_;
+    memory_pool& memory_;
+    driver::device_properties properties_;
+    driver::stream copy_stream_;
+    blas_context blas_;
+    random_state* random_;
+    void* fault_;
+};
+
+} // namespace tapegraph::cuda

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <tapegraph/core/half.hpp>
+#include <tapegraph/cuda/kernels/platform.cuh>
+
+#include <cstdint>
+
+/// What follows a matrix product where the product's own kernel cannot do it.
+
+namespace tapegraph::cuda::kernels {
+
+/// Rows of n elements, `pitch` apart, in matrices of `rows` rows, `stride` apart: c = relu(c + bias), each step rounded to T
+/// as the operations it stands for are. `empty` takes c for zeros: the product over an inner extent of 0.
+template <class T>
+struct unfinished_product {
+    T* c;
+    const T* bias; ///< [n], or null
+    std::int64_t rows, n, pitch, stride, matrices;
+    bool empty, relu;
+};
+
+/// Every element is read and written once by one thread: 32 columns by 8 rows per block.
+template <class T>
+__global__ void finish_product(unfinished_product<T> p) {
+    using number = arithmetic_type_t<T>;
+    const std::int64_t all = p.rows * p.matrices, step = static_cast<std::int64_t>(gridDim.x) * blockDim.y;
+    for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; row < all; row += step) {
+        T* const at = p.c + row / p.rows * p.stride + row % p.rows * p.pitch;
+        for (std::int64_t i = threadIdx.x; i < p.n; i += blockDim.x) {
+            number value = p.empty ? number(0) : static_cast<number>(at[i]);
+            if (p.bias != nullptr) value = static_cast<number>(static_cast<T>(value + static_cast<number>(p.bias[i])));
+            if (p.relu) value = value > number(0) || value != value ? value : number(0); // NaN stays NaN
+            at[i] = static_cast<T>(value);
+        }
+    }
+}
+
+} // namespace tapegraph::cuda::kernels

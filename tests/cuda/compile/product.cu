@@ -1,0 +1,12 @@
+#include <tapegraph/cuda/gemm.cuh>
+
+/// Matrix products by cuBLASLt and what may follow them.
+
+namespace tapegraph::cuda {
+
+template void gemm(driver::stream, const char*, gemm_arguments<float>, math_mode);
+template void gemm(driver::stream, const char*, gemm_arguments<double>, math_mode);
+template void gemm(driver::stream, const char*, gemm_arguments<half>, math_mode);
+template void gemm(driver::stream, const char*, gemm_arguments<bfloat16>, math_mode);
+
+} // namespace tapegraph::cuda
