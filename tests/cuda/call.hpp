@@ -41,6 +41,17 @@ std::vector<T> numbers(std::int64_t count, unsigned seed, double most = 4) {
     return v;
 }
 
+/// Equal, or both NaN.
+template <class T>
+bool same(const std::vector<T>& a, const std::vector<T>& b) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const T x = a[i], y = b[i];
+        if (!(x == y) && (x == x || y == y)) return false;
+    }
+    return true;
+}
+
 class device_call {
 public:
     tg::kernel_call call;

@@ -26,24 +26,32 @@ inline void broadcast_strides(const buffer_view& operand, int rank, std::int64_t
     }
 }
 
+inline bool is_aligned(const void* data, std::size_t bytes) {
+    return reinterpret_cast<std::uintptr_t>(data) % bytes == 0;
+}
+
 /// Operands as a region's kernels see them. The domain must not be empty.
-template <int Slots>
-kernels::region_operands<Slots> operands_of(const kernel_call& call) {
-    kernels::region_operands<Slots> operands;
+template <class Access>
+typename Access::operands operands_of(const kernel_call& call) {
+    typename Access::operands operands;
     const buffer_view& domain = call.domain;
-    std::int64_t strides[Slots > 0 ? Slots : 1][max_rank]{};
-    for (int s = 0; s < Slots; ++s) {
+    std::int64_t strides[Access::operands::lists][max_rank]{};
+    for (int s = 0; s < Access::slot_count; ++s) {
         operands.data[s] = call.in[s].data;
         // An operand of as many elements as the domain is read in order, whatever axes of extent 1 either has.
-        if (call.in[s].elements() == domain.elements())
-            broadcast_strides(domain, domain.rank, strides[s]);
-        else
-            broadcast_strides(call.in[s], domain.rank, strides[s]);
+        const bool whole = call.in[s].elements() == domain.elements();
+        broadcast_strides(whole ? domain : call.in[s], domain.rank, strides[s]);
     }
     for (int a = 0; a < domain.rank; ++a) {
-        std::int64_t along[kernels::region_operands<Slots>::lists]{};
-        for (int s = 0; s < Slots; ++s) along[s] = strides[s][a];
+        std::int64_t along[Access::operands::lists]{};
+        for (int s = 0; s < Access::slot_count; ++s) along[s] = strides[s][a];
         operands.index.add(domain.extents[a], along);
+    }
+    operands.aligned = true;
+    for (int s = 0; s < Access::slot_count; ++s) {
+        const bool repeated = operands.index.rank == 0 || operands.index.strides[operands.index.rank - 1][s] == 0;
+        if (repeated) operands.repeated |= 1u << s;
+        operands.aligned = operands.aligned && (repeated || is_aligned(call.in[s].data, Access::slot_alignment[s]));
     }
     return operands;
 }
@@ -61,8 +69,12 @@ void run_region(const kernel_call& call, std::int64_t blocks = most_blocks) {
     kernels::map_arguments_of<Region> p;
     p.elements = call.domain.elements();
     if (p.elements == 0) return;
-    p.in = operands_of<access::slot_count>(call);
-    for (int k = 0; k < access::result_count; ++k) p.out[k] = call.out[k].data;
+    p.in = operands_of<access>(call);
+    p.aligned = true;
+    for (int k = 0; k < access::result_count; ++k) {
+        p.out[k] = call.out[k].data;
+        p.aligned = p.aligned && is_aligned(p.out[k], access::result_alignment[k]);
+    }
     constexpr std::int64_t in_block = std::int64_t{kernels::map_threads} * access::lanes * kernels::map_unroll<Region>;
     launch(call, "an elementwise kernel",
            {blocks_for((p.elements + in_block - 1) / in_block, blocks), kernels::map_threads},

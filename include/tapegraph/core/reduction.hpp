@@ -1,8 +1,11 @@
 #pragma once
 
 #include <tapegraph/core/config.hpp>
+#include <tapegraph/core/error.hpp>
 
+#include <cstdint>
 #include <limits>
+#include <string>
 #include <type_traits>
 
 /// What reductions fold values with, on every backend.
@@ -37,6 +40,22 @@ TG_HD constexpr void combine(V& a, const V& b) {
         const V best = (R == reduction::maximum ? b > a : b < a) ? b : a;
         a = b != b ? b : best;
     }
+}
+
+/// How many results a reduction of an empty domain has. Throws argument_error for a maximum or minimum of nothing.
+inline std::int64_t results_of_nothing(reduction kind, int rank, const std::int64_t* extents, std::uint32_t axes) {
+    std::int64_t outputs = 1;
+    int empty = 0;
+    for (int i = rank; i-- > 0;) {
+        if ((axes >> i & 1) == 0)
+            outputs *= extents[i];
+        else if (extents[i] == 0)
+            empty = i;
+    }
+    if (outputs > 0 && (kind == reduction::maximum || kind == reduction::minimum))
+        throw argument_error(std::string(kind == reduction::maximum ? "max" : "min") + ": axis " + std::to_string(empty) +
+                             " has no elements");
+    return outputs;
 }
 
 } // namespace detail

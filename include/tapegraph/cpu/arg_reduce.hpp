@@ -114,6 +114,13 @@ std::int64_t arg_row(const T* x, std::int64_t length) {
     return begin + found;
 }
 
+// Throws argument_error for an axis whose positions cannot be told.
+inline void check_arg_axis(bool maximum, int axis, std::int64_t length) {
+    if (length == 0 || length > std::numeric_limits<std::int32_t>::max())
+        throw argument_error(std::string(maximum ? "argmax" : "argmin") + ": axis " + std::to_string(axis) +
+                             (length == 0 ? " has no elements" : " has more than 2^31 - 1 elements"));
+}
+
 } // namespace reduce_detail
 
 /// Positions of the largest (or smallest) elements along one axis: out[axes before, axes behind], the first among equals,
@@ -127,9 +134,7 @@ void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, In
     for (int i = 0; i < rank; ++i)
         if (i != axis) (i < axis ? outer : inner) *= extents[i];
     if (outer * inner == 0) return;
-    if (length == 0 || length > std::numeric_limits<std::int32_t>::max())
-        throw argument_error(std::string(Maximum ? "argmax" : "argmin") + ": axis " + std::to_string(axis) +
-                             (length == 0 ? " has no elements" : " has more than 2^31 - 1 elements"));
+    check_arg_axis(Maximum, axis, length);
     const bool parallel = outer * inner * length >= parallel_elements;
     if (inner == 1) {
         const std::int64_t in_task = std::max<std::int64_t>(1, task_elements / length);

@@ -324,17 +324,7 @@ void reduce_axes(int rank, const std::int64_t* extents, std::uint32_t axes, cons
                  void* workspace) {
     const reduce_detail::plan p = reduce_detail::make_plan(rank, extents, axes);
     if (p.total == 0) {
-        std::int64_t outputs = 1;
-        int empty = 0;
-        for (int i = rank; i-- > 0;) {
-            if ((axes >> i & 1) == 0)
-                outputs *= extents[i];
-            else if (extents[i] == 0)
-                empty = i;
-        }
-        if (outputs > 0 && (R == reduction::maximum || R == reduction::minimum))
-            throw argument_error(std::string(R == reduction::maximum ? "max" : "min") + ": axis " +
-                                 std::to_string(empty) + " has no elements");
+        const std::int64_t outputs = tapegraph::detail::results_of_nothing(R, rank, extents, axes);
         for (std::int64_t i = 0; i < outputs; ++i) out[i] = reduce_detail::identity<R, T>;
         return;
     }

@@ -25,6 +25,11 @@ struct region_operands {
     static constexpr int lists = Slots > 0 ? Slots : 1;
     const void* data[lists]{};
     strided_index<lists> index;
+    std::uint32_t repeated = 0; ///< bit s: operand s has one element for all of the innermost merged axis
+    bool aligned = false;       ///< whether the others lie as vectors of `region_access::lanes` elements must
+
+    /// Whether every operand is read in order or is one element.
+    __host__ __device__ bool flat() const { return index.rank <= 1; }
 };
 
 /// V elements that are read or written at once.
@@ -33,14 +38,10 @@ struct alignas(sizeof(Word) * V) lane_pack {
     Word at[V];
 };
 
+/// Of V lanes the first `count` at p, the others zero. `whole`: all of them, in one access.
 template <class Word, int V>
-__device__ __forceinline__ bool aligned_pack(const Word* p) {
-    return reinterpret_cast<std::uintptr_t>(p) % (sizeof(Word) * V) == 0;
-}
-/// Of V lanes the first `count` at p, the others zero.
-template <class Word, int V>
-__device__ __forceinline__ void load_lanes(const Word* p, int count, Word (&to)[V]) {
-    if (V > 1 && count == V && aligned_pack<Word, V>(p)) {
+__device__ __forceinline__ void load_lanes(const Word* p, int count, bool whole, Word (&to)[V]) {
+    if (V > 1 && whole) {
         const auto pack = *reinterpret_cast<const lane_pack<Word, V>*>(p);
         TG_UNROLL
         for (int v = 0; v < V; ++v) to[v] = pack.at[v];
@@ -50,8 +51,8 @@ __device__ __forceinline__ void load_lanes(const Word* p, int count, Word (&to)[
     }
 }
 template <class Word, int V>
-__device__ __forceinline__ void store_lanes(Word* p, int count, const Word (&from)[V]) {
-    if (V > 1 && count == V && aligned_pack<Word, V>(p)) {
+__device__ __forceinline__ void store_lanes(Word* p, int count, bool whole, const Word (&from)[V]) {
+    if (V > 1 && whole) {
         lane_pack<Word, V> pack;
         TG_UNROLL
         for (int v = 0; v < V; ++v) pack.at[v] = from[v];
@@ -84,16 +85,10 @@ template <dtype... Slots, int... Results, class... Instructions>
 struct region_access<region<slots<Slots...>, results<Results...>, Instructions...>> {
     using evaluator = machine::evaluator<region<slots<Slots...>, results<Results...>, Instructions...>>;
     static constexpr int slot_count = sizeof...(Slots), result_count = sizeof...(Results);
-    using slot_sequence = std::make_integer_sequence<int, slot_count>;
-    using result_sequence = std::make_integer_sequence<int, result_count>;
 
     template <int R>
     using word = typename evaluator::template word<R>;
     using operands = region_operands<slot_count>;
-    template <int V>
-    using inputs = lane_lists<V, slot_sequence, machine::word_t<Slots>...>;
-    template <int V>
-    using outputs = lane_lists<V, result_sequence, word<Results>...>;
 
     static constexpr int lanes = [] {
         std::size_t widest = 1;
@@ -103,56 +98,98 @@ struct region_access<region<slots<Slots...>, results<Results...>, Instructions..
         while (count > 1 && count * widest * (slot_count + result_count) > 256) count /= 2;
         return static_cast<int>(count);
     }();
+    static constexpr int V = lanes;
+    using inputs = lane_lists<V, std::make_integer_sequence<int, slot_count>, machine::word_t<Slots>...>;
+    using outputs = lane_lists<V, std::make_integer_sequence<int, result_count>, word<Results>...>;
+
+    /// Bytes to a multiple of which operands and results must lie to be read and written by vectors.
+    static constexpr std::size_t slot_alignment[]{sizeof(machine::word_t<Slots>) * V..., 1};
+    static constexpr std::size_t result_alignment[]{sizeof(word<Results>) * V..., 1};
 
     /// Elements [i, i + count) of every operand; the other lanes become zero.
-    template <int V>
-    static __device__ __forceinline__ void read(const operands& in, std::int64_t i, int count, inputs<V>& x) {
-        read(in, i, count, x, slot_sequence{});
+    static __device__ __forceinline__ void read(const operands& in, std::int64_t i, int count, inputs& x) {
+        if (in.flat())
+            read_flat(in, i, count, x);
+        else
+            read_broadcast(in, i, count, x);
     }
-    /// All results of the lanes.
-    template <int V>
-    static __device__ __forceinline__ void evaluate(inputs<V>& x, outputs<V>& y) {
-        evaluate(x, y, slot_sequence{}, result_sequence{});
+    /// Where the operands are flat.
+    static __device__ __forceinline__ void read_flat(const operands& in, std::int64_t i, int count, inputs& x) {
+        std::int64_t at[operands::lists];
+        TG_UNROLL
+        for (int s = 0; s < operands::lists; ++s) at[s] = (in.repeated >> s & 1) != 0 ? 0 : i;
+        read_run(in, at, count, count == V && in.aligned && i % V == 0, x, slot_sequence{});
     }
-    template <int V>
-    static __device__ __forceinline__ void store(void* const* to, std::int64_t i, int count, outputs<V>& y) {
-        store(to, i, count, y, result_sequence{});
-    }
-
-private:
-    template <int V, int... S>
-    static __device__ __forceinline__ void read(const operands& in, std::int64_t i, int count, inputs<V>& x,
-                                                std::integer_sequence<int, S...>) {
+    static __device__ __forceinline__ void read_broadcast(const operands& in, std::int64_t i, int count, inputs& x) {
         std::int64_t at[operands::lists];
         const int inner = in.index.rank - 1;
         const std::int64_t place = in.index.offsets(i, at);
-        if (V == 1 || inner <= 0 || place + count <= in.index.extents[inner]) {
-            (read_run(static_cast<const machine::word_t<Slots>*>(in.data[S]) + at[S],
-                      inner < 0 || in.index.strides[inner][S] == 0, count, lanes_of<S>(x)),
-             ...);
+        if (inner < 0 || place + count <= in.index.extents[inner]) {
+            bool whole = count == V && in.aligned;
+            TG_UNROLL
+            for (int s = 0; s < operands::lists; ++s) whole = whole && ((in.repeated >> s & 1) != 0 || at[s] % V == 0);
+            read_run(in, at, count, whole, x, slot_sequence{});
             return;
         }
         TG_UNROLL
         for (int v = 0; v < V; ++v) {
             if (v > 0 && v < count) in.index.offsets(i + v, at);
-            ((lanes_of<S>(x)[v] =
-                  v < count ? static_cast<const machine::word_t<Slots>*>(in.data[S])[at[S]] : machine::word_t<Slots>{}),
-             ...);
+            read_lane(in, at, v, v < count, x, slot_sequence{});
         }
     }
-    template <class Word, int V>
-    static __device__ __forceinline__ void read_run(const Word* p, bool repeated, int count, Word (&to)[V]) {
+    /// Element i[v] for lane v, of the first `count`.
+    static __device__ __forceinline__ void read_scattered(const operands& in, const std::int64_t (&i)[V], int count,
+                                                          inputs& x) {
+        TG_UNROLL
+        for (int v = 0; v < V; ++v) {
+            std::int64_t at[operands::lists]{};
+            if (v < count) in.index.offsets(i[v], at);
+            read_lane(in, at, v, v < count, x, slot_sequence{});
+        }
+    }
+
+    /// All results of the lanes.
+    static __device__ __forceinline__ void evaluate(inputs& x, outputs& y) {
+        evaluate(x, y, slot_sequence{}, result_sequence{});
+    }
+    static __device__ __forceinline__ void store(void* const* to, std::int64_t i, int count, bool whole, outputs& y) {
+        store(to, i, count, whole, y, result_sequence{});
+    }
+
+private:
+    using slot_sequence = std::make_integer_sequence<int, slot_count>;
+    using result_sequence = std::make_integer_sequence<int, result_count>;
+
+    template <int S>
+    using slot_word = typename evaluator::template word<S>;
+
+    template <int... S>
+    static __device__ __forceinline__ void read_run(const operands& in, const std::int64_t (&at)[operands::lists],
+                                                    int count, bool whole, inputs& x,
+                                                    std::integer_sequence<int, S...>) {
+        (read_run(static_cast<const slot_word<S>*>(in.data[S]) + at[S], (in.repeated >> S & 1) != 0, count, whole,
+                  lanes_of<S>(x)),
+         ...);
+    }
+    template <class Word>
+    static __device__ __forceinline__ void read_run(const Word* p, bool repeated, int count, bool whole,
+                                                    Word (&to)[V]) {
         if (repeated) {
             const Word one = *p;
             TG_UNROLL
             for (int v = 0; v < V; ++v) to[v] = one;
         } else {
-            load_lanes(p, count, to);
+            load_lanes(p, count, whole, to);
         }
     }
+    template <int... S>
+    static __device__ __forceinline__ void read_lane(const operands& in, const std::int64_t (&at)[operands::lists],
+                                                     int v, bool there, inputs& x, std::integer_sequence<int, S...>) {
+        ((lanes_of<S>(x)[v] = there ? static_cast<const slot_word<S>*>(in.data[S])[at[S]] : slot_word<S>{}), ...);
+    }
 
-    template <int V, int... S, int... K>
-    static __device__ __forceinline__ void evaluate(inputs<V>& x, outputs<V>& y, std::integer_sequence<int, S...>,
+    template <int... S, int... K>
+    static __device__ __forceinline__ void evaluate(inputs& x, outputs& y, std::integer_sequence<int, S...>,
                                                     std::integer_sequence<int, K...>) {
         TG_UNROLL
         for (int v = 0; v < V; ++v) {
@@ -163,10 +200,12 @@ private:
         }
     }
 
-    template <int V, int... K>
-    static __device__ __forceinline__ void store(void* const* to, std::int64_t i, int count, outputs<V>& y,
+    template <int... K>
+    static __device__ __forceinline__ void store(void* const* to, std::int64_t i, int count, bool whole, outputs& y,
                                                  std::integer_sequence<int, K...>) {
-        ((to[K] != nullptr ? store_lanes(static_cast<word<Results>*>(to[K]) + i, count, lanes_of<K>(y)) : void()), ...);
+        ((to[K] != nullptr ? store_lanes(static_cast<word<Results>*>(to[K]) + i, count, whole, lanes_of<K>(y))
+                           : void()),
+         ...);
     }
 };
 
@@ -174,6 +213,7 @@ template <int Slots, int Results>
 struct map_arguments {
     region_operands<Slots> in;
     void* out[Results > 0 ? Results : 1]{}; ///< null where a result is not wanted
+    bool aligned = false;                   ///< whether results are written by vectors
     std::int64_t elements = 0;
 };
 template <class Region>
@@ -192,20 +232,21 @@ __global__ void __launch_bounds__(map_threads) map_region(const __grid_constant_
     constexpr int V = access::lanes, unroll = map_unroll<Region>;
     const std::int64_t turn = std::int64_t{gridDim.x} * map_threads * V * unroll;
     const std::int64_t first = (std::int64_t{blockIdx.x} * map_threads * unroll + threadIdx.x) * V;
+    TG_ROLLED
     for (std::int64_t base = first; base < p.elements; base += turn) {
-        typename access::template inputs<V> x[unroll];
+        typename access::inputs x[unroll];
         TG_UNROLL
         for (int u = 0; u < unroll; ++u) {
             const std::int64_t i = base + u * map_threads * V, left = p.elements - i;
-            if (left > 0) access::template read<V>(p.in, i, left < V ? static_cast<int>(left) : V, x[u]);
+            if (left > 0) access::read(p.in, i, left < V ? static_cast<int>(left) : V, x[u]);
         }
         TG_UNROLL
         for (int u = 0; u < unroll; ++u) {
             const std::int64_t i = base + u * map_threads * V, left = p.elements - i;
             if (left <= 0) continue;
-            typename access::template outputs<V> y;
-            access::template evaluate<V>(x[u], y);
-            access::template store<V>(p.out, i, left < V ? static_cast<int>(left) : V, y);
+            typename access::outputs y;
+            access::evaluate(x[u], y);
+            access::store(p.out, i, left < V ? static_cast<int>(left) : V, p.aligned && left >= V, y);
         }
     }
 }
