@@ -212,6 +212,17 @@ TEST_CASE("convolution on a device: few channels, no barrier is there for nothin
 }
 #endif
 
+TEST_CASE("convolution on a device: narrow groups") {
+    for (const auto& g : {geometry(2, 7, 6, 37, 3, 3, 37, 1, 1, 1, 1, 1, 1, 1, 1, 37),
+                          geometry(2, 9, 8, 10, 3, 2, 30, 2, 3, 1, 0, 1, 1, 2, 1, 10),
+                          geometry(1, 1, 41, 12, 1, 5, 8, 1, 2, 0, 4, 0, 0, 1, 1, 4)}) {
+        CHECK(cuda::choose_convolution(g, cuda::convolution_pass::forward, 4, tg::math_mode::tf32, {}).algorithm ==
+              cuda::convolution_algorithm::direct);
+        in_orders([&] { check_operations<float>(g); });
+        check_operations<double>(g);
+    }
+}
+
 TEST_CASE("convolution on a device: nothing to compute, and nothing to add") {
     for (auto [batch, height, in, out] : {std::array{0, 5, 3, 4}, {2, 5, 0, 4}, {2, 5, 3, 0}, {2, 0, 3, 4}}) {
         auto g = geometry(batch, height, 5, in, 3, 3, out, 1, 1, 1, 1, 1, 1);

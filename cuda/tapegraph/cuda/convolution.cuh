@@ -4,6 +4,7 @@
 #include <tapegraph/cuda/convolution_plan.hpp>
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/convolution.cuh>
+#include <tapegraph/cuda/kernels/direct_convolution.cuh>
 #include <tapegraph/cuda/kernels/few_channels.cuh>
 #include <tapegraph/cuda/kernels/implicit_gemm.cuh>
 #include <tapegraph/cuda/kernels/tensor_gemm.cuh>
@@ -204,7 +205,15 @@ struct convolution_run {
         p.splits = plan.splits;
         p.out = to;
         p.width = width_of(p.n, Pass == convolution_pass::input_gradient ? g.in_channels : g.out_channels, to);
-        product_launch<decltype(p)>{call, operation, p}.run(plan);
+        if (plan.algorithm != convolution_algorithm::direct)
+            return product_launch<decltype(p)>{call, operation, p}.run(plan);
+        const std::int64_t results = static_cast<std::int64_t>(p.m) * p.n * p.groups;
+        const unsigned blocks = std::min(pieces_of(results, 256), 65535u);
+        if constexpr (Pass == convolution_pass::filter_gradient)
+            launch(call, operation, {{blocks, static_cast<unsigned>(p.splits)}, 256u},
+                   kernels::direct_filter_gradient<T>, p);
+        else
+            launch(call, operation, {blocks, 256u}, kernels::direct_convolution<decltype(p)>, p);
     }
 
     static void run(const kernel_call& call, const char* operation, const convolution_geometry& g,

@@ -108,7 +108,8 @@ __global__ void __launch_bounds__(Tile::threads, 1) implicit_gemm(Problem proble
                 b[c] = *reinterpret_cast<const quad*>(b_tile + i * pitch_b + column + c * 16);
             TG_UNROLL
             for (int r = 0; r < Tile::TM; ++r) TG_UNROLL
-            for (int c = 0; c < Tile::TN; ++c) sum[r][c] = multiply_add(a[r / 4].v[r % 4], b[c / 4].v[c % 4], sum[r][c]);
+            for (int c = 0; c < Tile::TN; ++c)
+                sum[r][c] = multiply_add(a[r / 4].v[r % 4], b[c / 4].v[c % 4], sum[r][c]);
         }
     };
 
