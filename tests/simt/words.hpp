@@ -137,7 +137,9 @@ inline void fence() {
 
 /// Barriers beyond a block, and a block's place in its cluster.
 inline void sync_cluster(const site& where) {
-    if (!detail::skips(where)) executor::active()->wait(waiting::cluster, where);
+    if (detail::skips(where)) return;
+    executor::active()->arrive_at_cluster();
+    executor::active()->wait_for_cluster(where);
 }
 inline void sync_grid(const site& where) {
     if (!detail::skips(where)) executor::active()->wait(waiting::grid, where);

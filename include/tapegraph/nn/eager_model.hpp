@@ -26,7 +26,7 @@ public:
     void assign(const tensor<T>& target, const E& value) const {
         const tensor<T> sealed = eval(value);
         for (const auto& s : states_) {
-            if (s.second.raw() != target.raw()) continue;
+            if (!s.second.shares_with(target)) continue;
             updates_->push_back({s.first, sealed});
             return;
         }

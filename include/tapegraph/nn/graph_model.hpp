@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/model.hpp>
+#include <tapegraph/nn/outputs.hpp>
 
 #include <mutex>
 
@@ -58,7 +59,7 @@ private:
     // Programs run on the model's variables where they stand; the first ones are the same in every trace.
     void connect(ir::program& p) const {
         for (int i = 0; i < p.view().variables.size(); ++i)
-            p.set_variable(i, const_cast<void*>(this->variables_.at(i).data().raw()));
+            p.set_variable(i, this->variables_.at(i).data().view_on(p.device(), true).data);
     }
     // A step is compiled to update every trainable variable: of a frozen one, and of its optimizer state, it gets a copy.
     void lend_frozen(ir::program& p) {
@@ -74,8 +75,12 @@ private:
             if (owner == nullptr || !owner->frozen()) continue;
             any_tensor& copy = lent_[static_cast<std::size_t>(i)];
             if (!copy.has_storage()) copy = any_tensor(v.type(), v.shape());
-            std::memcpy(copy.raw(), v.data().raw(), v.data().view().bytes());
-            p.set_variable(i, copy.raw());
+            const buffer_view from = v.data().view_on(p.device()), to = copy.view_on(p.device(), true);
+            if (p.device() == nullptr)
+                std::memcpy(to.data, from.data, from.bytes());
+            else
+                p.device()->copy(to.data, from.data, from.bytes());
+            p.set_variable(i, to.data);
         }
     }
     // Each thread takes a program of its own from the shelf, so that predictions may overlap.
@@ -92,9 +97,7 @@ private:
         connect(*p);
         p->set_input(0, x.view());
         p->run({this->options_.seed, static_cast<std::uint64_t>(this->step_)});
-        const buffer_view& out = p->output(0);
-        auto result = tensor<typename Spec::element_type>::uninitialized(shape(out.rank, out.extents));
-        std::memcpy(result.mutable_data(), out.data, out.bytes());
+        auto result = detail::output_tensor<typename Spec::element_type>(*p, 0);
         const std::lock_guard lock(shelf_->mutex);
         shelf_->programs.push_back(std::move(p));
         return result;

@@ -33,6 +33,8 @@ struct compile_options {
     std::uint64_t seed = 0;
     /// After every step, look for values that are not finite; throws numeric_error that names the first operation.
     bool check_finite = false;
+    /// Where the model computes; by default where the thread does (device_scope). available_or_cpu(d) gives one that can be used.
+    std::optional<tapegraph::device> device{};
 };
 
 /// Options of save.
@@ -97,7 +99,11 @@ public:
     }
 
 protected:
-    explicit model_base(const compile_options& options) : options_(options) {}
+    explicit model_base(const compile_options& options)
+        : options_(options), device_(runtime::current_runtime()) {
+        if (options.device)
+            device_ = options.device->is_cpu() ? nullptr : &runtime::runtime_of(*options.device);
+    }
 
     // Variables and the layer table come from traces made by the compiler, so both modes hold the same variables in the
     // same order with the same first values. `all` also has the optimizer's state behind the model's variables.
@@ -117,6 +123,7 @@ protected:
     template <class ModelStage, class AllStage>
     void read_traces(bool trains) {
         trains_ = trains;
+        const device_scope on(nullptr); // first values come from the CPU on every device
         summary_ = describe_model(ir::stage_view<ModelStage>());
         constexpr ir::program_view all = ir::stage_view<AllStage>();
         for (int i = 0; i < all.variables.size(); ++i) {
@@ -138,6 +145,7 @@ protected:
     }
 
     compile_options options_;
+    runtime::device_runtime* device_; // null: the CPU
     variable_list variables_;
     model_summary summary_;
     std::int64_t step_ = 0;
@@ -160,10 +168,11 @@ public:
     /// One step on tensors (or anything contiguous that views as one).
     template <class Labels>
     step_result train_on_batch(const tensor<element>& x, const tensor<Labels>& y) {
-        return train_step(x.view(), y.view());
+        return train_step(x.view_on(device_), y.view_on(device_));
     }
 
     step_result train_step(const buffer_view& x, const buffer_view& y) {
+        const device_scope on(device_);
         check_batch(x);
         ++step_;
         step_result result;
@@ -195,6 +204,7 @@ public:
 
     /// Mean loss and accuracy over a data set, weighted by batch size.
     step_result evaluate(const data::dataset& set, std::int64_t batch_size = 32) {
+        const device_scope on(device_);
         check_columns(set);
         data::loader loader(set.batch(batch_size).prefetch(2));
         step_result sum;
@@ -211,13 +221,15 @@ public:
 
     template <class Labels>
     step_result evaluate(const tensor<element>& x, const tensor<Labels>& y) {
-        check_batch(x.view());
+        const device_scope on(device_);
+        check_batch(x.outline_view());
         return self().measure_once(x.view(), y.view());
     }
 
     /// The model's output. Safe from several threads at once.
     auto predict(const tensor<element>& x) const {
-        check_batch(x.view());
+        const device_scope on(device_);
+        check_batch(x.outline_view());
         return static_cast<const Derived&>(*this).predict_once(x);
     }
 
