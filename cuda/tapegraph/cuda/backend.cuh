@@ -8,6 +8,9 @@
 #include <tapegraph/cuda/movement.cuh>
 #include <tapegraph/cuda/pooling.cuh>
 #include <tapegraph/cuda/region.cuh>
+#include <tapegraph/cuda/scan.cuh>
+#include <tapegraph/cuda/scatter.cuh>
+#include <tapegraph/cuda/sort.cuh>
 #if __has_include(<tapegraph/cuda/reduction.cuh>)
 #include <tapegraph/cuda/reduction.cuh>
 #endif
