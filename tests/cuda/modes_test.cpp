@@ -52,7 +52,7 @@ tg::tensor<std::int32_t> labels(int count, int seed) {
 
 template <class Mode>
 std::vector<double> losses(tg::device where, int steps) {
-    auto model = tg::compile<Mode>(perceptron{}, tg::spec<float, tg::dyn, 4>{}, tg::softmax_cross_entropy{},
+    auto model = tg::compile<Mode>(perceptron{}, tg::spec<float, tg::dyn, 4>{}, tg::sparse_softmax_cross_entropy{},
                                    tg::adam{.learning_rate = 0.05}, {.seed = 3, .device = where});
     std::vector<double> all;
     for (int s = 0; s < steps; ++s) {
