@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/ops/gather.hpp>
+#include <tapegraph/ops/padding.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 #include <tapegraph/runtime/random.hpp>
 
@@ -15,6 +16,8 @@ template <>
 inline constexpr bool takes_storage_types<take_along_op> = true;
 template <class T>
 inline constexpr bool takes_storage_types<random_op<T>> = true;
+template <>
+inline constexpr bool takes_storage_types<fold_op> = false; // it adds
 
 namespace detail {
 
