@@ -21,14 +21,6 @@ struct tile_shape {
     static_assert(BM % (8 * TM) == 0 && BN % (4 * TN) == 0 && TM % 4 == 0 && TN % 4 == 0 && threads <= 1024);
 };
 
-/// Blocks that a multiprocessor must have the registers for: 16 warps with 64 sums a thread, where that spills nothing.
-template <class Problem, class Tile>
-inline constexpr int resident_blocks = [] {
-    const bool large = Tile::TM * Tile::TN == 64 && sizeof(typename Problem::T) == 4;
-    const bool lean = Problem::a_along_k && (!Problem::b_along_k || Tile::BM == 128);
-    return large && lean ? 512 / Tile::threads : 1;
-}();
-
 /// `Problem`: element type T; extents m, n, k, groups, splits; a_along_k, b_along_k; types a_line, a_step, b_line, b_step
 /// with functions line_a(m, group), step_a(k, end of k, group) and so on; a(line, step) and b(line, step), addresses of V
 /// elements or null where the operand is zero; taps_of(first m, count) and next_step(those, k, end, BK), the next k at
@@ -36,7 +28,7 @@ inline constexpr int resident_blocks = [] {
 /// and finished(sum, n, group). Indices beyond the extents are asked for.
 /// V neighbours along the direction in which an operand is contiguous are all there or none, and aligned to V.
 template <class Problem, class Tile, int V>
-__global__ void __launch_bounds__(Tile::threads, resident_blocks<Problem, Tile>) implicit_gemm(Problem problem) {
+__global__ void __launch_bounds__(Tile::threads, 1) implicit_gemm(Problem problem) {
     using T = typename Problem::T;
     using quad = pack<T, 4>;
     constexpr int BK = Tile::BK;
