@@ -1,5 +1,4 @@
-#define TG_SIMT
-#include <simt/words.hpp>
+#include <cuda/device_array.hpp>
 
 #include <tapegraph/cuda/context.hpp>
 
@@ -8,6 +7,49 @@
 namespace tg = tapegraph;
 using tg::cuda::context;
 
+TEST_CASE("context: the random state and the fault record are in the device's memory") {
+    context& c = context::of(0);
+    const tg::random_state state{7, 3};
+    c.set_random(state);
+    tg::random_state got;
+    tg::cuda::driver::copy(&got, c.random(), sizeof got, c.stream());
+    tg::cuda::driver::wait(c.stream());
+    CHECK(got.seed == 7);
+    CHECK(got.step == 3);
+
+    struct record {
+        int kind, place;
+    } const made{2, 12};
+    CHECK(c.take_fault<record>().kind == 0);
+    tg::cuda::driver::copy(c.fault(), &made, sizeof made, c.stream());
+    CHECK(c.take_fault<record>().place == 12);
+    CHECK(c.take_fault<record>().kind == 0); // looked at and cleared
+}
+
+TEST_CASE("context: the first device's buffers, streams and report") {
+    context& c = context::of(0);
+    CHECK(&context::of(0) == &c);
+    CHECK(&context::current() == &c);
+    CHECK(c.stream() == c.memory().stream());
+    CHECK(c.stream() != c.copy_stream());
+    void* const at = c.memory().allocate(1000, "test");
+    tg::cuda::driver::fill(at, 5, 1000, c.stream());
+    unsigned char last = 0;
+    tg::cuda::driver::copy(&last, static_cast<char*>(at) + 999, 1, c.stream());
+    tg::cuda::driver::wait(c.stream());
+    CHECK(last == 5);
+    c.memory().release(at);
+
+    const auto all = tg::list_devices();
+    REQUIRE(all.size() >= 2);
+    CHECK(all[1].id == tg::device::cuda(0));
+    CHECK(all[1].name == c.properties().name);
+    CHECK(all[1].memory == c.properties().memory);
+    CHECK(all[1].multiprocessors > 0);
+    CHECK_NOTHROW(tg::check_available(tg::device::cuda(0)));
+}
+
+#ifdef TG_SIMT
 namespace {
 /// The imitated machine as it was, whatever a test changes.
 struct restored {
@@ -38,37 +80,10 @@ TEST_CASE_FIXTURE(restored, "context: one per device, made when it is first used
     CHECK(tg::cuda::driver::current_device() == 0);
 }
 
-TEST_CASE_FIXTURE(restored, "context: the random state and the fault record are in the device's memory") {
-    context& c = context::of(0);
-    auto& live = tg::cuda::driver::imitation::instance().live;
-    CHECK(live.count(c.random()) == 1);
-    CHECK(live.count(c.fault()) == 1);
-    c.set_random({7, 3});
-    CHECK(c.random()->seed == 7); // which tests may look into
-    CHECK(c.random()->step == 3);
-    struct record {
-        int kind, place;
-    };
-    CHECK(c.take_fault<record>().kind == 0);
-    *static_cast<record*>(c.fault()) = {2, 12};
-    CHECK(c.take_fault<record>().place == 12);
-    CHECK(c.take_fault<record>().kind == 0); // looked at and cleared
-}
-
 TEST_CASE_FIXTURE(restored, "context: devices that are not there") {
     auto& machine = tg::cuda::driver::imitation::instance();
     CHECK_THROWS_WITH_AS(context::of(5), "cuda:5 does not exist: this machine has cuda:0 alone", tg::device_error);
     machine.devices = 0;
     CHECK_THROWS_WITH_AS(context::of(0), "cuda:0 cannot be used: no device is imitated", tg::device_error);
 }
-
-TEST_CASE_FIXTURE(restored, "devices: the backend is known to a program that contains it") {
-    const auto all = tg::list_devices();
-    REQUIRE(all.size() == 2);
-    CHECK(all[1].id == tg::device::cuda(0));
-    CHECK(all[1].name == "imitated device 0");
-    CHECK(all[1].memory == std::size_t{1} << 30);
-    CHECK(all[1].major == 9);
-    CHECK(all[1].multiprocessors == 4);
-    CHECK_NOTHROW(tg::check_available(tg::device::cuda(0)));
-}
+#endif

@@ -45,7 +45,7 @@ void compare(const shape& a, const shape& b, const shape& c, bool transpose_a, b
     const device_array<T> dx(x), dy(y), got(elements(c));
     const tg::buffer_view in[]{view(dx.data(), a), view(dy.data(), b)}, out[]{view(got.data(), c)};
     call.in = in, call.out = out, call.workspace = nullptr;
-    const tg::runtime::kernel_pair kernel = tg::cuda::kernel_for<tg::matmul_op, T>();
+    const tg::runtime::kernel_functions kernel = tg::cuda::kernel_for<tg::matmul_op, T>();
     CHECK(kernel.workspace(call) == 0);
     kernel.run(call);
     CHECK(got.host() == want);
@@ -263,6 +263,37 @@ TEST_CASE("gemm: float is float unless TF32 is asked for") {
     tg::set_math_mode(tg::math_mode::fp32);
 #endif
 }
+
+#ifndef TG_SIMT
+TEST_CASE("gemm: what has run once can be captured, and replays give the same bits") {
+    using tg::cuda::driver::check;
+    tg::cuda::context& context = tg::cuda::context::current();
+    const tg::cuda::driver::stream stream = context.stream();
+    const landscape<float> l(33, 65, 129, 3, true, false);
+    const device_array<float> a(l.a), b(l.b), bias(l.bias), c(l.stride_c * l.batch);
+    tg::cuda::gemm_arguments<float> g;
+    g.m = l.m, g.n = l.n, g.k = l.k, g.batch = l.batch, g.transpose_a = true, g.relu = true;
+    g.a = a.data(), g.lda = l.lda, g.stride_a = l.stride_a, g.b = b.data(), g.ldb = l.ldb, g.stride_b = l.stride_b;
+    g.c = c.data(), g.ldc = l.ldc, g.stride_c = l.stride_c, g.bias = bias.data();
+    tg::cuda::gemm<float>(stream, "test", g);
+    const auto once = c.host();
+
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t ready = nullptr;
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    tg::cuda::gemm<float>(stream, "test", g);
+    check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+    check(cudaGraphInstantiate(&ready, graph, 0), "cudaGraphInstantiate");
+    for (int i = 0; i < 3; ++i) {
+        tg::cuda::driver::fill(c.data(), 0xFF, static_cast<std::size_t>(c.size()) * sizeof(float), stream);
+        check(cudaGraphLaunch(ready, stream), "cudaGraphLaunch");
+        const auto again = c.host();
+        CHECK(std::memcmp(again.data(), once.data(), once.size() * sizeof(float)) == 0);
+    }
+    cudaGraphExecDestroy(ready);
+    cudaGraphDestroy(graph);
+}
+#endif
 
 #ifdef TG_SIMT
 TEST_CASE("matmul on a device: as few products as the shapes allow, one algorithm for a shape") {

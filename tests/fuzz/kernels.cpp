@@ -28,7 +28,7 @@ void add_reductions(std::vector<row>& rows) {
     static_assert((ir::operation_binding<Op>::bound && ...));
     const auto pair = []<class O>(O*) {
         using kernel = runtime::reduction_kernel<O, region<slots<dtype_of<T>>, results<0>>, T>;
-        return runtime::kernel_pair{&kernel::run, &kernel::workspace};
+        return runtime::kernel_pair{{&kernel::run, &kernel::workspace}};
     };
     (rows.push_back({&ir::record_of<Op>, dtype_of<T>, pair(static_cast<Op*>(nullptr))}), ...);
 }

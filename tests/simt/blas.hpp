@@ -56,16 +56,18 @@ public:
         aligned(a, product_.align_a), aligned(b, product_.align_b), aligned(d, product_.align_d);
         if (product_.bias) aligned(bias, product_.align_bias);
         if (workspace_bytes != workspace_) throw device_error("cuBLASLt: not the workspace that was promised");
-        std::memset(workspace, 0xFF, workspace_bytes);
         auto& i = imitation::instance();
         ++i.run;
         i.products.push_back(product_);
-        switch (product_.type) {
-        case dtype::f64: return multiply<double>(a, b, bias, d);
-        case dtype::f16: return multiply<half>(a, b, bias, d);
-        case dtype::bf16: return multiply<bfloat16>(a, b, bias, d);
-        default: return multiply<float>(a, b, bias, d);
-        }
+        driver::enqueue([=, p = *this] {
+            std::memset(workspace, 0xFF, workspace_bytes);
+            switch (p.product_.type) {
+            case dtype::f64: return p.multiply<double>(a, b, bias, d);
+            case dtype::f16: return p.multiply<half>(a, b, bias, d);
+            case dtype::bf16: return p.multiply<bfloat16>(a, b, bias, d);
+            default: return p.multiply<float>(a, b, bias, d);
+            }
+        });
     }
 
 private:

@@ -7,11 +7,17 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
+#include <vector>
+
+#include <sys/mman.h>
 
 /// A device for tests without one: the functions of cuda/driver.cuh over host memory. Streams are in order and at once.
-/// What it has is settable, and so is that it is not there.
+/// What it has is settable, and so is that it is not there. With `guarded` its memory can be touched by kernels and copies alone:
+/// a host that looks into it crashes, as it would with a real one.
 
 namespace tapegraph::cuda::driver {
 
@@ -20,7 +26,11 @@ struct imitation {
     std::size_t memory = std::size_t{1} << 30;
     std::size_t taken = 0; ///< by pools and plain allocations
     int allocations = 0, frees = 0;
+    bool guarded = false; ///< set before the first allocation
+    int resident_blocks = 1, resident_clusters = 1; ///< what kernels are told they fit
+    int launches = 0;
     std::map<void*, std::size_t> live;
+    std::vector<std::function<void()>>* recording = nullptr; ///< a graph that is being captured
 
     static imitation& instance() {
         static imitation i;
@@ -28,8 +38,11 @@ struct imitation {
     }
     void* take(std::size_t bytes) {
         if (taken + bytes > memory) return nullptr;
-        void* const at = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+        if (recording != nullptr) throw device_error("memory is allocated while a graph is captured");
+        void* const at = guarded ? mmap(nullptr, pages(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                                 : std::aligned_alloc(256, (bytes + 255) / 256 * 256);
         std::memset(at, 0xFF, bytes); // fresh memory is no zeros
+        if (guarded) mprotect(at, pages(bytes), PROT_NONE);
         live[at] = bytes;
         taken += bytes;
         ++allocations;
@@ -39,11 +52,33 @@ struct imitation {
         const auto found = live.find(at);
         if (found == live.end()) throw device_error("an address is freed that was not allocated");
         taken -= found->second;
+        if (guarded)
+            munmap(at, pages(found->second));
+        else
+            std::free(at);
         live.erase(found);
-        std::free(at);
         ++frees;
     }
+    static std::size_t pages(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096 + 4096; }
+    void open(bool on) const {
+        if (!guarded) return;
+        for (const auto& [at, bytes] : live) mprotect(at, pages(bytes), on ? PROT_READ | PROT_WRITE : PROT_NONE);
+    }
 };
+
+/// What the device does: at once, or later where a graph is being captured.
+inline void enqueue(std::function<void()> work) {
+    imitation& i = imitation::instance();
+    if (i.recording != nullptr) {
+        i.recording->push_back(std::move(work));
+        return;
+    }
+    struct opened {
+        opened() { imitation::instance().open(true); }
+        ~opened() { imitation::instance().open(false); }
+    } const while_working;
+    work();
+}
 
 struct device_properties {
     std::string name;
@@ -66,7 +101,23 @@ inline int current_device() { return imitation::instance().current; }
 using stream = void*;
 inline stream make_stream() { return new char; }
 inline void destroy(stream s) { delete static_cast<char*>(s); }
-inline void wait(stream) {}
+inline void wait(stream) {
+    if (imitation::instance().recording != nullptr) throw device_error("the host waits while a graph is captured");
+}
+using event = void*;
+inline event make_event() { return new char; }
+inline void destroy_event(event e) { delete static_cast<char*>(e); }
+inline void record(event, stream) {}
+inline void wait_for(event) {}
+inline void wait_for(stream, event) {}
+
+using graph = std::vector<std::function<void()>>*;
+inline void begin_capture(stream) { imitation::instance().recording = new std::vector<std::function<void()>>; }
+inline graph end_capture(stream) { return std::exchange(imitation::instance().recording, nullptr); }
+inline void launch_graph(graph g, stream) {
+    for (const auto& work : *g) enqueue(work);
+}
+inline void destroy_graph(graph g) { delete g; }
 
 /// Runs a kernel at once.
 struct launch_shape {
@@ -78,8 +129,24 @@ struct launch_shape {
 template <class... P, class... A>
 void launch(stream, const char* operation, const launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
     if (shape.shared > 232448) throw device_error(std::string("launch of ") + operation + ": too much shared memory");
-    simt::executor::launch({shape.grid, shape.block, shape.shared, shape.cluster, shape.cooperative}, kernel,
-                           std::forward<A>(arguments)...);
+    ++imitation::instance().launches;
+    enqueue([shape, kernel, values = std::tuple<P...>(static_cast<P>(std::forward<A>(arguments))...)] {
+        std::apply(
+            [&](const P&... each) {
+                simt::executor::launch({shape.grid, shape.block, shape.shared, shape.cluster, shape.cooperative}, kernel,
+                                       each...);
+            },
+            values);
+    });
+}
+
+template <class... P>
+int resident_blocks(void (*)(P...), const launch_shape&) {
+    return imitation::instance().resident_blocks;
+}
+template <class... P>
+int resident_clusters(void (*)(P...), const launch_shape&) {
+    return imitation::instance().resident_clusters;
 }
 
 /// Keeps what is freed, as the real one does: `reserved` falls only by trimming.
@@ -116,8 +183,15 @@ inline void* allocate_plain(std::size_t bytes) { return imitation::instance().ta
 inline void release_plain(void* at) { imitation::instance().give(at); }
 inline std::size_t free_memory() { return imitation::instance().memory - imitation::instance().taken; }
 
-inline void copy(void* to, const void* from, std::size_t bytes, stream) { std::memcpy(to, from, bytes); }
-inline void fill(void* at, int byte, std::size_t bytes, stream) { std::memset(at, byte, bytes); }
+inline void copy(void* to, const void* from, std::size_t bytes, stream) {
+    enqueue([=] { std::memcpy(to, from, bytes); });
+}
+inline void fill(void* at, int byte, std::size_t bytes, stream) {
+    enqueue([=] { std::memset(at, byte, bytes); });
+}
+inline void call_host(stream, void (*f)(void*), void* data) {
+    enqueue([=] { f(data); });
+}
 inline void* allocate_pinned(std::size_t bytes) { return std::malloc(bytes); }
 inline void release_pinned(void* at) { std::free(at); }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <simt/meeting.hpp>
 #include <simt/shared_memory.hpp>
 #include <simt/state.hpp>
 
@@ -58,6 +59,43 @@ public:
 #endif
     }
 
+    /// The halves of a cluster's barrier: the running thread says that it has come, and later waits until all have. Those
+    /// that wait may go on as soon as the last one has arrived, whatever it does before it waits itself.
+    SIMT_UNWATCHED void arrive_at_cluster() {
+        thread& t = *running();
+        if (t.owes_cluster_wait) throw error("a thread arrives twice at a cluster barrier without waiting");
+        t.owes_cluster_wait = true;
+        if (arrivals_.size() <= t.cluster_arrivals) arrivals_.resize(t.cluster_arrivals + 1);
+#ifdef SIMT_TSAN
+        __tsan_release(&arrivals_);
+#endif
+        const std::size_t phase = t.cluster_arrivals++;
+        if (++arrivals_[phase] < team_.size()) return;
+        for (thread* other : team_)
+            if (other->waiting == waiting::cluster && other->cluster_arrivals == phase + 1)
+                other->waiting = waiting::nothing;
+    }
+    SIMT_UNWATCHED void wait_for_cluster(const site& where) {
+        thread& t = *running();
+        if (!t.owes_cluster_wait) throw error("a thread waits for a cluster barrier at which it has not arrived");
+        t.owes_cluster_wait = false;
+        if (arrivals_[t.cluster_arrivals - 1] < team_.size()) wait(waiting::cluster, where);
+#ifdef SIMT_TSAN
+        __tsan_acquire(&arrivals_);
+#endif
+    }
+
+    /// Threads in loops that look whether another has written something may look again.
+    bool give_turns() {
+        bool any = false;
+        for (thread* t : team_)
+            if (t->waiting == waiting::turn) t->waiting = waiting::nothing, any = true;
+        return any;
+    }
+
+    /// As if the running thread had waited.
+    void forget_cluster_wait() { running()->owes_cluster_wait = false; }
+
     /// A block of the running cluster.
     block& peer(unsigned rank) const {
         if (rank >= config_.cluster)
@@ -107,6 +145,7 @@ private:
         if (s.poison) poison_shared_variables();
         while (pool().size() < count) pool().push_back(std::make_unique<block>());
         team_.clear();
+        arrivals_.clear();
         for (unsigned i = 0; i < count; ++i) prepare(*pool()[i], first + i);
         schedule();
         for (const thread* t : team_)
@@ -129,6 +168,8 @@ private:
                        n / (config_.block.x * config_.block.y)};
             t.waiting = waiting::nothing;
             t.copies.clear();
+            t.cluster_arrivals = 0;
+            t.owes_cluster_wait = false;
             t.run.start(&executor::enter);
             team_.push_back(&t);
         }
@@ -160,6 +201,7 @@ private:
 #endif
         home_.go(t.run);
         if (failure_ != nullptr) std::rethrow_exception(failure_);
+        progress_ = progress_ || t.waiting != waiting::turn;
         if (t.waiting == waiting::collective) settle_collective(t);
         if (t.waiting == waiting::done) settle_without(t);
         if (t.waiting == waiting::barrier) check_barrier(t);
@@ -192,12 +234,15 @@ private:
                 }
                 break;
             }
-            case order::greedy: any = run_one_warp(); break;
+            case order::greedy:
+                release_barriers(); // blocks get apart, too
+                any = run_one_warp();
+                break;
             }
             if (any) continue;
-            if (release_barriers()) continue;
+            if (release_barriers() || release_turns()) continue;
             for (const thread* t : team_)
-                if (t->waiting != waiting::done) stuck();
+                if (t->waiting != waiting::done) throw error(deadlock(team_));
             return;
         }
     }
@@ -246,37 +291,7 @@ private:
                 throw error("lanes of a warp disagree: " + t.where.text() + " and " + o->where.text());
         }
         if (!complete) return;
-        std::uint64_t ballot = 0, combined = 0;
-        bool begun = false;
-        for (int i = 0; i < 32; ++i) {
-            const thread* o = lane(i);
-            if ((t.mask >> i & 1) == 0 || o == nullptr || o->waiting == waiting::done) continue;
-            ballot |= std::uint64_t{o->value != 0} << i;
-            if (t.kind == collective::reduce) combined = begun ? t.combine(combined, o->value) : o->value;
-            begun = true;
-        }
-        for (int i = 0; i < 32; ++i) {
-            thread* o = lane(i);
-            if ((t.mask >> i & 1) == 0 || o == nullptr || o->waiting == waiting::done) continue;
-            switch (t.kind) {
-            case collective::sync: break;
-            case collective::ballot: o->result = ballot; break;
-            case collective::reduce: o->result = combined; break;
-            case collective::shuffle: {
-                // What comes from a lane that is not there is undefined: a pattern that spoils every result.
-                const thread* from = lane(o->source);
-                const bool there =
-                    from != nullptr && (t.mask >> o->source & 1) != 0 && from->waiting == waiting::collective;
-                o->result = there ? from->value : ~std::uint64_t{0};
-                break;
-            }
-            }
-        }
-        for (int i = 0; i < 32; ++i) {
-            thread* o = lane(i);
-            if ((t.mask >> i & 1) != 0 && o != nullptr && o->waiting == waiting::collective)
-                o->waiting = waiting::nothing;
-        }
+        exchange(t, lane);
     }
 
     // A lane that has ended is no longer waited for.
@@ -317,7 +332,14 @@ private:
             }
             any = true;
         }
-        return any || release_all(waiting::cluster) || release_all(waiting::grid);
+        return any || release_all(waiting::grid);
+    }
+
+    // Threads that look for what others write look again, unless nothing has happened since they last did.
+    bool release_turns() {
+        const bool any = progress_ && give_turns();
+        progress_ = false;
+        return any;
     }
 
     // A barrier across the team's blocks. Unlike a block's, it waits for threads that have ended: they never come.
@@ -328,23 +350,6 @@ private:
         return true;
     }
 
-    [[noreturn]] void stuck() const {
-        std::string text = "deadlock:";
-        const char* const names[]{
-            "", "__syncthreads", "a warp's collective", "a cluster barrier", "a grid barrier", "the end"};
-        std::set<std::pair<int, site>> seen;
-        for (const thread* t : team_) {
-            const site where = t->waiting == waiting::done ? site{} : t->where;
-            if (!seen.insert({static_cast<int>(t->waiting), where}).second) continue;
-            int count = 0;
-            for (const thread* o : team_)
-                count += o->waiting == t->waiting && (t->waiting == waiting::done || o->where == t->where);
-            text += " " + std::to_string(count) + " threads at " + names[static_cast<int>(t->waiting)];
-            if (t->waiting != waiting::done) text += " (" + where.text() + ")";
-        }
-        throw error(text);
-    }
-
     launch_config config_;
     void (*body_)(void*);
     void* argument_;
@@ -352,6 +357,8 @@ private:
     fiber home_;
     std::vector<thread*> team_, ready_;
     std::exception_ptr failure_;
+    std::vector<std::size_t> arrivals_; ///< at each of the cluster's barriers
+    bool progress_ = true;              ///< some thread has done more than to look whether others have
 #ifdef SIMT_TSAN
     char finished_ = 0; // an address for the race detector
 #endif

@@ -1,4 +1,5 @@
 #include <simt/mutation.hpp>
+#include <simt/synchronization.hpp>
 
 #include <doctest/doctest.h>
 
@@ -7,6 +8,8 @@
 /// The executor itself: the words mean what CUDA's mean, and mistakes are found.
 
 namespace kernels {
+
+using namespace tapegraph::cuda::kernels; // NOLINT: synchronization.hpp's
 
 constexpr int tile = 8;
 
@@ -90,6 +93,36 @@ __global__ void grid_phases(int* cells, int* out) {
     cells[i] = i;
     simt::sync_grid(SIMT_SITE);
     out[i] = cells[n - 1 - i];
+}
+
+/// The same with the barrier in halves: what each block writes in between is its own, and the neighbour may read on.
+__global__ void neighbours_in_halves(int* out) {
+    auto* own = static_cast<int*>(simt::dynamic_shared());
+    own[threadIdx.x] = static_cast<int>(blockIdx.x * 100 + threadIdx.x);
+    arrive_at_cluster();
+    const int kept = own[threadIdx.x];
+    wait_for_cluster();
+    const unsigned next = (simt::cluster_rank() + 1) % simt::cluster_size();
+    store_to_cluster(own + blockDim.x + threadIdx.x, next, kept);
+    arrive_at_cluster();
+    wait_for_cluster();
+    out[blockIdx.x * blockDim.x + threadIdx.x] = own[blockDim.x + threadIdx.x];
+}
+/// Blocks of a grid that hand a number on, each waiting for the one before it, the first one for the last.
+__global__ void relay(int* cell, unsigned* count) {
+    for (unsigned round = 0; round < 3; ++round) {
+        if (threadIdx.x == 0) {
+            wait_for_count(count, round * gridDim.x + gridDim.x - 1 - blockIdx.x);
+            *cell = *cell * 3 + static_cast<int>(blockIdx.x);
+            add_to_count(count);
+        }
+        __syncthreads();
+    }
+}
+__global__ void waits_for_nobody(const unsigned* count) { wait_for_count(count, 1); }
+__global__ void arrives_twice(int*) {
+    arrive_at_cluster();
+    arrive_at_cluster();
 }
 
 __global__ void reads_first(float* out) {
@@ -227,6 +260,23 @@ TEST_CASE("simt: clusters and cooperative grids") {
     }
 }
 
+TEST_CASE("simt: a cluster's barrier in halves, and blocks that look at a counter") {
+    for (simt::order o : orders) {
+        const with_settings set(o);
+        std::vector<int> out(8 * 16);
+        simt::launch({8, 16, 32 * sizeof(int), 4}, kernels::neighbours_in_halves, out.data());
+        for (int b = 0; b < 8; ++b)
+            for (int t = 0; t < 16; ++t) CHECK(out[b * 16 + t] == (b / 4 * 4 + (b + 3) % 4) * 100 + t);
+        int cell = 0, want = 0;
+        unsigned count = 0;
+        simt::launch({5, 32, 0, 1, true}, kernels::relay, &cell, &count);
+        for (int round = 0; round < 3; ++round)
+            for (int b = 4; b >= 0; --b) want = want * 3 + b;
+        CHECK(cell == want);
+        CHECK(count == 15);
+    }
+}
+
 TEST_CASE("simt: shared memory starts as NaN") {
     float out[2]{};
     simt::launch({1, 1, 16}, kernels::reads_first, out);
@@ -250,6 +300,13 @@ TEST_CASE("simt: mistakes are named") {
     CHECK(thrown([&] {
               simt::launch({1, 32, 16}, kernels::writes_behind, &unused);
           }).find("behind the dynamic shared") != std::string::npos);
+    const unsigned never = 0;
+    CHECK(thrown([&] {
+              simt::launch({2, 32, 0, 1, true}, kernels::waits_for_nobody, &never);
+          }).find("64 threads at a loop") != std::string::npos);
+    CHECK(thrown([&] {
+              simt::launch({2, 32, 0, 2}, kernels::arrives_twice, &unused);
+          }).find("twice") != std::string::npos);
     CHECK(thrown([&] { simt::launch({1, 1025}, kernels::disagree, &unused); }).find("1,024") != std::string::npos);
     CHECK(matmul_is_right()); // and the next launch finds everything in order
 }

@@ -65,7 +65,9 @@ inline settings& current_settings() {
     return s;
 }
 
-enum class waiting : std::uint8_t { nothing, barrier, collective, cluster, grid, done };
+/// `turn`: a loop that looks again and again whether another thread has written something; it goes on when the others have
+/// had theirs.
+enum class waiting : std::uint8_t { nothing, barrier, collective, cluster, grid, turn, done };
 enum class collective : std::uint8_t { sync, shuffle, ballot, reduce };
 
 /// A copy that has been started; or the end of a group of them.
@@ -92,6 +94,8 @@ struct thread {
     std::uint64_t value = 0, result = 0;
     std::uint64_t (*combine)(std::uint64_t, std::uint64_t) = nullptr;
     std::vector<pending_copy> copies;
+    std::size_t cluster_arrivals = 0; ///< at cluster barriers, so far
+    bool owes_cluster_wait = false;   ///< has arrived and not yet waited
 
     int lane() const { return linear & 31; }
     int warp() const { return linear >> 5; }

@@ -126,9 +126,20 @@ T reduce(const site& where, unsigned mask, T value, std::uint64_t (*combine)(std
 /// Dynamic shared memory of this block, and of another of its cluster.
 inline void* dynamic_shared() { return executor::running()->owner->dynamic; }
 
+/// A memory fence. To the race detector one orders all before it with all behind the next: more than it promises.
+inline void fence() {
+#ifdef SIMT_TSAN
+    static char all = 0;
+    __tsan_acquire(&all);
+    __tsan_release(&all);
+#endif
+}
+
 /// Barriers beyond a block, and a block's place in its cluster.
 inline void sync_cluster(const site& where) {
-    if (!detail::skips(where)) executor::active()->wait(waiting::cluster, where);
+    if (detail::skips(where)) return;
+    executor::active()->arrive_at_cluster();
+    executor::active()->wait_for_cluster(where);
 }
 inline void sync_grid(const site& where) {
     if (!detail::skips(where)) executor::active()->wait(waiting::grid, where);
@@ -168,8 +179,8 @@ template <class T>
 T atomicCAS(T* at, std::type_identity_t<T> expected, std::type_identity_t<T> v) {
     return simt_atomic(at, [=](T old) { return old == expected ? v : old; });
 }
-inline void __threadfence() {}
-inline void __threadfence_block() {}
+inline void __threadfence() { simt::fence(); }
+inline void __threadfence_block() { simt::fence(); }
 template <class T>
 T __ldg(const T* p) {
     return *p;

@@ -20,8 +20,6 @@ struct product {
     std::int64_t batch = 1, stride_a = 0, stride_b = 0, stride_d = 0;
     /// Bytes that the addresses are multiples of, at most 256.
     std::uint32_t align_a = 256, align_b = 256, align_d = 256, align_bias = 256;
-
-    bool operator==(const product&) const = default;
 };
 
 /// "f32 [4, 3] by [3, 5], batch of 7": row-major, as the library's shapes are, so the operands have changed places.

@@ -19,7 +19,10 @@ inline device_report report_of(int index) {
 
 namespace detail {
 inline const bool devices_are_known = [] {
-    tapegraph::detail::cuda_backend() = {&driver::device_count, &driver::why_no_device, &report_of};
+    tapegraph::detail::device_backend& backend = tapegraph::detail::cuda_backend();
+    backend.count = &driver::device_count;
+    backend.why_none = &driver::why_no_device;
+    backend.report = &report_of;
     return true;
 }();
 } // namespace detail

@@ -53,7 +53,7 @@ inline device_properties properties(int device) {
     return {p.name, p.totalGlobalMem, p.major, p.minor, p.multiProcessorCount, p.sharedMemPerBlockOptin};
 }
 inline void use(int device) { check(cudaSetDevice(device), "cudaSetDevice"); }
-/// This thread's device.
+/// The one this thread uses.
 inline int current_device() {
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
@@ -69,6 +69,40 @@ inline stream make_stream() {
 inline void destroy(stream s) { cudaStreamDestroy(s); } // on the way out nobody can use an error
 inline void wait(stream s) { check(cudaStreamSynchronize(s), "cudaStreamSynchronize"); }
 
+/// A point in a stream.
+using event = cudaEvent_t;
+inline event make_event() {
+    event e = nullptr;
+    check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    return e;
+}
+inline void destroy_event(event e) { cudaEventDestroy(e); }
+inline void record(event e, stream s) { check(cudaEventRecord(e, s), "cudaEventRecord"); }
+/// The host waits, or a stream does.
+inline void wait_for(event e) { check(cudaEventSynchronize(e), "cudaEventSynchronize"); }
+inline void wait_for(stream s, event e) { check(cudaStreamWaitEvent(s, e, 0), "cudaStreamWaitEvent"); }
+
+/// What a stream is given between the two is recorded instead of done. Only this thread's calls are looked at.
+using graph = cudaGraphExec_t;
+inline void begin_capture(stream s) {
+    check(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+}
+/// Null where something was recorded that a graph cannot hold.
+inline graph end_capture(stream s) {
+    cudaGraph_t recorded = nullptr;
+    if (cudaStreamEndCapture(s, &recorded) != cudaSuccess || recorded == nullptr) {
+        cudaGetLastError();
+        return nullptr;
+    }
+    graph ready = nullptr;
+    const cudaError_t status = cudaGraphInstantiate(&ready, recorded, 0);
+    cudaGraphDestroy(recorded);
+    check(status, "cudaGraphInstantiate");
+    return ready;
+}
+inline void launch_graph(graph g, stream s) { check(cudaGraphLaunch(g, s), "cudaGraphLaunch"); }
+inline void destroy_graph(graph g) { cudaGraphExecDestroy(g); }
+
 /// How a kernel is launched.
 struct launch_shape {
     dim3 grid, block;
@@ -76,13 +110,20 @@ struct launch_shape {
     unsigned cluster = 1;     ///< blocks along x that run together (sm_90 and later)
     bool cooperative = false; ///< the whole grid runs together
 };
+/// What a kernel must be allowed before it may be launched so.
+template <class... P>
+void allow(const char* operation, const launch_shape& shape, void (*kernel)(P...)) {
+    const auto set = [&](cudaFuncAttribute attribute, int value) {
+        check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value), "cudaFuncSetAttribute",
+              operation);
+    };
+    if (shape.shared > 48 * 1024) set(cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared));
+    if (shape.cluster > 8) set(cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+}
 /// Launches a kernel, in order with what the stream has been given. Throws device_error with the operation's name.
 template <class... P, class... A>
 void launch(stream s, const char* operation, const launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
-    if (shape.shared > 48 * 1024) // more than that must be asked for
-        check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(shape.shared)),
-              "cudaFuncSetAttribute", operation);
+    allow(operation, shape, kernel);
     cudaLaunchConfig_t config{};
     config.gridDim = shape.grid, config.blockDim = shape.block;
     config.dynamicSmemBytes = shape.shared;
@@ -105,6 +146,38 @@ void launch(stream s, const char* operation, const launch_shape& shape, void (*k
     std::apply(
         [&](P&... each) { check(cudaLaunchKernelEx(&config, kernel, each...), "cudaLaunchKernelEx", operation); },
         values);
+}
+
+/// How many blocks of a kernel one multiprocessor holds at once.
+template <class... P>
+int resident_blocks(void (*kernel)(P...), const launch_shape& shape) {
+    allow("cudaOccupancyMaxActiveBlocksPerMultiprocessor", shape, kernel);
+    int blocks = 0;
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(shape.block.x), shape.shared),
+          "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+    return blocks;
+}
+/// How many clusters the device holds at once; 0 if it has none of that size, or the kernel was compiled for devices
+/// without clusters.
+template <class... P>
+int resident_clusters(void (*kernel)(P...), const launch_shape& shape) {
+    cudaFuncAttributes compiled{};
+    check(cudaFuncGetAttributes(&compiled, reinterpret_cast<const void*>(kernel)), "cudaFuncGetAttributes");
+    if (compiled.ptxVersion < 90) return 0;
+    allow("cudaOccupancyMaxActiveClusters", shape, kernel);
+    cudaLaunchConfig_t config{};
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = shape.cluster;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    config.gridDim = shape.grid, config.blockDim = shape.block, config.dynamicSmemBytes = shape.shared;
+    config.attrs = &attribute, config.numAttrs = 1;
+    int clusters = 0;
+    if (cudaOccupancyMaxActiveClusters(&clusters, reinterpret_cast<const void*>(kernel), &config) != cudaSuccess) {
+        cudaGetLastError();
+        return 0;
+    }
+    return clusters;
 }
 
 /// Stream-ordered memory of a device. The pool keeps what is freed until it is trimmed.
@@ -164,11 +237,20 @@ inline void copy(void* to, const void* from, std::size_t bytes, stream s) {
 inline void fill(void* at, int byte, std::size_t bytes, stream s) {
     check(cudaMemsetAsync(at, byte, bytes, s), "cudaMemsetAsync");
 }
+/// Calls f(data) on a thread of CUDA's, in order with what the stream has been given. f calls nothing of CUDA and does not
+/// throw.
+inline void call_host(stream s, void (*f)(void*), void* data) {
+    check(cudaLaunchHostFunc(s, f, data), "cudaLaunchHostFunc");
+}
 
-/// Host memory that copies do not wait for.
+/// Host memory that copies do not wait for. May be asked for while a stream is being captured.
 inline void* allocate_pinned(std::size_t bytes) {
     void* at = nullptr;
-    check(cudaHostAlloc(&at, bytes, cudaHostAllocDefault), "cudaHostAlloc");
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    check(cudaThreadExchangeStreamCaptureMode(&mode), "cudaThreadExchangeStreamCaptureMode");
+    const cudaError_t status = cudaHostAlloc(&at, bytes, cudaHostAllocDefault);
+    check(cudaThreadExchangeStreamCaptureMode(&mode), "cudaThreadExchangeStreamCaptureMode");
+    check(status, "cudaHostAlloc");
     return at;
 }
 inline void release_pinned(void* at) { cudaFreeHost(at); }

@@ -14,10 +14,11 @@
 namespace tapegraph::cuda {
 
 /// Specialised per operation: `run(call)`, and `workspace(call)` where scratch memory is needed.
+/// What has none (a user's operation) runs on the CPU, with operands brought home.
 template <class Op, class T>
-struct kernel {
-    static_assert(always_false<Op>, "this operation has no kernel on CUDA devices for this element type");
-};
+struct kernel;
+template <class Op, class T>
+inline constexpr bool has_kernel = requires { sizeof(kernel<Op, T>); };
 
 /// A fused region; in cuda/region.cuh.
 template <class Region>
@@ -30,7 +31,7 @@ template <class Op>
 struct widened_kernel;
 
 template <class Op, class T>
-constexpr runtime::kernel_pair kernel_for() {
+constexpr runtime::kernel_functions kernel_for() {
     if constexpr (storage_type<T> && !runtime::takes_storage_types<Op>)
         return {&widened_kernel<Op>::run, &widened_kernel<Op>::workspace};
     else if constexpr (requires { &kernel<Op, T>::workspace; })
@@ -38,6 +39,10 @@ constexpr runtime::kernel_pair kernel_for() {
     else
         return {&kernel<Op, T>::run, &runtime::no_workspace};
 }
+
+namespace detail {
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+} // namespace detail
 
 /// Launches on a call's stream.
 template <class... P, class... A>

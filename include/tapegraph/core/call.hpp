@@ -12,6 +12,7 @@ namespace tapegraph {
 struct buffer_view {
     void* data = nullptr;
     dtype type = dtype::f32;
+    std::int8_t place = 0; ///< whose memory `data` is: 0 the CPU's, n + 1 that of GPU n
     int rank = 0;
     std::int64_t extents[max_rank]{};
 
@@ -43,6 +44,8 @@ struct kernel_call {
     buffer_view domain; ///< the index space of an elementwise producer (its data is not used)
     void* workspace = nullptr;
     const random_state* random = nullptr;
+    /// Where a device's kernels note what they cannot throw; null on the CPU.
+    void* fault = nullptr;
     /// A device's stream, on which everything above lies in that device's memory (`random` too); null on the CPU.
     void* stream = nullptr;
 };

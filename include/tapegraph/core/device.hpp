@@ -39,8 +39,10 @@ public:
     /// "cpu", "cuda:0"; parse() reads it.
     std::string name() const { return is_cpu() ? "cpu" : "cuda:" + std::to_string(index_); }
 
+    // Written out: nvcc's front end loses defaulted ones.
+    friend constexpr bool operator==(device a, device b) { return a.index_ == b.index_; }
     /// The CPU comes first.
-    friend constexpr auto operator<=>(device, device) = default;
+    friend constexpr auto operator<=>(device a, device b) { return a.index_ <=> b.index_; }
 
 private:
     int index_ = -1;
@@ -70,6 +72,10 @@ struct device_report {
     int multiprocessors = 0;  ///< of a GPU; hardware threads of the CPU
 };
 
+namespace runtime {
+class device_runtime;
+}
+
 namespace detail {
 
 /// What the CUDA backend fills in where a program contains it (cuda/devices.hpp); null otherwise. Functions of this header
@@ -78,6 +84,7 @@ struct device_backend {
     int (*count)() = nullptr;
     std::string (*why_none)() = nullptr; ///< CUDA's own words for a count of 0
     device_report (*report)(int) = nullptr;
+    runtime::device_runtime* (*open)(int) = nullptr; ///< of an available GPU
 };
 inline device_backend& cuda_backend() {
     static device_backend backend;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -24,6 +25,13 @@ struct dtype_error : error {
 struct range_error : error {
     using error::error;
 };
+
+/// What a range_error says of an index outside [0, extent); `position`: where it stands, "12" or "[3, 1]".
+inline std::string index_outside(const std::string& operation, std::int64_t index, const std::string& position,
+                                 std::int64_t extent) {
+    return operation + ": index " + std::to_string(index) + " at position " + position + " is outside [0, " +
+           std::to_string(extent) + ")";
+}
 
 /// An argument that makes no sense: a negative batch size, an unknown name, a missing gradient.
 struct argument_error : error {

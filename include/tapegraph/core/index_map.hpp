@@ -17,28 +17,35 @@ enum class index_map : std::int64_t {
     repeat     ///< a a b b c c
 };
 
+/// What a shape_error says where there is nothing to choose from.
+inline constexpr const char* nothing_to_repeat = "pad: an empty axis has nothing to repeat";
+
 /// From a position on, the operand's elements from `first` stand next to one another for `count` positions: forwards (1),
 /// backwards (-1), or one element again and again (0).
-struct index_run {
-    std::int64_t first, count;
+template <class Integer>
+struct basic_index_run {
+    Integer first, count;
     int direction;
 };
+using index_run = basic_index_run<std::int64_t>;
 
-constexpr std::int64_t floor_modulo(std::int64_t a, std::int64_t n) {
-    const std::int64_t rest = a % n;
+template <class Integer>
+constexpr Integer floor_modulo(Integer a, Integer n) {
+    const Integer rest = a % n;
     return rest < 0 ? rest + n : rest;
 }
 
-/// The run that starts at `position`, not beyond `limit`. n > 0.
-constexpr index_run run_at(index_map map, std::int64_t n, std::int64_t amount, std::int64_t position, std::int64_t limit) {
-    index_run r{position, limit - position, 1};
-    const auto at_most = [&](std::int64_t count) {
+/// The run that starts at `position`, not beyond `limit`. n > 0. Integer: one that holds 2 n and position + amount.
+template <class Integer>
+constexpr basic_index_run<Integer> run_at(index_map map, Integer n, Integer amount, Integer position, Integer limit) {
+    basic_index_run<Integer> r{position, limit - position, 1};
+    const auto at_most = [&](Integer count) {
         if (count < r.count) r.count = count;
     };
     switch (map) {
     case index_map::keep: break;
     case index_map::wrap:
-        r.first = floor_modulo(position - amount, n);
+        r.first = floor_modulo<Integer>(position - amount, n);
         at_most(n - r.first);
         break;
     case index_map::edge:
@@ -63,7 +70,7 @@ constexpr index_run run_at(index_map map, std::int64_t n, std::int64_t amount, s
             r = {0, r.count, 0};
             break;
         }
-        const std::int64_t period = twice ? 2 * n : 2 * n - 2, q = floor_modulo(position - amount, period);
+        const Integer period = twice ? 2 * n : 2 * n - 2, q = floor_modulo<Integer>(position - amount, period);
         if (q < n) {
             r.first = q;
             at_most(n - q);
@@ -86,35 +93,43 @@ constexpr std::int64_t period_of(index_map map, std::int64_t n) {
     return 0;
 }
 
-/// Calls f(position) for every position of the result's axis (`limit` of them) that leads to element j.
-template <class F>
-constexpr void for_positions(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j, std::int64_t limit,
-                             const F& f) {
-    const auto steps = [&](std::int64_t from, std::int64_t step) {
-        for (std::int64_t p = from; p < limit; p += step) f(p);
-    };
+/// The positions of the result's axis that lead to one element, in increasing order: two arithmetic progressions, merged.
+struct index_positions {
+    std::int64_t first, second; ///< what comes next of each; not below `end`: nothing
+    std::int64_t step, end;
+
+    constexpr bool done() const { return position() >= end; }
+    constexpr std::int64_t position() const { return first < second ? first : second; }
+    constexpr void next() { (first < second ? first : second) += step; }
+};
+
+/// Those of element j of n, among `limit` positions.
+constexpr index_positions positions_of(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j,
+                                       std::int64_t limit) {
     const auto stretch = [&](std::int64_t from, std::int64_t to) {
-        for (std::int64_t p = from; p < to && p < limit; ++p) f(p);
+        return index_positions{from, limit, 1, to < limit ? to : limit};
     };
     switch (map) {
-    case index_map::keep: f(j); break;
-    case index_map::wrap: steps(floor_modulo(j + amount, n), n); break;
-    case index_map::repeat: stretch(j * amount, (j + 1) * amount); break;
-    case index_map::edge:
-        if (j == 0) stretch(0, amount);
-        if (j + amount < limit) f(j + amount);
-        if (j == n - 1) stretch(amount + n, limit);
-        break;
+    case index_map::keep: break;
+    case index_map::wrap: return {floor_modulo(j + amount, n), limit, n, limit};
+    case index_map::repeat: return stretch(j * amount, (j + 1) * amount);
+    case index_map::edge: return stretch(j == 0 ? 0 : j + amount, j == n - 1 ? limit : j + amount + 1);
     case index_map::reflect:
     case index_map::symmetric: {
         const bool twice = map == index_map::symmetric;
-        const std::int64_t period = period_of(map, n);
-        steps(floor_modulo(amount + j, period), period);
-        const std::int64_t mirrored = twice ? -1 - j : -j;
-        if (twice || (j != 0 && j != n - 1)) steps(floor_modulo(amount + mirrored, period), period);
-        break;
+        const std::int64_t period = period_of(map, n), mirrored = twice ? -1 - j : -j;
+        const bool both = twice || (j != 0 && j != n - 1);
+        return {floor_modulo(amount + j, period), both ? floor_modulo(amount + mirrored, period) : limit, period, limit};
     }
     }
+    return stretch(j, j + 1);
+}
+
+/// Calls f(position) for each of them.
+template <class F>
+constexpr void for_positions(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j, std::int64_t limit,
+                             const F& f) {
+    for (auto at = positions_of(map, n, amount, j, limit); !at.done(); at.next()) f(at.position());
 }
 
 } // namespace tapegraph

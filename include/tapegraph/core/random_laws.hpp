@@ -2,6 +2,8 @@
 
 #include <tapegraph/core/philox.hpp>
 
+#include <limits>
+
 /// Laws made of uniform and normal numbers of the same address. They are computed where the number has been drawn.
 
 namespace tapegraph::random {
@@ -25,6 +27,42 @@ TG_HD constexpr T truncated_normal_at(const address& a, std::uint64_t index) {
         if (x >= T(-2) && x <= T(2)) return x;
     }
     return T(0);
+}
+
+/// 1 with a probability, from a uniform number in [0, 1).
+template <class T>
+TG_HD constexpr T bernoulli_of(T uniform, T probability) {
+    return math::detail::select(uniform < probability, T(1), T(0));
+}
+
+/// Exponential with a mean, from a uniform number in [0, 1).
+template <class T>
+TG_HD constexpr T exponential_of(T uniform, T mean) {
+    return (T(0) - math::log(T(1) - uniform)) * mean;
+}
+
+/// x * slope + offset, but at most `most`.
+template <class T>
+struct scaling {
+    T slope, offset, most = std::numeric_limits<T>::infinity();
+
+    TG_HD constexpr T operator()(T x) const {
+        const T value = math::detail::mul_add(x, slope, offset);
+        return math::detail::select(value > most, most, value);
+    }
+};
+
+/// From [0, 1) to [low, high): rounding must not reach the end that the range excludes.
+template <class T>
+constexpr scaling<T> uniform_scaling(double low, double high) {
+    const T offset = static_cast<T>(low), end = static_cast<T>(high);
+    scaling<T> s{static_cast<T>(high - low), offset};
+    if (offset < end) s.most = just_below(end);
+    return s;
+}
+template <class T>
+constexpr scaling<T> normal_scaling(double mean, double deviation) {
+    return {static_cast<T>(deviation), static_cast<T>(mean)};
 }
 
 /// The high word of a 64-bit product.

@@ -34,8 +34,7 @@ void check(const char* operation, const Index* indices, std::int64_t count, std:
         if (bad == 0) continue;
         for (std::int64_t k = i; k < end; ++k)
             if (indices[k] < 0 || indices[k] >= limit)
-                throw range_error(std::string(operation) + ": index " + std::to_string(indices[k]) + " at position " +
-                                  std::to_string(k) + " is outside [0, " + std::to_string(limit) + ")");
+                throw range_error(index_outside(operation, indices[k], std::to_string(k), limit));
     }
 }
 
@@ -189,9 +188,8 @@ void flat_indices(const char* operation, std::int64_t count, std::int64_t depth,
         for (std::int64_t k = 0; k < depth; ++k) {
             const auto index = static_cast<std::int64_t>(indices[i * depth + k]);
             if (index < 0 || index >= extents[k])
-                throw range_error(std::string(operation) + ": index " + std::to_string(index) + " at position [" +
-                                  std::to_string(i) + ", " + std::to_string(k) + "] is outside [0, " +
-                                  std::to_string(extents[k]) + ")");
+                throw range_error(index_outside(
+                    operation, index, "[" + std::to_string(i) + ", " + std::to_string(k) + "]", extents[k]));
             row = row * extents[k] + index;
         }
         flat[i] = row;

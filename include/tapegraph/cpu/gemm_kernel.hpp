@@ -238,14 +238,18 @@ const tile_kernels<T>& tile_table() {
 /// The kernels for the active instruction set.
 template <class T>
 const tile_kernels<T>& active_tile_kernels() {
-#if defined(__x86_64__)
     switch (active_instruction_set()) {
+#if TG_INSTRUCTION_SETS & 4
     case instruction_set::avx512: return detail::tile_table<avx512, T>();
-    case instruction_set::avx2: return detail::tile_table<avx2, T>();
-    case instruction_set::baseline: break;
-    }
 #endif
-    return detail::tile_table<baseline, T>();
+#if TG_INSTRUCTION_SETS & 2
+    case instruction_set::avx2: return detail::tile_table<avx2, T>();
+#endif
+#if TG_INSTRUCTION_SETS & 1
+    case instruction_set::baseline: return detail::tile_table<baseline, T>();
+#endif
+    default: __builtin_unreachable(); // the active set is one that is compiled
+    }
 }
 
 /// A matrix [k, n] cut into panels of 2 * lanes columns, the last of lanes where that is enough; each panel is

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/reduction.hpp>
 #include <tapegraph/cpu/isa.hpp>
 #include <tapegraph/cpu/parallel.hpp>
 #include <tapegraph/cpu/vector.hpp>
@@ -26,17 +27,17 @@ struct reduce_source {
     const void* state = nullptr;
 };
 
-enum class reduction { sum, product, maximum, minimum };
+using tapegraph::reduction;
 
 namespace reduce_detail {
 
-inline constexpr std::int64_t tile_elements = 2048;   // 8 or 16 KiB: stays in L1 beside the accumulators
-inline constexpr std::int64_t task_elements = 32768;  // below two of these a fork costs more than it saves
+inline constexpr std::int64_t tile_elements = 2048;  // 8 or 16 KiB: stays in L1 beside the accumulators
+inline constexpr std::int64_t task_elements = 32768; // below two of these a fork costs more than it saves
 inline constexpr std::int64_t parallel_elements = 32768;
 inline constexpr std::int64_t most_parts = 32;
-inline constexpr std::int64_t widest_columns = 512;
-inline constexpr std::int64_t rows_in_t = 64;         // folded in T before they join a double
-inline constexpr std::int64_t rows_at_once = 16;      // of memory, for one access to what is folded
+inline constexpr std::int64_t widest_columns = 1024;
+inline constexpr std::int64_t rows_in_t = 64;    // folded in T before they join a double
+inline constexpr std::int64_t rows_at_once = 16; // of memory, for one access to what is folded
 inline constexpr std::int64_t longest_block = 256;
 inline constexpr std::int64_t prefetch_bytes = 2048;
 
@@ -47,29 +48,10 @@ template <class T>
 using accumulator = std::conditional_t<std::is_floating_point_v<T>, double,
                                        std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
 
-template <class T>
-inline constexpr T largest_value =
-    std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
-template <class T>
-inline constexpr T smallest_value =
-    std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-template <reduction R, class T>
-inline constexpr T identity = R == reduction::sum       ? T(0)
-                              : R == reduction::product ? T(1)
-                              : R == reduction::maximum ? smallest_value<T>
-                                                        : largest_value<T>;
-
-// `a` is what has been folded. A NaN in it fails the first comparison and stays; one in `b` is taken by the second, which
-// does not wait for `a`: that chain is what the loops are as fast as.
-template <reduction R, class V>
-TG_INLINE void combine(V& a, const V& b) {
-    if constexpr (R == reduction::sum) a = static_cast<V>(a + b);
-    else if constexpr (R == reduction::product) a = static_cast<V>(a * b);
-    else {
-        const V best = (R == reduction::maximum ? b > a : b < a) ? b : a;
-        a = b != b ? b : best;
-    }
-}
+using tapegraph::detail::combine;
+using tapegraph::detail::identity;
+using tapegraph::detail::largest_value;
+using tapegraph::detail::smallest_value;
 
 // All bits of the middle 64 bytes: a window of 64 bytes over it keeps the first or the last lanes of a unit.
 template <class Integer>
@@ -86,6 +68,14 @@ inline constexpr lane_window<Integer> window{};
 template <reduction R>
 inline constexpr bool arithmetic = R == reduction::sum || R == reduction::product;
 
+// `combine` for sums and products of whole vectors, which nvcc allows in functions of the host alone.
+template <reduction R, class V>
+TG_INLINE void combine_vectors(V& a, const V& b) {
+    if constexpr (R == reduction::sum)
+        a = a + b;
+    else
+        a = a * b;
+}
 // `combine` of x and y. Comparisons go through arrays: g++ lowers a selection between 64-byte vectors to scalars, but vectorises the loop.
 template <reduction R, int N, class T>
 TG_INLINE void compare(T* x, const T* y) {
@@ -111,8 +101,8 @@ struct unit {
     static constexpr int part_lanes = Isa::vector_bytes / static_cast<int>(sizeof(T));
     static constexpr int lanes = 64 / static_cast<int>(sizeof(T));
     typedef T vector __attribute__((vector_size(Isa::vector_bytes)));
-    using integer = std::conditional_t<sizeof(T) == 1, std::int8_t,
-                                       std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>;
+    using integer =
+        std::conditional_t<sizeof(T) == 1, std::int8_t, std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>;
     typedef integer bits __attribute__((vector_size(Isa::vector_bytes)));
     using all_parts = std::make_index_sequence<parts>;
 
@@ -127,7 +117,7 @@ struct unit {
 
     template <reduction R, std::size_t... I>
     TG_INLINE void fold(const unit& b, std::index_sequence<I...>) {
-        (combine<R>(part[I], b.part[I]), ...);
+        (combine_vectors<R>(part[I], b.part[I]), ...);
     }
     template <reduction R>
     TG_INLINE void fold(const unit& b) {
@@ -190,10 +180,10 @@ struct unit {
             return x[0];
         } else {
             if constexpr (parts == 4) {
-                combine<R>(part[0], part[2]);
-                combine<R>(part[1], part[3]);
+                combine_vectors<R>(part[0], part[2]);
+                combine_vectors<R>(part[1], part[3]);
             }
-            if constexpr (parts >= 2) combine<R>(part[0], part[1]);
+            if constexpr (parts >= 2) combine_vectors<R>(part[0], part[1]);
             halve<R, part_lanes / 2>(std::make_integer_sequence<int, part_lanes>{});
             return part[0][0];
         }
@@ -268,7 +258,8 @@ struct narrow_rows_body {
     template <int Length>
     TG_INLINE static void fold(const T* x, std::int64_t rows, accumulator<T>* out) {
 #pragma omp simd
-        for (std::int64_t r = 0; r < rows; ++r) out[r] = static_cast<accumulator<T>>(narrow_row<R, Length>(x + r * Length));
+        for (std::int64_t r = 0; r < rows; ++r)
+            out[r] = static_cast<accumulator<T>>(narrow_row<R, Length>(x + r * Length));
     }
     template <class Isa>
     TG_INLINE static void run(const T* x, std::int64_t rows, std::int64_t length, accumulator<T>* out) {
@@ -287,8 +278,10 @@ struct narrow_rows_body {
 
 template <reduction R, class T>
 void run_rows(const T* x, std::int64_t rows, std::int64_t length, accumulator<T>* out) {
-    if (length <= narrowest) dispatch<narrow_rows_body<R, T>>(x, rows, length, out);
-    else dispatch<rows_body<R, T>>(x, rows, length, out);
+    if (length <= narrowest)
+        dispatch<narrow_rows_body<R, T>>(x, rows, length, out);
+    else
+        dispatch<rows_body<R, T>>(x, rows, length, out);
 }
 
 } // namespace reduce_detail

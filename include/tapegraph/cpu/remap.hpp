@@ -131,7 +131,7 @@ template <class = void>
 void require_elements(const plan& p) {
     for (int i = 0; i <= p.outer; ++i)
         if (p.small[i] == 0 && p.large[i] > 0)
-            throw shape_error("pad: an empty axis has nothing to repeat");
+            throw shape_error(nothing_to_repeat);
 }
 
 /// row[q] += what the map makes of element q, in the order of positions.

@@ -1,18 +1,18 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/sort_key.hpp>
 #include <tapegraph/cpu/parallel.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <string>
-#include <type_traits>
+#include <utility>
 
-/// Stable sorting along the last axis: a radix sort of (key, position) pairs, byte by byte, on keys whose unsigned order is
-/// the order of the numbers. Bytes that all keys share are skipped.
+/// Stable sorting along the last axis: a radix sort of (key, position) pairs, byte by byte. Bytes that all keys share are
+/// skipped.
 
 namespace tapegraph::cpu {
 
@@ -22,29 +22,14 @@ inline constexpr std::int64_t most_slots = 16; ///< rows that may be sorted at t
 inline constexpr std::int64_t parallel_elements = 8192;
 inline constexpr std::int64_t most_selected = 64; ///< of a row; more are sorted
 
+using tapegraph::detail::sort_key;
+using tapegraph::detail::sort_key_of;
+
 template <class T>
 struct pair {
-    using bits = std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>;
-    bits key;
+    sort_key<T> key;
     std::uint32_t position;
 };
-
-// Negative numbers have all bits flipped and positive ones the sign. Zeros are equal; NaN comes last in either direction.
-template <class T>
-typename pair<T>::bits key_of(T x, bool descending) {
-    using bits = typename pair<T>::bits;
-    constexpr bits sign = bits{1} << (8 * sizeof(bits) - 1);
-    bits b;
-    if constexpr (std::is_integral_v<T>) {
-        b = std::is_signed_v<T> ? static_cast<bits>(x) ^ sign : static_cast<bits>(x);
-    } else {
-        if (x != x) return static_cast<bits>(-1);
-        if (x == T(0)) x = T(0);
-        std::memcpy(&b, &x, sizeof(b));
-        b = (b & sign) != 0 ? ~b : b | sign;
-    }
-    return descending ? ~b : b;
-}
 
 template <class T>
 void insertion_sort(pair<T>* p, std::int64_t n) {
@@ -59,7 +44,7 @@ void insertion_sort(pair<T>* p, std::int64_t n) {
 /// Sorts p[0, n) with the help of q[0, n); returns whichever of the two holds the result.
 template <class T>
 pair<T>* radix_sort(pair<T>* p, pair<T>* q, std::int64_t n) {
-    constexpr int bytes = sizeof(typename pair<T>::bits);
+    constexpr int bytes = sizeof(sort_key<T>);
     std::uint32_t counts[bytes][256] = {};
     for (std::int64_t i = 0; i < n; ++i)
         for (int b = 0; b < bytes; ++b) ++counts[b][p[i].key >> 8 * b & 255];
@@ -81,7 +66,7 @@ template <class T>
 void select(const T* x, std::int64_t length, bool descending, pair<T>* best, std::int64_t wanted) {
     std::int64_t count = 0;
     for (std::int64_t i = 0; i < length; ++i) {
-        const pair<T> candidate{key_of(x[i], descending), static_cast<std::uint32_t>(i)};
+        const pair<T> candidate{sort_key_of(x[i], descending), static_cast<std::uint32_t>(i)};
         if (count == wanted) {
             if (candidate.key >= best[count - 1].key) continue; // an equal one came first
         } else {
@@ -126,7 +111,7 @@ void argsort_last(std::int64_t outer, std::int64_t length, bool descending, cons
                 select(x + o * length, length, descending, p, wanted);
             } else {
                 for (std::int64_t i = 0; i < length; ++i)
-                    p[i] = {key_of(x[o * length + i], descending), static_cast<std::uint32_t>(i)};
+                    p[i] = {sort_key_of(x[o * length + i], descending), static_cast<std::uint32_t>(i)};
                 if (length <= 48) insertion_sort(p, length);
                 else p = radix_sort(p, p + length, length);
             }

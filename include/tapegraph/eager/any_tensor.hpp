@@ -27,11 +27,26 @@ public:
     tape_place place() const { return place_; }
     void set_place(tape_place place) { place_ = place; }
     bool has_storage() const { return !storage_.empty(); }
-    void* raw() const { return storage_.data(); }
+    /// The elements in the CPU's memory, to write to: a copy on a device is no longer used. Waits for the device.
+    void* raw() const { return storage_.data(true); }
+    /// The same to read from.
+    const void* read() const { return storage_.data(false); }
+    /// Whether another tensor is over the same buffer, too.
+    bool shared() const { return storage_.shared(); }
+    /// Whether two tensors are over the same buffer.
+    bool shares_with(const any_tensor& other) const { return storage_.identity() == other.storage_.identity(); }
 
-    buffer_view view() const {
+    /// For the kernels of the device this thread computes on: to read, or to write a new tensor. Elements that are elsewhere
+    /// are copied there.
+    buffer_view view() const { return view_on(runtime::current_runtime()); }
+    buffer_view view_on(runtime::device_runtime* d, bool change = false) const {
+        buffer_view v = outline_view();
+        v.data = d == nullptr ? storage_.data(change) : storage_.remote(*d, change);
+        v.place = runtime::place_of(d);
+        return v;
+    }
+    buffer_view outline_view() const {
         buffer_view v;
-        v.data = storage_.data();
         v.type = type_;
         v.rank = dims_.rank();
         for (int i = 0; i < v.rank; ++i) v.extents[i] = dims_.data()[i];

@@ -190,20 +190,22 @@ struct formula {
 struct formula_view {
     const formula_code* code;
     cpu::tile_function forward, backward;
-    kernel_function reduce;            // with the producer fused in; null for plain formulas
-    workspace_function reduce_workspace;
+    runtime::kernel_functions forward_on_device, backward_on_device;
+    runtime::kernel_pair reduce; // with the producer fused in; null for plain formulas
     const ir::operation* reduction;
 };
 
 template <class E, class Reduce>
 constexpr formula_view make_formula_view() {
     using f = formula<E, Reduce>;
-    formula_view v{&f::value, &cpu::evaluate_tile<typename f::forward>, nullptr, nullptr, nullptr, nullptr};
-    if constexpr (f::value.results > 0) v.backward = &cpu::evaluate_tile<typename f::backward>;
+    formula_view v{&f::value, &cpu::evaluate_tile<typename f::forward>, nullptr, {}, {}, {}, nullptr};
+    v.forward_on_device = runtime::map_kernel_for<typename f::forward>().on_device;
+    if constexpr (f::value.results > 0) {
+        v.backward = &cpu::evaluate_tile<typename f::backward>;
+        v.backward_on_device = runtime::map_kernel_for<typename f::backward>().on_device;
+    }
     if constexpr (!std::is_void_v<Reduce>) {
-        using kernel = runtime::reduction_kernel<Reduce, typename f::forward, element_t<f::value.type>>;
-        v.reduce = &kernel::run;
-        v.reduce_workspace = &kernel::workspace;
+        v.reduce = runtime::reduction_kernel_for<Reduce, typename f::forward, element_t<f::value.type>>();
         v.reduction = &ir::record_of<Reduce>;
     }
     return v;

@@ -27,7 +27,7 @@ private:
 
 inline void check_finite(std::string_view operation, const any_tensor& result) {
     if (!numeric_check::active()) return;
-    const std::int64_t at = runtime::first_not_finite(result.view());
+    const std::int64_t at = runtime::first_not_finite(result.view_on(nullptr));
     if (at >= 0)
         throw numeric_error(std::string(operation) + ": element " + std::to_string(at) + " of a result of shape " +
                             to_string(result.shape()) + " is not finite");

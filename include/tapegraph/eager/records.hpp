@@ -5,6 +5,7 @@
 #include <tapegraph/eager/interpreter.hpp>
 #include <tapegraph/eager/numeric_check.hpp>
 #include <tapegraph/eager/tape.hpp>
+#include <tapegraph/runtime/perform.hpp>
 
 /// Running sealed formulas and recording them. Nothing here depends on a formula's type: it is compiled once.
 
@@ -57,10 +58,17 @@ inline dtype slot_type(const formula_code& code, int first_word, int slot) {
 }
 
 /// Scratch memory of this thread's kernels; grows and stays.
-inline void* scratch(std::size_t bytes) {
-    static thread_local runtime::arena memory;
-    if (memory.size() < bytes) memory = runtime::arena(bytes);
-    return memory.data();
+inline void* scratch(std::size_t bytes) { return runtime::thread_scratch(bytes); }
+
+/// A region over the call's domain, where the thread computes.
+inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functions& on_device, const kernel_call& call) {
+    if constexpr (runtime::has_backend) {
+        if (runtime::device_runtime* const d = runtime::current_runtime(); d != nullptr) {
+            const runtime::call_on_device there(*d, call);
+            return on_device.run(there.call);
+        }
+    }
+    cpu::run_map(evaluate, call);
 }
 
 /// The call that computes a formula's value: tensors as they are, numbers as scalars of their slots' types.
@@ -99,7 +107,7 @@ inline any_tensor run_formula(const formula_view& f, const formula_values& value
     forward_call operands(code, values, result);
     kernel_call& call = operands.call;
     call.domain = operands.out;
-    cpu::run_map(f.forward, call);
+    run_region(f.forward, f.forward_on_device, call);
     check_finite("formula", result);
     return result;
 }
@@ -120,8 +128,7 @@ any_tensor run_reduction(const formula_view& f, const formula_values& values, co
     kernel_call& call = operands.call;
     call.attributes = attributes;
     call.domain = domain_view(dims, code.domain_type);
-    call.workspace = scratch(f.reduce_workspace(call));
-    f.reduce(call);
+    runtime::perform(f.reduce, call);
     check_finite(f.reduction->name, result);
     return result;
 }
@@ -213,7 +220,7 @@ struct basic_formula_record : tape_record {
         }
         call.out = out.data();
         call.outputs = code.results;
-        if (any_full) cpu::run_map(self.formula->backward, call);
+        if (any_full) run_region(self.formula->backward, self.formula->backward_on_device, call);
         for (int r = 0; r < code.results; ++r) {
             const any_tensor& leaf = self.leaves[code.result_leaf[r]];
             if (!walk.wants(leaf)) continue;
@@ -261,7 +268,7 @@ struct basic_formula_record : tape_record {
             any_tensor& flow = flows[active[k]] = any_tensor(out[active[k]].type, self.domain);
             out[active[k]] = flow.view();
         }
-        cpu::run_map(self.formula->backward, call);
+        run_region(self.formula->backward, self.formula->backward_on_device, call);
         tangent = walk.kernels.converted(flows[active[0]], code.type);
         if (count == 1) return true;
         tangent = walk.kernels.multiply_add(nullptr, tangent, tangent_of(active[0]));
@@ -290,6 +297,12 @@ private:
         call.out = &out;
         call.outputs = 1;
         call.attributes = axes;
+        if constexpr (runtime::has_backend) {
+            if (runtime::current_runtime() != nullptr) {
+                reduce_on_device(call, r, type);
+                return result;
+            }
+        }
         const auto mask = static_cast<std::uint32_t>(axes[0]);
         const int results = formula->code->results;
         if (type == dtype::f64) {
@@ -306,6 +319,32 @@ private:
                                           &cpu::reduce_axes<cpu::reduction::sum, float>);
         }
         return result;
+    }
+
+    // On a device the values are written out and summed: a kernel for each result alone would be one more to compile.
+    void reduce_on_device(kernel_call& sum, int r, dtype type) const {
+        const any_tensor values(type, domain);
+        partial_array<buffer_view, most_leaves> all(formula->code->results);
+        for (int k = 0; k < formula->code->results; ++k) all[k].type = leaves[formula->code->result_leaf[k]].type();
+        all[r] = values.view();
+        kernel_call map = sum;
+        map.out = all.data();
+        map.outputs = formula->code->results;
+        run_region(formula->backward, formula->backward_on_device, map);
+        const buffer_view in = values.view();
+        sum.in = &in;
+        sum.inputs = 1;
+        sum.domain = in;
+        runtime::perform({{},
+                          type == dtype::f64    ? sum_on_device<double>()
+                          : type == dtype::f32  ? sum_on_device<float>()
+                          : type == dtype::bf16 ? sum_on_device<bfloat16>()
+                                                : sum_on_device<half>()},
+                         sum);
+    }
+    template <class T, class Backend = runtime::backend>
+    static constexpr runtime::kernel_functions sum_on_device() {
+        return Backend::template reduction<sum_op, region<slots<dtype_of<T>>, results<0>>, T>();
     }
 
     // Something records while we differentiate: the derivative itself must go on the tape, operation by operation.

@@ -5,6 +5,7 @@
 #include <tapegraph/eager/operation_record.hpp>
 #include <tapegraph/eager/replay.hpp>
 #include <tapegraph/runtime/kernels.hpp>
+#include <tapegraph/runtime/perform.hpp>
 
 #include <tuple>
 
@@ -140,7 +141,8 @@ struct eager {
         call.outputs = 1;
         call.attributes = words.value;
         call.random = &random;
-        runtime::kernel<Op, typename Op::result_element>::run(call);
+        constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, typename Op::result_element>();
+        runtime::perform(kernel, call);
         return result;
     }
 
@@ -187,7 +189,7 @@ private:
         call.out = &out;
         call.outputs = 1;
         call.domain = out;
-        cpu::run_map(f.forward, call);
+        detail::run_region(f.forward, f.forward_on_device, call);
         if (detail::any_tracked(values)) detail::record_formula(f, values, io.result, nullptr, result);
         return tapegraph::tensor<T>(std::move(result));
     }
@@ -240,8 +242,7 @@ private:
     template <class Op, class First, class... Rest>
     static void execute(kernel_call& call) {
         constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, First>();
-        call.workspace = detail::scratch(kernel.workspace(call));
-        kernel.run(call);
+        runtime::perform(kernel, call);
     }
 
     // Rules that several operations share leave it to `operation` to say which it was.

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <tapegraph/runtime/device_runtime.hpp>
 #include <tapegraph/runtime/memory.hpp>
 
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 /// Reference-counted buffers from a caching pool: a training loop stops asking the system for memory after its first step.
 
@@ -33,15 +35,91 @@ struct pool_counters {
     }
 };
 
-/// A buffer: this header, then the elements, both in one block.
+/// A buffer's copies on the CPU and on a GPU. A buffer is written once, as the result of a kernel or by whoever fills it, so
+/// that both copies stay good: a tensor is brought to a device, or home, at most once. Writing through raw() drops the GPU's.
+class copies {
+public:
+    /// `home`: where the CPU's elements stand, with their values; null for a buffer made on the device.
+    copies(runtime::device_runtime& d, std::byte* home, std::size_t bytes)
+        : device_(&d), home_(home), bytes_(bytes), home_good_(home != nullptr) {}
+    copies(const copies&) = delete;
+    copies& operator=(const copies&) = delete;
+    ~copies() {
+        if (remote_ != nullptr) device_->release(remote_);
+    }
+
+    /// For the CPU to read, or to write (`change`).
+    std::byte* home(bool change) {
+        const std::lock_guard lock(mutex_);
+        if (home_ == nullptr) {
+            own_ = runtime::arena(bytes_ > 0 ? bytes_ : 1);
+            home_ = own_.data();
+        }
+        if (!home_good_ && remote_good_) device_->download(home_, remote_, bytes_);
+        home_good_ = true;
+        remote_good_ = remote_good_ && !change;
+        return home_;
+    }
+    /// For kernels of a device to read, or to write (`change`).
+    void* remote(runtime::device_runtime& d, bool change) {
+        if (device_ != &d) move_to(d);
+        const std::lock_guard lock(mutex_);
+        if (remote_ == nullptr) remote_ = d.allocate(bytes_, "tensor");
+        if (home_good_ && !remote_good_) d.upload(remote_, home_, bytes_);
+        remote_good_ = true;
+        home_good_ = home_good_ && !change;
+        return remote_;
+    }
+
+private:
+    void move_to(runtime::device_runtime& d) {
+        home(true);
+        const std::lock_guard lock(mutex_);
+        if (remote_ != nullptr) device_->release(remote_);
+        remote_ = nullptr;
+        device_ = &d;
+    }
+
+    std::mutex mutex_; // tensors are shared between threads that read
+    runtime::device_runtime* device_;
+    void* remote_ = nullptr;
+    std::byte* home_;
+    std::size_t bytes_;
+    bool home_good_, remote_good_ = false;
+    runtime::arena own_; // of the CPU's elements, unless they stand behind the header
+};
+
+/// A buffer: this header, then the elements, both in one block. Those made on a GPU have no elements here.
 struct alignas(runtime::alignment) storage {
     std::atomic<std::int32_t> references{1};
     std::int32_t size_class = 0;
     std::size_t bytes = 0;
     storage* next = nullptr; // in a free list
+    std::atomic<copies*> elsewhere{nullptr};
     runtime::arena block;
 
-    std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
+    static constexpr std::int32_t on_device = -1; // the size class of buffers made on a GPU
+
+    std::byte* elements() { return reinterpret_cast<std::byte*>(this + 1); }
+    std::byte* data(bool change) {
+        copies* const both = elsewhere.load(std::memory_order_acquire);
+        return both == nullptr ? elements() : both->home(change);
+    }
+    void* remote(runtime::device_runtime& d, bool change) {
+        if (elsewhere.load(std::memory_order_acquire) == nullptr) {
+            copies* const made = new copies(d, elements(), bytes);
+            copies* none = nullptr;
+            if (!elsewhere.compare_exchange_strong(none, made)) delete made;
+        }
+        return elsewhere.load(std::memory_order_acquire)->remote(d, change);
+    }
+    static storage* make_on(runtime::device_runtime& d, std::size_t bytes) {
+        auto* const s = new storage;
+        s->size_class = on_device;
+        s->bytes = bytes;
+        s->elsewhere = new copies(d, nullptr, bytes);
+        return s;
+    }
 };
 
 /// Free buffers of one thread by size class: four classes per power of two, so at most a quarter is wasted.
@@ -73,6 +151,11 @@ public:
     }
 
     void release(storage* s) {
+        if (copies* const both = s->elsewhere.exchange(nullptr); both != nullptr) delete both;
+        if (s->size_class == storage::on_device) {
+            delete s;
+            return;
+        }
         pool_counters& counters = pool_counters::instance();
         counters.in_use.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
         counters.cached.fetch_add(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
@@ -116,7 +199,9 @@ private:
 class storage_reference {
 public:
     storage_reference() = default;
-    explicit storage_reference(std::size_t bytes) : storage_(buffer_pool::instance().allocate(bytes)) {}
+    explicit storage_reference(std::size_t bytes)
+        : storage_(runtime::current_runtime() == nullptr ? buffer_pool::instance().allocate(bytes)
+                                                         : storage::make_on(*runtime::current_runtime(), bytes)) {}
     storage_reference(const storage_reference& other) : storage_(other.storage_) {
         if (storage_ != nullptr) storage_->references.fetch_add(1, std::memory_order_relaxed);
     }
@@ -132,7 +217,13 @@ public:
             buffer_pool::instance().release(storage_);
     }
 
-    void* data() const { return storage_ == nullptr ? nullptr : storage_->data(); }
+    /// The elements in the CPU's memory, for reading, or for writing (`change`).
+    void* data(bool change) const { return storage_ == nullptr ? nullptr : storage_->data(change); }
+    /// The elements in a device's memory.
+    void* remote(runtime::device_runtime& d, bool change) const {
+        return storage_ == nullptr ? nullptr : storage_->remote(d, change);
+    }
+    const void* identity() const { return storage_; }
     bool empty() const { return storage_ == nullptr; }
     bool shared() const { return storage_ != nullptr && storage_->references.load(std::memory_order_acquire) > 1; }
 

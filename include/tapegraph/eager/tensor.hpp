@@ -84,13 +84,14 @@ public:
             throw dtype_error(std::string("tensor<") + name_of(dtype_of<T>) + ">: the elements are " + name_of(type()));
     }
 
-    const T* data() const { return static_cast<const T*>(raw()); }
+    /// In the CPU's memory; waits for the device if that computed them.
+    const T* data() const { return static_cast<const T*>(read()); }
     /// Memory to write to. A shared buffer is copied first, and the tensor leaves the tape.
     T* mutable_data() {
         if (storage_.shared()) {
             const any_tensor old = *this;
             storage_ = detail::storage_reference(static_cast<std::size_t>(size()) * sizeof(T));
-            std::memcpy(raw(), old.raw(), static_cast<std::size_t>(size()) * sizeof(T));
+            std::memcpy(raw(), old.read(), static_cast<std::size_t>(size()) * sizeof(T));
         }
         place_ = {};
         return static_cast<T*>(raw());

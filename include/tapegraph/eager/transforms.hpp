@@ -173,13 +173,14 @@ struct mode_transforms<eager> {
         if (detail::checkpointed_run::repeats()) return; // the first run did it
         const buffer_view in = x.view();
         bool done = false;
-        const buffer_view out{&done, dtype::boolean, 0, {}};
+        const buffer_view out{&done, dtype::boolean};
         kernel_call call;
         call.in = &in;
         call.inputs = 1;
         call.out = &out;
         call.outputs = 1;
-        runtime::kernel<Op, T>::run(call);
+        constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, T>();
+        runtime::perform(kernel, call);
     }
 
     [[noreturn]] static void refuse(const any_tensor&, const char* what, const shape& first, const shape& second) {

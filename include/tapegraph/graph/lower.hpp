@@ -43,11 +43,10 @@ constexpr runtime::kernel_pair kernel_at() {
     } else {
         using shape_of_work = typename region_spelling<Stage, k.first_word>::type;
         if constexpr (k.kind == static_cast<int>(kernel_kind::region)) {
-            return {&runtime::region_kernel<shape_of_work>::run, &runtime::no_workspace};
+            return runtime::map_kernel_for<shape_of_work>();
         } else {
             using op = operation_type<Stage::value.ops[k.op]>;
-            using kernel = runtime::reduction_kernel<op, shape_of_work, element_t<static_cast<dtype>(k.type)>>;
-            return {&kernel::run, &kernel::workspace};
+            return runtime::reduction_kernel_for<op, shape_of_work, element_t<static_cast<dtype>(k.type)>>();
         }
     }
 }

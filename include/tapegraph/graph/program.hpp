@@ -1,136 +1,62 @@
 #pragma once
 
-#include <tapegraph/core/error.hpp>
-#include <tapegraph/graph/lifetimes.hpp>
-#include <tapegraph/graph/lower.hpp>
-#include <tapegraph/graph/plan.hpp>
-#include <tapegraph/graph/text.hpp>
+#include <tapegraph/graph/bound_program.hpp>
 #include <tapegraph/runtime/finite.hpp>
-#include <tapegraph/runtime/memory.hpp>
-#include <tapegraph/runtime/scalar.hpp>
+#include <tapegraph/runtime/perform.hpp>
 
-#include <bit>
-#include <cstring>
-#include <string>
-#include <vector>
+#include <memory>
 
 namespace tapegraph::ir {
 
-/// A planned graph, ready to run: one arena, offsets known, a straight line of kernel calls.
-///
-/// Extents bind when inputs are set. Offsets are planned for the largest extents seen; smaller ones run in the same
-/// arena. A run allocates nothing unless extents have grown.
-///
-/// A template, so that programs without graphs do not compile it.
-template <class = void>
-class basic_program {
+/// A planned graph, ready to run, on the CPU or on a GPU. There its steps are recorded the second time they run with the same
+/// extents, and replayed as one graph of the device from then on.
+template <class X = void>
+class basic_program : public basic_bound_program<X> {
+    using base = basic_bound_program<X>;
+    using base::missing_variable_, base::bind;
+    using base::symbols_, base::fed_, base::numbers_, base::placed_numbers_, base::captured_, base::at_home_;
+    using base::view_, base::device_, base::values_, base::operands_, base::outputs_, base::steps_, base::copies_;
+    using typename base::copy;
+
 public:
-    explicit basic_program(const program_view& view)
-        : view_(&view), symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
-          values_(static_cast<std::size_t>(view.nodes.size())), parameters_(view.inputs.size() * runtime::alignment) {
-        for (int i = 0; i < view.nodes.size(); ++i) {
-            values_[i].type = view.nodes[i].type;
-            values_[i].rank = view.nodes[i].rank;
-        }
-        for (int i = 0; i < view.inputs.size(); ++i)
-            if (view.inputs[i].scalar_parameter)
-                values_[view.inputs[i].node].data = parameters_.data() + i * static_cast<int>(runtime::alignment);
-        for (const auto& atom : view.atoms) table_.atoms.push_back(atom);
-        for (const auto& monomial : view.monomials) table_.monomials.push_back(monomial);
-        for (const auto& polynomial : view.polynomials) table_.polynomials.push_back(polynomial);
-        live_ = lifetimes(view);
-    }
-
-    const program_view& view() const { return *view_; }
-    std::size_t arena_bytes() const { return arena_.size(); }
-
-    /// Feeds input `index`. The memory must stay valid while the program runs. Throws shape_error or dtype_error.
-    void set_input(int index, const buffer_view& value) {
-        const input_entry& input = view_->inputs[index];
-        buffer_view& target = values_[input.node];
-        if (value.type != target.type)
-            throw dtype_error("input '" + std::string(input.name) + "' is " + name_of(target.type) + ", fed with " +
-                              name_of(value.type));
-        if (value.rank != target.rank)
-            throw shape_error("input '" + std::string(input.name) + "' has rank " + std::to_string(target.rank) +
-                              ", fed with rank " + std::to_string(value.rank));
-        for (int axis = 0; axis < value.rank; ++axis) {
-            if (target.extents[axis] != value.extents[axis]) bound_ = false;
-            target.extents[axis] = value.extents[axis];
-        }
-        target.data = value.data;
-        pointers_changed_ = true;
-    }
-
-    /// Refreshes a scalar parameter (a learning rate).
-    void set_parameter(int index, double value) {
-        runtime::store_scalar(values_[view_->inputs[index].node], value);
-    }
-
-    /// Tells where a variable lives. Its extents are numbers of the program.
-    void set_variable(int index, void* data) {
-        buffer_view& target = values_[view_->variables[index].node];
-        pointers_changed_ = pointers_changed_ || target.data != data;
-        target.data = data;
-    }
-
-    /// A variable's element type and extents.
-    buffer_view variable(int index) const {
-        buffer_view v = values_[view_->variables[index].node];
-        const entry& e = view_->nodes[view_->variables[index].node];
-        for (int axis = 0; axis < e.rank; ++axis) v.extents[axis] = view_->pool[e.dims + axis];
-        return v;
-    }
-
-    /// Inputs must be fed again before the next run (sessions: every run names its feeds).
-    void forget_inputs() {
-        for (const input_entry& input : view_->inputs)
-            if (!input.scalar_parameter) values_[input.node].data = nullptr;
-        bound_ = false;
-    }
-
-    /// Plans for the extents that are set, without running.
-    void bind() {
-        if (!bound_) bind_extents();
-        if (pointers_changed_) connect();
-    }
+    /// `device`: where it runs; null for the CPU.
+    explicit basic_program(const program_view& view, runtime::device_runtime* device = runtime::current_runtime())
+        : base(view, device) {}
 
     /// With `check`, throws numeric_error naming the first operation whose result is not finite; variables whose update
     /// had not run by then keep their values.
     void run(const random_state& random, bool check = false) {
         begin(random);
-        for (std::size_t s = 0; s < steps_.size(); ++s) {
-            steps_[s].run(steps_[s].call);
-            if (check) check_step(static_cast<int>(s));
-        }
-        for (const copy& c : copies_) std::memcpy(c.to, c.from, c.bytes);
+        const auto launch = [&] {
+            for (std::size_t s = 0; s < steps_.size(); ++s) {
+                run_step(s);
+                if (check) check_step(static_cast<int>(s));
+            }
+            finish();
+        };
+        if (device_ == nullptr || check || at_home_ > 0)
+            launch();
+        else
+            captured_.run(symbols_, launch);
     }
 
     /// Like run, with `f(step, run_step)` around every kernel call: what profilers use.
     template <class F>
     void run_each(const random_state& random, const F& f) {
         begin(random);
-        for (std::size_t s = 0; s < steps_.size(); ++s)
-            f(static_cast<int>(s), [&] { steps_[s].run(steps_[s].call); });
-        for (const copy& c : copies_) std::memcpy(c.to, c.from, c.bytes);
+        for (std::size_t s = 0; s < steps_.size(); ++s) f(static_cast<int>(s), [&] { run_step(s); });
+        finish();
     }
-    /// What a kernel call reads and writes, with today's extents.
-    const kernel_call& call_of(int step) const { return steps_[static_cast<std::size_t>(step)].call; }
-
-    /// Where the plan puts a node's value, for reports: its place in the arena (-1: elsewhere), the steps that make it and
-    /// read it last, and the variable it is written into (-1: none).
-    struct placement {
-        std::int64_t offset = -1;
-        int birth = -1, death = -1, variable = -1;
-    };
-    /// Known once extents are bound.
-    placement placement_of(int node) const {
-        return {offsets_[node], live_.birth[node], live_.death[node], live_.variable_of[node]};
+    /// Sends a scalar output home without waiting for it; of the last 256 sent from a device, each can be read by its number.
+    std::int64_t publish_output(int index) {
+        return device_->publish(outputs_[static_cast<std::size_t>(index)].data,
+                                outputs_[static_cast<std::size_t>(index)].bytes());
     }
-    /// A node's element type, extents and address today.
-    const buffer_view& value_of(int node) const { return values_[static_cast<std::size_t>(node)]; }
-    /// Bytes of scratch memory a step was given.
-    std::size_t scratch_bytes(int step) const { return scratch_bytes_[static_cast<std::size_t>(step)]; }
+    double published_output(int index, std::int64_t number) {
+        buffer_view v = outputs_[static_cast<std::size_t>(index)];
+        v.data = const_cast<void*>(device_->published(number));
+        return runtime::load_scalar(v);
+    }
 
     /// A scalar output as a number.
     double scalar_output(int index) const {
@@ -138,34 +64,68 @@ public:
         return runtime::load_scalar(v);
     }
 
-    /// The value of output `index`; valid until the next run.
-    const buffer_view& output(int index) const { return outputs_[static_cast<std::size_t>(index)]; }
+    /// The value of output `index`, in the CPU's memory; valid until the next run. Waits for a device.
+    const buffer_view& output(int index) const {
+        const auto i = static_cast<std::size_t>(index);
+        if (device_ == nullptr) return outputs_[i];
+        home_outputs_.resize(outputs_.size());
+        if (home_outputs_[i] == nullptr) home_outputs_[i] = std::make_unique<home_output>();
+        home_output& home = *home_outputs_[i];
+        home.memory.reserve(nullptr, outputs_[i].bytes() + 1, "output");
+        home.view = outputs_[i];
+        home.view.place = 0;
+        home.view.data = home.memory.data();
+        device_->download(home.view.data, outputs_[i].data, outputs_[i].bytes());
+        return home.view;
+    }
+    /// The same where the program runs.
+    const buffer_view& placed_output(int index) const { return outputs_[static_cast<std::size_t>(index)]; }
 
 private:
-    struct kernel_step {
-        kernel_function run;
-        kernel_call call;
-    };
-    struct copy {
-        void* to;
-        const void* from;
-        std::size_t bytes;
+    struct home_output {
+        placed_block memory;
+        buffer_view view;
     };
 
     void begin(const random_state& random) {
         bind();
         if (missing_variable_ != nullptr)
             throw argument_error("variable '" + std::string(missing_variable_->name) + "' has no memory");
-        random_ = random;
+        auto* const numbers = reinterpret_cast<random_state*>(numbers_.data() + numbers_.size() - sizeof(random_state));
+        *numbers = random;
+        if (device_ == nullptr) return;
+        device_->enter();
+        device_->upload(placed_numbers_.data(), numbers_.data(), numbers_.size());
+        for (std::size_t i = 0; i < fed_.size(); ++i) {
+            const buffer_view& from = fed_[i].from;
+            if (from.data == nullptr || from.bytes() == 0) continue;
+            if (from.place == 0)
+                device_->feed(fed_[i].memory.data(), from.data, from.bytes());
+            else
+                device_->copy(fed_[i].memory.data(), from.data, from.bytes());
+        }
     }
-
-    int root(int node) const { return view_->alias[node]; }
+    void run_step(std::size_t s) {
+        if (steps_[s].run != nullptr) return steps_[s].run(steps_[s].call);
+        const auto* const random =
+            reinterpret_cast<const random_state*>(numbers_.data() + numbers_.size() - sizeof(random_state));
+        runtime::run_at_home(*device_, view_->functions[view_->steps[static_cast<int>(s)].kernel], steps_[s].call,
+                             random);
+    }
+    void finish() {
+        for (const copy& c : copies_) {
+            if (device_ == nullptr)
+                std::memcpy(c.to, c.from, c.bytes);
+            else
+                device_->copy(c.to, c.from, c.bytes);
+        }
+    }
 
     void check_step(int s) const {
         const step_entry& step = view_->steps[s];
         for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
             const buffer_view& v = operands_[step.first_value + k];
-            const std::int64_t at = runtime::first_not_finite(v);
+            const std::int64_t at = first_not_finite(v);
             if (at < 0) continue;
             const entry& e = view_->nodes[step.node];
             detail::text_builder where = detail::place_text(view_->places[e.place]), scope;
@@ -176,223 +136,16 @@ private:
         }
     }
 
-    void bind_extents() {
-        for (std::int64_t& value : symbols_) value = -1;
-        for (const input_entry& input : view_->inputs) bind_input(input);
-        const extent_table& table = table_;
-        const auto value_of = [&](int atom) {
-            if (symbols_[atom] < 0)
-                throw shape_error("extent '" + std::string(view_->atoms[atom].name) + "' is not given by any input");
-            return symbols_[atom];
-        };
-        for (const extent_table::requirement& r : view_->requirements) {
-            const std::int64_t left = table.evaluate(r.left, value_of), right = table.evaluate(r.right, value_of);
-            if (r.at_least_for != nullptr ? left < right : left != right)
-                throw shape_error(detail::unmet_requirement(r, left, right));
-        }
-        for (int i = 0; i < view_->nodes.size(); ++i) {
-            const entry& e = view_->nodes[i];
-            for (int axis = 0; axis < e.rank; ++axis) {
-                const std::int64_t size = table.evaluate(view_->pool[e.dims + axis], value_of);
-                if (e.op == &record_of<input_op> && values_[i].data != nullptr && values_[i].extents[axis] != size)
-                    throw shape_error("input '" + std::string(view_->inputs[static_cast<int>(view_->words[e.words])].name) +
-                                      "': extent of axis " + std::to_string(axis) + " is " +
-                                      std::to_string(values_[i].extents[axis]) + ", expected " + std::to_string(size));
-                values_[i].extents[axis] = size;
-            }
-        }
-        place_constants(table, value_of);
-        place_buffers();
-        bound_ = true;
-        connect();
+    std::int64_t first_not_finite(const buffer_view& v) const {
+        if (device_ == nullptr) return runtime::first_not_finite(v);
+        const runtime::arena home(v.bytes() + 1);
+        device_->download(home.data(), v.data, v.bytes());
+        buffer_view there = v;
+        there.data = home.data();
+        return runtime::first_not_finite(there);
     }
 
-    void bind_input(const input_entry& input) {
-        const entry& e = view_->nodes[input.node];
-        if (values_[input.node].data == nullptr && live_.death[input.node] < 0) return; // nothing reads it
-        if (values_[input.node].data == nullptr)
-            throw argument_error("input '" + std::string(input.name) + "' has not been fed");
-        for (int axis = 0; axis < e.rank; ++axis) {
-            const std::int64_t size = view_->pool[e.dims + axis];
-            if (!is_symbolic(size)) continue;
-            const int atom = table_.symbol_of(size);
-            if (atom < 0) continue;
-            std::int64_t& value = symbols_[atom];
-            if (value >= 0 && value != values_[input.node].extents[axis])
-                throw shape_error("input '" + std::string(input.name) + "': extent of axis " + std::to_string(axis) +
-                                  " is " + std::to_string(values_[input.node].extents[axis]) +
-                                  ", but another input has " + std::to_string(value) + " there");
-            value = values_[input.node].extents[axis];
-        }
-    }
-
-    template <class ValueOf>
-    void place_constants(const extent_table& table, const ValueOf& value_of) {
-        constants_.resize(static_cast<std::size_t>(view_->nodes.size()));
-        for (int i = 0; i < view_->nodes.size(); ++i) {
-            const entry& e = view_->nodes[i];
-            const bool number = e.op == &record_of<constant_op>;
-            if (!number && e.op != &record_of<extent_op>) continue;
-            const std::int64_t word = view_->words[e.words];
-            const double value =
-                number ? std::bit_cast<double>(word) : static_cast<double>(table.evaluate(word, value_of));
-            values_[i].data = &constants_[static_cast<std::size_t>(i)];
-            runtime::store_scalar(values_[i], value);
-        }
-    }
-
-    // The arena is planned for the largest extents seen. Buffers of smaller extents fit at the same offsets, because
-    // every extent grows with its symbols.
-    void place_buffers() {
-        bool fits = !offsets_.empty();
-        const int steps = view_->steps.size();
-        std::vector<std::size_t>& scratch = needed_scratch_;
-        scratch.resize(static_cast<std::size_t>(steps));
-        build_steps();
-        for (int s = 0; s < steps; ++s) {
-            scratch[s] = view_->functions[view_->steps[s].kernel].workspace(steps_[s].call);
-            fits = fits && scratch[s] <= scratch_bytes_[s];
-        }
-        for (int i = 0; i < view_->nodes.size(); ++i)
-            fits = fits && (live_.birth[i] < 0 || values_[i].bytes() <= planned_bytes_[i]);
-        if (fits) return;
-
-        // What other extents needed stays planned for: a kernel may want more scratch for small extents than for large
-        // ones, and a plan for one of them alone would be made again at every change. Planning again works in the memory
-        // of the first time.
-        std::vector<std::size_t>& sizes = sizes_;
-        sizes.resize(values_.size());
-        for (std::size_t i = 0; i < sizes.size(); ++i) {
-            const bool known = !offsets_.empty() && offsets_[i] >= 0;
-            const std::size_t before = known ? planned_bytes_[i] : 0, now = values_[i].bytes();
-            sizes[i] = now > before ? now : before;
-        }
-        for (std::size_t s = 0; s < scratch_bytes_.size(); ++s)
-            if (scratch[s] < scratch_bytes_[s]) scratch[s] = scratch_bytes_[s];
-        list<buffer_request>& requests = requests_;
-        requests.clear();
-        std::vector<int>& request_of = request_of_;
-        request_of.assign(values_.size(), -1);
-        for (int s = 0; s < steps; ++s) {
-            const step_entry& step = view_->steps[s];
-            for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
-                const int node = view_->values[step.first_value + k];
-                if (live_.variable_of[node] >= 0) continue;
-                const int shared = reusable(step, s, node, request_of, sizes);
-                if (shared >= 0) {
-                    request_of[node] = shared;
-                    requests[shared].death = live_.death[node];
-                } else {
-                    request_of[node] = requests.push_back(
-                        {static_cast<std::int64_t>(runtime::aligned(sizes[static_cast<std::size_t>(node)])), s, live_.death[node], 0});
-                }
-            }
-        }
-        const int first_scratch = requests.size();
-        for (int s = 0; s < steps; ++s)
-            requests.push_back({static_cast<std::int64_t>(runtime::aligned(scratch[s])), s, s, 0});
-        const auto size = static_cast<std::size_t>(plan_buffers(requests, order_, placed_));
-        if (size > arena_.size()) arena_ = runtime::arena(size);
-        offsets_.assign(values_.size(), -1);
-        planned_bytes_.assign(values_.size(), 0);
-        scratch_bytes_ = scratch;
-        scratch_offsets_.resize(static_cast<std::size_t>(steps));
-        for (int s = 0; s < steps; ++s) scratch_offsets_[s] = requests[first_scratch + s].offset;
-        for (std::size_t i = 0; i < values_.size(); ++i) {
-            if (request_of[i] < 0) {
-                planned_bytes_[i] = ~std::size_t{0}; // lives elsewhere
-                continue;
-            }
-            offsets_[i] = requests[request_of[i]].offset;
-            planned_bytes_[i] = sizes[i];
-        }
-    }
-
-    // An elementwise kernel may write over an operand that nothing reads afterwards.
-    int reusable(const step_entry& step, int s, int node, const std::vector<int>& request_of,
-                 const std::vector<std::size_t>& sizes) const {
-        if (view_->kernels[step.kernel].kind != static_cast<int>(kernel_kind::region) || step.outputs != 1) return -1;
-        for (int k = 0; k < step.inputs; ++k) {
-            const int operand = view_->values[step.first_value + k], owner = root(operand);
-            if (request_of[owner] >= 0 && live_.death[owner] == s && same_extents(operand, node) &&
-                values_[owner].bytes() == values_[node].bytes() &&
-                sizes[static_cast<std::size_t>(owner)] == sizes[static_cast<std::size_t>(node)])
-                return request_of[owner];
-        }
-        return -1;
-    }
-
-    // For whatever the symbols stand for, not only for today's extents: a plan outlives them.
-    bool same_extents(int a, int b) const {
-        const entry &x = view_->nodes[a], &y = view_->nodes[b];
-        bool same = x.rank == y.rank;
-        for (int axis = 0; same && axis < x.rank; ++axis) same = view_->pool[x.dims + axis] == view_->pool[y.dims + axis];
-        return same;
-    }
-
-    void build_steps() {
-        const int steps = view_->steps.size();
-        if (steps_.empty() && steps > 0) {
-            steps_.resize(static_cast<std::size_t>(steps));
-            operands_.resize(static_cast<std::size_t>(view_->values.size()));
-        }
-        for (int s = 0; s < steps; ++s) {
-            const step_entry& step = view_->steps[s];
-            kernel_step& target = steps_[s];
-            for (int k = 0; k < step.inputs + step.outputs; ++k)
-                operands_[step.first_value + k] = values_[view_->values[step.first_value + k]];
-            target.run = view_->functions[step.kernel].run;
-            target.call.in = operands_.data() + step.first_value;
-            target.call.inputs = step.inputs;
-            target.call.out = target.call.in + step.inputs;
-            target.call.outputs = step.outputs;
-            target.call.attributes = view_->words.begin() + view_->nodes[step.node].words;
-            target.call.domain = values_[step.domain];
-            target.call.random = &random_;
-        }
-    }
-
-    // Writes today's addresses into every call.
-    void connect() {
-        missing_variable_ = nullptr; // a program may be planned before its variables have memory
-        for (const variable_entry& v : view_->variables)
-            if (values_[v.node].data == nullptr) missing_variable_ = &v;
-        for (int i = 0; i < view_->nodes.size(); ++i) {
-            if (offsets_[i] >= 0) values_[i].data = arena_.data() + offsets_[i];
-            if (live_.variable_of[i] >= 0) values_[i].data = values_[view_->variables[live_.variable_of[i]].node].data;
-        }
-        for (int i = 0; i < view_->nodes.size(); ++i)
-            if (root(i) != i) values_[i].data = values_[root(i)].data;
-        for (int k = 0; k < view_->values.size(); ++k) operands_[k].data = values_[view_->values[k]].data;
-        for (std::size_t s = 0; s < steps_.size(); ++s) steps_[s].call.workspace = arena_.data() + scratch_offsets_[s];
-        copies_.clear();
-        for (const assignment_entry& update : view_->assignments) {
-            const buffer_view& to = values_[view_->variables[update.variable].node];
-            const buffer_view& from = values_[update.node];
-            if (to.data != from.data) copies_.push_back({to.data, from.data, from.bytes()});
-        }
-        outputs_.resize(static_cast<std::size_t>(view_->outputs.size()));
-        for (int i = 0; i < view_->outputs.size(); ++i) outputs_[i] = values_[view_->outputs[i].node];
-        pointers_changed_ = false;
-    }
-
-    const program_view* view_;
-    std::vector<std::int64_t> symbols_;
-    std::vector<buffer_view> values_, operands_, outputs_;
-    std::vector<kernel_step> steps_;
-    std::vector<copy> copies_;
-    lifetimes live_;
-    std::vector<std::int64_t> offsets_, scratch_offsets_;
-    std::vector<std::size_t> planned_bytes_, scratch_bytes_, needed_scratch_, sizes_;
-    std::vector<int> request_of_;
-    list<buffer_request> requests_;
-    list<int> order_, placed_;
-    extent_table table_;
-    std::vector<double> constants_;
-    runtime::arena parameters_, arena_;
-    random_state random_;
-    const variable_entry* missing_variable_ = nullptr;
-    bool bound_ = false, pointers_changed_ = true;
+    mutable std::vector<std::unique_ptr<home_output>> home_outputs_;
 };
 using program = basic_program<>;
 

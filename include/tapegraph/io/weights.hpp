@@ -45,7 +45,7 @@ inline void save_weights(const std::filesystem::path& path, const variable_list&
     std::vector<io::safetensors_entry> entries;
     for (const variable& v : variables)
         if (!v.optimizer_state() || options.optimizer_state)
-            entries.push_back({stored_name(v), v.type(), extents_of(v.shape()), v.data().raw()});
+            entries.push_back({stored_name(v), v.type(), extents_of(v.shape()), v.data().read()});
     io::write_safetensors_arrays(path, entries,
                                  {{"format", "tapegraph"},
                                   {"step", std::to_string(step)},
@@ -124,7 +124,7 @@ inline std::map<std::string, any_tensor> read_safetensors(const std::filesystem:
 inline void write_safetensors(const std::filesystem::path& path, const std::map<std::string, any_tensor>& tensors) {
     std::vector<safetensors_entry> entries;
     for (const auto& [name, value] : tensors)
-        entries.push_back({name, value.type(), tapegraph::detail::extents_of(value.shape()), value.raw()});
+        entries.push_back({name, value.type(), tapegraph::detail::extents_of(value.shape()), value.read()});
     write_safetensors_arrays(path, entries);
 }
 

@@ -26,7 +26,7 @@ public:
     void assign(const tensor<T>& target, const E& value) const {
         const tensor<T> sealed = eval(value);
         for (const auto& s : states_) {
-            if (s.second.raw() != target.raw()) continue;
+            if (!s.second.shares_with(target)) continue;
             updates_->push_back({s.first, sealed});
             return;
         }
@@ -46,7 +46,10 @@ tensor<T> batch_tensor(const buffer_view& v) {
     if (v.type != dtype_of<T>)
         throw dtype_error(std::string("labels are ") + name_of(v.type) + ", the loss takes " + name_of(dtype_of<T>));
     auto t = tensor<T>::uninitialized(shape(v.rank, v.extents));
-    std::memcpy(t.mutable_data(), v.data, v.bytes());
+    if (v.place == 0)
+        std::memcpy(t.mutable_data(), v.data, v.bytes());
+    else
+        runtime::current_runtime()->copy(t.view().data, v.data, v.bytes());
     return t;
 }
 

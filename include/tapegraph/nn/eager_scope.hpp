@@ -87,7 +87,7 @@ public:
         if (detail::checkpointed_run::repeats()) return; // noted by the first run
         const tensor<T> sealed = eval(value, where);
         for (const auto& u : context_->used) {
-            if (u.handle.raw() != target.raw()) continue;
+            if (!u.handle.shares_with(target)) continue;
             if (!(sealed.shape() == target.shape()))
                 throw shape_error("assign: variable '" + u.target->path() + "' has shape " + to_string(target.shape()) +
                                   ", given " + to_string(sealed.shape()));

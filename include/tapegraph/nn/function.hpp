@@ -3,6 +3,7 @@
 #include <tapegraph/eager/derivatives.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/graph/derivatives.hpp>
+#include <tapegraph/nn/outputs.hpp>
 #include <tapegraph/nn/spec.hpp>
 
 #include <memory>
@@ -25,10 +26,7 @@ struct returned<R> {
     template <class Stage, int First>
     static auto rebuild(const ir::program& p) {
         constexpr dtype type = Stage::value.nodes[Stage::value.outputs[First].node].type;
-        const buffer_view& v = p.output(First);
-        auto result = tensor<element_t<type>>::uninitialized(shape(v.rank, v.extents));
-        std::memcpy(result.mutable_data(), v.data, v.bytes());
-        return result;
+        return output_tensor<element_t<type>>(p, First);
     }
 };
 
@@ -95,6 +93,7 @@ public:
 
     /// Runs the graph. Results are tensors, in the structure in which the function returns nodes.
     auto operator()(const tensor<typename Specs::element_type>&... arguments) {
+        const device_scope on(program_->device());
         int index = 0;
         (program_->set_input(index++, arguments.view()), ...);
         program_->run(random_.next());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/model.hpp>
+#include <tapegraph/nn/outputs.hpp>
 
 #include <mutex>
 
@@ -35,21 +36,47 @@ private:
     friend base;
 
     step_result step_once(const buffer_view& x, const buffer_view& y) {
+        return run(prepared_step(), x, y, this->options_.check_finite);
+    }
+    ir::program& prepared_step() {
         ir::program& p = training_program();
         const auto numbers = optimizer_.numbers(this->step_);
         for (std::size_t i = 0; i < numbers.size(); ++i) p.set_parameter(2 + static_cast<int>(i), numbers[i]);
-        return run(p, x, y, this->options_.check_finite);
+        return p;
     }
+
+    // A step on a device whose results have been sent home, but not waited for.
+    struct launched_step {
+        std::int64_t loss = -1, accuracy = -1;
+    };
+    launched_step launch_once(const buffer_view& x, const buffer_view& y) {
+        ir::program& p = prepared_step();
+        launch(p, x, y, false);
+        launched_step s;
+        s.loss = p.publish_output(0);
+        if (p.view().outputs.size() > 1) s.accuracy = p.publish_output(1);
+        return s;
+    }
+    step_result result_of(const launched_step& s) {
+        step_result r;
+        r.loss = training_->published_output(0, s.loss);
+        if (s.accuracy >= 0) r.accuracy = training_->published_output(1, s.accuracy);
+        return r;
+    }
+
     step_result measure_once(const buffer_view& x, const buffer_view& y) {
         if (!evaluation_) evaluation_ = std::make_unique<ir::program>(ir::compile_program<evaluation>());
         return run(*evaluation_, x, y, false);
     }
-    step_result run(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
+    void launch(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
         connect(p);
         if (&p == training_.get()) lend_frozen(p);
         p.set_input(0, x);
         p.set_input(1, y);
         p.run({this->options_.seed, static_cast<std::uint64_t>(this->step_)}, check);
+    }
+    step_result run(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
+        launch(p, x, y, check);
         step_result r;
         r.loss = p.scalar_output(0);
         if (p.view().outputs.size() > 1) r.accuracy = p.scalar_output(1);
@@ -58,7 +85,7 @@ private:
     // Programs run on the model's variables where they stand; the first ones are the same in every trace.
     void connect(ir::program& p) const {
         for (int i = 0; i < p.view().variables.size(); ++i)
-            p.set_variable(i, const_cast<void*>(this->variables_.at(i).data().raw()));
+            p.set_variable(i, this->variables_.at(i).data().view_on(p.device(), true).data);
     }
     // A step is compiled to update every trainable variable: of a frozen one, and of its optimizer state, it gets a copy.
     void lend_frozen(ir::program& p) {
@@ -74,8 +101,12 @@ private:
             if (owner == nullptr || !owner->frozen()) continue;
             any_tensor& copy = lent_[static_cast<std::size_t>(i)];
             if (!copy.has_storage()) copy = any_tensor(v.type(), v.shape());
-            std::memcpy(copy.raw(), v.data().raw(), v.data().view().bytes());
-            p.set_variable(i, copy.raw());
+            const buffer_view from = v.data().view_on(p.device()), to = copy.view_on(p.device(), true);
+            if (p.device() == nullptr)
+                std::memcpy(to.data, from.data, from.bytes());
+            else
+                p.device()->copy(to.data, from.data, from.bytes());
+            p.set_variable(i, to.data);
         }
     }
     // Each thread takes a program of its own from the shelf, so that predictions may overlap.
@@ -92,9 +123,7 @@ private:
         connect(*p);
         p->set_input(0, x.view());
         p->run({this->options_.seed, static_cast<std::uint64_t>(this->step_)});
-        const buffer_view& out = p->output(0);
-        auto result = tensor<typename Spec::element_type>::uninitialized(shape(out.rank, out.extents));
-        std::memcpy(result.mutable_data(), out.data, out.bytes());
+        auto result = detail::output_tensor<typename Spec::element_type>(*p, 0);
         const std::lock_guard lock(shelf_->mutex);
         shelf_->programs.push_back(std::move(p));
         return result;

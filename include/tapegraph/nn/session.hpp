@@ -3,6 +3,7 @@
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/graph/passes/effects.hpp>
+#include <tapegraph/nn/outputs.hpp>
 #include <tapegraph/nn/scope.hpp>
 #include <tapegraph/nn/variables.hpp>
 
@@ -11,6 +12,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 /// Define-then-run: a model names placeholders and fetches; a session runs fetches by name, fed by name.
 
@@ -82,7 +84,10 @@ class session {
     static_assert(std::is_empty_v<Model>, "a session's model is an empty type: its parameters are constants");
 
 public:
-    explicit session(std::uint64_t seed = 0) : seed_(seed) {}
+    /// On the device this thread computes on (device_scope), or on another.
+    explicit session(std::uint64_t seed = 0) : seed_(seed), device_(runtime::current_runtime()) {}
+    explicit session(device where, std::uint64_t seed = 0)
+        : seed_(seed), device_(where.is_cpu() ? nullptr : &runtime::runtime_of(where)) {}
 
     /// The value of one fetch. Throws argument_error for a name that is no placeholder and for a placeholder the fetch
     /// needs and `feeds` lacks.
@@ -90,7 +95,13 @@ public:
     auto run(std::initializer_list<feed> feeds = {}) {
         using builder = detail::fetch_trace<Model, Name>;
         constexpr const ir::program_view& view = ir::compile_program<builder>();
-        static thread_local ir::program program(view);
+        const device_scope on(device_);
+        static thread_local std::vector<std::unique_ptr<ir::program>> programs; // one per device
+        ir::program* found = nullptr;
+        for (const auto& p : programs)
+            if (p->device() == device_) found = p.get();
+        if (found == nullptr) found = programs.emplace_back(std::make_unique<ir::program>(view, device_)).get();
+        ir::program& program = *found;
         connect(program);
         for (const feed& f : feeds) {
             int index = -1;
@@ -102,10 +113,7 @@ public:
         program.run({seed_, step_++});
         program.forget_inputs();
         constexpr dtype type = view.nodes[view.outputs[0].node].type;
-        const buffer_view& out = program.output(0);
-        auto result = tensor<element_t<type>>::uninitialized(shape(out.rank, out.extents));
-        std::memcpy(result.mutable_data(), out.data, out.bytes());
-        return fetched<element_t<type>>(std::move(result));
+        return fetched<element_t<type>>(detail::output_tensor<element_t<type>>(program, 0));
     }
 
     variable_list& variables() { return variables_; }
@@ -129,12 +137,13 @@ private:
                     detail::initialize(static_cast<float*>(data.raw()), data.shape(), how, seed_, path);
                 found = &variables_.add(path, std::move(data), v.trainable, false);
             }
-            program.set_variable(i, found->data().raw());
+            program.set_variable(i, found->data().view_on(program.device(), true).data);
         }
     }
 
     variable_list variables_;
     std::uint64_t seed_ = 0, step_ = 0;
+    runtime::device_runtime* device_;
 };
 
 } // namespace tapegraph

@@ -53,13 +53,14 @@ public:
         if (!(value.shape() == data_.shape()))
             throw shape_error("variable '" + path_ + "' has shape " + to_string(data_.shape()) + ", given " +
                               to_string(value.shape()));
-        std::memcpy(own_data(), value.raw(), data_.view().bytes());
+        std::memcpy(own_data(), value.read(), data_.outline_view().bytes());
     }
     /// Puts a tensor of the variable's shape and type in its place. Where something else holds it too (two variables
     /// assigned from one tensor) it is copied.
     void replace(any_tensor value) {
         data_ = std::move(value);
-        own_data();
+        data_.set_place({});
+        if (data_.shared()) own_data();
     }
     /// The buffer to write to, nobody else's.
     void* own_data() {

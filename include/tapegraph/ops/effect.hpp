@@ -17,14 +17,24 @@ struct effect_op {
     static constexpr void infer(const attributes&, inference& io) { io.type = dtype::boolean; }
 };
 
+/// Which of them an operation is. Kernels are chosen by it: nvcc 13 finds no specialisation for a label.
+enum class effect_kind : std::uint8_t { print, check_finite, check };
+template <class Op>
+concept labelled_effect = requires {
+    Op::effect;
+    Op::label;
+};
+
 template <fixed_string Label>
 struct print_op : effect_op {
+    static constexpr effect_kind effect = effect_kind::print;
     static constexpr std::string_view name = "print";
     static constexpr std::string_view label = Label.view();
 };
 
 template <fixed_string Label>
 struct check_finite_op : effect_op {
+    static constexpr effect_kind effect = effect_kind::check_finite;
     static constexpr std::string_view name = "check_finite";
     static constexpr std::string_view label = Label.view();
     static constexpr void infer(const attributes& a, inference& io) {
@@ -36,6 +46,7 @@ struct check_finite_op : effect_op {
 
 template <fixed_string Message>
 struct check_op : effect_op {
+    static constexpr effect_kind effect = effect_kind::check;
     static constexpr std::string_view name = "check";
     static constexpr std::string_view label = Message.view();
     static constexpr void infer(const attributes& a, inference& io) {

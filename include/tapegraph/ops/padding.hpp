@@ -42,7 +42,7 @@ struct remap_op {
             const auto map = static_cast<index_map>(a.map[i]);
             if (map == index_map::keep || size == wide || (wide.known() && wide.value == 0)) continue;
             if (map == index_map::reflect || map == index_map::symmetric || map == index_map::edge)
-                io.require(at_least_or_required(size, 1, "pad"), "pad: an empty axis has nothing to repeat");
+                io.require(at_least_or_required(size, 1, "pad"), nothing_to_repeat);
         }
     }
     template <int I>

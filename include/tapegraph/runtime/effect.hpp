@@ -64,16 +64,26 @@ void print(std::string_view label, const buffer_view& v) {
         std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+/// For element `at`, which is `value`.
+template <class = void>
+[[noreturn]] void throw_not_finite(std::string_view label, const buffer_view& v, std::int64_t at, double value) {
+    std::string text;
+    if (v.type == dtype::f64)
+        tapegraph::detail::print_value(text, value);
+    else
+        tapegraph::detail::print_value(text, static_cast<float>(value));
+    throw numeric_error(std::string(label) + ": element " + place_of(v, at) + " of " + described(v) + " is " + text);
+}
+template <class = void>
+[[noreturn]] void throw_not_true(std::string_view message, const buffer_view& v, std::int64_t at) {
+    throw check_error(std::string(message) + ": false at element " + place_of(v, at) + " of " + described(v));
+}
+
 template <class = void>
 void check_finite(std::string_view label, const buffer_view& v) {
     const std::int64_t at = first_not_finite(v);
-    if (at < 0) return;
-    std::string value;
-    if (v.type == dtype::f64)
-        tapegraph::detail::print_value(value, v.as<const double>()[at]);
-    else
-        tapegraph::detail::print_value(value, v.as<const float>()[at]);
-    throw numeric_error(std::string(label) + ": element " + place_of(v, at) + " of " + described(v) + " is " + value);
+    if (at >= 0)
+        throw_not_finite(label, v, at, v.type == dtype::f64 ? v.as<const double>()[at] : v.as<const float>()[at]);
 }
 
 template <class = void>
@@ -81,30 +91,20 @@ void check(std::string_view message, const buffer_view& v) {
     const std::int64_t count = v.elements();
     const bool* const holds = v.as<const bool>();
     for (std::int64_t i = 0; i < count; ++i)
-        if (!holds[i])
-            throw check_error(std::string(message) + ": false at element " + place_of(v, i) + " of " + described(v));
+        if (!holds[i]) throw_not_true(message, v, i);
 }
 
 } // namespace detail
 
-template <fixed_string Label, class T>
-struct kernel<print_op<Label>, T> {
+template <labelled_effect Op, class T>
+struct kernel<Op, T> {
     static void run(const kernel_call& c) {
-        detail::print(print_op<Label>::label, c.in[0]);
-        *c.out[0].as<bool>() = true;
-    }
-};
-template <fixed_string Label, class T>
-struct kernel<check_finite_op<Label>, T> {
-    static void run(const kernel_call& c) {
-        detail::check_finite(check_finite_op<Label>::label, c.in[0]);
-        *c.out[0].as<bool>() = true;
-    }
-};
-template <fixed_string Message, class T>
-struct kernel<check_op<Message>, T> {
-    static void run(const kernel_call& c) {
-        detail::check(check_op<Message>::label, c.in[0]);
+        if constexpr (Op::effect == effect_kind::print)
+            detail::print(Op::label, c.in[0]);
+        else if constexpr (Op::effect == effect_kind::check_finite)
+            detail::check_finite(Op::label, c.in[0]);
+        else
+            detail::check(Op::label, c.in[0]);
         *c.out[0].as<bool>() = true;
     }
 };

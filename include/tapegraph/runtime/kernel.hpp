@@ -17,12 +17,47 @@ struct kernel {
     static_assert(always_false<Op>, "this operation has no kernel for this element type");
 };
 
-struct kernel_pair {
+struct kernel_functions {
     kernel_function run = nullptr;
     workspace_function workspace = nullptr;
 };
+/// A kernel on the CPU and on a GPU. Without the latter a GPU's operands are brought home, and results sent back.
+struct kernel_pair : kernel_functions {
+    kernel_functions on_device{};
+};
 
 inline std::size_t no_workspace(const kernel_call&) { return 0; }
+
+/// What a backend offers: nothing here, see cuda/backend.cuh.
+struct no_backend {
+    template <class Op, class T>
+    static constexpr kernel_functions operation() {
+        return {};
+    }
+    template <class Region>
+    static constexpr kernel_functions map() {
+        return {};
+    }
+    template <class Op, class Region, class T>
+    static constexpr kernel_functions reduction() {
+        return {};
+    }
+};
+#ifdef TG_CUDA
+#if !defined(__CUDACC__) && !defined(TG_SIMT)
+#error "this target uses tapegraph::cuda, so nvcc compiles this file: tapegraph_cuda_sources(target) says so to CMake"
+#endif
+} // namespace tapegraph::runtime
+namespace tapegraph::cuda {
+struct backend;
+}
+namespace tapegraph::runtime {
+using backend = cuda::backend;
+#else
+using backend = no_backend;
+#endif
+/// Whether this program can compute anywhere but on the CPU.
+inline constexpr bool has_backend = !std::is_same_v<backend, no_backend>;
 
 /// An operation on 16-bit elements by its float kernel, between conversions. In runtime/widened.hpp.
 template <class Op>
@@ -32,14 +67,15 @@ struct widened_kernel;
 template <class Op>
 inline constexpr bool takes_storage_types = Op::kind == operation_kind::layout;
 
-template <class Op, class T>
+template <class Op, class T, class Backend = backend>
 constexpr kernel_pair kernel_for() {
+    constexpr kernel_functions on_device = Backend::template operation<Op, T>();
     if constexpr (storage_type<T> && !takes_storage_types<Op>)
-        return {&widened_kernel<Op>::run, &widened_kernel<Op>::workspace};
+        return {{&widened_kernel<Op>::run, &widened_kernel<Op>::workspace}, on_device};
     else if constexpr (requires { &kernel<Op, T>::workspace; })
-        return {&kernel<Op, T>::run, &kernel<Op, T>::workspace};
+        return {{&kernel<Op, T>::run, &kernel<Op, T>::workspace}, on_device};
     else
-        return {&kernel<Op, T>::run, &no_workspace};
+        return {{&kernel<Op, T>::run, &no_workspace}, on_device};
 }
 
 template <class Op>
@@ -139,6 +175,16 @@ struct reduction_kernel {
                                                         static_cast<std::uint32_t>(call.attributes[0]));
     }
 };
+
+template <class Region, class Backend = backend>
+constexpr kernel_pair map_kernel_for() {
+    return {{&region_kernel<Region>::run, &no_workspace}, Backend::template map<Region>()};
+}
+template <class Op, class Region, class T, class Backend = backend>
+constexpr kernel_pair reduction_kernel_for() {
+    using kernel = reduction_kernel<Op, Region, T>;
+    return {{&kernel::run, &kernel::workspace}, Backend::template reduction<Op, Region, T>()};
+}
 
 /// A reduction of a tensor in memory: what eager mode calls where the operand is sealed.
 template <class Op, class T>

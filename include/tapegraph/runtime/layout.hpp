@@ -97,7 +97,7 @@ struct kernel<arange_op<Element>, T> {
         if (a.step == 0) {
             const Element value = static_cast<Element>(a.begin);
             cpu::fill(count, sizeof(Element), &value, to);
-        } else if constexpr (std::is_floating_point_v<Element>) {
+        } else if constexpr (is_floating_type<Element>) {
             for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Element>(a.begin + a.step * static_cast<double>(i));
         } else {
             for (std::int64_t i = 0; i < count; ++i)

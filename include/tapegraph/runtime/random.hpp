@@ -21,13 +21,13 @@ struct random_body {
         if (law == distribution::bernoulli) {
             const T probability = static_cast<T>(a->a);
 #pragma omp simd
-            for (std::int64_t i = 0; i < count; ++i) x[i] = math::detail::select(x[i] < probability, T(1), T(0));
+            for (std::int64_t i = 0; i < count; ++i) x[i] = random::bernoulli_of(x[i], probability);
             return;
         }
         if (law == distribution::exponential) {
             const T mean = static_cast<T>(1 / a->a);
 #pragma omp simd
-            for (std::int64_t i = 0; i < count; ++i) x[i] = (T(0) - math::log(T(1) - x[i])) * mean;
+            for (std::int64_t i = 0; i < count; ++i) x[i] = random::exponential_of(x[i], mean);
             return;
         }
         if (law == distribution::truncated_normal) {
@@ -36,16 +36,10 @@ struct random_body {
                 if (!(x[i] >= T(-2) && x[i] <= T(2)))
                     x[i] = random::truncated_normal_at<T>(address, static_cast<std::uint64_t>(begin + i));
         }
-        const T slope = static_cast<T>(normal ? a->b : a->b - a->a), offset = static_cast<T>(a->a);
-        // Rounding must not reach the end that the range excludes.
-        const T end = static_cast<T>(a->b);
-        const bool bounded = !normal && offset < end;
-        const T most = bounded ? random::just_below(end) : std::numeric_limits<T>::infinity();
+        const random::scaling<T> scaled =
+            normal ? random::normal_scaling<T>(a->a, a->b) : random::uniform_scaling<T>(a->a, a->b);
 #pragma omp simd
-        for (std::int64_t i = 0; i < count; ++i) {
-            const T value = math::detail::mul_add(x[i], slope, offset);
-            x[i] = math::detail::select(value > most, most, value);
-        }
+        for (std::int64_t i = 0; i < count; ++i) x[i] = scaled(x[i]);
     }
 };
 

@@ -25,11 +25,6 @@ struct gathered_line {
 struct gathered_step {
     int offset, row, column;
 };
-/// An offset into an operand that is read as it lies, or none.
-struct plain_place {
-    std::int64_t offset;
-    bool valid;
-};
 inline constexpr int far_outside = 1 << 30; ///< no sum or difference of a place and this is inside an image
 
 template <class Element>

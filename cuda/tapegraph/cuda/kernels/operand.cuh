@@ -36,6 +36,12 @@ struct loader {
     }
 };
 
+/// An offset into an operand that is read as it lies, or none.
+struct plain_place {
+    std::int64_t offset;
+    bool valid;
+};
+
 /// The part of k that a split adds up: whole steps, so that every split but the last is full.
 struct k_range {
     int begin, end;

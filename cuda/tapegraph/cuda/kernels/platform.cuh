@@ -12,11 +12,13 @@
 #ifdef TG_SIMT
 #define TG_DYNAMIC_SHARED(type, name) type* const name = static_cast<type*>(::simt::dynamic_shared())
 #define TG_UNROLL
+#define TG_ROLLED
 #else
 #define TG_DYNAMIC_SHARED(type, name)                                                                                  \
     extern __shared__ __align__(16) unsigned char tapegraph_dynamic_shared[];                                          \
     type* const name = reinterpret_cast<type*>(tapegraph_dynamic_shared)
 #define TG_UNROLL _Pragma("unroll")
+#define TG_ROLLED _Pragma("unroll 1")
 #endif
 
 namespace tapegraph::cuda::kernels {

@@ -84,10 +84,20 @@ TG_HD constexpr T select(bool condition, T a, T b) {
 }
 
 /// a * b that is not contracted with a following addition. clang contracts within one source expression, hence the
-/// variable; g++ across expressions (kernels switch it off, the barrier covers scalar code outside of them).
+/// variable; g++ across expressions (kernels switch it off, the barrier covers scalar code outside of them); nvcc leaves the
+/// named multiplication alone whatever its flags are.
 template <class T>
 TG_HD constexpr T product(T a, T b) {
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+#if defined(__CUDA_ARCH__)
+    if (!__builtin_is_constant_evaluated()) {
+        if constexpr (sizeof(T) == sizeof(float)) {
+            return __fmul_rn(a, b);
+        } else {
+            return __dmul_rn(a, b);
+        }
+    }
+    return a * b;
+#elif defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
     return __builtin_assoc_barrier(a * b);
 #else
     const T p = a * b;

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <tapegraph/cuda/convolution.cuh>
+#include <tapegraph/cuda/effect.cuh>
+#include <tapegraph/cuda/fill.cuh>
+#include <tapegraph/cuda/indexing.cuh>
+#include <tapegraph/cuda/matmul.cuh>
+#include <tapegraph/cuda/movement.cuh>
+#include <tapegraph/cuda/pooling.cuh>
+#include <tapegraph/cuda/reduction.cuh>
+#include <tapegraph/cuda/region.cuh>
+#include <tapegraph/cuda/runtime.hpp>
+#include <tapegraph/cuda/scan.cuh>
+#include <tapegraph/cuda/scatter.cuh>
+#include <tapegraph/cuda/sort.cuh>
+
+/// What runtime/kernel.hpp asks a backend for: the CUDA side of every operation.
+
+namespace tapegraph::cuda {
+
+struct backend {
+    template <class Op, class T>
+    static constexpr runtime::kernel_functions operation() {
+        if constexpr (storage_type<T> && !runtime::takes_storage_types<Op>) {
+            if constexpr (has_kernel<Op, float> && requires { sizeof(widened_kernel<Op>); }) return kernel_for<Op, T>();
+        } else if constexpr (has_kernel<Op, T>) {
+            return kernel_for<Op, T>();
+        }
+        return {};
+    }
+    template <class Region>
+    static constexpr runtime::kernel_functions map() {
+        return {&region_kernel<Region>::run, &runtime::no_workspace};
+    }
+    template <class Op, class Region, class T>
+    static constexpr runtime::kernel_functions reduction() {
+        if constexpr (requires { sizeof(reduction_kernel<Op, Region, T>); })
+            return {&reduction_kernel<Op, Region, T>::run, &reduction_kernel<Op, Region, T>::workspace};
+        return {};
+    }
+};
+
+} // namespace tapegraph::cuda

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/cuda/kernels/fault.cuh>
+#include <tapegraph/runtime/effect.hpp>
+
+#include <bit>
+#include <string>
+
+/// The host's side of kernels/fault.cuh. kernel_call::fault is the device_fault's address; whoever waits for the device copies
+/// it over, zeroes it and calls `throw_fault`.
+
+namespace tapegraph::cuda {
+
+/// How kernels of a call report indices outside their axes. `depth`: so many make a tuple.
+inline kernels::fault_report report_indices(const kernel_call& call, const char* operation, std::int64_t depth = 0) {
+    kernels::fault_report report;
+    report.at = static_cast<device_fault*>(call.fault);
+    report.site.kind = fault_kind::index;
+    report.site.label = operation;
+    report.site.call = reinterpret_cast<unsigned long long>(call.out[0].data);
+    report.site.depth = depth;
+    return report;
+}
+
+/// How those of a check report elements of call.in[0].
+inline kernels::fault_report report_elements(const kernel_call& call, fault_kind kind, const char* label) {
+    kernels::fault_report report = report_indices(call, label);
+    report.site.kind = kind;
+    report.site.type = call.in[0].type;
+    report.site.rank = call.in[0].rank;
+    for (int i = 0; i < call.in[0].rank; ++i) report.site.extents[i] = call.in[0].extents[i];
+    return report;
+}
+
+/// Throws what the CPU's kernel would have thrown: range_error, numeric_error, check_error. Nothing, if nothing has happened.
+inline void throw_fault(const device_fault& f) {
+    const fault_site& s = f.site;
+    const auto position = static_cast<std::int64_t>(f.position);
+    buffer_view looked_at;
+    looked_at.type = s.type;
+    looked_at.rank = s.rank;
+    for (int i = 0; i < s.rank; ++i) looked_at.extents[i] = s.extents[i];
+    switch (static_cast<fault_kind>(f.kind)) {
+    case fault_kind::none: return;
+    case fault_kind::index: {
+        std::string place = std::to_string(position);
+        if (s.depth > 0)
+            place = "[" + std::to_string(position / s.depth) + ", " + std::to_string(position % s.depth) + "]";
+        throw range_error(index_outside(s.label, f.index, place, f.extent));
+    }
+    case fault_kind::not_finite:
+        runtime::detail::throw_not_finite(s.label, looked_at, position,
+                                          s.type == dtype::f64
+                                              ? std::bit_cast<double>(f.bits)
+                                              : std::bit_cast<float>(static_cast<std::uint32_t>(f.bits)));
+    case fault_kind::not_true: runtime::detail::throw_not_true(s.label, looked_at, position);
+    }
+}
+
+} // namespace tapegraph::cuda

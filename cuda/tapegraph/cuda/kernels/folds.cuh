@@ -1,0 +1,141 @@
+#pragma once
+
+#include <tapegraph/core/reduction.hpp>
+#include <tapegraph/cuda/kernels/region.cuh>
+
+#include <limits>
+
+/// What the kernels of reductions are made of: where values come from, and how they are folded.
+
+namespace tapegraph::cuda::kernels {
+
+/// Sums, products, maxima and minima. A thread folds short runs of floats in float and joins the runs in double.
+template <reduction R, class T>
+struct value_fold {
+    using run = T;
+    using total = std::conditional_t<std::is_same_v<T, float>, double, T>;
+
+    static __device__ __forceinline__ run no_run() { return tapegraph::detail::identity<R, run>; }
+    static __device__ __forceinline__ total nothing() { return tapegraph::detail::identity<R, total>; }
+    template <class Number>
+    static __device__ __forceinline__ run from(Number x, std::int64_t) {
+        return static_cast<run>(x);
+    }
+    template <class V>
+    static __device__ __forceinline__ void combine(V& a, const V& b) {
+        tapegraph::detail::combine<R>(a, b);
+    }
+    static __device__ __forceinline__ total joined(const run& x) { return static_cast<total>(x); }
+    /// What the lane whose number differs in `bits` has.
+    static __device__ __forceinline__ total exchanged(const total& x, int bits) {
+        return static_cast<total>(__shfl_xor_sync(0xFFFFFFFFu, x, bits));
+    }
+};
+
+template <class T>
+struct candidate {
+    T value;
+    std::int32_t at;
+};
+
+/// The position of the largest or smallest: the first among equals, a NaN before everything. It does not depend on order.
+template <bool Maximum, class T>
+struct position_fold {
+    using run = candidate<T>;
+    using total = candidate<T>;
+
+    static __device__ __forceinline__ total nothing() {
+        return {Maximum ? tapegraph::detail::smallest_value<T> : tapegraph::detail::largest_value<T>,
+                std::numeric_limits<std::int32_t>::max()};
+    }
+    static __device__ __forceinline__ run no_run() { return nothing(); }
+    static __device__ __forceinline__ run from(T x, std::int64_t at) { return {x, static_cast<std::int32_t>(at)}; }
+    static __device__ __forceinline__ run from(const candidate<T>& x, std::int64_t) { return x; }
+    static __device__ __forceinline__ void combine(candidate<T>& a, const candidate<T>& b) {
+        const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
+        const bool equal = (a.value == b.value) | (a_nan & b_nan);
+        const bool better = (Maximum ? b.value > a.value : b.value < a.value) | (b_nan & !a_nan);
+        if (better | (equal & (b.at < a.at))) a = b;
+    }
+    static __device__ __forceinline__ total joined(const run& x) { return x; }
+    static __device__ __forceinline__ total exchanged(const total& x, int bits) {
+        return {static_cast<T>(__shfl_xor_sync(0xFFFFFFFFu, x.value, bits)), __shfl_xor_sync(0xFFFFFFFFu, x.at, bits)};
+    }
+};
+
+/// The values of a region with one result. How many vectors are read ahead: 64 bytes of one operand, 32 of each of two.
+template <class Region>
+struct region_source;
+template <class Slots, int Register, class... Instructions>
+struct region_source<region<Slots, results<Register>, Instructions...>> {
+    using access = region_access<region<Slots, results<Register>, Instructions...>>;
+    using element =
+        std::remove_cvref_t<decltype(machine::reg_at<Register>(std::declval<typename access::evaluator::file&>()))>;
+    static constexpr int lanes = access::lanes;
+    static constexpr int ahead = access::slot_count <= 1 ? 4 : (access::slot_count == 2 ? 2 : 1);
+    using batch = typename access::inputs;
+
+    typename access::operands in;
+
+    __host__ __device__ bool flat() const { return in.flat(); }
+    __device__ __forceinline__ void read_flat(std::int64_t i, int count, batch& x) const {
+        access::read_flat(in, i, count, x);
+    }
+    __device__ __forceinline__ void read(std::int64_t i, int count, batch& x) const { access::read(in, i, count, x); }
+    __device__ __forceinline__ void read_scattered(const std::int64_t (&i)[lanes], int count, batch& x) const {
+        access::read_scattered(in, i, count, x);
+    }
+    /// As numbers: a 16-bit result as the float that it stands for, bool as 0 or 1.
+    template <class F>
+    static __device__ __forceinline__ void each(batch& x, const F& f) {
+        typename access::outputs y;
+        access::evaluate(x, y);
+        TG_UNROLL
+        for (int v = 0; v < lanes; ++v) {
+            if constexpr (requires(element r) { r.bits; }) {
+                element r;
+                r.load(lanes_of<0>(y)[v]);
+                f(v, r.value);
+            } else {
+                f(v, lanes_of<0>(y)[v]);
+            }
+        }
+    }
+};
+
+/// Totals that an earlier kernel has left.
+template <class T>
+struct memory_source {
+    static constexpr int lanes = 1, ahead = 4;
+    struct batch {
+        T value;
+    };
+
+    const T* data;
+
+    __host__ __device__ bool flat() const { return true; }
+    __device__ __forceinline__ void read_flat(std::int64_t i, int, batch& x) const { x.value = data[i]; }
+    __device__ __forceinline__ void read(std::int64_t i, int, batch& x) const { x.value = data[i]; }
+    __device__ __forceinline__ void read_scattered(const std::int64_t (&i)[1], int, batch& x) const {
+        x.value = data[i[0]];
+    }
+    template <class F>
+    static __device__ __forceinline__ void each(batch& x, const F& f) {
+        f(0, x.value);
+    }
+};
+
+/// Totals become results of element type T: rounded once, positions by themselves.
+template <class T, class Total>
+__device__ __forceinline__ void put(void* out, std::int64_t i, const Total& total) {
+    if constexpr (requires { total.at; })
+        static_cast<T*>(out)[i] = static_cast<T>(total.at);
+    else if constexpr (storage_type<T>)
+        static_cast<std::uint16_t*>(out)[i] = storage_bits<T>(static_cast<float>(total));
+    else if constexpr (std::is_same_v<T, bool>)
+        static_cast<std::uint8_t*>(out)[i] = total;
+    else
+        static_cast<T*>(out)[i] = static_cast<T>(total);
+}
+
+} // namespace tapegraph::cuda::kernels

@@ -1,0 +1,226 @@
+#pragma once
+
+#include <tapegraph/cuda/kernels/lstm_cell.cuh>
+#include <tapegraph/cuda/kernels/synchronization.cuh>
+
+/// The parts of kernels that run all steps of an LSTM in one launch with R resident on the chip.
+///
+/// A "part" of the batch is worked on by `unit_blocks` blocks, each of which owns some units. A warp owns eight columns:
+/// forward two units with four gates, backward eight units for one gate. Its lanes share k, each with its weights in
+/// registers (the first Resident of its k) and in shared memory (the others), and keep 4 by 8 sums for a tile of four
+/// samples; the lanes then exchange sums so that lane 8 r + c ends with that of sample r and column c. Samples of a part
+/// beyond four are further tiles. What every block needs of the step before, the operand, is [4 samples, segments, padded
+/// units] in shared memory: forward h (one segment), backward dz (four, one a gate), twice, so that one barrier a step
+/// suffices. How it gets there is the exchange's business.
+
+namespace tapegraph::cuda::kernels {
+
+inline constexpr int lstm_rows = 4, lstm_columns = 8; ///< of a warp's tile: one sum a lane in the end
+
+struct lstm_split {
+    int unit_blocks; ///< blocks that share a part of the batch: neighbours along x
+    int rows;        ///< samples of a part
+    int padded;      ///< units of an operand's segment
+};
+
+/// Elements of an operand that a lane reads at once.
+template <class T>
+inline constexpr int lstm_vector = 8 / static_cast<int>(sizeof(T));
+
+/// Units that an operand's segment is padded to.
+template <class T>
+constexpr int lstm_padded_units(int units, int resident) {
+    const int span = 32 * lstm_vector<T>, padded = (units + span - 1) / span * span;
+    return padded > 32 * resident ? padded : 32 * resident;
+}
+
+/// Bytes of dynamic shared memory: two operands, the weights that are not in registers, backward's meeting places.
+template <class T>
+constexpr std::size_t lstm_shared_bytes(int units, int resident, int warps, bool backward) {
+    const auto padded = static_cast<std::size_t>(lstm_padded_units<T>(units, resident));
+    const auto all_warps = static_cast<std::size_t>(warps);
+    const std::size_t operands = 2 * lstm_rows * padded * (backward ? 4 : 1);
+    const std::size_t weights = (padded - 32 * static_cast<std::size_t>(resident)) * lstm_columns * all_warps;
+    return sizeof(T) * (operands + weights + (backward ? 2 * 3 * 32 * all_warps : 0));
+}
+
+template <class T, int Resident>
+class recurrent_weights {
+    static constexpr int vector = lstm_vector<T>, pack = 16 / static_cast<int>(sizeof(T)), packs = lstm_columns / pack;
+    static_assert(Resident % vector == 0);
+    struct alignas(16) packed {
+        T v[pack];
+    };
+    struct alignas(8) pair {
+        T v[vector];
+    };
+
+public:
+    /// `weight(k, column)` is one of this warp's; `shared` has room for those of all warps.
+    template <class F>
+    __device__ recurrent_weights(T* shared, int padded, int warp, int lane, const F& weight)
+        : lane_(lane), rest_(padded / 32 - Resident) {
+        in_shared_ = reinterpret_cast<packed*>(shared) + static_cast<std::size_t>(warp) * rest_ * packs * 32 + lane;
+        TG_UNROLL
+        for (int i = 0; i < Resident; ++i) TG_UNROLL
+        for (int c = 0; c < lstm_columns; ++c) in_registers_[i][c] = weight(place(i), c);
+        for (int i = 0; i < rest_; ++i) TG_UNROLL
+        for (int q = 0; q < packs; ++q) {
+            packed x;
+            TG_UNROLL
+            for (int j = 0; j < pack; ++j) x.v[j] = weight(place(Resident + i), q * pack + j);
+            in_shared_[(i * packs + q) * 32] = x; // read by this lane only: nothing to wait for
+        }
+    }
+
+    /// sums[8 r + c] = sum over this lane's k of operand[r * pitch + k] * weight(k, c)
+    __device__ void multiply(const T* operand, int pitch, T (&sums)[32]) const {
+        TG_UNROLL
+        for (T& sum : sums) sum = T(0);
+        TG_UNROLL
+        for (int i = 0; i < Resident; i += vector) {
+            pair a[lstm_rows];
+            fetch(operand, pitch, i, a);
+            TG_UNROLL
+            for (int j = 0; j < vector; ++j) add(a, j, in_registers_[i + j], sums);
+        }
+        for (int i = 0; i < rest_; i += vector) {
+            pair a[lstm_rows];
+            fetch(operand, pitch, Resident + i, a);
+            TG_UNROLL
+            for (int j = 0; j < vector; ++j) {
+                TG_UNROLL
+                for (int q = 0; q < packs; ++q) {
+                    const packed x = in_shared_[((i + j) * packs + q) * 32];
+                    TG_UNROLL
+                    for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
+                    for (int e = 0; e < pack; ++e) sums[r * lstm_columns + q * pack + e] += a[r].v[j] * x.v[e];
+                }
+            }
+        }
+    }
+
+private:
+    /// The k that is this lane's i-th: pairs of neighbours, lane by lane.
+    __device__ int place(int i) const { return (i / vector * 32 + lane_) * vector + i % vector; }
+
+    __device__ void fetch(const T* operand, int pitch, int i, pair (&a)[lstm_rows]) const {
+        TG_UNROLL
+        for (int r = 0; r < lstm_rows; ++r) a[r] = *reinterpret_cast<const pair*>(operand + r * pitch + place(i));
+    }
+    __device__ static void add(const pair (&a)[lstm_rows], int j, const T (&w)[lstm_columns], T (&sums)[32]) {
+        TG_UNROLL
+        for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
+        for (int c = 0; c < lstm_columns; ++c) sums[r * lstm_columns + c] += a[r].v[j] * w[c];
+    }
+
+    int lane_, rest_; ///< rest: this lane's k that are in shared memory
+    T in_registers_[Resident][lstm_columns];
+    packed* in_shared_;
+};
+
+/// Returns, in lane l, the sum of all lanes' v[l]: each exchange halves what a lane is responsible for. v is used up.
+template <int Distance = 16, class T>
+__device__ T sum_across_lanes(T (&v)[32], int lane) {
+    const bool upper = (lane & Distance) != 0;
+    TG_UNROLL
+    for (int i = 0; i < Distance; ++i) {
+        const T kept = upper ? v[i + Distance] : v[i], given = upper ? v[i] : v[i + Distance];
+        v[i] = kept + __shfl_xor_sync(0xFFFFFFFFu, given, Distance);
+    }
+    if constexpr (Distance > 1)
+        return sum_across_lanes<Distance / 2>(v, lane);
+    else
+        return v[0];
+}
+
+/// Blocks of a part are a cluster: what one computes it writes into every block's shared memory. A part has one tile.
+template <class T, int Segments>
+class cluster_exchange {
+public:
+    static constexpr bool one_tile = true;
+
+    __device__ cluster_exchange(T* shared, const lstm_shape&, const lstm_split& split, unsigned*)
+        : operands_(shared), padded_(split.padded), blocks_(split.unit_blocks) {}
+
+    /// The first operand: first(row, segment, unit). No block writes to another before that one is there.
+    template <class F>
+    __device__ void begin(int units, const F& first) {
+        const int width = Segments * padded_;
+        for (int i = static_cast<int>(threadIdx.x); i < width; i += static_cast<int>(blockDim.x)) TG_UNROLL
+        for (int r = 0; r < lstm_rows; ++r) {
+            const int unit = i % padded_;
+            operands_[r * width + i] = unit < units ? first(r, i / padded_, unit) : T(0);
+            operands_[(lstm_rows + r) * width + i] = T(0);
+        }
+        arrive_at_cluster();
+        wait_for_cluster();
+    }
+    template <class F>
+    __device__ const T* operand(int, const F&) const {
+        return buffer(turn_);
+    }
+    /// Part of the next operand. Of `roles` threads that have the same value each writes to its share of the blocks.
+    __device__ void publish(int row, int segment, int unit, T value, int role, int roles) const {
+        T* const own = buffer(turn_ + 1) + (row * Segments + segment) * padded_ + unit;
+        for (int block = role; block < blocks_; block += roles)
+            store_to_cluster(own, static_cast<unsigned>(block), value);
+    }
+    __device__ void arrive() const { arrive_at_cluster(); }
+    __device__ void wait() {
+        wait_for_cluster();
+        ++turn_;
+    }
+
+private:
+    __device__ T* buffer(int turn) const { return operands_ + (turn & 1) * lstm_rows * Segments * padded_; }
+
+    T* operands_;
+    int padded_, blocks_, turn_ = 0;
+};
+
+/// Blocks of a part wait for each other at a counter in global memory, and read what the others wrote there: the grid must
+/// run together. Counters begin with 0, one a part, 128 bytes apart.
+template <class T, int Segments>
+class grid_exchange {
+public:
+    static constexpr bool one_tile = false;
+
+    __device__ grid_exchange(T* shared, const lstm_shape&, const lstm_split& split, unsigned* counts)
+        : operands_(shared),
+          padded_(split.padded),
+          blocks_(static_cast<unsigned>(split.unit_blocks)),
+          count_(counts + blockIdx.x / blocks_ * 32) {}
+
+    template <class F>
+    __device__ void begin(int, const F&) const {}
+    /// Loads a tile: from(row, segment, unit). Threads may still read the one before, but not the one before that.
+    template <class F>
+    __device__ const T* operand(int units, const F& from) {
+        const int width = Segments * padded_;
+        T* const to = operands_ + (turn_++ & 1) * lstm_rows * width;
+        for (int unit = static_cast<int>(threadIdx.x); unit < padded_; unit += static_cast<int>(blockDim.x)) TG_UNROLL
+        for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
+        for (int g = 0; g < Segments; ++g) to[r * width + g * padded_ + unit] = unit < units ? from(r, g, unit) : T(0);
+        __syncthreads();
+        return to;
+    }
+    __device__ void publish(int, int, int, T, int, int) const {}
+    __device__ void arrive() const {
+        __syncthreads();
+        if (threadIdx.x == 0) add_to_count(count_);
+    }
+    __device__ void wait() {
+        target_ += blocks_;
+        if (threadIdx.x == 0) wait_for_count(count_, target_);
+        __syncthreads();
+    }
+
+private:
+    T* operands_;
+    int padded_, turn_ = 0;
+    unsigned blocks_, target_ = 0;
+    unsigned* count_;
+};
+
+} // namespace tapegraph::cuda::kernels

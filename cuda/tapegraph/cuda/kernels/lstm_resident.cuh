@@ -1,0 +1,180 @@
+#pragma once
+
+#include <tapegraph/cuda/kernels/lstm_recurrence.cuh>
+
+/// All steps of an LSTM in one launch (lstm_recurrence.cuh has the plan). Grid: unit_blocks times parts of the batch along
+/// x. Dynamic shared memory: lstm_shared_bytes. Registers hold 8 * Resident weights and 32 sums a thread.
+
+namespace tapegraph::cuda::kernels {
+
+/// Threads that a block of these kernels may have.
+template <class T>
+inline constexpr int lstm_most_threads = sizeof(T) == 4 ? 512 : 256;
+
+/// Where a block and a warp stand.
+struct lstm_place {
+    int lane, warp, warps, rank, first_sample, tiles;
+
+    __device__ lstm_place(const lstm_shape& s, const lstm_split& split, bool one_tile)
+        : lane(static_cast<int>(threadIdx.x) % 32),
+          warp(static_cast<int>(threadIdx.x) / 32),
+          warps(static_cast<int>(blockDim.x) / 32),
+          rank(static_cast<int>(blockIdx.x) % split.unit_blocks),
+          first_sample(static_cast<int>(blockIdx.x) / split.unit_blocks * split.rows) {
+        const int left = s.batch - first_sample, rows = left < split.rows ? left : split.rows;
+        tiles = one_tile ? 1 : (rows + lstm_rows - 1) / lstm_rows;
+    }
+};
+
+/// A block has 2 * warps units. Lane 8 r + 4 u + gate ends with a gate of sample r and of the warp's unit u; the four lanes
+/// of a unit compute the cell together. xz of a step is fetched while the blocks wait for the step before.
+template <class T, class Activations, int Resident, class Exchange>
+__global__ void __launch_bounds__(lstm_most_threads<T>)
+    lstm_forward_resident(lstm_forward_operands<T> p, lstm_shape s, lstm_split split, unsigned* counts) {
+    TG_DYNAMIC_SHARED(T, shared);
+    const lstm_place at(s, split, Exchange::one_tile);
+    const int first_unit = (at.rank * at.warps + at.warp) * 2;
+    const int gate = at.lane % 4, unit = first_unit + at.lane / 4 % 2, row = at.lane / 8;
+    const recurrent_weights<T, Resident> weights(
+        shared + 2 * lstm_rows * split.padded, split.padded, at.warp, at.lane, [&](int k, int column) {
+            const int u = first_unit + column / 4;
+            return k < s.units && u < s.units
+                       ? p.recurrent[(static_cast<std::int64_t>(k) * 4 + column % 4) * s.units + u]
+                       : T(0);
+        });
+    Exchange exchange(shared, s, split, counts);
+    exchange.begin(s.units, [&](int r, int, int u) {
+        const int sample = at.first_sample + r;
+        return sample < s.batch ? value_or_zero(p.h0, static_cast<std::int64_t>(sample) * s.units + u) : T(0);
+    });
+
+    T x = T(0), c = T(0);
+    bool counts_step = true;
+    const auto fetch = [&](int step, int tile) {
+        const int sample = at.first_sample + tile * lstm_rows + row;
+        if (unit >= s.units || sample >= s.batch || step >= s.time) return;
+        const std::int64_t line = s.line(sample, step);
+        x = p.xz[(line * 4 + gate) * s.units + unit];
+        counts_step = s.counts(p.mask, line);
+    };
+    fetch(0, 0);
+    for (int step = 0; step < s.time; ++step) {
+        for (int tile = 0; tile < at.tiles; ++tile) {
+            const int first = at.first_sample + tile * lstm_rows, sample = first + row;
+            const bool live = unit < s.units && sample < s.batch;
+            if (live && (!Exchange::one_tile || step == 0))
+                c = value_or_zero(s.before(p.c, p.c0, sample, step, unit), 0);
+            const T* const operand = exchange.operand(s.units, [&](int r, int, int u) {
+                const T* const h = first + r < s.batch ? s.before(p.h, p.h0, first + r, step, u) : nullptr;
+                return h == nullptr ? T(0) : load_from_others(h);
+            });
+            T sums[32];
+            weights.multiply(operand, split.padded, sums);
+            const T z = x + sum_across_lanes(sums, at.lane);
+            const T y = gate == 2 ? Activations::cell::value(z) : Activations::gate::value(z);
+            const int base = at.lane & ~3;
+            const T i = __shfl_sync(0xFFFFFFFFu, y, base), f = __shfl_sync(0xFFFFFFFFu, y, base + 1);
+            const T g = __shfl_sync(0xFFFFFFFFu, y, base + 2), o = __shfl_sync(0xFFFFFFFFu, y, base + 3);
+            lstm_state<T> next = lstm_cell<Activations>(i, f, g, o, c);
+            if (live && !counts_step) next = {operand[row * split.padded + unit], c};
+            c = next.c;
+            const bool last_step = step == s.time - 1, last_tile = tile == at.tiles - 1;
+            // First what the others wait for; the rest while they do.
+            const std::int64_t line = s.line(sample, step);
+            if (live && !Exchange::one_tile && gate == 0) p.h[line * s.units + unit] = next.h;
+            if (live && !last_step) exchange.publish(row, 0, unit, next.h, gate, 4);
+            if (last_tile && !last_step) exchange.arrive();
+            if (live) {
+                if (Exchange::one_tile && gate == 0) p.h[line * s.units + unit] = next.h;
+                if (gate == 1) p.c[line * s.units + unit] = next.c;
+                if (p.gates != nullptr) p.gates[(line * 4 + gate) * s.units + unit] = y;
+            }
+            fetch(last_tile ? step + 1 : step, last_tile ? 0 : tile + 1);
+        }
+        if (step < s.time - 1) exchange.wait();
+    }
+}
+
+/// Four warps a group of eight units, one a gate; a block has 2 * warps units. Lane 8 r + u has sample r and unit u in all
+/// four warps: each sums dz R^T over its own gate; the four meet in shared memory, twice [3 values, 4 warps, 32], where each
+/// brings its sum, its gate and one of the states; and each computes the whole gradient of the cell and passes on its own
+/// gate's dz. A step more than there are writes the first states' gradients.
+template <class T, class Activations, int Resident, class Exchange>
+__global__ void __launch_bounds__(lstm_most_threads<T>)
+    lstm_backward_resident(lstm_backward_operands<T> p, lstm_shape s, lstm_split split, unsigned* counts) {
+    TG_DYNAMIC_SHARED(T, shared);
+    const lstm_place at(s, split, Exchange::one_tile);
+    const int gate = at.warp % 4, group = at.warp / 4, first_unit = (at.rank * (at.warps / 4) + group) * lstm_columns;
+    const int unit = first_unit + at.lane % lstm_columns, row = at.lane / lstm_columns;
+    const int operand_size = lstm_rows * 4 * split.padded;
+    const recurrent_weights<T, Resident> weights(
+        shared + 2 * operand_size + 2 * 3 * 32 * at.warps, split.padded, at.warp, at.lane, [&](int k, int column) {
+            const int u = first_unit + column;
+            return k < s.units && u < s.units ? p.recurrent[(static_cast<std::int64_t>(u) * 4 + gate) * s.units + k]
+                                              : T(0);
+        });
+    Exchange exchange(shared, s, split, counts);
+    exchange.begin(s.units, [](int, int, int) { return T(0); });
+
+    int meeting = 0;
+    T dh_after = T(0), dc_after = T(0); // of the states after the step, apart from what goes through its gates
+    for (int step = s.time - 1; step >= -1; --step) {
+        for (int tile = 0; tile < at.tiles; ++tile) {
+            const int first = at.first_sample + tile * lstm_rows, sample = first + row;
+            const bool live = unit < s.units && sample < s.batch, last_step = step == s.time - 1;
+            const std::int64_t state = static_cast<std::int64_t>(sample) * s.units + unit, line = s.line(sample, step);
+            if (live && last_step)
+                dh_after = value_or_zero(p.dh_last, state), dc_after = value_or_zero(p.dc_last, state);
+            else if (live && !Exchange::one_tile)
+                dh_after = p.carried_dh[state], dc_after = p.carried_dc[state];
+            // Each of the four warps fetches its own gate and one of c, c before and dh, for all of them.
+            T own_gate = T(0), own_state = T(0);
+            bool counts_step = false;
+            if (live && step >= 0) {
+                own_gate = p.gates[(line * 4 + gate) * s.units + unit];
+                if (gate == 0) own_state = p.c[line * s.units + unit];
+                if (gate == 1) own_state = value_or_zero(s.before(p.c, p.c0, sample, step, unit), 0);
+                if (gate == 2) own_state = value_or_zero(p.dh, line * s.units + unit);
+                counts_step = s.counts(p.mask, line);
+            }
+            T sum = T(0);
+            if (!last_step) {
+                const T* const operand = exchange.operand(s.units, [&](int r, int i, int u) {
+                    if (first + r >= s.batch) return T(0);
+                    return load_from_others(p.dz + (s.line(first + r, step + 1) * 4 + i) * s.units + u);
+                });
+                T sums[32];
+                weights.multiply(operand + gate * split.padded, 4 * split.padded, sums);
+                sum = sum_across_lanes(sums, at.lane);
+            }
+            T* const met = shared + 2 * operand_size + ((meeting++ & 1) * at.warps + group * 4) * 3 * 32 + at.lane;
+            met[gate * 32] = sum, met[(4 + gate) * 32] = own_gate, met[(8 + gate) * 32] = own_state;
+            __syncthreads();
+            const T dh = dh_after + met[10 * 32] + ((met[0] + met[32]) + (met[64] + met[96]));
+            if (step < 0) {
+                if (live && gate == 0 && p.dh0 != nullptr) p.dh0[state] = dh;
+                if (live && gate == 1 && p.dc0 != nullptr) p.dc0[state] = dc_after;
+                continue;
+            }
+            T dz = T(0);
+            if (counts_step) {
+                const lstm_cell_gradient<T> d = lstm_cell_backward<Activations>(
+                    {met[4 * 32], met[5 * 32], met[6 * 32], met[7 * 32]}, met[8 * 32], met[9 * 32], dh, dc_after);
+                dz = gate == 0 ? d.z[0] : gate == 1 ? d.z[1] : gate == 2 ? d.z[2] : d.z[3];
+                dh_after = T(0), dc_after = d.c;
+            } else {
+                dh_after = dh;
+            }
+            T* const to = p.dz + (line * 4 + gate) * s.units + unit;
+            if (live && !Exchange::one_tile) *to = dz;
+            if (live) exchange.publish(row, gate, unit, dz, 0, 1);
+            if (tile == at.tiles - 1) exchange.arrive();
+            if (live && Exchange::one_tile) *to = dz;
+            if (live && !Exchange::one_tile && gate == 0)
+                p.carried_dh[state] = dh_after, p.carried_dc[state] = dc_after;
+        }
+        if (step >= 0) exchange.wait();
+    }
+}
+
+} // namespace tapegraph::cuda::kernels

@@ -1,0 +1,262 @@
+#pragma once
+
+#include <tapegraph/cuda/kernels/folds.cuh>
+
+/// Reductions over any axes, in two shapes.
+///
+/// Rows: the innermost axes are folded. `1 << width` neighbouring threads (up to a warp, or the block) take a row, in steps of
+/// as many vectors, and meet by shuffles; the warps of a block meet in shared memory (8 totals).
+///
+/// Columns: the innermost axes stay. A block is a box of threads: x along the columns, y down the rows, z over what else
+/// stays; threads that differ in y meet in shared memory (a total per thread and lane), halving.
+///
+/// Where there are few rows or columns they are cut into parts, and a second launch of the same kernel folds the totals of the
+/// parts. Vectors, widths and parts follow from the shape alone and everything is folded in one order, without atomics: the
+/// bits are the same in every run on every device. (CUB's reductions choose by device.)
+///
+/// A run of `chain` vectors is folded in the element type, lane by lane and then the lanes halving; runs join the thread's
+/// total, in double where elements are float. So a sum of floats is off by (chain + log2 of the lanes) / 2^24 of the sum of
+/// magnitudes at most, however long it is.
+
+namespace tapegraph::cuda::kernels {
+
+inline constexpr int reduce_threads = 256, chain = 8;
+
+/// Folds `count` values into one: lane v takes lane v + count / 2 until one is left.
+template <class Fold, int V>
+__device__ __forceinline__ typename Fold::run halved(typename Fold::run (&x)[V]) {
+    TG_UNROLL
+    for (int half = V / 2; half > 0; half /= 2) {
+        TG_UNROLL
+        for (int v = 0; v < half; ++v) Fold::combine(x[v], x[v + half]);
+    }
+    return x[0];
+}
+
+template <class Source>
+struct row_arguments {
+    Source source;
+    strided_index<1> kept, reduced;
+    std::int64_t rows = 1, length = 1, parts = 1;
+    int width = 0;       ///< 2^width threads per row: 0 to 5, or 8
+    void* out = nullptr; ///< results; or totals [rows, parts] where there are several parts
+};
+
+/// Reads up to `lanes` elements of a row from its element j on. Flat: they lie in order, and so do the operands.
+template <bool Flat, class Source>
+__device__ __forceinline__ void read_of_row(const row_arguments<Source>& p, std::int64_t base, std::int64_t j,
+                                            int count, typename Source::batch& x) {
+    if constexpr (Flat) {
+        p.source.read_flat(base + j, count, x);
+    } else {
+        std::int64_t i[Source::lanes];
+        bool in_order = true;
+        TG_UNROLL
+        for (int v = 0; v < Source::lanes; ++v) {
+            i[v] = base + p.reduced.offset(v < count ? j + v : j);
+            in_order = in_order && (v >= count || i[v] == i[0] + v);
+        }
+        if (in_order)
+            p.source.read(i[0], count, x);
+        else
+            p.source.read_scattered(i, count, x);
+    }
+}
+
+/// Folds the vectors of a row that begin at `first`, `first + step`, ... below `last`.
+template <class Fold, bool Flat, class Source>
+__device__ __forceinline__ typename Fold::total fold_row(const row_arguments<Source>& p, std::int64_t base,
+                                                         std::int64_t first, std::int64_t last, std::int64_t step) {
+    constexpr int V = Source::lanes, ahead = Flat ? Source::ahead : 1;
+    typename Fold::total total = Fold::nothing();
+    TG_ROLLED
+    for (; first < last; first += chain * step) {
+        typename Fold::run run[V];
+        TG_UNROLL
+        for (int v = 0; v < V; ++v) run[v] = Fold::no_run();
+        TG_ROLLED
+        for (int s = 0; s < chain; s += ahead) {
+            typename Source::batch x[ahead];
+            TG_UNROLL
+            for (int k = 0; k < ahead; ++k) {
+                const std::int64_t j = first + (s + k) * step, left = last - j;
+                if (left > 0) read_of_row<Flat>(p, base, j, left < V ? static_cast<int>(left) : V, x[k]);
+            }
+            TG_UNROLL
+            for (int k = 0; k < ahead; ++k) {
+                const std::int64_t j = first + (s + k) * step, left = last - j;
+                if (left > 0)
+                    Source::each(x[k], [&](int v, const auto& value) {
+                        if (v < left) Fold::combine(run[v], Fold::from(value, j + v));
+                    });
+            }
+        }
+        Fold::combine(total, Fold::joined(halved<Fold>(run)));
+    }
+    return total;
+}
+
+/// One-dimensional, `reduce_threads` to a block, any number of blocks.
+template <class Fold, class T, class Source>
+__global__ void __launch_bounds__(reduce_threads) reduce_rows(const __grid_constant__ row_arguments<Source> p) {
+    using total_type = typename Fold::total;
+    __shared__ total_type warps[reduce_threads / 32];
+    const int lane = static_cast<int>(threadIdx.x) & ((1 << p.width) - 1);
+    const int rows_here = reduce_threads >> p.width;
+    const std::int64_t units = p.rows * p.parts, step = std::int64_t{Source::lanes} << p.width;
+    const bool flat = p.reduced.rank <= 1 && p.source.flat();
+    TG_ROLLED
+    for (std::int64_t turn = std::int64_t{blockIdx.x} * rows_here; turn < units;
+         turn += std::int64_t{gridDim.x} * rows_here) {
+        const std::int64_t unit = turn + (threadIdx.x >> p.width);
+        total_type total = Fold::nothing();
+        if (unit < units) {
+            std::int64_t row = unit, first = 0, last = p.length;
+            if (p.parts > 1) {
+                row = unit / p.parts;
+                const std::int64_t part = unit - row * p.parts, steps = (p.length + step - 1) / step;
+                first = steps * part / p.parts * step;
+                last = part + 1 < p.parts ? steps * (part + 1) / p.parts * step : p.length;
+            }
+            const std::int64_t base = p.kept.offset(row);
+            first += lane * Source::lanes;
+            total = flat ? fold_row<Fold, true>(p, base, first, last, step)
+                         : fold_row<Fold, false>(p, base, first, last, step);
+        }
+        TG_ROLLED
+        for (int bits = (p.width > 5 ? 32 : 1 << p.width) / 2; bits > 0; bits /= 2)
+            Fold::combine(total, Fold::exchanged(total, bits));
+        if (p.width > 5) {
+            if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = total;
+            __syncthreads();
+            if (threadIdx.x < 32) {
+                total = threadIdx.x < reduce_threads / 32 ? warps[threadIdx.x] : Fold::nothing();
+                TG_ROLLED
+                for (int bits = reduce_threads / 64; bits > 0; bits /= 2)
+                    Fold::combine(total, Fold::exchanged(total, bits));
+            }
+            __syncthreads(); // the next turn writes there
+        }
+        if (lane != 0 || unit >= units) continue;
+        if (p.parts == 1)
+            put<T>(p.out, unit, total);
+        else
+            static_cast<total_type*>(p.out)[unit] = total;
+    }
+}
+
+template <class Source>
+struct column_arguments {
+    Source source;
+    strided_index<1> kept, reduced; ///< kept: without the columns
+    std::int64_t units = 1, columns = 1, length = 1, parts = 1;
+    int x = 0, y = 0; ///< a block is 2^x by 2^y by as many as are left
+    /// Blocks side by side along the columns, and along the units; all in all there are fewer than 2^31 tiles of work.
+    divisor across, down;
+    void* out = nullptr; ///< results; or totals [parts, units, columns] where there are several parts
+};
+
+/// Folds every 2^y-th of the rows [first, last), `count` columns of each.
+template <class Fold, bool Flat, class Source>
+__device__ __forceinline__ void fold_columns(const column_arguments<Source>& p, std::int64_t base, int count,
+                                             std::int64_t first, std::int64_t last,
+                                             typename Fold::total (&total)[Source::lanes]) {
+    constexpr int V = Source::lanes, ahead = Flat ? Source::ahead : 1;
+    TG_ROLLED
+    for (; first < last; first += std::int64_t{chain} << p.y) {
+        typename Fold::run run[V];
+        TG_UNROLL
+        for (int v = 0; v < V; ++v) run[v] = Fold::no_run();
+        TG_ROLLED
+        for (int s = 0; s < chain; s += ahead) {
+            typename Source::batch x[ahead];
+            TG_UNROLL
+            for (int k = 0; k < ahead; ++k) {
+                const std::int64_t j = first + (std::int64_t{s + k} << p.y);
+                if (j >= last) continue;
+                if constexpr (Flat)
+                    p.source.read_flat(base + j * p.reduced.strides[0][0], count, x[k]);
+                else
+                    p.source.read(base + p.reduced.offset(j), count, x[k]);
+            }
+            TG_UNROLL
+            for (int k = 0; k < ahead; ++k) {
+                const std::int64_t j = first + (std::int64_t{s + k} << p.y);
+                if (j < last)
+                    Source::each(x[k], [&](int v, const auto& value) { Fold::combine(run[v], Fold::from(value, j)); });
+            }
+        }
+        TG_UNROLL
+        for (int v = 0; v < V; ++v) Fold::combine(total[v], Fold::joined(run[v]));
+    }
+}
+
+/// One-dimensional, `reduce_threads` to a block, any number of blocks.
+template <class Fold, class T, class Source>
+__global__ void __launch_bounds__(reduce_threads) reduce_columns(const __grid_constant__ column_arguments<Source> p) {
+    constexpr int V = Source::lanes;
+    __shared__ typename Fold::total shared[V * reduce_threads];
+    const int thread = static_cast<int>(threadIdx.x);
+    const int x = thread & ((1 << p.x) - 1), y = thread >> p.x & ((1 << p.y) - 1), z = thread >> (p.x + p.y);
+    const std::int64_t deep = reduce_threads >> (p.x + p.y), wide = std::int64_t{V} << p.x;
+    const std::int64_t tiles = std::int64_t{p.across.value} * p.down.value * p.parts;
+    const bool flat = p.reduced.rank <= 1 && p.source.flat();
+    TG_ROLLED
+    for (std::int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const auto number = static_cast<std::uint32_t>(tile);
+        const std::uint32_t line = p.across.quotient(number), part = p.down.quotient(line);
+        const std::int64_t column = p.across.remainder(number, line) * wide + x * V, left = p.columns - column;
+        const std::int64_t unit = p.down.remainder(line, part) * deep + z;
+        const int count = unit >= p.units || left <= 0 ? 0 : (left < V ? static_cast<int>(left) : V);
+        typename Fold::total total[V];
+        TG_UNROLL
+        for (int v = 0; v < V; ++v) total[v] = Fold::nothing();
+        if (count > 0) {
+            std::int64_t first = 0, last = p.length;
+            if (p.parts > 1) {
+                first = p.length * part / p.parts;
+                last = p.length * (part + 1) / p.parts;
+            }
+            const std::int64_t base = p.kept.offset(unit) + column;
+            if (flat)
+                fold_columns<Fold, true>(p, base, count, first + y, last, total);
+            else
+                fold_columns<Fold, false>(p, base, count, first + y, last, total);
+        }
+        if (p.y > 0) {
+            TG_UNROLL
+            for (int v = 0; v < V; ++v) shared[v * reduce_threads + thread] = total[v];
+            TG_ROLLED
+            for (int half = 1 << p.y >> 1; half > 0; half /= 2) {
+                __syncthreads();
+                if (y >= half) continue;
+                TG_UNROLL
+                for (int v = 0; v < V; ++v) {
+                    Fold::combine(total[v], shared[v * reduce_threads + thread + (half << p.x)]);
+                    shared[v * reduce_threads + thread] = total[v];
+                }
+            }
+            __syncthreads(); // the next turn writes there
+        }
+        if (y != 0) continue;
+        const std::int64_t at = unit * p.columns + column;
+        TG_UNROLL
+        for (int v = 0; v < V; ++v) {
+            if (v >= count) continue;
+            if (p.parts == 1)
+                put<T>(p.out, at + v, total[v]);
+            else
+                static_cast<typename Fold::total*>(p.out)[part * p.units * p.columns + at + v] = total[v];
+        }
+    }
+}
+
+/// What a reduction of nothing gives.
+template <class Word>
+__global__ void fill_words(Word* out, Word value, std::int64_t count) {
+    for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
+         i += std::int64_t{gridDim.x} * blockDim.x)
+        out[i] = value;
+}
+
+} // namespace tapegraph::cuda::kernels

@@ -1,0 +1,189 @@
+#pragma once
+
+#include <tapegraph/core/sort_key.hpp>
+#include <tapegraph/cuda/kernels/gather.cuh>
+
+#include <cstdint>
+
+/// Rows in order. What is sorted are pairs of a key and a position, by both: no two of them are equal, so every way of sorting is
+/// stable. Memory plan:
+///
+///   sort_tiles   a block takes a tile of a row, or several whole rows that fit, into shared memory (16 KiB) and sorts them
+///                there by a bitonic network, in which every exchange puts the smaller one first.
+///   merge_runs   a block makes one tile of two runs merged: it finds by bisection ("merge path", Odeh, Green et al.,
+///                2012) which parts of the runs that takes, loads them into shared memory, and each thread again merges its
+///                part of them. The result leaves through shared memory, so that neighbours write side by side.
+
+namespace tapegraph::cuda::kernels {
+
+template <class Key>
+struct alignas(2 * sizeof(Key)) sort_pair {
+    Key key;
+    std::uint32_t position;
+};
+template <class Key>
+__device__ bool before(const sort_pair<Key>& a, const sort_pair<Key>& b) {
+    return a.key < b.key || (a.key == b.key && a.position < b.position);
+}
+
+/// Keys of numbers, row by row.
+template <class T>
+struct number_source {
+    using key = tapegraph::detail::sort_key<T>;
+    const T* x;
+    std::int64_t length;
+    bool descending;
+
+    __device__ key operator()(std::int64_t row, std::int64_t i) const {
+        return tapegraph::detail::sort_key_of(x[row * length + i], descending);
+    }
+};
+
+/// Keys of indices: row b * inner + c holds indices[b, :, c] of [batches, count, inner]. What is outside comes last.
+template <class Key>
+struct index_source {
+    using key = Key;
+    index_view indices;
+    std::int64_t count, inner, extent;
+    bool checked;
+    fault_report report;
+
+    __device__ key operator()(std::int64_t row, std::int64_t i) const {
+        const std::int64_t place = (row / inner * count + i) * inner + row % inner, index = indices[place];
+        if (inside(index, extent)) return static_cast<key>(index);
+        if (!checked) report(place, index, extent);
+        return static_cast<key>(-1);
+    }
+};
+
+inline constexpr int sort_threads = 256;
+template <class Key>
+inline constexpr int sort_slots = 16384 / sizeof(sort_pair<Key>);
+
+/// A segment is a row, or a tile of one that is longer than a tile; it fills `width` slots, a power of two.
+struct tile_sort {
+    std::int64_t rows, length;
+    int width;
+    std::int64_t wanted; ///< of a row's or a run's first elements
+};
+
+/// Sorts segments into `pairs` [rows, length], or where rows are no longer than a tile their first positions into
+/// `order` [rows, wanted].
+template <class Source, class Key = typename Source::key>
+__global__ void sort_tiles(tile_sort s, Source source, sort_pair<Key>* pairs, std::int32_t* order) {
+    constexpr int slots = sort_slots<Key>;
+    __shared__ sort_pair<Key> tile[slots];
+    const int per_block = slots / s.width, t = static_cast<int>(threadIdx.x);
+    const std::int64_t in_row = (s.length + s.width - 1) / s.width;
+    const auto place = [&](int slot, std::int64_t& row, std::int64_t& at) {
+        const std::int64_t segment = blockIdx.x * static_cast<std::int64_t>(per_block) + slot / s.width;
+        row = segment / in_row;
+        at = (segment - row * in_row) * s.width + slot % s.width;
+        return row < s.rows && at < s.length;
+    };
+    std::int64_t row, at;
+    for (int slot = t; slot < slots; slot += sort_threads)
+        if (place(slot, row, at))
+            tile[slot] = {source(row, at), static_cast<std::uint32_t>(at)};
+        else
+            tile[slot] = {static_cast<Key>(-1), static_cast<std::uint32_t>(-1)};
+    __syncthreads();
+    const auto exchange = [&](int i, int j) {
+        const sort_pair<Key> a = tile[i], b = tile[j];
+        if (before(b, a)) tile[i] = b, tile[j] = a;
+    };
+    for (int size = 2; size <= s.width; size *= 2) {
+        // Two sorted halves: the second is read backwards.
+        for (int c = t; c < slots / 2; c += sort_threads) {
+            const int low = c & (size / 2 - 1), base = (c - low) * 2;
+            exchange(base + low, base + size - 1 - low);
+        }
+        __syncthreads();
+        for (int half = size / 4; half > 0; half /= 2) {
+            for (int c = t; c < slots / 2; c += sort_threads) {
+                const int low = c & (half - 1), i = (c - low) * 2 + low;
+                exchange(i, i + half);
+            }
+            __syncthreads();
+        }
+    }
+    for (int slot = t; slot < slots; slot += sort_threads) {
+        if (!place(slot, row, at) || slot % s.width >= s.wanted) continue;
+        if (order != nullptr)
+            order[row * s.wanted + at] = static_cast<std::int32_t>(tile[slot].position);
+        else
+            pairs[row * s.length + at] = tile[slot];
+    }
+}
+
+inline constexpr int merge_threads = 128, merge_items = 8, merge_tile = merge_threads * merge_items;
+
+/// How many of the first d elements of two runs merged come from the first run, of a elements; the second has b.
+template <class Key>
+__device__ std::int64_t merge_split(const sort_pair<Key>* first, std::int64_t a, const sort_pair<Key>* second,
+                                    std::int64_t b, std::int64_t d) {
+    std::int64_t low = d > b ? d - b : 0, high = d < a ? d : a;
+    while (low < high) {
+        const std::int64_t middle = (low + high) / 2;
+        if (before(first[middle], second[d - 1 - middle]))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/// One pass: runs of `run` elements, of which only the first `wanted` are there, become runs of twice as many.
+struct merge_pass {
+    std::int64_t length, run, wanted;
+    std::int64_t in_row; ///< pairs of runs in a row
+    std::int64_t tiles;  ///< tiles of a merged run
+
+    __device__ std::int64_t there(std::int64_t begin) const { // of the run that begins there
+        std::int64_t count = length - begin;
+        if (run < count) count = run;
+        if (wanted < count) count = wanted;
+        return count > 0 ? count : 0;
+    }
+};
+template <class Key>
+__global__ void merge_runs(merge_pass m, const sort_pair<Key>* in, sort_pair<Key>* out, std::int32_t* order) {
+    __shared__ sort_pair<Key> tile[merge_tile];
+    __shared__ std::int64_t splits[2];
+    const int t = static_cast<int>(threadIdx.x);
+    const std::int64_t merged = blockIdx.x / m.tiles, row = merged / m.in_row;
+    const std::int64_t begin = (merged - row * m.in_row) * 2 * m.run, base = row * m.length + begin;
+    const sort_pair<Key>*const first = in + base, *const second = first + m.run;
+    const std::int64_t a = m.there(begin), b = m.there(begin + m.run), all = a + b < m.wanted ? a + b : m.wanted;
+    const std::int64_t from = (blockIdx.x - merged * m.tiles) * merge_tile;
+    const std::int64_t to = from + merge_tile < all ? from + merge_tile : all;
+    if (from >= all) return; // as a whole block
+    if (t % 32 == 0 && t < 64) splits[t / 32] = merge_split(first, a, second, b, t == 0 ? from : to);
+    __syncthreads();
+    const int na = static_cast<int>(splits[1] - splits[0]), n = static_cast<int>(to - from);
+    for (int i = t; i < n; i += merge_threads)
+        tile[i] = i < na ? first[splits[0] + i] : second[from - splits[0] + (i - na)];
+    __syncthreads();
+    sort_pair<Key> mine[merge_items];
+    const int own = t * merge_items < n ? t * merge_items : n;
+    int i = static_cast<int>(merge_split(&tile[0], na, &tile[na], n - na, own)), j = na + own - i;
+    TG_UNROLL
+    for (int k = 0; k < merge_items; ++k) {
+        if (own + k >= n) break;
+        const bool left = j >= n || (i < na && before(tile[i], tile[j]));
+        mine[k] = left ? tile[i++] : tile[j++];
+    }
+    __syncthreads();
+    TG_UNROLL
+    for (int k = 0; k < merge_items; ++k)
+        if (own + k < n) tile[own + k] = mine[k];
+    __syncthreads();
+    for (int k = t; k < n; k += merge_threads) {
+        if (order != nullptr)
+            order[row * m.wanted + from + k] = static_cast<std::int32_t>(tile[k].position);
+        else
+            out[base + from + k] = tile[k];
+    }
+}
+
+} // namespace tapegraph::cuda::kernels

@@ -1,0 +1,216 @@
+#pragma once
+
+#include <tapegraph/cuda/kernels/reduction.cuh>
+#include <tapegraph/cuda/region.cuh>
+
+#include <algorithm>
+
+/// Reductions on the device, with the region that produces their values fused into the reading. Sums and products need not
+/// have the CPU's bits (they are folded in another order), the rest does, but for the sign of a zero.
+
+namespace tapegraph::cuda {
+
+namespace detail {
+
+// A grid that fills any device a few times over, and what is worth a block of its own when rows are cut into parts.
+inline constexpr std::int64_t wanted_blocks = 512, part_elements = 8192;
+// From this many threads along the columns alone none have to share a column.
+inline constexpr std::int64_t many_columns = 65536;
+inline constexpr std::int64_t most_row_vectors = 256; // of a warp; longer rows are a block's
+
+
+/// What a reduction over a domain that is not empty looks like.
+struct reduction_geometry {
+    bool by_rows = false;
+    kernels::strided_index<1> kept, reduced; ///< kept: by columns without them
+    std::int64_t columns = 1;
+
+    reduction_geometry(const buffer_view& domain, std::uint32_t axes) {
+        int last = domain.rank; // behind the kept axes that end the domain are only extents of 1
+        const auto kept_axis = [&](int a) { return (axes >> a & 1) == 0; };
+        for (int a = domain.rank - 1; a >= 0 && (kept_axis(a) || domain.extents[a] == 1); --a) {
+            columns *= domain.extents[a];
+            last = a;
+        }
+        by_rows = columns == 1;
+        std::int64_t strides[max_rank], stride = columns;
+        for (int a = last - 1; a >= 0; --a) {
+            strides[a] = stride;
+            stride *= domain.extents[a];
+        }
+        for (int a = 0; a < last; ++a) (kept_axis(a) ? kept : reduced).add(domain.extents[a], &strides[a]);
+        if (by_rows && reduced.size == 1) { // nothing is folded
+            by_rows = false;
+            columns = kept.size;
+            kept = {};
+        }
+    }
+    std::int64_t outputs() const { return kept.size * columns; }
+};
+
+/// How rows are spread over threads.
+struct row_plan {
+    int width = 0;
+    std::int64_t parts = 1, blocks = 1;
+
+    row_plan(const reduction_geometry& g, int lanes, bool cut) {
+        const std::int64_t vectors = divide_up(g.reduced.size, lanes), rows = g.kept.size;
+        if (vectors > most_row_vectors)
+            width = 8;
+        else
+            while (width < 5 && 1 << width < vectors) ++width;
+        if (cut && width == 8 && rows < wanted_blocks)
+            parts = std::clamp<std::int64_t>(g.reduced.size / part_elements, 1, divide_up(wanted_blocks, rows));
+        blocks = divide_up(rows * parts, kernels::reduce_threads >> width);
+    }
+};
+
+/// How columns are.
+struct column_plan {
+    int x = 0, y = 0;
+    std::int64_t parts = 1, across = 1, down = 1;
+
+    column_plan(const reduction_geometry& g, int lanes, bool cut) {
+        constexpr int whole = 8;
+        static_assert(1 << whole == kernels::reduce_threads);
+        const std::int64_t vectors = divide_up(g.columns, lanes), units = g.kept.size, length = g.reduced.size;
+        while (x < 5 && std::int64_t{1} << x < vectors) ++x;
+        if (units * vectors < many_columns)
+            while (x + y < whole && std::int64_t{2} << y <= length) ++y;
+        while (x + y < whole && std::int64_t{1} << x < vectors) ++x;
+        across = divide_up(vectors, std::int64_t{1} << x);
+        down = divide_up(units, kernels::reduce_threads >> (x + y));
+        if (const std::int64_t blocks = across * down; cut && blocks < wanted_blocks) {
+            const std::int64_t in_row = std::min(g.columns, std::int64_t{lanes} << x);
+            const std::int64_t worth = std::min(length * in_row / part_elements, length >> y);
+            parts = std::clamp<std::int64_t>(worth, 1, divide_up(wanted_blocks, blocks));
+        }
+    }
+    std::int64_t tiles() const { return across * down * parts; }
+};
+
+/// Launches one kernel over `source`; results of type T, or totals if the plan has several parts.
+template <class Fold, class T, class Source>
+void reduce_once(const kernel_call& call, const char* name, const Source& source, const reduction_geometry& g,
+                 void* out, bool cut, std::int64_t blocks) {
+    if (g.by_rows) {
+        const row_plan plan(g, Source::lanes, cut);
+        const kernels::row_arguments<Source> p{source,         g.kept,     g.reduced,  g.kept.size,
+                                               g.reduced.size, plan.parts, plan.width, out};
+        launch(call, name, {blocks_for(plan.blocks, blocks), kernels::reduce_threads},
+               kernels::reduce_rows<Fold, T, Source>, p);
+    } else {
+        const column_plan plan(g, Source::lanes, cut);
+        const kernels::divisor across(static_cast<std::uint32_t>(plan.across)),
+            down(static_cast<std::uint32_t>(plan.down));
+        const kernels::column_arguments<Source> p{source,     g.kept, g.reduced, g.kept.size, g.columns, g.reduced.size,
+                                                  plan.parts, plan.x, plan.y,    across,      down,      out};
+        launch(call, name, {blocks_for(plan.tiles(), blocks), kernels::reduce_threads},
+               kernels::reduce_columns<Fold, T, Source>, p);
+    }
+}
+
+template <class Source>
+std::int64_t parts_of(const reduction_geometry& g) {
+    return g.by_rows ? row_plan(g, Source::lanes, true).parts : column_plan(g, Source::lanes, true).parts;
+}
+
+/// Bytes of totals between the two launches of a reduction; 0 if one is enough.
+template <class Fold, class Source>
+std::size_t reduction_bytes(const buffer_view& domain, std::uint32_t axes) {
+    if (domain.elements() == 0) return 0;
+    const reduction_geometry g(domain, axes);
+    const std::int64_t parts = parts_of<Source>(g);
+    return parts == 1 ? 0 : static_cast<std::size_t>(parts * g.outputs()) * sizeof(typename Fold::total);
+}
+
+/// Reduces what `source` gives for a domain that is not empty. `Joining` folds totals. `blocks`: see run_region.
+template <class Fold, class Joining, class T, class Source>
+void reduce_source(const kernel_call& call, const char* name, const Source& source, std::uint32_t axes,
+                   std::int64_t blocks = most_blocks) {
+    const reduction_geometry g(call.domain, axes);
+    const std::int64_t parts = parts_of<Source>(g);
+    reduce_once<Fold, T>(call, name, source, g, parts == 1 ? call.out[0].data : call.workspace, true, blocks);
+    if (parts == 1) return;
+    using totals = kernels::memory_source<typename Fold::total>;
+    buffer_view partial;
+    partial.rank = 2;
+    partial.extents[g.by_rows ? 1 : 0] = parts;
+    partial.extents[g.by_rows ? 0 : 1] = g.outputs();
+    reduce_once<Joining, T>(call, name, totals{static_cast<const typename Fold::total*>(call.workspace)},
+                            reduction_geometry(partial, g.by_rows ? 2u : 1u), call.out[0].data, false, blocks);
+}
+
+template <class Word>
+void fill(const kernel_call& call, const char* name, Word value, std::int64_t count) {
+    if (count > 0)
+        launch(call, name, {blocks_for(divide_up(count, kernels::reduce_threads)), kernels::reduce_threads},
+               kernels::fill_words<Word>, call.out[0].as<Word>(), value, count);
+}
+
+template <class Op, class Region, class T>
+struct fused_reduction {
+    static constexpr auto kind = runtime::reduction_kind<Op>;
+    using element =
+        typename std::conditional_t<storage_type<T>, std::type_identity<float>, runtime::reduced_element<Op, T>>::type;
+    using fold = kernels::value_fold<kind, element>;
+    using joining = kernels::value_fold<kind, typename fold::total>;
+    using source = kernels::region_source<Region>;
+
+    static std::uint32_t axes(const kernel_call& call) { return static_cast<std::uint32_t>(call.attributes[0]); }
+
+    static void run(const kernel_call& call, std::int64_t blocks = most_blocks) {
+        if (call.domain.elements() == 0) return run_empty(call);
+        reduce_source<fold, joining, T>(call, Op::name.data(), source{operands_of<typename source::access>(call)},
+                                        axes(call), blocks);
+    }
+    static void run_empty(const kernel_call& call) {
+        const char* const name = Op::name.data();
+        if constexpr (std::is_same_v<T, bool>) { // any and all of nothing have values
+            fill<std::uint8_t>(call, name, kind == reduction::minimum, call.out[0].elements());
+        } else {
+            const buffer_view& d = call.domain;
+            const std::int64_t count = tapegraph::detail::results_of_nothing(kind, d.rank, d.extents, axes(call));
+            constexpr element value = tapegraph::detail::identity<kind, element>;
+            if constexpr (storage_type<T>)
+                fill<std::uint16_t>(call, name, storage_bits<T>(value), count);
+            else
+                fill<element>(call, name, value, count);
+        }
+    }
+    static std::size_t workspace(const kernel_call& call) {
+        return reduction_bytes<fold, source>(call.domain, axes(call));
+    }
+};
+
+} // namespace detail
+
+/// Result K of a region as a region of its own, for reductions that want one of several.
+template <int K, class Region>
+struct one_result;
+template <int K, class Slots, int... Registers, class... Instructions>
+struct one_result<K, region<Slots, results<Registers...>, Instructions...>> {
+    using type = region<Slots, results<results<Registers...>::registers[K]>, Instructions...>;
+};
+
+template <class Op, class Region, class T>
+struct reduction_kernel {
+    using work = detail::fused_reduction<Op, typename one_result<0, Region>::type, T>;
+    static void run(const kernel_call& call) { work::run(call); }
+    static std::size_t workspace(const kernel_call& call) { return work::workspace(call); }
+};
+
+/// A reduction of a tensor in memory.
+template <class Op, class T>
+    requires whole_reduction<Op>
+struct kernel<Op, T> {
+    using fused = reduction_kernel<Op, region<slots<dtype_of<T>>, results<0>>, T>;
+    static kernel_call over_operand(kernel_call call) {
+        call.domain = call.in[0];
+        return call;
+    }
+    static void run(const kernel_call& call) { fused::run(over_operand(call)); }
+    static std::size_t workspace(const kernel_call& call) { return fused::workspace(over_operand(call)); }
+};
+
+} // namespace tapegraph::cuda

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <tapegraph/cuda/kernel.cuh>
+#include <tapegraph/cuda/kernels/region.cuh>
+
+/// Fused regions on the device. One kernel per region takes every pattern of broadcasting, any alignment and any number of
+/// elements.
+///
+/// Results have the CPU's bits as long as the compiler neither contracts multiplications with additions nor approximates:
+/// nvcc's -fmad=false, and its defaults -prec-div=true, -prec-sqrt=true, -ftz=false (so no -use_fast_math). The functions of
+/// core/math keep their bits without -fmad=false, too. What differs is a conversion to an integer type that cannot hold the
+/// number, which is whatever a processor makes of it.
+
+namespace tapegraph::cuda {
+
+namespace detail {
+
+/// Strides of an operand's axes within a domain that it is broadcast over: 0 where its extent is 1.
+inline void broadcast_strides(const buffer_view& operand, int rank, std::int64_t (&strides)[max_rank]) {
+    std::int64_t stride = 1;
+    for (int a = rank - 1; a >= 0; --a) {
+        const int own = a - (rank - operand.rank);
+        const std::int64_t extent = own >= 0 ? operand.extents[own] : 1;
+        strides[a] = extent == 1 ? 0 : stride;
+        stride *= extent;
+    }
+}
+
+inline bool is_aligned(const void* data, std::size_t bytes) {
+    return reinterpret_cast<std::uintptr_t>(data) % bytes == 0;
+}
+
+/// Operands as a region's kernels see them. The domain must not be empty.
+template <class Access>
+typename Access::operands operands_of(const kernel_call& call) {
+    typename Access::operands operands;
+    const buffer_view& domain = call.domain;
+    std::int64_t strides[Access::operands::lists][max_rank]{};
+    for (int s = 0; s < Access::slot_count; ++s) {
+        operands.data[s] = call.in[s].data;
+        // An operand of as many elements as the domain is read in order, whatever axes of extent 1 either has.
+        const bool whole = call.in[s].elements() == domain.elements();
+        broadcast_strides(whole ? domain : call.in[s], domain.rank, strides[s]);
+    }
+    for (int a = 0; a < domain.rank; ++a) {
+        std::int64_t along[Access::operands::lists]{};
+        for (int s = 0; s < Access::slot_count; ++s) along[s] = strides[s][a];
+        operands.index.add(domain.extents[a], along);
+    }
+    operands.aligned = true;
+    for (int s = 0; s < Access::slot_count; ++s) {
+        const bool repeated = operands.index.rank == 0 || operands.index.strides[operands.index.rank - 1][s] == 0;
+        if (repeated) operands.repeated |= 1u << s;
+        operands.aligned = operands.aligned && (repeated || is_aligned(call.in[s].data, Access::slot_alignment[s]));
+    }
+    return operands;
+}
+
+/// Blocks of a launch whose kernel takes turns: as many as there is work, up to this.
+inline constexpr std::int64_t most_blocks = 1 << 20;
+inline unsigned blocks_for(std::int64_t work, std::int64_t most = most_blocks) {
+    return static_cast<unsigned>(work < most ? work : most);
+}
+
+/// `blocks`: at most so many, for tests of what a thread does in its second turn.
+template <class Region>
+void run_region(const kernel_call& call, std::int64_t blocks = most_blocks) {
+    using access = kernels::region_access<Region>;
+    kernels::map_arguments_of<Region> p;
+    p.elements = call.domain.elements();
+    if (p.elements == 0) return;
+    p.in = operands_of<access>(call);
+    p.aligned = true;
+    for (int k = 0; k < access::result_count; ++k) {
+        p.out[k] = call.out[k].data;
+        p.aligned = p.aligned && is_aligned(p.out[k], access::result_alignment[k]);
+    }
+    constexpr std::int64_t in_block = std::int64_t{kernels::map_threads} * access::lanes * kernels::map_unroll<Region>;
+    launch(call, "an elementwise kernel",
+           {blocks_for((p.elements + in_block - 1) / in_block, blocks), kernels::map_threads},
+           kernels::map_region<Region>, p);
+}
+
+} // namespace detail
+
+template <class Region>
+struct region_kernel {
+    static void run(const kernel_call& call) { detail::run_region<Region>(call); }
+};
+
+} // namespace tapegraph::cuda

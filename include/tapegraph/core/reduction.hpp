@@ -1,0 +1,63 @@
+#pragma once
+
+#include <tapegraph/core/config.hpp>
+#include <tapegraph/core/error.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+/// What reductions fold values with, on every backend.
+
+namespace tapegraph {
+
+enum class reduction { sum, product, maximum, minimum };
+
+namespace detail {
+
+template <class T>
+inline constexpr T largest_value = std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity()
+                                                               : std::numeric_limits<T>::max();
+template <class T>
+inline constexpr T smallest_value = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
+                                                                : std::numeric_limits<T>::lowest();
+template <reduction R, class T>
+inline constexpr T identity = R == reduction::sum       ? T(0)
+                              : R == reduction::product ? T(1)
+                              : R == reduction::maximum ? smallest_value<T>
+                                                        : largest_value<T>;
+
+// `a` is what has been folded. A NaN in it fails the first comparison and stays; one in `b` is taken by the second, which
+// does not wait for `a`: that chain is what the loops are as fast as.
+template <reduction R, class V>
+TG_HD constexpr void combine(V& a, const V& b) {
+    if constexpr (R == reduction::sum)
+        a = static_cast<V>(a + b);
+    else if constexpr (R == reduction::product)
+        a = static_cast<V>(a * b);
+    else {
+        const V best = (R == reduction::maximum ? b > a : b < a) ? b : a;
+        a = b != b ? b : best;
+    }
+}
+
+/// How many results a reduction of an empty domain has. Throws argument_error for a maximum or minimum of nothing.
+inline std::int64_t results_of_nothing(reduction kind, int rank, const std::int64_t* extents, std::uint32_t axes) {
+    std::int64_t outputs = 1;
+    int empty = 0;
+    for (int i = rank; i-- > 0;) {
+        if ((axes >> i & 1) == 0)
+            outputs *= extents[i];
+        else if (extents[i] == 0)
+            empty = i;
+    }
+    if (outputs > 0 && (kind == reduction::maximum || kind == reduction::minimum))
+        throw argument_error(std::string(kind == reduction::maximum ? "max" : "min") + ": axis " + std::to_string(empty) +
+                             " has no elements");
+    return outputs;
+}
+
+} // namespace detail
+
+} // namespace tapegraph

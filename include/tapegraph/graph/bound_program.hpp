@@ -1,0 +1,397 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/graph/lifetimes.hpp>
+#include <tapegraph/graph/lower.hpp>
+#include <tapegraph/graph/placement.hpp>
+#include <tapegraph/graph/plan.hpp>
+#include <tapegraph/graph/text.hpp>
+#include <tapegraph/runtime/memory.hpp>
+#include <tapegraph/runtime/scalar.hpp>
+
+#include <bit>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace tapegraph::ir {
+
+/// A graph bound to extents and memory: one arena, offsets known, a straight line of kernel calls. graph/program.hpp runs it.
+///
+/// Extents bind when inputs are set. Offsets are planned for the largest extents seen; smaller ones run in the same
+/// arena. Nothing is allocated unless extents have grown.
+///
+/// A template, so that programs without graphs do not compile it.
+template <class = void>
+class basic_bound_program {
+public:
+    /// `device`: where it runs; null for the CPU.
+    explicit basic_bound_program(const program_view& view, runtime::device_runtime* device)
+        : view_(&view),
+          device_(device),
+          symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
+          values_(static_cast<std::size_t>(view.nodes.size())),
+          fed_(static_cast<std::size_t>(view.inputs.size())),
+          captured_(device) {
+        for (int i = 0; i < view.nodes.size(); ++i) {
+            values_[i].type = view.nodes[i].type;
+            values_[i].rank = view.nodes[i].rank;
+            values_[i].place = runtime::place_of(device);
+        }
+        // Numbers that change per step: parameters, and behind them what random kernels draw from.
+        const std::size_t bytes = view.inputs.size() * runtime::alignment + sizeof(random_state);
+        numbers_.reserve(nullptr, bytes, "numbers");
+        if (device != nullptr) placed_numbers_.reserve(device, bytes, "numbers of a program");
+        std::byte* const numbers = (device == nullptr ? numbers_ : placed_numbers_).data();
+        for (int i = 0; i < view.inputs.size(); ++i)
+            if (view.inputs[i].scalar_parameter)
+                values_[view.inputs[i].node].data = numbers + i * static_cast<int>(runtime::alignment);
+        random_ = reinterpret_cast<random_state*>(numbers + bytes - sizeof(random_state));
+        for (const auto& atom : view.atoms) table_.atoms.push_back(atom);
+        for (const auto& monomial : view.monomials) table_.monomials.push_back(monomial);
+        for (const auto& polynomial : view.polynomials) table_.polynomials.push_back(polynomial);
+        live_ = lifetimes(view);
+    }
+
+    const program_view& view() const { return *view_; }
+    runtime::device_runtime* device() const { return device_; }
+    std::size_t arena_bytes() const { return arena_.size(); }
+
+    /// Feeds input `index`. The memory must stay valid while the program runs. Throws shape_error or dtype_error.
+    void set_input(int index, const buffer_view& value) {
+        const input_entry& input = view_->inputs[index];
+        buffer_view& target = values_[input.node];
+        if (value.type != target.type)
+            throw dtype_error("input '" + std::string(input.name) + "' is " + name_of(target.type) + ", fed with " +
+                              name_of(value.type));
+        if (value.rank != target.rank)
+            throw shape_error("input '" + std::string(input.name) + "' has rank " + std::to_string(target.rank) +
+                              ", fed with rank " + std::to_string(value.rank));
+        for (int axis = 0; axis < value.rank; ++axis) {
+            if (target.extents[axis] != value.extents[axis]) bound_ = false;
+            target.extents[axis] = value.extents[axis];
+        }
+        if (device_ == nullptr) {
+            target.data = value.data;
+            pointers_changed_ = true;
+            return;
+        }
+        fed_input& fed = fed_[static_cast<std::size_t>(index)];
+        fed.from = value;
+        moved_ = fed.memory.reserve(device_, value.bytes() + 1, "input of a program") || moved_;
+        pointers_changed_ = pointers_changed_ || target.data != fed.memory.data();
+        target.data = fed.memory.data();
+    }
+
+    /// Refreshes a scalar parameter (a learning rate).
+    void set_parameter(int index, double value) {
+        buffer_view number = values_[view_->inputs[index].node];
+        number.data = numbers_.data() + index * static_cast<int>(runtime::alignment);
+        runtime::store_scalar(number, value);
+    }
+
+    /// Tells where a variable lives. Its extents are numbers of the program.
+    void set_variable(int index, void* data) {
+        buffer_view& target = values_[view_->variables[index].node];
+        pointers_changed_ = pointers_changed_ || target.data != data;
+        moved_ = moved_ || target.data != data;
+        target.data = data;
+    }
+
+    /// A variable's element type and extents.
+    buffer_view variable(int index) const {
+        buffer_view v = values_[view_->variables[index].node];
+        const entry& e = view_->nodes[view_->variables[index].node];
+        for (int axis = 0; axis < e.rank; ++axis) v.extents[axis] = view_->pool[e.dims + axis];
+        return v;
+    }
+
+    /// Inputs must be fed again before the next run (sessions: every run names its feeds).
+    void forget_inputs() {
+        for (const input_entry& input : view_->inputs)
+            if (!input.scalar_parameter) values_[input.node].data = nullptr;
+        for (fed_input& fed : fed_) fed.from.data = nullptr;
+        bound_ = false;
+    }
+
+    /// Plans for the extents that are set, without running.
+    void bind() {
+        if (!bound_) bind_extents();
+        if (pointers_changed_) connect();
+    }
+
+    /// What a kernel call reads and writes, with today's extents.
+    const kernel_call& call_of(int step) const { return steps_[static_cast<std::size_t>(step)].call; }
+
+    /// Where the plan puts a node's value, for reports: its place in the arena (-1: elsewhere), the steps that make it and
+    /// read it last, and the variable it is written into (-1: none).
+    struct placement {
+        std::int64_t offset = -1;
+        int birth = -1, death = -1, variable = -1;
+    };
+    /// Known once extents are bound.
+    placement placement_of(int node) const {
+        return {offsets_[node], live_.birth[node], live_.death[node], live_.variable_of[node]};
+    }
+    /// A node's element type, extents and address today.
+    const buffer_view& value_of(int node) const { return values_[static_cast<std::size_t>(node)]; }
+    /// Bytes of scratch memory a step was given.
+    std::size_t scratch_bytes(int step) const { return scratch_bytes_[static_cast<std::size_t>(step)]; }
+
+protected:
+    struct kernel_step {
+        kernel_function run; // null: on the CPU, for a program on a device
+        kernel_call call;
+    };
+    struct copy {
+        void* to;
+        const void* from;
+        std::size_t bytes;
+    };
+
+    int root(int node) const { return view_->alias[node]; }
+
+    void bind_extents() {
+        for (std::int64_t& value : symbols_) value = -1;
+        for (const input_entry& input : view_->inputs) bind_input(input);
+        const extent_table& table = table_;
+        const auto value_of = [&](int atom) {
+            if (symbols_[atom] < 0)
+                throw shape_error("extent '" + std::string(view_->atoms[atom].name) + "' is not given by any input");
+            return symbols_[atom];
+        };
+        for (const extent_table::requirement& r : view_->requirements) {
+            const std::int64_t left = table.evaluate(r.left, value_of), right = table.evaluate(r.right, value_of);
+            if (r.at_least_for != nullptr ? left < right : left != right)
+                throw shape_error(detail::unmet_requirement(r, left, right));
+        }
+        for (int i = 0; i < view_->nodes.size(); ++i) {
+            const entry& e = view_->nodes[i];
+            for (int axis = 0; axis < e.rank; ++axis) {
+                const std::int64_t size = table.evaluate(view_->pool[e.dims + axis], value_of);
+                if (e.op == &record_of<input_op> && values_[i].data != nullptr && values_[i].extents[axis] != size)
+                    throw shape_error("input '" +
+                                      std::string(view_->inputs[static_cast<int>(view_->words[e.words])].name) +
+                                      "': extent of axis " + std::to_string(axis) + " is " +
+                                      std::to_string(values_[i].extents[axis]) + ", expected " + std::to_string(size));
+                values_[i].extents[axis] = size;
+            }
+        }
+        place_constants(table, value_of);
+        place_buffers();
+        bound_ = true;
+        connect();
+    }
+
+    void bind_input(const input_entry& input) {
+        const entry& e = view_->nodes[input.node];
+        if (values_[input.node].data == nullptr && live_.death[input.node] < 0) return; // nothing reads it
+        if (values_[input.node].data == nullptr)
+            throw argument_error("input '" + std::string(input.name) + "' has not been fed");
+        for (int axis = 0; axis < e.rank; ++axis) {
+            const std::int64_t size = view_->pool[e.dims + axis];
+            if (!is_symbolic(size)) continue;
+            const int atom = table_.symbol_of(size);
+            if (atom < 0) continue;
+            std::int64_t& value = symbols_[atom];
+            if (value >= 0 && value != values_[input.node].extents[axis])
+                throw shape_error("input '" + std::string(input.name) + "': extent of axis " + std::to_string(axis) +
+                                  " is " + std::to_string(values_[input.node].extents[axis]) +
+                                  ", but another input has " + std::to_string(value) + " there");
+            value = values_[input.node].extents[axis];
+        }
+    }
+
+    template <class ValueOf>
+    void place_constants(const extent_table& table, const ValueOf& value_of) {
+        constants_.resize(static_cast<std::size_t>(view_->nodes.size()));
+        for (int i = 0; i < view_->nodes.size(); ++i) {
+            const entry& e = view_->nodes[i];
+            const bool number = e.op == &record_of<constant_op>;
+            if (!number && e.op != &record_of<extent_op>) continue;
+            const std::int64_t word = view_->words[e.words];
+            const double value =
+                number ? std::bit_cast<double>(word) : static_cast<double>(table.evaluate(word, value_of));
+            values_[i].data = &constants_[static_cast<std::size_t>(i)];
+            runtime::store_scalar(values_[i], value);
+            if (device_ == nullptr) continue;
+            moved_ = placed_constants_.reserve(device_, constants_.size() * sizeof(double), "constants of a program") ||
+                     moved_;
+            values_[i].data = placed_constants_.data() + static_cast<std::size_t>(i) * sizeof(double);
+        }
+        if (placed_constants_.size() > 0)
+            device_->upload(placed_constants_.data(), constants_.data(), constants_.size() * sizeof(double));
+    }
+
+    // The arena is planned for the largest extents seen. Buffers of smaller extents fit at the same offsets, because
+    // every extent grows with its symbols.
+    void place_buffers() {
+        bool fits = !offsets_.empty();
+        const int steps = view_->steps.size();
+        std::vector<std::size_t>& scratch = needed_scratch_;
+        scratch.resize(static_cast<std::size_t>(steps));
+        build_steps();
+        for (int s = 0; s < steps; ++s) {
+            const runtime::kernel_pair& kernel = view_->functions[view_->steps[s].kernel];
+            scratch[s] = device_ == nullptr         ? kernel.workspace(steps_[s].call)
+                         : steps_[s].run != nullptr ? kernel.on_device.workspace(steps_[s].call)
+                                                    : 0;
+            fits = fits && scratch[s] <= scratch_bytes_[s];
+        }
+        for (int i = 0; i < view_->nodes.size(); ++i)
+            fits = fits && (live_.birth[i] < 0 || values_[i].bytes() <= planned_bytes_[i]);
+        if (fits) return;
+
+        // What other extents needed stays planned for: a kernel may want more scratch for small extents than for large
+        // ones, and a plan for one of them alone would be made again at every change. Planning again works in the memory
+        // of the first time.
+        std::vector<std::size_t>& sizes = sizes_;
+        sizes.resize(values_.size());
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            const bool known = !offsets_.empty() && offsets_[i] >= 0;
+            const std::size_t before = known ? planned_bytes_[i] : 0, now = values_[i].bytes();
+            sizes[i] = now > before ? now : before;
+        }
+        for (std::size_t s = 0; s < scratch_bytes_.size(); ++s)
+            if (scratch[s] < scratch_bytes_[s]) scratch[s] = scratch_bytes_[s];
+        list<buffer_request>& requests = requests_;
+        requests.clear();
+        std::vector<int>& request_of = request_of_;
+        request_of.assign(values_.size(), -1);
+        for (int s = 0; s < steps; ++s) {
+            const step_entry& step = view_->steps[s];
+            for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
+                const int node = view_->values[step.first_value + k];
+                if (live_.variable_of[node] >= 0) continue;
+                const int shared = reusable(step, s, node, request_of, sizes);
+                if (shared >= 0) {
+                    request_of[node] = shared;
+                    requests[shared].death = live_.death[node];
+                } else {
+                    request_of[node] = requests.push_back(
+                        {static_cast<std::int64_t>(runtime::aligned(sizes[static_cast<std::size_t>(node)])), s,
+                         live_.death[node], 0});
+                }
+            }
+        }
+        const int first_scratch = requests.size();
+        for (int s = 0; s < steps; ++s)
+            requests.push_back({static_cast<std::int64_t>(runtime::aligned(scratch[s])), s, s, 0});
+        const auto size = static_cast<std::size_t>(plan_buffers(requests, order_, placed_));
+        arena_.reserve(device_, size, "buffers of a program");
+        moved_ = true;
+        offsets_.assign(values_.size(), -1);
+        planned_bytes_.assign(values_.size(), 0);
+        scratch_bytes_ = scratch;
+        scratch_offsets_.resize(static_cast<std::size_t>(steps));
+        for (int s = 0; s < steps; ++s) scratch_offsets_[s] = requests[first_scratch + s].offset;
+        for (std::size_t i = 0; i < values_.size(); ++i) {
+            if (request_of[i] < 0) {
+                planned_bytes_[i] = ~std::size_t{0}; // lives elsewhere
+                continue;
+            }
+            offsets_[i] = requests[request_of[i]].offset;
+            planned_bytes_[i] = sizes[i];
+        }
+    }
+
+    // An elementwise kernel may write over an operand that nothing reads afterwards.
+    int reusable(const step_entry& step, int s, int node, const std::vector<int>& request_of,
+                 const std::vector<std::size_t>& sizes) const {
+        if (view_->kernels[step.kernel].kind != static_cast<int>(kernel_kind::region) || step.outputs != 1) return -1;
+        for (int k = 0; k < step.inputs; ++k) {
+            const int operand = view_->values[step.first_value + k], owner = root(operand);
+            if (request_of[owner] >= 0 && live_.death[owner] == s && same_extents(operand, node) &&
+                values_[owner].bytes() == values_[node].bytes() &&
+                sizes[static_cast<std::size_t>(owner)] == sizes[static_cast<std::size_t>(node)])
+                return request_of[owner];
+        }
+        return -1;
+    }
+
+    // For whatever the symbols stand for, not only for today's extents: a plan outlives them.
+    bool same_extents(int a, int b) const {
+        const entry &x = view_->nodes[a], &y = view_->nodes[b];
+        bool same = x.rank == y.rank;
+        for (int axis = 0; same && axis < x.rank; ++axis)
+            same = view_->pool[x.dims + axis] == view_->pool[y.dims + axis];
+        return same;
+    }
+
+    void build_steps() {
+        const int steps = view_->steps.size();
+        at_home_ = 0;
+        if (steps_.empty() && steps > 0) {
+            steps_.resize(static_cast<std::size_t>(steps));
+            operands_.resize(static_cast<std::size_t>(view_->values.size()));
+        }
+        for (int s = 0; s < steps; ++s) {
+            const step_entry& step = view_->steps[s];
+            kernel_step& target = steps_[s];
+            for (int k = 0; k < step.inputs + step.outputs; ++k)
+                operands_[step.first_value + k] = values_[view_->values[step.first_value + k]];
+            const runtime::kernel_pair& kernel = view_->functions[step.kernel];
+            target.run = device_ == nullptr ? kernel.run : kernel.on_device.run;
+            if (target.run == nullptr) ++at_home_;
+            target.call.in = operands_.data() + step.first_value;
+            target.call.inputs = step.inputs;
+            target.call.out = target.call.in + step.inputs;
+            target.call.outputs = step.outputs;
+            target.call.attributes = view_->words.begin() + view_->nodes[step.node].words;
+            target.call.domain = values_[step.domain];
+            target.call.random = random_;
+            if (device_ == nullptr) continue;
+            target.call.stream = device_->stream();
+            target.call.fault = device_->fault();
+        }
+    }
+
+    // Writes today's addresses into every call.
+    void connect() {
+        missing_variable_ = nullptr; // a program may be planned before its variables have memory
+        for (const variable_entry& v : view_->variables)
+            if (values_[v.node].data == nullptr) missing_variable_ = &v;
+        for (int i = 0; i < view_->nodes.size(); ++i) {
+            if (offsets_[i] >= 0) values_[i].data = arena_.data() + offsets_[i];
+            if (live_.variable_of[i] >= 0) values_[i].data = values_[view_->variables[live_.variable_of[i]].node].data;
+        }
+        for (int i = 0; i < view_->nodes.size(); ++i)
+            if (root(i) != i) values_[i].data = values_[root(i)].data;
+        for (int k = 0; k < view_->values.size(); ++k) operands_[k].data = values_[view_->values[k]].data;
+        for (std::size_t s = 0; s < steps_.size(); ++s) steps_[s].call.workspace = arena_.data() + scratch_offsets_[s];
+        copies_.clear();
+        for (const assignment_entry& update : view_->assignments) {
+            const buffer_view& to = values_[view_->variables[update.variable].node];
+            const buffer_view& from = values_[update.node];
+            if (to.data != from.data) copies_.push_back({to.data, from.data, from.bytes()});
+        }
+        outputs_.resize(static_cast<std::size_t>(view_->outputs.size()));
+        for (int i = 0; i < view_->outputs.size(); ++i) outputs_[i] = values_[view_->outputs[i].node];
+        if (moved_) captured_.clear(); // they hold addresses
+        pointers_changed_ = moved_ = false;
+    }
+
+    const program_view* view_;
+    runtime::device_runtime* device_;
+    std::vector<std::int64_t> symbols_;
+    std::vector<buffer_view> values_, operands_, outputs_;
+    std::vector<kernel_step> steps_;
+    std::vector<copy> copies_;
+    lifetimes live_;
+    std::vector<std::int64_t> offsets_, scratch_offsets_;
+    std::vector<std::size_t> planned_bytes_, scratch_bytes_, needed_scratch_, sizes_;
+    std::vector<int> request_of_;
+    list<buffer_request> requests_;
+    list<int> order_, placed_;
+    extent_table table_;
+    std::vector<double> constants_;
+    placed_block numbers_, placed_numbers_, placed_constants_, arena_;
+    std::vector<fed_input> fed_;
+    captured_steps captured_;
+    random_state* random_ = nullptr;
+    int at_home_ = 0; // steps a device has no kernel for
+    const variable_entry* missing_variable_ = nullptr;
+    bool bound_ = false, pointers_changed_ = true, moved_ = true;
+};
+
+} // namespace tapegraph::ir

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <tapegraph/core/call.hpp>
+#include <tapegraph/runtime/device_runtime.hpp>
+#include <tapegraph/runtime/memory.hpp>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+/// What a program needs beyond kernel calls where it runs on a GPU: memory there, what crosses over, and graphs of the device.
+
+namespace tapegraph::ir {
+
+/// One block of memory on the CPU (no device) or on a GPU.
+class placed_block {
+public:
+    placed_block() = default;
+    placed_block(const placed_block&) = delete;
+    placed_block& operator=(const placed_block&) = delete;
+    ~placed_block() { release(); }
+
+    /// At least `bytes`; what was in it is lost where it has to grow. Whether it grew.
+    bool reserve(runtime::device_runtime* d, std::size_t bytes, const char* what) {
+        if (bytes <= size_) return false;
+        release();
+        if (d == nullptr) {
+            home_ = runtime::arena(bytes);
+            data_ = home_.data();
+        } else {
+            data_ = static_cast<std::byte*>(d->allocate(bytes, what));
+            device_ = d;
+        }
+        size_ = bytes;
+        return true;
+    }
+    std::byte* data() const { return data_; }
+    std::size_t size() const { return size_; }
+
+private:
+    void release() {
+        if (device_ != nullptr && data_ != nullptr) device_->release(data_);
+        home_ = runtime::arena();
+        data_ = nullptr;
+        size_ = 0;
+    }
+
+    runtime::device_runtime* device_ = nullptr;
+    runtime::arena home_;
+    std::byte* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+/// An input's memory on the device, always at one address, and where its values come from.
+struct fed_input {
+    placed_block memory;
+    buffer_view from;
+};
+
+/// Graphs of the device, one per set of extents a program has run with.
+class captured_steps {
+public:
+    explicit captured_steps(runtime::device_runtime* d) : device_(d) {}
+    captured_steps(const captured_steps&) = delete;
+    captured_steps& operator=(const captured_steps&) = delete;
+    ~captured_steps() { clear(); }
+
+    void clear() {
+        for (const entry& e : entries_)
+            if (e.graph != nullptr) device_->drop(e.graph);
+        entries_.clear();
+    }
+
+    /// Runs `launch`, which launches a program's steps at fixed addresses. The first time as it is: libraries choose their
+    /// kernels then. The second time it is recorded, and from then on replayed.
+    template <class F>
+    void run(const std::vector<std::int64_t>& extents, const F& launch) {
+        entry* e = nullptr;
+        for (entry& each : entries_)
+            if (each.extents == extents) e = &each;
+        if (e == nullptr) {
+            if (entries_.size() >= most) clear();
+            entries_.push_back({extents});
+            return launch();
+        }
+        if (e->graph == nullptr && !e->refused) {
+            device_->begin_capture();
+            try {
+                launch();
+            } catch (...) {
+                if (void* const graph = device_->end_capture(); graph != nullptr) device_->drop(graph);
+                throw;
+            }
+            e->graph = device_->end_capture();
+            e->refused = e->graph == nullptr;
+        }
+        if (e->refused) return launch();
+        device_->replay(e->graph);
+    }
+
+private:
+    static constexpr std::size_t most = 8; // batch sizes that alternate
+    struct entry {
+        std::vector<std::int64_t> extents;
+        void* graph = nullptr;
+        bool refused = false;
+    };
+    runtime::device_runtime* device_;
+    std::vector<entry> entries_;
+};
+
+} // namespace tapegraph::ir

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <tapegraph/core/call.hpp>
+#include <tapegraph/core/device.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+/// What programs and tensors need of a device that is not the CPU. A backend implements it; nothing here knows CUDA.
+
+namespace tapegraph {
+
+namespace runtime {
+
+/// One device's memory and the line in which everything given to it happens. Errors are device_error or out_of_memory; what
+/// kernels find wrong (an index outside its axis) is thrown by the functions that wait.
+class device_runtime {
+public:
+    virtual device id() const = 0;
+    /// Before a thread gives it anything: calls go to the thread's current device.
+    virtual void enter() = 0;
+
+    /// Memory of the device; `what` is named when there is not enough.
+    virtual void* allocate(std::size_t bytes, const char* what) = 0;
+    /// After everything given to the device so far.
+    virtual void release(void* at) noexcept = 0;
+    /// Scratch memory for one call, until the next one asks.
+    virtual void* scratch(std::size_t bytes) = 0;
+
+    /// From the CPU's memory, which may change as soon as this returns.
+    virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
+    /// The same for a program's input: it overlaps with what the device still computes, through memory of its own.
+    virtual void feed(void* to, const void* from, std::size_t bytes) = 0;
+    /// To the CPU's memory; waits.
+    virtual void download(void* to, const void* from, std::size_t bytes) = 0;
+    virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+    virtual void wait() = 0;
+
+    /// Where eager calls find their numbers: `bytes` of the CPU's memory, in the device's until 64 KiB later.
+    virtual void* constant(const void* from, std::size_t bytes) = 0;
+    /// Stream and fault record of a call on this device.
+    virtual void* stream() = 0;
+    virtual void* fault() = 0;
+
+    /// Sends 8 bytes home without waiting; `number` says which (of the last 256), `published` waits for them.
+    virtual std::int64_t publish(const void* from, std::size_t bytes) = 0;
+    virtual const void* published(std::int64_t number) = 0;
+
+    /// What is launched between the two becomes one graph, which replays as a whole. end_capture returns null where the device
+    /// cannot; then nothing has been launched.
+    virtual void begin_capture() = 0;
+    virtual void* end_capture() = 0;
+    virtual void replay(void* graph) = 0;
+    virtual void drop(void* graph) noexcept = 0;
+
+protected:
+    ~device_runtime() = default;
+};
+
+/// The runtime of a GPU. Throws device_error with the reason where it cannot be used.
+inline device_runtime& runtime_of(device d) {
+    check_available(d);
+    return *tapegraph::detail::cuda_backend().open(d.index());
+}
+
+namespace detail {
+// Of this thread; null for the CPU.
+inline device_runtime*& thread_runtime() {
+    static constinit thread_local device_runtime* current = nullptr;
+    return current;
+}
+} // namespace detail
+
+/// Where this thread computes; null for the CPU.
+inline device_runtime* current_runtime() { return detail::thread_runtime(); }
+
+/// What buffer_view::place says of memory of a device.
+inline std::int8_t place_of(const device_runtime* d) {
+    return d == nullptr ? std::int8_t{0} : static_cast<std::int8_t>(d->id().index() + 1);
+}
+
+} // namespace runtime
+
+/// The device this thread computes on, as chosen by the innermost device_scope.
+inline device current_device() {
+    const runtime::device_runtime* const d = runtime::current_runtime();
+    return d == nullptr ? device::cpu() : d->id();
+}
+
+/// While it lives, this thread's tensors and programs are made on a device. Operands that are elsewhere are copied there once.
+///
+///     const tg::device_scope on(tg::device::cuda(0));
+///
+/// Throws device_error for a device that cannot be used; available_or_cpu(d) gives one that can.
+class device_scope {
+public:
+    explicit device_scope(device d) : device_scope(d.is_cpu() ? nullptr : &runtime::runtime_of(d)) {}
+    explicit device_scope(runtime::device_runtime* d) : before_(runtime::current_runtime()) { change(d); }
+    device_scope(const device_scope&) = delete;
+    device_scope& operator=(const device_scope&) = delete;
+    ~device_scope() { change(before_); }
+
+private:
+    static void change(runtime::device_runtime* d) {
+        runtime::detail::thread_runtime() = d;
+        if (d != nullptr) d->enter();
+    }
+
+    runtime::device_runtime* before_;
+};
+
+} // namespace tapegraph

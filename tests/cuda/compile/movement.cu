@@ -1,0 +1,44 @@
+#include <tapegraph/cuda/effect.cuh>
+#include <tapegraph/cuda/fill.cuh>
+#include <tapegraph/cuda/movement.cuh>
+#include <tapegraph/cuda/pooling.cuh>
+#include <tapegraph/cuda/scan.cuh>
+#include <tapegraph/cuda/scatter.cuh>
+#include <tapegraph/cuda/sort.cuh>
+
+/// Movement, indexing, scans, sorts, pooling and effects: every kernel once, of float where its type matters.
+
+namespace tapegraph::cuda {
+
+extern const runtime::kernel_pair movement_kernels[];
+const runtime::kernel_pair movement_kernels[]{
+    kernel_for<transpose_op, float>(),
+    kernel_for<slice_op, float>(),
+    kernel_for<embed_op, bfloat16>(),
+    kernel_for<remap_op, float>(),
+    kernel_for<fold_op, float>(),
+    kernel_for<concat_op, float>(),
+    kernel_for<arange_op<half>, float>(),
+    kernel_for<gather_op, float>(),
+    kernel_for<scatter_add_op, float>(),
+    kernel_for<gather_nd_op, float>(),
+    kernel_for<scatter_nd_op, float>(),
+    kernel_for<take_along_op, float>(),
+    kernel_for<put_along_op, float>(),
+    kernel_for<one_hot_op<float>, std::int32_t>(),
+    kernel_for<cumulative_sum_op, float>(),
+    kernel_for<cumulative_product_op, std::int64_t>(),
+    kernel_for<argsort_op, float>(),
+    kernel_for<argsort_op, double>(),
+    kernel_for<arg_reduce_op, float>(),
+    kernel_for<max_pool_op, float>(),
+    kernel_for<max_pool_gradient_op, float>(),
+    kernel_for<max_pool_select_op, float>(),
+    kernel_for<average_pool_op, float>(),
+    kernel_for<average_pool_gradient_op, float>(),
+    kernel_for<check_finite_op<"loss">, float>(),
+    kernel_for<check_op<"positive">, bool>(),
+    kernel_for<print_op<"loss">, float>(),
+};
+
+} // namespace tapegraph::cuda

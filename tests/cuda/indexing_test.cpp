@@ -1,0 +1,227 @@
+#include <cuda/device_array.hpp>
+
+#include <cuda/calls.hpp>
+
+#include <tapegraph/cuda/scatter.cuh>
+
+/// Elements chosen by indices, and the adjoints, on a device against the CPU's kernels: equal bits, the same errors.
+
+using namespace tapegraph;
+using namespace tapegraph::testing;
+
+namespace {
+
+/// Indices below `limit`, many of them equal; `bad` stands at position `at`.
+template <class Index>
+argument indices(const extents& e, std::int64_t limit, std::int64_t at = -1, std::int64_t bad = 0) {
+    return filled<Index>(e, [&](std::int64_t i) {
+        return i == at ? bad : static_cast<std::int64_t>(scattered(i, static_cast<std::uint32_t>(limit)));
+    });
+}
+
+extents joined(const extents& a, const extents& b, const extents& c) {
+    extents all = a;
+    all.insert(all.end(), b.begin(), b.end());
+    all.insert(all.end(), c.begin(), c.end());
+    return all;
+}
+
+struct gathered {
+    extents batch, before;
+    std::int64_t rows;
+    extents behind, picks;
+
+    gather_op::attributes attributes() const {
+        return {static_cast<std::int64_t>(batch.size() + before.size()), static_cast<std::int64_t>(batch.size())};
+    }
+    extents table() const { return joined(joined(batch, before, {rows}), {}, behind); }
+    extents index() const { return joined(batch, picks, {}); }
+    extents result() const { return joined(joined(batch, before, {}), picks, behind); }
+};
+
+const gathered shapes[]{
+    {{}, {}, 1, {}, {}},       {{}, {}, 5, {}, {13}},
+    {{}, {}, 7, {3}, {2, 4}},  {{}, {}, 7, {4}, {0}},
+    {{}, {}, 3, {0}, {5}},     {{}, {}, 11, {8}, {301}},
+    {{}, {}, 1000, {5}, {17}}, {{}, {2, 3}, 6, {2}, {9}},
+    {{3}, {}, 4, {16}, {7}},   {{2, 2}, {3}, 5, {3, 2}, {2, 3}},
+    {{0}, {}, 4, {3}, {2}},
+};
+
+} // namespace
+
+TEST_CASE_TEMPLATE("gather on a device", T, bool, bfloat16, float, double) {
+    for (const gathered& s : shapes) {
+        CAPTURE(s.table());
+        check_same<gather_op, T>(s.attributes(), {distinct<T>(s.table()), indices<std::int32_t>(s.index(), s.rows)},
+                                 {shaped<T>(s.result())});
+        check_same<gather_op, T>(s.attributes(), {distinct<T>(s.table()), indices<std::int64_t>(s.index(), s.rows)},
+                                 {shaped<T>(s.result())});
+    }
+}
+
+TEST_CASE_TEMPLATE("scatter_add on a device adds in the order of the indices", T, float, double, std::int32_t,
+                   std::uint8_t) {
+    for (const gathered& s : shapes) {
+        CAPTURE(s.table());
+        check_same<scatter_add_op, T>(s.attributes(), {uneven<T>(s.result()), indices<std::int32_t>(s.index(), s.rows)},
+                                      {shaped<T>(s.table())});
+        check_same<scatter_add_op, T>(s.attributes(), {uneven<T>(s.result()), indices<std::int64_t>(s.index(), s.rows)},
+                                      {shaped<T>(s.table())});
+    }
+}
+
+TEST_CASE("scatter_add on a device: more indices than a tile, and an order that matters") {
+    const gathered s{{}, {}, 3, {2}, {5000}};
+    const auto updates = uneven<float>(s.result());
+    check_same<scatter_add_op, float>(s.attributes(), {updates, indices<std::int32_t>(s.index(), s.rows)},
+                                      {shaped<float>(s.table())});
+    // The same numbers from the other end give other bits: the test above can fail.
+    const auto one_row = filled<std::int32_t>({5000}, [](std::int64_t) { return 0; });
+    auto turned = updates;
+    for (std::size_t i = 0; i < 10000; ++i)
+        std::memcpy(turned.values.data() + (9999 - i) * 4, updates.values.data() + i * 4, 4);
+    const auto sum = [&](const argument& of) {
+        const gathered one{{}, {}, 1, {2}, {5000}};
+        return run_on_device<scatter_add_op, float>(one.attributes(), {of, one_row}, {shaped<float>({1, 2})})
+            .values<float>();
+    };
+    CHECK(sum(updates)[0] != sum(turned)[1]);
+}
+
+TEST_CASE_TEMPLATE("gather_nd and scatter_nd on a device", Index, std::int32_t, std::int64_t) {
+    const auto check = [](const extents& table, const extents& picks, std::int64_t depth) {
+        CAPTURE(table);
+        const auto tuples = filled<Index>(joined(picks, {depth}, {}), [&](std::int64_t i) {
+            return scattered(i, static_cast<std::uint32_t>(table[static_cast<std::size_t>(i % depth)]));
+        });
+        const extents result = joined(picks, extents(table.begin() + depth, table.end()), {});
+        check_same<gather_nd_op, float>({}, {distinct<float>(table), tuples}, {shaped<float>(result)});
+        check_same<gather_nd_op, double>({}, {distinct<double>(table), tuples}, {shaped<double>(result)});
+        check_same<scatter_nd_op, float>({}, {uneven<float>(result), tuples}, {shaped<float>(table)});
+        check_same<scatter_nd_op, double>({}, {uneven<double>(result), tuples}, {shaped<double>(table)});
+    };
+    check({5}, {7}, 1);
+    check({3, 4}, {}, 2);
+    check({3, 4, 5}, {2, 9}, 2);
+    check({2, 3, 2, 2}, {41}, 3);
+    check({2, 3}, {0}, 1);
+}
+
+TEST_CASE_TEMPLATE("take_along and put_along on a device", Index, std::int32_t, std::int64_t) {
+    const auto check = [](const extents& x, std::int64_t axis, std::int64_t picks) {
+        CAPTURE(x);
+        extents result = x;
+        result[static_cast<std::size_t>(axis)] = picks;
+        const auto index = indices<Index>(result, x[static_cast<std::size_t>(axis)]);
+        check_same<take_along_op, std::uint8_t>({axis}, {distinct<std::uint8_t>(x), index},
+                                                {shaped<std::uint8_t>(result)});
+        check_same<take_along_op, half>({axis}, {distinct<half>(x), index}, {shaped<half>(result)});
+        check_same<take_along_op, float>({axis}, {distinct<float>(x), index}, {shaped<float>(result)});
+        check_same<put_along_op, float>({axis}, {uneven<float>(result), index}, {shaped<float>(x)});
+        check_same<put_along_op, double>({axis}, {uneven<double>(result), index}, {shaped<double>(x)});
+    };
+    check({5}, 0, 5);
+    check({5}, 0, 0);
+    check({1}, 0, 67);
+    check({4, 7}, 1, 3);
+    check({4, 7}, 0, 9);
+    check({2, 5, 3, 2}, 1, 11);
+    check({0, 3}, 1, 2);
+    check({3, 2}, 0, 2500); // more than a tile, from columns
+}
+
+TEST_CASE_TEMPLATE("one_hot on a device", T, bool, std::int32_t, float, double) {
+    for (const std::int64_t axis : {0, 1, 2})
+        for (const std::int64_t depth : {1, 6}) {
+            extents result{3, 5};
+            result.insert(result.begin() + axis, depth);
+            check_same<one_hot_op<T>, std::int32_t>({depth, axis, 2, 0}, {indices<std::int32_t>({3, 5}, depth)},
+                                                    {shaped<T>(result)});
+            check_same<one_hot_op<T>, std::int64_t>({depth, axis, 1, -1}, {indices<std::int64_t>({3, 5}, depth)},
+                                                    {shaped<T>(result)});
+        }
+    check_same<one_hot_op<T>, std::int32_t>({4, 0, 1, 0}, {indices<std::int32_t>({}, 4)}, {shaped<T>({4})});
+    check_same<one_hot_op<T>, std::int32_t>({4, 1, 1, 0}, {indices<std::int32_t>({0}, 4)}, {shaped<T>({0, 4})});
+}
+
+TEST_CASE("indices outside their axis on a device: the CPU's error, and nothing beyond the operands is touched") {
+    const extents picks{40};
+    for (const std::int64_t bad : {-1, 6, 1 << 30, -(1 << 30)})
+        for (const std::int64_t at : {0, 17, 39}) {
+            const auto index = indices<std::int32_t>(picks, 6, at, bad);
+            check_same<gather_op, float>({0, 0}, {distinct<float>({6, 3}), index}, {shaped<float>({40, 3})});
+            check_same<scatter_add_op, float>({0, 0}, {uneven<float>({40, 3}), index}, {shaped<float>({6, 3})});
+            check_same<take_along_op, float>({0}, {distinct<float>({6}), index}, {shaped<float>({40})});
+            check_same<put_along_op, float>({0}, {uneven<float>({40}), index}, {shaped<float>({6})});
+            check_same<one_hot_op<float>, std::int32_t>({6, 1, 1, 0}, {index}, {shaped<float>({40, 6})});
+            const auto tuples = indices<std::int64_t>({20, 2}, 6, at, bad);
+            check_same<gather_nd_op, float>({}, {distinct<float>({6, 6, 2}), tuples}, {shaped<float>({20, 2})});
+            check_same<scatter_nd_op, float>({}, {uneven<float>({20, 2}), tuples}, {shaped<float>({6, 6, 2})});
+        }
+    // Of several the first, in whatever order threads come to them.
+    const auto all_bad = filled<std::int64_t>({300}, [](std::int64_t i) { return 100 + i; });
+    check_same<gather_op, float>({0, 0}, {distinct<float>({6}), all_bad}, {shaped<float>({300})});
+    check_same<scatter_add_op, float>({0, 0}, {uneven<float>({300}), all_bad}, {shaped<float>({6})});
+#ifdef TG_SIMT
+    {
+        const simt::with_settings set(simt::order::reverse);
+        CHECK(run_on_device<gather_op, float>({0, 0}, {distinct<float>({6}), all_bad}, {shaped<float>({300})}).error ==
+              "gather: index 100 at position 0 is outside [0, 6)");
+    }
+#endif
+    // What is in order is done all the same: a bad index is left out.
+    const auto two = filled<std::int32_t>({3}, [](std::int64_t i) { return i == 1 ? 9 : 2; });
+    const auto ones = filled<float>({3}, [](std::int64_t) { return 1; });
+    CHECK(run_on_device<scatter_add_op, float>({0, 0}, {ones, two}, {shaped<float>({4})}).values<float>() ==
+          std::vector<float>{0, 0, 2, 0});
+    CHECK(run_on_device<gather_op, float>({0, 0}, {filled<float>({3}, [](std::int64_t i) { return i + 1; }), two},
+                                          {shaped<float>({3})})
+              .values<float>() == std::vector<float>{3, 0, 3});
+}
+
+TEST_CASE("a fault stays the first call's until it has been looked at") {
+    using on_device::device_array;
+    device_array<cuda::device_fault> fault(std::vector<cuda::device_fault>(1));
+    const device_array<float> x(std::vector<float>(4)), y(2), z(2);
+    const device_array<std::int32_t> first(std::vector<std::int32_t>{1, 9}), second(std::vector<std::int32_t>{-5, 0});
+    const auto call_with = [&](const device_array<std::int32_t>& index, const device_array<float>& out) {
+        const buffer_view in[]{on_device::view(x.data(), {4}), on_device::view(index.data(), {2})};
+        const buffer_view result = on_device::view(out.data(), {2});
+        const auto words = attributes_to_words<gather_op>({0, 0});
+        kernel_call c;
+        c.in = in, c.inputs = 2, c.out = &result, c.outputs = 1, c.attributes = words.value, c.fault = fault.data();
+        cuda::kernel<gather_op, float>::run(c);
+        c.fault = nullptr; // nobody to report to
+        cuda::kernel<gather_op, float>::run(c);
+    };
+    CHECK_NOTHROW(cuda::throw_fault(fault.host()[0]));
+    call_with(first, y);
+    call_with(second, z);
+    CHECK_THROWS_WITH_AS(cuda::throw_fault(fault.host()[0]), "gather: index 9 at position 1 is outside [0, 4)",
+                         range_error);
+    const cuda::device_fault none{};
+    fault.assign(&none);
+    call_with(second, z);
+    CHECK_THROWS_WITH_AS(cuda::throw_fault(fault.host()[0]), "gather: index -5 at position 0 is outside [0, 4)",
+                         range_error);
+}
+
+TEST_CASE("indexing on a device: large results in several launches") {
+    for (const std::int64_t most : {1, 10, 100}) {
+        const with_value set(cuda::detail::most_elements, most);
+        const gathered& s = shapes[9];
+        check_same<gather_op, float>(s.attributes(),
+                                     {distinct<float>(s.table()), indices<std::int32_t>(s.index(), s.rows)},
+                                     {shaped<float>(s.result())});
+        check_same<scatter_add_op, float>(s.attributes(),
+                                          {uneven<float>(s.result()), indices<std::int32_t>(s.index(), s.rows)},
+                                          {shaped<float>(s.table())});
+        check_same<gather_nd_op, float>({}, {distinct<float>({3, 4, 5}), indices<std::int32_t>({9, 2}, 3)},
+                                        {shaped<float>({9, 5})});
+        check_same<one_hot_op<float>, std::int32_t>({6, 1, 1, 0}, {indices<std::int32_t>({3, 5}, 6)},
+                                                    {shaped<float>({3, 6, 5})});
+        check_same<take_along_op, float>({1}, {distinct<float>({4, 7, 2}), indices<std::int32_t>({4, 3, 2}, 7)},
+                                         {shaped<float>({4, 3, 2})});
+    }
+}

@@ -1,0 +1,274 @@
+#define TG_SIMT
+#include <simt/mutation.hpp>
+
+#include <tapegraph/cuda/lstm.cuh>
+
+#include <cuda/lstm_reference.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+/// The LSTM kernels on the SIMT executor, each way of running them, against loops in double (lstm_reference.hpp).
+
+namespace cuda = tapegraph::cuda;
+namespace kernels = tapegraph::cuda::kernels;
+
+namespace {
+
+using namespace lstm_reference; // NOLINT
+
+using cuda::lstm_pass;
+using cuda::lstm_plan;
+using cuda::lstm_stage;
+using hard_lstm_activations = kernels::lstm_activations<kernels::relu_activation, kernels::hard_sigmoid_activation>;
+
+template <class T>
+bool same_bits(const results<T>& a, const results<T>& b) {
+    const auto same = [](const std::vector<T>& x, const std::vector<T>& y) {
+        return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0;
+    };
+    return same(a.h, b.h) && same(a.c, b.c) && same(a.gates, b.gates) && same(a.dz, b.dz) && same(a.dh0, b.dh0) &&
+           same(a.dc0, b.dc0);
+}
+
+constexpr std::size_t shared_limit = 232448;
+
+lstm_plan steps(bool large = false) {
+    lstm_plan p;
+    p.large_tile = large;
+    return p;
+}
+template <class T>
+lstm_plan grid(const lstm_geometry& g, lstm_pass pass, int block_units, int blocks) {
+    lstm_plan p;
+    REQUIRE(cuda::plan_lstm_grid<T>(p, g, shared_limit, pass, block_units, blocks));
+    return p;
+}
+template <class T>
+lstm_plan cluster(const lstm_geometry& g, lstm_pass pass, int size) {
+    lstm_plan p;
+    REQUIRE(cuda::plan_lstm_clusters<T>(p, g, shared_limit, pass, size));
+    return p;
+}
+
+/// A case in two orders of threads: near the reference, and the same bits in both.
+template <class T, class Activations = kernels::usual_lstm_activations>
+void check(const layer<T>& l, const results<double>& want, const lstm_plan& forward, const lstm_plan& backward) {
+    CAPTURE(l.batch);
+    CAPTURE(l.time);
+    CAPTURE(l.units);
+    CAPTURE(static_cast<int>(forward.stage));
+    results<T> first;
+    for (simt::order o : {simt::order::forward, simt::order::greedy}) {
+        const simt::with_settings set(o);
+        const results<T> got = run<T, Activations>(l, forward, backward);
+        CHECK(distance(got, want) < tolerance<T>);
+        if (o == simt::order::forward)
+            first = got;
+        else
+            CHECK(same_bits(first, got));
+    }
+}
+template <class T>
+void check_grid(const layer<T>& l, const results<double>& want, int block_units, int blocks) {
+    check(l, want, grid<T>(l.g, lstm_pass::forward, block_units, blocks),
+          grid<T>(l.g, lstm_pass::backward, block_units, blocks));
+}
+template <class T>
+void check_cluster(const layer<T>& l, const results<double>& want, int size) {
+    check(l, want, cluster<T>(l.g, lstm_pass::forward, size), cluster<T>(l.g, lstm_pass::backward, size));
+}
+
+} // namespace
+
+// The reference's gradients against differences of its own values: L = sum of all that gradients are given for.
+TEST_CASE("LSTM: the reference's gradients are those of its values") {
+    for (const activation_functions& f : {usual, hard}) {
+        layer<double> l(2, 3, 3, {.masked = true});
+        for (double& x : l.xz)
+            if (std::isnan(x)) x = 0.25; // so that differences are defined: their gradient is 0
+        const auto loss = [&] {
+            const results<double> r = reference(l, f);
+            double sum = 0;
+            for (std::size_t i = 0; i < r.h.size(); ++i) sum += r.h[i] * l.dh[i];
+            for (std::size_t b = 0; b < l.batch; ++b)
+                for (std::size_t u = 0; u < l.units; ++u) {
+                    const std::size_t at = l.line(b, l.time - 1) * l.units + u, state = b * l.units + u;
+                    sum += r.h[at] * l.dh_last[state] + r.c[at] * l.dc_last[state];
+                }
+            return sum;
+        };
+        const results<double> r = reference(l, f);
+        const auto compare = [&](std::vector<double>& x, const std::vector<double>& gradient) {
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                const double kept = x[i], by = 1e-5;
+                x[i] = kept + by;
+                const double above = loss();
+                x[i] = kept - by;
+                const double below = loss();
+                x[i] = kept;
+                CHECK(std::abs((above - below) / (2 * by) - gradient[i]) < 1e-8); // rounding 1e-11, curvature 1e-10
+            }
+        };
+        compare(l.xz, r.dz);
+        compare(l.h0, r.dh0);
+        compare(l.c0, r.dc0);
+    }
+}
+
+TEST_CASE("LSTM, a launch a step: awkward sizes, both tiles") {
+    for (const auto& l : {layer<float>(1, 1, 1), layer<float>(2, 3, 7), layer<float>(7, 2, 33, {.masked = true}),
+                          layer<float>(33, 2, 31), layer<float>(9, 3, 64, {.reverse = true, .masked = true}),
+                          layer<float>(2, 7, 65), layer<float>(7, 2, 128)}) {
+        const auto want = reference(l);
+        check(l, want, steps(), steps());
+        check(l, want, steps(true), steps(true));
+    }
+}
+
+TEST_CASE("LSTM, one grid: awkward sizes, splits of units and batch") {
+    for (const auto& l : {layer<float>(1, 1, 1), layer<float>(2, 3, 7), layer<float>(9, 3, 8, {.masked = true}),
+                          layer<float>(7, 2, 31), layer<float>(33, 2, 33, {.reverse = true}), layer<float>(2, 7, 65)}) {
+        const auto want = reference(l);
+        check_grid(l, want, 32, 4);                    // blocks with many tiles
+        if (l.units <= 33) check_grid(l, want, 8, 16); // many blocks
+    }
+    const layer<float> large(9, 2, 128, {.masked = true});
+    check_grid(large, reference(large), 32, 8);
+}
+
+TEST_CASE("LSTM, clusters: awkward sizes, clusters of 1 to 16") {
+    for (const auto& l : {layer<float>(1, 1, 1), layer<float>(2, 3, 7), layer<float>(9, 3, 8, {.masked = true}),
+                          layer<float>(7, 2, 31), layer<float>(33, 2, 33, {.reverse = true}), layer<float>(2, 7, 65)}) {
+        const auto want = reference(l);
+        check_cluster(l, want, 8);
+        if (l.units <= 31) check_cluster(l, want, 1);
+        if (l.units >= 31 && l.batch < 33) check_cluster(l, want, 16);
+    }
+    const layer<float> large(7, 2, 128, {.masked = true});
+    check_cluster(large, reference(large), 8);
+}
+
+// More units than registers hold weights for: 129 to 256 take twice the registers, above that shared memory has the rest.
+TEST_CASE("LSTM: weights in registers and in shared memory") {
+    for (int units : {130, 290}) {
+        const layer<float> l(3, 2, units);
+        const auto want = reference(l);
+        const auto plan = cluster<float>(l.g, lstm_pass::forward, 16);
+        CHECK(plan.more_resident);
+        CHECK((plan.split.padded > 8 * 32) == (units > 256));
+        check_cluster(l, want, 16);
+        check_grid(l, want, 16, 32);
+    }
+}
+
+TEST_CASE("LSTM in double") {
+    for (const auto& l : {layer<double>(2, 3, 7, {.masked = true}), layer<double>(7, 2, 33, {.reverse = true}),
+                          layer<double>(2, 2, 65), layer<double>(1, 2, 130)}) {
+        const auto want = reference(l);
+        check(l, want, steps(), steps(true));
+        check_grid(l, want, 16, 12);
+        check_cluster(l, want, l.units > 64 ? 16 : 4);
+    }
+}
+
+TEST_CASE("LSTM: what may be absent, and each direction, is the same in every way of running") {
+    for (int bits = 0; bits < 32; ++bits) {
+        const layer<double> l(5, 3, 9,
+                              {.reverse = (bits & 1) != 0,
+                               .first_states = (bits & 2) != 0,
+                               .masked = (bits & 4) != 0,
+                               .every_dh = (bits & 8) != 0,
+                               .last_gradients = (bits & 16) != 0},
+                              static_cast<unsigned>(bits));
+        const auto want = reference(l);
+        // Without any gradient from above there is none.
+        if ((bits & 24) == 0)
+            for (double d : want.dz) REQUIRE(d == 0);
+        CHECK(distance(run(l, steps(), steps()), want) < tolerance<double>);
+        CHECK(
+            distance(run(l, grid<double>(l.g, lstm_pass::forward, 8, 2), grid<double>(l.g, lstm_pass::backward, 8, 2)),
+                     want) < tolerance<double>);
+        CHECK(
+            distance(run(l, cluster<double>(l.g, lstm_pass::forward, 2), cluster<double>(l.g, lstm_pass::backward, 2)),
+                     want) < tolerance<double>);
+    }
+}
+
+TEST_CASE("LSTM: other activations") {
+    const layer<double> l(5, 3, 9, {.masked = true});
+    const auto want = reference(l, hard);
+    check<double, hard_lstm_activations>(l, want, steps(), steps());
+    check<double, hard_lstm_activations>(l, want, grid<double>(l.g, lstm_pass::forward, 8, 4),
+                                         grid<double>(l.g, lstm_pass::backward, 8, 4));
+    check<double, hard_lstm_activations>(l, want, cluster<double>(l.g, lstm_pass::forward, 2),
+                                         cluster<double>(l.g, lstm_pass::backward, 2));
+}
+
+TEST_CASE("LSTM: gates in the place of xz, or not kept; first gradients not wanted") {
+    const layer<float> l(5, 3, 9, {.masked = true});
+    const auto plans = {steps(), grid<float>(l.g, lstm_pass::forward, 8, 2),
+                        cluster<float>(l.g, lstm_pass::forward, 2)};
+    for (const lstm_plan& plan : plans) {
+        scratch workspace(cuda::lstm_workspace<float>(l.g, lstm_pass::forward));
+        results<float> apart, r;
+        cuda::run_lstm_forward(nullptr, plan, l.g, forward_operands(l, apart), workspace.at);
+        auto p = forward_operands(l, r);
+        std::vector<float> both = l.xz;
+        p.xz = p.gates = both.data();
+        cuda::run_lstm_forward(nullptr, plan, l.g, p, workspace.at);
+        CHECK(r.h == apart.h);
+        CHECK(r.c == apart.c);
+        CHECK(std::memcmp(both.data(), apart.gates.data(), both.size() * sizeof(float)) == 0);
+        auto q = forward_operands(l, r);
+        q.gates = nullptr;
+        cuda::run_lstm_forward(nullptr, plan, l.g, q, workspace.at);
+        CHECK(r.h == apart.h);
+    }
+    for (const lstm_plan& plan :
+         {steps(), grid<float>(l.g, lstm_pass::backward, 8, 2), cluster<float>(l.g, lstm_pass::backward, 2)}) {
+        results<float> r;
+        scratch workspace(cuda::lstm_workspace<float>(l.g, lstm_pass::backward));
+        cuda::run_lstm_forward(nullptr, steps(), l.g, forward_operands(l, r), workspace.at);
+        auto p = backward_operands(l, r);
+        p.dh0 = p.dc0 = nullptr;
+        cuda::run_lstm_backward(nullptr, plan, l.g, p, workspace.at);
+        CHECK(distance(r.dz, reference(l).dz) < tolerance<float>);
+    }
+}
+
+#ifndef SIMT_TSAN
+TEST_CASE("LSTM kernels: no barrier is there for nothing") {
+    const layer<float> l(9, 4, 40);
+    const auto want = reference(l);
+    // Each pass by itself: backward gets what forward left.
+    const auto check_barriers = [&](const lstm_plan& forward, const lstm_plan& backward, std::size_t in_forward,
+                                    std::size_t in_backward) {
+        results<float> r;
+        scratch workspace(cuda::lstm_workspace<float>(l.g, lstm_pass::backward));
+        std::size_t found = 0;
+        CHECK(simt::unnoticed_barriers(
+                  [&] {
+                      cuda::run_lstm_forward(nullptr, forward, l.g, forward_operands(l, r), workspace.at);
+                      return distance(r.h, want.h) < 1e-5 && distance(r.c, want.c) < 1e-5;
+                  },
+                  found) == std::vector<std::string>{});
+        CHECK(found == in_forward);
+        cuda::run_lstm_forward(nullptr, steps(), l.g, forward_operands(l, r), workspace.at);
+        CHECK(simt::unnoticed_barriers(
+                  [&] {
+                      cuda::run_lstm_backward(nullptr, backward, l.g, backward_operands(l, r), workspace.at);
+                      return distance(r.dz, want.dz) < 1e-5 && distance(r.dh0, want.dh0) < 1e-5;
+                  },
+                  found) == std::vector<std::string>{});
+        CHECK(found == in_backward);
+    };
+    check_barriers(steps(), steps(), 2, 2);
+    check_barriers(grid<float>(l.g, lstm_pass::forward, 16, 9), grid<float>(l.g, lstm_pass::backward, 16, 9), 4, 5);
+    check_barriers(cluster<float>(l.g, lstm_pass::forward, 4), cluster<float>(l.g, lstm_pass::backward, 4), 2, 3);
+}
+#endif

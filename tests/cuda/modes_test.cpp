@@ -1,0 +1,164 @@
+#define TG_SIMT
+#define TG_CUDA
+#include <simt/instructions.hpp>
+
+#include <tapegraph/tapegraph.hpp>
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+/// Whole programs on the imitated device, whose memory the host cannot look into: both modes give there what they give on the
+/// CPU, and a step that was captured gives what it gave before.
+
+namespace tg = tapegraph;
+using tg::cuda::driver::imitation;
+
+namespace {
+
+const bool guarded = imitation::instance().guarded = true;
+
+/// Largest difference, in units of the larger of 1 and the numbers.
+template <class T>
+double difference(const tg::tensor<T>& a, const tg::tensor<T>& b) {
+    REQUIRE(a.shape() == b.shape());
+    double most = 0;
+    const std::vector<T> x = a.to_vector(), y = b.to_vector();
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const double scale = std::max(1.0, std::abs(double(y[i])));
+        most = std::max(most, std::abs(double(x[i]) - double(y[i])) / scale);
+        if (!(x[i] == x[i])) most = INFINITY;
+    }
+    return most;
+}
+
+struct perceptron {
+    constexpr auto operator()(auto scope, auto x) const {
+        auto h = tg::dense(scope / "hidden", x, {.units = 9});
+        return tg::dense(scope / "score", tanh(h), {.units = 3});
+    }
+};
+
+tg::tensor<float> points(int count, int seed) {
+    auto x = tg::tensor<float>::uninitialized({count, 4});
+    for (int i = 0; i < 4 * count; ++i) x.mutable_data()[i] = float((i * 37 + seed * 11) % 23) / 11 - 1;
+    return x;
+}
+tg::tensor<std::int32_t> labels(int count, int seed) {
+    auto y = tg::tensor<std::int32_t>::uninitialized({count});
+    for (int i = 0; i < count; ++i) y.mutable_data()[i] = (i + seed) % 3;
+    return y;
+}
+
+template <class Mode>
+std::vector<double> losses(tg::device where, int steps) {
+    auto model = tg::compile<Mode>(perceptron{}, tg::spec<float, tg::dyn, 4>{}, tg::sparse_softmax_cross_entropy{},
+                                   tg::adam{.learning_rate = 0.05}, {.seed = 3, .device = where});
+    std::vector<double> all;
+    for (int s = 0; s < steps; ++s) {
+        const int count = s % 4 == 3 ? 5 : 7; // a smaller batch now and then
+        all.push_back(model.train_on_batch(points(count, s), labels(count, s)).loss);
+    }
+    all.push_back(model.evaluate(points(6, 1), labels(6, 1)).loss);
+    const auto out = model.predict(points(2, 5)).to_vector();
+    all.insert(all.end(), out.begin(), out.end());
+    const auto kernel = model.variables()["hidden/kernel"].template value<float>().to_vector();
+    all.insert(all.end(), kernel.begin(), kernel.end());
+    return all;
+}
+
+} // namespace
+
+TEST_CASE("eager: formulas, products and gradients on a device") {
+    const auto run = [](tg::device where) {
+        const tg::device_scope on(where);
+        tg::tensor<float> a{{1, 2, 3}, {4, 5, 6}}, w{{1, 0}, {2, -1}, {0.5f, 3}};
+        auto b = tg::from_range<float>(std::vector<float>{0.5f, -2}, {2, 1});
+        tg::gradient_tape tape;
+        tape.watch(a, b, w);
+        const tg::tensor<float> h = tanh(a * b + 0.25f);
+        const tg::tensor<float> y = matmul(h, w);
+        const tg::tensor<float> loss = mean(square(y) + exp(-y));
+        const auto [da, db, dw] = tape.gradient(loss, a, b, w);
+        return std::tuple(h, y, loss, da, db, dw);
+    };
+    const auto there = run(tg::device::cuda(0)), here = run(tg::device::cpu());
+    CHECK(imitation::instance().launches > 0);
+    CHECK(tg::current_device() == tg::device::cpu());
+    double most = 0;
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+        (void(most = std::max(most, difference(std::get<I>(there), std::get<I>(here)))), ...);
+    }(std::make_index_sequence<6>{});
+    CHECK(most < 1e-6); // sums of up to six floats in another order
+}
+
+TEST_CASE("a tensor goes to a device and comes home once") {
+    const tg::tensor<float> a{1, 2, 3};
+    tg::tensor<float> b;
+    {
+        const tg::device_scope on(tg::device::cuda(0));
+        b = a + a;
+        const tg::tensor<float> c = b * a;
+        CHECK(c.to_vector() == std::vector<float>{2, 8, 18});
+    }
+    CHECK(b.to_vector() == std::vector<float>{2, 4, 6});
+    const tg::tensor<float> d = b + a; // on the CPU again
+    CHECK(d.to_vector() == std::vector<float>{3, 6, 9});
+    b.mutable_data()[0] = 10;
+    const tg::device_scope on(tg::device::cuda(0));
+    const tg::tensor<float> e = b * 2;
+    CHECK(e.to_vector() == std::vector<float>{20, 8, 12});
+}
+
+TEST_CASE("a model trains on a device as on the CPU, in both modes") {
+    const auto graph = losses<tg::graph>(tg::device::cuda(0), 12), eager = losses<tg::eager>(tg::device::cuda(0), 12);
+    const auto cpu = losses<tg::graph>(tg::device::cpu(), 12);
+    REQUIRE(graph.size() == cpu.size());
+    for (std::size_t i = 0; i < cpu.size(); ++i) {
+        CAPTURE(i);
+        // Twelve steps of sums in another order.
+        CHECK(graph[i] == doctest::Approx(cpu[i]).epsilon(1e-4));
+        CHECK(eager[i] == doctest::Approx(cpu[i]).epsilon(1e-4));
+    }
+    CHECK(graph == losses<tg::graph>(tg::device::cuda(0), 12)); // bit for bit
+}
+
+TEST_CASE("fit on a device does not wait for its losses, and reports those of the CPU") {
+    const auto train = [](tg::device where) {
+        tg::data::dataset set;
+        const auto x = points(300, 2).to_vector();
+        const auto y = labels(300, 2).to_vector();
+        set.add("point", x, {4});
+        set.add("label", y, {});
+        auto model = tg::compile<tg::graph>(perceptron{}, tg::spec<float, tg::dyn, 4>{}, tg::sparse_softmax_cross_entropy{},
+                                            tg::sgd{.learning_rate = 0.1}, {.seed = 3, .device = where});
+        return model.fit(set, {.epochs = 2, .batch_size = 7, .verbose = false});
+    };
+    const tg::history there = train(tg::device::cuda(0)), here = train(tg::device::cpu());
+    for (std::size_t e = 0; e < 2; ++e) {
+        CHECK(there.epochs[e].steps == here.epochs[e].steps);
+        CHECK(there.epochs[e].loss == doctest::Approx(here.epochs[e].loss).epsilon(1e-5));
+        CHECK(there.epochs[e].accuracy == doctest::Approx(here.epochs[e].accuracy));
+    }
+}
+
+TEST_CASE("a compiled function and a session run where the thread computes") {
+    const auto there = [] {
+        const tg::device_scope on(tg::device::cuda(0));
+        auto f = tg::function<tg::graph>([](auto x) { return std::tuple(sum(exp(x)), x * 2); }, tg::spec<float, tg::dyn>{});
+        const tg::tensor<float> x{1, 2, 3};
+        f(x), f(x);
+        return f(x);
+    }();
+    CHECK(std::get<0>(there).item() == doctest::Approx(std::exp(1.0) + std::exp(2.0) + std::exp(3.0)));
+    CHECK(std::get<1>(there).to_vector() == std::vector<float>{2, 4, 6});
+}
+
+TEST_CASE("what a device finds wrong is thrown when the host waits") {
+    const tg::device_scope on(tg::device::cuda(0));
+    const tg::tensor<float> table{{1, 2}, {3, 4}};
+    const tg::tensor<std::int32_t> rows{0, 5};
+    const tg::tensor<float> picked = gather(table, rows);
+    CHECK_THROWS_AS(picked.to_vector(), tg::range_error);
+    CHECK(tg::tensor<float>(table + 1).to_vector() == std::vector<float>{2, 3, 4, 5}); // and only once
+}

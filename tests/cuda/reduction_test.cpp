@@ -1,0 +1,344 @@
+#define TG_SIMT
+#include <cuda/call.hpp>
+#include <simt/mutation.hpp>
+
+#include <tapegraph/cuda/reduction.cuh>
+#include <tapegraph/ops/ops.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+/// Reductions on the SIMT executor against the CPU's. Floats are small whole numbers where sums must be equal: every order
+/// of adding them is exact. Maxima, minima and integers are equal anyway.
+
+namespace {
+
+using namespace tapegraph;
+using cuda_test::device_call;
+using cuda_test::extents;
+
+constexpr dtype f32 = dtype::f32, f64 = dtype::f64, bf16 = dtype::bf16, truth = dtype::boolean;
+
+struct reduction_case {
+    extents domain;
+    std::uint32_t axes;
+    std::string text() const {
+        std::string t = "axes " + std::to_string(axes) + " of";
+        for (std::int64_t e : domain) t += " " + std::to_string(e);
+        return t;
+    }
+    extents kept() const {
+        extents e;
+        for (std::size_t a = 0; a < domain.size(); ++a)
+            if ((axes >> a & 1) == 0) e.push_back(domain[a]);
+        return e;
+    }
+};
+const reduction_case cases[]{
+    // Nothing is folded; one row: within a thread, a warp, a block, in parts.
+    {{}, 0},
+    {{1}, 1},
+    {{5, 7}, 0},
+    {{4, 1, 3}, 2},
+    {{3}, 1},
+    {{113}, 1},
+    {{1031}, 1},
+    {{5003}, 1},
+    {{16387}, 1},
+    // Rows of lengths that vectors divide or do not; rows in parts; more rows than a block has.
+    {{301, 3}, 2},
+    {{67, 4}, 2},
+    {{37, 10}, 2},
+    {{19, 128}, 2},
+    {{5, 401}, 2},
+    {{3, 1200}, 2},
+    {{2, 1201}, 2},
+    {{2, 16385}, 2},
+    // Columns: fewer and more than a warp, divided by vectors or not; few rows, many rows, in parts; a narrow column.
+    {{5, 3}, 1},
+    {{2, 257}, 1},
+    {{3, 152}, 1},
+    {{700, 7}, 1},
+    {{301, 8}, 1},
+    {{9000, 4}, 1},
+    {{6001, 3}, 1},
+    {{4, 6, 5}, 2},
+    {{70, 3, 4}, 2},
+    {{3, 19, 40}, 2},
+    // Axes in between.
+    {{4, 5, 6}, 5},
+    {{3, 4, 5, 6}, 10},
+    {{3, 4, 5, 6}, 5},
+    {{3, 40, 2, 30}, 9},
+    {{2, 3, 2, 3, 2, 3, 2, 3}, 0xAA},
+    {{2, 3, 2, 3, 2, 3, 2, 3}, 0x55},
+    {{1, 5, 1, 4, 1}, 26},
+};
+
+template <class F>
+void in_orders(const F& f) {
+    for (simt::order o : {simt::order::forward, simt::order::greedy}) {
+        const simt::with_settings set(o);
+        f();
+    }
+}
+
+/// Fills a call's operands and results; `run` gets it with its workspace.
+template <class Device, class Prepare>
+void run_device(device_call& c, const Prepare& prepare, std::int64_t blocks) {
+    prepare(c);
+    c.workspace(Device::workspace(c.call));
+    Device::run(c.call, blocks);
+}
+template <class Op, class Region, class T, class Prepare>
+void same_bits(const Prepare& prepare, std::int64_t blocks = cuda::detail::most_blocks) {
+    using on_cpu = runtime::reduction_kernel<Op, Region, T>;
+    device_call cpu;
+    prepare(cpu);
+    cpu.workspace(on_cpu::workspace(cpu.call));
+    on_cpu::run(cpu.call);
+    in_orders([&] {
+        device_call gpu;
+        run_device<cuda::detail::fused_reduction<Op, Region, T>>(gpu, prepare, blocks);
+        CHECK(cuda_test::same(gpu.result<T>(), cpu.result<T>()));
+    });
+}
+
+template <class T>
+using in_memory = region<slots<dtype_of<T>>, results<0>>;
+
+/// All shapes, with the values that `value(i)` gives.
+template <class Op, class T, class F>
+void all_cases(const F& value) {
+    for (const reduction_case& r : cases) {
+        INFO(r.text());
+        std::vector<T> x(static_cast<std::size_t>(cuda_test::size_of(r.domain)));
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(value(static_cast<unsigned>(i)));
+        same_bits<Op, in_memory<T>, T>([&](device_call& c) {
+            c.in<T>(r.domain, x).template out<T>(r.kept()).domain(r.domain);
+            c.attributes(reduce_op::attributes{r.axes, 0});
+        });
+    }
+}
+
+unsigned scrambled(unsigned i) {
+    i = (i ^ 61) ^ (i >> 16);
+    i *= 9;
+    i = (i ^ i >> 4) * 0x27d4eb2du;
+    return i ^ i >> 15;
+}
+int whole(unsigned i) { return static_cast<int>(scrambled(i) % 7) - 3; }
+
+} // namespace
+
+TEST_CASE("reductions: sums over any axes") {
+    all_cases<sum_op, float>(whole);
+    all_cases<sum_op, double>(whole);
+    all_cases<sum_op, std::int32_t>([](unsigned i) { return scrambled(i); }); // they wrap around
+    all_cases<sum_op, std::int64_t>([](unsigned i) { return scrambled(i) * 0x9E3779B97F4A7C15ull; });
+    all_cases<sum_op, std::uint8_t>([](unsigned i) { return scrambled(i); });
+    all_cases<sum_op, bfloat16>(whole);
+    all_cases<sum_op, half>(whole);
+}
+
+TEST_CASE("reductions: products, maxima, minima, any and all") {
+    // Signs, and so few powers of two that every product of some of them is a float.
+    all_cases<prod_op, float>([](unsigned i) {
+        return i % 397 == 0 ? 2.0f : (i % 397 == 91 ? 0.5f : (scrambled(i) % 5 == 0 ? -1.0f : 1.0f));
+    });
+    all_cases<prod_op, std::int32_t>([](unsigned i) { return scrambled(i) | 1; });
+    all_cases<max_op, float>([](unsigned i) { return static_cast<float>(scrambled(i) % 1000) - 1200.0f; });
+    all_cases<min_op, double>([](unsigned i) { return static_cast<double>(scrambled(i)); });
+    all_cases<max_op, std::int32_t>([](unsigned i) { return scrambled(i); });
+    all_cases<min_op, std::uint8_t>([](unsigned i) { return scrambled(i) % 200 + 17; });
+    all_cases<max_op, half>([](unsigned i) { return whole(i) - 9.5f; });
+    for (unsigned rare : {2u, 31u}) {
+        all_cases<any_op, bool>([=](unsigned i) { return scrambled(i) % rare == 0; });
+        all_cases<all_op, bool>([=](unsigned i) { return scrambled(i) % rare != 0; });
+    }
+}
+
+TEST_CASE("reductions: NaN wins, infinities are numbers") {
+    const float nan = std::numeric_limits<float>::quiet_NaN(), infinite = std::numeric_limits<float>::infinity();
+    const auto special = [=](unsigned i) {
+        const unsigned k = scrambled(i) % 64;
+        return k == 0 ? nan : (k < 3 ? -infinite : (k < 5 ? infinite : static_cast<float>(whole(i))));
+    };
+    all_cases<max_op, float>(special);
+    all_cases<min_op, float>(special);
+    all_cases<max_op, float>([=](unsigned) { return -infinite; });
+    all_cases<min_op, float>([=](unsigned) { return infinite; });
+}
+
+TEST_CASE("reductions: a producer of several operands, broadcast and of several types") {
+    using product =
+        region<slots<f32, f32, f32>, results<4>, instruction<multiply_op, f32, 0, 1>, instruction<add_op, f32, 3, 2>>;
+    using counted = region<slots<truth, bf16>, results<4>, instruction<cast_op<float>, f32, 0>,
+                           instruction<cast_op<float>, f32, 1>, instruction<multiply_op, f32, 2, 3>>;
+    using rounded = region<slots<bf16, bf16>, results<2>, instruction<multiply_op, bf16, 0, 1>>;
+    for (const reduction_case& r : cases) {
+        if (r.domain.empty()) continue;
+        extents inner{r.domain.back()}, outer = r.domain;
+        outer.back() = 1;
+        const auto shaped = [&](device_call& c) { c.domain(r.domain).attributes(reduce_op::attributes{r.axes, 0}); };
+        const auto numbers = [](const extents& e, unsigned seed) {
+            std::vector<float> v(static_cast<std::size_t>(cuda_test::size_of(e)));
+            for (std::size_t i = 0; i < v.size(); ++i)
+                v[i] = static_cast<float>(whole(static_cast<unsigned>(i) + seed));
+            return v;
+        };
+        same_bits<sum_op, product, float>([&](device_call& c) {
+            c.in<float>(r.domain, numbers(r.domain, 1))
+                .in<float>(inner, numbers(inner, 2))
+                .in<float>(outer, numbers(outer, 3));
+            c.out<float>(r.kept()), shaped(c);
+        });
+        same_bits<max_op, counted, float>(
+            [&](device_call& c) { c.in<bool>(r.domain, 1).in<bfloat16>(inner, 2), c.out<float>(r.kept()), shaped(c); });
+        same_bits<min_op, rounded, bfloat16>([&](device_call& c) {
+            c.in<bfloat16>(r.domain, 1).in<bfloat16>(outer, 2), c.out<bfloat16>(r.kept()), shaped(c);
+        });
+    }
+}
+
+TEST_CASE("reductions: one of several results of a region") {
+    using both = region<slots<f64>, results<1, 2>, instruction<square_op, f64, 0>, instruction<negate_op, f64, 0>>;
+    using second = cuda::one_result<1, both>::type;
+    static_assert(
+        std::is_same_v<second,
+                       region<slots<f64>, results<2>, instruction<square_op, f64, 0>, instruction<negate_op, f64, 0>>>);
+    device_call c;
+    c.in<double>({3}, std::vector<double>{1, 2, 4}).out<double>({}).domain({3}).attributes(reduce_op::attributes{1, 0});
+    cuda::reduction_kernel<sum_op, second, double>::run(c.call);
+    CHECK(c.result<double>()[0] == -7);
+}
+
+TEST_CASE("reductions: operands that are not aligned") {
+    for (const reduction_case& r : {reduction_case{{5003}, 1}, {{19, 128}, 2}, {{301, 8}, 1}}) {
+        device_call aligned, shifted;
+        run_device<cuda::detail::fused_reduction<sum_op, in_memory<float>, float>>(
+            aligned,
+            [&](device_call& c) {
+                c.in<float>(r.domain, 1)
+                    .out<float>(r.kept())
+                    .domain(r.domain)
+                    .attributes(reduce_op::attributes{r.axes, 0});
+            },
+            1000);
+        run_device<cuda::detail::fused_reduction<sum_op, in_memory<float>, float>>(
+            shifted,
+            [&](device_call& c) {
+                c.in<float>(r.domain, 1, 4, 3)
+                    .out<float>(r.kept(), 1)
+                    .domain(r.domain)
+                    .attributes(reduce_op::attributes{r.axes, 0});
+            },
+            1000);
+        CHECK(shifted.result<float>() == aligned.result<float>()); // the order does not depend on addresses
+    }
+}
+
+TEST_CASE("reductions: blocks that take several turns") {
+    for (const reduction_case& r : cases)
+        same_bits<sum_op, in_memory<float>, float>(
+            [&](device_call& c) {
+                std::vector<float> x(static_cast<std::size_t>(cuda_test::size_of(r.domain)));
+                for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(whole(static_cast<unsigned>(i)));
+                c.in<float>(r.domain, x)
+                    .out<float>(r.kept())
+                    .domain(r.domain)
+                    .attributes(reduce_op::attributes{r.axes, 0});
+            },
+            2);
+}
+
+// The promise of kernels/reduction.cuh: runs of 8 vectors of 4 lanes, so (8 + 2) / 2^24, and half a unit for the result.
+TEST_CASE("reductions: sums of floats are off by few units, however long they are") {
+    for (const reduction_case& r : {reduction_case{{400009}, 1}, {{150001, 2}, 1}, {{3, 100000}, 2}}) {
+        std::vector<float> x(static_cast<std::size_t>(cuda_test::size_of(r.domain)));
+        for (std::size_t i = 0; i < x.size(); ++i)
+            x[i] = 0.1f + 1e-3f * static_cast<float>(scrambled(static_cast<unsigned>(i)) % 1000);
+        device_call c;
+        run_device<cuda::detail::fused_reduction<sum_op, in_memory<float>, float>>(
+            c,
+            [&](device_call& d) {
+                d.in<float>(r.domain, x)
+                    .out<float>(r.kept())
+                    .domain(r.domain)
+                    .attributes(reduce_op::attributes{r.axes, 0});
+            },
+            1 << 20);
+        const std::vector<float> got = c.result<float>();
+        std::vector<double> want(got.size());
+        const bool rows = r.axes == 2;
+        for (std::size_t i = 0; i < x.size(); ++i)
+            want[r.domain.size() == 1 ? 0 : (rows ? i / static_cast<std::size_t>(r.domain[1]) : i % 2)] += x[i];
+        for (std::size_t k = 0; k < got.size(); ++k)
+            CHECK(std::abs(got[k] - want[k]) <= (10 + 0.5) * 0x1p-24 * want[k]);
+    }
+}
+
+TEST_CASE("reductions of nothing") {
+    const auto empty = [](device_call& c, auto example, const extents& e, std::uint32_t axes) {
+        using T = decltype(example);
+        const reduction_case r{e, axes};
+        c.in<T>(e, 1).template out<T>(r.kept()).domain(e).attributes(reduce_op::attributes{axes, 0});
+    };
+    for (const reduction_case& r : {reduction_case{{0}, 1}, {{3, 0}, 2}, {{300, 0, 2}, 2}, {{0, 3}, 2}}) {
+        same_bits<sum_op, in_memory<float>, float>([&](device_call& c) { empty(c, float(), r.domain, r.axes); });
+        same_bits<prod_op, in_memory<half>, half>([&](device_call& c) { empty(c, half(), r.domain, r.axes); });
+        same_bits<prod_op, in_memory<std::int64_t>, std::int64_t>(
+            [&](device_call& c) { empty(c, std::int64_t(), r.domain, r.axes); });
+        same_bits<any_op, in_memory<bool>, bool>([&](device_call& c) { empty(c, bool(), r.domain, r.axes); });
+        same_bits<all_op, in_memory<bool>, bool>([&](device_call& c) { empty(c, bool(), r.domain, r.axes); });
+    }
+    device_call c, none;
+    empty(c, float(), {3, 0}, 2);
+    using maximum = cuda::reduction_kernel<max_op, in_memory<float>, float>;
+    CHECK_THROWS_WITH_AS(maximum::run(c.call), "max: axis 1 has no elements", argument_error);
+    empty(none, float(), {0, 3}, 2);
+    maximum::run(none.call); // no results, no error
+}
+
+TEST_CASE("reductions of a tensor in memory") {
+    for (const reduction_case& r : {reduction_case{{37, 10}, 2}, {{16387}, 1}, {{9000, 4}, 1}}) {
+        device_call cpu, gpu;
+        for (device_call* c : {&cpu, &gpu})
+            c->in<float>(r.domain, 1).out<float>(r.kept()).attributes(reduce_op::attributes{r.axes, 0});
+        const auto on_cpu = runtime::kernel_for<max_op, float>(), on_gpu = cuda::kernel_for<max_op, float>();
+        cpu.workspace(on_cpu.workspace(cpu.call)), gpu.workspace(on_gpu.workspace(gpu.call));
+        on_cpu.run(cpu.call), on_gpu.run(gpu.call);
+        CHECK(gpu.result<float>() == cpu.result<float>());
+    }
+}
+
+#ifndef SIMT_TSAN
+TEST_CASE("reductions: no barrier is there for nothing") {
+    const auto every_barrier_matters = [](const reduction_case& r, std::size_t barriers) {
+        std::vector<float> x(static_cast<std::size_t>(cuda_test::size_of(r.domain)));
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(whole(static_cast<unsigned>(i)));
+        const auto prepare = [&](device_call& c) {
+            c.in<float>(r.domain, x).out<float>(r.kept()).domain(r.domain).attributes(reduce_op::attributes{r.axes, 0});
+        };
+        device_call cpu;
+        prepare(cpu);
+        using on_cpu = runtime::reduction_kernel<sum_op, in_memory<float>, float>;
+        cpu.workspace(on_cpu::workspace(cpu.call));
+        on_cpu::run(cpu.call);
+        std::size_t found = 0;
+        const auto unnoticed = simt::unnoticed_barriers(
+            [&] {
+                device_call gpu;
+                run_device<cuda::detail::fused_reduction<sum_op, in_memory<float>, float>>(gpu, prepare, 1);
+                return gpu.result<float>() == cpu.result<float>();
+            },
+            found);
+        for (const std::string& where : unnoticed) FAIL_CHECK("nobody misses the barrier at " << where);
+        CHECK(found == barriers);
+    };
+    every_barrier_matters({{5, 1200}, 2}, 2);
+    every_barrier_matters({{5, 70, 128}, 2}, 2); // rows of a column are in different warps
+}
+#endif
