@@ -40,7 +40,7 @@ public:
         std::vector<const T*> addresses;
         for (const auto& a : in) addresses.push_back(a.data());
         with_call(addresses, out.data(), [&](tg::kernel_call& call) {
-            const tg::runtime::kernel_pair kernel = cuda::kernel_for<Op, T>();
+            const tg::runtime::kernel_functions kernel = cuda::kernel_for<Op, T>();
             // Behind what was asked for lies more, which must stay as it is.
             const auto bytes = static_cast<std::int64_t>(kernel.workspace(call)), guard = std::int64_t{256};
             const device_array<unsigned char> scratch(bytes + guard);
