@@ -94,6 +94,8 @@ TEST_CASE("convolution kernels: batch innermost") {
     for (const auto& g : geometries) in_orders([&] { check_passes<multiply_adds<small_tile, 1>, float>(g, true); });
     const auto many = geometry(37, 3, 4, 5, 3, 3, 6, 1, 1, 1, 1, 1, 1); // a tile of 32 rows sees one or two pixels
     in_orders([&] { check_passes<multiply_adds<small_tile, 1>, float>(many, true); });
+    const auto long_taps = geometry(9, 1, 50, 2, 1, 35, 3, 1, 1, 0, 20, 0, 20); // more than the mask has bits
+    in_orders([&] { check_passes<multiply_adds<small_tile, 1>, float>(long_taps, true); });
     const auto strided = geometry(33, 5, 4, 5, 3, 3, 6, 2, 3, 1, 1, 1, 1);
     in_orders([&] { check_passes<multiply_adds<small_tile, 1>, float>(strided, true); });
 }
