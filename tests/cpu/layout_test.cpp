@@ -36,7 +36,9 @@ void every_way(const F& f) {
     cpu::layout_detail::streaming_bytes = large;
 }
 
-std::int64_t product(const list& s) { return std::accumulate(s.begin(), s.end(), std::int64_t{1}, std::multiplies<>{}); }
+std::int64_t product(const list& s) {
+    return std::accumulate(s.begin(), s.end(), std::int64_t{1}, std::multiplies<>{});
+}
 
 template <class E>
 std::vector<E> counted(std::int64_t n) {
@@ -95,18 +97,22 @@ void check_slice(const list& extents, const list& begin, const list& step, const
     });
     every_way([&] {
         std::vector<E> y(dy.size(), E(99)), dx(x.size(), E(99));
-        cpu::slice(rank_of(extents), extents.data(), begin.data(), step.data(), cut.data(), sizeof(E), x.data(), y.data());
+        cpu::slice(rank_of(extents), extents.data(), begin.data(), step.data(), cut.data(), sizeof(E), x.data(),
+                   y.data());
         CHECK(y == expected);
-        cpu::embed(rank_of(cut), cut.data(), begin.data(), step.data(), extents.data(), sizeof(E), dy.data(), dx.data());
+        cpu::embed(rank_of(cut), cut.data(), begin.data(), step.data(), extents.data(), sizeof(E), dy.data(),
+                   dx.data());
         CHECK(dx == embedded);
     });
 }
 
 } // namespace
 
-TEST_CASE_TEMPLATE("transpose: every permutation of awkward shapes, large and thin planes", E, std::uint8_t, std::uint16_t, float, double) {
+TEST_CASE_TEMPLATE("transpose: every permutation of awkward shapes, large and thin planes", E, std::uint8_t,
+                   std::uint16_t, float, double) {
     threads_guard guard;
-    for (const list& extents : {list{}, list{5}, list{3, 7}, list{1, 9, 1}, list{2, 17, 5}, list{4, 0, 3}, list{3, 2, 19, 5}, list{2, 3, 1, 5, 11}}) {
+    for (const list& extents : {list{}, list{5}, list{3, 7}, list{1, 9, 1}, list{2, 17, 5}, list{4, 0, 3},
+                                list{3, 2, 19, 5}, list{2, 3, 1, 5, 11}}) {
         list permutation(extents.size());
         std::iota(permutation.begin(), permutation.end(), 0);
         do check_transpose<E>(extents, permutation);
@@ -114,6 +120,7 @@ TEST_CASE_TEMPLATE("transpose: every permutation of awkward shapes, large and th
     }
     check_transpose<E>({301, 257}, {1, 0});
     check_transpose<E>({512, 256}, {1, 0});
+    check_transpose<E>({150, 4096}, {1, 0});
     check_transpose<E>({3, 40001}, {1, 0});
     check_transpose<E>({40001, 3}, {1, 0});
     check_transpose<E>({5, 31, 33, 37}, {0, 3, 1, 2});
@@ -158,7 +165,8 @@ TEST_CASE("concat: pieces along each axis come back with slice") {
                 list cut = extents;
                 cut[a] = length;
                 pieces.emplace_back(static_cast<std::size_t>(product(cut)));
-                cpu::slice(rank_of(extents), extents.data(), begin.data(), step.data(), cut.data(), 4, whole.data(), pieces.back().data());
+                cpu::slice(rank_of(extents), extents.data(), begin.data(), step.data(), cut.data(), 4, whole.data(),
+                           pieces.back().data());
                 begin[a] += length;
             }
             for (const auto& p : pieces) inputs.push_back(p.data());
@@ -172,16 +180,19 @@ TEST_CASE("concat: pieces along each axis come back with slice") {
 
 TEST_CASE("broadcast_copy: missing and single axes repeat") {
     threads_guard guard;
-    const std::pair<list, list> cases[] = {{{}, {3, 4}},          {{1}, {5}},         {{4}, {3, 4}},          {{3, 1}, {3, 4}},
-                                           {{2, 1, 3}, {2, 5, 3}}, {{1, 7, 1}, {4, 2, 7, 6}}, {{1, 300}, {400, 300}}, {{400, 1}, {400, 301}},
-                                           {{3, 4}, {3, 4}},      {{1, 3}, {0, 3}}};
+    const std::pair<list, list> cases[] = {{{}, {3, 4}},           {{1}, {5}},
+                                           {{4}, {3, 4}},          {{3, 1}, {3, 4}},
+                                           {{2, 1, 3}, {2, 5, 3}}, {{1, 7, 1}, {4, 2, 7, 6}},
+                                           {{1, 300}, {400, 300}}, {{400, 1}, {400, 301}},
+                                           {{3, 4}, {3, 4}},       {{1, 3}, {0, 3}}};
     for (const auto& shapes : cases) {
         const list &from = shapes.first, &to = shapes.second; // bindings cannot be captured by OpenMP in clang
         const auto x = counted<double>(product(from));
         std::vector<double> expected(static_cast<std::size_t>(product(to)));
         each(to, [&](const list& at, std::size_t i) {
             list source(from.size());
-            for (std::size_t a = 0; a < from.size(); ++a) source[a] = from[a] == 1 ? 0 : at[a + to.size() - from.size()];
+            for (std::size_t a = 0; a < from.size(); ++a)
+                source[a] = from[a] == 1 ? 0 : at[a + to.size() - from.size()];
             expected[i] = x[linear(from, source)];
         });
         every_way([&] {

@@ -25,7 +25,8 @@ void check(const std::vector<std::int64_t>& extents, int axis) {
         if (i != axis) (i < axis ? outer : inner) *= extents[static_cast<std::size_t>(i)];
     const std::int64_t length = extents[static_cast<std::size_t>(axis)];
     std::vector<T> x(static_cast<std::size_t>(outer * inner * length));
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>((i * 2654435761u >> 5) % 1024) / T(1024) - T(0.375);
+    for (std::size_t i = 0; i < x.size(); ++i)
+        x[i] = static_cast<T>((i * 2654435761u >> 5) % 1024) / T(1024) - T(0.375);
     for (bool exclusive : {false, true})
         for (bool reverse : {false, true}) {
             std::vector<double> expected(x.size());
@@ -33,7 +34,8 @@ void check(const std::vector<std::int64_t>& extents, int axis) {
                 for (std::int64_t c = 0; c < inner; ++c) {
                     double sum = 0;
                     for (std::int64_t k = 0; k < length; ++k) {
-                        const auto i = static_cast<std::size_t>((o * length + (reverse ? length - 1 - k : k)) * inner + c);
+                        const auto i =
+                            static_cast<std::size_t>((o * length + (reverse ? length - 1 - k : k)) * inner + c);
                         if (exclusive) expected[i] = sum;
                         sum += static_cast<double>(x[i]);
                         if (!exclusive) expected[i] = sum;
@@ -46,7 +48,8 @@ void check(const std::vector<std::int64_t>& extents, int axis) {
                         cpu::set_instruction_set(set);
                         tg::set_thread_count(threads);
                         std::vector<T> y = in_place ? x : std::vector<T>(x.size(), T(-77));
-                        cpu::cumulative_sum(rank, extents.data(), axis, exclusive, reverse, in_place ? y.data() : x.data(), y.data());
+                        cpu::cumulative_sum(rank, extents.data(), axis, exclusive, reverse,
+                                            in_place ? y.data() : x.data(), y.data());
                         if (first.empty()) first = y;
                         CHECK((y.empty() || std::memcmp(first.data(), y.data(), y.size() * sizeof(T)) == 0));
                     }
@@ -68,6 +71,7 @@ TEST_CASE_TEMPLATE("cumulative_sum along every axis", T, float, double) {
     check<T>({3, 70001}, 1);
     check<T>({2, 40009}, 0);
     check<T>({3001, 13}, 1);
+    check<T>({7, 5003}, 1);
     for (int axis : {0, 1, 2}) {
         check<T>({5, 7, 3}, axis);
         check<T>({4, 0, 3}, axis);

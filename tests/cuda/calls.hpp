@@ -111,7 +111,7 @@ struct outcome {
 };
 
 template <class Op>
-outcome run(bool on_device, const runtime::kernel_pair& kernel, const typename Op::attributes& attributes,
+outcome run(bool on_device, const runtime::kernel_functions& kernel, const typename Op::attributes& attributes,
             const std::vector<argument>& in, const std::vector<argument>& out) {
     const auto words = [&] {
         if constexpr (attribute_words<Op> == 0)

@@ -1,279 +1,337 @@
-#define TG_SIMT
-#include <simt/instructions.hpp>
-#include <simt/mutation.hpp>
+#include <cuda/device_array.hpp>
 
-#include <tapegraph/cuda/kernels/convolution.cuh>
-#include <tapegraph/cuda/kernels/tensor_gemm.cuh>
+#include <tapegraph/cuda/convolution.cuh>
+#include <tapegraph/runtime/contract.hpp>
+
+#include <cuda/convolution_reference.hpp>
 
 #include <doctest/doctest.h>
 
-#include <vector>
+#include <random>
 
-/// The convolution kernels on the SIMT executor against sums written out. Inputs are small whole numbers, so that every
-/// sum is exact in float and the comparison is equality: an indexing mistake cannot hide behind a tolerance.
+/// The convolution operations on an imitated device, as graphs and tapes call them.
 
-namespace tg = tapegraph;
-namespace kernels = tapegraph::cuda::kernels;
+using namespace convolution_testing;
+namespace cuda = tapegraph::cuda;
 
 namespace {
 
-tg::convolution_geometry geometry(int batch, int height, int width, int in, int kh, int kw, int out, int stride_h = 1,
-                                  int stride_w = 1, int top = 0, int left = 0, int bottom = 0, int right = 0,
-                                  int dilation_h = 1, int dilation_w = 1, int groups = 1) {
-    tg::convolution_geometry g{};
-    g.batch = batch, g.in_height = height, g.in_width = width, g.in_channels = in;
-    g.kernel_height = kh, g.kernel_width = kw, g.out_channels = out;
-    g.stride_height = stride_h, g.stride_width = stride_w, g.pad_top = top, g.pad_left = left;
-    g.dilation_height = dilation_h, g.dilation_width = dilation_w, g.groups = groups;
-    g.out_height = (height + top + bottom - g.span_height()) / stride_h + 1;
-    g.out_width = (width + left + right - g.span_width()) / stride_w + 1;
-    return g;
+/// A call of an operation on either side, with poisoned results and scratch memory of the size that the kernel asks for.
+template <class Op, class T>
+class convolution_call {
+public:
+    convolution_call(const tg::convolution_geometry& g, std::vector<std::vector<T>> operands)
+        : geometry_(g), operands_(std::move(operands)) {
+        tg::window_attributes a;
+        a.stride[0] = g.stride_height, a.stride[1] = g.stride_width;
+        a.dilation[0] = g.dilation_height, a.dilation[1] = g.dilation_width;
+        a.mode = static_cast<std::int64_t>(tg::padding_mode::explicit_amounts);
+        a.before[0] = g.pad_top, a.before[1] = g.pad_left, a.groups = g.groups;
+        words_ = tg::attributes_to_words<tg::convolution_op>(a);
+    }
+
+    std::vector<T> on_device() const {
+        const std::vector<device_array<T>> in = [&] {
+            std::vector<device_array<T>> arrays;
+            for (const auto& o : operands_) arrays.emplace_back(o);
+            return arrays;
+        }();
+        const device_array<T> out(results());
+        std::vector<const T*> addresses;
+        for (const auto& a : in) addresses.push_back(a.data());
+        with_call(addresses, out.data(), [&](tg::kernel_call& call) {
+            const tg::runtime::kernel_functions kernel = cuda::kernel_for<Op, T>();
+            // Behind what was asked for lies more, which must stay as it is.
+            const auto bytes = static_cast<std::int64_t>(kernel.workspace(call)), guard = std::int64_t{256};
+            const device_array<unsigned char> scratch(bytes + guard);
+            call.workspace = scratch.data();
+            kernel.run(call);
+            const auto after = scratch.host();
+            CHECK(std::all_of(after.begin() + bytes, after.end(), [](unsigned char c) { return c == 0xFF; }));
+        });
+        return out.host();
+    }
+    std::vector<T> on_cpu() const {
+        std::vector<T> out(static_cast<std::size_t>(results()), static_cast<T>(NAN));
+        std::vector<const T*> addresses;
+        for (const auto& o : operands_) addresses.push_back(o.data());
+        with_call(addresses, out.data(), [&](tg::kernel_call& call) {
+            const tg::runtime::kernel_pair kernel = tg::runtime::kernel_for<Op, T>();
+            const auto scratch = std::make_unique<std::byte[]>(kernel.workspace(call) + 64);
+            void* aligned = scratch.get();
+            std::size_t room = kernel.workspace(call) + 64;
+            call.workspace = std::align(64, room - 64, aligned, room);
+            kernel.run(call);
+        });
+        return out;
+    }
+
+private:
+    static constexpr bool to_image = std::is_same_v<Op, tg::convolution_input_gradient_op>;
+    static constexpr bool to_filter = std::is_same_v<Op, tg::convolution_filter_gradient_op>;
+
+    std::int64_t results() const {
+        const sizes n(geometry_);
+        return to_image ? n.x : to_filter ? n.w : n.y;
+    }
+    template <class F>
+    void with_call(const std::vector<const T*>& in, T* out, const F& f) const {
+        const auto& g = geometry_;
+        const auto x = [&](const T* d) { return view(d, {g.batch, g.in_height, g.in_width, g.in_channels}); };
+        const auto w = [&](const T* d) {
+            return view(d, {g.kernel_height, g.kernel_width, g.group_in(), g.out_channels});
+        };
+        const auto y = [&](const T* d) { return view(d, {g.batch, g.out_height, g.out_width, g.out_channels}); };
+        std::vector<tg::buffer_view> views;
+        tg::buffer_view result;
+        if (to_image)
+            views = {y(in[0]), w(in[1])}, result = x(out);
+        else if (to_filter)
+            views = {x(in[0]), y(in[1])}, result = w(out);
+        else
+            views = {x(in[0]), w(in[1])}, result = y(out);
+        if (in.size() > 2) views.push_back(view(in[2], {g.out_channels}));
+        tg::kernel_call call;
+        call.in = views.data(), call.inputs = static_cast<int>(views.size());
+        call.out = &result, call.outputs = 1;
+        call.attributes = words_.value;
+        f(call);
+    }
+
+    tg::convolution_geometry geometry_;
+    std::vector<std::vector<T>> operands_;
+    tg::detail::words<tg::attribute_words<tg::convolution_op>> words_;
+};
+
+template <class Op, class T>
+std::vector<T> result(const tg::convolution_geometry& g, std::vector<std::vector<T>> operands) {
+    return convolution_call<Op, T>(g, std::move(operands)).on_device();
 }
 
-// What the CUTLASS tests call awkward: one pixel, filters larger than the image, even filters, padding beyond the
-// stride, mixed strides and dilations, channels below and beside the tile, groups, 1-D.
-const tg::convolution_geometry geometries[]{
-    geometry(1, 1, 1, 1, 1, 1, 1),
-    geometry(2, 6, 5, 3, 3, 3, 7),
-    geometry(1, 3, 3, 2, 5, 5, 4, 1, 1, 2, 2, 2, 2),
-    geometry(2, 7, 6, 5, 2, 3, 9, 1, 2, 1, 0, 0, 1),
-    geometry(1, 9, 11, 3, 3, 3, 5, 3, 2, 1, 2, 2, 1),
-    geometry(1, 11, 9, 4, 3, 2, 6, 2, 3, 2, 1, 2, 1, 2, 3),
-    geometry(2, 5, 5, 6, 3, 3, 9, 1, 1, 1, 1, 1, 1, 1, 1, 3),
-    geometry(3, 4, 4, 6, 3, 3, 6, 2, 2, 1, 1, 1, 1, 1, 1, 6),
-    geometry(2, 1, 37, 5, 1, 8, 33, 1, 4, 0, 2, 0, 2),
-    geometry(1, 6, 6, 33, 1, 1, 65),
-    geometry(1, 8, 8, 17, 3, 3, 35, 1, 1, 1, 1, 1, 1),
+class with_mode {
+public:
+    explicit with_mode(tg::math_mode mode) { tg::set_math_mode(mode); }
+    with_mode(const with_mode&) = delete;
+    ~with_mode() { tg::set_math_mode(tg::math_mode::fp32); }
 };
 
 template <class T>
-std::vector<T> whole_numbers(std::int64_t count, unsigned seed, int most = 3) {
+void check_operations(const tg::convolution_geometry& g) {
+    const expected<T> e(g);
+    CHECK(result<tg::convolution_op, T>(g, {e.x, e.w}) == e.y);
+    CHECK(result<tg::convolution_bias_op<true>, T>(g, {e.x, e.w, e.bias}) == e.activated);
+    CHECK(result<tg::convolution_input_gradient_op, T>(g, {e.dy, e.w}) == e.dx);
+    CHECK(result<tg::convolution_filter_gradient_op, T>(g, {e.x, e.dy}) == e.dw);
+    auto biased = e.y;
+    for (std::size_t i = 0; i < biased.size(); ++i) biased[i] += e.bias[i % static_cast<std::size_t>(g.out_channels)];
+    CHECK(result<tg::convolution_bias_op<false>, T>(g, {e.x, e.w, e.bias}) == biased);
+}
+
+template <class T>
+std::vector<T> random_numbers(std::int64_t count, unsigned seed) {
+    std::mt19937 generator(seed);
+    std::normal_distribution<double> law;
     std::vector<T> v(static_cast<std::size_t>(count));
-    for (T& x : v) {
-        seed = seed * 1664525u + 1013904223u;
-        x = static_cast<T>(static_cast<int>(seed >> 16) % (2 * most + 1) - most);
-    }
+    for (T& x : v) x = static_cast<T>(law(generator));
     return v;
 }
+
 template <class T>
-std::vector<T> poisoned(std::int64_t count) {
-    return std::vector<T>(static_cast<std::size_t>(count), static_cast<T>(NAN));
-}
-
-/// Calls f(x index, w index, y index) for every product of the convolution.
-template <class F>
-void for_each_product(const tg::convolution_geometry& g, const F& f) {
-    for (std::int64_t b = 0; b < g.batch; ++b)
-        for (std::int64_t i = 0; i < g.out_height; ++i)
-            for (std::int64_t j = 0; j < g.out_width; ++j)
-                for (std::int64_t o = 0; o < g.out_channels; ++o)
-                    for (std::int64_t u = 0; u < g.kernel_height; ++u)
-                        for (std::int64_t v = 0; v < g.kernel_width; ++v)
-                            for (std::int64_t c = 0; c < g.group_in(); ++c) {
-                                const std::int64_t row = i * g.stride_height - g.pad_top + u * g.dilation_height;
-                                const std::int64_t column = j * g.stride_width - g.pad_left + v * g.dilation_width;
-                                if (row < 0 || row >= g.in_height || column < 0 || column >= g.in_width) continue;
-                                const std::int64_t channel = o / g.group_out() * g.group_in() + c;
-                                f(((b * g.in_height + row) * g.in_width + column) * g.in_channels + channel,
-                                  ((u * g.kernel_width + v) * g.group_in() + c) * g.out_channels + o,
-                                  ((b * g.out_height + i) * g.out_width + j) * g.out_channels + o);
-                            }
-}
-
-struct sizes {
-    std::int64_t x, w, y;
-    explicit sizes(const tg::convolution_geometry& g)
-        : x(g.batch * g.in_height * g.in_width * g.in_channels),
-          w(g.kernel_height * g.kernel_width * g.group_in() * g.out_channels),
-          y(g.batch * g.out_height * g.out_width * g.out_channels) {}
-};
-
-using small_tile = kernels::tile_shape<32, 32, 8, 4, 4>;
-using large_tile = kernels::tile_shape<64, 64, 16, 4, 8>;
-
-template <class Tile, class Problem>
-void run(const Problem& p) {
-    const auto tiles = [](int extent, int tile) { return static_cast<unsigned>((extent + tile - 1) / tile); };
-    simt::launch(
-        {{tiles(p.m, Tile::BM), tiles(p.n, Tile::BN), static_cast<unsigned>(p.groups * p.splits)}, Tile::threads},
-        kernels::implicit_gemm<Problem, Tile>, p);
-}
-
-/// Runs a problem on "tensor cores".
-using warps_tile = kernels::tensor_tile<32, 48, 16, 2, 2, 3>;
-template <kernels::tensor_precision Precision, int VA, int VB, class Problem>
-void run_tensor(const Problem& p) {
-    using tile = warps_tile;
-    const auto tiles = [](int extent, int size) { return static_cast<unsigned>((extent + size - 1) / size); };
-    simt::launch({{tiles(p.m, tile::BM), tiles(p.n, tile::BN), static_cast<unsigned>(p.groups * p.splits)},
-                  tile::threads,
-                  kernels::tensor_gemm_shared_bytes<Problem, tile, VA, VB>},
-                 kernels::tensor_gemm<Problem, tile, VA, VB, Precision>, p);
-}
-
-template <class Tile, class T>
-void check_passes(const tg::convolution_geometry& g) {
-    const sizes n(g);
-    const auto x = whole_numbers<T>(n.x, 1), w = whole_numbers<T>(n.w, 2), dy = whole_numbers<T>(n.y, 3);
-    const auto bias = whole_numbers<T>(g.out_channels, 4);
-    std::vector<T> y(static_cast<std::size_t>(n.y)), dx(x.size()), dw(w.size());
-    for_each_product(g, [&](std::int64_t i, std::int64_t j, std::int64_t k) {
-        const auto a = static_cast<std::size_t>(i), b = static_cast<std::size_t>(j), c = static_cast<std::size_t>(k);
-        y[c] += x[a] * w[b], dx[a] += dy[c] * w[b], dw[b] += dy[c] * x[a];
-    });
-
-    auto got = poisoned<T>(n.y);
-    run<Tile>(kernels::forward_problem<T>(g, x.data(), w.data(), nullptr, false, got.data()));
-    CHECK(got == y);
-    got = poisoned<T>(n.y);
-    run<Tile>(kernels::forward_problem<T>(g, x.data(), w.data(), bias.data(), true, got.data()));
-    for (std::size_t i = 0; i < y.size(); ++i)
-        y[i] = std::max(T(0), y[i] + bias[i % static_cast<std::size_t>(g.out_channels)]);
-    CHECK(got == y);
-
-    got = poisoned<T>(n.x);
-    run<Tile>(kernels::input_gradient_problem<T>(g, dy.data(), w.data(), got.data()));
-    CHECK(got == dx);
-
-    for (int splits : {1, 3, 50}) { // more splits than steps: some have nothing to add and must write zeros
-        auto partial = poisoned<T>(n.w * splits);
-        got = poisoned<T>(n.w);
-        run<Tile>(kernels::filter_gradient_problem<T>(g, x.data(), dy.data(), partial.data(), splits));
-        simt::launch({2, 64}, kernels::sum_splits<T>, partial.data(), got.data(), n.w, splits);
-        CHECK(got == dw);
+double distance(const std::vector<T>& got, const std::vector<double>& want) {
+    double apart = 0, size = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        const double d = static_cast<double>(got[i]) - want[i];
+        apart += d * d, size += want[i] * want[i];
     }
-}
-
-template <class F>
-void in_orders(const F& f) {
-    for (simt::order o : {simt::order::forward, simt::order::greedy}) {
-        const simt::with_settings set(o);
-        f();
-    }
+    return std::sqrt(apart / size);
 }
 
 } // namespace
 
-TEST_CASE("convolution kernels: all passes are exact at awkward sizes") {
-    for (const auto& g : geometries) in_orders([&] { check_passes<small_tile, float>(g); });
+TEST_CASE("convolution on a device: all operations are exact at awkward sizes") {
+    for (const auto& g : geometries) in_orders([&] { check_operations<float>(g); });
+    for (const auto& g : geometries) check_operations<double>(g);
 }
 
-TEST_CASE("convolution kernels: double, and a larger tile") {
-    for (const auto& g : {geometries[1], geometries[5], geometries[6], geometries[10]})
-        in_orders([&] { check_passes<large_tile, double>(g); });
-}
-
-// Whole numbers up to 3 are exact in TF32, and so are the sums.
-template <kernels::tensor_precision Precision, int V>
-void check_tensor_passes(const tg::convolution_geometry& g) {
-    using T = float;
-    const sizes n(g);
-    const auto x = whole_numbers<T>(n.x, 1), w = whole_numbers<T>(n.w, 2), dy = whole_numbers<T>(n.y, 3);
-    std::vector<T> y(static_cast<std::size_t>(n.y)), dx(x.size()), dw(w.size());
-    for_each_product(g, [&](std::int64_t i, std::int64_t j, std::int64_t k) {
-        const auto a = static_cast<std::size_t>(i), b = static_cast<std::size_t>(j), c = static_cast<std::size_t>(k);
-        y[c] += x[a] * w[b], dx[a] += dy[c] * w[b], dw[b] += dy[c] * x[a];
-    });
-    auto got = poisoned<T>(n.y);
-    run_tensor<Precision, V, V>(kernels::forward_problem<T>(g, x.data(), w.data(), nullptr, false, got.data()));
-    CHECK(got == y);
-    got = poisoned<T>(n.x);
-    run_tensor<Precision, V, V>(kernels::input_gradient_problem<T>(g, dy.data(), w.data(), got.data()));
-    CHECK(got == dx);
-    for (int splits : {1, 3}) {
-        auto partial = poisoned<T>(n.w * splits);
-        got = poisoned<T>(n.w);
-        run_tensor<Precision, V, V>(
-            kernels::filter_gradient_problem<T>(g, x.data(), dy.data(), partial.data(), splits));
-        simt::launch({2, 64}, kernels::sum_splits<T>, partial.data(), got.data(), n.w, splits);
-        CHECK(got == dw);
+TEST_CASE("convolution on a device: 150 and 300 channels, in every mode") {
+    const auto g = geometry(1, 4, 4, 150, 2, 3, 300, 1, 1, 1, 1, 0, 1);
+    for (auto mode : {tg::math_mode::fp32, tg::math_mode::tf32, tg::math_mode::tf32x3}) {
+        const with_mode set(mode);
+        check_operations<float>(g);
     }
 }
 
-TEST_CASE("convolution on tensor cores: all passes are exact for whole numbers") {
-    for (const auto& g : geometries) in_orders([&] { check_tensor_passes<kernels::tensor_precision::tf32, 1>(g); });
-    for (const auto& g :
-         {geometry(2, 6, 5, 6, 3, 3, 10, 1, 1, 1, 1, 1, 1), geometry(1, 5, 7, 4, 2, 3, 12, 2, 1, 0, 1, 1, 1, 1, 2, 2)})
-        in_orders([&] { check_tensor_passes<kernels::tensor_precision::tf32, 2>(g); });
-    in_orders([&] {
-        check_tensor_passes<kernels::tensor_precision::tf32x3, 4>(geometry(2, 6, 5, 8, 3, 3, 52, 1, 1, 1, 1, 1, 1));
-    });
-}
+// Several tiles across and down, several blocks of channels and of taps, images narrower than a tile, 1-D.
+const tg::convolution_geometry first_layers[]{
+    geometry(2, 17, 21, 3, 3, 3, 150, 1, 1, 1, 1, 1, 1),       geometry(1, 20, 35, 1, 5, 5, 33),
+    geometry(1, 23, 19, 3, 7, 7, 70, 2, 2, 3, 3, 3, 3),        geometry(3, 3, 2, 4, 3, 2, 9, 1, 2, 2, 0, 1, 1, 1, 1),
+    geometry(1, 13, 12, 3, 3, 3, 161, 2, 3, 1, 2, 0, 1, 2, 3), geometry(2, 1, 300, 4, 1, 9, 64, 1, 3, 0, 4, 0, 4),
+};
 
-// Operands that TF32 cannot hold: one rounding costs up to 2^-11 a factor, three products all but a few units of float.
-TEST_CASE("convolution on tensor cores: accuracy of the two precisions") {
-    const auto g = geometry(1, 8, 8, 16, 3, 3, 24, 1, 1, 1, 1, 1, 1);
-    const sizes n(g);
-    auto x = whole_numbers<float>(n.x, 1, 1000), w = whole_numbers<float>(n.w, 2, 1000);
-    for (float& v : x) v = v / 777 + 1e-4f;
-    for (float& v : w) v = v / 333 + 1e-4f;
-    std::vector<double> y(static_cast<std::size_t>(n.y));
-    for_each_product(g, [&](std::int64_t i, std::int64_t j, std::int64_t k) {
-        y[static_cast<std::size_t>(k)] +=
-            static_cast<double>(x[static_cast<std::size_t>(i)]) * w[static_cast<std::size_t>(j)];
-    });
-    const auto error = [&](const std::vector<float>& got) {
-        double apart = 0, size = 0;
-        for (std::size_t i = 0; i < y.size(); ++i) apart += (got[i] - y[i]) * (got[i] - y[i]), size += y[i] * y[i];
-        return std::sqrt(apart / size);
-    };
-    auto got = poisoned<float>(n.y);
-    const kernels::forward_problem<float> p(g, x.data(), w.data(), nullptr, false, got.data());
-    run_tensor<kernels::tensor_precision::tf32, 4, 4>(p);
-    CHECK(error(got) < 1e-3);
-    CHECK(error(got) > 1e-5); // it is TF32 that was measured
-    run_tensor<kernels::tensor_precision::tf32x3, 4, 4>(p);
-    CHECK(error(got) < 2e-6);
-}
-
-TEST_CASE("division by multiplication is exact") {
-    for (std::uint32_t d : {1u, 2u, 3u, 5u, 7u, 48u, 150u, 641u, 2304u, 65535u, 65536u, 1000003u, 0x7FFFFFFFu}) {
-        const kernels::divisor by(d);
-        for (std::uint64_t base : {0ull, 1ull * d, 2ull * d, 1000ull * d, 0x7FFFFFFFull / d * d, 0x7FFFFFFFull})
-            for (std::int64_t n = static_cast<std::int64_t>(base) - 2; n <= static_cast<std::int64_t>(base) + 2; ++n)
-                if (n >= 0 && n <= 0x7FFFFFFF) CHECK(by.quotient(static_cast<std::uint32_t>(n)) == n / d);
+TEST_CASE("convolution on a device: few channels") {
+    for (const auto& g : first_layers) {
+        const cuda::detail::few_channels_tiling t(g, cuda::convolution_pass::forward, sizeof(float));
+        CHECK(t.fits);
+        in_orders([&] { check_operations<float>(g); });
     }
+    for (const auto& g : {first_layers[1], first_layers[3]}) check_operations<double>(g);
 }
 
-#ifndef SIMT_TSAN
-TEST_CASE("convolution kernels: no barrier is there for nothing") {
-    const auto g = geometry(2, 9, 9, 5, 3, 3, 40, 1, 1, 1, 1, 1, 1);
+// Windows of outputs that a tile holds beyond the image's end may see the image: what is there must not count.
+TEST_CASE("convolution on a device: few channels, NaN only where the image's outputs see it") {
+    const auto g = geometry(1, 9, 7, 3, 2, 2, 5, 2, 2);
     const sizes n(g);
-    const auto x = whole_numbers<float>(n.x, 1), w = whole_numbers<float>(n.w, 2);
-    std::vector<float> want(static_cast<std::size_t>(n.y));
-    for_each_product(g, [&](std::int64_t i, std::int64_t j, std::int64_t k) {
-        want[static_cast<std::size_t>(k)] += x[static_cast<std::size_t>(i)] * w[static_cast<std::size_t>(j)];
-    });
-    std::size_t found = 0;
-    const auto unnoticed = simt::unnoticed_barriers(
-        [&] {
-            auto got = poisoned<float>(n.y);
-            run<small_tile>(kernels::forward_problem<float>(g, x.data(), w.data(), nullptr, false, got.data()));
-            return got == want;
-        },
-        found);
-    CHECK(unnoticed == std::vector<std::string>{});
-    CHECK(found == 2);
+    auto x = whole_numbers<float>(n.x, 1);
+    const auto dy = whole_numbers<float>(n.y, 2);
+    for (std::int64_t i = n.x - 7 * 3; i < n.x; ++i)
+        x[static_cast<std::size_t>(i)] = NAN; // a row that no window reaches
+    const convolution_call<tg::convolution_filter_gradient_op, float> call(g, {x, dy});
+    const auto want = call.on_cpu();
+    CHECK(call.on_device() == want);
 }
 
-TEST_CASE("convolution on tensor cores: the barrier is not there for nothing") {
-    const auto g = geometry(2, 9, 9, 6, 3, 3, 40, 1, 1, 1, 1, 1, 1);
-    const sizes n(g);
-    const auto x = whole_numbers<float>(n.x, 1), w = whole_numbers<float>(n.w, 2);
-    std::vector<float> want(static_cast<std::size_t>(n.y));
-    for_each_product(g, [&](std::int64_t i, std::int64_t j, std::int64_t k) {
-        want[static_cast<std::size_t>(k)] += x[static_cast<std::size_t>(i)] * w[static_cast<std::size_t>(j)];
-    });
+#if defined(TG_SIMT) && !defined(SIMT_TSAN)
+TEST_CASE("convolution on a device: few channels, no barrier is there for nothing") {
+    const auto g = geometry(2, 17, 21, 3, 3, 3, 70, 1, 1, 1, 1, 1, 1);
+    const expected<float> e(g);
     std::size_t found = 0;
-    const auto unnoticed = simt::unnoticed_barriers(
+    auto unnoticed = simt::unnoticed_barriers(
         [&] {
-            auto got = poisoned<float>(n.y);
-            run_tensor<kernels::tensor_precision::tf32, 2, 2>(
-                kernels::forward_problem<float>(g, x.data(), w.data(), nullptr, false, got.data()));
-            return got == want;
+            return result<tg::convolution_op, float>(g, {e.x, e.w}) == e.y;
         },
         found);
     CHECK(unnoticed == std::vector<std::string>{});
     CHECK(found == 1);
+    unnoticed = simt::unnoticed_barriers(
+        [&] {
+            return result<tg::convolution_filter_gradient_op, float>(g, {e.x, e.dy}) == e.dw;
+        },
+        found);
+    CHECK(unnoticed == std::vector<std::string>{});
+    CHECK(found == 3);
+}
+#endif
+
+TEST_CASE("convolution on a device: narrow groups") {
+    for (const auto& g : {geometry(2, 7, 6, 37, 3, 3, 37, 1, 1, 1, 1, 1, 1, 1, 1, 37),
+                          geometry(2, 9, 8, 10, 3, 2, 30, 2, 3, 1, 0, 1, 1, 2, 1, 10),
+                          geometry(1, 1, 41, 12, 1, 5, 8, 1, 2, 0, 4, 0, 0, 1, 1, 4)}) {
+        CHECK(cuda::choose_convolution(g, cuda::convolution_pass::forward, 4, tg::math_mode::tf32, {}).algorithm ==
+              cuda::convolution_algorithm::direct);
+        in_orders([&] { check_operations<float>(g); });
+        check_operations<double>(g);
+    }
+}
+
+TEST_CASE("convolution on a device: nothing to compute, and nothing to add") {
+    for (auto [batch, height, in, out] : {std::array{0, 5, 3, 4}, {2, 5, 0, 4}, {2, 5, 3, 0}, {2, 0, 3, 4}}) {
+        auto g = geometry(batch, height, 5, in, 3, 3, out, 1, 1, 1, 1, 1, 1);
+        if (height == 0) g.out_height = 0;
+        check_operations<float>(g);
+    }
+}
+
+TEST_CASE("convolution on a device: the CPU's meaning of NaN") {
+    const auto g = geometry(2, 7, 6, 5, 3, 3, 9, 2, 2, 0, 0, 1, 0);
+    const sizes n(g);
+    auto x = whole_numbers<float>(n.x, 1);
+    const auto w = whole_numbers<float>(n.w, 2), bias = whole_numbers<float>(g.out_channels, 3);
+    x[17] = NAN;
+    const convolution_call<tg::convolution_bias_op<true>, float> call(g, {x, w, bias});
+    const auto want = call.on_cpu();
+    const auto got = call.on_device();
+    int nans = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        nans += std::isnan(want[i]);
+        CHECK((std::isnan(want[i]) ? std::isnan(got[i]) : got[i] == want[i]));
+    }
+    CHECK(nans > 0);
+}
+
+// Addresses need not suit vectors: an operand may be a part of a buffer.
+TEST_CASE("convolution on a device: unaligned operands") {
+    const auto g = geometry(2, 5, 6, 8, 3, 3, 12, 1, 1, 1, 1, 1, 1);
+    const expected<float> e(g);
+    const auto behind_one = [](std::vector<float> v) {
+        v.insert(v.begin(), 0.0f);
+        return v;
+    };
+    const device_array<float> x(behind_one(e.x)), w(behind_one(e.w));
+    using pass = cuda::detail::convolution_run<float, cuda::convolution_pass::forward>;
+    for (auto mode : {tg::math_mode::fp32, tg::math_mode::tf32}) {
+        const with_mode set(mode);
+        const device_array<float> y(static_cast<std::int64_t>(e.y.size()) + 1);
+        const device_array<unsigned char> scratch(static_cast<std::int64_t>(pass::workspace(g)));
+        const tg::buffer_view out = view(y.data() + 1, {static_cast<std::int64_t>(e.y.size())});
+        tg::kernel_call call;
+        call.out = &out, call.workspace = scratch.data();
+        pass::run(call, "convolution", g, {x.data() + 1, w.data() + 1, y.data() + 1});
+        const auto got = y.host();
+        CHECK(std::vector<float>(got.begin() + 1, got.end()) == e.y);
+    }
+}
+
+// fp32: a sum of 2,000 products rounds by some 1e-6 of its size. tf32 rounds every operand by up to 2^-11.
+TEST_CASE("convolution on a device: accuracy of the modes, and the same bits twice") {
+    const auto g = geometry(2, 7, 7, 40, 3, 3, 52, 1, 1, 1, 1, 1, 1);
+    const sizes n(g);
+    const auto x = random_numbers<float>(n.x, 1), w = random_numbers<float>(n.w, 2), dy = random_numbers<float>(n.y, 3);
+    std::vector<double> y(dy.size()), dx(x.size()), dw(w.size());
+    for_each_product(g, [&](std::int64_t i, std::int64_t j, std::int64_t k) {
+        const auto a = static_cast<std::size_t>(i), b = static_cast<std::size_t>(j), c = static_cast<std::size_t>(k);
+        y[c] += double{x[a]} * w[b], dx[a] += double{dy[c]} * w[b], dw[b] += double{dy[c]} * x[a];
+    });
+    const auto check = [&](double most, double least) {
+        const convolution_call<tg::convolution_op, float> forward(g, {x, w});
+        const convolution_call<tg::convolution_input_gradient_op, float> input(g, {dy, w});
+        const convolution_call<tg::convolution_filter_gradient_op, float> filter(g, {x, dy});
+        const auto once = [&](auto& call, const std::vector<double>& want) {
+            const std::vector<float> got = call.on_device();
+            CHECK(distance(got, want) < most);
+            CHECK(distance(got, want) > least);
+            in_orders([&] { CHECK(call.on_device() == got); });
+        };
+        once(forward, y), once(input, dx), once(filter, dw);
+    };
+    check(1e-6, 0);
+    {
+        const with_mode set(tg::math_mode::tf32);
+        check(1e-3, 1e-5);
+    }
+    const with_mode set(tg::math_mode::tf32x3);
+    check(3e-6, 0);
+}
+
+#ifndef TG_SIMT
+// The layers of a network of 3 -> 150 -> 300 -> 200 channels, too large for the executor: what is chosen for them against
+// library products over windows written out. Whole numbers again: every sum stays below 2^24.
+TEST_CASE("convolution on a device: large layers agree with products of a library") {
+    for (int batch : {1, 33, 128})
+        for (const auto& g :
+             {geometry(batch, 50, 50, 3, 3, 3, 150), geometry(batch, 24, 24, 150, 5, 5, 300),
+              geometry(batch, 10, 10, 300, 3, 3, 200), geometry(batch, 12, 12, 64, 3, 3, 128, 2, 2, 1, 1, 1, 1)}) {
+            const sizes n(g);
+            const auto x = whole_numbers<float>(n.x, 1, 1), w = whole_numbers<float>(n.w, 2, 1);
+            const auto dy = whole_numbers<float>(n.y, 3, 1), bias = whole_numbers<float>(g.out_channels, 4, 9);
+            const device_array<float> at[]{x, w, dy, bias}, y(n.y), dx(n.x), dw(n.w);
+            const device_array<unsigned char> scratch(static_cast<std::int64_t>(
+                cuda::detail::chunk_bytes(g, sizeof(float), cuda::convolution_workspace_limit)));
+            const auto multiply = [](const cuda::gemm_arguments<float>& a) {
+                cuda::gemm(nullptr, "convolution", a, tg::math_mode::fp32);
+            };
+            const tg::kernel_call call;
+            const cuda::convolution_by_product<float, decltype(multiply)> product(
+                call, "convolution", g, scratch.data(), cuda::convolution_workspace_limit, multiply);
+            product.forward(at[0].data(), at[1].data(), at[3].data(), true, y.data());
+            product.input_gradient(at[2].data(), at[1].data(), dx.data());
+            product.filter_gradient(at[0].data(), at[2].data(), dw.data());
+            for (auto mode : {tg::math_mode::fp32, tg::math_mode::tf32, tg::math_mode::tf32x3}) {
+                CAPTURE(static_cast<int>(mode));
+                const with_mode set(mode);
+                CHECK((result<tg::convolution_bias_op<true>, float>(g, {x, w, bias}) == y.host()));
+                CHECK((result<tg::convolution_input_gradient_op, float>(g, {dy, w}) == dx.host()));
+                CHECK((result<tg::convolution_filter_gradient_op, float>(g, {x, dy}) == dw.host()));
+            }
+        }
 }
 #endif

@@ -8,6 +8,7 @@
 
 using namespace tapegraph;
 using namespace tapegraph::testing;
+namespace kernels = tapegraph::cuda::kernels;
 
 namespace {
 
@@ -76,6 +77,26 @@ TEST_CASE("scatter_add on a device: more indices than a tile, and an order that 
     const auto updates = uneven<float>(s.result());
     check_same<scatter_add_op, float>(s.attributes(), {updates, indices<std::int32_t>(s.index(), s.rows)},
                                       {shaped<float>(s.table())});
+    // Runs that begin and end everywhere around the places where blocks look for them; one index outside.
+    for (const std::int64_t width : {1, 3, 40})
+        for (const std::int64_t length : {63, 64, 65, 128, 200})
+            for (const std::int64_t begin : {0, 1, 63, 64, 100}) {
+                CAPTURE(length);
+                CAPTURE(begin);
+                const gathered runs{{}, {2}, 4, {width}, {begin + length + 30}};
+                const auto index = filled<std::int32_t>(runs.index(), [&](std::int64_t i) {
+                    return i < begin ? 0 : i < begin + length ? 2 : 3;
+                });
+                check_same<scatter_add_op, float>(runs.attributes(), {uneven<float>(runs.result()), index},
+                                                  {shaped<float>(runs.table())});
+            }
+    const extents long_line{4500, 2};
+    const auto pad = filled<std::int64_t>(long_line, [](std::int64_t i) { return i % 7 == 0 ? 1 : 0; });
+    check_same<put_along_op, double>({0}, {uneven<double>(long_line), pad}, {shaped<double>({3, 2})});
+    const extents many{70, 1100}; // columns that leave nothing to blocks of their own
+    check_same<put_along_op, float>(
+        {0}, {uneven<float>(many), filled<std::int32_t>(many, [](std::int64_t i) { return i % 5 == 0 ? 1 : 0; })},
+        {shaped<float>({2, 1100})});
     // The same numbers from the other end give other bits: the test above can fail.
     const auto one_row = filled<std::int32_t>({5000}, [](std::int64_t) { return 0; });
     auto turned = updates;
@@ -88,6 +109,33 @@ TEST_CASE("scatter_add on a device: more indices than a tile, and an order that 
     };
     CHECK(sum(updates)[0] != sum(turned)[1]);
 }
+
+#if defined(TG_SIMT) && !defined(SIMT_TSAN)
+TEST_CASE("scatter_add on a device: no barrier is there for nothing") {
+    constexpr int count = 9000, width = 3;
+    std::vector<kernels::sort_pair<std::uint32_t>> sorted(count);
+    std::vector<float> updates(count * width), want(3 * width);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        sorted[i] = {i / 3000, i};
+        for (std::uint32_t c = 0; c < width; ++c) {
+            updates[i * width + c] = static_cast<float>(scattered(i * width + c, 1000)) / 7;
+            want[i / 3000 * width + c] += updates[i * width + c];
+        }
+    }
+    const kernels::scattering s{1, 3, count, width, false, true};
+    std::size_t found = 0;
+    const auto unnoticed = simt::unnoticed_barriers(
+        [&] {
+            std::vector<float> got(want.size());
+            on_device::launch({{(count + 63) / 64}, kernels::run_threads}, kernels::scatter_runs<float, std::uint32_t>,
+                              s, 4, 0, sorted.data(), updates.data(), got.data());
+            return got == want;
+        },
+        found);
+    CHECK(unnoticed == std::vector<std::string>{});
+    CHECK(found == 2);
+}
+#endif
 
 TEST_CASE_TEMPLATE("gather_nd and scatter_nd on a device", Index, std::int32_t, std::int64_t) {
     const auto check = [](const extents& table, const extents& picks, std::int64_t depth) {
@@ -159,6 +207,11 @@ TEST_CASE("indices outside their axis on a device: the CPU's error, and nothing 
             check_same<gather_nd_op, float>({}, {distinct<float>({6, 6, 2}), tuples}, {shaped<float>({20, 2})});
             check_same<scatter_nd_op, float>({}, {uneven<float>({20, 2}), tuples}, {shaped<float>({6, 6, 2})});
         }
+    // Slices of nothing, too.
+    const auto outside = indices<std::int32_t>({5}, 6, 3, 6);
+    check_same<gather_op, float>({0, 0}, {distinct<float>({6, 0}), outside}, {shaped<float>({5, 0})});
+    check_same<gather_op, float>({1, 0}, {distinct<float>({0, 6}), outside}, {shaped<float>({0, 5})});
+    check_same<scatter_add_op, float>({0, 0}, {uneven<float>({5, 0}), outside}, {shaped<float>({6, 0})});
     // Of several the first, in whatever order threads come to them.
     const auto all_bad = filled<std::int64_t>({300}, [](std::int64_t i) { return 100 + i; });
     check_same<gather_op, float>({0, 0}, {distinct<float>({6}), all_bad}, {shaped<float>({300})});

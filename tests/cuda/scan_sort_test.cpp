@@ -52,7 +52,9 @@ std::vector<T> values_of(const argument& a) {
 TEST_CASE_TEMPLATE("scans on a device: exact where sums and products are", T, float, double, std::int32_t, std::int64_t,
                    std::uint8_t) {
     const with_value set(cuda::detail::limits_of_lines, small_limits);
-    for (const auto& [shape, axis] : lines) {
+    for (const auto& line : lines) {
+        const extents& shape = line.shape;
+        const std::int64_t axis = line.axis;
         CAPTURE(shape);
         for (const std::int64_t way : {0, 1, 2, 3}) {
             check_same<cumulative_sum_op, T>({axis, way & 1, way >> 1}, {whole<T>(shape)}, {shaped<T>(shape)});
@@ -154,7 +156,9 @@ TEST_CASE("argsort on a device: many rows take several launches") {
 
 TEST_CASE_TEMPLATE("argmax and argmin on a device", T, float, double, std::int32_t, std::uint8_t) {
     const with_value set(cuda::detail::limits_of_lines, small_limits);
-    for (const auto& [shape, axis] : lines) {
+    for (const auto& line : lines) {
+        const extents& shape = line.shape;
+        const std::int64_t axis = line.axis;
         CAPTURE(shape);
         extents reduced = shape;
         reduced.erase(reduced.begin() + axis);

@@ -194,3 +194,19 @@ TEST_CASE("duplicates add up to the same bits for any number of threads") {
     tg::set_thread_count(0);
     for (const auto& r : results) CHECK(r == results[0]);
 }
+
+// Tiles, repetitions and reflections of 16-bit numbers have derivatives, too: sums in float, rounded once.
+TEST_CASE_TEMPLATE("derivatives of repetition in 16 bits", T, tg::bfloat16, tg::half) {
+    tensor<T> x = tg::cast<T>(line);
+    tg::gradient_tape tape;
+    tape.watch(x);
+    const tensor<T> weights = tg::cast<T>(tensor<double>{1, 256, 2, 1, 3, 1, 4, 1});
+    const tensor<T> y = pad(x, {{2, 3}}, {.mode = tg::pad_mode::reflect}) * weights; // of 3 2 1 2 3 2 1 2
+    const auto dx = tensor<double>(tg::cast<double>(std::get<0>(tape.gradient(y, x)))).to_vector();
+    CHECK(dx == vector{6, std::is_same_v<T, tg::half> ? 259.0 : 260.0, 4}); // bfloat16 has no 259
+}
+
+TEST_CASE("linspace in 16 bits counts with fractions") {
+    const tensor<double> points = tg::cast<double>(tg::linspace<tg::half>(line, 0, 1, 5));
+    CHECK(points.to_vector() == vector{0, 0.25, 0.5, 0.75, 1});
+}

@@ -89,21 +89,6 @@ void check_convolution(const tg::conv2d_options& o, const tg::shape& xs, const t
 
 TEST_CASE_TEMPLATE("16-bit elements: matrix products", T, tg::bfloat16, tg::half) { check_matmul<T>(); }
 
-TEST_CASE_TEMPLATE("16-bit elements: a product is the float product rounded once, on every instruction set", T, tg::bfloat16,
-                   tg::half) {
-    const auto a = drawn<T>({150, 1500}, 1), b = drawn<T>({1500, 70}, 2);
-    for (const auto set : {tg::cpu::instruction_set::baseline, tg::cpu::instruction_set::avx2, tg::cpu::instruction_set::avx512}) {
-        tg::cpu::set_instruction_set(set);
-        const tg::tensor<T> narrow = tg::matmul(a, b);
-        const tg::tensor<float> wide = tg::matmul(tg::cast<float>(a), tg::cast<float>(b));
-        CHECK(difference({narrow}, {tg::tensor<T>(tg::cast<T>(wide))}).empty());
-        tg::set_thread_count(1);
-        CHECK(difference({narrow}, {tg::tensor<T>(tg::matmul(a, b))}).empty());
-        tg::set_thread_count(0);
-    }
-    tg::cpu::set_instruction_set(tg::cpu::detail::initial_instruction_set());
-}
-
 TEST_CASE_TEMPLATE("16-bit elements: convolutions and their gradients", T, tg::bfloat16, tg::half) {
     check_convolution<T>({}, {2, 6, 7, 3}, {3, 2, 3, 5}, {}, {}, "plain");
     check_convolution<T>({.stride = {2, 1}, .padding = tg::padding::same(), .dilation = {1, 2}}, {2, 7, 9, 4}, {3, 3, 4, 6},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <simt/meeting.hpp>
 #include <simt/shared_memory.hpp>
 #include <simt/state.hpp>
 
@@ -60,7 +61,8 @@ public:
 
     /// The halves of a cluster's barrier: the running thread says that it has come, and later waits until all have. Those
     /// that wait may go on as soon as the last one has arrived, whatever it does before it waits itself.
-    SIMT_UNWATCHED void arrive_at_cluster() {
+    void arrive_at_cluster() {
+        const unwatched scope;
         thread& t = *running();
         if (t.owes_cluster_wait) throw error("a thread arrives twice at a cluster barrier without waiting");
         t.owes_cluster_wait = true;
@@ -74,11 +76,8 @@ public:
             if (other->waiting == waiting::cluster && other->cluster_arrivals == phase + 1)
                 other->waiting = waiting::nothing;
     }
-    SIMT_UNWATCHED void wait_for_cluster(const site& where) {
-        thread& t = *running();
-        if (!t.owes_cluster_wait) throw error("a thread waits for a cluster barrier at which it has not arrived");
-        t.owes_cluster_wait = false;
-        if (arrivals_[t.cluster_arrivals - 1] < team_.size()) wait(waiting::cluster, where);
+    void wait_for_cluster(const site& where) {
+        if (waits_for_cluster()) wait(waiting::cluster, where);
 #ifdef SIMT_TSAN
         __tsan_acquire(&arrivals_);
 #endif
@@ -86,6 +85,7 @@ public:
 
     /// Threads in loops that look whether another has written something may look again.
     bool give_turns() {
+        const unwatched scope;
         bool any = false;
         for (thread* t : team_)
             if (t->waiting == waiting::turn) t->waiting = waiting::nothing, any = true;
@@ -93,7 +93,10 @@ public:
     }
 
     /// As if the running thread had waited.
-    void forget_cluster_wait() { running()->owes_cluster_wait = false; }
+    void forget_cluster_wait() {
+        const unwatched scope;
+        running()->owes_cluster_wait = false;
+    }
 
     /// A block of the running cluster.
     block& peer(unsigned rank) const {
@@ -111,6 +114,15 @@ private:
             throw error("the cluster does not divide the grid");
         if (config.shared > 232448) throw error("more dynamic shared memory than any multiprocessor has");
         if (active() != nullptr) throw error("a kernel launched a kernel");
+    }
+
+    // Settles what the running thread owes; whether others are still to come.
+    bool waits_for_cluster() {
+        const unwatched scope;
+        thread& t = *running();
+        if (!t.owes_cluster_wait) throw error("a thread waits for a cluster barrier at which it has not arrived");
+        t.owes_cluster_wait = false;
+        return arrivals_[t.cluster_arrivals - 1] < team_.size();
     }
 
     // Blocks, threads and their stacks are kept between launches.
@@ -241,7 +253,7 @@ private:
             if (any) continue;
             if (release_barriers() || release_turns()) continue;
             for (const thread* t : team_)
-                if (t->waiting != waiting::done) stuck();
+                if (t->waiting != waiting::done) throw error(deadlock(team_));
             return;
         }
     }
@@ -290,37 +302,7 @@ private:
                 throw error("lanes of a warp disagree: " + t.where.text() + " and " + o->where.text());
         }
         if (!complete) return;
-        std::uint64_t ballot = 0, combined = 0;
-        bool begun = false;
-        for (int i = 0; i < 32; ++i) {
-            const thread* o = lane(i);
-            if ((t.mask >> i & 1) == 0 || o == nullptr || o->waiting == waiting::done) continue;
-            ballot |= std::uint64_t{o->value != 0} << i;
-            if (t.kind == collective::reduce) combined = begun ? t.combine(combined, o->value) : o->value;
-            begun = true;
-        }
-        for (int i = 0; i < 32; ++i) {
-            thread* o = lane(i);
-            if ((t.mask >> i & 1) == 0 || o == nullptr || o->waiting == waiting::done) continue;
-            switch (t.kind) {
-            case collective::sync: break;
-            case collective::ballot: o->result = ballot; break;
-            case collective::reduce: o->result = combined; break;
-            case collective::shuffle: {
-                // What comes from a lane that is not there is undefined: a pattern that spoils every result.
-                const thread* from = lane(o->source);
-                const bool there =
-                    from != nullptr && (t.mask >> o->source & 1) != 0 && from->waiting == waiting::collective;
-                o->result = there ? from->value : ~std::uint64_t{0};
-                break;
-            }
-            }
-        }
-        for (int i = 0; i < 32; ++i) {
-            thread* o = lane(i);
-            if ((t.mask >> i & 1) != 0 && o != nullptr && o->waiting == waiting::collective)
-                o->waiting = waiting::nothing;
-        }
+        exchange(t, lane);
     }
 
     // A lane that has ended is no longer waited for.
@@ -377,28 +359,6 @@ private:
             if (t->waiting != what) return false;
         for (thread* t : team_) t->waiting = waiting::nothing;
         return true;
-    }
-
-    [[noreturn]] void stuck() const {
-        std::string text = "deadlock:";
-        const char* const names[]{"",
-                                  "__syncthreads",
-                                  "a warp's collective",
-                                  "a cluster barrier",
-                                  "a grid barrier",
-                                  "a loop that waits",
-                                  "the end"};
-        std::set<std::pair<int, site>> seen;
-        for (const thread* t : team_) {
-            const site where = t->waiting == waiting::done ? site{} : t->where;
-            if (!seen.insert({static_cast<int>(t->waiting), where}).second) continue;
-            int count = 0;
-            for (const thread* o : team_)
-                count += o->waiting == t->waiting && (t->waiting == waiting::done || o->where == t->where);
-            text += " " + std::to_string(count) + " threads at " + names[static_cast<int>(t->waiting)];
-            if (t->waiting != waiting::done) text += " (" + where.text() + ")";
-        }
-        throw error(text);
     }
 
     launch_config config_;

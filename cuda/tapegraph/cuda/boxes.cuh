@@ -16,7 +16,6 @@ namespace tapegraph::cuda::detail {
 /// What one launch counts through at most. A variable, so that tests can have small tensors take several launches.
 inline std::int64_t most_elements = std::int64_t{1} << 30;
 
-constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// A thread per element.
 inline driver::launch_shape over(std::int64_t elements, unsigned threads = 256) {

@@ -83,10 +83,10 @@ struct kernel<Op, T> {
     static void run(const kernel_call& c) {
         if constexpr (Op::effect == effect_kind::print)
             detail::print(c, Op::label);
-        else if constexpr (Op::effect == effect_kind::check_finite)
-            detail::look_through<T>(c, fault_kind::not_finite, Op::label);
-        else
+        else if constexpr (Op::effect == effect_kind::check)
             detail::look_through<bool>(c, fault_kind::not_true, Op::label);
+        else if constexpr (std::is_floating_point_v<T>) // others are refused when the call is made
+            detail::look_through<T>(c, fault_kind::not_finite, Op::label);
     }
 };
 

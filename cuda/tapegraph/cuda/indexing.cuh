@@ -26,6 +26,11 @@ inline void gather(const kernel_call& c, const char* operation, std::int64_t bat
     const auto address = reinterpret_cast<std::uintptr_t>(table) | reinterpret_cast<std::uintptr_t>(out);
     while (size < sizeof(kernels::wide_word) && g.width % 2 == 0 && address % (2 * size) == 0) size *= 2, g.width /= 2;
     const std::int64_t counts[]{batches, g.outer, g.count, g.width};
+    if (g.outer * g.width == 0 && !g.checked)
+        return for_pieces(batches * g.count, [&](std::int64_t first, std::int64_t count) {
+            launch(c, operation, over(count), kernels::check_indices<>, first, first + count, g.rows, indices,
+                   report_indices(c, operation));
+        });
     with_word(size, [&](auto word) {
         using element = decltype(word);
         for_boxes(4, counts, [&](const std::int64_t* first, const std::int64_t* count, std::int64_t elements) {

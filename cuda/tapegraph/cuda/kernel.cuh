@@ -40,6 +40,10 @@ constexpr runtime::kernel_functions kernel_for() {
         return {&kernel<Op, T>::run, &runtime::no_workspace};
 }
 
+namespace detail {
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+} // namespace detail
+
 /// Launches on a call's stream.
 template <class... P, class... A>
 void launch(const kernel_call& call, const char* operation, const driver::launch_shape& shape, void (*kernel)(P...),

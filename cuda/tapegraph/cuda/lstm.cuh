@@ -196,8 +196,8 @@ void run_resident_lstm(driver::stream s, const char* operation, const lstm_plan&
     });
 }
 
-using lstm_small_tile = kernels::tile_shape<32, 32, 16, 2, 4>;
-using lstm_large_tile = kernels::tile_shape<64, 64, 16, 4, 4>;
+using lstm_small_tile = kernels::step_tile<32, 32, 16, 2, 4>;
+using lstm_large_tile = kernels::step_tile<64, 64, 16, 4, 4>;
 
 template <class Tile, class Problem>
 void launch_lstm_step(driver::stream s, const char* operation, const Problem& problem) {
@@ -205,7 +205,7 @@ void launch_lstm_step(driver::stream s, const char* operation, const Problem& pr
     shape.grid = {static_cast<unsigned>(quotient_up(problem.m, Tile::BM)),
                   static_cast<unsigned>(quotient_up(problem.n, Tile::BN)), 1};
     shape.block = {Tile::threads};
-    driver::launch(s, operation, shape, kernels::implicit_gemm<Problem, Tile>, problem);
+    driver::launch(s, operation, shape, kernels::step_gemm<Problem, Tile>, problem);
 }
 
 } // namespace lstm_detail

@@ -6,6 +6,7 @@
 #include <tapegraph/cuda/kernels/rearrange.cuh>
 #include <tapegraph/cuda/words.cuh>
 #include <tapegraph/runtime/layout.hpp>
+#include <tapegraph/runtime/widened.hpp>
 
 #include <cstring>
 

@@ -6,20 +6,51 @@ namespace tapegraph::cpu {
 
 namespace reduce_detail {
 
-// First position of `value` (of NaN when value is one) in x[0, count); it is there.
+inline constexpr std::int64_t most_rows = 256; // searched together
+
+// First position of `value` in x[0, 16 sizeof...(I)), or that count. I counts down, so that what comes first is kept.
+template <class T, int... I>
+TG_INLINE std::int32_t first_in(const T* x, T value, std::integer_sequence<int, I...>) {
+    std::int32_t first[16];
+#pragma omp simd
+    for (int k = 0; k < 16; ++k) {
+        std::int32_t at = 16 * static_cast<int>(sizeof...(I));
+        ((at = x[16 * I + k] == value ? 16 * I + k : at), ...);
+        first[k] = at;
+    }
+    compare_halves<reduction::minimum, 8>(first);
+    return first[0];
+}
+
+// at[r] = first position of best[r] in row r of x[rows, length]; it is there.
 template <class T>
-struct find_body {
-    template <class Isa>
-    TG_INLINE static void run(const T* x, std::int64_t count, T value, std::int64_t* found) {
-        std::int64_t i = 0;
-        for (; i + 64 <= count; i += 64) {
-            int hits = 0;
-#pragma omp simd reduction(| : hits)
-            for (int k = 0; k < 64; ++k) hits |= (x[i + k] == value) | ((x[i + k] != x[i + k]) & (value != value));
-            if (hits != 0) break;
+struct find_rows_body {
+    template <int... I>
+    TG_INLINE static void find(const T* x, std::int64_t rows, std::int64_t length, const accumulator<T>* best,
+                               std::int32_t* at, std::integer_sequence<int, I...> sixteens) {
+        constexpr std::int64_t block = 16 * sizeof...(I);
+        const T* const end = x + rows * length;
+        for (std::int64_t r = 0; r < rows; ++r, x += length) {
+            const T value = static_cast<T>(best[r]);
+            const T* p = x;
+            std::int64_t found = block;
+            if (value == value) // whole blocks: what lies behind the row comes later than what is looked for
+                for (; end - p >= block; p += block)
+                    if ((found = first_in(p, value, sixteens)) < block) break;
+            if (found < block)
+                p += found;
+            else
+                while (*p != value && *p == *p) ++p;
+            at[r] = static_cast<std::int32_t>(p - x);
         }
-        while (!(x[i] == value || (x[i] != x[i] && value != value))) ++i;
-        *found = i;
+    }
+    template <class Isa>
+    TG_INLINE static void run(const T* x, std::int64_t rows, std::int64_t length, const accumulator<T>* best,
+                              std::int32_t* at) {
+        if (length <= 16)
+            find(x, rows, length, best, at, std::integer_sequence<int, 0>{});
+        else
+            find(x, rows, length, best, at, std::integer_sequence<int, 3, 2, 1, 0>{});
     }
 };
 
@@ -27,7 +58,8 @@ struct find_body {
 template <bool Maximum, class T>
 struct arg_columns_body {
     template <class Isa>
-    TG_INLINE static void run(const T* x, std::int64_t stride, std::int64_t length, std::int64_t width, std::int32_t* at) {
+    TG_INLINE static void run(const T* x, std::int64_t stride, std::int64_t length, std::int64_t width,
+                              std::int32_t* at) {
         T best[widest_columns];
         for (std::int64_t c = 0; c < width; ++c) {
             best[c] = x[c];
@@ -48,11 +80,27 @@ struct arg_columns_body {
     }
 };
 
+// Rows that are not longer than a tile, as many at once as it has room for.
+template <bool Maximum, class T, class Index>
+void arg_short_rows(const T* x, std::int64_t rows, std::int64_t length, Index* out) {
+    constexpr reduction R = Maximum ? reduction::maximum : reduction::minimum;
+    accumulator<T> best[most_rows];
+    std::int32_t at[most_rows];
+    const std::int64_t in_tile = std::min(most_rows, tile_elements / length);
+    for (std::int64_t r = 0; r < rows; r += in_tile) {
+        const std::int64_t count = std::min(in_tile, rows - r);
+        run_rows<R, T>(x + r * length, count, length, best);
+        dispatch<find_rows_body<T>>(x + r * length, count, length, &best[0], &at[0]);
+        for (std::int64_t i = 0; i < count; ++i) out[r + i] = static_cast<Index>(at[i]);
+    }
+}
+
+// Tiles of a long row: the first that holds the best is searched.
 template <bool Maximum, class T>
 std::int64_t arg_row(const T* x, std::int64_t length) {
     constexpr reduction R = Maximum ? reduction::maximum : reduction::minimum;
     accumulator<T> best = 0;
-    std::int64_t begin = 0, found = 0;
+    std::int64_t begin = 0;
     for (std::int64_t i = 0; i < length; i += tile_elements) {
         accumulator<T> value;
         run_rows<R, T>(x + i, 1, std::min(tile_elements, length - i), &value);
@@ -61,7 +109,8 @@ std::int64_t arg_row(const T* x, std::int64_t length) {
             begin = i;
         }
     }
-    dispatch<find_body<T>>(x + begin, std::min(tile_elements, length - begin), static_cast<T>(best), &found);
+    std::int32_t found;
+    dispatch<find_rows_body<T>>(x + begin, 1, std::min(tile_elements, length - begin), &best, &found);
     return begin + found;
 }
 
@@ -91,7 +140,10 @@ void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, In
         const std::int64_t in_task = std::max<std::int64_t>(1, task_elements / length);
         parallel_for(divide_up(outer, in_task), parallel, [&](std::int64_t task) {
             const std::int64_t end = std::min(outer, (task + 1) * in_task);
-            for (std::int64_t r = task * in_task; r < end; ++r)
+            const std::int64_t begin = task * in_task;
+            if (length <= tile_elements)
+                return arg_short_rows<Maximum>(in + begin * length, end - begin, length, out + begin);
+            for (std::int64_t r = begin; r < end; ++r)
                 out[r] = static_cast<Index>(arg_row<Maximum>(in + r * length, length));
         });
         return;
@@ -103,7 +155,8 @@ void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, In
         const std::int64_t end = std::min(outer * chunks, (task + 1) * in_task);
         for (std::int64_t i = task * in_task; i < end; ++i) {
             const std::int64_t from = i % chunks * widest_columns, width = std::min(widest_columns, inner - from);
-            dispatch<arg_columns_body<Maximum, T>>(in + i / chunks * length * inner + from, inner, length, width, &at[0]);
+            dispatch<arg_columns_body<Maximum, T>>(in + i / chunks * length * inner + from, inner, length, width,
+                                                   &at[0]);
             for (std::int64_t c = 0; c < width; ++c) out[i / chunks * inner + from + c] = static_cast<Index>(at[c]);
         }
     });

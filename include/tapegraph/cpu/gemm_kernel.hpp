@@ -185,6 +185,10 @@ struct tile_finish {
         TG_FUSED(Target) static void run(const tile_job<T>& job) {                                                    \
             tile<Isa, T, Rows, Vectors>::run(job);                                                                    \
         }                                                                                                             \
+        template <class Body, class... Args>                                                                          \
+        TG_FUSED(Target) static void call(Args... args) {                                                             \
+            Body::template run<Isa>(args...);                                                                         \
+        }                                                                                                             \
         template <class T>                                                                                            \
         TG_FUSED(Target) __attribute__((noinline)) static void finish(const tile_job<T>& job, const T* values,        \
                                                                       int rows, int vectors) {                        \
@@ -202,6 +206,19 @@ TG_FUSED_FUNCTIONS(avx512, TG_FUSED_AVX512)
 #undef TG_FUSED
 #undef TG_FUSED_AVX2
 #undef TG_FUSED_AVX512
+
+/// dispatch (cpu/isa.hpp) for a body in which a * b + c may be one operation.
+template <class Body, class... Args>
+void dispatch_fused(Args... args) {
+#if defined(__x86_64__)
+    switch (active_instruction_set()) {
+    case instruction_set::avx512: return fused<avx512>::template call<Body>(args...);
+    case instruction_set::avx2: return fused<avx2>::template call<Body>(args...);
+    case instruction_set::baseline: break;
+    }
+#endif
+    fused<baseline>::template call<Body>(args...);
+}
 
 // Accumulators, one panel row and one broadcast value share the registers: 32 of AVX-512, 16 elsewhere.
 template <class Isa>
@@ -238,14 +255,18 @@ const tile_kernels<T>& tile_table() {
 /// The kernels for the active instruction set.
 template <class T>
 const tile_kernels<T>& active_tile_kernels() {
-#if defined(__x86_64__)
     switch (active_instruction_set()) {
+#if TG_INSTRUCTION_SETS & 4
     case instruction_set::avx512: return detail::tile_table<avx512, T>();
-    case instruction_set::avx2: return detail::tile_table<avx2, T>();
-    case instruction_set::baseline: break;
-    }
 #endif
-    return detail::tile_table<baseline, T>();
+#if TG_INSTRUCTION_SETS & 2
+    case instruction_set::avx2: return detail::tile_table<avx2, T>();
+#endif
+#if TG_INSTRUCTION_SETS & 1
+    case instruction_set::baseline: return detail::tile_table<baseline, T>();
+#endif
+    default: __builtin_unreachable(); // the active set is one that is compiled
+    }
 }
 
 /// A matrix [k, n] cut into panels of 2 * lanes columns, the last of lanes where that is enough; each panel is

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/config.hpp>
+#include <tapegraph/core/error.hpp>
 
 #include <cstdlib>
 #include <cstring>
@@ -8,6 +9,19 @@
 /// Instruction sets. One kernel body is inlined into a function for each of them and chosen at run time, so that a
 /// program built with a plain -O2 uses what the processor has. The set is a template parameter, never a macro: functions
 /// for different sets have different names and the linker cannot merge them.
+///
+/// TG_INSTRUCTION_SETS says which sets kernels are compiled for: the sum of 1 (baseline), 2 (AVX2) and 4 (AVX-512), all of
+/// them unless it is defined. Fewer make a program smaller and its compilation shorter; on a processor that has none of
+/// them the first kernel throws. All sources of a program must define it alike.
+
+#if !defined(__x86_64__)
+#undef TG_INSTRUCTION_SETS
+#define TG_INSTRUCTION_SETS 1
+#elif !defined(TG_INSTRUCTION_SETS)
+#define TG_INSTRUCTION_SETS 7
+#endif
+static_assert(TG_INSTRUCTION_SETS >= 1 && TG_INSTRUCTION_SETS <= 7,
+              "TG_INSTRUCTION_SETS is a sum of 1 (baseline), 2 (AVX2) and 4 (AVX-512)");
 
 namespace tapegraph::cpu {
 
@@ -24,8 +38,11 @@ struct avx512 {
 
 enum class instruction_set { baseline, avx2, avx512 };
 
-/// What this processor can run.
-inline instruction_set supported_instruction_set() {
+/// Whether kernels are compiled for a set.
+constexpr bool is_compiled(instruction_set set) { return (TG_INSTRUCTION_SETS >> static_cast<int>(set) & 1) != 0; }
+
+/// The best set that this processor can run.
+inline instruction_set processor_instruction_set() {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
@@ -37,15 +54,30 @@ inline instruction_set supported_instruction_set() {
 }
 
 namespace detail {
+// The best compiled set up to `most`; if there is none, the least one the processor runs.
+inline instruction_set best_instruction_set(instruction_set most) {
+    const int last = static_cast<int>(processor_instruction_set());
+    for (int i = static_cast<int>(most) < last ? static_cast<int>(most) : last; i >= 0; --i)
+        if (is_compiled(static_cast<instruction_set>(i))) return static_cast<instruction_set>(i);
+    for (int i = 0; i <= last; ++i)
+        if (is_compiled(static_cast<instruction_set>(i))) return static_cast<instruction_set>(i);
+    throw error(
+        "cpu: the program was compiled for none of the instruction sets of this processor (TG_INSTRUCTION_SETS is " +
+        std::to_string(TG_INSTRUCTION_SETS) + ")");
+}
+} // namespace detail
+
+/// The best set that this processor can run and kernels are compiled for; throws if there is none.
+inline instruction_set supported_instruction_set() { return detail::best_instruction_set(instruction_set::avx512); }
+
+namespace detail {
 // TAPEGRAPH_ISA=baseline|avx2|avx512 lowers the choice; it never raises it above what the processor has.
 inline instruction_set initial_instruction_set() {
-    const instruction_set best = supported_instruction_set();
     const char* wish = std::getenv("TAPEGRAPH_ISA");
-    if (wish == nullptr) return best;
-    const auto wanted = std::strcmp(wish, "baseline") == 0 ? instruction_set::baseline
-                        : std::strcmp(wish, "avx2") == 0   ? instruction_set::avx2
-                                                           : instruction_set::avx512;
-    return wanted < best ? wanted : best;
+    if (wish == nullptr) return supported_instruction_set();
+    return best_instruction_set(std::strcmp(wish, "baseline") == 0 ? instruction_set::baseline
+                                : std::strcmp(wish, "avx2") == 0   ? instruction_set::avx2
+                                                                   : instruction_set::avx512);
 }
 inline instruction_set& current_instruction_set() {
     static instruction_set set = initial_instruction_set();
@@ -56,10 +88,10 @@ inline instruction_set& current_instruction_set() {
 /// The instruction set in use by every kernel of the process.
 inline instruction_set active_instruction_set() { return detail::current_instruction_set(); }
 
-/// Chooses an instruction set (for tests and measurements); one the processor lacks is lowered to the best it has.
+/// Chooses an instruction set (for tests and measurements); one that the processor lacks or that is not compiled is
+/// lowered to the next there is.
 inline void set_instruction_set(instruction_set set) {
-    const auto best = supported_instruction_set();
-    detail::current_instruction_set() = set < best ? set : best;
+    detail::current_instruction_set() = detail::best_instruction_set(set);
 }
 
 // g++ contracts a*b+c into fma across inlined operators unless told otherwise, and then fused and unfused evaluation
@@ -99,7 +131,8 @@ struct on<avx512> {
 #else
     TG_KERNEL_FUNCTION __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,prefer-vector-width=512")))
 #endif
-    static void run(Args... args) {
+    static void
+    run(Args... args) {
         Body::template run<avx512>(args...);
     }
 };
@@ -108,14 +141,18 @@ struct on<avx512> {
 /// Runs a kernel body for the active instruction set. Arguments are copied: pass pointers and small structs.
 template <class Body, class... Args>
 void dispatch(Args... args) {
-#if defined(__x86_64__)
     switch (active_instruction_set()) {
+#if TG_INSTRUCTION_SETS & 4
     case instruction_set::avx512: return on<avx512>::run<Body>(args...);
-    case instruction_set::avx2: return on<avx2>::run<Body>(args...);
-    case instruction_set::baseline: break;
-    }
 #endif
-    on<baseline>::run<Body>(args...);
+#if TG_INSTRUCTION_SETS & 2
+    case instruction_set::avx2: return on<avx2>::run<Body>(args...);
+#endif
+#if TG_INSTRUCTION_SETS & 1
+    case instruction_set::baseline: return on<baseline>::run<Body>(args...);
+#endif
+    default: __builtin_unreachable(); // the active set is one that is compiled
+    }
 }
 
 } // namespace tapegraph::cpu

@@ -39,7 +39,8 @@ struct axes_list {
         if (a.extent == 1) return;
         if (rank > 0 && at[rank - 1].in == a.in * a.extent && at[rank - 1].out == a.out * a.extent)
             at[rank - 1] = {at[rank - 1].extent * a.extent, a.in, a.out};
-        else at[rank++] = a;
+        else
+            at[rank++] = a;
     }
     axis take(int i) {
         const axis taken = at[i];
@@ -180,10 +181,11 @@ void strided_copy(axes_list axes, const mover& move, const void* from, void* to)
     // Pieces: rows by columns.
     std::int64_t wide = std::min(piece_elements, last.extent), high = std::max<std::int64_t>(1, piece_elements / wide);
     if (turned) {
-        wide = rows.extent < 16 ? block_elements : 128;
-        high = last.extent < 16 ? block_elements : 256;
+        wide = rows.extent < 16 ? block_elements : columns_at_once(move.size);
+        high = last.extent < 16 ? block_elements : std::max<std::int64_t>(256, 1024 / move.size);
     }
-    const bool past_caches = streaming && !turned && last.out == 1 && (last.extent * move.size >= 256 || rows.out == last.extent);
+    const bool past_caches =
+        streaming && !turned && last.out == 1 && (last.extent * move.size >= 256 || rows.out == last.extent);
     const std::int64_t row_pieces = (rows.extent + high - 1) / high, column_pieces = (last.extent + wide - 1) / wide;
     const std::int64_t pieces = row_pieces * column_pieces;
     std::int64_t outer = 1;
@@ -202,7 +204,8 @@ void strided_copy(axes_list axes, const mover& move, const void* from, void* to)
             const char* x = in + (at.in + r * rows.in + c * last.in) * move.size;
             char* y = out + (at.out + r * rows.out + c * last.out) * move.size;
             if (turned)
-                move.transpose(x, last.in * move.size, y, rows.out * move.size, lines.extent, columns.extent, streaming);
+                move.transpose(x, last.in * move.size, y, rows.out * move.size, lines.extent, columns.extent,
+                               streaming);
             else if (past_caches)
                 move_past_caches(move, x, y, lines, columns);
             else
@@ -289,7 +292,8 @@ void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, con
         axes.add({out_extents[i], step[i] * in_strides[i], out_strides[i]});
     }
     if (axes.elements == 0) return;
-    layout_detail::strided_copy(axes, size, static_cast<const char*>(in) + first * static_cast<std::int64_t>(size), out);
+    layout_detail::strided_copy(axes, size, static_cast<const char*>(in) + first * static_cast<std::int64_t>(size),
+                                out);
 }
 
 /// One part of a concatenation: `in` has `length` along `axis`, where it begins at `begin` of the result, and the other extents
@@ -310,8 +314,8 @@ void concat_part(const void* in, std::int64_t length, std::int64_t begin, int ra
 
 /// Inputs behind one another along `axis`: input k has lengths[k] there and the other extents of the result.
 template <class = void>
-void concat(int count, const void* const* inputs, const std::int64_t* lengths, int rank, const std::int64_t* out_extents,
-            int axis, std::size_t size, void* out) {
+void concat(int count, const void* const* inputs, const std::int64_t* lengths, int rank,
+            const std::int64_t* out_extents, int axis, std::size_t size, void* out) {
     std::int64_t begin = 0;
     for (int k = 0; k < count; ++k) {
         concat_part(inputs[k], lengths[k], begin, rank, out_extents, axis, size, out);

@@ -155,8 +155,10 @@ struct driver {
         const std::int64_t end = std::min(p.total, (task + 1) * task_elements);
         for (std::int64_t i = task * task_elements; i < end; i += tile_elements) {
             const std::int64_t count = std::min(tile_elements, end - i);
-            if (source.direct == nullptr) source.produce(source.state, i, count, out + i);
-            else __builtin_memcpy(out + i, source.direct + i, static_cast<std::size_t>(count) * sizeof(T));
+            if (source.direct == nullptr)
+                source.produce(source.state, i, count, out + i);
+            else
+                __builtin_memcpy(out + i, source.direct + i, static_cast<std::size_t>(count) * sizeof(T));
         }
     }
 
@@ -208,9 +210,18 @@ struct driver {
         for (std::int64_t i = task * p.in_task; i < end; ++i) {
             const std::int64_t part = i % p.parts;
             const sum_type sum = row_part(i / p.parts, p.tiles * part / p.parts, p.tiles * (part + 1) / p.parts);
-            if (p.parts == 1) out[i] = static_cast<T>(sum);
-            else workspace[i] = sum;
+            if (p.parts == 1)
+                out[i] = static_cast<T>(sum);
+            else
+                workspace[i] = sum;
         }
+    }
+
+    // At -O2 g++ leaves std::fill_n scalar.
+    template <class V>
+    static void fill(V* to, std::int64_t count, V value) {
+#pragma omp simd
+        for (std::int64_t i = 0; i < count; ++i) to[i] = value;
     }
 
     // Folds tiles [first, last) of one unit into total[0, width of the chunk); returns that width. Groups of tiles are folded
@@ -222,11 +233,13 @@ struct driver {
         const std::int64_t width = std::min(p.width, p.columns - from), packed = width * p.pack;
         const std::int64_t base = p.kept.offset(unit / p.chunks) + from, in_inner = divide_up(p.inner, p.tile_rows);
         const std::int64_t in_group = std::max<std::int64_t>(1, rows_in_t * p.pack / p.tile_rows);
-        const std::int64_t at_once = source.direct == nullptr ? 1 : std::max<std::int64_t>(1, rows_at_once * p.pack / p.tile_rows);
-        std::fill_n(&total[0], packed, identity_of<sum_type>(leaf.kind));
-        std::fill_n(&partial[0], packed + lanes_of<T>, identity_of<T>(leaf.kind));
+        const std::int64_t at_once =
+            source.direct == nullptr ? 1 : std::max<std::int64_t>(1, rows_at_once * p.pack / p.tile_rows);
+        fill(total, packed, identity_of<sum_type>(leaf.kind));
+        fill(partial, packed + lanes_of<T>, identity_of<T>(leaf.kind));
         for (std::int64_t group = 0; first < last;) {
-            const std::int64_t place = first % in_inner, tiles = std::min({at_once, last - first, in_inner - place, in_group - group});
+            const std::int64_t place = first % in_inner,
+                               tiles = std::min({at_once, last - first, in_inner - place, in_group - group});
             const std::int64_t row = place * p.tile_rows, rows = std::min(tiles * p.tile_rows, p.inner - row);
             const std::int64_t begin = base + p.reduced.offset(first / in_inner) + row * p.columns;
             if (p.chunks > 1) {
@@ -248,11 +261,13 @@ struct driver {
             group = group + tiles < in_group ? group + tiles : 0;
             if (group == 0 || first == last) leaf.join_columns(partial, packed, total);
         }
-        for (std::int64_t i = width; i < packed; ++i) total[i % width] = combined(leaf.kind, total[i % width], total[i]);
+        for (std::int64_t i = width; i < packed; ++i)
+            total[i % width] = combined(leaf.kind, total[i % width], total[i]);
         return width;
     }
     void store(std::int64_t unit, const sum_type* total, std::int64_t width) const {
         T* into = out + unit / p.chunks * p.columns + unit % p.chunks * p.width;
+#pragma omp simd
         for (std::int64_t i = 0; i < width; ++i) into[i] = static_cast<T>(total[i]);
     }
     void columns_task(std::int64_t task) const {
@@ -260,9 +275,12 @@ struct driver {
         const std::int64_t all = p.units() * p.parts, end = std::min(all, (task + 1) * p.in_task);
         for (std::int64_t i = task * p.in_task; i < end; ++i) {
             const std::int64_t unit = i / p.parts, part = i % p.parts;
-            const std::int64_t width = column_part(unit, p.tiles * part / p.parts, p.tiles * (part + 1) / p.parts, total);
-            if (p.parts == 1) store(unit, total, width);
-            else __builtin_memcpy(workspace + i * p.width, total, static_cast<std::size_t>(width) * sizeof(sum_type));
+            const std::int64_t width =
+                column_part(unit, p.tiles * part / p.parts, p.tiles * (part + 1) / p.parts, total);
+            if (p.parts == 1)
+                store(unit, total, width);
+            else
+                __builtin_memcpy(workspace + i * p.width, total, static_cast<std::size_t>(width) * sizeof(sum_type));
         }
     }
     void join_parts() const {
@@ -311,7 +329,7 @@ void reduce_axes(int rank, const std::int64_t* extents, std::uint32_t axes, cons
         return;
     }
     const reduce_detail::leaves<T> leaf{R, reduce_detail::run_rows<R, T>, reduce_detail::run_columns<R, T>,
-                                         reduce_detail::run_join_columns<R, T>, reduce_detail::run_blocks<R, T>};
+                                        reduce_detail::run_join_columns<R, T>, reduce_detail::run_blocks<R, T>};
     reduce_detail::driver<T>{p, leaf, source, out, static_cast<reduce_detail::accumulator<T>*>(workspace)}.run();
 }
 

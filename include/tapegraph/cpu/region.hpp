@@ -37,13 +37,13 @@ struct region_body<region<slots<Slots...>, results<Results...>, Instructions...>
     struct pointers : machine::reg<S, const machine::word_t<Slots>*>... {};
 
     // One element of one result. A function of its own: registers declared in the loop itself would become an array in
-    // memory, one per lane, and the loop would stay scalar. What a result does not need, the compiler drops.
+    // memory, one per lane, and the loop would stay scalar. What a result does not need is left out.
     template <int Register, int... S>
     TG_INLINE static auto element(const pointers<S...>& p, std::int64_t i) {
         typename evaluator::file f;
         (machine::reg_at<S>(f).load(static_cast<const machine::reg<S, const machine::word_t<Slots>*>&>(p).value[i]),
          ...);
-        evaluator::run(f);
+        evaluator::template run_for<Register>(f);
         return machine::reg_at<Register>(f).stored();
     }
 

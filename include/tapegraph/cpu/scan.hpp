@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 /// Running sums and products, kept in double for floats and in 64 bits for integers. Blocks and their offsets follow from
 /// the shape, so the bits do not depend on the number of threads.
@@ -31,7 +32,8 @@ TG_INLINE A joined(A a, A b) {
 
 // x[k * stride] for k = 0 ... length - 1, the stride negative when running backwards; returns the total behind the last.
 template <scanning S, class T>
-accumulator<T> scan_row(const T* x, T* y, std::int64_t stride, std::int64_t length, bool exclusive, accumulator<T> total) {
+accumulator<T> scan_row(const T* x, T* y, std::int64_t stride, std::int64_t length, bool exclusive,
+                        accumulator<T> total) {
     if (exclusive) {
         for (std::int64_t k = 0; k < length; ++k) {
             const auto value = static_cast<accumulator<T>>(x[k * stride]);
@@ -62,7 +64,8 @@ accumulator<T> fold_row(const T* x, std::int64_t stride, std::int64_t length) {
 template <scanning S, class T>
 struct columns_body {
     template <class Isa>
-    TG_INLINE static void run(const T* x, T* y, std::int64_t stride, std::int64_t length, std::int64_t width, bool exclusive) {
+    TG_INLINE static void run(const T* x, T* y, std::int64_t stride, std::int64_t length, std::int64_t width,
+                              bool exclusive) {
         using A = accumulator<T>;
         A total[columns];
         for (std::int64_t c = 0; c < columns; ++c) total[c] = S == scanning::sum ? A(0) : A(1);
@@ -86,6 +89,21 @@ struct columns_body {
         }
     }
 };
+
+// Several rows that lie `apart` elements from one another, step by step: a row by itself waits for one addition after
+// another. All operands of a step are read before its results are written, which may lie a multiple of 4 KiB behind them.
+template <scanning S, bool Exclusive, class T, std::size_t... R>
+void scan_rows(const T* x, T* y, std::int64_t apart, std::int64_t stride, std::int64_t length, accumulator<T> start,
+               std::index_sequence<R...>) {
+    using A = accumulator<T>;
+    A total[]{(static_cast<void>(R), start)...};
+    for (std::int64_t k = 0; k < length; ++k, x += stride, y += stride) {
+        const A value[]{static_cast<A>(x[static_cast<std::int64_t>(R) * apart])...};
+        const A next[]{joined<S>(total[R], value[R])...};
+        ((y[static_cast<std::int64_t>(R) * apart] = static_cast<T>(Exclusive ? total[R] : next[R])), ...);
+        ((total[R] = next[R]), ...);
+    }
+}
 
 } // namespace scan_detail
 
@@ -132,9 +150,16 @@ void scan(int rank, const std::int64_t* extents, int axis, bool exclusive, bool 
         }
         return;
     }
-    const std::int64_t in_task = std::max<std::int64_t>(1, block_elements / 2 / length);
+    // At least four rows, but where that would leave too few tasks for the threads.
+    const std::int64_t in_task = std::max<std::int64_t>(outer < 64 ? 1 : 4, block_elements / 2 / length);
     parallel_for((outer + in_task - 1) / in_task, parallel, [&](std::int64_t task) {
-        for (std::int64_t o = task * in_task, end = std::min(outer, o + in_task); o < end; ++o)
+        // Four rows at once, each from another quarter of the task's: memory is read and written in a few long runs.
+        const std::int64_t begin = task * in_task, end = std::min(outer, begin + in_task), quarter = (end - begin) / 4;
+        constexpr auto four = std::make_index_sequence<4>{};
+        const auto rows = exclusive ? &scan_rows<S, true, T, 0, 1, 2, 3> : &scan_rows<S, false, T, 0, 1, 2, 3>;
+        for (std::int64_t o = begin; o < begin + quarter; ++o)
+            rows(x + o * length + first, y + o * length + first, quarter * length, stride, length, start, four);
+        for (std::int64_t o = begin + 4 * quarter; o < end; ++o)
             scan_row<S>(x + o * length + first, y + o * length + first, stride, length, exclusive, start);
     });
 }

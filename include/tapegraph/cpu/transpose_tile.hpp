@@ -35,9 +35,9 @@ struct word<8> {
 
 /// The word of a size by another name for vectors, whose elements must not carry attributes.
 template <int Size>
-using plain_word = std::conditional_t<Size == 1, std::uint8_t,
-                                      std::conditional_t<Size == 2, std::uint16_t,
-                                                         std::conditional_t<Size == 4, std::uint32_t, std::uint64_t>>>;
+using plain_word = std::conditional_t<
+    Size == 1, std::uint8_t,
+    std::conditional_t<Size == 2, std::uint16_t, std::conditional_t<Size == 4, std::uint32_t, std::uint64_t>>>;
 
 /// A store past the caches, for results too large to be read from them again. `to` lies on 16 bytes.
 TG_INLINE void store_streaming(void* to, const void* from) {
@@ -66,8 +66,7 @@ TG_INLINE void move_bytes(char* to, const char* from, std::int64_t count) {
         std::memcpy(to, from, static_cast<std::size_t>(count));
     } else if (count >= 16) {
         std::int64_t i = 0;
-        for (; i + 16 < count; i += 16)
-            *reinterpret_cast<vector*>(to + i) = *reinterpret_cast<const vector*>(from + i);
+        for (; i + 16 < count; i += 16) *reinterpret_cast<vector*>(to + i) = *reinterpret_cast<const vector*>(from + i);
         *reinterpret_cast<vector*>(to + count - 16) = *reinterpret_cast<const vector*>(from + count - 16);
     } else if (count >= 8) {
         std::uint64_t a, b;
@@ -108,7 +107,8 @@ struct square {
         ((rows[I] = next[I]), ...);
     }
     template <std::size_t... I>
-    TG_INLINE static void turn(const char* from, std::int64_t in, char* to, std::int64_t out, std::index_sequence<I...> lanes) {
+    TG_INLINE static void turn(const char* from, std::int64_t in, char* to, std::int64_t out,
+                               std::index_sequence<I...> lanes) {
         constexpr auto half = std::make_index_sequence<sizeof...(I) / 2>{};
         vector rows[side];
         (std::memcpy(&rows[I], from + static_cast<std::int64_t>(I) * in, 16), ...);
@@ -202,8 +202,8 @@ struct channels {
 /// Whether a plane is two to four dense channels on one side, and if so moves it. `apart`: bytes between the runs of the
 /// other side.
 template <int Size, bool Joining>
-bool move_channels(const char* from, char* to, std::int64_t count, std::int64_t dense, std::int64_t apart, std::int64_t pixels,
-                   bool streaming) {
+bool move_channels(const char* from, char* to, std::int64_t count, std::int64_t dense, std::int64_t apart,
+                   std::int64_t pixels, bool streaming) {
     if (dense != count * Size || pixels < 16) return false;
     const auto move = [&]<int Count>(std::integral_constant<int, Count>) {
         if (streaming)
@@ -218,42 +218,55 @@ bool move_channels(const char* from, char* to, std::int64_t count, std::int64_t 
     return false;
 }
 
+/// The columns that `transpose_block` takes at once.
+constexpr std::int64_t columns_at_once(std::int64_t size) { return size == 1 ? 256 : 512 / size; }
+
 /// y[r][c] = x[c][r] for rows by columns elements; `in` and `out` are bytes from one column of x, one row of y to the next.
 /// As many rows as a cache line has elements are collected in a buffer and written in runs of several lines: a line of x is
 /// read once and whole (where extents are powers of two, lines that wait for one another push each other out of the cache),
 /// and y sees no parts of lines but at the ends of runs.
 template <int Size>
-void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t out, std::int64_t rows, std::int64_t columns,
-                     bool streaming) {
+void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t out, std::int64_t rows,
+                     std::int64_t columns, bool streaming) {
     using element = typename word<Size>::type;
     constexpr std::int64_t line = 64 / Size, side = square<Size>::side;
     if (rows >= line && columns >= line) {
-        constexpr std::int64_t lines = std::clamp<std::int64_t>(128 / line, 1, 8), pitch = lines * 64;
+        constexpr std::int64_t most = columns_at_once(Size), pitch = most * Size;
+        // Where lines of x share a set of the first cache and push each other out, fewer are asked for ahead.
+        const std::int64_t wide = in % 4096 == 0 ? most / 2 : most;
+        const bool aligned = ((reinterpret_cast<std::uintptr_t>(to) | static_cast<std::uintptr_t>(out)) & 63) == 0;
         alignas(64) char buffer[line * pitch];
-        for (std::int64_t c = 0; c < columns; c += lines * line) {
+        for (std::int64_t c = 0; c < columns; c += wide) {
             const std::int64_t first = std::min(c, columns - line); // what is last overlaps what was before
-            const std::int64_t count = std::min(lines * line, columns - first);
-            // Lines are asked for some 64 columns before they are read; the last byte of what is read is on the newest line.
-            const std::int64_t tiles_ahead = 64 / count, columns_ahead = 64 % count;
+            const std::int64_t count = std::min(wide, columns - first);
             for (std::int64_t r = 0; r < rows; r += line) {
-                const std::int64_t row = std::min(r, rows - line);
-                const char* const soon = from + first * in + 63 + std::min(r + tiles_ahead * line, rows - line) * Size;
-                const char* const later = from + first * in + 63 + std::min(r + (tiles_ahead + 1) * line, rows - line) * Size;
+                const std::int64_t row = std::min(r, rows - line), next_row = std::min(r + line, rows - line);
                 for (std::int64_t k = 0; k < count; k += line) {
                     const std::int64_t column = std::min(k, count - line);
                     const char* const x = from + (first + column) * in + row * Size;
-                    for (std::int64_t j = column + columns_ahead; j < column + columns_ahead + line; ++j)
-                        __builtin_prefetch(j < count ? soon + j * in : later + (j - count) * in);
-                    for (std::int64_t j = 0; j < line; j += side)
+                    char* const y = to + row * out + (first + column) * Size;
+                    // What is read when all columns have had their turn; its last byte is on the newest line.
+                    const char* const soon = x + (next_row - row) * Size + 63;
+                    for (std::int64_t j = 0; j < line; j += side) {
+                        for (std::int64_t i = j; i < j + side; ++i) {
+                            __builtin_prefetch(soon + i * in);
+                            // Stores would wait for their line, streaming ones for that where the run ends.
+                            if (!streaming)
+                                __builtin_prefetch(y + i * out + 63, 1);
+                            else if (k == 0 && !aligned)
+                                __builtin_prefetch(y + i * out + count * Size - 1, 1);
+                        }
                         for (std::int64_t i = 0; i < line; i += side)
-                            square<Size>::turn(x + j * in + i * Size, in, buffer + i * pitch + (column + j) * Size, pitch);
+                            square<Size>::turn(x + j * in + i * Size, in, buffer + i * pitch + (column + j) * Size,
+                                               pitch);
+                    }
                 }
                 char* y = to + row * out + first * Size;
                 if (streaming)
-                    for (std::int64_t i = 0; i < line; ++i, y += out) move_streaming(y, buffer + i * pitch, count * Size);
-                else
                     for (std::int64_t i = 0; i < line; ++i, y += out)
-                        move_bytes(y, buffer + i * pitch, count * Size);
+                        move_streaming(y, buffer + i * pitch, count * Size);
+                else
+                    for (std::int64_t i = 0; i < line; ++i, y += out) move_bytes(y, buffer + i * pitch, count * Size);
             }
         }
         return;
@@ -274,7 +287,8 @@ void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t o
         return;
     }
     const auto at = [&](std::int64_t r, std::int64_t c) {
-        *reinterpret_cast<element*>(to + r * out + c * Size) = *reinterpret_cast<const element*>(from + c * in + r * Size);
+        *reinterpret_cast<element*>(to + r * out + c * Size) =
+            *reinterpret_cast<const element*>(from + c * in + r * Size);
     };
     if (columns < rows) {
         for (std::int64_t c = 0; c < columns; ++c)

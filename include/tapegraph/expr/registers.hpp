@@ -88,6 +88,32 @@ struct execute<R, File, instruction<Op, Result, A, B, C, D>> {
     TG_HD static void run(File& f) { reg_at<R>(f).put(Op::value(at<A>(f), at<B>(f), at<C>(f), at<D>(f))); }
 };
 
+template <int R, class File>
+struct execute<R, File, void> { // not needed
+    TG_HD static void run(File&) {}
+};
+
+struct operand_registers {
+    int of[4];
+};
+template <class Op, dtype Result, int A, int B, int C, int D>
+constexpr operand_registers operands_of(instruction<Op, Result, A, B, C, D>) {
+    return {{A, B, C, D}};
+}
+/// The registers of a region of `Slots` slots that the value of one of them depends on.
+template <int Slots, class... Instructions>
+struct needed_registers {
+    bool at[Slots + int(sizeof...(Instructions)) + 1]{};
+
+    explicit constexpr needed_registers(int result) {
+        constexpr operand_registers operands[]{operands_of(Instructions{})..., {}};
+        at[result] = true;
+        for (int i = int(sizeof...(Instructions)); i-- > 0;)
+            for (int operand : operands[i].of)
+                if (at[Slots + i] && operand >= 0) at[operand] = true;
+    }
+};
+
 /// A region's registers, and the run through its instructions once the slots are loaded.
 template <class Region>
 struct evaluator;
@@ -101,11 +127,22 @@ struct evaluator<region<slots<Slots...>, Results, Instructions...>> {
     using word = typename std::remove_reference_t<decltype(reg_at<R>(std::declval<file&>()))>::word;
 
     TG_HD static void run(file& f) { run(f, std::make_integer_sequence<int, int(sizeof...(Instructions))>{}); }
+    /// The same as far as register R needs it. A compiler would drop the rest, too, but late.
+    template <int R>
+    TG_HD static void run_for(file& f) {
+        run_for<R>(f, std::make_integer_sequence<int, int(sizeof...(Instructions))>{});
+    }
 
 private:
     template <int... I>
     TG_HD static void run(file& f, std::integer_sequence<int, I...>) {
         (execute<slot_count + I, file, Instructions>::run(f), ...);
+    }
+    template <int R>
+    static constexpr needed_registers<slot_count, Instructions...> needed{R};
+    template <int R, int... I>
+    TG_HD static void run_for(file& f, std::integer_sequence<int, I...>) {
+        (execute<slot_count + I, file, std::conditional_t<needed<R>.at[slot_count + I], Instructions, void>>::run(f), ...);
     }
 };
 

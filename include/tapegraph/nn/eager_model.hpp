@@ -46,7 +46,10 @@ tensor<T> batch_tensor(const buffer_view& v) {
     if (v.type != dtype_of<T>)
         throw dtype_error(std::string("labels are ") + name_of(v.type) + ", the loss takes " + name_of(dtype_of<T>));
     auto t = tensor<T>::uninitialized(shape(v.rank, v.extents));
-    std::memcpy(t.mutable_data(), v.data, v.bytes());
+    if (v.place == 0)
+        std::memcpy(t.mutable_data(), v.data, v.bytes());
+    else
+        runtime::current_runtime()->copy(t.view().data, v.data, v.bytes());
     return t;
 }
 

@@ -5,6 +5,7 @@
 #include <tapegraph/ops/matmul.hpp>
 #include <tapegraph/runtime/blas.hpp>
 #include <tapegraph/runtime/kernel.hpp>
+#include <tapegraph/runtime/window_geometry.hpp>
 
 namespace tapegraph::runtime {
 
@@ -83,35 +84,9 @@ private:
     }
 };
 
-/// Geometry of a convolution from the image, the filters and the output. Rank 3 (NWC) is height 1.
-inline cpu::convolution_geometry geometry(const window_attributes& a, const buffer_view& x, const buffer_view& w,
-                                          const buffer_view& y) {
-    const bool flat = x.rank == 3;
-    cpu::convolution_geometry g{};
-    g.batch = x.extents[0];
-    g.in_height = flat ? 1 : x.extents[1];
-    g.in_width = x.extents[x.rank - 2];
-    g.in_channels = x.extents[x.rank - 1];
-    g.kernel_height = flat ? 1 : w.extents[0];
-    g.kernel_width = w.extents[w.rank - 3];
-    g.out_height = flat ? 1 : y.extents[1];
-    g.out_width = y.extents[y.rank - 2];
-    g.out_channels = y.extents[y.rank - 1];
-    g.stride_height = flat ? 1 : a.stride[0];
-    g.stride_width = a.stride[1];
-    g.dilation_height = flat ? 1 : a.dilation[0];
-    g.dilation_width = a.dilation[1];
-    g.pad_top = flat ? 0 : a.leading(0, g.in_height, g.out_height, g.kernel_height);
-    g.pad_left = a.leading(1, g.in_width, g.out_width, g.kernel_width);
-    g.groups = a.groups;
-    return g;
-}
-
 template <class T>
 struct kernel<convolution_op, T> {
-    static cpu::convolution_geometry shape_of(const kernel_call& c) {
-        return geometry(attributes_of<convolution_op>(c), c.in[0], c.in[1], c.out[0]);
-    }
+    static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_op>(c); }
     static std::size_t workspace(const kernel_call& c) {
         return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::forward, thread_count());
     }
@@ -125,16 +100,15 @@ template <bool Relu, class T>
 struct kernel<convolution_bias_op<Relu>, T> {
     static std::size_t workspace(const kernel_call& c) { return kernel<convolution_op, T>::workspace(c); }
     static void run(const kernel_call& c) {
-        cpu::convolution_forward<T>(kernel<convolution_op, T>::shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(),
-                                    c.out[0].as<T>(), c.workspace, {c.in[2].as<const T>(), Relu});
+        cpu::convolution_forward<T>(kernel<convolution_op, T>::shape_of(c), c.in[0].as<const T>(),
+                                    c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
+                                    {c.in[2].as<const T>(), Relu});
     }
 };
 
 template <class T>
 struct kernel<convolution_input_gradient_op, T> {
-    static cpu::convolution_geometry shape_of(const kernel_call& c) {
-        return geometry(attributes_of<convolution_op>(c), c.out[0], c.in[1], c.in[0]);
-    }
+    static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_input_gradient_op>(c); }
     static std::size_t workspace(const kernel_call& c) {
         return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::input_gradient, thread_count());
     }
@@ -146,8 +120,8 @@ struct kernel<convolution_input_gradient_op, T> {
 
 template <class T>
 struct kernel<convolution_filter_gradient_op, T> {
-    static cpu::convolution_geometry shape_of(const kernel_call& c) {
-        return geometry(attributes_of<convolution_op>(c), c.in[0], c.out[0], c.in[1]);
+    static convolution_geometry shape_of(const kernel_call& c) {
+        return geometry_of<convolution_filter_gradient_op>(c);
     }
     static std::size_t workspace(const kernel_call& c) {
         return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::filter_gradient, thread_count());

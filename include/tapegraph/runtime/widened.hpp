@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/ops/gather.hpp>
+#include <tapegraph/ops/padding.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 #include <tapegraph/runtime/random.hpp>
 
@@ -15,12 +16,14 @@ template <>
 inline constexpr bool takes_storage_types<take_along_op> = true;
 template <class T>
 inline constexpr bool takes_storage_types<random_op<T>> = true;
+template <>
+inline constexpr bool takes_storage_types<fold_op> = false; // it adds
 
 namespace detail {
 
 /// A call whose 16-bit operands and results are floats at the start of its workspace.
 struct widened_call {
-    static constexpr int most = 8;
+    static constexpr int most = 12;
     buffer_view views[most];
     kernel_call call;
     std::size_t bytes = 0; // of the copies

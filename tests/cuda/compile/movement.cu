@@ -10,8 +10,8 @@
 
 namespace tapegraph::cuda {
 
-extern const runtime::kernel_pair movement_kernels[];
-const runtime::kernel_pair movement_kernels[]{
+extern const runtime::kernel_functions movement_kernels[];
+const runtime::kernel_functions movement_kernels[]{
     kernel_for<transpose_op, float>(),
     kernel_for<slice_op, float>(),
     kernel_for<embed_op, bfloat16>(),

@@ -45,11 +45,14 @@ struct fault_report {
         if (at == nullptr) return;
         const auto own = static_cast<unsigned long long>(position);
         for (;;) {
-            if (seen(&at->kind) != 0 && (seen(&at->site.call) != site.call || seen(&at->position) <= own)) return;
+            if (seen(&at->kind) != 0) {
+                __threadfence(); // what follows was written before
+                if (at->site.call != site.call || seen(&at->position) <= own) return;
+            }
             if (atomicCAS(&at->lock, 0, 1) != 0) continue;
             __threadfence();
             const bool none = seen(&at->kind) == 0;
-            if (none || (seen(&at->site.call) == site.call && own < seen(&at->position))) {
+            if (none || (at->site.call == site.call && own < seen(&at->position))) {
                 if (none) at->site = site;
                 at->index = index, at->extent = extent, at->bits = bits;
                 atomicExch(&at->position, own);

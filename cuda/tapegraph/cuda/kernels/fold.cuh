@@ -1,6 +1,5 @@
 #pragma once
 
-#include <tapegraph/core/half.hpp>
 #include <tapegraph/core/index_map.hpp>
 #include <tapegraph/core/shape.hpp>
 #include <tapegraph/cuda/kernels/box.cuh>
@@ -54,9 +53,9 @@ __global__ void fold(folding f, const T* dy, T* out) {
         none = none || at[mapped].done();
         from += at[mapped].position() * a.dy_stride;
     }
-    arithmetic_type_t<T> sum(0);
+    T sum(0);
     while (!none) {
-        sum += static_cast<arithmetic_type_t<T>>(dy[from]);
+        sum = static_cast<T>(sum + dy[from]);
         none = true;
         for (int i = max_rank; none && i-- > mapped;) {
             from -= at[i].position() * stride[i];
@@ -69,7 +68,7 @@ __global__ void fold(folding f, const T* dy, T* out) {
             from += at[i].position() * stride[i];
         }
     }
-    out[to] = static_cast<T>(sum);
+    out[to] = sum;
 }
 
 } // namespace tapegraph::cuda::kernels

@@ -23,6 +23,14 @@ struct index_view {
 
 __device__ inline bool inside(std::int64_t index, std::int64_t extent) { return index >= 0 && index < extent; }
 
+/// Where nothing is gathered, because slices are empty, indices are looked at all the same.
+template <class = void> // so that it may be defined in several sources
+__global__ void check_indices(std::int64_t first, std::int64_t end, std::int64_t extent, index_view indices,
+                              fault_report report) {
+    const std::int64_t i = first + thread_number();
+    if (i < end && !inside(indices[i], extent)) report(i, indices[i], extent);
+}
+
 /// The rows that tuples of indices name: flat[i] = the row-major number of indices[i, :] within `extents`, or -1.
 struct tuple_shape {
     int depth = 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/cuda/kernels/platform.cuh>
+#include <tapegraph/cuda/kernels/operand.cuh>
 
 /// C = A B where neither operand need exist in memory: a problem says what element (m, k) of A and (k, n) of B are and
 /// where an element of C goes. Convolutions are such products (kernels/convolution.cuh).
@@ -12,76 +12,38 @@
 
 namespace tapegraph::cuda::kernels {
 
+/// A warp's lanes stand 8 by 4: it computes 8 TM by 4 TN.
 template <int BM_, int BN_, int BK_, int TM_, int TN_>
 struct tile_shape {
     static constexpr int BM = BM_, BN = BN_, BK = BK_, TM = TM_, TN = TN_;
-    static constexpr int threads = BM / TM * (BN / TN);
-    static_assert(BM % TM == 0 && BN % TN == 0 && threads % 32 == 0 && threads <= 1024);
-    static_assert(threads % BK == 0 && threads % BM == 0 && threads % BN == 0, "loaders walk in whole lines");
-    static_assert(BM * BK % threads == 0 && BN * BK % threads == 0, "every thread loads as much");
+    static constexpr int warps_n = BN / (4 * TN);
+    static constexpr int threads = BM / (8 * TM) * warps_n * 32;
+    static_assert(BM % (8 * TM) == 0 && BN % (4 * TN) == 0 && TM % 4 == 0 && TN % 4 == 0 && threads <= 1024);
 };
 
-/// Loads one operand's tile: `lines` runs over m or n, `steps` over k. Threads next to each other take elements that lie
-/// next to each other in memory: along k if AlongK, else along the line.
-template <class Tile, int Lines, bool AlongK>
-struct loader {
-    static constexpr int each = Lines * Tile::BK / Tile::threads;
-    static constexpr int rows = AlongK ? each : 1; ///< different lines one thread loads
-    static constexpr int taps = AlongK ? 1 : each; ///< different k one thread loads
-    static constexpr int line_step = AlongK ? Tile::threads / Tile::BK : 0;
-    static constexpr int tap_step = AlongK ? 0 : Tile::threads / Lines;
-
-    __device__ static int line(int thread, int i) {
-        return AlongK ? thread / Tile::BK + i * line_step : thread % Lines;
-    }
-    __device__ static int step(int thread, int i) { return AlongK ? thread % Tile::BK : thread / Lines + i * tap_step; }
-};
-
-/// The part of k that a split adds up: whole steps of BK, so that every split but the last is full.
-struct k_range {
-    int begin, end;
-
-    __device__ k_range(int k, int step, int split, int splits) {
-        const std::int64_t count = (k + step - 1) / step;
-        begin = static_cast<int>(count * split / splits) * step;
-        const int limit = static_cast<int>(count * (split + 1) / splits) * step;
-        end = limit < k ? limit : k;
-    }
-    __device__ int steps(int step) const { return begin < end ? (end - begin + step - 1) / step : 0; }
-};
-
-/// An offset into an operand that is read as it lies, or none.
-struct plain_place {
-    std::int64_t offset;
-    bool valid;
-};
-
-template <class T>
-__device__ T element(const T* at) {
-    return at == nullptr ? T(0) : *at;
-}
-
-/// `Problem`: element type T; extents m, n, k, groups, splits; a_along_k, b_along_k; types a_line, a_step, b_line,
-/// b_step with functions line_a(m, group), step_a(k, end of k, group) and so on; a(line, step) and b(line, step), addresses
-/// or null where the operand is zero; store(m, n, group, split, value). Indices beyond the extents are asked for. A problem
-/// with store_line(m, tile, column, sums) instead gets a thread's sums of a row together, those of columns
-/// column + i * BN / TN of the tile, and sees to the extent of n itself.
-template <class Problem, class Tile>
-__global__ void __launch_bounds__(Tile::threads) implicit_gemm(Problem problem) {
+/// `Problem`: element type T; extents m, n, k, groups, splits; a_along_k, b_along_k; types a_line, a_step, b_line, b_step
+/// with functions line_a(m, group), step_a(k, end of k, group) and so on; a(line, step) and b(line, step), addresses of V
+/// elements or null where the operand is zero; taps_of(first m, count) and next_step(those, k, end, BK), the next k at
+/// which A is not all zero; row(m, group, split), where C's row begins, `width`, how many elements are stored at once,
+/// and finished(sum, n, group). Indices beyond the extents are asked for.
+/// V neighbours along the direction in which an operand is contiguous are all there or none, and aligned to V.
+template <class Problem, class Tile, int V>
+__global__ void __launch_bounds__(Tile::threads, 1) implicit_gemm(Problem problem) {
     using T = typename Problem::T;
-    constexpr int pad = 4; // keeps the columns of transposed writes in different banks
-    constexpr int pitch_a = Tile::BM + pad, pitch_b = Tile::BN + pad;
-    __shared__ T shared_a[2][Tile::BK * pitch_a];
-    __shared__ T shared_b[2][Tile::BK * pitch_b];
-    using load_a = loader<Tile, Tile::BM, Problem::a_along_k>;
-    using load_b = loader<Tile, Tile::BN, Problem::b_along_k>;
+    using quad = pack<T, 4>;
+    constexpr int BK = Tile::BK;
+    constexpr int pitch_a = Tile::BM + 4, pitch_b = Tile::BN + 4; // transposed writes end in different banks
+    alignas(16) __shared__ T shared_a[2][BK * pitch_a];
+    alignas(16) __shared__ T shared_b[2][BK * pitch_b];
+    using load_a = loader<Tile::threads, Tile::BM, BK, Problem::a_along_k, V>;
+    using load_b = loader<Tile::threads, Tile::BN, BK, Problem::b_along_k, V>;
 
     const int thread = static_cast<int>(threadIdx.x);
     const int first_m = static_cast<int>(blockIdx.x) * Tile::BM, first_n = static_cast<int>(blockIdx.y) * Tile::BN;
     const int group = static_cast<int>(blockIdx.z) % problem.groups,
               split = static_cast<int>(blockIdx.z) / problem.groups;
-    const k_range range(problem.k, Tile::BK, split, problem.splits);
-    const int begin = range.begin, end = range.end;
+    const k_range range(problem.k, BK, split, problem.splits);
+    const int end = range.end;
 
     typename Problem::a_line lines_a[load_a::rows];
     typename Problem::b_line lines_b[load_b::rows];
@@ -90,7 +52,10 @@ __global__ void __launch_bounds__(Tile::threads) implicit_gemm(Problem problem) 
     TG_UNROLL
     for (int i = 0; i < load_b::rows; ++i) lines_b[i] = problem.line_b(first_n + load_b::line(thread, i), group);
 
-    T next_a[load_a::each], next_b[load_b::each];
+    pack<T, V> next_a[load_a::each], next_b[load_b::each];
+    const auto read = [](const T* at) {
+        return at == nullptr ? pack<T, V>{} : *reinterpret_cast<const pack<T, V>*>(at);
+    };
     const auto fetch = [&](int k) {
         typename Problem::a_step steps_a[load_a::taps];
         typename Problem::b_step steps_b[load_b::taps];
@@ -100,68 +65,84 @@ __global__ void __launch_bounds__(Tile::threads) implicit_gemm(Problem problem) 
         for (int i = 0; i < load_b::taps; ++i) steps_b[i] = problem.step_b(k + load_b::step(thread, i), end, group);
         TG_UNROLL
         for (int i = 0; i < load_a::each; ++i)
-            next_a[i] = element(problem.a(lines_a[load_a::rows == 1 ? 0 : i], steps_a[load_a::taps == 1 ? 0 : i]));
+            if (load_a::mine(thread, i))
+                next_a[i] = read(problem.a(lines_a[load_a::rows == 1 ? 0 : i], steps_a[load_a::taps == 1 ? 0 : i]));
         TG_UNROLL
         for (int i = 0; i < load_b::each; ++i)
-            next_b[i] = element(problem.b(lines_b[load_b::rows == 1 ? 0 : i], steps_b[load_b::taps == 1 ? 0 : i]));
+            if (load_b::mine(thread, i))
+                next_b[i] = read(problem.b(lines_b[load_b::rows == 1 ? 0 : i], steps_b[load_b::taps == 1 ? 0 : i]));
     };
-    const auto keep = [&](int buffer) {
+    const auto keep_operand = [&](auto load, T* shared, int pitch, bool along_k, const pack<T, V>* next) {
         TG_UNROLL
-        for (int i = 0; i < load_a::each; ++i)
-            shared_a[buffer][load_a::step(thread, i) * pitch_a + load_a::line(thread, i)] = next_a[i];
-        TG_UNROLL
-        for (int i = 0; i < load_b::each; ++i)
-            shared_b[buffer][load_b::step(thread, i) * pitch_b + load_b::line(thread, i)] = next_b[i];
-    };
-
-    // A thread's sums: TM rows and TN columns, in pieces of four that neighbours interleave, so that a warp's reads of
-    // shared memory are consecutive.
-    const int across = Tile::BN / Tile::TN;
-    const int row = thread / across, column = thread % across;
-    T sum[Tile::TM][Tile::TN]{};
-    if (begin < end) fetch(begin), keep(0);
-    __syncthreads();
-    for (int k = begin, buffer = 0; k < end; k += Tile::BK, buffer ^= 1) {
-        const bool more = k + Tile::BK < end;
-        if (more) fetch(k + Tile::BK);
-        TG_UNROLL
-        for (int i = 0; i < Tile::BK; ++i) {
-            T a[Tile::TM], b[Tile::TN];
-            TG_UNROLL
-            for (int r = 0; r < Tile::TM; ++r) a[r] = shared_a[buffer][i * pitch_a + row + r * (Tile::BM / Tile::TM)];
-            TG_UNROLL
-            for (int c = 0; c < Tile::TN; ++c) b[c] = shared_b[buffer][i * pitch_b + column + c * across];
-            TG_UNROLL
-            for (int r = 0; r < Tile::TM; ++r) TG_UNROLL
-            for (int c = 0; c < Tile::TN; ++c) sum[r][c] = multiply_add(a[r], b[c], sum[r][c]);
-        }
-        if (more) keep(buffer ^ 1);
-        __syncthreads();
-    }
-    TG_UNROLL
-    for (int r = 0; r < Tile::TM; ++r) {
-        const int m = first_m + row + r * (Tile::BM / Tile::TM);
-        if constexpr (requires { problem.store_line(m, 0, column, sum[r]); }) {
-            if (m < problem.m) problem.store_line(m, static_cast<int>(blockIdx.y), column, sum[r]);
-        } else {
-            TG_UNROLL
-            for (int c = 0; c < Tile::TN; ++c) {
-                const int n = first_n + column + c * across;
-                if (m < problem.m && n < problem.n) problem.store(m, n, group, split, sum[r][c]);
+        for (int i = 0; i < load.each; ++i) {
+            if (!load.mine(thread, i)) break;
+            const int at = load.step(thread, i) * pitch + load.line(thread, i);
+            if (along_k) {
+                TG_UNROLL
+                for (int j = 0; j < V; ++j) shared[at + j * pitch] = next[i].v[j];
+            } else {
+                *reinterpret_cast<pack<T, V>*>(shared + at) = next[i];
             }
         }
-    }
-}
+    };
+    const auto keep = [&](int buffer) {
+        keep_operand(load_a{}, shared_a[buffer], pitch_a, Problem::a_along_k, next_a);
+        keep_operand(load_b{}, shared_b[buffer], pitch_b, Problem::b_along_k, next_b);
+    };
 
-/// out[i] = sum over the splits of partial[split * count + i], in order.
-template <class T>
-__global__ void sum_splits(const T* partial, T* out, std::int64_t count, int splits) {
-    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-    for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride) {
-        T sum = partial[i];
-        for (int s = 1; s < splits; ++s) sum += partial[s * count + i];
-        out[i] = sum;
-    }
+    // A thread's sums: TM rows and TN columns in pieces of four, which the lanes interleave, so that a warp's reads of
+    // shared memory are consecutive.
+    const int warp = thread / 32, lane = thread % 32;
+    const int row = warp / Tile::warps_n * (8 * Tile::TM) + lane / 4 * 4;
+    const int column = warp % Tile::warps_n * (4 * Tile::TN) + lane % 4 * 4;
+    T sum[Tile::TM][Tile::TN];
+    const auto multiply = [&](const T* a_tile, const T* b_tile) {
+        TG_UNROLL
+        for (int i = 0; i < BK; ++i) {
+            quad a[Tile::TM / 4], b[Tile::TN / 4];
+            TG_UNROLL
+            for (int r = 0; r < Tile::TM / 4; ++r)
+                a[r] = *reinterpret_cast<const quad*>(a_tile + i * pitch_a + row + r * 32);
+            TG_UNROLL
+            for (int c = 0; c < Tile::TN / 4; ++c)
+                b[c] = *reinterpret_cast<const quad*>(b_tile + i * pitch_b + column + c * 16);
+            TG_UNROLL
+            for (int r = 0; r < Tile::TM; ++r) TG_UNROLL
+            for (int c = 0; c < Tile::TN; ++c)
+                sum[r][c] = multiply_add(a[r / 4].v[r % 4], b[c / 4].v[c % 4], sum[r][c]);
+        }
+    };
+
+    const auto taps = problem.taps_of(first_m, Tile::BM);
+    int k = problem.next_step(taps, range.begin, end, BK);
+    if (k < end) fetch(k), keep(0);
+    __syncthreads();
+    int buffer = 0;
+    bool first = true;
+    do {
+        TG_UNROLL
+        for (int r = 0; r < Tile::TM; ++r) TG_UNROLL
+        for (int c = 0; c < Tile::TN; ++c) sum[r][c] = T(0);
+        for (int step = 0; step < longest_chain / BK && k < end; ++step, buffer ^= 1) {
+            k = problem.next_step(taps, k + BK, end, BK);
+            if (k < end) fetch(k);
+            multiply(shared_a[buffer], shared_b[buffer]);
+            if (k < end) keep(buffer ^ 1);
+            __syncthreads();
+        }
+        TG_UNROLL
+        for (int r = 0; r < Tile::TM; ++r) {
+            const int m = first_m + row + r / 4 * 32 + r % 4;
+            if (m >= problem.m) continue;
+            T* const to = problem.row(m, group, split);
+            TG_UNROLL
+            for (int c = 0; c < Tile::TN; c += 4) {
+                const T piece[4]{sum[r][c], sum[r][c + 1], sum[r][c + 2], sum[r][c + 3]};
+                store_run(problem, to, first_n + column + c * 4, group, piece, first, k >= end);
+            }
+        }
+        first = false;
+    } while (k < end);
 }
 
 } // namespace tapegraph::cuda::kernels

@@ -89,14 +89,13 @@ public:
             fetch(operand, pitch, Resident + i, a);
             TG_UNROLL
             for (int j = 0; j < vector; ++j) {
-                T w[lstm_columns];
                 TG_UNROLL
                 for (int q = 0; q < packs; ++q) {
                     const packed x = in_shared_[((i + j) * packs + q) * 32];
                     TG_UNROLL
-                    for (int e = 0; e < pack; ++e) w[q * pack + e] = x.v[e];
+                    for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
+                    for (int e = 0; e < pack; ++e) sums[r * lstm_columns + q * pack + e] += a[r].v[j] * x.v[e];
                 }
-                add(a, j, w, sums);
             }
         }
     }

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <tapegraph/cuda/kernels/implicit_gemm.cuh>
+#include <tapegraph/cuda/kernels/step_gemm.cuh>
 #include <tapegraph/cuda/kernels/lstm_cell.cuh>
 
-/// One step of an LSTM as a problem for implicit_gemm: one launch a step, for every shape and architecture.
+/// One step of an LSTM as a problem for step_gemm: one launch a step, for every shape and architecture.
 ///
 ///   forward   M = samples, N = units and gates, K = units: A is h[t-1], B is R. A tile of N holds BN / 4 units with all
 ///             four gates, gates slowest, and a thread keeps four columns BN / 4 apart: the gates of one unit, so the
@@ -24,7 +24,7 @@ struct lstm_forward_step {
     lstm_shape s;
     lstm_forward_operands<T> p;
     int step, tile_units;
-    int m, n, k, groups = 1, splits = 1;
+    int m, n, k;
 
     /// `tile_columns` is the tile's BN.
     lstm_forward_step(const lstm_shape& shape, const lstm_forward_operands<T>& operands, int step_, int tile_columns)
@@ -36,20 +36,20 @@ struct lstm_forward_step {
           n((shape.units + tile_columns / 4 - 1) / (tile_columns / 4) * tile_columns),
           k(step_ == 0 && operands.h0 == nullptr ? 0 : shape.units) {}
 
-    __device__ a_line line_a(int sample, int) const {
+    __device__ a_line line_a(int sample) const {
         const T* const at = sample < m ? s.before(p.h, p.h0, sample, step, 0) : nullptr;
         return {at == nullptr ? 0 : at - (step > 0 ? p.h : p.h0), at != nullptr};
     }
-    __device__ a_step step_a(int index, int end, int) const { return {index, index < end}; }
+    __device__ a_step step_a(int index, int end) const { return {index, index < end}; }
     __device__ const T* a(const a_line& line, const a_step& at) const {
         return line.valid && at.valid ? (step > 0 ? p.h : p.h0) + line.offset + at.offset : nullptr;
     }
-    __device__ b_line line_b(int column, int) const {
+    __device__ b_line line_b(int column) const {
         const int tile = column / (4 * tile_units), gate = column / tile_units % 4;
         const int unit = tile * tile_units + column % tile_units;
         return {static_cast<std::int64_t>(gate) * s.units + unit, unit < s.units};
     }
-    __device__ b_step step_b(int index, int end, int) const {
+    __device__ b_step step_b(int index, int end) const {
         return {static_cast<std::int64_t>(index) * 4 * s.units, index < end};
     }
     __device__ const T* b(const b_line& line, const b_step& at) const {
@@ -88,7 +88,7 @@ struct lstm_backward_step {
     lstm_shape s;
     lstm_backward_operands<T> p;
     int step;
-    int m, n, k, groups = 1, splits = 1;
+    int m, n, k;
 
     lstm_backward_step(const lstm_shape& shape, const lstm_backward_operands<T>& operands, int step_)
         : s(shape),
@@ -98,19 +98,19 @@ struct lstm_backward_step {
           n(shape.units),
           k(step_ == shape.time - 1 ? 0 : 4 * shape.units) {}
 
-    __device__ a_line line_a(int sample, int) const {
+    __device__ a_line line_a(int sample) const {
         return {sample < m ? s.line(sample, step + 1) * 4 * s.units : 0, sample < m};
     }
-    __device__ a_step step_a(int index, int end, int) const { return {index, index < end}; }
+    __device__ a_step step_a(int index, int end) const { return {index, index < end}; }
     __device__ const T* a(const a_line& line, const a_step& at) const {
         return line.valid && at.valid ? p.dz + line.offset + at.offset : nullptr;
     }
-    __device__ b_line line_b(int unit, int) const { return {static_cast<std::int64_t>(unit) * 4 * s.units, unit < n}; }
-    __device__ b_step step_b(int index, int end, int) const { return {index, index < end}; }
+    __device__ b_line line_b(int unit) const { return {static_cast<std::int64_t>(unit) * 4 * s.units, unit < n}; }
+    __device__ b_step step_b(int index, int end) const { return {index, index < end}; }
     __device__ const T* b(const b_line& line, const b_step& at) const {
         return line.valid && at.valid ? p.recurrent + line.offset + at.offset : nullptr;
     }
-    __device__ void store(int sample, int unit, int, int, T sum) const {
+    __device__ void store(int sample, int unit, T sum) const {
         const std::int64_t state = static_cast<std::int64_t>(sample) * s.units + unit;
         const bool last = step == s.time - 1;
         T dh = sum + (last ? value_or_zero(p.dh_last, state) : p.carried_dh[state]);

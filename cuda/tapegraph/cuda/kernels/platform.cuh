@@ -28,6 +28,12 @@
 
 namespace tapegraph::cuda::kernels {
 
+/// A number as a type.
+template <int Value>
+struct constant {
+    static constexpr int value = Value;
+};
+
 /// A float of the same bits.
 __host__ __device__ inline float from_bits(std::uint32_t bits) {
 #ifdef __CUDA_ARCH__

@@ -4,8 +4,13 @@
 
 #include <cstdint>
 
-/// Additions where indices point, without atomics: the indices have been sorted, and a thread per element of the result adds what
-/// belongs there in the order of the indices, as the CPU does. No shared memory.
+/// Additions where indices point, without atomics: the indices have been sorted, and every element of the result has one thread
+/// that adds what belongs there in the order of the indices, as the CPU does. Memory plan:
+///
+///   scatter_add    a thread per element of the result looks for its run among the sorted indices and reads the updates
+///                  itself, a few at a time. No shared memory. It leaves long runs out.
+///   scatter_runs   a block per long run (of a token that pads sentences, say) and up to 32 columns: all threads bring updates to
+///                  shared memory (16 KiB), one per column adds them.
 
 namespace tapegraph::cuda::kernels {
 
@@ -14,6 +19,7 @@ namespace tapegraph::cuda::kernels {
 struct scattering {
     std::int64_t outer, rows, count, width;
     bool by_column;
+    bool leave_long = false; ///< of scatter_add: scatter_runs follows
 };
 
 template <class Key>
@@ -28,18 +34,30 @@ __device__ std::int64_t first_not_below(const sort_pair<Key>* pairs, std::int64_
     return low;
 }
 
+/// Where the sorted indices of a batch, or of one of its columns, begin.
+template <class Key>
+__device__ const sort_pair<Key>* sorted_row(const scattering& s, const sort_pair<Key>* sorted, std::int64_t batch,
+                                            std::int64_t column) {
+    return sorted + (s.by_column ? batch * s.width + column : batch) * s.count;
+}
+
+inline constexpr int long_run = 64; ///< runs of more updates are scatter_runs' part
+
 template <class T, class Key>
 __global__ void scatter_add(box<4> part, scattering s, const sort_pair<Key>* sorted, const T* updates, T* out) {
     if (thread_number() >= part.elements) return;
     const auto [batch, o, row, column] = part[thread_number()].at;
     const std::int64_t slab = batch * s.outer + o;
-    const sort_pair<Key>* const pairs = sorted + (s.by_column ? batch * s.width + column : batch) * s.count;
+    const sort_pair<Key>* const pairs = sorted_row(s, sorted, batch, column);
     const Key key = static_cast<Key>(row);
     std::int64_t i = first_not_below(pairs, 0, s.count, key);
     T sum(0);
     if (i < s.count && pairs[i].key == key) {
-        const std::int64_t end = first_not_below(pairs, i + 1, s.count, static_cast<Key>(key + 1));
+        const bool is_long = i + long_run < s.count && pairs[i + long_run].key == key;
+        if (is_long && s.leave_long) return;
         const T* const from = updates + slab * s.count * s.width + column;
+        const std::int64_t most = !is_long && i + long_run < s.count ? i + long_run : s.count;
+        const std::int64_t end = first_not_below(pairs, i + 1, most, static_cast<Key>(key + 1));
         constexpr int together = 4; // loads that do not wait for one another
         for (; i + together <= end; i += together) {
             T value[together];
@@ -51,6 +69,44 @@ __global__ void scatter_add(box<4> part, scattering s, const sort_pair<Key>* sor
         for (; i < end; ++i) sum = static_cast<T>(sum + from[pairs[i].position * s.width]);
     }
     out[(slab * s.rows + row) * s.width + column] = sum;
+}
+
+inline constexpr int run_threads = 256;
+template <class T>
+inline constexpr int run_slots = sizeof(T) <= 4 ? 4096 : 2048;
+
+/// Grid: [every long_run-th place of the sorted indices, batches and outer axes and tiles of columns]. The block at the first
+/// such place in a long run does it. `columns`, a power of two up to 32, are a tile; with s.by_column it is 1.
+template <class T, class Key>
+__global__ void scatter_runs(scattering s, int columns, std::int64_t first, const sort_pair<Key>* sorted,
+                             const T* updates, T* out) {
+    __shared__ T staged[run_slots<T>];
+    const int t = static_cast<int>(threadIdx.x), own = t % columns, line = t / columns;
+    const std::int64_t tiles = (s.width + columns - 1) / columns, number = first + blockIdx.y, slab = number / tiles;
+    const std::int64_t column = (number - slab * tiles) * columns + own, batch = slab / s.outer;
+    const sort_pair<Key>* const pairs = sorted_row(s, sorted, batch, column);
+    const std::int64_t place = blockIdx.x * static_cast<std::int64_t>(long_run);
+    const Key key = pairs[place].key;
+    if (static_cast<std::uint64_t>(key) >= static_cast<std::uint64_t>(s.rows)) return; // outside: not added
+    // The run begins behind the place before, and does not end before long_run.
+    const std::int64_t before = place >= long_run ? place - long_run : -1;
+    if (before >= 0 && pairs[before].key == key) return;
+    const std::int64_t begin = first_not_below(pairs, before + 1, place, key);
+    if (begin + long_run >= s.count || pairs[begin + long_run].key != key) return;
+    const std::int64_t end = first_not_below(pairs, begin + long_run, s.count, static_cast<Key>(key + 1));
+    const int lines = run_threads / columns, together = run_slots<T> / columns;
+    const T* const from = updates + slab * s.count * s.width + column;
+    T sum(0);
+    for (std::int64_t i = begin; i < end; i += together) {
+        const int there = end - i < together ? static_cast<int>(end - i) : together;
+        for (int k = line; k < there; k += lines)
+            if (column < s.width) staged[k * columns + own] = from[pairs[i + k].position * s.width];
+        __syncthreads();
+        if (line == 0)
+            for (int k = 0; k < there; ++k) sum = static_cast<T>(sum + staged[k * columns + own]);
+        __syncthreads();
+    }
+    if (line == 0 && column < s.width) out[(slab * s.rows + static_cast<std::int64_t>(key)) * s.width + column] = sum;
 }
 
 } // namespace tapegraph::cuda::kernels

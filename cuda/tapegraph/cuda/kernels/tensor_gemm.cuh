@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/cuda/kernels/implicit_gemm.cuh>
+#include <tapegraph/cuda/kernels/operand.cuh>
 #ifndef TG_SIMT
 #include <tapegraph/cuda/kernels/instructions.cuh>
 #endif
@@ -30,29 +30,24 @@ struct tensor_tile {
 
 /// One operand's tile in shared memory and how it is filled. Line and step are the row of the operand and k.
 template <class Tile, int Lines, bool AlongK, int V>
-struct staged_operand {
+struct staged_operand : loader<Tile::threads, Lines, Tile::BK, AlongK, V> {
     static constexpr int pitch = AlongK ? Tile::BK + 4 : Lines + (40 - Lines % 32) % 32;
     static constexpr int size = AlongK ? Lines * pitch : Tile::BK * pitch;
-    static constexpr int inner = (AlongK ? Tile::BK : Lines) / V; ///< copies along the contiguous direction
-    static constexpr int copies = Lines * Tile::BK / V;
-    static constexpr int each = (copies + Tile::threads - 1) / Tile::threads;
-    static_assert((AlongK ? Tile::BK : Lines) % V == 0 && pitch % 4 == 0);
+    static_assert(pitch % 4 == 0);
 
-    __device__ static int line(int copy) { return AlongK ? copy / inner : copy % inner * V; }
-    __device__ static int step(int copy) { return AlongK ? copy % inner * V : copy / inner; }
     __device__ static int at(int line, int step) { return AlongK ? line * pitch + step : step * pitch + line; }
 };
 
-template <class Problem, class Tile, int VA, int VB>
+template <class Problem, class Tile, int V>
 inline constexpr int tensor_gemm_shared_bytes = Tile::Stages * 4 *
-                                                (staged_operand<Tile, Tile::BM, Problem::a_along_k, VA>::size +
-                                                 staged_operand<Tile, Tile::BN, Problem::b_along_k, VB>::size);
+                                                (staged_operand<Tile, Tile::BM, Problem::a_along_k, V>::size +
+                                                 staged_operand<Tile, Tile::BN, Problem::b_along_k, V>::size);
 
-/// VA and VB elements lie next to each other wherever one of them is read (channels are a multiple), aligned to as many.
-template <class Problem, class Tile, int VA, int VB, tensor_precision Precision>
-__global__ void __launch_bounds__(Tile::threads) tensor_gemm(Problem problem) {
-    using operand_a = staged_operand<Tile, Tile::BM, Problem::a_along_k, VA>;
-    using operand_b = staged_operand<Tile, Tile::BN, Problem::b_along_k, VB>;
+template <class Problem, class Tile, int V, tensor_precision Precision>
+__global__ void __launch_bounds__(Tile::threads, 1) tensor_gemm(Problem problem) {
+    using operand_a = staged_operand<Tile, Tile::BM, Problem::a_along_k, V>;
+    using operand_b = staged_operand<Tile, Tile::BN, Problem::b_along_k, V>;
+    constexpr int BK = Tile::BK, Stages = Tile::Stages;
     constexpr int stage_size = operand_a::size + operand_b::size;
     TG_DYNAMIC_SHARED(float, shared);
 
@@ -60,39 +55,47 @@ __global__ void __launch_bounds__(Tile::threads) tensor_gemm(Problem problem) {
     const int first_m = static_cast<int>(blockIdx.x) * Tile::BM, first_n = static_cast<int>(blockIdx.y) * Tile::BN;
     const int group = static_cast<int>(blockIdx.z) % problem.groups,
               split = static_cast<int>(blockIdx.z) / problem.groups;
-    const k_range range(problem.k, Tile::BK, split, problem.splits);
+    const k_range range(problem.k, BK, split, problem.splits);
+    const int end = range.end;
+
+    typename Problem::a_line lines_a[operand_a::rows];
+    typename Problem::b_line lines_b[operand_b::rows];
+    TG_UNROLL
+    for (int i = 0; i < operand_a::rows; ++i) lines_a[i] = problem.line_a(first_m + operand_a::line(thread, i), group);
+    TG_UNROLL
+    for (int i = 0; i < operand_b::rows; ++i) lines_b[i] = problem.line_b(first_n + operand_b::line(thread, i), group);
 
     const auto load = [&](int k, int stage) {
         float* const to_a = shared + stage * stage_size;
         float* const to_b = to_a + operand_a::size;
+        typename Problem::a_step step_a{};
+        typename Problem::b_step step_b{};
         TG_UNROLL
         for (int i = 0; i < operand_a::each; ++i) {
-            const int copy = thread + i * Tile::threads, line = operand_a::line(copy), step = operand_a::step(copy);
-            if (operand_a::copies % Tile::threads != 0 && copy >= operand_a::copies) break;
-            copy_async<4 * VA>(
-                to_a + operand_a::at(line, step),
-                problem.a(problem.line_a(first_m + line, group), problem.step_a(k + step, range.end, group)),
-                problem.anywhere_a());
+            if (!operand_a::mine(thread, i)) break;
+            const int line = operand_a::line(thread, i), step = operand_a::step(thread, i);
+            if (i < operand_a::taps) step_a = problem.step_a(k + step, end, group);
+            copy_async<4 * V>(to_a + operand_a::at(line, step),
+                              problem.a(lines_a[operand_a::rows == 1 ? 0 : i], step_a), problem.anywhere_a());
         }
         TG_UNROLL
         for (int i = 0; i < operand_b::each; ++i) {
-            const int copy = thread + i * Tile::threads, line = operand_b::line(copy), step = operand_b::step(copy);
-            if (operand_b::copies % Tile::threads != 0 && copy >= operand_b::copies) break;
-            copy_async<4 * VB>(
-                to_b + operand_b::at(line, step),
-                problem.b(problem.line_b(first_n + line, group), problem.step_b(k + step, range.end, group)),
-                problem.anywhere_b());
+            if (!operand_b::mine(thread, i)) break;
+            const int line = operand_b::line(thread, i), step = operand_b::step(thread, i);
+            if (i < operand_b::taps) step_b = problem.step_b(k + step, end, group);
+            copy_async<4 * V>(to_b + operand_b::at(line, step),
+                              problem.b(lines_b[operand_b::rows == 1 ? 0 : i], step_b), problem.anywhere_b());
         }
     };
 
     const int g = lane / 4, t = lane % 4; // a lane's place in a fragment
     const int warp_m = warp / Tile::WN * (Tile::rows * 16), warp_n = warp % Tile::WN * (Tile::columns * 8);
-    float sum[Tile::rows][Tile::columns][4]{};
+    float sum[Tile::rows][Tile::columns][4];
     const auto multiply = [&](int stage) {
         const float* const a = shared + stage * stage_size;
         const float* const b = a + operand_a::size;
         TG_UNROLL
-        for (int k = 0; k < Tile::BK; k += 8) {
+        for (int k = 0; k < BK; k += 8) {
             std::uint32_t high_a[Tile::rows][4], low_a[Tile::rows][4];
             TG_UNROLL
             for (int r = 0; r < Tile::rows; ++r) TG_UNROLL
@@ -112,37 +115,62 @@ __global__ void __launch_bounds__(Tile::threads) tensor_gemm(Problem problem) {
                 }
                 TG_UNROLL
                 for (int r = 0; r < Tile::rows; ++r) {
-                    if constexpr (Precision == tensor_precision::tf32x3) { // the small products first
-                        multiply_tf32(sum[r][c], low_a[r], high_b);
-                        multiply_tf32(sum[r][c], high_a[r], low_b);
+                    if constexpr (Precision == tensor_precision::tf32x3) {
+                        // The small products first. The cores truncate when they add, so long sums stay outside.
+                        float eight[4]{};
+                        multiply_tf32(eight, low_a[r], high_b);
+                        multiply_tf32(eight, high_a[r], low_b);
+                        multiply_tf32(eight, high_a[r], high_b);
+                        TG_UNROLL
+                        for (int i = 0; i < 4; ++i) sum[r][c][i] += eight[i];
+                    } else {
+                        multiply_tf32(sum[r][c], high_a[r], high_b);
                     }
-                    multiply_tf32(sum[r][c], high_a[r], high_b);
                 }
             }
         }
     };
 
-    const int steps = range.steps(Tile::BK);
-    TG_UNROLL
-    for (int s = 0; s < Tile::Stages - 1; ++s) {
-        if (s < steps) load(range.begin + s * Tile::BK, s);
+    const auto taps = problem.taps_of(first_m, Tile::BM);
+    int ahead = problem.next_step(taps, range.begin, end, BK), loaded = 0;
+    const auto load_next = [&](int stage) {
+        if (ahead < end) {
+            load(ahead, stage);
+            ahead = problem.next_step(taps, ahead + BK, end, BK);
+            ++loaded;
+        }
         commit_copies(); // empty groups too, so that counting groups counts stages
-    }
-    for (int s = 0, stage = 0; s < steps; ++s, stage = stage + 1 == Tile::Stages ? 0 : stage + 1) {
-        wait_copies<Tile::Stages - 2>();
-        __syncthreads();
-        const int ahead = s + Tile::Stages - 1, last = stage == 0 ? Tile::Stages - 1 : stage - 1;
-        if (ahead < steps) load(range.begin + ahead * Tile::BK, last);
-        commit_copies();
-        multiply(stage);
-    }
+    };
     TG_UNROLL
-    for (int r = 0; r < Tile::rows; ++r) TG_UNROLL
-    for (int c = 0; c < Tile::columns; ++c) TG_UNROLL
-    for (int i = 0; i < 4; ++i) {
-        const int m = first_m + warp_m + r * 16 + g + i / 2 * 8, n = first_n + warp_n + c * 8 + 2 * t + i % 2;
-        if (m < problem.m && n < problem.n) problem.store(m, n, group, split, sum[r][c][i]);
-    }
+    for (int s = 0; s < Stages - 1; ++s) load_next(s);
+    int done = 0, stage = 0;
+    bool first = true;
+    do {
+        TG_UNROLL
+        for (int r = 0; r < Tile::rows; ++r) TG_UNROLL
+        for (int c = 0; c < Tile::columns; ++c) TG_UNROLL
+        for (int i = 0; i < 4; ++i) sum[r][c][i] = 0;
+        for (int step = 0; step < longest_chain / BK && done < loaded; ++step, ++done) {
+            wait_copies<Stages - 2>();
+            __syncthreads();
+            load_next(stage == 0 ? Stages - 1 : stage - 1);
+            multiply(stage);
+            stage = stage + 1 == Stages ? 0 : stage + 1;
+        }
+        TG_UNROLL
+        for (int r = 0; r < Tile::rows; ++r) TG_UNROLL
+        for (int half = 0; half < 2; ++half) {
+            const int m = first_m + warp_m + r * 16 + g + half * 8;
+            if (m >= problem.m) continue;
+            float* const to = problem.row(m, group, split);
+            TG_UNROLL
+            for (int c = 0; c < Tile::columns; ++c) {
+                const float pair[2]{sum[r][c][2 * half], sum[r][c][2 * half + 1]};
+                store_run(problem, to, first_n + warp_n + c * 8 + 2 * t, group, pair, first, done >= loaded);
+            }
+        }
+        first = false;
+    } while (done < loaded);
 }
 
 } // namespace tapegraph::cuda::kernels

@@ -1,0 +1,237 @@
+#pragma once
+
+#include <tapegraph/core/convolution_geometry.hpp>
+#include <tapegraph/cuda/kernels/operand.cuh>
+
+/// A first layer: images of C = 1, 3 or 4 channels, one group. Its product is short (27 for 3x3 taps of 3 channels), so
+/// memory decides. Each element of x is read once per tile and each of y moved once.
+///
+/// A block takes a tile of output pixels, 2^tile_log wide, and `columns` output channels; a warp's lanes stand 4 (pixels or
+/// taps) by 8 (channels), each with 8 by TN sums in registers. Dynamic shared memory:
+///   forward          the part of x that the tile sees ("halo", zero outside the image); w [taps * C, columns]
+///   filter gradient  the halo; dy [64 pixels, columns], which in the end holds the sums [32, columns] instead
+
+namespace tapegraph::cuda::kernels {
+
+/// How output pixels are cut into tiles, and what of x a tile sees.
+struct pixel_tiles {
+    int in_height, in_width, out_height, out_width, out_channels, taps_height, taps_width;
+    int stride_height, stride_width, pad_top, pad_left, dilation_height, dilation_width;
+    int tile_log, tile_height, halo_height, halo_width; ///< of one tile
+    int count;                                          ///< of tiles, all images
+    divisor by_image, by_row, by_halo_line; ///< tiles of an image, of a line of tiles; elements of a halo's line
+
+    pixel_tiles(const convolution_geometry& g, int pixels, int tile_log_)
+        : in_height(int(g.in_height)),
+          in_width(int(g.in_width)),
+          out_height(int(g.out_height)),
+          out_width(int(g.out_width)),
+          out_channels(int(g.out_channels)),
+          taps_height(int(g.kernel_height)),
+          taps_width(int(g.kernel_width)),
+          stride_height(int(g.stride_height)),
+          stride_width(int(g.stride_width)),
+          pad_top(int(g.pad_top)),
+          pad_left(int(g.pad_left)),
+          dilation_height(int(g.dilation_height)),
+          dilation_width(int(g.dilation_width)),
+          tile_log(tile_log_),
+          tile_height(pixels >> tile_log_),
+          halo_height((tile_height - 1) * stride_height + int(g.span_height())),
+          halo_width(((1 << tile_log_) - 1) * stride_width + int(g.span_width())) {
+        const int across = (out_width + (1 << tile_log) - 1) >> tile_log;
+        const int down = (out_height + tile_height - 1) / tile_height;
+        count = int(g.batch) * across * down;
+        by_image = divisor(unsigned(across * down));
+        by_row = divisor(unsigned(across));
+        by_halo_line = divisor(unsigned(halo_width * int(g.in_channels)));
+    }
+
+    /// Elements of a halo in shared memory; what follows it is aligned.
+    __host__ __device__ int halo_size(int channels) const { return (halo_height * halo_width * channels + 3) / 4 * 4; }
+
+    struct place {
+        int image, row, column; ///< the tile's first output pixel
+    };
+    __device__ place at(int tile) const {
+        const std::uint32_t image = by_image.quotient(static_cast<std::uint32_t>(tile));
+        const std::uint32_t within = by_image.remainder(static_cast<std::uint32_t>(tile), image);
+        const std::uint32_t line = by_row.quotient(within);
+        return {static_cast<int>(image), static_cast<int>(line) * tile_height,
+                static_cast<int>(by_row.remainder(within, line)) << tile_log};
+    }
+    /// Offset in the halo of what the tile's output `pixel` sees first, and of a tap from there.
+    template <int C>
+    __device__ int window(int pixel) const {
+        const int row = pixel >> tile_log, column = pixel & ((1 << tile_log) - 1);
+        return (row * stride_height * halo_width + column * stride_width) * C;
+    }
+    template <int C>
+    __device__ int tap(int u, int v) const {
+        return (u * dilation_height * halo_width + v * dilation_width) * C;
+    }
+    template <int C, class T>
+    __device__ void load_halo(const T* x, const place& p, T* halo, int thread, int threads) const {
+        const int row = p.row * stride_height - pad_top, first = (p.column * stride_width - pad_left) * C;
+        const T* const image = x + static_cast<std::int64_t>(p.image) * in_height * in_width * C;
+        for (int i = thread; i < halo_height * halo_width * C; i += threads) {
+            const std::uint32_t line = by_halo_line.quotient(static_cast<std::uint32_t>(i));
+            const int r = row + static_cast<int>(line);
+            const int e = first + static_cast<int>(by_halo_line.remainder(static_cast<std::uint32_t>(i), line));
+            const bool inside = r >= 0 && r < in_height && e >= 0 && e < in_width * C;
+            halo[i] = inside ? image[static_cast<std::int64_t>(r) * in_width * C + e] : T(0);
+        }
+    }
+    /// Offset of an output pixel of the tile in y, or -1 if y ends before.
+    __device__ std::int64_t output(const place& p, int pixel) const {
+        const int row = p.row + (pixel >> tile_log), column = p.column + (pixel & ((1 << tile_log) - 1));
+        if (row >= out_height || column >= out_width) return -1;
+        return ((static_cast<std::int64_t>(p.image) * out_height + row) * out_width + column) * out_channels;
+    }
+};
+
+/// What both kernels are given. `n` and `width` as in a problem of implicit_gemm.
+template <class Element>
+struct few_channels_problem {
+    using T = Element;
+    pixel_tiles tiles;
+    int n, columns, warps_across; ///< output channels: all, of a block, in warps
+    const T *x, *other;           ///< w, or dy
+    T* out;                       ///< y, or a [taps * C, n] per block of x
+    const T* bias = nullptr;
+    bool relu = false;
+    int width = 1;
+
+    __device__ T finished(T value, int column, int) const { return with_epilogue(value, bias, column, relu); }
+};
+
+/// Grid: tiles, columns of channels.
+template <class T, int C, int TN>
+__global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
+    few_channels_forward(few_channels_problem<T> p) {
+    TG_DYNAMIC_SHARED(T, halo);
+    T* const w = halo + p.tiles.halo_size(C);
+    const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+    const int warp = thread / 32, lane = thread % 32;
+    const auto place = p.tiles.at(static_cast<int>(blockIdx.x));
+    const int first_n = static_cast<int>(blockIdx.y) * p.columns;
+
+    p.tiles.template load_halo<C>(p.x, place, halo, thread, threads);
+    const int taps = p.tiles.taps_height * p.tiles.taps_width;
+    for (int i = thread; i < taps * C * p.columns; i += threads) {
+        const int k = i / p.columns, column = first_n + i % p.columns;
+        w[i] = column < p.n ? p.other[static_cast<std::int64_t>(k) * p.n + column] : T(0);
+    }
+    __syncthreads();
+
+    const int first_pixel = warp / p.warps_across * 32 + lane / 8; // and every fourth from there
+    const int column = warp % p.warps_across * (8 * TN) + lane % 8 * 2;
+    int window[8];
+    TG_UNROLL
+    for (int r = 0; r < 8; ++r) window[r] = p.tiles.template window<C>(first_pixel + r * 4);
+    T sum[8][TN]{};
+    const T* weights = w + column;
+    for (int u = 0; u < p.tiles.taps_height; ++u)
+        for (int v = 0; v < p.tiles.taps_width; ++v) {
+            const T* const seen = halo + p.tiles.template tap<C>(u, v);
+            TG_UNROLL
+            for (int c = 0; c < C; ++c, weights += p.columns) {
+                T a[8];
+                TG_UNROLL
+                for (int r = 0; r < 8; ++r) a[r] = seen[window[r] + c];
+                TG_UNROLL
+                for (int j = 0; j < TN / 2; ++j) {
+                    const auto b = *reinterpret_cast<const pack<T, 2>*>(weights + j * 16);
+                    TG_UNROLL
+                    for (int r = 0; r < 8; ++r) TG_UNROLL
+                    for (int i = 0; i < 2; ++i) sum[r][2 * j + i] = multiply_add(a[r], b.v[i], sum[r][2 * j + i]);
+                }
+            }
+        }
+    TG_UNROLL
+    for (int r = 0; r < 8; ++r) {
+        const std::int64_t at = p.tiles.output(place, first_pixel + r * 4);
+        if (at < 0) continue;
+        TG_UNROLL
+        for (int j = 0; j < TN / 2; ++j) {
+            const T pair[2]{sum[r][2 * j], sum[r][2 * j + 1]};
+            store_run(p, p.out + at, first_n + column + j * 16, 0, pair, true, true);
+        }
+    }
+}
+
+inline constexpr int gradient_pixels = 64; ///< of a tile of few_channels_filter_gradient
+inline constexpr int gradient_taps = 32;   ///< (tap, channel) pairs of a block
+
+/// Grid: splits of the tiles, columns of channels, (tap, channel) pairs. Warps that share columns take turns with the
+/// pixels of a tile; their sums are added in order at the end.
+template <class T, int C, int TN>
+__global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
+    few_channels_filter_gradient(few_channels_problem<T> p) {
+    TG_DYNAMIC_SHARED(T, halo);
+    T* const dy = halo + p.tiles.halo_size(C);
+    const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+    const int warp = thread / 32, lane = thread % 32;
+    const int turns = threads / 32 / p.warps_across, turn = warp / p.warps_across;
+    const int first_n = static_cast<int>(blockIdx.y) * p.columns;
+    const int column = warp % p.warps_across * (8 * TN) + lane % 8 * 2;
+    const int pairs = p.tiles.taps_height * p.tiles.taps_width * C;
+    const int first_pair = static_cast<int>(blockIdx.z) * gradient_taps;
+
+    int tap[8];
+    TG_UNROLL
+    for (int r = 0; r < 8; ++r) {
+        const int k = first_pair + lane / 8 + r * 4, t = k / C;
+        const int u = t / p.tiles.taps_width, v = t % p.tiles.taps_width;
+        tap[r] = k < pairs ? p.tiles.template tap<C>(u, v) + k % C : 0; // what is too many is not stored
+    }
+    T sum[8][TN]{};
+    const auto part = [&](unsigned split) {
+        return static_cast<int>(static_cast<std::int64_t>(p.tiles.count) * split / gridDim.x);
+    };
+    for (int tile = part(blockIdx.x); tile < part(blockIdx.x + 1); ++tile) {
+        const auto place = p.tiles.at(tile);
+        p.tiles.template load_halo<C>(p.x, place, halo, thread, threads);
+        for (int i = thread; i < gradient_pixels * p.columns; i += threads) {
+            const int n = first_n + i % p.columns;
+            const std::int64_t at = p.tiles.output(place, i / p.columns);
+            dy[i] = at >= 0 && n < p.n ? p.other[at + n] : T(0);
+        }
+        __syncthreads();
+        for (int pixel = turn; pixel < gradient_pixels; pixel += turns) {
+            if (p.tiles.output(place, pixel) < 0) continue; // its window may lie in the image and hold anything
+            const T* const seen = halo + p.tiles.template window<C>(pixel);
+            const T* const row = dy + pixel * p.columns + column;
+            T a[8];
+            TG_UNROLL
+            for (int r = 0; r < 8; ++r) a[r] = seen[tap[r]];
+            TG_UNROLL
+            for (int j = 0; j < TN / 2; ++j) {
+                const auto b = *reinterpret_cast<const pack<T, 2>*>(row + j * 16);
+                TG_UNROLL
+                for (int r = 0; r < 8; ++r) TG_UNROLL
+                for (int i = 0; i < 2; ++i) sum[r][2 * j + i] = multiply_add(a[r], b.v[i], sum[r][2 * j + i]);
+            }
+        }
+        __syncthreads();
+    }
+    T* const total = dy; // nobody reads dy any more
+    for (int t = 0; t < turns; ++t) {
+        if (t == turn) {
+            TG_UNROLL
+            for (int r = 0; r < 8; ++r) TG_UNROLL
+            for (int j = 0; j < TN; ++j) {
+                T& at = total[(lane / 8 + r * 4) * p.columns + column + j / 2 * 16 + j % 2];
+                at = t == 0 ? sum[r][j] : at + sum[r][j];
+            }
+        }
+        __syncthreads();
+    }
+    T* const out = p.out + static_cast<std::int64_t>(blockIdx.x) * pairs * p.n;
+    for (int i = thread; i < gradient_taps * p.columns; i += threads) {
+        const int k = first_pair + i / p.columns, n = first_n + i % p.columns;
+        if (k < pairs && n < p.n) out[static_cast<std::int64_t>(k) * p.n + n] = total[i];
+    }
+}
+
+} // namespace tapegraph::cuda::kernels

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <tapegraph/cuda/kernels/platform.cuh>
+
+/// What the matrix products of implicit_gemm.cuh and tensor_gemm.cuh share: how a block's threads walk over a tile of an
+/// operand, the part of k a split adds up, and how sums leave.
+
+namespace tapegraph::cuda::kernels {
+
+/// N elements that are read or written at once.
+template <class T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) pack {
+    T v[N];
+};
+
+/// A tile of `Lines` rows of an operand and `Steps` of k, read V elements at a time. Threads next to each other take what
+/// lies next to each other in memory: along k if AlongK, else along the line.
+template <int Threads, int Lines, int Steps, bool AlongK, int V>
+struct loader {
+    static constexpr int inner = (AlongK ? Steps : Lines) / V; ///< copies along the contiguous direction
+    static constexpr int copies = Lines * Steps / V;
+    static constexpr int each = (copies + Threads - 1) / Threads;
+    static constexpr bool straight = Threads % inner == 0; ///< a thread keeps its place in the contiguous direction
+    static constexpr int rows = AlongK || !straight ? each : 1;  ///< different lines one thread reads
+    static constexpr int taps = !AlongK || !straight ? each : 1; ///< different k one thread reads
+    static_assert((AlongK ? Steps : Lines) % V == 0);
+
+    __device__ static bool mine(int thread, int i) { return copies % Threads == 0 || thread + i * Threads < copies; }
+    __device__ static int line(int thread, int i) {
+        const int copy = thread + i * Threads;
+        return AlongK ? copy / inner : copy % inner * V;
+    }
+    __device__ static int step(int thread, int i) {
+        const int copy = thread + i * Threads;
+        return AlongK ? copy % inner * V : copy / inner;
+    }
+};
+
+/// An offset into an operand that is read as it lies, or none.
+struct plain_place {
+    std::int64_t offset;
+    bool valid;
+};
+
+/// The part of k that a split adds up: whole steps, so that every split but the last is full.
+struct k_range {
+    int begin, end;
+
+    __device__ k_range(int k, int step, int split, int splits) {
+        const std::int64_t count = (k + step - 1) / step;
+        begin = static_cast<int>(count * split / splits) * step;
+        const int limit = static_cast<int>(count * (split + 1) / splits) * step;
+        end = limit < k ? limit : k;
+    }
+};
+
+/// So many products are added in registers before the sum goes to memory and the next begins: the error of a chain grows
+/// with its length, and tensor cores truncate.
+inline constexpr int longest_chain = 4096;
+
+/// Stores or adds `Count` neighbouring sums of row `to` at column n, as many at once as `problem.width` allows.
+template <int Count, class Problem>
+__device__ void store_run(const Problem& problem, typename Problem::T* to, int n, int group,
+                          const typename Problem::T (&sums)[Count], bool first, bool last) {
+    const auto store = [&](auto width) {
+        constexpr int W = decltype(width)::value;
+        TG_UNROLL
+        for (int i = 0; i < Count; i += W) {
+            if (n + i >= problem.n) break;
+            auto* const at = reinterpret_cast<pack<typename Problem::T, W>*>(to + n + i);
+            pack<typename Problem::T, W> value;
+            TG_UNROLL
+            for (int j = 0; j < W; ++j) value.v[j] = sums[i + j];
+            if (!first) {
+                const auto before = *at;
+                TG_UNROLL
+                for (int j = 0; j < W; ++j) value.v[j] += before.v[j];
+            }
+            if (last) {
+                TG_UNROLL
+                for (int j = 0; j < W; ++j) value.v[j] = problem.finished(value.v[j], n + i + j, group);
+            }
+            *at = value;
+        }
+    };
+    if (Count % 4 == 0 && problem.width >= 4)
+        store(constant < Count % 4 == 0 ? 4 : 1 > {});
+    else if (Count % 2 == 0 && problem.width >= 2)
+        store(constant < Count % 2 == 0 ? 2 : 1 > {});
+    else
+        store(constant<1>{});
+}
+
+/// relu(x + bias), each if asked for. NaN stays NaN.
+template <class T>
+__device__ T with_epilogue(T value, const T* bias, std::int64_t channel, bool relu) {
+    if (bias != nullptr) value += bias[channel];
+    return !relu || value > T(0) || value != value ? value : T(0);
+}
+
+/// out[i] = sum over the splits of partial[split * count + i], in order; bias and relu as a convolution's epilogue.
+template <class T>
+__global__ void sum_splits(const T* partial, T* out, std::int64_t count, int splits, const T* bias, int channels,
+                           bool relu) {
+    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+    for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride) {
+        T sum = partial[i];
+        for (int s = 1; s < splits; ++s) sum += partial[s * count + i];
+        out[i] = with_epilogue(sum, bias, bias == nullptr ? 0 : i % channels, relu);
+    }
+}
+
+} // namespace tapegraph::cuda::kernels

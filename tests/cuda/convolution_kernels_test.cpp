@@ -1,0 +1,187 @@
+#include <cuda/device_array.hpp>
+
+#include <tapegraph/cuda/kernels/convolution.cuh>
+#include <tapegraph/cuda/kernels/implicit_gemm.cuh>
+#include <tapegraph/cuda/kernels/tensor_gemm.cuh>
+
+#include <cuda/convolution_reference.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace convolution_testing;
+namespace kernels = tapegraph::cuda::kernels;
+
+namespace {
+
+using small_tile = kernels::tile_shape<32, 32, 8, 4, 4>;
+using large_tile = kernels::tile_shape<64, 160, 16, 8, 8>;
+using large_double_tile = kernels::tile_shape<64, 96, 16, 8, 8>; // devices have 48 KiB of static shared memory
+using warps_tile = kernels::tensor_tile<32, 48, 16, 2, 2, 3>;
+using odd_tile = kernels::tensor_tile<64, 104, 8, 2, 1, 4>; // 26 copies a step: threads do not keep their column
+
+unsigned tiles_of(int extent, int tile) { return static_cast<unsigned>((extent + tile - 1) / tile); }
+
+/// How a kernel takes a problem: float multiply-adds in tiles, V elements at once.
+template <class Tile, int V>
+struct multiply_adds {
+    static constexpr int width = V;
+    template <class Problem>
+    static void run(const Problem& p) {
+        launch({{tiles_of(p.m, Tile::BM), tiles_of(p.n, Tile::BN), static_cast<unsigned>(p.groups * p.splits)},
+                static_cast<unsigned>(Tile::threads)},
+               kernels::implicit_gemm<Problem, Tile, V>, p);
+    }
+};
+/// Or "tensor cores".
+template <class Tile, int V, kernels::tensor_precision Precision = kernels::tensor_precision::tf32>
+struct tensor_cores {
+    static constexpr int width = V;
+    template <class Problem>
+    static void run(const Problem& p) {
+        launch({{tiles_of(p.m, Tile::BM), tiles_of(p.n, Tile::BN), static_cast<unsigned>(p.groups * p.splits)},
+                static_cast<unsigned>(Tile::threads),
+                kernels::tensor_gemm_shared_bytes<Problem, Tile, V>},
+               kernels::tensor_gemm<Problem, Tile, V, Precision>, p);
+    }
+};
+
+/// Runs a problem in `splits` parts and adds them.
+template <class Way, class Problem>
+auto result_of(Problem p, std::int64_t count, int splits) {
+    using T = typename Problem::T;
+    const device_array<T> got(count), partial(count * splits);
+    p.splits = splits;
+    p.width = Way::width;
+    p.out = splits > 1 ? partial.data() : got.data();
+    Way::run(p);
+    if (splits > 1)
+        launch({2, 64}, kernels::sum_splits<T>, partial.data(), got.data(), count, splits, nullptr, 1, false);
+    return got.host();
+}
+
+// More splits than steps: some have nothing to add and must write zeros. TF32 holds these whole numbers.
+template <class Way, class T>
+void check_passes(const tg::convolution_geometry& g, bool batch_innermost = false) {
+    const sizes n(g);
+    const expected<T> want(g);
+    const device_array<T> inputs[]{want.x, want.w, want.dy, want.bias};
+    const T *const x = inputs[0].data(), *const w = inputs[1].data(), *const dy = inputs[2].data();
+    for (int splits : {1, 3, 50}) {
+        CHECK(result_of<Way>(kernels::forward_problem<T>(g, batch_innermost, x, w, nullptr, false, nullptr), n.y,
+                             splits) == want.y);
+        CHECK(result_of<Way>(kernels::input_gradient_problem<T>(g, batch_innermost, dy, w, nullptr), n.x, splits) ==
+              want.dx);
+        CHECK(result_of<Way>(kernels::filter_gradient_problem<T>(g, x, dy, nullptr), n.w, splits) == want.dw);
+    }
+    CHECK(result_of<Way>(kernels::forward_problem<T>(g, batch_innermost, x, w, inputs[3].data(), true, nullptr), n.y,
+                         1) == want.activated);
+}
+
+// Channels are multiples of 4, so that neighbours may travel together.
+const tg::convolution_geometry wide_geometries[]{
+    geometry(2, 6, 5, 4, 3, 3, 8, 1, 1, 1, 1, 1, 1),
+    geometry(1, 5, 7, 8, 2, 3, 24, 2, 1, 0, 1, 1, 1, 1, 2, 2),
+    geometry(3, 1, 19, 4, 1, 5, 36, 1, 2, 0, 2, 0, 1),
+};
+
+} // namespace
+
+TEST_CASE("convolution kernels: all passes are exact at awkward sizes") {
+    for (const auto& g : geometries) in_orders([&] { check_passes<multiply_adds<small_tile, 1>, float>(g); });
+}
+
+TEST_CASE("convolution kernels: batch innermost") {
+    for (const auto& g : geometries) in_orders([&] { check_passes<multiply_adds<small_tile, 1>, float>(g, true); });
+    const auto many = geometry(37, 3, 4, 5, 3, 3, 6, 1, 1, 1, 1, 1, 1); // a tile of 32 rows sees one or two pixels
+    in_orders([&] { check_passes<multiply_adds<small_tile, 1>, float>(many, true); });
+    const auto long_taps = geometry(9, 1, 50, 2, 1, 35, 3, 1, 1, 0, 20, 0, 20); // more than the mask has bits
+    in_orders([&] { check_passes<multiply_adds<small_tile, 1>, float>(long_taps, true); });
+    const auto strided = geometry(33, 5, 4, 5, 3, 3, 6, 2, 3, 1, 1, 1, 1);
+    in_orders([&] { check_passes<multiply_adds<small_tile, 1>, float>(strided, true); });
+}
+
+TEST_CASE("convolution kernels: several elements at once, double, and a larger tile") {
+    for (const auto& g : wide_geometries) {
+        in_orders([&] { check_passes<multiply_adds<small_tile, 4>, float>(g, true); });
+        in_orders([&] { check_passes<multiply_adds<large_tile, 2>, float>(g); });
+        in_orders([&] { check_passes<multiply_adds<small_tile, 2>, double>(g); });
+    }
+    in_orders([&] { check_passes<multiply_adds<large_double_tile, 1>, double>(geometries[10]); });
+}
+
+TEST_CASE("convolution on tensor cores: all passes are exact for whole numbers") {
+    using kernels::tensor_precision;
+    for (const auto& g : geometries) in_orders([&] { check_passes<tensor_cores<warps_tile, 1>, float>(g); });
+    for (const auto& g : wide_geometries) {
+        in_orders([&] { check_passes<tensor_cores<warps_tile, 2>, float>(g, true); });
+        in_orders([&] { check_passes<tensor_cores<odd_tile, 4>, float>(g); });
+        in_orders([&] { check_passes<tensor_cores<warps_tile, 4, tensor_precision::tf32x3>, float>(g); });
+    }
+}
+
+// Two chains and a product more, so that sums wait in memory twice.
+TEST_CASE("convolution kernels: long sums are added in pieces") {
+    const int terms = 2 * kernels::longest_chain + 1;
+    const auto pixels = geometry(1, 1, terms, 1, 1, 1, 2), channels = geometry(3, 1, 1, terms, 1, 1, 2);
+    const expected<float> filter(pixels), forward(channels);
+    const device_array<float> a[]{filter.x, filter.dy}, b[]{forward.x, forward.w, forward.bias};
+    const kernels::filter_gradient_problem<float> dw(pixels, a[0].data(), a[1].data(), nullptr);
+    CHECK(result_of<multiply_adds<small_tile, 1>>(dw, 2, 1) == filter.dw);
+    CHECK(result_of<tensor_cores<warps_tile, 1>>(dw, 2, 1) == filter.dw);
+    const kernels::forward_problem<float> y(channels, false, b[0].data(), b[1].data(), b[2].data(), true, nullptr);
+    CHECK(result_of<multiply_adds<small_tile, 1>>(y, 6, 1) == forward.activated);
+    CHECK(result_of<tensor_cores<warps_tile, 1>>(y, 6, 1) == forward.activated);
+}
+
+// Operands that TF32 cannot hold: one rounding costs up to 2^-11 a factor, three products all but a few units of float.
+TEST_CASE("convolution on tensor cores: accuracy of the two precisions") {
+    const auto g = geometry(1, 8, 8, 16, 3, 3, 24, 1, 1, 1, 1, 1, 1);
+    const sizes n(g);
+    auto x = whole_numbers<float>(n.x, 1, 1000), w = whole_numbers<float>(n.w, 2, 1000);
+    for (float& v : x) v = v / 777 + 1e-4f;
+    for (float& v : w) v = v / 333 + 1e-4f;
+    std::vector<double> y(static_cast<std::size_t>(n.y));
+    for_each_product(g, [&](std::int64_t i, std::int64_t j, std::int64_t k) {
+        y[static_cast<std::size_t>(k)] +=
+            static_cast<double>(x[static_cast<std::size_t>(i)]) * w[static_cast<std::size_t>(j)];
+    });
+    const auto error = [&](const std::vector<float>& got) {
+        double apart = 0, size = 0;
+        for (std::size_t i = 0; i < y.size(); ++i) apart += (got[i] - y[i]) * (got[i] - y[i]), size += y[i] * y[i];
+        return std::sqrt(apart / size);
+    };
+    const device_array<float> dx(x), dw(w);
+    const kernels::forward_problem<float> p(g, false, dx.data(), dw.data(), nullptr, false, nullptr);
+    const double once = error(result_of<tensor_cores<warps_tile, 4>>(p, n.y, 1));
+    CHECK(once < 1e-3);
+    CHECK(once > 1e-5); // it is TF32 that was measured
+    CHECK(error(result_of<tensor_cores<warps_tile, 4, kernels::tensor_precision::tf32x3>>(p, n.y, 1)) < 2e-6);
+}
+
+TEST_CASE("division by multiplication is exact") {
+    for (std::uint32_t d : {1u, 2u, 3u, 5u, 7u, 48u, 150u, 641u, 2304u, 65535u, 65536u, 1000003u, 0x7FFFFFFFu}) {
+        const kernels::divisor by(d);
+        for (std::uint64_t base : {0ull, 1ull * d, 2ull * d, 1000ull * d, 0x7FFFFFFFull / d * d, 0x7FFFFFFFull})
+            for (std::int64_t n = static_cast<std::int64_t>(base) - 2; n <= static_cast<std::int64_t>(base) + 2; ++n)
+                if (n >= 0 && n <= 0x7FFFFFFF) CHECK(by.quotient(static_cast<std::uint32_t>(n)) == n / d);
+    }
+}
+
+#if defined(TG_SIMT) && !defined(SIMT_TSAN)
+TEST_CASE("convolution kernels: no barrier is there for nothing") {
+    const auto g = geometry(2, 9, 9, 6, 3, 3, 40, 1, 1, 1, 1, 1, 1);
+    const expected<float> e(g);
+    const kernels::forward_problem<float> p(g, false, e.x.data(), e.w.data(), nullptr, false, nullptr);
+    const auto count = static_cast<std::int64_t>(e.y.size());
+    const auto check = [&](auto way, std::size_t barriers) {
+        std::size_t found = 0;
+        const auto unnoticed =
+            simt::unnoticed_barriers([&] { return result_of<decltype(way)>(p, count, 1) == e.y; }, found);
+        CHECK(unnoticed == std::vector<std::string>{});
+        CHECK(found == barriers);
+    };
+    check(multiply_adds<small_tile, 1>{}, 2);
+    check(multiply_adds<small_tile, 2>{}, 2);
+    check(tensor_cores<warps_tile, 2>{}, 1);
+}
+#endif

@@ -1,0 +1,196 @@
+#define TG_SIMT
+#include <simt/words.hpp>
+
+#include <tapegraph/cuda/convolution_plan.hpp>
+#include <tapegraph/cuda/kernels/convolution_shape.cuh>
+
+#include <cuda/convolution_reference.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace convolution_testing;
+using namespace tapegraph::cuda;
+namespace kernels = tapegraph::cuda::kernels;
+using tapegraph::math_mode;
+
+namespace {
+
+constexpr convolution_pass passes[]{convolution_pass::forward, convolution_pass::input_gradient,
+                                    convolution_pass::filter_gradient};
+constexpr math_mode modes[]{math_mode::fp32, math_mode::tf32, math_mode::tf32x3};
+
+// The layers of a network of 3 -> 150 -> 300 -> 200 channels on 50 x 50 pixels.
+tg::convolution_geometry second_layer(int batch) { return geometry(batch, 24, 24, 150, 5, 5, 300); }
+tg::convolution_geometry third_layer(int batch) { return geometry(batch, 10, 10, 300, 3, 3, 200); }
+
+const product_tile& tile_of(const convolution_plan& p) {
+    return (p.algorithm == convolution_algorithm::tensor_cores ? tensor_tiles : multiply_add_tiles)[p.tile];
+}
+std::int64_t blocks_of(const tg::convolution_geometry& g, convolution_pass pass, const convolution_plan& p) {
+    const detail::product_extents e(g, pass);
+    const product_tile& t = tile_of(p);
+    return (e.m + t.rows - 1) / t.rows * ((e.n + t.columns - 1) / t.columns) * g.groups * p.splits;
+}
+
+} // namespace
+
+TEST_CASE("convolution plans: tensor cores only for floats, where asked for and there") {
+    for (auto pass : passes)
+        for (auto mode : modes)
+            for (bool cores : {false, true})
+                for (std::size_t element : {sizeof(float), sizeof(double)}) {
+                    const auto p = choose_convolution(second_layer(32), pass, element, mode, {132, cores});
+                    const bool tensor = cores && mode != math_mode::fp32 && element == 4;
+                    CHECK((p.algorithm == convolution_algorithm::tensor_cores) == tensor);
+                    CHECK(p.exact == (tensor && mode == math_mode::tf32x3));
+                    CHECK((element == 4 || p.tile == 0));
+                    CHECK((!p.exact || tile_of(p).exact));
+                }
+}
+
+TEST_CASE("convolution plans: vectors divide the channels that are read along") {
+    const auto vector = [](int in, int out, convolution_pass pass, std::size_t element = sizeof(float),
+                           int groups = 1) {
+        const auto p = choose_convolution(geometry(8, 9, 9, in, 3, 3, out, 1, 1, 0, 0, 0, 0, 1, 1, groups), pass,
+                                          element, math_mode::tf32, {});
+        CHECK(p.vector >= (element == 4 ? tile_of(p).vector : 1));
+        return p.vector;
+    };
+    CHECK(vector(150, 300, convolution_pass::forward) == 2);
+    CHECK(vector(150, 300, convolution_pass::input_gradient) == 4); // reads dy and w along the 300
+    CHECK(vector(150, 300, convolution_pass::filter_gradient) == 2);
+    CHECK(vector(300, 200, convolution_pass::forward) == 4);
+    CHECK(vector(300, 200, convolution_pass::forward, sizeof(double)) == 2);
+    CHECK(vector(33, 64, convolution_pass::forward) == 1);
+    CHECK(vector(24, 40, convolution_pass::forward, sizeof(float), 2) == 4);
+    CHECK(vector(20, 40, convolution_pass::forward, sizeof(float), 2) == 2);
+}
+
+TEST_CASE("convolution plans: tiles suit awkward channels") {
+    const auto columns = [](const tg::convolution_geometry& g, convolution_pass pass, math_mode mode) {
+        return tile_of(choose_convolution(g, pass, sizeof(float), mode, {132, true})).columns;
+    };
+    for (int batch : {128, 1024}) {
+        CHECK(columns(second_layer(batch), convolution_pass::forward, math_mode::tf32) == 160);
+        CHECK(columns(second_layer(batch), convolution_pass::input_gradient, math_mode::tf32) == 160);
+        CHECK(columns(third_layer(batch), convolution_pass::forward, math_mode::tf32) == 104);
+        CHECK(columns(second_layer(batch), convolution_pass::forward, math_mode::fp32) == 160);
+        CHECK(columns(geometry(batch, 28, 28, 64, 3, 3, 128), convolution_pass::forward, math_mode::fp32) == 128);
+    }
+}
+
+TEST_CASE("convolution plans: small products are split until nearly all of the device is busy") {
+    for (auto mode : modes)
+        for (auto pass : passes) {
+            const auto p = choose_convolution(second_layer(1), pass, sizeof(float), mode, {132, true});
+            CHECK(blocks_of(second_layer(1), pass, p) >= 120);
+        }
+    // A few results of many pixels.
+    const auto wide = geometry(64, 64, 64, 16, 3, 3, 16);
+    const auto p =
+        choose_convolution(wide, convolution_pass::filter_gradient, sizeof(float), math_mode::fp32, {132, true});
+    CHECK(blocks_of(wide, convolution_pass::filter_gradient, p) >= 132);
+    // And one that fills the device alone is not.
+    CHECK(choose_convolution(second_layer(1024), convolution_pass::forward, 4, math_mode::fp32, {132, true}).splits ==
+          1);
+}
+
+TEST_CASE("convolution plans: scratch memory stays below its limit") {
+    for (auto mode : modes)
+        for (auto pass : passes)
+            for (int batch : {1, 7, 128}) {
+                const auto g = third_layer(batch);
+                const detail::product_extents e(g, pass);
+                const auto bytes = static_cast<std::size_t>(e.m * e.n) * sizeof(float);
+                for (std::size_t limit : {std::size_t{0}, bytes, 2 * bytes, 5 * bytes, convolution_workspace_limit}) {
+                    const auto p = choose_convolution(g, pass, sizeof(float), mode, {132, true}, limit);
+                    CHECK(p.workspace <= limit);
+                    CHECK(p.workspace == (p.splits > 1 ? static_cast<std::size_t>(p.splits) * bytes : 0));
+                    if (limit < 2 * bytes) CHECK(p.splits == 1);
+                }
+            }
+}
+
+TEST_CASE("convolution plans: batches of more pixels than kernels count are cut") {
+    const auto most = [](int batch) { return geometry(batch, 1000, 1000, 8, 3, 3, 8); };
+    for (auto pass : passes) {
+        CHECK(choose_convolution(most(2147), pass, 4, math_mode::fp32, {}).algorithm ==
+              convolution_algorithm::multiply_adds);
+        const auto p = choose_convolution(most(2148), pass, 4, math_mode::fp32, {});
+        CHECK(p.algorithm == convolution_algorithm::product);
+        CHECK(p.workspace == detail::chunk_bytes(most(2148), 4, convolution_workspace_limit));
+    }
+    // Of windows so small that the memory would hold them all.
+    const auto thin = geometry(3000, 1000, 1000, 1, 1, 1, 1);
+    const std::int64_t images = detail::images_of_chunk(thin, 4, std::size_t{1} << 40);
+    CHECK(images * 1000000 <= 0x7FFFFFFF);
+    CHECK((images + 1) * 1000000 > 0x7FFFFFFF);
+}
+
+TEST_CASE("convolution plans: first layers") {
+    const auto first = geometry(32, 50, 50, 3, 3, 3, 150);
+    for (auto mode : modes) {
+        const auto forward = choose_convolution(first, convolution_pass::forward, 4, mode, {132, true});
+        CHECK(forward.algorithm == convolution_algorithm::few_channels);
+        CHECK(forward.workspace == 0);
+        const auto filter = choose_convolution(first, convolution_pass::filter_gradient, 4, mode, {132, true});
+        CHECK(filter.algorithm == convolution_algorithm::few_channels);
+        CHECK(filter.splits >= 132);
+        CHECK(filter.workspace <= convolution_workspace_limit);
+    }
+    const detail::few_channels_tiling t(first, convolution_pass::forward, 4);
+    CHECK(t.columns == 160);
+    CHECK(t.shared <= 48 * 1024);
+    // A 48 x 48 output is cut into tiles without waste.
+    CHECK(t.tiles * t.pixels == 32 * 48 * 48);
+    // A kernel whose weights no block can hold.
+    const auto large = geometry(1, 64, 64, 3, 31, 31, 16);
+    CHECK(!detail::few_channels_tiling(large, convolution_pass::forward, 4).fits);
+}
+
+TEST_CASE("convolution plans: the part of a product that meets the image") {
+    for (const auto& g : geometries) {
+        std::int64_t meet = 0, forward = 0, gradient = 0;
+        for_each_product(g, [&](std::int64_t, std::int64_t, std::int64_t) { ++meet; });
+        const std::int64_t each = g.kernel_height * g.kernel_width * g.group_in() * g.out_channels * g.batch;
+        forward = g.out_height * g.out_width * each;
+        gradient = g.in_height * g.in_width * each;
+        CHECK(detail::useful_part(g, convolution_pass::forward) ==
+              doctest::Approx(static_cast<double>(meet) / static_cast<double>(forward)));
+        CHECK(detail::useful_part(g, convolution_pass::input_gradient) ==
+              doctest::Approx(static_cast<double>(meet) / static_cast<double>(gradient)));
+    }
+}
+
+namespace {
+// Steps of k that the tiles of an input gradient execute, over those that meet an output.
+double executed(const tg::convolution_geometry& g, bool batch_innermost, int rows, int depth) {
+    const kernels::convolution_shape s(g, batch_innermost);
+    const int m = s.in_pixels.count(), k = s.taps() * s.group_out;
+    double steps = 0;
+    for (int first = 0; first < m; first += rows) {
+        const auto needed = s.taps_of_inputs(first, std::min(first + rows, m) - 1);
+        for (int at = 0; (at = s.next_step(needed, s.by_group_out, at, k, depth)) < k; at += depth) ++steps;
+    }
+    return steps * rows * depth /
+           (detail::useful_part(g, convolution_pass::input_gradient) * static_cast<double>(m) * k);
+}
+} // namespace
+
+// 5x5 taps over the 24 x 24 inputs of 20 x 20 outputs: 1.44 times what is needed, by (24 / 20)^2. Steps of 16 that see two
+// taps, and tiles that see two pixels, cost a little.
+TEST_CASE("convolution plans: batch innermost, input gradients skip what sees padding only") {
+    for (int batch : {128, 1024}) {
+        const auto g = second_layer(batch);
+        CHECK(executed(g, false, 128, 16) > 1.2);
+        CHECK(executed(g, true, 128, 16) < 1.03);
+        CHECK(choose_convolution(g, convolution_pass::input_gradient, 4, math_mode::fp32, {}).batch_innermost);
+        CHECK(!choose_convolution(g, convolution_pass::forward, 4, math_mode::fp32, {}).batch_innermost);
+    }
+    const auto same = geometry(64, 14, 14, 32, 3, 3, 64, 1, 1, 1, 1, 1, 1);
+    CHECK(choose_convolution(same, convolution_pass::forward, 4, math_mode::fp32, {}).batch_innermost);
+    // With a stride of 2 three of four taps meet no output.
+    const auto strided = geometry(128, 16, 16, 32, 4, 4, 64, 2, 2, 1, 1, 1, 1);
+    CHECK(executed(strided, false, 128, 16) > 3);
+    CHECK(executed(strided, true, 128, 16) < 1.03);
+}

@@ -1,0 +1,233 @@
+#pragma once
+
+#include <tapegraph/cuda/lstm.cuh>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+/// LSTM layers with random contents, what both passes give for them by loops in double, and how to run the kernels on
+/// them. Include it after <simt/words.hpp>.
+///
+/// Tolerances are relative L2 errors. A state is the sum of up to 300 products behind functions whose slopes are at most 1,
+/// and the gates forget errors of earlier steps: some units of the type's rounding (6e-8 and 1.1e-16) times the root of
+/// the sum's length, far below 1e-5 and 1e-12, whatever the number of steps.
+
+namespace lstm_reference {
+
+using tapegraph::cuda::lstm_geometry;
+
+struct activation_functions {
+    double (*cell)(double), (*cell_slope)(double), (*gate)(double), (*gate_slope)(double); // slopes by their results
+};
+inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+inline double hyperbolic_tangent(double x) { return std::tanh(x); }
+inline const activation_functions usual{hyperbolic_tangent, [](double y) { return 1 - y * y; }, sigmoid,
+                                        [](double y) { return y * (1 - y); }};
+inline const activation_functions hard{[](double x) { return x <= 0 ? 0 : x; },
+                                       [](double y) { return y > 0 ? 1.0 : 0.0; },
+                                       [](double x) { return x <= -3  ? 0
+                                                             : x >= 3 ? 1
+                                                                      : (x + 3) / 6; },
+                                       [](double y) { return y > 0 && y < 1 ? 1.0 / 6 : 0.0; }};
+
+/// What a case has besides its extents.
+struct options {
+    bool reverse = false, first_states = true, masked = false, every_dh = true, last_gradients = true;
+};
+
+template <class T>
+struct layer {
+    lstm_geometry g;
+    options o;
+    std::size_t batch, time, units;
+    std::vector<T> xz, recurrent, h0, c0, dh, dh_last, dc_last;
+    std::vector<unsigned char> mask;
+
+    layer(int batch_, int time_, int units_, options o_ = {}, unsigned seed = 1)
+        : g{batch_, time_, units_, o_.reverse},
+          o(o_),
+          batch(std::size_t(batch_)),
+          time(std::size_t(time_)),
+          units(std::size_t(units_)) {
+        const auto numbers = [&](std::size_t count, double most) {
+            std::vector<T> v(count);
+            for (T& x : v) {
+                seed = seed * 1664525u + 1013904223u;
+                x = static_cast<T>(most * (static_cast<double>(seed >> 8) / (1 << 23) - 1));
+            }
+            return v;
+        };
+        xz = numbers(batch * time * 4 * units, 1.5);
+        recurrent = numbers(units * 4 * units, 1.5 / std::sqrt(double(units)));
+        h0 = numbers(batch * units, 1), c0 = numbers(batch * units, 1);
+        dh = numbers(batch * time * units, 1);
+        dh_last = numbers(batch * units, 1), dc_last = numbers(batch * units, 1);
+        mask.assign(batch * time, 1);
+        if (!o.masked) return;
+        for (std::size_t i = 0; i < mask.size(); ++i) {
+            seed = seed * 1664525u + 1013904223u;
+            mask[i] = static_cast<unsigned char>(seed >> 24 & 6); // 0 in one of four, otherwise any number
+            if (mask[i] == 0)                                     // what is masked is never looked at
+                for (std::size_t j = 0; j < 4 * units; ++j) xz[i * 4 * units + j] = static_cast<T>(NAN);
+        }
+    }
+    std::size_t line(std::size_t b, std::size_t step) const { return b * time + (o.reverse ? time - 1 - step : step); }
+    bool counts(std::size_t line) const { return mask[line] != 0; }
+};
+
+template <class T>
+struct results {
+    std::vector<T> h, c, gates, dz, dh0, dc0;
+};
+
+template <class T>
+results<double> reference(const layer<T>& l, const activation_functions& f = usual) {
+    const std::size_t n = l.units, states = l.batch * n, lines = l.batch * l.time;
+    results<double> r;
+    r.h.assign(lines * n, 0), r.c = r.h;
+    r.gates.assign(lines * 4 * n, 0), r.dz = r.gates;
+    r.dh0.assign(states, 0), r.dc0 = r.dh0;
+    const auto before = [&](const std::vector<double>& all, const std::vector<T>& first, std::size_t b,
+                            std::size_t step, std::size_t u) {
+        if (step > 0) return all[l.line(b, step - 1) * n + u];
+        return l.o.first_states ? double(first[b * n + u]) : 0.0;
+    };
+    for (std::size_t b = 0; b < l.batch; ++b)
+        for (std::size_t step = 0; step < l.time; ++step)
+            for (std::size_t u = 0; u < n; ++u) {
+                const std::size_t line = l.line(b, step);
+                double* const y = &r.gates[line * 4 * n + u];
+                for (std::size_t gate = 0; gate < 4; ++gate) {
+                    double z = l.xz[line * 4 * n + gate * n + u];
+                    for (std::size_t k = 0; k < n; ++k)
+                        z += before(r.h, l.h0, b, step, k) * l.recurrent[k * 4 * n + gate * n + u];
+                    y[gate * n] = gate == 2 ? f.cell(z) : f.gate(z);
+                }
+                const double c_before = before(r.c, l.c0, b, step, u);
+                const double c = y[n] * c_before + y[0] * y[2 * n];
+                r.c[line * n + u] = l.counts(line) ? c : c_before;
+                r.h[line * n + u] = l.counts(line) ? y[3 * n] * f.cell(c) : before(r.h, l.h0, b, step, u);
+            }
+    for (std::size_t b = 0; b < l.batch; ++b) {
+        std::vector<double> dh(n), dc(n);
+        for (std::size_t u = 0; u < n && l.o.last_gradients; ++u)
+            dh[u] = l.dh_last[b * n + u], dc[u] = l.dc_last[b * n + u];
+        for (std::size_t step = l.time; step-- > 0;) {
+            const std::size_t line = l.line(b, step);
+            for (std::size_t u = 0; u < n && l.o.every_dh; ++u) dh[u] += l.dh[line * n + u];
+            if (!l.counts(line)) continue;
+            std::vector<double> dh_before(n);
+            for (std::size_t u = 0; u < n; ++u) {
+                const double* const y = &r.gates[line * 4 * n + u];
+                double* const dz = &r.dz[line * 4 * n + u];
+                const double shown = f.cell(r.c[line * n + u]);
+                const double d = dc[u] + dh[u] * y[3 * n] * f.cell_slope(shown);
+                dz[0] = d * y[2 * n] * f.gate_slope(y[0]);
+                dz[n] = d * before(r.c, l.c0, b, step, u) * f.gate_slope(y[n]);
+                dz[2 * n] = d * y[0] * f.cell_slope(y[2 * n]);
+                dz[3 * n] = dh[u] * shown * f.gate_slope(y[3 * n]);
+                dc[u] = d * y[n];
+            }
+            for (std::size_t u = 0; u < n; ++u)
+                for (std::size_t j = 0; j < 4 * n; ++j)
+                    dh_before[u] += r.dz[line * 4 * n + j] * l.recurrent[u * 4 * n + j];
+            dh = dh_before;
+        }
+        for (std::size_t u = 0; u < n; ++u) r.dh0[b * n + u] = dh[u], r.dc0[b * n + u] = dc[u];
+    }
+    return r;
+}
+
+/// Relative L2 distance; NaN in what is wanted: any value.
+inline double distance(const auto& got, const std::vector<double>& want) {
+    double apart = 0, size = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        if (std::isnan(want[i])) continue; // a masked step's gates
+        const double d = got[i] - want[i];
+        apart += d * d, size += want[i] * want[i];
+    }
+    return apart == 0 ? 0 : std::sqrt(apart / size);
+}
+template <class T>
+double distance(const results<T>& got, const results<double>& want) {
+    double most = 0;
+    for (auto member : {0, 1, 2, 3, 4, 5}) {
+        const std::vector<T>* const g[]{&got.h, &got.c, &got.gates, &got.dz, &got.dh0, &got.dc0};
+        const std::vector<double>* const w[]{&want.h, &want.c, &want.gates, &want.dz, &want.dh0, &want.dc0};
+        const double d = distance(*g[member], *w[member]);
+        if (std::isnan(d)) return d;
+        most = std::max(most, d);
+    }
+    return most;
+}
+
+template <class T>
+constexpr double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-12;
+
+/// Scratch memory as it comes: of exactly the promised size, and full of ones.
+struct scratch {
+    std::vector<unsigned char> bytes;
+    unsigned char* at;
+    explicit scratch(std::size_t size) : bytes(size + 128, 0xFF) {
+        at = reinterpret_cast<unsigned char*>((reinterpret_cast<std::uintptr_t>(bytes.data()) + 127) / 128 * 128);
+    }
+    bool intact(std::size_t size) const {
+        for (const unsigned char* p = at + size; p < bytes.data() + bytes.size(); ++p)
+            if (*p != 0xFF) return false;
+        return true;
+    }
+};
+
+template <class T>
+tapegraph::cuda::lstm_forward_operands<T> forward_operands(const layer<T>& l, results<T>& r) {
+    const T nan = static_cast<T>(NAN);
+    r.h.assign(l.batch * l.time * l.units, nan), r.c = r.h;
+    r.gates.assign(l.batch * l.time * 4 * l.units, nan);
+    return {l.xz.data(),
+            l.recurrent.data(),
+            l.o.first_states ? l.h0.data() : nullptr,
+            l.o.first_states ? l.c0.data() : nullptr,
+            l.o.masked ? l.mask.data() : nullptr,
+            r.h.data(),
+            r.c.data(),
+            r.gates.data()};
+}
+template <class T>
+tapegraph::cuda::lstm_backward_operands<T> backward_operands(const layer<T>& l, results<T>& r) {
+    const T nan = static_cast<T>(NAN);
+    r.dz.assign(l.batch * l.time * 4 * l.units, nan);
+    r.dh0.assign(l.batch * l.units, nan), r.dc0 = r.dh0;
+    return {l.o.every_dh ? l.dh.data() : nullptr,
+            l.o.last_gradients ? l.dh_last.data() : nullptr,
+            l.o.last_gradients ? l.dc_last.data() : nullptr,
+            r.gates.data(),
+            r.c.data(),
+            l.o.first_states ? l.c0.data() : nullptr,
+            l.recurrent.data(),
+            l.o.masked ? l.mask.data() : nullptr,
+            r.dz.data(),
+            r.dh0.data(),
+            r.dc0.data(),
+            nullptr,
+            nullptr};
+}
+
+/// Both passes, each by its plan.
+template <class T, class Activations = tapegraph::cuda::kernels::usual_lstm_activations>
+results<T> run(const layer<T>& l, const tapegraph::cuda::lstm_plan& forward,
+               const tapegraph::cuda::lstm_plan& backward) {
+    results<T> r;
+    const std::size_t size = tapegraph::cuda::lstm_workspace<T>(l.g, tapegraph::cuda::lstm_pass::backward);
+    scratch workspace(size);
+    tapegraph::cuda::run_lstm_forward<T, Activations>(nullptr, forward, l.g, forward_operands(l, r), workspace.at);
+    tapegraph::cuda::run_lstm_backward<T, Activations>(nullptr, backward, l.g, backward_operands(l, r), workspace.at);
+    CHECK(workspace.intact(size));
+    return r;
+}
+
+} // namespace lstm_reference
