@@ -7,8 +7,8 @@ usage: single_header.py [--check] [--output FILE]
 
 Library headers are inlined where they are first included. A header whose first include stands inside an #if may be
 needed again outside of it; it is then written in both places, behind a macro. System headers are kept at their first
-use; inside an #if they stay as they are. Comments for readers of the source (`//`) are left out, those for users (`///`) stay,
-and lines are indented by one space a level: the file must not exceed a megabyte.
+use; inside an #if they stay as they are. Comments for readers of the source (`//`) are left out, those for users (`///`) stay
+in the folders users program against; lines are indented by one space a level: the file must not exceed a megabyte.
 """
 
 import argparse
@@ -30,6 +30,8 @@ PREAMBLE = """\
 """
 
 NOTE = re.compile(r"\s*//(?!/)")
+COMMENT = re.compile(r"\s*//")
+BEHIND_THE_SCENES = re.compile(r"tapegraph/(cpu|runtime|graph|expr)/|.*/math/")
 MOST_BYTES = 1_000_000
 INCLUDE_LINE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 OPENING = re.compile(r"\s*#\s*(if|ifdef|ifndef)\b")
@@ -70,7 +72,7 @@ class Inliner:
         self.stack.pop()
 
     def line(self, name, number, line):
-        if NOTE.match(line):
+        if (COMMENT if BEHIND_THE_SCENES.match(name) else NOTE).match(line):
             self.dropped = True
             return
         if re.fullmatch(r"\s*#\s*pragma\s+once", line):

@@ -84,6 +84,7 @@ TEST_CASE_FIXTURE(restored, "context: devices that are not there") {
     auto& machine = tg::cuda::driver::imitation::instance();
     CHECK_THROWS_WITH_AS(context::of(5), "cuda:5 does not exist: this machine has cuda:0 alone", tg::device_error);
     machine.devices = 0;
-    CHECK_THROWS_WITH_AS(context::of(0), "cuda:0 cannot be used: no device is imitated", tg::device_error);
+    CHECK_THROWS_WITH_AS(context::of(5), "cuda:5 cannot be used: no device is imitated", tg::device_error);
+    CHECK_THROWS_AS(context::of(-1), tg::argument_error);
 }
 #endif

@@ -111,6 +111,43 @@ TEST_CASE("convolution plans: scratch memory stays below its limit") {
             }
 }
 
+TEST_CASE("convolution plans: batches of more pixels than kernels count are cut") {
+    const auto most = [](int batch) { return geometry(batch, 1000, 1000, 8, 3, 3, 8); };
+    for (auto pass : passes) {
+        CHECK(choose_convolution(most(2147), pass, 4, math_mode::fp32, {}).algorithm ==
+              convolution_algorithm::multiply_adds);
+        const auto p = choose_convolution(most(2148), pass, 4, math_mode::fp32, {});
+        CHECK(p.algorithm == convolution_algorithm::product);
+        CHECK(p.workspace == detail::chunk_bytes(most(2148), 4, convolution_workspace_limit));
+    }
+    // Of windows so small that the memory would hold them all.
+    const auto thin = geometry(3000, 1000, 1000, 1, 1, 1, 1);
+    const std::int64_t images = detail::images_of_chunk(thin, 4, std::size_t{1} << 40);
+    CHECK(images * 1000000 <= 0x7FFFFFFF);
+    CHECK((images + 1) * 1000000 > 0x7FFFFFFF);
+}
+
+TEST_CASE("convolution plans: first layers") {
+    const auto first = geometry(32, 50, 50, 3, 3, 3, 150);
+    for (auto mode : modes) {
+        const auto forward = choose_convolution(first, convolution_pass::forward, 4, mode, {132, true});
+        CHECK(forward.algorithm == convolution_algorithm::few_channels);
+        CHECK(forward.workspace == 0);
+        const auto filter = choose_convolution(first, convolution_pass::filter_gradient, 4, mode, {132, true});
+        CHECK(filter.algorithm == convolution_algorithm::few_channels);
+        CHECK(filter.splits >= 132);
+        CHECK(filter.workspace <= convolution_workspace_limit);
+    }
+    const detail::few_channels_tiling t(first, convolution_pass::forward, 4);
+    CHECK(t.columns == 160);
+    CHECK(t.shared <= 48 * 1024);
+    // A 48 x 48 output is cut into tiles without waste.
+    CHECK(t.tiles * t.pixels == 32 * 48 * 48);
+    // A kernel whose weights no block can hold.
+    const auto large = geometry(1, 64, 64, 3, 31, 31, 16);
+    CHECK(!detail::few_channels_tiling(large, convolution_pass::forward, 4).fits);
+}
+
 TEST_CASE("convolution plans: the part of a product that meets the image") {
     for (const auto& g : geometries) {
         std::int64_t meet = 0, forward = 0, gradient = 0;

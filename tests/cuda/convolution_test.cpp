@@ -40,7 +40,7 @@ public:
         std::vector<const T*> addresses;
         for (const auto& a : in) addresses.push_back(a.data());
         with_call(addresses, out.data(), [&](tg::kernel_call& call) {
-            const tg::runtime::kernel_pair kernel = cuda::kernel_for<Op, T>();
+            const tg::runtime::kernel_functions kernel = cuda::kernel_for<Op, T>();
             // Behind what was asked for lies more, which must stay as it is.
             const auto bytes = static_cast<std::int64_t>(kernel.workspace(call)), guard = std::int64_t{256};
             const device_array<unsigned char> scratch(bytes + guard);
@@ -301,3 +301,37 @@ TEST_CASE("convolution on a device: accuracy of the modes, and the same bits twi
     const with_mode set(tg::math_mode::tf32x3);
     check(3e-6, 0);
 }
+
+#ifndef TG_SIMT
+// The layers of a network of 3 -> 150 -> 300 -> 200 channels, too large for the executor: what is chosen for them against
+// library products over windows written out. Whole numbers again: every sum stays below 2^24.
+TEST_CASE("convolution on a device: large layers agree with products of a library") {
+    for (int batch : {1, 33, 128})
+        for (const auto& g :
+             {geometry(batch, 50, 50, 3, 3, 3, 150), geometry(batch, 24, 24, 150, 5, 5, 300),
+              geometry(batch, 10, 10, 300, 3, 3, 200), geometry(batch, 12, 12, 64, 3, 3, 128, 2, 2, 1, 1, 1, 1)}) {
+            const sizes n(g);
+            const auto x = whole_numbers<float>(n.x, 1, 1), w = whole_numbers<float>(n.w, 2, 1);
+            const auto dy = whole_numbers<float>(n.y, 3, 1), bias = whole_numbers<float>(g.out_channels, 4, 9);
+            const device_array<float> at[]{x, w, dy, bias}, y(n.y), dx(n.x), dw(n.w);
+            const device_array<unsigned char> scratch(static_cast<std::int64_t>(
+                cuda::detail::chunk_bytes(g, sizeof(float), cuda::convolution_workspace_limit)));
+            const auto multiply = [](const cuda::gemm_arguments<float>& a) {
+                cuda::gemm(nullptr, "convolution", a, tg::math_mode::fp32);
+            };
+            const tg::kernel_call call;
+            const cuda::convolution_by_product<float, decltype(multiply)> product(
+                call, "convolution", g, scratch.data(), cuda::convolution_workspace_limit, multiply);
+            product.forward(at[0].data(), at[1].data(), at[3].data(), true, y.data());
+            product.input_gradient(at[2].data(), at[1].data(), dx.data());
+            product.filter_gradient(at[0].data(), at[2].data(), dw.data());
+            for (auto mode : {tg::math_mode::fp32, tg::math_mode::tf32, tg::math_mode::tf32x3}) {
+                CAPTURE(static_cast<int>(mode));
+                const with_mode set(mode);
+                CHECK((result<tg::convolution_bias_op<true>, float>(g, {x, w, bias}) == y.host()));
+                CHECK((result<tg::convolution_input_gradient_op, float>(g, {dy, w}) == dx.host()));
+                CHECK((result<tg::convolution_filter_gradient_op, float>(g, {x, dy}) == dw.host()));
+            }
+        }
+}
+#endif

@@ -3,6 +3,7 @@
 /// For tests that run on a GPU when nvcc compiles them, and on the SIMT executor when a plain C++ compiler does. Include it
 /// first.
 
+#undef TG_CUDA // kernels are called by themselves here, and runtime::kernel_for is the CPU's
 #ifdef __CUDACC__
 #include <tapegraph/cuda/driver.cuh>
 #else

@@ -48,20 +48,27 @@ TEST_CASE("LSTM: how a pass is run follows from shape and device") {
         CHECK(!chosen(4, 4096, 7, 40, 65536, pass).large_tile);
     }
     // Whatever is chosen fits: threads, shared memory, and every sample and unit has its place.
+    const auto fits = [](const cuda::lstm_plan& p, int batch, int units, int major, std::size_t shared,
+                         int most_warps) {
+        if (p.stage == lstm_stage::steps) return;
+        CHECK(p.warps >= 1);
+        CHECK(p.warps <= most_warps);
+        CHECK(p.shared <= shared);
+        CHECK(p.split.unit_blocks * p.warps * 2 >= units);
+        CHECK(p.parts * p.split.rows >= batch);
+        CHECK((p.parts - 1) * p.split.rows < batch);
+        if (p.stage == lstm_stage::cluster) CHECK(major == 9);
+        if (p.stage == lstm_stage::grid) CHECK(p.blocks() <= 60);
+    };
     for (int units : {1, 2, 17, 64, 100, 192, 256, 300, 511, 700, 1500})
         for (int batch : {1, 5, 64, 300})
             for (int major : {7, 8, 9})
                 for (std::size_t shared : {65536u, 101376u, 232448u})
                     for (lstm_pass pass : {lstm_pass::forward, lstm_pass::backward}) {
-                        const auto p = chosen(batch, units, major, 60, shared, pass);
-                        if (p.stage == lstm_stage::steps) continue;
-                        CHECK(p.warps >= 1);
-                        CHECK(p.warps <= 16);
-                        CHECK(p.shared <= shared);
-                        CHECK(p.split.unit_blocks * p.warps * 2 >= units);
-                        CHECK(p.parts * p.split.rows >= batch);
-                        CHECK((p.parts - 1) * p.split.rows < batch);
-                        if (p.stage == lstm_stage::cluster) CHECK(major == 9);
+                        const cuda::driver::device_properties device{"", 0, major, 0, 60, shared};
+                        const lstm_geometry g{batch, 40, units};
+                        fits(cuda::choose_lstm<float>(g, device, pass), batch, units, major, shared, 16);
+                        fits(cuda::choose_lstm<double>(g, device, pass), batch, units, major, shared, 8);
                     }
 }
 

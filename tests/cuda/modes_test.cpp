@@ -122,3 +122,43 @@ TEST_CASE("a model trains on a device as on the CPU, in both modes") {
     }
     CHECK(graph == losses<tg::graph>(tg::device::cuda(0), 12)); // bit for bit
 }
+
+TEST_CASE("fit on a device does not wait for its losses, and reports those of the CPU") {
+    const auto train = [](tg::device where) {
+        tg::data::dataset set;
+        const auto x = points(300, 2).to_vector();
+        const auto y = labels(300, 2).to_vector();
+        set.add("point", x, {4});
+        set.add("label", y, {});
+        auto model = tg::compile<tg::graph>(perceptron{}, tg::spec<float, tg::dyn, 4>{}, tg::sparse_softmax_cross_entropy{},
+                                            tg::sgd{.learning_rate = 0.1}, {.seed = 3, .device = where});
+        return model.fit(set, {.epochs = 2, .batch_size = 7, .verbose = false});
+    };
+    const tg::history there = train(tg::device::cuda(0)), here = train(tg::device::cpu());
+    for (std::size_t e = 0; e < 2; ++e) {
+        CHECK(there.epochs[e].steps == here.epochs[e].steps);
+        CHECK(there.epochs[e].loss == doctest::Approx(here.epochs[e].loss).epsilon(1e-5));
+        CHECK(there.epochs[e].accuracy == doctest::Approx(here.epochs[e].accuracy));
+    }
+}
+
+TEST_CASE("a compiled function and a session run where the thread computes") {
+    const auto there = [] {
+        const tg::device_scope on(tg::device::cuda(0));
+        auto f = tg::function<tg::graph>([](auto x) { return std::tuple(sum(exp(x)), x * 2); }, tg::spec<float, tg::dyn>{});
+        const tg::tensor<float> x{1, 2, 3};
+        f(x), f(x);
+        return f(x);
+    }();
+    CHECK(std::get<0>(there).item() == doctest::Approx(std::exp(1.0) + std::exp(2.0) + std::exp(3.0)));
+    CHECK(std::get<1>(there).to_vector() == std::vector<float>{2, 4, 6});
+}
+
+TEST_CASE("what a device finds wrong is thrown when the host waits") {
+    const tg::device_scope on(tg::device::cuda(0));
+    const tg::tensor<float> table{{1, 2}, {3, 4}};
+    const tg::tensor<std::int32_t> rows{0, 5};
+    const tg::tensor<float> picked = gather(table, rows);
+    CHECK_THROWS_AS(picked.to_vector(), tg::range_error);
+    CHECK(tg::tensor<float>(table + 1).to_vector() == std::vector<float>{2, 3, 4, 5}); // and only once
+}

@@ -203,18 +203,6 @@ TEST_CASE("reductions: a producer of several operands, broadcast and of several 
     }
 }
 
-TEST_CASE("reductions: one of several results of a region") {
-    using both = region<slots<f64>, results<1, 2>, instruction<square_op, f64, 0>, instruction<negate_op, f64, 0>>;
-    using second = cuda::one_result<1, both>::type;
-    static_assert(
-        std::is_same_v<second,
-                       region<slots<f64>, results<2>, instruction<square_op, f64, 0>, instruction<negate_op, f64, 0>>>);
-    device_call c;
-    c.in<double>({3}, std::vector<double>{1, 2, 4}).out<double>({}).domain({3}).attributes(reduce_op::attributes{1, 0});
-    cuda::reduction_kernel<sum_op, second, double>::run(c.call);
-    CHECK(c.result<double>()[0] == -7);
-}
-
 TEST_CASE("reductions: operands that are not aligned") {
     for (const reduction_case& r : {reduction_case{{5003}, 1}, {{19, 128}, 2}, {{301, 8}, 1}}) {
         device_call aligned, shifted;

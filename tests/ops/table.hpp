@@ -28,8 +28,9 @@ struct row {
     /// Error allowed, in units of the type's epsilon times the larger of |expected| and `floor`.
     double ulps = 4;
     double floor = 0;
-    int derivatives = 2; ///< how many are checked
-    int watched = -1;    ///< operands differentiated, from the first; -1: all
+    int derivatives = 2;       ///< how many are checked
+    bool forward_twice = true; ///< whether the tangent of a tangent exists
+    int watched = -1;          ///< operands differentiated, from the first; -1: all
     bool elementwise = false;
     double away = 0;                            ///< operands keep this far from zero (kinks, poles)
     bool apart = false;                         ///< operands lie on grids that never meet (kinks where they are equal)
@@ -143,6 +144,7 @@ std::vector<row> slicing_rows();
 std::vector<row> padding_rows();
 std::vector<row> indexing_rows();
 std::vector<row> ordering_rows();
+std::vector<row> recurrent_rows();
 
 /// A row's operands at given shapes, drawn from its domains.
 tensors<double> drawn_operands(const row& r, const std::vector<extents>& shapes, std::uint64_t seed);

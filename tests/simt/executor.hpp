@@ -61,7 +61,8 @@ public:
 
     /// The halves of a cluster's barrier: the running thread says that it has come, and later waits until all have. Those
     /// that wait may go on as soon as the last one has arrived, whatever it does before it waits itself.
-    SIMT_UNWATCHED void arrive_at_cluster() {
+    void arrive_at_cluster() {
+        const unwatched scope;
         thread& t = *running();
         if (t.owes_cluster_wait) throw error("a thread arrives twice at a cluster barrier without waiting");
         t.owes_cluster_wait = true;
@@ -75,11 +76,8 @@ public:
             if (other->waiting == waiting::cluster && other->cluster_arrivals == phase + 1)
                 other->waiting = waiting::nothing;
     }
-    SIMT_UNWATCHED void wait_for_cluster(const site& where) {
-        thread& t = *running();
-        if (!t.owes_cluster_wait) throw error("a thread waits for a cluster barrier at which it has not arrived");
-        t.owes_cluster_wait = false;
-        if (arrivals_[t.cluster_arrivals - 1] < team_.size()) wait(waiting::cluster, where);
+    void wait_for_cluster(const site& where) {
+        if (waits_for_cluster()) wait(waiting::cluster, where);
 #ifdef SIMT_TSAN
         __tsan_acquire(&arrivals_);
 #endif
@@ -87,6 +85,7 @@ public:
 
     /// Threads in loops that look whether another has written something may look again.
     bool give_turns() {
+        const unwatched scope;
         bool any = false;
         for (thread* t : team_)
             if (t->waiting == waiting::turn) t->waiting = waiting::nothing, any = true;
@@ -94,7 +93,10 @@ public:
     }
 
     /// As if the running thread had waited.
-    void forget_cluster_wait() { running()->owes_cluster_wait = false; }
+    void forget_cluster_wait() {
+        const unwatched scope;
+        running()->owes_cluster_wait = false;
+    }
 
     /// A block of the running cluster.
     block& peer(unsigned rank) const {
@@ -112,6 +114,15 @@ private:
             throw error("the cluster does not divide the grid");
         if (config.shared > 232448) throw error("more dynamic shared memory than any multiprocessor has");
         if (active() != nullptr) throw error("a kernel launched a kernel");
+    }
+
+    // Settles what the running thread owes; whether others are still to come.
+    bool waits_for_cluster() {
+        const unwatched scope;
+        thread& t = *running();
+        if (!t.owes_cluster_wait) throw error("a thread waits for a cluster barrier at which it has not arrived");
+        t.owes_cluster_wait = false;
+        return arrivals_[t.cluster_arrivals - 1] < team_.size();
     }
 
     // Blocks, threads and their stacks are kept between launches.

@@ -64,6 +64,15 @@ inline void race_detector_looks([[maybe_unused]] bool looks) {
 #endif
 }
 
+/// A scope in which it does not watch: what the executor keeps, written by the running fibre.
+class unwatched {
+public:
+    unwatched() { race_detector_looks(false); }
+    unwatched(const unwatched&) = delete;
+    unwatched& operator=(const unwatched&) = delete;
+    ~unwatched() { race_detector_looks(true); }
+};
+
 #if !SIMT_UCONTEXT
 /// Saves the callee-saved registers on the running stack, leaves its pointer in *save and goes on where `load` stopped.
 __attribute__((naked, noinline)) inline void switch_stack(void** /*save*/, void* /*load*/) {

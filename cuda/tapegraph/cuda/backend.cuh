@@ -7,12 +7,14 @@
 #include <tapegraph/cuda/matmul.cuh>
 #include <tapegraph/cuda/movement.cuh>
 #include <tapegraph/cuda/pooling.cuh>
+#include <tapegraph/cuda/random.cuh>
 #include <tapegraph/cuda/reduction.cuh>
 #include <tapegraph/cuda/region.cuh>
 #include <tapegraph/cuda/runtime.hpp>
 #include <tapegraph/cuda/scan.cuh>
 #include <tapegraph/cuda/scatter.cuh>
 #include <tapegraph/cuda/sort.cuh>
+#include <tapegraph/cuda/widened.cuh>
 
 /// What runtime/kernel.hpp asks a backend for: the CUDA side of every operation.
 

@@ -63,6 +63,8 @@ public:
         const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(h, made->operation_, made->a_, made->b_, made->d_,
                                                                      made->d_, wish.p, 1, &best, &found);
         if (status == CUBLAS_STATUS_NOT_SUPPORTED) return nullptr;
+        // So it may also say that there is no bias for a type; without one it is an error like any other.
+        if (status == CUBLAS_STATUS_INVALID_VALUE && p.bias) return nullptr;
         check(status, "cublasLtMatmulAlgoGetHeuristic", operation, &p);
         if (found == 0 || best.state != CUBLAS_STATUS_SUCCESS) return nullptr;
         made->algorithm_ = best.algo;

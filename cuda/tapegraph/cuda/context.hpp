@@ -23,13 +23,16 @@ public:
         static std::mutex guard;
         static auto& contexts = *new std::vector<std::unique_ptr<context>>;
         const std::lock_guard lock(guard);
-        check_available(tapegraph::device::cuda(device));
-        memory_pool& memory = memory_pool::of(device);
+        const auto index = static_cast<std::size_t>(device);
+        if (device < 0 || index >= contexts.size() || contexts[index] == nullptr) {
+            check_available(tapegraph::device::cuda(device));
+            memory_pool& memory = memory_pool::of(device);
+            driver::use(device);
+            if (contexts.size() <= index) contexts.resize(index + 1);
+            contexts[index].reset(new context(device, memory));
+        }
         driver::use(device);
-        if (contexts.size() <= static_cast<std::size_t>(device)) contexts.resize(static_cast<std::size_t>(device) + 1);
-        auto& made = contexts[static_cast<std::size_t>(device)];
-        if (made == nullptr) made.reset(new context(device, memory));
-        return *made;
+        return *contexts[index];
     }
     /// Of this thread's device.
     static context& current() { return of(driver::current_device()); }
@@ -38,7 +41,7 @@ public:
     const driver::device_properties& properties() const { return properties_; }
 
     /// Kernels run in order here; it is also the stream that memory() orders its buffers on.
-    driver::stream stream() const { return memory_.stream(); }
+    driver::stream stream() const { return stream_; }
     /// Copies from and to the host that overlap with kernels.
     driver::stream copy_stream() const { return copy_stream_; }
     memory_pool& memory() const { return memory_; }
@@ -67,6 +70,7 @@ private:
         : device_(device),
           memory_(memory),
           properties_(driver::properties(device)),
+          stream_(memory.stream()),
           copy_stream_(driver::make_stream()),
           blas_(memory, properties_.major),
           random_(static_cast<random_state*>(memory.allocate(sizeof(random_state), "random state"))),
@@ -78,7 +82,7 @@ private:
     int device_;
     memory_pool& memory_;
     driver::device_properties properties_;
-    driver::stream copy_stream_;
+    driver::stream stream_, copy_stream_;
     blas_context blas_;
     random_state* random_;
     void* fault_;

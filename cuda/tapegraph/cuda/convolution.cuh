@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/cuda/context.hpp>
+#include <tapegraph/cuda/convolution_by_product.cuh>
 #include <tapegraph/cuda/convolution_plan.hpp>
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/convolution.cuh>
@@ -22,20 +23,20 @@ inline convolution_device this_device() {
     return {p.multiprocessors, p.major >= 8};
 }
 
-/// Kernels count pixels, and elements within an image, in 32 bits.
+/// Kernels count pixels, and elements within an image, in 32 bits. A batch of one group is cut where it has more.
 inline void check_convolution(const convolution_geometry& g, const char* operation) {
-    const std::int64_t most = 0x7FFFFFFF;
     const auto within = [&](std::int64_t count, const char* what) {
-        if (count > most)
+        if (count > most_counted)
             throw range_error(std::string(operation) + ": a device counts at most 2^31 - 1 " + what + ", not " +
                               std::to_string(count));
     };
-    within(g.batch * g.in_height * g.in_width, "pixels of a batch");
-    within(g.batch * g.out_height * g.out_width, "pixels of a batch");
+    const std::int64_t images = g.groups == 1 ? 1 : g.batch;
+    within(images * g.in_height * g.in_width, "pixels");
+    within(images * g.out_height * g.out_width, "pixels");
     within(g.in_height * g.in_width * g.in_channels, "elements of an image");
     within(g.out_height * g.out_width * g.out_channels, "elements of an image");
-    within(g.kernel_height * g.kernel_width * g.in_channels, "weights of a filter");
-    within(g.kernel_height * g.kernel_width * g.out_channels, "weights of a channel");
+    within(g.kernel_height * g.kernel_width * g.in_channels, "weights of an output channel");
+    within(g.kernel_height * g.kernel_width * g.out_channels, "weights of an input channel");
 }
 
 inline bool aligned_to(std::size_t bytes, std::initializer_list<const void*> addresses) {
@@ -216,11 +217,27 @@ struct convolution_run {
             launch(call, operation, {blocks, 256u}, kernels::direct_convolution<decltype(p)>, p);
     }
 
+    static void run_by_product(const kernel_call& call, const char* operation, const convolution_geometry& g,
+                               const convolution_operands<T>& o) {
+        const auto multiply = [&](const gemm_arguments<T>& a) {
+            gemm(static_cast<driver::stream>(call.stream), operation, a);
+        };
+        const convolution_by_product<T, decltype(multiply)> product(call, operation, g, call.workspace,
+                                                                    convolution_workspace_limit, multiply);
+        if constexpr (Pass == convolution_pass::forward)
+            product.forward(o.a, o.b, o.bias, o.relu, o.out);
+        else if constexpr (Pass == convolution_pass::input_gradient)
+            product.input_gradient(o.a, o.b, o.out);
+        else
+            product.filter_gradient(o.a, o.b, o.out);
+    }
+
     static void run(const kernel_call& call, const char* operation, const convolution_geometry& g,
                     const convolution_operands<T>& o) {
         check_convolution(g, operation);
         if (call.out[0].elements() == 0) return;
         const convolution_plan plan = choose_convolution(g, Pass, sizeof(T), current_math_mode(), this_device());
+        if (plan.algorithm == convolution_algorithm::product) return run_by_product(call, operation, g, o);
         T* const to = plan.splits > 1 ? static_cast<T*>(call.workspace) : o.out;
         if (plan.algorithm == convolution_algorithm::few_channels) {
             if constexpr (Pass != convolution_pass::input_gradient)

@@ -20,7 +20,8 @@ enum class convolution_algorithm {
     multiply_adds, ///< implicit_gemm
     tensor_cores,  ///< tensor_gemm
     few_channels,  ///< images of 1, 3 or 4 channels (kernels/few_channels.cuh)
-    direct         ///< a thread per result: groups too narrow for a tile (kernels/direct_convolution.cuh)
+    direct,        ///< a thread per result: groups too narrow for a tile (kernels/direct_convolution.cuh)
+    product        ///< windows written out and a library's product (convolution_by_product.cuh)
 };
 
 /// What a choice depends on besides the shape.
@@ -138,6 +139,24 @@ inline double product_cost(const product_tile& t, const product_extents& e, std:
     return cost;
 }
 
+/// What kernels count in 32 bits.
+inline constexpr std::int64_t most_counted = 0x7FFFFFFF;
+
+/// Of convolution_by_product: at least one image, also where its windows need more than the limit.
+inline std::int64_t images_of_chunk(const convolution_geometry& g, std::size_t element, std::size_t limit) {
+    const std::int64_t in = g.in_height * g.in_width, out = g.out_height * g.out_width;
+    const std::int64_t bytes =
+        out * g.kernel_height * g.kernel_width * g.in_channels * static_cast<std::int64_t>(element);
+    const std::int64_t fitting = static_cast<std::int64_t>(limit) / std::max<std::int64_t>(1, bytes);
+    const std::int64_t counted = most_counted / std::max<std::int64_t>({1, in, out});
+    return std::max<std::int64_t>(1, std::min({g.batch, fitting, counted}));
+}
+inline std::size_t chunk_bytes(const convolution_geometry& g, std::size_t element, std::size_t limit) {
+    return static_cast<std::size_t>(images_of_chunk(g, element, limit) * g.out_height * g.out_width * g.kernel_height *
+                                    g.kernel_width * g.in_channels) *
+           element;
+}
+
 /// How few_channels kernels cut a pass, if their shared memory holds it.
 struct few_channels_tiling {
     bool fits = false;
@@ -161,7 +180,7 @@ struct few_channels_tiling {
             t.cut(g, pass, element);
             const double cost =
                 slowness * static_cast<double>((g.out_channels + t.columns - 1) / t.columns * t.columns);
-            if (t.shared <= 48 * 1024 && (!fits || cost < least)) *this = t, fits = true, least = cost;
+            if (t.shared <= 48 * 1024 && (!fits || cost <= least)) *this = t, fits = true, least = cost;
         }
     }
 
@@ -199,6 +218,12 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
         plan.workspace = splits > 1 ? static_cast<std::size_t>(splits * bytes) : 0;
         return plan;
     };
+    if (g.batch * std::max(g.in_height * g.in_width, g.out_height * g.out_width) > detail::most_counted &&
+        g.groups == 1) {
+        plan.algorithm = algorithm::product;
+        plan.workspace = detail::chunk_bytes(g, element, limit);
+        return plan;
+    }
     const std::int64_t narrowest = std::min(g.group_in(), g.group_out());
     if (g.groups > 1 && (narrowest < 8 || g.groups > 65535)) {
         plan.algorithm = algorithm::direct;

@@ -185,17 +185,9 @@ struct fused_reduction {
 
 } // namespace detail
 
-/// Result K of a region as a region of its own, for reductions that want one of several.
-template <int K, class Region>
-struct one_result;
-template <int K, class Slots, int... Registers, class... Instructions>
-struct one_result<K, region<Slots, results<Registers...>, Instructions...>> {
-    using type = region<Slots, results<results<Registers...>::registers[K]>, Instructions...>;
-};
-
 template <class Op, class Region, class T>
 struct reduction_kernel {
-    using work = detail::fused_reduction<Op, typename one_result<0, Region>::type, T>;
+    using work = detail::fused_reduction<Op, Region, T>;
     static void run(const kernel_call& call) { work::run(call); }
     static std::size_t workspace(const kernel_call& call) { return work::workspace(call); }
 };

@@ -94,10 +94,7 @@ struct kernel<arg_reduce_op, T> {
         const auto a = runtime::attributes_of<arg_reduce_op>(c);
         const detail::line_plan p(c.in[0], a.axis);
         if (p.lines == 0) return;
-        if (p.length == 0 || p.length > std::numeric_limits<std::int32_t>::max())
-            throw argument_error(std::string(a.maximum != 0 ? "argmax" : "argmin") + ": axis " +
-                                 std::to_string(a.axis) +
-                                 (p.length == 0 ? " has no elements" : " has more than 2^31 - 1 elements"));
+        cpu::reduce_detail::check_arg_axis(a.maximum != 0, static_cast<int>(a.axis), p.length);
         a.maximum != 0 ? reduce<true>(c, p) : reduce<false>(c, p);
     }
 

@@ -96,8 +96,10 @@ struct address {
     std::uint32_t key_0, key_1, ordinal_low, step_low, step_high;
 
     TG_HD constexpr address(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal)
-        : key_0(static_cast<std::uint32_t>(seed)), key_1(static_cast<std::uint32_t>(seed >> 32)),
-          ordinal_low(ordinal << 16), step_low(static_cast<std::uint32_t>(step)),
+        : key_0(static_cast<std::uint32_t>(seed)),
+          key_1(static_cast<std::uint32_t>(seed >> 32)),
+          ordinal_low(ordinal << 16),
+          step_low(static_cast<std::uint32_t>(step)),
           step_high((static_cast<std::uint32_t>(step >> 32) & 0xffffu) | (ordinal & 0xffff0000u)) {}
 };
 
@@ -130,21 +132,30 @@ struct normal {
     }
 };
 
-template <class Distribution, class T>
-TG_HD constexpr T at(const address& a, std::uint64_t index) {
-    const std::uint64_t block = index / per_block<T>;
+/// The uniform numbers of one block.
+template <class T>
+TG_HD constexpr void block_numbers(const address& a, std::uint64_t block, T (&x)[per_block<T>]) {
     std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
     words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
     if constexpr (sizeof(T) == sizeof(float)) {
-        const bool second = index % 4 >= 2;
-        T u = uniform01<T>(second ? w2 : w0), v = uniform01<T>(second ? w3 : w1);
-        Distribution::run(u, v);
-        return index % 2 == 0 ? u : v;
+        x[0] = uniform01<T>(w0);
+        x[1] = uniform01<T>(w1);
+        x[2] = uniform01<T>(w2);
+        x[3] = uniform01<T>(w3);
     } else {
-        T u = uniform01<T>(w0, w1), v = uniform01<T>(w2, w3);
-        Distribution::run(u, v);
-        return index % 2 == 0 ? u : v;
+        x[0] = uniform01<T>(w0, w1);
+        x[1] = uniform01<T>(w2, w3);
     }
+}
+
+template <class Distribution, class T>
+TG_HD constexpr T at(const address& a, std::uint64_t index) {
+    T x[per_block<T>]{};
+    block_numbers(a, index / per_block<T>, x);
+    const int pair = static_cast<int>(index % per_block<T>) / 2 * 2;
+    T u = x[pair], v = x[pair + 1];
+    Distribution::run(u, v);
+    return index % 2 == 0 ? u : v;
 }
 
 /// Number p of block b goes to out[p * plane + b * stride].
@@ -196,7 +207,8 @@ TG_INLINE void fill(T* out, std::int64_t first, std::int64_t count, const addres
     constexpr std::int64_t per = per_block<T>;
     constexpr int tile = 64;
     std::int64_t i = 0;
-    for (; i < count && (first + i) % per != 0; ++i) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
+    for (; i < count && (first + i) % per != 0; ++i)
+        out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
     for (; count - i >= per * tile; i += per * tile)
         fill_blocks<Distribution, tile>(out + i, static_cast<std::uint64_t>((first + i) / per), a);
     for (; i < count; ++i) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));

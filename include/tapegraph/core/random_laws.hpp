@@ -6,6 +6,12 @@
 
 /// Laws made of uniform and normal numbers of the same address. They are computed where the number has been drawn.
 
+namespace tapegraph {
+
+enum class distribution : std::int64_t { uniform, normal, truncated_normal, exponential, bernoulli };
+
+} // namespace tapegraph
+
 namespace tapegraph::random {
 
 /// The largest T below b; b is not zero, infinite or NaN unless it is zero.

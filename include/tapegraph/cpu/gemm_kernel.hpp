@@ -185,6 +185,10 @@ struct tile_finish {
         TG_FUSED(Target) static void run(const tile_job<T>& job) {                                                    \
             tile<Isa, T, Rows, Vectors>::run(job);                                                                    \
         }                                                                                                             \
+        template <class Body, class... Args>                                                                          \
+        TG_FUSED(Target) static void call(Args... args) {                                                             \
+            Body::template run<Isa>(args...);                                                                         \
+        }                                                                                                             \
         template <class T>                                                                                            \
         TG_FUSED(Target) __attribute__((noinline)) static void finish(const tile_job<T>& job, const T* values,        \
                                                                       int rows, int vectors) {                        \
@@ -202,6 +206,19 @@ TG_FUSED_FUNCTIONS(avx512, TG_FUSED_AVX512)
 #undef TG_FUSED
 #undef TG_FUSED_AVX2
 #undef TG_FUSED_AVX512
+
+/// dispatch (cpu/isa.hpp) for a body in which a * b + c may be one operation.
+template <class Body, class... Args>
+void dispatch_fused(Args... args) {
+#if defined(__x86_64__)
+    switch (active_instruction_set()) {
+    case instruction_set::avx512: return fused<avx512>::template call<Body>(args...);
+    case instruction_set::avx2: return fused<avx2>::template call<Body>(args...);
+    case instruction_set::baseline: break;
+    }
+#endif
+    fused<baseline>::template call<Body>(args...);
+}
 
 // Accumulators, one panel row and one broadcast value share the registers: 32 of AVX-512, 16 elsewhere.
 template <class Isa>

@@ -234,6 +234,7 @@ void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t o
         constexpr std::int64_t most = columns_at_once(Size), pitch = most * Size;
         // Where lines of x share a set of the first cache and push each other out, fewer are asked for ahead.
         const std::int64_t wide = in % 4096 == 0 ? most / 2 : most;
+        const bool aligned = ((reinterpret_cast<std::uintptr_t>(to) | static_cast<std::uintptr_t>(out)) & 63) == 0;
         alignas(64) char buffer[line * pitch];
         for (std::int64_t c = 0; c < columns; c += wide) {
             const std::int64_t first = std::min(c, columns - line); // what is last overlaps what was before
@@ -249,7 +250,11 @@ void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t o
                     for (std::int64_t j = 0; j < line; j += side) {
                         for (std::int64_t i = j; i < j + side; ++i) {
                             __builtin_prefetch(soon + i * in);
-                            if (!streaming) __builtin_prefetch(y + i * out, 1); // stores would wait for the line
+                            // Stores would wait for their line, streaming ones for that where the run ends.
+                            if (!streaming)
+                                __builtin_prefetch(y + i * out + 63, 1);
+                            else if (k == 0 && !aligned)
+                                __builtin_prefetch(y + i * out + count * Size - 1, 1);
                         }
                         for (std::int64_t i = 0; i < line; i += side)
                             square<Size>::turn(x + j * in + i * Size, in, buffer + i * pitch + (column + j) * Size,

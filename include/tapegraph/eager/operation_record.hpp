@@ -21,9 +21,21 @@ inline constexpr bool needs_output = [] {
 }();
 // Moving elements needs the operand's shape to go back, not its values.
 template <class Op>
-inline constexpr bool needs_inputs =
-    !(Op::kind == operation_kind::view || Op::kind == operation_kind::layout || Op::kind == operation_kind::scan) ||
-    requires { requires Op::needs_inputs; }; // a running product does
+inline constexpr bool needs_inputs = [] {
+    if constexpr (requires { Op::needs_inputs; }) // a running product does
+        return Op::needs_inputs;
+    else
+        return !(Op::kind == operation_kind::view || Op::kind == operation_kind::layout ||
+                 Op::kind == operation_kind::scan);
+}();
+/// The same of one operand.
+template <class Op, int I>
+inline constexpr bool needs_input = [] {
+    if constexpr (requires { Op::template needs_input<I>; })
+        return Op::template needs_input<I>;
+    else
+        return needs_inputs<Op>;
+}();
 
 /// An operation that is not elementwise, on the tape.
 template <class Op, class Result, class... Args>
@@ -35,9 +47,19 @@ struct operation_record : tape_record {
     static void destroy(tape_record& base) { static_cast<operation_record&>(base).~operation_record(); }
     static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
         auto& self = static_cast<operation_record&>(base);
-        [&]<std::size_t... I>(std::index_sequence<I...>) {
-            (self.template flow<I>(walk, Result(adjoint)), ...);
-        }(std::index_sequence_for<Args...>{});
+        const Result dy(adjoint);
+        const auto every_flow = [&](const auto& shared) {
+            [&]<std::size_t... I>(std::index_sequence<I...>) { (self.template flow<I>(walk, dy, shared), ...); }
+            (std::index_sequence_for<Args...>{});
+        };
+        if constexpr (shares_vjp<Op, typename Op::attributes, Result, Args..., Result>)
+            std::apply(
+                [&](const auto&... in) {
+                    if ((walk.wants(in) || ...)) every_flow(Op::shared(self.attributes, dy, in..., self.output));
+                },
+                self.inputs);
+        else
+            every_flow(nullptr);
     }
 
     static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
@@ -45,8 +67,8 @@ struct operation_record : tape_record {
     }
 
 private:
-    template <std::size_t I>
-    void flow(sweep& walk, const Result& adjoint) {
+    template <std::size_t I, class Shared>
+    void flow(sweep& walk, const Result& adjoint, [[maybe_unused]] const Shared& shared) {
         const auto& input = std::get<I>(inputs);
         if (!walk.wants(input)) return;
         // Integers and bool have no derivative: their vjps need not even compile.
@@ -55,7 +77,11 @@ private:
             if constexpr (has_indexed_vjp<Op, int(I), typename Op::attributes, Result, Args..., Result>)
                 walk.add(input, eval(std::apply(
                                     [&](const auto&... in) {
-                                        return Op::template vjp<int(I)>(attributes, adjoint, in..., output);
+                                        if constexpr (std::is_null_pointer_v<Shared>)
+                                            return Op::template vjp<int(I)>(attributes, adjoint, in..., output);
+                                        else
+                                            return Op::template flow<int(I)>(attributes, shared, adjoint, in...,
+                                                                             output);
                                     },
                                     inputs)));
         }

@@ -232,7 +232,10 @@ private:
             tape_place place;
             record& r = detail::tape_storage::instance().template append<record>(place);
             r.attributes = attributes;
-            r.inputs = std::tuple(detail::outlined(args, detail::needs_inputs<Op>)...);
+            r.inputs = [&]<std::size_t... I>(std::index_sequence<I...>) {
+                return std::tuple(detail::outlined(args, detail::needs_input<Op, int(I)>)...);
+            }
+            (std::index_sequence_for<T...>{});
             typed.set_place(place);
             r.output = detail::outlined(typed, detail::needs_output<Op>);
         }

@@ -20,6 +20,7 @@ enum class operation_kind : std::uint8_t {
     contract, ///< matrix products
     convolve,
     pool,
+    recur,  ///< over the steps of a sequence
     view,   ///< another shape over the same elements
     layout, ///< elements moved: transpose, slice, concat
     gather,
@@ -147,6 +148,14 @@ inline constexpr bool whole_reduction = [] {
     else
         return false;
 }();
+
+/// An operation whose derivatives have work in common gives `shared(attributes, dy, x..., y)` and
+/// `flow<i>(attributes, what that returned, dy, x..., y)` beside `vjp<i>`, which then is one after the other. A tape calls
+/// `shared` once for all operands; in a trace equal nodes are merged.
+template <class Op, class... Args>
+concept shares_vjp = requires(const Args&... args) {
+    Op::shared(args...);
+};
 
 /// Number of 64-bit words an operation's attributes take in a trace.
 template <class Op>

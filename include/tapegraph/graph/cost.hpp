@@ -28,6 +28,18 @@ inline double convolution_flops(std::string_view name, const kernel_call& c) {
     return last == 0 ? 0 : 2 * elements_of(image) * elements_of(filter) / last;
 }
 
+// The products of the steps with the recurrent kernel [units, 4 units]; x W is an ordinary product.
+inline double recurrence_flops(std::string_view name, const kernel_call& c) {
+    if (name == "lstm_result") return 0;
+    const bool forward = name == "lstm_states" || name == "lstm";
+    const buffer_view& kernel = forward ? c.in[1] : name == "lstm_second" ? c.in[4] : c.in[3];
+    // [batch, time, 4 units] or states [6, batch, time, units]; what carries tangents takes each product twice.
+    const buffer_view& steps = forward ? c.in[0] : name == "lstm_second" ? c.in[2] : c.in[1];
+    const double products = name == "lstm_second" ? 3 : 1;
+    return 2 * products * static_cast<double>(steps.extents[steps.rank - 3] * steps.extents[steps.rank - 2]) *
+           elements_of(kernel);
+}
+
 inline double operation_flops(const operation& op, const kernel_call& c) {
     switch (op.kind) {
     case operation_kind::contract: {
@@ -36,6 +48,7 @@ inline double operation_flops(const operation& op, const kernel_call& c) {
         const bool transposed = op.words > 0 && c.attributes[0] != 0;
         return 2 * elements_of(c.out[0]) * static_cast<double>(a.extents[transposed ? a.rank - 2 : a.rank - 1]);
     }
+    case operation_kind::recur: return recurrence_flops(op.name, c);
     case operation_kind::convolve: return convolution_flops(op.name, c);
     case operation_kind::pool: {
         // The pooled image is the smallest of those involved; every element of it looks at one window.

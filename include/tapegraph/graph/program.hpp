@@ -47,6 +47,17 @@ public:
         for (std::size_t s = 0; s < steps_.size(); ++s) f(static_cast<int>(s), [&] { run_step(s); });
         finish();
     }
+    /// Sends a scalar output home without waiting for it; of the last 256 sent from a device, each can be read by its number.
+    std::int64_t publish_output(int index) {
+        return device_->publish(outputs_[static_cast<std::size_t>(index)].data,
+                                outputs_[static_cast<std::size_t>(index)].bytes());
+    }
+    double published_output(int index, std::int64_t number) {
+        buffer_view v = outputs_[static_cast<std::size_t>(index)];
+        v.data = const_cast<void*>(device_->published(number));
+        return runtime::load_scalar(v);
+    }
+
     /// A scalar output as a number.
     double scalar_output(int index) const {
         const buffer_view& v = output(index);

@@ -36,21 +36,47 @@ private:
     friend base;
 
     step_result step_once(const buffer_view& x, const buffer_view& y) {
+        return run(prepared_step(), x, y, this->options_.check_finite);
+    }
+    ir::program& prepared_step() {
         ir::program& p = training_program();
         const auto numbers = optimizer_.numbers(this->step_);
         for (std::size_t i = 0; i < numbers.size(); ++i) p.set_parameter(2 + static_cast<int>(i), numbers[i]);
-        return run(p, x, y, this->options_.check_finite);
+        return p;
     }
+
+    // A step on a device whose results have been sent home, but not waited for.
+    struct launched_step {
+        std::int64_t loss = -1, accuracy = -1;
+    };
+    launched_step launch_once(const buffer_view& x, const buffer_view& y) {
+        ir::program& p = prepared_step();
+        launch(p, x, y, false);
+        launched_step s;
+        s.loss = p.publish_output(0);
+        if (p.view().outputs.size() > 1) s.accuracy = p.publish_output(1);
+        return s;
+    }
+    step_result result_of(const launched_step& s) {
+        step_result r;
+        r.loss = training_->published_output(0, s.loss);
+        if (s.accuracy >= 0) r.accuracy = training_->published_output(1, s.accuracy);
+        return r;
+    }
+
     step_result measure_once(const buffer_view& x, const buffer_view& y) {
         if (!evaluation_) evaluation_ = std::make_unique<ir::program>(ir::compile_program<evaluation>());
         return run(*evaluation_, x, y, false);
     }
-    step_result run(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
+    void launch(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
         connect(p);
         if (&p == training_.get()) lend_frozen(p);
         p.set_input(0, x);
         p.set_input(1, y);
         p.run({this->options_.seed, static_cast<std::uint64_t>(this->step_)}, check);
+    }
+    step_result run(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
+        launch(p, x, y, check);
         step_result r;
         r.loss = p.scalar_output(0);
         if (p.view().outputs.size() > 1) r.accuracy = p.scalar_output(1);

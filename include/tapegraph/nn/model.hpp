@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -99,10 +100,8 @@ public:
     }
 
 protected:
-    explicit model_base(const compile_options& options)
-        : options_(options), device_(runtime::current_runtime()) {
-        if (options.device)
-            device_ = options.device->is_cpu() ? nullptr : &runtime::runtime_of(*options.device);
+    explicit model_base(const compile_options& options) : options_(options), device_(runtime::current_runtime()) {
+        if (options.device) device_ = options.device->is_cpu() ? nullptr : &runtime::runtime_of(*options.device);
     }
 
     // Variables and the layer table come from traces made by the compiler, so both modes hold the same variables in the
@@ -194,8 +193,8 @@ public:
         data::dataset set = train.batch(options.batch_size).prefetch(options.prefetch);
         if (options.shuffle) set = set.shuffle(options_.seed);
         data::loader loader(set);
-        io::progress_line progress(std::cerr, options.verbose ? io::progress_style::automatic
-                                                              : io::progress_style::quiet);
+        io::progress_line progress(std::cerr,
+                                   options.verbose ? io::progress_style::automatic : io::progress_style::quiet);
         history result;
         for (std::int64_t epoch = 0; epoch < options.epochs; ++epoch)
             result.epochs.push_back(run_epoch(loader, epoch, options, progress));
@@ -264,6 +263,30 @@ private:
         return v;
     }
 
+    // On a device the host does not wait for a step's loss before it sends the next batch: it reads the losses of steps that lie
+    // behind, and all that are left at the end.
+    template <class Add>
+    void run_ahead(data::loader& loader, std::int64_t steps, const Add& add) {
+        constexpr std::int64_t most_ahead = 16;
+        const device_scope on(device_);
+        std::deque<std::pair<typename Derived::launched_step, std::int64_t>> under_way;
+        const auto finish_one = [&] {
+            add(self().result_of(under_way.front().first), under_way.front().second);
+            under_way.pop_front();
+        };
+        for (std::int64_t s = 0; s < steps; ++s) {
+            const data::batch* b = loader.next();
+            if (b == nullptr) break;
+            const buffer_view x = batch_view(*b, 0);
+            check_batch(x);
+            ++step_;
+            under_way.emplace_back(self().launch_once(x, batch_view(*b, 1)), b->count());
+            if (static_cast<std::int64_t>(under_way.size()) > most_ahead) finish_one();
+        }
+        device_->wait(); // what kernels found wrong is thrown here
+        while (!under_way.empty()) finish_one();
+    }
+
     epoch_result run_epoch(data::loader& loader, std::int64_t epoch, const fit_options& options,
                            io::progress_line& progress) {
         using clock = std::chrono::steady_clock;
@@ -273,17 +296,25 @@ private:
         progress.begin_epoch(epoch + 1, options.epochs, steps);
         loader.begin_epoch(epoch);
         epoch_result r;
-        while (r.steps < steps) {
-            const data::batch* b = loader.next();
-            if (b == nullptr) break;
-            const step_result s = train_step(batch_view(*b, 0), batch_view(*b, 1));
-            const auto count = static_cast<double>(b->count());
+        const auto add = [&](const step_result& s, std::int64_t records) {
+            const auto count = static_cast<double>(records);
             r.loss += s.loss * count;
             r.accuracy += s.accuracy * count;
-            r.records += b->count();
+            r.records += records;
             ++r.steps;
             const auto seen = static_cast<double>(r.records);
             progress.update(r.steps, {{"loss", r.loss / seen}, {"accuracy", r.accuracy / seen}});
+        };
+        if constexpr (requires { self().launch_once(buffer_view{}, buffer_view{}); }) {
+            if (device_ != nullptr && !options_.check_finite) {
+                run_ahead(loader, steps, add);
+                steps = 0;
+            }
+        }
+        while (r.steps < steps) {
+            const data::batch* b = loader.next();
+            if (b == nullptr) break;
+            add(train_step(batch_view(*b, 0), batch_view(*b, 1)), b->count());
         }
         const auto seen = static_cast<double>(std::max<std::int64_t>(r.records, 1));
         r.loss /= seen;
@@ -294,10 +325,9 @@ private:
             const step_result v = evaluate(*options.validation, options.batch_size);
             r.validation_loss = v.loss;
             r.validation_accuracy = v.accuracy;
-            progress.end_epoch(r.steps, {{"loss", r.loss},
-                                         {"accuracy", r.accuracy},
-                                         {"val_loss", v.loss},
-                                         {"val_accuracy", v.accuracy}});
+            progress.end_epoch(
+                r.steps,
+                {{"loss", r.loss}, {"accuracy", r.accuracy}, {"val_loss", v.loss}, {"val_accuracy", v.accuracy}});
         } else {
             progress.end_epoch(r.steps, {{"loss", r.loss}, {"accuracy", r.accuracy}});
         }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/random_laws.hpp>
 #include <tapegraph/ops/ordering.hpp>
 #include <tapegraph/ops/refusal.hpp>
 #include <tapegraph/ops/selection.hpp>
@@ -8,8 +9,6 @@
 /// of (seed, step, k, i), in both modes and on any number of threads. No derivative flows through them.
 
 namespace tapegraph {
-
-enum class distribution : std::int64_t { uniform, normal, truncated_normal, exponential, bernoulli };
 
 struct random_attributes {
     std::int64_t ordinal = 0;
@@ -99,7 +98,8 @@ constexpr H normal(const H& like, const shape& dims, normal_law law = {},
     return detail::of_law(like, dims, distribution::normal, law.mean, law.deviation, where);
 }
 template <handle H>
-constexpr H normal_like(const H& like, normal_law law = {}, std::source_location where = std::source_location::current()) {
+constexpr H normal_like(const H& like, normal_law law = {},
+                        std::source_location where = std::source_location::current()) {
     return normal(like, shape_of(like), law, where);
 }
 

@@ -9,4 +9,5 @@
 #include <tapegraph/runtime/layout.hpp>
 #include <tapegraph/runtime/pool.hpp>
 #include <tapegraph/runtime/random.hpp>
+#include <tapegraph/runtime/recurrent.hpp>
 #include <tapegraph/runtime/widened.hpp>

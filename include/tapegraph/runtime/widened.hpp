@@ -23,7 +23,7 @@ namespace detail {
 
 /// A call whose 16-bit operands and results are floats at the start of its workspace.
 struct widened_call {
-    static constexpr int most = 8;
+    static constexpr int most = 12;
     buffer_view views[most];
     kernel_call call;
     std::size_t bytes = 0; // of the copies

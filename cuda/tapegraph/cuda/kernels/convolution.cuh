@@ -157,15 +157,9 @@ struct input_gradient_problem : convolution_problem<Element> {
                                 static_cast<unsigned>(column) < static_cast<unsigned>(s.columns.out);
             return inside ? dy + p.offset + t.offset : nullptr;
         }
-        if (row < 0 || column < 0) return nullptr;
-        const divisor &by_rows = s.rows.by_stride, &by_columns = s.columns.by_stride;
-        const std::uint32_t i = by_rows.quotient(static_cast<std::uint32_t>(row));
-        const std::uint32_t j = by_columns.quotient(static_cast<std::uint32_t>(column));
-        const bool hit = by_rows.remainder(static_cast<std::uint32_t>(row), i) == 0 &&
-                         by_columns.remainder(static_cast<std::uint32_t>(column), j) == 0 &&
-                         static_cast<int>(i) < s.rows.out && static_cast<int>(j) < s.columns.out;
+        const int i = s.rows.output_of(row), j = s.columns.output_of(column);
         const std::int64_t within = (static_cast<std::int64_t>(i) * s.columns.out + j) * s.out_channels;
-        return hit ? dy + p.offset + within + t.offset : nullptr;
+        return i >= 0 && j >= 0 ? dy + p.offset + within + t.offset : nullptr;
     }
     __device__ b_line line_b(int index, int) const {
         return {static_cast<std::int64_t>(index) * this->s.out_channels, index < this->n};

@@ -57,16 +57,16 @@ struct pixel_order {
     }
 };
 
-/// Kernel rows and columns that are needed, as bits. Those from 64 on always are.
+/// Kernel rows and columns that are needed, as bits. Those from 32 on always are.
 struct needed_taps {
-    std::uint64_t rows = ~std::uint64_t{0}, columns = ~std::uint64_t{0};
+    std::uint32_t rows = ~0u, columns = ~0u;
 
     __host__ __device__ bool all(int kernel_height, int kernel_width) const {
-        const auto whole = [](int taps) { return taps >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << taps) - 1; };
+        const auto whole = [](int taps) { return taps >= 32 ? ~0u : (1u << taps) - 1; };
         return rows == whole(kernel_height) && columns == whole(kernel_width);
     }
     __host__ __device__ bool operator()(int u, int v) const {
-        return (u >= 64 || (rows >> u & 1) != 0) && (v >= 64 || (columns >> v & 1) != 0);
+        return (u >= 32 || (rows >> u & 1) != 0) && (v >= 32 || (columns >> v & 1) != 0);
     }
 };
 
@@ -85,25 +85,34 @@ struct window_axis {
           dilation(int(dilation_)),
           by_stride(unsigned(stride_)) {}
 
+    /// The output whose window begins `way` behind the padding's begin, or -1: the stride must divide the way.
+    __host__ __device__ int output_of(int way) const {
+        if (way < 0) return -1;
+        const std::uint32_t i = by_stride.quotient(static_cast<std::uint32_t>(way));
+        const bool hit = by_stride.remainder(static_cast<std::uint32_t>(way), i) == 0 && static_cast<int>(i) < out;
+        return hit ? static_cast<int>(i) : -1;
+    }
+    /// The output that sees an input through a tap, or -1.
+    __host__ __device__ int output_of(int input, int tap) const { return output_of(input + pad - tap * dilation); }
     /// Taps through which some output in [first, last] sees an input.
-    __host__ __device__ std::uint64_t taps_of_outputs(int first, int last) const {
-        std::uint64_t bits = 0;
-        for (int u = 0; u < taps && u < 64; ++u) {
+    __host__ __device__ std::uint32_t taps_of_outputs(int first, int last) const {
+        std::uint32_t bits = 0;
+        for (int u = 0; u < taps && u < 32; ++u) {
             const int low = first * stride - pad + u * dilation, high = last * stride - pad + u * dilation;
-            if (high >= 0 && low < in) bits |= std::uint64_t{1} << u;
+            if (high >= 0 && low < in) bits |= 1u << u;
         }
         return bits;
     }
     /// Taps through which some input in [first, last] is seen by an output.
-    __host__ __device__ std::uint64_t taps_of_inputs(int first, int last) const {
-        std::uint64_t bits = 0;
-        for (int u = 0; u < taps && u < 64; ++u) {
+    __host__ __device__ std::uint32_t taps_of_inputs(int first, int last) const {
+        std::uint32_t bits = 0;
+        for (int u = 0; u < taps && u < 32; ++u) {
             const int low = first + pad - u * dilation, high = last + pad - u * dilation;
             if (high < 0) continue;
             // The first output at or behind `low`: there must be one whose window begins within.
             const int i =
                 low <= 0 ? 0 : static_cast<int>(by_stride.quotient(static_cast<std::uint32_t>(low + stride - 1)));
-            if (i < out && i * stride <= high) bits |= std::uint64_t{1} << u;
+            if (i < out && i * stride <= high) bits |= 1u << u;
         }
         return bits;
     }

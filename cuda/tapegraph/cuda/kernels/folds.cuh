@@ -3,8 +3,6 @@
 #include <tapegraph/core/reduction.hpp>
 #include <tapegraph/cuda/kernels/region.cuh>
 
-#include <limits>
-
 /// What the kernels of reductions are made of: where values come from, and how they are folded.
 
 namespace tapegraph::cuda::kernels {
@@ -18,7 +16,7 @@ struct value_fold {
     static __device__ __forceinline__ run no_run() { return tapegraph::detail::identity<R, run>; }
     static __device__ __forceinline__ total nothing() { return tapegraph::detail::identity<R, total>; }
     template <class Number>
-    static __device__ __forceinline__ run from(Number x, std::int64_t) {
+    static __device__ __forceinline__ run from(Number x) {
         return static_cast<run>(x);
     }
     template <class V>
@@ -29,37 +27,6 @@ struct value_fold {
     /// What the lane whose number differs in `bits` has.
     static __device__ __forceinline__ total exchanged(const total& x, int bits) {
         return static_cast<total>(__shfl_xor_sync(0xFFFFFFFFu, x, bits));
-    }
-};
-
-template <class T>
-struct candidate {
-    T value;
-    std::int32_t at;
-};
-
-/// The position of the largest or smallest: the first among equals, a NaN before everything. It does not depend on order.
-template <bool Maximum, class T>
-struct position_fold {
-    using run = candidate<T>;
-    using total = candidate<T>;
-
-    static __device__ __forceinline__ total nothing() {
-        return {Maximum ? tapegraph::detail::smallest_value<T> : tapegraph::detail::largest_value<T>,
-                std::numeric_limits<std::int32_t>::max()};
-    }
-    static __device__ __forceinline__ run no_run() { return nothing(); }
-    static __device__ __forceinline__ run from(T x, std::int64_t at) { return {x, static_cast<std::int32_t>(at)}; }
-    static __device__ __forceinline__ run from(const candidate<T>& x, std::int64_t) { return x; }
-    static __device__ __forceinline__ void combine(candidate<T>& a, const candidate<T>& b) {
-        const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
-        const bool equal = (a.value == b.value) | (a_nan & b_nan);
-        const bool better = (Maximum ? b.value > a.value : b.value < a.value) | (b_nan & !a_nan);
-        if (better | (equal & (b.at < a.at))) a = b;
-    }
-    static __device__ __forceinline__ total joined(const run& x) { return x; }
-    static __device__ __forceinline__ total exchanged(const total& x, int bits) {
-        return {static_cast<T>(__shfl_xor_sync(0xFFFFFFFFu, x.value, bits)), __shfl_xor_sync(0xFFFFFFFFu, x.at, bits)};
     }
 };
 
@@ -125,12 +92,10 @@ struct memory_source {
     }
 };
 
-/// Totals become results of element type T: rounded once, positions by themselves.
+/// Totals become results of element type T, rounded once.
 template <class T, class Total>
 __device__ __forceinline__ void put(void* out, std::int64_t i, const Total& total) {
-    if constexpr (requires { total.at; })
-        static_cast<T*>(out)[i] = static_cast<T>(total.at);
-    else if constexpr (storage_type<T>)
+    if constexpr (storage_type<T>)
         static_cast<std::uint16_t*>(out)[i] = storage_bits<T>(static_cast<float>(total));
     else if constexpr (std::is_same_v<T, bool>)
         static_cast<std::uint8_t*>(out)[i] = total;

@@ -87,7 +87,7 @@ __device__ __forceinline__ typename Fold::total fold_row(const row_arguments<Sou
                 const std::int64_t j = first + (s + k) * step, left = last - j;
                 if (left > 0)
                     Source::each(x[k], [&](int v, const auto& value) {
-                        if (v < left) Fold::combine(run[v], Fold::from(value, j + v));
+                        if (v < left) Fold::combine(run[v], Fold::from(value));
                     });
             }
         }
@@ -183,7 +183,7 @@ __device__ __forceinline__ void fold_columns(const column_arguments<Source>& p, 
             for (int k = 0; k < ahead; ++k) {
                 const std::int64_t j = first + (std::int64_t{s + k} << p.y);
                 if (j < last)
-                    Source::each(x[k], [&](int v, const auto& value) { Fold::combine(run[v], Fold::from(value, j)); });
+                    Source::each(x[k], [&](int v, const auto& value) { Fold::combine(run[v], Fold::from(value)); });
             }
         }
         TG_UNROLL

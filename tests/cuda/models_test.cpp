@@ -1,0 +1,47 @@
+#define TG_SIMT
+#define TG_CUDA
+#include <simt/instructions.hpp>
+
+#include <tapegraph/tapegraph.hpp>
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+/// A convolutional model on the imitated device: convolutions, pooling, normalization and dropout in a captured step.
+
+namespace tg = tapegraph;
+
+namespace {
+
+struct network {
+    constexpr auto operator()(auto scope, auto x) const {
+        auto h = tg::conv2d(scope / "first", x, {.filters = 5, .kernel = {3, 3}, .padding = tg::padding::same()});
+        h = tg::batch_normalization(scope / "norm", h);
+        auto p = tg::max_pooling2d(relu(h), {.pool = {2, 2}});
+        auto q = tg::conv2d(scope / "second", p, {.filters = 6, .kernel = {2, 2}});
+        auto d = tg::dropout(scope / "drop", tg::flatten(relu(q)), {.rate = 0.25});
+        return tg::dense(scope / "score", d, {.units = 1});
+    }
+};
+
+std::vector<double> losses(tg::device where) {
+    auto model = tg::compile<tg::graph>(network{}, tg::spec<float, tg::dyn, 8, 8, 3>{}, tg::sigmoid_cross_entropy{},
+                                        tg::adam{.learning_rate = 0.01}, {.seed = 5, .device = where});
+    std::vector<double> all;
+    for (int s = 0; s < 6; ++s) {
+        auto x = tg::tensor<float>::uninitialized({4, 8, 8, 3});
+        for (int i = 0; i < x.size(); ++i) x.mutable_data()[i] = float((i * 31 + s * 17) % 29) / 14 - 1;
+        const auto y = tg::from_range<float>(std::vector<float>{0, 1, 1, 0}, {4, 1});
+        all.push_back(model.train_on_batch(x, y).loss);
+    }
+    return all;
+}
+
+} // namespace
+
+TEST_CASE("a convolutional model trains on a device as on the CPU") {
+    const auto there = losses(tg::device::cuda(0)), here = losses(tg::device::cpu());
+    for (std::size_t i = 0; i < here.size(); ++i) CHECK(there[i] == doctest::Approx(here[i]).epsilon(1e-4));
+    CHECK(there == losses(tg::device::cuda(0)));
+}
