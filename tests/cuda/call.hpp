@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cuda/device_array.hpp>
+
 #include <tapegraph/core/call.hpp>
 #include <tapegraph/core/half.hpp>
 
@@ -11,7 +13,7 @@
 #include <vector>
 
 /// Calls of kernels in tests: operands with numbers in them, results full of NaN, and the same call for the CPU's kernel
-/// and the device's, whose memory the SIMT executor shares.
+/// and the device's.
 
 namespace cuda_test {
 
@@ -108,6 +110,34 @@ public:
         return *this;
     }
 
+    /// run(call) with everything in the device's memory; then takes over what lies there.
+    template <class F>
+    void on_device(const F& run) {
+#ifdef TG_SIMT // whose memory is the host's
+        run(call);
+#else
+        std::deque<::on_device::device_array<unsigned char>> remote;
+        for (const block& m : memory_) remote.emplace_back(m.at, static_cast<std::int64_t>(m.bytes));
+        const auto moved = [&](void* data) -> void* {
+            const auto* const at = static_cast<unsigned char*>(data);
+            for (std::size_t k = 0; k < memory_.size(); ++k)
+                if (at >= memory_[k].at && at < memory_[k].at + memory_[k].bytes)
+                    return remote[k].data() + (at - memory_[k].at);
+            return nullptr;
+        };
+        std::vector<tg::buffer_view> in = in_, out = out_;
+        for (auto* list : {&in, &out})
+            for (tg::buffer_view& v : *list) v.data = moved(v.data);
+        tg::kernel_call there = call;
+        there.in = in.data(), there.out = out.data(), there.workspace = moved(call.workspace);
+        run(there);
+        for (std::size_t k = 0; k < memory_.size(); ++k) {
+            const auto bytes = remote[k].host();
+            std::memcpy(memory_[k].at, bytes.data(), bytes.size());
+        }
+#endif
+    }
+
     template <class T>
     std::vector<T> result(int k = 0) const {
         const tg::buffer_view& v = out_[static_cast<std::size_t>(k)];
@@ -123,7 +153,8 @@ public:
 
 private:
     static tg::buffer_view view(void* data, tg::dtype type, const extents& e) {
-        tg::buffer_view v{data, type, static_cast<int>(e.size()), {}};
+        tg::buffer_view v;
+        v.data = data, v.type = type, v.rank = static_cast<int>(e.size());
         for (std::size_t i = 0; i < e.size(); ++i) v.extents[i] = e[i];
         return v;
     }

@@ -1,6 +1,6 @@
-#define TG_SIMT
+#include <cuda/device_array.hpp>
+
 #include <cuda/call.hpp>
-#include <simt/mutation.hpp>
 
 #include <tapegraph/cuda/reduction.cuh>
 #include <tapegraph/ops/ops.hpp>
@@ -10,7 +10,7 @@
 #include <cmath>
 #include <limits>
 
-/// Reductions on the SIMT executor against the CPU's. Floats are small whole numbers where sums must be equal: every order
+/// Reductions of a device against the CPU's. Floats are small whole numbers where sums must be equal: every order
 /// of adding them is exact. Maxima, minima and integers are equal anyway.
 
 namespace {
@@ -77,20 +77,12 @@ const reduction_case cases[]{
     {{1, 5, 1, 4, 1}, 26},
 };
 
-template <class F>
-void in_orders(const F& f) {
-    for (simt::order o : {simt::order::forward, simt::order::greedy}) {
-        const simt::with_settings set(o);
-        f();
-    }
-}
-
 /// Fills a call's operands and results; `run` gets it with its workspace.
 template <class Device, class Prepare>
 void run_device(device_call& c, const Prepare& prepare, std::int64_t blocks) {
     prepare(c);
     c.workspace(Device::workspace(c.call));
-    Device::run(c.call, blocks);
+    c.on_device([&](const kernel_call& call) { Device::run(call, blocks); });
 }
 template <class Op, class Region, class T, class Prepare>
 void same_bits(const Prepare& prepare, std::int64_t blocks = cuda::detail::most_blocks) {
@@ -99,7 +91,7 @@ void same_bits(const Prepare& prepare, std::int64_t blocks = cuda::detail::most_
     prepare(cpu);
     cpu.workspace(on_cpu::workspace(cpu.call));
     on_cpu::run(cpu.call);
-    in_orders([&] {
+    on_device::in_orders([&] {
         device_call gpu;
         run_device<cuda::detail::fused_reduction<Op, Region, T>>(gpu, prepare, blocks);
         CHECK(cuda_test::same(gpu.result<T>(), cpu.result<T>()));
@@ -285,9 +277,9 @@ TEST_CASE("reductions of nothing") {
     device_call c, none;
     empty(c, float(), {3, 0}, 2);
     using maximum = cuda::reduction_kernel<max_op, in_memory<float>, float>;
-    CHECK_THROWS_WITH_AS(maximum::run(c.call), "max: axis 1 has no elements", argument_error);
+    CHECK_THROWS_WITH_AS(c.on_device(&maximum::run), "max: axis 1 has no elements", argument_error);
     empty(none, float(), {0, 3}, 2);
-    maximum::run(none.call); // no results, no error
+    none.on_device(&maximum::run); // no results, no error
 }
 
 TEST_CASE("reductions of a tensor in memory") {
@@ -295,14 +287,15 @@ TEST_CASE("reductions of a tensor in memory") {
         device_call cpu, gpu;
         for (device_call* c : {&cpu, &gpu})
             c->in<float>(r.domain, 1).out<float>(r.kept()).attributes(reduce_op::attributes{r.axes, 0});
-        const auto on_cpu = runtime::kernel_for<max_op, float>(), on_gpu = cuda::kernel_for<max_op, float>();
+        const runtime::kernel_functions on_cpu = runtime::kernel_for<max_op, float>(),
+                                        on_gpu = cuda::kernel_for<max_op, float>();
         cpu.workspace(on_cpu.workspace(cpu.call)), gpu.workspace(on_gpu.workspace(gpu.call));
-        on_cpu.run(cpu.call), on_gpu.run(gpu.call);
+        on_cpu.run(cpu.call), gpu.on_device(on_gpu.run);
         CHECK(gpu.result<float>() == cpu.result<float>());
     }
 }
 
-#ifndef SIMT_TSAN
+#if defined(TG_SIMT) && !defined(SIMT_TSAN)
 TEST_CASE("reductions: no barrier is there for nothing") {
     const auto every_barrier_matters = [](const reduction_case& r, std::size_t barriers) {
         std::vector<float> x(static_cast<std::size_t>(cuda_test::size_of(r.domain)));

@@ -1,13 +1,13 @@
-#define TG_SIMT
+#include <cuda/device_array.hpp>
+
 #include <cuda/call.hpp>
-#include <simt/mutation.hpp>
 
 #include <tapegraph/cuda/region.cuh>
 #include <tapegraph/ops/ops.hpp>
 
 #include <doctest/doctest.h>
 
-/// Fused regions on the SIMT executor against the CPU's, bit for bit.
+/// Fused regions of a device against the CPU's, bit for bit.
 
 namespace {
 
@@ -44,13 +44,12 @@ void same_bits(const Prepare& prepare, std::int64_t blocks = cuda::detail::most_
     device_call cpu;
     prepare(cpu);
     runtime::region_kernel<Region>::run(cpu.call);
-    for (simt::order o : {simt::order::forward, simt::order::greedy}) {
-        const simt::with_settings set(o);
+    on_device::in_orders([&] {
         device_call gpu;
         prepare(gpu);
-        cuda::detail::run_region<Region>(gpu.call, blocks);
+        gpu.on_device([&](const kernel_call& c) { cuda::detail::run_region<Region>(c, blocks); });
         CHECK(gpu.bytes() == cpu.bytes());
-    }
+    });
 }
 
 constexpr dtype f32 = dtype::f32, f64 = dtype::f64, f16 = dtype::f16, bf16 = dtype::bf16, i32 = dtype::i32,
@@ -172,7 +171,7 @@ TEST_CASE("regions: results in place of operands, and results nobody wants") {
     prepare(apart), prepare(within);
     within.in_place(0, 0).in_place(1, 1);
     runtime::region_kernel<update>::run(apart.call);
-    cuda::region_kernel<update>::run(within.call);
+    within.on_device(&cuda::region_kernel<update>::run);
     CHECK(within.result<float>(0) == apart.result<float>(0));
     CHECK(within.result<float>(1) == apart.result<float>(1));
     for (int wanted = 0; wanted < 2; ++wanted)

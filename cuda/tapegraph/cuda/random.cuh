@@ -25,9 +25,7 @@ kernels::random_arguments<T> random_arguments_of(const random_attributes& a, con
     return p;
 }
 
-inline unsigned random_blocks(std::int64_t work) {
-    return blocks_for((work + kernels::random_threads - 1) / kernels::random_threads);
-}
+inline unsigned random_blocks(std::int64_t work) { return blocks_for(divide_up(work, kernels::random_threads)); }
 
 } // namespace detail
 
@@ -40,7 +38,7 @@ struct kernel<random_op<T>, T> {
         const auto a = runtime::attributes_of<random_op<T>>(call);
         const std::int64_t count = call.out[0].elements();
         if (count == 0) return;
-        launch(call, "random numbers", {detail::random_blocks((count + per - 1) / per), kernels::random_threads},
+        launch(call, "random numbers", {detail::random_blocks(detail::divide_up(count, per)), kernels::random_threads},
                kernels::random_numbers<number, T>,
                detail::random_arguments_of<number>({a.ordinal, a.law, a.a, a.b}, call.random), call.out[0].as<T>(),
                count, detail::is_aligned(call.out[0].data, sizeof(T) * per));

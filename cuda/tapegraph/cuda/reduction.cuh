@@ -18,7 +18,6 @@ inline constexpr std::int64_t wanted_blocks = 512, part_elements = 8192;
 inline constexpr std::int64_t many_columns = 65536;
 inline constexpr std::int64_t most_row_vectors = 256; // of a warp; longer rows are a block's
 
-
 /// What a reduction over a domain that is not empty looks like.
 struct reduction_geometry {
     bool by_rows = false;

@@ -76,8 +76,7 @@ void run_region(const kernel_call& call, std::int64_t blocks = most_blocks) {
         p.aligned = p.aligned && is_aligned(p.out[k], access::result_alignment[k]);
     }
     constexpr std::int64_t in_block = std::int64_t{kernels::map_threads} * access::lanes * kernels::map_unroll<Region>;
-    launch(call, "an elementwise kernel",
-           {blocks_for((p.elements + in_block - 1) / in_block, blocks), kernels::map_threads},
+    launch(call, "an elementwise kernel", {blocks_for(divide_up(p.elements, in_block), blocks), kernels::map_threads},
            kernels::map_region<Region>, p);
 }
 

@@ -35,7 +35,7 @@ public:
             }
             finish();
         };
-        if (device_ == nullptr || check || at_home_ > 0)
+        if (device_ == nullptr || check || at_home_ > 0 || !runtime::capture_steps())
             launch();
         else
             captured_.run(symbols_, launch);

@@ -3,6 +3,9 @@
 #include <tapegraph/core/reduction.hpp>
 #include <tapegraph/cuda/kernels/region.cuh>
 
+#include <algorithm>
+#include <bit>
+
 /// What the kernels of reductions are made of: where values come from, and how they are folded.
 
 namespace tapegraph::cuda::kernels {
@@ -30,7 +33,7 @@ struct value_fold {
     }
 };
 
-/// The values of a region with one result. How many vectors are read ahead: 64 bytes of one operand, 32 of each of two.
+/// The values of a region with one result.
 template <class Region>
 struct region_source;
 template <class Slots, int Register, class... Instructions>
@@ -39,7 +42,9 @@ struct region_source<region<Slots, results<Register>, Instructions...>> {
     using element =
         std::remove_cvref_t<decltype(machine::reg_at<Register>(std::declval<typename access::evaluator::file&>()))>;
     static constexpr int lanes = access::lanes;
-    static constexpr int ahead = access::slot_count <= 1 ? 4 : (access::slot_count == 2 ? 2 : 1);
+    /// Vectors read before the first is folded: 64 bytes of one operand of floats. Shorter elements take more registers.
+    static constexpr int ahead =
+        std::clamp(static_cast<int>(std::bit_floor(16u / (lanes * std::max(access::slot_count, 1)))), 1, 4);
     using batch = typename access::inputs;
 
     typename access::operands in;
@@ -75,7 +80,7 @@ template <class T>
 struct memory_source {
     static constexpr int lanes = 1, ahead = 4;
     struct batch {
-        T value;
+        T value{};
     };
 
     const T* data;

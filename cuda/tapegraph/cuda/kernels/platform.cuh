@@ -17,8 +17,13 @@
 #define TG_DYNAMIC_SHARED(type, name)                                                                                  \
     extern __shared__ __align__(16) unsigned char tapegraph_dynamic_shared[];                                          \
     type* const name = reinterpret_cast<type*>(tapegraph_dynamic_shared)
+#ifdef __CUDA_ARCH__
 #define TG_UNROLL _Pragma("unroll")
 #define TG_ROLLED _Pragma("unroll 1")
+#else // the host's compiler knows neither
+#define TG_UNROLL
+#define TG_ROLLED
+#endif
 #endif
 
 namespace tapegraph::cuda::kernels {

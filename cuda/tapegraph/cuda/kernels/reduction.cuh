@@ -49,17 +49,16 @@ __device__ __forceinline__ void read_of_row(const row_arguments<Source>& p, std:
     if constexpr (Flat) {
         p.source.read_flat(base + j, count, x);
     } else {
-        std::int64_t i[Source::lanes];
-        bool in_order = true;
-        TG_UNROLL
-        for (int v = 0; v < Source::lanes; ++v) {
-            i[v] = base + p.reduced.offset(v < count ? j + v : j);
-            in_order = in_order && (v >= count || i[v] == i[0] + v);
+        std::int64_t at[1];
+        const std::int64_t place = p.reduced.offsets(j, at);
+        if (p.reduced.rank <= 1 || place + count <= p.reduced.extents[p.reduced.rank - 1]) {
+            p.source.read(base + at[0], count, x);
+            return;
         }
-        if (in_order)
-            p.source.read(i[0], count, x);
-        else
-            p.source.read_scattered(i, count, x);
+        std::int64_t i[Source::lanes];
+        TG_UNROLL
+        for (int v = 0; v < Source::lanes; ++v) i[v] = base + p.reduced.offset(v < count ? j + v : j);
+        p.source.read_scattered(i, count, x);
     }
 }
 
@@ -68,9 +67,11 @@ template <class Fold, bool Flat, class Source>
 __device__ __forceinline__ typename Fold::total fold_row(const row_arguments<Source>& p, std::int64_t base,
                                                          std::int64_t first, std::int64_t last, std::int64_t step) {
     constexpr int V = Source::lanes, ahead = Flat ? Source::ahead : 1;
+    static_assert(chain % ahead == 0);
     typename Fold::total total = Fold::nothing();
     TG_ROLLED
     for (; first < last; first += chain * step) {
+        const int left = last - first < chain * step ? static_cast<int>(last - first) : chain * step;
         typename Fold::run run[V];
         TG_UNROLL
         for (int v = 0; v < V; ++v) run[v] = Fold::no_run();
@@ -79,15 +80,15 @@ __device__ __forceinline__ typename Fold::total fold_row(const row_arguments<Sou
             typename Source::batch x[ahead];
             TG_UNROLL
             for (int k = 0; k < ahead; ++k) {
-                const std::int64_t j = first + (s + k) * step, left = last - j;
-                if (left > 0) read_of_row<Flat>(p, base, j, left < V ? static_cast<int>(left) : V, x[k]);
+                const int at = (s + k) * step, count = left - at;
+                if (count > 0) read_of_row<Flat>(p, base, first + at, count < V ? count : V, x[k]);
             }
             TG_UNROLL
             for (int k = 0; k < ahead; ++k) {
-                const std::int64_t j = first + (s + k) * step, left = last - j;
-                if (left > 0)
+                const int count = left - (s + k) * step;
+                if (count > 0)
                     Source::each(x[k], [&](int v, const auto& value) {
-                        if (v < left) Fold::combine(run[v], Fold::from(value));
+                        if (v < count) Fold::combine(run[v], Fold::from(value));
                     });
             }
         }
@@ -103,7 +104,8 @@ __global__ void __launch_bounds__(reduce_threads) reduce_rows(const __grid_const
     __shared__ total_type warps[reduce_threads / 32];
     const int lane = static_cast<int>(threadIdx.x) & ((1 << p.width) - 1);
     const int rows_here = reduce_threads >> p.width;
-    const std::int64_t units = p.rows * p.parts, step = std::int64_t{Source::lanes} << p.width;
+    const std::int64_t units = p.rows * p.parts;
+    const int step = Source::lanes << p.width;
     const bool flat = p.reduced.rank <= 1 && p.source.flat();
     TG_ROLLED
     for (std::int64_t turn = std::int64_t{blockIdx.x} * rows_here; turn < units;
@@ -162,8 +164,13 @@ __device__ __forceinline__ void fold_columns(const column_arguments<Source>& p, 
                                              std::int64_t first, std::int64_t last,
                                              typename Fold::total (&total)[Source::lanes]) {
     constexpr int V = Source::lanes, ahead = Flat ? Source::ahead : 1;
+    static_assert(chain % ahead == 0);
+    const std::int64_t down = p.reduced.strides[0][0] << p.y; // from row to row, if they lie in order
     TG_ROLLED
     for (; first < last; first += std::int64_t{chain} << p.y) {
+        const std::int64_t left = ((last - first - 1) >> p.y) + 1;
+        const int rows = left < chain ? static_cast<int>(left) : chain;
+        const std::int64_t from = base + first * p.reduced.strides[0][0];
         typename Fold::run run[V];
         TG_UNROLL
         for (int v = 0; v < V; ++v) run[v] = Fold::no_run();
@@ -172,19 +179,16 @@ __device__ __forceinline__ void fold_columns(const column_arguments<Source>& p, 
             typename Source::batch x[ahead];
             TG_UNROLL
             for (int k = 0; k < ahead; ++k) {
-                const std::int64_t j = first + (std::int64_t{s + k} << p.y);
-                if (j >= last) continue;
+                if (s + k >= rows) continue;
                 if constexpr (Flat)
-                    p.source.read_flat(base + j * p.reduced.strides[0][0], count, x[k]);
+                    p.source.read_flat(from + (s + k) * down, count, x[k]);
                 else
-                    p.source.read(base + p.reduced.offset(j), count, x[k]);
+                    p.source.read(base + p.reduced.offset(first + (std::int64_t{s + k} << p.y)), count, x[k]);
             }
             TG_UNROLL
-            for (int k = 0; k < ahead; ++k) {
-                const std::int64_t j = first + (std::int64_t{s + k} << p.y);
-                if (j < last)
+            for (int k = 0; k < ahead; ++k)
+                if (s + k < rows)
                     Source::each(x[k], [&](int v, const auto& value) { Fold::combine(run[v], Fold::from(value)); });
-            }
         }
         TG_UNROLL
         for (int v = 0; v < V; ++v) Fold::combine(total[v], Fold::joined(run[v]));
