@@ -50,7 +50,14 @@ struct operation_key {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-template-friend"
 #endif
+#ifdef __CUDACC__
+#pragma nv_diagnostic push
+#pragma nv_diag_suppress 1301
+#endif
     friend constexpr auto operation_behind(operation_key<Record>);
+#ifdef __CUDACC__
+#pragma nv_diagnostic pop
+#endif
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
