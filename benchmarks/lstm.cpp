@@ -1,6 +1,7 @@
 #include "fma_peak.hpp"
 
 #include <tapegraph/tapegraph.hpp>
+#include <tapegraph/nn/layers/recurrent.hpp>
 
 #include <algorithm>
 #include <charconv>

@@ -19,7 +19,6 @@
 #include <tapegraph/nn/layers/dense.hpp>
 #include <tapegraph/nn/layers/dropout.hpp>
 #include <tapegraph/nn/layers/normalization.hpp>
-#include <tapegraph/nn/layers/recurrent.hpp>
 #include <tapegraph/nn/losses.hpp>
 #include <tapegraph/nn/optimizers.hpp>
 #include <tapegraph/nn/session.hpp>

@@ -1,3 +1,5 @@
+#include <tapegraph/nn/layers/recurrent.hpp>
+
 #include <nn/models.hpp>
 
 #include <cmath>

@@ -1,6 +1,7 @@
 #include <support/graph_runner.hpp>
 
 #include <tapegraph/ops/ops.hpp>
+#include <tapegraph/nn/layers/recurrent.hpp>
 
 #include <doctest/doctest.h>
 

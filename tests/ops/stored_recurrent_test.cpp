@@ -1,5 +1,6 @@
 #include <tapegraph/eager/gradient_tape.hpp>
 #include <tapegraph/ops/ops.hpp>
+#include <tapegraph/nn/layers/recurrent.hpp>
 
 #include <doctest/doctest.h>
 

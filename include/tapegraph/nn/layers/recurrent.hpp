@@ -3,6 +3,12 @@
 #include <tapegraph/nn/initializer.hpp>
 #include <tapegraph/ops/fill.hpp>
 #include <tapegraph/ops/lstm.hpp>
+#include <tapegraph/runtime/recurrent.hpp>
+#if defined(TG_CUDA) && __has_include(<tapegraph/cuda/recurrent.cuh>)
+#include <tapegraph/cuda/recurrent.cuh>
+#endif
+
+/// Recurrent layers and the operations behind them. Not part of tapegraph.hpp: programs without them do not compile them.
 
 namespace tapegraph {
 
