@@ -133,7 +133,7 @@ private:
         tg::kernel_call call;
         call.in = in.begin(), call.inputs = 2, call.out = &out, call.outputs = 1;
         call.attributes = words.value, call.stream = stream_;
-        const tg::runtime::kernel_pair kernel = cuda::kernel_for<Op, float>();
+        const tg::runtime::kernel_functions kernel = cuda::kernel_for<Op, float>();
         const buffer<char> scratch(static_cast<std::int64_t>(kernel.workspace(call)) + 1);
         call.workspace = scratch.data();
         const double ours = watch_.median([&] { kernel.run(call); });
