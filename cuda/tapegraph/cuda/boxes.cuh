@@ -1,11 +1,7 @@
 #pragma once
 
-#ifdef TG_SIMT
-#include <simt/driver.hpp>
-#else
-#include <tapegraph/cuda/driver.cuh>
-#endif
 #include <tapegraph/core/shape.hpp>
+#include <tapegraph/cuda/kernel.cuh>
 
 #include <cstdint>
 
@@ -15,7 +11,6 @@ namespace tapegraph::cuda::detail {
 
 /// What one launch counts through at most. A variable, so that tests can have small tensors take several launches.
 inline std::int64_t most_elements = std::int64_t{1} << 30;
-
 
 /// A thread per element.
 inline driver::launch_shape over(std::int64_t elements, unsigned threads = 256) {
