@@ -80,38 +80,39 @@ public:
         TG_UNROLL
         for (int i = 0; i < Resident; i += vector) {
             pair a[lstm_rows];
-            fetch(operand, pitch, i, a);
             TG_UNROLL
-            for (int j = 0; j < vector; ++j) add(a, j, in_registers_[i + j], sums);
+            for (int r = 0; r < lstm_rows; ++r) a[r] = *reinterpret_cast<const pair*>(operand + r * pitch + place(i));
+            TG_UNROLL
+            for (int j = 0; j < vector; ++j) TG_UNROLL
+            for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
+            for (int c = 0; c < lstm_columns; ++c) {
+                T& sum = sums[r * lstm_columns + c];
+                sum = multiply_add(a[r].v[j], in_registers_[i + j][c], sum);
+            }
         }
-        for (int i = 0; i < rest_; i += vector) {
-            pair a[lstm_rows];
-            fetch(operand, pitch, Resident + i, a);
+        TG_ROLLED
+        for (int i = 0; i < rest_; ++i) { // one k at a time: there are few registers left
+            const T* const at = operand + place(Resident + i);
+            T a[lstm_rows];
             TG_UNROLL
-            for (int j = 0; j < vector; ++j) {
+            for (int r = 0; r < lstm_rows; ++r) a[r] = at[r * pitch];
+            TG_UNROLL
+            for (int q = 0; q < packs; ++q) {
+                const packed w = in_shared_[(i * packs + q) * 32];
                 TG_UNROLL
-                for (int q = 0; q < packs; ++q) {
-                    const packed x = in_shared_[((i + j) * packs + q) * 32];
-                    TG_UNROLL
-                    for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
-                    for (int e = 0; e < pack; ++e) sums[r * lstm_columns + q * pack + e] += a[r].v[j] * x.v[e];
+                for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
+                for (int e = 0; e < pack; ++e) {
+                    T& sum = sums[r * lstm_columns + q * pack + e];
+                    sum = multiply_add(a[r], w.v[e], sum);
                 }
             }
         }
     }
 
 private:
-    /// The k that is this lane's i-th: pairs of neighbours, lane by lane.
-    __device__ int place(int i) const { return (i / vector * 32 + lane_) * vector + i % vector; }
-
-    __device__ void fetch(const T* operand, int pitch, int i, pair (&a)[lstm_rows]) const {
-        TG_UNROLL
-        for (int r = 0; r < lstm_rows; ++r) a[r] = *reinterpret_cast<const pair*>(operand + r * pitch + place(i));
-    }
-    __device__ static void add(const pair (&a)[lstm_rows], int j, const T (&w)[lstm_columns], T (&sums)[32]) {
-        TG_UNROLL
-        for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
-        for (int c = 0; c < lstm_columns; ++c) sums[r * lstm_columns + c] += a[r].v[j] * w[c];
+    /// The k that is this lane's i-th: lanes side by side, with runs of `vector` among those in registers.
+    __device__ int place(int i) const {
+        return i < Resident ? (i / vector * 32 + lane_) * vector + i % vector : i * 32 + lane_;
     }
 
     int lane_, rest_; ///< rest: this lane's k that are in shared memory
