@@ -77,11 +77,13 @@ using three_of = region<slots<Type, Type, Type>, results<4>, instruction<multipl
 TEST_CASE("regions: every pattern of broadcasting, every element type") {
     all_patterns<float, three_floats>();
     all_patterns<double, three_of<f64>>();
-    all_patterns<half, three_of<f16>>();
     all_patterns<bfloat16, three_of<bf16>>();
+#ifdef TG_SIMT // every type is a second of nvcc
+    all_patterns<half, three_of<f16>>();
     all_patterns<std::int32_t, three_of<i32>>();
     all_patterns<std::int64_t, three_of<i64>>();
     all_patterns<std::uint8_t, three_of<u8>>();
+#endif
 }
 
 TEST_CASE("regions: bool, alone and beside other types") {
