@@ -52,8 +52,8 @@ void same_bits(const Prepare& prepare, std::int64_t blocks = cuda::detail::most_
     });
 }
 
-constexpr dtype f32 = dtype::f32, f64 = dtype::f64, f16 = dtype::f16, bf16 = dtype::bf16, i32 = dtype::i32,
-                i64 = dtype::i64, u8 = dtype::u8, truth = dtype::boolean;
+[[maybe_unused]] constexpr dtype f32 = dtype::f32, f64 = dtype::f64, f16 = dtype::f16, bf16 = dtype::bf16,
+                                 i32 = dtype::i32, i64 = dtype::i64, u8 = dtype::u8, truth = dtype::boolean;
 
 using three_floats = region<slots<f32, f32, f32>, results<4>, instruction<multiply_op, f32, 0, 1>, //
                             instruction<add_op, f32, 3, 2>>;
