@@ -87,7 +87,9 @@ def unfused(ptx, pattern, names):
 
 def report(arguments):
     rows, names, errors = [], {}, []
-    for log in arguments.logs:
+    for missing in [file for file in arguments.logs + arguments.ptx if not pathlib.Path(file).is_file()]:
+        errors.append(f"{missing} is not there: was it compiled?")
+    for log in filter(lambda file: pathlib.Path(file).is_file(), arguments.logs):
         kernels = kernels_of(log)
         if not kernels:
             errors.append(f"{log}: no kernels")
@@ -98,7 +100,7 @@ def report(arguments):
         print(f"{registers:9} {spilled:8} {stack:6} {shared:7}  {architecture:7} {names[name]}")
         if spilled:
             errors.append(f"{names[name]} for {architecture} spills {spilled} bytes of registers")
-    for ptx in arguments.ptx:
+    for ptx in filter(lambda file: pathlib.Path(file).is_file(), arguments.ptx):
         matched, bad = unfused(ptx, arguments.products, names)
         errors += bad
         if not matched:

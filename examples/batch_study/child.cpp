@@ -21,14 +21,14 @@ std::string name_of_run(const run_key& key) { return key.mode + " mode, batch si
 
 } // namespace
 
-run_result run_in_child(int argc, char** argv, const run_key& key) {
+run_result run_in_child(int argc, char** argv, const run_key& key, tapegraph::device device) {
     int ends[2];
     if (::pipe(ends) != 0) throw std::runtime_error(std::string("pipe: ") + std::strerror(errno));
     ::fcntl(ends[0], F_SETFD, FD_CLOEXEC);
 
     std::vector<std::string> words(argv, argv + argc);
-    words.insert(words.end(),
-                 {"--row", key.mode + ":" + std::to_string(key.batch_size), "--report-to", std::to_string(ends[1])});
+    words.insert(words.end(), {"--row", key.mode + ":" + std::to_string(key.batch_size), "--report-to",
+                               std::to_string(ends[1]), "--device", device.name()});
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);

@@ -45,6 +45,10 @@ void run_all(const options& o, int argc, char** argv) {
         train_size = images.train.size();
         std::cout << layer_table() << '\n' << images.description << "\n\n" << std::flush;
     }
+    const tapegraph::device device = tapegraph::available_or_cpu(o.device);
+    if (device.is_cuda())
+        for (const tapegraph::device_report& r : tapegraph::list_devices())
+            if (r.id == device) std::cout << "on " << device.name() << ", " << r.name << "\n\n";
     report results(o.out);
     for (const std::int64_t size : o.batch_sizes)
         if (size > train_size)
@@ -53,7 +57,7 @@ void run_all(const options& o, int argc, char** argv) {
     std::cout << report::table_head() << std::flush;
     bool stopped_early = false;
     for (const run_key& key : o.runs()) {
-        const run_result r = run_in_child(argc, argv, key);
+        const run_result r = run_in_child(argc, argv, key, device);
         std::cout << results.add(r) << '\n' << std::flush;
         stopped_early = stopped_early || r.epochs.front().steps < r.batches;
     }

@@ -53,6 +53,11 @@ bool parse(int argc, char** argv, options& into) {
     app.add_option("--seed", into.seed, "of weights, dropout, order and generated images [1]")
         ->type_name("N")
         ->check(between(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
+    std::string device = into.device.name();
+    // A child is told once more, at the end, where its parent decided to compute.
+    app.add_option("--device", device, "cpu, gpu, or cuda:N; without that GPU the CPU [cpu]")
+        ->type_name("NAME")
+        ->take_last();
     app.add_option("--threads", into.threads, "of the kernels [all]")->type_name("N")->check(between(1, 4096));
     app.add_option("--out", into.out, "folder of the results [results]")->type_name("DIR");
     app.add_option("--learning-rate", into.learning_rate, "[0.0003]")->type_name("X");
@@ -70,6 +75,11 @@ bool parse(int argc, char** argv, options& into) {
         std::string text = e.what();
         std::replace(text.begin(), text.end(), '\n', ' ');
         throw usage_error(text + " (--help lists the options)");
+    }
+    try {
+        into.device = tapegraph::device::parse(device);
+    } catch (const tapegraph::argument_error& e) {
+        throw usage_error(std::string("--device: ") + e.what());
     }
     if (into.modes.empty() || into.batch_sizes.empty()) throw usage_error("no mode or no batch size is left to run");
     if (!(into.learning_rate > 0 && into.learning_rate < 1e30)) throw usage_error("--learning-rate must be above 0");

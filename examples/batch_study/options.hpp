@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tapegraph/core/device.hpp>
+
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -21,7 +23,8 @@ struct options {
     std::int64_t epochs = 0; ///< 0 and no steps: what the time budget allows
     std::int64_t steps = 0;  ///< per epoch; 0: the whole training set
     std::uint64_t seed = 1;
-    int threads = 0; ///< 0: all
+    int threads = 0;            ///< 0: all
+    tapegraph::device device{}; ///< where the models compute
     std::string out = "results";
     double learning_rate = 0.0003;
     double momentum = 0.9;

@@ -73,9 +73,9 @@ io::chart learning(const std::vector<run_result>& runs) {
 
 report::report(const std::filesystem::path& folder)
     : folder_(made(folder)),
-      runs_csv_(folder / "batch_study.csv",
-                {"mode", "batch_size", "seconds_per_epoch", "ms_per_step", "ms_ingestion", "samples_per_second",
-                 "peak_memory_bytes", "train_loss", "train_accuracy", "validation_loss", "validation_accuracy"}),
+      runs_csv_(folder / "batch_study.csv", {"mode", "batch_size", "seconds_per_epoch", "ms_per_step", "ms_ingestion",
+                                             "samples_per_second", "peak_memory_bytes", "train_loss", "train_accuracy",
+                                             "validation_loss", "validation_accuracy", "device"}),
       epochs_csv_(folder / "batch_study_epochs.csv", {"mode", "batch_size", "epoch", "steps", "seconds", "train_loss",
                                                       "train_accuracy", "validation_loss", "validation_accuracy"}) {}
 
@@ -90,7 +90,7 @@ std::string report::add(const run_result& r) {
     const tapegraph::epoch_result& last = r.epochs.back();
     runs_csv_.row(r.key.mode, r.key.batch_size, r.seconds_per_epoch(), r.training_ms(), r.ingestion_ms(),
                   r.images_per_second(), r.library_bytes, last.loss, last.accuracy, last.validation_loss,
-                  last.validation_accuracy);
+                  last.validation_accuracy, r.device);
     for (std::size_t i = 0; i < r.epochs.size(); ++i) {
         const auto& e = r.epochs[i];
         epochs_csv_.row(r.key.mode, r.key.batch_size, i + 1, e.steps, e.seconds, e.loss, e.accuracy, e.validation_loss,

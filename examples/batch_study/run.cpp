@@ -40,8 +40,8 @@ double run_result::seconds_per_epoch() const { return static_cast<double>(images
 std::string to_text(const run_result& r) {
     std::ostringstream out;
     out.precision(17);
-    out << r.key.mode << ' ' << r.key.batch_size << ' ' << r.batches << ' ' << r.images << ' ' << r.library_bytes << ' '
-        << r.process_bytes << ' ' << r.epochs.size() << '\n';
+    out << r.key.mode << ' ' << r.key.batch_size << ' ' << r.device << ' ' << r.batches << ' ' << r.images << ' '
+        << r.library_bytes << ' ' << r.process_bytes << ' ' << r.epochs.size() << '\n';
     // Texts that strtod reads: a loss may be NaN.
     for (const auto& e : r.epochs)
         out << e.loss << ' ' << e.accuracy << ' ' << e.validation_loss << ' ' << e.validation_accuracy << ' '
@@ -53,7 +53,8 @@ run_result from_text(const std::string& text) {
     std::istringstream in(text);
     run_result r;
     std::size_t count = 0;
-    in >> r.key.mode >> r.key.batch_size >> r.batches >> r.images >> r.library_bytes >> r.process_bytes >> count;
+    in >> r.key.mode >> r.key.batch_size >> r.device >> r.batches >> r.images >> r.library_bytes >> r.process_bytes >>
+        count;
     const auto number = [&] {
         std::string word;
         in >> word;

@@ -15,9 +15,10 @@ namespace batch_study {
 
 struct run_result {
     run_key key;
+    std::string device;             ///< "cpu", "cuda:0"
     std::int64_t batches = 0;       ///< batches of a whole epoch
     std::int64_t images = 0;        ///< training images of a whole epoch
-    std::int64_t library_bytes = 0; ///< peak of arena and tensor pool
+    std::int64_t library_bytes = 0; ///< peak of arena and tensor pool; on a GPU of all buffers there
     std::int64_t process_bytes = 0; ///< high-water mark of the process
     std::vector<tapegraph::epoch_result> epochs;
 

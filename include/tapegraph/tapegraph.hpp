@@ -23,6 +23,7 @@
 #include <tapegraph/nn/optimizers.hpp>
 #include <tapegraph/nn/session.hpp>
 #include <tapegraph/ops/ops.hpp>
+#include <tapegraph/runtime/placement_log.hpp>
 
 #ifdef TG_CUDA
 #include <tapegraph/cuda/backend.cuh>

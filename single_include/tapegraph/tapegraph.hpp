@@ -6,6 +6,287 @@
 
 /// TapeGraph: automatic differentiation and neural networks. One model, two modes.
 
+// ---- tapegraph/core/device.hpp ----
+
+// ---- tapegraph/core/error.hpp ----
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace tapegraph {
+
+/// Base of everything the library throws on purpose. `what()` is one line that names the culprit.
+struct error : std::runtime_error {
+ using std::runtime_error::runtime_error;
+};
+
+/// Shapes that do not fit an operation; both are named.
+struct shape_error : error {
+ using error::error;
+};
+
+/// An element type an operation or a file does not accept.
+struct dtype_error : error {
+ using error::error;
+};
+
+/// An index, label or size outside its range.
+struct range_error : error {
+ using error::error;
+};
+
+/// What a range_error says of an index outside [0, extent); `position`: where it stands, "12" or "[3, 1]".
+inline std::string index_outside(const std::string& operation, std::int64_t index, const std::string& position,
+        std::int64_t extent) {
+ return operation + ": index " + std::to_string(index) + " at position " + position + " is outside [0, " +
+  std::to_string(extent) + ")";
+}
+
+/// An argument that makes no sense: a negative batch size, an unknown name, a missing gradient.
+struct argument_error : error {
+ using error::error;
+};
+
+/// A file that is missing, truncated, corrupt or of the wrong format; file and record are named.
+struct data_error : error {
+ using error::error;
+};
+
+/// A condition of tg::check that does not hold.
+struct check_error : error {
+ using error::error;
+};
+
+/// A value that is not finite where the user asked for a check.
+struct numeric_error : error {
+ using error::error;
+};
+
+/// A device that is missing, or a call to it that failed; the call and its purpose are named.
+struct device_error : error {
+ using error::error;
+};
+
+/// A device's memory does not suffice: what was asked, the limit and the largest buffers are named.
+struct out_of_memory : device_error {
+ using device_error::device_error;
+};
+
+} // namespace tapegraph
+
+#include <algorithm>
+#include <charconv>
+#include <compare>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+/// Where tensors live and kernels run. Knows nothing of CUDA: the backend, if a program has it, says what there is.
+
+namespace tapegraph {
+
+/// The CPU, or a GPU by its index.
+class device {
+public:
+ constexpr device() = default;
+ static constexpr device cpu() { return {}; }
+ /// Throws argument_error for a negative index; whether there is such a GPU shows when it is used.
+ static constexpr device cuda(int index = 0) {
+  if (index < 0) throw argument_error("device::cuda: the index is " + std::to_string(index));
+  device d;
+  d.index_ = index;
+  return d;
+ }
+ /// "cpu"; "gpu" or "cuda" for the first GPU, "gpu:1" or "cuda:1" for others. Throws argument_error that names the text.
+ static device parse(std::string_view text);
+
+ constexpr bool is_cpu() const { return index_ < 0; }
+ constexpr bool is_cuda() const { return index_ >= 0; }
+ /// Of a GPU, among those that CUDA shows; -1 for the CPU.
+ constexpr int index() const { return index_; }
+ /// "cpu", "cuda:0"; parse() reads it.
+ std::string name() const { return is_cpu() ? "cpu" : "cuda:" + std::to_string(index_); }
+
+ friend constexpr bool operator==(device a, device b) { return a.index_ == b.index_; }
+ /// The CPU comes first.
+ friend constexpr auto operator<=>(device a, device b) { return a.index_ <=> b.index_; }
+
+private:
+ int index_ = -1;
+};
+
+inline device device::parse(std::string_view text) {
+ if (text == "cpu") return cpu();
+ std::string_view rest = text;
+ for (std::string_view kind : {"gpu", "cuda"})
+  if (text.substr(0, kind.size()) == kind) rest = text.substr(kind.size());
+ if (rest.empty() && !text.empty()) return cuda();
+ int index = -1;
+ if (rest.size() > 1 && rest.size() < text.size() && rest[0] == ':') {
+  const auto [end, status] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), index);
+  if (status == std::errc{} && end == rest.data() + rest.size() && index >= 0) return cuda(index);
+ }
+ throw argument_error("device '" + std::string(text) +
+      "': expected cpu, gpu, cuda, or cuda:N with the GPU's number");
+}
+
+/// What a device is; a number that is not known is 0.
+struct device_report {
+ device id;
+ std::string name;         ///< the maker's
+ std::size_t memory = 0;   ///< bytes
+ int major = 0, minor = 0; ///< compute capability, of GPUs
+ int multiprocessors = 0;  ///< of a GPU; hardware threads of the CPU
+};
+
+namespace runtime {
+class device_runtime;
+}
+
+namespace detail {
+
+/// What the CUDA backend fills in where a program contains it (cuda/devices.hpp); null otherwise. Functions of this header
+/// ask here instead of for a macro, so that sources compiled with and without CUDA have the same definitions.
+struct device_backend {
+ int (*count)() = nullptr;
+ std::string (*why_none)() = nullptr; ///< CUDA's own words for a count of 0
+ device_report (*report)(int) = nullptr;
+ runtime::device_runtime* (*open)(int) = nullptr; ///< of an available GPU
+};
+inline device_backend& cuda_backend() {
+ static device_backend backend;
+ return backend;
+}
+
+inline std::string readable_bytes(std::size_t bytes) {
+ const char* const units[]{"bytes", "KiB", "MiB", "GiB"};
+ double value = static_cast<double>(bytes);
+ int unit = 0;
+ while (value >= 1024 && unit < 3) value /= 1024, ++unit;
+ char text[48];
+ std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
+ return text;
+}
+
+template <class = void>
+device_report cpu_report() {
+ device_report r{device::cpu(), "processor"};
+ const auto each_line = [](const char* file, const auto& f) {
+  std::FILE* const lines = std::fopen(file, "r");
+  if (lines == nullptr) return;
+  for (char line[512]; std::fgets(line, sizeof line, lines) != nullptr;) f(std::string_view(line));
+  std::fclose(lines);
+ };
+ each_line("/proc/cpuinfo", [&](std::string_view line) {
+  if (line.substr(0, 9) == "processor") ++r.multiprocessors;
+  const std::size_t colon = line.find(": ");
+  if (line.substr(0, 10) == "model name" && colon != line.npos)
+   r.name = line.substr(colon + 2, line.find('\n') - colon - 2);
+ });
+ each_line("/proc/meminfo", [&](std::string_view line) {
+  if (line.substr(0, 9) != "MemTotal:") return;
+  const std::size_t digits = std::min(line.find_first_of("0123456789"), line.size());
+  std::from_chars(line.data() + digits, line.data() + line.size(), r.memory);
+  r.memory *= 1024; // the file says kB and means KiB
+ });
+ return r;
+}
+
+/// Why a device cannot be used; empty if it can.
+inline std::string why_unavailable(device d) {
+ if (d.is_cpu()) return {};
+ const device_backend& backend = cuda_backend();
+ if (backend.count == nullptr)
+  return "this program was built without CUDA (compile it with nvcc and link tapegraph::cuda); use device::cpu()";
+ const int count = backend.count();
+ if (count == 0) return d.name() + " cannot be used: " + backend.why_none();
+ if (d.index() >= count)
+  return d.name() + " does not exist: this machine has " +
+   (count == 1 ? "cuda:0 alone" : "cuda:0 to cuda:" + std::to_string(count - 1));
+ return {};
+}
+
+} // namespace detail
+
+/// The CPU and then the GPUs that CUDA shows; the CPU alone in a program without CUDA.
+template <class = void>
+std::vector<device_report> list_devices() {
+ std::vector<device_report> devices{detail::cpu_report()};
+ const detail::device_backend& backend = detail::cuda_backend();
+ const int count = backend.count == nullptr ? 0 : backend.count();
+ for (int i = 0; i < count; ++i) devices.push_back(backend.report(i));
+ return devices;
+}
+
+/// A table with one line per device.
+template <class = void>
+std::string device_table(const std::vector<device_report>& devices = list_devices()) {
+ std::vector<std::vector<std::string>> rows{{"device", "memory", "capability", "processors", "name"}};
+ for (const device_report& r : devices) {
+  const auto known = [](bool is, std::string text) { return is ? text : std::string("-"); };
+  rows.push_back({r.id.name(), known(r.memory > 0, detail::readable_bytes(r.memory)),
+      known(r.major > 0, std::to_string(r.major) + "." + std::to_string(r.minor)),
+      known(r.multiprocessors > 0, std::to_string(r.multiprocessors)), r.name});
+ }
+ std::string text;
+ for (const auto& row : rows) {
+  for (std::size_t column = 0; column + 1 < row.size(); ++column) {
+   std::size_t width = 0;
+   for (const auto& other : rows) width = std::max(width, other[column].size());
+   text += row[column] + std::string(width + 2 - row[column].size(), ' ');
+  }
+  text += row.back() + "\n";
+ }
+ return text;
+}
+
+/// Throws device_error with the reason if the device cannot be used.
+inline void check_available(device d) {
+ if (const std::string why = detail::why_unavailable(d); !why.empty()) throw device_error(why);
+}
+
+/// The device if it can be used, else the CPU; the first time, the reason goes to stderr.
+inline device available_or_cpu(device wanted) {
+ const std::string why = detail::why_unavailable(wanted);
+ if (why.empty()) return wanted;
+ static const bool said = [&] {
+  return std::fprintf(stderr, "tapegraph: %s; continuing on the CPU\n", why.c_str()) > 0;
+ }();
+ static_cast<void>(said);
+ return device::cpu();
+}
+
+} // namespace tapegraph
+// ---- tapegraph/core/math_mode.hpp ----
+
+#include <atomic>
+
+namespace tapegraph {
+
+/// How a GPU multiplies the float operands of convolutions and matrix products. Sums are float in each. The CPU, and
+/// devices without such units (compute capability below 8.0), always compute as fp32 says; double is not concerned.
+enum class math_mode : std::uint8_t {
+ fp32,  ///< every product in float: the default, because both modes and all devices are compared
+ tf32,  ///< on tensor cores, operands rounded to 10 bits: relative error of a factor 2^-11
+ tf32x3 ///< on tensor cores, each operand in two parts: nearly fp32's accuracy
+};
+
+namespace detail {
+inline std::atomic<math_mode>& math_mode_setting() {
+ static std::atomic<math_mode> mode{math_mode::fp32};
+ return mode;
+}
+} // namespace detail
+
+inline math_mode current_math_mode() { return detail::math_mode_setting().load(std::memory_order_relaxed); }
+
+/// For the whole process, from the next kernel on. What has been captured for replay keeps the mode it was captured in.
+inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
+
+} // namespace tapegraph
 // ---- tapegraph/eager/derivatives.hpp ----
 
 // ---- tapegraph/eager/gradient_tape.hpp ----
@@ -13,9 +294,6 @@
 // ---- tapegraph/eager/seal.hpp ----
 
 // ---- tapegraph/eager/checkpointed_run.hpp ----
-
-#include <cstdint>
-#include <vector>
 
 namespace tapegraph::detail {
 
@@ -71,7 +349,6 @@ private:
 
 // ---- tapegraph/core/dtype.hpp ----
 
-#include <cstddef>
 #include <type_traits>
 
 /// Element types as run-time values: what files, data sets and error messages speak of.
@@ -247,7 +524,6 @@ private:
 } // namespace tapegraph
 
 #include <limits>
-#include <string_view>
 
 /// Extents of shapes: numbers, or polynomials of symbols while a graph is traced.
 ///
@@ -513,8 +789,6 @@ private:
 
 } // namespace tapegraph
 
-#include <string>
-
 namespace tapegraph {
 
 inline constexpr int max_rank = 8;
@@ -647,6 +921,7 @@ namespace tapegraph {
 struct buffer_view {
  void* data = nullptr;
  dtype type = dtype::f32;
+ std::int8_t place = 0; ///< whose memory `data` is: 0 the CPU's, n + 1 that of GPU n
  int rank = 0;
  std::int64_t extents[max_rank]{};
 
@@ -678,6 +953,10 @@ struct kernel_call {
  buffer_view domain; ///< the index space of an elementwise producer (its data is not used)
  void* workspace = nullptr;
  const random_state* random = nullptr;
+ /// Where a device's kernels note what they cannot throw; null on the CPU.
+ void* fault = nullptr;
+ /// A device's stream, on which everything above lies in that device's memory (`random` too); null on the CPU.
+ void* stream = nullptr;
 };
 
 using kernel_function = void (*)(const kernel_call&);
@@ -774,70 +1053,108 @@ private:
 
 // ---- tapegraph/eager/tape.hpp ----
 
-// ---- tapegraph/core/error.hpp ----
-
-#include <stdexcept>
-
-namespace tapegraph {
-
-/// Base of everything the library throws on purpose. `what()` is one line that names the culprit.
-struct error : std::runtime_error {
- using std::runtime_error::runtime_error;
-};
-
-/// Shapes that do not fit an operation; both are named.
-struct shape_error : error {
- using error::error;
-};
-
-/// An element type an operation or a file does not accept.
-struct dtype_error : error {
- using error::error;
-};
-
-/// An index, label or size outside its range.
-struct range_error : error {
- using error::error;
-};
-
-/// An argument that makes no sense: a negative batch size, an unknown name, a missing gradient.
-struct argument_error : error {
- using error::error;
-};
-
-/// A file that is missing, truncated, corrupt or of the wrong format; file and record are named.
-struct data_error : error {
- using error::error;
-};
-
-/// A condition of tg::check that does not hold.
-struct check_error : error {
- using error::error;
-};
-
-/// A value that is not finite where the user asked for a check.
-struct numeric_error : error {
- using error::error;
-};
-
-/// A device that is missing, or a call to it that failed; the call and its purpose are named.
-struct device_error : error {
- using error::error;
-};
-
-/// A device's memory does not suffice: what was asked, the limit and the largest buffers are named.
-struct out_of_memory : device_error {
- using device_error::device_error;
-};
-
-} // namespace tapegraph
 // ---- tapegraph/eager/any_tensor.hpp ----
 
 // ---- tapegraph/eager/storage.hpp ----
 
-// ---- tapegraph/runtime/memory.hpp ----
+// ---- tapegraph/runtime/device_runtime.hpp ----
 
 #include <cstdlib>
+
+namespace tapegraph {
+
+namespace runtime {
+
+class device_runtime {
+public:
+ virtual device id() const = 0;
+ virtual void enter() = 0;
+
+ virtual void* allocate(std::size_t bytes, const char* what) = 0;
+ virtual void release(void* at) noexcept = 0;
+ virtual void* scratch(std::size_t bytes) = 0;
+
+ virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
+ virtual void feed(void* to, const void* from, std::size_t bytes) = 0;
+ virtual void download(void* to, const void* from, std::size_t bytes) = 0;
+ virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+ virtual void wait() = 0;
+
+ virtual void* constant(const void* from, std::size_t bytes) = 0;
+ virtual void* stream() = 0;
+ virtual void* fault() = 0;
+
+ virtual std::int64_t publish(const void* from, std::size_t bytes) = 0;
+ virtual const void* published(std::int64_t number) = 0;
+
+ virtual void begin_capture() = 0;
+ virtual void* end_capture() = 0;
+ virtual void replay(void* graph) = 0;
+ virtual void drop(void* graph) noexcept = 0;
+
+protected:
+ ~device_runtime() = default;
+};
+
+inline device_runtime& runtime_of(device d) {
+ check_available(d);
+ return *tapegraph::detail::cuda_backend().open(d.index());
+}
+
+inline device_runtime* runtime_for(device d) {
+ const tapegraph::detail::device_backend& backend = tapegraph::detail::cuda_backend();
+ if (d.is_cuda() && backend.count != nullptr && backend.count() == 0) d = available_or_cpu(d);
+ return d.is_cpu() ? nullptr : &runtime_of(d);
+}
+
+inline bool& capture_steps() {
+ static bool on = [] {
+  const char* const wish = std::getenv("TAPEGRAPH_CAPTURE");
+  return wish == nullptr || std::strcmp(wish, "0") != 0;
+ }();
+ return on;
+}
+
+namespace detail {
+inline device_runtime*& thread_runtime() {
+ static constinit thread_local device_runtime* current = nullptr;
+ return current;
+}
+} // namespace detail
+
+inline device_runtime* current_runtime() { return detail::thread_runtime(); }
+
+inline std::int8_t place_of(const device_runtime* d) {
+ return d == nullptr ? std::int8_t{0} : static_cast<std::int8_t>(d->id().index() + 1);
+}
+
+} // namespace runtime
+
+inline device current_device() {
+ const runtime::device_runtime* const d = runtime::current_runtime();
+ return d == nullptr ? device::cpu() : d->id();
+}
+
+class device_scope {
+public:
+ explicit device_scope(device d) : device_scope(runtime::runtime_for(d)) {}
+ explicit device_scope(runtime::device_runtime* d) : before_(runtime::current_runtime()) { change(d); }
+ device_scope(const device_scope&) = delete;
+ device_scope& operator=(const device_scope&) = delete;
+ ~device_scope() { change(before_); }
+
+private:
+ static void change(runtime::device_runtime* d) {
+  runtime::detail::thread_runtime() = d;
+  if (d != nullptr) d->enter();
+ }
+
+ runtime::device_runtime* before_;
+};
+
+} // namespace tapegraph
+// ---- tapegraph/runtime/memory.hpp ----
+
 #include <new>
 #include <utility>
 
@@ -851,8 +1168,6 @@ inline constexpr std::size_t alignment = 64;
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-/// One block of memory on 64-byte boundaries; large ones ask for huge pages, since a quarter of a training step can go
-/// into page faults otherwise.
 class arena {
 public:
  arena() = default;
@@ -885,8 +1200,8 @@ private:
 
 } // namespace tapegraph::runtime
 
-#include <atomic>
 #include <bit>
+#include <mutex>
 
 /// Reference-counted buffers from a caching pool: a training loop stops asking the system for memory after its first step.
 
@@ -914,15 +1229,91 @@ struct pool_counters {
  }
 };
 
-/// A buffer: this header, then the elements, both in one block.
+/// A buffer's copies on the CPU and on a GPU. A buffer is written once, as the result of a kernel or by whoever fills it, so
+/// that both copies stay good: a tensor is brought to a device, or home, at most once. Writing through raw() drops the GPU's.
+class copies {
+public:
+ /// `home`: where the CPU's elements stand, with their values; null for a buffer made on the device.
+ copies(runtime::device_runtime& d, std::byte* home, std::size_t bytes)
+  : device_(&d), home_(home), bytes_(bytes), home_good_(home != nullptr) {}
+ copies(const copies&) = delete;
+ copies& operator=(const copies&) = delete;
+ ~copies() {
+  if (remote_ != nullptr) device_->release(remote_);
+ }
+
+ /// For the CPU to read, or to write (`change`).
+ std::byte* home(bool change) {
+  const std::lock_guard lock(mutex_);
+  if (home_ == nullptr) {
+   own_ = runtime::arena(bytes_ > 0 ? bytes_ : 1);
+   home_ = own_.data();
+  }
+  if (!home_good_ && remote_good_) device_->download(home_, remote_, bytes_);
+  home_good_ = true;
+  remote_good_ = remote_good_ && !change;
+  return home_;
+ }
+ /// For kernels of a device to read, or to write (`change`).
+ void* remote(runtime::device_runtime& d, bool change) {
+  if (device_ != &d) move_to(d);
+  const std::lock_guard lock(mutex_);
+  if (remote_ == nullptr) remote_ = d.allocate(bytes_, "tensor");
+  if (home_good_ && !remote_good_) d.upload(remote_, home_, bytes_);
+  remote_good_ = true;
+  home_good_ = home_good_ && !change;
+  return remote_;
+ }
+
+private:
+ void move_to(runtime::device_runtime& d) {
+  home(true);
+  const std::lock_guard lock(mutex_);
+  if (remote_ != nullptr) device_->release(remote_);
+  remote_ = nullptr;
+  device_ = &d;
+ }
+
+ std::mutex mutex_; // tensors are shared between threads that read
+ runtime::device_runtime* device_;
+ void* remote_ = nullptr;
+ std::byte* home_;
+ std::size_t bytes_;
+ bool home_good_, remote_good_ = false;
+ runtime::arena own_; // of the CPU's elements, unless they stand behind the header
+};
+
+/// A buffer: this header, then the elements, both in one block. Those made on a GPU have no elements here.
 struct alignas(runtime::alignment) storage {
  std::atomic<std::int32_t> references{1};
  std::int32_t size_class = 0;
  std::size_t bytes = 0;
  storage* next = nullptr; // in a free list
+ std::atomic<copies*> elsewhere{nullptr};
  runtime::arena block;
 
- std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
+ static constexpr std::int32_t on_device = -1; // the size class of buffers made on a GPU
+
+ std::byte* elements() { return reinterpret_cast<std::byte*>(this + 1); }
+ std::byte* data(bool change) {
+  copies* const both = elsewhere.load(std::memory_order_acquire);
+  return both == nullptr ? elements() : both->home(change);
+ }
+ void* remote(runtime::device_runtime& d, bool change) {
+  if (elsewhere.load(std::memory_order_acquire) == nullptr) {
+   copies* const made = new copies(d, elements(), bytes);
+   copies* none = nullptr;
+   if (!elsewhere.compare_exchange_strong(none, made)) delete made;
+  }
+  return elsewhere.load(std::memory_order_acquire)->remote(d, change);
+ }
+ static storage* make_on(runtime::device_runtime& d, std::size_t bytes) {
+  auto* const s = new storage;
+  s->size_class = on_device;
+  s->bytes = bytes;
+  s->elsewhere = new copies(d, nullptr, bytes);
+  return s;
+ }
 };
 
 /// Free buffers of one thread by size class: four classes per power of two, so at most a quarter is wasted.
@@ -954,6 +1345,11 @@ public:
  }
 
  void release(storage* s) {
+  if (copies* const both = s->elsewhere.exchange(nullptr); both != nullptr) delete both;
+  if (s->size_class == storage::on_device) {
+   delete s;
+   return;
+  }
   pool_counters& counters = pool_counters::instance();
   counters.in_use.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
   counters.cached.fetch_add(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
@@ -997,7 +1393,9 @@ private:
 class storage_reference {
 public:
  storage_reference() = default;
- explicit storage_reference(std::size_t bytes) : storage_(buffer_pool::instance().allocate(bytes)) {}
+ explicit storage_reference(std::size_t bytes)
+  : storage_(runtime::current_runtime() == nullptr ? buffer_pool::instance().allocate(bytes)
+              : storage::make_on(*runtime::current_runtime(), bytes)) {}
  storage_reference(const storage_reference& other) : storage_(other.storage_) {
   if (storage_ != nullptr) storage_->references.fetch_add(1, std::memory_order_relaxed);
  }
@@ -1013,7 +1411,13 @@ public:
    buffer_pool::instance().release(storage_);
  }
 
- void* data() const { return storage_ == nullptr ? nullptr : storage_->data(); }
+ /// The elements in the CPU's memory, for reading, or for writing (`change`).
+ void* data(bool change) const { return storage_ == nullptr ? nullptr : storage_->data(change); }
+ /// The elements in a device's memory.
+ void* remote(runtime::device_runtime& d, bool change) const {
+  return storage_ == nullptr ? nullptr : storage_->remote(d, change);
+ }
+ const void* identity() const { return storage_; }
  bool empty() const { return storage_ == nullptr; }
  bool shared() const { return storage_ != nullptr && storage_->references.load(std::memory_order_acquire) > 1; }
 
@@ -1060,11 +1464,26 @@ public:
  tape_place place() const { return place_; }
  void set_place(tape_place place) { place_ = place; }
  bool has_storage() const { return !storage_.empty(); }
- void* raw() const { return storage_.data(); }
+ /// The elements in the CPU's memory, to write to: a copy on a device is no longer used. Waits for the device.
+ void* raw() const { return storage_.data(true); }
+ /// The same to read from.
+ const void* read() const { return storage_.data(false); }
+ /// Whether another tensor is over the same buffer, too.
+ bool shared() const { return storage_.shared(); }
+ /// Whether two tensors are over the same buffer.
+ bool shares_with(const any_tensor& other) const { return storage_.identity() == other.storage_.identity(); }
 
- buffer_view view() const {
+ /// For the kernels of the device this thread computes on: to read, or to write a new tensor. Elements that are elsewhere
+ /// are copied there.
+ buffer_view view() const { return view_on(runtime::current_runtime()); }
+ buffer_view view_on(runtime::device_runtime* d, bool change = false) const {
+  buffer_view v = outline_view();
+  v.data = d == nullptr ? storage_.data(change) : storage_.remote(*d, change);
+  v.place = runtime::place_of(d);
+  return v;
+ }
+ buffer_view outline_view() const {
   buffer_view v;
-  v.data = storage_.data();
   v.type = type_;
   v.rank = dims_.rank();
   for (int i = 0; i < v.rank; ++i) v.extents[i] = dims_.data()[i];
@@ -1602,9 +2021,6 @@ struct std::numeric_limits<tapegraph::half> : std::numeric_limits<float> {
  static constexpr tapegraph::half denorm_min() { return tapegraph::half::from_bits(0x0001); }
 };
 
-#include <algorithm>
-#include <charconv>
-
 /// Values as text.
 
 namespace tapegraph {
@@ -1683,15 +2099,12 @@ void print_axis(std::string& text, const T* data, const shape& s, int axis, int 
 
 namespace tapegraph {
 
-/// Names the mode a handle type belongs to: `handle_traits<H>::mode`. Modes specialise it for their handles.
 template <class T>
 struct handle_traits;
 
-/// A leaf of an expression that stands for a tensor: a node of a graph being traced, or an eager tensor.
 template <class T>
 concept handle = requires { typename handle_traits<T>::mode; };
 
-/// A number in an expression. It takes the element type of the operand beside it: float_tensor * 0.25 stays float.
 struct number {
  double value = 0;
 };
@@ -1726,7 +2139,6 @@ template <class Op, class... Args>
 inline constexpr bool is_expr<expr<Op, Args...>> = true;
 } // namespace detail
 
-/// An elementwise formula that spells itself as a type. Nothing has been computed; operands are kept by value.
 template <class Op, class... Args>
 struct expr : detail::arguments<std::index_sequence_for<Args...>, Args...> {
  using operation = Op;
@@ -1735,7 +2147,6 @@ struct expr : detail::arguments<std::index_sequence_for<Args...>, Args...> {
  using detail::arguments<std::index_sequence_for<Args...>, Args...>::arguments;
  constexpr expr(const expr&) = default;
 
- /// `auto h = relu(x)` names a formula, not a tensor: it cannot be given another formula.
  template <class Other>
  expr& operator=(const Other&) {
   static_assert(always_false<Other>,
@@ -1753,7 +2164,6 @@ struct expr : detail::arguments<std::index_sequence_for<Args...>, Args...> {
 template <class T>
 concept expression = detail::is_expr<T>;
 
-/// What has elements: handles and formulas of them.
 template <class T>
 concept tensor_like = handle<T> || expression<T>;
 
@@ -1799,7 +2209,6 @@ template <class Op, class... Args>
 struct mode_of<expr<Op, Args...>> : mode_of_all<Args...> {};
 } // namespace detail
 
-/// The mode of handles and expressions: `graph` or `eager`.
 template <class... Args>
 using mode_of_t = typename detail::mode_of_all<Args...>::type;
 
@@ -1807,12 +2216,8 @@ using mode_of_t = typename detail::mode_of_all<Args...>::type;
 
 #include <source_location>
 
-/// The interception points: every operation a user writes passes through `apply` (elementwise, lazy), `reduce` (a
-/// reduction of an unsealed formula) or `invoke` (everything else). What happens there depends on the operands alone.
-
 namespace tapegraph {
 
-/// A scalar that carries derivatives; its header specialises this and gives `apply_scalar`.
 template <class T>
 inline constexpr bool is_differential_scalar = false;
 
@@ -1822,11 +2227,9 @@ concept arithmetic = std::is_arithmetic_v<T>;
 template <class T>
 concept scalar = arithmetic<T> || is_differential_scalar<T>;
 
-/// What an elementwise function accepts.
 template <class T>
 concept operand = tensor_like<T> || scalar<T> || std::is_same_v<T, number>;
 
-/// For operators: at least one side must be ours, or every `1 + 2` of a program would be a candidate.
 template <class... T>
 concept operands = (operand<T> && ...) && ((!arithmetic<T>) || ...);
 
@@ -1845,7 +2248,6 @@ struct common_scalar {
 };
 } // namespace detail
 
-/// Applies an elementwise operation: to tensors it spells an expression, to plain scalars it computes.
 template <class Op, operand... Args>
 TG_INLINE constexpr auto apply(const Args&... args) {
  if constexpr ((tensor_like<Args> || ...)) {
@@ -1868,8 +2270,6 @@ template <class Mode>
 concept one_handle = requires { typename Mode::node; };
 } // namespace detail
 
-/// Computes an operation that is not elementwise: operands are sealed first. `target` is the shape asked for, where the
-/// operation is given one (reshape, broadcast_to).
 template <class Op, tensor_like... Args>
  requires(!detail::one_handle<mode_of_t<Args...>>)
 constexpr auto invoke(const typename Op::attributes& attributes, const shape* target, std::source_location where,
@@ -1883,26 +2283,22 @@ constexpr typename mode_of_t<Args...>::node invoke(const typename Op::attributes
  return mode_of_t<Args...>::template invoke<Op>(attributes, target, where, args...);
 }
 
-/// Random numbers of a shape, from an operation without operands. The mode of `like` numbers them.
 template <class Op, handle Like>
 constexpr auto draw(const typename Op::attributes& attributes, const shape& dims, std::source_location where,
      const Like& like) {
  return mode_of_t<Like>::template draw<Op>(attributes, dims, where, like);
 }
-/// The same of the element type of `like`.
 template <template <class> class Op, handle Like>
 constexpr Like draw_like(const typename Op<float>::attributes& attributes, const shape& dims, std::source_location where,
       const Like& like) {
  return mode_of_t<Like>::template draw_like<Op>(attributes, dims, where, like);
 }
 
-/// Computes an operation of any number of operands, all sealed handles of one type.
 template <class Op, handle H>
 constexpr H invoke_list(const typename Op::attributes& attributes, std::source_location where, const H* parts, int count) {
  return mode_of_t<H>::template invoke_list<Op>(attributes, where, parts, count);
 }
 
-/// Computes a reduction whose operand may be an unsealed formula, which becomes part of the reduction's kernel.
 template <class Op, tensor_like Arg>
  requires(!detail::one_handle<mode_of_t<Arg>>)
 constexpr auto reduce(const typename Op::attributes& attributes, std::source_location where, const Arg& arg) {
@@ -1915,19 +2311,16 @@ constexpr typename mode_of_t<Arg>::node reduce(const typename Op::attributes& at
  return mode_of_t<Arg>::template reduce<Op>(attributes, where, arg);
 }
 
-/// Gives a formula a value: seals it into a handle. A handle is returned as it is.
 template <tensor_like Arg>
 constexpr auto eval(const Arg& arg, std::source_location where = std::source_location::current()) {
  return mode_of_t<Arg>::seal(arg, where);
 }
 
-/// A number that depends on extents (a count, for a mean) as an operand beside `like`.
 template <tensor_like Like>
 constexpr auto extent_number(const Like& like, extent value) {
  return mode_of_t<Like>::extent_number(like, value);
 }
 
-/// The shape of a handle or formula.
 template <tensor_like Arg>
 constexpr shape shape_of(const Arg& arg) {
  return mode_of_t<Arg>::shape_of(arg);
@@ -1935,7 +2328,6 @@ constexpr shape shape_of(const Arg& arg) {
 
 } // namespace tapegraph
 
-#include <cstring>
 #include <span>
 
 namespace tapegraph {
@@ -2006,13 +2398,14 @@ public:
    throw dtype_error(std::string("tensor<") + name_of(dtype_of<T>) + ">: the elements are " + name_of(type()));
  }
 
- const T* data() const { return static_cast<const T*>(raw()); }
+ /// In the CPU's memory; waits for the device if that computed them.
+ const T* data() const { return static_cast<const T*>(read()); }
  /// Memory to write to. A shared buffer is copied first, and the tensor leaves the tape.
  T* mutable_data() {
   if (storage_.shared()) {
    const any_tensor old = *this;
    storage_ = detail::storage_reference(static_cast<std::size_t>(size()) * sizeof(T));
-   std::memcpy(raw(), old.raw(), static_cast<std::size_t>(size()) * sizeof(T));
+   std::memcpy(raw(), old.read(), static_cast<std::size_t>(size()) * sizeof(T));
   }
   place_ = {};
   return static_cast<T*>(raw());
@@ -2127,8 +2520,6 @@ Stream& operator<<(Stream& out, const tensor<T>& t) {
 
 // ---- tapegraph/expr/operation.hpp ----
 
-/// What an operation says of itself. Backends implement kinds; an operation fills in its own facts.
-
 namespace tapegraph {
 
 enum class operation_kind : std::uint8_t {
@@ -2138,6 +2529,7 @@ enum class operation_kind : std::uint8_t {
  contract, ///< matrix products
  convolve,
  pool,
+ recur,  ///< over the steps of a sequence
  view,   ///< another shape over the same elements
  layout, ///< elements moved: transpose, slice, concat
  gather,
@@ -2148,14 +2540,11 @@ enum class operation_kind : std::uint8_t {
  custom  ///< defined outside the library
 };
 
-/// One operand as a shape rule sees it.
 struct operand_info {
  dtype type = dtype::f32;
  shape dims;
 };
 
-/// What a shape rule reads and writes. `error` stays null when the operands fit; otherwise it says in a few words what
-/// does not, and the caller adds operand types, shapes, scope and place.
 struct inference {
  const operand_info* in = nullptr;
  int count = 0;
@@ -2172,30 +2561,21 @@ struct inference {
  constexpr bool require(bool condition, const char* text) { return condition || fail(text); }
 };
 
-/// The arity of operations that take any number of operands of one type (concat): they are invoked by `invoke_list` and
-/// give `vjp(attributes, dy, shapes of the operands, which)` instead of one vjp per operand.
 inline constexpr int any_arity = -1;
 
-/// Attributes of operations that have none.
 struct no_attributes {};
 
-/// Base of elementwise operations. Such an operation gives `name`, `value(x...)` on scalars and `vjp<i>(dy, x..., y)`
-/// per differentiable operand (`vjp` alone when there is one operand).
 template <int Arity>
 struct map_op {
  static constexpr operation_kind kind = operation_kind::map;
  static constexpr int arity = Arity;
- /// Leading operands that are conditions (bool) and do not take part in the common element type.
  static constexpr int condition_operands = 0;
- /// Whether integers and bool may be operands. Plain integers become double where they may not.
  static constexpr bool integers = false;
- /// Whether a formula of floating-point values may have integer operands here: questions and casts.
  static constexpr bool from_integers = false;
  using attributes = no_attributes;
  static constexpr dtype result_type(dtype common) { return common; }
 };
 
-/// Elementwise operations that answer a question.
 template <int Arity>
 struct predicate_op : map_op<Arity> {
  static constexpr bool integers = true;
@@ -2203,9 +2583,6 @@ struct predicate_op : map_op<Arity> {
  static constexpr dtype result_type(dtype) { return dtype::boolean; }
 };
 
-/// Base of operations from outside the library that are not elementwise. Such an operation gives `name`, `infer(attributes,
-/// io)`, per differentiable operand `vjp<i>(attributes, dy, x..., y)`, and a kernel (runtime::kernel<Op, T>); `attributes` of
-/// its own where it has any. docs/operations/extending.md goes through an example.
 template <int Arity>
 struct custom_op {
  static constexpr operation_kind kind = operation_kind::custom;
@@ -2213,12 +2590,6 @@ struct custom_op {
  using attributes = no_attributes;
 };
 
-/// Base of reductions. Their derivative comes in one of two forms:
-///
-/// - `vjp(dy, x, y)`, elementwise, with dy and y broadcast over x: it is fused with the derivative of the formula that was
-///   reduced, and that formula need not exist in memory;
-/// - with `whole_vjp`, `vjp<0>(attributes, dy, x, y)` of any library functions, reductions among them, as other operations
-///   have it. The operand is then sealed first, and the function is called by `invoke`.
 struct reduce_op {
  static constexpr operation_kind kind = operation_kind::reduce;
  static constexpr int arity = 1;
@@ -2238,9 +2609,6 @@ struct reduce_op {
  }
 };
 
-/// How an operation that is not elementwise depends on its floating-point operands. An operation says so as
-/// `static constexpr linearity linear = ...`; forward mode then applies the operation itself to tangents. About one that
-/// says nothing forward mode learns from its vjp.
 enum class linearity : std::uint8_t {
  none,
  joint, ///< linear in all of them together: concat, gather
@@ -2257,7 +2625,6 @@ inline constexpr linearity linearity_of = [] {
   return linearity::none;
 }();
 
-/// Whether an operation is a reduction that is differentiated as a whole, not with the formula under it.
 template <class Op>
 inline constexpr bool whole_reduction = [] {
  if constexpr (Op::kind == operation_kind::reduce)
@@ -2266,7 +2633,11 @@ inline constexpr bool whole_reduction = [] {
   return false;
 }();
 
-/// Number of 64-bit words an operation's attributes take in a trace.
+template <class Op, class... Args>
+concept shares_vjp = requires(const Args&... args) {
+ Op::shared(args...);
+};
+
 template <class Op>
 inline constexpr int attribute_words = [] {
  using attributes = typename Op::attributes;
@@ -2286,7 +2657,6 @@ struct words {
 };
 } // namespace detail
 
-/// Attributes as words, and back; both work in constant evaluation.
 template <class Op>
 constexpr auto attributes_to_words(const typename Op::attributes& attributes) {
  return std::bit_cast<detail::words<attribute_words<Op>>>(attributes);
@@ -2309,12 +2679,10 @@ template <class Op, class... Args>
 concept has_plain_vjp = requires(const Args&... args) { Op::vjp(args...); };
 } // namespace detail
 
-/// Whether operand I of the operation has a derivative, given what vjp would be called with.
 template <class Op, int I, class... Args>
 inline constexpr bool differentiable =
  detail::has_indexed_vjp<Op, I, Args...> || (I == 0 && detail::has_plain_vjp<Op, Args...>);
 
-/// The vector-Jacobian product for operand I.
 template <class Op, int I, class... Args>
 TG_INLINE constexpr auto vjp_for(const Args&... args) {
  if constexpr (detail::has_indexed_vjp<Op, I, Args...>)
@@ -2327,14 +2695,6 @@ TG_INLINE constexpr auto vjp_for(const Args&... args) {
 
 namespace tapegraph {
 
-/// A plain scalar and its derivatives by N variables. Closed under arithmetic and constexpr, so loops, branches and
-/// static_assert work; everything is inlined. Nest it for higher derivatives.
-///
-/// Derivative k is factor * direction[k]. Functions of one operand change the factor only; where operands of different
-/// directions meet, the sum of the two gets a direction of its own. Directions are numbered by `origin`, which tells
-/// copies of one from another; 0 is a constant. Compilers may not drop x * 0 or x + 0 (NaN, signed zeros), so what a
-/// value does not depend on is written down in `depends`. In code without branches all these marks are known while
-/// compiling, and neither they nor the zeros leave an instruction.
 template <class T, int N>
 struct dual {
  T value{};
@@ -2349,7 +2709,6 @@ struct dual {
  template <arithmetic Number>
   requires(!std::is_same_v<Number, T>)
  TG_INLINE constexpr dual(Number number) : value(static_cast<T>(number)) {}
- /// Variable number `index`. All variables of a function share the count of directions, which starts at N.
  TG_INLINE static constexpr dual variable(T number, int index, unsigned* origins) {
   dual d(number);
   d.direction[index] = T(1);
@@ -2358,7 +2717,6 @@ struct dual {
   d.origins = origins;
   return d;
  }
- /// A value and its derivative along one direction.
  TG_INLINE static constexpr dual along(T number, T tangent)
   requires(N == 1)
  {
@@ -2369,7 +2727,6 @@ struct dual {
   d.origin = 1;
   return d;
  }
- /// The derivative by variable `index`.
  TG_INLINE constexpr T derivative(int index) const {
   if (!depends[index]) return T(0);
   return factor * direction[index];
@@ -2403,7 +2760,6 @@ template <class First, class... Rest>
  requires(!is_differential_scalar<First>)
 struct dual_among<First, Rest...> : dual_among<Rest...> {};
 
-/// An operand as a dual: itself, or a constant.
 template <class Dual, class Arg>
 TG_INLINE constexpr decltype(auto) lifted(const Arg& x) {
  if constexpr (std::is_same_v<Dual, Arg>)
@@ -2424,7 +2780,6 @@ TG_INLINE constexpr void add_derivative(dual<T, N>& y, const T& y_factor, const 
  }
 }
 
-/// Adds to y what an operand x that is no constant contributes, `slope` = dy/dx.
 template <class T, int N, std::size_t... K>
 TG_INLINE constexpr void join(dual<T, N>& y, const dual<T, N>& x, const T& slope, std::index_sequence<K...>) {
  const T factor = x.factor * slope;
@@ -2458,7 +2813,6 @@ TG_INLINE constexpr Dual apply_lifted(std::index_sequence<I...>, const Duals&...
  return y;
 }
 
-/// A condition chooses between derivatives as between values: what was not chosen contributes nothing, be it NaN.
 template <class Op, class T, int N, std::size_t... K>
 TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool condition, const dual<T, N>& a,
            const dual<T, N>& b) {
@@ -2502,8 +2856,6 @@ TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, cons
 
 } // namespace detail
 
-/// Applies an elementwise operation to scalars of which some carry derivatives: value and chain rule through the
-/// operation's own vjp.
 template <class Op, scalar... Args>
  requires(is_differential_scalar<Args> || ...)
 TG_INLINE constexpr auto apply_scalar(const Args&... args) {
@@ -2515,12 +2867,8 @@ TG_INLINE constexpr auto apply_scalar(const Args&... args) {
 #include <array>
 #include <tuple>
 
-/// value_and_gradient and gradient of a function, for scalars, eager tensors and nodes of a graph alike.
-
 namespace tapegraph {
 
-/// What value_and_gradient returns. `gradient` is one derivative for a function of one argument, otherwise an array (of
-/// scalars) or a tuple (of tensors) in the order of the arguments.
 template <class Value, class Gradient>
 struct value_with_gradient {
  Value value;
@@ -2554,7 +2902,6 @@ __attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const 
 
 } // namespace detail
 
-/// value_and_gradient(f) as a function object. It is empty when f is, so it can be compiled like f.
 template <class F>
 struct value_and_gradient_of {
  [[no_unique_address]] F f{};
@@ -2567,7 +2914,6 @@ struct value_and_gradient_of {
  }
 };
 
-/// gradient(f) as a function object.
 template <class F>
 struct gradient_of {
  [[no_unique_address]] F f{};
@@ -2575,14 +2921,11 @@ struct gradient_of {
  constexpr auto operator()(const auto&... args) const { return value_and_gradient_of<F>{f}(args...).gradient; }
 };
 
-/// value_and_gradient(f)(x...): the value of f and its derivatives by every argument. A tensor-valued f is differentiated
-/// as the sum of its elements.
 template <class F>
 constexpr auto value_and_gradient(F f) {
  return value_and_gradient_of<F>{f};
 }
 
-/// gradient(f)(x...): the derivatives of f alone. Apply it again for higher ones.
 template <class F>
 constexpr auto gradient(F f) {
  return gradient_of<F>{f};
@@ -2601,10 +2944,8 @@ namespace tapegraph::ir {
 
 class trace;
 
-/// Operands of a node that is not elementwise; elementwise ones have at most four.
 inline constexpr int most_operands = 8;
 
-/// What a trace knows of an operation. A node names its operation by the address of one of these.
 struct operation {
  std::string_view name;
  operation_kind kind;
@@ -2613,34 +2954,33 @@ struct operation {
  int words;
  dtype (*result_type)(dtype common);
  void (*infer)(const std::int64_t* words, inference& io);
- /// Appends the vector-Jacobian product for operand `which` and returns its node, or -1 when there is none.
- /// `inputs` are the operands, `output` the value, `adjoint` what arrives from above.
  int (*vjp)(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output);
- /// Elementwise operations: `count` elements of contiguous operands of element type `common`, one after another. What
- /// interpreters use (derivatives of derivatives in eager mode, the rerun that finds a differing node); null elsewhere.
- /// False for an element type the operation is not made for.
  bool (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count);
  linearity linear;
- /// Stands in the trace for the sake of the derivative alone: simplification puts operand 0 in its place.
  bool gate;
  bool whole; ///< a reduction that is differentiated on its own (`reduce_op::whole_vjp`)
  bool from_integers; ///< whether `evaluate` takes integers and bool, too
+ std::uint32_t unread; ///< bit k: operand k is there for the sake of derivatives, and no kernel reads it
 
- /// Whether it is differentiated together with the elementwise nodes of its group.
  constexpr bool in_formula() const {
   return kind == operation_kind::map || (kind == operation_kind::reduce && !whole);
  }
 };
 
-/// From an operation's address back to its type: record_of<Op> is unique, so one friend function per operation, found
-/// through its address, carries the type. Users' operations join by being used.
 template <const operation* Record>
 struct operation_key {
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-template-friend"
 #endif
+#ifdef __CUDACC__
+#pragma nv_diagnostic push
+#pragma nv_diag_suppress 1301
+#endif
  friend constexpr auto operation_behind(operation_key<Record>);
+#ifdef __CUDACC__
+#pragma nv_diagnostic pop
+#endif
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
@@ -2672,6 +3012,15 @@ constexpr bool from_integers() {
   return Op::from_integers;
  else
   return false;
+}
+template <class Op>
+constexpr std::uint32_t unread_operands() {
+ std::uint32_t mask = 0;
+ if constexpr (requires { Op::template reads<0>; })
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+   ((mask |= Op::template reads<I> ? 0u : 1u << I), ...);
+  }(std::make_integer_sequence<int, Op::arity>{});
+ return mask;
 }
 template <class Op, class T, std::size_t... I>
 void evaluate_as(const void* const* in, void* out, std::int64_t count, std::index_sequence<I...>) {
@@ -2717,7 +3066,6 @@ constexpr auto vjp_pointer() -> int (*)(trace&, const std::int64_t*, int, int, c
 }
 } // namespace detail
 
-/// Base of operations that hand operand 0 through.
 struct gate {
  static constexpr operation_kind kind = operation_kind::view;
  static constexpr void infer(const auto&, inference& io) {
@@ -2739,7 +3087,8 @@ inline constexpr operation record_of{Op::name,
          linearity_of<Op>,
          std::is_base_of_v<gate, Op>,
          whole_reduction<Op>,
-         detail::from_integers<Op>()};
+         detail::from_integers<Op>(),
+         detail::unread_operands<Op>()};
 
 template <class Op>
 struct operation_binding {
@@ -2747,11 +3096,9 @@ struct operation_binding {
  friend constexpr auto operation_behind(operation_key<&record_of<Op>>) { return std::type_identity<Op>{}; }
 };
 
-/// The type of the operation at an address.
 template <const operation* Record>
 using operation_type = typename decltype(operation_behind(operation_key<Record>{}))::type;
 
-/// What traces hold for things that are not computed.
 struct leaf_operation {
  static constexpr operation_kind kind = operation_kind::leaf;
  static constexpr int arity = 0;
@@ -2772,89 +3119,81 @@ struct extent_op : leaf_operation { // words: an extent, a number once extents a
 
 } // namespace tapegraph::ir
 
-/// The trace: a flat list of nodes in execution order, with pools for everything of varying length.
-
 namespace tapegraph::ir {
 
 struct entry {
- const operation* op;
- int first_argument, arguments;
- int dims, rank; // extents start at pool[dims]
- int words;      // attributes start at words[words]
- int group;      // nodes that are differentiated together share it
- int scope, place;
- dtype type;
- bool sealed; // the last node of its formula: what a buffer may hold
+ const operation* op = nullptr;
+ int first_argument = 0, arguments = 0;
+ int dims = 0, rank = 0; // extents start at pool[dims]
+ int words = 0;          // attributes start at words[words]
+ int group = 0;          // nodes that are differentiated together share it
+ int scope = 0, place = 0;
+ dtype type{};
+ bool sealed = false; // the last node of its formula: what a buffer may hold
 };
 
 struct scope_entry {
- int parent;
- int index; // scope / 3; -1 for a name
+ int parent = 0;
+ int index = 0; // scope / 3; -1 for a name
  std::string_view name;
- int last_variable, last_child, previous_sibling;
+ int last_variable = 0, last_child = 0, previous_sibling = 0;
 };
 
 struct place_entry {
- const char* file;
- int line;
+ const char* file = nullptr;
+ int line = 0;
 };
 
 struct variable_entry {
- int scope;
+ int scope = 0;
  std::string_view name;
- int node;
- int initializer; // an initializer_kind
- double a, b;
- bool trainable;
- int previous; // in the same scope, counted from 1
+ int node = 0;
+ int initializer = 0; // an initializer_kind
+ double a = 0, b = 0;
+ bool trainable = false;
+ int previous = 0; // in the same scope, counted from 1
 };
 
 struct input_entry {
  std::string_view name;
- int node;
- bool scalar_parameter; // a number the program refreshes every step
+ int node = 0;
+ bool scalar_parameter = false; // a number the program refreshes every step
 };
 
 struct output_entry {
  std::string_view name;
- int node;
+ int node = 0;
 };
 
-/// An update: the variable takes the node's value at the end of the step.
 struct assignment_entry {
- int variable, node;
+ int variable = 0, node = 0;
 };
 
-/// dL/d(variable), handed from the gradient to the optimizer.
 struct gradient_entry {
- int variable, node;
+ int variable = 0, node = 0;
 };
 
 struct pass_entry {
  std::string_view name;
- int nodes;
+ int nodes = 0;
 };
 
-/// A layer as the layer table shows it: its kind, scope, nodes, and the variables made while it was traced.
 struct layer_entry {
  std::string_view type;
- int scope, first_node, node, first_variable, last_variable;
+ int scope = 0, first_node = 0, node = 0, first_variable = 0, last_variable = 0;
 };
 
-/// The first thing that did not fit: what, where, between which operands.
 struct failure {
- const char* what;
- int scope, place;
- int operands;
+ const char* what = nullptr;
+ int scope = 0, place = 0;
+ int operands = 0;
  operand_info first, second;
  std::string_view operation; // in front of `what`, where that does not name it
 };
 
-/// What a user's derivative traced for one value and what arrived at it. Kept within a constant evaluation, because
-/// derivatives are asked for operand by operand.
 struct custom_flows {
- int value, adjoint;
- int nodes[most_operands];
+ int value = 0, adjoint = 0;
+ int nodes[most_operands]{};
 };
 
 class trace {
@@ -2896,9 +3235,7 @@ public:
    if (pool[x.dims + i] != pool[y.dims + i]) return false;
   return true;
  }
- constexpr shape dims(int node) {
-  return shape(nodes[node].rank, pool.begin() + nodes[node].dims, &extents);
- }
+ constexpr shape dims(int node) { return shape(nodes[node].rank, pool.begin() + nodes[node].dims, &extents); }
  constexpr operand_info info(int node) { return {nodes[node].type, dims(node)}; }
 
  constexpr int intern(std::source_location where) {
@@ -2914,7 +3251,6 @@ public:
   return first;
  }
 
- /// Appends a node. It starts as a group of its own, sealed; whoever builds a formula regroups.
  constexpr int append(const operation& op, dtype type, int rank, int dims, const int* args, int count, int word) {
   const int first = arguments.size();
   for (int i = 0; i < count; ++i) arguments.push_back(args[i]);
@@ -2922,13 +3258,15 @@ public:
  }
 
  constexpr int constant(double value, dtype type) {
-  return append(record_of<constant_op>, type, 0, 0, nullptr, 0, words.push_back(std::bit_cast<std::int64_t>(value)));
+  return append(record_of<constant_op>, type, 0, 0, nullptr, 0,
+     words.push_back(std::bit_cast<std::int64_t>(value)));
  }
  constexpr int extent_value(extent value, dtype type) {
   return append(record_of<extent_op>, type, 0, 0, nullptr, 0, words.push_back(value.value));
  }
  constexpr int input(std::string_view name, dtype type, const shape& s, bool scalar_parameter = false) {
-  const int node = append(record_of<input_op>, type, s.rank(), store(s), nullptr, 0, words.push_back(inputs.size()));
+  const int node =
+   append(record_of<input_op>, type, s.rank(), store(s), nullptr, 0, words.push_back(inputs.size()));
   inputs.push_back({name, node, scalar_parameter});
   return node;
  }
@@ -2943,7 +3281,6 @@ public:
   if (count > 1) error.second = in[1];
  }
 
- /// Appends an elementwise node over existing ones: broadcasts shapes, checks element types.
  constexpr int map(const operation& op, const int* args, int count) {
   int widest = op.conditions < count ? args[op.conditions] : args[0];
   const dtype common = nodes[widest].type;
@@ -2956,17 +3293,14 @@ public:
     return mismatch(op, "the condition must be bool", args, count);
    if (nodes[args[i]].rank > nodes[widest].rank) widest = args[i];
   }
-  for (int i = 0; i < count; ++i)
-   plain = plain && (nodes[args[i]].rank == 0 || same_shape(args[i], widest));
-  if (plain)
-   return append(op, op.result_type(common), nodes[widest].rank, nodes[widest].dims, args, count, 0);
+  for (int i = 0; i < count; ++i) plain = plain && (nodes[args[i]].rank == 0 || same_shape(args[i], widest));
+  if (plain) return append(op, op.result_type(common), nodes[widest].rank, nodes[widest].dims, args, count, 0);
   result = dims(args[0]);
   for (int i = 1; i < count; ++i) result = broadcast(result, dims(args[i]), ok);
   if (!ok) return mismatch(op, "shapes do not broadcast", args, count);
   return append(op, op.result_type(common), result.rank(), store(result), args, count, 0);
  }
 
- /// Appends any other node: runs its shape rule.
  constexpr int invoke(const operation& op, const std::int64_t* attributes, const shape* target, const int* args,
       int count) {
   operand_info few[4]{};
@@ -2999,17 +3333,12 @@ private:
 
 } // namespace tapegraph::ir
 
-/// The handle of graph mode and what sealing, invoking and reducing mean there: nodes appended to a trace.
-
 namespace tapegraph {
 
-/// A value inside a graph being traced: `graph::node`. It borrows the trace, which lives for the evaluation. It is a
-/// member of this namespace, not of `ir`, so that operators are found through it.
 class graph_node {
 public:
  constexpr graph_node() = default;
  constexpr graph_node(ir::trace* owner, int id) : owner_(owner), id_(id) {}
- /// Seals a formula; errors in it name the line of the seal.
  template <expression E>
  constexpr graph_node(const E& e, std::source_location where = std::source_location::current());
 
@@ -3049,7 +3378,6 @@ constexpr trace* owner_of(const expr<Op, Args...>& e) {
 constexpr int put(trace&, const node& n) { return n.id(); }
 constexpr int put(trace&, const number&) { return -1; }
 
-/// Appends the nodes of a formula: operands first, depth first; numbers last, in the type of the other operands.
 template <class Op, class... Args>
 constexpr int put(trace& t, const expr<Op, Args...>& e) {
  static_assert(operation_binding<Op>::bound);
@@ -3069,7 +3397,6 @@ constexpr int put(trace& t, const expr<Op, Args...>& e) {
  }(std::index_sequence_for<Args...>{});
 }
 
-/// Appends a formula as one group: its nodes are differentiated together, its last node is the sealed one.
 template <class E>
 constexpr int seal(trace& t, const E& e) {
  const int first = t.nodes.size();
@@ -3129,7 +3456,6 @@ constexpr graph_node::graph_node(const E& e, std::source_location where) : owner
  id_ = ir::seal(*owner_, e);
 }
 
-/// Graph mode. `graph::node` is the handle that models see.
 struct graph {
  using node = graph_node;
 
@@ -3170,7 +3496,6 @@ struct graph {
   return {&t, t.invoke(ir::record_of<Op>, words.value, nullptr, ids.begin(), count)};
  }
 
- /// The formula's nodes and the reduction form one group.
  template <class Op, tensor_like E>
  static constexpr node reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
   static_assert(ir::operation_binding<Op>::bound);
@@ -3188,7 +3513,6 @@ struct graph {
   return {&t, last};
  }
 
- /// Random nodes are numbered in the order of the trace.
  template <class Op>
  static constexpr node draw(typename Op::attributes attributes, const shape& dims, std::source_location where,
        const node& like) {
@@ -3222,7 +3546,6 @@ struct graph {
   }(std::index_sequence_for<Args...>{});
  }
 
- /// The value of f and its gradient as nodes of the same trace. In graph/gradient.hpp.
  template <class F, tensor_like... Args>
  static constexpr auto value_and_gradient(const F& f, const Args&... args);
 
@@ -3238,11 +3561,8 @@ private:
 
 } // namespace tapegraph
 
-/// Checkpoints in a trace: what a function computed inside is computed again for the derivative, from copies of its nodes.
-
 namespace tapegraph::ir {
 
-/// Behind a checkpointed function's value. The nodes between `first` and this one are those of the function.
 struct checkpoint_op : gate {
  static constexpr std::string_view name = "checkpoint";
  static constexpr int arity = 1;
@@ -3255,7 +3575,6 @@ struct checkpoint_op : gate {
  }
 };
 
-/// Another name for a value in the same memory. What reads it is not what reads the value, so copies stay copies.
 struct recompute_op {
  static constexpr std::string_view name = "recompute";
  static constexpr operation_kind kind = operation_kind::view;
@@ -3273,18 +3592,13 @@ struct recompute_op {
  }
 };
 
-/// The copies made while one gradient is traced. The gradient is that of the nodes first traced; only the values it reads
-/// are the copies', so adjoints add in the same order with and without checkpoints.
 class recomputation {
 public:
  constexpr recomputation(trace& t, int count) : t_(t), copy_(count, -1) {}
 
- /// Where the value of a node is read.
  constexpr int copy_of(int id) const { return copy_[id] >= 0 ? copy_[id] : id; }
- /// The node first traced whose value this is.
  constexpr int origin_of(int id) const { return id < origin_.size() && origin_[id] >= 0 ? origin_[id] : id; }
 
- /// Computes again what stands between a checkpoint and the values its function was given.
  constexpr void repeat(int checkpoint) {
   const auto first = static_cast<int>(t_.words_of(checkpoint)[0]);
   const int scope = t_.scope, place = t_.place;
@@ -3399,12 +3713,6 @@ TG_INLINE constexpr auto cast(const A& x) {
 
 // ---- tapegraph/core/math/bits.hpp ----
 
-/// What the functions of `tapegraph::math` are made of.
-///
-/// One implementation serves scalars, vector lanes, tails and constant evaluation, on every instruction set, with equal
-/// bits. So: no branches (only selects between values that exist already), integers as wide as the floating-point type,
-/// no tables, no libm, and no fused multiply-add, because the baseline has none.
-
 namespace tapegraph::math::detail {
 
 template <class T>
@@ -3455,16 +3763,11 @@ TG_HD constexpr T from_bits(bits_t<T> b) {
  return __builtin_bit_cast(T, b);
 }
 
-/// `a` where the mask is all ones, `b` where it is zero.
 template <class T>
 TG_HD constexpr T select_mask(bits_t<T> mask, T a, T b) {
  return from_bits<T>((to_bits(a) & mask) | (to_bits(b) & ~mask));
 }
 
-/// `condition ? a : b`, both evaluated. g++ would sink the computation of a and b into the arms of a conditional and then
-/// refuse to vectorise, since a floating-point operation might trap; from the masks it makes blends. (With
-/// -fno-trapping-math single functions vectorise from conditionals, and faster, but one chain of operations in eight does
-/// not: measured on random regions.)
 template <class T>
 TG_HD constexpr T select(bool condition, T a, T b) {
 #if defined(__clang__) || defined(__CUDA_ARCH__)
@@ -3474,11 +3777,18 @@ TG_HD constexpr T select(bool condition, T a, T b) {
 #endif
 }
 
-/// a * b that is not contracted with a following addition. clang contracts within one source expression, hence the
-/// variable; g++ across expressions (kernels switch it off, the barrier covers scalar code outside of them).
 template <class T>
 TG_HD constexpr T product(T a, T b) {
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+#if defined(__CUDA_ARCH__)
+ if (!__builtin_is_constant_evaluated()) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+   return __fmul_rn(a, b);
+  } else {
+   return __dmul_rn(a, b);
+  }
+ }
+ return a * b;
+#elif defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
  return __builtin_assoc_barrier(a * b);
 #else
  const T p = a * b;
@@ -3486,14 +3796,11 @@ TG_HD constexpr T product(T a, T b) {
 #endif
 }
 
-/// a * b + c, rounded twice.
 template <class T>
 TG_HD constexpr T mul_add(T a, T b, T c) {
  return product(a, b) + c;
 }
 
-/// Polynomials, lowest coefficient first. Kernels wait for the latency of a chain of products and sums, so Horner's rule
-/// runs over groups of coefficients whose own values do not depend on each other: pairs in x^2, or fours in x^4.
 template <class T>
 TG_HD constexpr T by_pairs(T, T, T c0) {
  return c0;
@@ -3523,7 +3830,6 @@ TG_HD constexpr T polynomial(T x, C... c) {
  }
 }
 
-/// Keeps x within [-most, most]; NaN stays NaN. In integers, which cost less than two conditionals.
 template <class T>
 TG_HD constexpr T within(T x, T most) {
  using bits = bits_t<T>;
@@ -3536,20 +3842,17 @@ TG_HD constexpr T within(T x, T most) {
  return from_bits<T>(static_cast<bits>(kept | nan) | (b & sign_bit<T>));
 }
 
-/// Keeps x within [low, high]; NaN stays NaN.
 template <class T>
 TG_HD constexpr T clamp(T x, T low, T high) {
  const T y = select(x < low, low, x);
  return select(y > high, high, y);
 }
 
-/// 2^(field - bias), from the biased exponent.
 template <class T>
 TG_HD constexpr T from_exponent(bits_t<T> field) {
  return from_bits<T>(field << traits<T>::mantissa);
 }
 
-/// a * b = high + low (Dekker), without a fused multiply-add. |a b| must stay away from the limits of the range.
 TG_HD constexpr void exact_product(double a, double b, double& high, double& low) {
  constexpr std::uint64_t upper = ~((std::uint64_t{1} << 27) - 1);
  const double a1 = from_bits<double>(to_bits(a) & upper), a2 = a - a1;
@@ -3558,7 +3861,6 @@ TG_HD constexpr void exact_product(double a, double b, double& high, double& low
  low = mul_add(a2, b2, mul_add(a2, b1, mul_add(a1, b2, product(a1, b1) - high)));
 }
 
-/// a + b = high + low exactly (Knuth).
 template <class T>
 TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
  high = a + b;
@@ -3575,7 +3877,6 @@ TG_HD constexpr T abs(T x) {
  return detail::from_bits<T>(detail::to_bits(x) & ~detail::sign_bit<T>);
 }
 
-/// The magnitude of x with the sign of y.
 template <class T>
 TG_HD constexpr T copysign(T x, T y) {
  constexpr auto sign = detail::sign_bit<T>;
@@ -3592,19 +3893,16 @@ TG_HD constexpr bool is_finite(T x) {
  return abs(x) < detail::traits<T>::infinity;
 }
 
-/// The smaller value; NaN if either is NaN (as NumPy's minimum).
 template <class T>
 TG_HD constexpr T minimum(T a, T b) {
  return detail::select((a < b) | (a != a), a, b);
 }
 
-/// The larger value; NaN if either is NaN (as NumPy's maximum).
 template <class T>
 TG_HD constexpr T maximum(T a, T b) {
  return detail::select((a > b) | (a != a), a, b);
 }
 
-/// To the nearest integer, halves to even (as NumPy's round); keeps the sign of zero.
 template <class T>
 TG_HD constexpr T round(T x) {
  constexpr T big = detail::traits<T>::integer_from;
@@ -3613,21 +3911,18 @@ TG_HD constexpr T round(T x) {
  return copysign(detail::select(a < big, nearest, a), x);
 }
 
-/// Toward zero.
 template <class T>
 TG_HD constexpr T trunc(T x) {
  const T a = abs(x), nearest = round(a);
  return copysign(nearest - detail::select(nearest > a, T(1), T(0)), x);
 }
 
-/// The largest integer not above x.
 template <class T>
 TG_HD constexpr T floor(T x) {
  const T nearest = round(x);
  return copysign(nearest - detail::select(nearest > x, T(1), T(0)), x);
 }
 
-/// The smallest integer not below x.
 template <class T>
 TG_HD constexpr T ceil(T x) {
  const T nearest = round(x);
@@ -3640,7 +3935,6 @@ namespace tapegraph::math {
 
 namespace detail {
 
-/// a - n b for the integer n = trunc(a / b), exactly; a >= 0, b > 0, both finite. For constant evaluation.
 template <class T>
 constexpr T remainder_by_subtraction(T a, T b) {
  T multiple = b;
@@ -3650,8 +3944,6 @@ constexpr T remainder_by_subtraction(T a, T b) {
  return a;
 }
 
-/// The remainder of the quotient rounded toward zero, with the sign of x. It is exact, so every correct implementation
-/// gives the same bits; no formula without a loop does, hence the C library's.
 template <class T>
 TG_HD constexpr T truncated_remainder(T x, T y) {
  if (__builtin_is_constant_evaluated()) {
@@ -3668,8 +3960,6 @@ TG_HD constexpr T truncated_remainder(T x, T y) {
 
 } // namespace detail
 
-/// x - floor(x / y) y, exact but for at most one rounding; it has the sign of y, as NumPy's remainder and Python's %.
-/// NaN for y = 0.
 template <class T>
 TG_HD constexpr T remainder(T x, T y) {
  const T r = detail::truncated_remainder(x, y);
@@ -3677,7 +3967,6 @@ TG_HD constexpr T remainder(T x, T y) {
  return detail::select(r == 0, copysign(T(0), y), shifted);
 }
 
-/// floor(x / y), such that floor_divide(x, y) y + remainder(x, y) is x but for rounding; x / y for y = 0.
 template <class T>
 TG_HD constexpr T floor_divide(T x, T y) {
  if (__builtin_is_constant_evaluated() && y == 0) return x == 0 ? detail::traits<T>::nan : copysign(detail::traits<T>::infinity, x);
@@ -4043,15 +4332,10 @@ constexpr auto in_float(const A& x, std::source_location where, const F& f) {
 
 // ---- tapegraph/core/math/exponential.hpp ----
 
-/// exp and its relatives: x = k ln 2 + r with |r| <= ln 2 / 2, e^x = 2^k (1 + p), p = e^r - 1 by a polynomial.
-/// Coefficients: tools/fit_polynomial.py (Remez, relative error of e^r - 1: 2^-26 float, 2^-61 double).
-
 namespace tapegraph::math {
 
 namespace detail {
 
-/// e^r - 1 = high + (r^2 q(r) - low) for r = high - low, |r| <= 0.35; returns the second, small term. Where it is added to
-/// something else, the rounding of r does not count.
 template <class T>
 TG_HD constexpr T expm1_rest(T high, T low) {
  const T r = high - low;
@@ -4066,14 +4350,12 @@ TG_HD constexpr T expm1_rest(T high, T low) {
  return mul_add(product(r, r), q, -low);
 }
 
-/// e^(high - low); what the sum 1 + high loses is added back.
 template <class T>
 TG_HD constexpr T exp_reduced(T high, T low) {
  const T w = T(1) + high;
  return w + (((T(1) - w) + high) + expm1_rest(high, low));
 }
 
-/// 2^k as two factors, since k may leave the range of exponents: 2^k = first * second.
 template <class T>
 struct power_of_two {
  bits_t<T> first_field, second_field;
@@ -4082,13 +4364,11 @@ struct power_of_two {
  TG_HD constexpr T inverse_of_second() const { return from_exponent<T>(2 * traits<T>::bias - second_field); }
 };
 
-/// Rounds x / ln 2 to k, returned as t = k + round_magic.
 template <class T>
 TG_HD constexpr T exponent_of(T x) {
  return mul_add(x, traits<T>::log2_e, traits<T>::round_magic);
 }
 
-/// 2^(k + Shift), where t = k + round_magic.
 template <class T, int Shift = 0>
 TG_HD constexpr power_of_two<T> split_exponent(T t) {
  using bits = bits_t<T>;
@@ -4098,7 +4378,6 @@ TG_HD constexpr power_of_two<T> split_exponent(T t) {
  return {half - 1, sum - half - 1};
 }
 
-/// x - k ln 2 = high - low, high exact.
 template <class T>
 TG_HD constexpr T remainder_high(T x, T t) {
  return x - product(t - traits<T>::round_magic, traits<T>::ln2_high);
@@ -4108,13 +4387,11 @@ TG_HD constexpr T remainder_low(T t) {
  return product(t - traits<T>::round_magic, traits<T>::ln2_low);
 }
 
-/// Beyond these e^x 2^Shift is 0 or infinity for every Shift used here (-1, 0).
 template <class T>
 inline constexpr T exp_lowest = sizeof(T) == sizeof(float) ? T(-104) : T(-746);
 template <class T>
 inline constexpr T exp_highest = sizeof(T) == sizeof(float) ? T(90) : T(711);
 
-/// e^x 2^Shift without intermediate overflow.
 template <class T, int Shift>
 TG_HD constexpr T exp_shifted(T x) {
  const T c = within(x, -exp_lowest<T>);
@@ -4125,7 +4402,6 @@ TG_HD constexpr T exp_shifted(T x) {
  return product(product(y, scale.first()), scale.second());
 }
 
-/// e^x as value (1 + lost), for functions in which the rounding of e^x is one error among several.
 template <class T>
 struct extended_exp {
  T value, lost;
@@ -4143,13 +4419,11 @@ TG_HD constexpr extended_exp<T> exp_extended(T x) {
 
 } // namespace detail
 
-/// e^x.
 template <class T>
 TG_HD constexpr T exp(T x) {
  return detail::exp_shifted<T, 0>(x);
 }
 
-/// 2^x; exact for integers.
 template <class T>
 TG_HD constexpr T exp2(T x) {
  constexpr bool single = sizeof(T) == sizeof(float);
@@ -4161,7 +4435,6 @@ TG_HD constexpr T exp2(T x) {
  return detail::product(detail::product(y, scale.first()), scale.second());
 }
 
-/// e^x - 1, accurate near zero.
 template <class T>
 TG_HD constexpr T expm1(T x) {
  const T c = detail::clamp(x, sizeof(T) == sizeof(float) ? T(-18) : T(-38), detail::exp_highest<T>);
@@ -4173,7 +4446,6 @@ TG_HD constexpr T expm1(T x) {
  return detail::select(x == 0, x, detail::product(y, scale.second()));
 }
 
-/// A polynomial up to 0.55 (relative error 2^-29 float, 2^-62 double), above 1 - 2 / (e^2|x| + 1), where nothing cancels.
 template <class T>
 TG_HD constexpr T tanh(T x) {
  const T a = abs(x), z = detail::product(a, a);
@@ -4197,7 +4469,6 @@ TG_HD constexpr T tanh(T x) {
  return copysign(detail::select(a < T(0.55), small, large), x);
 }
 
-/// 1 / (1 + e^-x), as e^x / (1 + e^x) below zero.
 template <class T>
 TG_HD constexpr T sigmoid(T x) {
  const auto e = detail::exp_extended(-abs(x));
@@ -4207,7 +4478,6 @@ TG_HD constexpr T sigmoid(T x) {
  return detail::mul_add(y, detail::select(x < 0, of_e, -of_e) - of_d, y);
 }
 
-/// A polynomial up to 1 (relative error 2^-34 float, 2^-73 double), then e^a / 2 - e^-a / 2.
 template <class T>
 TG_HD constexpr T sinh(T x) {
  const T a = abs(x), z = detail::product(a, a);
@@ -4236,7 +4506,6 @@ namespace tapegraph::math {
 
 namespace detail {
 
-/// erf(x) / x - 1 for |x| <= 0.9, z = x^2.
 template <class T>
 TG_HD constexpr T erf_tail(T z) {
  if constexpr (sizeof(T) == sizeof(float)) {
@@ -4252,9 +4521,6 @@ TG_HD constexpr T erf_tail(T z) {
 
 } // namespace detail
 
-/// The error function: up to 0.9, x + x p(x^2); above, 1 - e^g(x) with g = log(erfc x) as a polynomial, whose error
-/// counts less and less as erfc vanishes. Coefficients: tools/fit_polynomial.py (Remez, relative error of erf: 2^-31
-/// float, 2^-65 double).
 template <class T>
 TG_HD constexpr T erf(T x) {
  constexpr bool single = sizeof(T) == sizeof(float);
@@ -4280,7 +4546,6 @@ TG_HD constexpr T erf(T x) {
 
 namespace detail {
 
-/// a * a = high + low exactly.
 TG_HD constexpr void exact_square(float a, float& high, float& low) {
  const float a1 = from_bits<float>(to_bits(a) & 0xfffff000u), a2 = a - a1;
  high = product(a, a);
@@ -4290,8 +4555,6 @@ TG_HD constexpr void exact_square(double a, double& high, double& low) { exact_p
 
 } // namespace detail
 
-/// 1 - erf(x), accurate where it vanishes: e^(-a^2) p(q) / (1 + 2 a) with q = (a - c) / (a + c) for a = |x|, with the square
-/// in twice the precision. Relative error of the fit: 2^-26 float, 2^-56 double.
 template <class T>
 TG_HD constexpr T erfc(T x) {
  constexpr bool single = sizeof(T) == sizeof(float);
@@ -4338,9 +4601,6 @@ TG_HD constexpr T erfc(T x) {
 
 // ---- tapegraph/core/math/logarithm.hpp ----
 
-/// log and its relatives: x = 2^k (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2), log x = k ln 2 + log(1 + f).
-/// Coefficients: tools/fit_polynomial.py (Remez, relative error 2^-27 float, 2^-59 double).
-
 namespace tapegraph::math {
 
 namespace detail {
@@ -4352,7 +4612,6 @@ struct binary_split {
  bits_t<T> field; // k + bias
 };
 
-/// Splits a positive normal number.
 template <class T>
 TG_HD constexpr binary_split<T> split_binary(T x) {
  using bits = bits_t<T>;
@@ -4365,7 +4624,6 @@ TG_HD constexpr binary_split<T> split_binary(T x) {
  return {m - T(1), k, field};
 }
 
-/// Splits any positive finite number.
 template <class T>
 TG_HD constexpr binary_split<T> split_binary_denormal(T x) {
  constexpr T lift = traits<T>::integer_from * 4;
@@ -4375,7 +4633,6 @@ TG_HD constexpr binary_split<T> split_binary_denormal(T x) {
  return s;
 }
 
-/// k ln 2 + log(1 + f) + c for a small correction c.
 template <class T>
 TG_HD constexpr T log_of_split(T f, T k, T c) {
  const T z = product(f, f), half_square = product(T(0.5), z);
@@ -4396,7 +4653,6 @@ TG_HD constexpr T log_of_split(T f, T k, T c) {
 
 } // namespace detail
 
-/// The natural logarithm: -infinity at zero, NaN below.
 template <class T>
 TG_HD constexpr T log(T x) {
  constexpr T infinity = detail::traits<T>::infinity;
@@ -4406,7 +4662,6 @@ TG_HD constexpr T log(T x) {
  return detail::select(x > 0, detail::select(x < infinity, y, x), detail::select(x <= 0, special, x));
 }
 
-/// log(1 + x), accurate near zero: what rounding 1 + x lost is added back through the derivative.
 template <class T>
 TG_HD constexpr T log1p(T x) {
  constexpr T infinity = detail::traits<T>::infinity;
@@ -4422,7 +4677,6 @@ TG_HD constexpr T log1p(T x) {
  return detail::select(x > T(-1), detail::select(x < infinity, ordinary, x), detail::select(x <= T(-1), special, x));
 }
 
-/// The logarithm to base 2; exact for powers of two.
 template <class T>
 TG_HD constexpr T log2(T x) {
  constexpr T infinity = detail::traits<T>::infinity;
@@ -4436,7 +4690,6 @@ TG_HD constexpr T log2(T x) {
  return detail::select(x > 0, detail::select(x < infinity, ordinary, x), detail::select(x <= 0, special, x));
 }
 
-/// The logarithm to base 10.
 template <class T>
 TG_HD constexpr T log10(T x) {
  constexpr T infinity = detail::traits<T>::infinity;
@@ -4453,8 +4706,6 @@ TG_HD constexpr T log10(T x) {
  return detail::select(x > 0, detail::select(x < infinity, ordinary, x), detail::select(x <= 0, special, x));
 }
 
-/// log(1 + e^x) = max(x, 0) + log(1 + e), e = e^-|x|. With s = e / (2 + e): log(1 + e) = 2 atanh(s), and 2 s = e - s e;
-/// since e <= 1, there is no exponent to split off.
 template <class T>
 TG_HD constexpr T softplus(T x) {
  const auto extended = detail::exp_extended(-abs(x));
@@ -4485,7 +4736,6 @@ namespace tapegraph::math {
 
 namespace detail {
 
-/// The correctly rounded root of a positive finite number, one bit at a time; for constant evaluation.
 template <class T>
 constexpr T sqrt_by_digits(T x) {
  using bits = bits_t<T>;
@@ -4517,7 +4767,6 @@ constexpr T sqrt_by_digits(T x) {
 
 } // namespace detail
 
-/// The correctly rounded square root; NaN below zero.
 template <class T>
 TG_HD constexpr T sqrt(T x) {
  if (__builtin_is_constant_evaluated()) {
@@ -4547,13 +4796,11 @@ TG_HD constexpr T sqrt(T x) {
 #endif
 }
 
-/// 1 / sqrt(x).
 template <class T>
 TG_HD constexpr T rsqrt(T x) {
  return T(1) / sqrt(x);
 }
 
-/// sqrt(x^2 + y^2) without intermediate overflow or underflow; infinite if either operand is, even beside NaN.
 template <class T>
 TG_HD constexpr T hypot(T x, T y) {
  constexpr T infinity = detail::traits<T>::infinity;
@@ -4570,20 +4817,15 @@ TG_HD constexpr T hypot(T x, T y) {
 
 } // namespace tapegraph::math
 
-/// asinh, acosh, atanh. For float the logarithms of double are precise enough; for double they go through log1p, whose
-/// argument is formed without cancellation.
-
 namespace tapegraph::math {
 
 namespace detail {
-/// log(x) of a positive normal double.
 TG_HD constexpr double log_of_normal(double x) {
  const auto s = split_binary(x);
  return log_of_split(s.f, s.k, 0.0);
 }
 } // namespace detail
 
-/// log(a + sqrt(a^2 + 1)) with a = |x|, and the sign of x.
 template <class T>
 TG_HD constexpr T asinh(T x) {
  const T a = abs(x);
@@ -4601,7 +4843,6 @@ TG_HD constexpr T asinh(T x) {
  }
 }
 
-/// log(x + sqrt(x^2 - 1)); NaN below 1.
 template <class T>
 TG_HD constexpr T acosh(T x) {
  const bool inside = x >= T(1);
@@ -4619,7 +4860,6 @@ TG_HD constexpr T acosh(T x) {
  return detail::select(inside, y, detail::select(x < T(1), detail::traits<T>::nan, x));
 }
 
-/// log((1 + x) / (1 - x)) / 2; infinite at -1 and 1, NaN beyond.
 template <class T>
 TG_HD constexpr T atanh(T x) {
  const T a = abs(x);
@@ -4641,8 +4881,6 @@ TG_HD constexpr T atanh(T x) {
 } // namespace tapegraph::math
 // ---- tapegraph/core/math/inverse_trigonometry.hpp ----
 
-/// asin, acos, atan, atan2. Coefficients: tools/fit_polynomial.py (Remez, relative error 2^-27 float, 2^-59 double).
-
 namespace tapegraph::math {
 
 namespace detail {
@@ -4663,7 +4901,6 @@ struct circle<double> {
  static constexpr double half = 3.141592653589793, half_low = 1.2246467991473532e-16;
 };
 
-/// asin(s) - s for |s| <= 1/2, from s and z = s^2.
 template <class T>
 TG_HD constexpr T asin_tail(T s, T z) {
  T q;
@@ -4678,7 +4915,6 @@ TG_HD constexpr T asin_tail(T s, T z) {
  return product(product(s, z), q);
 }
 
-/// atan(t) - t for |t| <= tan(pi / 8).
 template <class T>
 TG_HD constexpr T atan_tail(T t) {
  const T z = product(t, t);
@@ -4694,8 +4930,6 @@ TG_HD constexpr T atan_tail(T t) {
  return product(product(t, z), q);
 }
 
-/// An angle of the first octant as base + (t + tail): atan(low / high) for 0 <= low <= high. Above tan(pi / 8) it is
-/// pi / 4 + atan((low - high) / (low + high)).
 template <class T>
 struct octant_angle {
  T base, base_low, t, tail;
@@ -4709,7 +4943,6 @@ TG_HD constexpr octant_angle<T> atan_ratio(T low, T high) {
 
 } // namespace detail
 
-/// Up to 1/2 a polynomial; above, pi / 2 - 2 asin(sqrt((1 - |x|) / 2)). NaN outside [-1, 1].
 template <class T>
 TG_HD constexpr T asin(T x) {
  using circle = detail::circle<T>;
@@ -4722,7 +4955,6 @@ TG_HD constexpr T asin(T x) {
  return copysign(detail::select(upper, u - (T(2) * tail - (circle::quarter_low + lost)), s + tail), x);
 }
 
-/// pi / 2 - asin(x) up to 1/2; 2 asin(sqrt((1 - x) / 2)) above; its supplement below -1/2. NaN outside [-1, 1].
 template <class T>
 TG_HD constexpr T acos(T x) {
  using circle = detail::circle<T>;
@@ -4748,7 +4980,6 @@ TG_HD constexpr T atan(T x) {
  return copysign(detail::select(steep, complement, direct), x);
 }
 
-/// The angle of the point (x, y) in (-pi, pi], with the signs of zeros and infinities as in IEEE 754.
 template <class T>
 TG_HD constexpr T atan2(T y, T x) {
  using circle = detail::circle<T>;
@@ -4779,8 +5010,6 @@ namespace tapegraph::math {
 
 namespace detail {
 
-/// log(a) = high + low to about 2^-64, for 0 < a < infinity: k ln 2 + 2 atanh(s) with s = f / (2 + f), the first two
-/// terms of the series in twice the precision.
 TG_HD constexpr void log_extended(double a, double& high, double& low) {
  const auto split = split_binary_denormal(a);
  const double f = split.f, k = split.k;
@@ -4809,7 +5038,6 @@ TG_HD constexpr void log_extended(double a, double& high, double& low) {
  low = (sum - high) + rest;
 }
 
-/// a^y for 0 < a < infinity and y not NaN.
 TG_HD constexpr double power_of_positive(double a, double y) {
  const double exponent = clamp(y, -0x1p64, 0x1p64);
  double high = 0, low = 0, z = 0, z_low = 0;
@@ -4826,7 +5054,6 @@ TG_HD constexpr double power_of_positive(double a, double y) {
  return product(product(e, scale.first()), scale.second());
 }
 
-/// For float the ordinary functions of double are precise enough.
 TG_HD constexpr float power_of_positive(float a, float y) {
  const auto s = split_binary(static_cast<double>(a));
  const double exponent = clamp(static_cast<double>(y), -0x1p64, 0x1p64); // infinity times log(1) would be NaN
@@ -4835,8 +5062,6 @@ TG_HD constexpr float power_of_positive(float a, float y) {
 
 } // namespace detail
 
-/// x^y with the special values of IEEE 754: pow(x, 0) = pow(1, y) = 1 even for NaN, a negative base needs an integer
-/// exponent (otherwise NaN) and keeps its sign if that is odd.
 template <class T>
 TG_HD constexpr T pow(T x, T y) {
  constexpr T infinity = detail::traits<T>::infinity;
@@ -4854,8 +5079,6 @@ TG_HD constexpr T pow(T x, T y) {
  return detail::select((y == 0) | (x == T(1)), T(1), r);
 }
 
-/// The cube root, negative for negative numbers: e^(log(a) / 3) in double, for double corrected by a step of Newton's
-/// method whose residual is exact.
 template <class T>
 TG_HD constexpr T cbrt(T x) {
  const T a = abs(x);
@@ -4884,12 +5107,6 @@ TG_HD constexpr T cbrt(T x) {
 } // namespace tapegraph::math
 // ---- tapegraph/core/math/trigonometry.hpp ----
 
-/// sin, cos, tan: x = k pi / 2 + r (Cody and Waite), then polynomials in r^2 for |r| <= 1.1 pi / 4.
-/// Coefficients: tools/fit_polynomial.py (Remez, relative error below 2^-31 float, 2^-66 double).
-///
-/// The reduction is exact enough for |x| <= 2^19 (float) and 2^30 (double). Beyond, r loses its meaning gradually; sin
-/// and cos still stay within [-1, 1], because r is clamped.
-
 namespace tapegraph::math {
 
 namespace detail {
@@ -4900,7 +5117,6 @@ struct reduced_angle {
  bits_t<T> quadrant; // k modulo 4 in the two lowest bits
 };
 
-/// Beyond the range of the reduction r may be anything; the result stays a sine.
 template <class T>
 TG_HD constexpr T within_eighth(T r) {
  return select(r > T(0.87), T(0.87), select(r < T(-0.87), T(-0.87), r));
@@ -4964,7 +5180,6 @@ TG_HD constexpr extended<T> cos_reduced(T r, T rest) {
  return {sum, small - (sum - w)};
 }
 
-/// sin of the angle plus `turn` quarter turns.
 template <class T>
 TG_HD constexpr T sin_of_angle(const reduced_angle<T>& a, bits_t<T> turn) {
  using bits = bits_t<T>;
@@ -4985,8 +5200,6 @@ TG_HD constexpr T cos(T x) {
  return detail::sin_of_angle(detail::reduce_angle(x), 1);
 }
 
-/// sin / cos, or -cos / sin in odd quadrants, with what sine and cosine lost in rounding: n / d + (dn - t dd) / d, where
-/// 1 / d = d (1 + t^2), because n^2 + d^2 = 1.
 template <class T>
 TG_HD constexpr T tan(T x) {
  using bits = detail::bits_t<T>;
@@ -6049,15 +6262,8 @@ constexpr auto sum_to(const A& x, const shape& target, std::source_location wher
 
 } // namespace tapegraph
 
-/// Reverse-mode differentiation of a trace. It appends ordinary nodes, so it can be applied again.
-///
-/// One formula (group) is differentiated at a time, over its leaves, its value and what arrives from above, each
-/// occurrence of a leaf on its own; the tape differentiates the same group with the same function, so adjoints add in
-/// the same order in both modes.
-
 namespace tapegraph::ir {
 
-/// One occurrence of a leaf in a formula and the adjoint that flows to it (-1: none).
 struct contribution {
  int leaf, adjoint;
 };
@@ -6066,7 +6272,6 @@ namespace detail {
 
 using tapegraph::is_floating;
 
-/// The node in the operand's element type.
 constexpr int converted(trace& t, int at, dtype type) {
  if (t.nodes[at].type == type) return at;
  static_assert(operation_binding<cast_op<float>>::bound && operation_binding<cast_op<double>>::bound);
@@ -6083,7 +6288,6 @@ constexpr node reshaped(trace& t, int at, const shape& target) {
  return invoke<reshape_op>({}, &target, std::source_location{}, node(&t, at));
 }
 
-/// A reduction's result with axes of extent 1 where it reduced, so that it broadcasts over the operand.
 constexpr int with_kept_axes(trace& t, int reduced, int operand, std::int64_t axes) {
  if (t.nodes[reduced].rank == t.nodes[operand].rank) return reduced;
  const shape from = t.dims(operand);
@@ -6099,7 +6303,6 @@ constexpr void own_group(trace& t, int first) {
 
 } // namespace detail
 
-/// The first node of the formula that ends at `last`, or a leaf before it.
 constexpr int group_begin(const trace& t, int last) {
  int first = last;
  while (first > 0 &&
@@ -6108,10 +6311,6 @@ constexpr int group_begin(const trace& t, int last) {
  return first;
 }
 
-/// Differentiates the formula that ends at `last`. `output` stands for its value and `adjoint` for dL/d(value), both of
-/// which may be nodes from elsewhere. Returns the occurrences of leaves in the order in which the formula names them.
-/// `wanted(node)` says whether a leaf's adjoint is of interest. `over_operand`: the adjoint of a reduction is given over
-/// its operand instead of over its value (forward mode).
 template <class Wanted>
 constexpr list<contribution> differentiate_group(trace& t, int last, int output, int adjoint, const Wanted& wanted,
             bool over_operand = false) {
@@ -6181,7 +6380,6 @@ constexpr list<contribution> differentiate_group(trace& t, int last, int output,
 
 namespace detail {
 
-/// An adjoint of a formula's full shape brought to its leaf's shape.
 constexpr int fitted(trace& t, int flow, int domain, int leaf) {
  if (!t.same_shape(flow, domain)) {
   const shape target = t.dims(domain);
@@ -6204,9 +6402,6 @@ constexpr int accumulated(trace& t, int sum, int flow) {
 
 } // namespace detail
 
-/// The sum over k of seeds[k] times d(ys[k])/d(source) for each source, as nodes of the same trace; -1 where nothing
-/// depends on a source. A seed has the shape of its y; -1 stands for ones. Nodes before `first` are not looked through: they
-/// were there before the function that is differentiated was called.
 constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
        int first = 0) {
  int count = 0;
@@ -6263,14 +6458,12 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
  return result;
 }
 
-/// d(sum of y)/d(source) for each source.
 constexpr list<int> gradient(trace& t, int y, const list<int>& sources, int first = 0) {
  return pullback(t, list<int>{y}, list<int>{-1}, sources, first);
 }
 
 namespace detail {
 
-/// Zeros of a node's shape: the derivative by what a value does not depend on.
 constexpr int zeros_like(trace& t, int like) {
  const shape target = t.dims(like);
  const node zero(&t, t.constant(0, t.nodes[like].type));
@@ -6436,9 +6629,21 @@ inline constexpr bool needs_output = [] {
   return Op::kind == operation_kind::custom;
 }();
 template <class Op>
-inline constexpr bool needs_inputs =
- !(Op::kind == operation_kind::view || Op::kind == operation_kind::layout || Op::kind == operation_kind::scan) ||
- requires { requires Op::needs_inputs; }; // a running product does
+inline constexpr bool needs_inputs = [] {
+ if constexpr (requires { Op::needs_inputs; }) // a running product does
+  return Op::needs_inputs;
+ else
+  return !(Op::kind == operation_kind::view || Op::kind == operation_kind::layout ||
+    Op::kind == operation_kind::scan);
+}();
+/// The same of one operand.
+template <class Op, int I>
+inline constexpr bool needs_input = [] {
+ if constexpr (requires { Op::template reads<I>; })
+  return Op::template reads<I>;
+ else
+  return needs_inputs<Op>;
+}();
 
 /// An operation that is not elementwise, on the tape.
 template <class Op, class Result, class... Args>
@@ -6450,9 +6655,19 @@ struct operation_record : tape_record {
  static void destroy(tape_record& base) { static_cast<operation_record&>(base).~operation_record(); }
  static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
   auto& self = static_cast<operation_record&>(base);
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-   (self.template flow<I>(walk, Result(adjoint)), ...);
-  }(std::index_sequence_for<Args...>{});
+  const Result dy(adjoint);
+  const auto every_flow = [&](const auto& shared) {
+   [&]<std::size_t... I>(std::index_sequence<I...>) { (self.template flow<I>(walk, dy, shared), ...); }
+   (std::index_sequence_for<Args...>{});
+  };
+  if constexpr (shares_vjp<Op, typename Op::attributes, Result, Args..., Result>)
+   std::apply(
+    [&](const auto&... in) {
+     if ((walk.wants(in) || ...)) every_flow(Op::shared(self.attributes, dy, in..., self.output));
+    },
+    self.inputs);
+  else
+   every_flow(nullptr);
  }
 
  static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
@@ -6460,8 +6675,8 @@ struct operation_record : tape_record {
  }
 
 private:
- template <std::size_t I>
- void flow(sweep& walk, const Result& adjoint) {
+ template <std::size_t I, class Shared>
+ void flow(sweep& walk, const Result& adjoint, [[maybe_unused]] const Shared& shared) {
   const auto& input = std::get<I>(inputs);
   if (!walk.wants(input)) return;
   using element = typename std::remove_cvref_t<decltype(input)>::element_type;
@@ -6469,7 +6684,11 @@ private:
    if constexpr (has_indexed_vjp<Op, int(I), typename Op::attributes, Result, Args..., Result>)
     walk.add(input, eval(std::apply(
          [&](const auto&... in) {
-          return Op::template vjp<int(I)>(attributes, adjoint, in..., output);
+          if constexpr (std::is_null_pointer_v<Shared>)
+           return Op::template vjp<int(I)>(attributes, adjoint, in..., output);
+          else
+           return Op::template flow<int(I)>(attributes, shared, adjoint, in...,
+                   output);
          },
          inputs)));
   }
@@ -6559,18 +6778,14 @@ private:
 
 // ---- tapegraph/graph/passes/rewrite.hpp ----
 
-/// What passes share: replacing nodes and closing the gaps.
-
 namespace tapegraph::ir {
 
-/// Redirects every reference from node i to target[i].
 constexpr void redirect(trace& t, const list<int>& target) {
  for (int& argument : t.arguments) argument = target[argument];
  for (output_entry& output : t.outputs) output.node = target[output.node];
  for (assignment_entry& update : t.assignments) update.node = target[update.node];
 }
 
-/// Keeps the nodes for which keep[i] != 0; everything kept may refer only to what is kept.
 constexpr void compact(trace& t, const list<int>& keep) {
  list<int> moved(t.nodes.size(), -1);
  list<int> arguments;
@@ -6593,7 +6808,6 @@ constexpr void compact(trace& t, const list<int>& keep) {
  t.layers.clear(); // the layer table is of the model as it was written
 }
 
-/// Marks what outputs, updates and effects need, and every input and variable.
 constexpr list<int> live_nodes(const trace& t) {
  list<int> live(t.nodes.size(), 0);
  for (const output_entry& output : t.outputs) live[output.node] = 1;
@@ -6609,7 +6823,6 @@ constexpr list<int> live_nodes(const trace& t) {
  return live;
 }
 
-/// Notes how many nodes are still needed; a pass that redirects leaves others behind.
 constexpr void note_pass(trace& t, std::string_view name) {
  int count = 0;
  for (const int live : live_nodes(t)) count += live;
@@ -6619,12 +6832,8 @@ constexpr void note_pass(trace& t, std::string_view name) {
 } // namespace tapegraph::ir
 // ---- tapegraph/graph/passes/spell.hpp ----
 
-/// Spelling: from nodes to the words of a canonical region.
-
 namespace tapegraph::ir {
 
-/// Words of a spelled region: slots, instructions, results; then the slot types; per instruction operation, type and four
-/// registers; and the result registers.
 inline constexpr int words_per_instruction = 6;
 
 struct spelled_region {
@@ -6633,15 +6842,12 @@ struct spelled_region {
  int instructions = 0;
 };
 
-/// Where a region's nodes stand, for every node of a trace. Kept from region to region: allocating it anew for each would
-/// make spelling quadratic.
 struct spell_marks {
  list<int> slot, order;
 };
 
 namespace detail {
 
-/// Collects instructions depth first, operands before users, each node once.
 template <class IsSlot, class OpIndex>
 struct speller {
  trace& t;
@@ -6676,7 +6882,6 @@ struct speller {
 
 } // namespace detail
 
-/// Spells the nodes from which `roots` are computed, down to those for which is_slot holds. op_index numbers operations.
 template <class IsSlot, class OpIndex>
 constexpr spelled_region spell(trace& t, const list<int>& roots, const IsSlot& is_slot, const OpIndex& op_index,
        spell_marks& marks) {
@@ -6703,9 +6908,6 @@ constexpr spelled_region spell(trace& t, const list<int>& roots, const IsSlot& i
 
 } // namespace tapegraph::ir
 
-/// Fusion and scheduling: which nodes get buffers, and the straight line of kernel calls that fills them. Templates, so
-/// that programs without graphs do not compile them.
-
 namespace tapegraph::ir {
 
 enum class kernel_kind : int { operation, region, reduction };
@@ -6725,7 +6927,6 @@ struct step_entry {
  int inputs, outputs;
 };
 
-/// How many operands a fused kernel reads at most (cpu::most_slots).
 inline constexpr int most_region_slots = 24;
 
 struct schedule {
@@ -6740,8 +6941,6 @@ struct schedule {
 
 namespace detail {
 
-/// Finds what a schedule already holds. Chains of hash buckets: a schedule has thousands of steps, and searching its
-/// operations and kernels from the front each time is what would exceed the compiler's budget.
 class schedule_index {
 public:
  constexpr explicit schedule_index(schedule& s) : s_(s), op_head_(64, -1), kernel_head_(256, -1) {}
@@ -6785,10 +6984,6 @@ private:
 
 namespace detail {
 
-/// Decides which elementwise nodes live in registers only. Such a node is computed inside every kernel that uses it.
-///
-/// A node stays virtual when all its users run over its own shape and either one kernel alone uses it, or it is an inner
-/// node of a formula: those are computed again where needed, exactly as the tape does.
 template <class = void>
 constexpr list<int> buffered_nodes(trace& t) {
  constexpr int none = -1, several = -2, largest_region = 48;
@@ -6825,7 +7020,6 @@ constexpr list<int> buffered_nodes(trace& t) {
  return buffered;
 }
 
-/// Emits steps in order. What a kernel could not hold is given a buffer on the way.
 template <class = void>
 struct scheduler {
  trace& t;
@@ -6885,7 +7079,10 @@ struct scheduler {
         : index.kernel_index(kernel_kind::region, -1, e.type, r.words);
   } else {
    step.first_value = s.values.size();
-   for (int k = 0; k < e.arguments; ++k) s.values.push_back(t.argument(i, k));
+   int instead = 0;
+   while ((e.op->unread >> instead & 1) != 0) ++instead;
+   for (int k = 0; k < e.arguments; ++k)
+    s.values.push_back(t.argument(i, (e.op->unread >> k & 1) != 0 ? instead : k));
    step.inputs = e.arguments;
    const dtype type = e.arguments > 0 ? t.nodes[t.argument(i, 0)].type : e.type;
    step.kernel = index.kernel_index(kernel_kind::operation, index.operation_index(e.op), type, {});
@@ -6897,8 +7094,6 @@ struct scheduler {
 
 } // namespace detail
 
-/// Lowers a trace to a schedule of kernel calls. Without `fuse` every node has a buffer and a kernel call of its own: the
-/// same bits, computed node by node.
 template <class = void>
 constexpr schedule make_schedule(trace& t, bool fuse = true) {
  schedule s;
@@ -6918,9 +7113,6 @@ constexpr schedule make_schedule(trace& t, bool fuse = true) {
 }
 
 } // namespace tapegraph::ir
-
-/// Frozen programs: a trace and its schedule as constants of the program. Lists live only inside one constant evaluation,
-/// so every stage of compilation ends by freezing and the next one begins by thawing.
 
 namespace tapegraph::ir {
 
@@ -6949,7 +7141,6 @@ namespace tapegraph::ir {
  X(int, s.values, values, 131072)                                                                                   \
  X(int, s.alias, alias, 32768)
 
-/// How many elements each list has.
 struct capacity {
 #define TG_MEMBER(type, place, name, most) int name;
  TG_FROZEN_LISTS(TG_MEMBER)
@@ -6962,7 +7153,6 @@ inline constexpr capacity widest{
 #undef TG_MEMBER
 };
 
-/// A constant array that may be empty.
 template <class T, int Count>
 struct frozen_list {
  T at[Count > 0 ? Count : 1]{};
@@ -6974,7 +7164,6 @@ struct frozen_list {
  constexpr int size() const { return Count; }
 };
 
-/// A trace and its schedule as a constant.
 template <capacity C>
 struct frozen {
 #define TG_MEMBER(type, place, name, most) frozen_list<type, C.name> name;
@@ -7006,9 +7195,17 @@ constexpr void trim_list(frozen_list<T, To>& to, const frozen_list<T, From>& fro
 }
 } // namespace detail
 
-/// Freezes with room to spare: the size of the result is not known before it has been computed.
-constexpr frozen<widest> freeze(const trace& t, const schedule& s = {}) {
- frozen<widest> f{};
+constexpr capacity sizes_of(const trace& t, const schedule& s) {
+ capacity c{};
+#define TG_MEMBER(type, place, name, most) c.name = place.size();
+ TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+ return c;
+}
+
+template <capacity C = widest>
+constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
+ frozen<C> f{};
 #define TG_MEMBER(type, place, name, most) f.used.name = detail::freeze_list(f.name, place);
  TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
@@ -7021,7 +7218,6 @@ constexpr frozen<widest> freeze(const trace& t, const schedule& s = {}) {
  return f;
 }
 
-/// The same constant without the room to spare.
 template <capacity C, capacity From>
 constexpr frozen<C> trim(const frozen<From>& from) {
  frozen<C> f{};
@@ -7047,9 +7243,22 @@ constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
  t.training = f.training;
 }
 
-/// One stage of compilation: Builder::build() fills a trace and a schedule; `value` is the constant that remains.
 template <class Builder>
 struct stage {
+#ifdef __CUDACC__
+private:
+ template <class Result>
+ static constexpr Result run(Result (*finish)(const trace&, const schedule&)) {
+  trace t;
+  schedule s;
+  Builder::build(t, s);
+  return finish(t, s);
+ }
+ static constexpr capacity used = run(&sizes_of);
+
+public:
+ static constexpr frozen<used> value = run(&freeze<used>);
+#else
 private:
  static constexpr frozen<widest> run() {
   trace t;
@@ -7061,12 +7270,11 @@ private:
 
 public:
  static constexpr auto value = trim<wide.used>(wide);
+#endif
 };
 
 } // namespace tapegraph::ir
 // ---- tapegraph/runtime/kernels.hpp ----
-
-/// Every operation's kernel.
 
 // ---- tapegraph/runtime/contract.hpp ----
 
@@ -7109,13 +7317,17 @@ struct convolution_geometry {
 
 // ---- tapegraph/cpu/isa.hpp ----
 
-/// Instruction sets. One kernel body is inlined into a function for each of them and chosen at run time, so that a
-/// program built with a plain -O2 uses what the processor has. The set is a template parameter, never a macro: functions
-/// for different sets have different names and the linker cannot merge them.
+#if !defined(__x86_64__)
+#undef TG_INSTRUCTION_SETS
+#define TG_INSTRUCTION_SETS 1
+#elif !defined(TG_INSTRUCTION_SETS)
+#define TG_INSTRUCTION_SETS 7
+#endif
+static_assert(TG_INSTRUCTION_SETS >= 1 && TG_INSTRUCTION_SETS <= 7,
+   "TG_INSTRUCTION_SETS is a sum of 1 (baseline), 2 (AVX2) and 4 (AVX-512)");
 
 namespace tapegraph::cpu {
 
-/// `vector_bytes` is the width explicit vectors should have.
 struct baseline {
  static constexpr int vector_bytes = 16;
 };
@@ -7128,8 +7340,9 @@ struct avx512 {
 
 enum class instruction_set { baseline, avx2, avx512 };
 
-/// What this processor can run.
-inline instruction_set supported_instruction_set() {
+constexpr bool is_compiled(instruction_set set) { return (TG_INSTRUCTION_SETS >> static_cast<int>(set) & 1) != 0; }
+
+inline instruction_set processor_instruction_set() {
 #if defined(__x86_64__)
  __builtin_cpu_init();
  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
@@ -7141,14 +7354,27 @@ inline instruction_set supported_instruction_set() {
 }
 
 namespace detail {
+inline instruction_set best_instruction_set(instruction_set most) {
+ const int last = static_cast<int>(processor_instruction_set());
+ for (int i = static_cast<int>(most) < last ? static_cast<int>(most) : last; i >= 0; --i)
+  if (is_compiled(static_cast<instruction_set>(i))) return static_cast<instruction_set>(i);
+ for (int i = 0; i <= last; ++i)
+  if (is_compiled(static_cast<instruction_set>(i))) return static_cast<instruction_set>(i);
+ throw error(
+  "cpu: the program was compiled for none of the instruction sets of this processor (TG_INSTRUCTION_SETS is " +
+  std::to_string(TG_INSTRUCTION_SETS) + ")");
+}
+} // namespace detail
+
+inline instruction_set supported_instruction_set() { return detail::best_instruction_set(instruction_set::avx512); }
+
+namespace detail {
 inline instruction_set initial_instruction_set() {
- const instruction_set best = supported_instruction_set();
  const char* wish = std::getenv("TAPEGRAPH_ISA");
- if (wish == nullptr) return best;
- const auto wanted = std::strcmp(wish, "baseline") == 0 ? instruction_set::baseline
-      : std::strcmp(wish, "avx2") == 0   ? instruction_set::avx2
-              : instruction_set::avx512;
- return wanted < best ? wanted : best;
+ if (wish == nullptr) return supported_instruction_set();
+ return best_instruction_set(std::strcmp(wish, "baseline") == 0 ? instruction_set::baseline
+        : std::strcmp(wish, "avx2") == 0   ? instruction_set::avx2
+                : instruction_set::avx512);
 }
 inline instruction_set& current_instruction_set() {
  static instruction_set set = initial_instruction_set();
@@ -7156,13 +7382,10 @@ inline instruction_set& current_instruction_set() {
 }
 } // namespace detail
 
-/// The instruction set in use by every kernel of the process.
 inline instruction_set active_instruction_set() { return detail::current_instruction_set(); }
 
-/// Chooses an instruction set (for tests and measurements); one the processor lacks is lowered to the best it has.
 inline void set_instruction_set(instruction_set set) {
- const auto best = supported_instruction_set();
- detail::current_instruction_set() = set < best ? set : best;
+ detail::current_instruction_set() = detail::best_instruction_set(set);
 }
 
 #if defined(__clang__)
@@ -7171,7 +7394,6 @@ inline void set_instruction_set(instruction_set set) {
 #define TG_KERNEL_FUNCTION __attribute__((optimize("fp-contract=off")))
 #endif
 
-/// Runs `Body::template run<Isa>(args...)` inside a function compiled for `Isa`.
 template <class Isa>
 struct on;
 
@@ -7200,34 +7422,51 @@ struct on<avx512> {
 #else
  TG_KERNEL_FUNCTION __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,prefer-vector-width=512")))
 #endif
- static void run(Args... args) {
+ static void
+ run(Args... args) {
   Body::template run<avx512>(args...);
  }
 };
 #endif
 
-/// Runs a kernel body for the active instruction set. Arguments are copied: pass pointers and small structs.
 template <class Body, class... Args>
 void dispatch(Args... args) {
-#if defined(__x86_64__)
  switch (active_instruction_set()) {
+#if TG_INSTRUCTION_SETS & 4
  case instruction_set::avx512: return on<avx512>::run<Body>(args...);
- case instruction_set::avx2: return on<avx2>::run<Body>(args...);
- case instruction_set::baseline: break;
- }
 #endif
- on<baseline>::run<Body>(args...);
+#if TG_INSTRUCTION_SETS & 2
+ case instruction_set::avx2: return on<avx2>::run<Body>(args...);
+#endif
+#if TG_INSTRUCTION_SETS & 1
+ case instruction_set::baseline: return on<baseline>::run<Body>(args...);
+#endif
+ default: __builtin_unreachable(); // the active set is one that is compiled
+ }
 }
 
 } // namespace tapegraph::cpu
 // ---- tapegraph/cpu/vector.hpp ----
 
-/// Explicit vectors of a width chosen by the instruction set: GCC's vector extension, no intrinsics. Vectors are passed
-/// by reference and never returned: by value their calling convention would depend on the target of the caller.
-
 namespace tapegraph::cpu {
 
-/// A vector of `Bytes` bytes of T. `storage` is the same vector at any address that is aligned for T.
+namespace detail {
+template <std::size_t Size>
+using integer_of_size = std::conditional_t<
+ Size == 1, std::int8_t, std::conditional_t<Size == 2, std::int16_t, std::conditional_t<Size == 4, std::int32_t, std::int64_t>>>;
+} // namespace detail
+
+template <int... Lanes, class V>
+TG_INLINE void shuffle(V& to, const V& a, const V& b) {
+#if defined(__clang__)
+ to = __builtin_shufflevector(a, b, Lanes...);
+#else // nvcc's front end loses the pack in __builtin_shufflevector
+ typedef detail::integer_of_size<sizeof(a[0])> mask __attribute__((vector_size(sizeof(V))));
+ constexpr mask lanes = {Lanes...};
+ to = __builtin_shuffle(a, b, lanes);
+#endif
+}
+
 template <class T, int Bytes>
 struct vector {
  static constexpr int lanes = Bytes / static_cast<int>(sizeof(T));
@@ -7244,7 +7483,6 @@ struct vector {
   c = a * b + c;
  }
 
- /// Lanes from `count` on are zero and their memory is not touched.
  TG_INLINE static void load_first(type& v, const T* p, int count) {
   alignas(Bytes) T lane[lanes] = {};
   copy_first(lane, p, count);
@@ -7277,16 +7515,8 @@ private:
 
 } // namespace tapegraph::cpu
 
-/// The one inner kernel of every matrix product and convolution: a tile of `Rows` rows and `Vectors` vectors of
-/// columns, held in registers,
-///   c[r, n] (+)= sum over k of a[r, k] * b[k, n],
-/// where b is a packed panel and a is any memory that three nested loops can walk. What differs between GEMM and the
-/// three passes of a convolution is only the walk (cpu/convolution_*.hpp), so the kernels are instantiated once per
-/// instruction set and element type, and everything around them is ordinary code compiled once.
-
 namespace tapegraph::cpu {
 
-/// k = (outer, middle, inner). All strides count elements.
 struct tile_walk {
  std::int64_t outer = 1, a_outer = 0;
  std::int64_t middle = 1, a_middle = 0;
@@ -7390,7 +7620,6 @@ struct tile {
  }
 };
 
-/// What happens to a tile between registers and memory when it is more than a store. Compiled once for all tiles.
 template <class Isa, class T>
 struct tile_finish {
  using v = vector<T, Isa::vector_bytes>;
@@ -7449,6 +7678,10 @@ struct tile_finish {
   TG_FUSED(Target) static void run(const tile_job<T>& job) {                                                    \
    tile<Isa, T, Rows, Vectors>::run(job);                                                                    \
   }                                                                                                             \
+  template <class Body, class... Args>                                                                          \
+  TG_FUSED(Target) static void call(Args... args) {                                                             \
+   Body::template run<Isa>(args...);                                                                         \
+  }                                                                                                             \
   template <class T>                                                                                            \
   TG_FUSED(Target) __attribute__((noinline)) static void finish(const tile_job<T>& job, const T* values,        \
                  int rows, int vectors) {                        \
@@ -7466,12 +7699,23 @@ TG_FUSED_FUNCTIONS(avx512, TG_FUSED_AVX512)
 #undef TG_FUSED_AVX2
 #undef TG_FUSED_AVX512
 
+template <class Body, class... Args>
+void dispatch_fused(Args... args) {
+#if defined(__x86_64__)
+ switch (active_instruction_set()) {
+ case instruction_set::avx512: return fused<avx512>::template call<Body>(args...);
+ case instruction_set::avx2: return fused<avx2>::template call<Body>(args...);
+ case instruction_set::baseline: break;
+ }
+#endif
+ fused<baseline>::template call<Body>(args...);
+}
+
 template <class Isa>
 inline constexpr int tile_rows = Isa::vector_bytes == 64 ? 12 : 6;
 
 } // namespace detail
 
-/// The kernels of one instruction set: tiles of 1 to `rows` rows and 1 or 2 vectors.
 template <class T>
 struct tile_kernels {
  static constexpr int most_rows = 12;
@@ -7497,21 +7741,22 @@ const tile_kernels<T>& tile_table() {
 }
 } // namespace detail
 
-/// The kernels for the active instruction set.
 template <class T>
 const tile_kernels<T>& active_tile_kernels() {
-#if defined(__x86_64__)
  switch (active_instruction_set()) {
+#if TG_INSTRUCTION_SETS & 4
  case instruction_set::avx512: return detail::tile_table<avx512, T>();
- case instruction_set::avx2: return detail::tile_table<avx2, T>();
- case instruction_set::baseline: break;
- }
 #endif
- return detail::tile_table<baseline, T>();
+#if TG_INSTRUCTION_SETS & 2
+ case instruction_set::avx2: return detail::tile_table<avx2, T>();
+#endif
+#if TG_INSTRUCTION_SETS & 1
+ case instruction_set::baseline: return detail::tile_table<baseline, T>();
+#endif
+ default: __builtin_unreachable(); // the active set is one that is compiled
+ }
 }
 
-/// A matrix [k, n] cut into panels of 2 * lanes columns, the last of lanes where that is enough; each panel is
-/// contiguous [k, width] and padded with zeros.
 struct panel_layout {
  std::int64_t n;
  int lanes;
@@ -7570,7 +7815,6 @@ void transpose(T* to, std::int64_t to_row, const T* from, std::int64_t from_row,
 
 } // namespace detail
 
-/// Rows [0, k) of one panel: to[k, n] = from[k * from_row + n], or from[n * from_row + k] when `transposed`.
 template <class T>
 void pack_panel(T* to, const panel_layout& layout, std::int64_t panel, const T* from, std::int64_t from_row,
     bool transposed, std::int64_t k) {
@@ -7596,7 +7840,6 @@ void pack_panel(T* to, const panel_layout& layout, std::int64_t panel, const T* 
    for (std::int64_t n = columns; n < width; ++n) to[i * width + n] = T(0);
 }
 
-/// Calls f(first, rows) for `n` rows cut into tiles of at most `most` rows, as equal as they can be.
 template <class F>
 TG_INLINE void for_tiles(std::int64_t n, std::int64_t most, const F& f) {
  const std::int64_t tiles = (n + most - 1) / most;
@@ -7615,8 +7858,6 @@ TG_INLINE void for_tiles(std::int64_t n, std::int64_t most, const F& f) {
 #include <omp.h>
 #endif
 
-/// Threads. Everything parallel goes through here; without OpenMP it all runs on one thread.
-
 namespace tapegraph {
 
 namespace cpu::detail {
@@ -7626,7 +7867,6 @@ inline int& thread_setting() {
 }
 } // namespace cpu::detail
 
-/// Threads that kernels may use.
 inline int thread_count() {
  if (cpu::detail::thread_setting() > 0) return cpu::detail::thread_setting();
 #if defined(_OPENMP)
@@ -7636,13 +7876,10 @@ inline int thread_count() {
 #endif
 }
 
-/// Limits the threads of every kernel of the process; 0 restores OpenMP's own choice.
 inline void set_thread_count(int threads) { cpu::detail::thread_setting() = threads; }
 
 namespace cpu {
 
-/// Calls f(task) for every task in [0, tasks), on several threads when `parallel` holds. Which thread runs a task is
-/// open, so a task's result must depend on its number alone.
 template <class F>
 void parallel_for(std::int64_t tasks, [[maybe_unused]] bool parallel, const F& f) {
 #if defined(_OPENMP)
@@ -7656,7 +7893,6 @@ void parallel_for(std::int64_t tasks, [[maybe_unused]] bool parallel, const F& f
  for (std::int64_t task = 0; task < tasks; ++task) f(task);
 }
 
-/// Calls f(thread, threads) once on each of `threads` threads (one when `parallel` does not hold).
 template <class F>
 void parallel_team([[maybe_unused]] bool parallel, const F& f) {
 #if defined(_OPENMP)
@@ -7673,19 +7909,15 @@ void parallel_team([[maybe_unused]] bool parallel, const F& f) {
 } // namespace cpu
 } // namespace tapegraph
 
-/// How matrix and convolution kernels divide their workspace and hand out work.
-
 namespace tapegraph::cpu::detail {
 
 inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// The equal parts that `whole` is cut into when none may be longer than `most`.
 inline std::int64_t equal_part(std::int64_t whole, std::int64_t most) {
  if (whole <= 0 || most >= whole) return whole;
  return divide_up(whole, divide_up(whole, most < 1 ? 1 : most));
 }
 
-/// Parts of the caller's workspace, each aligned to 64 bytes. Counting and handing out are the same walk.
 class workspace_cutter {
 public:
  explicit workspace_cutter(void* memory) : memory_(static_cast<std::byte*>(memory)) {}
@@ -7703,8 +7935,6 @@ private:
  std::size_t used_ = 0;
 };
 
-/// Calls f(task, thread) for every task; threads take the next one when they are done, and `thread` picks scratch.
-/// Results must depend on the task alone.
 template <class F>
 void for_tasks(std::int64_t tasks, bool parallel, const F& f) {
  std::atomic<std::int64_t> next{0};
@@ -7719,15 +7949,12 @@ inline bool worth_threads(double multiply_adds) { return multiply_adds > 100000;
 
 } // namespace tapegraph::cpu::detail
 
-/// What the three passes of a convolution share: the geometry and padded copies of an image.
-
 namespace tapegraph::cpu {
 
 using tapegraph::convolution_geometry;
 
 enum class convolution_pass { forward, input_gradient, filter_gradient };
 
-/// What happens to y after the sum: + bias[out_channels], then max(0, .).
 template <class T>
 struct convolution_epilogue {
  const T* bias = nullptr;
@@ -7741,7 +7968,6 @@ inline double multiply_adds(const convolution_geometry& g) {
   static_cast<double>(g.out_channels * g.kernel_height * g.kernel_width * g.group_in());
 }
 
-/// Part of one image: rows and columns of height by width pixels, counted from (row, column), which may lie outside.
 struct image_window {
  std::int64_t row, column, height, width;
 
@@ -7750,7 +7976,6 @@ struct image_window {
  }
 };
 
-/// to[height, width, channels] = the window of an image, zero outside.
 template <class T>
 void copy_window(T* to, const T* image, std::int64_t image_height, std::int64_t image_width, std::int64_t channels,
     const image_window& window) {
@@ -7774,10 +7999,6 @@ void copy_window(T* to, const T* image, std::int64_t image_height, std::int64_t 
 
 #include <numeric>
 
-/// Depthwise convolutions (one input and one output channel a group): there is nothing to multiply matrices for, so
-/// lanes are channels and every pass is a sum of elementwise products over a grid of two strides,
-///   out[c] (+)= sum over i, j of a[i, j, c] * b[i, j, c].
-
 namespace tapegraph::cpu::detail {
 
 inline bool is_depthwise(const convolution_geometry& g) {
@@ -7786,7 +8007,6 @@ inline bool is_depthwise(const convolution_geometry& g) {
 
 inline std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-/// Positions along one axis that take part: `count` of them, a at first_a + t * step_a, b at first_b + t * step_b.
 struct depthwise_axis {
  std::int64_t count, first_a, step_a, first_b, step_b;
 };
@@ -7918,14 +8138,6 @@ void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const 
 
 } // namespace tapegraph::cpu::detail
 
-/// Gradient with respect to w: for each kernel row u, rows are (kernel column, channel), k runs over the output pixels
-/// and columns are output channels,
-///   dw[u, (v, c), o] = sum over b, i, j of x[b, i * stride - pad + u * dilation, j * stride - pad + v * dilation, c]
-///                                        * dy[b, i, j, o].
-/// dy is packed chunk by chunk of pixels. Where dw has many tiles the threads share them out, chunk after chunk;
-/// where it has few (a layer of 3 channels) the pixels are cut into parts whose sums are added in order. Both the
-/// chunks and the parts depend on the shape alone, so the result does not depend on the number of threads.
-
 namespace tapegraph::cpu::detail {
 
 struct filter_gradient_plan {
@@ -7970,7 +8182,6 @@ struct filter_gradient_plan {
  }
 };
 
-/// One chunk: where its numbers lie, and the scratch that holds the packed copies.
 template <class T>
 struct filter_gradient_chunk {
  const convolution_geometry& g;
@@ -8040,14 +8251,12 @@ struct filter_gradient_chunk {
    std::memcpy(to, from, 32);
  }
 
- /// Tiles of one (group, kernel row, run): rows [begin, end) of the run, all columns.
  void multiply(std::int64_t group, std::int64_t u, std::int64_t run, std::int64_t begin, std::int64_t end, T* dw,
     bool accumulate) const {
   const image_window window = plan.window(g);
   const bool padded = plan.padded(g);
   const std::int64_t channels = g.in_channels;
   const std::int64_t source_row = (padded ? window.width : g.in_width) * channels;
-  const std::int64_t source_image = (padded ? window.height : g.in_height) * source_row;
   const T* source = padded ? windows
         : x + ((image * g.in_height + row * g.stride_height) * g.in_width +
           column * g.stride_width) *
@@ -8055,8 +8264,8 @@ struct filter_gradient_chunk {
   const panel_layout panels_of = layout();
 
   tile_job<T> job{};
-  job.walk = {images, source_image, rows, g.stride_height * source_row, columns, g.stride_width * channels, 0,
-     direct ? g.out_channels : 0};
+  job.walk = {images, (padded ? window.height : g.in_height) * source_row, rows, g.stride_height * source_row,
+     columns, g.stride_width * channels, 0, direct ? g.out_channels : 0};
   job.a_row = 1;
   job.c_row = g.out_channels;
   job.accumulate = accumulate;
@@ -8080,7 +8289,6 @@ struct filter_gradient_chunk {
 
 namespace tapegraph::cpu {
 
-/// dw from x and dy, shapes as in convolution_geometry.
 template <class T>
 void convolution_filter_gradient(const convolution_geometry& g, const T* x, const T* dy, T* dw, void* workspace) {
  if (g.kernel_height * g.kernel_width * g.in_channels <= 0 || g.out_channels <= 0) return;
@@ -8146,15 +8354,10 @@ void convolution_filter_gradient(const convolution_geometry& g, const T* x, cons
 } // namespace tapegraph::cpu
 // ---- tapegraph/cpu/convolution_forward.hpp ----
 
-/// Forward pass as an implicit product: rows are neighbouring output pixels of one image row, k runs over
-/// (kernel row, kernel column, channel), columns are output channels. Nothing is unfolded: with dilation 1 a kernel row
-/// is one contiguous run of kernel_width * channels numbers, and the next pixel starts stride * channels further.
-
 namespace tapegraph::cpu {
 
 namespace detail {
 
-/// How the forward pass is cut: a task is a block of output pixels of one image and a share of the panels.
 struct forward_plan {
  std::int64_t block_height, block_width;
  std::int64_t blocks_down, blocks_across;
@@ -8242,7 +8445,6 @@ std::int64_t forward_filter_elements(const convolution_geometry& g, std::int64_t
  return g.groups * panel_layout::padded(g.group_out(), lanes) * g.kernel_height * g.kernel_width * g.group_in();
 }
 
-/// Scratch of all threads, without the packed filters.
 template <class T>
 T* take_forward_scratch(workspace_cutter& cut, const convolution_geometry& g, int threads) {
  const forward_plan plan(g);
@@ -8254,14 +8456,11 @@ T* take_forward_scratch(workspace_cutter& cut, const convolution_geometry& g, in
 
 } // namespace detail
 
-/// Bytes of filters packed for the forward pass.
 template <class T>
 std::size_t packed_filter_bytes(const convolution_geometry& g) {
  return static_cast<std::size_t>(detail::forward_filter_elements<T>(g, tile_kernels<T>::most_lanes)) * sizeof(T);
 }
 
-/// Rearranges w into the panels the forward pass reads, for the active instruction set. `packed` is aligned to 64
-/// bytes.
 template <class T>
 void pack_filters(const convolution_geometry& g, const T* w, T* packed) {
  if (detail::is_depthwise(g)) {
@@ -8279,7 +8478,6 @@ void pack_filters(const convolution_geometry& g, const T* w, T* packed) {
     });
 }
 
-/// y from filters packed by pack_filters. The workspace holds convolution_workspace_bytes.
 template <class T>
 void convolution_forward_packed(const convolution_geometry& g, const T* x, const T* packed, T* y, void* workspace,
         const convolution_epilogue<T>& epilogue = {}) {
@@ -8306,7 +8504,6 @@ void convolution_forward_packed(const convolution_geometry& g, const T* x, const
  });
 }
 
-/// y = x * w, shapes as in convolution_geometry.
 template <class T>
 void convolution_forward(const convolution_geometry& g, const T* x, const T* w, T* y, void* workspace,
       const convolution_epilogue<T>& epilogue = {}) {
@@ -8320,13 +8517,6 @@ void convolution_forward(const convolution_geometry& g, const T* x, const T* w, 
 
 } // namespace tapegraph::cpu
 // ---- tapegraph/cpu/convolution_input_gradient.hpp ----
-
-/// Gradient with respect to x, without multiplying zeros: for one row of dx, rows of the product are the pixels of a
-/// row of dy, k runs over (the kernel rows that reach this row, output channel) and columns are (kernel column, channel),
-///   t[j, (v, c)] = sum over u, o of dy[(row + pad - u * dilation) / stride, j, o] * w[u, v, c, o],
-/// and t[j, (v, c)] is added to dx at pixel j * stride - pad + v * dilation. Those targets overlap for neighbouring j,
-/// which the kernel allows because it updates row after row. The sums go through a buffer as wide as the padded image,
-/// so that padding is dropped when a row is copied out.
 
 namespace tapegraph::cpu::detail {
 
@@ -8348,8 +8538,6 @@ struct input_gradient_plan {
   runs = g.row_is_contiguous() ? 1 : g.kernel_width;
   run_columns = g.row_is_contiguous() ? g.kernel_width * g.in_channels : g.group_in();
  }
- /// Few images: lower blocks, until there are about four tasks for each thread. Rows of dx are independent, so this
- /// changes no result.
  void share_out(const convolution_geometry& g, int threads) {
   while (block_height > 1 && block_height * block_width > 16 &&
    g.batch * blocks_down * blocks_across < 4 * threads) {
@@ -8447,7 +8635,6 @@ void input_gradient_block(const convolution_geometry& g, const input_gradient_pl
 
 namespace tapegraph::cpu {
 
-/// Bytes of filters packed for the input gradient.
 template <class T>
 std::size_t packed_gradient_filter_bytes(const convolution_geometry& g) {
  return static_cast<std::size_t>(
@@ -8455,8 +8642,6 @@ std::size_t packed_gradient_filter_bytes(const convolution_geometry& g) {
   sizeof(T);
 }
 
-/// Rearranges w into the panels the input gradient reads, for the active instruction set. `packed` is aligned to 64
-/// bytes.
 template <class T>
 void pack_gradient_filters(const convolution_geometry& g, const T* w, T* packed) {
  if (detail::is_depthwise(g)) {
@@ -8480,7 +8665,6 @@ void pack_gradient_filters(const convolution_geometry& g, const T* w, T* packed)
     });
 }
 
-/// dx from dy and filters packed by pack_gradient_filters. The workspace holds convolution_workspace_bytes.
 template <class T>
 void convolution_input_gradient_packed(const convolution_geometry& g, const T* dy, const T* packed, T* dx,
          void* workspace) {
@@ -8499,7 +8683,6 @@ void convolution_input_gradient_packed(const convolution_geometry& g, const T* d
  });
 }
 
-/// dx from dy and w, shapes as in convolution_geometry.
 template <class T>
 void convolution_input_gradient(const convolution_geometry& g, const T* dy, const T* w, T* dx, void* workspace) {
  if (g.batch <= 0 || g.in_height <= 0 || g.in_width <= 0 || g.in_channels <= 0) return;
@@ -8513,12 +8696,8 @@ void convolution_input_gradient(const convolution_geometry& g, const T* dy, cons
 
 } // namespace tapegraph::cpu
 
-/// Direct convolutions in NHWC, 1-D and 2-D, any stride, padding, dilation and number of groups. No pass allocates: the
-/// caller brings a workspace of convolution_workspace_bytes, aligned to 64 bytes.
-
 namespace tapegraph::cpu {
 
-/// Workspace a pass needs when thread_count() is at most `threads`, for any instruction set; grows with the batch.
 template <class T>
 std::size_t convolution_workspace_bytes(const convolution_geometry& g, convolution_pass pass, int threads) {
  if (g.batch <= 0 || g.in_channels <= 0 || g.out_channels <= 0 || g.kernel_height <= 0 || g.kernel_width <= 0)
@@ -8878,12 +9057,8 @@ constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
 
 // ---- tapegraph/cpu/gemm_vector.hpp ----
 
-/// A matrix times a vector, bound by reading the matrix once: dot products where its rows are stored along k, sums of
-/// scaled rows where they are stored across k.
-
 namespace tapegraph::cpu::detail {
 
-/// y[i] (+)= sum over k of matrix[i, k] * x[k], i in [0, rows). `by_columns`: the matrix is stored [k, rows].
 template <class T>
 struct gemm_vector_arguments {
  std::int64_t rows, k;
@@ -8899,12 +9074,10 @@ struct gemm_vector_arguments {
 
 inline constexpr std::int64_t vector_strip = 1024;
 
-/// Scratch: x without its stride, then a strip of y for each thread.
 inline std::int64_t gemm_vector_elements(std::int64_t, std::int64_t, std::int64_t k, int threads) {
  return k + 16 + threads * vector_strip;
 }
 
-/// Dot products of four rows at a time with x.
 template <class T>
 struct dot_rows_body {
  template <class Isa>
@@ -8970,7 +9143,6 @@ private:
  }
 };
 
-/// strip[j] = sum over k of matrix[k, j] * x[k], four k at a time.
 template <class T>
 struct sum_rows_body {
  template <class Isa>
@@ -9031,13 +9203,8 @@ void gemm_vector(const gemm_vector_arguments<T>& g, T* scratch) {
 
 } // namespace tapegraph::cpu::detail
 
-/// Matrix products. Both operands are packed block by block into what the tile kernel reads (cpu/gemm_kernel.hpp); a
-/// product with one row or one column goes to kernels bound by memory instead (cpu/gemm_vector.hpp).
-
 namespace tapegraph::cpu {
 
-/// c [m, n] = (or +=) op(a) [m, k] * op(b) [k, n], row-major; `lda` and so on are the lengths of stored rows. A
-/// transposed operand is stored [k, m] or [n, k].
 template <class T>
 struct gemm_arguments {
  std::int64_t m, n, k;
@@ -9055,7 +9222,6 @@ struct gemm_arguments {
 
 namespace detail {
 
-/// Block sizes. They and the order of summation depend on the shape alone, not on the threads.
 struct gemm_plan {
  std::int64_t block_m, block_n, block_k;
  bool shared_b; // b is packed once for all threads; otherwise each thread packs the panels it uses
@@ -9170,7 +9336,6 @@ struct gemm_block {
 
 } // namespace detail
 
-/// Workspace of gemm when thread_count() is at most `threads`, for any instruction set.
 template <class T>
 std::size_t gemm_workspace_bytes(const gemm_arguments<T>& g, int threads) {
  if (g.m <= 0 || g.n <= 0 || g.k <= 0) return 0;
@@ -9188,14 +9353,11 @@ std::size_t gemm_workspace_bytes(const gemm_arguments<T>& g, int threads) {
  return cut.used();
 }
 
-/// Bytes of op(b) packed once for many products.
 template <class T>
 std::size_t gemm_packed_bytes(std::int64_t n, std::int64_t k) {
  return static_cast<std::size_t>(panel_layout::padded(n, tile_kernels<T>::most_lanes) * k) * sizeof(T);
 }
 
-/// Packs op(b) of `g` for the active instruction set; `packed` is aligned to 64 bytes. With one row or column gemm
-/// reads b itself, so keep that too.
 template <class T>
 void gemm_pack_b(const gemm_arguments<T>& g, T* packed) {
  const panel_layout layout{g.n, active_tile_kernels<T>().lanes};
@@ -9204,7 +9366,6 @@ void gemm_pack_b(const gemm_arguments<T>& g, T* packed) {
  });
 }
 
-/// The product `g` describes. `workspace` is aligned to 64 bytes.
 template <class T>
 void gemm(const gemm_arguments<T>& g, void* workspace) {
  if (g.m <= 0 || g.n <= 0) return;
@@ -9253,15 +9414,12 @@ void gemm(const gemm_arguments<T>& g, void* workspace) {
      .run(parallel);
 }
 
-/// Workspace of gemm_batched.
 template <class T>
 std::size_t gemm_batched_workspace_bytes(const gemm_arguments<T>& first, std::int64_t batch, int threads) {
  return std::max(gemm_workspace_bytes(first, threads),
      batch > 1 ? gemm_workspace_bytes(first, 1) * static_cast<std::size_t>(threads) : 0);
 }
 
-/// `batch` products of one shape; `place(i, g)` points a copy of `first` at product i. Products are shared out among the
-/// threads where they are small, and rows of one among them where they are large: the bits are the same either way.
 template <class T, class Place>
 void gemm_each(const gemm_arguments<T>& first, std::int64_t batch, const Place& place, void* workspace) {
  const auto product = [&](std::int64_t i) {
@@ -9284,7 +9442,6 @@ void gemm_each(const gemm_arguments<T>& first, std::int64_t batch, const Place& 
  });
 }
 
-/// The same where operands of the next product lie `stride_*` elements further (0: shared).
 template <class T>
 void gemm_batched(const gemm_arguments<T>& first, std::int64_t batch, std::int64_t stride_a, std::int64_t stride_b,
     std::int64_t stride_c, void* workspace) {
@@ -9296,9 +9453,6 @@ void gemm_batched(const gemm_arguments<T>& first, std::int64_t batch, std::int64
 
 } // namespace tapegraph::cpu
 
-/// Matrix products by a CBLAS instead of our own kernels: the CMake option TAPEGRAPH_BLAS defines TAPEGRAPH_USE_CBLAS for
-/// everything that links the target, so that no two sources of a program disagree.
-
 #if defined(TAPEGRAPH_USE_CBLAS)
 #include <cblas.h>
 #endif
@@ -9307,7 +9461,6 @@ namespace tapegraph::runtime {
 
 #if defined(TAPEGRAPH_USE_CBLAS)
 
-/// C = op(A) op(B), or C += with `accumulate`. No scratch memory.
 template <class T>
 void product(const cpu::gemm_arguments<T>& g, void*) {
  if (g.m == 0 || g.n == 0) return;
@@ -9320,7 +9473,6 @@ void product(const cpu::gemm_arguments<T>& g, void*) {
  else
   cblas_dgemm(CblasRowMajor, a, b, size(g.m), size(g.n), size(g.k), T(1), g.a, lda, g.b, ldb, beta, g.c, ldc);
 }
-/// `batch` products of one shape, placed as cpu::gemm_each says.
 template <class T, class Place>
 void product_each(const cpu::gemm_arguments<T>& first, std::int64_t batch, const Place& place, void*) {
  for (std::int64_t i = 0; i < batch; ++i) {
@@ -9354,14 +9506,12 @@ std::size_t product_workspace(const cpu::gemm_arguments<T>& g, std::int64_t batc
 
 // ---- tapegraph/cpu/region.hpp ----
 
-// ---- tapegraph/expr/region.hpp ----
+// ---- tapegraph/expr/registers.hpp ----
 
-/// A region: elementwise nodes fused into one kernel, spelled as a canonical type. It is a straight line of instructions
-/// over argument slots, so a shared subexpression is named once and equal regions are one type, hence one kernel.
+// ---- tapegraph/expr/region.hpp ----
 
 namespace tapegraph {
 
-/// Registers 0.. are the slots, then one register per instruction. Unused arguments are -1.
 template <class Op, dtype Result, int A = -1, int B = -1, int C = -1, int D = -1>
 struct instruction {
  using operation = Op;
@@ -9387,7 +9537,6 @@ struct region {
  static constexpr int instructions = sizeof...(Instructions);
 };
 
-/// The C++ type of a dtype.
 template <dtype Type>
 struct element;
 template <>
@@ -9427,46 +9576,25 @@ using element_t = typename element<Type>::type;
 
 } // namespace tapegraph
 
-/// Fused regions on the CPU: one vectorised loop per result over contiguous pieces ("tiles") of every operand. The driver,
-/// which is the same for all regions, cuts the index space into tiles and lays broadcast operands out for them.
-///
-/// Registers of a 16-bit type hold floats. What an instruction computes in float is rounded to the type at once, so the
-/// bits do not depend on what is fused.
-
-namespace tapegraph::cpu {
-
-inline constexpr int most_slots = 24;
-inline constexpr int most_results = 12;
-
-/// A run of elements of the index space: every operand contiguous. Results may be null (not wanted) and may coincide
-/// with operands at the same elements when there is one result.
-struct tile {
- const void* in[most_slots];
- void* out[most_results];
- std::int64_t count;
-};
-
-using tile_function = void (*)(const tile&);
-
-namespace detail {
+namespace tapegraph::machine {
 
 template <int I, class T>
 struct reg {
  using word = T; // as it lies in memory
  T value;
 
- TG_INLINE void put(T x) { value = x; }
- TG_INLINE void load(T x) { value = x; }
- TG_INLINE T stored() const { return value; }
+ TG_HD void put(T x) { value = x; }
+ TG_HD void load(T x) { value = x; }
+ TG_HD T stored() const { return value; }
 };
 template <int I>
 struct reg<I, bool> {
  using word = std::uint8_t;
  bool value;
 
- TG_INLINE void put(bool x) { value = x; }
- TG_INLINE void load(word x) { value = x != 0; }
- TG_INLINE word stored() const { return value ? 1 : 0; }
+ TG_HD void put(bool x) { value = x; }
+ TG_HD void load(word x) { value = x != 0; }
+ TG_HD word stored() const { return value ? 1 : 0; }
 };
 template <int I, storage_type T>
 struct reg<I, T> {
@@ -9474,23 +9602,23 @@ struct reg<I, T> {
  float value;
  word bits;
 
- TG_INLINE void put(float x) {
+ TG_HD void put(float x) {
   bits = storage_bits<T>(x);
   value = rounded_to<T>(x);
  }
- TG_INLINE void put(T x) { load(x.bits); } // a conversion from another type
- TG_INLINE void load(word x) {
+ TG_HD void put(T x) { load(x.bits); } // a conversion from another type
+ TG_HD void load(word x) {
   bits = x;
   value = float_of<T>(x);
  }
- TG_INLINE word stored() const { return bits; }
+ TG_HD word stored() const { return bits; }
 };
 template <int I, class T>
-TG_INLINE constexpr reg<I, T>& reg_at(reg<I, T>& r) {
+TG_HD constexpr reg<I, T>& reg_at(reg<I, T>& r) {
  return r;
 }
 template <int I, class T>
-TG_INLINE constexpr auto& at(reg<I, T>& r) {
+TG_HD constexpr auto& at(reg<I, T>& r) {
  return r.value;
 }
 template <dtype Type>
@@ -9505,77 +9633,138 @@ template <int R, class File, class Instruction>
 struct execute;
 template <int R, class File, class Op, dtype Result, int A>
 struct execute<R, File, instruction<Op, Result, A, -1, -1, -1>> {
- TG_INLINE static void run(File& f) { reg_at<R>(f).put(Op::value(at<A>(f))); }
+ TG_HD static void run(File& f) { reg_at<R>(f).put(Op::value(at<A>(f))); }
 };
 template <int R, class File, class Op, dtype Result, int A, int B>
  requires(B >= 0)
 struct execute<R, File, instruction<Op, Result, A, B, -1, -1>> {
- TG_INLINE static void run(File& f) { reg_at<R>(f).put(Op::value(at<A>(f), at<B>(f))); }
+ TG_HD static void run(File& f) { reg_at<R>(f).put(Op::value(at<A>(f), at<B>(f))); }
 };
 template <int R, class File, class Op, dtype Result, int A, int B, int C>
  requires(C >= 0)
 struct execute<R, File, instruction<Op, Result, A, B, C, -1>> {
- TG_INLINE static void run(File& f) { reg_at<R>(f).put(Op::value(at<A>(f), at<B>(f), at<C>(f))); }
+ TG_HD static void run(File& f) { reg_at<R>(f).put(Op::value(at<A>(f), at<B>(f), at<C>(f))); }
 };
 template <int R, class File, class Op, dtype Result, int A, int B, int C, int D>
  requires(D >= 0)
 struct execute<R, File, instruction<Op, Result, A, B, C, D>> {
- TG_INLINE static void run(File& f) { reg_at<R>(f).put(Op::value(at<A>(f), at<B>(f), at<C>(f), at<D>(f))); }
+ TG_HD static void run(File& f) { reg_at<R>(f).put(Op::value(at<A>(f), at<B>(f), at<C>(f), at<D>(f))); }
 };
 
-} // namespace detail
+template <int R, class File>
+struct execute<R, File, void> { // not needed
+ TG_HD static void run(File&) {}
+};
+
+struct operand_registers {
+ int of[4];
+};
+template <class Op, dtype Result, int A, int B, int C, int D>
+constexpr operand_registers operands_of(instruction<Op, Result, A, B, C, D>) {
+ return {{A, B, C, D}};
+}
+template <int Slots, class... Instructions>
+struct needed_registers {
+ bool at[Slots + int(sizeof...(Instructions)) + 1]{};
+
+ explicit constexpr needed_registers(int result) {
+  constexpr operand_registers operands[]{operands_of(Instructions{})..., {}};
+  at[result] = true;
+  for (int i = int(sizeof...(Instructions)); i-- > 0;)
+   for (int operand : operands[i].of)
+    if (at[Slots + i] && operand >= 0) at[operand] = true;
+ }
+};
+
+template <class Region>
+struct evaluator;
+template <dtype... Slots, class Results, class... Instructions>
+struct evaluator<region<slots<Slots...>, Results, Instructions...>> {
+ static constexpr int slot_count = sizeof...(Slots);
+ using file = register_file<std::make_integer_sequence<int, slot_count + int(sizeof...(Instructions))>, Slots...,
+       Instructions::result...>;
+ template <int R>
+ using word = typename std::remove_reference_t<decltype(reg_at<R>(std::declval<file&>()))>::word;
+
+ TG_HD static void run(file& f) { run(f, std::make_integer_sequence<int, int(sizeof...(Instructions))>{}); }
+ template <int R>
+ TG_HD static void run_for(file& f) {
+  run_for<R>(f, std::make_integer_sequence<int, int(sizeof...(Instructions))>{});
+ }
+
+private:
+ template <int... I>
+ TG_HD static void run(file& f, std::integer_sequence<int, I...>) {
+  (execute<slot_count + I, file, Instructions>::run(f), ...);
+ }
+ template <int R>
+ static constexpr needed_registers<slot_count, Instructions...> needed{R};
+ template <int R, int... I>
+ TG_HD static void run_for(file& f, std::integer_sequence<int, I...>) {
+  (execute<slot_count + I, file, std::conditional_t<needed<R>.at[slot_count + I], Instructions, void>>::run(f), ...);
+ }
+};
+
+} // namespace tapegraph::machine
+
+namespace tapegraph::cpu {
+
+inline constexpr int most_slots = 24;
+inline constexpr int most_results = 12;
+
+struct tile {
+ const void* in[most_slots];
+ void* out[most_results];
+ std::int64_t count;
+};
+
+using tile_function = void (*)(const tile&);
 
 template <class Region>
 struct region_body;
 
 template <dtype... Slots, int... Results, class... Instructions>
 struct region_body<region<slots<Slots...>, results<Results...>, Instructions...>> {
- static constexpr int slot_count = sizeof...(Slots);
- using file = detail::register_file<std::make_integer_sequence<int, slot_count + int(sizeof...(Instructions))>, Slots...,
-         Instructions::result...>;
+ using evaluator = machine::evaluator<region<slots<Slots...>, results<Results...>, Instructions...>>;
 
  template <int... S>
- struct pointers : detail::reg<S, const detail::word_t<Slots>*>... {};
+ struct pointers : machine::reg<S, const machine::word_t<Slots>*>... {};
 
- template <int Register, int... S, int... I>
- TG_INLINE static auto element(const pointers<S...>& p, std::int64_t i, std::integer_sequence<int, I...>) {
-  file f;
-  (detail::reg_at<S>(f).load(static_cast<const detail::reg<S, const detail::word_t<Slots>*>&>(p).value[i]), ...);
-  (detail::execute<slot_count + I, file, Instructions>::run(f), ...);
-  return detail::reg_at<Register>(f).stored();
+ template <int Register, int... S>
+ TG_INLINE static auto element(const pointers<S...>& p, std::int64_t i) {
+  typename evaluator::file f;
+  (machine::reg_at<S>(f).load(static_cast<const machine::reg<S, const machine::word_t<Slots>*>&>(p).value[i]),
+  ...);
+  evaluator::template run_for<Register>(f);
+  return machine::reg_at<Register>(f).stored();
  }
 
- template <int Register, int... S, class Steps>
- TG_INLINE static void loop(const tile& t, void* target, std::integer_sequence<int, S...>, Steps steps) {
-  using result = typename std::remove_reference_t<decltype(detail::reg_at<Register>(std::declval<file&>()))>::word;
-  const pointers<S...> p{{static_cast<const detail::word_t<Slots>*>(t.in[S])}...};
+ template <int Register, int... S>
+ TG_INLINE static void loop(const tile& t, void* target, std::integer_sequence<int, S...>) {
+  using result = typename evaluator::template word<Register>;
+  const pointers<S...> p{{static_cast<const machine::word_t<Slots>*>(t.in[S])}...};
   result* const out = static_cast<result*>(target);
   const std::int64_t count = t.count;
 #pragma omp simd
-  for (std::int64_t i = 0; i < count; ++i) out[i] = element<Register>(p, i, steps);
+  for (std::int64_t i = 0; i < count; ++i) out[i] = element<Register>(p, i);
  }
 
  template <class Isa>
  TG_INLINE static void run(const tile* t) {
   int k = 0;
-  ((t->out[k] != nullptr
-   ? loop<Results>(*t, t->out[k], std::make_integer_sequence<int, slot_count>{},
-       std::make_integer_sequence<int, int(sizeof...(Instructions))>{})
-   : void(),
+  ((t->out[k] != nullptr ? loop<Results>(*t, t->out[k], std::make_integer_sequence<int, evaluator::slot_count>{})
+       : void(),
   ++k),
   ...);
  }
 };
 
-/// Evaluates a region over one tile with the active instruction set.
 template <class Region>
 void evaluate_tile(const tile& t) {
  dispatch<region_body<Region>>(&t);
 }
 
 } // namespace tapegraph::cpu
-
-/// The driver of fused regions: how operands of any broadcast pattern become contiguous runs.
 
 namespace tapegraph::cpu {
 
@@ -9587,8 +9776,6 @@ inline constexpr std::size_t scratch_bytes = most_slots * tile_elements * sizeof
 inline constexpr std::int64_t parallel_elements = 32768;
 inline constexpr std::int64_t chunk_elements = 16384;
 
-/// How one operand is read. Direct: element i of the index space is element i of the operand. Periodic: the operand covers
-/// the trailing axes, so a table of one period and a tile serves every tile. Staged: gathered per tile.
 struct slot_plan {
  enum class access { direct, periodic, staged } how;
  const std::byte* data;
@@ -9620,8 +9807,6 @@ inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, 
 
 } // namespace detail
 
-/// Prepares the operands of a region once per call; then any range of the index space can be evaluated, from several
-/// threads at once. Element values do not depend on how the space is cut.
 class region_reader {
 public:
  region_reader(tile_function evaluate, const buffer_view* in, int inputs, const buffer_view& domain)
@@ -9631,10 +9816,8 @@ public:
  }
 
  std::int64_t elements() const { return elements_; }
- /// Whether every operand is read in place, so that runs may be as long as one likes.
  bool direct() const { return direct_; }
 
- /// Writes result k of elements [begin, begin + count) to out[k]; null results are skipped.
  void read(std::int64_t begin, std::int64_t count, void* const* out, const std::int64_t* out_sizes,
    int outputs) const {
   alignas(64) std::byte scratch[detail::scratch_bytes];
@@ -9744,7 +9927,6 @@ private:
  alignas(64) std::byte tables_[detail::table_bytes];
 };
 
-/// Evaluates a region over the call's domain into its results; null results are skipped.
 inline void run_map(tile_function evaluate, const kernel_call& call) {
  const std::int64_t elements = call.domain.elements();
  if (elements == 0) return;
@@ -9783,46 +9965,22 @@ inline void run_map(tile_function evaluate, const kernel_call& call) {
 
 // ---- tapegraph/cpu/reduce_leaves.hpp ----
 
-/// What a reduction does to one tile: rows are folded across vector lanes, or down their columns.
+// ---- tapegraph/core/reduction.hpp ----
 
-namespace tapegraph::cpu {
+/// What reductions fold values with, on every backend.
 
-/// Where the values of a domain come from: `direct`, or `produce`, which writes the elements [begin, begin + count) of the
-/// row-major domain and is called from several threads at once with counts up to 2,048.
-template <class T>
-struct reduce_source {
- const T* direct = nullptr;
- void (*produce)(const void* state, std::int64_t begin, std::int64_t count, T* out) = nullptr;
- const void* state = nullptr;
-};
+namespace tapegraph {
 
 enum class reduction { sum, product, maximum, minimum };
 
-namespace reduce_detail {
-
-inline constexpr std::int64_t tile_elements = 2048;   // 8 or 16 KiB: stays in L1 beside the accumulators
-inline constexpr std::int64_t task_elements = 32768;  // below two of these a fork costs more than it saves
-inline constexpr std::int64_t parallel_elements = 32768;
-inline constexpr std::int64_t most_parts = 32;
-inline constexpr std::int64_t widest_columns = 512;
-inline constexpr std::int64_t rows_in_t = 64;         // folded in T before they join a double
-inline constexpr std::int64_t rows_at_once = 16;      // of memory, for one access to what is folded
-inline constexpr std::int64_t longest_block = 256;
-inline constexpr std::int64_t prefetch_bytes = 2048;
-
-constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// What results of tiles are joined in. Sums and products of integers are those of unsigned ones: they wrap around.
-template <class T>
-using accumulator = std::conditional_t<std::is_floating_point_v<T>, double,
-         std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
+namespace detail {
 
 template <class T>
-inline constexpr T largest_value =
- std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+inline constexpr T largest_value = std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity()
+               : std::numeric_limits<T>::max();
 template <class T>
-inline constexpr T smallest_value =
- std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+inline constexpr T smallest_value = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
+                : std::numeric_limits<T>::lowest();
 template <reduction R, class T>
 inline constexpr T identity = R == reduction::sum       ? T(0)
        : R == reduction::product ? T(1)
@@ -9830,14 +9988,70 @@ inline constexpr T identity = R == reduction::sum       ? T(0)
               : largest_value<T>;
 
 template <reduction R, class V>
-TG_INLINE void combine(V& a, const V& b) {
- if constexpr (R == reduction::sum) a = static_cast<V>(a + b);
- else if constexpr (R == reduction::product) a = static_cast<V>(a * b);
+TG_HD constexpr void combine(V& a, const V& b) {
+ if constexpr (R == reduction::sum)
+  a = static_cast<V>(a + b);
+ else if constexpr (R == reduction::product)
+  a = static_cast<V>(a * b);
  else {
   const V best = (R == reduction::maximum ? b > a : b < a) ? b : a;
   a = b != b ? b : best;
  }
 }
+
+/// How many results a reduction of an empty domain has. Throws argument_error for a maximum or minimum of nothing.
+inline std::int64_t results_of_nothing(reduction kind, int rank, const std::int64_t* extents, std::uint32_t axes) {
+ std::int64_t outputs = 1;
+ int empty = 0;
+ for (int i = rank; i-- > 0;) {
+  if ((axes >> i & 1) == 0)
+   outputs *= extents[i];
+  else if (extents[i] == 0)
+   empty = i;
+ }
+ if (outputs > 0 && (kind == reduction::maximum || kind == reduction::minimum))
+  throw argument_error(std::string(kind == reduction::maximum ? "max" : "min") + ": axis " + std::to_string(empty) +
+       " has no elements");
+ return outputs;
+}
+
+} // namespace detail
+
+} // namespace tapegraph
+
+namespace tapegraph::cpu {
+
+template <class T>
+struct reduce_source {
+ const T* direct = nullptr;
+ void (*produce)(const void* state, std::int64_t begin, std::int64_t count, T* out) = nullptr;
+ const void* state = nullptr;
+};
+
+using tapegraph::reduction;
+
+namespace reduce_detail {
+
+inline constexpr std::int64_t tile_elements = 2048;  // 8 or 16 KiB: stays in L1 beside the accumulators
+inline constexpr std::int64_t task_elements = 32768; // below two of these a fork costs more than it saves
+inline constexpr std::int64_t parallel_elements = 32768;
+inline constexpr std::int64_t most_parts = 32;
+inline constexpr std::int64_t widest_columns = 1024;
+inline constexpr std::int64_t rows_in_t = 64;    // folded in T before they join a double
+inline constexpr std::int64_t rows_at_once = 16; // of memory, for one access to what is folded
+inline constexpr std::int64_t longest_block = 256;
+inline constexpr std::int64_t prefetch_bytes = 2048;
+
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+template <class T>
+using accumulator = std::conditional_t<std::is_floating_point_v<T>, double,
+         std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
+
+using tapegraph::detail::combine;
+using tapegraph::detail::identity;
+using tapegraph::detail::largest_value;
+using tapegraph::detail::smallest_value;
 
 template <class Integer>
 struct lane_window {
@@ -9853,6 +10067,13 @@ inline constexpr lane_window<Integer> window{};
 template <reduction R>
 inline constexpr bool arithmetic = R == reduction::sum || R == reduction::product;
 
+template <reduction R, class V>
+TG_INLINE void combine_vectors(V& a, const V& b) {
+ if constexpr (R == reduction::sum)
+  a = a + b;
+ else
+  a = a * b;
+}
 template <reduction R, int N, class T>
 TG_INLINE void compare(T* x, const T* y) {
 #pragma omp simd
@@ -9876,8 +10097,8 @@ struct unit {
  static constexpr int part_lanes = Isa::vector_bytes / static_cast<int>(sizeof(T));
  static constexpr int lanes = 64 / static_cast<int>(sizeof(T));
  typedef T vector __attribute__((vector_size(Isa::vector_bytes)));
- using integer = std::conditional_t<sizeof(T) == 1, std::int8_t,
-         std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>;
+ using integer =
+  std::conditional_t<sizeof(T) == 1, std::int8_t, std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>;
  typedef integer bits __attribute__((vector_size(Isa::vector_bytes)));
  using all_parts = std::make_index_sequence<parts>;
 
@@ -9892,7 +10113,7 @@ struct unit {
 
  template <reduction R, std::size_t... I>
  TG_INLINE void fold(const unit& b, std::index_sequence<I...>) {
-  (combine<R>(part[I], b.part[I]), ...);
+  (combine_vectors<R>(part[I], b.part[I]), ...);
  }
  template <reduction R>
  TG_INLINE void fold(const unit& b) {
@@ -9915,7 +10136,8 @@ struct unit {
  template <reduction R>
  TG_INLINE static void mask_part(vector& v, const integer* at) {
   bits kept, value, neutral;
-  const vector neutral_value = vector{} + identity<R, T>;
+  vector neutral_value; // `vector{} + identity` is too much for nvcc's front end
+  for (int i = 0; i < part_lanes; ++i) neutral_value[i] = identity<R, T>;
   __builtin_memcpy(&kept, at, sizeof(kept));
   __builtin_memcpy(&value, &v, sizeof(value));
   __builtin_memcpy(&neutral, &neutral_value, sizeof(neutral));
@@ -9937,7 +10159,8 @@ struct unit {
  template <reduction R, int Step, int... I>
  TG_INLINE void halve(std::integer_sequence<int, I...> all) {
   if constexpr (Step > 0) {
-   const vector other = __builtin_shufflevector(part[0], part[0], ((I + Step) % part_lanes)...);
+   vector other;
+   shuffle<((I + Step) % part_lanes)...>(other, part[0], part[0]);
    part[0] = R == reduction::product ? part[0] * other : part[0] + other;
    halve<R, Step / 2>(all);
   }
@@ -9951,10 +10174,10 @@ struct unit {
    return x[0];
   } else {
    if constexpr (parts == 4) {
-    combine<R>(part[0], part[2]);
-    combine<R>(part[1], part[3]);
+    combine_vectors<R>(part[0], part[2]);
+    combine_vectors<R>(part[1], part[3]);
    }
-   if constexpr (parts >= 2) combine<R>(part[0], part[1]);
+   if constexpr (parts >= 2) combine_vectors<R>(part[0], part[1]);
    halve<R, part_lanes / 2>(std::make_integer_sequence<int, part_lanes>{});
    return part[0][0];
   }
@@ -10026,7 +10249,8 @@ struct narrow_rows_body {
  template <int Length>
  TG_INLINE static void fold(const T* x, std::int64_t rows, accumulator<T>* out) {
 #pragma omp simd
-  for (std::int64_t r = 0; r < rows; ++r) out[r] = static_cast<accumulator<T>>(narrow_row<R, Length>(x + r * Length));
+  for (std::int64_t r = 0; r < rows; ++r)
+   out[r] = static_cast<accumulator<T>>(narrow_row<R, Length>(x + r * Length));
  }
  template <class Isa>
  TG_INLINE static void run(const T* x, std::int64_t rows, std::int64_t length, accumulator<T>* out) {
@@ -10045,15 +10269,15 @@ struct narrow_rows_body {
 
 template <reduction R, class T>
 void run_rows(const T* x, std::int64_t rows, std::int64_t length, accumulator<T>* out) {
- if (length <= narrowest) dispatch<narrow_rows_body<R, T>>(x, rows, length, out);
- else dispatch<rows_body<R, T>>(x, rows, length, out);
+ if (length <= narrowest)
+  dispatch<narrow_rows_body<R, T>>(x, rows, length, out);
+ else
+  dispatch<rows_body<R, T>>(x, rows, length, out);
 }
 
 } // namespace reduce_detail
 
 } // namespace tapegraph::cpu
-
-/// Reductions down the columns of a tile, and what the drivers need of all kinds.
 
 namespace tapegraph::cpu {
 
@@ -10216,13 +10440,6 @@ A combined(reduction kind, A a, A b) {
 
 } // namespace tapegraph::cpu
 
-/// Reductions over any axes of a row-major domain whose values are in memory or produced tile by tile.
-///
-/// Neighbouring axes of one fate are merged, so that a domain alternates between kept and reduced groups. When the last
-/// group is reduced, tiles of rows are folded across vector lanes; when it is kept, tiles are folded down their columns.
-/// A tile is folded in T, results of tiles in double (64-bit integers), partial results of tasks in their order. Tiles, tasks and lanes
-/// follow from the shape alone, so the bits depend neither on threads nor on the instruction set nor on the producer.
-
 namespace tapegraph::cpu {
 
 namespace reduce_detail {
@@ -10366,8 +10583,10 @@ struct driver {
   const std::int64_t end = std::min(p.total, (task + 1) * task_elements);
   for (std::int64_t i = task * task_elements; i < end; i += tile_elements) {
    const std::int64_t count = std::min(tile_elements, end - i);
-   if (source.direct == nullptr) source.produce(source.state, i, count, out + i);
-   else __builtin_memcpy(out + i, source.direct + i, static_cast<std::size_t>(count) * sizeof(T));
+   if (source.direct == nullptr)
+    source.produce(source.state, i, count, out + i);
+   else
+    __builtin_memcpy(out + i, source.direct + i, static_cast<std::size_t>(count) * sizeof(T));
   }
  }
 
@@ -10416,9 +10635,17 @@ struct driver {
   for (std::int64_t i = task * p.in_task; i < end; ++i) {
    const std::int64_t part = i % p.parts;
    const sum_type sum = row_part(i / p.parts, p.tiles * part / p.parts, p.tiles * (part + 1) / p.parts);
-   if (p.parts == 1) out[i] = static_cast<T>(sum);
-   else workspace[i] = sum;
+   if (p.parts == 1)
+    out[i] = static_cast<T>(sum);
+   else
+    workspace[i] = sum;
   }
+ }
+
+ template <class V>
+ static void fill(V* to, std::int64_t count, V value) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) to[i] = value;
  }
 
  std::int64_t column_part(std::int64_t unit, std::int64_t first, std::int64_t last, sum_type* total) const {
@@ -10428,11 +10655,13 @@ struct driver {
   const std::int64_t width = std::min(p.width, p.columns - from), packed = width * p.pack;
   const std::int64_t base = p.kept.offset(unit / p.chunks) + from, in_inner = divide_up(p.inner, p.tile_rows);
   const std::int64_t in_group = std::max<std::int64_t>(1, rows_in_t * p.pack / p.tile_rows);
-  const std::int64_t at_once = source.direct == nullptr ? 1 : std::max<std::int64_t>(1, rows_at_once * p.pack / p.tile_rows);
-  std::fill_n(&total[0], packed, identity_of<sum_type>(leaf.kind));
-  std::fill_n(&partial[0], packed + lanes_of<T>, identity_of<T>(leaf.kind));
+  const std::int64_t at_once =
+   source.direct == nullptr ? 1 : std::max<std::int64_t>(1, rows_at_once * p.pack / p.tile_rows);
+  fill(total, packed, identity_of<sum_type>(leaf.kind));
+  fill(partial, packed + lanes_of<T>, identity_of<T>(leaf.kind));
   for (std::int64_t group = 0; first < last;) {
-   const std::int64_t place = first % in_inner, tiles = std::min({at_once, last - first, in_inner - place, in_group - group});
+   const std::int64_t place = first % in_inner,
+       tiles = std::min({at_once, last - first, in_inner - place, in_group - group});
    const std::int64_t row = place * p.tile_rows, rows = std::min(tiles * p.tile_rows, p.inner - row);
    const std::int64_t begin = base + p.reduced.offset(first / in_inner) + row * p.columns;
    if (p.chunks > 1) {
@@ -10454,11 +10683,13 @@ struct driver {
    group = group + tiles < in_group ? group + tiles : 0;
    if (group == 0 || first == last) leaf.join_columns(partial, packed, total);
   }
-  for (std::int64_t i = width; i < packed; ++i) total[i % width] = combined(leaf.kind, total[i % width], total[i]);
+  for (std::int64_t i = width; i < packed; ++i)
+   total[i % width] = combined(leaf.kind, total[i % width], total[i]);
   return width;
  }
  void store(std::int64_t unit, const sum_type* total, std::int64_t width) const {
   T* into = out + unit / p.chunks * p.columns + unit % p.chunks * p.width;
+#pragma omp simd
   for (std::int64_t i = 0; i < width; ++i) into[i] = static_cast<T>(total[i]);
  }
  void columns_task(std::int64_t task) const {
@@ -10466,9 +10697,12 @@ struct driver {
   const std::int64_t all = p.units() * p.parts, end = std::min(all, (task + 1) * p.in_task);
   for (std::int64_t i = task * p.in_task; i < end; ++i) {
    const std::int64_t unit = i / p.parts, part = i % p.parts;
-   const std::int64_t width = column_part(unit, p.tiles * part / p.parts, p.tiles * (part + 1) / p.parts, total);
-   if (p.parts == 1) store(unit, total, width);
-   else __builtin_memcpy(workspace + i * p.width, total, static_cast<std::size_t>(width) * sizeof(sum_type));
+   const std::int64_t width =
+    column_part(unit, p.tiles * part / p.parts, p.tiles * (part + 1) / p.parts, total);
+   if (p.parts == 1)
+    store(unit, total, width);
+   else
+    __builtin_memcpy(workspace + i * p.width, total, static_cast<std::size_t>(width) * sizeof(sum_type));
   }
  }
  void join_parts() const {
@@ -10498,29 +10732,17 @@ struct driver {
 
 } // namespace reduce_detail
 
-/// Bytes of scratch memory, aligned for double, that `reduce_axes` needs for this shape.
 template <class T>
 std::size_t reduce_workspace_bytes(int rank, const std::int64_t* extents, std::uint32_t axes) {
  return reduce_detail::make_plan(rank, extents, axes).workspace_bytes();
 }
 
-/// out[kept axes] = R over the axes whose bit is set in `axes`. rank <= 8; the kept axes stay in order. An empty sum is 0,
-/// an empty product 1. NaN wins in a maximum or minimum. `workspace` may be null where no bytes are asked for.
-/// Throws argument_error for a maximum or minimum of nothing.
 template <reduction R, class T>
 void reduce_axes(int rank, const std::int64_t* extents, std::uint32_t axes, const reduce_source<T>& source, T* out,
     void* workspace) {
  const reduce_detail::plan p = reduce_detail::make_plan(rank, extents, axes);
  if (p.total == 0) {
-  std::int64_t outputs = 1;
-  int empty = 0;
-  for (int i = rank; i-- > 0;) {
-   if ((axes >> i & 1) == 0) outputs *= extents[i];
-   else if (extents[i] == 0) empty = i;
-  }
-  if (outputs > 0 && (R == reduction::maximum || R == reduction::minimum))
-   throw argument_error(std::string(R == reduction::maximum ? "max" : "min") + ": axis " +
-        std::to_string(empty) + " has no elements");
+  const std::int64_t outputs = tapegraph::detail::results_of_nothing(R, rank, extents, axes);
   for (std::int64_t i = 0; i < outputs; ++i) out[i] = reduce_detail::identity<R, T>;
   return;
  }
@@ -10533,8 +10755,6 @@ void reduce_axes(int rank, const std::int64_t* extents, std::uint32_t axes, cons
 // ---- tapegraph/runtime/widened_reduction.hpp ----
 
 // ---- tapegraph/cpu/widen.hpp ----
-
-/// Between the 16-bit types and float.
 
 namespace tapegraph::cpu {
 
@@ -10567,14 +10787,12 @@ inline constexpr std::int64_t widen_piece = 16384; // elements; what threads sha
 
 } // namespace detail
 
-/// to[rows, columns] = from[rows, columns]; rows lie `to_row` and `from_row` elements apart.
 template <storage_type T>
 void widen_rows(float* to, std::int64_t to_row, const T* from, std::int64_t from_row, std::int64_t rows,
     std::int64_t columns) {
  dispatch<detail::widen_body<T>>(to, to_row, from, from_row, rows, columns);
 }
 
-/// to = from, `count` elements, exactly.
 template <storage_type T>
 void widen(float* to, const T* from, std::int64_t count) {
  const std::int64_t piece = detail::widen_piece;
@@ -10584,7 +10802,6 @@ void widen(float* to, const T* from, std::int64_t count) {
  });
 }
 
-/// to = from, `count` elements, each rounded to nearest even.
 template <storage_type T>
 void narrow(T* to, const float* from, std::int64_t count) {
  const std::int64_t piece = detail::widen_piece;
@@ -10594,7 +10811,6 @@ void narrow(T* to, const float* from, std::int64_t count) {
  });
 }
 
-/// Converts a tile of a type that the caller no longer knows; on the calling thread.
 using widen_function = void (*)(const void* from, float* to, std::int64_t count);
 
 template <storage_type T>
@@ -10622,8 +10838,6 @@ inline void narrow(dtype type, void* to, const float* from, std::int64_t count) 
 
 } // namespace tapegraph::cpu
 
-/// Reductions of 16-bit elements: the reductions of the floats, rounded at the end.
-
 namespace tapegraph::runtime {
 
 namespace detail {
@@ -10632,14 +10846,12 @@ inline std::size_t float_bytes(const buffer_view& v) {
 }
 } // namespace detail
 
-/// Scratch of run_widened_reduction: the results as floats, then what the reduction needs.
 inline std::size_t widened_reduction_bytes(const kernel_call& call) {
  return detail::float_bytes(call.out[0]) +
   cpu::reduce_workspace_bytes<float>(call.domain.rank, call.domain.extents,
            static_cast<std::uint32_t>(call.attributes[0]));
 }
 
-/// A reduction over call.domain of result `wanted` of a region, or of the operand itself where `evaluate` is null.
 inline void run_widened_reduction(const kernel_call& call, cpu::tile_function evaluate, int wanted, int results,
         void (*reduce)(int, const std::int64_t*, std::uint32_t,
             const cpu::reduce_source<float>&, float*, void*),
@@ -10673,39 +10885,67 @@ inline void run_widened_reduction(const kernel_call& call, cpu::tile_function ev
 
 } // namespace tapegraph::runtime
 
-/// The kernels of both modes, one per (operation, element type) or per region: a function and the scratch it needs.
-
 namespace tapegraph::runtime {
 
-/// Specialised per operation: `run(call)`, and `workspace(call)` where scratch memory is needed.
 template <class Op, class T>
 struct kernel {
  static_assert(always_false<Op>, "this operation has no kernel for this element type");
 };
 
-struct kernel_pair {
+struct kernel_functions {
  kernel_function run = nullptr;
  workspace_function workspace = nullptr;
+};
+struct kernel_pair : kernel_functions {
+ kernel_functions on_device{};
 };
 
 inline std::size_t no_workspace(const kernel_call&) { return 0; }
 
-/// An operation on 16-bit elements by its float kernel, between conversions. In runtime/widened.hpp.
+struct no_backend {
+ template <class Op, class T>
+ static constexpr kernel_functions operation() {
+  return {};
+ }
+ template <class Region>
+ static constexpr kernel_functions map() {
+  return {};
+ }
+ template <class Op, class Region, class T>
+ static constexpr kernel_functions reduction() {
+  return {};
+ }
+};
+#ifdef TG_CUDA
+#if !defined(__CUDACC__) && !defined(TG_SIMT)
+#error "this target uses tapegraph::cuda, so nvcc compiles this file: tapegraph_cuda_sources(target) says so to CMake"
+#endif
+} // namespace tapegraph::runtime
+namespace tapegraph::cuda {
+struct backend;
+}
+namespace tapegraph::runtime {
+using backend = cuda::backend;
+#else
+using backend = no_backend;
+#endif
+inline constexpr bool has_backend = !std::is_same_v<backend, no_backend>;
+
 template <class Op>
 struct widened_kernel;
 
-/// Whether an operation's kernel takes 16-bit elements itself. Those that only move elements do.
 template <class Op>
 inline constexpr bool takes_storage_types = Op::kind == operation_kind::layout;
 
-template <class Op, class T>
+template <class Op, class T, class Backend = backend>
 constexpr kernel_pair kernel_for() {
+ constexpr kernel_functions on_device = Backend::template operation<Op, T>();
  if constexpr (storage_type<T> && !takes_storage_types<Op>)
-  return {&widened_kernel<Op>::run, &widened_kernel<Op>::workspace};
+  return {{&widened_kernel<Op>::run, &widened_kernel<Op>::workspace}, on_device};
  else if constexpr (requires { &kernel<Op, T>::workspace; })
-  return {&kernel<Op, T>::run, &kernel<Op, T>::workspace};
+  return {{&kernel<Op, T>::run, &kernel<Op, T>::workspace}, on_device};
  else
-  return {&kernel<Op, T>::run, &no_workspace};
+  return {{&kernel<Op, T>::run, &no_workspace}, on_device};
 }
 
 template <class Op>
@@ -10713,7 +10953,6 @@ constexpr typename Op::attributes attributes_of(const kernel_call& call) {
  return attributes_from_words<Op>(call.attributes);
 }
 
-/// A fused region as a kernel.
 template <class Region>
 struct region_kernel {
  static void run(const kernel_call& call) { cpu::run_map(&cpu::evaluate_tile<Region>, call); }
@@ -10732,7 +10971,6 @@ inline constexpr cpu::reduction reduction_kind<any_op> = cpu::reduction::maximum
 template <>
 inline constexpr cpu::reduction reduction_kind<all_op> = cpu::reduction::minimum;
 
-/// The type a reduction computes in: bool as bytes, sums and products of integers unsigned.
 template <class Op, class T>
 struct reduced_element {
  using type = T;
@@ -10748,7 +10986,6 @@ struct reduced_element<Op, T> {
  using type = std::make_unsigned_t<T>;
 };
 
-/// A reduction over call.domain whose values a region produces; result `wanted` of the region is reduced.
 template <class T>
 void run_reduction(const kernel_call& call, cpu::tile_function evaluate, int wanted, int results,
     void (*reduce)(int, const std::int64_t*, std::uint32_t, const cpu::reduce_source<T>&, T*, void*)) {
@@ -10779,7 +11016,6 @@ inline constexpr bool reads_in_place = false; // the region is its one operand
 template <dtype Type>
 inline constexpr bool reads_in_place<region<slots<Type>, results<0>>> = true;
 
-/// A reduction with its producer fused in. T is the element type of the result.
 template <class Op, class Region, class T>
 struct reduction_kernel {
  using element = typename reduced_element<Op, T>::type;
@@ -10806,7 +11042,16 @@ struct reduction_kernel {
  }
 };
 
-/// A reduction of a tensor in memory: what eager mode calls where the operand is sealed.
+template <class Region, class Backend = backend>
+constexpr kernel_pair map_kernel_for() {
+ return {{&region_kernel<Region>::run, &no_workspace}, Backend::template map<Region>()};
+}
+template <class Op, class Region, class T, class Backend = backend>
+constexpr kernel_pair reduction_kernel_for() {
+ using kernel = reduction_kernel<Op, Region, T>;
+ return {{&kernel::run, &kernel::workspace}, Backend::template reduction<Op, Region, T>()};
+}
+
 template <class Op, class T>
  requires whole_reduction<Op>
 struct kernel<Op, T> {
@@ -10818,6 +11063,45 @@ struct kernel<Op, T> {
  static void run(const kernel_call& call) { reduction::run(over_operand(call)); }
  static std::size_t workspace(const kernel_call& call) { return reduction::workspace(over_operand(call)); }
 };
+
+} // namespace tapegraph::runtime
+// ---- tapegraph/runtime/window_geometry.hpp ----
+
+namespace tapegraph::runtime {
+
+inline convolution_geometry geometry(const window_attributes& a, const buffer_view& x, const buffer_view& w,
+         const buffer_view& y) {
+ const bool flat = x.rank == 3;
+ convolution_geometry g{};
+ g.batch = x.extents[0];
+ g.in_height = flat ? 1 : x.extents[1];
+ g.in_width = x.extents[x.rank - 2];
+ g.in_channels = x.extents[x.rank - 1];
+ g.kernel_height = flat ? 1 : w.extents[0];
+ g.kernel_width = w.extents[w.rank - 3];
+ g.out_height = flat ? 1 : y.extents[1];
+ g.out_width = y.extents[y.rank - 2];
+ g.out_channels = y.extents[y.rank - 1];
+ g.stride_height = flat ? 1 : a.stride[0];
+ g.stride_width = a.stride[1];
+ g.dilation_height = flat ? 1 : a.dilation[0];
+ g.dilation_width = a.dilation[1];
+ g.pad_top = flat ? 0 : a.leading(0, g.in_height, g.out_height, g.kernel_height);
+ g.pad_left = a.leading(1, g.in_width, g.out_width, g.kernel_width);
+ g.groups = a.groups;
+ return g;
+}
+
+template <class Op>
+convolution_geometry geometry_of(const kernel_call& c) {
+ const auto a = attributes_from_words<convolution_op>(c.attributes);
+ if constexpr (std::is_same_v<Op, convolution_input_gradient_op>)
+  return geometry(a, c.out[0], c.in[1], c.in[0]);
+ else if constexpr (std::is_same_v<Op, convolution_filter_gradient_op>)
+  return geometry(a, c.in[0], c.out[0], c.in[1]);
+ else
+  return geometry(a, c.in[0], c.in[1], c.out[0]);
+}
 
 } // namespace tapegraph::runtime
 
@@ -10896,35 +11180,9 @@ private:
  }
 };
 
-/// Geometry of a convolution from the image, the filters and the output. Rank 3 (NWC) is height 1.
-inline cpu::convolution_geometry geometry(const window_attributes& a, const buffer_view& x, const buffer_view& w,
-          const buffer_view& y) {
- const bool flat = x.rank == 3;
- cpu::convolution_geometry g{};
- g.batch = x.extents[0];
- g.in_height = flat ? 1 : x.extents[1];
- g.in_width = x.extents[x.rank - 2];
- g.in_channels = x.extents[x.rank - 1];
- g.kernel_height = flat ? 1 : w.extents[0];
- g.kernel_width = w.extents[w.rank - 3];
- g.out_height = flat ? 1 : y.extents[1];
- g.out_width = y.extents[y.rank - 2];
- g.out_channels = y.extents[y.rank - 1];
- g.stride_height = flat ? 1 : a.stride[0];
- g.stride_width = a.stride[1];
- g.dilation_height = flat ? 1 : a.dilation[0];
- g.dilation_width = a.dilation[1];
- g.pad_top = flat ? 0 : a.leading(0, g.in_height, g.out_height, g.kernel_height);
- g.pad_left = a.leading(1, g.in_width, g.out_width, g.kernel_width);
- g.groups = a.groups;
- return g;
-}
-
 template <class T>
 struct kernel<convolution_op, T> {
- static cpu::convolution_geometry shape_of(const kernel_call& c) {
-  return geometry(attributes_of<convolution_op>(c), c.in[0], c.in[1], c.out[0]);
- }
+ static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_op>(c); }
  static std::size_t workspace(const kernel_call& c) {
   return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::forward, thread_count());
  }
@@ -10938,16 +11196,15 @@ template <bool Relu, class T>
 struct kernel<convolution_bias_op<Relu>, T> {
  static std::size_t workspace(const kernel_call& c) { return kernel<convolution_op, T>::workspace(c); }
  static void run(const kernel_call& c) {
-  cpu::convolution_forward<T>(kernel<convolution_op, T>::shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(),
-         c.out[0].as<T>(), c.workspace, {c.in[2].as<const T>(), Relu});
+  cpu::convolution_forward<T>(kernel<convolution_op, T>::shape_of(c), c.in[0].as<const T>(),
+         c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
+         {c.in[2].as<const T>(), Relu});
  }
 };
 
 template <class T>
 struct kernel<convolution_input_gradient_op, T> {
- static cpu::convolution_geometry shape_of(const kernel_call& c) {
-  return geometry(attributes_of<convolution_op>(c), c.out[0], c.in[1], c.in[0]);
- }
+ static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_input_gradient_op>(c); }
  static std::size_t workspace(const kernel_call& c) {
   return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::input_gradient, thread_count());
  }
@@ -10959,8 +11216,8 @@ struct kernel<convolution_input_gradient_op, T> {
 
 template <class T>
 struct kernel<convolution_filter_gradient_op, T> {
- static cpu::convolution_geometry shape_of(const kernel_call& c) {
-  return geometry(attributes_of<convolution_op>(c), c.in[0], c.out[0], c.in[1]);
+ static convolution_geometry shape_of(const kernel_call& c) {
+  return geometry_of<convolution_filter_gradient_op>(c);
  }
  static std::size_t workspace(const kernel_call& c) {
   return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::filter_gradient, thread_count());
@@ -10976,15 +11233,10 @@ struct kernel<convolution_filter_gradient_op, T> {
 
 // ---- tapegraph/cpu/gemm_storage.hpp ----
 
-/// Matrix products of 16-bit operands. Packing converts them to float, the tile kernels of cpu/gemm_kernel.hpp sum in
-/// float, and a block of the result is rounded when all of k has been added: the bits are those of the float product of
-/// the same numbers, rounded once.
-
 namespace tapegraph::cpu {
 
 namespace detail {
 
-/// to[c * to_row + r] = from[r * from_row + c]; at most 32 rows.
 template <storage_type T>
 void transpose_widened(float* to, std::int64_t to_row, const T* from, std::int64_t from_row, std::int64_t rows,
      std::int64_t columns) {
@@ -10997,7 +11249,6 @@ void transpose_widened(float* to, std::int64_t to_row, const T* from, std::int64
  }
 }
 
-/// pack_panel of cpu/gemm_kernel.hpp with the conversion.
 template <storage_type T>
 void pack_panel_widened(float* to, const panel_layout& layout, std::int64_t panel, const T* from, std::int64_t from_row,
       bool transposed, std::int64_t k) {
@@ -11012,7 +11263,6 @@ void pack_panel_widened(float* to, const panel_layout& layout, std::int64_t pane
    for (std::int64_t n = columns; n < width; ++n) to[i * width + n] = 0;
 }
 
-/// Block sizes; they follow from the shape alone. Those of k are gemm's, which fixes the order of summation.
 struct storage_gemm_plan {
  std::int64_t block_m, block_n, block_k;
  bool shared_b; // b is packed once for all threads; otherwise each thread packs the panels it uses
@@ -11029,7 +11279,6 @@ struct storage_gemm_plan {
  std::int64_t c_elements() const { return block_m * block_n; }
 };
 
-/// One block of the result.
 template <storage_type T>
 struct storage_gemm_block {
  const gemm_arguments<T>& g;
@@ -11129,7 +11378,6 @@ gemm_arguments<T> rows_first(const gemm_arguments<T>& g) {
 
 } // namespace detail
 
-/// Workspace of gemm_storage when thread_count() is at most `threads`, for any instruction set.
 template <storage_type T>
 std::size_t gemm_storage_workspace_bytes(const gemm_arguments<T>& given, int threads) {
  const gemm_arguments<T> g = detail::rows_first(given);
@@ -11142,7 +11390,6 @@ std::size_t gemm_storage_workspace_bytes(const gemm_arguments<T>& given, int thr
  return cut.used();
 }
 
-/// The product `g` describes, `accumulate` and `packed_b` apart. `workspace` is aligned to 64 bytes.
 template <storage_type T>
 void gemm_storage(const gemm_arguments<T>& given, void* workspace) {
  const gemm_arguments<T> g = detail::rows_first(given);
@@ -11625,2359 +11872,7 @@ constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options opt
 }
 
 } // namespace tapegraph
-// ---- tapegraph/runtime/random.hpp ----
-
-// ---- tapegraph/core/random_laws.hpp ----
-
-// ---- tapegraph/core/philox.hpp ----
-
-/// Counter-based random numbers: Philox4x32 with 10 rounds (J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random
-/// numbers: as easy as 1, 2, 3", SC 2011). Element i of a random node is a pure function of (seed, step, ordinal, i), so
-/// it does not depend on threads, chunks, vector width or mode.
-///
-/// The address: the key is the seed. The counter's 128 bits are
-///
-///     word 0  block, low 32 bits       block = i / 4 (float) or i / 2 (double)
-///     word 1  block, next 16 bits; above them the low 16 bits of the ordinal
-///     word 2  step, low 32 bits
-///     word 3  step, next 16 bits; above them the high 16 bits of the ordinal
-///
-/// so different (step, ordinal, block) have different counters, and with them independent numbers, for fewer than 2^48
-/// blocks (10^15 floats), 2^48 steps and any 32-bit ordinal.
-
-namespace tapegraph {
-
-struct philox4x32 {
- static constexpr std::uint32_t multiplier_0 = 0xd2511f53u, multiplier_2 = 0xcd9e8d57u;
- static constexpr std::uint32_t weyl_0 = 0x9e3779b9u, weyl_1 = 0xbb67ae85u; // golden ratio, sqrt(3) - 1
-
-private:
- template <std::uint32_t Round>
- TG_HD static constexpr void round(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
-         std::uint32_t k0, std::uint32_t k1) {
-  const std::uint64_t a = std::uint64_t{multiplier_0} * c0, b = std::uint64_t{multiplier_2} * c2;
-  c0 = static_cast<std::uint32_t>(b >> 32) ^ c1 ^ (k0 + Round * weyl_0);
-  c2 = static_cast<std::uint32_t>(a >> 32) ^ c3 ^ (k1 + Round * weyl_1);
-  c1 = static_cast<std::uint32_t>(b);
-  c3 = static_cast<std::uint32_t>(a);
- }
-
-public:
- /// Encrypts the counter in place. Plain words, so that a loop over blocks vectorises.
- TG_HD static constexpr void encrypt(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
-          std::uint32_t k0, std::uint32_t k1) {
-  round<0>(c0, c1, c2, c3, k0, k1);
-  round<1>(c0, c1, c2, c3, k0, k1);
-  round<2>(c0, c1, c2, c3, k0, k1);
-  round<3>(c0, c1, c2, c3, k0, k1);
-  round<4>(c0, c1, c2, c3, k0, k1);
-  round<5>(c0, c1, c2, c3, k0, k1);
-  round<6>(c0, c1, c2, c3, k0, k1);
-  round<7>(c0, c1, c2, c3, k0, k1);
-  round<8>(c0, c1, c2, c3, k0, k1);
-  round<9>(c0, c1, c2, c3, k0, k1);
- }
-
- static constexpr std::array<std::uint32_t, 4> block(std::array<std::uint32_t, 4> counter,
-              std::array<std::uint32_t, 2> key) {
-  encrypt(counter[0], counter[1], counter[2], counter[3], key[0], key[1]);
-  return counter;
- }
-};
-
-namespace random {
-
-/// Uniform in [0, 1): 24 bits (float) or 53 bits (double), all multiples of 2^-24 or 2^-53.
-template <class T>
- requires(sizeof(T) == sizeof(float))
-TG_HD constexpr T uniform01(std::uint32_t word) {
- return static_cast<T>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24f;
-}
-template <class T>
- requires(sizeof(T) == sizeof(double))
-TG_HD constexpr T uniform01(std::uint32_t high, std::uint32_t low) {
- const auto upper = static_cast<double>(static_cast<std::int32_t>(high >> 6));
- const auto lower = static_cast<double>(static_cast<std::int32_t>(low >> 5));
- return math::detail::mul_add(upper, 0x1p-26, lower * 0x1p-53);
-}
-
-/// Two independent standard normal numbers from two uniform ones in [0, 1) (Box and Muller). 1 - u is in (0, 1], so the
-/// logarithm is finite; the largest magnitudes are 5.8 (float) and 8.6 (double).
-template <class T>
-TG_HD constexpr void box_muller(T u, T v, T& first, T& second) {
- const T radius = math::sqrt(T(-2) * math::log(T(1) - u));
- const T angle = T(6.283185307179586) * v;
- first = math::detail::product(radius, math::cos(angle));
- second = math::detail::product(radius, math::sin(angle));
-}
-
-/// Numbers per block of 128 bits.
-template <class T>
-inline constexpr int per_block = static_cast<int>(16 / sizeof(T));
-
-/// Names one stream of numbers: the key and the part of the counter that does not vary with the element.
-struct address {
- std::uint32_t key_0, key_1, ordinal_low, step_low, step_high;
-
- TG_HD constexpr address(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal)
-  : key_0(static_cast<std::uint32_t>(seed)), key_1(static_cast<std::uint32_t>(seed >> 32)),
-  ordinal_low(ordinal << 16), step_low(static_cast<std::uint32_t>(step)),
-  step_high((static_cast<std::uint32_t>(step >> 32) & 0xffffu) | (ordinal & 0xffff0000u)) {}
-};
-
-namespace detail {
-
-/// Block number `block` of a stream, as raw words.
-TG_HD constexpr void words(const address& a, std::uint32_t block_low, std::uint32_t block_high, std::uint32_t& w0,
-      std::uint32_t& w1, std::uint32_t& w2, std::uint32_t& w3) {
- w0 = block_low;
- w1 = (block_high & 0xffffu) | a.ordinal_low;
- w2 = a.step_low;
- w3 = a.step_high;
- philox4x32::encrypt(w0, w1, w2, w3, a.key_0, a.key_1);
-}
-
-struct uniform {
- static constexpr bool transforms = false;
- template <class T>
- TG_HD static constexpr void run(T&, T&) {}
-};
-
-struct normal {
- static constexpr bool transforms = true;
- template <class T>
- TG_HD static constexpr void run(T& u, T& v) {
-  T first = 0, second = 0;
-  box_muller(u, v, first, second);
-  u = first;
-  v = second;
- }
-};
-
-template <class Distribution, class T>
-TG_HD constexpr T at(const address& a, std::uint64_t index) {
- const std::uint64_t block = index / per_block<T>;
- std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
- words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
- if constexpr (sizeof(T) == sizeof(float)) {
-  const bool second = index % 4 >= 2;
-  T u = uniform01<T>(second ? w2 : w0), v = uniform01<T>(second ? w3 : w1);
-  Distribution::run(u, v);
-  return index % 2 == 0 ? u : v;
- } else {
-  T u = uniform01<T>(w0, w1), v = uniform01<T>(w2, w3);
-  Distribution::run(u, v);
-  return index % 2 == 0 ? u : v;
- }
-}
-
-/// Number p of block b goes to out[p * plane + b * stride].
-template <int Count, class T>
-TG_INLINE void uniform_blocks(T* out, int plane, int stride, std::uint64_t block, const address& a) {
- const auto low = static_cast<std::uint32_t>(block), high = static_cast<std::uint32_t>(block >> 32);
-#pragma omp simd
- for (int b = 0; b < Count; ++b) {
-  const std::uint32_t b_low = low + static_cast<std::uint32_t>(b);
-  std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
-  words(a, b_low, high + static_cast<std::uint32_t>(b_low < low), w0, w1, w2, w3);
-  T* const to = out + b * stride;
-  if constexpr (sizeof(T) == sizeof(float)) {
-   to[0] = uniform01<T>(w0);
-   to[plane] = uniform01<T>(w1);
-   to[2 * plane] = uniform01<T>(w2);
-   to[3 * plane] = uniform01<T>(w3);
-  } else {
-   to[0] = uniform01<T>(w0, w1);
-   to[plane] = uniform01<T>(w2, w3);
-  }
- }
-}
-
-/// `Count` consecutive blocks, written to out[0 .. Count * per_block). A transformation works on planes (plane p holds
-/// number p of every block) in loops of its own, because a single one is too complicated for g++ to vectorise.
-template <class Distribution, int Count, class T>
-TG_INLINE void fill_blocks(T* out, std::uint64_t block, const address& a) {
- constexpr int per = per_block<T>;
- if constexpr (!Distribution::transforms) {
-  uniform_blocks<Count>(out, 1, per, block, a);
- } else {
-  T planes[per * Count];
-  uniform_blocks<Count>(planes, Count, 1, block, a);
-  for (int p = 0; p < per; p += 2) {
-   T* const u = planes + p * Count;
-   T* const v = u + Count;
-#pragma omp simd
-   for (int b = 0; b < Count; ++b) Distribution::run(u[b], v[b]);
-  }
-  for (int b = 0; b < Count; ++b)
-   for (int p = 0; p < per; ++p) out[b * per + p] = planes[p * Count + b];
- }
-}
-
-/// Elements first .. first + count - 1 of a stream.
-template <class Distribution, class T>
-TG_INLINE void fill(T* out, std::int64_t first, std::int64_t count, const address& a) {
- constexpr std::int64_t per = per_block<T>;
- constexpr int tile = 64;
- std::int64_t i = 0;
- for (; i < count && (first + i) % per != 0; ++i) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
- for (; count - i >= per * tile; i += per * tile)
-  fill_blocks<Distribution, tile>(out + i, static_cast<std::uint64_t>((first + i) / per), a);
- for (; i < count; ++i) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
-}
-
-} // namespace detail
-
-/// Element `index` of a random node: uniform in [0, 1).
-template <class T>
-TG_HD constexpr T uniform_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
- return detail::at<detail::uniform, T>(address(seed, step, ordinal), index);
-}
-
-/// Element `index` of a random node: standard normal.
-template <class T>
-TG_HD constexpr T normal_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
- return detail::at<detail::normal, T>(address(seed, step, ordinal), index);
-}
-
-/// out[j] = uniform_at(seed, step, ordinal, first + j) for 0 <= j < count. Always inlined: call it from a kernel body run by
-/// `cpu::dispatch` and it uses that kernel's instruction set.
-template <class T>
-TG_INLINE void fill_uniform(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
-       std::uint32_t ordinal) {
- detail::fill<detail::uniform>(out, first, count, address(seed, step, ordinal));
-}
-
-/// out[j] = normal_at(seed, step, ordinal, first + j) for 0 <= j < count.
-template <class T>
-TG_INLINE void fill_normal(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
-      std::uint32_t ordinal) {
- detail::fill<detail::normal>(out, first, count, address(seed, step, ordinal));
-}
-
-} // namespace random
-} // namespace tapegraph
-
-/// Laws made of uniform and normal numbers of the same address. They are computed where the number has been drawn.
-
-namespace tapegraph::random {
-
-/// The largest T below b; b is not zero, infinite or NaN unless it is zero.
-template <class T>
-TG_HD constexpr T just_below(T b) {
- using bits = math::detail::bits_t<T>;
- if (b == T(0)) return -math::detail::from_bits<T>(bits{1});
- const bits raw = math::detail::to_bits(b);
- return math::detail::from_bits<T>(b > T(0) ? raw - 1 : raw + 1);
-}
-
-/// Element `index` of the truncated normal law: attempt k reads the block of numbers 2^40 k further, so attempts of
-/// different elements never meet. Beyond 2 deviations lie 4.55 % of the normal numbers.
-template <class T>
-TG_HD constexpr T truncated_normal_at(const address& a, std::uint64_t index) {
- T x = 0;
- for (std::uint64_t attempt = 0; attempt < 128; ++attempt) { // the last is needed with probability 2^-565
-  x = detail::at<detail::normal, T>(a, index + ((attempt * per_block<T>) << 40));
-  if (x >= T(-2) && x <= T(2)) return x;
- }
- return T(0);
-}
-
-/// The high word of a 64-bit product.
-TG_HD constexpr std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
- const std::uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
- const std::uint64_t low = a0 * b0, left = a1 * b0 + (low >> 32), right = a0 * b1 + (left & 0xffffffffu);
- return a1 * b1 + (left >> 32) + (right >> 32);
-}
-
-/// Element `index` of whole numbers in [0, range): 64 bits scaled to the range (D. Lemire, "Fast random integer generation
-/// in an interval", 2019, without its rejection: the probabilities differ by less than range / 2^64). Two per block.
-TG_HD constexpr std::uint64_t integer_at(const address& a, std::uint64_t index, std::uint64_t range) {
- const std::uint64_t block = index / 2;
- std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
- detail::words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
- const bool second = index % 2 != 0;
- const std::uint64_t word = (std::uint64_t{second ? w3 : w1} << 32) | (second ? w2 : w0);
- return high_product(word, range);
-}
-
-} // namespace tapegraph::random
-// ---- tapegraph/ops/random.hpp ----
-
-// ---- tapegraph/ops/ordering.hpp ----
-
-// ---- tapegraph/ops/scan.hpp ----
-
-/// cumulative_sum, cumulative_product.
-
-namespace tapegraph {
-
-struct cumulative_sum_op {
- static constexpr std::string_view name = "cumulative_sum";
- static constexpr operation_kind kind = operation_kind::scan;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t axis = 0, reverse = 0, exclusive = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  io.require(a.axis >= 0 && a.axis < io.result.rank(), "cumulative_sum, cumulative_product: axis outside the rank");
-  io.require(io.type != dtype::boolean, "cumulative_sum, cumulative_product: the elements are bool; cast<...> first");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
-  return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, std::source_location::current(), dy);
- }
-};
-
-struct cumulative_product_op : cumulative_sum_op {
- static constexpr std::string_view name = "cumulative_product";
- static constexpr linearity linear = linearity::none;
- static constexpr bool needs_inputs = true;
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
-  const auto here = std::source_location::current();
-  const std::int64_t axis = std::int64_t{1} << a.axis;
-  const auto running = [&](const auto& of, std::int64_t exclusive) {
-   return invoke<cumulative_sum_op>({a.axis, a.reverse, exclusive}, nullptr, here, of);
-  };
-  const auto q = eval(where(x == 0, 1, x), here);
-  const auto zero = eval(apply<detail::indicator_op>(x, 0), here);
-  const auto rank = running(zero, 0); // of a zero among the zeros, counted from 1
-  const auto before = a.exclusive != 0 ? eval(rank - zero, here) : rank; // zeros in the product
-  const auto nth = [&](double n) { return where(x == 0, where(rank == n, x, 0), 0); };
-  const auto s1 = detail::reduce_over<sum_op>(nth(1), axis, true, here);
-  const auto s2 = detail::reduce_over<sum_op>(nth(2), axis, true, here);
-  const auto weighted = eval(where(before > 2, 0, dy * invoke<cumulative_product_op>(a, nullptr, here, q)), here);
-  const auto first = eval(where(before > 0, s1, 1), here), second = eval(where(before > 1, s2, 1), here);
-  const auto behind = [&](const auto& of) {
-   return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, here, of);
-  };
-  const auto by_first = behind(weighted * second), by_second = behind(weighted * first);
-  const auto by_others = behind(weighted * first * second);
-  const auto by_zero = where(rank == 1, by_first, where(rank == 2, by_second, 0));
-  return eval(where(x == 0, by_zero, by_others) / q, here);
- }
-};
-
-struct cumulative_options {
- bool reverse = false, exclusive = false;
-};
-
-/// Sums of the elements up to each along an axis; `exclusive` leaves the element itself out, `reverse` runs from the end.
-template <tensor_like A>
-constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options options = {},
-       std::source_location where = std::source_location::current()) {
- return invoke<cumulative_sum_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
-         nullptr, where, x);
-}
-/// Products of the elements up to each along an axis. Derivatives are right beside zeros.
-template <tensor_like A>
-constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options options = {},
-        std::source_location where = std::source_location::current()) {
- return invoke<cumulative_product_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
-          nullptr, where, x);
-}
-
-} // namespace tapegraph
-
-/// argsort, sort, top_k, argmax, argmin. NaN counts as larger than everything in argmax and argmin alike (NumPy), and comes
-/// last in every order.
-
-namespace tapegraph {
-
-/// Order of the last axis as int32 indices; stable, NaN last. The first `count` of them only, unless that is -1.
-struct argsort_op {
- static constexpr std::string_view name = "argsort";
- using result_element = std::int32_t;
- static constexpr operation_kind kind = operation_kind::sort;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t descending = 0;
-  std::int64_t count = -1;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype::i32;
-  io.result = io.in[0].dims;
-  if (!io.require(io.result.rank() > 0, "sort, argsort, top_k: axis outside the rank") ||
-   !io.require(io.in[0].type != dtype::boolean, "sort, argsort, top_k: the elements are bool; cast<...> first") ||
-   a.count == -1)
-   return;
-  const extent length = io.result[io.result.rank() - 1];
-  io.require(a.count >= 0 && (!length.known() || a.count <= length.value), "top_k: k is outside [0, extent of the axis]");
-  io.result.set(io.result.rank() - 1, a.count);
- }
-};
-
-struct sort_options {
- bool descending = false;
-};
-
-namespace detail {
-/// x with `axis` and the last axis exchanged. An axis outside the rank makes a transpose that is refused.
-template <tensor_like A>
-constexpr auto with_axis_last(const A& x, int axis, std::source_location where) {
- transpose_op::attributes a;
- a.rank = shape_of(x).rank();
- const int last = static_cast<int>(a.rank) - 1, at = normalized_axis(axis, static_cast<int>(a.rank));
- for (int i = 0; i <= last; ++i) a.permutation[i] = i == at ? last : i == last ? at : i;
- return invoke<transpose_op>(a, nullptr, where, x);
-}
-template <tensor_like A>
-constexpr bool is_last_axis(const A& x, int axis) {
- return axis == -1 || axis == shape_of(x).rank() - 1;
-}
-} // namespace detail
-
-/// The positions, int32, that put an axis in order; equal elements keep theirs.
-template <tensor_like A>
-constexpr auto argsort(const A& x, int axis = -1, sort_options options = {},
-     std::source_location where = std::source_location::current()) {
- const auto order = [&](const auto& of) { return invoke<argsort_op>({options.descending, -1}, nullptr, where, of); };
- if (detail::is_last_axis(x, axis)) return order(x);
- return detail::with_axis_last(order(detail::with_axis_last(x, axis, where)), axis, where);
-}
-template <tensor_like A>
-constexpr auto argsort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
- return argsort(x, -1, options, where);
-}
-/// An axis in order. Derivatives follow the elements.
-template <tensor_like A>
-constexpr auto sort(const A& x, int axis = -1, sort_options options = {},
-     std::source_location where = std::source_location::current()) {
- const auto sorted = [&](const auto& of) {
-  return take_along(of, invoke<argsort_op>({options.descending, -1}, nullptr, where, of), -1, where);
- };
- if (detail::is_last_axis(x, axis)) return sorted(eval(x, where));
- return detail::with_axis_last(sorted(detail::with_axis_last(x, axis, where)), axis, where);
-}
-template <tensor_like A>
-constexpr auto sort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
- return sort(x, -1, options, where);
-}
-
-/// What `top_k` gives: elements, and their int32 positions along the axis.
-template <class Values, class Indices>
-struct values_and_indices {
- Values values;
- Indices indices;
-};
-
-struct top_k_options {
- bool largest = true; ///< the k smallest otherwise
-};
-
-/// The k largest elements along an axis, largest first, the first among equals first: `const auto [v, i] = top_k(x, 3)`.
-/// NaN is taken last. Derivatives follow the elements.
-template <tensor_like A>
-constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options options = {},
-     std::source_location where = std::source_location::current()) {
- const std::int64_t count = k < 0 ? -2 : k; // -1 would ask for all
- const auto first = [&](const auto& of) { return invoke<argsort_op>({options.largest, count}, nullptr, where, of); };
- const auto result = [](const auto& values, const auto& indices) {
-  return values_and_indices<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>>{values,
-                           indices};
- };
- if (detail::is_last_axis(x, axis)) {
-  const auto value = eval(x, where);
-  const auto indices = first(value);
-  return result(take_along(value, indices, -1, where), indices);
- }
- const auto value = detail::with_axis_last(x, axis, where);
- const auto indices = first(value);
- return result(detail::with_axis_last(take_along(value, indices, -1, where), axis, where),
-    detail::with_axis_last(indices, axis, where));
-}
-
-/// Index of the first largest (smallest) element along an axis, int32.
-struct arg_reduce_op {
- static constexpr std::string_view name = "arg_reduce";
- using result_element = std::int32_t;
- static constexpr operation_kind kind = operation_kind::sort;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t axis = 0, maximum = 1, keepdims = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype::i32;
-  const shape& x = io.in[0].dims;
-  if (!io.require(a.axis >= 0 && a.axis < x.rank(), "argmax, argmin: axis outside the rank") ||
-   !io.require(io.in[0].type != dtype::boolean, "argmax, argmin: the elements are bool; cast<...> first"))
-   return;
-  for (int i = 0; i < x.rank(); ++i) {
-   if (i != a.axis)
-    io.result.push_back(x[i]);
-   else if (a.keepdims != 0)
-    io.result.push_back(1);
-  }
- }
-};
-
-namespace detail {
-template <tensor_like A>
-constexpr auto arg_reduce(const A& x, int axis, bool maximum, bool keepdims, std::source_location where) {
- return invoke<arg_reduce_op>({normalized_axis(axis, shape_of(x).rank()), maximum, keepdims}, nullptr, where, x);
-}
-template <tensor_like A>
-constexpr auto arg_reduce_all(const A& x, bool maximum, std::source_location where) {
- return arg_reduce(reshape(x, {-1}, where), 0, maximum, false, where);
-}
-} // namespace detail
-
-/// Position of the first largest element along an axis, int32; the first NaN, if there is one.
-template <tensor_like A>
-constexpr auto argmax(const A& x, int axis, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::arg_reduce(x, axis, true, options.keepdims, where);
-}
-/// The same among all elements, counted row by row.
-template <tensor_like A>
-constexpr auto argmax(const A& x, std::source_location where = std::source_location::current()) {
- return detail::arg_reduce_all(x, true, where);
-}
-/// Position of the first smallest element along an axis, int32; the first NaN, if there is one.
-template <tensor_like A>
-constexpr auto argmin(const A& x, int axis, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::arg_reduce(x, axis, false, options.keepdims, where);
-}
-template <tensor_like A>
-constexpr auto argmin(const A& x, std::source_location where = std::source_location::current()) {
- return detail::arg_reduce_all(x, false, where);
-}
-
-} // namespace tapegraph
-// ---- tapegraph/ops/refusal.hpp ----
-
-/// Functions made of several operations check what no single one of them sees. What does not fit is reported as the
-/// operations report it: by the compiler in graph mode and as shape_error in eager mode, with operands and place.
-
-namespace tapegraph::detail {
-
-/// Never succeeds. `Texts::text(reason)` is a literal that says what does not fit.
-template <class Texts, int Arity>
-struct refused_op {
- static constexpr std::string_view name = "refused";
- static constexpr operation_kind kind = operation_kind::view; // no kernel
- static constexpr int arity = Arity;
- struct attributes {
-  std::int64_t reason = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  io.fail(Texts::text(a.reason));
- }
-};
-
-template <class Texts, tensor_like... Args>
-constexpr auto refuse(std::int64_t reason, std::source_location where, const Args&... args) {
- return invoke<refused_op<Texts, static_cast<int>(sizeof...(Args))>>({reason}, nullptr, where, args...);
-}
-
-} // namespace tapegraph::detail
-
-/// Random numbers inside models and functions: element i of the k-th random operation of an evaluation is a pure function
-/// of (seed, step, k, i), in both modes and on any number of threads. No derivative flows through them.
-
-namespace tapegraph {
-
-enum class distribution : std::int64_t { uniform, normal, truncated_normal, exponential, bernoulli };
-
-struct random_attributes {
- std::int64_t ordinal = 0;
- std::int64_t law = 0; ///< a `distribution`
- /// Uniform in [a, b); (truncated) normal with mean a, standard deviation b; exponential of rate a; one with
- /// probability a.
- double a = 0, b = 1;
-};
-
-/// Numbers of a law. Has no operands; the target is its shape.
-template <class T>
-struct random_op {
- static constexpr std::string_view name = "random";
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::random;
- static constexpr int arity = 0;
- using attributes = random_attributes;
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype_of<T>;
-  io.result = *io.target;
-  switch (static_cast<distribution>(a.law)) {
-  case distribution::uniform: io.require(a.a < a.b, "random::uniform: low must lie below high"); break;
-  case distribution::exponential: io.require(a.a > 0, "random::exponential: the rate must be positive"); break;
-  case distribution::bernoulli:
-   io.require(a.a >= 0 && a.a <= 1, "random::bernoulli: the probability must lie in [0, 1]");
-   break;
-  default: io.require(a.b >= 0, "random::normal: the deviation must not be negative"); break;
-  }
- }
-};
-
-/// Whole numbers in [low, high), all equally likely.
-template <class T>
-struct random_integer_op {
- static constexpr std::string_view name = "random_integers";
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::random;
- static constexpr int arity = 0;
- struct attributes {
-  std::int64_t ordinal = 0;
-  std::int64_t low = 0, high = 1;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype_of<T>;
-  io.result = *io.target;
-  io.require(a.low < a.high, "random::integers: low must lie below high");
-  io.require(a.low >= std::numeric_limits<T>::min() && a.high - 1 <= std::numeric_limits<T>::max(),
-    "random::integers: the range exceeds the element type");
- }
-};
-
-namespace random {
-
-struct uniform_range {
- double low = 0, high = 1;
-};
-struct normal_law {
- double mean = 0, deviation = 1;
-};
-
-namespace detail {
-template <handle H>
-constexpr H of_law(const H& like, shape dims, distribution law, double a, double b, std::source_location where) {
- dims.attach(shape_of(like).table());
- return draw_like<random_op>({0, static_cast<std::int64_t>(law), a, b}, dims, where, like);
-}
-} // namespace detail
-
-/// Uniform in [low, high).
-template <handle H>
-constexpr H uniform(const H& like, const shape& dims, uniform_range range = {},
-     std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::uniform, range.low, range.high, where);
-}
-template <handle H>
-constexpr H uniform_like(const H& like, uniform_range range = {},
-      std::source_location where = std::source_location::current()) {
- return uniform(like, shape_of(like), range, where);
-}
-
-/// Normal with a mean and a standard deviation.
-template <handle H>
-constexpr H normal(const H& like, const shape& dims, normal_law law = {},
-    std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::normal, law.mean, law.deviation, where);
-}
-template <handle H>
-constexpr H normal_like(const H& like, normal_law law = {}, std::source_location where = std::source_location::current()) {
- return normal(like, shape_of(like), law, where);
-}
-
-/// Normal numbers within two deviations of the mean; those outside are drawn again. `deviation` is that of the normal law;
-/// what remains has 0.880 of it.
-template <handle H>
-constexpr H truncated_normal(const H& like, const shape& dims, normal_law law = {},
-       std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::truncated_normal, law.mean, law.deviation, where);
-}
-template <handle H>
-constexpr H truncated_normal_like(const H& like, normal_law law = {},
-        std::source_location where = std::source_location::current()) {
- return truncated_normal(like, shape_of(like), law, where);
-}
-
-/// Exponential with mean 1 / rate.
-template <handle H>
-constexpr H exponential(const H& like, const shape& dims, double rate = 1,
-      std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::exponential, rate, 0, where);
-}
-template <handle H>
-constexpr H exponential_like(const H& like, double rate = 1,
-       std::source_location where = std::source_location::current()) {
- return exponential(like, shape_of(like), rate, where);
-}
-
-/// One with a probability (exact to 2^-24 in float, 2^-53 in double), zero otherwise.
-template <handle H>
-constexpr H bernoulli(const H& like, const shape& dims, double probability = 0.5,
-     std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::bernoulli, probability, 0, where);
-}
-template <handle H>
-constexpr H bernoulli_like(const H& like, double probability = 0.5,
-      std::source_location where = std::source_location::current()) {
- return bernoulli(like, shape_of(like), probability, where);
-}
-
-/// Whole numbers in [low, high) of type int32 or int64; `like` gives the mode. Probabilities are equal to (high - low) / 2^64.
-template <class T = std::int32_t, handle H>
-constexpr auto integers(const H& like, shape dims, std::int64_t low, std::int64_t high,
-      std::source_location where = std::source_location::current()) {
- static_assert(std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int64_t>,
-    "random::integers: the element type is std::int32_t or std::int64_t");
- dims.attach(shape_of(like).table());
- return draw<random_integer_op<T>>({0, low, high}, dims, where, like);
-}
-
-/// 0 ... count - 1 in random order, int32: the order of 64-bit random keys.
-template <handle H>
-constexpr auto permutation(const H& like, extent count, std::source_location where = std::source_location::current()) {
- shape dims;
- dims.push_back(count);
- using limits = std::numeric_limits<std::int64_t>;
- return argsort(integers<std::int64_t>(like, dims, limits::min(), limits::max(), where), {}, where);
-}
-
-/// The rows of x (its elements along axis 0) in random order. Derivatives follow the rows.
-template <tensor_like X>
-constexpr auto shuffle(const X& x, std::source_location where = std::source_location::current()) {
- const auto rows = eval(x, where);
- const shape dims = shape_of(rows);
- return gather(rows, permutation(rows, dims.rank() > 0 ? dims[0] : extent(1), where), 0, 0, where);
-}
-
-/// One index per row of logits [..., classes], int32: class c with probability softmax(logits)[c] (the largest of
-/// logit - log(exponential)).
-template <tensor_like X>
-constexpr auto categorical(const X& logits, std::source_location where = std::source_location::current()) {
- const auto value = eval(logits, where);
- const auto times = exponential_like(value, 1, where);
- return argmax(value - log(maximum(times, 1e-30)), -1, {}, where);
-}
-
-} // namespace random
-
-namespace detail {
-struct dropout_texts {
- static constexpr const char* text(std::int64_t) { return "dropout: rate must lie in [0, 1)"; }
-};
-} // namespace detail
-
-/// Sets each element to zero with probability `rate` and scales the others by 1 / (1 - rate), whose derivative it has.
-template <tensor_like X>
-constexpr auto dropout(const X& x, double rate, std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (!(rate >= 0 && rate < 1)) return detail::refuse<detail::dropout_texts>(0, where, input);
- if (rate == 0) return input;
- const auto drawn = random::uniform_like(input, {}, where);
- return eval(tapegraph::where(drawn >= rate, input * (1 / (1 - rate)), 0), where);
-}
-
-} // namespace tapegraph
-
-namespace tapegraph::runtime {
-
-template <class T>
-struct random_body {
- template <class Isa>
- TG_INLINE static void run(T* x, std::int64_t begin, std::int64_t count, const random_attributes* a,
-       const random_state* state) {
-  const auto ordinal = static_cast<std::uint32_t>(a->ordinal);
-  const auto law = static_cast<distribution>(a->law);
-  const bool normal = law == distribution::normal || law == distribution::truncated_normal;
-  if (normal)
-   random::fill_normal<T>(x, begin, count, state->seed, state->step, ordinal);
-  else
-   random::fill_uniform<T>(x, begin, count, state->seed, state->step, ordinal);
-  if (law == distribution::bernoulli) {
-   const T probability = static_cast<T>(a->a);
-#pragma omp simd
-   for (std::int64_t i = 0; i < count; ++i) x[i] = math::detail::select(x[i] < probability, T(1), T(0));
-   return;
-  }
-  if (law == distribution::exponential) {
-   const T mean = static_cast<T>(1 / a->a);
-#pragma omp simd
-   for (std::int64_t i = 0; i < count; ++i) x[i] = (T(0) - math::log(T(1) - x[i])) * mean;
-   return;
-  }
-  if (law == distribution::truncated_normal) {
-   const random::address address(state->seed, state->step, ordinal);
-   for (std::int64_t i = 0; i < count; ++i)
-    if (!(x[i] >= T(-2) && x[i] <= T(2)))
-     x[i] = random::truncated_normal_at<T>(address, static_cast<std::uint64_t>(begin + i));
-  }
-  const T slope = static_cast<T>(normal ? a->b : a->b - a->a), offset = static_cast<T>(a->a);
-  const T end = static_cast<T>(a->b);
-  const bool bounded = !normal && offset < end;
-  const T most = bounded ? random::just_below(end) : std::numeric_limits<T>::infinity();
-#pragma omp simd
-  for (std::int64_t i = 0; i < count; ++i) {
-   const T value = math::detail::mul_add(x[i], slope, offset);
-   x[i] = math::detail::select(value > most, most, value);
-  }
- }
-};
-
-/// Calls fill(begin, count) for parts of `total` elements, in parallel above a size.
-template <class F>
-void in_parts(std::int64_t total, const F& fill) {
- constexpr std::int64_t chunk = 8192;
- cpu::parallel_for((total + chunk - 1) / chunk, total >= 2 * chunk, [&](std::int64_t task) {
-  const std::int64_t begin = task * chunk;
-  fill(begin, total - begin < chunk ? total - begin : chunk);
- });
-}
-
-/// Writes `count` numbers of a law; element i depends on i alone.
-template <class T>
-void fill_random(T* out, std::int64_t count, const random_attributes& a, const random_state& state) {
- in_parts(count, [&](std::int64_t begin, std::int64_t size) {
-  cpu::dispatch<random_body<T>>(out + begin, begin, size, &a, &state);
- });
-}
-
-template <class T>
-struct kernel<random_op<T>, T> {
- static void run(const kernel_call& call) {
-  fill_random<T>(call.out[0].as<T>(), call.out[0].elements(), attributes_of<random_op<T>>(call), *call.random);
- }
-};
-
-template <class T>
-struct kernel<random_integer_op<T>, T> {
- static void run(const kernel_call& call) {
-  const auto a = attributes_of<random_integer_op<T>>(call);
-  const random::address address(call.random->seed, call.random->step, static_cast<std::uint32_t>(a.ordinal));
-  const auto low = static_cast<std::uint64_t>(a.low), range = static_cast<std::uint64_t>(a.high) - low;
-  T* const out = call.out[0].as<T>();
-  in_parts(call.out[0].elements(), [&](std::int64_t begin, std::int64_t count) {
-   for (std::int64_t i = begin; i < begin + count; ++i)
-    out[i] = static_cast<T>(low + random::integer_at(address, static_cast<std::uint64_t>(i), range));
-  });
- }
-};
-
-} // namespace tapegraph::runtime
-
-/// Operations on 16-bit elements as the float kernel on converted operands, which is what most of them do. The copies are
-/// part of the call's workspace, so graph mode plans them and a step still allocates nothing.
-
-namespace tapegraph::runtime {
-
-template <>
-inline constexpr bool takes_storage_types<gather_op> = true;
-template <>
-inline constexpr bool takes_storage_types<take_along_op> = true;
-template <class T>
-inline constexpr bool takes_storage_types<random_op<T>> = true;
-
-namespace detail {
-
-/// A call whose 16-bit operands and results are floats at the start of its workspace.
-struct widened_call {
- static constexpr int most = 8;
- buffer_view views[most];
- kernel_call call;
- std::size_t bytes = 0; // of the copies
-
- explicit widened_call(const kernel_call& c) : call(c) {
-  for (int i = 0; i < c.inputs + c.outputs; ++i) {
-   buffer_view& v = views[i];
-   v = i < c.inputs ? c.in[i] : c.out[i - c.inputs];
-   if (!is_storage_type(v.type)) continue;
-   v.type = dtype::f32;
-   v.data = c.workspace == nullptr ? nullptr : static_cast<std::byte*>(c.workspace) + bytes;
-   bytes += float_bytes(v);
-  }
-  call.in = views;
-  call.out = views + c.inputs;
-  call.workspace = c.workspace == nullptr ? nullptr : static_cast<std::byte*>(c.workspace) + bytes;
- }
- widened_call(const widened_call&) = delete; // the call points into it
- widened_call& operator=(const widened_call&) = delete;
-
- void load(const kernel_call& from) const {
-  for (int i = 0; i < from.inputs; ++i) {
-   const buffer_view& v = from.in[i];
-   if (v.type == dtype::bf16) cpu::widen(views[i].as<float>(), v.as<const bfloat16>(), v.elements());
-   if (v.type == dtype::f16) cpu::widen(views[i].as<float>(), v.as<const half>(), v.elements());
-  }
- }
- void store(const kernel_call& to) const {
-  for (int k = 0; k < to.outputs; ++k) {
-   const buffer_view& v = to.out[k];
-   const float* const wide = call.out[k].as<const float>();
-   if (v.type == dtype::bf16) cpu::narrow(v.as<bfloat16>(), wide, v.elements());
-   if (v.type == dtype::f16) cpu::narrow(v.as<half>(), wide, v.elements());
-  }
- }
-};
-
-} // namespace detail
-
-template <class Op>
-struct widened_kernel {
- static std::size_t workspace(const kernel_call& c) {
-  const detail::widened_call wide(c);
-  return wide.bytes + kernel_for<Op, float>().workspace(wide.call);
- }
- static void run(const kernel_call& c) {
-  const detail::widened_call wide(c);
-  wide.load(c);
-  kernel_for<Op, float>().run(wide.call);
-  wide.store(c);
- }
-};
-
-template <storage_type T>
-struct kernel<random_op<T>, T> {
- static void run(const kernel_call& c) {
-  const typename random_op<T>::attributes& a = attributes_of<random_op<T>>(c);
-  const random_op<float>::attributes wide{a.ordinal, a.law, a.a, a.b};
-  constexpr std::int64_t piece = 2048;
-  const std::int64_t count = c.out[0].elements();
-  T* const out = c.out[0].as<T>();
-  cpu::parallel_for((count + piece - 1) / piece, count >= 8 * piece, [&](std::int64_t task) {
-   alignas(64) float numbers[piece];
-   const std::int64_t begin = task * piece, size = std::min(piece, count - begin);
-   cpu::dispatch<random_body<float>>(static_cast<float*>(numbers), begin, size, &wide, c.random);
-   cpu::dispatch<cpu::detail::narrow_body<T>>(out + begin, static_cast<const float*>(numbers), size);
-  });
- }
-};
-
-} // namespace tapegraph::runtime
-
-/// Contractions of 16-bit elements that are more than a float kernel between conversions.
-
-namespace tapegraph::runtime {
-
-template <>
-inline constexpr bool takes_storage_types<matmul_op> = true;
-template <bool Relu>
-inline constexpr bool takes_storage_types<convolution_bias_op<Relu>> = true;
-
-template <storage_type T>
-struct kernel<matmul_op, T> {
- static cpu::gemm_arguments<T> matrices(const kernel_call& call) {
-  const auto t = attributes_of<matmul_op>(call);
-  const buffer_view &a = call.in[0], &b = call.in[1], &c = call.out[0];
-  cpu::gemm_arguments<T> g{};
-  g.m = c.extents[c.rank - 2];
-  g.n = c.extents[c.rank - 1];
-  g.k = a.extents[t.transpose_a ? a.rank - 2 : a.rank - 1];
-  g.a = a.as<const T>();
-  g.lda = a.extents[a.rank - 1];
-  g.transpose_a = t.transpose_a != 0;
-  g.b = b.as<const T>();
-  g.ldb = b.extents[b.rank - 1];
-  g.transpose_b = t.transpose_b != 0;
-  g.c = c.as<T>();
-  g.ldc = g.n;
-  return g;
- }
- static std::size_t workspace(const kernel_call& call) {
-  return cpu::gemm_storage_workspace_bytes(matrices(call), thread_count());
- }
- static void run(const kernel_call& call) {
-  const cpu::gemm_arguments<T> first = matrices(call);
-  const buffer_view& c = call.out[0];
-  const int outer = c.rank - 2;
-  std::int64_t batch = 1;
-  for (int i = 0; i < outer; ++i) batch *= c.extents[i];
-  const auto offset = [&](const buffer_view& x, std::int64_t index) {
-   std::int64_t at = 0, stride = x.extents[x.rank - 2] * x.extents[x.rank - 1];
-   for (int i = outer - 1; i >= 0; --i) {
-    const int axis = i - (outer - (x.rank - 2));
-    const std::int64_t own = axis >= 0 ? x.extents[axis] : 1;
-    if (own != 1) at += index % c.extents[i] * stride;
-    index /= c.extents[i];
-    stride *= own;
-   }
-   return at;
-  };
-  for (std::int64_t i = 0; i < batch; ++i) {
-   cpu::gemm_arguments<T> g = first;
-   g.a += offset(call.in[0], i);
-   g.b += offset(call.in[1], i);
-   g.c += i * g.m * g.n;
-   cpu::gemm_storage(g, call.workspace);
-  }
- }
-};
-
-template <bool Relu, storage_type T>
-struct kernel<convolution_bias_op<Relu>, T> {
- static std::size_t workspace(const kernel_call& c) {
-  const detail::widened_call wide(c);
-  return wide.bytes + kernel<convolution_op, float>::workspace(wide.call);
- }
- static void run(const kernel_call& c) {
-  const detail::widened_call wide(c);
-  wide.load(c);
-  kernel<convolution_op, float>::run(wide.call);
-  const std::int64_t channels = c.in[2].elements(), pixels = channels == 0 ? 0 : c.out[0].elements() / channels;
-  const float *const sums = wide.call.out[0].as<const float>(), *const bias = wide.call.in[2].as<const float>();
-  constexpr std::int64_t piece = 16384;
-  const std::int64_t rows = std::max<std::int64_t>(1, piece / std::max<std::int64_t>(1, channels));
-  cpu::parallel_for((pixels + rows - 1) / rows, pixels * channels >= 4 * piece, [&](std::int64_t task) {
-   const std::int64_t first = task * rows, count = std::min(rows, pixels - first);
-   cpu::dispatch<finish>(c.out[0].as<T>() + first * channels, sums + first * channels, bias, count, channels);
-  });
- }
-
-private:
- struct finish {
-  template <class Isa>
-  TG_INLINE static void run(T* y, const float* sums, const float* bias, std::int64_t pixels, std::int64_t channels) {
-   for (std::int64_t p = 0; p < pixels; ++p, y += channels, sums += channels) {
-#pragma omp simd
-    for (std::int64_t c = 0; c < channels; ++c) {
-     const float rounded = rounded_to<T>(sums[c]);
-     const float sum = rounded + bias[c];
-     y[c].bits = storage_bits<T>(Relu ? relu_op::value(rounded_to<T>(sum)) : sum);
-    }
-   }
-  }
- };
-};
-
-} // namespace tapegraph::runtime
-// ---- tapegraph/runtime/effect.hpp ----
-
-// ---- tapegraph/ops/effect.hpp ----
-
-// ---- tapegraph/core/fixed_string.hpp ----
-
-namespace tapegraph {
-
-/// A string literal as a template argument: `run<"y">`, `dim<"time">`, the texts of a compile error.
-template <std::size_t N>
-struct fixed_string {
- char text[N]{};
-
- constexpr fixed_string() = default;
- constexpr fixed_string(const char (&literal)[N]) {
-  for (std::size_t i = 0; i < N; ++i) text[i] = literal[i];
- }
- constexpr std::string_view view() const { return {text, N - 1}; }
-};
-
-} // namespace tapegraph
-// ---- tapegraph/expr/transforms.hpp ----
-
-/// What function transforms ask of a mode.
-
-namespace tapegraph {
-
-/// Specialised beside each mode:
-/// - `custom(f, backward, where, x...)`: f(x...), differentiated by backward; x are handles;
-/// - `checkpoint(f, where, x...)`: f(x...), whose inner values are computed again for the derivative;
-/// - `effect<Op>(x, where)`: runs an operation that has no result in its place among the others;
-/// - `refuse(like, what, first, second)`: reports shapes that do not fit.
-template <class Mode>
-struct mode_transforms;
-
-/// In the place of a derivative that does not exist: of an integer operand, say.
-struct no_gradient_t {};
-inline constexpr no_gradient_t no_gradient{};
-
-namespace detail {
-
-/// backward(dy, y, x...) or, where it does not take y, backward(dy, x...).
-template <class B, class Y, class... X>
-constexpr auto call_backward(const B& backward, const Y& dy, const Y& y, const X&... x) {
- if constexpr (std::is_invocable_v<const B&, const Y&, const Y&, const X&...>)
-  return backward(dy, y, x...);
- else
-  return backward(dy, x...);
-}
-
-template <class T>
-inline constexpr bool is_tuple = false;
-template <class... T>
-inline constexpr bool is_tuple<std::tuple<T...>> = true;
-
-/// Derivative I of what a backward function returned: one value or a tuple.
-template <std::size_t I, std::size_t Count, class Flows>
-constexpr decltype(auto) flow_at(const Flows& flows) {
- if constexpr (is_tuple<Flows>) {
-  static_assert(std::tuple_size_v<Flows> == Count,
-     "custom_gradient: backward returns one derivative per argument of forward");
-  return std::get<I>(flows);
- } else {
-  static_assert(Count == 1, "custom_gradient: backward returns a tuple, one derivative per argument of forward");
-  return (flows);
- }
-}
-
-inline constexpr const char* wrong_flow = "custom_gradient: a derivative has another shape or type than its argument";
-
-} // namespace detail
-
-/// custom_gradient(forward, backward) as a function object; empty when both are.
-template <class F, class B>
-struct custom_gradient_of {
- [[no_unique_address]] F forward{};
- [[no_unique_address]] B backward{};
-
- template <tensor_like... Args>
- constexpr auto operator()(const Args&... args) const {
-  constexpr auto where = std::source_location::current();
-  return mode_transforms<mode_of_t<Args...>>::custom(forward, backward, where, eval(args, where)...);
- }
-};
-
-/// A function with a derivative of the user's own. Its value is forward(x...); what arrives from above, dy, goes on to the
-/// arguments as backward(dy, x...) or backward(dy, y, x...) says: one derivative per argument, of the argument's shape and
-/// type, several as a std::tuple, `tg::no_gradient` where there is none. Nothing inside forward is differentiated, nor
-/// what it captures; backward is, for higher derivatives. In graph mode backward may not capture.
-///
-///     constexpr auto round_through = tg::custom_gradient([](auto x) { return tg::round(x); },
-///                                                        [](auto dy, auto) { return dy; });
-template <class F, class B>
-constexpr auto custom_gradient(F forward, B backward) {
- return custom_gradient_of<F, B>{forward, backward};
-}
-
-/// checkpoint(f) as a function object.
-template <class F>
-struct checkpoint_of {
- [[no_unique_address]] F f{};
-
- template <tensor_like... Args>
- constexpr auto operator()(const Args&... args) const {
-  constexpr auto where = std::source_location::current();
-  return mode_transforms<mode_of_t<Args...>>::checkpoint(f, where, eval(args, where)...);
- }
-};
-
-/// f, whose inner values are not kept for the derivative but computed again when it is asked for: memory for time. f returns
-/// one tensor. It may use variables and random numbers; the second run draws the same ones. In eager mode f is kept until
-/// the gradient is taken: what it captures is captured by value.
-template <class F>
-constexpr auto checkpoint(F f) {
- return checkpoint_of<F>{f};
-}
-
-} // namespace tapegraph
-
-/// print, check_finite, check: looks at values while a model runs. In both modes they happen where the model says, every time
-/// it runs, whether or not anything reads their result; nothing else changes.
-
-namespace tapegraph {
-
-/// Base of operations that are run for what they do.
-struct effect_op {
- static constexpr operation_kind kind = operation_kind::effect;
- static constexpr int arity = 1;
- using attributes = no_attributes;
- static constexpr void infer(const attributes&, inference& io) { io.type = dtype::boolean; }
-};
-
-template <fixed_string Label>
-struct print_op : effect_op {
- static constexpr std::string_view name = "print";
- static constexpr std::string_view label = Label.view();
-};
-
-template <fixed_string Label>
-struct check_finite_op : effect_op {
- static constexpr std::string_view name = "check_finite";
- static constexpr std::string_view label = Label.view();
- static constexpr void infer(const attributes& a, inference& io) {
-  const dtype type = io.in[0].type;
-  effect_op::infer(a, io);
-  io.require(type == dtype::f32 || type == dtype::f64, "check_finite: the operand must be f32 or f64");
- }
-};
-
-template <fixed_string Message>
-struct check_op : effect_op {
- static constexpr std::string_view name = "check";
- static constexpr std::string_view label = Message.view();
- static constexpr void infer(const attributes& a, inference& io) {
-  const dtype type = io.in[0].type;
-  effect_op::infer(a, io);
-  io.require(type == dtype::boolean, "check: the condition must be bool");
- }
-};
-
-/// Prints label, element type, shape and values (long axes abbreviated) to stderr, or where set_print_sink says, and hands
-/// x through: `h = tg::print<"hidden">(h)`.
-template <fixed_string Label, tensor_like X>
-constexpr auto print(const X& x, std::source_location where = std::source_location::current()) {
- const auto value = eval(x, where);
- mode_transforms<mode_of_t<X>>::template effect<print_op<Label>>(value, where);
- return value;
-}
-
-/// Throws numeric_error naming the label and the first element that is NaN or infinite; hands x through.
-template <fixed_string Label, tensor_like X>
-constexpr auto check_finite(const X& x, std::source_location where = std::source_location::current()) {
- const auto value = eval(x, where);
- mode_transforms<mode_of_t<X>>::template effect<check_finite_op<Label>>(value, where);
- return value;
-}
-
-/// Throws check_error with the message when an element of the condition is false: `tg::check<"rates are positive">(r > 0)`.
-template <fixed_string Message, tensor_like X>
-constexpr void check(const X& condition, std::source_location where = std::source_location::current()) {
- mode_transforms<mode_of_t<X>>::template effect<check_op<Message>>(eval(condition, where), where);
-}
-
-} // namespace tapegraph
-// ---- tapegraph/runtime/finite.hpp ----
-
-#include <cmath>
-
-namespace tapegraph::runtime {
-
-/// Position of the first element that is not finite, or -1.
-inline std::int64_t first_not_finite(const buffer_view& v) {
- const std::int64_t count = v.elements();
- if (is_storage_type(v.type)) { // an exponent of ones only
-  const std::uint16_t exponent = v.type == dtype::bf16 ? 0x7F80 : 0x7C00;
-  for (std::int64_t i = 0; i < count; ++i)
-   if ((v.as<const std::uint16_t>()[i] & exponent) == exponent) return i;
-  return -1;
- }
- for (std::int64_t i = 0; i < count; ++i) {
-  if (v.type == dtype::f32 ? !std::isfinite(v.as<const float>()[i])
-        : v.type == dtype::f64 && !std::isfinite(v.as<const double>()[i]))
-   return i;
- }
- return -1;
-}
-
-} // namespace tapegraph::runtime
-
-#include <cstdio>
-
-namespace tapegraph {
-
-/// Takes what tg::print says, a whole text with its line end at a time.
-using print_sink = void (*)(std::string_view text);
-
-namespace detail {
-inline std::atomic<print_sink>& current_print_sink() {
- static std::atomic<print_sink> sink{nullptr};
- return sink;
-}
-} // namespace detail
-
-/// Where tg::print prints from now on, in every thread; null: to stderr. Returns what it was.
-inline print_sink set_print_sink(print_sink sink) { return detail::current_print_sink().exchange(sink); }
-
-namespace runtime {
-
-namespace detail {
-
-template <class = void>
-std::string described(const buffer_view& v) { return name_of(v.type) + to_string(shape(v.rank, v.extents)); }
-
-/// "[1, 0]": the place of element `at`.
-template <class = void>
-std::string place_of(const buffer_view& v, std::int64_t at) {
- shape index(v.rank, v.extents);
- for (int axis = v.rank - 1; axis >= 0; --axis) {
-  index.set(axis, at % v.extents[axis]);
-  at /= v.extents[axis];
- }
- return to_string(index);
-}
-
-template <class = void>
-void print(std::string_view label, const buffer_view& v) {
- std::string text = std::string(label) + ": " + described(v);
- text += v.rank > 1 ? '\n' : ' ';
- const auto values = [&]<class T>(T) { tapegraph::detail::print_axis(text, v.as<const T>(), shape(v.rank, v.extents), 0, 0); };
- switch (v.type) {
- case dtype::f32: values(0.0f); break;
- case dtype::f64: values(0.0); break;
- case dtype::boolean: values(false); break;
- case dtype::i32: values(std::int32_t{}); break;
- case dtype::i64: values(std::int64_t{}); break;
- case dtype::u8: values(std::uint8_t{}); break;
- default: text += "(not printable)"; break;
- }
- text += '\n';
- if (const print_sink sink = tapegraph::detail::current_print_sink().load(); sink != nullptr)
-  sink(text);
- else
-  std::fwrite(text.data(), 1, text.size(), stderr);
-}
-
-template <class = void>
-void check_finite(std::string_view label, const buffer_view& v) {
- const std::int64_t at = first_not_finite(v);
- if (at < 0) return;
- std::string value;
- if (v.type == dtype::f64)
-  tapegraph::detail::print_value(value, v.as<const double>()[at]);
- else
-  tapegraph::detail::print_value(value, v.as<const float>()[at]);
- throw numeric_error(std::string(label) + ": element " + place_of(v, at) + " of " + described(v) + " is " + value);
-}
-
-template <class = void>
-void check(std::string_view message, const buffer_view& v) {
- const std::int64_t count = v.elements();
- const bool* const holds = v.as<const bool>();
- for (std::int64_t i = 0; i < count; ++i)
-  if (!holds[i])
-   throw check_error(std::string(message) + ": false at element " + place_of(v, i) + " of " + described(v));
-}
-
-} // namespace detail
-
-template <fixed_string Label, class T>
-struct kernel<print_op<Label>, T> {
- static void run(const kernel_call& c) {
-  detail::print(print_op<Label>::label, c.in[0]);
-  *c.out[0].as<bool>() = true;
- }
-};
-template <fixed_string Label, class T>
-struct kernel<check_finite_op<Label>, T> {
- static void run(const kernel_call& c) {
-  detail::check_finite(check_finite_op<Label>::label, c.in[0]);
-  *c.out[0].as<bool>() = true;
- }
-};
-template <fixed_string Message, class T>
-struct kernel<check_op<Message>, T> {
- static void run(const kernel_call& c) {
-  detail::check(check_op<Message>::label, c.in[0]);
-  *c.out[0].as<bool>() = true;
- }
-};
-
-} // namespace runtime
-} // namespace tapegraph
-// ---- tapegraph/runtime/layout.hpp ----
-
-// ---- tapegraph/cpu/arg_reduce.hpp ----
-
-namespace tapegraph::cpu {
-
-namespace reduce_detail {
-
-template <class T>
-struct find_body {
- template <class Isa>
- TG_INLINE static void run(const T* x, std::int64_t count, T value, std::int64_t* found) {
-  std::int64_t i = 0;
-  for (; i + 64 <= count; i += 64) {
-   int hits = 0;
-#pragma omp simd reduction(| : hits)
-   for (int k = 0; k < 64; ++k) hits |= (x[i + k] == value) | ((x[i + k] != x[i + k]) & (value != value));
-   if (hits != 0) break;
-  }
-  while (!(x[i] == value || (x[i] != x[i] && value != value))) ++i;
-  *found = i;
- }
-};
-
-template <bool Maximum, class T>
-struct arg_columns_body {
- template <class Isa>
- TG_INLINE static void run(const T* x, std::int64_t stride, std::int64_t length, std::int64_t width, std::int32_t* at) {
-  T best[widest_columns];
-  for (std::int64_t c = 0; c < width; ++c) {
-   best[c] = x[c];
-   at[c] = 0;
-  }
-  for (std::int64_t r = 1; r < length; ++r) {
-   const T* row = x + r * stride;
-   const std::int32_t number = static_cast<std::int32_t>(r);
-#pragma omp simd
-   for (std::int64_t c = 0; c < width; ++c) {
-    const T value = row[c], so_far = best[c];
-    const bool better =
-     (Maximum ? value > so_far : value < so_far) | ((value != value) & (so_far == so_far));
-    best[c] = better ? value : so_far;
-    at[c] = better ? number : at[c];
-   }
-  }
- }
-};
-
-template <bool Maximum, class T>
-std::int64_t arg_row(const T* x, std::int64_t length) {
- constexpr reduction R = Maximum ? reduction::maximum : reduction::minimum;
- accumulator<T> best = 0;
- std::int64_t begin = 0, found = 0;
- for (std::int64_t i = 0; i < length; i += tile_elements) {
-  accumulator<T> value;
-  run_rows<R, T>(x + i, 1, std::min(tile_elements, length - i), &value);
-  if (i == 0 || (Maximum ? value > best : value < best) || (value != value && best == best)) {
-   best = value;
-   begin = i;
-  }
- }
- dispatch<find_body<T>>(x + begin, std::min(tile_elements, length - begin), static_cast<T>(best), &found);
- return begin + found;
-}
-
-} // namespace reduce_detail
-
-/// Positions of the largest (or smallest) elements along one axis: out[axes before, axes behind], the first among equals,
-/// a NaN before everything, as NumPy has it. Index is std::int32_t or std::int64_t. Throws argument_error when the axis is
-/// empty and there are outputs, and when it is longer than an int32 can count.
-template <bool Maximum, class T, class Index>
-void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, Index* out) {
- using namespace reduce_detail;
- std::int64_t outer = 1, inner = 1;
- const std::int64_t length = extents[axis];
- for (int i = 0; i < rank; ++i)
-  if (i != axis) (i < axis ? outer : inner) *= extents[i];
- if (outer * inner == 0) return;
- if (length == 0 || length > std::numeric_limits<std::int32_t>::max())
-  throw argument_error(std::string(Maximum ? "argmax" : "argmin") + ": axis " + std::to_string(axis) +
-       (length == 0 ? " has no elements" : " has more than 2^31 - 1 elements"));
- const bool parallel = outer * inner * length >= parallel_elements;
- if (inner == 1) {
-  const std::int64_t in_task = std::max<std::int64_t>(1, task_elements / length);
-  parallel_for(divide_up(outer, in_task), parallel, [&](std::int64_t task) {
-   const std::int64_t end = std::min(outer, (task + 1) * in_task);
-   for (std::int64_t r = task * in_task; r < end; ++r)
-    out[r] = static_cast<Index>(arg_row<Maximum>(in + r * length, length));
-  });
-  return;
- }
- const std::int64_t chunks = divide_up(inner, widest_columns);
- const std::int64_t in_task = std::max<std::int64_t>(1, task_elements / (length * std::min(inner, widest_columns)));
- parallel_for(divide_up(outer * chunks, in_task), parallel, [&](std::int64_t task) {
-  std::int32_t at[widest_columns];
-  const std::int64_t end = std::min(outer * chunks, (task + 1) * in_task);
-  for (std::int64_t i = task * in_task; i < end; ++i) {
-   const std::int64_t from = i % chunks * widest_columns, width = std::min(widest_columns, inner - from);
-   dispatch<arg_columns_body<Maximum, T>>(in + i / chunks * length * inner + from, inner, length, width, &at[0]);
-   for (std::int64_t c = 0; c < width; ++c) out[i / chunks * inner + from + c] = static_cast<Index>(at[c]);
-  }
- });
-}
-
-} // namespace tapegraph::cpu
-// ---- tapegraph/cpu/embed.hpp ----
-
-// ---- tapegraph/cpu/layout.hpp ----
-
-// ---- tapegraph/cpu/transpose_tile.hpp ----
-
-/// Small moves: words of 1, 2, 4 and 8 bytes, short runs of bytes, and squares of elements turned over in registers. Only
-/// 16-byte vectors are used, which every processor has: moves wait for memory, and wider ones were no faster.
-
-namespace tapegraph::cpu::layout_detail {
-
-template <int Size>
-struct word;
-template <>
-struct word<1> {
- typedef std::uint8_t type __attribute__((may_alias));
-};
-template <>
-struct word<2> {
- typedef std::uint16_t type __attribute__((may_alias));
-};
-template <>
-struct word<4> {
- typedef std::uint32_t type __attribute__((may_alias));
-};
-template <>
-struct word<8> {
- typedef std::uint64_t type __attribute__((may_alias));
-};
-
-/// The word of a size by another name for vectors, whose elements must not carry attributes.
-template <int Size>
-using plain_word = std::conditional_t<Size == 1, std::uint8_t,
-         std::conditional_t<Size == 2, std::uint16_t,
-              std::conditional_t<Size == 4, std::uint32_t, std::uint64_t>>>;
-
-/// A store past the caches, for results too large to be read from them again. `to` lies on 16 bytes.
-TG_INLINE void store_streaming(void* to, const void* from) {
- typedef long long vector __attribute__((vector_size(16)));
- vector v;
- std::memcpy(&v, from, 16);
-#if defined(__clang__)
- __builtin_nontemporal_store(v, static_cast<vector*>(to));
-#elif defined(__SSE2__)
- __builtin_ia32_movntdq(static_cast<vector*>(to), v);
-#else
- std::memcpy(to, &v, 16);
-#endif
-}
-/// After streaming stores, before another thread may read what they wrote.
-TG_INLINE void finish_streaming() {
-#if defined(__SSE2__)
- __builtin_ia32_sfence();
-#endif
-}
-
-/// memcpy without a call where runs are short: two overlapping moves for every length.
-TG_INLINE void move_bytes(char* to, const char* from, std::int64_t count) {
- typedef long long vector __attribute__((vector_size(16), aligned(1), may_alias));
- if (count > 256) {
-  std::memcpy(to, from, static_cast<std::size_t>(count));
- } else if (count >= 16) {
-  std::int64_t i = 0;
-  for (; i + 16 < count; i += 16)
-   *reinterpret_cast<vector*>(to + i) = *reinterpret_cast<const vector*>(from + i);
-  *reinterpret_cast<vector*>(to + count - 16) = *reinterpret_cast<const vector*>(from + count - 16);
- } else if (count >= 8) {
-  std::uint64_t a, b;
-  std::memcpy(&a, from, 8);
-  std::memcpy(&b, from + count - 8, 8);
-  std::memcpy(to, &a, 8);
-  std::memcpy(to + count - 8, &b, 8);
- } else if (count >= 4) {
-  std::uint32_t a, b;
-  std::memcpy(&a, from, 4);
-  std::memcpy(&b, from + count - 4, 4);
-  std::memcpy(to, &a, 4);
-  std::memcpy(to + count - 4, &b, 4);
- } else {
-  for (std::int64_t i = 0; i < count; ++i) to[i] = from[i];
- }
-}
-
-/// As many elements of each side as a 16-byte vector holds. Stage by stage the vectors of the two halves are interleaved; after
-/// log2(side) stages row and column have changed places.
-template <int Size>
-struct square {
- static constexpr int side = 16 / Size;
- typedef plain_word<Size> vector __attribute__((vector_size(16)));
-
- template <int First, std::size_t... I>
- TG_INLINE static vector interleave(vector a, vector b, std::index_sequence<I...>) {
-  return __builtin_shufflevector(a, b, (static_cast<int>(I) % 2 * side + First + static_cast<int>(I) / 2)...);
- }
- template <std::size_t... I, std::size_t... Half>
- TG_INLINE static void stage(vector (&rows)[side], std::index_sequence<I...> lanes, std::index_sequence<Half...>) {
-  vector next[side];
-  ((next[2 * Half] = interleave<0>(rows[Half], rows[Half + side / 2], lanes),
-  next[2 * Half + 1] = interleave<side / 2>(rows[Half], rows[Half + side / 2], lanes)),
-  ...);
-  ((rows[I] = next[I]), ...);
- }
- template <std::size_t... I>
- TG_INLINE static void turn(const char* from, std::int64_t in, char* to, std::int64_t out, std::index_sequence<I...> lanes) {
-  constexpr auto half = std::make_index_sequence<sizeof...(I) / 2>{};
-  vector rows[side];
-  (std::memcpy(&rows[I], from + static_cast<std::int64_t>(I) * in, 16), ...);
-  stage(rows, lanes, half);
-  if constexpr (side > 2) stage(rows, lanes, half);
-  if constexpr (side > 4) stage(rows, lanes, half);
-  if constexpr (side > 8) stage(rows, lanes, half);
-  (std::memcpy(to + static_cast<std::int64_t>(I) * out, &rows[I], 16), ...);
- }
- /// `in` and `out`: bytes from row to row.
- TG_INLINE static void turn(const char* from, std::int64_t in, char* to, std::int64_t out) {
-  turn(from, in, to, out, std::make_index_sequence<static_cast<std::size_t>(side)>{});
- }
-};
-
-/// A run of bytes; whole cache lines of it go past the caches.
-TG_INLINE void move_streaming(char* to, const char* from, std::int64_t bytes) {
- const std::int64_t lead = std::min(bytes, static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(to) & 63));
- move_bytes(to, from, lead);
- std::int64_t i = lead;
- for (; i + 64 <= bytes; i += 64)
-  for (int b = 0; b < 64; b += 16) store_streaming(to + i + b, from + i + b);
- move_bytes(to + i, from + i, bytes - i);
-}
-
-/// `Count` runs side by side become one in which they alternate, or the other way round: pixels of two to four channels.
-/// Vectors of the result are put together from those of the operand one after another.
-template <int Size, int Count>
-struct channels {
- static constexpr int side = 16 / Size;
- typedef plain_word<Size> vector __attribute__((vector_size(16)));
-
- template <bool Joining, int V, int From, std::size_t... E>
- TG_INLINE static vector with(const vector& made, const vector& operand, std::index_sequence<E...>) {
-  return __builtin_shufflevector(made, operand, index<Joining, V, From>(static_cast<int>(E))...);
- }
- template <bool Joining, int V, int From>
- static constexpr int index(int e) {
-  const int channel = Joining ? (V * side + e) % Count : V, place = Joining ? (V * side + e) / Count : e;
-  const int source = Joining ? channel : (place * Count + channel) / side;
-  const int at = Joining ? place : (place * Count + channel) % side;
-  return source == From ? side + at : e;
- }
- template <bool Joining, int V, int... From>
- TG_INLINE static void store(const vector (&operands)[Count], char* to, std::integer_sequence<int, From...>) {
-  constexpr auto all = std::make_index_sequence<static_cast<std::size_t>(side)>{};
-  vector made = operands[0];
-  ((made = with<Joining, V, From>(made, operands[From], all)), ...);
-  std::memcpy(to, &made, 16);
- }
- /// `side` pixels. `apart`: bytes between the runs.
- template <bool Joining, int... V>
- TG_INLINE static void move(const char* from, char* to, std::int64_t apart, std::integer_sequence<int, V...> all) {
-  vector operands[Count];
-  (std::memcpy(&operands[V], from + V * (Joining ? apart : 16), 16), ...);
-  (store<Joining, V>(operands, to + V * (Joining ? 16 : apart), all), ...);
- }
- template <bool Joining>
- static void run(const char* from, char* to, std::int64_t apart, std::int64_t pixels) {
-  constexpr auto all = std::make_integer_sequence<int, Count>{};
-  std::int64_t p = 0;
-  for (; p + side <= pixels; p += side)
-   move<Joining>(from + p * Size * (Joining ? 1 : Count), to + p * Size * (Joining ? Count : 1), apart, all);
-  for (; p < pixels; ++p)
-   for (int k = 0; k < Count; ++k)
-    std::memcpy(to + (Joining ? (p * Count + k) * Size : p * Size + k * apart),
-       from + (Joining ? p * Size + k * apart : (p * Count + k) * Size), Size);
- }
- /// By way of a buffer and past the caches.
- template <bool Joining>
- static void run_streaming(const char* from, char* to, std::int64_t apart, std::int64_t pixels) {
-  constexpr std::int64_t piece = 1024 / Size;
-  alignas(64) char buffer[piece * Size * Count];
-  for (std::int64_t p = 0; p < pixels; p += piece) {
-   const std::int64_t count = std::min(piece, pixels - p);
-   if constexpr (Joining) {
-    run<true>(from + p * Size, buffer, apart, count);
-    move_streaming(to + p * Size * Count, buffer, count * Size * Count);
-   } else {
-    run<false>(from + p * Size * Count, buffer, piece * Size, count);
-    for (int k = 0; k < Count; ++k)
-     move_streaming(to + p * Size + k * apart, buffer + k * piece * Size, count * Size);
-   }
-  }
- }
-};
-
-/// Whether a plane is two to four dense channels on one side, and if so moves it. `apart`: bytes between the runs of the
-/// other side.
-template <int Size, bool Joining>
-bool move_channels(const char* from, char* to, std::int64_t count, std::int64_t dense, std::int64_t apart, std::int64_t pixels,
-    bool streaming) {
- if (dense != count * Size || pixels < 16) return false;
- const auto move = [&]<int Count>(std::integral_constant<int, Count>) {
-  if (streaming)
-   channels<Size, Count>::template run_streaming<Joining>(from, to, apart, pixels);
-  else
-   channels<Size, Count>::template run<Joining>(from, to, apart, pixels);
-  return true;
- };
- if (count == 2) return move(std::integral_constant<int, 2>{});
- if (count == 3) return move(std::integral_constant<int, 3>{});
- if (count == 4) return move(std::integral_constant<int, 4>{});
- return false;
-}
-
-/// y[r][c] = x[c][r] for rows by columns elements; `in` and `out` are bytes from one column of x, one row of y to the next.
-/// As many rows as a cache line has elements are collected in a buffer and written in runs of several lines: a line of x is
-/// read once and whole (where extents are powers of two, lines that wait for one another push each other out of the cache),
-/// and y sees no parts of lines but at the ends of runs.
-template <int Size>
-void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t out, std::int64_t rows, std::int64_t columns,
-     bool streaming) {
- using element = typename word<Size>::type;
- constexpr std::int64_t line = 64 / Size, side = square<Size>::side;
- if (rows >= line && columns >= line) {
-  constexpr std::int64_t lines = std::clamp<std::int64_t>(128 / line, 1, 8), pitch = lines * 64;
-  alignas(64) char buffer[line * pitch];
-  for (std::int64_t c = 0; c < columns; c += lines * line) {
-   const std::int64_t first = std::min(c, columns - line); // what is last overlaps what was before
-   const std::int64_t count = std::min(lines * line, columns - first);
-   const std::int64_t tiles_ahead = 64 / count, columns_ahead = 64 % count;
-   for (std::int64_t r = 0; r < rows; r += line) {
-    const std::int64_t row = std::min(r, rows - line);
-    const char* const soon = from + first * in + 63 + std::min(r + tiles_ahead * line, rows - line) * Size;
-    const char* const later = from + first * in + 63 + std::min(r + (tiles_ahead + 1) * line, rows - line) * Size;
-    for (std::int64_t k = 0; k < count; k += line) {
-     const std::int64_t column = std::min(k, count - line);
-     const char* const x = from + (first + column) * in + row * Size;
-     for (std::int64_t j = column + columns_ahead; j < column + columns_ahead + line; ++j)
-      __builtin_prefetch(j < count ? soon + j * in : later + (j - count) * in);
-     for (std::int64_t j = 0; j < line; j += side)
-      for (std::int64_t i = 0; i < line; i += side)
-       square<Size>::turn(x + j * in + i * Size, in, buffer + i * pitch + (column + j) * Size, pitch);
-    }
-    char* y = to + row * out + first * Size;
-    if (streaming)
-     for (std::int64_t i = 0; i < line; ++i, y += out) move_streaming(y, buffer + i * pitch, count * Size);
-    else
-     for (std::int64_t i = 0; i < line; ++i, y += out)
-      move_bytes(y, buffer + i * pitch, count * Size);
-   }
-  }
-  return;
- }
- if constexpr (Size >= 4) { // smaller ones need shuffles that not every processor has
-  if (move_channels<Size, true>(from, to, columns, out, in, rows, streaming) ||
-   move_channels<Size, false>(from, to, rows, in, out, columns, streaming))
-   return;
- }
- if (rows >= side && columns >= side) {
-  for (std::int64_t c = 0; c < columns; c += side) {
-   const std::int64_t column = std::min(c, columns - side);
-   for (std::int64_t r = 0; r < rows; r += side) {
-    const std::int64_t row = std::min(r, rows - side);
-    square<Size>::turn(from + column * in + row * Size, in, to + row * out + column * Size, out);
-   }
-  }
-  return;
- }
- const auto at = [&](std::int64_t r, std::int64_t c) {
-  *reinterpret_cast<element*>(to + r * out + c * Size) = *reinterpret_cast<const element*>(from + c * in + r * Size);
- };
- if (columns < rows) {
-  for (std::int64_t c = 0; c < columns; ++c)
-   for (std::int64_t r = 0; r < rows; ++r) at(r, c);
- } else {
-  for (std::int64_t r = 0; r < rows; ++r)
-   for (std::int64_t c = 0; c < columns; ++c) at(r, c);
- }
-}
-
-} // namespace tapegraph::cpu::layout_detail
-
-/// Elements moved: transpose, slice, concat, broadcast, copy. Everything is one strided copy; elements are moved as
-/// integers of their size (1, 2, 4 or 8 bytes), so that one instantiation serves all types of a size. What needs no type is
-/// a template all the same, so that programs that move nothing do not compile it.
-
-namespace tapegraph::cpu {
-
-namespace layout_detail {
-
-inline constexpr std::int64_t piece_elements = 16384; // what one memcpy or strided run is cut into
-inline constexpr std::int64_t parallel_elements = 65536;
-inline constexpr std::int64_t block_elements = 4096; // of a plane with a short side
-
-struct axis {
- std::int64_t extent, in, out; ///< strides in elements
-};
-
-struct axes_list {
- int rank = 0;
- std::int64_t elements = 1;
- axis at[8];
-
- void add(axis a) {
-  elements *= a.extent;
-  if (a.extent == 1) return;
-  if (rank > 0 && at[rank - 1].in == a.in * a.extent && at[rank - 1].out == a.out * a.extent)
-   at[rank - 1] = {at[rank - 1].extent * a.extent, a.in, a.out};
-  else at[rank++] = a;
- }
- axis take(int i) {
-  const axis taken = at[i];
-  for (--rank; i < rank; ++i) at[i] = at[i + 1];
-  return taken;
- }
-};
-
-struct odometer {
- const axes_list& axes;
- std::int64_t position[8], in = 0, out = 0;
-
- odometer(const axes_list& a, std::int64_t index) : axes(a) {
-  for (int i = axes.rank; i-- > 0;) {
-   position[i] = index % axes.at[i].extent;
-   index /= axes.at[i].extent;
-   in += position[i] * axes.at[i].in;
-   out += position[i] * axes.at[i].out;
-  }
- }
- void next() {
-  for (int i = axes.rank; i-- > 0;) {
-   in += axes.at[i].in;
-   out += axes.at[i].out;
-   if (++position[i] < axes.at[i].extent) return;
-   in -= axes.at[i].in * axes.at[i].extent;
-   out -= axes.at[i].out * axes.at[i].extent;
-   position[i] = 0;
-  }
- }
-};
-
-template <int Size>
-void run_backwards(const typename word<Size>::type* x, typename word<Size>::type* y, std::int64_t count) {
- typedef plain_word<Size> vector __attribute__((vector_size(16)));
- constexpr std::int64_t lanes = 16 / Size;
- const auto* low = x - (count - 1);
- std::int64_t left = count;
- for (; left >= lanes; left -= lanes, low += lanes) {
-  vector v;
-  std::memcpy(&v, low, 16);
-  v = [&]<std::size_t... I>(std::index_sequence<I...>) {
-   return __builtin_shufflevector(v, v, (static_cast<int>(lanes) - 1 - static_cast<int>(I))...);
-  }(std::make_index_sequence<static_cast<std::size_t>(lanes)>{});
-  std::memcpy(y + left - lanes, &v, 16);
- }
- while (left > 0) y[--left] = *low++;
-}
-
-template <int Size>
-void run(const void* from, void* to, axis rows, axis a) {
- using element = typename word<Size>::type;
- const element* x = static_cast<const element*>(from);
- element* y = static_cast<element*>(to);
- if (a.out == 1 && a.in == 1) {
-  const std::int64_t bytes = a.extent * Size;
-  for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out)
-   move_bytes(reinterpret_cast<char*>(y), reinterpret_cast<const char*>(x), bytes);
- } else if (a.out == 1 && a.in == 0) {
-  for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out) {
-   const element value = *x;
-#pragma omp simd
-   for (std::int64_t i = 0; i < a.extent; ++i) y[i] = value;
-  }
- } else if (a.out == 1 && a.in == -1) {
-  for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out) run_backwards<Size>(x, y, a.extent);
- } else if (a.out == -1 && a.in == 1) {
-  for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out)
-   run_backwards<Size>(x + (a.extent - 1), y - (a.extent - 1), a.extent);
- } else if (a.out == 1) {
-  for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out)
-   for (std::int64_t i = 0; i < a.extent; ++i) y[i] = x[i * a.in];
- } else {
-  for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out)
-   for (std::int64_t i = 0; i < a.extent; ++i) y[i * a.out] = x[i * a.in];
- }
-}
-
-struct mover {
- std::int64_t size;
- void (*run)(const void*, void*, axis rows, axis last);
- void (*transpose)(const char*, std::int64_t, char*, std::int64_t, std::int64_t, std::int64_t, bool);
-};
-
-inline std::int64_t streaming_bytes = std::int64_t{1} << 25;
-
-template <class = void>
-void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last) {
- alignas(64) char buffer[4096];
- const std::int64_t in_buffer = static_cast<std::int64_t>(sizeof buffer) / move.size;
- if (rows.out == last.extent && last.extent * 4 <= in_buffer) { // several rows that lie side by side
-  const std::int64_t step = in_buffer / last.extent;
-  for (std::int64_t r = 0; r < rows.extent; r += step) {
-   const axis some{std::min(step, rows.extent - r), rows.in, rows.out};
-   move.run(x + r * rows.in * move.size, buffer, some, last);
-   move_streaming(y + r * rows.out * move.size, buffer, some.extent * last.extent * move.size);
-  }
-  return;
- }
- for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in * move.size, y += rows.out * move.size) {
-  if (last.in == 1) {
-   move_streaming(y, x, last.extent * move.size);
-   continue;
-  }
-  for (std::int64_t i = 0; i < last.extent; i += in_buffer) {
-   const axis some{std::min(in_buffer, last.extent - i), last.in, 1};
-   move.run(x + i * last.in * move.size, buffer, {1, 1, 1}, some);
-   move_streaming(y + i * move.size, buffer, some.extent * move.size);
-  }
- }
-}
-
-template <class = void>
-void strided_copy(axes_list axes, const mover& move, const void* from, void* to) {
- const bool parallel = axes.elements >= parallel_elements;
- const bool streaming = axes.elements * move.size >= streaming_bytes;
- const char* in = static_cast<const char*>(from);
- char* out = static_cast<char*>(to);
- const axis last = axes.rank > 0 ? axes.take(axes.rank - 1) : axis{1, 1, 1};
- int across = -1; // the axis that is contiguous in the input where the last one is not
- if (last.in != 1 && last.in != 0 && last.out == 1)
-  for (int i = 0; i < axes.rank; ++i)
-   if (axes.at[i].in == 1) across = i;
- const bool turned = across >= 0;
- axis rows{1, 1, 1};
- if (turned)
-  rows = axes.take(across);
- else if (axes.rank > 0)
-  rows = axes.take(axes.rank - 1);
-
- std::int64_t wide = std::min(piece_elements, last.extent), high = std::max<std::int64_t>(1, piece_elements / wide);
- if (turned) {
-  wide = rows.extent < 16 ? block_elements : 128;
-  high = last.extent < 16 ? block_elements : 256;
- }
- const bool past_caches = streaming && !turned && last.out == 1 && (last.extent * move.size >= 256 || rows.out == last.extent);
- const std::int64_t row_pieces = (rows.extent + high - 1) / high, column_pieces = (last.extent + wide - 1) / wide;
- const std::int64_t pieces = row_pieces * column_pieces;
- std::int64_t outer = 1;
- for (int i = 0; i < axes.rank; ++i) outer *= axes.at[i].extent;
- const std::int64_t in_piece = std::min(wide, last.extent) * std::min(high, rows.extent);
- const std::int64_t in_task = std::max<std::int64_t>(1, 2 * piece_elements / in_piece);
- const std::int64_t units = outer * pieces;
- parallel_for((units + in_task - 1) / in_task, parallel, [&](std::int64_t task) {
-  std::int64_t unit = task * in_task;
-  const std::int64_t end = std::min(units, unit + in_task);
-  odometer at(axes, unit / pieces);
-  for (std::int64_t piece = unit % pieces; unit < end; ++unit) {
-   const std::int64_t r = piece / column_pieces * high, c = piece % column_pieces * wide;
-   const axis columns{std::min(wide, last.extent - c), last.in, last.out};
-   const axis lines{std::min(high, rows.extent - r), rows.in, rows.out};
-   const char* x = in + (at.in + r * rows.in + c * last.in) * move.size;
-   char* y = out + (at.out + r * rows.out + c * last.out) * move.size;
-   if (turned)
-    move.transpose(x, last.in * move.size, y, rows.out * move.size, lines.extent, columns.extent, streaming);
-   else if (past_caches)
-    move_past_caches(move, x, y, lines, columns);
-   else
-    move.run(x, y, lines, columns);
-   if (++piece == pieces) {
-    piece = 0;
-    at.next();
-   }
-  }
-  if (streaming) finish_streaming();
- });
-}
-
-template <int Size>
-mover mover_of() {
- return {Size, run<Size>, transpose_block<Size>};
-}
-
-template <class = void>
-void strided_copy(const axes_list& axes, std::size_t size, const void* in, void* out) {
- if (axes.elements == 0) return;
- switch (size) {
- case 1: return strided_copy(axes, mover_of<1>(), in, out);
- case 2: return strided_copy(axes, mover_of<2>(), in, out);
- case 4: return strided_copy(axes, mover_of<4>(), in, out);
- case 8: return strided_copy(axes, mover_of<8>(), in, out);
- default: throw dtype_error("copy: elements of " + std::to_string(size) + " bytes are not supported");
- }
-}
-
-inline void strides_of(int rank, const std::int64_t* extents, std::int64_t* strides) {
- std::int64_t stride = 1;
- for (int i = rank; i-- > 0;) {
-  strides[i] = stride;
-  stride *= extents[i];
- }
-}
-
-} // namespace layout_detail
-
-/// out = in, `bytes` of them; on several threads when it is worth it.
-template <class = void>
-void copy(std::size_t bytes, const void* in, void* out) {
- layout_detail::axes_list axes;
- axes.add({static_cast<std::int64_t>(bytes), 1, 1});
- layout_detail::strided_copy(axes, 1, in, out);
-}
-
-/// Zeros `bytes` bytes; on several threads when it is worth it.
-template <class = void>
-void zero(std::size_t bytes, void* out) {
- constexpr std::size_t piece = std::size_t{1} << 17;
- parallel_for(static_cast<std::int64_t>((bytes + piece - 1) / piece), bytes >= 2 * piece, [&](std::int64_t task) {
-  const std::size_t begin = static_cast<std::size_t>(task) * piece;
-  std::memset(static_cast<char*>(out) + begin, 0, std::min(piece, bytes - begin));
- });
-}
-
-/// Axis i of the result is axis permutation[i] of the operand; `extents` are the operand's, rank <= 8.
-/// `size`: bytes of one element, 1, 2, 4 or 8 here and below.
-template <class = void>
-void transpose(int rank, const std::int64_t* extents, const std::int64_t* permutation, std::size_t size, const void* in,
-   void* out) {
- std::int64_t in_strides[8], moved[8], out_strides[8];
- layout_detail::strides_of(rank, extents, in_strides);
- for (int i = 0; i < rank; ++i) moved[i] = extents[permutation[i]];
- layout_detail::strides_of(rank, moved, out_strides);
- layout_detail::axes_list axes;
- for (int i = 0; i < rank; ++i) axes.add({moved[i], in_strides[permutation[i]], out_strides[i]});
- layout_detail::strided_copy(axes, size, in, out);
-}
-
-/// out[i...] = in[begin + i * step...]; steps may be negative, `extents` and `out_extents` are those of in and out.
-template <class = void>
-void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
-  const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
- std::int64_t in_strides[8], out_strides[8], first = 0;
- layout_detail::strides_of(rank, extents, in_strides);
- layout_detail::strides_of(rank, out_extents, out_strides);
- layout_detail::axes_list axes;
- for (int i = 0; i < rank; ++i) {
-  first += begin[i] * in_strides[i];
-  axes.add({out_extents[i], step[i] * in_strides[i], out_strides[i]});
- }
- if (axes.elements == 0) return;
- layout_detail::strided_copy(axes, size, static_cast<const char*>(in) + first * static_cast<std::int64_t>(size), out);
-}
-
-/// One part of a concatenation: `in` has `length` along `axis`, where it begins at `begin` of the result, and the other extents
-/// of the result.
-template <class = void>
-void concat_part(const void* in, std::int64_t length, std::int64_t begin, int rank, const std::int64_t* out_extents,
-    int axis, std::size_t size, void* out) {
- std::int64_t outer = 1, inner = 1;
- for (int i = 0; i < rank; ++i)
-  if (i != axis) (i < axis ? outer : inner) *= out_extents[i];
- const std::int64_t run = length * inner;
- layout_detail::axes_list axes;
- axes.add({outer, run, out_extents[axis] * inner});
- axes.add({run, 1, 1});
- layout_detail::strided_copy(axes, size, in,
-        static_cast<char*>(out) + begin * inner * static_cast<std::int64_t>(size));
-}
-
-/// Inputs behind one another along `axis`: input k has lengths[k] there and the other extents of the result.
-template <class = void>
-void concat(int count, const void* const* inputs, const std::int64_t* lengths, int rank, const std::int64_t* out_extents,
-   int axis, std::size_t size, void* out) {
- std::int64_t begin = 0;
- for (int k = 0; k < count; ++k) {
-  concat_part(inputs[k], lengths[k], begin, rank, out_extents, axis, size, out);
-  begin += lengths[k];
- }
-}
-
-/// NumPy broadcasting of `in` to the extents of `out`: axes of extent 1 are repeated, missing leading ones too.
-template <class = void>
-void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, const std::int64_t* out_extents,
-     std::size_t size, const void* in, void* out) {
- std::int64_t in_strides[8], out_strides[8];
- layout_detail::strides_of(rank, extents, in_strides);
- layout_detail::strides_of(out_rank, out_extents, out_strides);
- layout_detail::axes_list axes;
- for (int i = 0; i < out_rank; ++i) {
-  const int k = i - (out_rank - rank);
-  axes.add({out_extents[i], k < 0 || extents[k] == 1 ? 0 : in_strides[k], out_strides[i]});
- }
- layout_detail::strided_copy(axes, size, in, out);
-}
-
-} // namespace tapegraph::cpu
-
-/// One number everywhere, and a tensor placed in a larger one: constant padding and the adjoint of slice.
-
-namespace tapegraph::cpu {
-
-namespace layout_detail {
-template <int Size>
-void fill_run(void* to, std::int64_t count, const void* value) {
- using element = typename word<Size>::type;
- element* y = static_cast<element*>(to);
- const element v = *static_cast<const element*>(value);
-#pragma omp simd
- for (std::int64_t i = 0; i < count; ++i) y[i] = v;
-}
-} // namespace layout_detail
-
-/// Sets `count` elements to the one at `value`; on several threads when it is worth it.
-template <class = void>
-void fill(std::int64_t count, std::size_t size, const void* value, void* out) {
- layout_detail::axes_list axes;
- axes.add({count, 0, 1});
- if (count == 1) std::memcpy(out, value, size);
- else layout_detail::strided_copy(axes, size, value, out);
-}
-
-/// out = the element at `value` (null: zeros) everywhere, then out[begin + i * step...] = in[i...]: the adjoint of slice, and
-/// padding with a number. Where steps are 1 every element of out is written once.
-template <class = void> // as in cpu/layout.hpp: compiled where it is used
-void embed(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
-  const std::int64_t* out_extents, std::size_t size, const void* in, void* out, const void* value = nullptr) {
- using namespace layout_detail;
- const std::uint64_t zeros = 0;
- if (value == nullptr) value = &zeros;
- std::int64_t in_strides[8], out_strides[8], first = 0, elements = 1;
- strides_of(rank, extents, in_strides);
- strides_of(rank, out_extents, out_strides);
- axes_list axes;
- bool box = true;
- for (int i = 0; i < rank; ++i) {
-  elements *= out_extents[i];
-  first += begin[i] * out_strides[i];
-  axes.add({extents[i], in_strides[i], step[i] * out_strides[i]});
-  box = box && (step[i] == 1 || extents[i] == 1);
- }
- if (elements == 0) return;
- if (axes.elements == 0 || size > 8 || (size & (size - 1)) != 0) return fill(elements, size, value, out);
- int last = rank - 1;
- while (last >= 0 && extents[last] == out_extents[last]) --last;
- const std::int64_t bytes = static_cast<std::int64_t>(size);
- const std::int64_t run = last < 0 ? 0 : out_extents[last] * out_strides[last];
- if (!box || last < 0 || run < 4 || run > 4 * piece_elements) { // rows too short or too long for one piece of work
-  fill(elements, size, value, out);
-  return strided_copy(axes, size, in, static_cast<char*>(out) + first * bytes);
- }
- const auto fill_elements = size == 1 ? &fill_run<1> : size == 2 ? &fill_run<2> : size == 4 ? &fill_run<4> : &fill_run<8>;
- const std::int64_t rows = elements / run, inner = out_strides[last];
- const std::int64_t before = begin[last] * inner, middle = extents[last] * inner, after = run - before - middle;
- const std::int64_t in_task = std::max<std::int64_t>(1, 2 * piece_elements / run);
- parallel_for((rows + in_task - 1) / in_task, elements >= parallel_elements, [&](std::int64_t task) {
-  std::int64_t at[8]{};
-  std::int64_t row = task * in_task;
-  for (std::int64_t i = last, rest = row; i-- > 0;) {
-   at[i] = rest % out_extents[i];
-   rest /= out_extents[i];
-  }
-  for (const std::int64_t end = std::min(rows, row + in_task); row < end; ++row) {
-   bool inside = true;
-   std::int64_t from = 0;
-   for (int i = 0; i < last; ++i) {
-    const std::int64_t k = at[i] - begin[i];
-    inside = inside && k >= 0 && k < extents[i];
-    from += k * in_strides[i];
-   }
-   char* const y = static_cast<char*>(out) + row * run * bytes;
-   if (inside) {
-    fill_elements(y, before, value);
-    move_bytes(y + before * bytes, static_cast<const char*>(in) + from * bytes, middle * bytes);
-    fill_elements(y + (before + middle) * bytes, after, value);
-   } else {
-    fill_elements(y, run, value);
-   }
-   for (int i = last; i-- > 0 && ++at[i] == out_extents[i];) at[i] = 0;
-  }
- });
-}
-
-} // namespace tapegraph::cpu
-// ---- tapegraph/cpu/gather.hpp ----
-
-/// Elements and rows picked by index, and the adjoints. Index is std::int32_t or std::int64_t. Indices are checked before
-/// anything runs in parallel (an exception must not leave a parallel region); additions happen in the order of the indices,
-/// for any number of threads.
-
-namespace tapegraph::cpu {
-
-namespace gather_detail {
-
-inline constexpr std::int64_t parallel_elements = 32768;
-inline constexpr std::int64_t task_elements = 16384;
-
-/// Throws range_error for the first index outside [0, limit).
-template <class Index>
-void check(const char* operation, const Index* indices, std::int64_t count, std::int64_t limit) {
- for (std::int64_t i = 0; i < count; i += 1024) {
-  const std::int64_t end = std::min(count, i + 1024);
-  int bad = 0;
-#pragma omp simd reduction(| : bad)
-  for (std::int64_t k = i; k < end; ++k)
-   bad |= (indices[k] < 0) | (static_cast<std::int64_t>(indices[k]) >= limit);
-  if (bad == 0) continue;
-  for (std::int64_t k = i; k < end; ++k)
-   if (indices[k] < 0 || indices[k] >= limit)
-    throw range_error(std::string(operation) + ": index " + std::to_string(indices[k]) + " at position " +
-        std::to_string(k) + " is outside [0, " + std::to_string(limit) + ")");
- }
-}
-
-template <class T, class Index>
-struct add_rows_body {
- template <class Isa>
- TG_INLINE static void run(const Index* indices, std::int64_t count, const T* updates, std::int64_t width,
-       std::int64_t first, std::int64_t last, std::int64_t low, std::int64_t high, T* out) {
-  for (std::int64_t i = 0; i < count; ++i) {
-   const std::int64_t row = indices[i];
-   if (row < low || row >= high) continue;
-   const T* from = updates + i * width;
-   T* into = out + row * width;
-#pragma omp simd
-   for (std::int64_t c = first; c < last; ++c) into[c] += from[c];
-  }
- }
-};
-
-template <int Size, class Index>
-void take_row(const void* from, const Index* indices, std::int64_t count, std::int64_t stride, void* to) {
- using element = typename layout_detail::word<Size>::type;
- const element* x = static_cast<const element*>(from);
- element* y = static_cast<element*>(to);
- if (stride == 1)
-  for (std::int64_t i = 0; i < count; ++i) y[i] = x[indices[i]];
- else
-  for (std::int64_t i = 0; i < count; ++i) y[i] = x[indices[i] * stride + i];
-}
-
-template <class F>
-void over_rows(std::int64_t rows, std::int64_t row_elements, const F& f) {
- const std::int64_t in_task = std::max<std::int64_t>(1, task_elements / std::max<std::int64_t>(1, row_elements));
- parallel_for((rows + in_task - 1) / in_task, rows * row_elements >= parallel_elements, [&](std::int64_t task) {
-  for (std::int64_t r = task * in_task, end = std::min(rows, r + in_task); r < end; ++r) f(r);
- });
-}
-
-} // namespace gather_detail
-
-namespace gather_detail {
-
-template <int Bytes, class Index>
-void copy_slices(const char* table, const Index* indices, std::int64_t count, std::size_t, char* out, bool) {
- for (std::int64_t i = 0; i < count; ++i)
-  std::memcpy(out + i * Bytes, table + static_cast<std::int64_t>(indices[i]) * Bytes, Bytes);
-}
-template <class Index>
-void copy_any_slices(const char* table, const Index* indices, std::int64_t count, std::size_t size, char* out, bool streaming) {
- const auto bytes = static_cast<std::int64_t>(size), asked = std::min<std::int64_t>(bytes, 2048);
- const std::int64_t ahead = std::min<std::int64_t>(16, 4096 / bytes);
- for (std::int64_t i = 0; i < count; ++i, out += bytes) {
-  if (i + ahead < count)
-   for (std::int64_t line = 0; line < asked; line += 64)
-    __builtin_prefetch(table + static_cast<std::int64_t>(indices[i + ahead]) * bytes + line);
-  const char* const from = table + static_cast<std::int64_t>(indices[i]) * bytes;
-  if (streaming)
-   layout_detail::move_streaming(out, from, bytes);
-  else
-   layout_detail::move_bytes(out, from, bytes);
- }
- if (streaming) layout_detail::finish_streaming();
-}
-
-} // namespace gather_detail
-
-/// out[b, o, j, :] = table[b, o, indices[b, j], :]; table [batches, outer, rows, width] of elements of `size` bytes (any),
-/// indices [batches, count], out [batches, outer, count, width]. Throws range_error for an index outside [0, rows).
-template <class Index>
-void gather_slices(std::int64_t batches, std::int64_t outer, std::int64_t rows, std::int64_t width, std::size_t size,
-    const void* table, std::int64_t count, const Index* indices, void* out, const char* operation = "gather",
-    bool checked = false) {
- using namespace gather_detail;
- if (!checked) check(operation, indices, batches * count, rows);
- const std::size_t bytes = static_cast<std::size_t>(width) * size;
- if (bytes == 0 || count == 0) return;
- const auto move = bytes == 1    ? &copy_slices<1, Index>
-     : bytes == 2  ? &copy_slices<2, Index>
-     : bytes == 4  ? &copy_slices<4, Index>
-     : bytes == 8  ? &copy_slices<8, Index>
-     : bytes == 16 ? &copy_slices<16, Index>
-     : bytes == 32 ? &copy_slices<32, Index>
-         : &copy_any_slices<Index>;
- const std::int64_t slabs = batches * outer, step = std::max<std::int64_t>(1, task_elements / width);
- const std::int64_t pieces = (count + step - 1) / step, units = slabs * pieces;
- const std::int64_t in_task = std::max<std::int64_t>(1, task_elements / (std::min(step, count) * width));
- const bool streaming = bytes >= 256 && static_cast<std::int64_t>(bytes) * slabs * count >= layout_detail::streaming_bytes;
- parallel_for((units + in_task - 1) / in_task, slabs * count * width >= parallel_elements, [&](std::int64_t task) {
-  for (std::int64_t unit = task * in_task, end = std::min(units, unit + in_task); unit < end; ++unit) {
-   const std::int64_t slab = unit / pieces, first = unit % pieces * step;
-   move(static_cast<const char*>(table) + static_cast<std::size_t>(slab * rows) * bytes,
-    indices + slab / outer * count + first, std::min(step, count - first), bytes,
-    static_cast<char*>(out) + static_cast<std::size_t>(slab * count + first) * bytes, streaming);
-  }
- });
-}
-
-/// One batch, slices along the first axis: table [rows, width], out [count, width].
-template <class Index>
-void gather_rows(std::int64_t rows, std::int64_t width, std::size_t size, const void* table, std::int64_t count,
-    const Index* indices, void* out) {
- gather_slices(1, 1, rows, width, size, table, count, indices, out);
-}
-
-/// out [batches, outer, rows, width] = zeros, then out[b, o, indices[b, j], :] += updates[b, o, j, :] for j = 0, 1, ...: the
-/// adjoint of `gather_slices`. Throws range_error for an index outside [0, rows).
-template <class T, class Index>
-void scatter_add_slices(std::int64_t batches, std::int64_t outer, std::int64_t rows, std::int64_t width, const T* updates,
-      std::int64_t count, const Index* indices, T* out, const char* operation = "scatter_add",
-      bool checked = false) {
- using namespace gather_detail;
- if (!checked) check(operation, indices, batches * count, rows);
- const std::int64_t slabs = batches * outer;
- zero(static_cast<std::size_t>(slabs * rows * width) * sizeof(T), out);
- const bool parallel = slabs * count * width >= parallel_elements;
- const std::int64_t threads = parallel ? thread_count() : 1, parts = slabs >= 4 * threads ? 1 : threads;
- parallel_for(slabs * parts, parallel, [&](std::int64_t task) {
-  const std::int64_t slab = task / parts, part = task % parts;
-  const Index* const index = indices + slab / outer * count;
-  const T* const from = updates + slab * count * width;
-  T* const to = out + slab * rows * width;
-  if (width >= 32 * parts) {
-   const std::int64_t step = ((width + parts - 1) / parts + 15) / 16 * 16;
-   dispatch<add_rows_body<T, Index>>(index, count, from, width, std::min(width, part * step),
-           std::min(width, (part + 1) * step), std::int64_t{0}, rows, to);
-  } else {
-   dispatch<add_rows_body<T, Index>>(index, count, from, width, std::int64_t{0}, width, rows * part / parts,
-           rows * (part + 1) / parts, to);
-  }
- });
-}
-
-/// One batch, slices along the first axis.
-template <class T, class Index>
-void scatter_add_rows(std::int64_t rows, std::int64_t width, const T* updates, std::int64_t count, const Index* indices, T* out) {
- scatter_add_slices(1, 1, rows, width, updates, count, indices, out);
-}
-
-/// The rows that tuples of indices name: flat[i] = the row-major number of indices[i, :] within `extents`, `depth` of them.
-/// Throws range_error for the first index outside its extent.
-template <class Index>
-void flat_indices(const char* operation, std::int64_t count, std::int64_t depth, const std::int64_t* extents,
-    const Index* indices, std::int64_t* flat) {
- for (std::int64_t i = 0; i < count; ++i) {
-  std::int64_t row = 0;
-  for (std::int64_t k = 0; k < depth; ++k) {
-   const auto index = static_cast<std::int64_t>(indices[i * depth + k]);
-   if (index < 0 || index >= extents[k])
-    throw range_error(std::string(operation) + ": index " + std::to_string(index) + " at position [" +
-        std::to_string(i) + ", " + std::to_string(k) + "] is outside [0, " +
-        std::to_string(extents[k]) + ")");
-   row = row * extents[k] + index;
-  }
-  flat[i] = row;
- }
-}
-
-/// out[o, j, i] = x[o, indices[o, j, i], i]; x [outer, length, inner] of elements of `size` bytes (1, 2, 4 or 8), indices and
-/// out [outer, picks, inner]. Throws range_error for an index outside [0, length).
-template <class Index>
-void take_along(std::int64_t outer, std::int64_t length, std::int64_t inner, std::size_t size, const void* x,
-    std::int64_t picks, const Index* indices, void* out) {
- using namespace gather_detail;
- check("take_along", indices, outer * picks * inner, length);
- const auto take = size == 1   ? &take_row<1, Index>
-     : size == 2 ? &take_row<2, Index>
-     : size == 4 ? &take_row<4, Index>
-     : size == 8 ? &take_row<8, Index>
-        : nullptr;
- if (take == nullptr) throw dtype_error("take_along: elements of " + std::to_string(size) + " bytes are not supported");
- const auto step = static_cast<std::int64_t>(size);
- if (inner == 1) { // one call for all that is taken from a row
-  over_rows(outer, picks, [&](std::int64_t o) {
-   take(static_cast<const char*>(x) + o * length * step, indices + o * picks, picks, 1,
-    static_cast<char*>(out) + o * picks * step);
-  });
-  return;
- }
- over_rows(outer * picks, inner, [&](std::int64_t row) {
-  take(static_cast<const char*>(x) + row / picks * length * inner * step, indices + row * inner, inner, inner,
-   static_cast<char*>(out) + row * inner * step);
- });
-}
-
-/// out [outer, length, inner] = zeros, then out[o, indices[o, j, i], i] += values[o, j, i] for j = 0, 1, ...: the adjoint of
-/// `take_along`. Throws range_error for an index outside [0, length).
-template <class T, class Index>
-void put_along(std::int64_t outer, std::int64_t length, std::int64_t inner, const T* values, std::int64_t picks,
-   const Index* indices, T* out) {
- using namespace gather_detail;
- check("put_along", indices, outer * picks * inner, length);
- const std::int64_t wide = (length + picks) * inner > task_elements ? std::min<std::int64_t>(inner, 256) : inner;
- const std::int64_t pieces = wide == 0 ? 0 : (inner + wide - 1) / wide;
- over_rows(outer * pieces, (length + picks) * wide, [&](std::int64_t task) {
-  const std::int64_t o = task / pieces, first = task % pieces * wide, last = std::min(inner, first + wide);
-  T* const into = out + o * length * inner;
-  for (std::int64_t k = 0; k < length; ++k) std::fill(into + k * inner + first, into + k * inner + last, T(0));
-  for (std::int64_t j = 0; j < picks; ++j) {
-   const std::int64_t row = (o * picks + j) * inner;
-   for (std::int64_t i = first; i < last; ++i) into[indices[row + i] * inner + i] += values[row + i];
-  }
- });
-}
-
-/// out[o, k, i] = k == indices[o, i] ? on : off; indices [outer, inner], out [outer, depth, inner]. Throws range_error for an
-/// index outside [0, depth).
-template <class T, class Index>
-void one_hot(std::int64_t outer, std::int64_t inner, const Index* indices, std::int64_t depth, T on, T off, T* out) {
- gather_detail::check("one_hot", indices, outer * inner, depth);
- gather_detail::over_rows(outer, depth * inner, [&](std::int64_t o) {
-  T* const to = out + o * depth * inner;
-  std::fill(to, to + depth * inner, off);
-  for (std::int64_t i = 0; i < inner; ++i) to[indices[o * inner + i] * inner + i] = on;
- });
-}
-
-} // namespace tapegraph::cpu
-// ---- tapegraph/cpu/remap.hpp ----
+// ---- tapegraph/ops/padding.hpp ----
 
 // ---- tapegraph/core/index_map.hpp ----
 
@@ -13994,28 +11889,35 @@ enum class index_map : std::int64_t {
  repeat     ///< a a b b c c
 };
 
+/// What a shape_error says where there is nothing to choose from.
+inline constexpr const char* nothing_to_repeat = "pad: an empty axis has nothing to repeat";
+
 /// From a position on, the operand's elements from `first` stand next to one another for `count` positions: forwards (1),
 /// backwards (-1), or one element again and again (0).
-struct index_run {
- std::int64_t first, count;
+template <class Integer>
+struct basic_index_run {
+ Integer first, count;
  int direction;
 };
+using index_run = basic_index_run<std::int64_t>;
 
-constexpr std::int64_t floor_modulo(std::int64_t a, std::int64_t n) {
- const std::int64_t rest = a % n;
+template <class Integer>
+constexpr Integer floor_modulo(Integer a, Integer n) {
+ const Integer rest = a % n;
  return rest < 0 ? rest + n : rest;
 }
 
-/// The run that starts at `position`, not beyond `limit`. n > 0.
-constexpr index_run run_at(index_map map, std::int64_t n, std::int64_t amount, std::int64_t position, std::int64_t limit) {
- index_run r{position, limit - position, 1};
- const auto at_most = [&](std::int64_t count) {
+/// The run that starts at `position`, not beyond `limit`. n > 0. Integer: one that holds 2 n and position + amount.
+template <class Integer>
+constexpr basic_index_run<Integer> run_at(index_map map, Integer n, Integer amount, Integer position, Integer limit) {
+ basic_index_run<Integer> r{position, limit - position, 1};
+ const auto at_most = [&](Integer count) {
   if (count < r.count) r.count = count;
  };
  switch (map) {
  case index_map::keep: break;
  case index_map::wrap:
-  r.first = floor_modulo(position - amount, n);
+  r.first = floor_modulo<Integer>(position - amount, n);
   at_most(n - r.first);
   break;
  case index_map::edge:
@@ -14040,7 +11942,7 @@ constexpr index_run run_at(index_map map, std::int64_t n, std::int64_t amount, s
    r = {0, r.count, 0};
    break;
   }
-  const std::int64_t period = twice ? 2 * n : 2 * n - 2, q = floor_modulo(position - amount, period);
+  const Integer period = twice ? 2 * n : 2 * n - 2, q = floor_modulo<Integer>(position - amount, period);
   if (q < n) {
    r.first = q;
    at_most(n - q);
@@ -14063,545 +11965,46 @@ constexpr std::int64_t period_of(index_map map, std::int64_t n) {
  return 0;
 }
 
-/// Calls f(position) for every position of the result's axis (`limit` of them) that leads to element j.
-template <class F>
-constexpr void for_positions(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j, std::int64_t limit,
-       const F& f) {
- const auto steps = [&](std::int64_t from, std::int64_t step) {
-  for (std::int64_t p = from; p < limit; p += step) f(p);
- };
+/// The positions of the result's axis that lead to one element, in increasing order: two arithmetic progressions, merged.
+struct index_positions {
+ std::int64_t first, second; ///< what comes next of each; not below `end`: nothing
+ std::int64_t step, end;
+
+ constexpr bool done() const { return position() >= end; }
+ constexpr std::int64_t position() const { return first < second ? first : second; }
+ constexpr void next() { (first < second ? first : second) += step; }
+};
+
+/// Those of element j of n, among `limit` positions.
+constexpr index_positions positions_of(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j,
+         std::int64_t limit) {
  const auto stretch = [&](std::int64_t from, std::int64_t to) {
-  for (std::int64_t p = from; p < to && p < limit; ++p) f(p);
+  return index_positions{from, limit, 1, to < limit ? to : limit};
  };
  switch (map) {
- case index_map::keep: f(j); break;
- case index_map::wrap: steps(floor_modulo(j + amount, n), n); break;
- case index_map::repeat: stretch(j * amount, (j + 1) * amount); break;
- case index_map::edge:
-  if (j == 0) stretch(0, amount);
-  if (j + amount < limit) f(j + amount);
-  if (j == n - 1) stretch(amount + n, limit);
-  break;
+ case index_map::keep: break;
+ case index_map::wrap: return {floor_modulo(j + amount, n), limit, n, limit};
+ case index_map::repeat: return stretch(j * amount, (j + 1) * amount);
+ case index_map::edge: return stretch(j == 0 ? 0 : j + amount, j == n - 1 ? limit : j + amount + 1);
  case index_map::reflect:
  case index_map::symmetric: {
   const bool twice = map == index_map::symmetric;
-  const std::int64_t period = period_of(map, n);
-  steps(floor_modulo(amount + j, period), period);
-  const std::int64_t mirrored = twice ? -1 - j : -j;
-  if (twice || (j != 0 && j != n - 1)) steps(floor_modulo(amount + mirrored, period), period);
-  break;
+  const std::int64_t period = period_of(map, n), mirrored = twice ? -1 - j : -j;
+  const bool both = twice || (j != 0 && j != n - 1);
+  return {floor_modulo(amount + j, period), both ? floor_modulo(amount + mirrored, period) : limit, period, limit};
  }
  }
+ return stretch(j, j + 1);
+}
+
+/// Calls f(position) for each of them.
+template <class F>
+constexpr void for_positions(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j, std::int64_t limit,
+       const F& f) {
+ for (auto at = positions_of(map, n, amount, j, limit); !at.done(); at.next()) f(at.position());
 }
 
 } // namespace tapegraph
-
-/// Tensors whose axes follow an index_map each (padding by reflection, tiling, repeating, rolling), and the adjoint, which adds
-/// up what was made of each element. Both pass over the memory once.
-
-namespace tapegraph::cpu {
-
-namespace remap_detail {
-
-/// The axes of one call: those in front of the last one that is mapped, that one, and one run of elements behind it.
-struct plan {
- int outer = 0; ///< axes in front
- index_map map[8];
- std::int64_t amount[8], small[8], large[8], stride[8]; ///< stride: of the small tensor, in elements
- std::int64_t inner = 1, rows = 1, small_rows = 1;
-
- plan(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
-  const std::int64_t* mapped_extents) {
-  int last = rank - 1;
-  while (last > 0 && maps[last] == static_cast<std::int64_t>(index_map::keep)) inner *= extents[last--];
-  outer = last < 0 ? 0 : last;
-  std::int64_t step = inner;
-  if (last < 0) {
-   map[0] = index_map::keep;
-   amount[0] = 0;
-   small[0] = large[0] = 1;
-   stride[0] = step;
-  }
-  for (int i = last; i >= 0; --i) {
-   map[i] = static_cast<index_map>(maps[i]);
-   amount[i] = amounts[i];
-   small[i] = extents[i];
-   large[i] = mapped_extents[i];
-   stride[i] = step;
-   step *= extents[i];
-   if (i < last) {
-    rows *= large[i];
-    small_rows *= small[i];
-   }
-  }
- }
- std::int64_t row() const { return large[outer]; }
- std::int64_t source(int i, std::int64_t position) const {
-  return run_at(map[i], small[i], amount[i], position, large[i]).first * stride[i];
- }
-};
-
-/// Moves blocks of one size: elements, or runs of them.
-template <int Size>
-struct blocks {
- using element = typename layout_detail::word<Size>::type;
- static constexpr std::int64_t bytes = Size;
- explicit blocks(std::int64_t) {}
- static void backwards(char* to, const char* from, std::int64_t count) {
-  layout_detail::run_backwards<Size>(reinterpret_cast<const element*>(from), reinterpret_cast<element*>(to), count);
- }
- static void same(char* to, const char* from, std::int64_t count) {
-  element* y = reinterpret_cast<element*>(to);
-  const element v = *reinterpret_cast<const element*>(from);
-  for (std::int64_t i = 0; i < count; ++i) y[i] = v;
- }
-};
-template <>
-struct blocks<0> {
- std::int64_t bytes;
- explicit blocks(std::int64_t size) : bytes(size) {}
- void backwards(char* to, const char* from, std::int64_t count) const {
-  for (std::int64_t i = 0; i < count; ++i, to += bytes, from -= bytes) layout_detail::move_bytes(to, from, bytes);
- }
- void same(char* to, const char* from, std::int64_t count) const {
-  for (std::int64_t i = 0; i < count; ++i, to += bytes) layout_detail::move_bytes(to, from, bytes);
- }
-};
-
-/// Positions [first, last) of one row. `x` is the row of the small tensor, `y` where position `first` goes.
-template <int Size>
-void write_row(const plan& p, const char* x, std::int64_t first, std::int64_t last, std::int64_t bytes, char* y) {
- const blocks<Size> b(bytes);
- const std::int64_t size = b.bytes;
- const int k = p.outer;
- const std::int64_t n = p.small[k], amount = p.amount[k];
- if (p.map[k] == index_map::repeat && first % amount == 0) {
-  const char* from = x + first / amount * size;
-  if constexpr (Size >= 4) { // as channels that are all the same
-   const std::int64_t n_here = (last - first) / amount;
-   if (amount == 2) return layout_detail::channels<Size, 2>::template run<true>(from, y, 0, n_here);
-   if (amount == 3) return layout_detail::channels<Size, 3>::template run<true>(from, y, 0, n_here);
-   if (amount == 4) return layout_detail::channels<Size, 4>::template run<true>(from, y, 0, n_here);
-  }
-  for (std::int64_t at = first; at < last; at += amount, from += size) {
-   b.same(y, from, std::min(amount, last - at));
-   y += amount * size;
-  }
-  return;
- }
- const std::int64_t period = period_of(p.map[k], n), count = last - first;
- const bool doubling = period > 0 && period * 2 < count && period < 4096;
- const std::int64_t written = doubling ? period : count;
- for (std::int64_t at = first; at < first + written;) {
-  const index_run r = run_at(p.map[k], n, amount, at, first + written);
-  char* const to = y + (at - first) * size;
-  const char* const from = x + r.first * size;
-  if (r.direction > 0)
-   layout_detail::move_bytes(to, from, r.count * size);
-  else if (r.direction < 0)
-   b.backwards(to, from, r.count);
-  else
-   b.same(to, from, r.count);
-  at += r.count;
- }
- for (std::int64_t done = written; done < count;) {
-  const std::int64_t more = std::min({done, count - done, 8192 / period * period});
-  std::memcpy(y + done * size, y, static_cast<std::size_t>(more * size));
-  done += more;
- }
-}
-
-template <class = void>
-void require_elements(const plan& p) {
- for (int i = 0; i <= p.outer; ++i)
-  if (p.small[i] == 0 && p.large[i] > 0)
-   throw shape_error("pad: an empty axis has nothing to repeat");
-}
-
-/// row[q] += what the map makes of element q, in the order of positions.
-template <class T>
-struct fold_row_body {
- template <class Isa>
- TG_INLINE static void run(const plan* p, const T* dy, T* row) {
-  const int k = p->outer;
-  const std::int64_t n = p->small[k], inner = p->inner, large = p->large[k];
-  for (std::int64_t at = 0; at < large;) {
-   const index_run r = run_at(p->map[k], n, p->amount[k], at, large);
-   const T* from = dy + at * inner;
-   T* to = row + r.first * inner;
-   if (r.direction > 0) {
-    const std::int64_t count = r.count * inner;
-#pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
-   } else if (inner == 1 && r.direction < 0) {
-    for (std::int64_t i = 0; i < r.count; ++i) to[-i] += from[i];
-   } else if (inner == 1) {
-    T sum = *to;
-    for (std::int64_t i = 0; i < r.count; ++i) sum += from[i];
-    *to = sum;
-   } else {
-    for (std::int64_t i = 0; i < r.count; ++i, from += inner, to += r.direction * inner) {
-#pragma omp simd
-     for (std::int64_t c = 0; c < inner; ++c) to[c] += from[c];
-    }
-   }
-   at += r.count;
-  }
- }
-};
-
-/// Adds every row of dy that leads to the small tensor's row at `at`, the first axis slowest.
-template <class T>
-void fold_rows(const plan& p, int axis, const std::int64_t* at, std::int64_t from, const T* dy, T* row) {
- if (axis == p.outer) return dispatch<fold_row_body<T>>(&p, dy + from * p.row() * p.inner, row);
- for_positions(p.map[axis], p.small[axis], p.amount[axis], at[axis], p.large[axis],
-    [&](std::int64_t position) { fold_rows(p, axis + 1, at, from * p.large[axis] + position, dy, row); });
-}
-
-} // namespace remap_detail
-
-/// out[i...] = in[map(i)...]; `size` bytes an element (1, 2, 4 or 8), extents of in and of out, rank <= 8.
-template <class = void> // as in cpu/layout.hpp: compiled where it is used
-void remap(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
-  const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
- using namespace remap_detail;
- const plan p(rank, extents, maps, amounts, out_extents);
- const std::int64_t elements = p.rows * p.row() * p.inner;
- if (elements == 0) return;
- require_elements(p);
- const std::int64_t block = static_cast<std::int64_t>(size) * p.inner;
- const auto write = block == 1   ? &write_row<1>
-     : block == 2 ? &write_row<2>
-     : block == 4 ? &write_row<4>
-     : block == 8 ? &write_row<8>
-         : &write_row<0>;
- std::int64_t wide = std::max<std::int64_t>(1, 2 * layout_detail::piece_elements / p.inner);
- if (p.map[p.outer] == index_map::repeat && p.amount[p.outer] > 0)
-  wide = std::max<std::int64_t>(1, wide / p.amount[p.outer]) * p.amount[p.outer];
- const std::int64_t pieces = (p.row() + wide - 1) / wide, units = p.rows * pieces;
- const std::int64_t in_task =
-  std::max<std::int64_t>(1, 2 * layout_detail::piece_elements / (std::min(wide, p.row()) * p.inner));
- parallel_for((units + in_task - 1) / in_task, elements >= layout_detail::parallel_elements, [&](std::int64_t task) {
-  std::int64_t unit = task * in_task, row = unit / pieces, piece = unit % pieces;
-  std::int64_t at[8]{}, source[8]{}, from = 0;
-  for (std::int64_t i = p.outer, rest = row; i-- > 0; rest /= p.large[i]) at[i] = rest % p.large[i];
-  for (int i = 0; i < p.outer; ++i) from += source[i] = p.source(i, at[i]);
-  for (const std::int64_t end = std::min(units, unit + in_task); unit < end; ++unit) {
-   const std::int64_t first = piece * wide;
-   write(p, static_cast<const char*>(in) + from * static_cast<std::int64_t>(size), first,
-    std::min(p.row(), first + wide), block,
-    static_cast<char*>(out) + (row * p.row() + first) * block);
-   if (++piece < pieces) continue;
-   piece = 0;
-   ++row;
-   for (int i = p.outer; i-- > 0;) {
-    const bool wraps = ++at[i] == p.large[i];
-    if (wraps) at[i] = 0;
-    from -= source[i];
-    from += source[i] = p.source(i, at[i]);
-    if (!wraps) break;
-   }
-  }
- });
-}
-
-/// The adjoint of `remap`: out (of in's extents there) is the sum of what dy has of each element, in dy's order for any number
-/// of threads.
-template <class T>
-void fold(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
-  const std::int64_t* dy_extents, const T* dy, T* out) {
- using namespace remap_detail;
- const plan p(rank, extents, maps, amounts, dy_extents);
- const std::int64_t width = p.small[p.outer] * p.inner, rows = p.small_rows;
- if (rows * width == 0) return;
- const std::int64_t elements = p.rows * p.row() * p.inner;
- const std::int64_t in_task = std::max<std::int64_t>(1, rows * layout_detail::piece_elements / (elements + 1));
- parallel_for((rows + in_task - 1) / in_task, elements >= layout_detail::parallel_elements, [&](std::int64_t task) {
-  for (std::int64_t row = task * in_task, end = std::min(rows, row + in_task); row < end; ++row) {
-   std::int64_t at[8]{};
-   for (std::int64_t i = p.outer, rest = row; i-- > 0; rest /= p.small[i]) at[i] = rest % p.small[i];
-   T* const to = out + row * width;
-   std::fill(to, to + width, T(0));
-   fold_rows(p, 0, at, 0, dy, to);
-  }
- });
-}
-
-} // namespace tapegraph::cpu
-// ---- tapegraph/cpu/scan.hpp ----
-
-/// Running sums and products, kept in double for floats and in 64 bits for integers. Blocks and their offsets follow from
-/// the shape, so the bits do not depend on the number of threads.
-
-namespace tapegraph::cpu {
-
-enum class scanning { sum, product };
-
-namespace scan_detail {
-
-inline constexpr std::int64_t block_elements = 32768;
-inline constexpr std::int64_t most_blocks = 64;
-inline constexpr std::int64_t columns = 256;
-
-template <class T>
-using accumulator = std::conditional_t<std::is_floating_point_v<T>, double,
-         std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
-
-template <scanning S, class A>
-TG_INLINE A joined(A a, A b) {
- return S == scanning::sum ? a + b : a * b;
-}
-
-template <scanning S, class T>
-accumulator<T> scan_row(const T* x, T* y, std::int64_t stride, std::int64_t length, bool exclusive, accumulator<T> total) {
- if (exclusive) {
-  for (std::int64_t k = 0; k < length; ++k) {
-   const auto value = static_cast<accumulator<T>>(x[k * stride]);
-   y[k * stride] = static_cast<T>(total);
-   total = joined<S>(total, value);
-  }
- } else {
-  for (std::int64_t k = 0; k < length; ++k) {
-   total = joined<S>(total, static_cast<accumulator<T>>(x[k * stride]));
-   y[k * stride] = static_cast<T>(total);
-  }
- }
- return total;
-}
-
-template <scanning S, class T>
-accumulator<T> fold_row(const T* x, std::int64_t stride, std::int64_t length) {
- using A = accumulator<T>;
- constexpr A start = S == scanning::sum ? A(0) : A(1);
- A total[4] = {start, start, start, start};
- std::int64_t k = 0;
- for (; k + 4 <= length; k += 4)
-  for (int i = 0; i < 4; ++i) total[i] = joined<S>(total[i], static_cast<A>(x[(k + i) * stride]));
- for (; k < length; ++k) total[0] = joined<S>(total[0], static_cast<A>(x[k * stride]));
- return joined<S>(joined<S>(total[0], total[1]), joined<S>(total[2], total[3]));
-}
-
-template <scanning S, class T>
-struct columns_body {
- template <class Isa>
- TG_INLINE static void run(const T* x, T* y, std::int64_t stride, std::int64_t length, std::int64_t width, bool exclusive) {
-  using A = accumulator<T>;
-  A total[columns];
-  for (std::int64_t c = 0; c < columns; ++c) total[c] = S == scanning::sum ? A(0) : A(1);
-  for (std::int64_t k = 0; k < length; ++k) {
-   const T* from = x + k * stride;
-   T* to = y + k * stride;
-   if (exclusive) {
-#pragma omp simd
-    for (std::int64_t c = 0; c < width; ++c) {
-     const A value = static_cast<A>(from[c]);
-     to[c] = static_cast<T>(total[c]);
-     total[c] = joined<S>(total[c], value);
-    }
-   } else {
-#pragma omp simd
-    for (std::int64_t c = 0; c < width; ++c) {
-     total[c] = joined<S>(total[c], static_cast<A>(from[c]));
-     to[c] = static_cast<T>(total[c]);
-    }
-   }
-  }
- }
-};
-
-} // namespace scan_detail
-
-/// y = running sums or products of x along one axis; `exclusive` leaves the element itself out, `reverse` runs from the end.
-/// y may be x.
-template <scanning S, class T>
-void scan(int rank, const std::int64_t* extents, int axis, bool exclusive, bool reverse, const T* x, T* y) {
- using namespace scan_detail;
- using A = accumulator<T>;
- constexpr A start = S == scanning::sum ? A(0) : A(1);
- std::int64_t outer = 1, inner = 1;
- const std::int64_t length = extents[axis];
- for (int i = 0; i < rank; ++i)
-  if (i != axis) (i < axis ? outer : inner) *= extents[i];
- const std::int64_t elements = outer * inner * length;
- if (elements == 0) return;
- const bool parallel = elements >= block_elements;
- const std::int64_t stride = reverse ? -inner : inner, first = reverse ? (length - 1) * inner : 0;
-
- if (inner > 1) {
-  const std::int64_t chunks = (inner + columns - 1) / columns;
-  parallel_for(outer * chunks, parallel, [&](std::int64_t task) {
-   const std::int64_t c = task % chunks * columns, at = task / chunks * length * inner + first + c;
-   dispatch<columns_body<S, T>>(x + at, y + at, stride, length, std::min(columns, inner - c), exclusive);
-  });
-  return;
- }
- if (outer < 16 && length >= 2 * block_elements) {
-  const std::int64_t blocks = std::min(most_blocks, length / block_elements);
-  for (std::int64_t o = 0; o < outer; ++o) {
-   const std::int64_t base = o * length + first;
-   A offset[most_blocks];
-   const auto begin = [&](std::int64_t block) { return length * block / blocks; };
-   parallel_for(blocks - 1, true, [&](std::int64_t b) {
-    offset[b + 1] = fold_row<S>(x + base + begin(b) * stride, stride, begin(b + 1) - begin(b));
-   });
-   offset[0] = start;
-   for (std::int64_t b = 1; b < blocks; ++b) offset[b] = joined<S>(offset[b], offset[b - 1]);
-   parallel_for(blocks, true, [&](std::int64_t b) {
-    const std::int64_t at = base + begin(b) * stride;
-    scan_row<S>(x + at, y + at, stride, begin(b + 1) - begin(b), exclusive, offset[b]);
-   });
-  }
-  return;
- }
- const std::int64_t in_task = std::max<std::int64_t>(1, block_elements / 2 / length);
- parallel_for((outer + in_task - 1) / in_task, parallel, [&](std::int64_t task) {
-  for (std::int64_t o = task * in_task, end = std::min(outer, o + in_task); o < end; ++o)
-   scan_row<S>(x + o * length + first, y + o * length + first, stride, length, exclusive, start);
- });
-}
-
-template <class T>
-void cumulative_sum(int rank, const std::int64_t* extents, int axis, bool exclusive, bool reverse, const T* x, T* y) {
- scan<scanning::sum>(rank, extents, axis, exclusive, reverse, x, y);
-}
-
-} // namespace tapegraph::cpu
-// ---- tapegraph/cpu/sort.hpp ----
-
-/// Stable sorting along the last axis: a radix sort of (key, position) pairs, byte by byte, on keys whose unsigned order is
-/// the order of the numbers. Bytes that all keys share are skipped.
-
-namespace tapegraph::cpu {
-
-namespace sort_detail {
-
-inline constexpr std::int64_t most_slots = 16; ///< rows that may be sorted at the same time
-inline constexpr std::int64_t parallel_elements = 8192;
-inline constexpr std::int64_t most_selected = 64; ///< of a row; more are sorted
-
-template <class T>
-struct pair {
- using bits = std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>;
- bits key;
- std::uint32_t position;
-};
-
-template <class T>
-typename pair<T>::bits key_of(T x, bool descending) {
- using bits = typename pair<T>::bits;
- constexpr bits sign = bits{1} << (8 * sizeof(bits) - 1);
- bits b;
- if constexpr (std::is_integral_v<T>) {
-  b = std::is_signed_v<T> ? static_cast<bits>(x) ^ sign : static_cast<bits>(x);
- } else {
-  if (x != x) return static_cast<bits>(-1);
-  if (x == T(0)) x = T(0);
-  std::memcpy(&b, &x, sizeof(b));
-  b = (b & sign) != 0 ? ~b : b | sign;
- }
- return descending ? ~b : b;
-}
-
-template <class T>
-void insertion_sort(pair<T>* p, std::int64_t n) {
- for (std::int64_t i = 1; i < n; ++i) {
-  const pair<T> moving = p[i];
-  std::int64_t k = i;
-  for (; k > 0 && p[k - 1].key > moving.key; --k) p[k] = p[k - 1];
-  p[k] = moving;
- }
-}
-
-/// Sorts p[0, n) with the help of q[0, n); returns whichever of the two holds the result.
-template <class T>
-pair<T>* radix_sort(pair<T>* p, pair<T>* q, std::int64_t n) {
- constexpr int bytes = sizeof(typename pair<T>::bits);
- std::uint32_t counts[bytes][256] = {};
- for (std::int64_t i = 0; i < n; ++i)
-  for (int b = 0; b < bytes; ++b) ++counts[b][p[i].key >> 8 * b & 255];
- for (int b = 0; b < bytes; ++b) {
-  if (counts[b][p[0].key >> 8 * b & 255] == static_cast<std::uint64_t>(n)) continue;
-  std::uint32_t at[256], sum = 0;
-  for (int d = 0; d < 256; ++d) {
-   at[d] = sum;
-   sum += counts[b][d];
-  }
-  for (std::int64_t i = 0; i < n; ++i) q[at[p[i].key >> 8 * b & 255]++] = p[i];
-  std::swap(p, q);
- }
- return p;
-}
-
-template <class T>
-void select(const T* x, std::int64_t length, bool descending, pair<T>* best, std::int64_t wanted) {
- std::int64_t count = 0;
- for (std::int64_t i = 0; i < length; ++i) {
-  const pair<T> candidate{key_of(x[i], descending), static_cast<std::uint32_t>(i)};
-  if (count == wanted) {
-   if (candidate.key >= best[count - 1].key) continue; // an equal one came first
-  } else {
-   ++count;
-  }
-  std::int64_t k = count - 1;
-  for (; k > 0 && best[k - 1].key > candidate.key; --k) best[k] = best[k - 1];
-  best[k] = candidate;
- }
-}
-
-inline std::int64_t slots(std::int64_t outer) { return std::min(outer, most_slots); }
-
-} // namespace sort_detail
-
-/// Bytes of scratch memory, aligned for 8 bytes, that `argsort_last` and `sort_last` need.
-template <class T>
-std::size_t sort_workspace_bytes(std::int64_t outer, std::int64_t length) {
- return static_cast<std::size_t>(sort_detail::slots(outer) * length) * 2 * sizeof(sort_detail::pair<T>);
-}
-
-/// order[o, :] = the positions that sort x[o, :], equal elements in their order, NaN last; x [outer, length]. With `first`
-/// not negative only so many of each row are found and written. Index is std::int32_t or std::int64_t. Throws
-/// argument_error for rows of 2^31 elements or more, and for `first` beyond their length.
-template <class T, class Index>
-void argsort_last(std::int64_t outer, std::int64_t length, bool descending, const T* x, Index* order, void* workspace,
-    std::int64_t first = -1) {
- using namespace sort_detail;
- if (first > length)
-  throw argument_error("top_k: k is " + std::to_string(first) + ", the axis has " + std::to_string(length) +
-       " elements");
- if (length > std::numeric_limits<std::int32_t>::max())
-  throw argument_error("argsort: " + std::to_string(length) + " elements in a row, more than 2^31 - 1");
- if (outer == 0 || length == 0 || first == 0) return;
- const std::int64_t wanted = first < 0 ? length : first;
- const std::int64_t count = slots(outer);
- parallel_for(count, outer * length >= parallel_elements, [&](std::int64_t slot) {
-  pair<T>* const scratch = static_cast<pair<T>*>(workspace) + slot * 2 * length;
-  for (std::int64_t o = slot; o < outer; o += count) {
-   pair<T>* p = scratch;
-   if (length > 48 && wanted <= most_selected) {
-    select(x + o * length, length, descending, p, wanted);
-   } else {
-    for (std::int64_t i = 0; i < length; ++i)
-     p[i] = {key_of(x[o * length + i], descending), static_cast<std::uint32_t>(i)};
-    if (length <= 48) insertion_sort(p, length);
-    else p = radix_sort(p, p + length, length);
-   }
-   for (std::int64_t i = 0; i < wanted; ++i) order[o * wanted + i] = static_cast<Index>(p[i].position);
-  }
- });
-}
-
-/// `argsort_last`, and y[o, i] = x[o, order[o, i]].
-template <class T, class Index>
-void sort_last(std::int64_t outer, std::int64_t length, bool descending, const T* x, T* y, Index* order, void* workspace) {
- argsort_last(outer, length, descending, x, order, workspace);
- parallel_for(outer, outer * length >= 4 * sort_detail::parallel_elements, [&](std::int64_t o) {
-  for (std::int64_t i = o * length; i < (o + 1) * length; ++i) y[i] = x[o * length + order[i]];
- });
-}
-
-} // namespace tapegraph::cpu
-// ---- tapegraph/ops/concat.hpp ----
-
 // ---- tapegraph/ops/slice.hpp ----
 
 /// slice, take, reverse, split, unstack: parts of a tensor by begin, end and step; embed, the way back.
@@ -14943,6 +12346,3084 @@ constexpr auto unstack(const A& x, int axis = 0, std::source_location where = st
 
 } // namespace tapegraph
 
+/// pad, tile, repeat, roll: results whose elements are chosen axis by axis by a rule, and the way back.
+
+namespace tapegraph {
+
+/// Every axis of the result by its own rule, in one pass; the extents are the target's.
+struct remap_op {
+ static constexpr std::string_view name = "remap";
+ static constexpr operation_kind kind = operation_kind::layout;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t map[max_rank]{};    ///< an index_map
+  std::int64_t amount[max_rank]{}; ///< elements in front; how often each is repeated
+ };
+ /// In map: what is wrong, found where the attributes were put together.
+ enum problem : std::int64_t { too_many = -1, axis_outside = -2, negative = -3, rank_too_high = -4 };
+
+ static constexpr bool well_formed(const attributes& a, inference& io) {
+  for (int i = 0; i < max_rank; ++i) {
+   switch (a.map[i]) {
+   case too_many: return io.fail("pad, tile: more amounts than axes");
+   case axis_outside: return io.fail("repeat, roll: axis outside the rank");
+   case negative: return io.fail("pad, tile, repeat: an amount is negative");
+   case rank_too_high: return io.fail("tile: rank above 8");
+   default: break;
+   }
+  }
+  return true;
+ }
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  if (!well_formed(a, io)) return;
+  for (int i = 0; i < io.result.rank(); ++i) {
+   const extent size = io.in[0].dims[i], wide = io.result[i];
+   const auto map = static_cast<index_map>(a.map[i]);
+   if (map == index_map::keep || size == wide || (wide.known() && wide.value == 0)) continue;
+   if (map == index_map::reflect || map == index_map::symmetric || map == index_map::edge)
+    io.require(at_least_or_required(size, 1, "pad"), nothing_to_repeat);
+  }
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
+};
+
+/// The adjoint of remap: every element of the target's shape is the sum of what was made of it, in the order in which the
+/// result has them.
+struct fold_op : remap_op {
+ static constexpr std::string_view name = "fold";
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  well_formed(a, io);
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto d, auto dy, auto) {
+  const shape target = shape_of(dy);
+  return invoke<remap_op>(a, &target, std::source_location::current(), d);
+ }
+};
+
+template <int I>
+constexpr auto remap_op::vjp(const attributes& a, auto dy, auto x, auto) {
+ const shape target = shape_of(x);
+ return invoke<fold_op>(a, &target, std::source_location::current(), dy);
+}
+
+/// What padding is made of: a number; the elements behind the border read backwards, without or with the border itself; the
+/// border; the other end of the axis. NumPy's names are constant, reflect, symmetric, edge, wrap.
+enum class pad_mode : std::uint8_t { constant, reflect, symmetric, edge, wrap };
+
+struct padding_amount {
+ std::int64_t before = 0, after = 0;
+};
+
+struct pad_options {
+ pad_mode mode = pad_mode::constant;
+ double value = 0; ///< of constant padding, in the operand's element type
+};
+
+/// `before` and `after` elements more on each axis; axes not named stay. Padding may be longer than the axis (as in NumPy: it
+/// is reflected again), but not negative.
+template <tensor_like A>
+constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts, pad_options options = {},
+    std::source_location where = std::source_location::current()) {
+ shape target = shape_of(x);
+ embed_op::attributes box = detail::whole_slice();
+ remap_op::attributes a;
+ const auto map = options.mode == pad_mode::reflect     ? index_map::reflect
+     : options.mode == pad_mode::symmetric ? index_map::symmetric
+     : options.mode == pad_mode::edge      ? index_map::edge
+              : index_map::wrap;
+ std::int64_t problem = 0;
+ int axis = 0;
+ for (const padding_amount& amount : amounts) {
+  if (axis >= target.rank()) {
+   problem = remap_op::too_many;
+   if (axis < max_rank) box.step[axis] = 0; // refused by the shape rule
+   ++axis;
+   continue;
+  }
+  if (amount.before < 0 || amount.after < 0) {
+   problem = remap_op::negative;
+   box.begin[axis] = -100; // refused by the shape rule
+  } else {
+   box.begin[axis] = amount.before;
+   if (amount.before + amount.after > 0) a.map[axis] = static_cast<std::int64_t>(map);
+   a.amount[axis] = amount.before;
+   target.set(axis, target[axis] + amount.before + amount.after);
+  }
+  ++axis;
+ }
+ if (problem != 0) a.map[0] = problem;
+ box.fill = options.value;
+ const auto sealed = eval(x, where);
+ const auto constant = [&] { return invoke<embed_op>(box, &target, where, sealed); };
+ const auto mapped = [&] { return invoke<remap_op>(a, &target, where, sealed); };
+ if (options.mode == pad_mode::constant) return constant();
+ return mapped();
+}
+
+/// The tensor repeated as a whole along each axis (numpy.tile): counts are those of the last axes; missing ones are 1, further
+/// ones add axes in front.
+template <tensor_like A>
+constexpr auto tile(const A& x, std::initializer_list<std::int64_t> counts,
+     std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ const int given = static_cast<int>(counts.size()), rank = given > from.rank() ? given : from.rank();
+ shape source = detail::no_axes(from), target = detail::no_axes(from);
+ remap_op::attributes a;
+ if (rank > max_rank) a.map[0] = remap_op::rank_too_high;
+ for (int i = 0; i < rank && rank <= max_rank; ++i) {
+  const int own = i - (rank - from.rank()), named = i - (rank - given);
+  const std::int64_t count = named < 0 ? 1 : counts.begin()[named];
+  source.push_back(own < 0 ? extent(1) : from[own]);
+  target.push_back(source[i] * (count < 0 ? 1 : count));
+  if (count != 1) a.map[i] = count < 0 ? remap_op::negative : static_cast<std::int64_t>(index_map::wrap);
+ }
+ const auto whole = rank > from.rank() && rank <= max_rank ? invoke<reshape_op>({}, &source, where, sealed) : sealed;
+ return invoke<remap_op>(a, &target, where, whole);
+}
+
+/// Each element of an axis `count` times (numpy.repeat along an axis).
+template <tensor_like A>
+constexpr auto repeat(const A& x, std::int64_t count, int axis = 0,
+     std::source_location where = std::source_location::current()) {
+ shape target = shape_of(x);
+ const int at = normalized_axis(axis, target.rank());
+ remap_op::attributes a;
+ if (at < 0 || count < 0) {
+  a.map[0] = at < 0 ? remap_op::axis_outside : remap_op::negative;
+ } else {
+  a.map[at] = static_cast<std::int64_t>(index_map::repeat);
+  a.amount[at] = count;
+  target.set(at, target[at] * count);
+ }
+ return invoke<remap_op>(a, &target, where, x);
+}
+
+/// Elements moved by `shift` places along an axis; what leaves at one end comes in at the other.
+template <tensor_like A>
+constexpr auto roll(const A& x, std::int64_t shift, int axis = 0,
+     std::source_location where = std::source_location::current()) {
+ const shape target = shape_of(x);
+ const int at = normalized_axis(axis, target.rank());
+ remap_op::attributes a;
+ if (at < 0) {
+  a.map[0] = remap_op::axis_outside;
+ } else {
+  a.map[at] = static_cast<std::int64_t>(index_map::wrap);
+  a.amount[at] = shift;
+ }
+ return invoke<remap_op>(a, &target, where, x);
+}
+
+} // namespace tapegraph
+// ---- tapegraph/runtime/random.hpp ----
+
+// ---- tapegraph/core/random_laws.hpp ----
+
+// ---- tapegraph/core/philox.hpp ----
+
+/// Counter-based random numbers: Philox4x32 with 10 rounds (J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random
+/// numbers: as easy as 1, 2, 3", SC 2011). Element i of a random node is a pure function of (seed, step, ordinal, i), so
+/// it does not depend on threads, chunks, vector width or mode.
+///
+/// The address: the key is the seed. The counter's 128 bits are
+///
+///     word 0  block, low 32 bits       block = i / 4 (float) or i / 2 (double)
+///     word 1  block, next 16 bits; above them the low 16 bits of the ordinal
+///     word 2  step, low 32 bits
+///     word 3  step, next 16 bits; above them the high 16 bits of the ordinal
+///
+/// so different (step, ordinal, block) have different counters, and with them independent numbers, for fewer than 2^48
+/// blocks (10^15 floats), 2^48 steps and any 32-bit ordinal.
+
+namespace tapegraph {
+
+struct philox4x32 {
+ static constexpr std::uint32_t multiplier_0 = 0xd2511f53u, multiplier_2 = 0xcd9e8d57u;
+ static constexpr std::uint32_t weyl_0 = 0x9e3779b9u, weyl_1 = 0xbb67ae85u; // golden ratio, sqrt(3) - 1
+
+private:
+ template <std::uint32_t Round>
+ TG_HD static constexpr void round(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
+         std::uint32_t k0, std::uint32_t k1) {
+  const std::uint64_t a = std::uint64_t{multiplier_0} * c0, b = std::uint64_t{multiplier_2} * c2;
+  c0 = static_cast<std::uint32_t>(b >> 32) ^ c1 ^ (k0 + Round * weyl_0);
+  c2 = static_cast<std::uint32_t>(a >> 32) ^ c3 ^ (k1 + Round * weyl_1);
+  c1 = static_cast<std::uint32_t>(b);
+  c3 = static_cast<std::uint32_t>(a);
+ }
+
+public:
+ /// Encrypts the counter in place. Plain words, so that a loop over blocks vectorises.
+ TG_HD static constexpr void encrypt(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
+          std::uint32_t k0, std::uint32_t k1) {
+  round<0>(c0, c1, c2, c3, k0, k1);
+  round<1>(c0, c1, c2, c3, k0, k1);
+  round<2>(c0, c1, c2, c3, k0, k1);
+  round<3>(c0, c1, c2, c3, k0, k1);
+  round<4>(c0, c1, c2, c3, k0, k1);
+  round<5>(c0, c1, c2, c3, k0, k1);
+  round<6>(c0, c1, c2, c3, k0, k1);
+  round<7>(c0, c1, c2, c3, k0, k1);
+  round<8>(c0, c1, c2, c3, k0, k1);
+  round<9>(c0, c1, c2, c3, k0, k1);
+ }
+
+ static constexpr std::array<std::uint32_t, 4> block(std::array<std::uint32_t, 4> counter,
+              std::array<std::uint32_t, 2> key) {
+  encrypt(counter[0], counter[1], counter[2], counter[3], key[0], key[1]);
+  return counter;
+ }
+};
+
+namespace random {
+
+/// Uniform in [0, 1): 24 bits (float) or 53 bits (double), all multiples of 2^-24 or 2^-53.
+template <class T>
+ requires(sizeof(T) == sizeof(float))
+TG_HD constexpr T uniform01(std::uint32_t word) {
+ return static_cast<T>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24f;
+}
+template <class T>
+ requires(sizeof(T) == sizeof(double))
+TG_HD constexpr T uniform01(std::uint32_t high, std::uint32_t low) {
+ const auto upper = static_cast<double>(static_cast<std::int32_t>(high >> 6));
+ const auto lower = static_cast<double>(static_cast<std::int32_t>(low >> 5));
+ return math::detail::mul_add(upper, 0x1p-26, lower * 0x1p-53);
+}
+
+/// Two independent standard normal numbers from two uniform ones in [0, 1) (Box and Muller). 1 - u is in (0, 1], so the
+/// logarithm is finite; the largest magnitudes are 5.8 (float) and 8.6 (double).
+template <class T>
+TG_HD constexpr void box_muller(T u, T v, T& first, T& second) {
+ const T radius = math::sqrt(T(-2) * math::log(T(1) - u));
+ const T angle = T(6.283185307179586) * v;
+ first = math::detail::product(radius, math::cos(angle));
+ second = math::detail::product(radius, math::sin(angle));
+}
+
+/// Numbers per block of 128 bits.
+template <class T>
+inline constexpr int per_block = static_cast<int>(16 / sizeof(T));
+
+/// Names one stream of numbers: the key and the part of the counter that does not vary with the element.
+struct address {
+ std::uint32_t key_0, key_1, ordinal_low, step_low, step_high;
+
+ TG_HD constexpr address(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal)
+  : key_0(static_cast<std::uint32_t>(seed)),
+  key_1(static_cast<std::uint32_t>(seed >> 32)),
+  ordinal_low(ordinal << 16),
+  step_low(static_cast<std::uint32_t>(step)),
+  step_high((static_cast<std::uint32_t>(step >> 32) & 0xffffu) | (ordinal & 0xffff0000u)) {}
+};
+
+namespace detail {
+
+/// Block number `block` of a stream, as raw words.
+TG_HD constexpr void words(const address& a, std::uint32_t block_low, std::uint32_t block_high, std::uint32_t& w0,
+      std::uint32_t& w1, std::uint32_t& w2, std::uint32_t& w3) {
+ w0 = block_low;
+ w1 = (block_high & 0xffffu) | a.ordinal_low;
+ w2 = a.step_low;
+ w3 = a.step_high;
+ philox4x32::encrypt(w0, w1, w2, w3, a.key_0, a.key_1);
+}
+
+struct uniform {
+ static constexpr bool transforms = false;
+ template <class T>
+ TG_HD static constexpr void run(T&, T&) {}
+};
+
+struct normal {
+ static constexpr bool transforms = true;
+ template <class T>
+ TG_HD static constexpr void run(T& u, T& v) {
+  T first = 0, second = 0;
+  box_muller(u, v, first, second);
+  u = first;
+  v = second;
+ }
+};
+
+/// The uniform numbers of one block.
+template <class T>
+TG_HD constexpr void block_numbers(const address& a, std::uint64_t block, T (&x)[per_block<T>]) {
+ std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
+ words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
+ if constexpr (sizeof(T) == sizeof(float)) {
+  x[0] = uniform01<T>(w0);
+  x[1] = uniform01<T>(w1);
+  x[2] = uniform01<T>(w2);
+  x[3] = uniform01<T>(w3);
+ } else {
+  x[0] = uniform01<T>(w0, w1);
+  x[1] = uniform01<T>(w2, w3);
+ }
+}
+
+template <class Distribution, class T>
+TG_HD constexpr T at(const address& a, std::uint64_t index) {
+ T x[per_block<T>]{};
+ block_numbers(a, index / per_block<T>, x);
+ const int pair = static_cast<int>(index % per_block<T>) / 2 * 2;
+ T u = x[pair], v = x[pair + 1];
+ Distribution::run(u, v);
+ return index % 2 == 0 ? u : v;
+}
+
+/// Number p of block b goes to out[p * plane + b * stride].
+template <int Count, class T>
+TG_INLINE void uniform_blocks(T* out, int plane, int stride, std::uint64_t block, const address& a) {
+ const auto low = static_cast<std::uint32_t>(block), high = static_cast<std::uint32_t>(block >> 32);
+#pragma omp simd
+ for (int b = 0; b < Count; ++b) {
+  const std::uint32_t b_low = low + static_cast<std::uint32_t>(b);
+  std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
+  words(a, b_low, high + static_cast<std::uint32_t>(b_low < low), w0, w1, w2, w3);
+  T* const to = out + b * stride;
+  if constexpr (sizeof(T) == sizeof(float)) {
+   to[0] = uniform01<T>(w0);
+   to[plane] = uniform01<T>(w1);
+   to[2 * plane] = uniform01<T>(w2);
+   to[3 * plane] = uniform01<T>(w3);
+  } else {
+   to[0] = uniform01<T>(w0, w1);
+   to[plane] = uniform01<T>(w2, w3);
+  }
+ }
+}
+
+/// `Count` consecutive blocks, written to out[0 .. Count * per_block). A transformation works on planes (plane p holds
+/// number p of every block) in loops of its own, because a single one is too complicated for g++ to vectorise.
+template <class Distribution, int Count, class T>
+TG_INLINE void fill_blocks(T* out, std::uint64_t block, const address& a) {
+ constexpr int per = per_block<T>;
+ if constexpr (!Distribution::transforms) {
+  uniform_blocks<Count>(out, 1, per, block, a);
+ } else {
+  T planes[per * Count];
+  uniform_blocks<Count>(planes, Count, 1, block, a);
+  for (int p = 0; p < per; p += 2) {
+   T* const u = planes + p * Count;
+   T* const v = u + Count;
+#pragma omp simd
+   for (int b = 0; b < Count; ++b) Distribution::run(u[b], v[b]);
+  }
+  for (int b = 0; b < Count; ++b)
+   for (int p = 0; p < per; ++p) out[b * per + p] = planes[p * Count + b];
+ }
+}
+
+/// Elements first .. first + count - 1 of a stream.
+template <class Distribution, class T>
+TG_INLINE void fill(T* out, std::int64_t first, std::int64_t count, const address& a) {
+ constexpr std::int64_t per = per_block<T>;
+ constexpr int tile = 64;
+ std::int64_t i = 0;
+ for (; i < count && (first + i) % per != 0; ++i)
+  out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
+ for (; count - i >= per * tile; i += per * tile)
+  fill_blocks<Distribution, tile>(out + i, static_cast<std::uint64_t>((first + i) / per), a);
+ for (; i < count; ++i) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
+}
+
+} // namespace detail
+
+/// Element `index` of a random node: uniform in [0, 1).
+template <class T>
+TG_HD constexpr T uniform_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
+ return detail::at<detail::uniform, T>(address(seed, step, ordinal), index);
+}
+
+/// Element `index` of a random node: standard normal.
+template <class T>
+TG_HD constexpr T normal_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
+ return detail::at<detail::normal, T>(address(seed, step, ordinal), index);
+}
+
+/// out[j] = uniform_at(seed, step, ordinal, first + j) for 0 <= j < count. Always inlined: call it from a kernel body run by
+/// `cpu::dispatch` and it uses that kernel's instruction set.
+template <class T>
+TG_INLINE void fill_uniform(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
+       std::uint32_t ordinal) {
+ detail::fill<detail::uniform>(out, first, count, address(seed, step, ordinal));
+}
+
+/// out[j] = normal_at(seed, step, ordinal, first + j) for 0 <= j < count.
+template <class T>
+TG_INLINE void fill_normal(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
+      std::uint32_t ordinal) {
+ detail::fill<detail::normal>(out, first, count, address(seed, step, ordinal));
+}
+
+} // namespace random
+} // namespace tapegraph
+
+/// Laws made of uniform and normal numbers of the same address. They are computed where the number has been drawn.
+
+namespace tapegraph {
+
+enum class distribution : std::int64_t { uniform, normal, truncated_normal, exponential, bernoulli };
+
+} // namespace tapegraph
+
+namespace tapegraph::random {
+
+/// The largest T below b; b is not zero, infinite or NaN unless it is zero.
+template <class T>
+TG_HD constexpr T just_below(T b) {
+ using bits = math::detail::bits_t<T>;
+ if (b == T(0)) return -math::detail::from_bits<T>(bits{1});
+ const bits raw = math::detail::to_bits(b);
+ return math::detail::from_bits<T>(b > T(0) ? raw - 1 : raw + 1);
+}
+
+/// Element `index` of the truncated normal law: attempt k reads the block of numbers 2^40 k further, so attempts of
+/// different elements never meet. Beyond 2 deviations lie 4.55 % of the normal numbers.
+template <class T>
+TG_HD constexpr T truncated_normal_at(const address& a, std::uint64_t index) {
+ T x = 0;
+ for (std::uint64_t attempt = 0; attempt < 128; ++attempt) { // the last is needed with probability 2^-565
+  x = detail::at<detail::normal, T>(a, index + ((attempt * per_block<T>) << 40));
+  if (x >= T(-2) && x <= T(2)) return x;
+ }
+ return T(0);
+}
+
+/// 1 with a probability, from a uniform number in [0, 1).
+template <class T>
+TG_HD constexpr T bernoulli_of(T uniform, T probability) {
+ return math::detail::select(uniform < probability, T(1), T(0));
+}
+
+/// Exponential with a mean, from a uniform number in [0, 1).
+template <class T>
+TG_HD constexpr T exponential_of(T uniform, T mean) {
+ return (T(0) - math::log(T(1) - uniform)) * mean;
+}
+
+/// x * slope + offset, but at most `most`.
+template <class T>
+struct scaling {
+ T slope, offset, most = std::numeric_limits<T>::infinity();
+
+ TG_HD constexpr T operator()(T x) const {
+  const T value = math::detail::mul_add(x, slope, offset);
+  return math::detail::select(value > most, most, value);
+ }
+};
+
+/// From [0, 1) to [low, high): rounding must not reach the end that the range excludes.
+template <class T>
+constexpr scaling<T> uniform_scaling(double low, double high) {
+ const T offset = static_cast<T>(low), end = static_cast<T>(high);
+ scaling<T> s{static_cast<T>(high - low), offset};
+ if (offset < end) s.most = just_below(end);
+ return s;
+}
+template <class T>
+constexpr scaling<T> normal_scaling(double mean, double deviation) {
+ return {static_cast<T>(deviation), static_cast<T>(mean)};
+}
+
+/// The high word of a 64-bit product.
+TG_HD constexpr std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
+ const std::uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
+ const std::uint64_t low = a0 * b0, left = a1 * b0 + (low >> 32), right = a0 * b1 + (left & 0xffffffffu);
+ return a1 * b1 + (left >> 32) + (right >> 32);
+}
+
+/// Element `index` of whole numbers in [0, range): 64 bits scaled to the range (D. Lemire, "Fast random integer generation
+/// in an interval", 2019, without its rejection: the probabilities differ by less than range / 2^64). Two per block.
+TG_HD constexpr std::uint64_t integer_at(const address& a, std::uint64_t index, std::uint64_t range) {
+ const std::uint64_t block = index / 2;
+ std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
+ detail::words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
+ const bool second = index % 2 != 0;
+ const std::uint64_t word = (std::uint64_t{second ? w3 : w1} << 32) | (second ? w2 : w0);
+ return high_product(word, range);
+}
+
+} // namespace tapegraph::random
+// ---- tapegraph/ops/random.hpp ----
+
+// ---- tapegraph/ops/ordering.hpp ----
+
+// ---- tapegraph/ops/scan.hpp ----
+
+/// cumulative_sum, cumulative_product.
+
+namespace tapegraph {
+
+struct cumulative_sum_op {
+ static constexpr std::string_view name = "cumulative_sum";
+ static constexpr operation_kind kind = operation_kind::scan;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t axis = 0, reverse = 0, exclusive = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  io.require(a.axis >= 0 && a.axis < io.result.rank(), "cumulative_sum, cumulative_product: axis outside the rank");
+  io.require(io.type != dtype::boolean, "cumulative_sum, cumulative_product: the elements are bool; cast<...> first");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
+  return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, std::source_location::current(), dy);
+ }
+};
+
+struct cumulative_product_op : cumulative_sum_op {
+ static constexpr std::string_view name = "cumulative_product";
+ static constexpr linearity linear = linearity::none;
+ static constexpr bool needs_inputs = true;
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
+  const auto here = std::source_location::current();
+  const std::int64_t axis = std::int64_t{1} << a.axis;
+  const auto running = [&](const auto& of, std::int64_t exclusive) {
+   return invoke<cumulative_sum_op>({a.axis, a.reverse, exclusive}, nullptr, here, of);
+  };
+  const auto q = eval(where(x == 0, 1, x), here);
+  const auto zero = eval(apply<detail::indicator_op>(x, 0), here);
+  const auto rank = running(zero, 0); // of a zero among the zeros, counted from 1
+  const auto before = a.exclusive != 0 ? eval(rank - zero, here) : rank; // zeros in the product
+  const auto nth = [&](double n) { return where(x == 0, where(rank == n, x, 0), 0); };
+  const auto s1 = detail::reduce_over<sum_op>(nth(1), axis, true, here);
+  const auto s2 = detail::reduce_over<sum_op>(nth(2), axis, true, here);
+  const auto weighted = eval(where(before > 2, 0, dy * invoke<cumulative_product_op>(a, nullptr, here, q)), here);
+  const auto first = eval(where(before > 0, s1, 1), here), second = eval(where(before > 1, s2, 1), here);
+  const auto behind = [&](const auto& of) {
+   return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, here, of);
+  };
+  const auto by_first = behind(weighted * second), by_second = behind(weighted * first);
+  const auto by_others = behind(weighted * first * second);
+  const auto by_zero = where(rank == 1, by_first, where(rank == 2, by_second, 0));
+  return eval(where(x == 0, by_zero, by_others) / q, here);
+ }
+};
+
+struct cumulative_options {
+ bool reverse = false, exclusive = false;
+};
+
+/// Sums of the elements up to each along an axis; `exclusive` leaves the element itself out, `reverse` runs from the end.
+template <tensor_like A>
+constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options options = {},
+       std::source_location where = std::source_location::current()) {
+ return invoke<cumulative_sum_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
+         nullptr, where, x);
+}
+/// Products of the elements up to each along an axis. Derivatives are right beside zeros.
+template <tensor_like A>
+constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options options = {},
+        std::source_location where = std::source_location::current()) {
+ return invoke<cumulative_product_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
+          nullptr, where, x);
+}
+
+} // namespace tapegraph
+
+/// argsort, sort, top_k, argmax, argmin. NaN counts as larger than everything in argmax and argmin alike (NumPy), and comes
+/// last in every order.
+
+namespace tapegraph {
+
+/// Order of the last axis as int32 indices; stable, NaN last. The first `count` of them only, unless that is -1.
+struct argsort_op {
+ static constexpr std::string_view name = "argsort";
+ using result_element = std::int32_t;
+ static constexpr operation_kind kind = operation_kind::sort;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t descending = 0;
+  std::int64_t count = -1;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype::i32;
+  io.result = io.in[0].dims;
+  if (!io.require(io.result.rank() > 0, "sort, argsort, top_k: axis outside the rank") ||
+   !io.require(io.in[0].type != dtype::boolean, "sort, argsort, top_k: the elements are bool; cast<...> first") ||
+   a.count == -1)
+   return;
+  const extent length = io.result[io.result.rank() - 1];
+  io.require(a.count >= 0 && (!length.known() || a.count <= length.value), "top_k: k is outside [0, extent of the axis]");
+  io.result.set(io.result.rank() - 1, a.count);
+ }
+};
+
+struct sort_options {
+ bool descending = false;
+};
+
+namespace detail {
+/// x with `axis` and the last axis exchanged. An axis outside the rank makes a transpose that is refused.
+template <tensor_like A>
+constexpr auto with_axis_last(const A& x, int axis, std::source_location where) {
+ transpose_op::attributes a;
+ a.rank = shape_of(x).rank();
+ const int last = static_cast<int>(a.rank) - 1, at = normalized_axis(axis, static_cast<int>(a.rank));
+ for (int i = 0; i <= last; ++i) a.permutation[i] = i == at ? last : i == last ? at : i;
+ return invoke<transpose_op>(a, nullptr, where, x);
+}
+template <tensor_like A>
+constexpr bool is_last_axis(const A& x, int axis) {
+ return axis == -1 || axis == shape_of(x).rank() - 1;
+}
+} // namespace detail
+
+/// The positions, int32, that put an axis in order; equal elements keep theirs.
+template <tensor_like A>
+constexpr auto argsort(const A& x, int axis = -1, sort_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const auto order = [&](const auto& of) { return invoke<argsort_op>({options.descending, -1}, nullptr, where, of); };
+ if (detail::is_last_axis(x, axis)) return order(x);
+ return detail::with_axis_last(order(detail::with_axis_last(x, axis, where)), axis, where);
+}
+template <tensor_like A>
+constexpr auto argsort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
+ return argsort(x, -1, options, where);
+}
+/// An axis in order. Derivatives follow the elements.
+template <tensor_like A>
+constexpr auto sort(const A& x, int axis = -1, sort_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const auto sorted = [&](const auto& of) {
+  return take_along(of, invoke<argsort_op>({options.descending, -1}, nullptr, where, of), -1, where);
+ };
+ if (detail::is_last_axis(x, axis)) return sorted(eval(x, where));
+ return detail::with_axis_last(sorted(detail::with_axis_last(x, axis, where)), axis, where);
+}
+template <tensor_like A>
+constexpr auto sort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
+ return sort(x, -1, options, where);
+}
+
+/// What `top_k` gives: elements, and their int32 positions along the axis.
+template <class Values, class Indices>
+struct values_and_indices {
+ Values values;
+ Indices indices;
+};
+
+struct top_k_options {
+ bool largest = true; ///< the k smallest otherwise
+};
+
+/// The k largest elements along an axis, largest first, the first among equals first: `const auto [v, i] = top_k(x, 3)`.
+/// NaN is taken last. Derivatives follow the elements.
+template <tensor_like A>
+constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const std::int64_t count = k < 0 ? -2 : k; // -1 would ask for all
+ const auto first = [&](const auto& of) { return invoke<argsort_op>({options.largest, count}, nullptr, where, of); };
+ const auto result = [](const auto& values, const auto& indices) {
+  return values_and_indices<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>>{values,
+                           indices};
+ };
+ if (detail::is_last_axis(x, axis)) {
+  const auto value = eval(x, where);
+  const auto indices = first(value);
+  return result(take_along(value, indices, -1, where), indices);
+ }
+ const auto value = detail::with_axis_last(x, axis, where);
+ const auto indices = first(value);
+ return result(detail::with_axis_last(take_along(value, indices, -1, where), axis, where),
+    detail::with_axis_last(indices, axis, where));
+}
+
+/// Index of the first largest (smallest) element along an axis, int32.
+struct arg_reduce_op {
+ static constexpr std::string_view name = "arg_reduce";
+ using result_element = std::int32_t;
+ static constexpr operation_kind kind = operation_kind::sort;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t axis = 0, maximum = 1, keepdims = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype::i32;
+  const shape& x = io.in[0].dims;
+  if (!io.require(a.axis >= 0 && a.axis < x.rank(), "argmax, argmin: axis outside the rank") ||
+   !io.require(io.in[0].type != dtype::boolean, "argmax, argmin: the elements are bool; cast<...> first"))
+   return;
+  for (int i = 0; i < x.rank(); ++i) {
+   if (i != a.axis)
+    io.result.push_back(x[i]);
+   else if (a.keepdims != 0)
+    io.result.push_back(1);
+  }
+ }
+};
+
+namespace detail {
+template <tensor_like A>
+constexpr auto arg_reduce(const A& x, int axis, bool maximum, bool keepdims, std::source_location where) {
+ return invoke<arg_reduce_op>({normalized_axis(axis, shape_of(x).rank()), maximum, keepdims}, nullptr, where, x);
+}
+template <tensor_like A>
+constexpr auto arg_reduce_all(const A& x, bool maximum, std::source_location where) {
+ return arg_reduce(reshape(x, {-1}, where), 0, maximum, false, where);
+}
+} // namespace detail
+
+/// Position of the first largest element along an axis, int32; the first NaN, if there is one.
+template <tensor_like A>
+constexpr auto argmax(const A& x, int axis, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce(x, axis, true, options.keepdims, where);
+}
+/// The same among all elements, counted row by row.
+template <tensor_like A>
+constexpr auto argmax(const A& x, std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce_all(x, true, where);
+}
+/// Position of the first smallest element along an axis, int32; the first NaN, if there is one.
+template <tensor_like A>
+constexpr auto argmin(const A& x, int axis, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce(x, axis, false, options.keepdims, where);
+}
+template <tensor_like A>
+constexpr auto argmin(const A& x, std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce_all(x, false, where);
+}
+
+} // namespace tapegraph
+// ---- tapegraph/ops/refusal.hpp ----
+
+/// Functions made of several operations check what no single one of them sees. What does not fit is reported as the
+/// operations report it: by the compiler in graph mode and as shape_error in eager mode, with operands and place.
+
+namespace tapegraph::detail {
+
+/// Never succeeds. `Texts::text(reason)` is a literal that says what does not fit.
+template <class Texts, int Arity>
+struct refused_op {
+ static constexpr std::string_view name = "refused";
+ static constexpr operation_kind kind = operation_kind::view; // no kernel
+ static constexpr int arity = Arity;
+ struct attributes {
+  std::int64_t reason = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  io.fail(Texts::text(a.reason));
+ }
+};
+
+template <class Texts, tensor_like... Args>
+constexpr auto refuse(std::int64_t reason, std::source_location where, const Args&... args) {
+ return invoke<refused_op<Texts, static_cast<int>(sizeof...(Args))>>({reason}, nullptr, where, args...);
+}
+
+} // namespace tapegraph::detail
+
+/// Random numbers inside models and functions: element i of the k-th random operation of an evaluation is a pure function
+/// of (seed, step, k, i), in both modes and on any number of threads. No derivative flows through them.
+
+namespace tapegraph {
+
+struct random_attributes {
+ std::int64_t ordinal = 0;
+ std::int64_t law = 0; ///< a `distribution`
+ /// Uniform in [a, b); (truncated) normal with mean a, standard deviation b; exponential of rate a; one with
+ /// probability a.
+ double a = 0, b = 1;
+};
+
+/// Numbers of a law. Has no operands; the target is its shape.
+template <class T>
+struct random_op {
+ static constexpr std::string_view name = "random";
+ using result_element = T;
+ static constexpr operation_kind kind = operation_kind::random;
+ static constexpr int arity = 0;
+ using attributes = random_attributes;
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype_of<T>;
+  io.result = *io.target;
+  switch (static_cast<distribution>(a.law)) {
+  case distribution::uniform: io.require(a.a < a.b, "random::uniform: low must lie below high"); break;
+  case distribution::exponential: io.require(a.a > 0, "random::exponential: the rate must be positive"); break;
+  case distribution::bernoulli:
+   io.require(a.a >= 0 && a.a <= 1, "random::bernoulli: the probability must lie in [0, 1]");
+   break;
+  default: io.require(a.b >= 0, "random::normal: the deviation must not be negative"); break;
+  }
+ }
+};
+
+/// Whole numbers in [low, high), all equally likely.
+template <class T>
+struct random_integer_op {
+ static constexpr std::string_view name = "random_integers";
+ using result_element = T;
+ static constexpr operation_kind kind = operation_kind::random;
+ static constexpr int arity = 0;
+ struct attributes {
+  std::int64_t ordinal = 0;
+  std::int64_t low = 0, high = 1;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype_of<T>;
+  io.result = *io.target;
+  io.require(a.low < a.high, "random::integers: low must lie below high");
+  io.require(a.low >= std::numeric_limits<T>::min() && a.high - 1 <= std::numeric_limits<T>::max(),
+    "random::integers: the range exceeds the element type");
+ }
+};
+
+namespace random {
+
+struct uniform_range {
+ double low = 0, high = 1;
+};
+struct normal_law {
+ double mean = 0, deviation = 1;
+};
+
+namespace detail {
+template <handle H>
+constexpr H of_law(const H& like, shape dims, distribution law, double a, double b, std::source_location where) {
+ dims.attach(shape_of(like).table());
+ return draw_like<random_op>({0, static_cast<std::int64_t>(law), a, b}, dims, where, like);
+}
+} // namespace detail
+
+/// Uniform in [low, high).
+template <handle H>
+constexpr H uniform(const H& like, const shape& dims, uniform_range range = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::uniform, range.low, range.high, where);
+}
+template <handle H>
+constexpr H uniform_like(const H& like, uniform_range range = {},
+      std::source_location where = std::source_location::current()) {
+ return uniform(like, shape_of(like), range, where);
+}
+
+/// Normal with a mean and a standard deviation.
+template <handle H>
+constexpr H normal(const H& like, const shape& dims, normal_law law = {},
+    std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::normal, law.mean, law.deviation, where);
+}
+template <handle H>
+constexpr H normal_like(const H& like, normal_law law = {},
+      std::source_location where = std::source_location::current()) {
+ return normal(like, shape_of(like), law, where);
+}
+
+/// Normal numbers within two deviations of the mean; those outside are drawn again. `deviation` is that of the normal law;
+/// what remains has 0.880 of it.
+template <handle H>
+constexpr H truncated_normal(const H& like, const shape& dims, normal_law law = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::truncated_normal, law.mean, law.deviation, where);
+}
+template <handle H>
+constexpr H truncated_normal_like(const H& like, normal_law law = {},
+        std::source_location where = std::source_location::current()) {
+ return truncated_normal(like, shape_of(like), law, where);
+}
+
+/// Exponential with mean 1 / rate.
+template <handle H>
+constexpr H exponential(const H& like, const shape& dims, double rate = 1,
+      std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::exponential, rate, 0, where);
+}
+template <handle H>
+constexpr H exponential_like(const H& like, double rate = 1,
+       std::source_location where = std::source_location::current()) {
+ return exponential(like, shape_of(like), rate, where);
+}
+
+/// One with a probability (exact to 2^-24 in float, 2^-53 in double), zero otherwise.
+template <handle H>
+constexpr H bernoulli(const H& like, const shape& dims, double probability = 0.5,
+     std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::bernoulli, probability, 0, where);
+}
+template <handle H>
+constexpr H bernoulli_like(const H& like, double probability = 0.5,
+      std::source_location where = std::source_location::current()) {
+ return bernoulli(like, shape_of(like), probability, where);
+}
+
+/// Whole numbers in [low, high) of type int32 or int64; `like` gives the mode. Probabilities are equal to (high - low) / 2^64.
+template <class T = std::int32_t, handle H>
+constexpr auto integers(const H& like, shape dims, std::int64_t low, std::int64_t high,
+      std::source_location where = std::source_location::current()) {
+ static_assert(std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int64_t>,
+    "random::integers: the element type is std::int32_t or std::int64_t");
+ dims.attach(shape_of(like).table());
+ return draw<random_integer_op<T>>({0, low, high}, dims, where, like);
+}
+
+/// 0 ... count - 1 in random order, int32: the order of 64-bit random keys.
+template <handle H>
+constexpr auto permutation(const H& like, extent count, std::source_location where = std::source_location::current()) {
+ shape dims;
+ dims.push_back(count);
+ using limits = std::numeric_limits<std::int64_t>;
+ return argsort(integers<std::int64_t>(like, dims, limits::min(), limits::max(), where), {}, where);
+}
+
+/// The rows of x (its elements along axis 0) in random order. Derivatives follow the rows.
+template <tensor_like X>
+constexpr auto shuffle(const X& x, std::source_location where = std::source_location::current()) {
+ const auto rows = eval(x, where);
+ const shape dims = shape_of(rows);
+ return gather(rows, permutation(rows, dims.rank() > 0 ? dims[0] : extent(1), where), 0, 0, where);
+}
+
+/// One index per row of logits [..., classes], int32: class c with probability softmax(logits)[c] (the largest of
+/// logit - log(exponential)).
+template <tensor_like X>
+constexpr auto categorical(const X& logits, std::source_location where = std::source_location::current()) {
+ const auto value = eval(logits, where);
+ const auto times = exponential_like(value, 1, where);
+ return argmax(value - log(maximum(times, 1e-30)), -1, {}, where);
+}
+
+} // namespace random
+
+namespace detail {
+struct dropout_texts {
+ static constexpr const char* text(std::int64_t) { return "dropout: rate must lie in [0, 1)"; }
+};
+} // namespace detail
+
+/// Sets each element to zero with probability `rate` and scales the others by 1 / (1 - rate), whose derivative it has.
+template <tensor_like X>
+constexpr auto dropout(const X& x, double rate, std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (!(rate >= 0 && rate < 1)) return detail::refuse<detail::dropout_texts>(0, where, input);
+ if (rate == 0) return input;
+ const auto drawn = random::uniform_like(input, {}, where);
+ return eval(tapegraph::where(drawn >= rate, input * (1 / (1 - rate)), 0), where);
+}
+
+} // namespace tapegraph
+
+namespace tapegraph::runtime {
+
+template <class T>
+struct random_body {
+ template <class Isa>
+ TG_INLINE static void run(T* x, std::int64_t begin, std::int64_t count, const random_attributes* a,
+       const random_state* state) {
+  const auto ordinal = static_cast<std::uint32_t>(a->ordinal);
+  const auto law = static_cast<distribution>(a->law);
+  const bool normal = law == distribution::normal || law == distribution::truncated_normal;
+  if (normal)
+   random::fill_normal<T>(x, begin, count, state->seed, state->step, ordinal);
+  else
+   random::fill_uniform<T>(x, begin, count, state->seed, state->step, ordinal);
+  if (law == distribution::bernoulli) {
+   const T probability = static_cast<T>(a->a);
+#pragma omp simd
+   for (std::int64_t i = 0; i < count; ++i) x[i] = random::bernoulli_of(x[i], probability);
+   return;
+  }
+  if (law == distribution::exponential) {
+   const T mean = static_cast<T>(1 / a->a);
+#pragma omp simd
+   for (std::int64_t i = 0; i < count; ++i) x[i] = random::exponential_of(x[i], mean);
+   return;
+  }
+  if (law == distribution::truncated_normal) {
+   const random::address address(state->seed, state->step, ordinal);
+   for (std::int64_t i = 0; i < count; ++i)
+    if (!(x[i] >= T(-2) && x[i] <= T(2)))
+     x[i] = random::truncated_normal_at<T>(address, static_cast<std::uint64_t>(begin + i));
+  }
+  const random::scaling<T> scaled =
+   normal ? random::normal_scaling<T>(a->a, a->b) : random::uniform_scaling<T>(a->a, a->b);
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) x[i] = scaled(x[i]);
+ }
+};
+
+template <class F>
+void in_parts(std::int64_t total, const F& fill) {
+ constexpr std::int64_t chunk = 8192;
+ cpu::parallel_for((total + chunk - 1) / chunk, total >= 2 * chunk, [&](std::int64_t task) {
+  const std::int64_t begin = task * chunk;
+  fill(begin, total - begin < chunk ? total - begin : chunk);
+ });
+}
+
+template <class T>
+void fill_random(T* out, std::int64_t count, const random_attributes& a, const random_state& state) {
+ in_parts(count, [&](std::int64_t begin, std::int64_t size) {
+  cpu::dispatch<random_body<T>>(out + begin, begin, size, &a, &state);
+ });
+}
+
+template <class T>
+struct kernel<random_op<T>, T> {
+ static void run(const kernel_call& call) {
+  fill_random<T>(call.out[0].as<T>(), call.out[0].elements(), attributes_of<random_op<T>>(call), *call.random);
+ }
+};
+
+template <class T>
+struct kernel<random_integer_op<T>, T> {
+ static void run(const kernel_call& call) {
+  const auto a = attributes_of<random_integer_op<T>>(call);
+  const random::address address(call.random->seed, call.random->step, static_cast<std::uint32_t>(a.ordinal));
+  const auto low = static_cast<std::uint64_t>(a.low), range = static_cast<std::uint64_t>(a.high) - low;
+  T* const out = call.out[0].as<T>();
+  in_parts(call.out[0].elements(), [&](std::int64_t begin, std::int64_t count) {
+   for (std::int64_t i = begin; i < begin + count; ++i)
+    out[i] = static_cast<T>(low + random::integer_at(address, static_cast<std::uint64_t>(i), range));
+  });
+ }
+};
+
+} // namespace tapegraph::runtime
+
+namespace tapegraph::runtime {
+
+template <>
+inline constexpr bool takes_storage_types<gather_op> = true;
+template <>
+inline constexpr bool takes_storage_types<take_along_op> = true;
+template <class T>
+inline constexpr bool takes_storage_types<random_op<T>> = true;
+template <>
+inline constexpr bool takes_storage_types<fold_op> = false; // it adds
+
+namespace detail {
+
+struct widened_call {
+ static constexpr int most = 12;
+ buffer_view views[most];
+ kernel_call call;
+ std::size_t bytes = 0; // of the copies
+
+ explicit widened_call(const kernel_call& c) : call(c) {
+  for (int i = 0; i < c.inputs + c.outputs; ++i) {
+   buffer_view& v = views[i];
+   v = i < c.inputs ? c.in[i] : c.out[i - c.inputs];
+   if (!is_storage_type(v.type)) continue;
+   v.type = dtype::f32;
+   v.data = c.workspace == nullptr ? nullptr : static_cast<std::byte*>(c.workspace) + bytes;
+   bytes += float_bytes(v);
+  }
+  call.in = views;
+  call.out = views + c.inputs;
+  call.workspace = c.workspace == nullptr ? nullptr : static_cast<std::byte*>(c.workspace) + bytes;
+ }
+ widened_call(const widened_call&) = delete; // the call points into it
+ widened_call& operator=(const widened_call&) = delete;
+
+ void load(const kernel_call& from) const {
+  for (int i = 0; i < from.inputs; ++i) {
+   const buffer_view& v = from.in[i];
+   if (v.type == dtype::bf16) cpu::widen(views[i].as<float>(), v.as<const bfloat16>(), v.elements());
+   if (v.type == dtype::f16) cpu::widen(views[i].as<float>(), v.as<const half>(), v.elements());
+  }
+ }
+ void store(const kernel_call& to) const {
+  for (int k = 0; k < to.outputs; ++k) {
+   const buffer_view& v = to.out[k];
+   const float* const wide = call.out[k].as<const float>();
+   if (v.type == dtype::bf16) cpu::narrow(v.as<bfloat16>(), wide, v.elements());
+   if (v.type == dtype::f16) cpu::narrow(v.as<half>(), wide, v.elements());
+  }
+ }
+};
+
+} // namespace detail
+
+template <class Op>
+struct widened_kernel {
+ static std::size_t workspace(const kernel_call& c) {
+  const detail::widened_call wide(c);
+  return wide.bytes + kernel_for<Op, float>().workspace(wide.call);
+ }
+ static void run(const kernel_call& c) {
+  const detail::widened_call wide(c);
+  wide.load(c);
+  kernel_for<Op, float>().run(wide.call);
+  wide.store(c);
+ }
+};
+
+template <storage_type T>
+struct kernel<random_op<T>, T> {
+ static void run(const kernel_call& c) {
+  const typename random_op<T>::attributes& a = attributes_of<random_op<T>>(c);
+  const random_op<float>::attributes wide{a.ordinal, a.law, a.a, a.b};
+  constexpr std::int64_t piece = 2048;
+  const std::int64_t count = c.out[0].elements();
+  T* const out = c.out[0].as<T>();
+  cpu::parallel_for((count + piece - 1) / piece, count >= 8 * piece, [&](std::int64_t task) {
+   alignas(64) float numbers[piece];
+   const std::int64_t begin = task * piece, size = std::min(piece, count - begin);
+   cpu::dispatch<random_body<float>>(static_cast<float*>(numbers), begin, size, &wide, c.random);
+   cpu::dispatch<cpu::detail::narrow_body<T>>(out + begin, static_cast<const float*>(numbers), size);
+  });
+ }
+};
+
+} // namespace tapegraph::runtime
+
+namespace tapegraph::runtime {
+
+template <>
+inline constexpr bool takes_storage_types<matmul_op> = true;
+template <bool Relu>
+inline constexpr bool takes_storage_types<convolution_bias_op<Relu>> = true;
+
+template <storage_type T>
+struct kernel<matmul_op, T> {
+ static cpu::gemm_arguments<T> matrices(const kernel_call& call) {
+  const auto t = attributes_of<matmul_op>(call);
+  const buffer_view &a = call.in[0], &b = call.in[1], &c = call.out[0];
+  cpu::gemm_arguments<T> g{};
+  g.m = c.extents[c.rank - 2];
+  g.n = c.extents[c.rank - 1];
+  g.k = a.extents[t.transpose_a ? a.rank - 2 : a.rank - 1];
+  g.a = a.as<const T>();
+  g.lda = a.extents[a.rank - 1];
+  g.transpose_a = t.transpose_a != 0;
+  g.b = b.as<const T>();
+  g.ldb = b.extents[b.rank - 1];
+  g.transpose_b = t.transpose_b != 0;
+  g.c = c.as<T>();
+  g.ldc = g.n;
+  return g;
+ }
+ static std::size_t workspace(const kernel_call& call) {
+  return cpu::gemm_storage_workspace_bytes(matrices(call), thread_count());
+ }
+ static void run(const kernel_call& call) {
+  const cpu::gemm_arguments<T> first = matrices(call);
+  const buffer_view& c = call.out[0];
+  const int outer = c.rank - 2;
+  std::int64_t batch = 1;
+  for (int i = 0; i < outer; ++i) batch *= c.extents[i];
+  const auto offset = [&](const buffer_view& x, std::int64_t index) {
+   std::int64_t at = 0, stride = x.extents[x.rank - 2] * x.extents[x.rank - 1];
+   for (int i = outer - 1; i >= 0; --i) {
+    const int axis = i - (outer - (x.rank - 2));
+    const std::int64_t own = axis >= 0 ? x.extents[axis] : 1;
+    if (own != 1) at += index % c.extents[i] * stride;
+    index /= c.extents[i];
+    stride *= own;
+   }
+   return at;
+  };
+  for (std::int64_t i = 0; i < batch; ++i) {
+   cpu::gemm_arguments<T> g = first;
+   g.a += offset(call.in[0], i);
+   g.b += offset(call.in[1], i);
+   g.c += i * g.m * g.n;
+   cpu::gemm_storage(g, call.workspace);
+  }
+ }
+};
+
+template <bool Relu, storage_type T>
+struct kernel<convolution_bias_op<Relu>, T> {
+ static std::size_t workspace(const kernel_call& c) {
+  const detail::widened_call wide(c);
+  return wide.bytes + kernel<convolution_op, float>::workspace(wide.call);
+ }
+ static void run(const kernel_call& c) {
+  const detail::widened_call wide(c);
+  wide.load(c);
+  kernel<convolution_op, float>::run(wide.call);
+  const std::int64_t channels = c.in[2].elements(), pixels = channels == 0 ? 0 : c.out[0].elements() / channels;
+  const float *const sums = wide.call.out[0].as<const float>(), *const bias = wide.call.in[2].as<const float>();
+  constexpr std::int64_t piece = 16384;
+  const std::int64_t rows = std::max<std::int64_t>(1, piece / std::max<std::int64_t>(1, channels));
+  cpu::parallel_for((pixels + rows - 1) / rows, pixels * channels >= 4 * piece, [&](std::int64_t task) {
+   const std::int64_t first = task * rows, count = std::min(rows, pixels - first);
+   cpu::dispatch<finish>(c.out[0].as<T>() + first * channels, sums + first * channels, bias, count, channels);
+  });
+ }
+
+private:
+ struct finish {
+  template <class Isa>
+  TG_INLINE static void run(T* y, const float* sums, const float* bias, std::int64_t pixels, std::int64_t channels) {
+   for (std::int64_t p = 0; p < pixels; ++p, y += channels, sums += channels) {
+#pragma omp simd
+    for (std::int64_t c = 0; c < channels; ++c) {
+     const float rounded = rounded_to<T>(sums[c]);
+     const float sum = rounded + bias[c];
+     y[c].bits = storage_bits<T>(Relu ? relu_op::value(rounded_to<T>(sum)) : sum);
+    }
+   }
+  }
+ };
+};
+
+} // namespace tapegraph::runtime
+// ---- tapegraph/runtime/effect.hpp ----
+
+// ---- tapegraph/ops/effect.hpp ----
+
+// ---- tapegraph/core/fixed_string.hpp ----
+
+namespace tapegraph {
+
+/// A string literal as a template argument: `run<"y">`, `dim<"time">`, the texts of a compile error.
+template <std::size_t N>
+struct fixed_string {
+ char text[N]{};
+
+ constexpr fixed_string() = default;
+ constexpr fixed_string(const char (&literal)[N]) {
+  for (std::size_t i = 0; i < N; ++i) text[i] = literal[i];
+ }
+ constexpr std::string_view view() const { return {text, N - 1}; }
+};
+
+} // namespace tapegraph
+// ---- tapegraph/expr/transforms.hpp ----
+
+namespace tapegraph {
+
+template <class Mode>
+struct mode_transforms;
+
+struct no_gradient_t {};
+inline constexpr no_gradient_t no_gradient{};
+
+namespace detail {
+
+template <class B, class Y, class... X>
+constexpr auto call_backward(const B& backward, const Y& dy, const Y& y, const X&... x) {
+ if constexpr (std::is_invocable_v<const B&, const Y&, const Y&, const X&...>)
+  return backward(dy, y, x...);
+ else
+  return backward(dy, x...);
+}
+
+template <class T>
+inline constexpr bool is_tuple = false;
+template <class... T>
+inline constexpr bool is_tuple<std::tuple<T...>> = true;
+
+template <std::size_t I, std::size_t Count, class Flows>
+constexpr decltype(auto) flow_at(const Flows& flows) {
+ if constexpr (is_tuple<Flows>) {
+  static_assert(std::tuple_size_v<Flows> == Count,
+     "custom_gradient: backward returns one derivative per argument of forward");
+  return std::get<I>(flows);
+ } else {
+  static_assert(Count == 1, "custom_gradient: backward returns a tuple, one derivative per argument of forward");
+  return (flows);
+ }
+}
+
+inline constexpr const char* wrong_flow = "custom_gradient: a derivative has another shape or type than its argument";
+
+} // namespace detail
+
+template <class F, class B>
+struct custom_gradient_of {
+ [[no_unique_address]] F forward{};
+ [[no_unique_address]] B backward{};
+
+ template <tensor_like... Args>
+ constexpr auto operator()(const Args&... args) const {
+  constexpr auto where = std::source_location::current();
+  return mode_transforms<mode_of_t<Args...>>::custom(forward, backward, where, eval(args, where)...);
+ }
+};
+
+template <class F, class B>
+constexpr auto custom_gradient(F forward, B backward) {
+ return custom_gradient_of<F, B>{forward, backward};
+}
+
+template <class F>
+struct checkpoint_of {
+ [[no_unique_address]] F f{};
+
+ template <tensor_like... Args>
+ constexpr auto operator()(const Args&... args) const {
+  constexpr auto where = std::source_location::current();
+  return mode_transforms<mode_of_t<Args...>>::checkpoint(f, where, eval(args, where)...);
+ }
+};
+
+template <class F>
+constexpr auto checkpoint(F f) {
+ return checkpoint_of<F>{f};
+}
+
+} // namespace tapegraph
+
+/// print, check_finite, check: looks at values while a model runs. In both modes they happen where the model says, every time
+/// it runs, whether or not anything reads their result; nothing else changes.
+
+namespace tapegraph {
+
+/// Base of operations that are run for what they do.
+struct effect_op {
+ static constexpr operation_kind kind = operation_kind::effect;
+ static constexpr int arity = 1;
+ using attributes = no_attributes;
+ static constexpr void infer(const attributes&, inference& io) { io.type = dtype::boolean; }
+};
+
+/// Which of them an operation is. Kernels are chosen by it: nvcc 13 finds no specialisation for a label.
+enum class effect_kind : std::uint8_t { print, check_finite, check };
+template <class Op>
+concept labelled_effect = requires {
+ Op::effect;
+ Op::label;
+};
+
+template <fixed_string Label>
+struct print_op : effect_op {
+ static constexpr effect_kind effect = effect_kind::print;
+ static constexpr std::string_view name = "print";
+ static constexpr std::string_view label = Label.view();
+};
+
+template <fixed_string Label>
+struct check_finite_op : effect_op {
+ static constexpr effect_kind effect = effect_kind::check_finite;
+ static constexpr std::string_view name = "check_finite";
+ static constexpr std::string_view label = Label.view();
+ static constexpr void infer(const attributes& a, inference& io) {
+  const dtype type = io.in[0].type;
+  effect_op::infer(a, io);
+  io.require(type == dtype::f32 || type == dtype::f64, "check_finite: the operand must be f32 or f64");
+ }
+};
+
+template <fixed_string Message>
+struct check_op : effect_op {
+ static constexpr effect_kind effect = effect_kind::check;
+ static constexpr std::string_view name = "check";
+ static constexpr std::string_view label = Message.view();
+ static constexpr void infer(const attributes& a, inference& io) {
+  const dtype type = io.in[0].type;
+  effect_op::infer(a, io);
+  io.require(type == dtype::boolean, "check: the condition must be bool");
+ }
+};
+
+/// Prints label, element type, shape and values (long axes abbreviated) to stderr, or where set_print_sink says, and hands
+/// x through: `h = tg::print<"hidden">(h)`.
+template <fixed_string Label, tensor_like X>
+constexpr auto print(const X& x, std::source_location where = std::source_location::current()) {
+ const auto value = eval(x, where);
+ mode_transforms<mode_of_t<X>>::template effect<print_op<Label>>(value, where);
+ return value;
+}
+
+/// Throws numeric_error naming the label and the first element that is NaN or infinite; hands x through.
+template <fixed_string Label, tensor_like X>
+constexpr auto check_finite(const X& x, std::source_location where = std::source_location::current()) {
+ const auto value = eval(x, where);
+ mode_transforms<mode_of_t<X>>::template effect<check_finite_op<Label>>(value, where);
+ return value;
+}
+
+/// Throws check_error with the message when an element of the condition is false: `tg::check<"rates are positive">(r > 0)`.
+template <fixed_string Message, tensor_like X>
+constexpr void check(const X& condition, std::source_location where = std::source_location::current()) {
+ mode_transforms<mode_of_t<X>>::template effect<check_op<Message>>(eval(condition, where), where);
+}
+
+} // namespace tapegraph
+// ---- tapegraph/runtime/finite.hpp ----
+
+#include <cmath>
+
+namespace tapegraph::runtime {
+
+inline std::int64_t first_not_finite(const buffer_view& v) {
+ const std::int64_t count = v.elements();
+ if (is_storage_type(v.type)) { // an exponent of ones only
+  const std::uint16_t exponent = v.type == dtype::bf16 ? 0x7F80 : 0x7C00;
+  for (std::int64_t i = 0; i < count; ++i)
+   if ((v.as<const std::uint16_t>()[i] & exponent) == exponent) return i;
+  return -1;
+ }
+ for (std::int64_t i = 0; i < count; ++i) {
+  if (v.type == dtype::f32 ? !std::isfinite(v.as<const float>()[i])
+        : v.type == dtype::f64 && !std::isfinite(v.as<const double>()[i]))
+   return i;
+ }
+ return -1;
+}
+
+} // namespace tapegraph::runtime
+
+namespace tapegraph {
+
+using print_sink = void (*)(std::string_view text);
+
+namespace detail {
+inline std::atomic<print_sink>& current_print_sink() {
+ static std::atomic<print_sink> sink{nullptr};
+ return sink;
+}
+} // namespace detail
+
+inline print_sink set_print_sink(print_sink sink) { return detail::current_print_sink().exchange(sink); }
+
+namespace runtime {
+
+namespace detail {
+
+template <class = void>
+std::string described(const buffer_view& v) { return name_of(v.type) + to_string(shape(v.rank, v.extents)); }
+
+template <class = void>
+std::string place_of(const buffer_view& v, std::int64_t at) {
+ shape index(v.rank, v.extents);
+ for (int axis = v.rank - 1; axis >= 0; --axis) {
+  index.set(axis, at % v.extents[axis]);
+  at /= v.extents[axis];
+ }
+ return to_string(index);
+}
+
+template <class = void>
+void print(std::string_view label, const buffer_view& v) {
+ std::string text = std::string(label) + ": " + described(v);
+ text += v.rank > 1 ? '\n' : ' ';
+ const auto values = [&]<class T>(T) { tapegraph::detail::print_axis(text, v.as<const T>(), shape(v.rank, v.extents), 0, 0); };
+ switch (v.type) {
+ case dtype::f32: values(0.0f); break;
+ case dtype::f64: values(0.0); break;
+ case dtype::boolean: values(false); break;
+ case dtype::i32: values(std::int32_t{}); break;
+ case dtype::i64: values(std::int64_t{}); break;
+ case dtype::u8: values(std::uint8_t{}); break;
+ default: text += "(not printable)"; break;
+ }
+ text += '\n';
+ if (const print_sink sink = tapegraph::detail::current_print_sink().load(); sink != nullptr)
+  sink(text);
+ else
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+template <class = void>
+[[noreturn]] void throw_not_finite(std::string_view label, const buffer_view& v, std::int64_t at, double value) {
+ std::string text;
+ if (v.type == dtype::f64)
+  tapegraph::detail::print_value(text, value);
+ else
+  tapegraph::detail::print_value(text, static_cast<float>(value));
+ throw numeric_error(std::string(label) + ": element " + place_of(v, at) + " of " + described(v) + " is " + text);
+}
+template <class = void>
+[[noreturn]] void throw_not_true(std::string_view message, const buffer_view& v, std::int64_t at) {
+ throw check_error(std::string(message) + ": false at element " + place_of(v, at) + " of " + described(v));
+}
+
+template <class = void>
+void check_finite(std::string_view label, const buffer_view& v) {
+ const std::int64_t at = first_not_finite(v);
+ if (at >= 0)
+  throw_not_finite(label, v, at, v.type == dtype::f64 ? v.as<const double>()[at] : v.as<const float>()[at]);
+}
+
+template <class = void>
+void check(std::string_view message, const buffer_view& v) {
+ const std::int64_t count = v.elements();
+ const bool* const holds = v.as<const bool>();
+ for (std::int64_t i = 0; i < count; ++i)
+  if (!holds[i]) throw_not_true(message, v, i);
+}
+
+} // namespace detail
+
+template <labelled_effect Op, class T>
+struct kernel<Op, T> {
+ static void run(const kernel_call& c) {
+  if constexpr (Op::effect == effect_kind::print)
+   detail::print(Op::label, c.in[0]);
+  else if constexpr (Op::effect == effect_kind::check_finite)
+   detail::check_finite(Op::label, c.in[0]);
+  else
+   detail::check(Op::label, c.in[0]);
+  *c.out[0].as<bool>() = true;
+ }
+};
+
+} // namespace runtime
+} // namespace tapegraph
+// ---- tapegraph/runtime/layout.hpp ----
+
+// ---- tapegraph/cpu/arg_reduce.hpp ----
+
+namespace tapegraph::cpu {
+
+namespace reduce_detail {
+
+inline constexpr std::int64_t most_rows = 256; // searched together
+
+template <class T, int... I>
+TG_INLINE std::int32_t first_in(const T* x, T value, std::integer_sequence<int, I...>) {
+ std::int32_t first[16];
+#pragma omp simd
+ for (int k = 0; k < 16; ++k) {
+  std::int32_t at = 16 * static_cast<int>(sizeof...(I));
+  ((at = x[16 * I + k] == value ? 16 * I + k : at), ...);
+  first[k] = at;
+ }
+ compare_halves<reduction::minimum, 8>(first);
+ return first[0];
+}
+
+template <class T>
+struct find_rows_body {
+ template <int... I>
+ TG_INLINE static void find(const T* x, std::int64_t rows, std::int64_t length, const accumulator<T>* best,
+       std::int32_t* at, std::integer_sequence<int, I...> sixteens) {
+  constexpr std::int64_t block = 16 * sizeof...(I);
+  const T* const end = x + rows * length;
+  for (std::int64_t r = 0; r < rows; ++r, x += length) {
+   const T value = static_cast<T>(best[r]);
+   const T* p = x;
+   std::int64_t found = block;
+   if (value == value) // whole blocks: what lies behind the row comes later than what is looked for
+    for (; end - p >= block; p += block)
+     if ((found = first_in(p, value, sixteens)) < block) break;
+   if (found < block)
+    p += found;
+   else
+    while (*p != value && *p == *p) ++p;
+   at[r] = static_cast<std::int32_t>(p - x);
+  }
+ }
+ template <class Isa>
+ TG_INLINE static void run(const T* x, std::int64_t rows, std::int64_t length, const accumulator<T>* best,
+       std::int32_t* at) {
+  if (length <= 16)
+   find(x, rows, length, best, at, std::integer_sequence<int, 0>{});
+  else
+   find(x, rows, length, best, at, std::integer_sequence<int, 3, 2, 1, 0>{});
+ }
+};
+
+template <bool Maximum, class T>
+struct arg_columns_body {
+ template <class Isa>
+ TG_INLINE static void run(const T* x, std::int64_t stride, std::int64_t length, std::int64_t width,
+       std::int32_t* at) {
+  T best[widest_columns];
+  for (std::int64_t c = 0; c < width; ++c) {
+   best[c] = x[c];
+   at[c] = 0;
+  }
+  for (std::int64_t r = 1; r < length; ++r) {
+   const T* row = x + r * stride;
+   const std::int32_t number = static_cast<std::int32_t>(r);
+#pragma omp simd
+   for (std::int64_t c = 0; c < width; ++c) {
+    const T value = row[c], so_far = best[c];
+    const bool better =
+     (Maximum ? value > so_far : value < so_far) | ((value != value) & (so_far == so_far));
+    best[c] = better ? value : so_far;
+    at[c] = better ? number : at[c];
+   }
+  }
+ }
+};
+
+template <bool Maximum, class T, class Index>
+void arg_short_rows(const T* x, std::int64_t rows, std::int64_t length, Index* out) {
+ constexpr reduction R = Maximum ? reduction::maximum : reduction::minimum;
+ accumulator<T> best[most_rows];
+ std::int32_t at[most_rows];
+ const std::int64_t in_tile = std::min(most_rows, tile_elements / length);
+ for (std::int64_t r = 0; r < rows; r += in_tile) {
+  const std::int64_t count = std::min(in_tile, rows - r);
+  run_rows<R, T>(x + r * length, count, length, best);
+  dispatch<find_rows_body<T>>(x + r * length, count, length, &best[0], &at[0]);
+  for (std::int64_t i = 0; i < count; ++i) out[r + i] = static_cast<Index>(at[i]);
+ }
+}
+
+template <bool Maximum, class T>
+std::int64_t arg_row(const T* x, std::int64_t length) {
+ constexpr reduction R = Maximum ? reduction::maximum : reduction::minimum;
+ accumulator<T> best = 0;
+ std::int64_t begin = 0;
+ for (std::int64_t i = 0; i < length; i += tile_elements) {
+  accumulator<T> value;
+  run_rows<R, T>(x + i, 1, std::min(tile_elements, length - i), &value);
+  if (i == 0 || (Maximum ? value > best : value < best) || (value != value && best == best)) {
+   best = value;
+   begin = i;
+  }
+ }
+ std::int32_t found;
+ dispatch<find_rows_body<T>>(x + begin, 1, std::min(tile_elements, length - begin), &best, &found);
+ return begin + found;
+}
+
+inline void check_arg_axis(bool maximum, int axis, std::int64_t length) {
+ if (length == 0 || length > std::numeric_limits<std::int32_t>::max())
+  throw argument_error(std::string(maximum ? "argmax" : "argmin") + ": axis " + std::to_string(axis) +
+       (length == 0 ? " has no elements" : " has more than 2^31 - 1 elements"));
+}
+
+} // namespace reduce_detail
+
+template <bool Maximum, class T, class Index>
+void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, Index* out) {
+ using namespace reduce_detail;
+ std::int64_t outer = 1, inner = 1;
+ const std::int64_t length = extents[axis];
+ for (int i = 0; i < rank; ++i)
+  if (i != axis) (i < axis ? outer : inner) *= extents[i];
+ if (outer * inner == 0) return;
+ check_arg_axis(Maximum, axis, length);
+ const bool parallel = outer * inner * length >= parallel_elements;
+ if (inner == 1) {
+  const std::int64_t in_task = std::max<std::int64_t>(1, task_elements / length);
+  parallel_for(divide_up(outer, in_task), parallel, [&](std::int64_t task) {
+   const std::int64_t end = std::min(outer, (task + 1) * in_task);
+   const std::int64_t begin = task * in_task;
+   if (length <= tile_elements)
+    return arg_short_rows<Maximum>(in + begin * length, end - begin, length, out + begin);
+   for (std::int64_t r = begin; r < end; ++r)
+    out[r] = static_cast<Index>(arg_row<Maximum>(in + r * length, length));
+  });
+  return;
+ }
+ const std::int64_t chunks = divide_up(inner, widest_columns);
+ const std::int64_t in_task = std::max<std::int64_t>(1, task_elements / (length * std::min(inner, widest_columns)));
+ parallel_for(divide_up(outer * chunks, in_task), parallel, [&](std::int64_t task) {
+  std::int32_t at[widest_columns];
+  const std::int64_t end = std::min(outer * chunks, (task + 1) * in_task);
+  for (std::int64_t i = task * in_task; i < end; ++i) {
+   const std::int64_t from = i % chunks * widest_columns, width = std::min(widest_columns, inner - from);
+   dispatch<arg_columns_body<Maximum, T>>(in + i / chunks * length * inner + from, inner, length, width,
+            &at[0]);
+   for (std::int64_t c = 0; c < width; ++c) out[i / chunks * inner + from + c] = static_cast<Index>(at[c]);
+  }
+ });
+}
+
+} // namespace tapegraph::cpu
+// ---- tapegraph/cpu/embed.hpp ----
+
+// ---- tapegraph/cpu/layout.hpp ----
+
+// ---- tapegraph/cpu/transpose_tile.hpp ----
+
+namespace tapegraph::cpu::layout_detail {
+
+template <int Size>
+struct word;
+template <>
+struct word<1> {
+ typedef std::uint8_t type __attribute__((may_alias));
+};
+template <>
+struct word<2> {
+ typedef std::uint16_t type __attribute__((may_alias));
+};
+template <>
+struct word<4> {
+ typedef std::uint32_t type __attribute__((may_alias));
+};
+template <>
+struct word<8> {
+ typedef std::uint64_t type __attribute__((may_alias));
+};
+
+template <int Size>
+using plain_word = std::conditional_t<
+ Size == 1, std::uint8_t,
+ std::conditional_t<Size == 2, std::uint16_t, std::conditional_t<Size == 4, std::uint32_t, std::uint64_t>>>;
+
+TG_INLINE void store_streaming(void* to, const void* from) {
+ typedef long long vector __attribute__((vector_size(16)));
+ vector v;
+ std::memcpy(&v, from, 16);
+#if defined(__clang__)
+ __builtin_nontemporal_store(v, static_cast<vector*>(to));
+#elif defined(__SSE2__)
+ __builtin_ia32_movntdq(static_cast<vector*>(to), v);
+#else
+ std::memcpy(to, &v, 16);
+#endif
+}
+TG_INLINE void finish_streaming() {
+#if defined(__SSE2__)
+ __builtin_ia32_sfence();
+#endif
+}
+
+TG_INLINE void move_bytes(char* to, const char* from, std::int64_t count) {
+ typedef long long vector __attribute__((vector_size(16), aligned(1), may_alias));
+ if (count > 256) {
+  std::memcpy(to, from, static_cast<std::size_t>(count));
+ } else if (count >= 16) {
+  std::int64_t i = 0;
+  for (; i + 16 < count; i += 16) *reinterpret_cast<vector*>(to + i) = *reinterpret_cast<const vector*>(from + i);
+  *reinterpret_cast<vector*>(to + count - 16) = *reinterpret_cast<const vector*>(from + count - 16);
+ } else if (count >= 8) {
+  std::uint64_t a, b;
+  std::memcpy(&a, from, 8);
+  std::memcpy(&b, from + count - 8, 8);
+  std::memcpy(to, &a, 8);
+  std::memcpy(to + count - 8, &b, 8);
+ } else if (count >= 4) {
+  std::uint32_t a, b;
+  std::memcpy(&a, from, 4);
+  std::memcpy(&b, from + count - 4, 4);
+  std::memcpy(to, &a, 4);
+  std::memcpy(to + count - 4, &b, 4);
+ } else {
+  for (std::int64_t i = 0; i < count; ++i) to[i] = from[i];
+ }
+}
+
+template <int Size>
+struct square {
+ static constexpr int side = 16 / Size;
+ typedef plain_word<Size> vector __attribute__((vector_size(16)));
+
+ template <int First, std::size_t... I>
+ TG_INLINE static vector interleave(vector a, vector b, std::index_sequence<I...>) {
+  vector both;
+  shuffle<(static_cast<int>(I) % 2 * side + First + static_cast<int>(I) / 2)...>(both, a, b);
+  return both;
+ }
+ template <std::size_t... I, std::size_t... Half>
+ TG_INLINE static void stage(vector (&rows)[side], std::index_sequence<I...> lanes, std::index_sequence<Half...>) {
+  vector next[side];
+  ((next[2 * Half] = interleave<0>(rows[Half], rows[Half + side / 2], lanes),
+  next[2 * Half + 1] = interleave<side / 2>(rows[Half], rows[Half + side / 2], lanes)),
+  ...);
+  ((rows[I] = next[I]), ...);
+ }
+ template <std::size_t... I>
+ TG_INLINE static void turn(const char* from, std::int64_t in, char* to, std::int64_t out,
+       std::index_sequence<I...> lanes) {
+  constexpr auto half = std::make_index_sequence<sizeof...(I) / 2>{};
+  vector rows[side];
+  (std::memcpy(&rows[I], from + static_cast<std::int64_t>(I) * in, 16), ...);
+  stage(rows, lanes, half);
+  if constexpr (side > 2) stage(rows, lanes, half);
+  if constexpr (side > 4) stage(rows, lanes, half);
+  if constexpr (side > 8) stage(rows, lanes, half);
+  (std::memcpy(to + static_cast<std::int64_t>(I) * out, &rows[I], 16), ...);
+ }
+ TG_INLINE static void turn(const char* from, std::int64_t in, char* to, std::int64_t out) {
+  turn(from, in, to, out, std::make_index_sequence<static_cast<std::size_t>(side)>{});
+ }
+};
+
+TG_INLINE void move_streaming(char* to, const char* from, std::int64_t bytes) {
+ const std::int64_t lead = std::min(bytes, static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(to) & 63));
+ move_bytes(to, from, lead);
+ std::int64_t i = lead;
+ for (; i + 64 <= bytes; i += 64)
+  for (int b = 0; b < 64; b += 16) store_streaming(to + i + b, from + i + b);
+ move_bytes(to + i, from + i, bytes - i);
+}
+
+template <int Size, int Count>
+struct channels {
+ static constexpr int side = 16 / Size;
+ typedef plain_word<Size> vector __attribute__((vector_size(16)));
+
+ template <bool Joining, int V, int From, std::size_t... E>
+ TG_INLINE static vector with(const vector& made, const vector& operand, std::index_sequence<E...>) {
+  vector both;
+  shuffle<index<Joining, V, From>(static_cast<int>(E))...>(both, made, operand);
+  return both;
+ }
+ template <bool Joining, int V, int From>
+ static constexpr int index(int e) {
+  const int channel = Joining ? (V * side + e) % Count : V, place = Joining ? (V * side + e) / Count : e;
+  const int source = Joining ? channel : (place * Count + channel) / side;
+  const int at = Joining ? place : (place * Count + channel) % side;
+  return source == From ? side + at : e;
+ }
+ template <bool Joining, int V, int... From>
+ TG_INLINE static void store(const vector (&operands)[Count], char* to, std::integer_sequence<int, From...>) {
+  constexpr auto all = std::make_index_sequence<static_cast<std::size_t>(side)>{};
+  vector made = operands[0];
+  ((made = with<Joining, V, From>(made, operands[From], all)), ...);
+  std::memcpy(to, &made, 16);
+ }
+ template <bool Joining, int... V>
+ TG_INLINE static void move(const char* from, char* to, std::int64_t apart, std::integer_sequence<int, V...> all) {
+  vector operands[Count];
+  (std::memcpy(&operands[V], from + V * (Joining ? apart : 16), 16), ...);
+  (store<Joining, V>(operands, to + V * (Joining ? 16 : apart), all), ...);
+ }
+ template <bool Joining>
+ static void run(const char* from, char* to, std::int64_t apart, std::int64_t pixels) {
+  constexpr auto all = std::make_integer_sequence<int, Count>{};
+  std::int64_t p = 0;
+  for (; p + side <= pixels; p += side)
+   move<Joining>(from + p * Size * (Joining ? 1 : Count), to + p * Size * (Joining ? Count : 1), apart, all);
+  for (; p < pixels; ++p)
+   for (int k = 0; k < Count; ++k)
+    std::memcpy(to + (Joining ? (p * Count + k) * Size : p * Size + k * apart),
+       from + (Joining ? p * Size + k * apart : (p * Count + k) * Size), Size);
+ }
+ template <bool Joining>
+ static void run_streaming(const char* from, char* to, std::int64_t apart, std::int64_t pixels) {
+  constexpr std::int64_t piece = 1024 / Size;
+  alignas(64) char buffer[piece * Size * Count];
+  for (std::int64_t p = 0; p < pixels; p += piece) {
+   const std::int64_t count = std::min(piece, pixels - p);
+   if constexpr (Joining) {
+    run<true>(from + p * Size, buffer, apart, count);
+    move_streaming(to + p * Size * Count, buffer, count * Size * Count);
+   } else {
+    run<false>(from + p * Size * Count, buffer, piece * Size, count);
+    for (int k = 0; k < Count; ++k)
+     move_streaming(to + p * Size + k * apart, buffer + k * piece * Size, count * Size);
+   }
+  }
+ }
+};
+
+template <int Size, bool Joining>
+bool move_channels(const char* from, char* to, std::int64_t count, std::int64_t dense, std::int64_t apart,
+    std::int64_t pixels, bool streaming) {
+ if (dense != count * Size || pixels < 16) return false;
+ const auto move = [&]<int Count>(std::integral_constant<int, Count>) {
+  if (streaming)
+   channels<Size, Count>::template run_streaming<Joining>(from, to, apart, pixels);
+  else
+   channels<Size, Count>::template run<Joining>(from, to, apart, pixels);
+  return true;
+ };
+ if (count == 2) return move(std::integral_constant<int, 2>{});
+ if (count == 3) return move(std::integral_constant<int, 3>{});
+ if (count == 4) return move(std::integral_constant<int, 4>{});
+ return false;
+}
+
+constexpr std::int64_t columns_at_once(std::int64_t size) { return size == 1 ? 256 : 512 / size; }
+
+template <int Size>
+void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t out, std::int64_t rows,
+     std::int64_t columns, bool streaming) {
+ using element = typename word<Size>::type;
+ constexpr std::int64_t line = 64 / Size, side = square<Size>::side;
+ if (rows >= line && columns >= line) {
+  constexpr std::int64_t most = columns_at_once(Size), pitch = most * Size;
+  const std::int64_t wide = in % 4096 == 0 ? most / 2 : most;
+  const bool aligned = ((reinterpret_cast<std::uintptr_t>(to) | static_cast<std::uintptr_t>(out)) & 63) == 0;
+  alignas(64) char buffer[line * pitch];
+  for (std::int64_t c = 0; c < columns; c += wide) {
+   const std::int64_t first = std::min(c, columns - line); // what is last overlaps what was before
+   const std::int64_t count = std::min(wide, columns - first);
+   for (std::int64_t r = 0; r < rows; r += line) {
+    const std::int64_t row = std::min(r, rows - line), next_row = std::min(r + line, rows - line);
+    for (std::int64_t k = 0; k < count; k += line) {
+     const std::int64_t column = std::min(k, count - line);
+     const char* const x = from + (first + column) * in + row * Size;
+     char* const y = to + row * out + (first + column) * Size;
+     const char* const soon = x + (next_row - row) * Size + 63;
+     for (std::int64_t j = 0; j < line; j += side) {
+      for (std::int64_t i = j; i < j + side; ++i) {
+       __builtin_prefetch(soon + i * in);
+       if (!streaming)
+        __builtin_prefetch(y + i * out + 63, 1);
+       else if (k == 0 && !aligned)
+        __builtin_prefetch(y + i * out + count * Size - 1, 1);
+      }
+      for (std::int64_t i = 0; i < line; i += side)
+       square<Size>::turn(x + j * in + i * Size, in, buffer + i * pitch + (column + j) * Size,
+           pitch);
+     }
+    }
+    char* y = to + row * out + first * Size;
+    if (streaming)
+     for (std::int64_t i = 0; i < line; ++i, y += out)
+      move_streaming(y, buffer + i * pitch, count * Size);
+    else
+     for (std::int64_t i = 0; i < line; ++i, y += out) move_bytes(y, buffer + i * pitch, count * Size);
+   }
+  }
+  return;
+ }
+ if constexpr (Size >= 4) { // smaller ones need shuffles that not every processor has
+  if (move_channels<Size, true>(from, to, columns, out, in, rows, streaming) ||
+   move_channels<Size, false>(from, to, rows, in, out, columns, streaming))
+   return;
+ }
+ if (rows >= side && columns >= side) {
+  for (std::int64_t c = 0; c < columns; c += side) {
+   const std::int64_t column = std::min(c, columns - side);
+   for (std::int64_t r = 0; r < rows; r += side) {
+    const std::int64_t row = std::min(r, rows - side);
+    square<Size>::turn(from + column * in + row * Size, in, to + row * out + column * Size, out);
+   }
+  }
+  return;
+ }
+ const auto at = [&](std::int64_t r, std::int64_t c) {
+  *reinterpret_cast<element*>(to + r * out + c * Size) =
+   *reinterpret_cast<const element*>(from + c * in + r * Size);
+ };
+ if (columns < rows) {
+  for (std::int64_t c = 0; c < columns; ++c)
+   for (std::int64_t r = 0; r < rows; ++r) at(r, c);
+ } else {
+  for (std::int64_t r = 0; r < rows; ++r)
+   for (std::int64_t c = 0; c < columns; ++c) at(r, c);
+ }
+}
+
+} // namespace tapegraph::cpu::layout_detail
+
+namespace tapegraph::cpu {
+
+namespace layout_detail {
+
+inline constexpr std::int64_t piece_elements = 16384; // what one memcpy or strided run is cut into
+inline constexpr std::int64_t parallel_elements = 65536;
+inline constexpr std::int64_t block_elements = 4096; // of a plane with a short side
+
+struct axis {
+ std::int64_t extent, in, out; ///< strides in elements
+};
+
+struct axes_list {
+ int rank = 0;
+ std::int64_t elements = 1;
+ axis at[8];
+
+ void add(axis a) {
+  elements *= a.extent;
+  if (a.extent == 1) return;
+  if (rank > 0 && at[rank - 1].in == a.in * a.extent && at[rank - 1].out == a.out * a.extent)
+   at[rank - 1] = {at[rank - 1].extent * a.extent, a.in, a.out};
+  else
+   at[rank++] = a;
+ }
+ axis take(int i) {
+  const axis taken = at[i];
+  for (--rank; i < rank; ++i) at[i] = at[i + 1];
+  return taken;
+ }
+};
+
+struct odometer {
+ const axes_list& axes;
+ std::int64_t position[8], in = 0, out = 0;
+
+ odometer(const axes_list& a, std::int64_t index) : axes(a) {
+  for (int i = axes.rank; i-- > 0;) {
+   position[i] = index % axes.at[i].extent;
+   index /= axes.at[i].extent;
+   in += position[i] * axes.at[i].in;
+   out += position[i] * axes.at[i].out;
+  }
+ }
+ void next() {
+  for (int i = axes.rank; i-- > 0;) {
+   in += axes.at[i].in;
+   out += axes.at[i].out;
+   if (++position[i] < axes.at[i].extent) return;
+   in -= axes.at[i].in * axes.at[i].extent;
+   out -= axes.at[i].out * axes.at[i].extent;
+   position[i] = 0;
+  }
+ }
+};
+
+template <int Size>
+void run_backwards(const typename word<Size>::type* x, typename word<Size>::type* y, std::int64_t count) {
+ typedef plain_word<Size> vector __attribute__((vector_size(16)));
+ constexpr std::int64_t lanes = 16 / Size;
+ const auto* low = x - (count - 1);
+ std::int64_t left = count;
+ for (; left >= lanes; left -= lanes, low += lanes) {
+  vector v, reversed;
+  std::memcpy(&v, low, 16);
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+   shuffle<(static_cast<int>(lanes) - 1 - static_cast<int>(I))...>(reversed, v, v);
+  }(std::make_index_sequence<static_cast<std::size_t>(lanes)>{});
+  std::memcpy(y + left - lanes, &reversed, 16);
+ }
+ while (left > 0) y[--left] = *low++;
+}
+
+template <int Size>
+void run(const void* from, void* to, axis rows, axis a) {
+ using element = typename word<Size>::type;
+ const element* x = static_cast<const element*>(from);
+ element* y = static_cast<element*>(to);
+ if (a.out == 1 && a.in == 1) {
+  const std::int64_t bytes = a.extent * Size;
+  for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out)
+   move_bytes(reinterpret_cast<char*>(y), reinterpret_cast<const char*>(x), bytes);
+ } else if (a.out == 1 && a.in == 0) {
+  for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out) {
+   const element value = *x;
+#pragma omp simd
+   for (std::int64_t i = 0; i < a.extent; ++i) y[i] = value;
+  }
+ } else if (a.out == 1 && a.in == -1) {
+  for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out) run_backwards<Size>(x, y, a.extent);
+ } else if (a.out == -1 && a.in == 1) {
+  for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out)
+   run_backwards<Size>(x + (a.extent - 1), y - (a.extent - 1), a.extent);
+ } else if (a.out == 1) {
+  for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out)
+   for (std::int64_t i = 0; i < a.extent; ++i) y[i] = x[i * a.in];
+ } else {
+  for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in, y += rows.out)
+   for (std::int64_t i = 0; i < a.extent; ++i) y[i * a.out] = x[i * a.in];
+ }
+}
+
+struct mover {
+ std::int64_t size;
+ void (*run)(const void*, void*, axis rows, axis last);
+ void (*transpose)(const char*, std::int64_t, char*, std::int64_t, std::int64_t, std::int64_t, bool);
+};
+
+inline std::int64_t streaming_bytes = std::int64_t{1} << 25;
+
+template <class = void>
+void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last) {
+ alignas(64) char buffer[4096];
+ const std::int64_t in_buffer = static_cast<std::int64_t>(sizeof buffer) / move.size;
+ if (rows.out == last.extent && last.extent * 4 <= in_buffer) { // several rows that lie side by side
+  const std::int64_t step = in_buffer / last.extent;
+  for (std::int64_t r = 0; r < rows.extent; r += step) {
+   const axis some{std::min(step, rows.extent - r), rows.in, rows.out};
+   move.run(x + r * rows.in * move.size, buffer, some, last);
+   move_streaming(y + r * rows.out * move.size, buffer, some.extent * last.extent * move.size);
+  }
+  return;
+ }
+ for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in * move.size, y += rows.out * move.size) {
+  if (last.in == 1) {
+   move_streaming(y, x, last.extent * move.size);
+   continue;
+  }
+  for (std::int64_t i = 0; i < last.extent; i += in_buffer) {
+   const axis some{std::min(in_buffer, last.extent - i), last.in, 1};
+   move.run(x + i * last.in * move.size, buffer, {1, 1, 1}, some);
+   move_streaming(y + i * move.size, buffer, some.extent * move.size);
+  }
+ }
+}
+
+template <class = void>
+void strided_copy(axes_list axes, const mover& move, const void* from, void* to) {
+ const bool parallel = axes.elements >= parallel_elements;
+ const bool streaming = axes.elements * move.size >= streaming_bytes;
+ const char* in = static_cast<const char*>(from);
+ char* out = static_cast<char*>(to);
+ const axis last = axes.rank > 0 ? axes.take(axes.rank - 1) : axis{1, 1, 1};
+ int across = -1; // the axis that is contiguous in the input where the last one is not
+ if (last.in != 1 && last.in != 0 && last.out == 1)
+  for (int i = 0; i < axes.rank; ++i)
+   if (axes.at[i].in == 1) across = i;
+ const bool turned = across >= 0;
+ axis rows{1, 1, 1};
+ if (turned)
+  rows = axes.take(across);
+ else if (axes.rank > 0)
+  rows = axes.take(axes.rank - 1);
+
+ std::int64_t wide = std::min(piece_elements, last.extent), high = std::max<std::int64_t>(1, piece_elements / wide);
+ if (turned) {
+  wide = rows.extent < 16 ? block_elements : columns_at_once(move.size);
+  high = last.extent < 16 ? block_elements : std::max<std::int64_t>(256, 1024 / move.size);
+ }
+ const bool past_caches =
+  streaming && !turned && last.out == 1 && (last.extent * move.size >= 256 || rows.out == last.extent);
+ const std::int64_t row_pieces = (rows.extent + high - 1) / high, column_pieces = (last.extent + wide - 1) / wide;
+ const std::int64_t pieces = row_pieces * column_pieces;
+ std::int64_t outer = 1;
+ for (int i = 0; i < axes.rank; ++i) outer *= axes.at[i].extent;
+ const std::int64_t in_piece = std::min(wide, last.extent) * std::min(high, rows.extent);
+ const std::int64_t in_task = std::max<std::int64_t>(1, 2 * piece_elements / in_piece);
+ const std::int64_t units = outer * pieces;
+ parallel_for((units + in_task - 1) / in_task, parallel, [&](std::int64_t task) {
+  std::int64_t unit = task * in_task;
+  const std::int64_t end = std::min(units, unit + in_task);
+  odometer at(axes, unit / pieces);
+  for (std::int64_t piece = unit % pieces; unit < end; ++unit) {
+   const std::int64_t r = piece / column_pieces * high, c = piece % column_pieces * wide;
+   const axis columns{std::min(wide, last.extent - c), last.in, last.out};
+   const axis lines{std::min(high, rows.extent - r), rows.in, rows.out};
+   const char* x = in + (at.in + r * rows.in + c * last.in) * move.size;
+   char* y = out + (at.out + r * rows.out + c * last.out) * move.size;
+   if (turned)
+    move.transpose(x, last.in * move.size, y, rows.out * move.size, lines.extent, columns.extent,
+       streaming);
+   else if (past_caches)
+    move_past_caches(move, x, y, lines, columns);
+   else
+    move.run(x, y, lines, columns);
+   if (++piece == pieces) {
+    piece = 0;
+    at.next();
+   }
+  }
+  if (streaming) finish_streaming();
+ });
+}
+
+template <int Size>
+mover mover_of() {
+ return {Size, run<Size>, transpose_block<Size>};
+}
+
+template <class = void>
+void strided_copy(const axes_list& axes, std::size_t size, const void* in, void* out) {
+ if (axes.elements == 0) return;
+ switch (size) {
+ case 1: return strided_copy(axes, mover_of<1>(), in, out);
+ case 2: return strided_copy(axes, mover_of<2>(), in, out);
+ case 4: return strided_copy(axes, mover_of<4>(), in, out);
+ case 8: return strided_copy(axes, mover_of<8>(), in, out);
+ default: throw dtype_error("copy: elements of " + std::to_string(size) + " bytes are not supported");
+ }
+}
+
+inline void strides_of(int rank, const std::int64_t* extents, std::int64_t* strides) {
+ std::int64_t stride = 1;
+ for (int i = rank; i-- > 0;) {
+  strides[i] = stride;
+  stride *= extents[i];
+ }
+}
+
+} // namespace layout_detail
+
+template <class = void>
+void copy(std::size_t bytes, const void* in, void* out) {
+ layout_detail::axes_list axes;
+ axes.add({static_cast<std::int64_t>(bytes), 1, 1});
+ layout_detail::strided_copy(axes, 1, in, out);
+}
+
+template <class = void>
+void zero(std::size_t bytes, void* out) {
+ constexpr std::size_t piece = std::size_t{1} << 17;
+ parallel_for(static_cast<std::int64_t>((bytes + piece - 1) / piece), bytes >= 2 * piece, [&](std::int64_t task) {
+  const std::size_t begin = static_cast<std::size_t>(task) * piece;
+  std::memset(static_cast<char*>(out) + begin, 0, std::min(piece, bytes - begin));
+ });
+}
+
+template <class = void>
+void transpose(int rank, const std::int64_t* extents, const std::int64_t* permutation, std::size_t size, const void* in,
+   void* out) {
+ std::int64_t in_strides[8], moved[8], out_strides[8];
+ layout_detail::strides_of(rank, extents, in_strides);
+ for (int i = 0; i < rank; ++i) moved[i] = extents[permutation[i]];
+ layout_detail::strides_of(rank, moved, out_strides);
+ layout_detail::axes_list axes;
+ for (int i = 0; i < rank; ++i) axes.add({moved[i], in_strides[permutation[i]], out_strides[i]});
+ layout_detail::strided_copy(axes, size, in, out);
+}
+
+template <class = void>
+void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
+  const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
+ std::int64_t in_strides[8], out_strides[8], first = 0;
+ layout_detail::strides_of(rank, extents, in_strides);
+ layout_detail::strides_of(rank, out_extents, out_strides);
+ layout_detail::axes_list axes;
+ for (int i = 0; i < rank; ++i) {
+  first += begin[i] * in_strides[i];
+  axes.add({out_extents[i], step[i] * in_strides[i], out_strides[i]});
+ }
+ if (axes.elements == 0) return;
+ layout_detail::strided_copy(axes, size, static_cast<const char*>(in) + first * static_cast<std::int64_t>(size),
+        out);
+}
+
+template <class = void>
+void concat_part(const void* in, std::int64_t length, std::int64_t begin, int rank, const std::int64_t* out_extents,
+    int axis, std::size_t size, void* out) {
+ std::int64_t outer = 1, inner = 1;
+ for (int i = 0; i < rank; ++i)
+  if (i != axis) (i < axis ? outer : inner) *= out_extents[i];
+ const std::int64_t run = length * inner;
+ layout_detail::axes_list axes;
+ axes.add({outer, run, out_extents[axis] * inner});
+ axes.add({run, 1, 1});
+ layout_detail::strided_copy(axes, size, in,
+        static_cast<char*>(out) + begin * inner * static_cast<std::int64_t>(size));
+}
+
+template <class = void>
+void concat(int count, const void* const* inputs, const std::int64_t* lengths, int rank,
+   const std::int64_t* out_extents, int axis, std::size_t size, void* out) {
+ std::int64_t begin = 0;
+ for (int k = 0; k < count; ++k) {
+  concat_part(inputs[k], lengths[k], begin, rank, out_extents, axis, size, out);
+  begin += lengths[k];
+ }
+}
+
+template <class = void>
+void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, const std::int64_t* out_extents,
+     std::size_t size, const void* in, void* out) {
+ std::int64_t in_strides[8], out_strides[8];
+ layout_detail::strides_of(rank, extents, in_strides);
+ layout_detail::strides_of(out_rank, out_extents, out_strides);
+ layout_detail::axes_list axes;
+ for (int i = 0; i < out_rank; ++i) {
+  const int k = i - (out_rank - rank);
+  axes.add({out_extents[i], k < 0 || extents[k] == 1 ? 0 : in_strides[k], out_strides[i]});
+ }
+ layout_detail::strided_copy(axes, size, in, out);
+}
+
+} // namespace tapegraph::cpu
+
+namespace tapegraph::cpu {
+
+namespace layout_detail {
+template <int Size>
+void fill_run(void* to, std::int64_t count, const void* value) {
+ using element = typename word<Size>::type;
+ element* y = static_cast<element*>(to);
+ const element v = *static_cast<const element*>(value);
+#pragma omp simd
+ for (std::int64_t i = 0; i < count; ++i) y[i] = v;
+}
+} // namespace layout_detail
+
+template <class = void>
+void fill(std::int64_t count, std::size_t size, const void* value, void* out) {
+ layout_detail::axes_list axes;
+ axes.add({count, 0, 1});
+ if (count == 1) std::memcpy(out, value, size);
+ else layout_detail::strided_copy(axes, size, value, out);
+}
+
+template <class = void> // as in cpu/layout.hpp: compiled where it is used
+void embed(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
+  const std::int64_t* out_extents, std::size_t size, const void* in, void* out, const void* value = nullptr) {
+ using namespace layout_detail;
+ const std::uint64_t zeros = 0;
+ if (value == nullptr) value = &zeros;
+ std::int64_t in_strides[8], out_strides[8], first = 0, elements = 1;
+ strides_of(rank, extents, in_strides);
+ strides_of(rank, out_extents, out_strides);
+ axes_list axes;
+ bool box = true;
+ for (int i = 0; i < rank; ++i) {
+  elements *= out_extents[i];
+  first += begin[i] * out_strides[i];
+  axes.add({extents[i], in_strides[i], step[i] * out_strides[i]});
+  box = box && (step[i] == 1 || extents[i] == 1);
+ }
+ if (elements == 0) return;
+ if (axes.elements == 0 || size > 8 || (size & (size - 1)) != 0) return fill(elements, size, value, out);
+ int last = rank - 1;
+ while (last >= 0 && extents[last] == out_extents[last]) --last;
+ const std::int64_t bytes = static_cast<std::int64_t>(size);
+ const std::int64_t run = last < 0 ? 0 : out_extents[last] * out_strides[last];
+ if (!box || last < 0 || run < 4 || run > 4 * piece_elements) { // rows too short or too long for one piece of work
+  fill(elements, size, value, out);
+  return strided_copy(axes, size, in, static_cast<char*>(out) + first * bytes);
+ }
+ const auto fill_elements = size == 1 ? &fill_run<1> : size == 2 ? &fill_run<2> : size == 4 ? &fill_run<4> : &fill_run<8>;
+ const std::int64_t rows = elements / run, inner = out_strides[last];
+ const std::int64_t before = begin[last] * inner, middle = extents[last] * inner, after = run - before - middle;
+ const std::int64_t in_task = std::max<std::int64_t>(1, 2 * piece_elements / run);
+ parallel_for((rows + in_task - 1) / in_task, elements >= parallel_elements, [&](std::int64_t task) {
+  std::int64_t at[8]{};
+  std::int64_t row = task * in_task;
+  for (std::int64_t i = last, rest = row; i-- > 0;) {
+   at[i] = rest % out_extents[i];
+   rest /= out_extents[i];
+  }
+  for (const std::int64_t end = std::min(rows, row + in_task); row < end; ++row) {
+   bool inside = true;
+   std::int64_t from = 0;
+   for (int i = 0; i < last; ++i) {
+    const std::int64_t k = at[i] - begin[i];
+    inside = inside && k >= 0 && k < extents[i];
+    from += k * in_strides[i];
+   }
+   char* const y = static_cast<char*>(out) + row * run * bytes;
+   if (inside) {
+    fill_elements(y, before, value);
+    move_bytes(y + before * bytes, static_cast<const char*>(in) + from * bytes, middle * bytes);
+    fill_elements(y + (before + middle) * bytes, after, value);
+   } else {
+    fill_elements(y, run, value);
+   }
+   for (int i = last; i-- > 0 && ++at[i] == out_extents[i];) at[i] = 0;
+  }
+ });
+}
+
+} // namespace tapegraph::cpu
+// ---- tapegraph/cpu/gather.hpp ----
+
+namespace tapegraph::cpu {
+
+namespace gather_detail {
+
+inline constexpr std::int64_t parallel_elements = 32768;
+inline constexpr std::int64_t task_elements = 16384;
+
+template <class Index>
+void check(const char* operation, const Index* indices, std::int64_t count, std::int64_t limit) {
+ for (std::int64_t i = 0; i < count; i += 1024) {
+  const std::int64_t end = std::min(count, i + 1024);
+  int bad = 0;
+#pragma omp simd reduction(| : bad)
+  for (std::int64_t k = i; k < end; ++k)
+   bad |= (indices[k] < 0) | (static_cast<std::int64_t>(indices[k]) >= limit);
+  if (bad == 0) continue;
+  for (std::int64_t k = i; k < end; ++k)
+   if (indices[k] < 0 || indices[k] >= limit)
+    throw range_error(index_outside(operation, indices[k], std::to_string(k), limit));
+ }
+}
+
+template <class T, class Index>
+struct add_rows_body {
+ template <class Isa>
+ TG_INLINE static void run(const Index* indices, std::int64_t count, const T* updates, std::int64_t width,
+       std::int64_t first, std::int64_t last, std::int64_t low, std::int64_t high, T* out) {
+  for (std::int64_t i = 0; i < count; ++i) {
+   const std::int64_t row = indices[i];
+   if (row < low || row >= high) continue;
+   const T* from = updates + i * width;
+   T* into = out + row * width;
+#pragma omp simd
+   for (std::int64_t c = first; c < last; ++c) into[c] += from[c];
+  }
+ }
+};
+
+template <int Size, class Index>
+void take_row(const void* from, const Index* indices, std::int64_t count, std::int64_t stride, void* to) {
+ using element = typename layout_detail::word<Size>::type;
+ const element* x = static_cast<const element*>(from);
+ element* y = static_cast<element*>(to);
+ if (stride == 1)
+  for (std::int64_t i = 0; i < count; ++i) y[i] = x[indices[i]];
+ else
+  for (std::int64_t i = 0; i < count; ++i) y[i] = x[indices[i] * stride + i];
+}
+
+template <class F>
+void over_rows(std::int64_t rows, std::int64_t row_elements, const F& f) {
+ const std::int64_t in_task = std::max<std::int64_t>(1, task_elements / std::max<std::int64_t>(1, row_elements));
+ parallel_for((rows + in_task - 1) / in_task, rows * row_elements >= parallel_elements, [&](std::int64_t task) {
+  for (std::int64_t r = task * in_task, end = std::min(rows, r + in_task); r < end; ++r) f(r);
+ });
+}
+
+} // namespace gather_detail
+
+namespace gather_detail {
+
+template <int Bytes, class Index>
+void copy_slices(const char* table, const Index* indices, std::int64_t count, std::size_t, char* out, bool) {
+ for (std::int64_t i = 0; i < count; ++i)
+  std::memcpy(out + i * Bytes, table + static_cast<std::int64_t>(indices[i]) * Bytes, Bytes);
+}
+template <class Index>
+void copy_any_slices(const char* table, const Index* indices, std::int64_t count, std::size_t size, char* out, bool streaming) {
+ const auto bytes = static_cast<std::int64_t>(size), asked = std::min<std::int64_t>(bytes, 2048);
+ const std::int64_t ahead = std::min<std::int64_t>(16, 4096 / bytes);
+ for (std::int64_t i = 0; i < count; ++i, out += bytes) {
+  if (i + ahead < count)
+   for (std::int64_t line = 0; line < asked; line += 64)
+    __builtin_prefetch(table + static_cast<std::int64_t>(indices[i + ahead]) * bytes + line);
+  const char* const from = table + static_cast<std::int64_t>(indices[i]) * bytes;
+  if (streaming)
+   layout_detail::move_streaming(out, from, bytes);
+  else
+   layout_detail::move_bytes(out, from, bytes);
+ }
+ if (streaming) layout_detail::finish_streaming();
+}
+
+} // namespace gather_detail
+
+template <class Index>
+void gather_slices(std::int64_t batches, std::int64_t outer, std::int64_t rows, std::int64_t width, std::size_t size,
+    const void* table, std::int64_t count, const Index* indices, void* out, const char* operation = "gather",
+    bool checked = false) {
+ using namespace gather_detail;
+ if (!checked) check(operation, indices, batches * count, rows);
+ const std::size_t bytes = static_cast<std::size_t>(width) * size;
+ if (bytes == 0 || count == 0) return;
+ const auto move = bytes == 1    ? &copy_slices<1, Index>
+     : bytes == 2  ? &copy_slices<2, Index>
+     : bytes == 4  ? &copy_slices<4, Index>
+     : bytes == 8  ? &copy_slices<8, Index>
+     : bytes == 16 ? &copy_slices<16, Index>
+     : bytes == 32 ? &copy_slices<32, Index>
+         : &copy_any_slices<Index>;
+ const std::int64_t slabs = batches * outer, step = std::max<std::int64_t>(1, task_elements / width);
+ const std::int64_t pieces = (count + step - 1) / step, units = slabs * pieces;
+ const std::int64_t in_task = std::max<std::int64_t>(1, task_elements / (std::min(step, count) * width));
+ const bool streaming = bytes >= 256 && static_cast<std::int64_t>(bytes) * slabs * count >= layout_detail::streaming_bytes;
+ parallel_for((units + in_task - 1) / in_task, slabs * count * width >= parallel_elements, [&](std::int64_t task) {
+  for (std::int64_t unit = task * in_task, end = std::min(units, unit + in_task); unit < end; ++unit) {
+   const std::int64_t slab = unit / pieces, first = unit % pieces * step;
+   move(static_cast<const char*>(table) + static_cast<std::size_t>(slab * rows) * bytes,
+    indices + slab / outer * count + first, std::min(step, count - first), bytes,
+    static_cast<char*>(out) + static_cast<std::size_t>(slab * count + first) * bytes, streaming);
+  }
+ });
+}
+
+template <class Index>
+void gather_rows(std::int64_t rows, std::int64_t width, std::size_t size, const void* table, std::int64_t count,
+    const Index* indices, void* out) {
+ gather_slices(1, 1, rows, width, size, table, count, indices, out);
+}
+
+template <class T, class Index>
+void scatter_add_slices(std::int64_t batches, std::int64_t outer, std::int64_t rows, std::int64_t width, const T* updates,
+      std::int64_t count, const Index* indices, T* out, const char* operation = "scatter_add",
+      bool checked = false) {
+ using namespace gather_detail;
+ if (!checked) check(operation, indices, batches * count, rows);
+ const std::int64_t slabs = batches * outer;
+ zero(static_cast<std::size_t>(slabs * rows * width) * sizeof(T), out);
+ const bool parallel = slabs * count * width >= parallel_elements;
+ const std::int64_t threads = parallel ? thread_count() : 1, parts = slabs >= 4 * threads ? 1 : threads;
+ parallel_for(slabs * parts, parallel, [&](std::int64_t task) {
+  const std::int64_t slab = task / parts, part = task % parts;
+  const Index* const index = indices + slab / outer * count;
+  const T* const from = updates + slab * count * width;
+  T* const to = out + slab * rows * width;
+  if (width >= 32 * parts) {
+   const std::int64_t step = ((width + parts - 1) / parts + 15) / 16 * 16;
+   dispatch<add_rows_body<T, Index>>(index, count, from, width, std::min(width, part * step),
+           std::min(width, (part + 1) * step), std::int64_t{0}, rows, to);
+  } else {
+   dispatch<add_rows_body<T, Index>>(index, count, from, width, std::int64_t{0}, width, rows * part / parts,
+           rows * (part + 1) / parts, to);
+  }
+ });
+}
+
+template <class T, class Index>
+void scatter_add_rows(std::int64_t rows, std::int64_t width, const T* updates, std::int64_t count, const Index* indices, T* out) {
+ scatter_add_slices(1, 1, rows, width, updates, count, indices, out);
+}
+
+template <class Index>
+void flat_indices(const char* operation, std::int64_t count, std::int64_t depth, const std::int64_t* extents,
+    const Index* indices, std::int64_t* flat) {
+ for (std::int64_t i = 0; i < count; ++i) {
+  std::int64_t row = 0;
+  for (std::int64_t k = 0; k < depth; ++k) {
+   const auto index = static_cast<std::int64_t>(indices[i * depth + k]);
+   if (index < 0 || index >= extents[k])
+    throw range_error(index_outside(
+     operation, index, "[" + std::to_string(i) + ", " + std::to_string(k) + "]", extents[k]));
+   row = row * extents[k] + index;
+  }
+  flat[i] = row;
+ }
+}
+
+template <class Index>
+void take_along(std::int64_t outer, std::int64_t length, std::int64_t inner, std::size_t size, const void* x,
+    std::int64_t picks, const Index* indices, void* out) {
+ using namespace gather_detail;
+ check("take_along", indices, outer * picks * inner, length);
+ const auto take = size == 1   ? &take_row<1, Index>
+     : size == 2 ? &take_row<2, Index>
+     : size == 4 ? &take_row<4, Index>
+     : size == 8 ? &take_row<8, Index>
+        : nullptr;
+ if (take == nullptr) throw dtype_error("take_along: elements of " + std::to_string(size) + " bytes are not supported");
+ const auto step = static_cast<std::int64_t>(size);
+ if (inner == 1) { // one call for all that is taken from a row
+  over_rows(outer, picks, [&](std::int64_t o) {
+   take(static_cast<const char*>(x) + o * length * step, indices + o * picks, picks, 1,
+    static_cast<char*>(out) + o * picks * step);
+  });
+  return;
+ }
+ over_rows(outer * picks, inner, [&](std::int64_t row) {
+  take(static_cast<const char*>(x) + row / picks * length * inner * step, indices + row * inner, inner, inner,
+   static_cast<char*>(out) + row * inner * step);
+ });
+}
+
+template <class T, class Index>
+void put_along(std::int64_t outer, std::int64_t length, std::int64_t inner, const T* values, std::int64_t picks,
+   const Index* indices, T* out) {
+ using namespace gather_detail;
+ check("put_along", indices, outer * picks * inner, length);
+ const std::int64_t wide = (length + picks) * inner > task_elements ? std::min<std::int64_t>(inner, 256) : inner;
+ const std::int64_t pieces = wide == 0 ? 0 : (inner + wide - 1) / wide;
+ over_rows(outer * pieces, (length + picks) * wide, [&](std::int64_t task) {
+  const std::int64_t o = task / pieces, first = task % pieces * wide, last = std::min(inner, first + wide);
+  T* const into = out + o * length * inner;
+  for (std::int64_t k = 0; k < length; ++k) std::fill(into + k * inner + first, into + k * inner + last, T(0));
+  for (std::int64_t j = 0; j < picks; ++j) {
+   const std::int64_t row = (o * picks + j) * inner;
+   for (std::int64_t i = first; i < last; ++i) into[indices[row + i] * inner + i] += values[row + i];
+  }
+ });
+}
+
+template <class T, class Index>
+void one_hot(std::int64_t outer, std::int64_t inner, const Index* indices, std::int64_t depth, T on, T off, T* out) {
+ gather_detail::check("one_hot", indices, outer * inner, depth);
+ gather_detail::over_rows(outer, depth * inner, [&](std::int64_t o) {
+  T* const to = out + o * depth * inner;
+  std::fill(to, to + depth * inner, off);
+  for (std::int64_t i = 0; i < inner; ++i) to[indices[o * inner + i] * inner + i] = on;
+ });
+}
+
+} // namespace tapegraph::cpu
+// ---- tapegraph/cpu/remap.hpp ----
+
+namespace tapegraph::cpu {
+
+namespace remap_detail {
+
+struct plan {
+ int outer = 0; ///< axes in front
+ index_map map[8];
+ std::int64_t amount[8], small[8], large[8], stride[8]; ///< stride: of the small tensor, in elements
+ std::int64_t inner = 1, rows = 1, small_rows = 1;
+
+ plan(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
+  const std::int64_t* mapped_extents) {
+  int last = rank - 1;
+  while (last > 0 && maps[last] == static_cast<std::int64_t>(index_map::keep)) inner *= extents[last--];
+  outer = last < 0 ? 0 : last;
+  std::int64_t step = inner;
+  if (last < 0) {
+   map[0] = index_map::keep;
+   amount[0] = 0;
+   small[0] = large[0] = 1;
+   stride[0] = step;
+  }
+  for (int i = last; i >= 0; --i) {
+   map[i] = static_cast<index_map>(maps[i]);
+   amount[i] = amounts[i];
+   small[i] = extents[i];
+   large[i] = mapped_extents[i];
+   stride[i] = step;
+   step *= extents[i];
+   if (i < last) {
+    rows *= large[i];
+    small_rows *= small[i];
+   }
+  }
+ }
+ std::int64_t row() const { return large[outer]; }
+ std::int64_t source(int i, std::int64_t position) const {
+  return run_at(map[i], small[i], amount[i], position, large[i]).first * stride[i];
+ }
+};
+
+template <int Size>
+struct blocks {
+ using element = typename layout_detail::word<Size>::type;
+ static constexpr std::int64_t bytes = Size;
+ explicit blocks(std::int64_t) {}
+ static void backwards(char* to, const char* from, std::int64_t count) {
+  layout_detail::run_backwards<Size>(reinterpret_cast<const element*>(from), reinterpret_cast<element*>(to), count);
+ }
+ static void same(char* to, const char* from, std::int64_t count) {
+  element* y = reinterpret_cast<element*>(to);
+  const element v = *reinterpret_cast<const element*>(from);
+  for (std::int64_t i = 0; i < count; ++i) y[i] = v;
+ }
+};
+template <>
+struct blocks<0> {
+ std::int64_t bytes;
+ explicit blocks(std::int64_t size) : bytes(size) {}
+ void backwards(char* to, const char* from, std::int64_t count) const {
+  for (std::int64_t i = 0; i < count; ++i, to += bytes, from -= bytes) layout_detail::move_bytes(to, from, bytes);
+ }
+ void same(char* to, const char* from, std::int64_t count) const {
+  for (std::int64_t i = 0; i < count; ++i, to += bytes) layout_detail::move_bytes(to, from, bytes);
+ }
+};
+
+template <int Size>
+void write_row(const plan& p, const char* x, std::int64_t first, std::int64_t last, std::int64_t bytes, char* y) {
+ const blocks<Size> b(bytes);
+ const std::int64_t size = b.bytes;
+ const int k = p.outer;
+ const std::int64_t n = p.small[k], amount = p.amount[k];
+ if (p.map[k] == index_map::repeat && first % amount == 0) {
+  const char* from = x + first / amount * size;
+  if constexpr (Size >= 4) { // as channels that are all the same
+   const std::int64_t n_here = (last - first) / amount;
+   if (amount == 2) return layout_detail::channels<Size, 2>::template run<true>(from, y, 0, n_here);
+   if (amount == 3) return layout_detail::channels<Size, 3>::template run<true>(from, y, 0, n_here);
+   if (amount == 4) return layout_detail::channels<Size, 4>::template run<true>(from, y, 0, n_here);
+  }
+  for (std::int64_t at = first; at < last; at += amount, from += size) {
+   b.same(y, from, std::min(amount, last - at));
+   y += amount * size;
+  }
+  return;
+ }
+ const std::int64_t period = period_of(p.map[k], n), count = last - first;
+ const bool doubling = period > 0 && period * 2 < count && period < 4096;
+ const std::int64_t written = doubling ? period : count;
+ for (std::int64_t at = first; at < first + written;) {
+  const index_run r = run_at(p.map[k], n, amount, at, first + written);
+  char* const to = y + (at - first) * size;
+  const char* const from = x + r.first * size;
+  if (r.direction > 0)
+   layout_detail::move_bytes(to, from, r.count * size);
+  else if (r.direction < 0)
+   b.backwards(to, from, r.count);
+  else
+   b.same(to, from, r.count);
+  at += r.count;
+ }
+ for (std::int64_t done = written; done < count;) {
+  const std::int64_t more = std::min({done, count - done, 8192 / period * period});
+  std::memcpy(y + done * size, y, static_cast<std::size_t>(more * size));
+  done += more;
+ }
+}
+
+template <class = void>
+void require_elements(const plan& p) {
+ for (int i = 0; i <= p.outer; ++i)
+  if (p.small[i] == 0 && p.large[i] > 0)
+   throw shape_error(nothing_to_repeat);
+}
+
+template <class T>
+struct fold_row_body {
+ template <class Isa>
+ TG_INLINE static void run(const plan* p, const T* dy, T* row) {
+  const int k = p->outer;
+  const std::int64_t n = p->small[k], inner = p->inner, large = p->large[k];
+  for (std::int64_t at = 0; at < large;) {
+   const index_run r = run_at(p->map[k], n, p->amount[k], at, large);
+   const T* from = dy + at * inner;
+   T* to = row + r.first * inner;
+   if (r.direction > 0) {
+    const std::int64_t count = r.count * inner;
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
+   } else if (inner == 1 && r.direction < 0) {
+    for (std::int64_t i = 0; i < r.count; ++i) to[-i] += from[i];
+   } else if (inner == 1) {
+    T sum = *to;
+    for (std::int64_t i = 0; i < r.count; ++i) sum += from[i];
+    *to = sum;
+   } else {
+    for (std::int64_t i = 0; i < r.count; ++i, from += inner, to += r.direction * inner) {
+#pragma omp simd
+     for (std::int64_t c = 0; c < inner; ++c) to[c] += from[c];
+    }
+   }
+   at += r.count;
+  }
+ }
+};
+
+template <class T>
+void fold_rows(const plan& p, int axis, const std::int64_t* at, std::int64_t from, const T* dy, T* row) {
+ if (axis == p.outer) return dispatch<fold_row_body<T>>(&p, dy + from * p.row() * p.inner, row);
+ for_positions(p.map[axis], p.small[axis], p.amount[axis], at[axis], p.large[axis],
+    [&](std::int64_t position) { fold_rows(p, axis + 1, at, from * p.large[axis] + position, dy, row); });
+}
+
+} // namespace remap_detail
+
+template <class = void> // as in cpu/layout.hpp: compiled where it is used
+void remap(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
+  const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
+ using namespace remap_detail;
+ const plan p(rank, extents, maps, amounts, out_extents);
+ const std::int64_t elements = p.rows * p.row() * p.inner;
+ if (elements == 0) return;
+ require_elements(p);
+ const std::int64_t block = static_cast<std::int64_t>(size) * p.inner;
+ const auto write = block == 1   ? &write_row<1>
+     : block == 2 ? &write_row<2>
+     : block == 4 ? &write_row<4>
+     : block == 8 ? &write_row<8>
+         : &write_row<0>;
+ std::int64_t wide = std::max<std::int64_t>(1, 2 * layout_detail::piece_elements / p.inner);
+ if (p.map[p.outer] == index_map::repeat && p.amount[p.outer] > 0)
+  wide = std::max<std::int64_t>(1, wide / p.amount[p.outer]) * p.amount[p.outer];
+ const std::int64_t pieces = (p.row() + wide - 1) / wide, units = p.rows * pieces;
+ const std::int64_t in_task =
+  std::max<std::int64_t>(1, 2 * layout_detail::piece_elements / (std::min(wide, p.row()) * p.inner));
+ parallel_for((units + in_task - 1) / in_task, elements >= layout_detail::parallel_elements, [&](std::int64_t task) {
+  std::int64_t unit = task * in_task, row = unit / pieces, piece = unit % pieces;
+  std::int64_t at[8]{}, source[8]{}, from = 0;
+  for (std::int64_t i = p.outer, rest = row; i-- > 0; rest /= p.large[i]) at[i] = rest % p.large[i];
+  for (int i = 0; i < p.outer; ++i) from += source[i] = p.source(i, at[i]);
+  for (const std::int64_t end = std::min(units, unit + in_task); unit < end; ++unit) {
+   const std::int64_t first = piece * wide;
+   write(p, static_cast<const char*>(in) + from * static_cast<std::int64_t>(size), first,
+    std::min(p.row(), first + wide), block,
+    static_cast<char*>(out) + (row * p.row() + first) * block);
+   if (++piece < pieces) continue;
+   piece = 0;
+   ++row;
+   for (int i = p.outer; i-- > 0;) {
+    const bool wraps = ++at[i] == p.large[i];
+    if (wraps) at[i] = 0;
+    from -= source[i];
+    from += source[i] = p.source(i, at[i]);
+    if (!wraps) break;
+   }
+  }
+ });
+}
+
+template <class T>
+void fold(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
+  const std::int64_t* dy_extents, const T* dy, T* out) {
+ using namespace remap_detail;
+ const plan p(rank, extents, maps, amounts, dy_extents);
+ const std::int64_t width = p.small[p.outer] * p.inner, rows = p.small_rows;
+ if (rows * width == 0) return;
+ const std::int64_t elements = p.rows * p.row() * p.inner;
+ const std::int64_t in_task = std::max<std::int64_t>(1, rows * layout_detail::piece_elements / (elements + 1));
+ parallel_for((rows + in_task - 1) / in_task, elements >= layout_detail::parallel_elements, [&](std::int64_t task) {
+  for (std::int64_t row = task * in_task, end = std::min(rows, row + in_task); row < end; ++row) {
+   std::int64_t at[8]{};
+   for (std::int64_t i = p.outer, rest = row; i-- > 0; rest /= p.small[i]) at[i] = rest % p.small[i];
+   T* const to = out + row * width;
+   std::fill(to, to + width, T(0));
+   fold_rows(p, 0, at, 0, dy, to);
+  }
+ });
+}
+
+} // namespace tapegraph::cpu
+// ---- tapegraph/cpu/scan.hpp ----
+
+namespace tapegraph::cpu {
+
+enum class scanning { sum, product };
+
+namespace scan_detail {
+
+inline constexpr std::int64_t block_elements = 32768;
+inline constexpr std::int64_t most_blocks = 64;
+inline constexpr std::int64_t columns = 256;
+
+template <class T>
+using accumulator = std::conditional_t<std::is_floating_point_v<T>, double,
+         std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
+
+template <scanning S, class A>
+TG_INLINE A joined(A a, A b) {
+ return S == scanning::sum ? a + b : a * b;
+}
+
+template <scanning S, class T>
+accumulator<T> scan_row(const T* x, T* y, std::int64_t stride, std::int64_t length, bool exclusive,
+      accumulator<T> total) {
+ if (exclusive) {
+  for (std::int64_t k = 0; k < length; ++k) {
+   const auto value = static_cast<accumulator<T>>(x[k * stride]);
+   y[k * stride] = static_cast<T>(total);
+   total = joined<S>(total, value);
+  }
+ } else {
+  for (std::int64_t k = 0; k < length; ++k) {
+   total = joined<S>(total, static_cast<accumulator<T>>(x[k * stride]));
+   y[k * stride] = static_cast<T>(total);
+  }
+ }
+ return total;
+}
+
+template <scanning S, class T>
+accumulator<T> fold_row(const T* x, std::int64_t stride, std::int64_t length) {
+ using A = accumulator<T>;
+ constexpr A start = S == scanning::sum ? A(0) : A(1);
+ A total[4] = {start, start, start, start};
+ std::int64_t k = 0;
+ for (; k + 4 <= length; k += 4)
+  for (int i = 0; i < 4; ++i) total[i] = joined<S>(total[i], static_cast<A>(x[(k + i) * stride]));
+ for (; k < length; ++k) total[0] = joined<S>(total[0], static_cast<A>(x[k * stride]));
+ return joined<S>(joined<S>(total[0], total[1]), joined<S>(total[2], total[3]));
+}
+
+template <scanning S, class T>
+struct columns_body {
+ template <class Isa>
+ TG_INLINE static void run(const T* x, T* y, std::int64_t stride, std::int64_t length, std::int64_t width,
+       bool exclusive) {
+  using A = accumulator<T>;
+  A total[columns];
+  for (std::int64_t c = 0; c < columns; ++c) total[c] = S == scanning::sum ? A(0) : A(1);
+  for (std::int64_t k = 0; k < length; ++k) {
+   const T* from = x + k * stride;
+   T* to = y + k * stride;
+   if (exclusive) {
+#pragma omp simd
+    for (std::int64_t c = 0; c < width; ++c) {
+     const A value = static_cast<A>(from[c]);
+     to[c] = static_cast<T>(total[c]);
+     total[c] = joined<S>(total[c], value);
+    }
+   } else {
+#pragma omp simd
+    for (std::int64_t c = 0; c < width; ++c) {
+     total[c] = joined<S>(total[c], static_cast<A>(from[c]));
+     to[c] = static_cast<T>(total[c]);
+    }
+   }
+  }
+ }
+};
+
+template <scanning S, bool Exclusive, class T, std::size_t... R>
+void scan_rows(const T* x, T* y, std::int64_t apart, std::int64_t stride, std::int64_t length, accumulator<T> start,
+   std::index_sequence<R...>) {
+ using A = accumulator<T>;
+ A total[]{(static_cast<void>(R), start)...};
+ for (std::int64_t k = 0; k < length; ++k, x += stride, y += stride) {
+  const A value[]{static_cast<A>(x[static_cast<std::int64_t>(R) * apart])...};
+  const A next[]{joined<S>(total[R], value[R])...};
+  ((y[static_cast<std::int64_t>(R) * apart] = static_cast<T>(Exclusive ? total[R] : next[R])), ...);
+  ((total[R] = next[R]), ...);
+ }
+}
+
+} // namespace scan_detail
+
+template <scanning S, class T>
+void scan(int rank, const std::int64_t* extents, int axis, bool exclusive, bool reverse, const T* x, T* y) {
+ using namespace scan_detail;
+ using A = accumulator<T>;
+ constexpr A start = S == scanning::sum ? A(0) : A(1);
+ std::int64_t outer = 1, inner = 1;
+ const std::int64_t length = extents[axis];
+ for (int i = 0; i < rank; ++i)
+  if (i != axis) (i < axis ? outer : inner) *= extents[i];
+ const std::int64_t elements = outer * inner * length;
+ if (elements == 0) return;
+ const bool parallel = elements >= block_elements;
+ const std::int64_t stride = reverse ? -inner : inner, first = reverse ? (length - 1) * inner : 0;
+
+ if (inner > 1) {
+  const std::int64_t chunks = (inner + columns - 1) / columns;
+  parallel_for(outer * chunks, parallel, [&](std::int64_t task) {
+   const std::int64_t c = task % chunks * columns, at = task / chunks * length * inner + first + c;
+   dispatch<columns_body<S, T>>(x + at, y + at, stride, length, std::min(columns, inner - c), exclusive);
+  });
+  return;
+ }
+ if (outer < 16 && length >= 2 * block_elements) {
+  const std::int64_t blocks = std::min(most_blocks, length / block_elements);
+  for (std::int64_t o = 0; o < outer; ++o) {
+   const std::int64_t base = o * length + first;
+   A offset[most_blocks];
+   const auto begin = [&](std::int64_t block) { return length * block / blocks; };
+   parallel_for(blocks - 1, true, [&](std::int64_t b) {
+    offset[b + 1] = fold_row<S>(x + base + begin(b) * stride, stride, begin(b + 1) - begin(b));
+   });
+   offset[0] = start;
+   for (std::int64_t b = 1; b < blocks; ++b) offset[b] = joined<S>(offset[b], offset[b - 1]);
+   parallel_for(blocks, true, [&](std::int64_t b) {
+    const std::int64_t at = base + begin(b) * stride;
+    scan_row<S>(x + at, y + at, stride, begin(b + 1) - begin(b), exclusive, offset[b]);
+   });
+  }
+  return;
+ }
+ const std::int64_t in_task = std::max<std::int64_t>(outer < 64 ? 1 : 4, block_elements / 2 / length);
+ parallel_for((outer + in_task - 1) / in_task, parallel, [&](std::int64_t task) {
+  const std::int64_t begin = task * in_task, end = std::min(outer, begin + in_task), quarter = (end - begin) / 4;
+  constexpr auto four = std::make_index_sequence<4>{};
+  const auto rows = exclusive ? &scan_rows<S, true, T, 0, 1, 2, 3> : &scan_rows<S, false, T, 0, 1, 2, 3>;
+  for (std::int64_t o = begin; o < begin + quarter; ++o)
+   rows(x + o * length + first, y + o * length + first, quarter * length, stride, length, start, four);
+  for (std::int64_t o = begin + 4 * quarter; o < end; ++o)
+   scan_row<S>(x + o * length + first, y + o * length + first, stride, length, exclusive, start);
+ });
+}
+
+template <class T>
+void cumulative_sum(int rank, const std::int64_t* extents, int axis, bool exclusive, bool reverse, const T* x, T* y) {
+ scan<scanning::sum>(rank, extents, axis, exclusive, reverse, x, y);
+}
+
+} // namespace tapegraph::cpu
+// ---- tapegraph/cpu/sort.hpp ----
+
+// ---- tapegraph/core/sort_key.hpp ----
+
+/// Unsigned integers whose order is the order of numbers.
+
+namespace tapegraph::detail {
+
+template <class T>
+using sort_key = std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>;
+
+/// Negative numbers have all bits flipped and positive ones the sign. Zeros are equal; NaN comes last in either direction.
+template <class T>
+TG_HD constexpr sort_key<T> sort_key_of(T x, bool descending) {
+ using bits = sort_key<T>;
+ constexpr bits sign = bits{1} << (8 * sizeof(bits) - 1);
+ bits b{};
+ if constexpr (std::is_integral_v<T>) {
+  b = std::is_signed_v<T> ? static_cast<bits>(x) ^ sign : static_cast<bits>(x);
+ } else {
+  if (x != x) return static_cast<bits>(-1);
+  b = std::bit_cast<bits>(x == T(0) ? T(0) : x);
+  b = (b & sign) != 0 ? ~b : b | sign;
+ }
+ return descending ? ~b : b;
+}
+
+} // namespace tapegraph::detail
+
+namespace tapegraph::cpu {
+
+namespace sort_detail {
+
+inline constexpr std::int64_t most_slots = 16; ///< rows that may be sorted at the same time
+inline constexpr std::int64_t parallel_elements = 8192;
+inline constexpr std::int64_t most_selected = 64; ///< of a row; more are sorted
+
+using tapegraph::detail::sort_key;
+using tapegraph::detail::sort_key_of;
+
+template <class T>
+struct pair {
+ sort_key<T> key;
+ std::uint32_t position;
+};
+
+template <class T>
+void insertion_sort(pair<T>* p, std::int64_t n) {
+ for (std::int64_t i = 1; i < n; ++i) {
+  const pair<T> moving = p[i];
+  std::int64_t k = i;
+  for (; k > 0 && p[k - 1].key > moving.key; --k) p[k] = p[k - 1];
+  p[k] = moving;
+ }
+}
+
+template <class T>
+pair<T>* radix_sort(pair<T>* p, pair<T>* q, std::int64_t n) {
+ constexpr int bytes = sizeof(sort_key<T>);
+ std::uint32_t counts[bytes][256] = {};
+ for (std::int64_t i = 0; i < n; ++i)
+  for (int b = 0; b < bytes; ++b) ++counts[b][p[i].key >> 8 * b & 255];
+ for (int b = 0; b < bytes; ++b) {
+  if (counts[b][p[0].key >> 8 * b & 255] == static_cast<std::uint64_t>(n)) continue;
+  std::uint32_t at[256], sum = 0;
+  for (int d = 0; d < 256; ++d) {
+   at[d] = sum;
+   sum += counts[b][d];
+  }
+  for (std::int64_t i = 0; i < n; ++i) q[at[p[i].key >> 8 * b & 255]++] = p[i];
+  std::swap(p, q);
+ }
+ return p;
+}
+
+template <class T>
+void select(const T* x, std::int64_t length, bool descending, pair<T>* best, std::int64_t wanted) {
+ std::int64_t count = 0;
+ for (std::int64_t i = 0; i < length; ++i) {
+  const pair<T> candidate{sort_key_of(x[i], descending), static_cast<std::uint32_t>(i)};
+  if (count == wanted) {
+   if (candidate.key >= best[count - 1].key) continue; // an equal one came first
+  } else {
+   ++count;
+  }
+  std::int64_t k = count - 1;
+  for (; k > 0 && best[k - 1].key > candidate.key; --k) best[k] = best[k - 1];
+  best[k] = candidate;
+ }
+}
+
+inline std::int64_t slots(std::int64_t outer) { return std::min(outer, most_slots); }
+
+} // namespace sort_detail
+
+template <class T>
+std::size_t sort_workspace_bytes(std::int64_t outer, std::int64_t length) {
+ return static_cast<std::size_t>(sort_detail::slots(outer) * length) * 2 * sizeof(sort_detail::pair<T>);
+}
+
+template <class T, class Index>
+void argsort_last(std::int64_t outer, std::int64_t length, bool descending, const T* x, Index* order, void* workspace,
+    std::int64_t first = -1) {
+ using namespace sort_detail;
+ if (first > length)
+  throw argument_error("top_k: k is " + std::to_string(first) + ", the axis has " + std::to_string(length) +
+       " elements");
+ if (length > std::numeric_limits<std::int32_t>::max())
+  throw argument_error("argsort: " + std::to_string(length) + " elements in a row, more than 2^31 - 1");
+ if (outer == 0 || length == 0 || first == 0) return;
+ const std::int64_t wanted = first < 0 ? length : first;
+ const std::int64_t count = slots(outer);
+ parallel_for(count, outer * length >= parallel_elements, [&](std::int64_t slot) {
+  pair<T>* const scratch = static_cast<pair<T>*>(workspace) + slot * 2 * length;
+  for (std::int64_t o = slot; o < outer; o += count) {
+   pair<T>* p = scratch;
+   if (length > 48 && wanted <= most_selected) {
+    select(x + o * length, length, descending, p, wanted);
+   } else {
+    for (std::int64_t i = 0; i < length; ++i)
+     p[i] = {sort_key_of(x[o * length + i], descending), static_cast<std::uint32_t>(i)};
+    if (length <= 48) insertion_sort(p, length);
+    else p = radix_sort(p, p + length, length);
+   }
+   for (std::int64_t i = 0; i < wanted; ++i) order[o * wanted + i] = static_cast<Index>(p[i].position);
+  }
+ });
+}
+
+template <class T, class Index>
+void sort_last(std::int64_t outer, std::int64_t length, bool descending, const T* x, T* y, Index* order, void* workspace) {
+ argsort_last(outer, length, descending, x, order, workspace);
+ parallel_for(outer, outer * length >= 4 * sort_detail::parallel_elements, [&](std::int64_t o) {
+  for (std::int64_t i = o * length; i < (o + 1) * length; ++i) y[i] = x[o * length + order[i]];
+ });
+}
+
+} // namespace tapegraph::cpu
+// ---- tapegraph/ops/concat.hpp ----
+
 /// concat, stack: tensors behind one another, any number of them in one pass.
 
 namespace tapegraph {
@@ -15202,186 +15683,6 @@ constexpr auto diag(const A& x, std::int64_t offset = 0, std::source_location wh
 }
 
 } // namespace tapegraph
-// ---- tapegraph/ops/padding.hpp ----
-
-/// pad, tile, repeat, roll: results whose elements are chosen axis by axis by a rule, and the way back.
-
-namespace tapegraph {
-
-/// Every axis of the result by its own rule, in one pass; the extents are the target's.
-struct remap_op {
- static constexpr std::string_view name = "remap";
- static constexpr operation_kind kind = operation_kind::layout;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t map[max_rank]{};    ///< an index_map
-  std::int64_t amount[max_rank]{}; ///< elements in front; how often each is repeated
- };
- /// In map: what is wrong, found where the attributes were put together.
- enum problem : std::int64_t { too_many = -1, axis_outside = -2, negative = -3, rank_too_high = -4 };
-
- static constexpr bool well_formed(const attributes& a, inference& io) {
-  for (int i = 0; i < max_rank; ++i) {
-   switch (a.map[i]) {
-   case too_many: return io.fail("pad, tile: more amounts than axes");
-   case axis_outside: return io.fail("repeat, roll: axis outside the rank");
-   case negative: return io.fail("pad, tile, repeat: an amount is negative");
-   case rank_too_high: return io.fail("tile: rank above 8");
-   default: break;
-   }
-  }
-  return true;
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  if (!well_formed(a, io)) return;
-  for (int i = 0; i < io.result.rank(); ++i) {
-   const extent size = io.in[0].dims[i], wide = io.result[i];
-   const auto map = static_cast<index_map>(a.map[i]);
-   if (map == index_map::keep || size == wide || (wide.known() && wide.value == 0)) continue;
-   if (map == index_map::reflect || map == index_map::symmetric || map == index_map::edge)
-    io.require(at_least_or_required(size, 1, "pad"), "pad: an empty axis has nothing to repeat");
-  }
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
-};
-
-/// The adjoint of remap: every element of the target's shape is the sum of what was made of it, in the order in which the
-/// result has them.
-struct fold_op : remap_op {
- static constexpr std::string_view name = "fold";
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  well_formed(a, io);
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto dy, auto) {
-  const shape target = shape_of(dy);
-  return invoke<remap_op>(a, &target, std::source_location::current(), d);
- }
-};
-
-template <int I>
-constexpr auto remap_op::vjp(const attributes& a, auto dy, auto x, auto) {
- const shape target = shape_of(x);
- return invoke<fold_op>(a, &target, std::source_location::current(), dy);
-}
-
-/// What padding is made of: a number; the elements behind the border read backwards, without or with the border itself; the
-/// border; the other end of the axis. NumPy's names are constant, reflect, symmetric, edge, wrap.
-enum class pad_mode : std::uint8_t { constant, reflect, symmetric, edge, wrap };
-
-struct padding_amount {
- std::int64_t before = 0, after = 0;
-};
-
-struct pad_options {
- pad_mode mode = pad_mode::constant;
- double value = 0; ///< of constant padding, in the operand's element type
-};
-
-/// `before` and `after` elements more on each axis; axes not named stay. Padding may be longer than the axis (as in NumPy: it
-/// is reflected again), but not negative.
-template <tensor_like A>
-constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts, pad_options options = {},
-    std::source_location where = std::source_location::current()) {
- shape target = shape_of(x);
- embed_op::attributes box = detail::whole_slice();
- remap_op::attributes a;
- const auto map = options.mode == pad_mode::reflect     ? index_map::reflect
-     : options.mode == pad_mode::symmetric ? index_map::symmetric
-     : options.mode == pad_mode::edge      ? index_map::edge
-              : index_map::wrap;
- std::int64_t problem = 0;
- int axis = 0;
- for (const padding_amount& amount : amounts) {
-  if (axis >= target.rank()) {
-   problem = remap_op::too_many;
-   if (axis < max_rank) box.step[axis] = 0; // refused by the shape rule
-   ++axis;
-   continue;
-  }
-  if (amount.before < 0 || amount.after < 0) {
-   problem = remap_op::negative;
-   box.begin[axis] = -100; // refused by the shape rule
-  } else {
-   box.begin[axis] = amount.before;
-   if (amount.before + amount.after > 0) a.map[axis] = static_cast<std::int64_t>(map);
-   a.amount[axis] = amount.before;
-   target.set(axis, target[axis] + amount.before + amount.after);
-  }
-  ++axis;
- }
- if (problem != 0) a.map[0] = problem;
- box.fill = options.value;
- const auto sealed = eval(x, where);
- const auto constant = [&] { return invoke<embed_op>(box, &target, where, sealed); };
- const auto mapped = [&] { return invoke<remap_op>(a, &target, where, sealed); };
- if (options.mode == pad_mode::constant) return constant();
- return mapped();
-}
-
-/// The tensor repeated as a whole along each axis (numpy.tile): counts are those of the last axes; missing ones are 1, further
-/// ones add axes in front.
-template <tensor_like A>
-constexpr auto tile(const A& x, std::initializer_list<std::int64_t> counts,
-     std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const int given = static_cast<int>(counts.size()), rank = given > from.rank() ? given : from.rank();
- shape source = detail::no_axes(from), target = detail::no_axes(from);
- remap_op::attributes a;
- if (rank > max_rank) a.map[0] = remap_op::rank_too_high;
- for (int i = 0; i < rank && rank <= max_rank; ++i) {
-  const int own = i - (rank - from.rank()), named = i - (rank - given);
-  const std::int64_t count = named < 0 ? 1 : counts.begin()[named];
-  source.push_back(own < 0 ? extent(1) : from[own]);
-  target.push_back(source[i] * (count < 0 ? 1 : count));
-  if (count != 1) a.map[i] = count < 0 ? remap_op::negative : static_cast<std::int64_t>(index_map::wrap);
- }
- const auto whole = rank > from.rank() && rank <= max_rank ? invoke<reshape_op>({}, &source, where, sealed) : sealed;
- return invoke<remap_op>(a, &target, where, whole);
-}
-
-/// Each element of an axis `count` times (numpy.repeat along an axis).
-template <tensor_like A>
-constexpr auto repeat(const A& x, std::int64_t count, int axis = 0,
-     std::source_location where = std::source_location::current()) {
- shape target = shape_of(x);
- const int at = normalized_axis(axis, target.rank());
- remap_op::attributes a;
- if (at < 0 || count < 0) {
-  a.map[0] = at < 0 ? remap_op::axis_outside : remap_op::negative;
- } else {
-  a.map[at] = static_cast<std::int64_t>(index_map::repeat);
-  a.amount[at] = count;
-  target.set(at, target[at] * count);
- }
- return invoke<remap_op>(a, &target, where, x);
-}
-
-/// Elements moved by `shift` places along an axis; what leaves at one end comes in at the other.
-template <tensor_like A>
-constexpr auto roll(const A& x, std::int64_t shift, int axis = 0,
-     std::source_location where = std::source_location::current()) {
- const shape target = shape_of(x);
- const int at = normalized_axis(axis, target.rank());
- remap_op::attributes a;
- if (at < 0) {
-  a.map[0] = remap_op::axis_outside;
- } else {
-  a.map[at] = static_cast<std::int64_t>(index_map::wrap);
-  a.amount[at] = shift;
- }
- return invoke<remap_op>(a, &target, where, x);
-}
-
-} // namespace tapegraph
-
-/// Elements moved, chosen, summed up and put in order.
 
 namespace tapegraph::runtime {
 
@@ -15393,8 +15694,6 @@ struct kernel<transpose_op, T> {
  }
 };
 namespace detail {
-/// The attributes with every begin a number: `larger` is the tensor that holds the other. Graphs leave bounds of symbolic axes
-/// to requirements; whatever slips through them stops here.
 inline slice_op::attributes with_begins(const kernel_call& c, const buffer_view& larger, const buffer_view& smaller) {
  auto a = attributes_of<slice_op>(c);
  for (int i = 0; i < larger.rank; ++i) {
@@ -15461,7 +15760,7 @@ struct kernel<arange_op<Element>, T> {
   if (a.step == 0) {
    const Element value = static_cast<Element>(a.begin);
    cpu::fill(count, sizeof(Element), &value, to);
-  } else if constexpr (std::is_floating_point_v<Element>) {
+  } else if constexpr (is_floating_type<Element>) {
    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Element>(a.begin + a.step * static_cast<double>(i));
   } else {
    for (std::int64_t i = 0; i < count; ++i)
@@ -15472,7 +15771,6 @@ struct kernel<arange_op<Element>, T> {
 };
 
 namespace detail {
-/// Calls f with the indices as std::int32_t or std::int64_t.
 template <class F>
 void with_indices(const buffer_view& indices, const F& f) {
  if (indices.type == dtype::i32)
@@ -15480,7 +15778,6 @@ void with_indices(const buffer_view& indices, const F& f) {
  else
   f(indices.as<const std::int64_t>());
 }
-/// Product of the extents of axes [first, last).
 inline std::int64_t span(const buffer_view& v, std::int64_t first, std::int64_t last) {
  std::int64_t product = 1;
  for (std::int64_t i = first; i < last; ++i) product *= v.extents[i];
@@ -15516,7 +15813,6 @@ struct kernel<scatter_add_op, T> {
  }
 };
 namespace detail {
-/// Tuples of indices into `table` as row numbers in the call's workspace.
 template <class = void> // as in cpu/layout.hpp
 const std::int64_t* flat_rows(const kernel_call& c, const char* operation, const buffer_view& table) {
  auto* const flat = static_cast<std::int64_t*>(c.workspace);
@@ -15626,16 +15922,8 @@ struct kernel<arg_reduce_op, T> {
 
 // ---- tapegraph/cpu/pool.hpp ----
 
-/// Maximum and average pooling of images [batch, height, width, channels], vectorised over channels.
-///
-/// Windows that do not overlap (stride >= window) are a partition of the image: their gradients are written in one pass,
-/// without zeroing first. Overlapping ones are added up window by window in row-major order; then the channels are what is
-/// cut into tasks, so the order of addition does not depend on threads.
-
 namespace tapegraph::cpu {
 
-/// Sizes of a pooling in elements. Window (oy, ox) covers input rows oy * stride_height - pad_top + i * dilation_height for i
-/// in [0, window_height), and columns likewise, as far as they lie inside the image.
 struct pool_geometry {
  std::int64_t batch, in_height, in_width, channels;
  std::int64_t out_height, out_width;
@@ -15824,14 +16112,12 @@ inline bool overlapping(const pool_geometry& g) {
 
 } // namespace pool_detail
 
-/// y[b, oy, ox, c] = the largest of its window in x; NaN if one is in it.
 template <class T>
 void max_pool_forward(const pool_geometry& g, const T* x, T* y) {
  using namespace pool_detail;
  run(g, block<rule::maximum, false, T>{x, nullptr, nullptr, y}, false);
 }
 
-/// dx from dy: each window's derivative goes to its first maximum in row-major order. `y` is what the forward pass gave.
 template <class T>
 void max_pool_gradient(const pool_geometry& g, const T* dy, const T* x, const T* y, T* dx) {
  using namespace pool_detail;
@@ -15839,21 +16125,18 @@ void max_pool_gradient(const pool_geometry& g, const T* dy, const T* x, const T*
  else run(g, block<rule::maximum_gradient, false, T>{x, y, dy, dx}, false);
 }
 
-/// out[window] = ddx at the window's first maximum: the adjoint of `max_pool_gradient` with respect to dy.
 template <class T>
 void max_pool_select(const pool_geometry& g, const T* ddx, const T* x, const T* y, T* out) {
  using namespace pool_detail;
  run(g, block<rule::select, false, T>{x, y, ddx, out}, false);
 }
 
-/// y = the mean of the window's elements inside the image; with `count_include_pad` the sum over window_height * window_width.
 template <class T>
 void average_pool_forward(const pool_geometry& g, const T* x, T* y, bool count_include_pad = false) {
  using namespace pool_detail;
  run(g, block<rule::average, false, T>{x, nullptr, nullptr, y}, count_include_pad);
 }
 
-/// dx[i] = the sum of dy / count over the windows that hold i.
 template <class T>
 void average_pool_gradient(const pool_geometry& g, const T* dy, T* dx, bool count_include_pad = false) {
  using namespace pool_detail;
@@ -16089,7 +16372,6 @@ constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
 
 namespace tapegraph::runtime {
 
-/// Geometry of a pooling from the image and the pooled image. Rank 3 (NWC) is height 1.
 inline cpu::pool_geometry pooling(const window_attributes& a, const buffer_view& x, const buffer_view& y) {
  const bool flat = x.rank == 3;
  cpu::pool_geometry g{};
@@ -16150,8 +16432,6 @@ struct kernel<average_pool_gradient_op, T> {
 
 } // namespace tapegraph::runtime
 
-/// Lowering: the schedule's kernels as functions. Regions are spelled back as types; equal ones share a function.
-
 namespace tapegraph::ir {
 
 static_assert(most_region_slots <= cpu::most_slots);
@@ -16188,11 +16468,10 @@ constexpr runtime::kernel_pair kernel_at() {
  } else {
   using shape_of_work = typename region_spelling<Stage, k.first_word>::type;
   if constexpr (k.kind == static_cast<int>(kernel_kind::region)) {
-   return {&runtime::region_kernel<shape_of_work>::run, &runtime::no_workspace};
+   return runtime::map_kernel_for<shape_of_work>();
   } else {
    using op = operation_type<Stage::value.ops[k.op]>;
-   using kernel = runtime::reduction_kernel<op, shape_of_work, element_t<static_cast<dtype>(k.type)>>;
-   return {&kernel::run, &kernel::workspace};
+   return runtime::reduction_kernel_for<op, shape_of_work, element_t<static_cast<dtype>(k.type)>>();
   }
  }
 }
@@ -16204,7 +16483,6 @@ constexpr auto kernel_table(std::integer_sequence<int, K...>) {
 
 } // namespace detail
 
-/// A pointer and a count: what run-time code sees of a frozen list.
 template <class T>
 struct constant_span {
  const T* data = nullptr;
@@ -16216,7 +16494,6 @@ struct constant_span {
  constexpr int size() const { return count; }
 };
 
-/// A frozen program without its type, so that what runs it is compiled once.
 struct program_view {
 #define TG_MEMBER(type, place, name, most) constant_span<type> name;
  TG_FROZEN_LISTS(TG_MEMBER)
@@ -16224,7 +16501,6 @@ struct program_view {
  constant_span<runtime::kernel_pair> functions;
 };
 
-/// A stage's lists; without kernels.
 template <class Stage>
 constexpr program_view stage_view() {
  program_view v;
@@ -16234,14 +16510,12 @@ constexpr program_view stage_view() {
  return v;
 }
 
-/// Whether a program owns a variable of an element type.
 constexpr bool has_variable_of(const program_view& view, dtype type) {
  for (const variable_entry& v : view.variables)
   if (view.nodes[v.node].type == type) return true;
  return false;
 }
 
-/// The kernels of a stage, and its view.
 template <class Stage>
 struct lowered {
  static constexpr auto functions =
@@ -16260,7 +16534,6 @@ struct lowered {
 
 namespace tapegraph::ir {
 
-/// Dead-node elimination: keeps what outputs and updates need, and every input and variable.
 constexpr void eliminate_dead_nodes(trace& t) {
  compact(t, live_nodes(t));
  note_pass(t, "dead nodes");
@@ -16295,7 +16568,6 @@ constexpr bool equal_nodes(const trace& t, int a, int b) {
 
 } // namespace detail
 
-/// Common-subexpression elimination by hashing. Random nodes, effects, inputs and variables are never merged.
 constexpr void eliminate_common_subexpressions(trace& t) {
  const int count = t.nodes.size();
  int buckets = 16;
@@ -16515,20 +16787,22 @@ struct formula {
 struct formula_view {
  const formula_code* code;
  cpu::tile_function forward, backward;
- kernel_function reduce;            // with the producer fused in; null for plain formulas
- workspace_function reduce_workspace;
+ runtime::kernel_functions forward_on_device, backward_on_device;
+ runtime::kernel_pair reduce; // with the producer fused in; null for plain formulas
  const ir::operation* reduction;
 };
 
 template <class E, class Reduce>
 constexpr formula_view make_formula_view() {
  using f = formula<E, Reduce>;
- formula_view v{&f::value, &cpu::evaluate_tile<typename f::forward>, nullptr, nullptr, nullptr, nullptr};
- if constexpr (f::value.results > 0) v.backward = &cpu::evaluate_tile<typename f::backward>;
+ formula_view v{&f::value, &cpu::evaluate_tile<typename f::forward>, nullptr, {}, {}, {}, nullptr};
+ v.forward_on_device = runtime::map_kernel_for<typename f::forward>().on_device;
+ if constexpr (f::value.results > 0) {
+  v.backward = &cpu::evaluate_tile<typename f::backward>;
+  v.backward_on_device = runtime::map_kernel_for<typename f::backward>().on_device;
+ }
  if constexpr (!std::is_void_v<Reduce>) {
-  using kernel = runtime::reduction_kernel<Reduce, typename f::forward, element_t<f::value.type>>;
-  v.reduce = &kernel::run;
-  v.reduce_workspace = &kernel::workspace;
+  v.reduce = runtime::reduction_kernel_for<Reduce, typename f::forward, element_t<f::value.type>>();
   v.reduction = &ir::record_of<Reduce>;
  }
  return v;
@@ -16576,7 +16850,6 @@ private:
 
 namespace tapegraph::runtime {
 
-/// Writes a number into a tensor of one element, rounded to its element type.
 inline void store_scalar(const buffer_view& target, double value) {
  switch (target.type) {
  case dtype::f32: *target.as<float>() = static_cast<float>(value); break;
@@ -16591,7 +16864,6 @@ inline void store_scalar(const buffer_view& target, double value) {
  }
 }
 
-/// A floating-point tensor of one element as a number.
 inline double load_scalar(const buffer_view& source) {
  switch (source.type) {
  case dtype::f64: return *source.as<double>();
@@ -16604,19 +16876,10 @@ inline double load_scalar(const buffer_view& source) {
 } // namespace tapegraph::runtime
 // ---- tapegraph/graph/forward.hpp ----
 
-/// Forward-mode differentiation of a trace: from tangents of some nodes to tangents of what was computed from them. It
-/// appends ordinary nodes, so it can be applied again and to gradients (forward over reverse).
-///
-/// Nothing but an operation's vjp is needed. A formula (group) is differentiated as a whole, like in reverse: it is
-/// elementwise, so its Jacobian by one leaf is one factor per element, which is the adjoint for an adjoint of 1. Linear
-/// operations are applied to tangents. What is left has a vjp that is linear in the adjoint; its transpose is found by
-/// differentiating it once more, by the adjoint.
-
 namespace tapegraph::ir {
 
 namespace detail {
 
-/// a * b, where a is a factor that may turn out to be 1 or 1 * c.
 constexpr int weighted(trace& t, int factor, int tangent) {
  static_assert(operation_binding<multiply_op>::bound);
  const auto is_one = [&](int id) {
@@ -16633,7 +16896,6 @@ constexpr int weighted(trace& t, int factor, int tangent) {
  return t.map(record_of<multiply_op>, args, 2);
 }
 
-/// How often a formula names leaves that have a tangent, and one of these leaves.
 template <class TangentOf>
 constexpr int active_occurrences(const trace& t, int last, const TangentOf& tangent_of, int& leaf) {
  int count = 0;
@@ -16652,8 +16914,6 @@ constexpr int active_occurrences(const trace& t, int last, const TangentOf& tang
 
 } // namespace detail
 
-/// The tangent of the formula (or reduction of one) that ends at `last`; -1 when nothing reaches it. `output` stands for its
-/// value. `tangent_of(leaf)` is the leaf's tangent or -1. Eager mode computes the same factors and terms in the same order.
 template <class TangentOf>
 constexpr int formula_tangent(trace& t, int last, int output, const TangentOf& tangent_of) {
  static_assert(operation_binding<sum_op>::bound);
@@ -16695,7 +16955,6 @@ constexpr int formula_tangent(trace& t, int last, int output, const TangentOf& t
 
 namespace detail {
 
-/// The tangent of a linear operation: the operation, applied to tangents.
 constexpr int linear_tangent(trace& t, int i, const list<int>& tangent) {
  const entry e = t.nodes[i];
  list<int> args(e.arguments), ways(e.arguments);
@@ -16722,8 +16981,6 @@ constexpr int linear_tangent(trace& t, int i, const list<int>& tangent) {
  return sum;
 }
 
-/// The tangent of any other operation: each vjp is a linear function of the adjoint, and pulling the tangent back through
-/// it to the adjoint is the transpose's transpose. The adjoint is a placeholder that nothing reads in the end.
 constexpr int transposed_tangent(trace& t, int i, const list<int>& tangent) {
  list<int> args(t.nodes[i].arguments);
  for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(i, k);
@@ -16743,8 +17000,6 @@ constexpr int transposed_tangent(trace& t, int i, const list<int>& tangent) {
 
 } // namespace detail
 
-/// The tangents of the nodes of [first, last), given those of the sources; -1 for a node nothing reaches. Nodes before `first`
-/// other than the sources are constants.
 constexpr list<int> push_forward(trace& t, int first, int last, const list<int>& sources, const list<int>& tangents) {
  list<int> tangent(last, -1);
  for (int k = 0; k < sources.size(); ++k) tangent[sources[k]] = tangents[k];
@@ -16770,6 +17025,37 @@ constexpr list<int> push_forward(trace& t, int first, int last, const list<int>&
 }
 
 } // namespace tapegraph::ir
+// ---- tapegraph/runtime/placement_log.hpp ----
+
+namespace tapegraph {
+
+namespace runtime {
+
+namespace detail {
+inline std::atomic<bool>& placement_log_setting() {
+ static std::atomic<bool> on{[] {
+  const char* const wish = std::getenv("TAPEGRAPH_LOG_PLACEMENT");
+  return wish != nullptr && std::strcmp(wish, "0") != 0 && *wish != 0;
+ }()};
+ return on;
+}
+} // namespace detail
+
+inline bool placement_is_logged() { return detail::placement_log_setting().load(std::memory_order_relaxed); }
+
+template <class = void>
+void write_placement(const std::string& what, const buffer_view& result, const device_runtime* d, bool has_kernel) {
+ const std::string shape_text = name_of(result.type) + to_string(shape(result.rank, result.extents));
+ const std::string name = d == nullptr ? "cpu" : d->id().name();
+ std::fprintf(stderr, "tapegraph: %s %s on %s\n", what.c_str(), shape_text.c_str(),
+    has_kernel ? name.c_str() : ("cpu, " + name + " has no kernel for it").c_str());
+}
+
+} // namespace runtime
+
+inline void log_placement(bool on) { runtime::detail::placement_log_setting().store(on, std::memory_order_relaxed); }
+
+} // namespace tapegraph
 
 #include <memory>
 
@@ -16936,6 +17222,8 @@ any_tensor basic_interpreter<X>::compute(int id) {
  } else {
   throw argument_error("derivatives of derivatives: no way through " + std::string(e.op->name));
  }
+ if (runtime::placement_is_logged() && e.op->kind != operation_kind::view)
+  runtime::write_placement("node by node: " + std::string(e.op->name), result.outline_view(), nullptr, true);
  if (tracked) {
   tape_place place;
   node_record<>& r = tape_storage::instance().append<node_record<>>(place);
@@ -17065,10 +17353,252 @@ private:
 
 inline void check_finite(std::string_view operation, const any_tensor& result) {
  if (!numeric_check::active()) return;
- const std::int64_t at = runtime::first_not_finite(result.view());
+ const std::int64_t at = runtime::first_not_finite(result.view_on(nullptr));
  if (at >= 0)
   throw numeric_error(std::string(operation) + ": element " + std::to_string(at) + " of a result of shape " +
        to_string(result.shape()) + " is not finite");
+}
+
+} // namespace tapegraph::detail
+// ---- tapegraph/eager/run_region.hpp ----
+
+// ---- tapegraph/graph/placement_log.hpp ----
+
+// ---- tapegraph/graph/text.hpp ----
+
+namespace tapegraph::ir::detail {
+
+struct text_builder {
+ char text[160]{};
+ int size = 0;
+
+ constexpr void put(char c) {
+  if (size < 159) text[size++] = c;
+ }
+ constexpr void put(std::string_view s) {
+  for (char c : s) put(c);
+ }
+ constexpr void put(std::int64_t n) {
+  if (n < 0) {
+   put('-');
+   n = -n;
+  }
+  char digits[20]{};
+  int count = 0;
+  do digits[count++] = static_cast<char>('0' + n % 10);
+  while ((n /= 10) != 0);
+  while (count > 0) put(digits[--count]);
+ }
+ constexpr std::string_view view() const { return {text, static_cast<std::size_t>(size)}; }
+};
+
+constexpr text_builder operand_text(const operand_info& o) {
+ text_builder b;
+ b.put(name_of(o.type));
+ b.put('[');
+ for (int i = 0; i < o.dims.rank(); ++i) {
+  if (i > 0) b.put(',');
+  if (o.dims[i].known())
+   b.put(o.dims[i].value);
+  else
+   b.put('?');
+ }
+ b.put(']');
+ return b;
+}
+
+template <class Scopes>
+constexpr void scope_path(text_builder& b, const Scopes& scopes, int scope) {
+ if (scope <= 0) return;
+ if (scopes[scope].parent > 0) {
+  scope_path(b, scopes, scopes[scope].parent);
+  b.put('/');
+ }
+ if (scopes[scope].index >= 0)
+  b.put(static_cast<std::int64_t>(scopes[scope].index));
+ else
+  b.put(scopes[scope].name);
+}
+
+constexpr text_builder place_text(const place_entry& place) {
+ text_builder b;
+ std::string_view file = place.file == nullptr ? "" : place.file;
+ const std::size_t slash = file.rfind('/');
+ if (slash != std::string_view::npos) file.remove_prefix(slash + 1);
+ b.put(file);
+ b.put(':');
+ b.put(static_cast<std::int64_t>(place.line));
+ return b;
+}
+
+inline std::string unmet_requirement(const extent_table::requirement& r, std::int64_t left, std::int64_t right) {
+ if (r.at_least_for == nullptr)
+  return "extents that must be equal differ: " + std::to_string(left) + " and " + std::to_string(right);
+ return std::string(r.at_least_for) + ": an extent is " + std::to_string(left) + ", at least " + std::to_string(right) +
+  " is needed";
+}
+
+} // namespace tapegraph::ir::detail
+
+namespace tapegraph::ir::detail {
+
+template <class Words, class Operations>
+std::string operation_names(const Words& words, int first, const Operations& ops) {
+ const int slots = words[first], instructions = words[first + 1];
+ std::string names;
+ for (int i = 0; i < instructions; ++i)
+  names.append(i > 0 ? ", " : "").append(ops[words[first + 3 + slots + words_per_instruction * i]]->name);
+ return names.empty() ? "copy" : names;
+}
+
+template <class Program>
+void log_placement_of(const Program& p) {
+ const program_view& view = p.view();
+ for (int s = 0; s < view.steps.size(); ++s) {
+  const step_entry& step = view.steps[s];
+  const kernel_entry& kernel = view.kernels[step.kernel];
+  const entry& e = view.nodes[step.node];
+  const bool region = kernel.kind != static_cast<int>(kernel_kind::operation);
+  std::string what = region ? operation_names(view.kernel_words, kernel.first_word, view.ops) : "";
+  if (kernel.kind != static_cast<int>(kernel_kind::region)) {
+   const bool fused = region && view.kernel_words[kernel.first_word + 1] > 0;
+   what = std::string(view.ops[kernel.op]->name) + (fused ? " of " + what : "");
+  }
+  text_builder where;
+  scope_path(where, view.scopes, e.scope);
+  if (view.places[e.place].line > 0) {
+   if (where.size > 0) where.put(", ");
+   where.put(place_text(view.places[e.place]).view());
+  }
+  std::string head = "call " + std::to_string(s) + " of " + std::to_string(view.steps.size());
+  if (where.size > 0) head.append(" (").append(where.view()).append(")");
+  runtime::write_placement(head + ": " + what, p.value_of(step.node), p.device(),
+        p.device() == nullptr || view.functions[step.kernel].on_device.run != nullptr);
+ }
+}
+
+} // namespace tapegraph::ir::detail
+// ---- tapegraph/runtime/perform.hpp ----
+
+namespace tapegraph::runtime {
+
+inline void* thread_scratch(std::size_t bytes) {
+ static thread_local arena memory;
+ if (memory.size() < bytes) memory = arena(bytes);
+ return memory.data();
+}
+
+template <class = void>
+void run_at_home(device_runtime& d, const kernel_functions& kernel, const kernel_call& call,
+    const random_state* random) {
+ std::vector<buffer_view> views;
+ std::vector<arena> memory;
+ const auto at_home = [&](const buffer_view& from) {
+  buffer_view v = from;
+  v.place = 0;
+  if (from.data != nullptr && from.place != 0) {
+   memory.emplace_back(from.bytes() + 1);
+   v.data = memory.back().data();
+  }
+  views.push_back(v);
+ };
+ for (int i = 0; i < call.inputs; ++i) {
+  at_home(call.in[i]);
+  if (call.in[i].place != 0) d.download(views.back().data, call.in[i].data, call.in[i].bytes());
+ }
+ for (int k = 0; k < call.outputs; ++k) at_home(call.out[k]);
+ kernel_call home = call;
+ home.in = views.data();
+ home.out = views.data() + call.inputs;
+ home.random = random;
+ home.fault = home.stream = nullptr;
+ home.workspace = thread_scratch(kernel.workspace(home));
+ kernel.run(home);
+ for (int k = 0; k < call.outputs; ++k)
+  if (call.out[k].data != nullptr && call.out[k].place != 0)
+   d.upload(call.out[k].data, home.out[k].data, call.out[k].bytes());
+}
+
+class call_on_device {
+public:
+ call_on_device(device_runtime& d, const kernel_call& c) : call(c), views_(static_cast<std::size_t>(c.inputs)) {
+  for (int i = 0; i < c.inputs; ++i) {
+   buffer_view& v = views_[static_cast<std::size_t>(i)];
+   v = c.in[i];
+   if (v.place != 0 || v.data == nullptr) continue;
+   v.data = d.constant(v.data, v.bytes());
+   v.place = place_of(&d);
+  }
+  call.in = views_.data();
+  call.stream = d.stream();
+  call.fault = d.fault();
+  if (c.random != nullptr)
+   call.random = static_cast<const random_state*>(d.constant(c.random, sizeof(random_state)));
+ }
+ call_on_device(const call_on_device&) = delete; // the call points into it
+ call_on_device& operator=(const call_on_device&) = delete;
+
+ kernel_call call;
+
+private:
+ std::vector<buffer_view> views_;
+};
+
+template <class = void>
+void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call& call) {
+ if (kernel.on_device.run == nullptr) return run_at_home(d, kernel, call, call.random);
+ call_on_device there(d, call);
+ there.call.workspace = d.scratch(kernel.on_device.workspace(there.call));
+ kernel.on_device.run(there.call);
+}
+
+inline void perform(const kernel_pair& kernel, kernel_call& call, std::string_view operation = {}) {
+ if (placement_is_logged() && !operation.empty())
+  write_placement(std::string(operation), call.out[0], current_runtime(),
+      current_runtime() == nullptr || kernel.on_device.run != nullptr);
+ if constexpr (has_backend)
+  if (device_runtime* const d = current_runtime(); d != nullptr) return perform_on(*d, kernel, call);
+ call.workspace = thread_scratch(kernel.workspace(call));
+ kernel.run(call);
+}
+
+} // namespace tapegraph::runtime
+
+/// The regions of sealed formulas, run where the thread computes.
+
+namespace tapegraph::detail {
+
+/// What a formula is called where placement is logged.
+template <class = void>
+std::string formula_name(const formula_view& f) {
+ const std::string names = ir::detail::operation_names(f.code->kernel_words, f.code->forward, f.code->ops);
+ return f.reduction == nullptr ? names : std::string(f.reduction->name) + " of " + names;
+}
+template <class = void>
+void log_formula(const char* part, const formula_view& f, const buffer_view& domain) {
+ runtime::write_placement(part + formula_name(f), domain, runtime::current_runtime(), true);
+}
+
+/// A region over the call's domain.
+inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functions& on_device,
+     const kernel_call& call) {
+ if constexpr (runtime::has_backend) {
+  if (runtime::device_runtime* const d = runtime::current_runtime(); d != nullptr) {
+   const runtime::call_on_device there(*d, call);
+   return on_device.run(there.call);
+  }
+ }
+ cpu::run_map(evaluate, call);
+}
+
+/// A formula's value, and its adjoints.
+inline void run_forward(const formula_view& f, const kernel_call& call) {
+ if (runtime::placement_is_logged()) log_formula("", f, call.domain);
+ run_region(f.forward, f.forward_on_device, call);
+}
+inline void run_backward(const formula_view& f, const kernel_call& call) {
+ if (runtime::placement_is_logged()) log_formula("gradient of ", f, call.domain);
+ run_region(f.backward, f.backward_on_device, call);
 }
 
 } // namespace tapegraph::detail
@@ -17124,11 +17654,7 @@ inline dtype slot_type(const formula_code& code, int first_word, int slot) {
 }
 
 /// Scratch memory of this thread's kernels; grows and stays.
-inline void* scratch(std::size_t bytes) {
- static thread_local runtime::arena memory;
- if (memory.size() < bytes) memory = runtime::arena(bytes);
- return memory.data();
-}
+inline void* scratch(std::size_t bytes) { return runtime::thread_scratch(bytes); }
 
 /// The call that computes a formula's value: tensors as they are, numbers as scalars of their slots' types.
 struct forward_call {
@@ -17166,7 +17692,7 @@ inline any_tensor run_formula(const formula_view& f, const formula_values& value
  forward_call operands(code, values, result);
  kernel_call& call = operands.call;
  call.domain = operands.out;
- cpu::run_map(f.forward, call);
+ run_forward(f, call);
  check_finite("formula", result);
  return result;
 }
@@ -17187,8 +17713,8 @@ any_tensor run_reduction(const formula_view& f, const formula_values& values, co
  kernel_call& call = operands.call;
  call.attributes = attributes;
  call.domain = domain_view(dims, code.domain_type);
- call.workspace = scratch(f.reduce_workspace(call));
- f.reduce(call);
+ if (runtime::placement_is_logged()) log_formula("", f, call.domain);
+ runtime::perform(f.reduce, call);
  check_finite(f.reduction->name, result);
  return result;
 }
@@ -17278,7 +17804,7 @@ struct basic_formula_record : tape_record {
   }
   call.out = out.data();
   call.outputs = code.results;
-  if (any_full) cpu::run_map(self.formula->backward, call);
+  if (any_full) run_backward(*self.formula, call);
   for (int r = 0; r < code.results; ++r) {
    const any_tensor& leaf = self.leaves[code.result_leaf[r]];
    if (!walk.wants(leaf)) continue;
@@ -17324,7 +17850,7 @@ struct basic_formula_record : tape_record {
    any_tensor& flow = flows[active[k]] = any_tensor(out[active[k]].type, self.domain);
    out[active[k]] = flow.view();
   }
-  cpu::run_map(self.formula->backward, call);
+  run_backward(*self.formula, call);
   tangent = walk.kernels.converted(flows[active[0]], code.type);
   if (count == 1) return true;
   tangent = walk.kernels.multiply_add(nullptr, tangent, tangent_of(active[0]));
@@ -17351,6 +17877,13 @@ private:
   call.out = &out;
   call.outputs = 1;
   call.attributes = axes;
+  if constexpr (runtime::has_backend) {
+   if (runtime::current_runtime() != nullptr) {
+    reduce_on_device(call, r, type);
+    return result;
+   }
+  }
+  if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, call.domain);
   const auto mask = static_cast<std::uint32_t>(axes[0]);
   const int results = formula->code->results;
   if (type == dtype::f64) {
@@ -17367,6 +17900,31 @@ private:
           &cpu::reduce_axes<cpu::reduction::sum, float>);
   }
   return result;
+ }
+
+ void reduce_on_device(kernel_call& sum, int r, dtype type) const {
+  const any_tensor values(type, domain);
+  partial_array<buffer_view, most_leaves> all(formula->code->results);
+  for (int k = 0; k < formula->code->results; ++k) all[k].type = leaves[formula->code->result_leaf[k]].type();
+  all[r] = values.view();
+  kernel_call map = sum;
+  map.out = all.data();
+  map.outputs = formula->code->results;
+  run_backward(*formula, map);
+  const buffer_view in = values.view();
+  sum.in = &in;
+  sum.inputs = 1;
+  sum.domain = in;
+  runtime::perform({{},
+      type == dtype::f64    ? sum_on_device<double>()
+      : type == dtype::f32  ? sum_on_device<float>()
+      : type == dtype::bf16 ? sum_on_device<bfloat16>()
+            : sum_on_device<half>()},
+      sum);
+ }
+ template <class T, class Backend = runtime::backend>
+ static constexpr runtime::kernel_functions sum_on_device() {
+  return Backend::template reduction<sum_op, region<slots<dtype_of<T>>, results<0>>, T>();
  }
 
  void replay(sweep& walk, const any_tensor& adjoint);
@@ -17637,7 +18195,8 @@ struct eager {
   call.outputs = 1;
   call.attributes = words.value;
   call.random = &random;
-  runtime::kernel<Op, typename Op::result_element>::run(call);
+  constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, typename Op::result_element>();
+  runtime::perform(kernel, call, Op::name);
   return result;
  }
 
@@ -17683,7 +18242,7 @@ private:
   call.out = &out;
   call.outputs = 1;
   call.domain = out;
-  cpu::run_map(f.forward, call);
+  detail::run_forward(f, call);
   if (detail::any_tracked(values)) detail::record_formula(f, values, io.result, nullptr, result);
   return tapegraph::tensor<T>(std::move(result));
  }
@@ -17726,7 +18285,10 @@ private:
    tape_place place;
    record& r = detail::tape_storage::instance().template append<record>(place);
    r.attributes = attributes;
-   r.inputs = std::tuple(detail::outlined(args, detail::needs_inputs<Op>)...);
+   r.inputs = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::tuple(detail::outlined(args, detail::needs_input<Op, int(I)>)...);
+   }
+   (std::index_sequence_for<T...>{});
    typed.set_place(place);
    r.output = detail::outlined(typed, detail::needs_output<Op>);
   }
@@ -17736,8 +18298,7 @@ private:
  template <class Op, class First, class... Rest>
  static void execute(kernel_call& call) {
   constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, First>();
-  call.workspace = detail::scratch(kernel.workspace(call));
-  kernel.run(call);
+  runtime::perform(kernel, call, Op::name);
  }
 
  [[noreturn]] static void throw_misfit(const inference& io, std::string_view operation = {}) {
@@ -17905,13 +18466,8 @@ auto eager::value_and_gradient(const F& f, const Args&... args) {
 
 // ---- tapegraph/expr/derivatives.hpp ----
 
-/// Derivatives beyond the gradient, for scalars, eager tensors and nodes of a graph alike: vjp, jvp, hvp, jacobian, hessian.
-/// Each makes a function object that is empty when f is, so it can be compiled like f. A function's result may be a
-/// tensor, a tuple of results, or the result of value_and_gradient.
-
 namespace tapegraph {
 
-/// What jvp returns: `tangent` is built like `value`.
 template <class Value, class Tangent>
 struct value_with_tangent {
  Value value;
@@ -17920,7 +18476,6 @@ struct value_with_tangent {
  constexpr auto parts() const { return std::tuple<Value, Tangent>{value, tangent}; }
 };
 
-/// What hvp returns. `gradient` and `product` are single for a function of one argument.
 template <class Value, class Gradient, class Product>
 struct hessian_product {
  Value value;
@@ -17932,13 +18487,11 @@ struct hessian_product {
 
 namespace detail {
 
-/// A structure with named parts: it is taken apart and put together again by position.
 template <class R>
 concept result_record = requires(const R& r) {
  r.parts();
 };
 
-/// Applies g to every tensor or scalar of a result, in order, and keeps the structure.
 template <class G, class R>
  requires(tensor_like<R> || scalar<R>)
 constexpr auto map_results(const G& g, const R& r) { return g(r); }
@@ -17967,13 +18520,11 @@ constexpr auto map_results(const G& g, const R<P...>& r) {
      map_results(g, r.parts()));
 }
 
-/// The arguments [First, First + sizeof...(I)) of a list.
 template <std::size_t First, class Tuple, std::size_t... I>
 constexpr auto part_of(const Tuple& all, std::index_sequence<I...>) {
  return std::tuple<std::tuple_element_t<First + I, Tuple>...>{std::get<First + I>(all)...};
 }
 
-/// Arguments and directions: two tuples, or all arguments and then all directions.
 template <class G, class... Args>
 constexpr auto with_directions(const G& g, const Args&... args) {
  static_assert(sizeof...(Args) > 0 && sizeof...(Args) % 2 == 0,
@@ -17988,8 +18539,6 @@ constexpr auto with_directions(const G& g, const Args&... args) {
  }
 }
 
-/// A tensor function taken apart at a point: `value`, push(tangents) and pull(cotangents). Modes specialise it, in
-/// graph/derivatives.hpp and eager/derivatives.hpp.
 template <class Mode, class F, class... X>
 struct linearization;
 
@@ -18015,7 +18564,6 @@ constexpr auto push_scalars(const F& f, const std::tuple<X...>& x, const std::tu
  return value_with_tangent<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(tangent)>>{value, tangent};
 }
 
-/// For each scalar of f's result the array of its derivatives (a single derivative for one argument).
 template <class F, class... X>
 constexpr auto differentiate_each(const F& f, const X&... x) {
  using number_type = typename floating_scalar<X...>::type;
@@ -18056,8 +18604,6 @@ constexpr void add_rows(Row& sum, const C& cotangents, const Rows& rows) {
 
 } // namespace detail
 
-/// vjp(f)(cotangent, x...): f's value, and as `gradient` the cotangent times f's Jacobian by every argument. The cotangent is
-/// built like f's result, each part of the shape of its tensor.
 template <class F>
 struct vjp_of {
  [[no_unique_address]] F f{};
@@ -18078,7 +18624,6 @@ struct vjp_of {
  }
 };
 
-/// jvp(f)(x..., directions...) or jvp(f)(tuple of x, tuple of directions): f's value and its derivative along the directions.
 template <class F>
 struct jvp_of {
  [[no_unique_address]] F f{};
@@ -18103,8 +18648,6 @@ struct jvp_of {
  }
 };
 
-/// hvp(f)(x..., directions...) or with two tuples: f's value, gradient, and the Hessian times the directions, by forward mode
-/// over the gradient. A tensor-valued f counts as the sum of its elements.
 template <class F>
 struct hvp_of {
  [[no_unique_address]] F f{};
@@ -18116,12 +18659,8 @@ struct hvp_of {
  }
 };
 
-/// How a Jacobian is computed: a sweep for every element of the arguments (forward) or of the results (reverse), whichever
-/// are fewer (automatic).
 enum class sweep_direction { automatic, forward, reverse };
 
-/// jacobian(f)(x...): d(result)/d(argument), of shape [result..., argument...]. For several arguments a tuple of these, for
-/// several results a structure like the result's.
 template <class F, sweep_direction Direction = sweep_direction::automatic>
 struct jacobian_of {
  [[no_unique_address]] F f{};
@@ -18161,8 +18700,6 @@ template <class F>
 constexpr auto jacobian_reverse(F f) {
  return jacobian_of<F, sweep_direction::reverse>{f};
 }
-/// hessian(f)(x...): the second derivatives of f (of the sum of its elements), of shape [x..., x...]; for several arguments a
-/// tuple of tuples, the block of arguments i and j at [i][j].
 template <class F>
 constexpr auto hessian(F f) {
  return jacobian_forward(gradient(f));
@@ -18170,11 +18707,8 @@ constexpr auto hessian(F f) {
 
 } // namespace tapegraph
 
-/// Jacobians out of sweeps, for both modes: one-hot cotangents give rows, one-hot tangents columns.
-
 namespace tapegraph::detail {
 
-/// The number of leaves in a result.
 template <class R>
 constexpr int count_results(const R& r) {
  int count = 0;
@@ -18182,10 +18716,6 @@ constexpr int count_results(const R& r) {
  return count;
 }
 
-/// Blocks d(result k)/d(source j) at k * sources + j. What `At` gives: `handles`, a growable array of untyped handles;
-/// result_sizes() and source_sizes(), elements of each; pull_one(k, i) and push_one(j, i), the sweeps for element i of result k
-/// or source j; block(lines, k, j, forward), the lines of one block put together, zeros for none; allows(sweeps), whether that
-/// many are not too many.
 template <class At>
 constexpr typename At::handles jacobian_blocks(At& at, sweep_direction direction) {
  const auto results = at.result_sizes(), sources = at.source_sizes();
@@ -18686,13 +19216,14 @@ struct mode_transforms<eager> {
   if (detail::checkpointed_run::repeats()) return; // the first run did it
   const buffer_view in = x.view();
   bool done = false;
-  const buffer_view out{&done, dtype::boolean, 0, {}};
+  const buffer_view out{&done, dtype::boolean};
   kernel_call call;
   call.in = &in;
   call.inputs = 1;
   call.out = &out;
   call.outputs = 1;
-  runtime::kernel<Op, T>::run(call);
+  constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, T>();
+  runtime::perform(kernel, call, Op::name);
  }
 
  [[noreturn]] static void refuse(const any_tensor&, const char* what, const shape& first, const shape& second) {
@@ -18704,9 +19235,6 @@ struct mode_transforms<eager> {
 // ---- tapegraph/graph/compile.hpp ----
 
 // ---- tapegraph/graph/passes/epilogue.hpp ----
-
-/// Convolution, bias and relu in one kernel: y leaves the convolution's registers finished, which saves a pass over it.
-/// The additions and comparisons are the same ones in the same order, so bits are kept.
 
 namespace tapegraph::ir {
 
@@ -18721,7 +19249,6 @@ constexpr list<int> use_counts(const trace& t) {
  return uses;
 }
 
-/// Turns node i into a fused convolution over the operands of convolution c and the bias.
 constexpr void fuse_into(trace& t, int i, const operation& op, int c, int bias) {
  const int args[3]{t.argument(c, 0), t.argument(c, 1), bias};
  entry& e = t.nodes[i];
@@ -18768,7 +19295,6 @@ namespace tapegraph::ir {
 
 namespace detail {
 
-/// The variable whose own memory a node would show, looking through views; -1 when there is none.
 constexpr int variable_behind(const trace& t, int node) {
  while (t.nodes[node].op->kind == operation_kind::view) node = t.argument(node, 0);
  return t.is(node, record_of<variable_op>) ? static_cast<int>(t.words[t.nodes[node].words]) : -1;
@@ -18776,9 +19302,6 @@ constexpr int variable_behind(const trace& t, int node) {
 
 } // namespace detail
 
-/// Reads see the value a variable has at the start of the step. A fetch of a variable that the step updates, or another
-/// variable's update by it (two that change places), would look at its memory after the update: such reads get a copy.
-/// After simplification, which would remove it.
 constexpr void hold_old_values(trace& t) {
  list<int> updated(t.variables.size(), 0), copies(t.nodes.size(), -1);
  for (const assignment_entry& update : t.assignments) updated[update.variable] = 1;
@@ -18797,10 +19320,6 @@ constexpr void hold_old_values(trace& t) {
 
 } // namespace tapegraph::ir
 // ---- tapegraph/graph/passes/simplify.hpp ----
-
-/// Constant folding and algebraic simplification. Every rule preserves bits: no reassociation, no x * 0, no x + 0 (it
-/// would turn -0 into 0), folding only of exactly rounded operations. Templates, so that programs without graphs do not
-/// instantiate the operations the rules name.
 
 namespace tapegraph::ir {
 
@@ -18845,7 +19364,6 @@ constexpr bool folded(const trace& t, int i, double& result) {
  return true;
 }
 
-/// The operand an elementwise identity hands through, or -1.
 template <class = void>
 constexpr int identity_operand(const trace& t, int i) {
  if (t.nodes[i].op->gate || t.is(i, record_of<stop_gradient_op>) || t.is(i, record_of<broadcast_op>) || t.is(i, record_of<reshape_op>) ||
@@ -18866,7 +19384,6 @@ constexpr int identity_operand(const trace& t, int i) {
  return -1;
 }
 
-/// Whether a transpose only swaps the last two axes.
 template <class = void>
 constexpr bool swaps_last_axes(const trace& t, int i) {
  if (!t.is(i, record_of<transpose_op>)) return false;
@@ -18876,8 +19393,6 @@ constexpr bool swaps_last_axes(const trace& t, int i) {
  return a.rank >= 2 && a.permutation[a.rank - 1] == a.rank - 2;
 }
 
-/// Whether a product has more than one row and column, whatever its symbols stand for. Packed kernels sum in one order
-/// however their operands are stored; those of a matrix and a vector sum along a row or across rows.
 constexpr bool has_rows_and_columns(const trace& t, int product) {
  const entry& e = t.nodes[product];
  for (int k = 1; k <= 2; ++k)
@@ -18929,12 +19444,12 @@ constexpr void simplify(trace& t) {
 } // namespace tapegraph::ir
 // ---- tapegraph/graph/program.hpp ----
 
+// ---- tapegraph/graph/bound_program.hpp ----
+
 // ---- tapegraph/graph/lifetimes.hpp ----
 
 namespace tapegraph::ir {
 
-/// Per node: which step makes its buffer and which reads it last (-1: none; the number of steps: it must outlive them all),
-/// and the variable whose memory the result may be written to at once (-1: none). Views count for what they look at.
 struct lifetimes {
  std::vector<int> birth, death, variable_of;
 
@@ -18975,21 +19490,112 @@ private:
 };
 
 } // namespace tapegraph::ir
+// ---- tapegraph/graph/placement.hpp ----
+
+namespace tapegraph::ir {
+
+class placed_block {
+public:
+ placed_block() = default;
+ placed_block(const placed_block&) = delete;
+ placed_block& operator=(const placed_block&) = delete;
+ ~placed_block() { release(); }
+
+ bool reserve(runtime::device_runtime* d, std::size_t bytes, const char* what) {
+  if (bytes <= size_) return false;
+  release();
+  if (d == nullptr) {
+   home_ = runtime::arena(bytes);
+   data_ = home_.data();
+  } else {
+   data_ = static_cast<std::byte*>(d->allocate(bytes, what));
+   device_ = d;
+  }
+  size_ = bytes;
+  return true;
+ }
+ std::byte* data() const { return data_; }
+ std::size_t size() const { return size_; }
+
+private:
+ void release() {
+  if (device_ != nullptr && data_ != nullptr) device_->release(data_);
+  home_ = runtime::arena();
+  data_ = nullptr;
+  size_ = 0;
+ }
+
+ runtime::device_runtime* device_ = nullptr;
+ runtime::arena home_;
+ std::byte* data_ = nullptr;
+ std::size_t size_ = 0;
+};
+
+struct fed_input {
+ placed_block memory;
+ buffer_view from;
+};
+
+class captured_steps {
+public:
+ explicit captured_steps(runtime::device_runtime* d) : device_(d) {}
+ captured_steps(const captured_steps&) = delete;
+ captured_steps& operator=(const captured_steps&) = delete;
+ ~captured_steps() { clear(); }
+
+ void clear() {
+  for (const entry& e : entries_)
+   if (e.graph != nullptr) device_->drop(e.graph);
+  entries_.clear();
+ }
+
+ template <class F>
+ void run(const std::vector<std::int64_t>& extents, const F& launch) {
+  entry* e = nullptr;
+  for (entry& each : entries_)
+   if (each.extents == extents) e = &each;
+  if (e == nullptr) {
+   if (entries_.size() >= most) clear();
+   entries_.push_back({extents});
+   return launch();
+  }
+  if (e->graph == nullptr && !e->refused) {
+   device_->begin_capture();
+   try {
+    launch();
+   } catch (...) {
+    if (void* const graph = device_->end_capture(); graph != nullptr) device_->drop(graph);
+    throw;
+   }
+   e->graph = device_->end_capture();
+   e->refused = e->graph == nullptr;
+  }
+  if (e->refused) return launch();
+  device_->replay(e->graph);
+ }
+
+private:
+ static constexpr std::size_t most = 8; // batch sizes that alternate
+ struct entry {
+  std::vector<std::int64_t> extents;
+  void* graph = nullptr;
+  bool refused = false;
+ };
+ runtime::device_runtime* device_;
+ std::vector<entry> entries_;
+};
+
+} // namespace tapegraph::ir
 // ---- tapegraph/graph/plan.hpp ----
 
 namespace tapegraph::ir {
 
-/// A buffer that must exist from step `birth` to step `death`, both included.
 struct buffer_request {
  std::int64_t bytes = 0;
  int birth = 0, death = 0;
  std::int64_t offset = 0;
 };
 
-/// Places buffers in one arena so that no two that live at once overlap; returns the arena's size. Largest first, each
-/// at the lowest gap that fits: the usual greedy answer, within a few percent of the largest sum of live bytes.
-///
-/// `order` and `placed` are memory to work in, so that planning again allocates nothing.
 constexpr std::int64_t plan_buffers(list<buffer_request>& requests, list<int>& order, list<int>& placed) {
  order.clear();
  placed.clear();
@@ -19029,107 +19635,32 @@ constexpr std::int64_t plan_buffers(list<buffer_request>& requests) {
 }
 
 } // namespace tapegraph::ir
-// ---- tapegraph/graph/text.hpp ----
-
-/// Facts of a trace as text, in constant evaluation and at run time: what errors and reports are made of.
-
-namespace tapegraph::ir::detail {
-
-/// Text built in constant evaluation.
-struct text_builder {
- char text[160]{};
- int size = 0;
-
- constexpr void put(char c) {
-  if (size < 159) text[size++] = c;
- }
- constexpr void put(std::string_view s) {
-  for (char c : s) put(c);
- }
- constexpr void put(std::int64_t n) {
-  if (n < 0) {
-   put('-');
-   n = -n;
-  }
-  char digits[20]{};
-  int count = 0;
-  do digits[count++] = static_cast<char>('0' + n % 10);
-  while ((n /= 10) != 0);
-  while (count > 0) put(digits[--count]);
- }
- constexpr std::string_view view() const { return {text, static_cast<std::size_t>(size)}; }
-};
-
-constexpr text_builder operand_text(const operand_info& o) {
- text_builder b;
- b.put(name_of(o.type));
- b.put('[');
- for (int i = 0; i < o.dims.rank(); ++i) {
-  if (i > 0) b.put(',');
-  if (o.dims[i].known())
-   b.put(o.dims[i].value);
-  else
-   b.put('?');
- }
- b.put(']');
- return b;
-}
-
-template <class Scopes>
-constexpr void scope_path(text_builder& b, const Scopes& scopes, int scope) {
- if (scope <= 0) return;
- if (scopes[scope].parent > 0) {
-  scope_path(b, scopes, scopes[scope].parent);
-  b.put('/');
- }
- if (scopes[scope].index >= 0)
-  b.put(static_cast<std::int64_t>(scopes[scope].index));
- else
-  b.put(scopes[scope].name);
-}
-
-/// "model.hpp:23"
-constexpr text_builder place_text(const place_entry& place) {
- text_builder b;
- std::string_view file = place.file == nullptr ? "" : place.file;
- const std::size_t slash = file.rfind('/');
- if (slash != std::string_view::npos) file.remove_prefix(slash + 1);
- b.put(file);
- b.put(':');
- b.put(static_cast<std::int64_t>(place.line));
- return b;
-}
-
-inline std::string unmet_requirement(const extent_table::requirement& r, std::int64_t left, std::int64_t right) {
- if (r.at_least_for == nullptr)
-  return "extents that must be equal differ: " + std::to_string(left) + " and " + std::to_string(right);
- return std::string(r.at_least_for) + ": an extent is " + std::to_string(left) + ", at least " + std::to_string(right) +
-  " is needed";
-}
-
-} // namespace tapegraph::ir::detail
 
 namespace tapegraph::ir {
 
-/// A planned graph, ready to run: one arena, offsets known, a straight line of kernel calls.
-///
-/// Extents bind when inputs are set. Offsets are planned for the largest extents seen; smaller ones run in the same
-/// arena. A run allocates nothing unless extents have grown.
-///
-/// A template, so that programs without graphs do not compile it.
 template <class = void>
-class basic_program {
+class basic_bound_program {
 public:
- explicit basic_program(const program_view& view)
-  : view_(&view), symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
-  values_(static_cast<std::size_t>(view.nodes.size())), parameters_(view.inputs.size() * runtime::alignment) {
+ explicit basic_bound_program(const program_view& view, runtime::device_runtime* device)
+  : view_(&view),
+  device_(device),
+  symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
+  values_(static_cast<std::size_t>(view.nodes.size())),
+  fed_(static_cast<std::size_t>(view.inputs.size())),
+  captured_(device) {
   for (int i = 0; i < view.nodes.size(); ++i) {
    values_[i].type = view.nodes[i].type;
    values_[i].rank = view.nodes[i].rank;
+   values_[i].place = runtime::place_of(device);
   }
+  const std::size_t bytes = view.inputs.size() * runtime::alignment + sizeof(random_state);
+  numbers_.reserve(nullptr, bytes, "numbers");
+  if (device != nullptr) placed_numbers_.reserve(device, bytes, "numbers of a program");
+  std::byte* const numbers = (device == nullptr ? numbers_ : placed_numbers_).data();
   for (int i = 0; i < view.inputs.size(); ++i)
    if (view.inputs[i].scalar_parameter)
-    values_[view.inputs[i].node].data = parameters_.data() + i * static_cast<int>(runtime::alignment);
+    values_[view.inputs[i].node].data = numbers + i * static_cast<int>(runtime::alignment);
+  random_ = reinterpret_cast<random_state*>(numbers + bytes - sizeof(random_state));
   for (const auto& atom : view.atoms) table_.atoms.push_back(atom);
   for (const auto& monomial : view.monomials) table_.monomials.push_back(monomial);
   for (const auto& polynomial : view.polynomials) table_.polynomials.push_back(polynomial);
@@ -19137,9 +19668,9 @@ public:
  }
 
  const program_view& view() const { return *view_; }
+ runtime::device_runtime* device() const { return device_; }
  std::size_t arena_bytes() const { return arena_.size(); }
 
- /// Feeds input `index`. The memory must stay valid while the program runs. Throws shape_error or dtype_error.
  void set_input(int index, const buffer_view& value) {
   const input_entry& input = view_->inputs[index];
   buffer_view& target = values_[input.node];
@@ -19153,23 +19684,31 @@ public:
    if (target.extents[axis] != value.extents[axis]) bound_ = false;
    target.extents[axis] = value.extents[axis];
   }
-  target.data = value.data;
-  pointers_changed_ = true;
+  if (device_ == nullptr) {
+   target.data = value.data;
+   pointers_changed_ = true;
+   return;
+  }
+  fed_input& fed = fed_[static_cast<std::size_t>(index)];
+  fed.from = value;
+  moved_ = fed.memory.reserve(device_, value.bytes() + 1, "input of a program") || moved_;
+  pointers_changed_ = pointers_changed_ || target.data != fed.memory.data();
+  target.data = fed.memory.data();
  }
 
- /// Refreshes a scalar parameter (a learning rate).
  void set_parameter(int index, double value) {
-  runtime::store_scalar(values_[view_->inputs[index].node], value);
+  buffer_view number = values_[view_->inputs[index].node];
+  number.data = numbers_.data() + index * static_cast<int>(runtime::alignment);
+  runtime::store_scalar(number, value);
  }
 
- /// Tells where a variable lives. Its extents are numbers of the program.
  void set_variable(int index, void* data) {
   buffer_view& target = values_[view_->variables[index].node];
   pointers_changed_ = pointers_changed_ || target.data != data;
+  moved_ = moved_ || target.data != data;
   target.data = data;
  }
 
- /// A variable's element type and extents.
  buffer_view variable(int index) const {
   buffer_view v = values_[view_->variables[index].node];
   const entry& e = view_->nodes[view_->variables[index].node];
@@ -19177,68 +19716,33 @@ public:
   return v;
  }
 
- /// Inputs must be fed again before the next run (sessions: every run names its feeds).
  void forget_inputs() {
   for (const input_entry& input : view_->inputs)
    if (!input.scalar_parameter) values_[input.node].data = nullptr;
+  for (fed_input& fed : fed_) fed.from.data = nullptr;
   bound_ = false;
  }
 
- /// Plans for the extents that are set, without running.
  void bind() {
   if (!bound_) bind_extents();
   if (pointers_changed_) connect();
  }
 
- /// With `check`, throws numeric_error naming the first operation whose result is not finite; variables whose update
- /// had not run by then keep their values.
- void run(const random_state& random, bool check = false) {
-  begin(random);
-  for (std::size_t s = 0; s < steps_.size(); ++s) {
-   steps_[s].run(steps_[s].call);
-   if (check) check_step(static_cast<int>(s));
-  }
-  for (const copy& c : copies_) std::memcpy(c.to, c.from, c.bytes);
- }
-
- /// Like run, with `f(step, run_step)` around every kernel call: what profilers use.
- template <class F>
- void run_each(const random_state& random, const F& f) {
-  begin(random);
-  for (std::size_t s = 0; s < steps_.size(); ++s)
-   f(static_cast<int>(s), [&] { steps_[s].run(steps_[s].call); });
-  for (const copy& c : copies_) std::memcpy(c.to, c.from, c.bytes);
- }
- /// What a kernel call reads and writes, with today's extents.
  const kernel_call& call_of(int step) const { return steps_[static_cast<std::size_t>(step)].call; }
 
- /// Where the plan puts a node's value, for reports: its place in the arena (-1: elsewhere), the steps that make it and
- /// read it last, and the variable it is written into (-1: none).
  struct placement {
   std::int64_t offset = -1;
   int birth = -1, death = -1, variable = -1;
  };
- /// Known once extents are bound.
  placement placement_of(int node) const {
   return {offsets_[node], live_.birth[node], live_.death[node], live_.variable_of[node]};
  }
- /// A node's element type, extents and address today.
  const buffer_view& value_of(int node) const { return values_[static_cast<std::size_t>(node)]; }
- /// Bytes of scratch memory a step was given.
  std::size_t scratch_bytes(int step) const { return scratch_bytes_[static_cast<std::size_t>(step)]; }
 
- /// A scalar output as a number.
- double scalar_output(int index) const {
-  const buffer_view& v = output(index);
-  return runtime::load_scalar(v);
- }
-
- /// The value of output `index`; valid until the next run.
- const buffer_view& output(int index) const { return outputs_[static_cast<std::size_t>(index)]; }
-
-private:
+protected:
  struct kernel_step {
-  kernel_function run;
+  kernel_function run; // null: on the CPU, for a program on a device
   kernel_call call;
  };
  struct copy {
@@ -19247,29 +19751,7 @@ private:
   std::size_t bytes;
  };
 
- void begin(const random_state& random) {
-  bind();
-  if (missing_variable_ != nullptr)
-   throw argument_error("variable '" + std::string(missing_variable_->name) + "' has no memory");
-  random_ = random;
- }
-
  int root(int node) const { return view_->alias[node]; }
-
- void check_step(int s) const {
-  const step_entry& step = view_->steps[s];
-  for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
-   const buffer_view& v = operands_[step.first_value + k];
-   const std::int64_t at = runtime::first_not_finite(v);
-   if (at < 0) continue;
-   const entry& e = view_->nodes[step.node];
-   detail::text_builder where = detail::place_text(view_->places[e.place]), scope;
-   detail::scope_path(scope, view_->scopes, e.scope);
-   throw numeric_error(std::string(e.op->name) + ": element " + std::to_string(at) + " of a result of shape " +
-        to_string(shape(v.rank, v.extents)) + " is not finite, in scope '" +
-        std::string(scope.view()) + "' at " + std::string(where.view()));
-  }
- }
 
  void bind_extents() {
   for (std::int64_t& value : symbols_) value = -1;
@@ -19290,7 +19772,8 @@ private:
    for (int axis = 0; axis < e.rank; ++axis) {
     const std::int64_t size = table.evaluate(view_->pool[e.dims + axis], value_of);
     if (e.op == &record_of<input_op> && values_[i].data != nullptr && values_[i].extents[axis] != size)
-     throw shape_error("input '" + std::string(view_->inputs[static_cast<int>(view_->words[e.words])].name) +
+     throw shape_error("input '" +
+         std::string(view_->inputs[static_cast<int>(view_->words[e.words])].name) +
          "': extent of axis " + std::to_string(axis) + " is " +
          std::to_string(values_[i].extents[axis]) + ", expected " + std::to_string(size));
     values_[i].extents[axis] = size;
@@ -19333,7 +19816,13 @@ private:
     number ? std::bit_cast<double>(word) : static_cast<double>(table.evaluate(word, value_of));
    values_[i].data = &constants_[static_cast<std::size_t>(i)];
    runtime::store_scalar(values_[i], value);
+   if (device_ == nullptr) continue;
+   moved_ = placed_constants_.reserve(device_, constants_.size() * sizeof(double), "constants of a program") ||
+     moved_;
+   values_[i].data = placed_constants_.data() + static_cast<std::size_t>(i) * sizeof(double);
   }
+  if (placed_constants_.size() > 0)
+   device_->upload(placed_constants_.data(), constants_.data(), constants_.size() * sizeof(double));
  }
 
  void place_buffers() {
@@ -19343,7 +19832,10 @@ private:
   scratch.resize(static_cast<std::size_t>(steps));
   build_steps();
   for (int s = 0; s < steps; ++s) {
-   scratch[s] = view_->functions[view_->steps[s].kernel].workspace(steps_[s].call);
+   const runtime::kernel_pair& kernel = view_->functions[view_->steps[s].kernel];
+   scratch[s] = device_ == nullptr         ? kernel.workspace(steps_[s].call)
+      : steps_[s].run != nullptr ? kernel.on_device.workspace(steps_[s].call)
+             : 0;
    fits = fits && scratch[s] <= scratch_bytes_[s];
   }
   for (int i = 0; i < view_->nodes.size(); ++i)
@@ -19374,7 +19866,8 @@ private:
      requests[shared].death = live_.death[node];
     } else {
      request_of[node] = requests.push_back(
-      {static_cast<std::int64_t>(runtime::aligned(sizes[static_cast<std::size_t>(node)])), s, live_.death[node], 0});
+      {static_cast<std::int64_t>(runtime::aligned(sizes[static_cast<std::size_t>(node)])), s,
+      live_.death[node], 0});
     }
    }
   }
@@ -19382,7 +19875,8 @@ private:
   for (int s = 0; s < steps; ++s)
    requests.push_back({static_cast<std::int64_t>(runtime::aligned(scratch[s])), s, s, 0});
   const auto size = static_cast<std::size_t>(plan_buffers(requests, order_, placed_));
-  if (size > arena_.size()) arena_ = runtime::arena(size);
+  arena_.reserve(device_, size, "buffers of a program");
+  moved_ = true;
   offsets_.assign(values_.size(), -1);
   planned_bytes_.assign(values_.size(), 0);
   scratch_bytes_ = scratch;
@@ -19414,12 +19908,14 @@ private:
  bool same_extents(int a, int b) const {
   const entry &x = view_->nodes[a], &y = view_->nodes[b];
   bool same = x.rank == y.rank;
-  for (int axis = 0; same && axis < x.rank; ++axis) same = view_->pool[x.dims + axis] == view_->pool[y.dims + axis];
+  for (int axis = 0; same && axis < x.rank; ++axis)
+   same = view_->pool[x.dims + axis] == view_->pool[y.dims + axis];
   return same;
  }
 
  void build_steps() {
   const int steps = view_->steps.size();
+  at_home_ = 0;
   if (steps_.empty() && steps > 0) {
    steps_.resize(static_cast<std::size_t>(steps));
    operands_.resize(static_cast<std::size_t>(view_->values.size()));
@@ -19429,14 +19925,19 @@ private:
    kernel_step& target = steps_[s];
    for (int k = 0; k < step.inputs + step.outputs; ++k)
     operands_[step.first_value + k] = values_[view_->values[step.first_value + k]];
-   target.run = view_->functions[step.kernel].run;
+   const runtime::kernel_pair& kernel = view_->functions[step.kernel];
+   target.run = device_ == nullptr ? kernel.run : kernel.on_device.run;
+   if (target.run == nullptr) ++at_home_;
    target.call.in = operands_.data() + step.first_value;
    target.call.inputs = step.inputs;
    target.call.out = target.call.in + step.inputs;
    target.call.outputs = step.outputs;
    target.call.attributes = view_->words.begin() + view_->nodes[step.node].words;
    target.call.domain = values_[step.domain];
-   target.call.random = &random_;
+   target.call.random = random_;
+   if (device_ == nullptr) continue;
+   target.call.stream = device_->stream();
+   target.call.fault = device_->fault();
   }
  }
 
@@ -19460,10 +19961,12 @@ private:
   }
   outputs_.resize(static_cast<std::size_t>(view_->outputs.size()));
   for (int i = 0; i < view_->outputs.size(); ++i) outputs_[i] = values_[view_->outputs[i].node];
-  pointers_changed_ = false;
+  if (moved_) captured_.clear(); // they hold addresses
+  pointers_changed_ = moved_ = false;
  }
 
  const program_view* view_;
+ runtime::device_runtime* device_;
  std::vector<std::int64_t> symbols_;
  std::vector<buffer_view> values_, operands_, outputs_;
  std::vector<kernel_step> steps_;
@@ -19476,21 +19979,159 @@ private:
  list<int> order_, placed_;
  extent_table table_;
  std::vector<double> constants_;
- runtime::arena parameters_, arena_;
- random_state random_;
+ placed_block numbers_, placed_numbers_, placed_constants_, arena_;
+ std::vector<fed_input> fed_;
+ captured_steps captured_;
+ random_state* random_ = nullptr;
+ int at_home_ = 0; // steps a device has no kernel for
  const variable_entry* missing_variable_ = nullptr;
- bool bound_ = false, pointers_changed_ = true;
+ bool bound_ = false, pointers_changed_ = true, moved_ = true;
+};
+
+} // namespace tapegraph::ir
+
+namespace tapegraph::ir {
+
+template <class X = void>
+class basic_program : public basic_bound_program<X> {
+ using base = basic_bound_program<X>;
+ using base::missing_variable_, base::bind;
+ using base::symbols_, base::fed_, base::numbers_, base::placed_numbers_, base::captured_, base::at_home_;
+ using base::view_, base::device_, base::values_, base::operands_, base::outputs_, base::steps_, base::copies_;
+ using typename base::copy;
+
+public:
+ explicit basic_program(const program_view& view, runtime::device_runtime* device = runtime::current_runtime())
+  : base(view, device) {}
+
+ void run(const random_state& random, bool check = false) {
+  begin(random);
+  const auto launch = [&] {
+   for (std::size_t s = 0; s < steps_.size(); ++s) {
+    run_step(s);
+    if (check) check_step(static_cast<int>(s));
+   }
+   finish();
+  };
+  if (device_ == nullptr || check || at_home_ > 0 || !runtime::capture_steps())
+   launch();
+  else
+   captured_.run(symbols_, launch);
+ }
+
+ template <class F>
+ void run_each(const random_state& random, const F& f) {
+  begin(random);
+  for (std::size_t s = 0; s < steps_.size(); ++s) f(static_cast<int>(s), [&] { run_step(s); });
+  finish();
+ }
+ std::int64_t publish_output(int index) {
+  return device_->publish(outputs_[static_cast<std::size_t>(index)].data,
+        outputs_[static_cast<std::size_t>(index)].bytes());
+ }
+ double published_output(int index, std::int64_t number) {
+  buffer_view v = outputs_[static_cast<std::size_t>(index)];
+  v.data = const_cast<void*>(device_->published(number));
+  return runtime::load_scalar(v);
+ }
+
+ double scalar_output(int index) const {
+  const buffer_view& v = output(index);
+  return runtime::load_scalar(v);
+ }
+
+ const buffer_view& output(int index) const {
+  const auto i = static_cast<std::size_t>(index);
+  if (device_ == nullptr) return outputs_[i];
+  home_outputs_.resize(outputs_.size());
+  if (home_outputs_[i] == nullptr) home_outputs_[i] = std::make_unique<home_output>();
+  home_output& home = *home_outputs_[i];
+  home.memory.reserve(nullptr, outputs_[i].bytes() + 1, "output");
+  home.view = outputs_[i];
+  home.view.place = 0;
+  home.view.data = home.memory.data();
+  device_->download(home.view.data, outputs_[i].data, outputs_[i].bytes());
+  return home.view;
+ }
+ const buffer_view& placed_output(int index) const { return outputs_[static_cast<std::size_t>(index)]; }
+
+private:
+ struct home_output {
+  placed_block memory;
+  buffer_view view;
+ };
+
+ void begin(const random_state& random) {
+  bind();
+  if (!placement_logged_ && runtime::placement_is_logged()) {
+   detail::log_placement_of(*this);
+   placement_logged_ = true;
+  }
+  if (missing_variable_ != nullptr)
+   throw argument_error("variable '" + std::string(missing_variable_->name) + "' has no memory");
+  auto* const numbers = reinterpret_cast<random_state*>(numbers_.data() + numbers_.size() - sizeof(random_state));
+  *numbers = random;
+  if (device_ == nullptr) return;
+  device_->enter();
+  device_->upload(placed_numbers_.data(), numbers_.data(), numbers_.size());
+  for (std::size_t i = 0; i < fed_.size(); ++i) {
+   const buffer_view& from = fed_[i].from;
+   if (from.data == nullptr || from.bytes() == 0) continue;
+   if (from.place == 0)
+    device_->feed(fed_[i].memory.data(), from.data, from.bytes());
+   else
+    device_->copy(fed_[i].memory.data(), from.data, from.bytes());
+  }
+ }
+ void run_step(std::size_t s) {
+  if (steps_[s].run != nullptr) return steps_[s].run(steps_[s].call);
+  const auto* const random =
+   reinterpret_cast<const random_state*>(numbers_.data() + numbers_.size() - sizeof(random_state));
+  runtime::run_at_home(*device_, view_->functions[view_->steps[static_cast<int>(s)].kernel], steps_[s].call,
+       random);
+ }
+ void finish() {
+  for (const copy& c : copies_) {
+   if (device_ == nullptr)
+    std::memcpy(c.to, c.from, c.bytes);
+   else
+    device_->copy(c.to, c.from, c.bytes);
+  }
+ }
+
+ void check_step(int s) const {
+  const step_entry& step = view_->steps[s];
+  for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
+   const buffer_view& v = operands_[step.first_value + k];
+   const std::int64_t at = first_not_finite(v);
+   if (at < 0) continue;
+   const entry& e = view_->nodes[step.node];
+   detail::text_builder where = detail::place_text(view_->places[e.place]), scope;
+   detail::scope_path(scope, view_->scopes, e.scope);
+   throw numeric_error(std::string(e.op->name) + ": element " + std::to_string(at) + " of a result of shape " +
+        to_string(shape(v.rank, v.extents)) + " is not finite, in scope '" +
+        std::string(scope.view()) + "' at " + std::string(where.view()));
+  }
+ }
+
+ std::int64_t first_not_finite(const buffer_view& v) const {
+  if (device_ == nullptr) return runtime::first_not_finite(v);
+  const runtime::arena home(v.bytes() + 1);
+  device_->download(home.data(), v.data, v.bytes());
+  buffer_view there = v;
+  there.data = home.data();
+  return runtime::first_not_finite(there);
+ }
+
+ mutable std::vector<std::unique_ptr<home_output>> home_outputs_;
+ bool placement_logged_ = false;
 };
 using program = basic_program<>;
 
 } // namespace tapegraph::ir
 
-/// From a builder (a type whose `build(trace&)` traces something) to a program, in stages that each fit a compiler's
-/// budget for constant evaluation; and what a shape error looks like.
-
 namespace tapegraph {
 
-/// Shown when a model does not fit together. Its arguments are the facts: what, where, the operands, the scope.
 template <fixed_string What, fixed_string Where, fixed_string First, fixed_string Second, fixed_string Scope>
 struct ill_formed_model; // never defined: using it is the error
 
@@ -19572,12 +20213,9 @@ struct nothing {
 
 } // namespace detail
 
-/// Whether a stage's trace fits together.
 template <class Stage>
 inline constexpr bool well_formed = Stage::value.error.what == nullptr;
 
-/// Stops compilation and shows what does not fit. Leave out whatever depends on the stage, and this is all that the compiler
-/// prints: `if constexpr (!well_formed<S>) refuse<S>(); else ...`
 template <class Stage>
 constexpr void refuse() {
  static_cast<void>(sizeof(ill_formed_model<detail::fact_string<Stage, 0>(), detail::fact_string<Stage, 1>(),
@@ -19585,11 +20223,9 @@ constexpr void refuse() {
            detail::fact_string<Stage, 4>()>));
 }
 
-/// The trace of a builder as a constant, not yet simplified: variables, layers, shapes.
 template <class Builder>
 using traced_stage = stage<detail::traced<Builder>>;
 
-/// The program of a builder. A model that does not fit together stops compilation here.
 template <class Builder>
 constexpr const program_view& compile_program() {
  using traced = traced_stage<Builder>;
@@ -19606,16 +20242,12 @@ constexpr const program_view& compile_program() {
 } // namespace tapegraph
 // ---- tapegraph/graph/derivatives.hpp ----
 
-/// vjp, jvp, hvp, jacobian and hessian in graph mode: nodes of the trace that the function is traced into.
-
 namespace tapegraph {
 
 namespace ir {
 
-/// The most sweeps a Jacobian may unroll into a graph.
 inline constexpr std::int64_t most_unrolled_sweeps = 64;
 
-/// A traced function's nodes [first, last), from sources to results; what both sweeps need.
 class traced_function {
 public:
  using handles = list<int>;
@@ -19724,8 +20356,6 @@ struct linearization<graph, F, X...> : ir::traced_function {
  struct sealer {
   constexpr graph_node operator()(const auto& y) const { return eval(y); }
  };
- template <std::size_t>
- using argument = graph_node;
  template <std::size_t... I>
  static constexpr auto called(const F& f, const list<int>& ids, ir::trace& t, std::index_sequence<I...>) {
   return map_results(sealer{}, f(graph_node(&t, ids[static_cast<int>(I)])...));
@@ -19777,7 +20407,7 @@ private:
  }
  template <std::size_t... I>
  constexpr auto typed(const list<int>& ids, int from, std::index_sequence<I...>) {
-  return std::tuple<argument<I>...>{graph_node(&t, ids[from + static_cast<int>(I)])...};
+  return std::make_tuple(graph_node(&t, ids[from + static_cast<int>(I)])...);
  }
  template <class Given>
  constexpr list<int> matched(const Given& given, const list<int>& like, const char* number, const char* shape) {
@@ -19811,14 +20441,10 @@ public:
 } // namespace tapegraph
 // ---- tapegraph/graph/transforms.hpp ----
 
-/// Function transforms in graph mode. What must be remembered until the gradient is taken, perhaps in a later constant
-/// evaluation, is a node: a gate, which hands its first operand through and goes when the graph is simplified.
-
 namespace tapegraph {
 
 namespace ir {
 
-/// (forward's value, its arguments) to the value; the derivative goes past the first operand to the others as B says.
 template <class B, int Count>
 struct custom_gradient_op : gate {
  static constexpr std::string_view name = "custom_gradient";
@@ -20301,7 +20927,6 @@ split_datasets train_validation_split(const dataset& all, std::uint64_t seed, do
 #include <condition_variable>
 #include <exception>
 #include <iterator>
-#include <mutex>
 #include <thread>
 
 /// Walks through a data set batch by batch. With prefetch(depth) one thread assembles batches into a ring of depth + 1
@@ -20715,7 +21340,17 @@ private:
 
 namespace tapegraph {
 
-enum class initializer_kind : int { constant, uniform, normal, glorot_uniform, glorot_normal, he_uniform, he_normal };
+enum class initializer_kind : int {
+ constant,
+ uniform,
+ normal,
+ glorot_uniform,
+ glorot_normal,
+ he_uniform,
+ he_normal,
+ orthogonal,
+ forget_gate
+};
 
 /// How a variable's first values are drawn. Make one through the types in `init`.
 struct initializer {
@@ -20739,6 +21374,17 @@ struct he_uniform {
 /// N(0, 2 / fan_in)
 struct he_normal {
  constexpr operator initializer() const { return {initializer_kind::he_normal, 0, 0}; }
+};
+/// `gain` times a matrix with orthonormal rows or, where there are fewer, columns, uniform among all of them (Saxe et al.
+/// 2014): axes before the last count as one.
+struct orthogonal {
+ double gain = 1;
+ constexpr operator initializer() const { return {initializer_kind::orthogonal, gain, 0}; }
+};
+/// Biases of an LSTM, [4 units]: 1 for the forget gate, `others` for the rest (Jozefowicz et al. 2015).
+struct forget_gate {
+ double others = 0;
+ constexpr operator initializer() const { return {initializer_kind::forget_gate, others, 0}; }
 };
 struct constant {
  double value = 0;
@@ -20954,13 +21600,14 @@ public:
   if (!(value.shape() == data_.shape()))
    throw shape_error("variable '" + path_ + "' has shape " + to_string(data_.shape()) + ", given " +
        to_string(value.shape()));
-  std::memcpy(own_data(), value.raw(), data_.view().bytes());
+  std::memcpy(own_data(), value.read(), data_.outline_view().bytes());
  }
  /// Puts a tensor of the variable's shape and type in its place. Where something else holds it too (two variables
  /// assigned from one tensor) it is copied.
  void replace(any_tensor value) {
   data_ = std::move(value);
-  own_data();
+  data_.set_place({});
+  if (data_.shared()) own_data();
  }
  /// The buffer to write to, nobody else's.
  void* own_data() {
@@ -21007,6 +21654,46 @@ inline std::uint64_t hash_of(std::string_view text) {
  return hash;
 }
 
+/// Makes the rows of a matrix orthonormal, each from what its predecessors leave of it (modified Gram-Schmidt): for normal
+/// numbers the result is uniform among such matrices.
+template <class = void>
+void orthonormalize(double* data, std::int64_t rows, std::int64_t columns) {
+ const auto dot = [columns](const double* a, const double* b) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < columns; ++i) sum += a[i] * b[i];
+  return sum;
+ };
+ for (std::int64_t k = 0; k < rows; ++k) {
+  double* const row = data + k * columns;
+  const double inverse = 1 / std::sqrt(dot(row, row));
+  for (std::int64_t i = 0; i < columns; ++i) row[i] *= inverse;
+  cpu::parallel_for(rows - k - 1, (rows - k) * columns > 100000, [&](std::int64_t j) {
+   double* const other = row + (j + 1) * columns;
+   const double along = dot(row, other);
+   for (std::int64_t i = 0; i < columns; ++i) other[i] -= along * row[i];
+  });
+ }
+}
+
+template <class T>
+void initialize_orthogonal(T* data, const shape& dims, double gain, std::uint64_t seed, std::string_view path) {
+ const std::int64_t columns = dims.rank() > 0 ? dims[dims.rank() - 1].value : 1;
+ const std::int64_t rows = columns > 0 ? dims.elements() / columns : 0;
+ const bool across = rows > columns;
+ std::vector<double> normal(static_cast<std::size_t>(rows * columns));
+ typename random_op<double>::attributes a;
+ a.law = static_cast<std::int64_t>(distribution::normal);
+ a.a = 0, a.b = 1;
+ a.ordinal = 0xFFFFFFFE;
+ runtime::fill_random<double>(normal.data(), rows * columns, a, {seed, hash_of(path) >> 16});
+ orthonormalize(normal.data(), across ? columns : rows, across ? rows : columns);
+ for (std::int64_t r = 0; r < rows; ++r)
+  for (std::int64_t c = 0; c < columns; ++c)
+   data[r * columns + c] =
+    static_cast<T>(gain * normal[static_cast<std::size_t>(across ? c * rows + r : r * columns + c)]);
+}
+
 template <class T>
 void initialize(T* data, const shape& dims, const initializer& how, std::uint64_t seed, std::string_view path) {
  const std::int64_t count = dims.elements();
@@ -21014,6 +21701,11 @@ void initialize(T* data, const shape& dims, const initializer& how, std::uint64_
   std::fill_n(data, count, static_cast<T>(how.a));
   return;
  }
+ if (how.kind == initializer_kind::forget_gate) {
+  for (std::int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(4 * i / count == 1 ? 1 : how.a);
+  return;
+ }
+ if (how.kind == initializer_kind::orthogonal) return initialize_orthogonal(data, dims, how.a, seed, path);
  const fans f = fans_of(dims);
  typename random_op<T>::attributes a;
  const double glorot = 2 / (f.in + f.out), he = 2 / f.in;
@@ -21160,7 +21852,7 @@ public:
   if (detail::checkpointed_run::repeats()) return; // noted by the first run
   const tensor<T> sealed = eval(value, where);
   for (const auto& u : context_->used) {
-   if (u.handle.raw() != target.raw()) continue;
+   if (!u.handle.shares_with(target)) continue;
    if (!(sealed.shape() == target.shape()))
     throw shape_error("assign: variable '" + u.target->path() + "' has shape " + to_string(target.shape()) +
         ", given " + to_string(sealed.shape()));
@@ -21704,6 +22396,8 @@ model_summary describe_model(const ir::program_view& v) {
 } // namespace detail
 } // namespace tapegraph
 
+#include <deque>
+
 namespace tapegraph {
 
 /// Options of fit.
@@ -21722,6 +22416,8 @@ struct compile_options {
  std::uint64_t seed = 0;
  /// After every step, look for values that are not finite; throws numeric_error that names the first operation.
  bool check_finite = false;
+ /// Where the model computes, as device_scope chooses; by default where the thread does.
+ std::optional<tapegraph::device> device{};
 };
 
 /// Options of save.
@@ -21786,7 +22482,9 @@ public:
  }
 
 protected:
- explicit model_base(const compile_options& options) : options_(options) {}
+ explicit model_base(const compile_options& options) : options_(options), device_(runtime::current_runtime()) {
+  if (options.device) device_ = runtime::runtime_for(*options.device);
+ }
 
  template <class Model, class Spec, class AllTrace>
  void set_up() {
@@ -21804,6 +22502,7 @@ protected:
  template <class ModelStage, class AllStage>
  void read_traces(bool trains) {
   trains_ = trains;
+  const device_scope on(nullptr); // first values come from the CPU on every device
   summary_ = describe_model(ir::stage_view<ModelStage>());
   constexpr ir::program_view all = ir::stage_view<AllStage>();
   for (int i = 0; i < all.variables.size(); ++i) {
@@ -21825,6 +22524,7 @@ protected:
  }
 
  compile_options options_;
+ runtime::device_runtime* device_; // null: the CPU
  variable_list variables_;
  model_summary summary_;
  std::int64_t step_ = 0;
@@ -21847,10 +22547,11 @@ public:
  /// One step on tensors (or anything contiguous that views as one).
  template <class Labels>
  step_result train_on_batch(const tensor<element>& x, const tensor<Labels>& y) {
-  return train_step(x.view(), y.view());
+  return train_step(x.view_on(device_), y.view_on(device_));
  }
 
  step_result train_step(const buffer_view& x, const buffer_view& y) {
+  const device_scope on(device_);
   check_batch(x);
   ++step_;
   step_result result;
@@ -21872,8 +22573,8 @@ public:
   data::dataset set = train.batch(options.batch_size).prefetch(options.prefetch);
   if (options.shuffle) set = set.shuffle(options_.seed);
   data::loader loader(set);
-  io::progress_line progress(std::cerr, options.verbose ? io::progress_style::automatic
-               : io::progress_style::quiet);
+  io::progress_line progress(std::cerr,
+        options.verbose ? io::progress_style::automatic : io::progress_style::quiet);
   history result;
   for (std::int64_t epoch = 0; epoch < options.epochs; ++epoch)
    result.epochs.push_back(run_epoch(loader, epoch, options, progress));
@@ -21882,6 +22583,7 @@ public:
 
  /// Mean loss and accuracy over a data set, weighted by batch size.
  step_result evaluate(const data::dataset& set, std::int64_t batch_size = 32) {
+  const device_scope on(device_);
   check_columns(set);
   data::loader loader(set.batch(batch_size).prefetch(2));
   step_result sum;
@@ -21898,13 +22600,15 @@ public:
 
  template <class Labels>
  step_result evaluate(const tensor<element>& x, const tensor<Labels>& y) {
-  check_batch(x.view());
+  const device_scope on(device_);
+  check_batch(x.outline_view());
   return self().measure_once(x.view(), y.view());
  }
 
  /// The model's output. Safe from several threads at once.
  auto predict(const tensor<element>& x) const {
-  check_batch(x.view());
+  const device_scope on(device_);
+  check_batch(x.outline_view());
   return static_cast<const Derived&>(*this).predict_once(x);
  }
 
@@ -21939,6 +22643,28 @@ private:
   return v;
  }
 
+ template <class Add>
+ void run_ahead(data::loader& loader, std::int64_t steps, const Add& add) {
+  constexpr std::int64_t most_ahead = 16;
+  const device_scope on(device_);
+  std::deque<std::pair<typename Derived::launched_step, std::int64_t>> under_way;
+  const auto finish_one = [&] {
+   add(self().result_of(under_way.front().first), under_way.front().second);
+   under_way.pop_front();
+  };
+  for (std::int64_t s = 0; s < steps; ++s) {
+   const data::batch* b = loader.next();
+   if (b == nullptr) break;
+   const buffer_view x = batch_view(*b, 0);
+   check_batch(x);
+   ++step_;
+   under_way.emplace_back(self().launch_once(x, batch_view(*b, 1)), b->count());
+   if (static_cast<std::int64_t>(under_way.size()) > most_ahead) finish_one();
+  }
+  device_->wait(); // what kernels found wrong is thrown here
+  while (!under_way.empty()) finish_one();
+ }
+
  epoch_result run_epoch(data::loader& loader, std::int64_t epoch, const fit_options& options,
       io::progress_line& progress) {
   using clock = std::chrono::steady_clock;
@@ -21948,17 +22674,25 @@ private:
   progress.begin_epoch(epoch + 1, options.epochs, steps);
   loader.begin_epoch(epoch);
   epoch_result r;
-  while (r.steps < steps) {
-   const data::batch* b = loader.next();
-   if (b == nullptr) break;
-   const step_result s = train_step(batch_view(*b, 0), batch_view(*b, 1));
-   const auto count = static_cast<double>(b->count());
+  const auto add = [&](const step_result& s, std::int64_t records) {
+   const auto count = static_cast<double>(records);
    r.loss += s.loss * count;
    r.accuracy += s.accuracy * count;
-   r.records += b->count();
+   r.records += records;
    ++r.steps;
    const auto seen = static_cast<double>(r.records);
    progress.update(r.steps, {{"loss", r.loss / seen}, {"accuracy", r.accuracy / seen}});
+  };
+  if constexpr (requires { self().launch_once(buffer_view{}, buffer_view{}); }) {
+   if (device_ != nullptr && !options_.check_finite) {
+    run_ahead(loader, steps, add);
+    steps = 0;
+   }
+  }
+  while (r.steps < steps) {
+   const data::batch* b = loader.next();
+   if (b == nullptr) break;
+   add(train_step(batch_view(*b, 0), batch_view(*b, 1)), b->count());
   }
   const auto seen = static_cast<double>(std::max<std::int64_t>(r.records, 1));
   r.loss /= seen;
@@ -21969,10 +22703,9 @@ private:
    const step_result v = evaluate(*options.validation, options.batch_size);
    r.validation_loss = v.loss;
    r.validation_accuracy = v.accuracy;
-   progress.end_epoch(r.steps, {{"loss", r.loss},
-          {"accuracy", r.accuracy},
-          {"val_loss", v.loss},
-          {"val_accuracy", v.accuracy}});
+   progress.end_epoch(
+    r.steps,
+    {{"loss", r.loss}, {"accuracy", r.accuracy}, {"val_loss", v.loss}, {"val_accuracy", v.accuracy}});
   } else {
    progress.end_epoch(r.steps, {{"loss", r.loss}, {"accuracy", r.accuracy}});
   }
@@ -22006,7 +22739,7 @@ public:
  void assign(const tensor<T>& target, const E& value) const {
   const tensor<T> sealed = eval(value);
   for (const auto& s : states_) {
-   if (s.second.raw() != target.raw()) continue;
+   if (!s.second.shares_with(target)) continue;
    updates_->push_back({s.first, sealed});
    return;
   }
@@ -22026,7 +22759,10 @@ tensor<T> batch_tensor(const buffer_view& v) {
  if (v.type != dtype_of<T>)
   throw dtype_error(std::string("labels are ") + name_of(v.type) + ", the loss takes " + name_of(dtype_of<T>));
  auto t = tensor<T>::uninitialized(shape(v.rank, v.extents));
- std::memcpy(t.mutable_data(), v.data, v.bytes());
+ if (v.place == 0)
+  std::memcpy(t.mutable_data(), v.data, v.bytes());
+ else
+  runtime::current_runtime()->copy(t.view().data, v.data, v.bytes());
  return t;
 }
 
@@ -22055,7 +22791,7 @@ private:
 
  eager_context& begin(bool training) {
   context_.variables = &this->variables_;
-  context_.begin(training, {this->options_.seed, static_cast<std::uint64_t>(this->step_)});
+  context_.begin(training, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
   return context_;
  }
 
@@ -22111,7 +22847,7 @@ private:
  tensor<T> predict_once(const tensor<T>& x) const {
   eager_context context;
   context.variables = const_cast<variable_list*>(&this->variables_); // every variable exists: nothing is added
-  context.begin(false, {this->options_.seed, static_cast<std::uint64_t>(this->step_)});
+  context.begin(false, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
   const detail::random_scope draws(context.random);
   return eval(Model::get()(eager_scope(&context), x));
  }
@@ -22141,6 +22877,26 @@ private:
 
 } // namespace tapegraph
 // ---- tapegraph/nn/graph_model.hpp ----
+
+// ---- tapegraph/nn/outputs.hpp ----
+
+namespace tapegraph::detail {
+
+/// Output `index` of a program that has run, as a tensor of its own where the program runs.
+template <class T>
+tensor<T> output_tensor(const ir::program& p, int index) {
+ const device_scope on(p.device());
+ const buffer_view& from = p.placed_output(index);
+ auto result = tensor<T>::uninitialized(shape(from.rank, from.extents));
+ const buffer_view to = result.view();
+ if (p.device() == nullptr)
+  std::memcpy(to.data, from.data, from.bytes());
+ else
+  p.device()->copy(to.data, from.data, from.bytes());
+ return result;
+}
+
+} // namespace tapegraph::detail
 
 namespace tapegraph {
 
@@ -22173,21 +22929,46 @@ private:
  friend base;
 
  step_result step_once(const buffer_view& x, const buffer_view& y) {
+  return run(prepared_step(), x, y, this->options_.check_finite);
+ }
+ ir::program& prepared_step() {
   ir::program& p = training_program();
   const auto numbers = optimizer_.numbers(this->step_);
   for (std::size_t i = 0; i < numbers.size(); ++i) p.set_parameter(2 + static_cast<int>(i), numbers[i]);
-  return run(p, x, y, this->options_.check_finite);
+  return p;
  }
+
+ struct launched_step {
+  std::int64_t loss = -1, accuracy = -1;
+ };
+ launched_step launch_once(const buffer_view& x, const buffer_view& y) {
+  ir::program& p = prepared_step();
+  launch(p, x, y, false);
+  launched_step s;
+  s.loss = p.publish_output(0);
+  if (p.view().outputs.size() > 1) s.accuracy = p.publish_output(1);
+  return s;
+ }
+ step_result result_of(const launched_step& s) {
+  step_result r;
+  r.loss = training_->published_output(0, s.loss);
+  if (s.accuracy >= 0) r.accuracy = training_->published_output(1, s.accuracy);
+  return r;
+ }
+
  step_result measure_once(const buffer_view& x, const buffer_view& y) {
   if (!evaluation_) evaluation_ = std::make_unique<ir::program>(ir::compile_program<evaluation>());
   return run(*evaluation_, x, y, false);
  }
- step_result run(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
+ void launch(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
   connect(p);
   if (&p == training_.get()) lend_frozen(p);
   p.set_input(0, x);
   p.set_input(1, y);
   p.run({this->options_.seed, static_cast<std::uint64_t>(this->step_)}, check);
+ }
+ step_result run(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
+  launch(p, x, y, check);
   step_result r;
   r.loss = p.scalar_output(0);
   if (p.view().outputs.size() > 1) r.accuracy = p.scalar_output(1);
@@ -22195,7 +22976,7 @@ private:
  }
  void connect(ir::program& p) const {
   for (int i = 0; i < p.view().variables.size(); ++i)
-   p.set_variable(i, const_cast<void*>(this->variables_.at(i).data().raw()));
+   p.set_variable(i, this->variables_.at(i).data().view_on(p.device(), true).data);
  }
  void lend_frozen(ir::program& p) {
   bool any = false;
@@ -22210,8 +22991,12 @@ private:
    if (owner == nullptr || !owner->frozen()) continue;
    any_tensor& copy = lent_[static_cast<std::size_t>(i)];
    if (!copy.has_storage()) copy = any_tensor(v.type(), v.shape());
-   std::memcpy(copy.raw(), v.data().raw(), v.data().view().bytes());
-   p.set_variable(i, copy.raw());
+   const buffer_view from = v.data().view_on(p.device()), to = copy.view_on(p.device(), true);
+   if (p.device() == nullptr)
+    std::memcpy(to.data, from.data, from.bytes());
+   else
+    p.device()->copy(to.data, from.data, from.bytes());
+   p.set_variable(i, to.data);
   }
  }
  tensor<typename Spec::element_type> predict_once(const tensor<typename Spec::element_type>& x) const {
@@ -22227,9 +23012,7 @@ private:
   connect(*p);
   p->set_input(0, x.view());
   p->run({this->options_.seed, static_cast<std::uint64_t>(this->step_)});
-  const buffer_view& out = p->output(0);
-  auto result = tensor<typename Spec::element_type>::uninitialized(shape(out.rank, out.extents));
-  std::memcpy(result.mutable_data(), out.data, out.bytes());
+  auto result = detail::output_tensor<typename Spec::element_type>(*p, 0);
   const std::lock_guard lock(shelf_->mutex);
   shelf_->programs.push_back(std::move(p));
   return result;
@@ -22317,10 +23100,7 @@ struct returned<R> {
  template <class Stage, int First>
  static auto rebuild(const ir::program& p) {
   constexpr dtype type = Stage::value.nodes[Stage::value.outputs[First].node].type;
-  const buffer_view& v = p.output(First);
-  auto result = tensor<element_t<type>>::uninitialized(shape(v.rank, v.extents));
-  std::memcpy(result.mutable_data(), v.data, v.bytes());
-  return result;
+  return output_tensor<element_t<type>>(p, First);
  }
 };
 
@@ -22387,6 +23167,7 @@ public:
 
  /// Runs the graph. Results are tensors, in the structure in which the function returns nodes.
  auto operator()(const tensor<typename Specs::element_type>&... arguments) {
+  const device_scope on(program_->device());
   int index = 0;
   (program_->set_input(index++, arguments.view()), ...);
   program_->run(random_.next());
@@ -22675,7 +23456,6 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
 
 namespace tapegraph::ir {
 
-/// Where only what outputs need is to run (a session's fetch): effects on other values become constants nobody reads.
 constexpr void drop_unneeded_effects(trace& t) {
  list<int> needed(t.nodes.size(), 0);
  for (const output_entry& output : t.outputs) needed[output.node] = 1;
@@ -22749,7 +23529,7 @@ struct fetch_trace {
 private:
  template <class T>
  static constexpr void keep(ir::trace& t, const fetch<T>& item) {
-  if (item.name == Name.view()) t.outputs.push_back({item.name, eval(item.value).id()});
+  if (item.name == Name.view()) t.outputs.push_back(ir::output_entry{item.name, eval(item.value).id()});
  }
 };
 
@@ -22761,7 +23541,10 @@ class session {
  static_assert(std::is_empty_v<Model>, "a session's model is an empty type: its parameters are constants");
 
 public:
- explicit session(std::uint64_t seed = 0) : seed_(seed) {}
+ /// On the device this thread computes on (device_scope), or on another.
+ explicit session(std::uint64_t seed = 0) : seed_(seed), device_(runtime::current_runtime()) {}
+ explicit session(device where, std::uint64_t seed = 0)
+  : seed_(seed), device_(runtime::runtime_for(where)) {}
 
  /// The value of one fetch. Throws argument_error for a name that is no placeholder and for a placeholder the fetch
  /// needs and `feeds` lacks.
@@ -22769,7 +23552,13 @@ public:
  auto run(std::initializer_list<feed> feeds = {}) {
   using builder = detail::fetch_trace<Model, Name>;
   constexpr const ir::program_view& view = ir::compile_program<builder>();
-  static thread_local ir::program program(view);
+  const device_scope on(device_);
+  static thread_local std::vector<std::unique_ptr<ir::program>> programs; // one per device
+  ir::program* found = nullptr;
+  for (const auto& p : programs)
+   if (p->device() == device_) found = p.get();
+  if (found == nullptr) found = programs.emplace_back(std::make_unique<ir::program>(view, device_)).get();
+  ir::program& program = *found;
   connect(program);
   for (const feed& f : feeds) {
    int index = -1;
@@ -22781,10 +23570,7 @@ public:
   program.run({seed_, step_++});
   program.forget_inputs();
   constexpr dtype type = view.nodes[view.outputs[0].node].type;
-  const buffer_view& out = program.output(0);
-  auto result = tensor<element_t<type>>::uninitialized(shape(out.rank, out.extents));
-  std::memcpy(result.mutable_data(), out.data, out.bytes());
-  return fetched<element_t<type>>(std::move(result));
+  return fetched<element_t<type>>(detail::output_tensor<element_t<type>>(program, 0));
  }
 
  variable_list& variables() { return variables_; }
@@ -22808,12 +23594,13 @@ private:
      detail::initialize(static_cast<float*>(data.raw()), data.shape(), how, seed_, path);
     found = &variables_.add(path, std::move(data), v.trainable, false);
    }
-   program.set_variable(i, found->data().raw());
+   program.set_variable(i, found->data().view_on(program.device(), true).data);
   }
  }
 
  variable_list variables_;
  std::uint64_t seed_ = 0, step_ = 0;
+ runtime::device_runtime* device_;
 };
 
 } // namespace tapegraph
@@ -24653,3 +25440,7 @@ constexpr auto vmap(F f) {
 }
 
 } // namespace tapegraph
+
+#ifdef TG_CUDA
+#include <tapegraph/cuda/backend.cuh>
+#endif

@@ -7,7 +7,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <random>
+#include <span>
 
 /// The convolution operations on an imitated device, as graphs and tapes call them.
 
@@ -159,6 +161,55 @@ TEST_CASE("convolution on a device: 150 and 300 channels, in every mode") {
         const with_mode set(mode);
         check_operations<float>(g);
     }
+}
+
+TEST_CASE("convolution on a device: batch innermost") {
+    for (const auto& g :
+         {geometry(9, 4, 5, 6, 3, 3, 10, 1, 1, 1, 1, 1, 1), geometry(8, 7, 5, 5, 4, 3, 6, 2, 2, 1, 1, 1, 0)}) {
+        CHECK(cuda::choose_convolution(g, cuda::convolution_pass::input_gradient, 4, tg::math_mode::fp32, {})
+                  .batch_innermost);
+        for (auto mode : {tg::math_mode::fp32, tg::math_mode::tf32}) {
+            const with_mode set(mode);
+            in_orders([&] { check_operations<float>(g); });
+        }
+    }
+}
+
+// Large problems choose among more tiles than small ones do: each of them, told to.
+template <cuda::convolution_pass Pass>
+void check_every_tile(const tg::convolution_geometry& g, const std::vector<float>& a, const std::vector<float>& b,
+                      const std::vector<float>& want) {
+    const device_array<float> at[]{a, b};
+    int kernels = 0;
+    const auto check = [&](cuda::convolution_algorithm algorithm, std::span<const cuda::product_tile> tiles,
+                           bool exact) {
+        for (int tile = 0; tile < static_cast<int>(tiles.size()); ++tile)
+            for (int vector : {1, 2, 4}) {
+                const cuda::product_tile& t = tiles[static_cast<std::size_t>(tile)];
+                if (vector < t.vector || (exact && !t.exact)) continue;
+                cuda::convolution_plan plan;
+                plan.algorithm = algorithm, plan.tile = tile, plan.vector = vector, plan.exact = exact;
+                const device_array<float> out(static_cast<std::int64_t>(want.size()));
+                cuda::detail::convolution_run<float, Pass>::run_product(
+                    tg::kernel_call(), "convolution", g, {at[0].data(), at[1].data(), out.data()}, plan, out.data());
+                CAPTURE(tile);
+                CAPTURE(vector);
+                CHECK(out.host() == want);
+                ++kernels;
+            }
+    };
+    check(cuda::convolution_algorithm::multiply_adds, cuda::multiply_add_tiles, false);
+    check(cuda::convolution_algorithm::tensor_cores, cuda::tensor_tiles, false);
+    check(cuda::convolution_algorithm::tensor_cores, cuda::tensor_tiles, true);
+    CHECK(kernels == 6 + 8 + 3);
+}
+
+TEST_CASE("convolution on a device: every tile that a plan may name") {
+    const auto g = geometry(1, 6, 7, 12, 3, 2, 20, 1, 1, 1, 0, 1, 1);
+    const expected<float> e(g);
+    check_every_tile<cuda::convolution_pass::forward>(g, e.x, e.w, e.y);
+    check_every_tile<cuda::convolution_pass::input_gradient>(g, e.dy, e.w, e.dx);
+    check_every_tile<cuda::convolution_pass::filter_gradient>(g, e.x, e.dy, e.dw);
 }
 
 // Several tiles across and down, several blocks of channels and of taps, images narrower than a tile, 1-D.

@@ -88,7 +88,8 @@ TEST_CASE("eager: formulas, products and gradients on a device") {
     double most = 0;
     [&]<std::size_t... I>(std::index_sequence<I...>) {
         (void(most = std::max(most, difference(std::get<I>(there), std::get<I>(here)))), ...);
-    }(std::make_index_sequence<6>{});
+    }
+    (std::make_index_sequence<6>{});
     CHECK(most < 1e-6); // sums of up to six floats in another order
 }
 
@@ -123,6 +124,14 @@ TEST_CASE("a model trains on a device as on the CPU, in both modes") {
     CHECK(graph == losses<tg::graph>(tg::device::cuda(0), 12)); // bit for bit
 }
 
+TEST_CASE("captured steps give the bits of steps launched kernel by kernel") {
+    const auto captured = losses<tg::graph>(tg::device::cuda(0), 20);
+    tg::runtime::capture_steps() = false;
+    const auto launched = losses<tg::graph>(tg::device::cuda(0), 20);
+    tg::runtime::capture_steps() = true;
+    CHECK(captured == launched);
+}
+
 TEST_CASE("fit on a device does not wait for its losses, and reports those of the CPU") {
     const auto train = [](tg::device where) {
         tg::data::dataset set;
@@ -130,8 +139,9 @@ TEST_CASE("fit on a device does not wait for its losses, and reports those of th
         const auto y = labels(300, 2).to_vector();
         set.add("point", x, {4});
         set.add("label", y, {});
-        auto model = tg::compile<tg::graph>(perceptron{}, tg::spec<float, tg::dyn, 4>{}, tg::sparse_softmax_cross_entropy{},
-                                            tg::sgd{.learning_rate = 0.1}, {.seed = 3, .device = where});
+        auto model =
+            tg::compile<tg::graph>(perceptron{}, tg::spec<float, tg::dyn, 4>{}, tg::sparse_softmax_cross_entropy{},
+                                   tg::sgd{.learning_rate = 0.1}, {.seed = 3, .device = where});
         return model.fit(set, {.epochs = 2, .batch_size = 7, .verbose = false});
     };
     const tg::history there = train(tg::device::cuda(0)), here = train(tg::device::cpu());
@@ -145,7 +155,8 @@ TEST_CASE("fit on a device does not wait for its losses, and reports those of th
 TEST_CASE("a compiled function and a session run where the thread computes") {
     const auto there = [] {
         const tg::device_scope on(tg::device::cuda(0));
-        auto f = tg::function<tg::graph>([](auto x) { return std::tuple(sum(exp(x)), x * 2); }, tg::spec<float, tg::dyn>{});
+        auto f =
+            tg::function<tg::graph>([](auto x) { return std::tuple(sum(exp(x)), x * 2); }, tg::spec<float, tg::dyn>{});
         const tg::tensor<float> x{1, 2, 3};
         f(x), f(x);
         return f(x);
@@ -161,4 +172,19 @@ TEST_CASE("what a device finds wrong is thrown when the host waits") {
     const tg::tensor<float> picked = gather(table, rows);
     CHECK_THROWS_AS(picked.to_vector(), tg::range_error);
     CHECK(tg::tensor<float>(table + 1).to_vector() == std::vector<float>{2, 3, 4, 5}); // and only once
+}
+
+TEST_CASE("a GPU that is not there") {
+    CHECK_THROWS_WITH_AS(tg::device_scope(tg::device::cuda(1)), "cuda:1 does not exist: this machine has cuda:0 alone",
+                         tg::device_error);
+    imitation::instance().devices = 0; // no GPU: the CPU instead
+    {
+        const tg::device_scope on(tg::device::cuda(0));
+        CHECK(tg::current_device() == tg::device::cpu());
+        auto model =
+            tg::compile<tg::graph>(perceptron{}, tg::spec<float, tg::dyn, 4>{}, tg::sparse_softmax_cross_entropy{},
+                                   tg::sgd{}, {.device = tg::device::cuda(0)});
+        CHECK(model.train_on_batch(points(3, 1), labels(3, 1)).loss > 0);
+    }
+    imitation::instance().devices = 1;
 }

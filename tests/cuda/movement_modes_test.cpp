@@ -127,3 +127,34 @@ TEST_CASE("prints from the device") {
     tg::set_print_sink(before);
     CHECK(printed == "twice: f32[2] [2. 4.]\n");
 }
+
+namespace {
+
+constexpr auto careful = [](auto x) {
+    const auto y = tg::print<"y">(tg::check_finite<"logarithm">(tg::log(x)));
+    tg::check<"logarithms stay below four">(y < 4);
+    return tg::eval(sum(gather(y, tg::cast<std::int32_t>(x), 0)));
+};
+
+} // namespace
+
+// From the second call on a captured graph is replayed.
+TEST_CASE("effects and faults in a step that is captured") {
+    static std::string said;
+    const tg::print_sink before = tg::set_print_sink([](std::string_view text) { said += text; });
+    const tg::device_scope on(tg::device::cuda(0));
+    auto f = tg::function<tg::graph>(careful, tg::spec<float, 3>{});
+    for (int times = 0; times < 4; ++times) {
+        said.clear();
+        CHECK(f(tensor<float>{1, 2, 1}).item() == doctest::Approx(std::log(2.0) * 2));
+        CHECK(said == "y: f32[3] [0. 0.6931472 0.]\n");
+    }
+    CHECK_THROWS_WITH_AS((void)f(tensor<float>{1, 2, 3}).item(), "gather: index 3 at position 2 is outside [0, 3)",
+                         tg::range_error);
+    CHECK_THROWS_WITH_AS((void)f(tensor<float>{1, 0, 2}).item(), "logarithm: element [1] of f32[3] is -inf",
+                         tg::numeric_error);
+    CHECK_THROWS_WITH_AS((void)f(tensor<float>{1, 2, 60}).item(),
+                         "logarithms stay below four: false at element [2] of bool[3]", tg::check_error);
+    CHECK(f(tensor<float>{2, 1, 2}).item() == doctest::Approx(std::log(2.0) * 2));
+    tg::set_print_sink(before);
+}

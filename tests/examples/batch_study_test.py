@@ -16,7 +16,7 @@ import zlib
 PROGRAM = ""
 COLUMNS = (
     "mode,batch_size,seconds_per_epoch,ms_per_step,ms_ingestion,samples_per_second,peak_memory_bytes,"
-    "train_loss,train_accuracy,validation_loss,validation_accuracy"
+    "train_loss,train_accuracy,validation_loss,validation_accuracy,device"
 ).split(",")
 
 
@@ -121,6 +121,8 @@ class BatchStudy(unittest.TestCase):
         self.refused("--steps", "-1", says=["--steps"])
         self.refused("--seed", "-1", says=["--seed"])
         self.refused("--threads", "0", says=["--threads"])
+        for device in ("", "tpu", "cuda:", "gpu:x", "cuda:-1"):
+            self.refused("--device", device, says=["--device"])
         self.refused("--learning-rate", "nan", says=["--learning-rate"])
         self.refused("--frobnicate", says=["--frobnicate"])
         (self.folder / "file").write_text("")
@@ -146,6 +148,13 @@ class BatchStudy(unittest.TestCase):
         write_images(data / "train" / "more", 1)
         self.refused("--data", data, says=["more"])
 
+    def test_a_gpu_that_is_not_there(self):
+        # No machine has so many.
+        done = study("--device", "cuda:99999", "--modes", "graph", "--batch-sizes", "2,3", "--steps", 1, "--out", self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count("continuing on the CPU"), 1, done.stderr)
+        self.assertEqual([r["device"] for r in self.rows(self.folder)], ["cpu", "cpu"])
+
     def test_loss_that_is_not_finite(self):
         done = study("--modes", "eager", "--batch-sizes", 2, "--steps", 3, "--learning-rate", "1e29", "--check-finite",
                      "--out", self.folder)
@@ -155,7 +164,7 @@ class BatchStudy(unittest.TestCase):
     def test_help(self):
         done = study("--help")
         self.assertEqual(done.returncode, 0)
-        for option in ("--data", "--modes", "--batch-sizes", "--epochs", "--steps", "--seed", "--threads", "--out"):
+        for option in ("--data", "--modes", "--batch-sizes", "--epochs", "--steps", "--seed", "--device", "--threads", "--out"):
             self.assertIn(option, done.stdout)
 
 

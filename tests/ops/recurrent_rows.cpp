@@ -1,3 +1,5 @@
+#include <tapegraph/nn/layers/recurrent.hpp>
+
 #include <ops/table.hpp>
 
 namespace tapegraph::testing {

@@ -17,7 +17,7 @@
 
 /// A device for tests without one: the functions of cuda/driver.cuh over host memory. Streams are in order and at once.
 /// What it has is settable, and so is that it is not there. With `guarded` its memory can be touched by kernels and copies alone:
-/// a host that looks into it crashes, as it would with a real one.
+/// a host that looks into it crashes, as it would with a real one, and so does a kernel that goes beyond the end of a buffer.
 
 namespace tapegraph::cuda::driver {
 
@@ -26,7 +26,7 @@ struct imitation {
     std::size_t memory = std::size_t{1} << 30;
     std::size_t taken = 0; ///< by pools and plain allocations
     int allocations = 0, frees = 0;
-    bool guarded = false; ///< set before the first allocation
+    bool guarded = false;                           ///< set before the first allocation
     int resident_blocks = 1, resident_clusters = 1; ///< what kernels are told they fit
     int launches = 0;
     std::map<void*, std::size_t> live;
@@ -39,10 +39,9 @@ struct imitation {
     void* take(std::size_t bytes) {
         if (taken + bytes > memory) return nullptr;
         if (recording != nullptr) throw device_error("memory is allocated while a graph is captured");
-        void* const at = guarded ? mmap(nullptr, pages(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                                 : std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+        void* const at = guarded ? guarded_memory(bytes) : std::aligned_alloc(256, rounded(bytes, 256));
         std::memset(at, 0xFF, bytes); // fresh memory is no zeros
-        if (guarded) mprotect(at, pages(bytes), PROT_NONE);
+        if (guarded) allow(at, bytes, PROT_NONE);
         live[at] = bytes;
         taken += bytes;
         ++allocations;
@@ -53,16 +52,33 @@ struct imitation {
         if (found == live.end()) throw device_error("an address is freed that was not allocated");
         taken -= found->second;
         if (guarded)
-            munmap(at, pages(found->second));
+            munmap(first_page(at, found->second), rounded(found->second, page) + page);
         else
             std::free(at);
         live.erase(found);
         ++frees;
     }
-    static std::size_t pages(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096 + 4096; }
     void open(bool on) const {
         if (!guarded) return;
-        for (const auto& [at, bytes] : live) mprotect(at, pages(bytes), on ? PROT_READ | PROT_WRITE : PROT_NONE);
+        for (const auto& [at, bytes] : live) allow(at, bytes, on ? PROT_READ | PROT_WRITE : PROT_NONE);
+    }
+
+private:
+    // A guarded buffer ends, up to the 256 bytes that it is aligned to, where its last page does; the page behind is never open.
+    static constexpr std::size_t page = 4096;
+    static std::size_t rounded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+    static std::byte* first_page(void* at, std::size_t bytes) {
+        return static_cast<std::byte*>(at) - (rounded(bytes, page) - rounded(bytes, 256));
+    }
+    static void* guarded_memory(std::size_t bytes) {
+        void* const pages = mmap(nullptr, rounded(bytes, page) + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (pages == MAP_FAILED) throw device_error("no memory for the imitated device");
+        void* const at = static_cast<std::byte*>(pages) + (rounded(bytes, page) - rounded(bytes, 256));
+        allow(at, bytes, PROT_READ | PROT_WRITE);
+        return at;
+    }
+    static void allow(void* at, std::size_t bytes, int rights) {
+        if (bytes > 0) mprotect(first_page(at, bytes), rounded(bytes, page), rights);
     }
 };
 
@@ -133,8 +149,8 @@ void launch(stream, const char* operation, const launch_shape& shape, void (*ker
     enqueue([shape, kernel, values = std::tuple<P...>(static_cast<P>(std::forward<A>(arguments))...)] {
         std::apply(
             [&](const P&... each) {
-                simt::executor::launch({shape.grid, shape.block, shape.shared, shape.cluster, shape.cooperative}, kernel,
-                                       each...);
+                simt::executor::launch({shape.grid, shape.block, shape.shared, shape.cluster, shape.cooperative},
+                                       kernel, each...);
             },
             values);
     });

@@ -322,4 +322,26 @@ TEST_CASE("simt: without any one of its barriers a kernel is wrong, and that is 
         CHECK(found == kernel.barriers);
     }
 }
+
+TEST_CASE("simt: a kernel that is right in one order alone is wrong before anything is left out") {
+    std::size_t found = 0;
+    const auto unnoticed = simt::unnoticed_barriers(
+        [] { return simt::current_settings().order == simt::order::forward || simt::current_settings().seed < 3; },
+        found, 4);
+    CHECK(unnoticed == std::vector<std::string>{"wrong in greedy order 3 before anything was left out"});
+}
+
+TEST_CASE("simt: the environment says how many orders are tried") {
+    const char* const before = std::getenv("TAPEGRAPH_MUTATION_SEEDS");
+    const std::string kept = before == nullptr ? "" : before;
+    ::setenv("TAPEGRAPH_MUTATION_SEEDS", "7", 1);
+    CHECK(simt::mutation_seeds() == 7);
+    for (const char* wrong : {"", "0", "-1", "7 "}) {
+        ::setenv("TAPEGRAPH_MUTATION_SEEDS", wrong, 1);
+        CHECK_THROWS_WITH_AS(simt::mutation_seeds(), doctest::Contains("TAPEGRAPH_MUTATION_SEEDS"), simt::error);
+    }
+    ::unsetenv("TAPEGRAPH_MUTATION_SEEDS");
+    CHECK(simt::mutation_seeds() == 4);
+    if (before != nullptr) ::setenv("TAPEGRAPH_MUTATION_SEEDS", kept.c_str(), 1);
+}
 #endif

@@ -2,6 +2,10 @@
 
 #include <simt/words.hpp>
 
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -25,15 +29,31 @@ private:
     settings before_;
 };
 
-/// `right()` launches kernels and says whether their results are right. Returns the barriers without which nothing was
-/// noticed under `seeds` greedy orders (none should be), and in `found` how many there are.
+/// How many greedy orders unnoticed_barriers looks at: TAPEGRAPH_MUTATION_SEEDS in the environment, or 4.
+inline std::uint64_t mutation_seeds() {
+    const char* const wish = std::getenv("TAPEGRAPH_MUTATION_SEEDS");
+    if (wish == nullptr) return 4;
+    std::uint64_t seeds = 0;
+    const auto [end, status] = std::from_chars(wish, wish + std::strlen(wish), seeds);
+    if (status != std::errc{} || *end != 0 || seeds == 0)
+        throw error("TAPEGRAPH_MUTATION_SEEDS='" + std::string(wish) + "': expected a number from 1");
+    return seeds;
+}
+
+/// `right()` launches kernels and says whether their results are right, which they must be under `seeds` greedy orders.
+/// Returns the barriers whose absence was not noticed under any of these (none should be), and in `found` how many there are.
 template <class F>
-std::vector<std::string> unnoticed_barriers(const F& right, std::size_t& found, std::uint64_t seeds = 4) {
+std::vector<std::string> unnoticed_barriers(const F& right, std::size_t& found,
+                                            std::uint64_t seeds = mutation_seeds()) {
     std::set<site> sites;
     {
         const with_settings set(order::forward);
         current_settings().visited = &sites;
         if (!right()) return {"wrong before anything was left out"};
+    }
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+        const with_settings set(order::greedy, seed);
+        if (!right()) return {"wrong in greedy order " + std::to_string(seed) + " before anything was left out"};
     }
     found = sites.size();
     std::vector<std::string> unnoticed;

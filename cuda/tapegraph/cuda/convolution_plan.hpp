@@ -88,7 +88,7 @@ inline double useful_part(const convolution_geometry& g, convolution_pass pass) 
 
 /// The product's extents.
 struct product_extents {
-    std::int64_t m, n, k;
+    std::int64_t m = 0, n = 0, k = 0;
     product_extents(const convolution_geometry& g, convolution_pass pass) {
         const std::int64_t taps = g.kernel_height * g.kernel_width;
         switch (pass) {

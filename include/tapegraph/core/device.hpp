@@ -183,6 +183,7 @@ inline void check_available(device d) {
 inline device available_or_cpu(device wanted) {
     const std::string why = detail::why_unavailable(wanted);
     if (why.empty()) return wanted;
+    // One line for a process, however often it asks.
     static const bool said = [&] {
         return std::fprintf(stderr, "tapegraph: %s; continuing on the CPU\n", why.c_str()) > 0;
     }();

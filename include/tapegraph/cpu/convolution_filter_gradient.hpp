@@ -140,7 +140,6 @@ struct filter_gradient_chunk {
         const bool padded = plan.padded(g);
         const std::int64_t channels = g.in_channels;
         const std::int64_t source_row = (padded ? window.width : g.in_width) * channels;
-        const std::int64_t source_image = (padded ? window.height : g.in_height) * source_row;
         const T* source = padded ? windows
                                  : x + ((image * g.in_height + row * g.stride_height) * g.in_width +
                                         column * g.stride_width) *
@@ -148,8 +147,8 @@ struct filter_gradient_chunk {
         const panel_layout panels_of = layout();
 
         tile_job<T> job{};
-        job.walk = {images, source_image, rows, g.stride_height * source_row, columns, g.stride_width * channels, 0,
-                    direct ? g.out_channels : 0};
+        job.walk = {images, (padded ? window.height : g.in_height) * source_row, rows, g.stride_height * source_row,
+                    columns, g.stride_width * channels, 0, direct ? g.out_channels : 0};
         job.a_row = 1;
         job.c_row = g.out_channels;
         job.accumulate = accumulate;

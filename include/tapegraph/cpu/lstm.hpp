@@ -76,6 +76,15 @@ void pack_part(const recurrence_part& part, std::int64_t width, const F& pack) {
         if (turn % part.row_parts == part.row_part) pack(unit / width);
 }
 
+/// Asks for a row's gates of some units ahead of their use: rows of one step lie pages apart, where the processor does not
+/// see them coming. `Write`: they will be written.
+template <bool Write, class T>
+TG_INLINE void prefetch_gates(const T* row, std::int64_t gates, std::int64_t apart, std::int64_t units) {
+    constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+    for (std::int64_t g = 0; g < gates; ++g)
+        for (std::int64_t n = 0; n < units; n += line) __builtin_prefetch(row + g * apart + n, Write ? 1 : 0, 2);
+}
+
 } // namespace detail
 
 /// What the forward pass writes. `h` and `c` may have step 0: then they end as the last state.
@@ -99,7 +108,7 @@ void lstm_forward(const lstm_shape<T>& s, step_rows<const T> projected, const ls
     if (s.batch <= 0 || s.units <= 0) return;
     detail::workspace_cutter cut(workspace);
     const detail::lstm_workspace<T> work(cut, s, false, thread_count());
-    const auto [h0, c0, initial_row] = work.initial(s);
+    const auto initial = work.initial(s);
     const std::int64_t u = s.units, h_row = s.h_row(), group = work.group;
     const step_rows<T> c = out.c.data != nullptr ? out.c : step_rows<T>{work.cells, u, 0};
     const std::int64_t gate_elements = recurrent_matrix<T>::elements(u, u);
@@ -118,7 +127,7 @@ void lstm_forward(const lstm_shape<T>& s, step_rows<const T> projected, const ls
         for (std::int64_t b = part.first_row; b < part.first_row + part.rows; ++b)
             for (std::int64_t n = part.first_unit; n < part.last_unit; ++n)
                 work.rows[b * h_row + n] =
-                    h0[b * initial_row + n] * (s.dropped != nullptr ? s.dropped[b * u + n] : T(1));
+                    initial.h[b * initial.row + n] * (s.dropped != nullptr ? s.dropped[b * u + n] : T(1));
         meetings.all.wait(threads);
         for (std::int64_t t = 0; t < s.time; ++t) {
             const T* const now = work.rows + t % 2 * s.batch * h_row;
@@ -127,6 +136,11 @@ void lstm_forward(const lstm_shape<T>& s, step_rows<const T> projected, const ls
                 const std::int64_t rows = std::min(detail::recurrent_rows, part.first_row + part.rows - b);
                 for (std::int64_t unit = part.first_unit; unit < part.last_unit; unit += group) {
                     const std::int64_t units = std::min(group, part.last_unit - unit);
+                    for (std::int64_t r = b; r < b + rows; ++r) {
+                        detail::prefetch_gates<false>(projected.at(r, t) + unit, 4, u, units);
+                        if (out.gates.data != nullptr)
+                            detail::prefetch_gates<true>(out.gates.at(r, t) + unit, 4, u, units);
+                    }
                     for (int gate = 0; gate < 4; ++gate)
                         for (std::int64_t n = 0; n < units; n += width)
                             gate_matrix(gate).multiply((unit + n) / width, now + b * h_row, h_row, rows,
@@ -139,10 +153,10 @@ void lstm_forward(const lstm_shape<T>& s, step_rows<const T> projected, const ls
                     j.gates = j.z, j.gates_row = j.z_row, j.gates_gate = j.z_gate;
                     if (out.gates.data != nullptr)
                         j.gates = out.gates.at(b, t) + unit, j.gates_row = out.gates.record, j.gates_gate = u;
-                    j.c_before = t == 0 ? c0 + b * initial_row + unit : c.at(b, t - 1) + unit;
-                    j.c_before_row = t == 0 ? initial_row : c.record;
-                    j.h_before = t == 0 ? h0 + b * initial_row + unit : out.h.at(b, t - 1) + unit;
-                    j.h_before_row = t == 0 ? initial_row : out.h.record;
+                    j.c_before = t == 0 ? initial.c + b * initial.row + unit : c.at(b, t - 1) + unit;
+                    j.c_before_row = t == 0 ? initial.row : c.record;
+                    j.h_before = t == 0 ? initial.h + b * initial.row + unit : out.h.at(b, t - 1) + unit;
+                    j.h_before_row = t == 0 ? initial.row : out.h.record;
                     j.c = c.at(b, t) + unit, j.c_row = c.record;
                     j.h = out.h.at(b, t) + unit, j.h_row = out.h.record;
                     j.next = next + b * h_row + unit, j.next_row = h_row;
@@ -176,7 +190,7 @@ void lstm_backward(const lstm_shape<T>& s, const lstm_gradients<T>& g, void* wor
     if (s.batch <= 0 || s.units <= 0) return;
     detail::workspace_cutter cut(workspace);
     const detail::lstm_workspace<T> work(cut, s, true, thread_count());
-    const auto [h0, c0, initial_row] = work.initial(s);
+    const auto initial = work.initial(s);
     const std::int64_t u = s.units, z_row = s.z_row(), group = work.group;
     const recurrent_matrix<T> matrix{u, 4 * u, s.batch == 1, work.panels};
     const std::int64_t width = 2 * matrix.lanes();
@@ -202,6 +216,11 @@ void lstm_backward(const lstm_shape<T>& s, const lstm_gradients<T>& g, void* wor
                 const std::int64_t rows = std::min(detail::recurrent_rows, end_row - b);
                 for (std::int64_t unit = part.first_unit; unit < part.last_unit; unit += group) {
                     const std::int64_t units = std::min(group, part.last_unit - unit);
+                    for (std::int64_t r = b; r < b + rows && t >= 0; ++r) {
+                        detail::prefetch_gates<false>(g.gates.at(r, t) + unit, 4, u, units);
+                        detail::prefetch_gates<false>(g.c.at(r, t) + unit, 1, u, units);
+                        detail::prefetch_gates<true>(g.dz.at(r, t) + unit, 4, u, units);
+                    }
                     if (t + 1 < s.time)
                         for (std::int64_t n = 0; n < units; n += width)
                             matrix.multiply((unit + n) / width, later + b * z_row, z_row, rows, products + n, group);
@@ -230,8 +249,8 @@ void lstm_backward(const lstm_shape<T>& s, const lstm_gradients<T>& g, void* wor
                     j.dc = work.cells + b * u + unit, j.dc_row = u;
                     j.gates = g.gates.at(b, t) + unit, j.gates_row = g.gates.record, j.gates_gate = u;
                     j.c = g.c.at(b, t) + unit, j.c_row = g.c.record;
-                    j.c_before = t == 0 ? c0 + b * initial_row + unit : g.c.at(b, t - 1) + unit;
-                    j.c_before_row = t == 0 ? initial_row : g.c.record;
+                    j.c_before = t == 0 ? initial.c + b * initial.row + unit : g.c.at(b, t - 1) + unit;
+                    j.c_before_row = t == 0 ? initial.row : g.c.record;
                     j.dz = g.dz.at(b, t) + unit, j.dz_row = g.dz.record, j.dz_gate = u;
                     j.next = next + b * z_row + unit, j.next_row = z_row, j.next_gate = u;
                     if (s.mask != nullptr) {

@@ -31,7 +31,7 @@ public:
         }
         for (int spins = 0; round_.load(std::memory_order_acquire) == round; ++spins) {
 #if __has_include(<sched.h>)
-            if (spins > 4000) sched_yield();
+            if (spins > 500) sched_yield();
 #endif
 #if defined(__x86_64__)
             __builtin_ia32_pause();

@@ -13,23 +13,8 @@ namespace tapegraph::cpu {
 
 namespace detail {
 template <std::size_t Size>
-struct integer_of_size;
-template <>
-struct integer_of_size<1> {
-    using type = std::int8_t;
-};
-template <>
-struct integer_of_size<2> {
-    using type = std::int16_t;
-};
-template <>
-struct integer_of_size<4> {
-    using type = std::int32_t;
-};
-template <>
-struct integer_of_size<8> {
-    using type = std::int64_t;
-};
+using integer_of_size = std::conditional_t<
+    Size == 1, std::int8_t, std::conditional_t<Size == 2, std::int16_t, std::conditional_t<Size == 4, std::int32_t, std::int64_t>>>;
 } // namespace detail
 
 /// Puts together lanes of a and b by number, those of b after those of a; as many as a has.
@@ -38,7 +23,7 @@ TG_INLINE void shuffle(V& to, const V& a, const V& b) {
 #if defined(__clang__)
     to = __builtin_shufflevector(a, b, Lanes...);
 #else // nvcc's front end loses the pack in __builtin_shufflevector
-    typedef typename detail::integer_of_size<sizeof(a[0])>::type mask __attribute__((vector_size(sizeof(V))));
+    typedef detail::integer_of_size<sizeof(a[0])> mask __attribute__((vector_size(sizeof(V))));
     constexpr mask lanes = {Lanes...};
     to = __builtin_shuffle(a, b, lanes);
 #endif

@@ -4,6 +4,7 @@
 #include <tapegraph/runtime/scalar.hpp>
 #include <tapegraph/eager/forward.hpp>
 #include <tapegraph/graph/forward.hpp>
+#include <tapegraph/runtime/placement_log.hpp>
 
 #include <bit>
 #include <cstring>
@@ -174,6 +175,8 @@ any_tensor basic_interpreter<X>::compute(int id) {
     } else {
         throw argument_error("derivatives of derivatives: no way through " + std::string(e.op->name));
     }
+    if (runtime::placement_is_logged() && e.op->kind != operation_kind::view)
+        runtime::write_placement("node by node: " + std::string(e.op->name), result.outline_view(), nullptr, true);
     if (tracked) {
         tape_place place;
         node_record<>& r = tape_storage::instance().append<node_record<>>(place);

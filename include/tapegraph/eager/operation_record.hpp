@@ -31,8 +31,8 @@ inline constexpr bool needs_inputs = [] {
 /// The same of one operand.
 template <class Op, int I>
 inline constexpr bool needs_input = [] {
-    if constexpr (requires { Op::template needs_input<I>; })
-        return Op::template needs_input<I>;
+    if constexpr (requires { Op::template reads<I>; })
+        return Op::template reads<I>;
     else
         return needs_inputs<Op>;
 }();

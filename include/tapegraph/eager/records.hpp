@@ -4,8 +4,8 @@
 #include <tapegraph/eager/formula.hpp>
 #include <tapegraph/eager/interpreter.hpp>
 #include <tapegraph/eager/numeric_check.hpp>
+#include <tapegraph/eager/run_region.hpp>
 #include <tapegraph/eager/tape.hpp>
-#include <tapegraph/runtime/perform.hpp>
 
 /// Running sealed formulas and recording them. Nothing here depends on a formula's type: it is compiled once.
 
@@ -60,17 +60,6 @@ inline dtype slot_type(const formula_code& code, int first_word, int slot) {
 /// Scratch memory of this thread's kernels; grows and stays.
 inline void* scratch(std::size_t bytes) { return runtime::thread_scratch(bytes); }
 
-/// A region over the call's domain, where the thread computes.
-inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functions& on_device, const kernel_call& call) {
-    if constexpr (runtime::has_backend) {
-        if (runtime::device_runtime* const d = runtime::current_runtime(); d != nullptr) {
-            const runtime::call_on_device there(*d, call);
-            return on_device.run(there.call);
-        }
-    }
-    cpu::run_map(evaluate, call);
-}
-
 /// The call that computes a formula's value: tensors as they are, numbers as scalars of their slots' types.
 struct forward_call {
     partial_array<buffer_view, most_leaves + most_numbers> in;
@@ -107,7 +96,7 @@ inline any_tensor run_formula(const formula_view& f, const formula_values& value
     forward_call operands(code, values, result);
     kernel_call& call = operands.call;
     call.domain = operands.out;
-    run_region(f.forward, f.forward_on_device, call);
+    run_forward(f, call);
     check_finite("formula", result);
     return result;
 }
@@ -128,6 +117,7 @@ any_tensor run_reduction(const formula_view& f, const formula_values& values, co
     kernel_call& call = operands.call;
     call.attributes = attributes;
     call.domain = domain_view(dims, code.domain_type);
+    if (runtime::placement_is_logged()) log_formula("", f, call.domain);
     runtime::perform(f.reduce, call);
     check_finite(f.reduction->name, result);
     return result;
@@ -220,7 +210,7 @@ struct basic_formula_record : tape_record {
         }
         call.out = out.data();
         call.outputs = code.results;
-        if (any_full) run_region(self.formula->backward, self.formula->backward_on_device, call);
+        if (any_full) run_backward(*self.formula, call);
         for (int r = 0; r < code.results; ++r) {
             const any_tensor& leaf = self.leaves[code.result_leaf[r]];
             if (!walk.wants(leaf)) continue;
@@ -268,7 +258,7 @@ struct basic_formula_record : tape_record {
             any_tensor& flow = flows[active[k]] = any_tensor(out[active[k]].type, self.domain);
             out[active[k]] = flow.view();
         }
-        run_region(self.formula->backward, self.formula->backward_on_device, call);
+        run_backward(*self.formula, call);
         tangent = walk.kernels.converted(flows[active[0]], code.type);
         if (count == 1) return true;
         tangent = walk.kernels.multiply_add(nullptr, tangent, tangent_of(active[0]));
@@ -303,6 +293,7 @@ private:
                 return result;
             }
         }
+        if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, call.domain);
         const auto mask = static_cast<std::uint32_t>(axes[0]);
         const int results = formula->code->results;
         if (type == dtype::f64) {
@@ -330,7 +321,7 @@ private:
         kernel_call map = sum;
         map.out = all.data();
         map.outputs = formula->code->results;
-        run_region(formula->backward, formula->backward_on_device, map);
+        run_backward(*formula, map);
         const buffer_view in = values.view();
         sum.in = &in;
         sum.inputs = 1;

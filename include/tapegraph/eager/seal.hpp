@@ -142,7 +142,7 @@ struct eager {
         call.attributes = words.value;
         call.random = &random;
         constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, typename Op::result_element>();
-        runtime::perform(kernel, call);
+        runtime::perform(kernel, call, Op::name);
         return result;
     }
 
@@ -189,7 +189,7 @@ private:
         call.out = &out;
         call.outputs = 1;
         call.domain = out;
-        detail::run_region(f.forward, f.forward_on_device, call);
+        detail::run_forward(f, call);
         if (detail::any_tracked(values)) detail::record_formula(f, values, io.result, nullptr, result);
         return tapegraph::tensor<T>(std::move(result));
     }
@@ -245,7 +245,7 @@ private:
     template <class Op, class First, class... Rest>
     static void execute(kernel_call& call) {
         constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, First>();
-        runtime::perform(kernel, call);
+        runtime::perform(kernel, call, Op::name);
     }
 
     // Rules that several operations share leave it to `operation` to say which it was.

@@ -180,7 +180,7 @@ struct mode_transforms<eager> {
         call.out = &out;
         call.outputs = 1;
         constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, T>();
-        runtime::perform(kernel, call);
+        runtime::perform(kernel, call, Op::name);
     }
 
     [[noreturn]] static void refuse(const any_tensor&, const char* what, const shape& first, const shape& second) {

@@ -35,6 +35,7 @@ struct operation {
     bool gate;
     bool whole; ///< a reduction that is differentiated on its own (`reduce_op::whole_vjp`)
     bool from_integers; ///< whether `evaluate` takes integers and bool, too
+    std::uint32_t unread; ///< bit k: operand k is there for the sake of derivatives, and no kernel reads it
 
     /// Whether it is differentiated together with the elementwise nodes of its group.
     constexpr bool in_formula() const {
@@ -50,7 +51,14 @@ struct operation_key {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-template-friend"
 #endif
+#ifdef __CUDACC__
+#pragma nv_diagnostic push
+#pragma nv_diag_suppress 1301
+#endif
     friend constexpr auto operation_behind(operation_key<Record>);
+#ifdef __CUDACC__
+#pragma nv_diagnostic pop
+#endif
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
@@ -82,6 +90,15 @@ constexpr bool from_integers() {
         return Op::from_integers;
     else
         return false;
+}
+template <class Op>
+constexpr std::uint32_t unread_operands() {
+    std::uint32_t mask = 0;
+    if constexpr (requires { Op::template reads<0>; })
+        [&]<int... I>(std::integer_sequence<int, I...>) {
+            ((mask |= Op::template reads<I> ? 0u : 1u << I), ...);
+        }(std::make_integer_sequence<int, Op::arity>{});
+    return mask;
 }
 template <class Op, class T, std::size_t... I>
 void evaluate_as(const void* const* in, void* out, std::int64_t count, std::index_sequence<I...>) {
@@ -150,7 +167,8 @@ inline constexpr operation record_of{Op::name,
                                      linearity_of<Op>,
                                      std::is_base_of_v<gate, Op>,
                                      whole_reduction<Op>,
-                                     detail::from_integers<Op>()};
+                                     detail::from_integers<Op>(),
+                                     detail::unread_operands<Op>()};
 
 template <class Op>
 struct operation_binding {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/graph/bound_program.hpp>
+#include <tapegraph/graph/placement_log.hpp>
 #include <tapegraph/runtime/finite.hpp>
 #include <tapegraph/runtime/perform.hpp>
 
@@ -34,7 +35,7 @@ public:
             }
             finish();
         };
-        if (device_ == nullptr || check || at_home_ > 0)
+        if (device_ == nullptr || check || at_home_ > 0 || !runtime::capture_steps())
             launch();
         else
             captured_.run(symbols_, launch);
@@ -89,6 +90,10 @@ private:
 
     void begin(const random_state& random) {
         bind();
+        if (!placement_logged_ && runtime::placement_is_logged()) {
+            detail::log_placement_of(*this);
+            placement_logged_ = true;
+        }
         if (missing_variable_ != nullptr)
             throw argument_error("variable '" + std::string(missing_variable_->name) + "' has no memory");
         auto* const numbers = reinterpret_cast<random_state*>(numbers_.data() + numbers_.size() - sizeof(random_state));
@@ -146,6 +151,7 @@ private:
     }
 
     mutable std::vector<std::unique_ptr<home_output>> home_outputs_;
+    bool placement_logged_ = false;
 };
 using program = basic_program<>;
 

@@ -6,7 +6,17 @@
 
 namespace tapegraph {
 
-enum class initializer_kind : int { constant, uniform, normal, glorot_uniform, glorot_normal, he_uniform, he_normal };
+enum class initializer_kind : int {
+    constant,
+    uniform,
+    normal,
+    glorot_uniform,
+    glorot_normal,
+    he_uniform,
+    he_normal,
+    orthogonal,
+    forget_gate
+};
 
 /// How a variable's first values are drawn. Make one through the types in `init`.
 struct initializer {
@@ -30,6 +40,17 @@ struct he_uniform {
 /// N(0, 2 / fan_in)
 struct he_normal {
     constexpr operator initializer() const { return {initializer_kind::he_normal, 0, 0}; }
+};
+/// `gain` times a matrix with orthonormal rows or, where there are fewer, columns, uniform among all of them (Saxe et al.
+/// 2014): axes before the last count as one.
+struct orthogonal {
+    double gain = 1;
+    constexpr operator initializer() const { return {initializer_kind::orthogonal, gain, 0}; }
+};
+/// Biases of an LSTM, [4 units]: 1 for the forget gate, `others` for the rest (Jozefowicz et al. 2015).
+struct forget_gate {
+    double others = 0;
+    constexpr operator initializer() const { return {initializer_kind::forget_gate, others, 0}; }
 };
 struct constant {
     double value = 0;

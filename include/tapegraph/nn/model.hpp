@@ -34,7 +34,7 @@ struct compile_options {
     std::uint64_t seed = 0;
     /// After every step, look for values that are not finite; throws numeric_error that names the first operation.
     bool check_finite = false;
-    /// Where the model computes; by default where the thread does (device_scope). available_or_cpu(d) gives one that can be used.
+    /// Where the model computes, as device_scope chooses; by default where the thread does.
     std::optional<tapegraph::device> device{};
 };
 
@@ -101,7 +101,7 @@ public:
 
 protected:
     explicit model_base(const compile_options& options) : options_(options), device_(runtime::current_runtime()) {
-        if (options.device) device_ = options.device->is_cpu() ? nullptr : &runtime::runtime_of(*options.device);
+        if (options.device) device_ = runtime::runtime_for(*options.device);
     }
 
     // Variables and the layer table come from traces made by the compiler, so both modes hold the same variables in the

@@ -87,7 +87,7 @@ public:
     /// On the device this thread computes on (device_scope), or on another.
     explicit session(std::uint64_t seed = 0) : seed_(seed), device_(runtime::current_runtime()) {}
     explicit session(device where, std::uint64_t seed = 0)
-        : seed_(seed), device_(where.is_cpu() ? nullptr : &runtime::runtime_of(where)) {}
+        : seed_(seed), device_(runtime::runtime_for(where)) {}
 
     /// The value of one fetch. Throws argument_error for a name that is no placeholder and for a placeholder the fetch
     /// needs and `feeds` lacks.

@@ -107,6 +107,46 @@ inline std::uint64_t hash_of(std::string_view text) {
     return hash;
 }
 
+/// Makes the rows of a matrix orthonormal, each from what its predecessors leave of it (modified Gram-Schmidt): for normal
+/// numbers the result is uniform among such matrices.
+template <class = void>
+void orthonormalize(double* data, std::int64_t rows, std::int64_t columns) {
+    const auto dot = [columns](const double* a, const double* b) {
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t i = 0; i < columns; ++i) sum += a[i] * b[i];
+        return sum;
+    };
+    for (std::int64_t k = 0; k < rows; ++k) {
+        double* const row = data + k * columns;
+        const double inverse = 1 / std::sqrt(dot(row, row));
+        for (std::int64_t i = 0; i < columns; ++i) row[i] *= inverse;
+        cpu::parallel_for(rows - k - 1, (rows - k) * columns > 100000, [&](std::int64_t j) {
+            double* const other = row + (j + 1) * columns;
+            const double along = dot(row, other);
+            for (std::int64_t i = 0; i < columns; ++i) other[i] -= along * row[i];
+        });
+    }
+}
+
+template <class T>
+void initialize_orthogonal(T* data, const shape& dims, double gain, std::uint64_t seed, std::string_view path) {
+    const std::int64_t columns = dims.rank() > 0 ? dims[dims.rank() - 1].value : 1;
+    const std::int64_t rows = columns > 0 ? dims.elements() / columns : 0;
+    const bool across = rows > columns;
+    std::vector<double> normal(static_cast<std::size_t>(rows * columns));
+    typename random_op<double>::attributes a;
+    a.law = static_cast<std::int64_t>(distribution::normal);
+    a.a = 0, a.b = 1;
+    a.ordinal = 0xFFFFFFFE;
+    runtime::fill_random<double>(normal.data(), rows * columns, a, {seed, hash_of(path) >> 16});
+    orthonormalize(normal.data(), across ? columns : rows, across ? rows : columns);
+    for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t c = 0; c < columns; ++c)
+            data[r * columns + c] =
+                static_cast<T>(gain * normal[static_cast<std::size_t>(across ? c * rows + r : r * columns + c)]);
+}
+
 template <class T>
 void initialize(T* data, const shape& dims, const initializer& how, std::uint64_t seed, std::string_view path) {
     const std::int64_t count = dims.elements();
@@ -114,6 +154,11 @@ void initialize(T* data, const shape& dims, const initializer& how, std::uint64_
         std::fill_n(data, count, static_cast<T>(how.a));
         return;
     }
+    if (how.kind == initializer_kind::forget_gate) {
+        for (std::int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(4 * i / count == 1 ? 1 : how.a);
+        return;
+    }
+    if (how.kind == initializer_kind::orthogonal) return initialize_orthogonal(data, dims, how.a, seed, path);
     const fans f = fans_of(dims);
     typename random_op<T>::attributes a;
     const double glorot = 2 / (f.in + f.out), he = 2 / f.in;

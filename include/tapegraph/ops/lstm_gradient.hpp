@@ -107,7 +107,7 @@ struct lstm_result_op {
     static constexpr operation_kind kind = operation_kind::recur;
     static constexpr int arity = 3 + detail::lstm_extra_operands<Extras>;
     template <int I>
-    static constexpr bool needs_input = I != 1; // of x W + b the place alone
+    static constexpr bool reads = I != 1; // x W + b is there for the derivative's sake
     using attributes = lstm_attributes;
     static constexpr void infer(const attributes& a, inference& io) {
         if (detail::lstm_fits<Extras>(io, 1)) detail::lstm_result_shape(a, io.in[1].dims, io.in[2].dims[0], io);
@@ -172,7 +172,7 @@ struct lstm_gradient_op {
     static constexpr bool needs_output = true;
     static constexpr int arity = 4 + detail::lstm_extra_operands<Extras>;
     template <int I>
-    static constexpr bool needs_input = I != 2;
+    static constexpr bool reads = I != 2;
     using attributes = lstm_attributes;
     static constexpr void infer(const attributes&, inference& io) {
         if (!detail::lstm_fits<Extras>(io, 2)) return;

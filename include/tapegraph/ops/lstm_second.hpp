@@ -23,7 +23,7 @@ struct lstm_tangent_op {
     static constexpr bool needs_output = false;
     static constexpr int arity = 4 + detail::lstm_extra_operands<Extras>;
     template <int I>
-    static constexpr bool needs_input = I != 2;
+    static constexpr bool reads = I != 2;
     using attributes = lstm_attributes;
     static constexpr void infer(const attributes& a, inference& io) {
         if (detail::lstm_fits<Extras>(io, 2)) detail::lstm_result_shape(a, io.in[2].dims, io.in[3].dims[0], io);
@@ -54,7 +54,7 @@ struct lstm_second_op {
     static constexpr operation_kind kind = operation_kind::recur;
     static constexpr int arity = 5 + detail::lstm_extra_operands<Extras>;
     template <int I>
-    static constexpr bool needs_input = I != 3;
+    static constexpr bool reads = I != 3;
     using attributes = lstm_attributes;
     static constexpr void infer(const attributes&, inference& io) {
         if (!detail::lstm_fits<Extras>(io, 3)) return;

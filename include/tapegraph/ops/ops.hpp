@@ -17,7 +17,6 @@
 #include <tapegraph/ops/gather.hpp>
 #include <tapegraph/ops/hyperbolic.hpp>
 #include <tapegraph/ops/layout.hpp>
-#include <tapegraph/ops/lstm.hpp>
 #include <tapegraph/ops/matmul.hpp>
 #include <tapegraph/ops/moments.hpp>
 #include <tapegraph/ops/norm.hpp>

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 
 /// What programs and tensors need of a device that is not the CPU. A backend implements it; nothing here knows CUDA.
 
@@ -63,6 +65,25 @@ inline device_runtime& runtime_of(device d) {
     return *tapegraph::detail::cuda_backend().open(d.index());
 }
 
+/// Where to compute for who asks for a device: its runtime, or null for the CPU. On a machine without a GPU, or without its
+/// driver, that is the CPU after one line on stderr, so that one binary runs everywhere. Throws device_error for a GPU beyond those
+/// there are, and in a program built without CUDA.
+inline device_runtime* runtime_for(device d) {
+    const tapegraph::detail::device_backend& backend = tapegraph::detail::cuda_backend();
+    if (d.is_cuda() && backend.count != nullptr && backend.count() == 0) d = available_or_cpu(d);
+    return d.is_cpu() ? nullptr : &runtime_of(d);
+}
+
+/// Whether programs on a device record their steps and replay them as one graph; TAPEGRAPH_CAPTURE=0 in the environment, or
+/// setting it here, has every step launched kernel by kernel.
+inline bool& capture_steps() {
+    static bool on = [] {
+        const char* const wish = std::getenv("TAPEGRAPH_CAPTURE");
+        return wish == nullptr || std::strcmp(wish, "0") != 0;
+    }();
+    return on;
+}
+
 namespace detail {
 // Of this thread; null for the CPU.
 inline device_runtime*& thread_runtime() {
@@ -91,10 +112,10 @@ inline device current_device() {
 ///
 ///     const tg::device_scope on(tg::device::cuda(0));
 ///
-/// Throws device_error for a device that cannot be used; available_or_cpu(d) gives one that can.
+/// On a machine without a GPU it is the CPU, which a line on stderr says; a GPU beyond those there are throws device_error.
 class device_scope {
 public:
-    explicit device_scope(device d) : device_scope(d.is_cpu() ? nullptr : &runtime::runtime_of(d)) {}
+    explicit device_scope(device d) : device_scope(runtime::runtime_for(d)) {}
     explicit device_scope(runtime::device_runtime* d) : before_(runtime::current_runtime()) { change(d); }
     device_scope(const device_scope&) = delete;
     device_scope& operator=(const device_scope&) = delete;

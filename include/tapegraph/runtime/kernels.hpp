@@ -9,5 +9,4 @@
 #include <tapegraph/runtime/layout.hpp>
 #include <tapegraph/runtime/pool.hpp>
 #include <tapegraph/runtime/random.hpp>
-#include <tapegraph/runtime/recurrent.hpp>
 #include <tapegraph/runtime/widened.hpp>

@@ -3,7 +3,9 @@
 #include <tapegraph/runtime/device_runtime.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 #include <tapegraph/runtime/memory.hpp>
+#include <tapegraph/runtime/placement_log.hpp>
 
+#include <string_view>
 #include <vector>
 
 /// One call of a kernel where the thread computes.
@@ -83,8 +85,12 @@ void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call&
     kernel.on_device.run(there.call);
 }
 
-/// Runs a kernel where the thread computes; the call's views are of that device, or of small numbers on the CPU.
-inline void perform(const kernel_pair& kernel, kernel_call& call) {
+/// Runs a kernel where the thread computes; the call's views are of that device, or of small numbers on the CPU. `operation`
+/// is its name where placement is logged; empty: the caller has told.
+inline void perform(const kernel_pair& kernel, kernel_call& call, std::string_view operation = {}) {
+    if (placement_is_logged() && !operation.empty())
+        write_placement(std::string(operation), call.out[0], current_runtime(),
+                        current_runtime() == nullptr || kernel.on_device.run != nullptr);
     if constexpr (has_backend)
         if (device_runtime* const d = current_runtime(); d != nullptr) return perform_on(*d, kernel, call);
     call.workspace = thread_scratch(kernel.workspace(call));

@@ -187,7 +187,11 @@ struct scheduler {
                                  : index.kernel_index(kernel_kind::region, -1, e.type, r.words);
         } else {
             step.first_value = s.values.size();
-            for (int k = 0; k < e.arguments; ++k) s.values.push_back(t.argument(i, k));
+            // In the place of what is not read stands something that is, so that nothing lives longer for it.
+            int instead = 0;
+            while ((e.op->unread >> instead & 1) != 0) ++instead;
+            for (int k = 0; k < e.arguments; ++k)
+                s.values.push_back(t.argument(i, (e.op->unread >> k & 1) != 0 ? instead : k));
             step.inputs = e.arguments;
             const dtype type = e.arguments > 0 ? t.nodes[t.argument(i, 0)].type : e.type;
             step.kernel = index.kernel_index(kernel_kind::operation, index.operation_index(e.op), type, {});

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <tapegraph/eager/formula.hpp>
+#include <tapegraph/graph/placement_log.hpp>
+#include <tapegraph/runtime/perform.hpp>
+
+/// The regions of sealed formulas, run where the thread computes.
+
+namespace tapegraph::detail {
+
+/// What a formula is called where placement is logged.
+template <class = void>
+std::string formula_name(const formula_view& f) {
+    const std::string names = ir::detail::operation_names(f.code->kernel_words, f.code->forward, f.code->ops);
+    return f.reduction == nullptr ? names : std::string(f.reduction->name) + " of " + names;
+}
+template <class = void>
+void log_formula(const char* part, const formula_view& f, const buffer_view& domain) {
+    runtime::write_placement(part + formula_name(f), domain, runtime::current_runtime(), true);
+}
+
+/// A region over the call's domain.
+inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functions& on_device,
+                       const kernel_call& call) {
+    if constexpr (runtime::has_backend) {
+        if (runtime::device_runtime* const d = runtime::current_runtime(); d != nullptr) {
+            const runtime::call_on_device there(*d, call);
+            return on_device.run(there.call);
+        }
+    }
+    cpu::run_map(evaluate, call);
+}
+
+/// A formula's value, and its adjoints.
+inline void run_forward(const formula_view& f, const kernel_call& call) {
+    if (runtime::placement_is_logged()) log_formula("", f, call.domain);
+    run_region(f.forward, f.forward_on_device, call);
+}
+inline void run_backward(const formula_view& f, const kernel_call& call) {
+    if (runtime::placement_is_logged()) log_formula("gradient of ", f, call.domain);
+    run_region(f.backward, f.backward_on_device, call);
+}
+
+} // namespace tapegraph::detail

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <tapegraph/core/shape.hpp>
+#include <tapegraph/runtime/device_runtime.hpp>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+/// Where kernels run, told on stderr.
+
+namespace tapegraph {
+
+namespace runtime {
+
+namespace detail {
+inline std::atomic<bool>& placement_log_setting() {
+    static std::atomic<bool> on{[] {
+        const char* const wish = std::getenv("TAPEGRAPH_LOG_PLACEMENT");
+        return wish != nullptr && std::strcmp(wish, "0") != 0 && *wish != 0;
+    }()};
+    return on;
+}
+} // namespace detail
+
+inline bool placement_is_logged() { return detail::placement_log_setting().load(std::memory_order_relaxed); }
+
+/// One line on stderr: `what` runs where `d` says (null: the CPU), or on the CPU where that device has no kernel.
+template <class = void>
+void write_placement(const std::string& what, const buffer_view& result, const device_runtime* d, bool has_kernel) {
+    const std::string shape_text = name_of(result.type) + to_string(shape(result.rank, result.extents));
+    const std::string name = d == nullptr ? "cpu" : d->id().name();
+    std::fprintf(stderr, "tapegraph: %s %s on %s\n", what.c_str(), shape_text.c_str(),
+                 has_kernel ? name.c_str() : ("cpu, " + name + " has no kernel for it").c_str());
+}
+
+} // namespace runtime
+
+/// From now on every kernel call of the process says on stderr where it runs: each call of a compiled program when the program
+/// first runs, eager operations whenever they run. TAPEGRAPH_LOG_PLACEMENT=1 in the environment says so from the start.
+inline void log_placement(bool on) { runtime::detail::placement_log_setting().store(on, std::memory_order_relaxed); }
+
+} // namespace tapegraph
