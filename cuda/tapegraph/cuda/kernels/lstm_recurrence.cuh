@@ -94,7 +94,10 @@ public:
                     const packed x = in_shared_[((i + j) * packs + q) * 32];
                     TG_UNROLL
                     for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
-                    for (int e = 0; e < pack; ++e) sums[r * lstm_columns + q * pack + e] += a[r].v[j] * x.v[e];
+                    for (int e = 0; e < pack; ++e) {
+                        T& sum = sums[r * lstm_columns + q * pack + e];
+                        sum = multiply_add(a[r].v[j], x.v[e], sum);
+                    }
                 }
             }
         }
@@ -111,7 +114,8 @@ private:
     __device__ static void add(const pair (&a)[lstm_rows], int j, const T (&w)[lstm_columns], T (&sums)[32]) {
         TG_UNROLL
         for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
-        for (int c = 0; c < lstm_columns; ++c) sums[r * lstm_columns + c] += a[r].v[j] * w[c];
+        for (int c = 0; c < lstm_columns; ++c)
+            sums[r * lstm_columns + c] = multiply_add(a[r].v[j], w[c], sums[r * lstm_columns + c]);
     }
 
     int lane_, rest_; ///< rest: this lane's k that are in shared memory
