@@ -8,7 +8,7 @@
 
 /// What all LSTM kernels share: shapes, operands, activations and the arithmetic of one cell.
 ///
-///   z = x W + h[t-1] R + b, split into four of `units` in Keras's order i, f, c (here g), o
+///   z = x W + (h[t-1] d) R + b, split into four of `units` in Keras's order i, f, c (here g), o; d: recurrent dropout
 ///   i, f, o = recurrent activation of their z; g = activation of its z
 ///   c[t] = f c[t-1] + i g; h[t] = o activation(c[t])
 ///
