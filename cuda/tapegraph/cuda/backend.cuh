@@ -8,6 +8,7 @@
 #include <tapegraph/cuda/movement.cuh>
 #include <tapegraph/cuda/pooling.cuh>
 #include <tapegraph/cuda/random.cuh>
+#include <tapegraph/cuda/recurrent.cuh>
 #include <tapegraph/cuda/reduction.cuh>
 #include <tapegraph/cuda/region.cuh>
 #include <tapegraph/cuda/runtime.hpp>

@@ -100,19 +100,45 @@ public:
             for (int q = 0; q < packs; ++q) {
                 const packed w = in_shared_[(i * packs + q) * 32];
                 TG_UNROLL
+<<<<<<< HEAD
                 for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
                 for (int e = 0; e < pack; ++e) {
                     T& sum = sums[r * lstm_columns + q * pack + e];
                     sum = multiply_add(a[r], w.v[e], sum);
+=======
+                for (int q = 0; q < packs; ++q) {
+                    const packed x = in_shared_[((i + j) * packs + q) * 32];
+                    TG_UNROLL
+                    for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
+                    for (int e = 0; e < pack; ++e) {
+                        T& sum = sums[r * lstm_columns + q * pack + e];
+                        sum = multiply_add(a[r].v[j], x.v[e], sum);
+                    }
+>>>>>>> culower
                 }
             }
         }
     }
 
 private:
+<<<<<<< HEAD
     /// The k that is this lane's i-th: lanes side by side, with runs of `vector` among those in registers.
     __device__ int place(int i) const {
         return i < Resident ? (i / vector * 32 + lane_) * vector + i % vector : i * 32 + lane_;
+=======
+    /// The k that is this lane's i-th: pairs of neighbours, lane by lane.
+    __device__ int place(int i) const { return (i / vector * 32 + lane_) * vector + i % vector; }
+
+    __device__ void fetch(const T* operand, int pitch, int i, pair (&a)[lstm_rows]) const {
+        TG_UNROLL
+        for (int r = 0; r < lstm_rows; ++r) a[r] = *reinterpret_cast<const pair*>(operand + r * pitch + place(i));
+    }
+    __device__ static void add(const pair (&a)[lstm_rows], int j, const T (&w)[lstm_columns], T (&sums)[32]) {
+        TG_UNROLL
+        for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
+        for (int c = 0; c < lstm_columns; ++c)
+            sums[r * lstm_columns + c] = multiply_add(a[r].v[j], w[c], sums[r * lstm_columns + c]);
+>>>>>>> culower
     }
 
     int lane_, rest_; ///< rest: this lane's k that are in shared memory
