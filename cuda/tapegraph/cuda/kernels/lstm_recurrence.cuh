@@ -80,32 +80,16 @@ public:
         TG_UNROLL
         for (int i = 0; i < Resident; i += vector) {
             pair a[lstm_rows];
+            fetch(operand, pitch, i, a);
             TG_UNROLL
-            for (int r = 0; r < lstm_rows; ++r) a[r] = *reinterpret_cast<const pair*>(operand + r * pitch + place(i));
-            TG_UNROLL
-            for (int j = 0; j < vector; ++j) TG_UNROLL
-            for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
-            for (int c = 0; c < lstm_columns; ++c) {
-                T& sum = sums[r * lstm_columns + c];
-                sum = multiply_add(a[r].v[j], in_registers_[i + j][c], sum);
-            }
+            for (int j = 0; j < vector; ++j) add(a, j, in_registers_[i + j], sums);
         }
-        TG_ROLLED
-        for (int i = 0; i < rest_; ++i) { // one k at a time: there are few registers left
-            const T* const at = operand + place(Resident + i);
-            T a[lstm_rows];
+        for (int i = 0; i < rest_; i += vector) {
+            pair a[lstm_rows];
+            fetch(operand, pitch, Resident + i, a);
             TG_UNROLL
-            for (int r = 0; r < lstm_rows; ++r) a[r] = at[r * pitch];
-            TG_UNROLL
-            for (int q = 0; q < packs; ++q) {
-                const packed w = in_shared_[(i * packs + q) * 32];
+            for (int j = 0; j < vector; ++j) {
                 TG_UNROLL
-<<<<<<< HEAD
-                for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
-                for (int e = 0; e < pack; ++e) {
-                    T& sum = sums[r * lstm_columns + q * pack + e];
-                    sum = multiply_add(a[r], w.v[e], sum);
-=======
                 for (int q = 0; q < packs; ++q) {
                     const packed x = in_shared_[((i + j) * packs + q) * 32];
                     TG_UNROLL
@@ -114,18 +98,12 @@ public:
                         T& sum = sums[r * lstm_columns + q * pack + e];
                         sum = multiply_add(a[r].v[j], x.v[e], sum);
                     }
->>>>>>> culower
                 }
             }
         }
     }
 
 private:
-<<<<<<< HEAD
-    /// The k that is this lane's i-th: lanes side by side, with runs of `vector` among those in registers.
-    __device__ int place(int i) const {
-        return i < Resident ? (i / vector * 32 + lane_) * vector + i % vector : i * 32 + lane_;
-=======
     /// The k that is this lane's i-th: pairs of neighbours, lane by lane.
     __device__ int place(int i) const { return (i / vector * 32 + lane_) * vector + i % vector; }
 
@@ -138,7 +116,6 @@ private:
         for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
         for (int c = 0; c < lstm_columns; ++c)
             sums[r * lstm_columns + c] = multiply_add(a[r].v[j], w[c], sums[r * lstm_columns + c]);
->>>>>>> culower
     }
 
     int lane_, rest_; ///< rest: this lane's k that are in shared memory

@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
 
 /// Four warps a group of eight units, one a gate; a block has 2 * warps units. Lane 8 r + u has sample r and unit u in all
 /// four warps: each sums dz R^T over its own gate; the four meet in shared memory, twice [3 values, 4 warps, 32], where each
-/// brings its sum, its gate and one value of the states; and each computes the whole gradient of the cell and passes on its own
+/// brings its sum, its gate and one of the states; and each computes the whole gradient of the cell and passes on its own
 /// gate's dz. A step more than there are writes the first states' gradients.
 template <class T, int Resident, class Exchange>
 __global__ void __launch_bounds__(lstm_most_threads<T>)
@@ -132,24 +132,6 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
     Exchange exchange(shared, s, split, counts);
     exchange.begin(s.units, [](int, int, int) { return T(0); });
 
-<<<<<<< HEAD
-    // Each of the four warps fetches its own gate, and c, c before, dh or whether the step counts, for all of them.
-    T own_gate = T(0), own_state = T(0);
-    const auto fetch = [&](int step, int tile) {
-        own_gate = own_state = T(0);
-        const int sample = at.first_sample + tile * lstm_rows + row;
-        if (unit >= s.units || sample >= s.batch || step < 0) return;
-        const std::int64_t line = s.line(sample, step);
-        own_gate = p.gates[(line * 4 + gate) * s.units + unit];
-        if (gate == 0) own_state = p.c[line * s.units + unit];
-        if (gate == 1) own_state = value_or_zero(s.before(p.c, p.c0, sample, step, unit), 0);
-        if (gate == 2) own_state = value_or_zero(p.dh, line * s.units + unit);
-        if (gate == 3) own_state = s.counts(p.mask, line) ? T(1) : T(0);
-    };
-    fetch(s.time - 1, 0);
-    int meeting = 0;
-=======
->>>>>>> culower
     T dh_after = T(0), dc_after = T(0); // of the states after the step, apart from what goes through its gates
     // Each of the four warps fetches its own gate and one of c, c before, dh and the factor, for all of them.
     T own_gate = T(0), own_state = T(0);
@@ -175,19 +157,10 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
         for (int tile = 0; tile < at.tiles; ++tile) {
             const int first = at.first_sample + tile * lstm_rows, sample = computed_here(first + row);
             const bool live = unit < s.units && sample < s.batch, last_step = step == s.time - 1;
-<<<<<<< HEAD
-            const std::int64_t state = static_cast<std::int64_t>(sample) * s.units + unit, line = s.line(sample, step);
-            if (live && last_step)
-                dh_after = value_or_zero(p.dh_last, state), dc_after = value_or_zero(p.dc_last, state);
-            else if (live && !Exchange::one_tile)
-                dh_after = p.carried_dh[state], dc_after = p.carried_dc[state];
-            T* const met = shared + 2 * operand_size + ((meeting++ & 1) * at.warps + group * 4) * 3 * 32 + at.lane;
-=======
             const std::int64_t state = s.state(sample, unit);
             const bool last_tile = tile == at.tiles - 1;
             const int turn = (step * at.tiles + tile) & 1;
             T* const met = shared + 2 * operand_size + (turn * at.warps + group * 4) * 3 * 32 + at.lane;
->>>>>>> culower
             met[(4 + gate) * 32] = own_gate, met[(8 + gate) * 32] = own_state;
             T sum = T(0);
             if (!last_step) {
@@ -201,15 +174,12 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
                 sum = sum_across_lanes(sums, at.lane);
             }
             met[gate * 32] = sum;
-<<<<<<< HEAD
-=======
             if (live && last_step) {
                 dh_after = value_or_zero(p.dh_last.data, s.row(p.dh_last, sample, 0) + unit);
                 dc_after = value_or_zero(p.dc_last.data, s.row(p.dc_last, sample, 0) + unit);
             } else if (live && !Exchange::one_tile) {
                 dh_after = p.carried_dh[state], dc_after = p.carried_dc[state];
             }
->>>>>>> culower
             __syncthreads();
             const T dh = dh_after + met[10 * 32] + met[11 * 32] * ((met[0] + met[32]) + (met[64] + met[96]));
             if (step < 0) {
@@ -219,27 +189,16 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
                 continue;
             }
             T dz = T(0);
-<<<<<<< HEAD
-            if (met[11 * 32] != T(0)) {
-                const lstm_cell_gradient<T> d = lstm_cell_backward<Activations>(
-                    {met[4 * 32], met[5 * 32], met[6 * 32], met[7 * 32]}, met[8 * 32], met[9 * 32], dh, dc_after);
-=======
             if (counts_step) {
                 const lstm_cell_gradient<T> d =
                     lstm_cell_backward<T>(s.activations, {met[4 * 32], met[5 * 32], met[6 * 32], met[7 * 32]},
                                           met[8 * 32], met[9 * 32], dh, dc_after);
->>>>>>> culower
                 dz = gate == 0 ? d.z[0] : gate == 1 ? d.z[1] : gate == 2 ? d.z[2] : d.z[3];
                 dh_after = T(0), dc_after = d.c;
             } else {
                 dh_after = dh;
             }
-<<<<<<< HEAD
-            const bool last_tile = tile == at.tiles - 1;
-            T* const to = p.dz + (line * 4 + gate) * s.units + unit;
-=======
             T* const to = p.dz.data + s.row(p.dz, sample, step, 4) + static_cast<std::int64_t>(gate) * s.units + unit;
->>>>>>> culower
             if (live && !Exchange::one_tile) *to = dz;
             if (live) exchange.publish(row, gate, unit, dz, 0, 1);
             if (last_tile) exchange.arrive();
