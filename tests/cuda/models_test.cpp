@@ -2,6 +2,7 @@
 #define TG_CUDA
 #include <simt/instructions.hpp>
 
+#include <tapegraph/nn/layers/recurrent.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 #include <doctest/doctest.h>

@@ -8,7 +8,6 @@
 #include <tapegraph/cuda/movement.cuh>
 #include <tapegraph/cuda/pooling.cuh>
 #include <tapegraph/cuda/random.cuh>
-#include <tapegraph/cuda/recurrent.cuh>
 #include <tapegraph/cuda/reduction.cuh>
 #include <tapegraph/cuda/region.cuh>
 #include <tapegraph/cuda/runtime.hpp>
