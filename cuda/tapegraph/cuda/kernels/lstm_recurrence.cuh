@@ -138,6 +138,9 @@ __device__ T sum_across_lanes(T (&v)[32], int lane) {
         return v[0];
 }
 
+// Exchanges keep nothing from step to step, for want of registers: what is even in one `turn` is odd in the next, and the
+// caller counts how many `times` it has waited.
+
 /// Blocks of a part are a cluster: what one computes it writes into every block's shared memory. A part has one tile.
 template <class T, int Segments>
 class cluster_exchange {
@@ -161,26 +164,23 @@ public:
         wait_for_cluster();
     }
     template <class F>
-    __device__ const T* operand(int, const F&) const {
-        return buffer(turn_);
+    __device__ const T* operand(int turn, int, const F&) const {
+        return buffer(turn);
     }
     /// Part of the next operand. Of `roles` threads that have the same value each writes to its share of the blocks.
-    __device__ void publish(int row, int segment, int unit, T value, int role, int roles) const {
-        T* const own = buffer(turn_ + 1) + (row * Segments + segment) * padded_ + unit;
+    __device__ void publish(int turn, int row, int segment, int unit, T value, int role, int roles) const {
+        T* const own = buffer(turn + 1) + (row * Segments + segment) * padded_ + unit;
         for (int block = role; block < blocks_; block += roles)
             store_to_cluster(own, static_cast<unsigned>(block), value);
     }
     __device__ void arrive() const { arrive_at_cluster(); }
-    __device__ void wait() {
-        wait_for_cluster();
-        ++turn_;
-    }
+    __device__ void wait(int) const { wait_for_cluster(); }
 
 private:
     __device__ T* buffer(int turn) const { return operands_ + (turn & 1) * lstm_rows * Segments * padded_; }
 
     T* operands_;
-    int padded_, blocks_, turn_ = 0;
+    int padded_, blocks_;
 };
 
 /// Blocks of a part wait for each other at a counter in global memory, and read what the others wrote there: the grid must
@@ -200,30 +200,29 @@ public:
     __device__ void begin(int, const F&) const {}
     /// Loads a tile: from(row, segment, unit). Threads may still read the one before, but not the one before that.
     template <class F>
-    __device__ const T* operand(int units, const F& from) {
+    __device__ const T* operand(int turn, int units, const F& from) const {
         const int width = Segments * padded_;
-        T* const to = operands_ + (turn_++ & 1) * lstm_rows * width;
+        T* const to = operands_ + (turn & 1) * lstm_rows * width;
         for (int unit = static_cast<int>(threadIdx.x); unit < padded_; unit += static_cast<int>(blockDim.x)) TG_UNROLL
         for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
         for (int g = 0; g < Segments; ++g) to[r * width + g * padded_ + unit] = unit < units ? from(r, g, unit) : T(0);
         __syncthreads();
         return to;
     }
-    __device__ void publish(int, int, int, T, int, int) const {}
+    __device__ void publish(int, int, int, int, T, int, int) const {}
     __device__ void arrive() const {
         __syncthreads();
         if (threadIdx.x == 0) add_to_count(count_);
     }
-    __device__ void wait() {
-        target_ += blocks_;
-        if (threadIdx.x == 0) wait_for_count(count_, target_);
+    __device__ void wait(int times) const {
+        if (threadIdx.x == 0) wait_for_count(count_, static_cast<unsigned>(times) * blocks_);
         __syncthreads();
     }
 
 private:
     T* operands_;
-    int padded_, turn_ = 0;
-    unsigned blocks_, target_ = 0;
+    int padded_;
+    unsigned blocks_;
     unsigned* count_;
 };
 

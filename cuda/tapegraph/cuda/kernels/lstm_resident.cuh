@@ -35,6 +35,11 @@ struct lstm_place {
     }
 };
 
+/// What a thread computes of a tile.
+struct lstm_cell_place {
+    int gate, unit, row, sample;
+};
+
 /// A block has 2 * warps units. Lane 8 r + 4 u + gate ends with a gate of sample r and of the warp's unit u; the four lanes
 /// of a unit compute the cell together. xz of a step is fetched while the blocks wait for the step before.
 template <class T, int Resident, class Exchange>
@@ -43,7 +48,11 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
     TG_DYNAMIC_SHARED(T, shared);
     const lstm_place at(s, split, Exchange::one_tile);
     const int first_unit = (at.rank * at.warps + at.warp) * 2;
-    const int gate = at.lane % 4, unit = first_unit + at.lane / 4 % 2, row = at.lane / 8;
+    const auto here = [&](int tile) { // computed anew where it is used, for want of registers
+        const int thread = computed_here(static_cast<int>(threadIdx.x)), lane = thread % 32;
+        const int sample = computed_here(at.first_sample) + tile * lstm_rows + lane / 8;
+        return lstm_cell_place{lane % 4, (at.rank * at.warps + thread / 32) * 2 + lane / 4 % 2, lane / 8, sample};
+    };
     const recurrent_weights<T, Resident> weights(
         shared + 2 * lstm_rows * split.padded, split.padded, at.warp, at.lane, [&](int k, int column) {
             const int u = first_unit + column / 4;
@@ -61,7 +70,8 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
     T x = T(0), c = T(0);
     bool counts_step = true;
     const auto fetch = [&](int step, int tile) {
-        const int sample = computed_here(at.first_sample + tile * lstm_rows + row);
+        const lstm_cell_place mine = here(tile);
+        const int gate = mine.gate, unit = mine.unit, sample = mine.sample;
         if (unit >= s.units || sample >= s.batch || step >= s.time) return;
         const std::int64_t line = s.line(sample, step);
         x = p.xz[(line * 4 + gate) * s.units + unit];
@@ -70,17 +80,20 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
     fetch(0, 0);
     for (int step = 0; step < s.time; ++step) {
         for (int tile = 0; tile < at.tiles; ++tile) {
-            const int first = at.first_sample + tile * lstm_rows, sample = computed_here(first + row);
-            const bool live = unit < s.units && sample < s.batch;
-            if (live && (!Exchange::one_tile || step == 0))
-                c = value_or_zero(s.before(p.c, p.c0, sample, step, unit), 0);
-            const T* const operand = exchange.operand(s.units, [&](int r, int, int u) {
+            const int first = computed_here(at.first_sample) + tile * lstm_rows;
+            const int turn = step * at.tiles + tile;
+            const T* const operand = exchange.operand(turn, s.units, [&](int r, int, int u) {
                 const T* const at = first + r < s.batch ? s.before(p.h, p.h0, first + r, step, u) : nullptr;
                 return at == nullptr ? T(0) : load_from_others(at) * value_or_one(p.dropped, s.state(first + r, u));
             });
             T sums[32];
             weights.multiply(operand, split.padded, sums);
             const T z = x + sum_across_lanes(sums, at.lane);
+            const lstm_cell_place mine = here(tile);
+            const int gate = mine.gate, unit = mine.unit, row = mine.row, sample = mine.sample;
+            const bool live = unit < s.units && sample < s.batch;
+            if (live && (!Exchange::one_tile || step == 0))
+                c = value_or_zero(s.before(p.c, p.c0, sample, step, unit), 0);
             const T y = gate == 2 ? s.activations.cell(z) : s.activations.gate(z);
             const int base = at.lane & ~3;
             const T i = __shfl_sync(0xFFFFFFFFu, y, base), f = __shfl_sync(0xFFFFFFFFu, y, base + 1);
@@ -98,7 +111,7 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
             const std::int64_t line = s.line(sample, step);
             if (live && !Exchange::one_tile && gate == 0) p.h.data[s.row(p.h, sample, step) + unit] = next.h;
             if (Exchange::one_tile && live && !last_step)
-                exchange.publish(row, 0, unit, next.h * value_or_one(p.dropped, s.state(sample, unit)), gate, 4);
+                exchange.publish(turn, row, 0, unit, next.h * value_or_one(p.dropped, s.state(sample, unit)), gate, 4);
             if (last_tile && !last_step) exchange.arrive();
             if (live) {
                 if (Exchange::one_tile && gate == 0) p.h.data[s.row(p.h, sample, step) + unit] = next.h;
@@ -107,7 +120,7 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
             }
             fetch(last_tile ? step + 1 : step, last_tile ? 0 : tile + 1);
         }
-        if (step < s.time - 1) exchange.wait();
+        if (step < s.time - 1) exchange.wait(step + 1);
     }
 }
 
@@ -120,24 +133,36 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
     lstm_backward_resident(lstm_backward_operands<T> p, lstm_shape s, lstm_split split, unsigned* counts) {
     TG_DYNAMIC_SHARED(T, shared);
     const lstm_place at(s, split, Exchange::one_tile);
-    const int gate = at.warp % 4, group = at.warp / 4, first_unit = (at.rank * (at.warps / 4) + group) * lstm_columns;
-    const int unit = first_unit + at.lane % lstm_columns, row = at.lane / lstm_columns;
+    const int warp_gate = at.warp % 4, first_unit = (at.rank * (at.warps / 4) + at.warp / 4) * lstm_columns;
+    const auto here = [&](int tile) { // computed anew where it is used, for want of registers
+        const int thread = computed_here(static_cast<int>(threadIdx.x)), lane = thread % 32, warp = thread / 32;
+        const int sample = computed_here(at.first_sample) + tile * lstm_rows + lane / lstm_columns;
+        return lstm_cell_place{warp % 4, (at.rank * (at.warps / 4) + warp / 4) * lstm_columns + lane % lstm_columns,
+                               lane / lstm_columns, sample};
+    };
     const int operand_size = lstm_rows * 4 * split.padded;
     const recurrent_weights<T, Resident> weights(
         shared + 2 * operand_size + 2 * 3 * 32 * at.warps, split.padded, at.warp, at.lane, [&](int k, int column) {
             const int u = first_unit + column;
-            return k < s.units && u < s.units ? p.recurrent[(static_cast<std::int64_t>(u) * 4 + gate) * s.units + k]
-                                              : T(0);
+            return k < s.units && u < s.units
+                       ? p.recurrent[(static_cast<std::int64_t>(u) * 4 + warp_gate) * s.units + k]
+                       : T(0);
         });
     Exchange exchange(shared, s, split, counts);
     exchange.begin(s.units, [](int, int, int) { return T(0); });
 
+    const auto met_of = [&](int turn, const lstm_cell_place& mine) {
+        const int lane = mine.row * lstm_columns + mine.unit % lstm_columns,
+                  group = mine.unit / lstm_columns - at.rank * (at.warps / 4);
+        return shared + 2 * operand_size + ((turn & 1) * at.warps + group * 4) * 3 * 32 + lane;
+    };
     T dh_after = T(0), dc_after = T(0); // of the states after the step, apart from what goes through its gates
     // Each of the four warps fetches its own gate and one of c, c before, dh and the factor, for all of them.
     T own_gate = T(0), own_state = T(0);
     bool counts_step = false;
     const auto fetch = [&](int step, int tile) {
-        const int sample = computed_here(at.first_sample + tile * lstm_rows + row);
+        const lstm_cell_place mine = here(tile);
+        const int gate = mine.gate, unit = mine.unit, sample = mine.sample;
         own_gate = own_state = T(0), counts_step = false;
         if (unit >= s.units || sample >= s.batch || step < -1) return;
         const std::int64_t line = s.line(sample, step);
@@ -155,24 +180,31 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
     fetch(s.time - 1, 0);
     for (int step = s.time - 1; step >= -1; --step) {
         for (int tile = 0; tile < at.tiles; ++tile) {
-            const int first = at.first_sample + tile * lstm_rows, sample = computed_here(first + row);
-            const bool live = unit < s.units && sample < s.batch, last_step = step == s.time - 1;
-            const std::int64_t state = s.state(sample, unit);
+            const int first = computed_here(at.first_sample) + tile * lstm_rows;
+            const bool last_step = step == s.time - 1;
             const bool last_tile = tile == at.tiles - 1;
-            const int turn = (step * at.tiles + tile) & 1;
-            T* const met = shared + 2 * operand_size + (turn * at.warps + group * 4) * 3 * 32 + at.lane;
-            met[(4 + gate) * 32] = own_gate, met[(8 + gate) * 32] = own_state;
+            const int turn = step * at.tiles + tile;
+            {
+                const lstm_cell_place mine = here(tile);
+                T* const met = met_of(turn, mine);
+                met[(4 + mine.gate) * 32] = own_gate, met[(8 + mine.gate) * 32] = own_state;
+            }
             T sum = T(0);
             if (!last_step) {
-                const T* const operand = exchange.operand(s.units, [&](int r, int i, int u) {
+                const T* const operand = exchange.operand(turn, s.units, [&](int r, int i, int u) {
                     if (first + r >= s.batch) return T(0);
                     const std::int64_t of_gate = static_cast<std::int64_t>(i) * s.units;
                     return load_from_others(p.dz.data + s.row(p.dz, first + r, step + 1, 4) + of_gate + u);
                 });
                 T sums[32];
-                weights.multiply(operand + gate * split.padded, 4 * split.padded, sums);
+                weights.multiply(operand + here(tile).gate * split.padded, 4 * split.padded, sums);
                 sum = sum_across_lanes(sums, at.lane);
             }
+            const lstm_cell_place mine = here(tile);
+            const int gate = mine.gate, unit = mine.unit, row = mine.row, sample = mine.sample;
+            const bool live = unit < s.units && sample < s.batch;
+            const std::int64_t state = s.state(sample, unit);
+            T* const met = met_of(turn, mine);
             met[gate * 32] = sum;
             if (live && last_step) {
                 dh_after = value_or_zero(p.dh_last.data, s.row(p.dh_last, sample, 0) + unit);
@@ -200,14 +232,14 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
             }
             T* const to = p.dz.data + s.row(p.dz, sample, step, 4) + static_cast<std::int64_t>(gate) * s.units + unit;
             if (live && !Exchange::one_tile) *to = dz;
-            if (live) exchange.publish(row, gate, unit, dz, 0, 1);
+            if (live) exchange.publish(turn, row, gate, unit, dz, 0, 1);
             if (last_tile) exchange.arrive();
             if (live && Exchange::one_tile) *to = dz;
             if (live && !Exchange::one_tile && gate == 0)
                 p.carried_dh[state] = dh_after, p.carried_dc[state] = dc_after;
             fetch(last_tile ? step - 1 : step, last_tile ? 0 : tile + 1);
         }
-        if (step >= 0) exchange.wait();
+        if (step >= 0) exchange.wait(s.time - step);
     }
 }
 
