@@ -20008,7 +20008,7 @@ namespace tapegraph::ir {
 template <class X = void>
 class basic_program : public basic_bound_program<X> {
  using base = basic_bound_program<X>;
- using base::missing_variable_, base::bind;
+ using base::missing_variable_;
  using base::symbols_, base::fed_, base::numbers_, base::placed_numbers_, base::captured_, base::at_home_;
  using base::view_, base::device_, base::values_, base::operands_, base::outputs_, base::steps_, base::copies_;
  using typename base::copy;
@@ -20075,7 +20075,7 @@ private:
  };
 
  void begin(const random_state& random) {
-  bind();
+  this->bind();
   if (!placement_logged_ && runtime::placement_is_logged()) {
    detail::log_placement_of(*this);
    placement_logged_ = true;
