@@ -3,6 +3,7 @@
 
 #include <nn/models.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace nn_test;
@@ -201,6 +202,90 @@ TEST_CASE("bidirectional: both directions, merged") {
     CHECK(tg::tensor<double>(shared_up).to_vector() == tg::tensor<double>(up).to_vector());
 }
 
+TEST_CASE("layer_normalization: over any axes") {
+    const int64_t n = 2, t = 3, f = 5;
+    const auto x = noise<double>({n, t, f}, 1);
+    for (const std::vector<int>& over : {std::vector<int>{2}, {1}, {1, 2}, {0}, {0, 2}}) {
+        CAPTURE(over.size());
+        CAPTURE(over[0]);
+        tg::axes axis = over.size() == 1 ? tg::axes(over[0] - 3) : tg::axes{over[1], over[0]};
+        tg::shape extents;
+        for (const int a : over) extents.push_back(x.shape()[a]);
+        const auto among = [&](int a) { return std::find(over.begin(), over.end(), a) != over.end(); };
+        bench b;
+        tg::layer_normalization(b.scope() / "n", x, {.axis = axis, .epsilon = 0.25});
+        REQUIRE(b["n/gamma"].shape() == extents);
+        REQUIRE(b["n/beta"].shape() == extents);
+        CHECK(b["n/gamma"].to_vector() == std::vector<double>(static_cast<std::size_t>(extents.size().value), 1.0));
+        CHECK(b["n/beta"].to_vector() == std::vector<double>(static_cast<std::size_t>(extents.size().value), 0.0));
+        b.variables["n/gamma"].assign(noise<double>(extents, 2));
+        b.variables["n/beta"].assign(noise<double>(extents, 3));
+        const auto gamma = b["n/gamma"], beta = b["n/beta"];
+        const auto run = [&](bool center, bool scale) -> tg::tensor<double> {
+            return tg::layer_normalization(b.scope() / "n", x,
+                                           {.axis = axis, .epsilon = 0.25, .center = center, .scale = scale});
+        };
+        const auto full = run(true, true), bare = run(false, false);
+        for (int64_t i = 0; i < x.size(); ++i) {
+            const int64_t at[3]{i / (t * f), i / f % t, i % f};
+            double count = 0, sum = 0, squares = 0;
+            const auto each = [&](const auto& with) {
+                for (int64_t k = 0; k < x.size(); ++k) {
+                    const int64_t other[3]{k / (t * f), k / f % t, k % f};
+                    bool together = true;
+                    for (int a = 0; a < 3; ++a) together = together && (among(a) || at[a] == other[a]);
+                    if (together) with(x.data()[k]);
+                }
+            };
+            each([&](double v) { sum += v, ++count; });
+            each([&](double v) { squares += (v - sum / count) * (v - sum / count); });
+            const double value = (x.data()[i] - sum / count) / std::sqrt(squares / count + 0.25);
+            int64_t weight = 0;
+            for (const int a : over) weight = weight * x.shape()[a].value + at[a];
+            CHECK(std::abs(bare.data()[i] - value) < tolerance);
+            CHECK(std::abs(full.data()[i] - (value * gamma.data()[weight] + beta.data()[weight])) < tolerance);
+        }
+    }
+    bench b;
+    const auto refused = [&](const tg::axes& axis) { tg::layer_normalization(b.scope() / "n", x, {.axis = axis}); };
+    for (const tg::axes& axis : {tg::axes(3), tg::axes(), tg::axes{1, -2}})
+        CHECK_THROWS_WITH_AS(refused(axis), doctest::Contains("layer_normalization: axes must be given"),
+                             tg::argument_error);
+    const tg::tensor<double> standard = tg::layer_normalization(b.scope() / "n", tg::zeros<double>({2, 4}) + 3.0);
+    CHECK(standard.to_vector() == std::vector<double>(8, 0.0)); // nothing to divide by but epsilon
+    CHECK(b.variables.size() == 2);
+}
+
+TEST_CASE("time_distributed: a layer on every step") {
+    const auto dense = [](auto scope, auto step) { return tg::dense(scope, step, {.units = 4}); };
+    for (const tg::shape& dims : {tg::shape{3, 2, 5}, tg::shape{1, 1, 5}, tg::shape{2, 0, 5}, tg::shape{2, 3, 7, 5}}) {
+        const auto x = noise<double>(dims, 1);
+        bench b;
+        const tg::tensor<double> y = tg::time_distributed(b.scope() / "d", x, dense);
+        tg::shape expected;
+        for (int a = 0; a + 1 < dims.rank(); ++a) expected.push_back(dims[a]);
+        expected.push_back(4);
+        REQUIRE(y.shape() == expected);
+        const auto kernel = b["d/kernel"];
+        for (int64_t i = 0; i < y.size(); ++i) {
+            double sum = 0;
+            for (int64_t k = 0; k < 5; ++k) sum += x.data()[i / 4 * 5 + k] * kernel(k, i % 4);
+            CHECK(std::abs(y.data()[i] - sum) < tolerance);
+        }
+    }
+    // The function sees one batch, [batch time, rest...], and may change the rest.
+    bench b;
+    const tg::tensor<double> sums = tg::time_distributed(b.scope() / "s", noise<double>({3, 2, 5}, 1),
+                                                         [](auto, auto step) { return tg::sum(step, -1); });
+    CHECK(sums.shape() == tg::shape{3, 2});
+    const auto keep = [](auto, auto step) { return step; };
+    CHECK_THROWS_WITH_AS(tg::time_distributed(b.scope() / "t", tg::zeros<double>({3}), keep),
+                         doctest::Contains("input must be [batch, time, ...], in scope 't'"), tg::argument_error);
+    const auto total = [](auto, auto step) { return tg::sum(step); };
+    CHECK_THROWS_WITH_AS(tg::time_distributed(b.scope() / "t", tg::zeros<double>({3, 2, 5}), total),
+                         doctest::Contains("must keep the first axis"), tg::argument_error);
+}
+
 namespace {
 
 /// [batch, time] word numbers to three classes.
@@ -220,6 +305,10 @@ struct tagger {
                                {.input_dim = 7, .output_dim = 3, .embeddings_initializer = tg::init::normal{0, 1}});
         h = tg::bidirectional(scope / "lstm", h, {.units = 2, .return_sequences = true}, tg::merge_mode::concat,
                               tg::embedding_mask(words));
+        h = tg::layer_normalization(scope / "norm", h, {.axis = -1});
+        h = tg::time_distributed(scope / "step", h, [](auto inner, auto step) {
+            return tanh(tg::dense(inner / "narrow", step, {.units = 3}));
+        });
         return tg::dense(scope / "score", mean(h, 1), {.units = 2});
     }
 };
@@ -244,8 +333,10 @@ TEST_CASE("sequence layers: Keras's numbers of parameters") {
     CHECK(shows(summary, "lstm (lstm)            [?, 128]           131,584\n"));
     // A layer made of layers is one row: 2 directions of 4 (2 (3 + 2) + 2).
     const std::string made = make<tg::eager>().summary();
-    CHECK(shows(made, "lstm (bidirectional)  [?, ?, 4]               96\n"));
-    CHECK_FALSE(shows(made, "forward_lstm"));
+    CHECK(shows(made, "lstm (bidirectional)        [?, ?, 4]               96\n"));
+    CHECK(shows(made, "norm (layer_normalization)  [?, ?, 4]                8\n"));
+    CHECK(shows(made, "step (time_distributed)     [?, ?, 3]               15\n"));
+    for (const char* inner : {"forward_lstm", "narrow", "flatten"}) CHECK_FALSE(shows(made, inner));
 }
 
 TEST_CASE("sequence layers: both modes train alike, and gradients are central differences") {
