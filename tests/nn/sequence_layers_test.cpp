@@ -1,7 +1,7 @@
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/layers/sequence.hpp>
 
-#include <nn/models.hpp>
+#include <nn/layer_bench.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -12,18 +12,6 @@ using std::int64_t;
 /// Layers over sequences, by themselves in eager mode against loops in double, and together in both modes.
 
 namespace {
-
-/// What a layer needs to run by itself.
-struct bench {
-    tg::variable_list variables{};
-    tg::eager_context context{};
-    bench() { context.variables = &variables; }
-    tg::eager_scope scope(bool training = true) {
-        context.begin(training, {});
-        return tg::eager_scope(&context);
-    }
-    tg::tensor<double> operator[](const char* path) { return variables[path].value<double>(); }
-};
 
 /// Floating indices below `count`, [batch, time].
 tg::tensor<double> words(const tg::shape& dims, int count, std::uint64_t seed) {
@@ -71,7 +59,7 @@ std::vector<double> naive_lstm(const tg::tensor<double>& x, const tg::tensor<dou
 } // namespace
 
 TEST_CASE("embedding: rows of its table, by indices of any type") {
-    bench b;
+    layer_bench b;
     const tg::embedding_options o{.input_dim = 7, .output_dim = 3};
     for (const tg::shape& dims : {tg::shape{2, 5}, tg::shape{1}, tg::shape{3, 0}, tg::shape{2, 3, 2}, tg::shape{}}) {
         const auto at = words(dims, 7, 3);
@@ -98,7 +86,7 @@ TEST_CASE("embedding: rows of its table, by indices of any type") {
 }
 
 TEST_CASE("embedding: errors") {
-    bench b;
+    layer_bench b;
     const auto run = [&](const auto& at, const tg::embedding_options& o) { tg::embedding(b.scope() / "e", at, o); };
     const auto one = [](std::int32_t index) { return tg::eval(tg::zeros<std::int32_t>({1, 2}) + index); };
     CHECK_THROWS_WITH_AS(run(one(0), {.input_dim = 0}), doctest::Contains("input_dim must be positive, in scope 'e'"),
@@ -113,7 +101,7 @@ TEST_CASE("embedding: errors") {
 }
 
 TEST_CASE("embedding: the gradient of a row is the sum over its uses") {
-    bench b;
+    layer_bench b;
     const auto at = words({5, 4}, 6, 8);
     const auto weights = noise<double>({5, 4, 2}, 9);
     tg::gradient_tape tape;
@@ -146,13 +134,12 @@ TEST_CASE("bidirectional: both directions, merged") {
                somewhere = tg::eval(noise<double>({batch, time}, 2) > -0.3);
     const tg::lstm_layer_options sequence{.units = units, .return_sequences = true}, last{.units = units};
     const tg::lstm_layer_options from_the_end{.units = units, .return_sequences = true, .go_backwards = true};
-    bench b;
+    layer_bench b;
     tg::bidirectional(b.scope() / "l", x, last);
-    for (int i = 0; i < b.variables.size(); ++i) // so that biases are not zero
-        b.variables.at(i).assign(noise<double>(b.variables.at(i).shape(), 500 + static_cast<std::uint64_t>(i)));
+    b.fill();
     const auto both = [&](const tg::tensor<bool>& counts) {
         const auto one = [&](const std::string& path, const auto& step) {
-            const auto weight = [&](const char* name) { return b[(path + name).c_str()]; };
+            const auto weight = [&](const char* name) { return b[path + name]; };
             return naive_lstm(x, weight("kernel"), weight("recurrent_kernel"), weight("bias"), counts, step);
         };
         return std::pair{one("l/forward_lstm/", [](int64_t i) { return i; }),
@@ -212,7 +199,7 @@ TEST_CASE("layer_normalization: over any axes") {
         tg::shape extents;
         for (const int a : over) extents.push_back(x.shape()[a]);
         const auto among = [&](int a) { return std::find(over.begin(), over.end(), a) != over.end(); };
-        bench b;
+        layer_bench b;
         tg::layer_normalization(b.scope() / "n", x, {.axis = axis, .epsilon = 0.25});
         REQUIRE(b["n/gamma"].shape() == extents);
         REQUIRE(b["n/beta"].shape() == extents);
@@ -246,7 +233,7 @@ TEST_CASE("layer_normalization: over any axes") {
             CHECK(std::abs(full.data()[i] - (value * gamma.data()[weight] + beta.data()[weight])) < tolerance);
         }
     }
-    bench b;
+    layer_bench b;
     const auto refused = [&](const tg::axes& axis) { tg::layer_normalization(b.scope() / "n", x, {.axis = axis}); };
     for (const tg::axes& axis : {tg::axes(3), tg::axes(), tg::axes{1, -2}})
         CHECK_THROWS_WITH_AS(refused(axis), doctest::Contains("layer_normalization: axes must be given"),
@@ -260,7 +247,7 @@ TEST_CASE("time_distributed: a layer on every step") {
     const auto dense = [](auto scope, auto step) { return tg::dense(scope, step, {.units = 4}); };
     for (const tg::shape& dims : {tg::shape{3, 2, 5}, tg::shape{1, 1, 5}, tg::shape{2, 0, 5}, tg::shape{2, 3, 7, 5}}) {
         const auto x = noise<double>(dims, 1);
-        bench b;
+        layer_bench b;
         const tg::tensor<double> y = tg::time_distributed(b.scope() / "d", x, dense);
         tg::shape expected;
         for (int a = 0; a + 1 < dims.rank(); ++a) expected.push_back(dims[a]);
@@ -274,7 +261,7 @@ TEST_CASE("time_distributed: a layer on every step") {
         }
     }
     // The function sees one batch, [batch time, rest...], and may change the rest.
-    bench b;
+    layer_bench b;
     const tg::tensor<double> sums = tg::time_distributed(b.scope() / "s", noise<double>({3, 2, 5}, 1),
                                                          [](auto, auto step) { return tg::sum(step, -1); });
     CHECK(sums.shape() == tg::shape{3, 2});
@@ -350,33 +337,6 @@ TEST_CASE("sequence layers: both modes train alike, and gradients are central di
     CHECK(first_difference(graph, eager) == "");
     const auto x = words({4, 6}, 7, 1);
     const auto y = noise<double>({4, 2}, 2);
-    CHECK(same_bits(graph.predict(x), eager.predict(x)));
-
-    std::vector<tg::tensor<double>> before;
-    for (const tg::variable& v : graph.variables()) before.push_back(v.value<double>());
-    constexpr double rate = 4096; // a power of two: the gradient's digits stay
-    graph.optimizer().learning_rate = rate;
-    graph.train_on_batch(x, y);
-    for (int i = 0; i < graph.variables().size(); ++i) {
-        tg::variable& v = graph.variables().at(i);
-        const tg::tensor<double> gradient = (before[static_cast<std::size_t>(i)] - v.value<double>()) / rate;
-        v.assign(before[static_cast<std::size_t>(i)]);
-        CAPTURE(v.path());
-        // The loss comes from the other mode, whose variables are still the same.
-        tg::variable& moved = eager.variables().at(i);
-        for (int64_t k = 0; k < v.size(); ++k) {
-            constexpr double step = 1e-5; // error: step^2 times a third derivative, and 1e-16 / step
-            double loss[2];
-            for (const int side : {0, 1}) {
-                auto values = before[static_cast<std::size_t>(i)];
-                values.mutable_data()[k] += side == 0 ? -step : step;
-                moved.assign(values);
-                loss[side] = eager.evaluate(x, y).loss;
-            }
-            const double slope = (loss[1] - loss[0]) / (2 * step);
-            CHECK(std::abs(slope - gradient.data()[k]) < 1e-9);
-        }
-        moved.assign(before[static_cast<std::size_t>(i)]);
-    }
+    check_slopes(graph, eager, x, y);
     CHECK_THROWS_WITH_AS(graph.predict(tg::eval(x + 7)), doctest::Contains("is outside [0, 7)"), tg::range_error);
 }
