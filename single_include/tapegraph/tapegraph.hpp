@@ -13435,6 +13435,7 @@ struct widened_call {
  void load(const kernel_call& from) const {
   for (int i = 0; i < from.inputs; ++i) {
    const buffer_view& v = from.in[i];
+   if (v.data == nullptr) continue; // empty, or there for a derivative's sake: the kernel does not read it
    if (v.type == dtype::bf16) cpu::widen(views[i].as<float>(), v.as<const bfloat16>(), v.elements());
    if (v.type == dtype::f16) cpu::widen(views[i].as<float>(), v.as<const half>(), v.elements());
   }
@@ -16459,6 +16460,18 @@ struct region_spelling {
        std::make_integer_sequence<int, result_count>{}));
 };
 
+template <class Region>
+struct kernels_of_region;
+template <class Slots, class Results, class... Instructions>
+struct kernels_of_region<region<Slots, Results, Instructions...>> {
+ using spelled = region<Slots, Results, Instructions...>;
+ static constexpr runtime::kernel_pair map() { return runtime::map_kernel_for<spelled>(); }
+ template <class Op, class T>
+ static constexpr runtime::kernel_pair reduction() {
+  return runtime::reduction_kernel_for<Op, spelled, T>();
+ }
+};
+
 template <class Stage, int K>
 constexpr runtime::kernel_pair kernel_at() {
  constexpr kernel_entry k = Stage::value.kernels[K];
@@ -16466,12 +16479,12 @@ constexpr runtime::kernel_pair kernel_at() {
   using op = operation_type<Stage::value.ops[k.op]>;
   return runtime::kernel_for<op, element_t<static_cast<dtype>(k.type)>>();
  } else {
-  using shape_of_work = typename region_spelling<Stage, k.first_word>::type;
+  using kernels = kernels_of_region<typename region_spelling<Stage, k.first_word>::type>;
   if constexpr (k.kind == static_cast<int>(kernel_kind::region)) {
-   return runtime::map_kernel_for<shape_of_work>();
+   return kernels::map();
   } else {
    using op = operation_type<Stage::value.ops[k.op]>;
-   return runtime::reduction_kernel_for<op, shape_of_work, element_t<static_cast<dtype>(k.type)>>();
+   return kernels::template reduction<op, element_t<static_cast<dtype>(k.type)>>();
   }
  }
 }

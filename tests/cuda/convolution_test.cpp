@@ -2,6 +2,9 @@
 
 #include <tapegraph/cuda/convolution.cuh>
 #include <tapegraph/runtime/contract.hpp>
+#ifdef TG_CUDA
+#include <tapegraph/cuda/backend.cuh> // runtime::kernel_for asks for it
+#endif
 
 #include <cuda/convolution_reference.hpp>
 

@@ -38,6 +38,8 @@ inline const activation_functions hard{[](double x) { return x <= 0 ? 0 : x; },
 /// What a case has besides its extents.
 struct options {
     bool reverse = false, first_states = true, masked = false, every_dh = true, last_gradients = true;
+    bool dropped = false, of_first = false; ///< recurrent dropout; a gradient of h0 from elsewhere
+    bool relu_and_hard = false;             ///< the other activations
 };
 
 template <class T>
@@ -45,11 +47,11 @@ struct layer {
     lstm_geometry g;
     options o;
     std::size_t batch, time, units;
-    std::vector<T> xz, recurrent, h0, c0, dh, dh_last, dc_last;
+    std::vector<T> xz, recurrent, h0, c0, factors, dh, dh_last, dc_last, dh_first;
     std::vector<unsigned char> mask;
 
     layer(int batch_, int time_, int units_, options o_ = {}, unsigned seed = 1)
-        : g{batch_, time_, units_, o_.reverse},
+        : g{batch_, time_, units_, o_.reverse, {o_.relu_and_hard, o_.relu_and_hard}},
           o(o_),
           batch(std::size_t(batch_)),
           time(std::size_t(time_)),
@@ -66,7 +68,10 @@ struct layer {
         recurrent = numbers(units * 4 * units, 1.5 / std::sqrt(double(units)));
         h0 = numbers(batch * units, 1), c0 = numbers(batch * units, 1);
         dh = numbers(batch * time * units, 1);
-        dh_last = numbers(batch * units, 1), dc_last = numbers(batch * units, 1);
+        dh_last = numbers(batch * units, 1), dc_last = numbers(batch * units, 1), dh_first = numbers(batch * units, 1);
+        factors.assign(batch * units, T(1));
+        if (o.dropped)
+            for (T& x : factors = numbers(batch * units, 1)) x = x < 0 ? T(0) : T(1.5);
         mask.assign(batch * time, 1);
         if (!o.masked) return;
         for (std::size_t i = 0; i < mask.size(); ++i) {
@@ -86,7 +91,8 @@ struct results {
 };
 
 template <class T>
-results<double> reference(const layer<T>& l, const activation_functions& f = usual) {
+results<double> reference(const layer<T>& l) {
+    const activation_functions& f = l.o.relu_and_hard ? hard : usual;
     const std::size_t n = l.units, states = l.batch * n, lines = l.batch * l.time;
     results<double> r;
     r.h.assign(lines * n, 0), r.c = r.h;
@@ -105,7 +111,8 @@ results<double> reference(const layer<T>& l, const activation_functions& f = usu
                 for (std::size_t gate = 0; gate < 4; ++gate) {
                     double z = l.xz[line * 4 * n + gate * n + u];
                     for (std::size_t k = 0; k < n; ++k)
-                        z += before(r.h, l.h0, b, step, k) * l.recurrent[k * 4 * n + gate * n + u];
+                        z += before(r.h, l.h0, b, step, k) * l.factors[b * n + k] *
+                             l.recurrent[k * 4 * n + gate * n + u];
                     y[gate * n] = gate == 2 ? f.cell(z) : f.gate(z);
                 }
                 const double c_before = before(r.c, l.c0, b, step, u);
@@ -135,10 +142,13 @@ results<double> reference(const layer<T>& l, const activation_functions& f = usu
             }
             for (std::size_t u = 0; u < n; ++u)
                 for (std::size_t j = 0; j < 4 * n; ++j)
-                    dh_before[u] += r.dz[line * 4 * n + j] * l.recurrent[u * 4 * n + j];
+                    dh_before[u] += l.factors[b * n + u] * r.dz[line * 4 * n + j] * l.recurrent[u * 4 * n + j];
             dh = dh_before;
         }
-        for (std::size_t u = 0; u < n; ++u) r.dh0[b * n + u] = dh[u], r.dc0[b * n + u] = dc[u];
+        for (std::size_t u = 0; u < n; ++u) {
+            r.dh0[b * n + u] = dh[u] + (l.o.of_first ? l.dh_first[b * n + u] : 0);
+            r.dc0[b * n + u] = dc[u];
+        }
     }
     return r;
 }
@@ -188,44 +198,45 @@ tapegraph::cuda::lstm_forward_operands<T> forward_operands(const layer<T>& l, re
     const T nan = static_cast<T>(NAN);
     r.h.assign(l.batch * l.time * l.units, nan), r.c = r.h;
     r.gates.assign(l.batch * l.time * 4 * l.units, nan);
-    return {l.xz.data(),
-            l.recurrent.data(),
-            l.o.first_states ? l.h0.data() : nullptr,
-            l.o.first_states ? l.c0.data() : nullptr,
-            l.o.masked ? l.mask.data() : nullptr,
-            r.h.data(),
-            r.c.data(),
-            r.gates.data()};
+    const auto record = static_cast<std::int64_t>(l.time * l.units);
+    tapegraph::cuda::lstm_forward_operands<T> p{};
+    p.xz = l.xz.data(), p.recurrent = l.recurrent.data();
+    if (l.o.first_states) p.h0 = l.h0.data(), p.c0 = l.c0.data();
+    if (l.o.dropped) p.dropped = l.factors.data();
+    if (l.o.masked) p.mask = l.mask.data();
+    p.h = {r.h.data(), record}, p.c = {r.c.data(), record};
+    p.gates = r.gates.data();
+    return p;
 }
 template <class T>
 tapegraph::cuda::lstm_backward_operands<T> backward_operands(const layer<T>& l, results<T>& r) {
     const T nan = static_cast<T>(NAN);
     r.dz.assign(l.batch * l.time * 4 * l.units, nan);
     r.dh0.assign(l.batch * l.units, nan), r.dc0 = r.dh0;
-    return {l.o.every_dh ? l.dh.data() : nullptr,
-            l.o.last_gradients ? l.dh_last.data() : nullptr,
-            l.o.last_gradients ? l.dc_last.data() : nullptr,
-            r.gates.data(),
-            r.c.data(),
-            l.o.first_states ? l.c0.data() : nullptr,
-            l.recurrent.data(),
-            l.o.masked ? l.mask.data() : nullptr,
-            r.dz.data(),
-            r.dh0.data(),
-            r.dc0.data(),
-            nullptr,
-            nullptr};
+    const auto units = static_cast<std::int64_t>(l.units), record = static_cast<std::int64_t>(l.time) * units;
+    tapegraph::cuda::lstm_backward_operands<T> p{};
+    if (l.o.every_dh) p.dh = {l.dh.data(), record}, p.dh_steps = static_cast<int>(l.time);
+    if (l.o.last_gradients) p.dh_last = {l.dh_last.data(), units, 0}, p.dc_last = {l.dc_last.data(), units, 0};
+    if (l.o.of_first) p.dh_first = {l.dh_first.data(), units, 0};
+    p.gates = r.gates.data(), p.c = r.c.data();
+    if (l.o.first_states) p.c0 = l.c0.data();
+    p.recurrent = l.recurrent.data();
+    if (l.o.dropped) p.dropped = l.factors.data();
+    if (l.o.masked) p.mask = l.mask.data();
+    p.dz = {r.dz.data(), 4 * record};
+    p.dh0 = {r.dh0.data(), units, 0}, p.dc0 = {r.dc0.data(), units, 0};
+    return p;
 }
 
 /// Both passes, each by its plan.
-template <class T, class Activations = tapegraph::cuda::kernels::usual_lstm_activations>
+template <class T>
 results<T> run(const layer<T>& l, const tapegraph::cuda::lstm_plan& forward,
                const tapegraph::cuda::lstm_plan& backward) {
     results<T> r;
     const std::size_t size = tapegraph::cuda::lstm_workspace<T>(l.g, tapegraph::cuda::lstm_pass::backward);
     scratch workspace(size);
-    tapegraph::cuda::run_lstm_forward<T, Activations>(nullptr, forward, l.g, forward_operands(l, r), workspace.at);
-    tapegraph::cuda::run_lstm_backward<T, Activations>(nullptr, backward, l.g, backward_operands(l, r), workspace.at);
+    tapegraph::cuda::run_lstm_forward<T>(nullptr, forward, l.g, forward_operands(l, r), workspace.at);
+    tapegraph::cuda::run_lstm_backward<T>(nullptr, backward, l.g, backward_operands(l, r), workspace.at);
     CHECK(workspace.intact(size));
     return r;
 }

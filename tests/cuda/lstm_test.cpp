@@ -24,7 +24,6 @@ using namespace lstm_reference; // NOLINT
 using cuda::lstm_pass;
 using cuda::lstm_plan;
 using cuda::lstm_stage;
-using hard_lstm_activations = kernels::lstm_activations<kernels::relu_activation, kernels::hard_sigmoid_activation>;
 
 template <class T>
 bool same_bits(const results<T>& a, const results<T>& b) {
@@ -56,7 +55,7 @@ lstm_plan cluster(const lstm_geometry& g, lstm_pass pass, int size) {
 }
 
 /// A case in two orders of threads: near the reference, and the same bits in both.
-template <class T, class Activations = kernels::usual_lstm_activations>
+template <class T>
 void check(const layer<T>& l, const results<double>& want, const lstm_plan& forward, const lstm_plan& backward) {
     CAPTURE(l.batch);
     CAPTURE(l.time);
@@ -65,7 +64,7 @@ void check(const layer<T>& l, const results<double>& want, const lstm_plan& forw
     results<T> first;
     for (simt::order o : {simt::order::forward, simt::order::greedy}) {
         const simt::with_settings set(o);
-        const results<T> got = run<T, Activations>(l, forward, backward);
+        const results<T> got = run(l, forward, backward);
         CHECK(distance(got, want) < tolerance<T>);
         if (o == simt::order::forward)
             first = got;
@@ -87,22 +86,22 @@ void check_cluster(const layer<T>& l, const results<double>& want, int size) {
 
 // The reference's gradients against differences of its own values: L = sum of all that gradients are given for.
 TEST_CASE("LSTM: the reference's gradients are those of its values") {
-    for (const activation_functions& f : {usual, hard}) {
-        layer<double> l(2, 3, 3, {.masked = true});
+    for (const bool hard : {false, true}) {
+        layer<double> l(2, 3, 3, {.masked = true, .dropped = hard, .of_first = true, .relu_and_hard = hard});
         for (double& x : l.xz)
             if (std::isnan(x)) x = 0.25; // so that differences are defined: their gradient is 0
         const auto loss = [&] {
-            const results<double> r = reference(l, f);
+            const results<double> r = reference(l);
             double sum = 0;
             for (std::size_t i = 0; i < r.h.size(); ++i) sum += r.h[i] * l.dh[i];
             for (std::size_t b = 0; b < l.batch; ++b)
                 for (std::size_t u = 0; u < l.units; ++u) {
                     const std::size_t at = l.line(b, l.time - 1) * l.units + u, state = b * l.units + u;
-                    sum += r.h[at] * l.dh_last[state] + r.c[at] * l.dc_last[state];
+                    sum += r.h[at] * l.dh_last[state] + r.c[at] * l.dc_last[state] + l.h0[state] * l.dh_first[state];
                 }
             return sum;
         };
-        const results<double> r = reference(l, f);
+        const results<double> r = reference(l);
         const auto compare = [&](std::vector<double>& x, const std::vector<double>& gradient) {
             for (std::size_t i = 0; i < x.size(); ++i) {
                 const double kept = x[i], by = 1e-5;
@@ -140,6 +139,8 @@ TEST_CASE("LSTM, one grid: awkward sizes, splits of units and batch") {
     }
     const layer<float> large(9, 2, 128, {.masked = true});
     check_grid(large, reference(large), 32, 8);
+    const layer<float> thinned(9, 3, 33, {.masked = true, .dropped = true, .of_first = true});
+    check_grid(thinned, reference(thinned), 8, 16);
 }
 
 TEST_CASE("LSTM, clusters: awkward sizes, clusters of 1 to 16") {
@@ -152,6 +153,8 @@ TEST_CASE("LSTM, clusters: awkward sizes, clusters of 1 to 16") {
     }
     const layer<float> large(7, 2, 128, {.masked = true});
     check_cluster(large, reference(large), 8);
+    const layer<float> thinned(9, 3, 33, {.masked = true, .dropped = true, .of_first = true});
+    check_cluster(thinned, reference(thinned), 4);
 }
 
 // More units than registers hold weights for: 129 to 256 take twice the registers, above that shared memory has the rest.
@@ -178,13 +181,15 @@ TEST_CASE("LSTM in double") {
 }
 
 TEST_CASE("LSTM: what may be absent, and each direction, is the same in every way of running") {
-    for (int bits = 0; bits < 32; ++bits) {
+    for (int bits = 0; bits < 128; ++bits) {
         const layer<double> l(5, 3, 9,
                               {.reverse = (bits & 1) != 0,
                                .first_states = (bits & 2) != 0,
                                .masked = (bits & 4) != 0,
                                .every_dh = (bits & 8) != 0,
-                               .last_gradients = (bits & 16) != 0},
+                               .last_gradients = (bits & 16) != 0,
+                               .dropped = (bits & 32) != 0,
+                               .of_first = (bits & 64) != 0},
                               static_cast<unsigned>(bits));
         const auto want = reference(l);
         // Without any gradient from above there is none.
@@ -202,13 +207,35 @@ TEST_CASE("LSTM: what may be absent, and each direction, is the same in every wa
 #endif
 
 TEST_CASE("LSTM: other activations") {
-    const layer<double> l(5, 3, 9, {.masked = true});
-    const auto want = reference(l, hard);
-    check<double, hard_lstm_activations>(l, want, steps(), steps());
-    check<double, hard_lstm_activations>(l, want, grid<double>(l.g, lstm_pass::forward, 8, 4),
-                                         grid<double>(l.g, lstm_pass::backward, 8, 4));
-    check<double, hard_lstm_activations>(l, want, cluster<double>(l.g, lstm_pass::forward, 2),
-                                         cluster<double>(l.g, lstm_pass::backward, 2));
+    const layer<double> l(5, 3, 9, {.masked = true, .relu_and_hard = true});
+    const auto want = reference(l);
+    check(l, want, steps(), steps());
+    check_grid(l, want, 8, 4);
+    check_cluster(l, want, 2);
+}
+
+TEST_CASE("LSTM: two rows of h and one of c are enough") {
+    for (const bool masked : {false, true}) {
+        const layer<double> l(9, 5, 9, {.masked = masked, .dropped = masked});
+        const auto want = reference(l);
+        for (const lstm_plan& plan :
+             {steps(), grid<double>(l.g, lstm_pass::forward, 8, 2), cluster<double>(l.g, lstm_pass::forward, 2)}) {
+            results<double> r;
+            auto p = forward_operands(l, r);
+            const std::int64_t units = l.g.units;
+            std::vector<double> h(l.batch * 2 * l.units, NAN), c(l.batch * l.units, NAN);
+            p.h = {h.data(), 2 * units, 1}, p.c = {c.data(), units, 0}, p.gates = nullptr;
+            scratch workspace(cuda::lstm_workspace<double>(l.g, lstm_pass::forward));
+            cuda::run_lstm_forward(nullptr, plan, l.g, p, workspace.at);
+            for (std::size_t b = 0; b < l.batch; ++b)
+                for (std::size_t u = 0; u < l.units; ++u) {
+                    const std::size_t last = l.line(b, l.time - 1) * l.units + u;
+                    // Of five steps the last is even. Values are below 1: as `distance`, but of one.
+                    CHECK(std::abs(h[b * 2 * l.units + u] - want.h[last]) < tolerance<double>);
+                    CHECK(std::abs(c[b * l.units + u] - want.c[last]) < tolerance<double> * 5);
+                }
+        }
+    }
 }
 
 TEST_CASE("LSTM: gates in the place of xz, or not kept; first gradients not wanted") {
@@ -237,7 +264,7 @@ TEST_CASE("LSTM: gates in the place of xz, or not kept; first gradients not want
         scratch workspace(cuda::lstm_workspace<float>(l.g, lstm_pass::backward));
         cuda::run_lstm_forward(nullptr, steps(), l.g, forward_operands(l, r), workspace.at);
         auto p = backward_operands(l, r);
-        p.dh0 = p.dc0 = nullptr;
+        p.dh0 = p.dc0 = {};
         cuda::run_lstm_backward(nullptr, plan, l.g, p, workspace.at);
         CHECK(distance(r.dz, reference(l).dz) < tolerance<float>);
     }

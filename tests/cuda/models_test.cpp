@@ -2,13 +2,15 @@
 #define TG_CUDA
 #include <simt/instructions.hpp>
 
+#include <tapegraph/nn/layers/recurrent.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 #include <doctest/doctest.h>
 
 #include <vector>
 
-/// A convolutional model on the imitated device: convolutions, pooling, normalization and dropout in a captured step.
+/// Models on the imitated device: convolutions, pooling, normalization and dropout in a captured step, and an LSTM in both
+/// modes.
 
 namespace tg = tapegraph;
 
@@ -38,7 +40,42 @@ std::vector<double> losses(tg::device where) {
     return all;
 }
 
+struct recurrent_network {
+    constexpr auto operator()(auto scope, auto x) const {
+        const auto memory = scope / "memory";
+        const auto kernel = memory.variable_like(x, "kernel", {3, 28});
+        const auto recurrent = memory.variable_like(x, "recurrent_kernel", {7, 28});
+        auto h = tg::lstm(x, kernel, recurrent, tg::no_bias, {.go_backwards = true});
+        return tg::dense(scope / "score", h, {.units = 1});
+    }
+};
+
+template <class Mode>
+std::vector<double> recurrent_losses(tg::device where) {
+    auto model = tg::compile<Mode>(recurrent_network{}, tg::spec<float, tg::dyn, 5, 3>{}, tg::sigmoid_cross_entropy{},
+                                   tg::adam{.learning_rate = 0.05}, {.seed = 5, .device = where});
+    auto x = tg::tensor<float>::uninitialized({4, 5, 3});
+    for (int i = 0; i < x.size(); ++i) x.mutable_data()[i] = float(i * 31 % 29) / 14 - 1;
+    const auto y = tg::from_range<float>(std::vector<float>{0, 1, 1, 0}, {4, 1});
+    std::vector<double> all;
+    for (int s = 0; s < 6; ++s) all.push_back(model.train_on_batch(x, y).loss);
+    return all;
+}
+
+template <class Mode>
+void check_recurrent() {
+    const auto there = recurrent_losses<Mode>(tg::device::cuda(0)), here = recurrent_losses<Mode>(tg::device::cpu());
+    for (std::size_t i = 0; i < here.size(); ++i) CHECK(there[i] == doctest::Approx(here[i]).epsilon(1e-4));
+    CHECK(there == recurrent_losses<Mode>(tg::device::cuda(0)));
+    CHECK(here.back() < here.front()); // it learns
+}
+
 } // namespace
+
+TEST_CASE("an LSTM trains on a device as on the CPU, in both modes") {
+    check_recurrent<tg::graph>();
+    check_recurrent<tg::eager>();
+}
 
 TEST_CASE("a convolutional model trains on a device as on the CPU") {
     const auto there = losses(tg::device::cuda(0)), here = losses(tg::device::cpu());

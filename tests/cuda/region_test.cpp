@@ -52,8 +52,8 @@ void same_bits(const Prepare& prepare, std::int64_t blocks = cuda::detail::most_
     });
 }
 
-constexpr dtype f32 = dtype::f32, f64 = dtype::f64, f16 = dtype::f16, bf16 = dtype::bf16, i32 = dtype::i32,
-                i64 = dtype::i64, u8 = dtype::u8, truth = dtype::boolean;
+[[maybe_unused]] constexpr dtype f32 = dtype::f32, f64 = dtype::f64, f16 = dtype::f16, bf16 = dtype::bf16,
+                                 i32 = dtype::i32, i64 = dtype::i64, u8 = dtype::u8, truth = dtype::boolean;
 
 using three_floats = region<slots<f32, f32, f32>, results<4>, instruction<multiply_op, f32, 0, 1>, //
                             instruction<add_op, f32, 3, 2>>;
@@ -77,11 +77,13 @@ using three_of = region<slots<Type, Type, Type>, results<4>, instruction<multipl
 TEST_CASE("regions: every pattern of broadcasting, every element type") {
     all_patterns<float, three_floats>();
     all_patterns<double, three_of<f64>>();
-    all_patterns<half, three_of<f16>>();
     all_patterns<bfloat16, three_of<bf16>>();
+#ifdef TG_SIMT // every type is a second of nvcc
+    all_patterns<half, three_of<f16>>();
     all_patterns<std::int32_t, three_of<i32>>();
     all_patterns<std::int64_t, three_of<i64>>();
     all_patterns<std::uint8_t, three_of<u8>>();
+#endif
 }
 
 TEST_CASE("regions: bool, alone and beside other types") {

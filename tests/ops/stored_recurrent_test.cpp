@@ -63,3 +63,27 @@ TEST_CASE("stored: lstm") {
     CHECK(near(dh, {0.01990218323, 0.02795437864, -0.2115530202, 0.05486774256}));
     CHECK(near(dc, {0.02756894132, -0.0610428829, -0.08316741655, 0.2836634164}));
 }
+
+TEST_CASE("lstm of bfloat16 is that of floats, rounded") {
+    const auto rounded = [](const tensor<double>& t) { return tensor<tg::bfloat16>(tg::cast<tg::bfloat16>(t)); };
+    const auto wide = [](const tensor<tg::bfloat16>& t) { return tensor<float>(tg::cast<float>(t)); };
+    const auto x = rounded(numbers({2, 3, 2}, 1)), w = rounded(numbers({2, 8}, 2)), b = rounded(numbers({8}, 4));
+    auto r = rounded(numbers({2, 8}, 3));
+    tg::gradient_tape tape({.persistent = true});
+    tape.watch(r);
+    const tensor<tg::bfloat16> y = lstm(x, w, r, b, {.return_sequences = true});
+    // The projection is rounded twice; from there on the floats are the same ones.
+    const tensor<tg::bfloat16> product = matmul(x, w), projected = product + b;
+    auto same = wide(r);
+    tape.watch(same);
+    const auto expected = lstm(wide(projected), tg::eye<float>(same, 8), same, tg::no_bias, {.return_sequences = true});
+    const auto got = wide(y), want = wide(tensor<tg::bfloat16>(tg::cast<tg::bfloat16>(expected)));
+    CHECK(got.to_vector() == want.to_vector());
+    // States and gates were rounded, too: by 2^-9, some dozen of them to a sum.
+    const tensor<tg::bfloat16> loss = sum(y * y);
+    const tensor<float> other = sum(expected * expected);
+    const auto [rough] = tape.gradient(loss, r);
+    const auto [wanted] = tape.gradient(other, same);
+    const tensor<float> dr = wide(rough);
+    for (std::int64_t i = 0; i < dr.size(); ++i) CHECK(std::abs(dr.data()[i] - wanted.data()[i]) < 0.02);
+}

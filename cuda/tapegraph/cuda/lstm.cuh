@@ -148,7 +148,7 @@ inline void check_lstm(const lstm_geometry& g, const char* operation) {
 }
 
 /// f(kernel) with the kernel of a plan, and how it is launched.
-template <class T, class Activations, int Segments, class F>
+template <class T, int Segments, class F>
 auto with_resident_lstm(const lstm_plan& plan, const F& f) {
     driver::launch_shape shape{};
     shape.grid = {plan.blocks()}, shape.block = {static_cast<unsigned>(plan.warps * 32)}, shape.shared = plan.shared;
@@ -158,9 +158,9 @@ auto with_resident_lstm(const lstm_plan& plan, const F& f) {
         shape.cooperative = true;
     const auto with = [&]<int Resident, class Exchange>() {
         if constexpr (Segments == 1)
-            return f(shape, &kernels::lstm_forward_resident<T, Activations, Resident, Exchange>);
+            return f(shape, &kernels::lstm_forward_resident<T, Resident, Exchange>);
         else
-            return f(shape, &kernels::lstm_backward_resident<T, Activations, Resident, Exchange>);
+            return f(shape, &kernels::lstm_backward_resident<T, Resident, Exchange>);
     };
     constexpr int few = lstm_resident<T>(false), more = lstm_resident<T>(true);
     using grid = kernels::grid_exchange<T, Segments>;
@@ -172,7 +172,7 @@ auto with_resident_lstm(const lstm_plan& plan, const F& f) {
 }
 
 /// The best plan that the device can hold at once.
-template <class T, class Activations, int Segments>
+template <class T, int Segments>
 lstm_plan feasible_lstm(const lstm_geometry& g, const driver::device_properties& device, lstm_pass pass) {
     lstm_plan plan = choose_lstm<T>(g, device, pass);
     const auto holds = [&](const driver::launch_shape& shape, auto* kernel) {
@@ -180,17 +180,17 @@ lstm_plan feasible_lstm(const lstm_geometry& g, const driver::device_properties&
                    ? driver::resident_blocks(kernel, shape) * device.multiprocessors >= static_cast<int>(plan.blocks())
                    : driver::resident_clusters(kernel, shape) > 0;
     };
-    while (plan.stage != lstm_stage::steps && !with_resident_lstm<T, Activations, Segments>(plan, holds))
+    while (plan.stage != lstm_stage::steps && !with_resident_lstm<T, Segments>(plan, holds))
         plan =
             choose_lstm<T>(g, device, pass, plan.stage == lstm_stage::cluster ? lstm_stage::grid : lstm_stage::steps);
     return plan;
 }
 
-template <class T, class Activations, int Segments, class Operands>
+template <class T, int Segments, class Operands>
 void run_resident_lstm(driver::stream s, const char* operation, const lstm_plan& plan, const lstm_geometry& g,
                        const Operands& operands, void* counters) {
     if (plan.stage == lstm_stage::grid) driver::fill(counters, 0, static_cast<std::size_t>(plan.parts) * 128, s);
-    with_resident_lstm<T, Activations, Segments>(plan, [&](const driver::launch_shape& shape, auto* kernel) {
+    with_resident_lstm<T, Segments>(plan, [&](const driver::launch_shape& shape, auto* kernel) {
         driver::launch(s, operation, shape, kernel, operands, kernels::lstm_shape(g), plan.split,
                        static_cast<unsigned*>(counters));
     });
@@ -211,24 +211,23 @@ void launch_lstm_step(driver::stream s, const char* operation, const Problem& pr
 } // namespace lstm_detail
 
 /// All states of a layer, as planned.
-template <class T, class Activations = kernels::usual_lstm_activations>
+template <class T>
 void run_lstm_forward(driver::stream s, const lstm_plan& plan, const lstm_geometry& g,
                       const lstm_forward_operands<T>& p, void* workspace) {
     constexpr const char* operation = "lstm";
     if (plan.stage != lstm_stage::steps)
-        return lstm_detail::run_resident_lstm<T, Activations, 1>(s, operation, plan, g, p, workspace);
+        return lstm_detail::run_resident_lstm<T, 1>(s, operation, plan, g, p, workspace);
     const kernels::lstm_shape shape(g);
     const auto run = [&]<class Tile>() {
         for (int step = 0; step < shape.time; ++step)
-            lstm_detail::launch_lstm_step<Tile>(s, operation,
-                                                kernels::lstm_forward_step<T, Activations>(shape, p, step, Tile::BN));
+            lstm_detail::launch_lstm_step<Tile>(s, operation, kernels::lstm_forward_step<T>(shape, p, step, Tile::BN));
     };
     plan.large_tile ? run.template operator()<lstm_detail::lstm_large_tile>()
                     : run.template operator()<lstm_detail::lstm_small_tile>();
 }
 
 /// The gradients of all z and of the first states, as planned. The carried states of `p` are in the workspace.
-template <class T, class Activations = kernels::usual_lstm_activations>
+template <class T>
 void run_lstm_backward(driver::stream s, const lstm_plan& plan, const lstm_geometry& g, lstm_backward_operands<T> p,
                        void* workspace) {
     constexpr const char* operation = "lstm's gradient";
@@ -236,12 +235,12 @@ void run_lstm_backward(driver::stream s, const lstm_plan& plan, const lstm_geome
         reinterpret_cast<T*>(static_cast<unsigned char*>(workspace) + lstm_workspace<T>(g, lstm_pass::forward));
     p.carried_dc = p.carried_dh + g.batch * g.units;
     if (plan.stage != lstm_stage::steps)
-        return lstm_detail::run_resident_lstm<T, Activations, 4>(s, operation, plan, g, p, workspace);
+        return lstm_detail::run_resident_lstm<T, 4>(s, operation, plan, g, p, workspace);
     const kernels::lstm_shape shape(g);
     const auto run = [&]<class Tile>() {
-        for (int step = shape.time - 1; step >= -1; --step)
-            lstm_detail::launch_lstm_step<Tile>(s, operation,
-                                                kernels::lstm_backward_step<T, Activations>(shape, p, step));
+        const int last = p.dh0.data != nullptr || p.dc0.data != nullptr ? -1 : 0;
+        for (int step = shape.time - 1; step >= last; --step)
+            lstm_detail::launch_lstm_step<Tile>(s, operation, kernels::lstm_backward_step<T>(shape, p, step));
     };
     plan.large_tile ? run.template operator()<lstm_detail::lstm_large_tile>()
                     : run.template operator()<lstm_detail::lstm_small_tile>();
@@ -250,25 +249,24 @@ void run_lstm_backward(driver::stream s, const lstm_plan& plan, const lstm_geome
 /// h and c of all steps from xz = x W + b [batch, time, 4 units], and the gates if a gradient is to follow.
 /// `workspace`: lstm_workspace<T>(g, lstm_pass::forward) bytes. Throws argument_error for extents that are negative or too
 /// large.
-template <class T, class Activations = kernels::usual_lstm_activations>
+template <class T>
 void lstm_forward(driver::stream s, const driver::device_properties& device, const lstm_geometry& g,
                   const lstm_forward_operands<T>& p, void* workspace) {
     lstm_detail::check_lstm(g, "lstm");
     if (g.batch == 0 || g.units == 0 || g.time == 0) return;
-    const lstm_plan plan = lstm_detail::feasible_lstm<T, Activations, 1>(g, device, lstm_pass::forward);
-    run_lstm_forward<T, Activations>(s, plan, g, p, workspace);
+    const lstm_plan plan = lstm_detail::feasible_lstm<T, 1>(g, device, lstm_pass::forward);
+    run_lstm_forward<T>(s, plan, g, p, workspace);
 }
 
 /// dz [batch, time, 4 units], from which products give the rest: dx = dz W^T, dW = x^T dz, dR = h[t-1]^T dz, db = sum of dz;
 /// and dh0, dc0 if they are not null. `workspace`: lstm_workspace<T>(g, lstm_pass::backward) bytes.
-template <class T, class Activations = kernels::usual_lstm_activations>
+template <class T>
 void lstm_backward(driver::stream s, const driver::device_properties& device, const lstm_geometry& g,
                    const lstm_backward_operands<T>& p, void* workspace) {
     lstm_detail::check_lstm(g, "lstm's gradient");
     if (g.batch == 0 || g.units == 0) return;
-    const lstm_plan plan =
-        g.time == 0 ? lstm_plan{} : lstm_detail::feasible_lstm<T, Activations, 4>(g, device, lstm_pass::backward);
-    run_lstm_backward<T, Activations>(s, plan, g, p, workspace);
+    const lstm_plan plan = g.time == 0 ? lstm_plan{} : lstm_detail::feasible_lstm<T, 4>(g, device, lstm_pass::backward);
+    run_lstm_backward<T>(s, plan, g, p, workspace);
 }
 
 } // namespace tapegraph::cuda

@@ -34,6 +34,20 @@ struct region_spelling {
                                std::make_integer_sequence<int, result_count>{}));
 };
 
+// The kernels of a spelled region. Matching it makes its name its own: nvcc writes the name by which a kernel's type was reached
+// into the host's code, and the stage's may hold a lambda, which has none.
+template <class Region>
+struct kernels_of_region;
+template <class Slots, class Results, class... Instructions>
+struct kernels_of_region<region<Slots, Results, Instructions...>> {
+    using spelled = region<Slots, Results, Instructions...>;
+    static constexpr runtime::kernel_pair map() { return runtime::map_kernel_for<spelled>(); }
+    template <class Op, class T>
+    static constexpr runtime::kernel_pair reduction() {
+        return runtime::reduction_kernel_for<Op, spelled, T>();
+    }
+};
+
 template <class Stage, int K>
 constexpr runtime::kernel_pair kernel_at() {
     constexpr kernel_entry k = Stage::value.kernels[K];
@@ -41,12 +55,12 @@ constexpr runtime::kernel_pair kernel_at() {
         using op = operation_type<Stage::value.ops[k.op]>;
         return runtime::kernel_for<op, element_t<static_cast<dtype>(k.type)>>();
     } else {
-        using shape_of_work = typename region_spelling<Stage, k.first_word>::type;
+        using kernels = kernels_of_region<typename region_spelling<Stage, k.first_word>::type>;
         if constexpr (k.kind == static_cast<int>(kernel_kind::region)) {
-            return runtime::map_kernel_for<shape_of_work>();
+            return kernels::map();
         } else {
             using op = operation_type<Stage::value.ops[k.op]>;
-            return runtime::reduction_kernel_for<op, shape_of_work, element_t<static_cast<dtype>(k.type)>>();
+            return kernels::template reduction<op, element_t<static_cast<dtype>(k.type)>>();
         }
     }
 }

@@ -47,6 +47,7 @@ struct widened_call {
     void load(const kernel_call& from) const {
         for (int i = 0; i < from.inputs; ++i) {
             const buffer_view& v = from.in[i];
+            if (v.data == nullptr) continue; // empty, or there for a derivative's sake: the kernel does not read it
             if (v.type == dtype::bf16) cpu::widen(views[i].as<float>(), v.as<const bfloat16>(), v.elements());
             if (v.type == dtype::f16) cpu::widen(views[i].as<float>(), v.as<const half>(), v.elements());
         }

@@ -80,39 +80,42 @@ public:
         TG_UNROLL
         for (int i = 0; i < Resident; i += vector) {
             pair a[lstm_rows];
+            fetch(operand, pitch, i, a);
             TG_UNROLL
-            for (int r = 0; r < lstm_rows; ++r) a[r] = *reinterpret_cast<const pair*>(operand + r * pitch + place(i));
-            TG_UNROLL
-            for (int j = 0; j < vector; ++j) TG_UNROLL
-            for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
-            for (int c = 0; c < lstm_columns; ++c) {
-                T& sum = sums[r * lstm_columns + c];
-                sum = multiply_add(a[r].v[j], in_registers_[i + j][c], sum);
-            }
+            for (int j = 0; j < vector; ++j) add(a, j, in_registers_[i + j], sums);
         }
-        TG_ROLLED
-        for (int i = 0; i < rest_; ++i) { // one k at a time: there are few registers left
-            const T* const at = operand + place(Resident + i);
-            T a[lstm_rows];
+        for (int i = 0; i < rest_; i += vector) {
+            pair a[lstm_rows];
+            fetch(operand, pitch, Resident + i, a);
             TG_UNROLL
-            for (int r = 0; r < lstm_rows; ++r) a[r] = at[r * pitch];
-            TG_UNROLL
-            for (int q = 0; q < packs; ++q) {
-                const packed w = in_shared_[(i * packs + q) * 32];
+            for (int j = 0; j < vector; ++j) {
                 TG_UNROLL
-                for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
-                for (int e = 0; e < pack; ++e) {
-                    T& sum = sums[r * lstm_columns + q * pack + e];
-                    sum = multiply_add(a[r], w.v[e], sum);
+                for (int q = 0; q < packs; ++q) {
+                    const packed x = in_shared_[((i + j) * packs + q) * 32];
+                    TG_UNROLL
+                    for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
+                    for (int e = 0; e < pack; ++e) {
+                        T& sum = sums[r * lstm_columns + q * pack + e];
+                        sum = multiply_add(a[r].v[j], x.v[e], sum);
+                    }
                 }
             }
         }
     }
 
 private:
-    /// The k that is this lane's i-th: lanes side by side, with runs of `vector` among those in registers.
-    __device__ int place(int i) const {
-        return i < Resident ? (i / vector * 32 + lane_) * vector + i % vector : i * 32 + lane_;
+    /// The k that is this lane's i-th: pairs of neighbours, lane by lane.
+    __device__ int place(int i) const { return (i / vector * 32 + lane_) * vector + i % vector; }
+
+    __device__ void fetch(const T* operand, int pitch, int i, pair (&a)[lstm_rows]) const {
+        TG_UNROLL
+        for (int r = 0; r < lstm_rows; ++r) a[r] = *reinterpret_cast<const pair*>(operand + r * pitch + place(i));
+    }
+    __device__ static void add(const pair (&a)[lstm_rows], int j, const T (&w)[lstm_columns], T (&sums)[32]) {
+        TG_UNROLL
+        for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
+        for (int c = 0; c < lstm_columns; ++c)
+            sums[r * lstm_columns + c] = multiply_add(a[r].v[j], w[c], sums[r * lstm_columns + c]);
     }
 
     int lane_, rest_; ///< rest: this lane's k that are in shared memory
@@ -134,6 +137,9 @@ __device__ T sum_across_lanes(T (&v)[32], int lane) {
     else
         return v[0];
 }
+
+// Exchanges keep nothing from step to step, for want of registers: what is even in one `turn` is odd in the next, and the
+// caller counts how many `times` it has waited.
 
 /// Blocks of a part are a cluster: what one computes it writes into every block's shared memory. A part has one tile.
 template <class T, int Segments>
@@ -158,26 +164,23 @@ public:
         wait_for_cluster();
     }
     template <class F>
-    __device__ const T* operand(int, const F&) const {
-        return buffer(turn_);
+    __device__ const T* operand(int turn, int, const F&) const {
+        return buffer(turn);
     }
     /// Part of the next operand. Of `roles` threads that have the same value each writes to its share of the blocks.
-    __device__ void publish(int row, int segment, int unit, T value, int role, int roles) const {
-        T* const own = buffer(turn_ + 1) + (row * Segments + segment) * padded_ + unit;
+    __device__ void publish(int turn, int row, int segment, int unit, T value, int role, int roles) const {
+        T* const own = buffer(turn + 1) + (row * Segments + segment) * padded_ + unit;
         for (int block = role; block < blocks_; block += roles)
             store_to_cluster(own, static_cast<unsigned>(block), value);
     }
     __device__ void arrive() const { arrive_at_cluster(); }
-    __device__ void wait() {
-        wait_for_cluster();
-        ++turn_;
-    }
+    __device__ void wait(int) const { wait_for_cluster(); }
 
 private:
     __device__ T* buffer(int turn) const { return operands_ + (turn & 1) * lstm_rows * Segments * padded_; }
 
     T* operands_;
-    int padded_, blocks_, turn_ = 0;
+    int padded_, blocks_;
 };
 
 /// Blocks of a part wait for each other at a counter in global memory, and read what the others wrote there: the grid must
@@ -197,30 +200,29 @@ public:
     __device__ void begin(int, const F&) const {}
     /// Loads a tile: from(row, segment, unit). Threads may still read the one before, but not the one before that.
     template <class F>
-    __device__ const T* operand(int units, const F& from) {
+    __device__ const T* operand(int turn, int units, const F& from) const {
         const int width = Segments * padded_;
-        T* const to = operands_ + (turn_++ & 1) * lstm_rows * width;
+        T* const to = operands_ + (turn & 1) * lstm_rows * width;
         for (int unit = static_cast<int>(threadIdx.x); unit < padded_; unit += static_cast<int>(blockDim.x)) TG_UNROLL
         for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
         for (int g = 0; g < Segments; ++g) to[r * width + g * padded_ + unit] = unit < units ? from(r, g, unit) : T(0);
         __syncthreads();
         return to;
     }
-    __device__ void publish(int, int, int, T, int, int) const {}
+    __device__ void publish(int, int, int, int, T, int, int) const {}
     __device__ void arrive() const {
         __syncthreads();
         if (threadIdx.x == 0) add_to_count(count_);
     }
-    __device__ void wait() {
-        target_ += blocks_;
-        if (threadIdx.x == 0) wait_for_count(count_, target_);
+    __device__ void wait(int times) const {
+        if (threadIdx.x == 0) wait_for_count(count_, static_cast<unsigned>(times) * blocks_);
         __syncthreads();
     }
 
 private:
     T* operands_;
-    int padded_, turn_ = 0;
-    unsigned blocks_, target_ = 0;
+    int padded_;
+    unsigned blocks_;
     unsigned* count_;
 };
 

@@ -42,9 +42,17 @@ __device__ T element_or_zero(const T* at) {
     return at == nullptr ? T(0) : *at;
 }
 
+template <class Problem, class Line, class Step>
+__device__ auto a_of(const Problem& problem, const Line& line, const Step& step) {
+    if constexpr (requires { problem.a_value(line, step); })
+        return problem.a_value(line, step);
+    else
+        return element_or_zero(problem.a(line, step));
+}
+
 /// `Problem`: element type T; extents m, n, k; a_along_k, b_along_k; types a_line, a_step, b_line,
 /// b_step with functions line_a(m), step_a(k, end of k) and so on; a(line, step) and b(line, step), addresses
-/// or null where the operand is zero; store(m, n, value). Indices beyond the extents are asked for. A problem
+/// or null where the operand is zero, or for A a_value(line, step), the element; store(m, n, value). Indices beyond the extents are asked for. A problem
 /// with store_line(m, tile, column, sums) instead gets a thread's sums of a row together, those of columns
 /// column + i * BN / TN of the tile, and sees to the extent of n itself.
 template <class Problem, class Tile>
@@ -78,10 +86,11 @@ __global__ void __launch_bounds__(Tile::threads) step_gemm(Problem problem) {
         for (int i = 0; i < load_b::taps; ++i) steps_b[i] = problem.step_b(k + load_b::step(thread, i), end);
         TG_UNROLL
         for (int i = 0; i < load_a::each; ++i)
-            next_a[i] = element_or_zero(problem.a(lines_a[load_a::rows == 1 ? 0 : i], steps_a[load_a::taps == 1 ? 0 : i]));
+            next_a[i] = a_of(problem, lines_a[load_a::rows == 1 ? 0 : i], steps_a[load_a::taps == 1 ? 0 : i]);
         TG_UNROLL
         for (int i = 0; i < load_b::each; ++i)
-            next_b[i] = element_or_zero(problem.b(lines_b[load_b::rows == 1 ? 0 : i], steps_b[load_b::taps == 1 ? 0 : i]));
+            next_b[i] =
+                element_or_zero(problem.b(lines_b[load_b::rows == 1 ? 0 : i], steps_b[load_b::taps == 1 ? 0 : i]));
     };
     const auto keep = [&](int buffer) {
         TG_UNROLL

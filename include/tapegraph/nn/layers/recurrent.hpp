@@ -4,7 +4,7 @@
 #include <tapegraph/ops/fill.hpp>
 #include <tapegraph/ops/lstm.hpp>
 #include <tapegraph/runtime/recurrent.hpp>
-#if defined(TG_CUDA) && __has_include(<tapegraph/cuda/recurrent.cuh>)
+#ifdef TG_CUDA
 #include <tapegraph/cuda/recurrent.cuh>
 #endif
 
