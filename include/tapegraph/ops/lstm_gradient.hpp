@@ -113,7 +113,7 @@ struct lstm_result_op {
         if (detail::lstm_fits<Extras>(io, 1)) detail::lstm_result_shape(a, io.in[1].dims, io.in[2].dims[0], io);
     }
     static constexpr auto shared(const attributes& a, const auto& dy, const auto& states, const auto& z, const auto& r,
-                                 const auto&... rest);
+                                 const auto&... rest) -> std::remove_cvref_t<decltype(dy)>;
     template <int I>
         requires(I >= 1 && (I < 3 || (I < 5 && detail::lstm_initial<Extras>)))
     static constexpr auto flow(const attributes& a, const auto& gradient, const auto&, const auto& states,
@@ -242,7 +242,7 @@ constexpr H lstm_gate_gradient(const H& gradient, const H& z) {
 
 template <int Extras>
 constexpr auto lstm_result_op<Extras>::shared(const attributes& a, const auto& dy, const auto& states, const auto& z,
-                                              const auto& r, const auto&... rest) {
+                                              const auto& r, const auto&... rest) -> std::remove_cvref_t<decltype(dy)> {
     return detail::call_without_last(
         [&](const auto&... extras) {
             return invoke<lstm_gradient_op<Extras>>(a, nullptr, std::source_location::current(), dy, states, z, r,

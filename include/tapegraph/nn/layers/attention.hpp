@@ -1,0 +1,109 @@
+#pragma once
+
+#include <tapegraph/core/math/root.hpp>
+#include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/nn/layers/dropout.hpp>
+#include <tapegraph/ops/einsum.hpp>
+#include <tapegraph/ops/fill.hpp>
+#include <tapegraph/ops/softmax.hpp>
+
+/// Attention. Not part of tapegraph.hpp: programs without it do not compile it.
+
+namespace tapegraph {
+
+/// Defaults as in Keras.
+struct multi_head_attention_options {
+    std::int64_t num_heads = 1;
+    std::int64_t key_dim = 1;    ///< of each head
+    std::int64_t value_dim = 0;  ///< of each head; 0: key_dim
+    std::int64_t output_dim = 0; ///< 0: the query's number of features
+    double dropout = 0;          ///< of attention weights, in training
+    bool use_bias = true;
+    bool use_causal_mask = false; ///< step t of the query sees the steps of the value up to t
+    initializer kernel_initializer = init::glorot_uniform{};
+    initializer bias_initializer = init::zeros{};
+};
+
+/// Which steps of the value a step of the query sees: bool [batch, query's time, value's time], or what broadcasts to that.
+template <handle M>
+struct attention_mask {
+    M seen;
+};
+template <class M>
+attention_mask(M) -> attention_mask<M>;
+
+namespace detail {
+
+/// x [batch, time, features] to [batch, time, heads, dim]: "kernel" [features, heads, dim], "bias" [heads, dim].
+template <class Scope, handle H>
+constexpr H attention_heads(const Scope& scope, const H& x, std::int64_t heads, std::int64_t dim,
+                            const multi_head_attention_options& o, std::source_location where) {
+    const H kernel =
+        scope.variable_like(x, "kernel", {shape_of(x)[2].value, heads, dim}, {.initializer = o.kernel_initializer});
+    const H product = einsum("btf,fhd->bthd", x, kernel, where);
+    if (!o.use_bias) return product;
+    return eval(product + scope.variable_like(x, "bias", {heads, dim}, {.initializer = o.bias_initializer}), where);
+}
+
+/// Scores [batch, heads, query's time, value's time] where they are seen. The others become what softmax makes 0 of; where a
+/// step sees nothing, all weights are equal.
+template <handle H, handle M>
+constexpr H seen_scores(const H& scores, const M& seen, std::source_location where) {
+    return eval(tapegraph::where(seen, scores, -1e9), where);
+}
+
+template <class Scope, handle H, class... Masks>
+constexpr H attention(const Scope& scope, const H& query, const H& value, const multi_head_attention_options& o,
+                      std::source_location where, const attention_mask<Masks>&... masks) {
+    const shape q = shape_of(query), v = shape_of(value);
+    const bool sensible =
+        scope.require(q.rank() == 3 && v.rank() == 3 && q[2].known() && v[2].known(),
+                      "multi_head_attention: query and value must be [batch, time, features], features known") &&
+        scope.require(o.num_heads > 0 && o.key_dim > 0 && o.value_dim >= 0 && o.output_dim >= 0,
+                      "multi_head_attention: num_heads and key_dim must be positive, other extents not negative") &&
+        scope.require(o.dropout >= 0 && o.dropout < 1, "multi_head_attention: dropout must lie in [0, 1)");
+    if (!sensible) return query;
+    const std::int64_t width = o.value_dim > 0 ? o.value_dim : o.key_dim;
+    const std::int64_t features = o.output_dim > 0 ? o.output_dim : q[2].value;
+    const H asked = attention_heads(scope / "query", query, o.num_heads, o.key_dim, o, where);
+    const H keys = attention_heads(scope / "key", value, o.num_heads, o.key_dim, o, where);
+    const H values = attention_heads(scope / "value", value, o.num_heads, width, o, where);
+    scope.enter(); // what follows belongs to this layer again
+
+    const double scale = 1 / math::sqrt(static_cast<double>(o.key_dim));
+    H scores = einsum("bthd,bshd->bhts", eval(asked * scale, where), keys, where);
+    if (o.use_causal_mask)
+        scores = seen_scores(scores, eval(diagonal_number(scores, q[1], v[1], where) <= 0, where), where);
+    ((scores = seen_scores(scores, expand_dims(masks.seen, -3, where), where)), ...);
+    const H weights = dropout(scope, softmax(scores, -1, where), {.rate = o.dropout}, where);
+    const H heads = einsum("bhts,bshd->bthd", weights, values, where);
+
+    const Scope last = scope / "attention_output";
+    const H kernel =
+        last.variable_like(query, "kernel", {o.num_heads, width, features}, {.initializer = o.kernel_initializer});
+    const H product = einsum("bthd,hdf->btf", heads, kernel, where);
+    if (!o.use_bias) return product;
+    return eval(product + last.variable_like(query, "bias", {features}, {.initializer = o.bias_initializer}), where);
+}
+
+} // namespace detail
+
+/// Attention of num_heads heads (Vaswani et al. 2017): query [batch, time, features] looks at value [batch, steps, others],
+/// which is also the key, and gives [batch, time, output_dim]:
+///
+///     softmax((query W_q + b_q) (value W_k + b_k)^T / sqrt(key_dim)) (value W_v + b_v) W_o + b_o
+///
+/// Variables as in Keras: "query", "key", "value" and "attention_output", each with "kernel" and "bias", [features, heads, dim]
+/// and [heads, dim], the last ones [heads, value_dim, output_dim] and [output_dim]. An `attention_mask{...}` may follow.
+template <class Scope, tensor_like Q, tensor_like V, class... Masks>
+    requires(!tensor_like<Scope> && sizeof...(Masks) <= 1)
+constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V& value,
+                                    const multi_head_attention_options& o, const attention_mask<Masks>&... masks) {
+    const auto where = std::source_location::current();
+    const auto asked = scope.operand(query, where);
+    const decltype(asked) offered = scope.operand(value, where);
+    const auto mark = scope.enter();
+    return scope.leave("multi_head_attention", mark, detail::attention(scope, asked, offered, o, where, masks...));
+}
+
+} // namespace tapegraph

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/ops/cast.hpp>
+#include <tapegraph/ops/comparison.hpp>
+#include <tapegraph/ops/gather.hpp>
+#include <tapegraph/ops/lstm.hpp>
+
+/// The embedding layer. Not part of tapegraph.hpp: programs without it do not compile it.
+
+namespace tapegraph {
+
+/// Defaults as in Keras. What Keras's `mask_zero` says is said where the mask is used: see embedding_mask.
+struct embedding_options {
+    std::int64_t input_dim = 1;  ///< rows of the table: indices lie in [0, input_dim)
+    std::int64_t output_dim = 1; ///< numbers an index stands for
+    initializer embeddings_initializer = init::uniform{};
+};
+
+namespace detail {
+
+// Elements are known by type in eager mode and by value in graph mode.
+template <handle H>
+constexpr auto as_indices(const H& x, std::source_location where) {
+    if constexpr (requires { typename H::element_type; }) {
+        if constexpr (std::is_floating_point_v<typename H::element_type>)
+            return eval(cast<std::int32_t>(x), where);
+        else
+            return x;
+    } else {
+        return is_floating(x.type()) ? H(eval(cast<std::int32_t>(x), where)) : x;
+    }
+}
+
+/// A variable of type T, or, where T is void, of the type of `like` if that is floating, and of float otherwise.
+template <class T, class Scope, handle H>
+constexpr auto floating_variable(const Scope& scope, const H& like, std::string_view name, const shape& dims,
+                                 const variable_options& options) {
+    if constexpr (!std::is_void_v<T>) {
+        return scope.template variable<T>(name, dims, options);
+    } else if constexpr (requires { typename H::element_type; }) {
+        if constexpr (std::is_floating_point_v<typename H::element_type>)
+            return scope.variable_like(like, name, dims, options);
+        else
+            return scope.template variable<float>(name, dims, options);
+    } else {
+        return scope.variable_like(like, name, dims, options);
+    }
+}
+
+} // namespace detail
+
+/// Rows of a table "embeddings" [input_dim, output_dim]: indices [...] to [..., output_dim]. Indices are i32 or i64; floating
+/// ones are cast to i32, as in Keras. T is the table's element type; without one that of floating indices, float for others.
+/// An index outside [0, input_dim) is a range_error of gather. The table's gradient is scatter_add of the rows' ones: rows
+/// that occur twice get the sum.
+template <class T = void, class Scope, tensor_like X>
+    requires(!tensor_like<Scope>)
+constexpr auto embedding(const Scope& scope, const X& indices, const embedding_options& o,
+                         std::source_location where = std::source_location::current()) {
+    const auto given = scope.operand(indices, where);
+    const auto mark = scope.enter();
+    const bool sensible = scope.require(o.input_dim > 0, "embedding: input_dim must be positive") &&
+                          scope.require(o.output_dim > 0, "embedding: output_dim must be positive");
+    const shape table = sensible ? shape{o.input_dim, o.output_dim} : shape{1, 1};
+    const auto rows =
+        detail::floating_variable<T>(scope, given, "embeddings", table, {.initializer = o.embeddings_initializer});
+    return scope.leave("embedding", mark, eval(gather(rows, detail::as_indices(given, where), 0, 0, where), where));
+}
+
+/// The steps whose index is not `padding`, for recurrent layers over the embedding of indices [batch, time]: Keras's
+/// `mask_zero`.
+template <tensor_like X>
+constexpr auto embedding_mask(const X& indices, std::int64_t padding = 0,
+                              std::source_location where = std::source_location::current()) {
+    return step_mask{eval(detail::as_indices(eval(indices, where), where) != padding, where)};
+}
+
+} // namespace tapegraph

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <tapegraph/nn/layers/recurrent.hpp>
+#include <tapegraph/ops/concat.hpp>
+#include <tapegraph/ops/moments.hpp>
+#include <tapegraph/ops/power.hpp>
+
+/// Layers of sequence models: bidirectional, time_distributed, layer_normalization. Not part of tapegraph.hpp: programs without
+/// them do not compile them.
+
+namespace tapegraph {
+
+/// How the outputs of both directions become one: behind one another on the last axis, or element by element.
+enum class merge_mode { concat, sum, multiply, average };
+
+/// What `bidirectional_outputs` gives.
+template <class H>
+struct bidirectional_values {
+    H forward, backward;
+};
+
+namespace detail {
+
+template <class T>
+concept recurrent_mask = recurrent_extra<T>
+== 1;
+
+template <class Scope, handle H, class... E>
+constexpr bidirectional_values<H> both_directions(const Scope& scope, const H& x, const lstm_layer_options& o,
+                                                  std::source_location where, const E&... extras) {
+    lstm_layer_options back = o;
+    back.go_backwards = !o.go_backwards;
+    const H forward = lstm(scope / "forward_lstm", x, o, extras...);
+    const H backward = lstm(scope / "backward_lstm", x, back, extras...);
+    scope.enter(); // what follows belongs to this layer again
+    if (!o.return_sequences || shape_of(backward).rank() != 3) return {forward, backward};
+    return {forward, reverse(backward, 1, where)};
+}
+
+template <handle H>
+constexpr H merged(merge_mode mode, const H& forward, const H& backward, std::source_location where) {
+    switch (mode) {
+    case merge_mode::sum: return eval(forward + backward, where);
+    case merge_mode::multiply: return eval(forward * backward, where);
+    case merge_mode::average: return eval((forward + backward) / 2, where);
+    default: return concat({forward, backward}, -1, where);
+    }
+}
+
+} // namespace detail
+
+/// Two LSTMs over x [batch, time, features], "forward_lstm" and "backward_lstm" (see lstm), of which the second reads the
+/// steps from the last to the first. With `return_sequences` its outputs stand at the steps they are of. Gives
+/// [batch, units] or [batch, time, units], 2 units where they are concatenated. A `step_mask{...}` may follow.
+template <class Scope, tensor_like X, detail::recurrent_mask... E>
+    requires(!tensor_like<Scope>)
+constexpr auto bidirectional(const Scope& scope, const X& x, const lstm_layer_options& o,
+                             merge_mode mode = merge_mode::concat, const E&... extras) {
+    const auto where = std::source_location::current();
+    const auto input = scope.operand(x, where);
+    const auto mark = scope.enter();
+    const auto values = detail::both_directions(scope, input, o, where, extras...);
+    return scope.leave("bidirectional", mark, detail::merged(mode, values.forward, values.backward, where));
+}
+
+/// The same without a merge (Keras's merge_mode None): `const auto [forward, backward] = ...`.
+template <class Scope, tensor_like X, detail::recurrent_mask... E>
+    requires(!tensor_like<Scope>)
+constexpr auto bidirectional_outputs(const Scope& scope, const X& x, const lstm_layer_options& o, const E&... extras) {
+    const auto where = std::source_location::current();
+    const auto input = scope.operand(x, where);
+    const auto mark = scope.enter();
+    const auto values = detail::both_directions(scope, input, o, where, extras...);
+    scope.leave("bidirectional", mark, values.backward);
+    return values;
+}
+
+/// `f(scope, steps)` on all steps of x [batch, time, rest...] at once, as on a batch [batch time, rest...]; what it gives,
+/// [batch time, other...], becomes [batch, time, other...]. f makes the layers; `scope` is this one's.
+template <class Scope, tensor_like X, class F>
+    requires(!tensor_like<Scope>)
+constexpr auto time_distributed(const Scope& scope, const X& x, const F& f,
+                                std::source_location where = std::source_location::current()) {
+    const auto input = scope.operand(x, where);
+    const auto mark = scope.enter();
+    const shape dims = shape_of(input);
+    const bool sensible = scope.require(dims.rank() >= 2, "time_distributed: input must be [batch, time, ...]");
+    shape folded = detail::no_axes(dims);
+    folded.push_back(sensible ? dims[0] * dims[1] : extent(1));
+    for (int i = 2; i < dims.rank(); ++i) folded.push_back(dims[i]);
+    const auto values = eval(f(scope, sensible ? eval(reshape(input, folded, where), where) : input), where);
+    scope.enter(); // what follows belongs to this layer again
+    const shape made = shape_of(values);
+    if (!sensible || !scope.require(made.rank() >= 1 && made[0] == folded[0],
+                                    "time_distributed: the function must keep the first axis, batch times time"))
+        return scope.leave("time_distributed", mark, values);
+    shape unfolded = detail::no_axes(dims);
+    unfolded.push_back(dims[0]);
+    unfolded.push_back(dims[1]);
+    for (int i = 1; i < made.rank(); ++i) unfolded.push_back(made[i]);
+    return scope.leave("time_distributed", mark, eval(reshape(values, unfolded, where), where));
+}
+
+/// Defaults as in Keras.
+struct layer_normalization_options {
+    axes axis = -1; ///< whose elements are normalized together
+    double epsilon = 1e-3;
+    bool center = true, scale = true;
+    initializer beta_initializer = init::zeros{};
+    initializer gamma_initializer = init::ones{};
+};
+
+/// (x - mean) / sqrt(variance + epsilon) gamma + beta with mean and (population) variance of every record's own elements (Ba,
+/// Kiros and Hinton 2016). "gamma" and "beta" have the extents of the axes, in the order of x.
+template <class Scope, tensor_like X>
+    requires(!tensor_like<Scope>)
+constexpr auto layer_normalization(const Scope& scope, const X& x, const layer_normalization_options& o = {},
+                                   std::source_location where = std::source_location::current()) {
+    const auto input = scope.operand(x, where);
+    const auto mark = scope.enter();
+    const shape dims = shape_of(input);
+    const int rank = dims.rank();
+    if (!scope.require(!o.axis.all && o.axis.count > 0 && detail::distinct_axes(o.axis, rank),
+                       "layer_normalization: axes must be given, inside the rank and different"))
+        return scope.leave("layer_normalization", mark, input);
+    const std::int64_t chosen = o.axis.bits(rank);
+    shape extents, beside_x; // of the parameters by themselves, and from the first of the axes to the last axis of x
+    for (int i = 0; i < rank; ++i) {
+        const bool among = (chosen >> i & 1) != 0;
+        if (among) extents.push_back(dims[i]);
+        if (among || extents.rank() > 0) beside_x.push_back(among ? dims[i] : extent(1));
+    }
+    const auto parameter = [&](std::string_view name, const initializer& first) {
+        const auto v = scope.variable_like(input, name, extents, {.initializer = first});
+        return extents.rank() == beside_x.rank() ? v : eval(reshape(v, beside_x, where), where);
+    };
+    const auto values = moments(input, o.axis, {.keepdims = true}, where);
+    const auto inverse = eval(rsqrt(values.variance + o.epsilon), where);
+    const auto factor = o.scale ? eval(inverse * parameter("gamma", o.gamma_initializer), where) : inverse;
+    const auto centered = (input - values.mean) * factor;
+    return scope.leave("layer_normalization", mark,
+                       o.center ? eval(centered + parameter("beta", o.beta_initializer), where)
+                                : eval(centered, where));
+}
+
+} // namespace tapegraph
