@@ -21538,15 +21538,17 @@ public:
   return eval(x, where);
  }
 
- /// Where a layer began: its nodes carry its scope, and `leave` adds its row to the layer table.
+ /// Where a layer began: its nodes carry its scope, and `leave` adds its row to the layer table. A layer made of layers is
+ /// one row.
  struct layer_mark {
-  int node, variable;
+  int node, variable, layer;
  };
  constexpr layer_mark enter() const {
   t_->scope = index_;
-  return {t_->nodes.size(), t_->variables.size()};
+  return {t_->nodes.size(), t_->variables.size(), t_->layers.size()};
  }
  constexpr graph_node leave(std::string_view type, layer_mark mark, const graph_node& result) const {
+  t_->layers.resize(mark.layer);
   t_->layers.push_back({type, index_, mark.node, result.id(), mark.variable, t_->variables.size()});
   return result;
  }
