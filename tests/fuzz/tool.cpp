@@ -1,3 +1,7 @@
+// The objects this tool shares with the test may have doctest in their precompiled header, which then wants the rest of it.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
 #include <fuzz/fuzz.hpp>
 #include <fuzz/source.hpp>
 
