@@ -17666,9 +17666,6 @@ inline dtype slot_type(const formula_code& code, int first_word, int slot) {
  return static_cast<dtype>(code.kernel_words[first_word + 3 + slot]);
 }
 
-/// Scratch memory of this thread's kernels; grows and stays.
-inline void* scratch(std::size_t bytes) { return runtime::thread_scratch(bytes); }
-
 /// The call that computes a formula's value: tensors as they are, numbers as scalars of their slots' types.
 struct forward_call {
  partial_array<buffer_view, most_leaves + most_numbers> in;
@@ -17900,15 +17897,17 @@ private:
   const auto mask = static_cast<std::uint32_t>(axes[0]);
   const int results = formula->code->results;
   if (type == dtype::f64) {
-   call.workspace = scratch(cpu::reduce_workspace_bytes<double>(domain.rank(), domain.data(), mask));
+   call.workspace =
+    runtime::thread_scratch(cpu::reduce_workspace_bytes<double>(domain.rank(), domain.data(), mask));
    runtime::run_reduction<double>(call, formula->backward, r, results,
           &cpu::reduce_axes<cpu::reduction::sum, double>);
   } else if (is_storage_type(type)) {
-   call.workspace = scratch(runtime::widened_reduction_bytes(call));
+   call.workspace = runtime::thread_scratch(runtime::widened_reduction_bytes(call));
    runtime::run_widened_reduction(call, formula->backward, r, results,
           &cpu::reduce_axes<cpu::reduction::sum, float>, cpu::widen_of(type));
   } else {
-   call.workspace = scratch(cpu::reduce_workspace_bytes<float>(domain.rank(), domain.data(), mask));
+   call.workspace =
+    runtime::thread_scratch(cpu::reduce_workspace_bytes<float>(domain.rank(), domain.data(), mask));
    runtime::run_reduction<float>(call, formula->backward, r, results,
           &cpu::reduce_axes<cpu::reduction::sum, float>);
   }
@@ -19568,9 +19567,10 @@ public:
   for (entry& each : entries_)
    if (each.extents == extents) e = &each;
   if (e == nullptr) {
+   launch(); // one that throws has prepared nothing
    if (entries_.size() >= most) clear();
    entries_.push_back({extents});
-   return launch();
+   return;
   }
   if (e->graph == nullptr && !e->refused) {
    device_->begin_capture();

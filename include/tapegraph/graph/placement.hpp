@@ -79,9 +79,10 @@ public:
         for (entry& each : entries_)
             if (each.extents == extents) e = &each;
         if (e == nullptr) {
+            launch(); // one that throws has prepared nothing
             if (entries_.size() >= most) clear();
             entries_.push_back({extents});
-            return launch();
+            return;
         }
         if (e->graph == nullptr && !e->refused) {
             device_->begin_capture();
