@@ -47,7 +47,7 @@ def training(header, model, extents, mode="graph", optimizer="adam"):
 
 CNN = training("examples/models/cats_and_dogs.hpp", "cats_and_dogs", "50, 50, 3", optimizer="sgd")
 CNN_EAGER = training("examples/models/cats_and_dogs.hpp", "cats_and_dogs", "50, 50, 3", "eager", "sgd")
-LARGE = training("benchmarks/models/conv1d_large.hpp", "conv1d_large", "14000, 30")
+LARGE = training("examples/models/conv1d_large.hpp", "conv1d_large", "14000, 30")
 RESIDUAL = training("benchmarks/models/residual.hpp", "residual{.blocks = 60}", "32, 32, 3", optimizer="sgd")
 
 
