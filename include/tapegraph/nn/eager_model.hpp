@@ -61,6 +61,7 @@ class compiled_model<eager, Model, Spec, Loss, Optimizer>
     : public trainable_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, Spec, Loss> {
     using base = trainable_model<compiled_model, Spec, Loss>;
     using T = typename Spec::element_type;
+    using value = typename Spec::value_type;
 
 public:
     compiled_model(const compile_options& options, Optimizer optimizer) : base(options), optimizer_(optimizer) {
@@ -73,7 +74,7 @@ public:
 
 private:
     friend base;
-    static constexpr dtype label_type = Loss::labels(dtype_of<T>, shape{}).type;
+    static constexpr dtype label_type = Loss::labels(dtype_of<value>, shape{}).type;
     using label = element_t<label_type>;
 
     eager_context& begin(bool training) {
@@ -131,7 +132,7 @@ private:
         return result;
     }
 
-    tensor<T> predict_once(const tensor<T>& x) const {
+    tensor<value> predict_once(const tensor<T>& x) const {
         eager_context context;
         context.variables = const_cast<variable_list*>(&this->variables_); // every variable exists: nothing is added
         context.begin(false, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
@@ -155,7 +156,7 @@ private:
             return 0;
     }
     void update(detail::eager_slots& slots, const any_tensor& w, const any_tensor& g, const auto& n) {
-        Optimizer::update(slots, tensor<T>(w), tensor<T>(g), n);
+        Optimizer::update(slots, tensor<value>(w), tensor<value>(g), n);
     }
 
     Optimizer optimizer_;

@@ -16,7 +16,8 @@ constexpr void infer_pool(const window_attributes& a, inference& io) {
     if (!io.require(spatial == 1 || spatial == 2, "pooling: input must be NWC or NHWC") ||
         !io.require(a.window[0] > 0 && a.window[1] > 0 && a.sensible(),
                     "pooling: windows, strides and dilations are positive") ||
-        !io.require(!a.negative_padding(), "pooling: padding is negative"))
+        !io.require(!a.negative_padding(), "pooling: padding is negative") ||
+        !io.require(!a.is(padding_mode::causal), "pooling: causal padding is for conv1d"))
         return;
     io.result.push_back(x[0]);
     for (int i = 2 - spatial; i < 2; ++i) {
