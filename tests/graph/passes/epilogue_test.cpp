@@ -13,6 +13,10 @@ namespace {
 
 template <bool Relu>
 using biased_product = tg::matmul_bias_op<Relu>;
+template <bool Relu>
+using biased_convolution = tg::convolution_bias_op<Relu>;
+template <bool Relu>
+using pooled = tg::convolution_bias_pool_op<Relu>;
 
 /// The trace of a builder behind the pass, without what died.
 template <class Builder>
@@ -92,6 +96,52 @@ struct step {
 static_assert(first_problem<step>() == nullptr);
 static_assert(left<biased_product<true>, step>() == 1);
 
+/// Images with odd and even extents; padding that follows from the whole output; strides; groups; a depthwise one.
+struct images {
+    static constexpr void build(trace& t) {
+        const node x = batch_input(t, "x", {9, 8, 6}), w = variable(t, "w", {3, 2, 6, 5}), b = variable(t, "b", {5}),
+                   g = variable(t, "g", {3, 3, 3, 4}), d = variable(t, "d", {3, 3, 1, 6}), b4 = variable(t, "b4", {4}),
+                   b6 = variable(t, "b6", {6});
+        output(t, "plain", max_pooling2d(conv2d(x, w) + b));
+        output(t, "relu", max_pooling2d(relu(conv2d(x, w, {.stride = {2, 1}, .padding = tg::padding::same()}) + b)));
+        output(t, "groups",
+               max_pooling2d(relu(conv2d(x, g, {.padding = tg::padding::amounts(2, 0, 1, 0), .groups = 2}) + b4)));
+        output(t, "depthwise", max_pooling2d(relu(conv2d(x, d, {.dilation = {1, 2}, .groups = 6}) + b6)));
+    }
+};
+static_assert(first_problem<images>() == nullptr);
+static_assert(left<pooled<true>, images>() == 3 && left<pooled<false>, images>() == 1 &&
+              left<tg::max_pool_op, images>() == 0);
+
+/// Other windows, and convolutions that something else reads.
+struct other_images {
+    static constexpr void build(trace& t) {
+        const node x = input(t, "x", {2, 9, 8, 3}), w = variable(t, "w", {3, 2, 3, 5}), b = variable(t, "b", {5});
+        const auto convolved = [&](std::int64_t stride) { return relu(conv2d(x, w, {.stride = {stride, 1}}) + b); };
+        output(t, "three", max_pooling2d(convolved(1), {.pool = {3, 2}}));
+        output(t, "same", max_pooling2d(convolved(2), {.padding = tg::padding::same()}));
+        output(t, "padded", max_pooling2d(convolved(3), {.padding = tg::padding::amounts(1, 0, 0, 0)}));
+        output(t, "strided", max_pooling2d(convolved(4), {.stride = {2, 1}}));
+        output(t, "average", average_pooling2d(convolved(5)));
+        const node y = convolved(6);
+        output(t, "y", y);
+        output(t, "pooled", max_pooling2d(y, {.pool = {2, 2}}));
+    }
+};
+static_assert(first_problem<other_images>() == nullptr);
+static_assert(left<pooled<true>, other_images>() == 0 && left<biased_convolution<true>, other_images>() == 6);
+
+struct image_step {
+    static constexpr void build(trace& t) {
+        const node x = input(t, "x", {2, 9, 8, 3}), w = variable(t, "w", {3, 2, 3, 5}), b = variable(t, "b", {5});
+        const node loss = sum(max_pooling2d(relu(conv2d(x, w) + b)));
+        const auto g = tg::ir::gradient(t, loss.id(), {w.id()});
+        assign(t, w, w - node(&t, g[0]) * 0.1);
+    }
+};
+static_assert(first_problem<image_step>() == nullptr);
+static_assert(left<pooled<true>, image_step>() == 0 && left<biased_convolution<true>, image_step>() == 1);
+
 /// Outputs and variables after three runs, fused and node by node.
 template <class Builder>
 void compare(std::int64_t batch, std::initializer_list<std::int64_t> rest) {
@@ -136,4 +186,8 @@ TEST_CASE("epilogues: products with bias and relu keep every bit") {
         compare<products>(batch, {7});
         compare<step>(batch, {7});
     }
+}
+
+TEST_CASE("epilogues: convolutions with bias, relu and pooling keep every bit") {
+    for (const std::int64_t batch : {1, 3, 200}) compare<images>(batch, {9, 8, 6});
 }

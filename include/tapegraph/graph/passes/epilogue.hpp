@@ -2,10 +2,10 @@
 
 #include <tapegraph/graph/passes/rewrite.hpp>
 #include <tapegraph/ops/activation.hpp>
-#include <tapegraph/ops/convolution.hpp>
 #include <tapegraph/ops/matmul.hpp>
+#include <tapegraph/ops/pooling.hpp>
 
-/// Bias and relu in the kernel of the convolution or matrix product before them: the result leaves that kernel's
+/// Bias, relu and pooling in the kernel of the convolution or matrix product before them: the result leaves that kernel's
 /// registers finished, which saves passes over it. The additions and comparisons are the same ones in the same order, so
 /// bits are kept. Gradients were taken before; what they read keeps its buffer and is not part of another kernel.
 
@@ -62,13 +62,25 @@ constexpr int sum_with_bias(const trace& t, int i, const operation& op, const li
     return -1;
 }
 
+constexpr bool halves_images(const trace& t, int i) {
+    if (t.nodes[i].rank != 4 || (t.nodes[i].type != dtype::f32 && t.nodes[i].type != dtype::f64)) return false;
+    const auto a = attributes_from_words<max_pool_op>(t.words_of(i));
+    for (int axis = 0; axis < 2; ++axis)
+        if (a.window[axis] != 2 || a.stride[axis] != 2 || a.dilation[axis] != 1 || a.before[axis] != 0 ||
+            a.after[axis] != 0)
+            return false;
+    return a.mode != static_cast<std::int64_t>(padding_mode::same);
+}
+
 } // namespace detail
 
 template <class = void> // as in passes/simplify.hpp
 constexpr void fuse_epilogues(trace& t) {
     static_assert(operation_binding<convolution_bias_op<false>>::bound &&
                   operation_binding<convolution_bias_op<true>>::bound &&
-                  operation_binding<matmul_bias_op<false>>::bound && operation_binding<matmul_bias_op<true>>::bound);
+                  operation_binding<matmul_bias_op<false>>::bound && operation_binding<matmul_bias_op<true>>::bound &&
+                  operation_binding<convolution_bias_pool_op<false>>::bound &&
+                  operation_binding<convolution_bias_pool_op<true>>::bound);
     list<int> uses = detail::use_counts(t);
     const list<int> in_memory = detail::read_from_memory(t);
     for (int i = 0; i < t.nodes.size(); ++i) {
@@ -94,6 +106,13 @@ constexpr void fuse_epilogues(trace& t) {
                 detail::fuse_into(t, i, record_of<convolution_bias_op<true>>, c);
             else if (t.nodes[c].op == &record_of<add_op> && in_memory[i] != 0)
                 take(c, record_of<matmul_op>, record_of<matmul_bias_op<true>>);
+        } else if (e.op == &record_of<max_pool_op>) {
+            const int c = t.argument(i, 0);
+            if (uses[c] != 1 || !detail::halves_images(t, i)) continue;
+            if (t.nodes[c].op == &record_of<convolution_bias_op<false>>)
+                detail::fuse_into(t, i, record_of<convolution_bias_pool_op<false>>, c);
+            else if (t.nodes[c].op == &record_of<convolution_bias_op<true>>)
+                detail::fuse_into(t, i, record_of<convolution_bias_pool_op<true>>, c);
         }
     }
     note_pass(t, "epilogues");
