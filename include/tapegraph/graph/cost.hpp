@@ -25,7 +25,8 @@ inline double convolution_flops(std::string_view name, const kernel_call& c) {
     const buffer_view& filter = to_filter ? c.out[0] : c.in[1];
     const buffer_view& image = to_filter ? c.in[1] : name == "convolution_input_gradient" ? c.in[0] : c.out[0];
     const auto last = static_cast<double>(filter.extents[filter.rank - 1]);
-    return last == 0 ? 0 : 2 * elements_of(image) * elements_of(filter) / last;
+    const double pixels = name.ends_with("_pool") ? 4 : 1; // for each element of the result
+    return last == 0 ? 0 : 2 * pixels * elements_of(image) * elements_of(filter) / last;
 }
 
 // The products of the steps with the recurrent kernel [units, 4 units]; x W is an ordinary product.
