@@ -1,44 +1,11 @@
 #pragma once
 
+#include <tapegraph/nn/eager_slots.hpp>
 #include <tapegraph/nn/model.hpp>
 
 namespace tapegraph {
 
 namespace detail {
-
-/// State of an optimizer for one variable, as tensors.
-class eager_slots {
-public:
-    eager_slots(variable_list* variables, std::vector<eager_context::pending>* updates)
-        : variables_(variables), updates_(updates) {}
-
-    void begin(variable* target) {
-        target_ = target;
-        states_.clear();
-    }
-    template <class T>
-    tensor<T> state(const tensor<T>&, std::string_view name) const {
-        variable& v = (*variables_)[target_->path() + '/' + std::string(name)];
-        states_.push_back({&v, v.data()});
-        return tensor<T>(v.data());
-    }
-    template <class T, tensor_like E>
-    void assign(const tensor<T>& target, const E& value) const {
-        const tensor<T> sealed = eval(value);
-        for (const auto& s : states_) {
-            if (!s.second.shares_with(target)) continue;
-            updates_->push_back({s.first, sealed});
-            return;
-        }
-        updates_->push_back({target_, sealed});
-    }
-
-private:
-    variable_list* variables_;
-    std::vector<eager_context::pending>* updates_;
-    variable* target_ = nullptr;
-    mutable std::vector<std::pair<variable*, any_tensor>> states_;
-};
 
 /// A tensor over a copy of a batch's memory.
 template <class T>
@@ -104,6 +71,7 @@ private:
                 sources.push_back(u.handle);
                 targets.push_back(u.target);
             }
+            for (const auto& u : context.row_uses) sources.push_back(u.rows);
             gradients = tape.gradient(loss, sources);
         }
         detail::eager_slots slots(&this->variables_, &context.updates);
@@ -115,6 +83,10 @@ private:
             update(slots, sources[i], gradients[i], n);
             gradients[i].drop_storage();
         }
+        if constexpr (ir::gathers_rows<Model, Spec, Loss>)
+            detail::update_rows<value>(
+                slots, context.row_uses, gradients.data() + targets.size(),
+                [&](const auto& some, const auto& w, const auto& g) { Optimizer::update(some, w, g, n); });
         sources.clear();
         context.apply();
         return result;
