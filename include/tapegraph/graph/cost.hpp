@@ -31,7 +31,7 @@ inline double convolution_flops(std::string_view name, const kernel_call& c) {
 
 // The products of the steps with the recurrent kernel [units, 4 units]; x W is an ordinary product.
 inline double recurrence_flops(std::string_view name, const kernel_call& c) {
-    if (name == "lstm_result") return 0;
+    if (name == "lstm_result" || name == "scan" || name == "scan_result") return 0; // a scan's cell is not looked into
     const bool forward = name == "lstm_states" || name == "lstm";
     const buffer_view& kernel = forward ? c.in[1] : name == "lstm_second" ? c.in[4] : c.in[3];
     // [batch, time, 4 units] or states [6, batch, time, units]; what carries tangents takes each product twice.
