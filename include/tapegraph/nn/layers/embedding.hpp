@@ -4,7 +4,7 @@
 #include <tapegraph/ops/cast.hpp>
 #include <tapegraph/ops/comparison.hpp>
 #include <tapegraph/ops/gather.hpp>
-#include <tapegraph/ops/lstm.hpp>
+#include <tapegraph/ops/recurrent.hpp>
 
 /// The embedding layer. Not part of tapegraph.hpp: programs without it do not compile it.
 
