@@ -1,6 +1,8 @@
 #include <support/graph_runner.hpp>
 
+#include <tapegraph/runtime/gru.hpp>
 #include <tapegraph/runtime/lstm.hpp>
+#include <tapegraph/runtime/simple_rnn.hpp>
 
 #include <doctest/doctest.h>
 
@@ -99,12 +101,14 @@ void check_threads() {
 
 } // namespace
 
-TEST_CASE_TEMPLATE("recurrent layers: the bits do not depend on the threads", Cell, tg::cpu::lstm_cell) {
+TEST_CASE_TEMPLATE("recurrent layers: the bits do not depend on the threads", Cell, tg::cpu::lstm_cell,
+                   tg::cpu::gru_cell<true>, tg::cpu::gru_cell<false>, tg::cpu::simple_rnn_cell) {
     check_threads<Cell, float>();
     check_threads<Cell, double>();
 }
 
-TEST_CASE_TEMPLATE("recurrent layers: float is near double, on every instruction set", Cell, tg::cpu::lstm_cell) {
+TEST_CASE_TEMPLATE("recurrent layers: float is near double, on every instruction set", Cell, tg::cpu::lstm_cell,
+                   tg::cpu::gru_cell<true>, tg::cpu::gru_cell<false>, tg::cpu::simple_rnn_cell) {
     // Gates err by 2e-7 and sums of 512 products of order 0.05 by some 512 x 6e-8 x 0.05 = 1.5e-6 at worst; both pass through
     // at most 9 steps. Gradients sum 2048 terms of order one.
     const auto before = tg::cpu::active_instruction_set();
@@ -146,9 +150,12 @@ TEST_CASE("lstm: the functions of float gates") {
             CHECK(std::abs(got) <= 1);
             if (i != 0) tanh_error = std::max(tanh_error, std::abs(got - t) / std::abs(t));
         }
-        CHECK(g.i >= 0);
-        CHECK(g.i <= 1);
-        sigmoid_error = std::max(sigmoid_error, std::abs(g.i - s) / s);
+        for (const double got : {static_cast<double>(g.i), static_cast<double>(fast_sigmoids(x, y).z),
+                                 static_cast<double>(fast_sigmoids(y, x).r)}) {
+            CHECK(got >= 0);
+            CHECK(got <= 1);
+            sigmoid_error = std::max(sigmoid_error, std::abs(got - s) / s);
+        }
     }
     CHECK(tanh_error < 5e-7);
     CHECK(sigmoid_error < 5e-7);
@@ -158,6 +165,9 @@ TEST_CASE("lstm: the functions of float gates") {
     CHECK(far.f <= 2e-11f);
     CHECK(far.g == doctest::Approx(1).epsilon(1e-7));
     CHECK(far.o >= 0);
+    CHECK(fast_sigmoids(1e30f, -1e30f).z == 1);
+    CHECK(fast_sigmoids(1e30f, -INFINITY).r <= 2e-11f);
+    CHECK(std::isnan(fast_sigmoids(NAN, 0).z));
     CHECK(std::isnan(fast_gates(NAN, 0, 0, 0).i));
     CHECK(std::isnan(fast_gates(0, 0, NAN, 0).g));
     CHECK(std::isnan(fast_tanh(NAN)));
