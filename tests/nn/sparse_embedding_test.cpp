@@ -128,10 +128,8 @@ TEST_CASE("sparse embeddings: both modes have the same bits, for each optimizer"
         }
     };
     SUBCASE("Adam") { check(tg::adam{.learning_rate = 0.01}, 0.0f); }
-    SUBCASE("Adam, double") { check(tg::adam{.learning_rate = 0.01}, 0.0); }
-    SUBCASE("Adam, i32 indices") { check(tg::adam{.learning_rate = 0.01}, std::int32_t{}); }
-    SUBCASE("Nesterov, i64 indices") { check(tg::nesterov_momentum{.learning_rate = 0.01}, std::int64_t{}); }
-    SUBCASE("sgd") { check(tg::sgd{.learning_rate = 0.1}, 0.0f); }
+    SUBCASE("Nesterov, i32 indices") { check(tg::nesterov_momentum{.learning_rate = 0.01}, std::int32_t{}); }
+    SUBCASE("sgd, i64 indices") { check(tg::sgd{.learning_rate = 0.1}, std::int64_t{}); }
 }
 
 TEST_CASE("Adam on the rows used: a reference in double") {
