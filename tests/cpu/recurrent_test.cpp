@@ -137,6 +137,23 @@ TEST_CASE_TEMPLATE("recurrent layers: float is near double, on every instruction
     }
 }
 
+TEST_CASE_TEMPLATE("the workspace is known before any address is, as when a program is planned", Cell, tg::cpu::lstm_cell,
+                   tg::cpu::gru_cell<true>, tg::cpu::gru_cell<false>, tg::cpu::simple_rnn_cell) {
+    const auto bytes = [](const tg::cpu::recurrent_shape<float>& s, bool backward) {
+        return tg::cpu::recurrent_workspace_bytes<Cell>(s, backward, 2);
+    };
+    for (const setting& each : settings) {
+        tg::cpu::recurrent_shape<float> planned{};
+        planned.batch = each.batch, planned.time = each.time, planned.units = each.units;
+        tg::cpu::recurrent_shape<float> called = planned;
+        const float state = 0;
+        const bool mask = true;
+        called.h0 = called.c0 = called.dropped = called.bias = &state;
+        called.mask = &mask;
+        for (const bool backward : {false, true}) CHECK(bytes(planned, backward) == bytes(called, backward));
+    }
+}
+
 TEST_CASE("lstm: the functions of float gates") {
     using namespace tg::cpu::detail;
     // Three roundings of products, one of the division and those of polynomials, of at most 6e-8 each.

@@ -76,14 +76,14 @@ struct recurrent_workspace {
         rows = cut.take<T>(2 * s.batch * (backward ? s.template z_row<Cell>() : s.h_row()));
         reset = cut.take<T>(Cell::reset_before && !backward ? s.batch * s.h_row() : 0);
         cells = cut.take<T>(backward || Cell::states == 2 ? states : 0);
-        carried = cut.take<T>(backward && Cell::states == 2 && s.mask != nullptr ? states : 0);
+        // With or without a mask, an initial state and a bias: a program is planned while their addresses are still unknown.
+        carried = cut.take<T>(backward && Cell::states == 2 ? states : 0);
         kept = cut.take<T>(Cell::reset_before && !backward ? Cell::kept * states : 0); // from one phase to the next
-        const std::int64_t none = s.h0 == nullptr || s.bias == nullptr ? s.units : 0;
-        zeros = cut.take<T>(none);
+        zeros = cut.take<T>(s.units);
         product_elements =
             std::min(recurrent_rows, s.batch) * (backward ? 1 : std::max(Cell::gates, Cell::kept)) * group;
         products = cut.take<T>(threads * product_elements);
-        if (zeros != nullptr) std::fill_n(zeros, none, T(0)); // else only counted
+        if (zeros != nullptr) std::fill_n(zeros, s.units, T(0)); // else only counted
     }
 
     struct initial_state {
