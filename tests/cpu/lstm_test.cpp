@@ -115,6 +115,22 @@ TEST_CASE("lstm: float is near double, on every instruction set") {
     }
 }
 
+TEST_CASE("the workspace is known before any address is, as when a program is planned") {
+    const auto bytes = [](const tg::cpu::lstm_shape<float>& s, bool backward) {
+        return tg::cpu::lstm_workspace_bytes(s, backward, 2);
+    };
+    for (const setting& each : settings) {
+        tg::cpu::lstm_shape<float> planned{};
+        planned.batch = each.batch, planned.time = each.time, planned.units = each.units;
+        tg::cpu::lstm_shape<float> called = planned;
+        const float state = 0;
+        const bool mask = true;
+        called.h0 = called.c0 = called.dropped = &state;
+        called.mask = &mask;
+        for (const bool backward : {false, true}) CHECK(bytes(planned, backward) == bytes(called, backward));
+    }
+}
+
 TEST_CASE("lstm: the functions of float gates") {
     using namespace tg::cpu::detail;
     // Three roundings of products, one of the division and those of polynomials, of at most 6e-8 each.

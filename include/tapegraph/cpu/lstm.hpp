@@ -51,8 +51,9 @@ struct lstm_workspace {
                                       : 4 * recurrent_matrix<T>::elements(s.units, s.units));
         rows = cut.take<T>(2 * s.batch * (backward ? s.z_row() : s.h_row()));
         cells = cut.take<T>(s.batch * s.units);
-        carried = cut.take<T>(backward && s.mask != nullptr ? s.batch * s.units : 0);
-        zeros = cut.take<T>(s.c0 == nullptr ? s.units : 0);
+        // With or without a mask and an initial state: a program is planned while their addresses are still unknown.
+        carried = cut.take<T>(backward ? s.batch * s.units : 0);
+        zeros = cut.take<T>(s.units);
         product_elements = std::min(recurrent_rows, s.batch) * (backward ? 1 : 4) * group;
         products = cut.take<T>(threads * product_elements);
     }

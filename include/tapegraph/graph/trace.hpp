@@ -65,9 +65,14 @@ struct assignment_entry {
     int variable = 0, node = 0;
 };
 
-/// dL/d(variable), handed from the gradient to the optimizer.
-struct gradient_entry {
+/// A gather of rows of a variable by which, and not by the variable, the gradient is taken.
+struct row_use_entry {
     int variable = 0, node = 0;
+};
+
+/// dL/d(variable), handed from the gradient to the optimizer; with `indices` not -1 dL/d(the rows that these name).
+struct gradient_entry {
+    int variable = 0, node = 0, indices = -1;
 };
 
 struct pass_entry {
@@ -97,6 +102,13 @@ struct custom_flows {
     int nodes[most_operands]{};
 };
 
+/// The same of a value of any number of operands. `wanted`: bit k, whether operand k's derivative is of interest.
+struct list_flows {
+    int value = -1, adjoint = -1;
+    std::uint64_t wanted = 0;
+    list<int> nodes;
+};
+
 class trace {
 public:
     list<entry> nodes;
@@ -109,12 +121,16 @@ public:
     list<input_entry> inputs;
     list<output_entry> outputs;
     list<assignment_entry> assignments;
+    list<row_use_entry> row_uses; // until the gradient has been taken
     list<gradient_entry> gradients;
     list<pass_entry> history;
     list<layer_entry> layers;
     extent_table extents;
     failure error{};
     custom_flows flows{-1, -1, {}};
+    list_flows many_flows{};
+    /// While a gradient is traced: bit k, whether the derivative by operand k of the node at hand is asked for.
+    std::uint64_t wanted = ~std::uint64_t{0};
     int groups = 0;
     int ordinals = 0;     // random nodes numbered in tracing order
     bool training = true; // what scope.training() answers

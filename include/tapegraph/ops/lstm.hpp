@@ -2,6 +2,7 @@
 
 #include <tapegraph/ops/concat.hpp>
 #include <tapegraph/ops/lstm_second.hpp>
+#include <tapegraph/ops/step_mask.hpp>
 
 /// lstm: a long short-term memory over [batch, time, features] (Hochreiter and Schmidhuber 1997; gates, shapes and defaults as
 /// in Keras).
@@ -28,11 +29,6 @@ template <handle H>
 struct initial_state {
     H hidden, cell;
 };
-/// Steps that count: bool [batch, time]. At others the state stays what it was, and so does the output.
-template <handle M>
-struct step_mask {
-    M steps;
-};
 /// Factors of the h that every step's gates see, [batch, units]: a dropout mask, the same in all steps. Constant for
 /// derivatives.
 template <handle H>
@@ -41,8 +37,6 @@ struct recurrent_dropout {
 };
 template <class H>
 initial_state(H, H) -> initial_state<H>;
-template <class M>
-step_mask(M) -> step_mask<M>;
 template <class H>
 recurrent_dropout(H) -> recurrent_dropout<H>;
 
