@@ -1,4 +1,4 @@
-#include "images.hpp"
+#include "data.hpp"
 
 #include <tapegraph/data/readers/image_folder.hpp>
 #include <tapegraph/data/synthetic.hpp>
@@ -28,19 +28,19 @@ data::labelled_images read_two_classes(const std::filesystem::path& folder) {
     return images;
 }
 
-std::string in_words(const image_sets& sets, const std::string& names, const std::string& origin) {
+std::string in_words(const training_sets& sets, const std::string& names, const std::string& origin) {
     return std::to_string(sets.train.size()) + " training and " + std::to_string(sets.validation.size()) +
            " validation images 50x50x3 of " + names + ", " + origin;
 }
 
-image_sets read_folder(const options& o) {
+training_sets read_folder(const options& o) {
     const std::filesystem::path folder(o.data);
     std::error_code ignored;
     const bool train = std::filesystem::is_directory(folder / "train", ignored);
     const bool test = std::filesystem::is_directory(folder / "test", ignored);
     if (train != test)
         throw tapegraph::data_error("'" + o.data + "': has " + (train ? "train/ but no test/" : "test/ but no train/"));
-    image_sets sets;
+    training_sets sets;
     std::vector<std::string> classes;
     if (train) {
         auto first = read_two_classes(folder / "train"), second = read_two_classes(folder / "test");
@@ -60,11 +60,11 @@ image_sets read_folder(const options& o) {
     return sets;
 }
 
-image_sets generate(const options& o) {
+training_sets generate(const options& o) {
     // As many as the largest batch needs, and few enough for several epochs within the time budget.
     const std::int64_t largest = *std::max_element(o.batch_sizes.begin(), o.batch_sizes.end());
     const std::int64_t count = std::max<std::int64_t>(640, largest);
-    image_sets sets;
+    training_sets sets;
     sets.train = make_set(data::textured_blobs(count, o.seed));
     sets.validation = make_set(data::textured_blobs(160, o.seed + 0x9E3779B97F4A7C15u));
     sets.description = in_words(sets, "two classes of texture", "generated");
@@ -73,6 +73,6 @@ image_sets generate(const options& o) {
 
 } // namespace
 
-image_sets load_images(const options& o) { return o.data.empty() ? generate(o) : read_folder(o); }
+training_sets load_images(const options& o) { return o.data.empty() ? generate(o) : read_folder(o); }
 
 } // namespace batch_study

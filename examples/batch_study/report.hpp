@@ -2,31 +2,35 @@
 
 #include "run.hpp"
 
-#include <tapegraph/io/csv.hpp>
+#include "../study/results.hpp"
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
 namespace batch_study {
 
-/// The printed table and the files of the --out folder; each run is in them as soon as it is done.
+/// Columns of the CSV file.
+std::vector<std::string> columns();
+/// The members of a finished run's row.
+study::json row_of(const run_result& r);
+
+/// The printed table, the charts, and the CSV file of epochs.
 class report {
 public:
-    /// Makes the folder and the CSV files. Throws tapegraph::data_error where that fails.
-    explicit report(const std::filesystem::path& folder);
+    report(const study::results& all, std::string name) : all_(&all), name_(std::move(name)) {}
 
     /// Two lines that name the columns.
     static std::string table_head();
-    /// Adds a run; returns its line of the table.
-    std::string add(const run_result& r);
-    /// Writes the charts; returns the names of all files, for the last line.
+    /// A row as a line of the table.
+    std::string line(const study::json& row) const;
+    /// Writes epochs and charts of what there is; returns the names of all files, for the last line.
     std::string finish() const;
 
 private:
-    std::filesystem::path folder_;
-    tapegraph::io::csv_writer runs_csv_, epochs_csv_;
-    std::vector<run_result> runs_;
+    const study::json* find(const std::string& mode, std::int64_t batch_size) const;
+
+    const study::results* all_;
+    std::string name_;
 };
 
 } // namespace batch_study

@@ -3,25 +3,15 @@
 
     batch_study_test.py PROGRAM
 """
-import csv
-import pathlib
 import struct
-import subprocess
-import sys
-import tempfile
-import unittest
-import xml.etree.ElementTree
 import zlib
 
-PROGRAM = ""
+import studies
+
 COLUMNS = (
-    "mode,batch_size,seconds_per_epoch,ms_per_step,ms_ingestion,samples_per_second,peak_memory_bytes,"
-    "train_loss,train_accuracy,validation_loss,validation_accuracy,device"
+    "model,mode,batch_size,seconds_per_epoch,ms_per_step,ms_ingestion,samples_per_second,peak_memory_bytes,process_bytes,"
+    "train_loss,train_accuracy,validation_loss,validation_accuracy,device,status,needed_bytes,memory_limit_bytes,note"
 ).split(",")
-
-
-def study(*arguments):
-    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=600)
 
 
 def png(side, value):
@@ -41,29 +31,13 @@ def write_images(folder, count, side=50):
             (folder / name / f"{i}.png").write_bytes(png(side, 200 - 150 * label + i))
 
 
-class BatchStudy(unittest.TestCase):
-    def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.folder = pathlib.Path(scratch.name)
-
-    def rows(self, out):
-        with open(out / "batch_study.csv", newline="") as file:
-            reader = csv.DictReader(file)
-            self.assertEqual(reader.fieldnames, COLUMNS)
-            return list(reader)
-
-    def check_charts(self, out):
-        for name in ("batch_study.svg", "batch_study_memory.svg", "batch_study_learning.svg"):
-            root = xml.etree.ElementTree.parse(out / name).getroot()
-            self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
-            # A chart that lost its data would have no marks.
-            self.assertGreater(len(list(root.iter())), 10)
+class BatchStudy(studies.StudyTest):
+    def rows(self, out, name="batch_study"):
+        return self.table(out / f"{name}.csv", COLUMNS)
 
     def test_both_modes(self):
         out = self.folder / "new" / "results"
-        done = study("--modes", "graph,eager", "--batch-sizes", "4,7", "--epochs", 1, "--steps", 2, "--out", out)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.done("--modes", "graph,eager", "--batch-sizes", "4,7", "--epochs", 1, "--steps", 2, "--out", out)
         for text in ("1,674,701", "1,673,801", "conv1 (conv2d)", "[?, 48, 48, 150]"):
             self.assertIn(text, done.stdout)
         rows = self.rows(out)
@@ -84,33 +58,108 @@ class BatchStudy(unittest.TestCase):
         for graph, eager in (rows[0:2], rows[2:4]):
             self.assertEqual(graph["train_loss"], eager["train_loss"])
             self.assertEqual(graph["validation_loss"], eager["validation_loss"])
-        self.check_charts(out)
+        for name in ("batch_study.svg", "batch_study_memory.svg", "batch_study_learning.svg"):
+            self.check_chart(out / name)
+        stored = self.stored(out)
+        self.assertEqual(stored["configuration"]["--steps"], 2)
+        self.assertEqual([row["ms_per_step"] for row in stored["rows"]], [float(row["ms_per_step"]) for row in rows])
+        self.assertEqual([len(row["epochs"]) for row in stored["rows"]], [1] * 4)
+
+    def test_texts(self):
+        out = self.folder
+        done = self.done("--model", "rnn", "--batch-sizes", "5,32", "--steps", 2, "--out", out)
+        for text in ("5,353,235", "3000 training and 600 validation texts"):
+            self.assertIn(text, done.stdout)
+        rows = self.rows(out, "batch_study_rnn")
+        self.assertEqual([(r["model"], r["mode"], r["batch_size"]) for r in rows],
+                         [("rnn", "graph", "5"), ("rnn", "eager", "5"), ("rnn", "graph", "32"), ("rnn", "eager", "32")])
+        for graph, eager in (rows[0:2], rows[2:4]):
+            self.assertAlmostEqual(float(graph["train_loss"]), float(eager["train_loss"]), places=4)
+        self.check_chart(out / "batch_study_rnn.svg")
+
+    def test_table_of_texts(self):
+        kinds = ("good", "bad", "neither")
+        (self.folder / "texts.csv").write_text(
+            "id,says,kind\n" + "".join(f"{i},\"word{i}, and {kinds[i % 3]}\",{kinds[i % 3]}\n" for i in range(30)))
+        columns = ("--text-column", "says", "--label-column", "kind", "--out", self.folder)
+        done = self.done("--model", "rnn", "--data", self.folder / "texts.csv", "--modes", "graph", "--batch-sizes", 8,
+                         "--steps", 1, *columns)
+        self.assertIn("24 training and 6 validation texts", done.stdout)
+        self.refused("--model", "rnn", "--data", self.folder / "texts.csv", says=["text", "texts.csv"])
+        (self.folder / "texts.csv").write_text("says,kind\na,b\nc,d\n")
+        self.refused("--model", "rnn", "--data", self.folder / "texts.csv", *columns, says=["2 classes", "three"])
+
+    def test_going_on(self):
+        settings = ("--epochs", 1, "--steps", 1, "--out", self.folder)
+        first = self.done("--batch-sizes", "2", *settings)
+        before = self.stored(self.folder)["rows"]
+        second = self.done("--batch-sizes", "2,3", *settings)
+        self.assertIn("2 of 4 runs stand in", second.stderr)
+        after = self.stored(self.folder)["rows"]
+        self.assertEqual(after[:2], before)
+        self.assertEqual([(r["mode"], r["batch_size"]) for r in after],
+                         [("graph", 2), ("eager", 2), ("graph", 3), ("eager", 3)])
+        # What was not run again is shown all the same.
+        line = next(line for line in first.stdout.splitlines() if line.startswith("graph     2"))
+        self.assertIn(line, second.stdout)
+        self.refused("--batch-sizes", "2", *settings, "--seed", 2, status=2, says=["--seed 1, not 2", "--fresh"])
+        self.assertEqual(self.stored(self.folder)["rows"], after)
+        self.done("--batch-sizes", "2", *settings, "--seed", 2, "--modes", "eager", "--fresh")
+        self.assertEqual([(r["mode"], r["batch_size"]) for r in self.stored(self.folder)["rows"]], [("eager", 2)])
+        (self.folder / "batch_study.json").write_text("{]")
+        self.refused("--batch-sizes", "2", *settings, says=["batch_study.json", "--fresh"])
+
+    def test_interruption(self):
+        settings = ("--batch-sizes", "1,2", "--epochs", 1, "--steps", 2, "--out", self.folder)
+        self.assertEqual(self.interrupted(*settings, after="run 3 of 4"), 130)
+        rows = self.rows(self.folder)
+        self.assertEqual([(r["mode"], r["batch_size"]) for r in rows], [("graph", "1"), ("eager", "1")])
+        self.assertEqual(len(self.stored(self.folder)["rows"]), 2)
+        self.check_chart(self.folder / "batch_study.svg")
+        done = self.done(*settings)
+        self.assertIn("2 of 4 runs stand in", done.stderr)
+        self.assertEqual(self.rows(self.folder)[:2], rows)
+        self.assertEqual(len(self.rows(self.folder)), 4)
+
+    def test_memory_limit(self):
+        # A step of 64 images holds 64 x 48 x 48 x 150 floats, 88 MB, of the first layer's values alone, and as much of
+        # their gradients, which one of 2 does not.
+        settings = ("--batch-sizes", "2,64", "--steps", 1, "--out", self.folder)
+        done = self.done(*settings, "--memory-limit", "150M")
+        rows = {(r["mode"], r["batch_size"]): r for r in self.rows(self.folder)}
+        for mode in ("graph", "eager"):
+            self.assertEqual(rows[mode, "2"]["status"], "finished")
+            row = rows[mode, "64"]
+            self.assertEqual(row["status"], "out of memory")
+            self.assertEqual(int(row["memory_limit_bytes"]), 150 << 20)
+            self.assertGreater(int(row["needed_bytes"]), 150 << 20)
+            self.assertEqual(row["ms_per_step"], "")
+        self.assertEqual(done.stdout.count("does not fit: needs"), 2)
+        self.assertEqual(done.stdout.count("does not fit: needs at least"), 1)  # eager mode asks for one buffer at a time
+        # They are not tried again with as much memory, and are with what they need: the plans were right.
+        again = self.done(*settings, "--memory-limit", "150M")
+        self.assertIn("4 of 4 runs stand in", again.stderr)
+        needed = int(rows["graph", "64"]["needed_bytes"])
+        enough = self.done(*settings, "--modes", "graph", "--memory-limit", needed + (1 << 20))
+        self.assertIn("1 of 2 runs stand in", enough.stderr)
+        rows = {(r["mode"], r["batch_size"]): r for r in self.rows(self.folder)}
+        self.assertEqual(rows["graph", "64"]["status"], "finished")
+        self.assertLess(int(rows["graph", "64"]["peak_memory_bytes"]), needed)  # which counts evaluation, too
 
     def test_image_folders(self):
         write_images(self.folder / "data" / "train", 3)
         write_images(self.folder / "data" / "test", 2)
         out = self.folder / "out"
-        done = study("--data", self.folder / "data", "--modes", "graph", "--batch-sizes", "4", "--epochs", 2, "--out", out)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.done("--data", self.folder / "data", "--modes", "graph", "--batch-sizes", "4", "--epochs", 2, "--out", out)
         self.assertIn("6 training and 4 validation images", done.stdout)
         self.assertEqual(len(self.rows(out)), 1)
-        with open(out / "batch_study_epochs.csv", newline="") as file:
-            self.assertEqual([(r["epoch"], r["steps"]) for r in csv.DictReader(file)], [("1", "2"), ("2", "2")])
+        self.assertEqual([(r["epoch"], r["steps"]) for r in self.table(out / "batch_study_epochs.csv")],
+                         [("1", "2"), ("2", "2")])
         # Class folders alone: a fifth is held out.
-        done = study("--data", self.folder / "data" / "train", "--modes", "eager", "--batch-sizes", "64", "--steps", 1,
-                     "--out", out)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.done("--data", self.folder / "data" / "train", "--modes", "eager", "--batch-sizes", "64", "--steps", 1,
+                         "--out", out, "--fresh")
         self.assertIn("5 training and 1 validation images", done.stdout)
-        self.assertIn("batch size 64: there are only 5 training images", done.stderr)
-
-    def refused(self, *arguments, says):
-        """The program ends with an error and one line on stderr, before it has trained anything."""
-        done = study(*arguments)
-        self.assertGreater(done.returncode, 0, arguments)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        self.assertTrue(done.stderr.startswith("batch_study: "), done.stderr)
-        for text in says:
-            self.assertIn(text, done.stderr)
+        self.assertIn("batch size 64: there are only 5 training records", done.stderr)
 
     def test_bad_arguments(self):
         for size in ("0", "-3", "16,-3", "4097", "x", "1.5", ""):
@@ -124,7 +173,12 @@ class BatchStudy(unittest.TestCase):
         for device in ("", "tpu", "cuda:", "gpu:x", "cuda:-1"):
             self.refused("--device", device, says=["--device"])
         self.refused("--learning-rate", "nan", says=["--learning-rate"])
-        self.refused("--frobnicate", says=["--frobnicate"])
+        self.refused("--frobnicate", status=2, says=["--frobnicate"])
+        self.refused("--model", "transformer", status=2, says=["--model", "transformer"])
+        self.refused("--batch-sizes", "all,4", says=["--batch-sizes", "twice"])
+        self.refused("--seconds", "0", says=["--seconds"])
+        for size in ("0", "-1", "x", "8X"):
+            self.refused("--memory-limit", size, status=2, says=["--memory-limit"])
         (self.folder / "file").write_text("")
         self.refused("--steps", 1, "--out", self.folder / "file" / "out", says=["--out"])
 
@@ -150,24 +204,22 @@ class BatchStudy(unittest.TestCase):
 
     def test_a_gpu_that_is_not_there(self):
         # No machine has so many.
-        done = study("--device", "cuda:99999", "--modes", "graph", "--batch-sizes", "2,3", "--steps", 1, "--out", self.folder)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.done("--device", "cuda:99999", "--modes", "graph", "--batch-sizes", "2,3", "--steps", 1, "--out", self.folder)
         self.assertEqual(done.stderr.count("continuing on the CPU"), 1, done.stderr)
         self.assertEqual([r["device"] for r in self.rows(self.folder)], ["cpu", "cpu"])
 
     def test_loss_that_is_not_finite(self):
-        done = study("--modes", "eager", "--batch-sizes", 2, "--steps", 3, "--learning-rate", "1e29", "--check-finite",
-                     "--out", self.folder)
+        done = self.study("--modes", "eager", "--batch-sizes", 2, "--steps", 3, "--learning-rate", "1e29", "--check-finite",
+                          "--out", self.folder)
         self.assertEqual(done.returncode, 1)
         self.assertIn("batch_study: ", done.stderr.splitlines()[-1])
 
     def test_help(self):
-        done = study("--help")
-        self.assertEqual(done.returncode, 0)
-        for option in ("--data", "--modes", "--batch-sizes", "--epochs", "--steps", "--seed", "--device", "--threads", "--out"):
+        done = self.done("--help")
+        for option in ("--model", "--data", "--modes", "--batch-sizes", "--epochs", "--steps", "--seed", "--device", "--threads",
+                       "--memory-limit", "--fresh", "--out"):
             self.assertIn(option, done.stdout)
 
 
 if __name__ == "__main__":
-    PROGRAM = sys.argv.pop(1)
-    unittest.main()
+    studies.main("batch_study")

@@ -107,6 +107,33 @@ TEST_CASE("an epoch's loss is the mean over records, so the partial last batch c
     });
 }
 
+TEST_CASE("a batch of a loader trains as the tensors with its values do") {
+    each_mode([](auto mode) {
+        auto model = make<decltype(mode)>();
+        auto twin = make<decltype(mode)>();
+        const auto set = records(7, 4);
+        tg::data::loader loader(set.shuffle(3).batch(4).prefetch(2));
+        loader.begin_epoch(0);
+        while (const tg::data::batch* b = loader.next()) {
+            const tg::step_result one = model.train_on_batch(*b);
+            const tg::step_result two =
+                twin.train_on_batch(tg::from_range<float>(b->values<float>(0), {b->count(), 6}),
+                                    tg::from_range<std::int32_t>(b->values<std::int32_t>(1), {b->count()}));
+            CHECK(one.loss == two.loss);
+            CHECK(one.accuracy == two.accuracy);
+        }
+        CHECK(model.step() == 2);
+        CHECK(first_difference(model, twin) == "");
+
+        tg::data::loader unlabelled(tg::data::dataset().add("x", std::vector<float>(12), {6}).batch(2));
+        unlabelled.begin_epoch(0);
+        const tg::data::batch* const b = unlabelled.next();
+        CHECK_THROWS_WITH_AS(model.train_on_batch(*b),
+                             "data set: an input column and a label column are needed, there are 1",
+                             tg::argument_error);
+    });
+}
+
 TEST_CASE("fit stops an epoch early on request") {
     auto model = make<tg::eager>();
     const auto set = records(50, 1);

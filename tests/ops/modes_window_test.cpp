@@ -58,3 +58,26 @@ TEST_CASE("both modes: conv1d over two symbolic extents") {
         CHECK_MESSAGE(text.empty(), "batch " << n << " length " << t << ": " << text);
     }
 }
+
+TEST_CASE("a symbolic extent that a window does not fit is refused when it is bound") {
+    const auto taps = drawn<double>({4, 3, 2}, 1);
+    both_modes valid([](auto x, auto w) { return conv1d(x, w, {.stride = 2}); },
+                     tg::spec<double, tg::dyn, tg::dyn, 3>{}, tg::spec<double, 4, 3, 2>{});
+    CHECK(valid.compare(drawn<double>({2, 5, 3}, 2), taps) == "");
+    CHECK_THROWS_WITH_AS(valid.compare(drawn<double>({2, 3, 3}, 2), taps),
+                         "convolution: an extent is 0, at least 1 is needed", tg::shape_error);
+    CHECK_THROWS_WITH_AS(valid.compare(drawn<double>({2, 0, 3}, 2), taps),
+                         "convolution: an extent is -1, at least 1 is needed", tg::shape_error);
+    CHECK(valid.compare(drawn<double>({2, 4, 3}, 2), taps) == ""); // it goes on working
+
+    // With "same" padding every window has a place, and what is empty stays empty.
+    both_modes same([](auto x, auto w) { return conv1d(x, w, {.padding = tg::padding::same()}); },
+                    tg::spec<double, tg::dyn, tg::dyn, 3>{}, tg::spec<double, 4, 3, 2>{});
+    CHECK(same.compare(drawn<double>({2, 1, 3}, 2), taps) == "");
+    CHECK(same.compare(drawn<double>({2, 0, 3}, 2), taps) == "");
+
+    both_modes pooled([](auto x) { return max_pooling1d(x, {.pool = 3}); }, tg::spec<double, tg::dyn, tg::dyn, 3>{});
+    CHECK(pooled.compare(drawn<double>({2, 7, 3}, 2)) == "");
+    CHECK_THROWS_WITH_AS(pooled.compare(drawn<double>({2, 2, 3}, 2)), "pooling: an extent is 0, at least 1 is needed",
+                         tg::shape_error);
+}

@@ -149,7 +149,7 @@ public:
                 at = take(size);
             }
         }
-        if (at == nullptr) throw out_of_memory(report(size, label));
+        if (at == nullptr) throw out_of_memory(report(size, label), size, in_use_);
         live_[at] = {size, std::string(label)};
         in_use_ += size;
         peak_ = std::max(peak_, in_use_);

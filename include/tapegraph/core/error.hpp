@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -60,7 +61,11 @@ struct device_error : error {
 
 /// A device's memory does not suffice: what was asked, the limit and the largest buffers are named.
 struct out_of_memory : device_error {
-    using device_error::device_error;
+    explicit out_of_memory(const std::string& text, std::size_t asked_for = 0, std::size_t held = 0)
+        : device_error(text), asked(asked_for), in_use(held) {}
+
+    std::size_t asked;  ///< bytes that were not to be had
+    std::size_t in_use; ///< bytes in buffers beside them
 };
 
 } // namespace tapegraph

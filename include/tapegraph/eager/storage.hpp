@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <new>
 
 /// Reference-counted buffers from a caching pool: a training loop stops asking the system for memory after its first step.
 
@@ -140,7 +141,7 @@ public:
             pool_counters::instance().cached.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
         } else {
             const std::size_t size = bytes_of(cls);
-            runtime::arena block(sizeof(storage) + size);
+            runtime::arena block = make_block(sizeof(storage) + size);
             s = new (block.data()) storage;
             s->size_class = cls;
             s->bytes = size;
@@ -180,6 +181,15 @@ public:
     ~buffer_pool() { trim(); }
 
 private:
+    // What is kept for other sizes goes back to the system before memory runs out.
+    runtime::arena make_block(std::size_t bytes) {
+        try {
+            return runtime::arena(bytes);
+        } catch (const out_of_memory&) {
+            trim();
+        }
+        return runtime::arena(bytes);
+    }
     static constexpr int class_of(std::size_t bytes) {
         const std::size_t size = bytes <= 64 ? 64 : bytes;
         const int power = static_cast<int>(std::bit_width(size - 1)) - 1; // size in (2^power, 2^(power+1)]

@@ -279,6 +279,7 @@ protected:
         for (int s = 0; s < steps; ++s)
             requests.push_back({static_cast<std::int64_t>(runtime::aligned(scratch[s])), s, s, 0});
         const auto size = static_cast<std::size_t>(plan_buffers(requests, order_, placed_));
+        offsets_.clear(); // where memory runs out, no plan is left that has none
         arena_.reserve(device_, size, "buffers of a program");
         moved_ = true;
         offsets_.assign(values_.size(), -1);

@@ -34,6 +34,21 @@ enum class progress_style {
     quiet
 };
 
+/// A time as people say it: "8.4 s", "42 s", "3 min 05 s", "2 h 10 min".
+inline std::string duration_text(double seconds) {
+    const auto whole = static_cast<long long>(seconds + 0.5);
+    char text[48];
+    if (seconds < 9.95)
+        std::snprintf(text, sizeof text, "%.1f s", seconds);
+    else if (whole < 60)
+        std::snprintf(text, sizeof text, "%lld s", whole);
+    else if (whole < 3600)
+        std::snprintf(text, sizeof text, "%lld min %02lld s", whole / 60, whole % 60);
+    else
+        std::snprintf(text, sizeof text, "%lld h %02lld min", whole / 3600, whole / 60 % 60);
+    return text;
+}
+
 class progress_line {
 public:
     using clock_function = double (*)(); ///< seconds since some fixed moment
@@ -97,18 +112,6 @@ private:
         text_.append(text, std::min(static_cast<std::size_t>(std::max(length, 0)), sizeof text - 1));
     }
 
-    void append_time(double seconds) {
-        const auto whole = static_cast<long long>(seconds + 0.5);
-        if (seconds < 9.95)
-            append("%.1f s", seconds);
-        else if (whole < 60)
-            append("%lld s", whole);
-        else if (whole < 3600)
-            append("%lld min %02lld s", whole / 60, whole % 60);
-        else
-            append("%lld h %02lld min", whole / 3600, whole / 60 % 60);
-    }
-
     void compose(std::int64_t step, std::span<const progress_value> values, double elapsed, bool last) {
         constexpr int cells = 20;
         text_.clear();
@@ -131,10 +134,10 @@ private:
         }
         if (last) {
             text_ += " in ";
-            append_time(elapsed);
+            text_ += duration_text(elapsed);
         } else if (steps_ > 0 && rate > 0) {
             text_ += " eta ";
-            append_time(static_cast<double>(std::max<std::int64_t>(steps_ - step, 0)) / rate);
+            text_ += duration_text(static_cast<double>(std::max<std::int64_t>(steps_ - step, 0)) / rate);
         }
     }
 

@@ -169,6 +169,11 @@ public:
     step_result train_on_batch(const tensor<element>& x, const tensor<Labels>& y) {
         return train_step(x.view_on(device_), y.view_on(device_));
     }
+    /// One step on a batch that a loader made; its first column is the input, its second holds the labels.
+    step_result train_on_batch(const data::batch& b) {
+        check_columns(b.columns());
+        return train_step(batch_view(b, 0), batch_view(b, 1));
+    }
 
     step_result train_step(const buffer_view& x, const buffer_view& y) {
         const device_scope on(device_);
@@ -191,7 +196,7 @@ public:
     /// Trains for some epochs over a data set whose first column is the input and whose second holds the labels.
     history fit(const data::dataset& train, const fit_options& options = {}) {
         if (options.epochs < 0) throw argument_error("fit: epochs is " + std::to_string(options.epochs));
-        check_columns(train);
+        check_columns(train.columns());
         data::dataset set = train.batch(options.batch_size).prefetch(options.prefetch);
         if (options.shuffle) set = set.shuffle(options_.seed);
         data::loader loader(set);
@@ -206,7 +211,7 @@ public:
     /// Mean loss and accuracy over a data set, weighted by batch size.
     step_result evaluate(const data::dataset& set, std::int64_t batch_size = 32) {
         const device_scope on(device_);
-        check_columns(set);
+        check_columns(set.columns());
         data::loader loader(set.batch(batch_size).prefetch(2));
         step_result sum;
         std::int64_t records = 0;
@@ -250,10 +255,10 @@ private:
                                   Spec::text());
         if (x.rank > 0 && x.extents[0] == 0) throw shape_error("input: the batch is empty");
     }
-    static void check_columns(const data::dataset& set) {
-        if (set.columns().size() < 2)
+    static void check_columns(const std::vector<data::column_spec>& columns) {
+        if (columns.size() < 2)
             throw argument_error("data set: an input column and a label column are needed, there are " +
-                                 std::to_string(set.columns().size()));
+                                 std::to_string(columns.size()));
     }
     static buffer_view batch_view(const data::batch& b, std::size_t column) {
         const data::column_spec& spec = b.columns()[column];

@@ -28,6 +28,13 @@ struct window_attributes {
         if (is(padding_mode::same) || is(padding_mode::causal)) return (in + (stride[i] - 1)) / stride[i];
         return (in + (before[i] + after[i] - effective)) / stride[i] + 1;
     }
+    /// Whether a window of `size` taps has a place: the output extent is positive, or as empty as the input. Of a symbolic
+    /// extent this is checked when it is bound, in the operation's name.
+    constexpr bool fits(int i, extent in, std::int64_t size, const char* operation) const {
+        const extent out = output(i, in, size);
+        if (out.known()) return out.value > 0 || (out.value == 0 && in.value == 0);
+        return output(i, extent(0), size).value >= 0 || at_least_or_required(out, 1, operation);
+    }
     constexpr bool sensible() const {
         return groups > 0 && stride[0] > 0 && stride[1] > 0 && dilation[0] > 0 && dilation[1] > 0;
     }
@@ -68,12 +75,11 @@ struct convolution_op {
             return;
         io.result.push_back(x[0]);
         for (int i = 0; i < spatial; ++i) {
-            const extent size = a.output(i + 2 - spatial, x[i + 1], w[i].value);
-            if (!io.require(!size.known() || size.value >= 0, "convolution: kernel larger than padded input")) return;
-            if (!io.require(!size.known() || size.value > 0 || (x[i + 1].known() && x[i + 1].value == 0),
+            const int axis = i + 2 - spatial;
+            if (!io.require(a.fits(axis, x[i + 1], w[i].value, "convolution"),
                             "convolution: kernel larger than padded input"))
                 return;
-            io.result.push_back(size);
+            io.result.push_back(a.output(axis, x[i + 1], w[i].value));
         }
         io.result.push_back(out);
     }

@@ -22,12 +22,11 @@ constexpr void infer_pool(const window_attributes& a, inference& io) {
     io.result.push_back(x[0]);
     for (int i = 2 - spatial; i < 2; ++i) {
         const std::int64_t span = (a.window[i] - 1) * a.dilation[i] + 1;
-        const extent from = x[i + spatial - 1], size = a.output(i, from, a.window[i]);
+        const extent from = x[i + spatial - 1];
         if (!io.require(a.before[i] < span && a.after[i] < span, "pooling: padding as large as the window") ||
-            !io.require(!size.known() || size.value > 0 || (from.known() && from.value == 0 && size.value == 0),
-                        "pooling: window larger than padded input"))
+            !io.require(a.fits(i, from, a.window[i], "pooling"), "pooling: window larger than padded input"))
             return;
-        io.result.push_back(size);
+        io.result.push_back(a.output(i, from, a.window[i]));
     }
     io.result.push_back(x[spatial + 1]);
 }

@@ -1,23 +1,46 @@
 #pragma once
 
+#include <tapegraph/core/device.hpp>
+#include <tapegraph/core/error.hpp>
+
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <new>
 #include <utility>
 
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
 
-namespace tapegraph::runtime {
+namespace tapegraph {
+
+namespace runtime {
 
 inline constexpr std::size_t alignment = 64;
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
+/// Of all arenas of the process.
+struct arena_counters {
+    std::atomic<std::size_t> in_use{0}, limit{SIZE_MAX};
+
+    static arena_counters& instance() {
+        static arena_counters counters;
+        return counters;
+    }
+};
+
+template <class = void>
+[[noreturn]] void refuse_arena(std::size_t asked, std::size_t in_use, std::size_t limit) {
+    throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(asked) + " asked, " +
+                            tapegraph::detail::readable_bytes(in_use) + " in use" +
+                            (limit == SIZE_MAX ? "" : ", limit " + tapegraph::detail::readable_bytes(limit)),
+                        asked, in_use);
+}
+
 /// One block of memory on 64-byte boundaries; large ones ask for huge pages, since a quarter of a training step can go
-/// into page faults otherwise.
+/// into page faults otherwise. Throws out_of_memory.
 class arena {
 public:
     arena() = default;
@@ -26,8 +49,14 @@ public:
         constexpr std::size_t huge = std::size_t{1} << 21;
         const std::size_t boundary = bytes >= 2 * huge ? huge : alignment;
         const std::size_t whole = (bytes + boundary - 1) / boundary * boundary;
-        data_ = std::aligned_alloc(boundary, whole);
-        if (data_ == nullptr) throw std::bad_alloc();
+        arena_counters& all = arena_counters::instance();
+        const std::size_t before = all.in_use.fetch_add(bytes, std::memory_order_relaxed);
+        const std::size_t limit = all.limit.load(std::memory_order_relaxed);
+        if (before <= limit && bytes <= limit - before) data_ = std::aligned_alloc(boundary, whole);
+        if (data_ == nullptr) {
+            all.in_use.fetch_sub(bytes, std::memory_order_relaxed);
+            refuse_arena(bytes, before, limit);
+        }
 #if defined(__linux__)
         if (boundary == huge) madvise(data_, whole, MADV_HUGEPAGE);
 #endif
@@ -38,7 +67,11 @@ public:
         std::swap(size_, other.size_);
         return *this;
     }
-    ~arena() { std::free(data_); }
+    ~arena() {
+        if (data_ == nullptr) return;
+        arena_counters::instance().in_use.fetch_sub(size_, std::memory_order_relaxed);
+        std::free(data_);
+    }
 
     std::byte* data() const { return static_cast<std::byte*>(data_); }
     std::size_t size() const { return size_; }
@@ -48,4 +81,10 @@ private:
     std::size_t size_ = 0;
 };
 
-} // namespace tapegraph::runtime
+} // namespace runtime
+
+/// From now on the buffers of tensors and compiled programs in the CPU's memory may take so many bytes together; one beyond
+/// them is out_of_memory. SIZE_MAX, the default, is what the system gives. Buffers that exist stay, also above the limit.
+inline void set_memory_limit(std::size_t bytes) { runtime::arena_counters::instance().limit.store(bytes); }
+
+} // namespace tapegraph

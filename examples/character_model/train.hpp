@@ -1,0 +1,77 @@
+#pragma once
+
+#include "training.hpp"
+
+#include "../models/character_model.hpp"
+
+#include <tapegraph/data/counter_random.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+/// What training and writing are, whatever the mode. Included by one source per mode.
+
+namespace character_model {
+
+template <class Mode>
+auto make_model(const options& o) {
+    namespace tg = tapegraph;
+    return tg::compile<Mode>(models::character_model<model_vocabulary>{}, tg::spec<float, tg::dyn, tg::dyn>{},
+                             tg::sparse_softmax_cross_entropy{}, tg::adam{.learning_rate = o.learning_rate},
+                             {.seed = o.seed});
+}
+
+/// Draws an index with probabilities softmax(logits / temperature), the likeliest where the temperature is 0. Padding, the
+/// unknown character and what lies behind `size` stand for no character and are never drawn.
+inline std::int32_t draw(std::span<const float> logits, std::int64_t size, double temperature,
+                         tapegraph::data::counter_random& random) {
+    constexpr auto first = static_cast<std::size_t>(tapegraph::data::vocabulary::first_word);
+    const auto known = logits.subspan(first, static_cast<std::size_t>(size) - first);
+    const auto likeliest = std::max_element(known.begin(), known.end()) - known.begin();
+    auto chosen = static_cast<std::size_t>(likeliest);
+    if (temperature > 0) {
+        std::vector<double> weights;
+        double sum = 0;
+        for (const float x : known)
+            weights.push_back(sum +=
+                              std::exp((static_cast<double>(x) - static_cast<double>(known[chosen])) / temperature));
+        const double at = random.uniform() * sum;
+        chosen = static_cast<std::size_t>(std::upper_bound(weights.begin(), weights.end() - 1, at) - weights.begin());
+    }
+    return static_cast<std::int32_t>(chosen + first);
+}
+
+/// The prompt and what the model goes on with. It reads the last `length` characters, as many as in training.
+template <class Model>
+std::string write(const Model& model, const options& o, const tapegraph::data::vocabulary& characters,
+                  std::vector<std::int32_t> text) {
+    constexpr std::uint64_t stream = 0x777269746573; // of this program's random numbers
+    tapegraph::data::counter_random random(o.seed, stream);
+    for (std::int64_t i = 0; i < o.sample; ++i) {
+        const auto seen = std::min(o.length, static_cast<std::int64_t>(text.size()));
+        auto window = tapegraph::tensor<float>::uninitialized({1, seen});
+        std::copy(text.end() - seen, text.end(), window.mutable_data());
+        const tapegraph::tensor<float> logits = model.predict(window);
+        const float* const last = logits.data() + (seen - 1) * model_vocabulary;
+        text.push_back(
+            draw({last, static_cast<std::size_t>(model_vocabulary)}, characters.size(), o.temperature, random));
+    }
+    std::string written;
+    for (const std::int32_t index : text) written += characters.word(index);
+    return written;
+}
+
+template <class Mode>
+result train(const options& o, const window_sets& sets, const tapegraph::data::vocabulary& characters,
+             const std::vector<std::int32_t>& prompt) {
+    auto model = make_model<Mode>(o);
+    result r;
+    r.epochs = model.fit(
+        sets.train,
+        {.epochs = o.epochs, .batch_size = o.batch_size, .validation = sets.validation, .steps_per_epoch = o.steps});
+    r.written = write(model, o, characters, prompt);
+    return r;
+}
+
+} // namespace character_model

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "options.hpp"
+
+#include <tapegraph/data/dataset.hpp>
+#include <tapegraph/data/text/vocabulary.hpp>
+#include <tapegraph/nn/history.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace character_model {
+
+/// Characters the model tells apart, padding and the unknown one among them.
+inline constexpr std::int64_t model_vocabulary = 128;
+
+/// Windows with the columns "tokens" (f32, [length]) and "next" (i32, [length]).
+struct window_sets {
+    tapegraph::data::dataset train, validation;
+};
+
+struct result {
+    tapegraph::history epochs;
+    std::string written;
+};
+
+/// Trains, and writes on from the prompt. The two modes are compiled in two sources, side by side.
+result train_graph(const options& o, const window_sets& sets, const tapegraph::data::vocabulary& characters,
+                   const std::vector<std::int32_t>& prompt);
+result train_eager(const options& o, const window_sets& sets, const tapegraph::data::vocabulary& characters,
+                   const std::vector<std::int32_t>& prompt);
+/// The layer table and the numbers of parameters.
+std::string layer_table();
+
+} // namespace character_model
