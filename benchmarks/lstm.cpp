@@ -1,12 +1,11 @@
 #include "fma_peak.hpp"
-
-#include <tapegraph/tapegraph.hpp>
-#include <tapegraph/nn/layers/recurrent.hpp>
+#include "models/rnn.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -14,10 +13,10 @@
 /// multiply-add peak; the two take turns, so that what else the machine does falls on both. Only products count as operations.
 /// Beside it, the recurrence's two kernels and their share of the time.
 ///
-/// Then a training step (SGD) of a text classifier: embedding 40,691 x 128, LSTM 128, dense 100 with relu, dense 3; 40 steps;
-/// with the embedding, whose dense gradient and update are most of it at small batches, and without.
+/// Then a training step (Adam) of a text classifier (models/rnn.hpp) of 40 words: with the table's dense gradient and update, with
+/// its rows' alone, and without an embedding; these take turns, too. lstm.py is the same in PyTorch.
 ///
-/// Usage: lstm [--threads 2] [--seconds 3]   (seconds: for each shape)
+/// Usage: lstm [--threads 2] [--seconds 3] [--layers 1]   (seconds: for each shape; layers 0: the training steps alone)
 
 namespace {
 
@@ -30,20 +29,6 @@ struct layer {
     using function =
         tg::graph_function<decltype(step), tg::spec<float, tg::dyn, tg::dyn, Units>, tg::spec<float, Units, 4 * Units>,
                            tg::spec<float, Units, 4 * Units>, tg::spec<float, 4 * Units>>;
-};
-
-template <bool Embedded>
-struct classifier {
-    constexpr auto operator()(auto scope, auto x) const {
-        const auto words = [&] {
-            if constexpr (Embedded)
-                return tg::gather((scope / "embedding").template variable<float>("table", {40691, 128}), x, 0);
-            else
-                return x;
-        }();
-        const auto h = tg::lstm(scope / "lstm", words, {.units = 128});
-        return tg::dense(scope / "score", relu(tg::dense(scope / "hidden", h, {.units = 100})), {.units = 3});
-    }
 };
 
 tg::tensor<float> noise(const tg::shape& dims, float scale) {
@@ -64,27 +49,27 @@ std::pair<double, double> kernels(std::int64_t batch, std::int64_t time, std::in
     const auto cells = static_cast<std::size_t>(batch * time * units);
     std::vector<float> z(4 * cells, 0.1f), h(cells), c(cells), gates(4 * cells), seeds(cells, 0.01f), dz(4 * cells);
     const tg::tensor<float> r = noise({units, 4 * units}, 0.05f);
-    lstm_shape<float> s{};
+    recurrent_shape<float> s{};
     s.batch = batch, s.time = time, s.units = units;
     s.recurrent = r.data();
-    const std::size_t bytes =
-        std::max(lstm_workspace_bytes(s, false, tg::thread_count()), lstm_workspace_bytes(s, true, tg::thread_count()));
+    const std::size_t bytes = std::max(recurrent_workspace_bytes<lstm_cell>(s, false, tg::thread_count()),
+                                       recurrent_workspace_bytes<lstm_cell>(s, true, tg::thread_count()));
     std::vector<float> memory(bytes / sizeof(float) + 16);
     void* const workspace = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) / sizeof(float);
     std::vector<double> forward, backward;
     for (int i = 0; i < repetitions; ++i) {
         forward.push_back(benchmarks::seconds_of([&] {
-            lstm_forward<float>(s, {z.data(), 4 * time * units, 4 * units},
-                                {{h.data(), time * units, units},
-                                 {c.data(), time * units, units},
-                                 {gates.data(), 4 * time * units, 4 * units}},
-                                workspace);
+            recurrent_forward<lstm_cell, float>(s, {z.data(), 4 * time * units, 4 * units},
+                                                {{h.data(), time * units, units},
+                                                 {c.data(), time * units, units},
+                                                 {gates.data(), 4 * time * units, 4 * units}},
+                                                workspace);
         }));
-        lstm_gradients<float> g{};
+        recurrent_gradients<float> g{};
         g.c = {c.data(), time * units, units}, g.gates = {gates.data(), 4 * time * units, 4 * units};
         g.seeds = {seeds.data(), time * units, units}, g.first_seed = 0, g.last_seed = time;
         g.dz = {dz.data(), 4 * time * units, 4 * units};
-        backward.push_back(benchmarks::seconds_of([&] { lstm_backward<float>(s, g, workspace); }));
+        backward.push_back(benchmarks::seconds_of([&] { recurrent_backward<lstm_cell, float>(s, g, workspace); }));
     }
     return {benchmarks::median(forward), benchmarks::median(backward)};
 }
@@ -115,63 +100,70 @@ void measure(std::int64_t batch, std::int64_t time, int threads, double budget) 
     std::fflush(stdout);
 }
 
-template <class Spec, bool Embedded>
-double step_seconds(const auto& x, const tg::tensor<std::int32_t>& y, double budget, std::vector<double>& peaks,
-                    int threads) {
-    auto model = tg::compile<tg::graph>(classifier<Embedded>{}, Spec{}, tg::sparse_softmax_cross_entropy{},
-                                        tg::sgd{.learning_rate = 1e-3}, {.seed = 1});
-    model.train_on_batch(x, y); // plans the arena
-    std::vector<double> seconds;
-    for (double spent = 0; spent < budget || seconds.size() < 5;) {
-        peaks.push_back(benchmarks::fma_peak(threads, 0.005));
-        for (int i = 0; i < 3; ++i) {
-            seconds.push_back(benchmarks::seconds_of([&] { model.train_on_batch(x, y); }));
-            spent += seconds.back();
-        }
-    }
-    return benchmarks::median(seconds);
-}
-
 void classify(std::int64_t batch, int threads, double budget) {
-    auto words = tg::tensor<std::int32_t>::uninitialized({batch, 40});
-    for (std::int64_t i = 0; i < words.size(); ++i)
-        words.mutable_data()[i] = static_cast<std::int32_t>(i * 7919 % 40691);
-    auto labels = tg::tensor<std::int32_t>::uninitialized({batch});
-    for (std::int64_t i = 0; i < batch; ++i) labels.mutable_data()[i] = static_cast<std::int32_t>(i % 3);
-    std::vector<double> peaks;
-    const double whole = step_seconds<tg::spec<std::int32_t, tg::dyn, 40>, true>(words, labels, budget, peaks, threads);
-    const double bare = step_seconds<tg::spec<float, tg::dyn, 40, 128>, false>(noise({batch, 40, 128}, 1), labels,
-                                                                               budget, peaks, threads);
-    // Without the embedding x has no gradient: one of the six products of the layer.
-    const double ideal = flops(batch, 40, 128) * 5 / 6 / (benchmarks::median(peaks) * 1e9);
-    std::printf("| %lld | %.2f | %.2f | %.0f %% |\n", static_cast<long long>(batch), whole * 1e3, bare * 1e3,
-                100 * ideal / bare);
+    using benchmarks::rnn, benchmarks::words;
+    std::vector<double> peaks, seconds[3];
+    const auto turns = [&](auto... models) {
+        const auto labels = rnn<words::none>::labels(batch);
+        const auto inputs = std::make_tuple(decltype(models)::input(batch)...);
+        auto compiled = std::make_tuple(models.compiled()...);
+        const auto each = [&](const auto& f) {
+            [&]<std::size_t... I>(std::index_sequence<I...>) {
+                (f(I, std::get<I>(compiled), std::get<I>(inputs)), ...);
+            }
+            (std::index_sequence_for<decltype(models)...>{});
+        };
+        each([&](std::size_t, auto& model, const auto& x) { model.train_on_batch(x, labels); }); // plans the arenas
+        for (double spent = 0; spent < budget || peaks.size() < 5;) {
+            peaks.push_back(benchmarks::fma_peak(threads, 0.005));
+            each([&](std::size_t i, auto& model, const auto& x) {
+                for (int repetition = 0; repetition < 3; ++repetition) {
+                    seconds[i].push_back(benchmarks::seconds_of([&] { model.train_on_batch(x, labels); }));
+                    spent += seconds[i].back();
+                }
+            });
+        }
+    };
+    turns(rnn<words::dense_gradient>{}, rnn<words::sparse_gradient>{}, rnn<words::none>{});
+    const double peak = benchmarks::median(peaks) * 1e9, sparse = benchmarks::median(seconds[1]);
+    std::printf("| %lld | %.2f | %.2f | %.0f %% | %.2f | %.2f | %.0f |\n", static_cast<long long>(batch),
+                benchmarks::median(seconds[0]) * 1e3, sparse * 1e3, 100 * flops(batch, 40, 128) / sparse / peak,
+                *std::min_element(seconds[1].begin(), seconds[1].end()) * 1e3, benchmarks::median(seconds[2]) * 1e3,
+                peak / 1e9);
     std::fflush(stdout);
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-    int threads = 2, seconds = 3;
+    int threads = 2, seconds = 3, layers = 1;
     for (int i = 1; i < argc; i += 2) {
         const std::string_view name = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
-        int* const number = name == "--threads" ? &threads : name == "--seconds" ? &seconds : nullptr;
+        int* const number = name == "--threads"   ? &threads
+                            : name == "--seconds" ? &seconds
+                            : name == "--layers"  ? &layers
+                                                  : nullptr;
         if (number == nullptr ||
-            std::from_chars(value.data(), value.data() + value.size(), *number).ec != std::errc() || *number < 1) {
-            std::fprintf(stderr, "usage: lstm [--threads 2] [--seconds 3]\n");
+            std::from_chars(value.data(), value.data() + value.size(), *number).ec != std::errc() ||
+            *number < (number == &layers ? 0 : 1)) {
+            std::fprintf(stderr, "usage: lstm [--threads 2] [--seconds 3] [--layers 1]\n");
             return 2;
         }
     }
     tg::set_thread_count(threads);
     benchmarks::processor_time() = threads == 1;
-    std::printf("Multiply-add peak: %.0f GF/s on %d threads.\n\n"
-                "| batch | steps | units | ms, median | of peak | best of best peak | recurrence forward | backward |\n"
-                "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-                benchmarks::fma_peak(threads, 0.2), threads);
-    measure<512>(32, 40, threads, seconds);
-    measure<128>(1, 40, threads, seconds);
-    measure<128>(32, 40, threads, seconds);
-    measure<128>(128, 40, threads, seconds);
-    std::printf("\n| batch | training step, ms | without embedding, ms | of peak |\n| ---: | ---: | ---: | ---: |\n");
+    if (layers != 0) {
+        std::printf(
+            "Multiply-add peak: %.0f GF/s on %d threads.\n\n"
+            "| batch | steps | units | ms, median | of peak | best of best peak | recurrence forward | backward |\n"
+            "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+            benchmarks::fma_peak(threads, 0.2), threads);
+        measure<512>(32, 40, threads, seconds);
+        measure<128>(1, 40, threads, seconds);
+        measure<128>(32, 40, threads, seconds);
+        measure<128>(128, 40, threads, seconds);
+    }
+    std::printf("\n| batch | dense gradient, ms | sparse, ms | of peak | best | without embedding, ms | peak, GF/s |\n"
+                "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
     for (const int batch : {1, 32, 128}) classify(batch, threads, seconds);
 }

@@ -1,5 +1,8 @@
 #include "../examples/models/cats_and_dogs.hpp"
 #include "fma_peak.hpp"
+#include "models/rnn.hpp"
+
+#include <tapegraph/graph/cost.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -8,9 +11,9 @@
 #include <string>
 #include <vector>
 
-/// Where a graph-mode training step of the CNN spends its time: every kernel call timed by itself, grouped by kernel and
-/// shapes. Best times, because other programs only ever add to them; bench_training_step has medians.
-/// Usage: step_profile [batch size] [threads] [steps]   (one thread: processor time, else wall-clock time)
+/// Where a graph-mode training step of the CNN, or of the RNN, spends its time: every kernel call timed by itself, grouped by
+/// kernel and shapes. Best times, because other programs only ever add to them; bench_training_step has medians.
+/// Usage: step_profile [batch size] [threads] [steps] [cnn | rnn]   (one thread: processor time, else wall-clock time)
 
 namespace {
 
@@ -50,15 +53,9 @@ std::string operands_text(const tg::kernel_call& c) {
     return s;
 }
 
-double bytes_of(const tg::kernel_call& c) {
-    double bytes = 0;
-    for (int i = 0; i < c.inputs; ++i) bytes += static_cast<double>(c.in[i].bytes());
-    for (int i = 0; i < c.outputs; ++i) bytes += static_cast<double>(c.out[i].bytes());
-    return bytes;
-}
-
-// Multiply-adds of convolutions and products, times two; 0 for what is bound by memory.
-double flops_of(const std::string& name, const tg::kernel_call& c) {
+// Multiply-adds of convolutions, products and recurrences, times two; 0 for what is bound by memory.
+double flops_of(const std::string& name, const tg::kernel_call& c, const tg::ir::cost& cost) {
+    if (name.starts_with("lstm")) return cost.flops;
     const auto elements = [](const tg::buffer_view& v) { return static_cast<double>(v.elements()); };
     const auto last = [](const tg::buffer_view& v) { return static_cast<double>(v.extents[v.rank - 1]); };
     if (name == "convolution_input_gradient") return 2 * elements(c.in[0]) * elements(c.in[1]) / last(c.in[1]);
@@ -77,25 +74,8 @@ struct row {
     int calls = 0;
 };
 
-} // namespace
-
-int main(int argc, char** argv) {
-    const int batch = argc > 1 ? std::atoi(argv[1]) : 16, threads = argc > 2 ? std::atoi(argv[2]) : 2;
-    const int steps = argc > 3 ? std::atoi(argv[3]) : std::max(5, 400 / batch);
-    if (batch < 1 || threads < 1 || steps < 1) {
-        std::fprintf(stderr, "usage: step_profile [batch size] [threads] [steps]\n");
-        return 2;
-    }
-    tg::set_thread_count(threads);
-    benchmarks::processor_time() = threads == 1;
-    auto model = tg::compile<tg::graph>(models::cats_and_dogs{}, tg::spec<float, tg::dyn, 50, 50, 3>{},
-                                        tg::sigmoid_cross_entropy{}, tg::sgd{.learning_rate = 1e-5}, {.seed = 1});
-    auto x = tg::tensor<float>::uninitialized({batch, 50, 50, 3});
-    auto y = tg::zeros<float>({batch, 1});
-    for (std::int64_t i = 0; i < x.size(); ++i) x.mutable_data()[i] = static_cast<float>(i * 7919 % 1013) / 1013;
-    for (int i = 0; i < batch; i += 2) y(i, 0) = 1;
+void profile(auto& model, const auto& x, const auto& y, int batch, int threads, int steps) {
     for (int i = 0; i < 2; ++i) model.train_on_batch(x, y); // binds the program's extents and addresses
-
     tg::ir::program& program = model.training_program();
     const int calls = program.view().steps.size();
     std::vector<std::vector<double>> times(static_cast<std::size_t>(calls));
@@ -119,19 +99,22 @@ int main(int argc, char** argv) {
         const auto& all = times[static_cast<std::size_t>(s)];
         const double time = *std::min_element(all.begin(), all.end());
         r.seconds += time;
-        r.flops += flops_of(name, c);
-        r.bytes += bytes_of(c);
+        const tg::ir::cost cost = tg::ir::cost_of(program, s);
+        r.flops += flops_of(name, c, cost);
+        r.bytes += cost.bytes;
         ++r.calls;
         sum += time;
-        flops += flops_of(name, c);
+        flops += flops_of(name, c, cost);
     }
     std::printf("batch %d, %d threads, best of %d steps: step %.2f ms (kernels alone %.2f), %d kernel calls, "
                 "%.2f GFLOP in products, %.0f GF/s = %.1f %% of the measured peak %.0f GF/s, arena %.1f MB\n",
                 batch, threads, steps, total * 1e3, sum * 1e3, calls, flops / 1e9, flops / total / 1e9,
                 100 * flops / total / 1e9 / peak, peak, static_cast<double>(program.arena_bytes()) / 1e6);
     std::vector<std::pair<std::string, row>> sorted(rows.begin(), rows.end());
-    std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
-    std::printf("%9s %6s %5s %9s %8s %8s  %s\n", "ms", "share", "calls", "GF/s", "of peak", "GB/s", "kernel  operands -> results");
+    std::sort(sorted.begin(), sorted.end(),
+              [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
+    std::printf("%9s %6s %5s %9s %8s %8s  %s\n", "ms", "share", "calls", "GF/s", "of peak", "GB/s",
+                "kernel  operands -> results");
     for (const auto& [name, r] : sorted) {
         std::printf("%9.3f %5.1f%% %5d ", r.seconds * 1e3, 100 * r.seconds / sum, r.calls);
         if (r.flops > 0)
@@ -140,4 +123,35 @@ int main(int argc, char** argv) {
             std::printf("%9s %8s ", "", "");
         std::printf("%8.1f  %s\n", r.bytes / r.seconds / 1e9, name.c_str());
     }
+}
+
+void profile_cnn(int batch, int threads, int steps) {
+    auto model = tg::compile<tg::graph>(models::cats_and_dogs{}, tg::spec<float, tg::dyn, 50, 50, 3>{},
+                                        tg::sigmoid_cross_entropy{}, tg::sgd{.learning_rate = 1e-5}, {.seed = 1});
+    auto x = tg::tensor<float>::uninitialized({batch, 50, 50, 3});
+    auto y = tg::zeros<float>({batch, 1});
+    for (std::int64_t i = 0; i < x.size(); ++i) x.mutable_data()[i] = static_cast<float>(i * 7919 % 1013) / 1013;
+    for (int i = 0; i < batch; i += 2) y(i, 0) = 1;
+    profile(model, x, y, batch, threads, steps);
+}
+
+void profile_rnn(int batch, int threads, int steps) {
+    using rnn = benchmarks::rnn<benchmarks::words::sparse_gradient>;
+    auto model = rnn::compiled();
+    profile(model, rnn::input(batch), rnn::labels(batch), batch, threads, steps);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const int batch = argc > 1 ? std::atoi(argv[1]) : 16, threads = argc > 2 ? std::atoi(argv[2]) : 2;
+    const int steps = argc > 3 ? std::atoi(argv[3]) : std::max(5, 400 / batch);
+    const std::string which = argc > 4 ? argv[4] : "cnn";
+    if (batch < 1 || threads < 1 || steps < 1 || (which != "cnn" && which != "rnn")) {
+        std::fprintf(stderr, "usage: step_profile [batch size] [threads] [steps] [cnn | rnn]\n");
+        return 2;
+    }
+    tg::set_thread_count(threads);
+    benchmarks::processor_time() = threads == 1;
+    which == "cnn" ? profile_cnn(batch, threads, steps) : profile_rnn(batch, threads, steps);
 }

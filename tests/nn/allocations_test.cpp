@@ -1,3 +1,5 @@
+#include <tapegraph/nn/layers/embedding.hpp>
+
 #include <nn/models.hpp>
 
 #include <tapegraph/nn/scan.hpp>
@@ -63,6 +65,17 @@ int posix_memalign(void** to, std::size_t alignment, std::size_t bytes) {
 #endif
 
 using namespace nn_test;
+
+#if NN_TEST_COUNTS_MALLOC
+namespace {
+struct sparse_words {
+    constexpr auto operator()(auto scope, auto x) const {
+        auto h = tg::embedding(scope / "words", x, {.input_dim = 50, .output_dim = 40, .sparse = true});
+        return tg::dense(scope / "score", mean(h, 1), {.units = 3});
+    }
+};
+} // namespace
+#endif
 
 #if NN_TEST_COUNTS_MALLOC
 TEST_CASE("the counter of heap calls counts") {
@@ -144,5 +157,21 @@ TEST_CASE("nor does one with a scan, at extents that it has had") {
     model.train_on_batch(last_x, last_y);
     const long all = heap_calls - before;
     CHECK(all == 0);
+}
+
+TEST_CASE("nor does one that updates the rows of an embedding") {
+    for (const int threads : {1, 2}) {
+        const thread_limit limit(threads);
+        auto model = tg::compile<tg::graph>(sparse_words{}, tg::spec<std::int32_t, tg::dyn, 30>{},
+                                            tg::sparse_softmax_cross_entropy{}, tg::adam{});
+        const auto x = tg::eval(tg::zeros<std::int32_t>({64, 30}) + 7), last_x = tg::zeros<std::int32_t>({1, 30});
+        const auto y = classes(64, 3, 1), last_y = classes(1, 3, 2);
+        model.train_on_batch(x, y);
+        const long before = heap_calls;
+        model.train_on_batch(last_x, last_y);
+        model.train_on_batch(x, y);
+        const long all = heap_calls - before;
+        CHECK(all == 0);
+    }
 }
 #endif

@@ -20,6 +20,27 @@ inline std::size_t scatter_bytes(std::int64_t batches, const kernels::scattering
                           : sort_rows_bytes<std::uint64_t>(rows, s.count, true);
 }
 
+/// The columns, a power of two, of which a block of scatter_runs makes one long run's sums.
+inline int run_columns(const kernels::scattering& s) {
+    int columns = 1;
+    while (!s.by_column && columns < 32 && columns < s.width) columns *= 2;
+    return columns;
+}
+/// A block per long run of sorted indices.
+template <class Key, class T>
+void scatter_long_runs(const kernel_call& c, const char* operation, std::int64_t batches, const kernels::scattering& s,
+                       const kernels::sort_pair<Key>* sorted, const T* updates, T* out) {
+    const int columns = run_columns(s);
+    const std::int64_t tiles = batches * s.outer * divide_up(s.width, columns);
+    constexpr std::int64_t most = 65535; // of a grid's second axis
+    for (std::int64_t first = 0; first < tiles; first += most)
+        launch(c, operation,
+               {{static_cast<unsigned>(divide_up(s.count, kernels::long_run)),
+                 static_cast<unsigned>(std::min(most, tiles - first))},
+                kernels::run_threads},
+               kernels::scatter_runs<T, Key>, s, columns, first, sorted, updates, out);
+}
+
 /// `checked`: the indices are row numbers, or -1 where something has been reported.
 template <class Key, class T>
 void scatter_keyed(const kernel_call& c, const char* operation, std::int64_t batches, kernels::scattering s,
@@ -28,22 +49,15 @@ void scatter_keyed(const kernel_call& c, const char* operation, std::int64_t bat
     const kernels::index_source<Key> source{indices, s.count, inner, s.rows, checked, report_indices(c, operation)};
     const auto* const sorted = sort_rows(c, operation, source, batches * inner, s.count, s.count, nullptr, workspace);
     // Blocks for long runs, unless there would be one for every few updates; then there are threads enough.
-    int columns = 1;
-    while (!s.by_column && columns < 32 && columns < s.width) columns *= 2;
-    const std::int64_t tiles = batches * s.outer * divide_up(s.width, columns);
+    const std::int64_t tiles = batches * s.outer * divide_up(s.width, run_columns(s));
     s.leave_long = s.count > kernels::long_run && (!s.by_column || tiles <= 1024);
     const std::int64_t counts[]{batches, s.outer, s.rows, s.width};
     for_boxes(4, counts, [&](const std::int64_t* first, const std::int64_t* count, std::int64_t elements) {
         launch(c, operation, over(elements), kernels::scatter_add<T, Key>, kernels::box<4>(first, count, elements), s,
                sorted, c.in[0].as<const T>(), c.out[0].as<T>());
     });
-    constexpr std::int64_t most = 65535; // of a grid's second axis
-    for (std::int64_t first = 0; s.leave_long && first < tiles; first += most)
-        launch(c, operation,
-               {{static_cast<unsigned>(divide_up(s.count, kernels::long_run)),
-                 static_cast<unsigned>(std::min(most, tiles - first))},
-                kernels::run_threads},
-               kernels::scatter_runs<T, Key>, s, columns, first, sorted, c.in[0].as<const T>(), c.out[0].as<T>());
+    if (s.leave_long)
+        scatter_long_runs(c, operation, batches, s, sorted, c.in[0].as<const T>(), c.out[0].as<T>());
 }
 template <class T>
 void scatter(const kernel_call& c, const char* operation, std::int64_t batches, const kernels::scattering& s,

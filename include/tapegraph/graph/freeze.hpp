@@ -21,6 +21,7 @@ namespace tapegraph::ir {
     X(input_entry, t.inputs, inputs, 256)                                                                              \
     X(output_entry, t.outputs, outputs, 8192)                                                                          \
     X(assignment_entry, t.assignments, assignments, 8192)                                                              \
+    X(row_use_entry, t.row_uses, row_uses, 1024)                                                                       \
     X(gradient_entry, t.gradients, gradients, 8192)                                                                    \
     X(pass_entry, t.history, history, 64)                                                                              \
     X(layer_entry, t.layers, layers, 2048)                                                                             \

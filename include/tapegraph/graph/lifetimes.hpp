@@ -32,8 +32,8 @@ struct lifetimes {
         for (const variable_entry& v : view.variables) last_read.push_back(death[v.node]);
         for (const assignment_entry& update : view.assignments) {
             const int node = view.alias[update.node];
-            // An elementwise kernel reads an element of the old value before it writes that element of the new one.
-            const bool in_place = elementwise(view, birth[node]) && variable_of[node] < 0 && death[node] < steps &&
+            const bool in_place = writes_over(view, birth[node], view.variables[update.variable].node) &&
+                                  variable_of[node] < 0 && death[node] < steps &&
                                   last_read[update.variable] <= birth[node];
             if (in_place)
                 variable_of[node] = update.variable;
@@ -43,8 +43,17 @@ struct lifetimes {
     }
 
 private:
-    static bool elementwise(const program_view& view, int step) {
-        return step >= 0 && view.kernels[view.steps[step].kernel].kind == static_cast<int>(kernel_kind::region);
+    /// Whether a step may write its result over a variable. An elementwise kernel reads an element of the old value before it
+    /// writes that element of the new one.
+    static bool writes_over(const program_view& view, int step, int variable) {
+        if (step < 0) return false;
+        const step_entry& s = view.steps[step];
+        const kernel_entry& kernel = view.kernels[s.kernel];
+        if (kernel.kind == static_cast<int>(kernel_kind::region)) return true;
+        if (kernel.kind != static_cast<int>(kernel_kind::operation) || !view.ops[kernel.op]->in_place) return false;
+        for (int k = 1; k < s.inputs; ++k)
+            if (view.alias[view.values[s.first_value + k]] == variable) return false;
+        return true;
     }
 };
 

@@ -36,6 +36,7 @@ struct operation {
     bool whole; ///< a reduction that is differentiated on its own (`reduce_op::whole_vjp`)
     bool from_integers; ///< whether `evaluate` takes integers and bool, too
     std::uint32_t unread; ///< bit k: operand k is there for the sake of derivatives, and no kernel reads it
+    bool in_place; ///< the kernel may write its result over operand 0, but over no other
     bool own_kernel; ///< each node has a kernel of its own, made for its operands (`Op::kernel_of<Stage, node>()`)
 
     /// Whether it is differentiated together with the elementwise nodes of its group.
@@ -100,6 +101,13 @@ constexpr std::uint32_t unread_operands() {
             ((mask |= Op::template reads<I> ? 0u : 1u << I), ...);
         }(std::make_integer_sequence<int, Op::arity>{});
     return mask;
+}
+template <class Op>
+constexpr bool in_place() {
+    if constexpr (requires { Op::in_place; })
+        return Op::in_place;
+    else
+        return false;
 }
 template <class Op>
 constexpr bool has_own_kernel() {
@@ -174,6 +182,7 @@ inline constexpr operation record_of{Op::name,
                                      whole_reduction<Op>,
                                      detail::from_integers<Op>(),
                                      detail::unread_operands<Op>(),
+                                     detail::in_place<Op>(),
                                      detail::has_own_kernel<Op>()};
 
 template <class Op>

@@ -65,9 +65,14 @@ struct assignment_entry {
     int variable = 0, node = 0;
 };
 
-/// dL/d(variable), handed from the gradient to the optimizer.
-struct gradient_entry {
+/// A gather of rows of a variable by which, and not by the variable, the gradient is taken.
+struct row_use_entry {
     int variable = 0, node = 0;
+};
+
+/// dL/d(variable), handed from the gradient to the optimizer; with `indices` not -1 dL/d(the rows that these name).
+struct gradient_entry {
+    int variable = 0, node = 0, indices = -1;
 };
 
 struct pass_entry {
@@ -116,6 +121,7 @@ public:
     list<input_entry> inputs;
     list<output_entry> outputs;
     list<assignment_entry> assignments;
+    list<row_use_entry> row_uses; // until the gradient has been taken
     list<gradient_entry> gradients;
     list<pass_entry> history;
     list<layer_entry> layers;

@@ -1,44 +1,11 @@
 #pragma once
 
+#include <tapegraph/nn/eager_slots.hpp>
 #include <tapegraph/nn/model.hpp>
 
 namespace tapegraph {
 
 namespace detail {
-
-/// State of an optimizer for one variable, as tensors.
-class eager_slots {
-public:
-    eager_slots(variable_list* variables, std::vector<eager_context::pending>* updates)
-        : variables_(variables), updates_(updates) {}
-
-    void begin(variable* target) {
-        target_ = target;
-        states_.clear();
-    }
-    template <class T>
-    tensor<T> state(const tensor<T>&, std::string_view name) const {
-        variable& v = (*variables_)[target_->path() + '/' + std::string(name)];
-        states_.push_back({&v, v.data()});
-        return tensor<T>(v.data());
-    }
-    template <class T, tensor_like E>
-    void assign(const tensor<T>& target, const E& value) const {
-        const tensor<T> sealed = eval(value);
-        for (const auto& s : states_) {
-            if (!s.second.shares_with(target)) continue;
-            updates_->push_back({s.first, sealed});
-            return;
-        }
-        updates_->push_back({target_, sealed});
-    }
-
-private:
-    variable_list* variables_;
-    std::vector<eager_context::pending>* updates_;
-    variable* target_ = nullptr;
-    mutable std::vector<std::pair<variable*, any_tensor>> states_;
-};
 
 /// A tensor over a copy of a batch's memory.
 template <class T>
@@ -61,6 +28,7 @@ class compiled_model<eager, Model, Spec, Loss, Optimizer>
     : public trainable_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, Spec, Loss> {
     using base = trainable_model<compiled_model, Spec, Loss>;
     using T = typename Spec::element_type;
+    using value = typename Spec::value_type;
 
 public:
     compiled_model(const compile_options& options, Optimizer optimizer) : base(options), optimizer_(optimizer) {
@@ -73,7 +41,7 @@ public:
 
 private:
     friend base;
-    static constexpr dtype label_type = Loss::labels(dtype_of<T>, shape{}).type;
+    static constexpr dtype label_type = Loss::labels(dtype_of<value>, shape{}).type;
     using label = element_t<label_type>;
 
     eager_context& begin(bool training) {
@@ -103,6 +71,7 @@ private:
                 sources.push_back(u.handle);
                 targets.push_back(u.target);
             }
+            for (const auto& u : context.row_uses) sources.push_back(u.rows);
             gradients = tape.gradient(loss, sources);
         }
         detail::eager_slots slots(&this->variables_, &context.updates);
@@ -114,6 +83,10 @@ private:
             update(slots, sources[i], gradients[i], n);
             gradients[i].drop_storage();
         }
+        if constexpr (ir::gathers_rows<Model, Spec, Loss>)
+            detail::update_rows<value>(
+                slots, context.row_uses, gradients.data() + targets.size(),
+                [&](const auto& some, const auto& w, const auto& g) { Optimizer::update(some, w, g, n); });
         sources.clear();
         context.apply();
         return result;
@@ -131,7 +104,7 @@ private:
         return result;
     }
 
-    tensor<T> predict_once(const tensor<T>& x) const {
+    tensor<value> predict_once(const tensor<T>& x) const {
         eager_context context;
         context.variables = const_cast<variable_list*>(&this->variables_); // every variable exists: nothing is added
         context.begin(false, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
@@ -155,7 +128,7 @@ private:
             return 0;
     }
     void update(detail::eager_slots& slots, const any_tensor& w, const any_tensor& g, const auto& n) {
-        Optimizer::update(slots, tensor<T>(w), tensor<T>(g), n);
+        Optimizer::update(slots, tensor<value>(w), tensor<value>(g), n);
     }
 
     Optimizer optimizer_;

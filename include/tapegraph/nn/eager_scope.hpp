@@ -23,9 +23,17 @@ struct eager_context {
         any_tensor handle; ///< what the model computes with; on the tape when trainable
     };
     std::vector<used_variable> used;
+    /// Rows gathered of a variable whose gradient is taken by them.
+    struct row_use {
+        variable* target;
+        any_tensor indices, rows; ///< the rows are on the tape
+    };
+    std::vector<row_use> row_uses;
     struct pending {
         variable* target;
         any_tensor value;
+        any_tensor indices{}; ///< of the rows that the value is; otherwise it is all of the variable
+        void (*write_rows)(variable&, const any_tensor& indices, const any_tensor& rows) = nullptr;
     };
     std::vector<pending> updates;
 
@@ -34,13 +42,20 @@ struct eager_context {
         random = {state, 0};
         cursor = 0;
         used.clear();
+        row_uses.clear();
         updates.clear();
     }
     /// Updates apply at the end of a step.
     void apply() {
         used.clear();
-        for (pending& p : updates)
-            if (!p.target->frozen()) p.target->replace(std::move(p.value));
+        row_uses.clear();
+        for (pending& p : updates) {
+            if (p.target->frozen()) continue;
+            if (p.write_rows != nullptr)
+                p.write_rows(*p.target, p.indices, p.value);
+            else
+                p.target->replace(std::move(p.value));
+        }
         updates.clear();
     }
 };
@@ -95,6 +110,33 @@ public:
             return;
         }
         throw argument_error("assign: the target is not a variable");
+    }
+
+    /// Rows of a variable [n, ...], by which alone its gradient is taken in training: see graph_scope::gather_rows.
+    template <class T, handle I>
+    tensor<T> gather_rows(const tensor<T>& table, const I& indices,
+                          std::source_location where = std::source_location::current()) const {
+        tensor<T> plain = table; // not followed: what is on the tape are the rows
+        plain.set_place({});
+        auto& tape = detail::tape_storage::instance();
+        for (auto& u : context_->used) {
+            if (!u.handle.shares_with(table)) continue;
+            const bool followed = tape.recording() || detail::checkpointed_run::active();
+            if (!context_->training || !u.target->trainable() || !followed) return gather(plain, indices, 0, 0, where);
+            // A function that is checkpointed gathers a second time, for the derivative: the same rows.
+            struct {
+                std::int64_t count;
+                std::int64_t next() const { return count; }
+            } const noted{static_cast<std::int64_t>(context_->row_uses.size())};
+            const auto number = static_cast<std::size_t>(detail::checkpointed_run::ordinal(noted));
+            if (number < context_->row_uses.size()) return tensor<T>(context_->row_uses[number].rows);
+            tensor<T> rows = gather(plain, indices, 0, 0, where);
+            rows.set_place(tape.watch());
+            u.handle.set_place({}); // so no gradient by all of it is asked for
+            context_->row_uses.push_back({u.target, indices, rows});
+            return rows;
+        }
+        throw argument_error("gather_rows: the table is not a variable");
     }
 
     bool require(bool holds, const char* what) const {

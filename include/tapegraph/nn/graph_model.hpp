@@ -110,7 +110,7 @@ private:
         }
     }
     // Each thread takes a program of its own from the shelf, so that predictions may overlap.
-    tensor<typename Spec::element_type> predict_once(const tensor<typename Spec::element_type>& x) const {
+    tensor<typename Spec::value_type> predict_once(const tensor<typename Spec::element_type>& x) const {
         std::unique_ptr<ir::program> p;
         {
             const std::lock_guard lock(shelf_->mutex);
@@ -123,7 +123,7 @@ private:
         connect(*p);
         p->set_input(0, x.view());
         p->run({this->options_.seed, static_cast<std::uint64_t>(this->step_)});
-        auto result = detail::output_tensor<typename Spec::element_type>(*p, 0);
+        auto result = detail::output_tensor<typename Spec::value_type>(*p, 0);
         const std::lock_guard lock(shelf_->mutex);
         shelf_->programs.push_back(std::move(p));
         return result;

@@ -2,6 +2,7 @@
 
 #include <tapegraph/graph/gradient.hpp>
 #include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/ops/gather.hpp>
 #include <tapegraph/ops/random.hpp>
 
 #include <string_view>
@@ -64,6 +65,20 @@ public:
                 return;
             }
         t_->assignments.push_back({target, node.id()});
+    }
+
+    /// Rows of a variable [n, ...]: gather(table, indices, 0). In training the variable's gradient is taken by these rows alone,
+    /// and an optimizer updates no others. Whatever else reads the variable is an error then.
+    template <handle I>
+    constexpr graph_node gather_rows(const graph_node& table, const I& indices,
+                                     std::source_location where = std::source_location::current()) const {
+        const graph_node rows = eval(gather(table, indices, 0, 0, where), where);
+        if (!t_->is(table.id(), ir::record_of<ir::variable_op>))
+            t_->fail("gather_rows: the table is not a variable");
+        else if (const auto v = static_cast<int>(t_->words_of(table.id())[0]);
+                 t_->training && t_->variables[v].trainable)
+            t_->row_uses.push_back({v, rows.id()});
+        return rows;
     }
 
     /// A layer's demand on its options; the error names the scope.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 namespace tapegraph {
 
@@ -32,6 +33,8 @@ inline constexpr named_extent<Name> dim{};
 template <class T, auto... Extents>
 struct spec {
     using element_type = T;
+    /// Of the variables and results of a model with this input: indices, say, are looked up in a table of floats.
+    using value_type = std::conditional_t<std::is_floating_point_v<T>, T, float>;
     static constexpr int rank = sizeof...(Extents);
     /// The extents as numbers; -1 where they are known only at run time. One more than needed, for scalars.
     static constexpr std::int64_t extents[rank + 1]{detail::number_of(Extents)..., 0};

@@ -2,7 +2,7 @@
 
 #include <tapegraph/nn/losses.hpp>
 #include <tapegraph/nn/optimizers.hpp>
-#include <tapegraph/nn/scope.hpp>
+#include <tapegraph/nn/sparse_rows.hpp>
 #include <tapegraph/nn/spec.hpp>
 
 /// What a compiled model's programs trace: training, evaluation, prediction. The same functions run at compile time for
@@ -14,21 +14,6 @@ namespace tapegraph {
 struct none {};
 
 namespace ir {
-
-/// State of an optimizer for one variable, as graph nodes.
-class graph_slots {
-public:
-    constexpr graph_slots(graph_scope scope) : scope_(scope) {}
-    constexpr graph_node state(const graph_node& w, std::string_view name) const {
-        trace& t = scope_.owner();
-        const variable_entry v = t.variables[static_cast<int>(t.words_of(w.id())[0])];
-        return (graph_scope(&t, v.scope) / v.name).variable_like(w, name, w.shape(), {init::zeros{}, false});
-    }
-    constexpr void assign(const graph_node& target, const auto& value) const { scope_.assign(target, value); }
-
-private:
-    graph_scope scope_;
-};
 
 template <class Model, class Spec>
 constexpr graph_node trace_model(trace& t) {
@@ -67,15 +52,24 @@ template <class Model, class Spec, class Loss>
 struct gradient_trace {
     using previous = forward_trace<Model, Spec, Loss>;
     static constexpr void build(trace& t) {
-        list<int> nodes, indices;
+        if (!detail::gathered_only(t)) return;
+        list<int> nodes, indices, by_rows(t.variables.size(), 0);
+        for (const row_use_entry& use : t.row_uses) by_rows[use.variable] = 1;
         for (int i = 0; i < t.variables.size(); ++i) {
             if (!t.variables[i].trainable) continue;
-            nodes.push_back(t.variables[i].node);
+            if (by_rows[i] == 0) nodes.push_back(t.variables[i].node);
             indices.push_back(i);
         }
+        const int first_rows = nodes.size();
+        for (const row_use_entry& use : t.row_uses) nodes.push_back(use.node);
         const list<int> found = gradient(t, t.outputs[0].node, nodes);
-        for (int i = 0; i < found.size(); ++i) // without one, the loss does not depend on the variable
-            if (found[i] >= 0) t.gradients.push_back({indices[i], found[i]});
+        int next = 0;
+        for (const int i : indices) {
+            const gradient_entry g =
+                by_rows[i] != 0 ? detail::row_gradient(t, i, found, first_rows) : gradient_entry{i, found[next++], -1};
+            if (g.node >= 0) t.gradients.push_back(g); // without one, the loss does not depend on the variable
+        }
+        t.row_uses.clear();
     }
 };
 
@@ -92,11 +86,21 @@ struct training_trace {
         for (const gradient_entry& each : t.gradients) {
             const graph_node w(&t, t.variables[each.variable].node), g(&t, each.node);
             t.scope = t.variables[each.variable].scope;
-            Optimizer::update(graph_slots(root), w, g, w.type() == dtype::f64 ? wide : narrow);
+            const graph_node* const numbers = w.type() == dtype::f64 ? wide : narrow;
+            if (each.indices >= 0) {
+                const graph_row_slots slots(graph_slots(root), w, graph_node(&t, each.indices));
+                Optimizer::update(slots, slots.rows_of(w), g, numbers);
+            } else {
+                Optimizer::update(graph_slots(root), w, g, numbers);
+            }
         }
         t.gradients.clear();
     }
 };
+
+/// Whether some variable's gradient is taken by gathered rows.
+template <class Model, class Spec, class Loss>
+inline constexpr bool gathers_rows = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.row_uses > 0;
 
 template <class Model, class Spec, class Loss>
 struct evaluation_trace {

@@ -2,6 +2,7 @@
 #include <tapegraph/cuda/fill.cuh>
 #include <tapegraph/cuda/movement.cuh>
 #include <tapegraph/cuda/pooling.cuh>
+#include <tapegraph/cuda/rows.cuh>
 #include <tapegraph/cuda/scan.cuh>
 #include <tapegraph/cuda/scatter.cuh>
 #include <tapegraph/cuda/sort.cuh>
@@ -21,6 +22,8 @@ const runtime::kernel_functions movement_kernels[]{
     kernel_for<arange_op<half>, float>(),
     kernel_for<gather_op, float>(),
     kernel_for<scatter_add_op, float>(),
+    kernel_for<sum_of_equal_rows_op, float>(),
+    kernel_for<assign_rows_op, float>(),
     kernel_for<gather_nd_op, float>(),
     kernel_for<scatter_nd_op, float>(),
     kernel_for<take_along_op, float>(),

@@ -20,6 +20,7 @@ struct scattering {
     std::int64_t outer, rows, count, width;
     bool by_column;
     bool leave_long = false; ///< of scatter_add: scatter_runs follows
+    bool to_first = false;   ///< a run's sum goes where its first update stands, instead of to the row that is its key
 };
 
 template <class Key>
@@ -87,7 +88,7 @@ __global__ void scatter_runs(scattering s, int columns, std::int64_t first, cons
     const sort_pair<Key>* const pairs = sorted_row(s, sorted, batch, column);
     const std::int64_t place = blockIdx.x * static_cast<std::int64_t>(long_run);
     const Key key = pairs[place].key;
-    if (static_cast<std::uint64_t>(key) >= static_cast<std::uint64_t>(s.rows)) return; // outside: not added
+    if (!s.to_first && static_cast<std::uint64_t>(key) >= static_cast<std::uint64_t>(s.rows)) return; // outside: not added
     // The run begins behind the place before, and does not end before long_run.
     const std::int64_t before = place >= long_run ? place - long_run : -1;
     if (before >= 0 && pairs[before].key == key) return;
@@ -106,7 +107,8 @@ __global__ void scatter_runs(scattering s, int columns, std::int64_t first, cons
             for (int k = 0; k < there; ++k) sum = static_cast<T>(sum + staged[k * columns + own]);
         __syncthreads();
     }
-    if (line == 0 && column < s.width) out[(slab * s.rows + static_cast<std::int64_t>(key)) * s.width + column] = sum;
+    const std::int64_t row = s.to_first ? pairs[begin].position : slab * s.rows + static_cast<std::int64_t>(key);
+    if (line == 0 && column < s.width) out[row * s.width + column] = sum;
 }
 
 } // namespace tapegraph::cuda::kernels

@@ -4,7 +4,11 @@
 #include <tapegraph/ops/cast.hpp>
 #include <tapegraph/ops/comparison.hpp>
 #include <tapegraph/ops/gather.hpp>
-#include <tapegraph/ops/lstm.hpp>
+#include <tapegraph/ops/step_mask.hpp>
+#include <tapegraph/runtime/rows.hpp>
+#ifdef TG_CUDA
+#include <tapegraph/cuda/rows.cuh>
+#endif
 
 /// The embedding layer. Not part of tapegraph.hpp: programs without it do not compile it.
 
@@ -15,6 +19,9 @@ struct embedding_options {
     std::int64_t input_dim = 1;  ///< rows of the table: indices lie in [0, input_dim)
     std::int64_t output_dim = 1; ///< numbers an index stands for
     initializer embeddings_initializer = init::uniform{};
+    /// The gradient is taken by the rows used, and an optimizer updates only these: the others keep their weights and their
+    /// state in that step, as with PyTorch's SparseAdam or TensorFlow's LazyAdam. Under plain sgd that is no difference.
+    bool sparse = false;
 };
 
 namespace detail {
@@ -53,7 +60,7 @@ constexpr auto floating_variable(const Scope& scope, const H& like, std::string_
 /// Rows of a table "embeddings" [input_dim, output_dim]: indices [...] to [..., output_dim]. Indices are i32 or i64; floating
 /// ones are cast to i32, as in Keras. T is the table's element type; without one that of floating indices, float for others.
 /// An index outside [0, input_dim) is a range_error of gather. The table's gradient is scatter_add of the rows' ones: rows
-/// that occur twice get the sum.
+/// that occur twice get the sum. With `sparse` a step's time does not depend on the table's size.
 template <class T = void, class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto embedding(const Scope& scope, const X& indices, const embedding_options& o,
@@ -65,7 +72,9 @@ constexpr auto embedding(const Scope& scope, const X& indices, const embedding_o
     const shape table = sensible ? shape{o.input_dim, o.output_dim} : shape{1, 1};
     const auto rows =
         detail::floating_variable<T>(scope, given, "embeddings", table, {.initializer = o.embeddings_initializer});
-    return scope.leave("embedding", mark, eval(gather(rows, detail::as_indices(given, where), 0, 0, where), where));
+    const auto at = detail::as_indices(given, where);
+    return scope.leave("embedding", mark,
+                       o.sparse ? scope.gather_rows(rows, at, where) : eval(gather(rows, at, 0, 0, where), where));
 }
 
 /// The steps whose index is not `padding`, for recurrent layers over the embedding of indices [batch, time]: Keras's

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <tapegraph/nn/eager_scope.hpp>
+#include <tapegraph/ops/rows.hpp>
+#include <tapegraph/runtime/perform.hpp>
+
+/// What optimizers see of a variable in eager mode: all of it, or the rows that a step has gathered.
+
+namespace tapegraph::detail {
+
+/// State of an optimizer for one variable, as tensors.
+class eager_slots {
+public:
+    eager_slots(variable_list* variables, std::vector<eager_context::pending>* updates)
+        : variables_(variables), updates_(updates) {}
+
+    void begin(variable* target) {
+        target_ = target;
+        states_.clear();
+    }
+    template <class T>
+    tensor<T> state(const tensor<T>&, std::string_view name) const {
+        variable& v = state_variable(name);
+        states_.push_back({&v, v.data()});
+        return tensor<T>(v.data());
+    }
+    template <class T, tensor_like E>
+    void assign(const tensor<T>& target, const E& value) const {
+        updates_->push_back({variable_of(target), eval(value)});
+    }
+
+protected:
+    variable& state_variable(std::string_view name) const {
+        return (*variables_)[target_->path() + '/' + std::string(name)];
+    }
+    variable* variable_of(const any_tensor& target) const {
+        for (const auto& s : states_)
+            if (s.second.shares_with(target)) return s.first;
+        return target_;
+    }
+
+    variable_list* variables_;
+    std::vector<eager_context::pending>* updates_;
+    variable* target_ = nullptr;
+    mutable std::vector<std::pair<variable*, any_tensor>> states_; // and what stands for them
+};
+
+/// Writes rows into a variable where it stands.
+template <class T>
+void write_rows(variable& v, const any_tensor& indices, const any_tensor& rows) {
+    if (runtime::current_runtime() == nullptr) v.own_data();
+    const buffer_view table = v.data().view_on(runtime::current_runtime(), true);
+    const buffer_view in[]{table, indices.view(), rows.view()};
+    kernel_call call;
+    call.in = in;
+    call.inputs = 3;
+    call.out = &table;
+    call.outputs = 1;
+    constexpr runtime::kernel_pair kernel = runtime::kernel_for<assign_rows_op, T>();
+    runtime::perform(kernel, call, assign_rows_op::name);
+}
+
+/// The same of rows of one variable: state is gathered by the same indices, and assignments write rows. Rows that a step has not
+/// gathered keep their weights and their state.
+template <class T, class Index>
+class eager_row_slots : eager_slots {
+public:
+    eager_row_slots(const eager_slots& whole, variable* target, const tensor<Index>& indices)
+        : eager_slots(whole), indices_(indices) {
+        begin(target);
+    }
+    tensor<T> rows_of(const variable& v) const { return gather(tensor<T>(v.data()), indices_, 0, 0); }
+
+    tensor<T> state(const tensor<T>&, std::string_view name) const {
+        variable& v = state_variable(name);
+        states_.push_back({&v, rows_of(v)});
+        return tensor<T>(states_.back().second);
+    }
+    template <tensor_like E>
+    void assign(const tensor<T>& target, const E& value) const {
+        updates_->push_back({variable_of(target), eval(value), indices_, &write_rows<T>});
+    }
+
+private:
+    tensor<Index> indices_;
+};
+
+/// The update of the rows that a step has gathered of one variable. `uses`: what the context noted; `gradients[first + k]` is
+/// dL/d(rows) of use k. Each index gets the sum over its occurrences.
+template <class T, class Index, class F>
+void update_rows_by(const eager_slots& slots, variable* target, const std::vector<eager_context::row_use>& uses,
+                    const any_tensor* gradients, const F& update) {
+    std::vector<tensor<T>> rows;
+    std::vector<tensor<Index>> indices;
+    for (std::size_t k = 0; k < uses.size(); ++k) {
+        if (uses[k].target != target) continue;
+        rows.push_back(tensor<T>(gradients[k]));
+        indices.push_back(tensor<Index>(uses[k].indices));
+    }
+    const auto count = static_cast<int>(rows.size());
+    const tensor<Index> where = rows_together(indices.data(), count, 0);
+    const tensor<T> all = rows_together(rows.data(), count, target->shape().rank() - 1);
+    const eager_row_slots<T, Index> some(slots, target, where);
+    update(some, some.rows_of(*target), tensor<T>(sum_of_equal_rows(all, where)));
+}
+template <class T, class F>
+void update_rows(const eager_slots& slots, const std::vector<eager_context::row_use>& uses, const any_tensor* gradients,
+                 const F& update) {
+    for (std::size_t k = 0; k < uses.size(); ++k) {
+        bool seen = false; // with an earlier use of the same variable
+        for (std::size_t i = 0; i < k; ++i) seen = seen || uses[i].target == uses[k].target;
+        if (seen) continue;
+        const auto by = uses[k].indices.type() == dtype::i32 ? &update_rows_by<T, std::int32_t, F>
+                                                             : &update_rows_by<T, std::int64_t, F>;
+        by(slots, uses[k].target, uses, gradients, update);
+    }
+}
+
+} // namespace tapegraph::detail

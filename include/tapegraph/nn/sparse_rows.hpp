@@ -1,0 +1,92 @@
+#pragma once
+
+#include <tapegraph/nn/scope.hpp>
+#include <tapegraph/ops/rows.hpp>
+
+/// What optimizers see of a variable in graph mode: all of it, or the rows that a step has gathered. Rows that it has not keep
+/// their weights and their optimizer state.
+
+namespace tapegraph::ir {
+
+/// State of an optimizer for one variable, as graph nodes.
+class graph_slots {
+public:
+    constexpr graph_slots(graph_scope scope) : scope_(scope) {}
+    constexpr graph_node state(const graph_node& w, std::string_view name) const {
+        trace& t = scope_.owner();
+        const variable_entry v = t.variables[static_cast<int>(t.words_of(w.id())[0])];
+        return (graph_scope(&t, v.scope) / v.name).variable_like(w, name, w.shape(), {init::zeros{}, false});
+    }
+    constexpr void assign(const graph_node& target, const auto& value) const { scope_.assign(target, value); }
+
+private:
+    graph_scope scope_;
+};
+
+/// An optimizer's view of some rows of one variable: state is gathered by the same indices, and assignments write rows.
+class graph_row_slots {
+public:
+    constexpr graph_row_slots(const graph_slots& slots, const graph_node& table, const graph_node& indices)
+        : slots_(slots), table_(table), indices_(indices) {}
+
+    constexpr graph_node state(const graph_node&, std::string_view name) const {
+        return rows_of(slots_.state(table_, name));
+    }
+    /// `target`: rows of the variable or of its state, as gathered.
+    constexpr void assign(const graph_node& target, const auto& value) const {
+        trace& t = target.owner();
+        const graph_node whole(&t, t.argument(target.id(), 0));
+        slots_.assign(whole, assign_rows(whole, indices_, eval(value)));
+    }
+    constexpr graph_node rows_of(const graph_node& table) const { return gather(table, indices_, 0, 0); }
+
+private:
+    graph_slots slots_;
+    graph_node table_, indices_;
+};
+
+namespace detail {
+
+/// Whether nothing but the gathers in t.row_uses reads the variables they are of; otherwise the trace has failed.
+constexpr bool gathered_only(trace& t) {
+    list<int> noted(t.nodes.size(), 0);
+    for (const row_use_entry& use : t.row_uses) noted[use.node] = noted[t.variables[use.variable].node] = 1;
+    for (int i = 0; i < t.nodes.size(); ++i)
+        for (int k = 0; noted[i] == 0 && k < t.nodes[i].arguments; ++k) {
+            const int table = t.argument(i, k);
+            if (!t.is(table, record_of<variable_op>) || noted[table] == 0) continue;
+            const operand_info in = t.info(table);
+            t.scope = t.variables[static_cast<int>(t.words_of(table)[0])].scope;
+            t.place = t.nodes[i].place;
+            t.fail("a variable with sparse gradients is read otherwise than by gather_rows", &in, 1);
+            return false;
+        }
+    return true;
+}
+
+/// dL/d(rows of a variable) and the indices of the rows, from those of each of its uses. `first`: of the variable's uses in
+/// `found`, which holds dL/d(rows) of t.row_uses, -1 where the loss does not depend on them. Node -1 where it depends on none.
+constexpr gradient_entry row_gradient(trace& t, int variable, const list<int>& found, int first) {
+    bool any = false;
+    for (int k = 0; k < t.row_uses.size(); ++k)
+        any = any || (t.row_uses[k].variable == variable && found[first + k] >= 0);
+    if (!any) return {variable, -1, -1};
+    list<graph_node> rows, indices;
+    for (int k = 0; k < t.row_uses.size(); ++k) {
+        const row_use_entry use = t.row_uses[k];
+        if (use.variable != variable) continue;
+        const int flow = found[first + k];
+        rows.push_back({&t, flow >= 0 ? flow : zeros_like(t, use.node)});
+        indices.push_back({&t, t.argument(use.node, 1)});
+        if (indices.back().type() != indices[0].type())
+            t.fail("gather_rows: indices into one variable must be of one type");
+    }
+    const int behind = t.nodes[t.variables[variable].node].rank - 1;
+    const graph_node where = tapegraph::detail::rows_together(indices.begin(), indices.size(), 0);
+    const graph_node all = tapegraph::detail::rows_together(rows.begin(), rows.size(), behind);
+    return {variable, graph_node(sum_of_equal_rows(all, where)).id(), where.id()};
+}
+
+} // namespace detail
+
+} // namespace tapegraph::ir
