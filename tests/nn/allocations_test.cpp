@@ -2,6 +2,8 @@
 
 #include <nn/models.hpp>
 
+#include <tapegraph/nn/scan.hpp>
+
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -125,6 +127,34 @@ TEST_CASE("nor does one of small matrix products, which turn into vectors for a 
     const long before = heap_calls;
     mlp.train_on_batch(last_x, last_y);
     mlp.train_on_batch(x, y);
+    const long all = heap_calls - before;
+    CHECK(all == 0);
+}
+
+namespace {
+struct scanned_model {
+    constexpr auto operator()(auto scope, auto x) const {
+        const auto w = scope.variable_like(x, "kernel", {3, 3}, {.initializer = tg::init::glorot_uniform{}});
+        const auto cell = [](auto h, auto v, auto kernel) {
+            const auto next = tg::eval(tanh(matmul(h + v, kernel)));
+            return std::pair{next, next};
+        };
+        const auto [last, sequence] = tg::scan(cell, tg::take(x, 0, 1), x, w);
+        return tg::dense(scope / "score", last, {.units = 1});
+    }
+};
+} // namespace
+
+TEST_CASE("nor does one with a scan, at extents that it has had") {
+    auto model = tg::compile<tg::graph>(scanned_model{}, tg::spec<float, tg::dyn, tg::dyn, 3>{}, tg::sigmoid_cross_entropy{},
+                                        tg::adam{});
+    const auto x = noise<float>({6, 5, 3}, 1), last_x = noise<float>({2, 4, 3}, 1);
+    const auto y = coin_flips<float>(6, 2), last_y = coin_flips<float>(2, 2);
+    model.train_on_batch(x, y);
+    model.train_on_batch(last_x, last_y);
+    const long before = heap_calls;
+    model.train_on_batch(x, y);
+    model.train_on_batch(last_x, last_y);
     const long all = heap_calls - before;
     CHECK(all == 0);
 }

@@ -58,6 +58,20 @@ constexpr auto deep_gradient = [](auto xs, auto v, auto w) {
     })(xs, v, w);
 };
 
+template <bool Checkpointed>
+constexpr auto checkpointed_gradient = [](auto xs, auto v, auto w, auto rate) {
+    const auto run = [](auto xs, auto v, auto w, auto rate) {
+        const auto [last, sequence] = tg::scan(leaky_integrator{}, v, xs, w, rate);
+        return tg::eval(sequence + tg::sum(last, -1, {.keepdims = true}));
+    };
+    return tg::value_and_gradient([run](auto... x) {
+        if constexpr (Checkpointed)
+            return score(tg::checkpoint(run)(x...));
+        else
+            return score(run(x...));
+    })(xs, v, w, rate);
+};
+
 // Tokens: the cell looks rows of a table up, and what it reads of them is a scan of its own.
 constexpr auto tokens = [](auto ids, auto v, auto table) {
     return tg::value_and_gradient([ids](auto v, auto table) {
@@ -143,6 +157,20 @@ TEST_CASE("scan: recompute keeps states alone, with the same bits") {
     // Four values inside the cell and their sums, of 100 steps of 8 x 5 doubles, stand against the states.
     const std::size_t one = 100 * 8 * 5 * sizeof(double);
     CHECK(keeping.program().arena_bytes() >= again.program().arena_bytes() + 4 * one);
+}
+
+TEST_CASE("scan: in a checkpoint nothing is kept, with the same bits") {
+    const auto make = [](const auto& f) {
+        return tg::function<tg::graph>(f, double_sequence{}, tg::spec<double, tg::dyn, 4>{}, tg::spec<double, 3, 4>{},
+                                       tg::spec<double>{});
+    };
+    auto graph = make(checkpointed_gradient<true>);
+    auto plain = make(checkpointed_gradient<false>);
+    const auto xs = drawn<double>({2, 9, 3}, 1), v = drawn<double>({2, 4}, 2), w = drawn<double>({3, 4}, 3);
+    const tensor<double> rate(0.3);
+    const std::string found = difference(flattened(graph(xs, v, w, rate)), flattened(plain(xs, v, w, rate)));
+    CHECK_MESSAGE(found.empty(), found);
+    CHECK(distance(flattened(checkpointed_gradient<true>(xs, v, w, rate)), flattened(plain(xs, v, w, rate))) < 1e-12);
 }
 
 TEST_CASE("scan: integer sequences, and a scan in a cell") {

@@ -72,8 +72,8 @@ constexpr node scan_slice(trace& t, int flat, std::int64_t before, std::int64_t 
     return tapegraph::detail::part_of(node(&t, flat), 0, extent(before, &t.extents), extent(size, &t.extents),
                                       std::source_location{});
 }
-constexpr node scan_result(trace& t, int flat, const scan_part& part, std::int64_t before) {
-    return reshaped(t, scan_slice(t, flat, part.before - before, part.size).id(), part.dims);
+constexpr node scan_result(trace& t, int flat, const scan_part& part) {
+    return reshaped(t, scan_slice(t, flat, part.before, part.size).id(), part.dims);
 }
 
 /// A value of the target's shape that begins with `front` and goes on with zeros.
@@ -111,7 +111,7 @@ constexpr list<int> scan_flows(trace& t, const scan_attributes& attributes, cons
             packed
                 ? detail::with_zeros_behind(t, detail::scan_slice(t, flat, part.before, size.value), args[part.operand])
                       .id()
-                : detail::scan_result(t, flat, part, 0).id();
+                : detail::scan_result(t, flat, part).id();
     }
     return flows;
 }
@@ -287,10 +287,9 @@ private:
         const extent size = extent(layout.size, &t.extents) - extent(first.before, &t.extents);
         const int result = ir::detail::append_scan<ir::scan_result_op<Cell>>(t, a, operands, size.value);
         for (int k = results_at; k < layout.parts.size(); ++k) {
-            const ir::scan_part& part = layout.parts[k];
-            const extent before = extent(part.before, &t.extents) - extent(first.before, &t.extents);
-            results[k - results_at] =
-                ir::detail::reshaped(t, ir::detail::scan_slice(t, result, before.value, part.size).id(), part.dims);
+            ir::scan_part part = layout.parts[k];
+            part.before = (extent(part.before, &t.extents) - extent(first.before, &t.extents)).value;
+            results[k - results_at] = ir::detail::scan_result(t, result, part);
         }
     }
     static constexpr bool sequences_fit(ir::trace& t, const ir::scan_attributes& a, const list<int>& args) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 /// How a scan runs: its step is a program of its own, with a table that says where its values come from, run once per step. The
@@ -39,6 +40,15 @@ struct scan_table {
 };
 
 namespace detail {
+
+#ifdef __CUDACC__ // three evaluations of small results instead of one with room to spare, as in ir::stage
+constexpr capacity sizes_of_step(const trace& t, const schedule& s, const scan_table&) { return sizes_of(t, s); }
+constexpr scan_table table_of_step(const trace&, const schedule&, const scan_table& places) { return places; }
+template <capacity C>
+constexpr frozen<C> freeze_step(const trace& t, const schedule& s, const scan_table&) {
+    return freeze<C>(t, s);
+}
+#endif
 
 /// The step of node `Node` of a stage, with carries as variables that are updated at the end of the step.
 template <class Builder, class Stage, int Node>
@@ -115,14 +125,11 @@ private:
         build(t, s, places);
         return finish(t, s, places);
     }
-    static constexpr capacity used =
-        run<capacity>([](const trace& t, const schedule& s, const scan_table&) { return sizes_of(t, s); });
+    static constexpr capacity used = run(&sizes_of_step);
 
 public:
-    static constexpr scan_table table =
-        run<scan_table>([](const trace&, const schedule&, const scan_table& places) { return places; });
-    static constexpr frozen<used> value =
-        run<frozen<used>>([](const trace& t, const schedule& s, const scan_table&) { return freeze<used>(t, s); });
+    static constexpr scan_table table = run(&table_of_step);
+    static constexpr frozen<used> value = run(&freeze_step<used>);
 #else
     static constexpr result run() {
         trace t;
@@ -150,12 +157,13 @@ public:
     /// Plans for the extents of a call. The plan depends on nothing else, so that the scratch memory a call was given is
     /// enough whatever else ran in between.
     scan_program(const program_view& view, const scan_table& table, const kernel_call& c)
-        : basic_program<>(view, nullptr), table_(&table), symbols_of_call_(symbols(table, c)) {
+        : basic_program<>(view, nullptr), table_(&table) {
         base::arena_.lend(nullptr);
-        int operand = table.attributes.given();
-        for (int atom = 0; atom < view.atoms.size(); ++atom)
-            if ((table.attributes.symbols >> atom & 1) != 0)
-                base::given_symbols_[static_cast<std::size_t>(atom)] = *c.in[operand++].as<const std::int64_t>();
+        for (int atom = 0; atom < view.atoms.size(); ++atom) {
+            if ((table.attributes.symbols >> atom & 1) == 0) continue;
+            symbols_of_call_.push_back(symbol(table, c, static_cast<int>(symbols_of_call_.size())));
+            base::given_symbols_[static_cast<std::size_t>(atom)] = symbols_of_call_.back();
+        }
         const auto value_of = [&](int atom) { return base::given_symbols_[static_cast<std::size_t>(atom)]; };
         static std::byte somewhere{};
         for (int i = 0; i < table.inputs.count; ++i) {
@@ -187,7 +195,12 @@ public:
         this->bind();
     }
 
-    bool planned_for(const kernel_call& c) const { return symbols_of_call_ == symbols(*table_, c); }
+    bool planned_for(const kernel_call& c) const {
+        bool same = true;
+        for (std::size_t k = 0; k < symbols_of_call_.size(); ++k)
+            same = same && symbols_of_call_[k] == symbol(*table_, c, static_cast<int>(k));
+        return same;
+    }
     std::size_t workspace_bytes() const { return before_arena_ + this->arena_bytes(); }
 
     void run_over_time(const kernel_call& c) {
@@ -216,12 +229,9 @@ private:
         const std::byte* from = nullptr; // the operand's part
     };
 
-    // Values of the symbols of a call: with the program these give all extents but that of time.
-    static std::vector<std::int64_t> symbols(const scan_table& table, const kernel_call& c) {
-        std::vector<std::int64_t> values;
-        for (int k = table.attributes.given(); k < table.attributes.operands(); ++k)
-            values.push_back(*c.in[k].as<const std::int64_t>());
-        return values;
+    // The value of a symbol in a call: with the program these give all extents but that of time.
+    static std::int64_t symbol(const scan_table& table, const kernel_call& c, int which) {
+        return *c.in[table.attributes.given() + which].as<const std::int64_t>();
     }
 
     // Carries get their first values; parts of operands are found; constants stay where they are.
@@ -311,7 +321,8 @@ private:
     std::size_t before_arena_ = 0;
 };
 
-/// The kernel of node `Node` of a stage. Each thread that runs it keeps the program with its plan, not its memory.
+/// The kernel of node `Node` of a stage. Each thread that runs it keeps the program with its plans, not its memory, for extents
+/// that alternate.
 template <class Builder, class Stage, int Node>
 struct scan_kernel {
     static std::size_t workspace(const kernel_call& c) { return program(c).workspace_bytes(); }
@@ -319,11 +330,16 @@ struct scan_kernel {
 
 private:
     using step = detail::scan_program_stage<Builder, Stage, Node>;
+    static constexpr std::size_t most_plans = 8;
+
     static scan_program<>& program(const kernel_call& c) {
-        static thread_local std::unique_ptr<scan_program<>> kept;
-        if (kept == nullptr || !kept->planned_for(c))
-            kept = std::make_unique<scan_program<>>(lowered<step>::view, step::table, c);
-        return *kept;
+        static thread_local std::vector<std::unique_ptr<scan_program<>>> plans; // the latest last
+        for (const auto& plan : plans)
+            if (plan->planned_for(c)) return *plan;
+        auto made = std::make_unique<scan_program<>>(lowered<step>::view, step::table, c);
+        if (plans.size() == most_plans) plans.erase(plans.begin());
+        plans.push_back(std::move(made));
+        return *plans.back();
     }
 };
 
