@@ -32,10 +32,25 @@ int main() {{
 """
 
 
-def training(header, model, extents, mode="graph", optimizer="adam"):
+# The program of a study: an epoch over a data set in memory.
+FIT = """#include "{header}"
+namespace tg = tapegraph;
+int main() {{
+    auto model = tg::compile<tg::{mode}{constant}>({argument}tg::spec<float, tg::dyn, {extents}>{{}}, tg::sigmoid_cross_entropy{{}},
+                                            tg::{optimizer}{{}});
+    const auto records = static_cast<std::size_t>(tg::shape{{4, {extents}}}.size().value);
+    tg::data::dataset set;
+    set.add("x", std::vector<float>(records), {{{extents}}});
+    set.add("y", std::vector<float>(4), {{1}});
+    return model.fit(set, {{.epochs = 1, .batch_size = 2}}).epochs[0].loss < 0;
+}}
+"""
+
+
+def training(header, model, extents, mode="graph", optimizer="adam", program=TRAINING):
     """A program that trains a model. A model with parameters, `name{...}`, is passed as a constant."""
     constant = "{." in model
-    return TRAINING.format(
+    return program.format(
         header=ROOT / header,
         mode=mode,
         constant=f", models::{model}" if constant else "",
@@ -47,7 +62,10 @@ def training(header, model, extents, mode="graph", optimizer="adam"):
 
 CNN = training("examples/models/cats_and_dogs.hpp", "cats_and_dogs", "50, 50, 3", optimizer="sgd")
 CNN_EAGER = training("examples/models/cats_and_dogs.hpp", "cats_and_dogs", "50, 50, 3", "eager", "sgd")
-LARGE = training("benchmarks/models/conv1d_large.hpp", "conv1d_large", "14000, 30")
+LARGE = training("examples/models/conv1d_large.hpp", "conv1d_large", "14000, 30")
+CNN_FIT = training("examples/models/cats_and_dogs.hpp", "cats_and_dogs", "50, 50, 3", optimizer="sgd", program=FIT)
+LARGE_FIT = training("examples/models/conv1d_large.hpp", "conv1d_large", "14000, 30", program=FIT)
+RECURRENT_FIT = training("examples/models/recurrent_medium.hpp", "recurrent_medium", "400, 16", program=FIT)
 RESIDUAL = training("benchmarks/models/residual.hpp", "residual{.blocks = 60}", "32, 32, 3", optimizer="sgd")
 
 
@@ -127,7 +145,7 @@ def main():
     parser.add_argument("--clang", default="clang++-16")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--only", default="", help="only the groups whose name holds this text: headers, cnn, large, "
-                                                   "residual, nodes, clang, binary")
+                                                   "studies, residual, nodes, clang, binary")
     options = parser.parse_args()
     compiler = Compiler(options)
     clang = options.clang if shutil.which(options.clang) else None
@@ -153,6 +171,14 @@ def main():
         large, _ = compiler.compile(LARGE)
         row("Conv1D large (45 convolutions), Adam", large, f"at most 10 s more than the CNN ({large[0] - cnn[0]:+.1f})",
             large[0] - cnn[0] <= 10)
+    if wanted("studies"):
+        fit, _ = compiler.compile(CNN_FIT)
+        row("CNN, fit", fit)
+        for name, source, goal in (("Conv1D large, Adam, fit", LARGE_FIT, 10),
+                                   ("recurrent medium (3 LSTMs), Adam, fit", RECURRENT_FIT, 20)):
+            study, _ = compiler.compile(source)
+            more = study[0] - fit[0]
+            row(name, study, f"at most {goal} s more than the CNN ({more:+.1f})", more <= goal)
     if wanted("residual"):
         row("60 residual blocks, -O2", *with_goal(compiler.compile(RESIDUAL, flags=("-O2", *LIMITS["g++"]))[0]))
         row("60 residual blocks, -g -O0", *with_goal(compiler.compile(RESIDUAL, flags=("-g", "-O0", *LIMITS["g++"]))[0]))

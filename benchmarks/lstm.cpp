@@ -49,27 +49,27 @@ std::pair<double, double> kernels(std::int64_t batch, std::int64_t time, std::in
     const auto cells = static_cast<std::size_t>(batch * time * units);
     std::vector<float> z(4 * cells, 0.1f), h(cells), c(cells), gates(4 * cells), seeds(cells, 0.01f), dz(4 * cells);
     const tg::tensor<float> r = noise({units, 4 * units}, 0.05f);
-    lstm_shape<float> s{};
+    recurrent_shape<float> s{};
     s.batch = batch, s.time = time, s.units = units;
     s.recurrent = r.data();
-    const std::size_t bytes =
-        std::max(lstm_workspace_bytes(s, false, tg::thread_count()), lstm_workspace_bytes(s, true, tg::thread_count()));
+    const std::size_t bytes = std::max(recurrent_workspace_bytes<lstm_cell>(s, false, tg::thread_count()),
+                                       recurrent_workspace_bytes<lstm_cell>(s, true, tg::thread_count()));
     std::vector<float> memory(bytes / sizeof(float) + 16);
     void* const workspace = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) / sizeof(float);
     std::vector<double> forward, backward;
     for (int i = 0; i < repetitions; ++i) {
         forward.push_back(benchmarks::seconds_of([&] {
-            lstm_forward<float>(s, {z.data(), 4 * time * units, 4 * units},
-                                {{h.data(), time * units, units},
-                                 {c.data(), time * units, units},
-                                 {gates.data(), 4 * time * units, 4 * units}},
-                                workspace);
+            recurrent_forward<lstm_cell, float>(s, {z.data(), 4 * time * units, 4 * units},
+                                                {{h.data(), time * units, units},
+                                                 {c.data(), time * units, units},
+                                                 {gates.data(), 4 * time * units, 4 * units}},
+                                                workspace);
         }));
-        lstm_gradients<float> g{};
+        recurrent_gradients<float> g{};
         g.c = {c.data(), time * units, units}, g.gates = {gates.data(), 4 * time * units, 4 * units};
         g.seeds = {seeds.data(), time * units, units}, g.first_seed = 0, g.last_seed = time;
         g.dz = {dz.data(), 4 * time * units, 4 * units};
-        backward.push_back(benchmarks::seconds_of([&] { lstm_backward<float>(s, g, workspace); }));
+        backward.push_back(benchmarks::seconds_of([&] { recurrent_backward<lstm_cell, float>(s, g, workspace); }));
     }
     return {benchmarks::median(forward), benchmarks::median(backward)};
 }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -160,6 +161,90 @@ TEST_CASE("gemm_batched: strides between products") {
             check<double>({13, 40, 30}, true, false, true, 0, batch);
         }
         check<float>({100, 130, 40}, false, false, false, 0, 3);
+    });
+}
+
+namespace {
+
+/// relu(C + A B + bias) as it leaves the kernel, and by the product alone and two passes behind it: the same bits, of numbers
+/// whose sums round.
+template <class T>
+void check_epilogue(const shape& s, bool transpose_a, bool transpose_b, bool accumulate, bool with_bias, bool relu,
+                    std::int64_t batch) {
+    const std::int64_t lda = (transpose_a ? s.m : s.k) + 1, ldb = transpose_b ? s.k : s.n, ldc = s.n + 2;
+    const std::int64_t size_a = (transpose_a ? s.k : s.m) * lda, size_b = (transpose_b ? s.n : s.k) * ldb;
+    const auto uneven = [](std::int64_t n, unsigned seed) {
+        auto v = integers<T>(static_cast<std::size_t>(n), seed);
+        for (auto& value : v) value *= T(0.1);
+        return v;
+    };
+    const auto a = uneven(size_a * batch, 1), b = uneven(size_b * batch, 2), bias = uneven(s.n, 4);
+    auto got = uneven(s.m * ldc * batch, 3), want = got;
+    cpu::gemm_arguments<T> g{s.m,      s.n, s.k,         a.data(),    lda, transpose_a,
+                             b.data(), ldb, transpose_b, want.data(), ldc, accumulate};
+    poisoned workspace(cpu::gemm_batched_workspace_bytes(g, batch, tapegraph::thread_count()));
+    cpu::gemm_batched(g, batch, size_a, size_b, s.m * ldc, workspace.get());
+    for (std::int64_t q = 0; q < batch * s.m; ++q)
+        for (std::int64_t j = 0; j < s.n; ++j) {
+            T& c = want[static_cast<std::size_t>(q * ldc + j)];
+            if (with_bias) c += bias[static_cast<std::size_t>(j)];
+            if (relu) c = c > T(0) ? c : T(0);
+        }
+    g.c = got.data();
+    if (with_bias) g.bias = bias.data();
+    g.relu = relu;
+    cpu::gemm_batched(g, batch, size_a, size_b, s.m * ldc, workspace.get());
+    std::int64_t wrong = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) wrong += std::memcmp(&got[i], &want[i], sizeof(T)) != 0;
+    CAPTURE(s.m);
+    CAPTURE(s.n);
+    CAPTURE(s.k);
+    CAPTURE(relu);
+    CAPTURE(batch);
+    CHECK(wrong == 0);
+}
+
+} // namespace
+
+TEST_CASE_TEMPLATE("gemm: bias and relu on the way out", T, float, double) {
+    everywhere([] {
+        for (const shape& s : {shape{0, 3, 2},
+                               {3, 0, 2},
+                               {3, 4, 0},
+                               {1, 1, 1},
+                               {1, 37, 5},
+                               {41, 1, 7},
+                               {2, 2, 2},
+                               {12, 32, 16},
+                               {13, 33, 31},
+                               {97, 101, 103}})
+            for (const int choice : {0, 1, 2, 3, 4, 5, 6, 7, 8, 15, 29})
+                check_epilogue<T>(s, (choice & 8) != 0, (choice & 16) != 0, (choice & 4) != 0, (choice & 1) != 0,
+                                  (choice & 2) != 0, choice == 3 || choice == 7 ? 5 : 1);
+        // Several blocks of k, n and m: the bias is added once.
+        check_epilogue<T>({40, 35, 2100}, false, false, false, true, true, 1);
+        check_epilogue<T>({40, 4130, 1030}, false, true, true, true, false, 1);
+        check_epilogue<T>({1600, 19, 9}, true, false, false, true, true, 1);
+    });
+}
+
+TEST_CASE("gemm: relu on the way out keeps NaN, and gives no negative zero") {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    everywhere([&] {
+        for (const std::int64_t m : {1, 3}) {
+            const std::vector<float> a(static_cast<std::size_t>(m), 1), b{nan, -1, 2, -0.0f, 1},
+                bias{0, 0, 0, -0.0f, -1};
+            std::vector<float> c(static_cast<std::size_t>(m * 5), 7);
+            cpu::gemm_arguments<float> g{m, 5, 1, a.data(), 1, false, b.data(), 5, false, c.data(), 5};
+            g.bias = bias.data(), g.relu = true;
+            poisoned workspace(cpu::gemm_workspace_bytes(g, tapegraph::thread_count()));
+            cpu::gemm(g, workspace.get());
+            for (std::size_t row = 0; row < c.size(); row += 5) {
+                CHECK(std::isnan(c[row]));
+                CHECK(c[row + 2] == 2);
+                for (const std::size_t zero : {1, 3, 4}) CHECK((c[row + zero] == 0 && !std::signbit(c[row + zero])));
+            }
+        }
     });
 }
 

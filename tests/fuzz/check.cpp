@@ -199,9 +199,12 @@ finding check_traces(program& p, const std::vector<any_tensor>& leaves, const lo
             trace_program(t, p, leaves, loss, {.grouped = any_inner, .second = options.second});
         if (fuse)
             if (const std::string text = run_passes(t, options); !text.empty()) return {"verifier", text};
-        for (const ir::entry& e : t.nodes)
+        for (const ir::entry& e : t.nodes) {
             counts.epilogues += e.op == &ir::record_of<convolution_bias_op<false>> ||
                                 e.op == &ir::record_of<convolution_bias_op<true>>;
+            counts.product_epilogues +=
+                e.op == &ir::record_of<matmul_bias_op<false>> || e.op == &ir::record_of<matmul_bias_op<true>>;
+        }
         ir::schedule s = make_schedule(t, fuse);
         if (const ir::finding f = verify(t, s); !f.ok()) return {"verifier", std::string("schedule: ") + f.what};
         counts.steps += s.steps.size();

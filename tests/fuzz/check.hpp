@@ -37,6 +37,7 @@ struct statistics {
     std::int64_t programs = 0, instructions = 0, nodes = 0, steps = 0;
     std::int64_t differences = 0, kinks = 0; ///< finite differences taken, and left out because a kink is near
     std::int64_t epilogues = 0;              ///< convolutions that took a bias, and perhaps relu, into their kernel
+    std::int64_t product_epilogues = 0;      ///< matrix products that did
     std::int64_t symbolic = 0;               ///< programs whose batch could be a symbol
 };
 

@@ -44,6 +44,36 @@ operation matmul_row() {
     return row;
 }
 
+// What the pass for epilogues looks for; random neighbours alone would seldom spell it.
+operation product_layer_row() {
+    operation row = make_operation<double, double, double>(
+        "matmul_relu", [](const auto& x, const auto& w, const auto& b, const attributes& with) {
+            return relu(matmul(x, w, {.transpose_b = with.whole[0] != 0}) + b);
+        });
+    row.domains = {{-20, 20}, {-20, 20}, {-20, 20}};
+    row.weight = 4;
+    row.partner = [](choices& random, std::size_t k, const std::vector<extents>& before, extents& dims) {
+        const extents& a = before[0];
+        if (a.size() < 2) return false;
+        if (k == 1)
+            dims = {a.back(), random.whole(0, 4)};
+        else
+            dims = {before[1].back()};
+        return true;
+    };
+    row.draw = [](choices& random, const std::vector<extents>& x, attributes& with) {
+        if (x[0].size() < 2 || x[1].size() != 2 || x[2].size() != 1) return false;
+        with.whole = {random.chance(0.4)};
+        const std::size_t inner = with.whole[0] != 0 ? 1 : 0;
+        return x[1][inner] == x[0].back() && x[1][1 - inner] == x[2][0];
+    };
+    row.source = [](const std::vector<std::string>& x, const attributes& with) {
+        return "relu(matmul(" + x[0] + ", " + x[1] + ", {.transpose_b = " + (with.whole[0] != 0 ? "true" : "false") +
+               "}) + " + x[2] + ")";
+    };
+    return row;
+}
+
 // The operands' axes as letters; no "..." among them.
 struct equation {
     std::string text;
@@ -237,7 +267,7 @@ std::vector<operation> contraction_operations() {
     }
     two.weight = 3;
 
-    std::vector<operation> r{matmul_row(), two, tensordot_row()};
+    std::vector<operation> r{matmul_row(), product_layer_row(), two, tensordot_row()};
     r.push_back(product(
         "matmul_vector", [](const auto& x, const auto& y, const attributes&) { return matmul(x, y); },
         [](choices& random, std::size_t, const std::vector<extents>& before, extents& dims) {

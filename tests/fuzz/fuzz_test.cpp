@@ -72,6 +72,7 @@ TEST_CASE("random programs") {
         CHECK(result.counts.kinks < c.count / 50);
         CHECK(result.counts.symbolic > c.count / 2);
         CHECK(result.counts.epilogues > c.count / 100);
+        CHECK(result.counts.product_epilogues > c.count / 100);
     }
     MESSAGE(result.counts.programs << " programs, " << result.counts.nodes << " nodes, " << result.counts.epilogues
                                    << " epilogues, " << result.seconds << " s");

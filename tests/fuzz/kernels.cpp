@@ -39,8 +39,9 @@ std::vector<row> make_rows() {
     add_reductions<bool, any_op, all_op>(rows);
     add_reductions<std::int64_t, sum_op>(rows);
     add<double, matmul_op, convolution_op, convolution_input_gradient_op, convolution_filter_gradient_op,
-        convolution_bias_op<false>, convolution_bias_op<true>, max_pool_op, max_pool_gradient_op, max_pool_select_op,
-        average_pool_op, average_pool_gradient_op>(rows);
+        convolution_bias_op<false>, convolution_bias_op<true>, convolution_bias_pool_op<false>,
+        convolution_bias_pool_op<true>, matmul_bias_op<false>, matmul_bias_op<true>, max_pool_op, max_pool_gradient_op,
+        max_pool_select_op, average_pool_op, average_pool_gradient_op>(rows);
     add<double, transpose_op, slice_op, embed_op, concat_op, remap_op, fold_op, gather_op, scatter_add_op, gather_nd_op,
         scatter_nd_op, take_along_op, put_along_op, cumulative_sum_op, cumulative_product_op, argsort_op, arg_reduce_op,
         arange_op<std::int32_t>>(rows);

@@ -177,8 +177,9 @@ TEST_CASE("a loss that is not finite is reported where that was asked for") {
         x(2, 3) = std::numeric_limits<float>::infinity();
         const std::string message = support::message_of<tg::numeric_error>([&] { model.train_on_batch(x, y); });
         CAPTURE(message);
+        CHECK(message.find("step 2: matmul: element ") == 0);
         CHECK(support::contains(message, "not finite"));
-        CHECK(support::contains(message, "matmul"));
+        CHECK(model.step() == 1); // a step that was not finished does not count
     });
 }
 

@@ -12,8 +12,23 @@ struct signals { // [batch, 11, 4]
     constexpr auto operator()(auto scope, auto x) const {
         auto h = tg::conv1d(scope / "a", x, {.filters = 4, .kernel = 3, .stride = 2, .padding = tg::padding::same(), .groups = 2});
         h = tg::batch_normalization(scope / "n", tanh(h));
-        h = tg::conv1d(scope / "b", h, {.filters = 3, .kernel = 2, .dilation = 3, .use_bias = false});
+        h = tg::conv1d(scope / "b", h,
+                       {.filters = 3,
+                        .kernel = 2,
+                        .stride = 2,
+                        .padding = tg::padding::causal(),
+                        .dilation = 3,
+                        .use_bias = false});
         return tg::dense(scope / "d", tg::flatten(tanh(h)), {.units = 2});
+    }
+};
+struct pooled_signals { // [batch, 11, 3]
+    constexpr auto operator()(auto scope, auto x) const {
+        auto h = tg::average_pooling1d(x, {.pool = 3, .stride = 2, .padding = tg::padding::same()});
+        h = tg::conv1d(scope / "a", h, {.filters = 3, .kernel = 2, .padding = tg::padding::causal()});
+        h = tg::max_pooling1d(tanh(h), {.pool = 2});
+        h = tg::concat(tg::global_average_pooling1d(h), tg::global_max_pooling1d(h));
+        return tg::dense(scope / "d", h, {.units = 2});
     }
 };
 struct images { // [batch, 7, 6, 2]
@@ -76,6 +91,13 @@ void check_gradients(const Model& model, Spec spec, const tg::tensor<double>& x)
 TEST_CASE("gradients of conv1d, batch normalization and dense") {
     each_mode([](auto mode) {
         check_gradients<decltype(mode)>(signals{}, tg::spec<double, tg::dyn, 11, 4>{}, noise<double>({3, 11, 4}, 1));
+    });
+}
+
+TEST_CASE("gradients of a network between poolings of series") {
+    each_mode([](auto mode) {
+        check_gradients<decltype(mode)>(pooled_signals{}, tg::spec<double, tg::dyn, 11, 3>{},
+                                        noise<double>({3, 11, 3}, 3));
     });
 }
 

@@ -108,6 +108,43 @@ TEST_CASE("conv1d: strides, dilation, groups and padding") {
     }
 }
 
+TEST_CASE("conv1d: causal padding") {
+    struct setting {
+        int64_t width, kernel, stride, dilation, groups;
+    };
+    for (const setting& s : {setting{9, 3, 1, 1, 1}, setting{11, 3, 1, 4, 2}, setting{10, 4, 3, 2, 1},
+                             setting{2, 5, 2, 1, 2}, setting{1, 7, 1, 3, 1}, setting{7, 1, 1, 1, 1}}) {
+        CAPTURE(s.width);
+        const auto x = noise<double>({2, s.width, 4}, 3);
+        const tg::conv1d_layer_options o{.filters = 6,
+                                         .kernel = s.kernel,
+                                         .stride = s.stride,
+                                         .padding = tg::padding::causal(),
+                                         .dilation = s.dilation,
+                                         .groups = s.groups};
+        bench b;
+        tg::conv1d(b.scope() / "c", x, o);
+        fill(b);
+        b.next();
+        const tg::tensor<double> y = tg::conv1d(b.scope() / "c", x, o);
+        const auto w = b["c/kernel"], bias = b["c/bias"];
+        const int64_t in = 4 / s.groups, out = 6 / s.groups, steps = (s.width + s.stride - 1) / s.stride;
+        REQUIRE(y.shape() == tg::shape{2, steps, 6});
+        for (int64_t n = 0; n < 2; ++n)
+            for (int64_t i = 0; i < steps; ++i)
+                for (int64_t f = 0; f < 6; ++f) {
+                    double sum = bias(f);
+                    for (int64_t back = 0; back < s.kernel; ++back) { // the last tap sees step i * stride
+                        const int64_t from = i * s.stride - back * s.dilation;
+                        if (from < 0) continue;
+                        for (int64_t c = 0; c < in; ++c)
+                            sum += x(n, from, f / out * in + c) * w(s.kernel - 1 - back, c, f);
+                    }
+                    CHECK(std::abs(y(n, i, f) - sum) < tolerance);
+                }
+    }
+}
+
 TEST_CASE("conv2d: strides, dilation, groups and padding") {
     struct setting {
         int64_t h, w, channels, kernel[2], stride[2], dilation[2], groups;

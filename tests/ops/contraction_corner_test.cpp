@@ -81,6 +81,22 @@ TEST_CASE("windows: what does not fit is named") {
               .find("pooling: padding as large as the window") == 0);
     CHECK(message([] { tg::conv1d(z({1, 4, 3}), z({2, 3, 1}), {.padding = tg::padding::amounts(0, 0, -1, 0)}); })
               .find("convolution: padding is negative") == 0);
+    CHECK(message([] {
+              tg::conv2d(z({1, 4, 4, 3}), z({2, 2, 3, 1}), {.padding = tg::padding::causal()});
+          }) == "conv2d: causal padding is for conv1d: f32[1, 4, 4, 3], f32[2, 2, 3, 1]");
+    CHECK(message([] {
+              tg::conv1d_transpose(z({1, 4, 3}), z({2, 3, 3}), {.padding = tg::padding::causal()});
+          }).find("conv_transpose: causal padding is for conv1d") == 0);
+    CHECK(message([] {
+              tg::max_pooling1d(z({1, 4, 3}), {.padding = tg::padding::causal()});
+          }).find("pooling: causal padding is for conv1d") == 0);
+}
+
+TEST_CASE("causal padding: as many outputs as strides fit, none of nothing") {
+    for (const std::int64_t width : {0, 1, 2, 7, 9, 10})
+        for (const std::int64_t stride : {1, 2, 3})
+            CHECK(tg::conv1d(z({2, width, 3}), z({4, 3, 5}), {.stride = stride, .padding = tg::padding::causal()})
+                      .shape() == tg::shape{2, (width + stride - 1) / stride, 5});
 }
 
 TEST_CASE("max pooling: the first of equal maxima takes the derivative, NaN is a maximum") {

@@ -71,11 +71,18 @@ std::vector<row> convolution_rows() {
         {{{1, 5, 1}, {2, 1, 1}}, {{2, 7, 3}, {3, 3, 2}}, {{3, 37, 5}, {4, 5, 9}}});
     put(make_row<2, false>(
             "conv1d causal, dilation 2",
-            [](auto x, auto w) { return conv1d(x, w, {.padding = padding::causal(5), .dilation = 2}); }, {},
+            [](auto x, auto w) { return conv1d(x, w, {.padding = padding::causal(), .dilation = 2}); }, {},
             [](const std::vector<array>& x) {
                 return convolution1d(x[0], x[1], {1, 2, 4, 0});
             }),
         {{{1, 6, 2}, {3, 2, 2}}, {{2, 2, 1}, {3, 1, 1}}});
+    put(make_row<2, false>(
+            "conv1d causal, stride 3, groups",
+            [](auto x, auto w) { return conv1d(x, w, {.stride = 3, .padding = padding::causal(), .groups = 2}); }, {},
+            [](const std::vector<array>& x) {
+                return convolution1d(x[0], x[1], {3, 1, 3, 0}, 2);
+            }),
+        {{{2, 7, 4}, {4, 2, 6}}, {{1, 1, 2}, {4, 1, 2}}, {{1, 9, 2}, {4, 1, 4}}});
     put(make_row<2, false>(
             "conv1d same, stride 3",
             [](auto x, auto w) { return conv1d(x, w, {.stride = 3, .padding = padding::same()}); }, {},

@@ -166,3 +166,4 @@ TEST_CASE("forward mode: convolutions and pooling") { check(convolution_rows());
 TEST_CASE("forward mode: movement") { check(movement_rows()); }
 TEST_CASE("forward mode: order") { check(ordering_rows()); }
 TEST_CASE("forward mode: recurrent layers") { check(recurrent_rows()); }
+TEST_CASE("forward mode: gru and simple_rnn") { check(gru_rows()); }

@@ -1,9 +1,7 @@
-#include <support/graph_runner.hpp>
-
-#include <tapegraph/ops/ops.hpp>
 #include <tapegraph/nn/layers/recurrent.hpp>
+#include <tapegraph/ops/ops.hpp>
 
-#include <doctest/doctest.h>
+#include <ops/recurrent_modes.hpp>
 
 /// LSTMs in graph mode, batch and time symbolic: the same bits as in eager mode; values, gradients, second derivatives.
 
@@ -27,22 +25,7 @@ constexpr auto everything = [](auto x, auto w, auto r, auto b, auto h, auto c, a
     return tg::eval(std::get<0>(parts) + std::get<1>(parts) + std::get<2>(parts));
 };
 
-constexpr auto curvature = [](auto x, auto w, auto r, auto b) {
-    const auto [value, gradient] = tg::value_and_gradient(last)(x, w, r, b);
-    return std::apply(
-        [&](const auto&... g) {
-            auto total = value;
-            ((total = tg::eval(total + sum(square(g)))), ...);
-            return total;
-        },
-        gradient);
-};
-
-template <class Modes>
-void check(Modes& modes, const auto&... x) {
-    const std::string text = modes.compare(x...);
-    CHECK_MESSAGE(text.empty(), text);
-}
+constexpr auto curvature = [](auto... x) { return with_curvature(last, x...); };
 
 } // namespace
 
@@ -59,8 +42,8 @@ TEST_CASE_TEMPLATE("both modes: lstm", T, double, float) {
         CAPTURE(n);
         CAPTURE(t);
         const auto x = drawn<T>({n, t, 3}, 1);
-        check(plain, x, w, r, b);
-        check(lean, x, w, r, b);
+        check_bits(plain, x, w, r, b);
+        check_bits(lean, x, w, r, b);
     }
 }
 
@@ -69,8 +52,9 @@ TEST_CASE("both modes: lstm with mask, states and dropout") {
                      tg::spec<double, 3, 16>{}, tg::spec<double, 4, 16>{}, tg::spec<double, 16>{},
                      tg::spec<double, tg::dyn, 4>{}, tg::spec<double, tg::dyn, 4>{}, tg::spec<double, tg::dyn, 4>{});
     for (auto [n, t] : {std::pair<std::int64_t, std::int64_t>{2, 3}, {1, 1}, {17, 6}})
-        check(modes, drawn<double>({n, t, 3}, 1), drawn<double>({3, 16}, 2), drawn<double>({4, 16}, 3),
-              drawn<double>({16}, 4), drawn<double>({n, 4}, 5), drawn<double>({n, 4}, 6), drawn<double>({n, 4}, 7));
+        check_bits(modes, drawn<double>({n, t, 3}, 1), drawn<double>({3, 16}, 2), drawn<double>({4, 16}, 3),
+                   drawn<double>({16}, 4), drawn<double>({n, 4}, 5), drawn<double>({n, 4}, 6),
+                   drawn<double>({n, 4}, 7));
 }
 
 TEST_CASE("both modes: second derivatives of lstm") {
@@ -85,45 +69,32 @@ TEST_CASE("both modes: second derivatives of lstm") {
 TEST_CASE("lstm says what does not fit") {
     const auto x = drawn<float>({2, 3, 4}, 1), w = drawn<float>({4, 20}, 2), r = drawn<float>({5, 20}, 3),
                b = drawn<float>({20}, 4), h = drawn<float>({2, 5}, 5);
-    const auto says = [](const auto& f, const char* text) {
-        try {
-            f();
-            FAIL_CHECK("no error where there should be: " << std::string(text));
-        } catch (const tg::shape_error& e) {
-            CHECK_MESSAGE(std::string(e.what()).find(text) != std::string::npos, std::string(e.what()));
-        }
-    };
-    says([&] { tg::lstm(h, w, r, b); }, "lstm: input must be [batch, time, features]: f32[2, 5]");
-    says([&] { tg::lstm(x, b, r, b); }, "lstm: kernel must be [features, 4 units]");
-    says([&] { tg::lstm(x, w, w, b); }, "lstm: recurrent kernel must be [units, 4 units]");
-    says([&] { tg::lstm(x, w, drawn<float>({3, 12}, 1), b); }, "lstm: kernel and recurrent kernel differ in units");
-    says([&] { tg::lstm(x, w, r, h); }, "lstm: bias must be [4 units]");
-    says(
+    check_says([&] { tg::lstm(h, w, r, b); }, "lstm: input must be [batch, time, features]: f32[2, 5]");
+    check_says([&] { tg::lstm(x, b, r, b); }, "lstm: kernel must be [features, 4 units]");
+    check_says([&] { tg::lstm(x, w, w, b); }, "lstm: recurrent kernel must be [units, 4 units]");
+    check_says(
+        [&] {
+            tg::lstm(x, w, drawn<float>({3, 12}, 1), b);
+        },
+        "lstm: kernel and recurrent kernel differ in units");
+    check_says([&] { tg::lstm(x, w, r, h); }, "lstm: bias must be [4 units]");
+    check_says(
         [&] {
             tg::lstm(x, w, r, b, {}, tg::initial_state{h, drawn<float>({2, 4}, 1)});
         },
         "lstm: initial states must be [batch, units]");
-    says([&] { tg::lstm(x, w, r, b, {}, tg::step_mask{tg::eval(h > 0)}); },
-         "lstm: the mask must be bool [batch, time]");
-    says([&] { tg::lstm(x, w, r, b, {}, tg::step_mask{drawn<float>({2, 3}, 1)}); }, "lstm: the mask must be bool");
-    says([&] { tg::lstm(x, w, r, b, {}, tg::recurrent_dropout{b}); }, "lstm: factors of the recurrent dropout");
+    check_says([&] { tg::lstm(x, w, r, b, {}, tg::step_mask{tg::eval(h > 0)}); },
+               "lstm: the mask must be bool [batch, time]");
+    check_says(
+        [&] {
+            tg::lstm(x, w, r, b, {}, tg::step_mask{drawn<float>({2, 3}, 1)});
+        },
+        "lstm: the mask must be bool");
+    check_says([&] { tg::lstm(x, w, r, b, {}, tg::recurrent_dropout{b}); }, "lstm: factors of the recurrent dropout");
 }
 
 TEST_CASE("lstm refuses a third derivative") {
-    auto x = drawn<double>({1, 2, 1}, 1);
+    const auto x = drawn<double>({1, 2, 1}, 1);
     const auto w = drawn<double>({1, 4}, 2), r = drawn<double>({1, 4}, 3), b = drawn<double>({4}, 4);
-    const auto gradient = [](const auto& y, auto& tape, const auto& at) {
-        const auto [g] = tape.gradient(y, at);
-        return tg::tensor<double>(sum(square(g)));
-    };
-    tg::gradient_tape third;
-    third.watch(x);
-    const auto second_norm = [&] {
-        tg::gradient_tape second;
-        second.watch(x);
-        tg::gradient_tape first;
-        first.watch(x);
-        return gradient(gradient(tg::tensor<double>(last(x, w, r, b)), first, x), second, x);
-    };
-    CHECK_THROWS_WITH_AS(third.gradient(second_norm(), x), doctest::Contains("a third"), tg::shape_error);
+    check_third_refused([&](const auto& at) { return last(at, w, r, b); }, x, "a third");
 }

@@ -36,6 +36,14 @@ constexpr auto image_forward = [](auto x, auto w, auto b) {
     return tg::eval(relu(tg::conv2d(x, w, {.padding = tg::padding::same()}) + b));
 };
 
+// Products that take bias and relu into their kernel: batches, a single column.
+constexpr auto product_forward = [](auto x, auto w, auto b) { // [n, 6], [6, 5], [5]
+    const auto h = tg::eval(relu(tg::matmul(x, w) + b));
+    const auto u = tg::eval(slice(w, {{0, 5}, {0, 1}}));
+    const auto batched = tg::eval(tg::matmul(reshape(h, {-1, 1, 5}), slice(w, {{1, 6}, {}})) + b);
+    return std::tuple{h, tg::eval(tg::matmul(h, u) + slice(b, {{2, 3}})), batched};
+};
+
 // Weights and loss in float, the product in 16 bits.
 template <class T>
 constexpr auto mixed = [](auto x, auto w) {
@@ -124,6 +132,14 @@ TEST_CASE("both modes, 16-bit elements: images") {
         const std::string text = modes.compare(x, w, b), forward_text = forward.compare(x, w, b);
         CHECK_MESSAGE(text.empty(), "batch " << n << ": " << text);
         CHECK_MESSAGE(forward_text.empty(), "batch " << n << ": " << forward_text);
+    }
+}
+
+TEST_CASE_TEMPLATE("both modes, 16-bit elements: products with bias and relu", T, tg::bfloat16, tg::half) {
+    both_modes modes(product_forward, tg::spec<T, tg::dyn, 6>{}, tg::spec<T, 6, 5>{}, tg::spec<T, 5>{});
+    for (std::int64_t n : {3, 1, 0, 1500, 2}) {
+        const std::string text = modes.compare(drawn<T>({n, 6}, 1), drawn<T>({6, 5}, 2), drawn<T>({5}, 3));
+        CHECK_MESSAGE(text.empty(), "batch " << n << ": " << text);
     }
 }
 

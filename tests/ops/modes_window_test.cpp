@@ -29,7 +29,7 @@ constexpr auto images = [](auto x, auto w, auto g) { // [n, 7, 6, 4], [3, 2, 4, 
 };
 
 constexpr auto lines = [](auto x, auto w) { // [n, t, 3], [4, 3, 2]
-    return std::apply(total, std::tuple{conv1d(x, w, {.padding = tg::padding::causal(7), .dilation = 2}),
+    return std::apply(total, std::tuple{conv1d(x, w, {.stride = 3, .padding = tg::padding::causal(), .dilation = 2}),
                                         conv1d(tanh(x), w, {.stride = 2, .padding = tg::padding::same()})});
 };
 

@@ -93,19 +93,10 @@ constexpr auto joined = [](const auto& values, bool sequences) {
 
 } // namespace
 
-// Errors of some dozen sums pass through time; values are of order one.
 std::vector<row> recurrent_rows() {
     std::vector<row> rows;
     const auto put = [&](row r, std::vector<std::vector<extents>> shapes) {
-        r.shapes = std::move(shapes);
-        for (std::size_t k :
-             {0, 1, 2}) // x, W and R: functions this far from straight spoil finite differences otherwise
-            r.domains[k] = k == 0 ? interval{-1, 1} : interval{-0.3, 0.3};
-        r.forward_twice = false;
-        r.ulps = 64;
-        r.floor = 1;
-        r.why = "sums of products, carried from step to step";
-        rows.push_back(std::move(r));
+        rows.push_back(recurrent_row(std::move(r), std::move(shapes)));
     };
     // More than a group of 64 units, more than the 96 rows whose products are kept, more than a tile, primes, one of each.
     const std::vector<std::vector<extents>> shapes{shapes_of(1, 1, 1, 1),  shapes_of(2, 3, 2, 3),

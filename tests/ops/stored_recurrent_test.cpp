@@ -1,42 +1,21 @@
 #include <tapegraph/eager/gradient_tape.hpp>
-#include <tapegraph/ops/ops.hpp>
 #include <tapegraph/nn/layers/recurrent.hpp>
+#include <tapegraph/ops/ops.hpp>
+
+#include <support/stored_numbers.hpp>
 
 #include <doctest/doctest.h>
 
-#include <cmath>
-#include <vector>
-
 /// An LSTM and its gradients as PyTorch 2.15 computes them in double. Its gates stand in the same order (i, f, g, o) and its
-/// weights are transposed; it has two biases, of which one is zero here:
+/// weights are transposed; it has two biases, of which one is zero here; `numbers` is that of support/stored_numbers.hpp:
 ///
-///     def numbers(*shape, seed, scale=1.0):  # [scale * ((i * 37 + seed * 11) % 23 - 11) / 11 for each i]
 ///     x, w, r, b = numbers(2, 3, 2, seed=1), numbers(2, 8, seed=2), numbers(2, 8, seed=3), numbers(8, seed=4, scale=0.5)
 ///     h, c = numbers(2, 2, seed=5), numbers(2, 2, seed=6)
 ///     y, (hn, cn) = functional_call(torch.nn.LSTM(2, 2, batch_first=True),
 ///         {"weight_ih_l0": w.T, "weight_hh_l0": r.T, "bias_ih_l0": b, "bias_hh_l0": torch.zeros(8)}, (x, (h[None], c[None])))
 ///     torch.autograd.grad((y * y).sum() + hn.sum() + (cn * cn).sum(), (x, w, r, b, h, c))
 
-namespace tg = tapegraph;
-using tg::tensor;
-
-namespace {
-
-tensor<double> numbers(const tg::shape& dims, std::int64_t seed, double scale = 1) {
-    auto t = tensor<double>::uninitialized(dims);
-    for (std::int64_t i = 0; i < t.size(); ++i)
-        t.mutable_data()[i] = scale * static_cast<double>((i * 37 + seed * 11) % 23 - 11) / 11;
-    return t;
-}
-
-bool near(const tensor<double>& got, const std::vector<double>& want) {
-    if (got.size() != static_cast<std::int64_t>(want.size())) return false;
-    for (std::int64_t i = 0; i < got.size(); ++i) // stored to ten digits
-        if (!(std::abs(got.data()[i] - want[static_cast<std::size_t>(i)]) <= 1e-9)) return false;
-    return true;
-}
-
-} // namespace
+using namespace stored_numbers;
 
 TEST_CASE("stored: lstm") {
     auto x = numbers({2, 3, 2}, 1), w = numbers({2, 8}, 2), r = numbers({2, 8}, 3), b = numbers({8}, 4, 0.5);

@@ -52,7 +52,7 @@ TEST_CASE("stored: convolutions") {
                {4, 3, 3, -23, 62, -22, -17, 28, -34, 8, -26, 46, 5, 2, -11, 16, 8, -34,
                 -20, 34, -22, 62, -7, -3, 6, 1, -14, 22, -35, -35, -23, 40, 1, 6, 23, -41}));
     // F.conv1d(F.pad(seq(1, 5, 2).permute(0, 2, 1), (4, 0)), seq(3, 2, 1).permute(2, 1, 0), dilation=2)
-    CHECK(near(conv1d(seq({1, 5, 2}), seq({3, 2, 1}), {.padding = tg::padding::causal(5), .dilation = 2}),
+    CHECK(near(conv1d(seq({1, 5, 2}), seq({3, 2, 1}), {.padding = tg::padding::causal(), .dilation = 2}),
                {-8, 4, -1, -6, 29}));
     // d = seq(2, 2, 2, 2).reshape(2, 2, 1, 4)
     // nhwc(F.conv2d(F.conv2d(nchw(x), oihw(d), groups=2), oihw(seq(1, 1, 4, 1))))

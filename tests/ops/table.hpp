@@ -127,6 +127,18 @@ row binary(std::string name, F f, interval first, interval second, real (*expect
     return r;
 }
 
+/// A row of a recurrent operation: x, W, R, bias and more. Errors of some dozen sums pass through time; values are of order one.
+inline row recurrent_row(row r, std::vector<std::vector<extents>> shapes) {
+    r.shapes = std::move(shapes);
+    for (std::size_t k : {0, 1, 2}) // x, W and R: functions this far from straight spoil finite differences otherwise
+        r.domains[k] = k == 0 ? interval{-1, 1} : interval{-0.3, 0.3};
+    r.forward_twice = false;
+    r.ulps = 64;
+    r.floor = 1;
+    r.why = "sums of products, carried from step to step";
+    return r;
+}
+
 /// The rows, by file.
 std::vector<row> arithmetic_rows();
 std::vector<row> function_rows();
@@ -145,6 +157,7 @@ std::vector<row> padding_rows();
 std::vector<row> indexing_rows();
 std::vector<row> ordering_rows();
 std::vector<row> recurrent_rows();
+std::vector<row> gru_rows();
 
 /// A row's operands at given shapes, drawn from its domains.
 tensors<double> drawn_operands(const row& r, const std::vector<extents>& shapes, std::uint64_t seed);

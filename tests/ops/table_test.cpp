@@ -220,3 +220,4 @@ TEST_CASE("table: padding, tiles, masks by position") { check(padding_rows()); }
 TEST_CASE("table: indices") { check(indexing_rows()); }
 TEST_CASE("table: order") { check(ordering_rows()); }
 TEST_CASE("table: recurrent layers") { check(recurrent_rows()); }
+TEST_CASE("table: gru and simple_rnn") { check(gru_rows()); }

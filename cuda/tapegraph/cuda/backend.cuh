@@ -1,6 +1,7 @@
 #pragma once
 
-#include <tapegraph/cuda/convolution.cuh>
+#include <tapegraph/cuda/convolution_pool.cuh>
+#include <tapegraph/cuda/convolution_storage.cuh>
 #include <tapegraph/cuda/effect.cuh>
 #include <tapegraph/cuda/fill.cuh>
 #include <tapegraph/cuda/indexing.cuh>

@@ -127,7 +127,7 @@ int width_of(std::int64_t n, std::int64_t pitch, const T* to) {
     return width;
 }
 
-template <class T, convolution_pass Pass, int C>
+template <class T, convolution_pass Pass, int C, bool Pooled>
 void launch_few_channels(const kernel_call& call, const char* operation, const few_channels_tiling& t, int splits,
                          const kernels::few_channels_problem<T>& p) {
     const auto start = [&](auto* kernel, const driver::launch_shape& shape) {
@@ -137,8 +137,8 @@ void launch_few_channels(const kernel_call& call, const char* operation, const f
     if constexpr (Pass == convolution_pass::forward) {
         const driver::launch_shape shape{{static_cast<unsigned>(t.tiles), across}, 256u, t.shared};
         if constexpr (std::is_same_v<T, float>)
-            if (t.sums == 10) return start(kernels::few_channels_forward<T, C, 10>, shape);
-        start(kernels::few_channels_forward<T, C, 4>, shape);
+            if (t.sums == 10) return start(kernels::few_channels_forward<T, C, 10, Pooled>, shape);
+        start(kernels::few_channels_forward<T, C, 4, Pooled>, shape);
     } else {
         const int pairs = p.tiles.taps_height * p.tiles.taps_width * C;
         const driver::launch_shape shape{
@@ -149,10 +149,10 @@ void launch_few_channels(const kernel_call& call, const char* operation, const f
     }
 }
 
-template <class T, convolution_pass Pass>
+template <class T, convolution_pass Pass, bool Pooled = false>
 void run_few_channels(const kernel_call& call, const char* operation, const convolution_geometry& g,
                       const convolution_operands<T>& o, T* to, int splits) {
-    const few_channels_tiling t(g, Pass, sizeof(T));
+    const few_channels_tiling t(g, Pass, sizeof(T), Pooled);
     kernels::few_channels_problem<T> p{kernels::pixel_tiles(g, t.pixels, t.tile_log),
                                        static_cast<int>(g.out_channels),
                                        t.columns,
@@ -163,9 +163,9 @@ void run_few_channels(const kernel_call& call, const char* operation, const conv
     if (splits == 1) p.bias = o.bias, p.relu = o.relu;
     p.width = std::min(2, width_of(g.out_channels, g.out_channels, to));
     switch (g.in_channels) {
-    case 1: return launch_few_channels<T, Pass, 1>(call, operation, t, splits, p);
-    case 3: return launch_few_channels<T, Pass, 3>(call, operation, t, splits, p);
-    default: return launch_few_channels<T, Pass, 4>(call, operation, t, splits, p);
+    case 1: return launch_few_channels<T, Pass, 1, Pooled>(call, operation, t, splits, p);
+    case 3: return launch_few_channels<T, Pass, 3, Pooled>(call, operation, t, splits, p);
+    default: return launch_few_channels<T, Pass, 4, Pooled>(call, operation, t, splits, p);
     }
 }
 
@@ -187,22 +187,24 @@ struct convolution_run {
         return most;
     }
 
+    template <class Forward>
     static auto problem(const convolution_geometry& g, const convolution_plan& plan, const convolution_operands<T>& o) {
         if constexpr (Pass == convolution_pass::forward)
-            return kernels::forward_problem<T>(g, plan.batch_innermost, o.a, o.b, o.bias, o.relu, o.out);
+            return Forward(g, plan.batch_innermost, o.a, o.b, o.bias, o.relu, o.out);
         else if constexpr (Pass == convolution_pass::input_gradient)
             return kernels::input_gradient_problem<T>(g, plan.batch_innermost, o.a, o.b, o.out);
         else
             return kernels::filter_gradient_problem<T>(g, o.a, o.b, o.out);
     }
 
+    template <class Forward = kernels::forward_problem<T>>
     static void run_product(const kernel_call& call, const char* operation, const convolution_geometry& g,
                             const convolution_operands<T>& o, convolution_plan plan, T* to) {
         while (plan.vector > 1 && !aligned_to(sizeof(T) * static_cast<std::size_t>(plan.vector), {o.a, o.b})) {
             plan.vector /= 2;
             plan.tile = 0; // takes what the others do not
         }
-        auto p = problem(g, plan, o);
+        auto p = problem<Forward>(g, plan, o);
         p.splits = plan.splits;
         p.out = to;
         p.width = width_of(p.n, Pass == convolution_pass::input_gradient ? g.in_channels : g.out_channels, to);
@@ -210,7 +212,9 @@ struct convolution_run {
             return product_launch<decltype(p)>{call, operation, p}.run(plan);
         const std::int64_t results = static_cast<std::int64_t>(p.m) * p.n * p.groups;
         const unsigned blocks = std::min(pieces_of(results, 256), 65535u);
-        if constexpr (Pass == convolution_pass::filter_gradient)
+        if constexpr (kernels::pools_rows<Forward>)
+            return; // never planned so
+        else if constexpr (Pass == convolution_pass::filter_gradient)
             launch(call, operation, {{blocks, static_cast<unsigned>(p.splits)}, 256u},
                    kernels::direct_filter_gradient<T>, p);
         else
@@ -239,13 +243,19 @@ struct convolution_run {
         const convolution_plan plan = choose_convolution(g, Pass, sizeof(T), current_math_mode(), this_device());
         if (plan.algorithm == convolution_algorithm::product) return run_by_product(call, operation, g, o);
         T* const to = plan.splits > 1 ? static_cast<T*>(call.workspace) : o.out;
+        run_slices(call, operation, g, o, plan, to);
+        if (plan.splits > 1) add_splits(call, operation, o, call.out[0].elements(), plan.splits, g.out_channels);
+    }
+
+    /// Without what follows if the plan has several splits: then `to` receives a slice of each.
+    static void run_slices(const kernel_call& call, const char* operation, const convolution_geometry& g,
+                           const convolution_operands<T>& o, const convolution_plan& plan, T* to) {
         if (plan.algorithm == convolution_algorithm::few_channels) {
             if constexpr (Pass != convolution_pass::input_gradient)
                 run_few_channels<T, Pass>(call, operation, g, o, to, plan.splits);
         } else {
             run_product(call, operation, g, o, plan, to);
         }
-        if (plan.splits > 1) add_splits(call, operation, o, call.out[0].elements(), plan.splits, g.out_channels);
     }
 };
 

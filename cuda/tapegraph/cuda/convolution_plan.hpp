@@ -167,7 +167,9 @@ struct few_channels_tiling {
     std::size_t shared = 0; ///< bytes
 
     few_channels_tiling() = default;
-    few_channels_tiling(const convolution_geometry& g, convolution_pass pass, std::size_t element) {
+    /// `pooled`: tiles of whole windows of 2 by 2 pixels.
+    few_channels_tiling(const convolution_geometry& g, convolution_pass pass, std::size_t element,
+                        bool pooled = false) {
         const bool shallow = g.in_channels == 1 || g.in_channels == 3 || g.in_channels == 4;
         if (pass == convolution_pass::input_gradient || g.groups != 1 || !shallow) return;
         double least = 0;
@@ -177,7 +179,7 @@ struct few_channels_tiling {
             few_channels_tiling t;
             t.sums = each, t.warps_across = warps, t.columns = warps * 8 * each;
             t.pixels = pass == convolution_pass::forward ? 32 * (8 / warps) : 64;
-            t.cut(g, pass, element);
+            t.cut(g, pass, element, pooled);
             const double cost =
                 slowness * static_cast<double>((g.out_channels + t.columns - 1) / t.columns * t.columns);
             if (t.shared <= 48 * 1024 && (!fits || cost <= least)) *this = t, fits = true, least = cost;
@@ -186,9 +188,9 @@ struct few_channels_tiling {
 
 private:
     // The width that leaves the fewest pixels idle, and of those the smallest halo.
-    void cut(const convolution_geometry& g, convolution_pass pass, std::size_t element) {
+    void cut(const convolution_geometry& g, convolution_pass pass, std::size_t element, bool pooled) {
         std::int64_t best_halo = 0;
-        for (int log = 0; pixels >> log > 0; ++log) {
+        for (int log = pooled ? 1 : 0; pixels >> log > (pooled ? 1 : 0); ++log) {
             const std::int64_t across = std::int64_t{1} << log, down = pixels >> log;
             const std::int64_t count =
                 g.batch * ((g.out_width + across - 1) / across) * ((g.out_height + down - 1) / down);

@@ -58,8 +58,9 @@ struct kernel<matmul_op, T> {
     static_assert(is_floating_type<T>,
                   "matmul, dot, einsum: elements must be floating-point; cast<float>(x) converts them");
 
+    static void run(const kernel_call& call) { multiply(call, matmul_op::name.data(), nullptr, false); }
     // The leading axes are batches at regular distances: one call for the longest, which the others repeat.
-    static void run(const kernel_call& call) {
+    static void multiply(const kernel_call& call, const char* operation, const T* bias, bool relu) {
         const auto t = runtime::attributes_of<matmul_op>(call);
         const buffer_view &a = call.in[0], &b = call.in[1], &c = call.out[0];
         if (c.elements() == 0) return;
@@ -69,6 +70,7 @@ struct kernel<matmul_op, T> {
         g.a = a.as<const T>(), g.lda = a.extents[a.rank - 1], g.transpose_a = t.transpose_a != 0;
         g.b = b.as<const T>(), g.ldb = b.extents[b.rank - 1], g.transpose_b = t.transpose_b != 0;
         g.c = c.as<T>(), g.ldc = g.n;
+        g.bias = bias, g.relu = relu;
         if (g.m == 1 && g.transpose_a) g.transpose_a = false, g.lda = g.k; // a column is stored like a row
         detail::batch_axes batch(a, b, c);
         // Matrices that all meet the same second factor are one tall matrix.
@@ -84,18 +86,27 @@ struct kernel<matmul_op, T> {
             g.batch = longest->extent, g.stride_a = longest->a, g.stride_b = longest->b, g.stride_c = longest->c;
             batch.remove(static_cast<int>(longest - batch.axes));
         }
-        repeat(static_cast<driver::stream>(call.stream), g, batch, batch.count);
+        repeat(static_cast<driver::stream>(call.stream), operation, g, batch, batch.count);
     }
 
 private:
-    static void repeat(driver::stream stream, const gemm_arguments<T>& g, const detail::batch_axes& batch, int axes) {
-        if (axes == 0) return gemm(stream, "matmul", g);
+    static void repeat(driver::stream stream, const char* operation, const gemm_arguments<T>& g,
+                       const detail::batch_axes& batch, int axes) {
+        if (axes == 0) return gemm(stream, operation, g);
         const auto& axis = batch.axes[axes - 1];
         for (std::int64_t i = 0; i < axis.extent; ++i) {
             gemm_arguments<T> part = g;
             part.a += i * axis.a, part.b += i * axis.b, part.c += i * axis.c;
-            repeat(stream, part, batch, axes - 1);
+            repeat(stream, operation, part, batch, axes - 1);
         }
+    }
+};
+
+// cuBLASLt adds the bias of floats and doubles itself; what it would not do as the CPU does follows it (gemm.cuh).
+template <bool Relu, class T>
+struct kernel<matmul_bias_op<Relu>, T> {
+    static void run(const kernel_call& c) {
+        kernel<matmul_op, T>::multiply(c, matmul_bias_op<Relu>::name.data(), c.in[2].as<const T>(), Relu);
     }
 };
 

@@ -4,7 +4,7 @@
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/lstm_rows.cuh>
 #include <tapegraph/cuda/lstm.cuh>
-#include <tapegraph/runtime/recurrent.hpp>
+#include <tapegraph/runtime/lstm.hpp>
 
 #include <algorithm>
 #include <type_traits>
@@ -15,8 +15,14 @@ namespace tapegraph::cuda {
 
 namespace detail {
 
+using lstm_cell = tapegraph::detail::lstm_layer_cell;
 template <class T>
-lstm_geometry geometry_of(const cpu::lstm_shape<T>& s) {
+using lstm_states_view = runtime::detail::recurrent_states_view<lstm_cell, T>;
+template <class T>
+using lstm_result_rows = runtime::detail::recurrent_result_rows<lstm_cell, T>;
+
+template <class T>
+lstm_geometry geometry_of(const cpu::recurrent_shape<T>& s) {
     return {s.batch, s.time, s.units, false, {s.kinds.relu, s.kinds.hard}};
 }
 template <class T>
@@ -30,7 +36,7 @@ step_rows<T> one_row(T* data, std::int64_t record) {
 }
 
 template <class T>
-lstm_forward_operands<T> forward_operands(const cpu::lstm_shape<T>& s, const T* projected) {
+lstm_forward_operands<T> forward_operands(const cpu::recurrent_shape<T>& s, const T* projected) {
     lstm_forward_operands<T> p{};
     p.xz = projected;
     p.recurrent = s.recurrent;
@@ -40,7 +46,7 @@ lstm_forward_operands<T> forward_operands(const cpu::lstm_shape<T>& s, const T* 
     return p;
 }
 template <class T>
-void run_forward(const kernel_call& call, const cpu::lstm_shape<T>& s, const lstm_forward_operands<T>& p) {
+void run_forward(const kernel_call& call, const cpu::recurrent_shape<T>& s, const lstm_forward_operands<T>& p) {
     lstm_forward(static_cast<driver::stream>(call.stream), context::current().properties(), geometry_of(s), p,
                  call.workspace);
 }
@@ -51,7 +57,7 @@ void copy_rows(const kernel_call& call, const char* operation, const lstm_attrib
                const lstm_forward_operands<T>& p) {
     if (call.out[0].elements() == 0) return;
     lstm_detail::check_lstm(g, operation);
-    const runtime::detail::lstm_rows<T> rows(a, nullptr, g.time, g.units);
+    const lstm_result_rows<T> rows(a, nullptr, g.time, g.units);
     const kernels::lstm_copy<T> copy{
         {p.h.data, p.h.record, p.h.kept}, {p.c.data, p.c.record, p.c.kept}, p.h0,       p.c0, call.out[0].as<T>(),
         rows.last - rows.first,           static_cast<int>(rows.first),     a.cell != 0};
@@ -71,8 +77,9 @@ struct kernel<lstm_states_op<Extras>, T> {
         return lstm_workspace<T>(detail::geometry_of(on_cpu::shape_of(c)), lstm_pass::forward);
     }
     static void run(const kernel_call& c) {
-        const cpu::lstm_shape<T> s = on_cpu::shape_of(c);
-        const runtime::detail::lstm_states_view<T> states(c.out[0].as<T>(), s.batch, s.time, s.units);
+        const auto a = runtime::attributes_of<lstm_states_op<Extras>>(c);
+        const cpu::recurrent_shape<T> s = on_cpu::shape_of(c);
+        const detail::lstm_states_view<T> states(a, c.out[0].as<T>(), s.batch, s.time, s.units);
         auto p = detail::forward_operands(s, c.in[0].as<const T>());
         p.h = detail::device_rows(states.h), p.c = detail::device_rows(states.c);
         p.gates = states.gates.data;
@@ -83,11 +90,12 @@ struct kernel<lstm_states_op<Extras>, T> {
 template <int Extras, class T>
     requires std::is_floating_point_v<T>
 struct kernel<lstm_result_op<Extras>, T> {
+    using on_cpu = runtime::kernel<lstm_result_op<Extras>, T>;
     static void run(const kernel_call& c) {
         using op = lstm_result_op<Extras>;
         const auto a = runtime::attributes_of<op>(c);
-        const cpu::lstm_shape<T> s = runtime::detail::lstm_operands<T, Extras>(c, a, c.in[1], 2);
-        const runtime::detail::lstm_states_view<T> states(c.in[0].as<T>(), s.batch, s.time, s.units);
+        const cpu::recurrent_shape<T> s = on_cpu::shape_of(c);
+        const detail::lstm_states_view<T> states(a, c.in[0].as<T>(), s.batch, s.time, s.units);
         auto p = detail::forward_operands<T>(s, nullptr);
         p.h = detail::device_rows(states.h), p.c = detail::device_rows(states.c);
         detail::copy_rows(c, op::name.data(), a, detail::geometry_of(s), p);
@@ -106,13 +114,13 @@ struct kernel<lstm_op<Extras>, T> {
     }
     static void run(const kernel_call& c) {
         const auto a = runtime::attributes_of<lstm_op<Extras>>(c);
-        const cpu::lstm_shape<T> s = on_cpu::shape_of(c);
+        const cpu::recurrent_shape<T> s = on_cpu::shape_of(c);
         const lstm_geometry g = detail::geometry_of(s);
         T* const h =
             reinterpret_cast<T*>(static_cast<unsigned char*>(c.workspace) + lstm_workspace<T>(g, lstm_pass::forward));
         auto p = detail::forward_operands(s, c.in[0].as<const T>());
         const bool in_place = a.rows != lstm_attributes::last && s.time > 0;
-        const runtime::detail::lstm_rows<T> rows(a, c.out[0].as<T>(), s.time, s.units);
+        const detail::lstm_result_rows<T> rows(a, c.out[0].as<T>(), s.time, s.units);
         p.h = in_place ? detail::device_rows(rows.steps) : step_rows<T>{h, 2 * s.units, 1};
         p.c = in_place && a.cell != 0 ? detail::one_row(rows.cell.data, rows.cell.record)
                                       : detail::one_row(h + 2 * s.batch * s.units, s.units);
@@ -129,11 +137,11 @@ struct kernel<lstm_gradient_op<Extras>, T> {
         return lstm_workspace<T>(detail::geometry_of(on_cpu::shape_of(c)), lstm_pass::backward);
     }
     static void run(const kernel_call& c) {
-        constexpr bool initial = tapegraph::detail::lstm_initial<Extras>;
+        constexpr bool initial = tapegraph::detail::recurrent_initial<Extras>;
         const auto a = runtime::attributes_of<lstm_gradient_op<Extras>>(c);
-        const cpu::lstm_shape<T> s = on_cpu::shape_of(c);
-        const runtime::detail::lstm_states_view<const T> states(c.in[1].as<const T>(), s.batch, s.time, s.units);
-        const runtime::detail::lstm_rows<const T> rows(a, c.in[0].as<const T>(), s.time, s.units);
+        const cpu::recurrent_shape<T> s = on_cpu::shape_of(c);
+        const detail::lstm_states_view<const T> states(a, c.in[1].as<const T>(), s.batch, s.time, s.units);
+        const detail::lstm_result_rows<const T> rows(a, c.in[0].as<const T>(), s.time, s.units);
         const std::int64_t u = s.units, record = (4 * s.time + 2 * initial) * u;
         T* const out = c.out[0].as<T>();
         lstm_backward_operands<T> p{};

@@ -110,7 +110,7 @@ void depthwise_forward(const convolution_geometry& g, const T* x, const T* w, T*
             if (epilogue.bias != nullptr)
                 for (std::int64_t c = 0; c < channels; ++c) to[c] += epilogue.bias[c];
             if (epilogue.relu)
-                for (std::int64_t c = 0; c < channels; ++c) to[c] = to[c] < T(0) ? T(0) : to[c];
+                for (std::int64_t c = 0; c < channels; ++c) to[c] = to[c] <= T(0) ? T(0) : to[c];
         }
     });
 }

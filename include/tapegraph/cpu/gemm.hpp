@@ -15,7 +15,7 @@
 namespace tapegraph::cpu {
 
 /// c [m, n] = (or +=) op(a) [m, k] * op(b) [k, n], row-major; `lda` and so on are the lengths of stored rows. A
-/// transposed operand is stored [k, m] or [n, k].
+/// transposed operand is stored [k, m] or [n, k]. Then c = relu(c + bias) as far as asked for: once all of k is added.
 template <class T>
 struct gemm_arguments {
     std::int64_t m, n, k;
@@ -29,7 +29,23 @@ struct gemm_arguments {
     std::int64_t ldc;
     bool accumulate = false;
     const T* packed_b = nullptr; // op(b) as gemm_pack_b left it, instead of b
+    const T* bias = nullptr;     // [n], for every row
+    bool relu = false;
 };
+
+/// What follows the sums, where the kernel that adds them does not do it.
+template <class T>
+void finish_rows(const gemm_arguments<T>& g) {
+    for (std::int64_t i = 0; i < g.m && (g.bias != nullptr || g.relu); ++i) {
+        T* const c = g.c + i * g.ldc;
+        if (g.bias != nullptr)
+#pragma omp simd
+            for (std::int64_t j = 0; j < g.n; ++j) c[j] += g.bias[j];
+        if (g.relu)
+#pragma omp simd
+            for (std::int64_t j = 0; j < g.n; ++j) c[j] = c[j] <= T(0) ? T(0) : c[j]; // keeps NaN
+    }
+}
 
 namespace detail {
 
@@ -108,6 +124,10 @@ struct gemm_block {
         job.c_row = g.ldc;
         job.columns = layout().columns(panel);
         job.accumulate = g.accumulate || first_k > 0;
+        if (first_k + k == g.k) {
+            if (g.bias != nullptr) job.bias = g.bias + column + panel * 2 * kernels.lanes;
+            job.relu = g.relu;
+        }
         kernels.run[layout().vectors(panel) - 1][count - 1](job);
     }
 
@@ -194,7 +214,7 @@ void gemm(const gemm_arguments<T>& g, void* workspace) {
     if (g.k <= 0) {
         if (!g.accumulate)
             for (std::int64_t i = 0; i < g.m; ++i) std::fill_n(g.c + i * g.ldc, g.n, T(0));
-        return;
+        return finish_rows(g);
     }
     detail::workspace_cutter cut(workspace);
     if (g.m == 1 || g.n == 1) {
@@ -213,7 +233,7 @@ void gemm(const gemm_arguments<T>& g, void* workspace) {
         v.y_stride = column ? g.ldc : 1;
         v.accumulate = g.accumulate;
         detail::gemm_vector(v, scratch);
-        return;
+        return finish_rows(g);
     }
     const detail::gemm_plan plan(g);
     T* packed_a = cut.take<T>(plan.a_elements());

@@ -145,7 +145,7 @@ struct tile_finish {
                     v::load(other, job.bias + n * v::lanes);
                     value += other;
                 }
-                if (job.relu) value = value < type{} ? type{} : value; // keeps NaN
+                if (job.relu) value = value <= type{} ? type{} : value; // keeps NaN
                 v::store(c + n * v::lanes, value);
             }
             if (rest != 0) {
@@ -159,7 +159,7 @@ struct tile_finish {
                     v::load_first(other, job.bias + n, rest);
                     value += other;
                 }
-                if (job.relu) value = value < type{} ? type{} : value;
+                if (job.relu) value = value <= type{} ? type{} : value;
                 v::store_first(c + n, value, rest);
             }
         }

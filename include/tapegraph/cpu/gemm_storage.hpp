@@ -63,6 +63,7 @@ struct storage_gemm_block {
     const storage_gemm_plan& plan;
     const tile_kernels<float>& kernels;
     float *a, *b, *c;
+    const float* bias; // null: none
     std::int64_t row, rows, column, columns;
     std::int64_t first_k = 0, k = 0;
 
@@ -126,16 +127,18 @@ struct storage_gemm_block {
         });
     }
 
-    void run(bool parallel) {
+    template <class Finish>
+    void run(bool parallel, const Finish& finish) {
+        if (g.k <= 0) std::fill_n(c, rows * columns, 0.0f);
         for (first_k = 0; first_k < g.k; first_k += k) {
             k = std::min(plan.block_k, g.k - first_k);
             add(parallel);
         }
         const std::int64_t piece = std::max<std::int64_t>(1, widen_piece / columns);
         parallel_for(divide_up(rows, piece), parallel && rows * columns >= 4 * widen_piece, [&](std::int64_t task) {
-            for (std::int64_t r = task * piece, end = std::min(rows, r + piece); r < end; ++r)
-                dispatch<narrow_body<T>>(g.c + (row + r) * g.ldc + column,
-                                         static_cast<const float*>(c + r * columns), columns);
+            const std::int64_t first = task * piece;
+            finish(g.c + (row + first) * g.ldc + column, g.ldc, static_cast<const float*>(c + first * columns), columns,
+                   bias == nullptr ? bias : bias + column, std::min(piece, rows - first), columns);
         });
     }
 };
@@ -157,43 +160,73 @@ gemm_arguments<T> rows_first(const gemm_arguments<T>& g) {
     return t;
 }
 
+/// What becomes of finished sums.
+template <storage_type T>
+struct narrow_rows {
+    void operator()(T* to, std::int64_t to_row, const float* from, std::int64_t from_row, const float*,
+                    std::int64_t rows, std::int64_t columns) const {
+        for (std::int64_t r = 0; r < rows; ++r) dispatch<narrow_body<T>>(to + r * to_row, from + r * from_row, columns);
+    }
+};
+template <storage_type T, bool Relu>
+struct narrow_rows_biased {
+    void operator()(T* to, std::int64_t to_row, const float* from, std::int64_t from_row, const float* bias,
+                    std::int64_t rows, std::int64_t columns) const {
+        dispatch<narrow_biased_body<T, Relu>>(to, to_row, from, from_row, bias, rows, columns);
+    }
+};
+
 } // namespace detail
 
 /// Workspace of gemm_storage when thread_count() is at most `threads`, for any instruction set.
 template <storage_type T>
 std::size_t gemm_storage_workspace_bytes(const gemm_arguments<T>& given, int threads) {
     const gemm_arguments<T> g = detail::rows_first(given);
-    if (g.m <= 0 || g.n <= 0 || g.k <= 0) return 0;
+    if (g.m <= 0 || g.n <= 0) return 0;
     const detail::storage_gemm_plan plan(g);
     detail::workspace_cutter cut(nullptr);
     cut.take<float>(plan.a_elements());
     // What is planned for a large batch must do for a small one, whose threads pack for themselves.
     cut.take<float>(std::max(plan.b_elements(threads), threads * 32 * plan.block_k));
     cut.take<float>(plan.c_elements());
+    cut.take<float>(g.n); // a bias
     return cut.used();
 }
 
-/// The product `g` describes, `accumulate` and `packed_b` apart. `workspace` is aligned to 64 bytes.
-template <storage_type T>
-void gemm_storage(const gemm_arguments<T>& given, void* workspace) {
+/// The product `g` describes, `accumulate` and `packed_b` apart. `workspace` is aligned to 64 bytes. With a bias Finish is
+/// detail::narrow_rows_biased.
+template <storage_type T, class Finish = detail::narrow_rows<T>>
+void gemm_storage(const gemm_arguments<T>& given, void* workspace, const Finish& finish = {}) {
     const gemm_arguments<T> g = detail::rows_first(given);
     if (g.m <= 0 || g.n <= 0) return;
-    if (g.k <= 0) {
-        for (std::int64_t i = 0; i < g.m; ++i) std::fill_n(g.c + i * g.ldc, g.n, T(0));
-        return;
-    }
     const detail::storage_gemm_plan plan(g);
     detail::workspace_cutter cut(workspace);
     float* const a = cut.take<float>(plan.a_elements());
     float* const b = cut.take<float>(plan.b_elements(thread_count()));
     float* const c = cut.take<float>(plan.c_elements());
+    float* const bias = g.bias == nullptr ? nullptr : cut.take<float>(g.n);
+    if (bias != nullptr) {
+        if (given.n == g.n)
+            widen_rows(bias, 0, g.bias, 0, 1, g.n);
+        else // a column that is computed as a row
+            std::fill_n(bias, g.n, static_cast<float>(*g.bias));
+    }
     const auto& kernels = active_tile_kernels<float>();
     const bool parallel = detail::worth_threads(static_cast<double>(g.m) * g.n * g.k);
     for (std::int64_t row = 0; row < g.m; row += plan.block_m)
         for (std::int64_t column = 0; column < g.n; column += plan.block_n)
-            detail::storage_gemm_block<T>{g,   plan, kernels, a, b, c,
-                                          row, std::min(plan.block_m, g.m - row), column, std::min(plan.block_n, g.n - column)}
-                .run(parallel);
+            detail::storage_gemm_block<T>{g,
+                                          plan,
+                                          kernels,
+                                          a,
+                                          b,
+                                          c,
+                                          bias,
+                                          row,
+                                          std::min(plan.block_m, g.m - row),
+                                          column,
+                                          std::min(plan.block_n, g.n - column)}
+                .run(parallel, finish);
 }
 
 } // namespace tapegraph::cpu

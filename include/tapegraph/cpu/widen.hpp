@@ -35,6 +35,23 @@ struct narrow_body {
     }
 };
 
+/// The same of relu(from + bias), where each operation rounds as it does alone; rows of `columns` elements.
+template <storage_type T, bool Relu>
+struct narrow_biased_body {
+    template <class Isa>
+    TG_INLINE static void run(T* to, std::int64_t to_row, const float* from, std::int64_t from_row, const float* bias,
+                              std::int64_t rows, std::int64_t columns) {
+        for (std::int64_t r = 0; r < rows; ++r, to += to_row, from += from_row) {
+#pragma omp simd
+            for (std::int64_t i = 0; i < columns; ++i) {
+                const float sum = rounded_to<T>(from[i]) + bias[i];
+                const float rounded = rounded_to<T>(sum);
+                to[i].bits = storage_bits<T>(Relu ? (rounded <= 0 ? 0.0f : rounded) : sum);
+            }
+        }
+    }
+};
+
 inline constexpr std::int64_t widen_piece = 16384; // elements; what threads share, from four of them on
 
 } // namespace detail

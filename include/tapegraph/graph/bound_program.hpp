@@ -29,7 +29,8 @@ public:
     explicit basic_bound_program(const program_view& view, runtime::device_runtime* device)
         : view_(&view),
           device_(device),
-          symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
+          given_symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
+          symbols_(given_symbols_),
           values_(static_cast<std::size_t>(view.nodes.size())),
           fed_(static_cast<std::size_t>(view.inputs.size())),
           captured_(device) {
@@ -152,7 +153,7 @@ protected:
     int root(int node) const { return view_->alias[node]; }
 
     void bind_extents() {
-        for (std::int64_t& value : symbols_) value = -1;
+        symbols_ = given_symbols_;
         for (const input_entry& input : view_->inputs) bind_input(input);
         const extent_table& table = table_;
         const auto value_of = [&](int atom) {
@@ -373,6 +374,7 @@ protected:
 
     const program_view* view_;
     runtime::device_runtime* device_;
+    std::vector<std::int64_t> given_symbols_; // by whoever runs this within another program; -1: by inputs' extents
     std::vector<std::int64_t> symbols_;
     std::vector<buffer_view> values_, operands_, outputs_;
     std::vector<kernel_step> steps_;

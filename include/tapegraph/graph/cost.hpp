@@ -25,17 +25,20 @@ inline double convolution_flops(std::string_view name, const kernel_call& c) {
     const buffer_view& filter = to_filter ? c.out[0] : c.in[1];
     const buffer_view& image = to_filter ? c.in[1] : name == "convolution_input_gradient" ? c.in[0] : c.out[0];
     const auto last = static_cast<double>(filter.extents[filter.rank - 1]);
-    return last == 0 ? 0 : 2 * elements_of(image) * elements_of(filter) / last;
+    const double pixels = name.ends_with("_pool") ? 4 : 1; // for each element of the result
+    return last == 0 ? 0 : 2 * pixels * elements_of(image) * elements_of(filter) / last;
 }
 
-// The products of the steps with the recurrent kernel [units, 4 units]; x W is an ordinary product.
+// The products of the steps with the recurrent kernel [units, gates units]; x W is an ordinary product. Operations are named
+// after their layer: "lstm", "lstm_states", "lstm_second".
 inline double recurrence_flops(std::string_view name, const kernel_call& c) {
-    if (name == "lstm_result") return 0;
-    const bool forward = name == "lstm_states" || name == "lstm";
-    const buffer_view& kernel = forward ? c.in[1] : name == "lstm_second" ? c.in[4] : c.in[3];
-    // [batch, time, 4 units] or states [6, batch, time, units]; what carries tangents takes each product twice.
-    const buffer_view& steps = forward ? c.in[0] : name == "lstm_second" ? c.in[2] : c.in[1];
-    const double products = name == "lstm_second" ? 3 : 1;
+    if (name == "scan" || name.ends_with("_result")) return 0; // a scan's cell is not looked into
+    const bool second = name.ends_with("_second"), tangents = second || name.ends_with("_tangent");
+    const bool forward = !tangents && !name.ends_with("_gradient");
+    const buffer_view& kernel = c.in[forward ? 1 : second ? 4 : 3];
+    // [batch, time, gates units] or states [planes, batch, time, units]; what carries tangents takes each product twice.
+    const buffer_view& steps = c.in[forward ? 0 : second ? 2 : 1];
+    const double products = second ? 3 : 1;
     return 2 * products * static_cast<double>(steps.extents[steps.rank - 3] * steps.extents[steps.rank - 2]) *
            elements_of(kernel);
 }

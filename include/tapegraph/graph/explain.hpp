@@ -50,7 +50,7 @@ inline void bind_for(program& p, const explain_options& options) {
 inline void explain_passes(const program_view& view, report& r) {
     r.line("passes (what is left after each)");
     for (const pass_entry& pass : view.history)
-        r.line("  " + report::left(std::string(pass.name), 24) + report::right(std::to_string(pass.nodes), 8) +
+        r.line("  " + report::left(pass.name, 24) + report::right(std::to_string(pass.nodes), 8) +
                (pass.name == "kernel calls" ? "" : " nodes"));
 }
 

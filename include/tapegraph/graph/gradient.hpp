@@ -211,11 +211,16 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
         }
         list<int> args(t.nodes[i].arguments);
         for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(at, k);
+        std::uint64_t asked = 0;
+        for (int k = 0; k < t.nodes[i].arguments && k < 64; ++k)
+            if (wanted(args[k]) && detail::is_floating(t.nodes[args[k]].type)) asked |= std::uint64_t{1} << k;
         for (int k = 0; k < t.nodes[i].arguments; ++k) {
             if (!wanted(args[k]) || !detail::is_floating(t.nodes[args[k]].type)) continue;
+            t.wanted = asked;
             const int flow = op.vjp(t, t.words_of(at), k, adjoint[i], args.begin(), at);
             if (flow >= 0) add(args[k], flow);
         }
+        t.wanted = ~std::uint64_t{0};
     }
     for (int s = 0; s < sources.size(); ++s)
         if (sources[s] < count) result[s] = adjoint[sources[s]];

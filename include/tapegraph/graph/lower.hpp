@@ -53,7 +53,10 @@ constexpr runtime::kernel_pair kernel_at() {
     constexpr kernel_entry k = Stage::value.kernels[K];
     if constexpr (k.kind == static_cast<int>(kernel_kind::operation)) {
         using op = operation_type<Stage::value.ops[k.op]>;
-        return runtime::kernel_for<op, element_t<static_cast<dtype>(k.type)>>();
+        if constexpr (k.words > 0)
+            return op::template kernel_of<Stage, Stage::value.kernel_words[k.first_word]>();
+        else
+            return runtime::kernel_for<op, element_t<static_cast<dtype>(k.type)>>();
     } else {
         using kernels = kernels_of_region<typename region_spelling<Stage, k.first_word>::type>;
         if constexpr (k.kind == static_cast<int>(kernel_kind::region)) {

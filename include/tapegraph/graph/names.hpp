@@ -2,6 +2,7 @@
 
 #include <tapegraph/graph/program.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstdio>
@@ -28,14 +29,18 @@ public:
     static std::string number(double value) {
         char digits[64];
         std::snprintf(digits, sizeof digits, "%.0f", value);
-        std::string s = digits;
-        for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(s.size()) - 3; at > (s[0] == '-' ? 1 : 0); at -= 3)
-            s.insert(static_cast<std::size_t>(at), ",");
+        const std::string_view all = digits;
+        std::string s;
+        for (std::size_t at = 0; at < all.size(); ++at) {
+            if (at > (all[0] == '-' ? 1 : 0) && (all.size() - at) % 3 == 0) s.push_back(',');
+            s.push_back(all[at]);
+        }
         return s;
     }
-    static std::string left(std::string s, std::size_t width) {
-        if (s.size() < width) s.append(width - s.size(), ' ');
-        return s;
+    static std::string left(std::string_view s, std::size_t width) {
+        std::string padded(std::max(s.size(), width), ' ');
+        s.copy(padded.data(), s.size());
+        return padded;
     }
     static std::string right(const std::string& s, std::size_t width) {
         return s.size() < width ? std::string(width - s.size(), ' ') + s : s;

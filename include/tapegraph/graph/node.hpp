@@ -117,7 +117,9 @@ constexpr int vjp_node(std::integer_sequence<int, I...>, trace& t, [[maybe_unuse
 namespace detail {
 template <class Op>
 constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output) {
-    if constexpr (Op::arity == any_arity) {
+    if constexpr (requires { &Op::trace_flow; }) { // derivatives that need all operands, however many
+        return Op::trace_flow(t, attributes_from_words<Op>(words), which, adjoint, inputs, output);
+    } else if constexpr (Op::arity == any_arity) {
         list<shape> shapes; // of as many operands as the value's node has
         for (int k = 0; k < t.nodes[output].arguments; ++k) shapes.push_back(t.dims(inputs[k]));
         return put(t, Op::vjp(attributes_from_words<Op>(words), node(&t, adjoint), shapes.begin(), shapes.size(), which));

@@ -37,6 +37,7 @@ struct operation {
     bool from_integers; ///< whether `evaluate` takes integers and bool, too
     std::uint32_t unread; ///< bit k: operand k is there for the sake of derivatives, and no kernel reads it
     bool in_place; ///< the kernel may write its result over operand 0, but over no other
+    bool own_kernel; ///< each node has a kernel of its own, made for its operands (`Op::kernel_of<Stage, node>()`)
 
     /// Whether it is differentiated together with the elementwise nodes of its group.
     constexpr bool in_formula() const {
@@ -108,6 +109,10 @@ constexpr bool in_place() {
     else
         return false;
 }
+template <class Op>
+constexpr bool has_own_kernel() {
+    return requires { Op::own_kernel; };
+}
 template <class Op, class T, std::size_t... I>
 void evaluate_as(const void* const* in, void* out, std::int64_t count, std::index_sequence<I...>) {
     using result = decltype(Op::value(std::declval<std::conditional_t<(int(I) < Op::condition_operands), bool, T>>()...));
@@ -177,7 +182,8 @@ inline constexpr operation record_of{Op::name,
                                      whole_reduction<Op>,
                                      detail::from_integers<Op>(),
                                      detail::unread_operands<Op>(),
-                                     detail::in_place<Op>()};
+                                     detail::in_place<Op>(),
+                                     detail::has_own_kernel<Op>()};
 
 template <class Op>
 struct operation_binding {

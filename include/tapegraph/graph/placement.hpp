@@ -23,6 +23,10 @@ public:
     /// At least `bytes`; what was in it is lost where it has to grow. Whether it grew.
     bool reserve(runtime::device_runtime* d, std::size_t bytes, const char* what) {
         if (bytes <= size_) return false;
+        if (lent_) {
+            size_ = bytes;
+            return true;
+        }
         release();
         if (d == nullptr) {
             home_ = runtime::arena(bytes);
@@ -33,6 +37,11 @@ public:
         }
         size_ = bytes;
         return true;
+    }
+    /// The memory is somebody else's from the first call on, who asks `size()` how much it must be. Before anything is reserved.
+    void lend(std::byte* memory) {
+        lent_ = true;
+        data_ = memory;
     }
     std::byte* data() const { return data_; }
     std::size_t size() const { return size_; }
@@ -49,6 +58,7 @@ private:
     runtime::arena home_;
     std::byte* data_ = nullptr;
     std::size_t size_ = 0;
+    bool lent_ = false;
 };
 
 /// An input's memory on the device, always at one address, and where its values come from.

@@ -102,6 +102,13 @@ struct custom_flows {
     int nodes[most_operands]{};
 };
 
+/// The same of a value of any number of operands. `wanted`: bit k, whether operand k's derivative is of interest.
+struct list_flows {
+    int value = -1, adjoint = -1;
+    std::uint64_t wanted = 0;
+    list<int> nodes;
+};
+
 class trace {
 public:
     list<entry> nodes;
@@ -121,6 +128,9 @@ public:
     extent_table extents;
     failure error{};
     custom_flows flows{-1, -1, {}};
+    list_flows many_flows{};
+    /// While a gradient is traced: bit k, whether the derivative by operand k of the node at hand is asked for.
+    std::uint64_t wanted = ~std::uint64_t{0};
     int groups = 0;
     int ordinals = 0;     // random nodes numbered in tracing order
     bool training = true; // what scope.training() answers

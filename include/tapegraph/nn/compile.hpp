@@ -23,6 +23,19 @@ constexpr void require_empty() {
 }
 } // namespace detail
 
+/// The layer table of a model, which makes no variable: `summarize(model{}, spec<float, dyn, 784>{}).text()`.
+template <class Model, class T, auto... Extents>
+model_summary summarize(const Model&, spec<T, Extents...>) {
+    detail::require_empty<Model>();
+    using model = ir::traced_stage<ir::prediction_trace<detail::model_type<Model>, spec<T, Extents...>, true>>;
+    if constexpr (!ir::well_formed<model>) {
+        ir::refuse<model>();
+        return {};
+    } else {
+        return detail::describe_model(ir::stage_view<model>());
+    }
+}
+
 /// Makes a trainable model: `compile<graph>(model{}, spec<float, dyn, 784>{}, loss{}, adam{})`. `graph` compiles the
 /// training step with the program; `eager` runs the model as it is written.
 template <class Mode, class Model, class T, auto... Extents, class Loss, class Optimizer>

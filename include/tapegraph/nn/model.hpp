@@ -32,7 +32,7 @@ struct fit_options {
 /// Options of compile.
 struct compile_options {
     std::uint64_t seed = 0;
-    /// After every step, look for values that are not finite; throws numeric_error that names the first operation.
+    /// After every step, look for values that are not finite; throws numeric_error that names the step and the first operation.
     bool check_finite = false;
     /// Where the model computes, as device_scope chooses; by default where the thread does.
     std::optional<tapegraph::device> device{};
@@ -177,6 +177,8 @@ public:
         step_result result;
         try {
             result = self().step_once(x, y);
+        } catch (const numeric_error& e) {
+            throw numeric_error("step " + std::to_string(step_--) + ": " + e.what());
         } catch (...) {
             --step_; // a step that did not happen does not count
             throw;

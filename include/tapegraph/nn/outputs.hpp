@@ -1,17 +1,23 @@
 #pragma once
 
+#include <tapegraph/core/error.hpp>
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/graph/program.hpp>
 
 #include <cstring>
+#include <string>
 
 namespace tapegraph::detail {
 
-/// Output `index` of a program that has run, as a tensor of its own where the program runs.
+/// Output `index` of a program that has run, as a tensor of its own where the program runs. Throws dtype_error where the
+/// output has other elements.
 template <class T>
 tensor<T> output_tensor(const ir::program& p, int index) {
     const device_scope on(p.device());
     const buffer_view& from = p.placed_output(index);
+    if (from.type != dtype_of<T>)
+        throw dtype_error(std::string("the output is ") + name_of(from.type) + ", asked for as " +
+                          name_of(dtype_of<T>));
     auto result = tensor<T>::uninitialized(shape(from.rank, from.extents));
     const buffer_view to = result.view();
     if (p.device() == nullptr)

@@ -77,13 +77,22 @@ inline std::int64_t elements_of(const ir::program_view& v, int node) {
     return count;
 }
 
-// Operations that people count as layers when they stand between others.
-inline std::string_view layer_like(const ir::operation& op) {
-    if (op.name == "relu" || op.name == "sigmoid" || op.name == "tanh") return op.name;
-    if (op.name == "max_pool") return "max_pooling2d";
-    if (op.name == "average_pool") return "average_pooling2d";
-    if (op.name == "reshape") return "flatten";
-    return {};
+/// Operations that people count as layers when they stand between others. A mean is known by what it says of its sum.
+template <class = void>
+std::string layer_like(const ir::program_view& v, int node) {
+    const ir::entry& e = v.nodes[node];
+    const std::string_view op = e.op->name;
+    if (op == "relu" || op == "sigmoid" || op == "tanh") return std::string(op);
+    if (op == "reshape") return "flatten";
+    const bool sum = op == "sum", max = op == "max", maxima = op == "max_pool";
+    if (!sum && !max && !maxima && op != "average_pool") return {};
+    const int rank = v.nodes[v.arguments[e.first_argument]].rank;
+    const std::string pooling =
+        (max || maxima ? "max_pooling" : "average_pooling") + std::string(rank == 3 ? "1d" : "2d");
+    if (!sum && !max) return pooling;
+    const std::int64_t axes = v.words[e.words], spatial = rank == 3 ? 0b10 : 0b110;
+    const bool over_image = (rank == 3 || rank == 4) && axes == spatial && (max || (v.words[e.words + 1] & 2) != 0);
+    return over_image ? "global_" + pooling : std::string();
 }
 
 /// Reads a model's table off its trace.
@@ -102,8 +111,8 @@ model_summary describe_model(const ir::program_view& v) {
             node = std::max(node, l.node + 1);
             continue;
         }
-        if (const std::string_view type = layer_like(*v.nodes[node].op); !type.empty())
-            s.rows.push_back({"", std::string(type), batch_shape(v, node), 0});
+        if (std::string type = layer_like(v, node); !type.empty())
+            s.rows.push_back({"", std::move(type), batch_shape(v, node), 0});
         ++node;
     }
     for (const ir::variable_entry& entry : v.variables) {

@@ -9,7 +9,7 @@
 
 namespace tapegraph {
 
-enum class padding_mode : std::int64_t { valid, same, explicit_amounts };
+enum class padding_mode : std::int64_t { valid, same, explicit_amounts, causal };
 
 /// Window geometry shared by convolution and pooling. Axis 0 is height, 1 width (conv1d uses width only).
 struct window_attributes {
@@ -22,19 +22,21 @@ struct window_attributes {
     std::int64_t window[2]{};       ///< pooling only
 
     /// Output extent along spatial axis i (0 height, 1 width) for a kernel of `size` taps.
-    /// TensorFlow's definitions: valid ceil((in - effective + 1) / stride), same ceil(in / stride).
+    /// TensorFlow's definitions: valid ceil((in - effective + 1) / stride), same and causal ceil(in / stride).
     constexpr extent output(int i, extent in, std::int64_t size) const {
         const std::int64_t effective = (size - 1) * dilation[i] + 1;
-        if (mode == static_cast<std::int64_t>(padding_mode::same)) return (in + (stride[i] - 1)) / stride[i];
+        if (is(padding_mode::same) || is(padding_mode::causal)) return (in + (stride[i] - 1)) / stride[i];
         return (in + (before[i] + after[i] - effective)) / stride[i] + 1;
     }
     constexpr bool sensible() const {
         return groups > 0 && stride[0] > 0 && stride[1] > 0 && dilation[0] > 0 && dilation[1] > 0;
     }
     constexpr bool negative_padding() const { return before[0] < 0 || before[1] < 0 || after[0] < 0 || after[1] < 0; }
+    constexpr bool is(padding_mode which) const { return mode == static_cast<std::int64_t>(which); }
     /// Zeros in front of spatial axis i. "same" puts the odd one behind, as TensorFlow does.
     constexpr std::int64_t leading(int i, std::int64_t in, std::int64_t out, std::int64_t size) const {
-        if (mode != static_cast<std::int64_t>(padding_mode::same)) return before[i];
+        if (is(padding_mode::causal)) return (size - 1) * dilation[i];
+        if (!is(padding_mode::same)) return before[i];
         const std::int64_t total = (out - 1) * stride[i] + (size - 1) * dilation[i] + 1 - in;
         return total > 0 ? total / 2 : 0;
     }
@@ -56,7 +58,8 @@ struct convolution_op {
             !io.require(w.known(), "convolution: kernel extents must be numbers") ||
             !io.require(w[0].value > 0 && (spatial == 1 || w[1].value > 0), "convolution: the kernel has no taps") ||
             !io.require(a.sensible(), "convolution: strides, dilations and groups are positive") ||
-            !io.require(!a.negative_padding(), "convolution: padding is negative"))
+            !io.require(!a.negative_padding(), "convolution: padding is negative") ||
+            !io.require(spatial == 1 || !a.is(padding_mode::causal), "conv2d: causal padding is for conv1d"))
             return;
         const extent channels = x[spatial + 1];
         const std::int64_t out = w[spatial + 1].value;
@@ -158,7 +161,7 @@ constexpr auto convolution_filter_gradient_op::vjp(const attributes& a, auto d, 
         return invoke<convolution_op>(a, nullptr, std::source_location::current(), x, d);
 }
 
-/// How a window is padded: `valid`, `same` as TensorFlow defines it, or amounts per side.
+/// How a window is padded: `valid`, `same` as TensorFlow defines it, amounts per side, or, in conv1d, `causal`.
 struct padding {
     padding_mode mode = padding_mode::valid;
     std::int64_t top = 0, bottom = 0, left = 0, right = 0;
@@ -168,10 +171,9 @@ struct padding {
     static constexpr padding amounts(std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
         return {padding_mode::explicit_amounts, top, bottom, left, right};
     }
-    /// conv1d with padding in front only: output t sees inputs up to t. `effective` is (kernel - 1) * dilation + 1.
-    static constexpr padding causal(std::int64_t effective) {
-        return {padding_mode::explicit_amounts, 0, 0, effective - 1, 0};
-    }
+    /// (kernel - 1) * dilation zeros in front and none behind: output t sees inputs up to t * stride (van den Oord et al. 2016;
+    /// Keras's "causal").
+    static constexpr padding causal() { return {padding_mode::causal, 0, 0, 0, 0}; }
 };
 
 struct conv2d_options {

@@ -29,13 +29,23 @@ struct conv1d_transpose_options {
 namespace detail {
 
 struct convolution_texts {
-    enum reason : std::int64_t { rank1, rank2, output_padding, nothing, no_pixels, depthwise_rank, depthwise_channels };
+    enum reason : std::int64_t {
+        rank1,
+        rank2,
+        causal,
+        output_padding,
+        nothing,
+        no_pixels,
+        depthwise_rank,
+        depthwise_channels
+    };
     static constexpr const char* text(std::int64_t what) {
         switch (what) {
         case rank1: return "conv1d_transpose: input must be [batch, width, in], the kernel [width, out, in] of known extents";
         case rank2:
             return "conv2d_transpose: input must be [batch, height, width, in], the kernel [height, width, out, in] of known "
                    "extents";
+        case causal: return "conv_transpose: causal padding is for conv1d";
         case output_padding: return "conv_transpose: output_padding does not fit stride and padding";
         case nothing: return "conv_transpose: padding leaves no output";
         case no_pixels: return "conv_transpose: an axis of the image is empty, which only same padding allows";
@@ -51,8 +61,8 @@ struct convolution_texts {
 constexpr extent transposed_length(const window_attributes& a, int i, extent in, std::int64_t taps,
                                    std::int64_t output_padding, bool& fits) {
     const std::int64_t stride = a.stride[i], span = (taps - 1) * a.dilation[i] + 1;
-    const bool same = a.mode == static_cast<std::int64_t>(padding_mode::same);
-    const bool valid = a.mode == static_cast<std::int64_t>(padding_mode::valid);
+    const bool same = a.is(padding_mode::same);
+    const bool valid = a.is(padding_mode::valid);
     if (output_padding == default_output) {
         if (same) return in * stride;
         if (valid) return in * stride + (span > stride ? span - stride : 0);
@@ -73,6 +83,7 @@ constexpr auto transposed_convolution(const X& x, const W& w, const window_attri
     if (from.rank() != spatial + 2 || taps.rank() != spatial + 2 || !taps.known())
         return refuse<convolution_texts>(spatial == 1 ? convolution_texts::rank1 : convolution_texts::rank2, where, input,
                                          kernel);
+    if (a.is(padding_mode::causal)) return refuse<convolution_texts>(convolution_texts::causal, where, input, kernel);
     shape target;
     target.attach(from.table());
     target.push_back(from[0]);
@@ -82,8 +93,7 @@ constexpr auto transposed_convolution(const X& x, const W& w, const window_attri
         const extent size = transposed_length(a, axis, from[i + 1], taps[i].value, output_padding[axis], fits);
         some = some && (!size.known() || size.value >= 0) && taps[i].value > 0;
         // No convolution gives 0 outputs, so there would be no derivative.
-        pixels = pixels && (!from[i + 1].known() || from[i + 1].value > 0 ||
-                            a.mode == static_cast<std::int64_t>(padding_mode::same));
+        pixels = pixels && (!from[i + 1].known() || from[i + 1].value > 0 || a.is(padding_mode::same));
         target.push_back(size);
     }
     target.push_back(taps[spatial] * a.groups);

@@ -87,6 +87,16 @@ struct matmul_op {
     }
 };
 
+/// Matrix product plus a bias for every row, then relu if Relu: what a pass makes of the three. Never differentiated.
+template <bool Relu>
+struct matmul_bias_op {
+    static constexpr std::string_view name = Relu ? "matmul_bias_relu" : "matmul_bias";
+    static constexpr operation_kind kind = operation_kind::contract;
+    static constexpr int arity = 3;
+    using attributes = matmul_op::attributes;
+    static constexpr void infer(const attributes& t, inference& io) { matmul_op::infer(t, io); }
+};
+
 struct matmul_options {
     bool transpose_a = false, transpose_b = false;
 };

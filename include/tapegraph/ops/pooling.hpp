@@ -16,7 +16,8 @@ constexpr void infer_pool(const window_attributes& a, inference& io) {
     if (!io.require(spatial == 1 || spatial == 2, "pooling: input must be NWC or NHWC") ||
         !io.require(a.window[0] > 0 && a.window[1] > 0 && a.sensible(),
                     "pooling: windows, strides and dilations are positive") ||
-        !io.require(!a.negative_padding(), "pooling: padding is negative"))
+        !io.require(!a.negative_padding(), "pooling: padding is negative") ||
+        !io.require(!a.is(padding_mode::causal), "pooling: causal padding is for conv1d"))
         return;
     io.result.push_back(x[0]);
     for (int i = 2 - spatial; i < 2; ++i) {
@@ -118,6 +119,29 @@ constexpr auto average_pool_op::vjp(const attributes& a, auto dy, auto x, auto) 
     const shape target = shape_of(x);
     return invoke<average_pool_gradient_op>(a, &target, std::source_location::current(), dy);
 }
+
+/// max_pool of 2 by 2 pixels with stride 2, unpadded, of convolution_bias_op: what a pass makes of them where nothing else reads
+/// the convolution, which then is not written out. The attributes are the convolution's. Never differentiated.
+template <bool Relu>
+struct convolution_bias_pool_op {
+    static constexpr std::string_view name = Relu ? "convolution_bias_relu_pool" : "convolution_bias_pool";
+    static constexpr operation_kind kind = operation_kind::convolve;
+    static constexpr int arity = 3;
+    using attributes = window_attributes;
+    static constexpr void infer(const attributes& a, inference& io) {
+        convolution_op::infer(a, io);
+        if (!io.require(io.result.rank() == 4, "pooling: input must be NHWC")) return;
+        operand_info convolved{io.type, io.result};
+        window_attributes halves;
+        halves.stride[0] = halves.stride[1] = halves.window[0] = halves.window[1] = 2;
+        inference pooled;
+        pooled.in = &convolved, pooled.count = 1;
+        pooled.result.attach(convolved.dims.table());
+        detail::infer_pool(halves, pooled);
+        io.result = pooled.result;
+        if (pooled.error != nullptr) io.fail(pooled.error);
+    }
+};
 
 /// `stride` 0 means the window's own size.
 struct pool2d_options {

@@ -13,7 +13,7 @@ namespace tapegraph::runtime {
 
 #if defined(TAPEGRAPH_USE_CBLAS)
 
-/// C = op(A) op(B), or C += with `accumulate`. No scratch memory.
+/// C = op(A) op(B), or C += with `accumulate`; then bias and relu. No scratch memory.
 template <class T>
 void product(const cpu::gemm_arguments<T>& g, void*) {
     if (g.m == 0 || g.n == 0) return;
@@ -26,6 +26,7 @@ void product(const cpu::gemm_arguments<T>& g, void*) {
         cblas_sgemm(CblasRowMajor, a, b, size(g.m), size(g.n), size(g.k), T(1), g.a, lda, g.b, ldb, beta, g.c, ldc);
     else
         cblas_dgemm(CblasRowMajor, a, b, size(g.m), size(g.n), size(g.k), T(1), g.a, lda, g.b, ldb, beta, g.c, ldc);
+    cpu::finish_rows(g);
 }
 /// `batch` products of one shape, placed as cpu::gemm_each says.
 template <class T, class Place>

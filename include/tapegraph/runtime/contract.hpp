@@ -49,9 +49,12 @@ struct kernel<matmul_op, T> {
         const job j = matrices(call);
         return product_workspace<T>(j.first, j.batch, thread_count());
     }
+    static void run(const kernel_call& call) { multiply(call, nullptr, false); }
     // Leading axes are batches; where they broadcast, the smaller operand's matrices are visited again.
-    static void run(const kernel_call& call) {
-        const job j = matrices(call);
+    static void multiply(const kernel_call& call, const T* bias, bool relu) {
+        job j = matrices(call);
+        j.first.bias = bias;
+        j.first.relu = relu;
         const buffer_view &a = call.in[0], &b = call.in[1], &c = call.out[0];
         const int outer = c.rank - 2;
         const auto offset = [&](const buffer_view& x, std::int64_t index) {
@@ -82,6 +85,12 @@ private:
         for (int i = 0; i < x.rank - 2; ++i) count *= x.extents[i];
         return count;
     }
+};
+
+template <bool Relu, class T>
+struct kernel<matmul_bias_op<Relu>, T> {
+    static std::size_t workspace(const kernel_call& c) { return kernel<matmul_op, T>::workspace(c); }
+    static void run(const kernel_call& c) { kernel<matmul_op, T>::multiply(c, c.in[2].as<const T>(), Relu); }
 };
 
 template <class T>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <tapegraph/cpu/gemm_storage.hpp>
-#include <tapegraph/ops/activation.hpp>
 #include <tapegraph/runtime/contract.hpp>
 #include <tapegraph/runtime/widened.hpp>
 
@@ -11,6 +10,8 @@ namespace tapegraph::runtime {
 
 template <>
 inline constexpr bool takes_storage_types<matmul_op> = true;
+template <bool Relu>
+inline constexpr bool takes_storage_types<matmul_bias_op<Relu>> = true;
 template <bool Relu>
 inline constexpr bool takes_storage_types<convolution_bias_op<Relu>> = true;
 
@@ -32,13 +33,16 @@ struct kernel<matmul_op, T> {
         g.transpose_b = t.transpose_b != 0;
         g.c = c.as<T>();
         g.ldc = g.n;
+        if (call.inputs > 2) g.bias = call.in[2].as<const T>();
         return g;
     }
     static std::size_t workspace(const kernel_call& call) {
         return cpu::gemm_storage_workspace_bytes(matrices(call), thread_count());
     }
+    static void run(const kernel_call& call) { multiply<cpu::detail::narrow_rows<T>>(call); }
     // Leading axes are batches; where they broadcast, the smaller operand's matrices are visited again.
-    static void run(const kernel_call& call) {
+    template <class Finish>
+    static void multiply(const kernel_call& call) {
         const cpu::gemm_arguments<T> first = matrices(call);
         const buffer_view& c = call.out[0];
         const int outer = c.rank - 2;
@@ -60,12 +64,20 @@ struct kernel<matmul_op, T> {
             g.a += offset(call.in[0], i);
             g.b += offset(call.in[1], i);
             g.c += i * g.m * g.n;
-            cpu::gemm_storage(g, call.workspace);
+            cpu::gemm_storage<T, Finish>(g, call.workspace);
         }
     }
 };
 
 // Each of the three operations that became one kernel rounds its result, as it does alone.
+template <bool Relu, storage_type T>
+struct kernel<matmul_bias_op<Relu>, T> {
+    static std::size_t workspace(const kernel_call& c) { return kernel<matmul_op, T>::workspace(c); }
+    static void run(const kernel_call& c) {
+        kernel<matmul_op, T>::template multiply<cpu::detail::narrow_rows_biased<T, Relu>>(c);
+    }
+};
+
 template <bool Relu, storage_type T>
 struct kernel<convolution_bias_op<Relu>, T> {
     static std::size_t workspace(const kernel_call& c) {
@@ -82,24 +94,11 @@ struct kernel<convolution_bias_op<Relu>, T> {
         const std::int64_t rows = std::max<std::int64_t>(1, piece / std::max<std::int64_t>(1, channels));
         cpu::parallel_for((pixels + rows - 1) / rows, pixels * channels >= 4 * piece, [&](std::int64_t task) {
             const std::int64_t first = task * rows, count = std::min(rows, pixels - first);
-            cpu::dispatch<finish>(c.out[0].as<T>() + first * channels, sums + first * channels, bias, count, channels);
+            cpu::dispatch<cpu::detail::narrow_biased_body<T, Relu>>(c.out[0].as<T>() + first * channels, channels,
+                                                                    sums + first * channels, channels, bias, count,
+                                                                    channels);
         });
     }
-
-private:
-    struct finish {
-        template <class Isa>
-        TG_INLINE static void run(T* y, const float* sums, const float* bias, std::int64_t pixels, std::int64_t channels) {
-            for (std::int64_t p = 0; p < pixels; ++p, y += channels, sums += channels) {
-#pragma omp simd
-                for (std::int64_t c = 0; c < channels; ++c) {
-                    const float rounded = rounded_to<T>(sums[c]);
-                    const float sum = rounded + bias[c];
-                    y[c].bits = storage_bits<T>(Relu ? relu_op::value(rounded_to<T>(sum)) : sum);
-                }
-            }
-        }
-    };
 };
 
 } // namespace tapegraph::runtime

@@ -4,6 +4,7 @@
 
 #include <tapegraph/runtime/contract.hpp>
 #include <tapegraph/runtime/contract_storage.hpp>
+#include <tapegraph/runtime/convolution_pool.hpp>
 #include <tapegraph/runtime/effect.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 #include <tapegraph/runtime/layout.hpp>

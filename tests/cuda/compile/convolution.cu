@@ -1,4 +1,5 @@
-#include <tapegraph/cuda/convolution.cuh>
+#include <tapegraph/cuda/convolution_pool.cuh>
+#include <tapegraph/cuda/convolution_storage.cuh>
 
 /// Everything that convolutions choose among.
 
@@ -6,6 +7,9 @@ namespace tapegraph::cuda {
 
 template struct kernel<convolution_op, float>;
 template struct kernel<convolution_bias_op<true>, float>;
+template struct kernel<convolution_bias_pool_op<true>, float>;
+template struct kernel<convolution_bias_op<true>, bfloat16>;
+template struct kernel<convolution_bias_op<true>, half>;
 template struct kernel<convolution_input_gradient_op, float>;
 template struct kernel<convolution_filter_gradient_op, float>;
 template struct kernel<convolution_op, double>;

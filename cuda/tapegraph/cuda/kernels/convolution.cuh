@@ -37,8 +37,9 @@ struct convolution_problem {
     T* out = nullptr;
 
     __device__ gathered_line window(int pixel, bool valid) const {
-        if (!valid) return {0, -far_outside, -far_outside};
-        const pixel_place p = s.out_pixels.at(pixel);
+        return valid ? window(s.out_pixels.at(pixel)) : gathered_line{0, -far_outside, -far_outside};
+    }
+    __device__ gathered_line window(const pixel_place& p) const {
         const int row = p.row * s.rows.stride - s.rows.pad, column = p.column * s.columns.stride - s.columns.pad;
         return {((static_cast<std::int64_t>(p.image) * s.rows.in + row) * s.columns.in + column) * s.in_channels, row,
                 column};

@@ -82,6 +82,17 @@ struct pixel_tiles {
             halo[i] = inside ? image[static_cast<std::int64_t>(r) * in_width * C + e] : T(0);
         }
     }
+    /// Pixel q, in row-major order, of the tile's window v of 2 by 2; both extents of the tile are even.
+    __device__ int pixel_of(int v, int q) const {
+        const int row = 2 * (v >> (tile_log - 1)) + q / 2, column = 2 * (v & ((1 << (tile_log - 1)) - 1)) + q % 2;
+        return row << tile_log | column;
+    }
+    /// Offset of that window in the pooled y, or -1 if that ends before.
+    __device__ std::int64_t pooled_output(const place& p, int v) const {
+        const int row = p.row / 2 + (v >> (tile_log - 1)), column = p.column / 2 + (v & ((1 << (tile_log - 1)) - 1));
+        if (row >= out_height / 2 || column >= out_width / 2) return -1;
+        return ((static_cast<std::int64_t>(p.image) * (out_height / 2) + row) * (out_width / 2) + column) * out_channels;
+    }
     /// Offset of an output pixel of the tile in y, or -1 if y ends before.
     __device__ std::int64_t output(const place& p, int pixel) const {
         const int row = p.row + (pixel >> tile_log), column = p.column + (pixel & ((1 << tile_log) - 1));
@@ -105,8 +116,9 @@ struct few_channels_problem {
     __device__ T finished(T value, int column, int) const { return with_epilogue(value, bias, column, relu); }
 };
 
-/// Grid: tiles, columns of channels.
-template <class T, int C, int TN>
+/// Grid: tiles, columns of channels. Pooled: the largest of every 2 by 2 pixels goes to y [batch, out_height / 2,
+/// out_width / 2, n]; a thread's eight pixels are two windows.
+template <class T, int C, int TN, bool Pooled = false>
 __global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
     few_channels_forward(few_channels_problem<T> p) {
     TG_DYNAMIC_SHARED(T, halo);
@@ -125,10 +137,13 @@ __global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
     __syncthreads();
 
     const int first_pixel = warp / p.warps_across * 32 + lane / 8; // and every fourth from there
+    const int first_window = warp / p.warps_across * 8 + lane / 8; // and the fourth from there
     const int column = warp % p.warps_across * (8 * TN) + lane % 8 * 2;
     int window[8];
     TG_UNROLL
-    for (int r = 0; r < 8; ++r) window[r] = p.tiles.template window<C>(first_pixel + r * 4);
+    for (int r = 0; r < 8; ++r)
+        window[r] = p.tiles.template window<C>(Pooled ? p.tiles.pixel_of(first_window + r / 4 * 4, r % 4)
+                                                      : first_pixel + r * 4);
     T sum[8][TN]{};
     const T* weights = w + column;
     for (int u = 0; u < p.tiles.taps_height; ++u)
@@ -148,14 +163,37 @@ __global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
                 }
             }
         }
-    TG_UNROLL
-    for (int r = 0; r < 8; ++r) {
-        const std::int64_t at = p.tiles.output(place, first_pixel + r * 4);
-        if (at < 0) continue;
+    if constexpr (Pooled) {
         TG_UNROLL
-        for (int j = 0; j < TN / 2; ++j) {
-            const T pair[2]{sum[r][2 * j], sum[r][2 * j + 1]};
-            store_run(p, p.out + at, first_n + column + j * 16, 0, pair, true, true);
+        for (int r = 0; r < 8; r += 4) {
+            const std::int64_t at = p.tiles.pooled_output(place, first_window + r);
+            if (at < 0) continue;
+            TG_UNROLL
+            for (int j = 0; j < TN / 2; ++j) {
+                const int n = first_n + column + j * 16;
+                T pair[2];
+                TG_UNROLL
+                for (int i = 0; i < 2; ++i) {
+                    if (n + i >= p.n) break;
+                    TG_UNROLL
+                    for (int q = 0; q < 4; ++q) {
+                        const T value = p.finished(sum[r + q][2 * j + i], n + i, 0);
+                        pair[i] = q == 0 ? value : larger(pair[i], value);
+                    }
+                }
+                store_run(p, p.out + at, n, 0, pair, true, false);
+            }
+        }
+    } else {
+        TG_UNROLL
+        for (int r = 0; r < 8; ++r) {
+            const std::int64_t at = p.tiles.output(place, first_pixel + r * 4);
+            if (at < 0) continue;
+            TG_UNROLL
+            for (int j = 0; j < TN / 2; ++j) {
+                const T pair[2]{sum[r][2 * j], sum[r][2 * j + 1]};
+                store_run(p, p.out + at, first_n + column + j * 16, 0, pair, true, true);
+            }
         }
     }
 }

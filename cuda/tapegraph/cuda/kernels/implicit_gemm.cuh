@@ -134,6 +134,25 @@ __global__ void __launch_bounds__(Tile::threads, 1) implicit_gemm(Problem proble
         for (int r = 0; r < Tile::TM; ++r) {
             const int m = first_m + row + r / 4 * 32 + r % 4;
             if (m >= problem.m) continue;
+            if constexpr (pools_rows<Problem>) { // a thread has all four rows of a window
+                if (r % 4 != 0) continue;
+                TG_UNROLL
+                for (int c = 0; c < Tile::TN; c += 4) {
+                    const int n = first_n + column + c * 4;
+                    T piece[4];
+                    TG_UNROLL
+                    for (int i = 0; i < 4; ++i) {
+                        if (n + i >= problem.n) break;
+                        TG_UNROLL
+                        for (int q = 0; q < 4; ++q) {
+                            const T value = problem.finished(sum[r / 4 * 4 + q][c + i], n + i, group);
+                            piece[i] = q == 0 ? value : larger(piece[i], value);
+                        }
+                    }
+                    store_run(problem, problem.pooled_row(m / 4, group), n, group, piece, true, false);
+                }
+                continue;
+            }
             T* const to = problem.row(m, group, split);
             TG_UNROLL
             for (int c = 0; c < Tile::TN; c += 4) {

@@ -91,6 +91,15 @@ __device__ void store_run(const Problem& problem, typename Problem::T* to, int n
         store(constant<1>{});
 }
 
+/// The larger of two neighbours of a pooling window, as pool_forward takes it: NaN if one is, of equal ones the second.
+template <class T>
+__device__ T larger(T first, T second) {
+    return first > second || first != first ? first : second;
+}
+/// Whether four rows of a problem in turn are a window to be pooled (kernels/pooled_convolution.cuh).
+template <class Problem>
+inline constexpr bool pools_rows = requires { requires Problem::pools; };
+
 /// relu(x + bias), each if asked for. NaN stays NaN.
 template <class T>
 __device__ T with_epilogue(T value, const T* bias, std::int64_t channel, bool relu) {

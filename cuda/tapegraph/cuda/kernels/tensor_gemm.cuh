@@ -161,6 +161,24 @@ __global__ void __launch_bounds__(Tile::threads, 1) tensor_gemm(Problem problem)
         for (int r = 0; r < Tile::rows; ++r) TG_UNROLL
         for (int half = 0; half < 2; ++half) {
             const int m = first_m + warp_m + r * 16 + g + half * 8;
+            if constexpr (pools_rows<Problem>) { // the rows of a window are those of four lanes, four apart
+                TG_UNROLL
+                for (int c = 0; c < Tile::columns; ++c) {
+                    const int n = first_n + warp_n + c * 8 + 2 * t;
+                    float pair[2];
+                    TG_UNROLL
+                    for (int i = 0; i < 2; ++i) {
+                        float value = n + i < problem.n ? problem.finished(sum[r][c][2 * half + i], n + i, group) : 0;
+                        const float beside = __shfl_xor_sync(0xFFFFFFFFu, value, 4);
+                        value = g % 2 == 0 ? larger(value, beside) : larger(beside, value);
+                        const float below = __shfl_xor_sync(0xFFFFFFFFu, value, 8);
+                        pair[i] = larger(value, below); // of lanes with g % 4 == 0, which alone store
+                    }
+                    if (g % 4 == 0 && m < problem.m)
+                        store_run(problem, problem.pooled_row(m / 4, group), n, group, pair, true, false);
+                }
+                continue;
+            }
             if (m >= problem.m) continue;
             float* const to = problem.row(m, group, split);
             TG_UNROLL

@@ -14,7 +14,7 @@ struct kernel_entry {
     int kind; // kernel_kind
     int op;   // index in schedule::ops (operation and reduction)
     int type; // dtype the kernel is instantiated for
-    int first_word, words;
+    int first_word, words; // a region's spelling; the node of an operation that has a kernel for each node
 };
 
 struct step_entry {
@@ -194,7 +194,9 @@ struct scheduler {
                 s.values.push_back(t.argument(i, (e.op->unread >> k & 1) != 0 ? instead : k));
             step.inputs = e.arguments;
             const dtype type = e.arguments > 0 ? t.nodes[t.argument(i, 0)].type : e.type;
-            step.kernel = index.kernel_index(kernel_kind::operation, index.operation_index(e.op), type, {});
+            list<int> own;
+            if (e.op->own_kernel) own.push_back(i);
+            step.kernel = index.kernel_index(kernel_kind::operation, index.operation_index(e.op), type, own);
         }
         s.values.push_back(i);
         s.steps.push_back(step);

@@ -4,7 +4,7 @@
 #include <tapegraph/ops/cast.hpp>
 #include <tapegraph/ops/comparison.hpp>
 #include <tapegraph/ops/gather.hpp>
-#include <tapegraph/ops/lstm.hpp>
+#include <tapegraph/ops/step_mask.hpp>
 #include <tapegraph/runtime/rows.hpp>
 #ifdef TG_CUDA
 #include <tapegraph/cuda/rows.cuh>

@@ -25,13 +25,14 @@ template <class T>
 concept recurrent_mask = recurrent_extra<T>
 == 1;
 
-template <class Scope, handle H, class... E>
-constexpr bidirectional_values<H> both_directions(const Scope& scope, const H& x, const lstm_layer_options& o,
+template <class Scope, handle H, recurrent_layer_options O, class... E>
+constexpr bidirectional_values<H> both_directions(const Scope& scope, const H& x, const O& o,
                                                   std::source_location where, const E&... extras) {
-    lstm_layer_options back = o;
+    using kind = recurrent_layer_kind<O>;
+    O back = o;
     back.go_backwards = !o.go_backwards;
-    const H forward = lstm(scope / "forward_lstm", x, o, extras...);
-    const H backward = lstm(scope / "backward_lstm", x, back, extras...);
+    const H forward = kind::layer(scope / kind::forward, x, o, extras...);
+    const H backward = kind::layer(scope / kind::backward, x, back, extras...);
     scope.enter(); // what follows belongs to this layer again
     if (!o.return_sequences || shape_of(backward).rank() != 3) return {forward, backward};
     return {forward, reverse(backward, 1, where)};
@@ -51,11 +52,13 @@ constexpr H merged(merge_mode mode, const H& forward, const H& backward, std::so
 
 /// Two LSTMs over x [batch, time, features], "forward_lstm" and "backward_lstm" (see lstm), of which the second reads the
 /// steps from the last to the first. With `return_sequences` its outputs stand at the steps they are of. Gives
-/// [batch, units] or [batch, time, units], 2 units where they are concatenated. A `step_mask{...}` may follow.
-template <class Scope, tensor_like X, detail::recurrent_mask... E>
+/// [batch, units] or [batch, time, units], 2 units where they are concatenated. A `step_mask{...}` may follow. Options of
+/// another recurrent layer make two of those: `gru_layer_options{.units = 64}`.
+template <class Scope, tensor_like X, detail::recurrent_layer_options O = lstm_layer_options,
+          detail::recurrent_mask... E>
     requires(!tensor_like<Scope>)
-constexpr auto bidirectional(const Scope& scope, const X& x, const lstm_layer_options& o,
-                             merge_mode mode = merge_mode::concat, const E&... extras) {
+constexpr auto bidirectional(const Scope& scope, const X& x, const O& o, merge_mode mode = merge_mode::concat,
+                             const E&... extras) {
     const auto where = std::source_location::current();
     const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
@@ -64,9 +67,10 @@ constexpr auto bidirectional(const Scope& scope, const X& x, const lstm_layer_op
 }
 
 /// The same without a merge (Keras's merge_mode None): `const auto [forward, backward] = ...`.
-template <class Scope, tensor_like X, detail::recurrent_mask... E>
+template <class Scope, tensor_like X, detail::recurrent_layer_options O = lstm_layer_options,
+          detail::recurrent_mask... E>
     requires(!tensor_like<Scope>)
-constexpr auto bidirectional_outputs(const Scope& scope, const X& x, const lstm_layer_options& o, const E&... extras) {
+constexpr auto bidirectional_outputs(const Scope& scope, const X& x, const O& o, const E&... extras) {
     const auto where = std::source_location::current();
     const auto input = scope.operand(x, where);
     const auto mark = scope.enter();

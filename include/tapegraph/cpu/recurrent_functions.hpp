@@ -9,17 +9,12 @@
 namespace tapegraph::cpu {
 
 /// The functions of the gates; both false is the fast path, tanh and sigmoid.
-struct lstm_activations {
-    bool relu = false; ///< of the candidate and the output; else tanh
-    bool hard = false; ///< relu6(x + 3) / 6 for i, f and o; else sigmoid
+struct recurrent_activations {
+    bool relu = false; ///< of candidates and outputs; else tanh
+    bool hard = false; ///< relu6(x + 3) / 6 for the gates; else sigmoid
 };
 
 namespace detail {
-
-template <class T>
-struct lstm_gates {
-    T i, f, g, o;
-};
 
 /// x P(x^2) / Q(x^2), the parts of tanh for |x| <= 9, where it rounds to 1 (minimax by Lawson's iteration, relative error
 /// 2^-29 before the coefficients were rounded).
@@ -62,24 +57,12 @@ TG_INLINE float fast_tanh(float x) {
 }
 TG_INLINE double fast_tanh(double x) { return math::tanh(x); }
 
-/// Sigmoids of i, f and o, and tanh of g, by one division: 1/a = bcd / (abcd).
-TG_INLINE lstm_gates<float> fast_gates(float i, float f, float g, float o) {
-    const float a = sigmoid_denominator(i), b = sigmoid_denominator(f), d = sigmoid_denominator(o);
-    const tanh_parts t = parts_of_tanh(g);
-    const float ab = a * b, td = t.denominator * d, inverse = 1.0f / (ab * td);
-    const float by_ab = inverse * td, by_td = inverse * ab;
-    return {within_one(by_ab * b), within_one(by_ab * a), within_one(t.numerator * (by_td * d)),
-            within_one(by_td * t.denominator)};
-}
-TG_INLINE lstm_gates<double> fast_gates(double i, double f, double g, double o) {
-    return {math::sigmoid(i), math::sigmoid(f), math::tanh(g), math::sigmoid(o)};
-}
-
 /// The functions and their derivatives. From the value: tanh' = 1 - y^2, sigmoid' = y (1 - y); relu and the hard sigmoid
 /// are straight wherever they are not flat.
 template <class T, bool Fast>
-struct lstm_functions {
-    lstm_activations kinds;
+struct recurrent_functions {
+    static constexpr bool fast = Fast;
+    recurrent_activations kinds;
 
     TG_INLINE T squash(T x) const {
         if constexpr (Fast) return fast_tanh(x);
@@ -98,19 +81,9 @@ struct lstm_functions {
         const T hard = math::detail::select((y > T(0)) & (y < T(1)), T(1) / T(6), T(0));
         return math::detail::select(kinds.hard, hard, smooth);
     }
-    TG_INLINE lstm_gates<T> gates(T i, T f, T g, T o) const {
-        if constexpr (Fast) return fast_gates(i, f, g, o);
-        return {gate(i), gate(f), squash(g), gate(o)};
-    }
-    // Derivatives of the slopes by x.
-    TG_INLINE T squash_curve(T y) const {
-        const T smooth = T(-2) * y * (T(1) - y * y);
-        return kinds.relu ? T(0) : smooth;
-    }
-    TG_INLINE T gate_curve(T y) const {
-        const T smooth = y * (T(1) - y) * (T(1) - T(2) * y);
-        return kinds.hard ? T(0) : smooth;
-    }
+    // Derivatives of the slopes by the value.
+    TG_INLINE T squash_bend(T y) const { return kinds.relu ? T(0) : T(-2) * y; }
+    TG_INLINE T gate_bend(T y) const { return kinds.hard ? T(0) : T(1) - T(2) * y; }
 };
 
 } // namespace detail

@@ -1,10 +1,14 @@
 #include <support/graph_runner.hpp>
 
-#include <tapegraph/runtime/recurrent.hpp>
+#include <tapegraph/runtime/gru.hpp>
+#include <tapegraph/runtime/lstm.hpp>
+#include <tapegraph/runtime/simple_rnn.hpp>
 
 #include <doctest/doctest.h>
 
-/// The recurrence's kernels: equal bits on any number of threads, floats near doubles on every instruction set, and the
+#include <algorithm>
+
+/// The kernels of recurrences: equal bits on any number of threads, floats near doubles on every instruction set, and the
 /// functions of the gates.
 
 namespace tg = tapegraph;
@@ -13,35 +17,43 @@ using namespace tapegraph::testing;
 namespace {
 
 /// Everything the two passes write.
-template <class T>
+template <class Cell, class T>
 struct passes {
     std::vector<T> h, c, gates, dz, dh0, dc0;
 
     passes(const tg::tensor<T>& z, const tg::tensor<T>& r, const tg::tensor<T>& h0, const tg::tensor<T>& c0,
            const bool* mask) {
         const std::int64_t batch = h0.shape()[0].value, units = h0.shape()[1].value, time = z.shape()[1].value;
-        tg::cpu::lstm_shape<T> s{};
+        tg::cpu::recurrent_shape<T> s{};
         s.batch = batch, s.time = time, s.units = units;
         s.recurrent = r.data(), s.h0 = h0.data(), s.c0 = c0.data(), s.mask = mask;
+        s.bias = z.data();
         const auto cells = static_cast<std::size_t>(batch * time * units),
                    state = static_cast<std::size_t>(batch * units);
         h = c = std::vector<T>(cells, T(NAN));
-        gates = dz = std::vector<T>(4 * cells, T(NAN));
+        gates = std::vector<T>(Cell::kept * cells, T(NAN));
+        dz = std::vector<T>(Cell::columns * cells, T(NAN));
         dh0 = dc0 = std::vector<T>(state, T(NAN));
-        std::vector<std::byte> memory(tg::cpu::lstm_workspace_bytes(s, true, tg::thread_count()) +
-                                      tg::cpu::lstm_workspace_bytes(s, false, tg::thread_count()) + 64);
+        if (Cell::states == 1) c.assign(cells, T(0)), dc0.assign(state, T(0)); // nobody writes them
+        const auto bytes = [&](bool backward) {
+            return tg::cpu::recurrent_workspace_bytes<Cell>(s, backward, tg::thread_count());
+        };
+        std::vector<std::byte> memory(std::max(bytes(true), bytes(false)) + 64);
         void* const workspace =
             reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
-        const std::int64_t record = time * units;
-        tg::cpu::lstm_forward<T>(
-            s, {z.data(), 4 * record, 4 * units},
-            {{h.data(), record, units}, {c.data(), record, units}, {gates.data(), 4 * record, 4 * units}}, workspace);
-        tg::cpu::lstm_gradients<T> g{};
-        g.c = {c.data(), record, units}, g.gates = {gates.data(), 4 * record, 4 * units};
-        g.seeds = {h.data(), record, units}, g.last_seed = time; // the gradient of sum(h^2) / 2
-        g.dz = {dz.data(), 4 * record, 4 * units};
+        const auto rows = [&](auto* data, std::int64_t width) {
+            return tg::cpu::step_rows<std::remove_pointer_t<decltype(data)>>{data, time * width * units, width * units};
+        };
+        tg::cpu::recurrent_forward<Cell, T>(s, rows(z.data(), Cell::gates),
+                                            {rows(h.data(), 1), rows(c.data(), 1), rows(gates.data(), Cell::kept)},
+                                            workspace);
+        tg::cpu::recurrent_gradients<T> g{};
+        const auto read = [&](const std::vector<T>& from, std::int64_t width) { return rows(from.data(), width); };
+        g.h = read(h, 1), g.c = read(c, 1), g.gates = read(gates, Cell::kept);
+        g.seeds = read(h, 1), g.last_seed = time; // the gradient of sum(h^2) / 2
+        g.dz = rows(dz.data(), Cell::columns);
         g.dh0 = {dh0.data(), units, 0}, g.dc0 = {dc0.data(), units, 0};
-        tg::cpu::lstm_backward<T>(s, g, workspace);
+        tg::cpu::recurrent_backward<Cell, T>(s, g, workspace);
     }
     bool operator==(const passes&) const = default;
 };
@@ -55,29 +67,30 @@ struct setting {
 constexpr setting settings[]{
     {101, 3, 67, true}, {1, 9, 257, false}, {3, 5, 131, true}, {37, 7, 200, false}, {9, 2, 512, false}};
 
-template <class T>
+template <class Cell, class T>
 struct operands {
     tg::tensor<T> z, r, h, c;
     std::vector<std::uint8_t> mask;
 
     explicit operands(const setting& s)
-        : z(drawn<T>({s.batch, s.time, 4 * s.units}, 1, -4, 4)),
-          r(drawn<T>({s.units, 4 * s.units}, 2, -0.1, 0.1)),
+        : z(drawn<T>({s.batch, s.time, Cell::gates * s.units}, 1, -4, 4)),
+          r(drawn<T>({s.units, Cell::gates * s.units}, 2, -0.1, 0.1)),
           h(drawn<T>({s.batch, s.units}, 3)),
           c(drawn<T>({s.batch, s.units}, 4)) {
         for (std::int64_t i = 0; i < s.batch * s.time && s.masked; ++i) mask.push_back(i % 3 != 1);
     }
-    passes<T> run() const { return {z, r, h, c, mask.empty() ? nullptr : reinterpret_cast<const bool*>(mask.data())}; }
+    passes<Cell, T> run() const {
+        return {z, r, h, c, mask.empty() ? nullptr : reinterpret_cast<const bool*>(mask.data())};
+    }
 };
 
-} // namespace
-
-TEST_CASE_TEMPLATE("lstm: the bits do not depend on the threads", T, float, double) {
+template <class Cell, class T>
+void check_threads() {
     for (const setting& s : settings) {
         CAPTURE(s.batch);
-        const operands<T> x(s);
+        const operands<Cell, T> x(s);
         tg::set_thread_count(1);
-        const passes<T> alone = x.run();
+        const passes<Cell, T> alone = x.run();
         for (int threads : {2, 3, 4, 7}) {
             tg::set_thread_count(threads);
             CHECK(x.run() == alone);
@@ -86,17 +99,26 @@ TEST_CASE_TEMPLATE("lstm: the bits do not depend on the threads", T, float, doub
     }
 }
 
-TEST_CASE("lstm: float is near double, on every instruction set") {
+} // namespace
+
+TEST_CASE_TEMPLATE("recurrent layers: the bits do not depend on the threads", Cell, tg::cpu::lstm_cell,
+                   tg::cpu::gru_cell<true>, tg::cpu::gru_cell<false>, tg::cpu::simple_rnn_cell) {
+    check_threads<Cell, float>();
+    check_threads<Cell, double>();
+}
+
+TEST_CASE_TEMPLATE("recurrent layers: float is near double, on every instruction set", Cell, tg::cpu::lstm_cell,
+                   tg::cpu::gru_cell<true>, tg::cpu::gru_cell<false>, tg::cpu::simple_rnn_cell) {
     // Gates err by 2e-7 and sums of 512 products of order 0.05 by some 512 x 6e-8 x 0.05 = 1.5e-6 at worst; both pass through
     // at most 9 steps. Gradients sum 2048 terms of order one.
     const auto before = tg::cpu::active_instruction_set();
     for (const setting& s : settings) {
         CAPTURE(s.batch);
-        const passes<double> exact = operands<double>(s).run();
+        const passes<Cell, double> exact = operands<Cell, double>(s).run();
         for (const auto set :
              {tg::cpu::instruction_set::baseline, tg::cpu::instruction_set::avx2, tg::cpu::instruction_set::avx512}) {
             tg::cpu::set_instruction_set(set);
-            const passes<float> rounded = operands<float>(s).run();
+            const passes<Cell, float> rounded = operands<Cell, float>(s).run();
             const auto apart = [](const std::vector<float>& a, const std::vector<double>& b) {
                 double largest = 0;
                 for (std::size_t i = 0; i < a.size(); ++i) {
@@ -115,6 +137,23 @@ TEST_CASE("lstm: float is near double, on every instruction set") {
     }
 }
 
+TEST_CASE_TEMPLATE("the workspace is known before any address is, as when a program is planned", Cell, tg::cpu::lstm_cell,
+                   tg::cpu::gru_cell<true>, tg::cpu::gru_cell<false>, tg::cpu::simple_rnn_cell) {
+    const auto bytes = [](const tg::cpu::recurrent_shape<float>& s, bool backward) {
+        return tg::cpu::recurrent_workspace_bytes<Cell>(s, backward, 2);
+    };
+    for (const setting& each : settings) {
+        tg::cpu::recurrent_shape<float> planned{};
+        planned.batch = each.batch, planned.time = each.time, planned.units = each.units;
+        tg::cpu::recurrent_shape<float> called = planned;
+        const float state = 0;
+        const bool mask = true;
+        called.h0 = called.c0 = called.dropped = called.bias = &state;
+        called.mask = &mask;
+        for (const bool backward : {false, true}) CHECK(bytes(planned, backward) == bytes(called, backward));
+    }
+}
+
 TEST_CASE("lstm: the functions of float gates") {
     using namespace tg::cpu::detail;
     // Three roundings of products, one of the division and those of polynomials, of at most 6e-8 each.
@@ -128,9 +167,12 @@ TEST_CASE("lstm: the functions of float gates") {
             CHECK(std::abs(got) <= 1);
             if (i != 0) tanh_error = std::max(tanh_error, std::abs(got - t) / std::abs(t));
         }
-        CHECK(g.i >= 0);
-        CHECK(g.i <= 1);
-        sigmoid_error = std::max(sigmoid_error, std::abs(g.i - s) / s);
+        for (const double got : {static_cast<double>(g.i), static_cast<double>(fast_sigmoids(x, y).z),
+                                 static_cast<double>(fast_sigmoids(y, x).r)}) {
+            CHECK(got >= 0);
+            CHECK(got <= 1);
+            sigmoid_error = std::max(sigmoid_error, std::abs(got - s) / s);
+        }
     }
     CHECK(tanh_error < 5e-7);
     CHECK(sigmoid_error < 5e-7);
@@ -140,6 +182,9 @@ TEST_CASE("lstm: the functions of float gates") {
     CHECK(far.f <= 2e-11f);
     CHECK(far.g == doctest::Approx(1).epsilon(1e-7));
     CHECK(far.o >= 0);
+    CHECK(fast_sigmoids(1e30f, -1e30f).z == 1);
+    CHECK(fast_sigmoids(1e30f, -INFINITY).r <= 2e-11f);
+    CHECK(std::isnan(fast_sigmoids(NAN, 0).z));
     CHECK(std::isnan(fast_gates(NAN, 0, 0, 0).i));
     CHECK(std::isnan(fast_gates(0, 0, NAN, 0).g));
     CHECK(std::isnan(fast_tanh(NAN)));

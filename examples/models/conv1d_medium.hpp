@@ -1,0 +1,22 @@
+#pragma once
+
+#include "binary_head.hpp"
+
+#include <cstdint>
+
+namespace models {
+
+namespace tg = tapegraph;
+
+/// Six convolutions of the mode study: series [batch, time, channels], in the study [batch, 1400, 30], to one logit.
+struct conv1d_medium {
+    static constexpr std::int64_t filters[]{64, 128, 256, 256, 128, 64};
+
+    constexpr auto operator()(auto scope, auto series) const {
+        auto h = series;
+        for (int i = 0; i < 6; ++i) h = tg::conv1d(scope / "conv" / i, h, {.filters = filters[i], .kernel = 20});
+        return binary_head(scope, tg::global_average_pooling1d(h));
+    }
+};
+
+} // namespace models

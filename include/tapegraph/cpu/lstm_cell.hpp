@@ -1,0 +1,68 @@
+#pragma once
+
+#include <tapegraph/cpu/recurrent_cell.hpp>
+
+namespace tapegraph::cpu {
+
+namespace detail {
+
+template <class T>
+struct lstm_gates {
+    T i, f, g, o;
+};
+
+/// Sigmoids of i, f and o, and tanh of g, by one division: 1/a = bcd / (abcd).
+TG_INLINE lstm_gates<float> fast_gates(float i, float f, float g, float o) {
+    const float a = sigmoid_denominator(i), b = sigmoid_denominator(f), d = sigmoid_denominator(o);
+    const tanh_parts t = parts_of_tanh(g);
+    const float ab = a * b, td = t.denominator * d, inverse = 1.0f / (ab * td);
+    const float by_ab = inverse * td, by_td = inverse * ab;
+    return {within_one(by_ab * b), within_one(by_ab * a), within_one(t.numerator * (by_td * d)),
+            within_one(by_td * t.denominator)};
+}
+TG_INLINE lstm_gates<double> fast_gates(double i, double f, double g, double o) {
+    return {math::sigmoid(i), math::sigmoid(f), math::tanh(g), math::sigmoid(o)};
+}
+
+} // namespace detail
+
+/// i, f, o = sigmoid(.), g = tanh(.), c = f c' + i g, h = o tanh(c) (Hochreiter and Schmidhuber 1997, with forget gates), in the
+/// order i, f, g, o (Keras: i, f, c, o).
+struct lstm_cell {
+    static constexpr int gates = 4, columns = 4, values = 4, kept = 4, states = 2;
+    static constexpr bool biased = false, reset_before = false;
+    static constexpr int product_column(int gate) { return gate; }
+
+    template <class F, class T>
+    TG_INLINE static detail::cell_numbers<T, 4> values_of(const F& f, const T (&x)[4], const T (&p)[4], T) {
+        if constexpr (F::fast) {
+            const auto [i, keep, g, o] = detail::fast_gates(x[0] + p[0], x[1] + p[1], x[2] + p[2], x[3] + p[3]);
+            return {{i, keep, g, o}};
+        } else {
+            return {{f.gate(x[0] + p[0]), f.gate(x[1] + p[1]), f.squash(x[2] + p[2]), f.gate(x[3] + p[3])}};
+        }
+    }
+    template <class F, class V>
+    TG_INLINE static detail::cell_state<V> step(const F& f, const detail::cell_numbers<V, 4>& y, V before) {
+        const V c = y.v[1] * before + y.v[0] * y.v[2];
+        return {c, y.v[3] * f.squash(c)};
+    }
+    template <class F, class T>
+    TG_INLINE static auto along(const F& f, const detail::cell_numbers<T, 4>& y, const T (&d)[4]) {
+        using V = typename F::number;
+        return detail::cell_numbers<V, 4>{
+            {f.gate(y.v[0], d[0]), f.gate(y.v[1], d[1]), f.squash(y.v[2], d[2]), f.gate(y.v[3], d[3])}};
+    }
+    template <class F, class V>
+    TG_INLINE static detail::cell_gradient<V, 4> backward(const F& f, const detail::cell_numbers<V, 4>& y, V before,
+                                                          V now, V dh, V dc) {
+        const V i = y.v[0], keep = y.v[1], g = y.v[2], o = y.v[3];
+        const V out = f.squash(now);
+        const V dcell = dc + dh * o * f.squash_slope(out);
+        return {{dcell * g * f.gate_slope(i), dcell * before * f.gate_slope(keep), dcell * i * f.squash_slope(g),
+                 dh * out * f.gate_slope(o)},
+                dcell * keep};
+    }
+};
+
+} // namespace tapegraph::cpu

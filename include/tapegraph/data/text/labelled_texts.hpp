@@ -1,0 +1,63 @@
+#pragma once
+
+#include <tapegraph/data/dataset.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tapegraph::data {
+
+/// What every source of texts returns.
+struct labelled_texts {
+    std::vector<std::string> texts;
+    std::vector<std::int32_t> labels;     ///< one per text, in [0, class_names.size())
+    std::vector<std::string> class_names; ///< name of each label
+    std::string origin;                   ///< what errors call the source: "'reviews.csv'"; empty: nothing
+    std::vector<std::int64_t> rows;       ///< where each text stands in the origin; empty: text i is text i
+
+    std::int64_t size() const { return static_cast<std::int64_t>(texts.size()); }
+    /// "'reviews.csv', row 7" or "text 5".
+    std::string name_of(std::size_t text) const {
+        if (text >= rows.size()) return "text " + std::to_string(text);
+        return (origin.empty() ? "" : origin + ", ") + "row " + std::to_string(rows[text]);
+    }
+    /// The texts of the given numbers, in this order.
+    labelled_texts subset(const std::vector<std::int64_t>& numbers) const {
+        labelled_texts part;
+        part.class_names = class_names;
+        part.origin = origin;
+        for (const std::int64_t number : numbers) {
+            if (number < 0 || number >= size())
+                throw range_error("labelled_texts.subset: text " + std::to_string(number) + " of " +
+                                  std::to_string(size()));
+            const auto i = static_cast<std::size_t>(number);
+            part.texts.push_back(texts[i]);
+            part.labels.push_back(labels[i]);
+            part.rows.push_back(i < rows.size() ? rows[i] : number);
+        }
+        return part;
+    }
+};
+
+struct split_texts {
+    labelled_texts train, validation;
+};
+
+/// Divides texts as train_validation_split divides records, by the same numbers. To be done before a vocabulary is made, which
+/// may know the training texts only.
+inline split_texts train_validation_split(const labelled_texts& all, std::uint64_t seed, double fraction) {
+    dataset numbers;
+    numbers.add("label", all.labels);
+    const split_datasets parts = train_validation_split(numbers, seed, fraction);
+    const auto texts_of = [&](const dataset& part) {
+        std::vector<std::int64_t> chosen;
+        for (std::int64_t i = 0; i < part.size(); ++i) chosen.push_back(part.record_at(i));
+        return all.subset(chosen);
+    };
+    return {texts_of(parts.train), texts_of(parts.validation)};
+}
+
+} // namespace tapegraph::data

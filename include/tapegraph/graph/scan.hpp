@@ -1,0 +1,332 @@
+#pragma once
+
+#include <tapegraph/graph/scan_kernel.hpp>
+#include <tapegraph/ops/slice.hpp>
+#include <tapegraph/runtime/kernel.hpp>
+
+#include <cstring>
+
+/// Scans in a trace. A scan is one node; its value holds all results, flat, one behind another, and slices of it are the
+/// results. What a step computes is traced by a builder (graph/scan_step.hpp) when the node is made, for shapes, and once
+/// more when its kernel is (graph/scan_kernel.hpp).
+
+namespace tapegraph::ir {
+
+/// One of the results in a scan's value.
+struct scan_part {
+    int operand; // whose derivative it is
+    std::int64_t before, size;
+    shape dims;
+};
+struct scan_layout {
+    list<scan_part> parts;
+    std::int64_t size = 0;
+};
+
+/// Where a scan's results lie, from tracing its step.
+template <class Builder>
+constexpr scan_layout layout_of_scan(trace& t, const scan_attributes& a, const list<int>& args,
+                                     std::source_location where = {}) {
+    scan_layout layout;
+    list<operand_info> in(args.size());
+    for (int k = 0; k < args.size(); ++k) in[k] = t.info(args[k]);
+    trace step_trace;
+    step_trace.extents = t.extents;
+    scan_step step;
+    step.where = where;
+    Builder::build(step_trace, in.begin(), a, step);
+    t.extents = step_trace.extents;
+    detail::adopt_failure(t, step_trace);
+    if (t.error.what != nullptr) return layout;
+    const extent time = t.dims(args[static_cast<int>(a.carries)])[static_cast<int>(a.axis)];
+    extent size(0, &t.extents);
+    for (const scan_output& output : step.outputs) {
+        const bool carry = output.role == scan_role::carry;
+        const entry e = step_trace.nodes[carry ? step.inputs[output.node].node : output.node];
+        scan_part part{output.operand, size.value, 0, {}};
+        part.dims.attach(&t.extents);
+        for (int i = 0; i <= e.rank; ++i) {
+            if (!carry && i == output.axis) part.dims.push_back(time);
+            if (i < e.rank) part.dims.push_back({step_trace.pool[e.dims + i], &t.extents});
+        }
+        part.size = part.dims.size().value;
+        size = size + extent(part.size, &t.extents);
+        layout.parts.push_back(part);
+    }
+    layout.size = size.value;
+    return layout;
+}
+
+namespace detail {
+
+template <class Op>
+constexpr int append_scan(trace& t, const scan_attributes& a, const list<int>& args, std::int64_t size) {
+    static_assert(operation_binding<Op>::bound);
+    shape target;
+    target.attach(&t.extents);
+    target.push_back({size, &t.extents});
+    return t.invoke(record_of<Op>, attributes_to_words<Op>(a).value, &target, args.begin(), args.size());
+}
+
+constexpr node scan_slice(trace& t, int flat, std::int64_t before, std::int64_t size) {
+    return tapegraph::detail::part_of(node(&t, flat), 0, extent(before, &t.extents), extent(size, &t.extents),
+                                      std::source_location{});
+}
+constexpr node scan_result(trace& t, int flat, const scan_part& part, std::int64_t before) {
+    return reshaped(t, scan_slice(t, flat, part.before - before, part.size).id(), part.dims);
+}
+
+/// A value of the target's shape that begins with `front` and goes on with zeros.
+constexpr node with_zeros_behind(trace& t, const node& front, int like) {
+    const shape target = t.dims(like);
+    if (front.shape() == target) return front;
+    return invoke<embed_op>(tapegraph::detail::whole_slice(), &target, std::source_location{}, front);
+}
+
+} // namespace detail
+
+/// A scan, nothing kept. Order: how many derivatives have been taken on the way from the user's scan to it.
+template <class Builder, int Order>
+struct scan_op;
+
+/// The derivatives by all operands of a scan: one scan the other way. `args`: its operands, what the forward pass kept (its
+/// value under scan_keeping), and the adjoint of its result.
+template <class Builder, int Order>
+constexpr list<int> scan_flows(trace& t, const scan_attributes& attributes, const list<int>& args,
+                               std::uint64_t wanted) {
+    scan_attributes a = attributes;
+    a.wanted[Builder::depth] = static_cast<std::int64_t>(wanted);
+    list<int> flows(args.size(), -1);
+    using derivative = scan_vjp<Builder>;
+    const scan_layout layout = layout_of_scan<derivative>(t, a, args);
+    if (t.error.what != nullptr) return flows;
+    const int flat = detail::append_scan<scan_op<derivative, Order + 1>>(t, a, args, layout.size);
+    for (int first = 0, last = 0; first < layout.parts.size(); first = last) {
+        const scan_part& part = layout.parts[first];
+        extent size(0, &t.extents);
+        for (; last < layout.parts.size() && layout.parts[last].operand == part.operand; ++last)
+            size = size + extent(layout.parts[last].size, &t.extents);
+        const bool packed = part.operand >= a.operands(); // what an earlier derivative reads
+        flows[part.operand] =
+            packed
+                ? detail::with_zeros_behind(t, detail::scan_slice(t, flat, part.before, size.value), args[part.operand])
+                      .id()
+                : detail::scan_result(t, flat, part, 0).id();
+    }
+    return flows;
+}
+
+namespace detail {
+
+/// The derivative by one operand; all of them are traced when the first is asked for. `args()` as for scan_flows.
+template <class Builder, int Order, class Args>
+constexpr int scan_flow(trace& t, const scan_attributes& a, int which, int adjoint, int output, std::uint64_t wanted,
+                        const Args& args) {
+    list_flows& known = t.many_flows;
+    if (known.value != output || known.adjoint != adjoint || known.wanted != wanted) {
+        const list<int> operands = args();
+        if (t.error.what != nullptr) return -1;
+        const list<int> nodes = scan_flows<Builder, Order>(t, a, operands, wanted);
+        known.value = output;
+        known.adjoint = adjoint;
+        known.wanted = wanted;
+        known.nodes = nodes;
+    }
+    return known.nodes[which];
+}
+
+} // namespace detail
+
+template <class Builder, int Order>
+struct scan_op {
+    static constexpr std::string_view name = "scan";
+    static constexpr operation_kind kind = operation_kind::recur;
+    static constexpr int arity = any_arity;
+    static constexpr bool own_kernel = true;
+    using attributes = scan_attributes;
+    static constexpr void infer(const attributes&, inference& io) {
+        io.type = io.in[0].type;
+        io.result = *io.target;
+    }
+    static constexpr int trace_flow(trace& t, const attributes& a, int which, int adjoint, const int* inputs,
+                                    int output) {
+        if constexpr (Order >= most_scan_derivatives) {
+            t.fail("scan: a derivative of a third derivative in graph mode; eager mode has it");
+            return -1;
+        } else {
+            return detail::scan_flow<Builder, Order>(t, a, which, adjoint, output, t.wanted, [&] {
+                list<int> args;
+                for (int k = 0; k < t.nodes[output].arguments; ++k) args.push_back(inputs[k]);
+                // What the derivative reads is computed now.
+                using keeping = scan_keeping<Builder>;
+                const scan_layout layout = layout_of_scan<keeping>(t, a, args);
+                if (t.error.what != nullptr) return args;
+                args.push_back(detail::append_scan<scan_op<keeping, Order + 1>>(t, a, args, layout.size));
+                args.push_back(adjoint);
+                return args;
+            });
+        }
+    }
+    template <class Stage, int Node>
+    static constexpr runtime::kernel_pair kernel_of() {
+        using kernel = scan_kernel<Builder, Stage, Node>;
+        return {{&kernel::run, &kernel::workspace}, {}};
+    }
+};
+
+/// (value of a scan under scan_keeping, the scan's operands) to the scan's own results, the last of what the value holds. The
+/// derivative goes past the value, by the operands, so no adjoint of its size exists.
+template <class Builder>
+struct scan_result_op {
+    static constexpr std::string_view name = "scan_result";
+    static constexpr operation_kind kind = operation_kind::recur;
+    static constexpr int arity = any_arity;
+    using attributes = scan_attributes;
+    static constexpr void infer(const attributes&, inference& io) {
+        io.type = io.in[0].type;
+        io.result = *io.target;
+    }
+    static constexpr int trace_flow(trace& t, const attributes& a, int which, int adjoint, const int* inputs,
+                                    int output) {
+        if (which == 0) return -1;
+        return detail::scan_flow<Builder, 0>(t, a, which - 1, adjoint, output, t.wanted >> 1, [&] {
+            list<int> args;
+            for (int k = 1; k < t.nodes[output].arguments; ++k) args.push_back(inputs[k]);
+            args.push_back(inputs[0]);
+            args.push_back(adjoint);
+            return args;
+        });
+    }
+};
+
+namespace detail {
+
+/// The symbols that a shape's extents are made of, as bits.
+constexpr std::int64_t symbols_in(const extent_table& table, std::int64_t value) {
+    if (!is_symbolic(value)) return 0;
+    std::int64_t found = 0;
+    const extent_table::polynomial p = table.polynomials[tapegraph::detail::symbolic_index(value)];
+    for (int i = p.first; i < p.first + p.count; ++i)
+        for (std::uint64_t rest = table.monomials[i].atoms; rest != 0; rest <<= 16) {
+            const int atom = static_cast<int>(rest >> 48) - 1;
+            found |= table.atoms[atom].divisor == 0 ? std::int64_t{1} << atom
+                                                    : symbols_in(table, table.atoms[atom].dividend);
+        }
+    return found;
+}
+
+} // namespace detail
+
+} // namespace tapegraph::ir
+
+namespace tapegraph {
+
+template <>
+struct mode_scan<graph> {
+    template <class Cell, class State, class Mask, class... W>
+    static constexpr auto run(const Cell&, const State& state, const graph_node& xs, const Mask& mask,
+                              const scan_options& o, std::source_location where, const W&... weights) {
+        static_assert(std::is_empty_v<Cell>,
+                      "scan: in graph mode a cell cannot capture: pass what it needs as an argument");
+        constexpr bool masked = !std::is_same_v<Mask, detail::no_mask>;
+        constexpr int states = [] {
+            if constexpr (handle<State>)
+                return 0;
+            else
+                return static_cast<int>(std::tuple_size_v<State>);
+        }();
+        using cell = ir::scan_cell<Cell, states, static_cast<int>(sizeof...(W)), masked>;
+        constexpr int carries = states == 0 ? 1 : states;
+        ir::trace& t = xs.owner();
+        t.place = t.intern(where);
+        list<int> args;
+        if constexpr (states == 0)
+            args.push_back(state.id());
+        else
+            std::apply([&](const auto&... each) { (args.push_back(each.id()), ...); }, state);
+        args.push_back(xs.id());
+        if constexpr (masked) args.push_back(mask.id());
+        (args.push_back(weights.id()), ...);
+        ir::scan_attributes a;
+        a.carries = carries;
+        a.sequences = masked ? 2 : 1;
+        a.constants = sizeof...(W);
+        a.axis = o.axis;
+        a.recompute = o.recompute;
+        graph_node flat[carries + 1];
+        for (graph_node& each : flat) each = xs;
+        trace_scan<cell>(t, a, args, where, flat);
+        if constexpr (states == 0)
+            return scan_values<graph_node, graph_node>{flat[1], flat[0]};
+        else
+            return [&]<std::size_t... I>(std::index_sequence<I...>) {
+                return scan_values<State, graph_node>{State(flat[I + 1]...), flat[0]};
+            }
+        (std::make_index_sequence<carries>{});
+    }
+
+private:
+    template <class Cell>
+    static constexpr void trace_scan(ir::trace& t, ir::scan_attributes& a, list<int>& args, std::source_location where,
+                                     graph_node* results) {
+        if (!sequences_fit(t, a, args)) return;
+        for (int k = 0; k < a.given(); ++k)
+            for (int i = 0; i < t.nodes[args[k]].rank; ++i)
+                a.symbols |= ir::detail::symbols_in(t.extents, t.pool[t.nodes[args[k]].dims + i]);
+        for (int i = 0; i < t.extents.atoms.size(); ++i)
+            if ((a.symbols >> i & 1) != 0) args.push_back(t.extent_value(symbol(t, i), dtype::i64));
+        using keeping = ir::scan_keeping<Cell>;
+        const ir::scan_layout layout = ir::layout_of_scan<keeping>(t, a, args, where);
+        if (t.error.what != nullptr) return;
+        const int results_at = layout.parts.size() - static_cast<int>(a.carries) - 1;
+        const ir::scan_part& first = layout.parts[results_at];
+        const int record = ir::detail::append_scan<ir::scan_op<keeping, 1>>(t, a, args, layout.size);
+        list<int> operands;
+        operands.push_back(record);
+        for (const int arg : args) operands.push_back(arg);
+        const extent size = extent(layout.size, &t.extents) - extent(first.before, &t.extents);
+        const int result = ir::detail::append_scan<ir::scan_result_op<Cell>>(t, a, operands, size.value);
+        for (int k = results_at; k < layout.parts.size(); ++k) {
+            const ir::scan_part& part = layout.parts[k];
+            const extent before = extent(part.before, &t.extents) - extent(first.before, &t.extents);
+            results[k - results_at] =
+                ir::detail::reshaped(t, ir::detail::scan_slice(t, result, before.value, part.size).id(), part.dims);
+        }
+    }
+    static constexpr bool sequences_fit(ir::trace& t, const ir::scan_attributes& a, const list<int>& args) {
+        const int first = static_cast<int>(a.carries), axis = static_cast<int>(a.axis);
+        operand_info in[2]{t.info(args[first]), t.info(args[first])};
+        const auto refused = [&](const char* what, int count) {
+            t.fail(what, in, count);
+            return false;
+        };
+        if (axis < 0 || axis >= in[0].dims.rank()) return refused("scan: xs has no axis for time there", 1);
+        if (!at_least_or_required(in[0].dims[axis], 1, "scan")) return refused("scan: a sequence of no steps", 1);
+        if (a.sequences == 1) return true;
+        in[1] = t.info(args[first + 1]);
+        bool fits = in[1].type == dtype::boolean && in[1].dims.rank() > axis && in[1].dims.rank() <= in[0].dims.rank();
+        for (int i = 0; fits && i < in[1].dims.rank(); ++i) fits = equal_or_required(in[0].dims[i], in[1].dims[i]);
+        return fits || refused("scan: a mask is bool, with the leading axes of xs up to time at least", 2);
+    }
+    static constexpr extent symbol(ir::trace& t, int atom) {
+        for (int i = 0; i < t.extents.polynomials.size(); ++i) {
+            const std::int64_t value = detail::symbolic_value(i);
+            if (t.extents.symbol_of(value) == atom) return {value, &t.extents};
+        }
+        return t.extents.symbol(t.extents.atoms[atom].name); // it has been interned when it was made
+    }
+};
+
+namespace runtime {
+template <class Builder, class T>
+struct kernel<ir::scan_result_op<Builder>, T> {
+    static void run(const kernel_call& c) {
+        const std::size_t bytes = c.out[0].bytes();
+        if (bytes > 0) std::memcpy(c.out[0].data, c.in[0].as<const std::byte>() + c.in[0].bytes() - bytes, bytes);
+    }
+};
+template <class Builder>
+inline constexpr bool takes_storage_types<ir::scan_result_op<Builder>> = true;
+} // namespace runtime
+
+} // namespace tapegraph

@@ -1,0 +1,321 @@
+#pragma once
+
+#include <tapegraph/graph/gradient.hpp>
+#include <tapegraph/ops/scan_over_time.hpp>
+
+/// What one step of a scan computes, as a trace of its own: the cell, the cell with what its derivative will read, and the
+/// derivative. A builder's `build(trace&, operands, attributes, step)` traces one of them.
+
+namespace tapegraph::ir {
+
+/// Every derivative of a scan is a scan of another type, so there must be a last one. A forward derivative of a gradient is the
+/// third: it transposes the second.
+inline constexpr int most_scan_derivatives = 3;
+
+/// Operands are, in this order: `carries` initial states, `sequences` (xs, a mask), `constants`, and the numbers that the
+/// symbols in their shapes stand for; for each derivative the values of the forward pass and the adjoint of its result.
+struct scan_attributes {
+    std::int64_t carries = 0, sequences = 0, constants = 0;
+    std::int64_t symbols = 0; ///< bit i: the value of symbol i (an atom of the extent table) is an operand
+    std::int64_t axis = 0;    ///< of time
+    std::int64_t recompute = 0;
+    std::int64_t
+        wanted[most_scan_derivatives]{}; ///< operands whose derivative is asked for, of the first, the second ...
+
+    constexpr int given() const { return static_cast<int>(carries + sequences + constants); }
+    constexpr int operands() const {
+        int count = given();
+        for (std::int64_t rest = symbols; rest != 0; rest &= rest - 1) ++count;
+        return count;
+    }
+};
+
+enum class scan_role : int { carry, sequence, constant };
+
+/// Something a step is given. What several of them come from is one operand, in which they lie one behind another.
+struct scan_input {
+    scan_role role;
+    int node;
+    int operand; // -1: zeros, of a carry
+    int axis;    // of time
+    int next;    // of a carry: its new value
+};
+/// Something a step adds to the result: one element along time, or the last value of carry `node`.
+struct scan_output {
+    scan_role role;
+    int node;
+    int operand; // whose derivative it is
+    int axis;
+};
+struct scan_step {
+    list<scan_input> inputs;
+    list<scan_output> outputs;
+    std::source_location where{};
+};
+
+namespace detail {
+
+/// What did not fit in a step's trace did not fit in the trace around it.
+constexpr void adopt_failure(trace& t, const trace& inner) {
+    const failure& e = inner.error;
+    if (e.what == nullptr || t.error.what != nullptr) return;
+    const auto operand = [&](const operand_info& o) {
+        return operand_info{o.type, shape(o.dims.rank(), o.dims.data(), &t.extents)};
+    };
+    t.fail(e.what);
+    t.error.operation = e.operation;
+    t.error.operands = e.operands;
+    t.error.first = operand(e.first);
+    t.error.second = operand(e.second);
+    if (e.place > 0) t.error.place = t.places.push_back(inner.places[e.place]);
+}
+
+constexpr shape without_time(const shape& dims, int axis) {
+    shape result;
+    result.attach(dims.table());
+    for (int i = 0; i < dims.rank(); ++i)
+        if (i != axis) result.push_back(dims[i]);
+    return result;
+}
+
+constexpr void refuse_step(trace& t, const char* what, int first, int second) {
+    const operand_info in[2]{t.info(first), t.info(second)};
+    t.fail(what, in, 2);
+}
+
+} // namespace detail
+
+/// A cell as the user wrote it. States: how many tensors its state's tuple holds; 0 for a tensor by itself.
+template <class Cell, int States, int Constants, bool Masked>
+struct scan_cell {
+    static constexpr int depth = 0; // derivatives taken
+
+    static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
+        constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
+        const int axis = static_cast<int>(a.axis);
+        node given[first_constant + Constants];
+        for (int k = 0; k < first_constant + Constants; ++k) {
+            const scan_role role = k < carries          ? scan_role::carry
+                                   : k < first_constant ? scan_role::sequence
+                                                        : scan_role::constant;
+            const shape dims = role == scan_role::sequence ? detail::without_time(in[k].dims, axis) : in[k].dims;
+            given[k] = {&t, t.input("", in[k].type, dims)};
+            step.inputs.push_back({role, given[k].id(), k, axis, -1});
+        }
+        const auto results = [&]<std::size_t... S, std::size_t... W>(std::index_sequence<S...>,
+                                                                     std::index_sequence<W...>) {
+            if constexpr (States == 0)
+                return tapegraph::detail::sealed_step<node>(
+                    Cell{}(given[0], given[carries], given[first_constant + static_cast<int>(W)]...), step.where);
+            else
+                return tapegraph::detail::sealed_step<std::tuple<decltype(given[S])...>>(
+                    Cell{}(std::tuple(given[S]...), given[carries], given[first_constant + static_cast<int>(W)]...),
+                    step.where);
+        }
+        (std::make_index_sequence<carries>{}, std::make_index_sequence<Constants>{});
+        node value[carries + 1];
+        [&]<std::size_t... I>(std::index_sequence<I...>) { ((value[I] = std::get<I>(results)), ...); }
+        (std::make_index_sequence<carries + 1>{});
+        check(t, given, value, axis);
+        if (t.error.what != nullptr) return;
+        if constexpr (Masked) {
+            for (int k = 0; k < carries; ++k)
+                value[k] = tapegraph::detail::where_counted(given[carries + 1], value[k], given[k], step.where);
+            // The output before is a state, too.
+            const node before(&t, t.input("", value[carries].type(), value[carries].shape()));
+            value[carries] = tapegraph::detail::where_counted(given[carries + 1], value[carries], before, step.where);
+            step.inputs.push_back({scan_role::carry, before.id(), -1, 0, value[carries].id()});
+        }
+        step.outputs.push_back({scan_role::sequence, value[carries].id(), -1, axis});
+        for (int k = 0; k < carries; ++k) {
+            step.inputs[k].next = value[k].id();
+            step.outputs.push_back({scan_role::carry, k, -1, 0});
+        }
+    }
+
+private:
+    static constexpr void check(trace& t, const node* given, const node* value, int axis) {
+        constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
+        for (int k = 0; k < carries; ++k) {
+            const shape before = given[k].shape(), after = value[k].shape();
+            bool same = given[k].type() == value[k].type() && before.rank() == after.rank();
+            for (int i = 0; same && i < before.rank(); ++i) same = equal_or_required(before[i], after[i]);
+            if (!same)
+                return detail::refuse_step(t, "scan: the cell's new state has another shape or type than the state",
+                                           value[k].id(), given[k].id());
+        }
+        const dtype type = given[0].type();
+        const auto fits = [&](const node& n) { return !detail::is_floating(n.type()) || n.type() == type; };
+        bool one_type = detail::is_floating(type) && value[carries].type() == type;
+        for (int k = 0; k < first_constant + Constants; ++k) one_type = one_type && fits(given[k]);
+        if (!one_type)
+            return detail::refuse_step(t, "scan: state, output and floating-point operands must have one element type",
+                                       given[0].id(), value[carries].id());
+        if (value[carries].rank() < axis)
+            return detail::refuse_step(t, "scan: the cell's output has too few axes for time to stand at its axis",
+                                       value[carries].id(), given[carries].id());
+        for (int k = 0; Masked && k <= carries; ++k)
+            if (value[k].rank() < given[carries + 1].rank())
+                return detail::refuse_step(t, "scan: a state or output has fewer axes than the mask", value[k].id(),
+                                           given[carries + 1].id());
+        for (int i = 0; i < t.nodes.size(); ++i) {
+            const operation_kind kind = t.nodes[i].op->kind;
+            if (kind != operation_kind::random && kind != operation_kind::effect) continue;
+            t.place = t.nodes[i].place;
+            return t.fail(
+                "scan: in graph mode a cell draws no random numbers, prints and checks nothing; random numbers may "
+                "be part of xs or of the weights");
+        }
+    }
+};
+
+namespace detail {
+
+/// A step's derivative, traced behind it.
+struct scan_pullback {
+    list<scan_input> adjoints; // of outputs, and of carries whose last value is none
+    list<int> of_carry;        // per input: its adjoint, a carry that runs the other way
+    list<int> flows;           // per input: its derivative, -1 where nothing flows
+    list<int> kept;            // nodes of the step that the derivative reads and the forward pass keeps
+};
+
+/// What a derivative reads: states, and the sealed values of the step unless they are to be computed again.
+constexpr list<int> values_to_keep(const trace& t, const scan_step& step, const list<int>& flows, int boundary,
+                                   bool recompute) {
+    const dtype type = t.nodes[step.inputs[0].node].type;
+    list<int> state(boundary, 0), seen(t.nodes.size(), 0), open, kept;
+    for (const scan_input& input : step.inputs)
+        if (input.role == scan_role::carry) state[input.node] = 1;
+    for (const int flow : flows)
+        if (flow >= 0) open.push_back(flow);
+    while (!open.empty()) {
+        const int id = open.back();
+        open.pop_back();
+        if (seen[id] != 0) continue;
+        seen[id] = 1;
+        const entry& e = t.nodes[id];
+        const bool moved = e.op->kind == operation_kind::leaf || e.op->kind == operation_kind::view || e.op->gate;
+        if (id < boundary && (state[id] != 0 || (!recompute && !moved && e.sealed && e.type == type)))
+            seen[id] = 2;
+        else
+            for (int k = 0; k < e.arguments; ++k) open.push_back(t.argument(id, k));
+    }
+    for (int id = 0; id < boundary; ++id)
+        if (seen[id] == 2) kept.push_back(id);
+    return kept;
+}
+
+/// `from`: the operand that holds the adjoints of the step's outputs.
+constexpr scan_pullback pull_back(trace& t, const scan_step& step, bool recompute, int from) {
+    const int boundary = t.nodes.size();
+    scan_pullback back;
+    back.of_carry.resize(step.inputs.size(), -1);
+    list<int> ys, seeds, sources, source_of(step.inputs.size(), -1);
+    const auto adjoint = [&](scan_role role, int like, int operand, int axis) {
+        const shape dims = t.dims(like);
+        const int id = t.input("", t.nodes[like].type, dims);
+        seeds.push_back(id);
+        return back.adjoints.push_back({role, id, operand, axis, -1});
+    };
+    const auto of_carry = [&](int k, int operand) {
+        ys.push_back(step.inputs[k].next);
+        back.of_carry[k] = adjoint(scan_role::carry, step.inputs[k].node, operand, 0);
+    };
+    for (const scan_output& output : step.outputs) {
+        if (output.role == scan_role::carry) {
+            of_carry(output.node, from);
+        } else {
+            ys.push_back(output.node);
+            adjoint(scan_role::sequence, output.node, from, output.axis);
+        }
+    }
+    for (int k = 0; k < step.inputs.size(); ++k) {
+        const scan_input input = step.inputs[k];
+        if (input.role == scan_role::carry && back.of_carry[k] < 0) of_carry(k, -1);
+        if (is_floating(t.nodes[input.node].type)) source_of[k] = sources.push_back(input.node);
+    }
+    const list<int> found = pullback(t, ys, seeds, sources);
+    back.flows.resize(step.inputs.size(), -1);
+    for (int k = 0; k < step.inputs.size(); ++k)
+        if (source_of[k] >= 0) back.flows[k] = found[source_of[k]];
+    back.kept = values_to_keep(t, step, back.flows, boundary, recompute);
+    return back;
+}
+
+} // namespace detail
+
+/// A step that also gives, in front of its results, what its derivative will read.
+template <class Base>
+struct scan_keeping {
+    static constexpr int depth = Base::depth;
+
+    static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
+        list<int> kept;
+        {
+            trace scratch;
+            scratch.extents = t.extents;
+            scan_step inner;
+            inner.where = step.where;
+            Base::build(scratch, in, a, inner);
+            if (scratch.error.what == nullptr) kept = detail::pull_back(scratch, inner, a.recompute != 0, 0).kept;
+            detail::adopt_failure(t, scratch);
+        }
+        if (t.error.what != nullptr) return;
+        scan_step inner;
+        inner.where = step.where;
+        Base::build(t, in, a, inner);
+        step.inputs = inner.inputs;
+        for (const int id : kept) step.outputs.push_back({scan_role::sequence, id, -1, 0});
+        for (const scan_output& output : inner.outputs) step.outputs.push_back(output);
+    }
+};
+
+/// The derivative of a step, run from the last to the first: carries are the adjoints of the step's carries, and sums of what
+/// flows to its constants.
+template <class Base>
+struct scan_vjp {
+    static constexpr int depth = Base::depth + 1;
+
+    static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
+        const int record = a.operands() + 2 * Base::depth;
+        const auto wanted = [&](int operand) {
+            return operand >= 0 && (operand >= 64 || (a.wanted[Base::depth] >> operand & 1) != 0);
+        };
+        scan_step base;
+        base.where = step.where;
+        Base::build(t, in, a, base);
+        if (t.error.what != nullptr) return;
+        const detail::scan_pullback back = detail::pull_back(t, base, a.recompute != 0, record + 1);
+        if (t.error.what != nullptr) return;
+        step.inputs = back.adjoints;
+        for (const int id : back.kept) {
+            // What was kept is read instead of what would be computed again.
+            entry& e = t.nodes[id];
+            e.op = &record_of<input_op>;
+            e.arguments = 0;
+            e.words = t.words.push_back(0);
+            step.inputs.push_back({scan_role::sequence, id, record, 0, -1});
+        }
+        for (const scan_input& input : base.inputs)
+            if (input.role != scan_role::carry) step.inputs.push_back(input);
+        for (int k = 0; k < base.inputs.size(); ++k) {
+            const scan_input of = base.inputs[k];
+            if (!detail::is_floating(t.nodes[of.node].type)) continue;
+            const int flow = back.flows[k] >= 0 ? back.flows[k] : detail::zeros_like(t, of.node);
+            if (of.role == scan_role::carry) {
+                step.inputs[back.of_carry[k]].next = flow;
+                if (wanted(of.operand)) step.outputs.push_back({scan_role::carry, back.of_carry[k], of.operand, 0});
+            } else if (wanted(of.operand) && of.role == scan_role::sequence) {
+                step.outputs.push_back({scan_role::sequence, flow, of.operand, of.axis});
+            } else if (wanted(of.operand)) {
+                const shape dims = t.dims(of.node);
+                const int sum = t.input("", t.nodes[of.node].type, dims), terms[2]{sum, flow};
+                const int next = t.map(record_of<add_op>, terms, 2);
+                step.outputs.push_back(
+                    {scan_role::carry, step.inputs.push_back({scan_role::carry, sum, -1, 0, next}), of.operand, 0});
+            }
+        }
+    }
+};
+
+} // namespace tapegraph::ir

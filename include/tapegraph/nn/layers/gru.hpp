@@ -1,0 +1,68 @@
+#pragma once
+
+#include <tapegraph/nn/layers/recurrent_layer.hpp>
+#include <tapegraph/ops/gru.hpp>
+#include <tapegraph/runtime/gru.hpp>
+
+/// The GRU layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile it.
+
+namespace tapegraph {
+
+/// Defaults as in Keras.
+struct gru_layer_options {
+    std::int64_t units = 1;
+    cell_activation activation = cell_activation::tanh;
+    gate_activation recurrent_activation = gate_activation::sigmoid;
+    bool reset_after = true; ///< see gru_options; without, "bias" is [3 units]
+    bool return_sequences = false;
+    bool go_backwards = false;
+    bool use_bias = true;
+    double dropout = 0;           ///< of features, the same ones in all steps, in training
+    double recurrent_dropout = 0; ///< of the h that is multiplied, the same units in all steps, in training
+    initializer kernel_initializer = init::glorot_uniform{};
+    initializer recurrent_initializer = init::orthogonal{};
+    initializer bias_initializer = init::zeros{};
+    bool recompute = false; ///< see gru_options; in evaluation and prediction nothing is kept anyway
+};
+
+namespace detail {
+
+template <>
+struct recurrent_layer_kind<gru_layer_options> {
+    static constexpr std::string_view name = "gru", forward = "forward_gru", backward = "backward_gru";
+    static constexpr int gates = 3;
+    static constexpr gru_options operation(const gru_layer_options& o) {
+        return {.recurrent_activation = o.recurrent_activation, .reset_after = o.reset_after};
+    }
+    static constexpr shape bias_shape(const gru_layer_options& o, std::int64_t units) {
+        return o.reset_after ? shape{2, 3 * units} : shape{3 * units};
+    }
+    static constexpr initializer bias_initializer(const auto&, const gru_layer_options& o) {
+        return o.bias_initializer;
+    }
+    template <class... Args>
+    static constexpr auto layer(const Args&... args) {
+        return gru(args...);
+    }
+};
+
+} // namespace detail
+
+/// A GRU over x [batch, time, features] with "kernel" [features, 3 units], "recurrent_kernel" [units, 3 units] and "bias" [2, 3
+/// units]; see gru (ops/gru.hpp), also for what may follow the options: `step_mask{...}`, `initial_state{h}`.
+template <class Scope, tensor_like X, class... E>
+    requires(!tensor_like<Scope>)
+constexpr auto gru(const Scope& scope, const X& x, const gru_layer_options& o, const E&... extras) {
+    const auto run = [](const auto&... operands) { return gru(operands...); };
+    return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
+}
+
+/// The same with the state after the last step: output and hidden.
+template <class Scope, tensor_like X, class... E>
+    requires(!tensor_like<Scope>)
+constexpr auto gru_with_state(const Scope& scope, const X& x, const gru_layer_options& o, const E&... extras) {
+    const auto run = [](const auto&... operands) { return gru_with_state(operands...); };
+    return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
+}
+
+} // namespace tapegraph

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <tapegraph/nn/layers/recurrent_layer.hpp>
+#include <tapegraph/ops/simple_rnn.hpp>
+#include <tapegraph/runtime/simple_rnn.hpp>
+
+/// The fully connected recurrent layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile
+/// it.
+
+namespace tapegraph {
+
+/// Defaults as in Keras.
+struct simple_rnn_layer_options {
+    std::int64_t units = 1;
+    cell_activation activation = cell_activation::tanh;
+    bool return_sequences = false;
+    bool go_backwards = false;
+    bool use_bias = true;
+    double dropout = 0;           ///< of features, the same ones in all steps, in training
+    double recurrent_dropout = 0; ///< of h, the same units in all steps, in training
+    initializer kernel_initializer = init::glorot_uniform{};
+    initializer recurrent_initializer = init::orthogonal{};
+    initializer bias_initializer = init::zeros{};
+    bool recompute = false; ///< see simple_rnn_options; in evaluation and prediction nothing is kept anyway
+};
+
+namespace detail {
+
+template <>
+struct recurrent_layer_kind<simple_rnn_layer_options> {
+    static constexpr std::string_view name = "simple_rnn", forward = "forward_simple_rnn",
+                                      backward = "backward_simple_rnn";
+    static constexpr int gates = 1;
+    static constexpr simple_rnn_options operation(const simple_rnn_layer_options&) { return {}; }
+    static constexpr shape bias_shape(const simple_rnn_layer_options&, std::int64_t units) { return {units}; }
+    static constexpr initializer bias_initializer(const auto&, const simple_rnn_layer_options& o) {
+        return o.bias_initializer;
+    }
+    template <class... Args>
+    static constexpr auto layer(const Args&... args) {
+        return simple_rnn(args...);
+    }
+};
+
+} // namespace detail
+
+/// A recurrent layer over x [batch, time, features] with "kernel" [features, units], "recurrent_kernel" [units, units] and "bias"
+/// [units]; see simple_rnn (ops/simple_rnn.hpp), also for what may follow the options: `step_mask{...}`, `initial_state{h}`.
+template <class Scope, tensor_like X, class... E>
+    requires(!tensor_like<Scope>)
+constexpr auto simple_rnn(const Scope& scope, const X& x, const simple_rnn_layer_options& o, const E&... extras) {
+    const auto run = [](const auto&... operands) { return simple_rnn(operands...); };
+    return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
+}
+
+/// The same with the state after the last step: output and hidden.
+template <class Scope, tensor_like X, class... E>
+    requires(!tensor_like<Scope>)
+constexpr auto simple_rnn_with_state(const Scope& scope, const X& x, const simple_rnn_layer_options& o,
+                                     const E&... extras) {
+    const auto run = [](const auto&... operands) { return simple_rnn_with_state(operands...); };
+    return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
+}
+
+} // namespace tapegraph
