@@ -51,7 +51,7 @@ operation product_layer_row() {
             return relu(matmul(x, w, {.transpose_b = with.whole[0] != 0}) + b);
         });
     row.domains = {{-20, 20}, {-20, 20}, {-20, 20}};
-    row.weight = 4;
+    row.weight = 9;
     row.partner = [](choices& random, std::size_t k, const std::vector<extents>& before, extents& dims) {
         const extents& a = before[0];
         if (a.size() < 2) return false;

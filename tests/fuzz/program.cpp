@@ -3,11 +3,20 @@
 #include <tapegraph/core/error.hpp>
 
 #include <cstdio>
+#include <cstdlib>
 #include <sstream>
 
 namespace tapegraph::fuzz {
 
 namespace {
+
+// std::stod refuses numbers below the smallest normal one.
+double number_of(const std::string& word) {
+    char* end = nullptr;
+    const double value = std::strtod(word.c_str(), &end);
+    if (end == word.c_str()) throw argument_error("'" + word + "' is not a number");
+    return value;
+}
 
 std::string number_text(double value) {
     char buffer[40];
@@ -63,7 +72,7 @@ program from_text(const std::string& text) {
         line = line.substr(0, line.find(':'));
         instruction c;
         for (const std::string& word : between(line, '(', ')')) c.with.whole.push_back(std::stoll(word));
-        for (const std::string& word : between(line, '[', ']')) c.with.real.push_back(std::stod(word));
+        for (const std::string& word : between(line, '[', ']')) c.with.real.push_back(number_of(word));
         std::istringstream words(line);
         std::string first, sign, word;
         if (!(words >> first)) continue;

@@ -33,11 +33,12 @@ inline void destroy(handle h) { cublasLtDestroy(h); }
 /// A product with the algorithm that is to compute it.
 class plan {
 public:
-    /// Null when cuBLASLt has no algorithm for it. `bias` is an address as aligned as those to come.
+    /// Null when cuBLASLt has no algorithm for it. `bias` is an address as aligned as those to come. With a bias the algorithm is
+    /// the one without, or there is none: the sums, and so their bits, are the same.
     static std::unique_ptr<plan> find(handle h, const char* operation, const product& p, std::size_t workspace,
                                       const void* bias) {
         std::unique_ptr<plan> made(new plan(p));
-        made->describe(operation, bias);
+        made->describe(operation);
         struct preference {
             cublasLtMatmulPreference_t p = nullptr;
             ~preference() {
@@ -63,11 +64,18 @@ public:
         const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(h, made->operation_, made->a_, made->b_, made->d_,
                                                                      made->d_, wish.p, 1, &best, &found);
         if (status == CUBLAS_STATUS_NOT_SUPPORTED) return nullptr;
-        // So it may also say that there is no bias for a type; without one it is an error like any other.
-        if (status == CUBLAS_STATUS_INVALID_VALUE && p.bias) return nullptr;
         check(status, "cublasLtMatmulAlgoGetHeuristic", operation, &p);
         if (found == 0 || best.state != CUBLAS_STATUS_SUCCESS) return nullptr;
         made->algorithm_ = best.algo;
+        if (p.bias) {
+            made->set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t{CUBLASLT_EPILOGUE_BIAS});
+            made->set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+            cublasLtMatmulHeuristicResult_t with_bias{};
+            if (cublasLtMatmulAlgoCheck(h, made->operation_, made->a_, made->b_, made->d_, made->d_, &made->algorithm_,
+                                        &with_bias) != CUBLAS_STATUS_SUCCESS ||
+                with_bias.state != CUBLAS_STATUS_SUCCESS || with_bias.workspaceSize > workspace)
+                return nullptr;
+        }
         return made;
     }
 
@@ -96,7 +104,7 @@ public:
 private:
     explicit plan(const product& p) : product_(p) {}
 
-    void describe(const char* operation, const void* bias) {
+    void describe(const char* operation) {
         const product& p = product_;
         const bool wide = p.type == dtype::f64;
         const cublasComputeType_t compute = wide                             ? CUBLAS_COMPUTE_64F
@@ -106,10 +114,6 @@ private:
               "cublasLtMatmulDescCreate", operation, &p);
         set(operation, CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t{p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N});
         set(operation, CUBLASLT_MATMUL_DESC_TRANSB, std::int32_t{p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N});
-        if (p.bias) {
-            set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t{CUBLASLT_EPILOGUE_BIAS});
-            set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-        }
         lay_out(operation, a_, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda, p.stride_a);
         lay_out(operation, b_, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb, p.stride_b);
         lay_out(operation, d_, p.m, p.n, p.ldd, p.stride_d);

@@ -4,6 +4,8 @@
 #include <tapegraph/cuda/kernels/pooled_convolution.cuh>
 #include <tapegraph/ops/pooling.hpp>
 
+#include <algorithm>
+
 /// convolution_bias_pool_op: the largest of 2 by 2 outputs leaves the kernel that convolves. The plan is that of the
 /// convolution alone, so sums are added in the same order. Where it splits k, or has a kernel of another kind, its sums go to
 /// scratch memory and are finished and pooled from there.

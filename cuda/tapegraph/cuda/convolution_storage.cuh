@@ -5,6 +5,8 @@
 #include <tapegraph/cuda/widened.cuh>
 #include <tapegraph/runtime/contract_storage.hpp>
 
+#include <algorithm>
+
 /// Convolution, bias and relu of 16-bit elements: the float kernel on converted operands, whose sums are rounded on the way
 /// out. Each of the three operations rounds its result, as it does alone.
 
