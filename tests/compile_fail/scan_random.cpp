@@ -1,0 +1,18 @@
+// expect: ill_formed_model<
+// expect: scan: in graph mode a cell draws no random numbers
+// expect: {"scan_random.cpp:13"}
+#include <tapegraph/nn/scan.hpp>
+#include <tapegraph/tapegraph.hpp>
+
+namespace tg = tapegraph;
+
+int main() {
+    tg::function<tg::graph>(
+        [](auto xs, auto v) {
+            const auto cell = [](auto state, auto x) {
+                return std::pair{tg::eval(state + tg::random::uniform_like(x)), x};
+            };
+            return tg::scan(cell, v, xs).sequence;
+        },
+        tg::spec<float, 2, 5, 3>{}, tg::spec<float, 2, 3>{});
+}
