@@ -192,11 +192,16 @@ std::vector<row> gru_rows() {
     const auto simple = [](const std::vector<array>& x) {
         return recurrence_reference{x[0], x[1], x[2], x[3], {}}.rows(false);
     };
-    put(make_row<4>(
-            "simple_rnn", [](auto x, auto w, auto r, auto b) { return simple_rnn(x, w, r, b); }, {}, simple),
-        {simple_shapes(1, 1, 1, 1), simple_shapes(2, 3, 2, 3), simple_shapes(1, 5, 3, 67), simple_shapes(97, 3, 2, 2),
-         simple_shapes(3, 2, 5, 131), simple_shapes(0, 3, 2, 3), simple_shapes(2, 0, 2, 3)},
+    row rnn = make_row<4>(
+        "simple_rnn", [](auto x, auto w, auto r, auto b) { return simple_rnn(x, w, r, b); }, {}, simple);
+    put(rnn,
+        {simple_shapes(1, 1, 1, 1), simple_shapes(2, 3, 2, 3), simple_shapes(97, 3, 2, 2), simple_shapes(0, 3, 2, 3),
+         simple_shapes(2, 0, 2, 3)},
         0.1);
+    // Nothing holds a step back here, so functions of many units are too far from straight for differences: see
+    // composed_recurrent_test.cpp.
+    rnn.derivatives = 0;
+    put(rnn, {simple_shapes(1, 5, 3, 67), simple_shapes(3, 2, 5, 131)});
     put(make_row<4, false>(
             "simple_rnn with relu, recomputed",
             [](auto x, auto w, auto r, auto b) {
@@ -207,12 +212,13 @@ std::vector<row> gru_rows() {
                 return recurrence_reference{x[0], x[1], x[2], x[3], {.relu = true}}.rows(false);
             }),
         {simple_shapes(1, 1, 1, 1), simple_shapes(3, 4, 2, 7)});
-    row rnn = make_row<6, false>("simple_rnn backwards from a state to a state with gaps, dropped out", whole_rnn,
-                                 picks, [](const std::vector<array>& x) { return expected_whole(x, true, true); });
-    rnn.watched = 5;
-    put(rnn,
+    row whole_row =
+        make_row<6, false>("simple_rnn backwards from a state to a state with gaps, dropped out", whole_rnn, picks,
+                           [](const std::vector<array>& x) { return expected_whole(x, true, true); });
+    whole_row.watched = 5;
+    put(whole_row,
         {with_extras(simple_shapes(1, 1, 1, 1)), with_extras(simple_shapes(5, 4, 2, 3)),
-         with_extras(simple_shapes(2, 3, 1, 67))},
+         with_extras(simple_shapes(2, 3, 1, 11))},
         0.1);
     return rows;
 }
