@@ -33,7 +33,8 @@ struct window_attributes {
     constexpr bool fits(int i, extent in, std::int64_t size, const char* operation) const {
         const extent out = output(i, in, size);
         if (out.known()) return out.value > 0 || (out.value == 0 && in.value == 0);
-        return output(i, extent(0), size).value >= 0 || at_least_or_required(out, 1, operation);
+        const bool always = output(i, extent(1), size).value > 0; // then what is empty stays empty, too
+        return always || at_least_or_required(out, 1, operation);
     }
     constexpr bool sensible() const {
         return groups > 0 && stride[0] > 0 && stride[1] > 0 && dilation[0] > 0 && dilation[1] > 0;
