@@ -1,5 +1,5 @@
 // expect: ill_formed_model<
-// expect: scan: in graph mode a cell draws no random numbers
+// expect: scan: in graph mode a cell draws
 // expect: {"scan_random.cpp:13"}
 #include <tapegraph/nn/scan.hpp>
 #include <tapegraph/tapegraph.hpp>
