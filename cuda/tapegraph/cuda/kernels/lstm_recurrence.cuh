@@ -15,6 +15,15 @@
 
 namespace tapegraph::cuda::kernels {
 
+/// x, of which the compiler knows nothing more: addresses made of it are computed where they are used and not kept through
+/// all steps, for which there are no registers.
+__device__ inline int computed_here(int x) {
+#ifdef __CUDA_ARCH__
+    asm volatile("" : "+r"(x));
+#endif
+    return x;
+}
+
 inline constexpr int lstm_rows = 4, lstm_columns = 8; ///< of a warp's tile: one sum a lane in the end
 
 struct lstm_split {
@@ -68,7 +77,7 @@ public:
         for (int q = 0; q < packs; ++q) {
             packed x;
             TG_UNROLL
-            for (int j = 0; j < pack; ++j) x.v[j] = weight(place(Resident + i), q * pack + j);
+            for (int j = 0; j < pack; ++j) x.v[j] = weight(place_in_shared(i), q * pack + j);
             in_shared_[(i * packs + q) * 32] = x; // read by this lane only: nothing to wait for
         }
     }
@@ -84,28 +93,28 @@ public:
             TG_UNROLL
             for (int j = 0; j < vector; ++j) add(a, j, in_registers_[i + j], sums);
         }
-        for (int i = 0; i < rest_; i += vector) {
-            pair a[lstm_rows];
-            fetch(operand, pitch, Resident + i, a);
+        TG_ROLLED
+        for (int i = 0; i < rest_; ++i) { // one k at a time: beside the weights there are no registers for pairs
+            T a[lstm_rows];
             TG_UNROLL
-            for (int j = 0; j < vector; ++j) {
+            for (int r = 0; r < lstm_rows; ++r) a[r] = operand[r * pitch + place_in_shared(i)];
+            TG_UNROLL
+            for (int q = 0; q < packs; ++q) {
+                const packed x = in_shared_[(i * packs + q) * 32];
                 TG_UNROLL
-                for (int q = 0; q < packs; ++q) {
-                    const packed x = in_shared_[((i + j) * packs + q) * 32];
-                    TG_UNROLL
-                    for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
-                    for (int e = 0; e < pack; ++e) {
-                        T& sum = sums[r * lstm_columns + q * pack + e];
-                        sum = multiply_add(a[r].v[j], x.v[e], sum);
-                    }
+                for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
+                for (int e = 0; e < pack; ++e) {
+                    T& sum = sums[r * lstm_columns + q * pack + e];
+                    sum = multiply_add(a[r], x.v[e], sum);
                 }
             }
         }
     }
 
 private:
-    /// The k that is this lane's i-th: pairs of neighbours, lane by lane.
+    /// The k of this lane's i-th weight in registers: pairs of neighbours, lane by lane; and of that in shared memory.
     __device__ int place(int i) const { return (i / vector * 32 + lane_) * vector + i % vector; }
+    __device__ int place_in_shared(int i) const { return (Resident + i) * 32 + lane_; }
 
     __device__ void fetch(const T* operand, int pitch, int i, pair (&a)[lstm_rows]) const {
         TG_UNROLL
@@ -194,7 +203,7 @@ public:
         : operands_(shared),
           padded_(split.padded),
           blocks_(static_cast<unsigned>(split.unit_blocks)),
-          count_(counts + blockIdx.x / blocks_ * 32) {}
+          counts_(counts) {}
 
     template <class F>
     __device__ void begin(int, const F&) const {}
@@ -212,18 +221,22 @@ public:
     __device__ void publish(int, int, int, int, T, int, int) const {}
     __device__ void arrive() const {
         __syncthreads();
-        if (threadIdx.x == 0) add_to_count(count_);
+        if (threadIdx.x == 0) add_to_count(count());
     }
     __device__ void wait(int times) const {
-        if (threadIdx.x == 0) wait_for_count(count_, static_cast<unsigned>(times) * blocks_);
+        if (threadIdx.x == 0) wait_for_count(count(), static_cast<unsigned>(times) * blocks_);
         __syncthreads();
     }
 
 private:
+    __device__ unsigned* count() const {
+        return counts_ + static_cast<unsigned>(computed_here(static_cast<int>(blockIdx.x))) / blocks_ * 32;
+    }
+
     T* operands_;
     int padded_;
     unsigned blocks_;
-    unsigned* count_;
+    unsigned* counts_; // an argument of the kernel, so that it takes no registers
 };
 
 } // namespace tapegraph::cuda::kernels

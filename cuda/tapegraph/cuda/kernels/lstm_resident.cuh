@@ -11,15 +11,6 @@ namespace tapegraph::cuda::kernels {
 template <class T>
 inline constexpr int lstm_most_threads = sizeof(T) == 4 ? 512 : 256;
 
-/// x, of which the compiler knows nothing more: addresses made of it are computed where they are used and not kept through
-/// all steps, for which there are no registers.
-__device__ inline int computed_here(int x) {
-#ifdef __CUDA_ARCH__
-    asm volatile("" : "+r"(x));
-#endif
-    return x;
-}
-
 /// Where a block and a warp stand.
 struct lstm_place {
     int lane, warp, warps, rank, first_sample, tiles;
