@@ -66,7 +66,7 @@ void for_phases(const F& f) {
 template <class Cell, class T>
 struct recurrent_workspace {
     T *panels, *rows, *reset, *cells, *carried, *kept, *zeros, *products;
-    std::int64_t group, product_elements;
+    std::int64_t group, product_row, product_elements;
 
     recurrent_workspace(workspace_cutter& cut, const recurrent_shape<T>& s, bool backward, int threads) {
         const bool one_row = s.batch == 1;
@@ -80,8 +80,9 @@ struct recurrent_workspace {
         carried = cut.take<T>(backward && Cell::states == 2 ? states : 0);
         kept = cut.take<T>(Cell::reset_before && !backward ? Cell::kept * states : 0); // from one phase to the next
         zeros = cut.take<T>(s.units);
-        product_elements =
-            std::min(recurrent_rows, s.batch) * (backward ? 1 : std::max(Cell::gates, Cell::kept)) * group;
+        // What a cell keeps may take the products' place, and more.
+        product_row = (backward ? 1 : std::max(Cell::gates, Cell::kept)) * group;
+        product_elements = std::min(recurrent_rows, s.batch) * product_row;
         products = cut.take<T>(threads * product_elements);
         if (zeros != nullptr) std::fill_n(zeros, s.units, T(0)); // else only counted
     }
@@ -202,11 +203,11 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
                     for (int gate = first; gate < last; ++gate)
                         for (std::int64_t n = 0; n < units; n += width)
                             gate_matrix(gate).multiply((unit + n) / width, given + b * h_row, h_row, rows,
-                                                       products + gate * group + n, Cell::gates * group);
+                                                       products + gate * group + n, work.product_row);
                     recurrent_forward_job<T> j{};
                     j.kinds = s.kinds;
                     j.rows = rows, j.units = units;
-                    j.z = products, j.z_row = Cell::gates * group, j.z_gate = group;
+                    j.z = products, j.z_row = work.product_row, j.z_gate = group;
                     j.x = projected.at(b, t) + unit, j.x_row = projected.record, j.x_gate = u;
                     j.bias = s.bias != nullptr ? s.bias + unit : work.zeros;
                     if (in_products)
