@@ -40,15 +40,15 @@ struct gru_cell {
     using numbers = detail::cell_numbers<V, values>;
 
     template <class F, class T>
-    TG_INLINE static numbers<T> values_of(const F& f, const T (&x)[3], const T (&p)[3], T bias) requires ResetAfter {
-        const auto [z, r] = detail::gates_of(f, x[0] + p[0], x[1] + p[1]);
-        const T product = p[2] + bias;
-        return {{z, r, f.squash(x[2] + r * product), product}};
+    TG_INLINE static numbers<T> values_of(const F& f, T bias, T x0, T x1, T x2, T p0, T p1, T p2) requires ResetAfter {
+        const auto [z, r] = detail::gates_of(f, x0 + p0, x1 + p1);
+        const T product = p2 + bias;
+        return {{z, r, f.squash(x2 + r * product), product}};
     }
     /// Of z and r, and of the candidate after them.
     template <class F, class T>
-    TG_INLINE static detail::gate_pair<T> reset(const F& f, const T (&x)[3], const T (&p)[3]) {
-        return detail::gates_of(f, x[0] + p[0], x[1] + p[1]);
+    TG_INLINE static detail::gate_pair<T> reset(const F& f, T z, T r) {
+        return detail::gates_of(f, z, r);
     }
     template <class F, class T>
     TG_INLINE static T candidate(const F& f, T x, T p, T bias) {

@@ -34,12 +34,13 @@ struct lstm_cell {
     static constexpr int product_column(int gate) { return gate; }
 
     template <class F, class T>
-    TG_INLINE static detail::cell_numbers<T, 4> values_of(const F& f, const T (&x)[4], const T (&p)[4], T) {
+    TG_INLINE static detail::cell_numbers<T, 4> values_of(const F& f, T, T x0, T x1, T x2, T x3, T p0, T p1, T p2,
+                                                          T p3) {
         if constexpr (F::fast) {
-            const auto [i, keep, g, o] = detail::fast_gates(x[0] + p[0], x[1] + p[1], x[2] + p[2], x[3] + p[3]);
+            const auto [i, keep, g, o] = detail::fast_gates(x0 + p0, x1 + p1, x2 + p2, x3 + p3);
             return {{i, keep, g, o}};
         } else {
-            return {{f.gate(x[0] + p[0]), f.gate(x[1] + p[1]), f.squash(x[2] + p[2]), f.gate(x[3] + p[3])}};
+            return {{f.gate(x0 + p0), f.gate(x1 + p1), f.squash(x2 + p2), f.gate(x3 + p3)}};
         }
     }
     template <class F, class V>

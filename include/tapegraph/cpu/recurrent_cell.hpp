@@ -10,7 +10,7 @@
 /// forward pass keeps `kept`; without any the value is the state itself. `states` is 2 for a cell that remembers another
 /// number than it shows, c beside h; its memory is c, that of others h.
 ///
-///   values_of(f, x, p, bias)               from a row of x W + b and of products with R
+///   values_of(f, bias, x..., p...)         from a row of x W + b and of products with R
 ///   step(f, values, before)                memory and h, from the memory before
 ///   along(f, values, d)                    values that carry the tangents d of the columns
 ///   backward(f, values, before, now, dh, dc)  derivatives by the columns, and by the memory before, past the products

@@ -23,6 +23,13 @@ TG_INLINE void for_columns(const F& f) {
     for_columns(f, std::make_integer_sequence<int, N>{});
 }
 
+/// A cell's values from one unit's columns.
+template <class Cell, class F, class T, int... I>
+TG_INLINE auto values_at(const F& f, const T* x, const T* z, std::int64_t x_gate, std::int64_t z_gate, T bias,
+                         std::integer_sequence<int, I...>) {
+    return Cell::values_of(f, bias, x[I * x_gate]..., z[I * z_gate]...);
+}
+
 template <class T>
 TG_INLINE void copy_times(const T* from, const T* factor, std::int64_t units, T* to) {
     if (factor != nullptr) {
@@ -104,29 +111,29 @@ private:
         const T *const z = j.z + r * j.z_row, *const x = j.x + r * j.x_row;
         const T* const before = j.memory_before + r * j.memory_before_row;
         T* const memory = j.memory + r * j.memory_row;
+        const std::int64_t x_gate = j.x_gate, z_gate = j.z_gate, gates_gate = j.gates_gate;
+        const T* const bias = j.bias;
 #pragma omp simd
         for (std::int64_t n = 0; n < j.units; ++n) {
             T own{};
-            if constexpr (Cell::biased) own = j.bias[n];
-            detail::cell_numbers<T, Cell::values> y;
-            if constexpr (Cell::reset_before) {
-                y = {{gates[n], gates[j.gates_gate + n],
-                      Cell::candidate(f, x[2 * j.x_gate + n], z[2 * j.z_gate + n], own)}};
-            } else {
-                T xs[Cell::gates], zs[Cell::gates];
-                detail::for_columns<Cell::gates>([&](auto g) __attribute__((always_inline)) {
-                    xs[g] = x[g * j.x_gate + n];
-                    zs[g] = z[g * j.z_gate + n];
-                });
-                y = Cell::values_of(f, xs, zs, own);
-            }
-            const auto state = Cell::step(f, y, before[n]);
-            detail::for_columns<Cell::kept>([&](auto g) __attribute__((always_inline)) {
-                gates[g * j.gates_gate + n] = y.v[g];
-            });
-            if constexpr (Cell::states == 2) memory[n] = state.memory;
-            h[n] = state.h;
+            if constexpr (Cell::biased) own = bias[n];
+            unit(f, x + n, z + n, x_gate, z_gate, own, before[n], gates + n, gates_gate, memory + n, h + n);
         }
+    }
+    /// By itself: g++ makes arrays, one element a lane, of what is declared in a simd loop and has an address, and then does not
+    /// vectorise it.
+    TG_INLINE static void unit(const detail::recurrent_functions<T, Fast>& f, const T* x, const T* z,
+                               std::int64_t x_gate, std::int64_t z_gate, T bias, T before, T* gates,
+                               std::int64_t gates_gate, T* memory, T* h) {
+        detail::cell_numbers<T, Cell::values> y;
+        if constexpr (Cell::reset_before)
+            y = {{gates[0], gates[gates_gate], Cell::candidate(f, x[2 * x_gate], z[2 * z_gate], bias)}};
+        else
+            y = detail::values_at<Cell>(f, x, z, x_gate, z_gate, bias, std::make_integer_sequence<int, Cell::gates>{});
+        const auto state = Cell::step(f, y, before);
+        detail::for_columns<Cell::kept>([&](auto g) __attribute__((always_inline)) { gates[g * gates_gate] = y.v[g]; });
+        if constexpr (Cell::states == 2) *memory = state.memory;
+        *h = state.h;
     }
     TG_INLINE static void reset_row(const recurrent_forward_job<T>& j, const detail::recurrent_functions<T, Fast>& f,
                                     std::int64_t r, T* gates) {
@@ -134,8 +141,7 @@ private:
         T* const reset = j.reset + r * j.reset_row;
 #pragma omp simd
         for (std::int64_t n = 0; n < j.units; ++n) {
-            const T xs[3]{x[n], x[j.x_gate + n], T(0)}, zs[3]{z[n], z[j.z_gate + n], T(0)};
-            const auto y = Cell::reset(f, xs, zs);
+            const auto y = Cell::reset(f, x[n] + z[n], x[j.x_gate + n] + z[j.z_gate + n]);
             gates[n] = y.z;
             gates[j.gates_gate + n] = y.r;
             reset[n] = y.r * given[n];

@@ -11,8 +11,8 @@ struct simple_rnn_cell {
     static constexpr int product_column(int gate) { return gate; }
 
     template <class F, class T>
-    TG_INLINE static detail::cell_numbers<T, 1> values_of(const F& f, const T (&x)[1], const T (&p)[1], T) {
-        return {{f.squash(x[0] + p[0])}};
+    TG_INLINE static detail::cell_numbers<T, 1> values_of(const F& f, T, T x0, T p0) {
+        return {{f.squash(x0 + p0)}};
     }
     template <class F, class V>
     TG_INLINE static detail::cell_state<V> step(const F&, const detail::cell_numbers<V, 1>& y, V) {
