@@ -31,6 +31,8 @@ PREAMBLE = """\
 
 NOTE = re.compile(r"\s*//(?!/)")
 COMMENT = re.compile(r"\s*//")
+TRAILING_NOTE = re.compile(r"(?<=\S)\s+//(?!/).*")
+TRAILING = re.compile(r"(?<=\S)\s+//.*")
 BEHIND_THE_SCENES = re.compile(r"tapegraph/(cpu|runtime|graph|expr)/|.*/math/")
 MOST_BYTES = 1_000_000
 INCLUDE_LINE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -78,6 +80,8 @@ class Inliner:
         if re.fullmatch(r"\s*#\s*pragma\s+once", line):
             self.dropped = True
             return
+        if '"' not in line:  # else the slashes may be a string's
+            line = (TRAILING if BEHIND_THE_SCENES.match(name) else TRAILING_NOTE).sub("", line)
         if OPENING.match(line):
             self.scopes.append(set())
         elif MIDDLE.match(line):

@@ -10,6 +10,7 @@
 
 // ---- tapegraph/core/error.hpp ----
 
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -70,15 +71,18 @@ struct device_error : error {
 
 /// A device's memory does not suffice: what was asked, the limit and the largest buffers are named.
 struct out_of_memory : device_error {
- using device_error::device_error;
+ explicit out_of_memory(const std::string& text, std::size_t asked_for = 0, std::size_t held = 0)
+  : device_error(text), asked(asked_for), in_use(held) {}
+
+ std::size_t asked;  ///< bytes that were not to be had
+ std::size_t in_use; ///< bytes in buffers beside them
 };
 
-} // namespace tapegraph
+}
 
 #include <algorithm>
 #include <charconv>
 #include <compare>
-#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
@@ -190,7 +194,7 @@ device_report cpu_report() {
   if (line.substr(0, 9) != "MemTotal:") return;
   const std::size_t digits = std::min(line.find_first_of("0123456789"), line.size());
   std::from_chars(line.data() + digits, line.data() + line.size(), r.memory);
-  r.memory *= 1024; // the file says kB and means KiB
+  r.memory *= 1024;
  });
  return r;
 }
@@ -209,7 +213,7 @@ inline std::string why_unavailable(device d) {
  return {};
 }
 
-} // namespace detail
+}
 
 /// The CPU and then the GPUs that CUDA shows; the CPU alone in a program without CUDA.
 template <class = void>
@@ -259,7 +263,7 @@ inline device available_or_cpu(device wanted) {
  return device::cpu();
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/core/math_mode.hpp ----
 
 #include <atomic>
@@ -279,14 +283,14 @@ inline std::atomic<math_mode>& math_mode_setting() {
  static std::atomic<math_mode> mode{math_mode::fp32};
  return mode;
 }
-} // namespace detail
+}
 
 inline math_mode current_math_mode() { return detail::math_mode_setting().load(std::memory_order_relaxed); }
 
 /// For the whole process, from the next kernel on. What has been captured for replay keeps the mode it was captured in.
 inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/eager/derivatives.hpp ----
 
 // ---- tapegraph/eager/gradient_tape.hpp ----
@@ -342,7 +346,7 @@ private:
  bool second_;
 };
 
-} // namespace tapegraph::detail
+}
 // ---- tapegraph/eager/generator.hpp ----
 
 // ---- tapegraph/core/call.hpp ----
@@ -434,7 +438,7 @@ struct dtype_traits<T> {
 template <class T>
 inline constexpr dtype dtype_of = dtype_traits<std::remove_cv_t<T>>::value;
 
-} // namespace tapegraph
+}
 // ---- tapegraph/core/shape.hpp ----
 
 // ---- tapegraph/core/extent.hpp ----
@@ -487,7 +491,7 @@ public:
 
  /// Appends and returns the index of the new element.
  constexpr int push_back(const T& value) {
-  const T copy = value; // `value` may live in the block that is about to move
+  const T copy = value;
   if (size_ == capacity_) reserve(capacity_ == 0 ? 16 : 2 * capacity_);
   data_[size_] = copy;
   return size_++;
@@ -508,7 +512,7 @@ public:
  }
  constexpr void reserve(int count) {
   if (count <= capacity_) return;
-  T* const wider = new T[static_cast<std::size_t>(count)]; // not set: zeroing costs a step an element
+  T* const wider = new T[static_cast<std::size_t>(count)];
   for (int i = 0; i < size_; ++i) wider[i] = data_[i];
   delete[] data_;
   data_ = wider;
@@ -521,7 +525,7 @@ private:
  int capacity_ = 0;
 };
 
-} // namespace tapegraph
+}
 
 #include <limits>
 
@@ -539,19 +543,19 @@ constexpr std::int64_t symbolic_value(int index) { return std::numeric_limits<st
 constexpr int symbolic_index(std::int64_t value) {
  return static_cast<int>(value - std::numeric_limits<std::int64_t>::min());
 }
-} // namespace detail
+}
 
 /// The polynomials of one trace. A monomial is a coefficient and a product of at most four atoms; an atom is a symbol or
 /// an opaque floor division of a polynomial by a number.
 class extent_table {
 public:
  struct atom {
-  std::string_view name; // of a symbol; empty for a division
+  std::string_view name;
   std::int64_t dividend = 0, divisor = 0;
  };
  struct monomial {
   std::int64_t coefficient = 0;
-  std::uint64_t atoms = 0; // sorted 16-bit atom numbers, 1-based, the lowest in the top bits
+  std::uint64_t atoms = 0;
  };
  struct polynomial {
   int first = 0, count = 0;
@@ -604,7 +608,7 @@ public:
    term.coefficient = term.coefficient / divisor - (rest < 0 ? 1 : 0);
   }
   if (exact) {
-   if (!quotient.empty() && quotient.back().coefficient == 0) quotient.pop_back(); // the constant comes last
+   if (!quotient.empty() && quotient.back().coefficient == 0) quotient.pop_back();
    return intern(quotient);
   }
   for (int i = 0; i < atoms.size(); ++i)
@@ -787,7 +791,7 @@ private:
  constexpr extent_table* any(extent other) const { return table != nullptr ? table : other.table; }
 };
 
-} // namespace tapegraph
+}
 
 namespace tapegraph {
 
@@ -913,7 +917,7 @@ inline std::string to_string(const shape& s) {
  return text + "]";
 }
 
-} // namespace tapegraph
+}
 
 namespace tapegraph {
 
@@ -962,7 +966,7 @@ struct kernel_call {
 using kernel_function = void (*)(const kernel_call&);
 using workspace_function = std::size_t (*)(const kernel_call&);
 
-} // namespace tapegraph
+}
 
 /// Where eager mode's random operations draw from: each thread has a stream of its own, and a call of a function or a
 /// step of a model puts its own in place while it lasts.
@@ -975,7 +979,7 @@ struct random_stream {
  std::int64_t ordinals = 0;
 
  constexpr std::int64_t next() {
-  if (ordinals == most) { // later ordinals are reserved (first values of variables, factories)
+  if (ordinals == most) {
    ordinals = 0;
    ++state.step;
   }
@@ -1044,7 +1048,7 @@ private:
  bool own_seed_ = false;
 };
 
-} // namespace tapegraph::detail
+}
 // ---- tapegraph/eager/operation_record.hpp ----
 
 // ---- tapegraph/eager/operation_tangent.hpp ----
@@ -1120,7 +1124,7 @@ inline device_runtime*& thread_runtime() {
  static constinit thread_local device_runtime* current = nullptr;
  return current;
 }
-} // namespace detail
+}
 
 inline device_runtime* current_runtime() { return detail::thread_runtime(); }
 
@@ -1128,7 +1132,7 @@ inline std::int8_t place_of(const device_runtime* d) {
  return d == nullptr ? std::int8_t{0} : static_cast<std::int8_t>(d->id().index() + 1);
 }
 
-} // namespace runtime
+}
 
 inline device current_device() {
  const runtime::device_runtime* const d = runtime::current_runtime();
@@ -1152,21 +1156,39 @@ private:
  runtime::device_runtime* before_;
 };
 
-} // namespace tapegraph
+}
 // ---- tapegraph/runtime/memory.hpp ----
 
-#include <new>
 #include <utility>
 
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
 
-namespace tapegraph::runtime {
+namespace tapegraph {
+
+namespace runtime {
 
 inline constexpr std::size_t alignment = 64;
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+struct arena_counters {
+ std::atomic<std::size_t> in_use{0}, limit{SIZE_MAX};
+
+ static arena_counters& instance() {
+  static arena_counters counters;
+  return counters;
+ }
+};
+
+template <class = void>
+[[noreturn]] void refuse_arena(std::size_t asked, std::size_t in_use, std::size_t limit) {
+ throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(asked) + " asked, " +
+       tapegraph::detail::readable_bytes(in_use) + " in use" +
+       (limit == SIZE_MAX ? "" : ", limit " + tapegraph::detail::readable_bytes(limit)),
+      asked, in_use);
+}
 
 class arena {
 public:
@@ -1176,8 +1198,14 @@ public:
   constexpr std::size_t huge = std::size_t{1} << 21;
   const std::size_t boundary = bytes >= 2 * huge ? huge : alignment;
   const std::size_t whole = (bytes + boundary - 1) / boundary * boundary;
-  data_ = std::aligned_alloc(boundary, whole);
-  if (data_ == nullptr) throw std::bad_alloc();
+  arena_counters& all = arena_counters::instance();
+  const std::size_t before = all.in_use.fetch_add(bytes, std::memory_order_relaxed);
+  const std::size_t limit = all.limit.load(std::memory_order_relaxed);
+  if (before <= limit && bytes <= limit - before) data_ = std::aligned_alloc(boundary, whole);
+  if (data_ == nullptr) {
+   all.in_use.fetch_sub(bytes, std::memory_order_relaxed);
+   refuse_arena(bytes, before, limit);
+  }
 #if defined(__linux__)
   if (boundary == huge) madvise(data_, whole, MADV_HUGEPAGE);
 #endif
@@ -1188,7 +1216,11 @@ public:
   std::swap(size_, other.size_);
   return *this;
  }
- ~arena() { std::free(data_); }
+ ~arena() {
+  if (data_ == nullptr) return;
+  arena_counters::instance().in_use.fetch_sub(size_, std::memory_order_relaxed);
+  std::free(data_);
+ }
 
  std::byte* data() const { return static_cast<std::byte*>(data_); }
  std::size_t size() const { return size_; }
@@ -1198,10 +1230,15 @@ private:
  std::size_t size_ = 0;
 };
 
-} // namespace tapegraph::runtime
+}
+
+inline void set_memory_limit(std::size_t bytes) { runtime::arena_counters::instance().limit.store(bytes); }
+
+}
 
 #include <bit>
 #include <mutex>
+#include <new>
 
 /// Reference-counted buffers from a caching pool: a training loop stops asking the system for memory after its first step.
 
@@ -1274,13 +1311,13 @@ private:
   device_ = &d;
  }
 
- std::mutex mutex_; // tensors are shared between threads that read
+ std::mutex mutex_;
  runtime::device_runtime* device_;
  void* remote_ = nullptr;
  std::byte* home_;
  std::size_t bytes_;
  bool home_good_, remote_good_ = false;
- runtime::arena own_; // of the CPU's elements, unless they stand behind the header
+ runtime::arena own_;
 };
 
 /// A buffer: this header, then the elements, both in one block. Those made on a GPU have no elements here.
@@ -1288,11 +1325,11 @@ struct alignas(runtime::alignment) storage {
  std::atomic<std::int32_t> references{1};
  std::int32_t size_class = 0;
  std::size_t bytes = 0;
- storage* next = nullptr; // in a free list
+ storage* next = nullptr;
  std::atomic<copies*> elsewhere{nullptr};
  runtime::arena block;
 
- static constexpr std::int32_t on_device = -1; // the size class of buffers made on a GPU
+ static constexpr std::int32_t on_device = -1;
 
  std::byte* elements() { return reinterpret_cast<std::byte*>(this + 1); }
  std::byte* data(bool change) {
@@ -1334,7 +1371,7 @@ public:
    pool_counters::instance().cached.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
   } else {
    const std::size_t size = bytes_of(cls);
-   runtime::arena block(sizeof(storage) + size);
+   runtime::arena block = make_block(sizeof(storage) + size);
    s = new (block.data()) storage;
    s->size_class = cls;
    s->bytes = size;
@@ -1365,7 +1402,7 @@ public:
     head = s->next;
     pool_counters::instance().cached.fetch_sub(static_cast<std::int64_t>(s->bytes),
               std::memory_order_relaxed);
-    const runtime::arena block = static_cast<runtime::arena&&>(s->block); // frees when it goes
+    const runtime::arena block = static_cast<runtime::arena&&>(s->block);
     s->~storage();
    }
   }
@@ -1374,9 +1411,17 @@ public:
  ~buffer_pool() { trim(); }
 
 private:
+ runtime::arena make_block(std::size_t bytes) {
+  try {
+   return runtime::arena(bytes);
+  } catch (const out_of_memory&) {
+   trim();
+  }
+  return runtime::arena(bytes);
+ }
  static constexpr int class_of(std::size_t bytes) {
   const std::size_t size = bytes <= 64 ? 64 : bytes;
-  const int power = static_cast<int>(std::bit_width(size - 1)) - 1; // size in (2^power, 2^(power+1)]
+  const int power = static_cast<int>(std::bit_width(size - 1)) - 1;
   const std::size_t quarter = std::size_t{1} << (power - 2);
   const auto step = static_cast<int>((size - (std::size_t{1} << power) + quarter - 1) / quarter);
   return (power - 5) * 4 + step;
@@ -1425,7 +1470,7 @@ private:
  storage* storage_ = nullptr;
 };
 
-} // namespace detail
+}
 
 inline memory_statistics eager_memory() {
  const auto& c = detail::pool_counters::instance();
@@ -1438,13 +1483,13 @@ inline void reset_peak_memory() {
 /// Returns cached buffers of the calling thread to the system.
 inline void trim_memory() { detail::buffer_pool::instance().trim(); }
 
-} // namespace tapegraph
+}
 
 namespace tapegraph {
 
 /// Where a tensor stands on this thread's tape. A place is never a pointer: tapes come and go.
 struct tape_place {
- std::uint32_t serial = 0; // 0: nowhere
+ std::uint32_t serial = 0;
  std::int32_t index = -1;
 };
 
@@ -1515,7 +1560,7 @@ protected:
  dtype type_ = dtype::f32;
 };
 
-} // namespace tapegraph
+}
 
 /// The tape: a flat arena of records, one per sealed formula or operation, in the order in which they ran.
 
@@ -1632,7 +1677,7 @@ public:
 
 private:
  static constexpr std::size_t block_bytes = std::size_t{1} << 16;
- std::vector<tape_record*> records_; // by place; null for a watched tensor
+ std::vector<tape_record*> records_;
  std::vector<runtime::arena> blocks_, large_;
  std::size_t block_ = 0, used_ = 0;
  int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0;
@@ -1647,7 +1692,7 @@ template <class Tensor>
 Tensor ones_like(const Tensor& like);
 
 /// One walk from a value back to its sources. Adjoints start from nothing at every walk.
-template <class Tensor> // any_tensor; a template, so that programs that take no derivatives do not compile it
+template <class Tensor>
 class basic_sweep {
 public:
  explicit basic_sweep(int length) : adjoints_(static_cast<std::size_t>(length)), present_(static_cast<std::size_t>(length)) {}
@@ -1710,7 +1755,7 @@ private:
  std::vector<char> present_;
 };
 
-} // namespace tapegraph::detail
+}
 
 /// Forward mode in eager mode: one walk over the tape in the order in which things ran.
 
@@ -1764,7 +1809,7 @@ private:
  std::vector<char> present_;
 };
 
-} // namespace tapegraph::detail
+}
 // ---- tapegraph/eager/tensor.hpp ----
 
 // ---- tapegraph/core/print.hpp ----
@@ -1826,7 +1871,7 @@ TG_HD constexpr std::uint16_t half_bits(float x) {
  const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
  const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
  const std::uint32_t denormal = __builtin_bit_cast(std::uint32_t, shifted) - 0x3F000000u;
- const std::uint32_t infinite = above(magnitude, 0x477FEFFFu); // 65520, halfway to 2^16
+ const std::uint32_t infinite = above(magnitude, 0x477FEFFFu);
  const std::uint32_t nan = above(magnitude, 0x7F800000u);
  std::uint32_t result = blend(small, denormal, normal);
  result = blend(infinite, 0x7C00u | (nan & (0x200u | (magnitude >> 13 & 0x3FFu))), result);
@@ -1834,7 +1879,7 @@ TG_HD constexpr std::uint16_t half_bits(float x) {
 }
 TG_HD constexpr float float_of_half(std::uint16_t bits) {
  const std::uint32_t magnitude = static_cast<std::uint32_t>(bits & 0x7FFFu) << 13;
- const std::uint32_t wide = above(magnitude, 0x0F7FFFFFu); // infinity and NaN
+ const std::uint32_t wide = above(magnitude, 0x0F7FFFFFu);
  const std::uint32_t normal = magnitude + (112u << 23) + (wide & (112u << 23));
  const std::uint32_t small = ~above(magnitude, 0x007FFFFFu);
  const float shifted = __builtin_bit_cast(float, (magnitude & small) + (113u << 23));
@@ -1896,11 +1941,11 @@ TG_HD constexpr float before_rounding(Number x) {
  }
 }
 
-} // namespace detail
+}
 
 /// The upper half of a float: its range with 8 significant bits. Conversions round once, to nearest even.
 struct bfloat16 {
- std::uint16_t bits; // no initialiser: arrays of them must be trivial
+ std::uint16_t bits;
 
  bfloat16() = default;
  template <class Number>
@@ -1986,7 +2031,7 @@ template <storage_type T>
 struct arithmetic_type<T> {
  using type = float;
 };
-} // namespace detail
+}
 
 /// What numbers of T are computed with: float for the 16-bit types, T itself otherwise.
 template <class T>
@@ -1996,7 +2041,7 @@ using arithmetic_type_t = typename detail::arithmetic_type<T>::type;
 template <class T>
 inline constexpr bool is_floating_type = std::is_floating_point_v<T> || storage_type<T>;
 
-} // namespace tapegraph
+}
 
 template <>
 struct std::numeric_limits<tapegraph::bfloat16> : std::numeric_limits<float> {
@@ -2088,9 +2133,9 @@ void print_axis(std::string& text, const T* data, const shape& s, int axis, int 
  text += ']';
 }
 
-} // namespace detail
+}
 
-} // namespace tapegraph
+}
 // ---- tapegraph/expr/apply.hpp ----
 
 // ---- tapegraph/expr/expr.hpp ----
@@ -2137,7 +2182,7 @@ template <class T>
 inline constexpr bool is_expr = false;
 template <class Op, class... Args>
 inline constexpr bool is_expr<expr<Op, Args...>> = true;
-} // namespace detail
+}
 
 template <class Op, class... Args>
 struct expr : detail::arguments<std::index_sequence_for<Args...>, Args...> {
@@ -2207,12 +2252,12 @@ struct mode_of_all<First, Rest...> {
 };
 template <class Op, class... Args>
 struct mode_of<expr<Op, Args...>> : mode_of_all<Args...> {};
-} // namespace detail
+}
 
 template <class... Args>
 using mode_of_t = typename detail::mode_of_all<Args...>::type;
 
-} // namespace tapegraph
+}
 
 #include <source_location>
 
@@ -2246,7 +2291,7 @@ struct common_scalar {
  using common = std::common_type_t<T...>;
  using type = std::conditional_t<std::is_integral_v<common> && !Op::integers, double, common>;
 };
-} // namespace detail
+}
 
 template <class Op, operand... Args>
 TG_INLINE constexpr auto apply(const Args&... args) {
@@ -2268,7 +2313,7 @@ TG_INLINE constexpr auto apply(const Args&... args) {
 namespace detail {
 template <class Mode>
 concept one_handle = requires { typename Mode::node; };
-} // namespace detail
+}
 
 template <class Op, tensor_like... Args>
  requires(!detail::one_handle<mode_of_t<Args...>>)
@@ -2326,7 +2371,7 @@ constexpr shape shape_of(const Arg& arg) {
  return mode_of_t<Arg>::shape_of(arg);
 }
 
-} // namespace tapegraph
+}
 
 #include <span>
 
@@ -2511,7 +2556,7 @@ Stream& operator<<(Stream& out, const tensor<T>& t) {
  return out;
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/graph/gradient.hpp ----
 
 // ---- tapegraph/expr/differentiate.hpp ----
@@ -2523,21 +2568,21 @@ Stream& operator<<(Stream& out, const tensor<T>& t) {
 namespace tapegraph {
 
 enum class operation_kind : std::uint8_t {
- leaf,     ///< inputs, variables, constants
- map,      ///< elementwise, with broadcasting
- reduce,   ///< over axes, of a formula
- contract, ///< matrix products
+ leaf,
+ map,
+ reduce,
+ contract,
  convolve,
  pool,
- recur,  ///< over the steps of a sequence
- view,   ///< another shape over the same elements
- layout, ///< elements moved: transpose, slice, concat
+ recur,
+ view,
+ layout,
  gather,
  scan,
  sort,
  random,
- effect, ///< run for what it does: its result is nothing
- custom  ///< defined outside the library
+ effect,
+ custom
 };
 
 struct operand_info {
@@ -2552,7 +2597,7 @@ struct inference {
  dtype type = dtype::f32;
  shape result;
  const char* error = nullptr;
- int culprit = 1; ///< the operand that messages show beside the first
+ int culprit = 1;
 
  constexpr bool fail(const char* text) {
   if (error == nullptr) error = text;
@@ -2595,8 +2640,8 @@ struct reduce_op {
  static constexpr int arity = 1;
  static constexpr bool whole_vjp = false;
  struct attributes {
-  std::int64_t axes = 0;     ///< bit i: axis i is reduced
-  std::int64_t keepdims = 0; ///< bit 0: axes stay, with extent 1; bit 1: the elements must be floating (a mean's sum)
+  std::int64_t axes = 0;
+  std::int64_t keepdims = 0;
  };
  static constexpr void infer(const attributes& a, inference& io) {
   io.type = io.in[0].type;
@@ -2611,8 +2656,8 @@ struct reduce_op {
 
 enum class linearity : std::uint8_t {
  none,
- joint, ///< linear in all of them together: concat, gather
- each   ///< linear in each while the others stay: matrix products, convolutions
+ joint,
+ each
 };
 
 template <class Op>
@@ -2620,7 +2665,7 @@ inline constexpr linearity linearity_of = [] {
  if constexpr (requires { Op::linear; })
   return Op::linear;
  else if constexpr (Op::kind == operation_kind::view || Op::kind == operation_kind::layout)
-  return linearity::joint; // elements moved
+  return linearity::joint;
  else
   return linearity::none;
 }();
@@ -2655,7 +2700,7 @@ template <int Words>
 struct words {
  std::int64_t value[Words];
 };
-} // namespace detail
+}
 
 template <class Op>
 constexpr auto attributes_to_words(const typename Op::attributes& attributes) {
@@ -2677,7 +2722,7 @@ template <class Op, int I, class... Args>
 concept has_indexed_vjp = requires(const Args&... args) { Op::template vjp<I>(args...); };
 template <class Op, class... Args>
 concept has_plain_vjp = requires(const Args&... args) { Op::vjp(args...); };
-} // namespace detail
+}
 
 template <class Op, int I, class... Args>
 inline constexpr bool differentiable =
@@ -2691,7 +2736,7 @@ TG_INLINE constexpr auto vjp_for(const Args&... args) {
   return Op::vjp(args...);
 }
 
-} // namespace tapegraph
+}
 
 namespace tapegraph {
 
@@ -2699,10 +2744,10 @@ template <class T, int N>
 struct dual {
  T value{};
  T factor{1};
- T direction[N]{}; // not std::array: g++ 12 loses its way in nested ones in constant evaluation
+ T direction[N]{};
  bool depends[N]{};
  unsigned origin = 0;
- unsigned* origins = nullptr; // the last number given
+ unsigned* origins = nullptr;
 
  constexpr dual() = default;
  TG_INLINE constexpr dual(T number) : value(number) {}
@@ -2800,7 +2845,7 @@ TG_INLINE constexpr void join(dual<T, N>& y, const dual<T, N>& x, const T& slope
 template <class Op, int I, class T, int N, class... Values>
 TG_INLINE constexpr void chain(dual<T, N>& y, const dual<T, N>& x, const Values&... values) {
  if constexpr (differentiable<Op, I, T, Values..., T>) {
-  if (x.origin == 0) return; // its slope may be NaN
+  if (x.origin == 0) return;
   join(y, x, T(vjp_for<Op, I>(T(1), values..., y.value)),
    std::make_index_sequence<static_cast<std::size_t>(N)>{});
  }
@@ -2819,7 +2864,7 @@ TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool cond
  dual<T, N> y(apply<Op>(condition, a.value, b.value));
  if (a.origin == 0 && b.origin == 0) return y;
  y.origin = 1;
- if constexpr (N > 1) { // of one variable there is one direction
+ if constexpr (N > 1) {
   y.origins = a.origins;
   if (a.origin == 0) y.origins = b.origins;
   y.origin = ++*y.origins;
@@ -2854,7 +2899,7 @@ TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, cons
  return apply_choice<Op>(all, truth(condition), lifted<Dual>(x), lifted<Dual>(y));
 }
 
-} // namespace detail
+}
 
 template <class Op, scalar... Args>
  requires(is_differential_scalar<Args> || ...)
@@ -2862,7 +2907,7 @@ TG_INLINE constexpr auto apply_scalar(const Args&... args) {
  return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
 }
 
-} // namespace tapegraph
+}
 
 #include <array>
 #include <tuple>
@@ -2900,7 +2945,7 @@ __attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const 
  }(std::index_sequence_for<Args...>{});
 }
 
-} // namespace detail
+}
 
 template <class F>
 struct value_and_gradient_of {
@@ -2931,7 +2976,7 @@ constexpr auto gradient(F f) {
  return gradient_of<F>{f};
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/graph/recompute.hpp ----
 
 // ---- tapegraph/graph/node.hpp ----
@@ -2958,9 +3003,11 @@ struct operation {
  bool (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count);
  linearity linear;
  bool gate;
- bool whole; ///< a reduction that is differentiated on its own (`reduce_op::whole_vjp`)
- bool from_integers; ///< whether `evaluate` takes integers and bool, too
- std::uint32_t unread; ///< bit k: operand k is there for the sake of derivatives, and no kernel reads it
+ bool whole;
+ bool from_integers;
+ std::uint32_t unread;
+ bool in_place;
+ bool own_kernel;
 
  constexpr bool in_formula() const {
   return kind == operation_kind::map || (kind == operation_kind::reduce && !whole);
@@ -3022,6 +3069,17 @@ constexpr std::uint32_t unread_operands() {
   }(std::make_integer_sequence<int, Op::arity>{});
  return mask;
 }
+template <class Op>
+constexpr bool in_place() {
+ if constexpr (requires { Op::in_place; })
+  return Op::in_place;
+ else
+  return false;
+}
+template <class Op>
+constexpr bool has_own_kernel() {
+ return requires { Op::own_kernel; };
+}
 template <class Op, class T, std::size_t... I>
 void evaluate_as(const void* const* in, void* out, std::int64_t count, std::index_sequence<I...>) {
  using result = decltype(Op::value(std::declval<std::conditional_t<(int(I) < Op::condition_operands), bool, T>>()...));
@@ -3064,7 +3122,7 @@ constexpr auto vjp_pointer() -> int (*)(trace&, const std::int64_t*, int, int, c
  else
   return &trace_vjp<Op>;
 }
-} // namespace detail
+}
 
 struct gate {
  static constexpr operation_kind kind = operation_kind::view;
@@ -3088,11 +3146,13 @@ inline constexpr operation record_of{Op::name,
          std::is_base_of_v<gate, Op>,
          whole_reduction<Op>,
          detail::from_integers<Op>(),
-         detail::unread_operands<Op>()};
+         detail::unread_operands<Op>(),
+         detail::in_place<Op>(),
+         detail::has_own_kernel<Op>()};
 
 template <class Op>
 struct operation_binding {
- static constexpr bool bound = true; // first: derivatives in a circle ask for it while the line below is looked at
+ static constexpr bool bound = true;
  friend constexpr auto operation_behind(operation_key<&record_of<Op>>) { return std::type_identity<Op>{}; }
 };
 
@@ -3104,37 +3164,37 @@ struct leaf_operation {
  static constexpr int arity = 0;
  using attributes = no_attributes;
 };
-struct input_op : leaf_operation { // words: index in trace::inputs
+struct input_op : leaf_operation {
  static constexpr std::string_view name = "input";
 };
-struct variable_op : leaf_operation { // words: index in trace::variables
+struct variable_op : leaf_operation {
  static constexpr std::string_view name = "variable";
 };
-struct constant_op : leaf_operation { // words: the bits of a double
+struct constant_op : leaf_operation {
  static constexpr std::string_view name = "constant";
 };
-struct extent_op : leaf_operation { // words: an extent, a number once extents are bound
+struct extent_op : leaf_operation {
  static constexpr std::string_view name = "extent";
 };
 
-} // namespace tapegraph::ir
+}
 
 namespace tapegraph::ir {
 
 struct entry {
  const operation* op = nullptr;
  int first_argument = 0, arguments = 0;
- int dims = 0, rank = 0; // extents start at pool[dims]
- int words = 0;          // attributes start at words[words]
- int group = 0;          // nodes that are differentiated together share it
+ int dims = 0, rank = 0;
+ int words = 0;
+ int group = 0;
  int scope = 0, place = 0;
  dtype type{};
- bool sealed = false; // the last node of its formula: what a buffer may hold
+ bool sealed = false;
 };
 
 struct scope_entry {
  int parent = 0;
- int index = 0; // scope / 3; -1 for a name
+ int index = 0;
  std::string_view name;
  int last_variable = 0, last_child = 0, previous_sibling = 0;
 };
@@ -3148,16 +3208,16 @@ struct variable_entry {
  int scope = 0;
  std::string_view name;
  int node = 0;
- int initializer = 0; // an initializer_kind
+ int initializer = 0;
  double a = 0, b = 0;
  bool trainable = false;
- int previous = 0; // in the same scope, counted from 1
+ int previous = 0;
 };
 
 struct input_entry {
  std::string_view name;
  int node = 0;
- bool scalar_parameter = false; // a number the program refreshes every step
+ bool scalar_parameter = false;
 };
 
 struct output_entry {
@@ -3169,8 +3229,12 @@ struct assignment_entry {
  int variable = 0, node = 0;
 };
 
-struct gradient_entry {
+struct row_use_entry {
  int variable = 0, node = 0;
+};
+
+struct gradient_entry {
+ int variable = 0, node = 0, indices = -1;
 };
 
 struct pass_entry {
@@ -3188,7 +3252,7 @@ struct failure {
  int scope = 0, place = 0;
  int operands = 0;
  operand_info first, second;
- std::string_view operation; // in front of `what`, where that does not name it
+ std::string_view operation;
 };
 
 struct custom_flows {
@@ -3196,11 +3260,17 @@ struct custom_flows {
  int nodes[most_operands]{};
 };
 
+struct list_flows {
+ int value = -1, adjoint = -1;
+ std::uint64_t wanted = 0;
+ list<int> nodes;
+};
+
 class trace {
 public:
  list<entry> nodes;
  list<int> arguments;
- list<std::int64_t> pool; // extents
+ list<std::int64_t> pool;
  list<std::int64_t> words;
  list<scope_entry> scopes;
  list<place_entry> places;
@@ -3208,17 +3278,20 @@ public:
  list<input_entry> inputs;
  list<output_entry> outputs;
  list<assignment_entry> assignments;
+ list<row_use_entry> row_uses;
  list<gradient_entry> gradients;
  list<pass_entry> history;
  list<layer_entry> layers;
  extent_table extents;
  failure error{};
  custom_flows flows{-1, -1, {}};
+ list_flows many_flows{};
+ std::uint64_t wanted = ~std::uint64_t{0};
  int groups = 0;
- int ordinals = 0;     // random nodes numbered in tracing order
- bool training = true; // what scope.training() answers
- int scope = 0;        // of the layer being traced
- int place = 0;        // the line that seals
+ int ordinals = 0;
+ bool training = true;
+ int scope = 0;
+ int place = 0;
 
  constexpr trace() {
   scopes.push_back({-1, -1, {}, 0, 0, 0});
@@ -3331,7 +3404,7 @@ private:
  }
 };
 
-} // namespace tapegraph::ir
+}
 
 namespace tapegraph {
 
@@ -3430,13 +3503,15 @@ constexpr int vjp_node(std::integer_sequence<int, I...>, trace& t, [[maybe_unuse
  ((which == I ? void(result = vjp_of_operand<Op, I>(t, words, args...)) : void()), ...);
  return result;
 }
-} // namespace detail
+}
 
 namespace detail {
 template <class Op>
 constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output) {
- if constexpr (Op::arity == any_arity) {
-  list<shape> shapes; // of as many operands as the value's node has
+ if constexpr (requires { &Op::trace_flow; }) {
+  return Op::trace_flow(t, attributes_from_words<Op>(words), which, adjoint, inputs, output);
+ } else if constexpr (Op::arity == any_arity) {
+  list<shape> shapes;
   for (int k = 0; k < t.nodes[output].arguments; ++k) shapes.push_back(t.dims(inputs[k]));
   return put(t, Op::vjp(attributes_from_words<Op>(words), node(&t, adjoint), shapes.begin(), shapes.size(), which));
  } else {
@@ -3446,9 +3521,9 @@ constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjo
   }(std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{});
  }
 }
-} // namespace detail
+}
 
-} // namespace ir
+}
 
 template <expression E>
 constexpr graph_node::graph_node(const E& e, std::source_location where) : owner_(ir::owner_of(e)) {
@@ -3559,7 +3634,7 @@ private:
  }
 };
 
-} // namespace tapegraph
+}
 
 namespace tapegraph::ir {
 
@@ -3580,7 +3655,7 @@ struct recompute_op {
  static constexpr operation_kind kind = operation_kind::view;
  static constexpr int arity = 1;
  struct attributes {
-  std::int64_t checkpoint = 0; ///< whose second computation it is for
+  std::int64_t checkpoint = 0;
  };
  static constexpr void infer(const attributes&, inference& io) {
   io.type = io.in[0].type;
@@ -3603,7 +3678,7 @@ public:
   const auto first = static_cast<int>(t_.words_of(checkpoint)[0]);
   const int scope = t_.scope, place = t_.place;
   const auto copied = [&](int id) {
-   const operation_kind kind = t_.nodes[id].op->kind; // what has been printed is not printed again
+   const operation_kind kind = t_.nodes[id].op->kind;
    return id >= first && id < checkpoint && kind != operation_kind::leaf && kind != operation_kind::effect;
   };
   list<int> outside, names;
@@ -3668,7 +3743,7 @@ private:
  list<int> copy_, origin_;
 };
 
-} // namespace tapegraph::ir
+}
 // ---- tapegraph/ops/cast.hpp ----
 
 namespace tapegraph {
@@ -3695,12 +3770,12 @@ struct cast_op : map_op<1> {
 template <class To, operand A>
 TG_INLINE constexpr auto cast(const A& x) {
  if constexpr (arithmetic<A>)
-  return cast_op<To>::value(x); // from the type it has
+  return cast_op<To>::value(x);
  else
   return apply<cast_op<To>>(x);
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/layout.hpp ----
 
 // ---- tapegraph/ops/reduction.hpp ----
@@ -3726,8 +3801,8 @@ struct traits<float> {
  static constexpr float infinity = std::numeric_limits<float>::infinity();
  static constexpr float nan = std::numeric_limits<float>::quiet_NaN();
  static constexpr float round_magic = 0x1.8p23f;
- static constexpr float integer_from = 0x1p23f; // every value at least this large is an integer
- static constexpr float epsilon = 0x1p-24f;     // half the distance from 1 to the next value
+ static constexpr float integer_from = 0x1p23f;
+ static constexpr float epsilon = 0x1p-24f;
  static constexpr float smallest_normal = 0x1p-126f;
  static constexpr float log2_e = 1.4426950408889634f;
  static constexpr float ln2_high = 0x1.62e4p-1f, ln2_low = 1.42860677e-06f;
@@ -3745,7 +3820,7 @@ struct traits<double> {
  static constexpr double epsilon = 0x1p-53;
  static constexpr double smallest_normal = 0x1p-1022;
  static constexpr double log2_e = 1.4426950408889634;
- static constexpr double ln2_high = 0x1.62e42fefp-1, ln2_low = 0x1.473de6af278edp-34; // 32 bits
+ static constexpr double ln2_high = 0x1.62e42fefp-1, ln2_low = 0x1.473de6af278edp-34;
 };
 
 template <class T>
@@ -3868,7 +3943,7 @@ TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
  low = (a - (high - t)) + (b - t);
 }
 
-} // namespace tapegraph::math::detail
+}
 
 namespace tapegraph::math {
 
@@ -3929,7 +4004,7 @@ TG_HD constexpr T ceil(T x) {
  return copysign(nearest + detail::select(nearest < x, T(1), T(0)), x);
 }
 
-} // namespace tapegraph::math
+}
 
 namespace tapegraph::math {
 
@@ -3958,7 +4033,7 @@ TG_HD constexpr T truncated_remainder(T x, T y) {
  }
 }
 
-} // namespace detail
+}
 
 template <class T>
 TG_HD constexpr T remainder(T x, T y) {
@@ -3971,13 +4046,13 @@ template <class T>
 TG_HD constexpr T floor_divide(T x, T y) {
  if (__builtin_is_constant_evaluated() && y == 0) return x == 0 ? detail::traits<T>::nan : copysign(detail::traits<T>::infinity, x);
  const T r = detail::truncated_remainder(x, y);
- const T quotient = round((x - r) / y); // the quotient is an integer but for rounding
+ const T quotient = round((x - r) / y);
  const T lowered = quotient - detail::select((r != 0) & ((r < 0) != (y < 0)), T(1), T(0));
  const T zero = copysign(T(0), detail::from_bits<T>(detail::to_bits(x) ^ detail::to_bits(y)));
  return detail::select(y == 0, x / detail::select(y == 0, y, T(1)), detail::select(lowered == 0, zero, lowered));
 }
 
-} // namespace tapegraph::math
+}
 
 /// x + y, x - y, x * y, x / y, x % y, -x, with NumPy broadcasting.
 
@@ -3997,7 +4072,7 @@ TG_HD constexpr V quotient(V x, V y) {
  } else if constexpr (std::is_floating_point_v<V>) {
   return x / y;
  } else {
-  const bool special = y == V(0) || (std::is_signed_v<V> && y == V(-1)); // lowest / -1 does not fit either
+  const bool special = y == V(0) || (std::is_signed_v<V> && y == V(-1));
   const V q = static_cast<V>(x / (special ? V(1) : y));
   if constexpr (std::is_signed_v<V>) {
    using word = std::make_unsigned_t<V>;
@@ -4008,7 +4083,7 @@ TG_HD constexpr V quotient(V x, V y) {
  }
 }
 
-} // namespace detail
+}
 
 struct add_op : map_op<2> {
  static constexpr std::string_view name = "add";
@@ -4050,7 +4125,7 @@ struct multiply_op : map_op<2> {
  static constexpr bool integers = true;
  template <class V>
  TG_HD static constexpr V value(V x, V y) {
-  if constexpr (detail::wraps<V> && sizeof(V) >= sizeof(int)) // shorter ones become int, unsigned or not
+  if constexpr (detail::wraps<V> && sizeof(V) >= sizeof(int))
    return static_cast<V>(static_cast<std::make_unsigned_t<V>>(x) * static_cast<std::make_unsigned_t<V>>(y));
   else if constexpr (std::is_same_v<V, bool>)
    return x & y;
@@ -4214,7 +4289,7 @@ TG_INLINE constexpr auto lerp(const A& x, const B& y, const C& t) {
  return apply<lerp_op>(x, y, t);
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/axes.hpp ----
 
 namespace tapegraph {
@@ -4243,7 +4318,7 @@ struct axes {
  }
 };
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/in_float.hpp ----
 
 /// Functions made of several steps, such as softmax, on 16-bit elements: computed in float and rounded once at the end.
@@ -4252,7 +4327,7 @@ struct axes {
 namespace tapegraph::detail {
 
 /// The element type of a handle or formula.
-constexpr dtype type_of(const number&) { return dtype::boolean; } // asks its neighbours
+constexpr dtype type_of(const number&) { return dtype::boolean; }
 template <handle A>
 constexpr dtype type_of(const A& x) {
  if constexpr (requires { typename A::element_type; })
@@ -4284,7 +4359,7 @@ struct static_type<A> {
  static constexpr dtype make() {
   if constexpr (requires { typename A::element_type; })
    return dtype_of<typename A::element_type>;
-  else // a handle over another
+  else
    return static_type<std::remove_cvref_t<decltype(std::declval<const A&>().whole())>>::value;
  }
  static constexpr dtype value = make();
@@ -4323,7 +4398,7 @@ constexpr auto in_float(const A& x, std::source_location where, const F& f) {
   return f(x);
 }
 
-} // namespace tapegraph::detail
+}
 // ---- tapegraph/ops/power.hpp ----
 
 // ---- tapegraph/core/math.hpp ----
@@ -4417,7 +4492,7 @@ TG_HD constexpr extended_exp<T> exp_extended(T x) {
  return {product(product(m, scale.first()), scale.second()), product(rest - (m - w), T(2) - m)};
 }
 
-} // namespace detail
+}
 
 template <class T>
 TG_HD constexpr T exp(T x) {
@@ -4429,7 +4504,7 @@ TG_HD constexpr T exp2(T x) {
  constexpr bool single = sizeof(T) == sizeof(float);
  const T c = detail::clamp(x, T(single ? -151 : -1076), T(single ? 129 : 1025));
  const T t = c + detail::traits<T>::round_magic;
- const T r = c - (t - detail::traits<T>::round_magic); // exact
+ const T r = c - (t - detail::traits<T>::round_magic);
  const T y = detail::exp_reduced(detail::product(r, T(0.6931471805599453)), T(0));
  const auto scale = detail::split_exponent(t);
  return detail::product(detail::product(y, scale.first()), scale.second());
@@ -4459,7 +4534,7 @@ TG_HD constexpr T tanh(T x) {
        -3.2597189852629236e-05, 7.2394228356751645e-06);
  }
  const T small = detail::mul_add(detail::product(a, z), q, a);
- const T c = detail::select(a > T(20), T(20), a) * 2; // tanh(20) rounds to 1 in both types
+ const T c = detail::select(a > T(20), T(20), a) * 2;
  const T t = detail::exponent_of(c);
  const T high = detail::remainder_high(c, t);
  const T p = detail::expm1_rest(high, detail::remainder_low(t)) + high;
@@ -4500,7 +4575,7 @@ TG_HD constexpr T cosh(T x) {
  return w + T(0.25) / w;
 }
 
-} // namespace tapegraph::math
+}
 
 namespace tapegraph::math {
 
@@ -4519,13 +4594,13 @@ TG_HD constexpr T erf_tail(T z) {
  }
 }
 
-} // namespace detail
+}
 
 template <class T>
 TG_HD constexpr T erf(T x) {
  constexpr bool single = sizeof(T) == sizeof(float);
  const T a = abs(x), z = detail::product(a, a);
- const T c = detail::select(a > T(single ? 4 : 6), T(single ? 4 : 6), a); // there erf rounds to 1
+ const T c = detail::select(a > T(single ? 4 : 6), T(single ? 4 : 6), a);
  T g;
  if constexpr (single) {
   g = detail::polynomial(c, 0.000150611682f, -1.12938178f, -0.633663356f, -0.107858166f, 0.0247744657f,
@@ -4553,13 +4628,13 @@ TG_HD constexpr void exact_square(float a, float& high, float& low) {
 }
 TG_HD constexpr void exact_square(double a, double& high, double& low) { exact_product(a, a, high, low); }
 
-} // namespace detail
+}
 
 template <class T>
 TG_HD constexpr T erfc(T x) {
  constexpr bool single = sizeof(T) == sizeof(float);
  constexpr T largest = single ? T(10.1) : T(27.3), centre = single ? T(2) : T(4);
- const T a = abs(x), c = detail::select(a > largest, largest, a); // there erfc rounds to 0
+ const T a = abs(x), c = detail::select(a > largest, largest, a);
  const T q = (c - centre) / (c + centre);
  constexpr T first = single ? T(1.27697837f) : T(1.2329951186255526);
  T p;
@@ -4596,7 +4671,7 @@ TG_HD constexpr T erfc(T x) {
  return detail::select(a < T(0.25), near, detail::select(x < 0, T(2) - y, y));
 }
 
-} // namespace tapegraph::math
+}
 // ---- tapegraph/core/math/hyperbolic.hpp ----
 
 // ---- tapegraph/core/math/logarithm.hpp ----
@@ -4607,9 +4682,9 @@ namespace detail {
 
 template <class T>
 struct binary_split {
- T f;             // 1 + f is the significand
- T k;             // the exponent
- bits_t<T> field; // k + bias
+ T f;
+ T k;
+ bits_t<T> field;
 };
 
 template <class T>
@@ -4636,7 +4711,7 @@ TG_HD constexpr binary_split<T> split_binary_denormal(T x) {
 template <class T>
 TG_HD constexpr T log_of_split(T f, T k, T c) {
  const T z = product(f, f), half_square = product(T(0.5), z);
- T rest; // log(1 + f) = f - f^2 / 2 + rest
+ T rest;
  if constexpr (sizeof(T) == sizeof(float)) {
   rest = product(product(f, z), polynomial(f, 0.333333313f, -0.250008196f, 0.200012296f, -0.166233644f,
             0.142017081f, -0.131600693f, 0.127618656f, -0.0763513297f));
@@ -4651,7 +4726,7 @@ TG_HD constexpr T log_of_split(T f, T k, T c) {
  return product(k, traits<T>::ln2_high) - ((half_square - low) - f);
 }
 
-} // namespace detail
+}
 
 template <class T>
 TG_HD constexpr T log(T x) {
@@ -4722,7 +4797,7 @@ TG_HD constexpr T softplus(T x) {
  return detail::select(x > 0, x, T(0)) + (e - (detail::product(s, e - detail::product(z, q)) - lost));
 }
 
-} // namespace tapegraph::math
+}
 // ---- tapegraph/core/math/root.hpp ----
 
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
@@ -4750,7 +4825,7 @@ constexpr T sqrt_by_digits(T x) {
  }
  bits root = 0, remainder = 0;
  for (int digit = mantissa + 1; digit >= 0; --digit) {
-  const int shift = 2 * digit - (mantissa + 2); // the next two digits of the radicand
+  const int shift = 2 * digit - (mantissa + 2);
   const bits next = shift >= 0 ? (m >> shift) & 3 : (shift == -1 ? (m << 1) & 3 : 0);
   remainder = remainder * 4 + next;
   const bits trial = root * 4 + 1;
@@ -4760,12 +4835,12 @@ constexpr T sqrt_by_digits(T x) {
    root += 1;
   }
  }
- const bits rounded = (root + 1) >> 1; // an exact half cannot occur: the root of a number never ends in one
+ const bits rounded = (root + 1) >> 1;
  const T scale = from_exponent<T>(static_cast<bits>(exponent / 2 - mantissa + static_cast<int>(traits<T>::bias)));
  return static_cast<T>(rounded) * scale;
 }
 
-} // namespace detail
+}
 
 template <class T>
 TG_HD constexpr T sqrt(T x) {
@@ -4815,7 +4890,7 @@ TG_HD constexpr T hypot(T x, T y) {
  return detail::select((a == infinity) | (b == infinity), infinity, r);
 }
 
-} // namespace tapegraph::math
+}
 
 namespace tapegraph::math {
 
@@ -4824,7 +4899,7 @@ TG_HD constexpr double log_of_normal(double x) {
  const auto s = split_binary(x);
  return log_of_split(s.f, s.k, 0.0);
 }
-} // namespace detail
+}
 
 template <class T>
 TG_HD constexpr T asinh(T x) {
@@ -4878,7 +4953,7 @@ TG_HD constexpr T atanh(T x) {
  return copysign(detail::select(inside, y, detail::select(a != a, a, special)), x);
 }
 
-} // namespace tapegraph::math
+}
 // ---- tapegraph/core/math/inverse_trigonometry.hpp ----
 
 namespace tapegraph::math {
@@ -4886,7 +4961,7 @@ namespace tapegraph::math {
 namespace detail {
 
 template <class T>
-struct circle; // multiples of pi / 4 in two parts
+struct circle;
 
 template <>
 struct circle<float> {
@@ -4941,7 +5016,7 @@ TG_HD constexpr octant_angle<T> atan_ratio(T low, T high) {
  return {select(upper, circle<T>::eighth, T(0)), select(upper, circle<T>::eighth_low, T(0)), t, atan_tail(t)};
 }
 
-} // namespace detail
+}
 
 template <class T>
 TG_HD constexpr T asin(T x) {
@@ -4973,7 +5048,7 @@ template <class T>
 TG_HD constexpr T atan(T x) {
  using circle = detail::circle<T>;
  const T a = abs(x);
- const bool steep = a > T(1); // atan(a) = pi / 2 - atan(1 / a)
+ const bool steep = a > T(1);
  const auto o = detail::atan_ratio(detail::select(steep, T(1), a), detail::select(steep, a, T(1)));
  const T direct = o.base + (o.t + (o.tail + o.base_low));
  const T complement = (circle::quarter - o.base) - (o.t + (o.tail + (o.base_low - circle::quarter_low)));
@@ -4997,13 +5072,13 @@ TG_HD constexpr T atan2(T y, T x) {
  const T sign = detail::select(steep != left, T(-1), T(1));
  const T centre = detail::select(steep, circle::quarter, detail::select(left, circle::half, T(0)));
  const T centre_low = detail::select(steep, circle::quarter_low, detail::select(left, circle::half_low, T(0)));
- const T base = centre + sign * o.base; // exact: multiples of pi / 4 with few bits between them, see below
+ const T base = centre + sign * o.base;
  const T base_rest = (centre - base) + sign * o.base;
  const T angle = base + (sign * o.t + (sign * o.tail + (base_rest + (centre_low + sign * o.base_low))));
  return detail::select((x != x) | (y != y), x + y, copysign(angle, y));
 }
 
-} // namespace tapegraph::math
+}
 // ---- tapegraph/core/math/power.hpp ----
 
 namespace tapegraph::math {
@@ -5056,11 +5131,11 @@ TG_HD constexpr double power_of_positive(double a, double y) {
 
 TG_HD constexpr float power_of_positive(float a, float y) {
  const auto s = split_binary(static_cast<double>(a));
- const double exponent = clamp(static_cast<double>(y), -0x1p64, 0x1p64); // infinity times log(1) would be NaN
+ const double exponent = clamp(static_cast<double>(y), -0x1p64, 0x1p64);
  return static_cast<float>(exp(product(exponent, log_of_split(s.f, s.k, 0.0))));
 }
 
-} // namespace detail
+}
 
 template <class T>
 TG_HD constexpr T pow(T x, T y) {
@@ -5104,7 +5179,7 @@ TG_HD constexpr T cbrt(T x) {
  }
 }
 
-} // namespace tapegraph::math
+}
 // ---- tapegraph/core/math/trigonometry.hpp ----
 
 namespace tapegraph::math {
@@ -5113,8 +5188,8 @@ namespace detail {
 
 template <class T>
 struct reduced_angle {
- T r, rest;          // the angle is r + rest
- bits_t<T> quadrant; // k modulo 4 in the two lowest bits
+ T r, rest;
+ bits_t<T> quadrant;
 };
 
 template <class T>
@@ -5147,7 +5222,7 @@ TG_HD constexpr reduced_angle<double> reduce_angle(double x) {
 
 template <class T>
 struct extended {
- T high, low; // high + low; low is what the last sum lost
+ T high, low;
 };
 
 template <class T>
@@ -5188,7 +5263,7 @@ TG_HD constexpr T sin_of_angle(const reduced_angle<T>& a, bits_t<T> turn) {
  return from_bits<T>(to_bits(value) ^ ((q & 2) << (8 * sizeof(T) - 2)));
 }
 
-} // namespace detail
+}
 
 template <class T>
 TG_HD constexpr T sin(T x) {
@@ -5214,7 +5289,7 @@ TG_HD constexpr T tan(T x) {
  return detail::select(x == 0, x, t + detail::select(abs(t) < detail::traits<T>::integer_from, correction, T(0)));
 }
 
-} // namespace tapegraph::math
+}
 
 /// Elementary functions for float and double with equal bits everywhere: scalar code, vector lanes of every instruction
 /// set, loop tails and constant evaluation (of arguments whose computation needs no infinity or NaN on the way).
@@ -5317,7 +5392,7 @@ TG_INLINE constexpr auto log10(const A& x) {
  return apply<log10_op>(x);
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/selection.hpp ----
 
 // ---- tapegraph/ops/comparison.hpp ----
@@ -5342,7 +5417,7 @@ TG_INLINE constexpr auto answer(const Args&... x) {
  else
   return apply<Op>(x...);
 }
-} // namespace detail
+}
 
 #define TG_COMPARISON(word, sign)                                                                                      \
  struct word##_op : predicate_op<2> {                                                                               \
@@ -5457,7 +5532,7 @@ TG_INLINE constexpr auto is_finite(const A& x) {
  return detail::answer<is_finite_op>(x);
 }
 
-} // namespace tapegraph
+}
 
 /// where, maximum, minimum, clip, abs, sign, stop_gradient.
 
@@ -5494,7 +5569,7 @@ TG_HD constexpr V magnitude(V x) {
  else
   return x < V(0) ? negate_op::value(x) : x;
 }
-} // namespace detail
+}
 
 /// condition ? x : y, element by element.
 struct where_op : map_op<3> {
@@ -5583,10 +5658,10 @@ struct sign_op : map_op<1> {
  static constexpr bool integers = true;
  template <class V>
  TG_HD static constexpr V value(V x) {
-  if constexpr (std::is_unsigned_v<V>) // bool, too
+  if constexpr (std::is_unsigned_v<V>)
    return x > V(0);
   else
-   return detail::choose(x > V(0), V(1), detail::choose(x < V(0), V(-1), static_cast<V>(x + V(0)))); // -0 + 0 is 0
+   return detail::choose(x > V(0), V(1), detail::choose(x < V(0), V(-1), static_cast<V>(x + V(0))));
  }
 };
 
@@ -5636,7 +5711,7 @@ TG_INLINE constexpr auto stop_gradient(const A& x) {
  return apply<stop_gradient_op>(x);
 }
 
-} // namespace tapegraph
+}
 
 /// square, sqrt, rsqrt, cbrt, reciprocal, pow, pow<n>.
 ///
@@ -5774,7 +5849,7 @@ TG_INLINE constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
   return dy * where(y == 0, 0 * x, y * apply<log_op>(where(x == 0, 0 * x + 1, x)));
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/view.hpp ----
 
 /// reshape, flatten, ravel, expand_dims, squeeze: another shape over the same elements, without a copy.
@@ -5839,7 +5914,7 @@ constexpr bool distinct_axes(const axes& a, int rank) {
  }
  return true;
 }
-} // namespace detail
+}
 
 /// The same elements in another shape. One extent may be -1: it is what remains.
 template <tensor_like A>
@@ -5863,7 +5938,7 @@ constexpr auto reshape(const A& x, shape target, std::source_location where = st
   const extent size = from.size();
   if (rest.known() && rest.value == 0) {
    problem = reshape_op::open_beside_zero;
-  } else if (rest.known()) { // where this does not divide, the shape rule sees that the sizes differ
+  } else if (rest.known()) {
    target.set(open, size / rest.value);
   } else {
    const std::int64_t left = rest.table->divide_exactly(size.value, rest.value);
@@ -5933,7 +6008,7 @@ constexpr auto squeeze(const A& x, axes which = {}, std::source_location where =
  return detail::reshaped(sealed, target, problem, where);
 }
 
-} // namespace tapegraph
+}
 
 /// sum, mean, prod, max, min, any, all, count_nonzero over axes. Operands may be formulas: they are fused into the reduction.
 /// ops/moments.hpp, norm.hpp and softmax.hpp build on these. The element type stays what it is, except where said.
@@ -5999,7 +6074,7 @@ struct indicator_op : map_op<2> {
   return choose(x == y, V(1), V(0));
  }
 };
-} // namespace detail
+}
 
 struct sum_op : reduce_op {
  static constexpr std::string_view name = "sum";
@@ -6023,7 +6098,7 @@ struct prod_op : sum_op {
   const shape from = shape_of(x);
   const auto total = [&](const auto& of) { return detail::reduce_over<sum_op>(of, a.axes, true, here); };
   const auto q = eval(where(x == 0, 1, x), here);
-  const auto product = invoke<prod_op>({a.axes, 1}, nullptr, here, q); // itself: its result type must not be deduced
+  const auto product = invoke<prod_op>({a.axes, 1}, nullptr, here, q);
   const auto zeros = total(apply<detail::indicator_op>(x, 0));
   const auto s = total(where(x == 0, x, 0));
   const auto others = eval(zeros - apply<detail::indicator_op>(x, 0), here);
@@ -6128,7 +6203,7 @@ constexpr auto mean(const A& x, axes over = {}, reduce_options options = {},
  });
 }
 
-} // namespace tapegraph
+}
 
 /// transpose, swap_axes, move_axis, broadcast_to: axes in another order, and repeated.
 
@@ -6193,7 +6268,7 @@ constexpr auto swap_axes(const A& x, int first, int second, std::source_location
  for (int i = 0; i < rank; ++i) a.permutation[i] = i;
  const int i = normalized_axis(first, rank), k = normalized_axis(second, rank);
  if (i < 0 || k < 0) {
-  a.permutation[0] = -1; // refused by the shape rule
+  a.permutation[0] = -1;
   a.rank = rank > 0 ? rank : 1;
  } else {
   a.permutation[i] = k;
@@ -6219,7 +6294,7 @@ constexpr auto move_axis(const A& x, axes from, axes to, std::source_location wh
   a.permutation[i] = next++;
  }
  if (!fits) {
-  a.permutation[0] = -1; // refused by the shape rule
+  a.permutation[0] = -1;
   a.rank = rank > 0 ? rank : 1;
  }
  return invoke<transpose_op>(a, nullptr, where, x);
@@ -6260,7 +6335,7 @@ constexpr auto sum_to(const A& x, const shape& target, std::source_location wher
  return invoke<reshape_op>({}, &target, where, reduce<sum_op>({mask, 0}, where, x));
 }
 
-} // namespace tapegraph
+}
 
 namespace tapegraph::ir {
 
@@ -6301,7 +6376,7 @@ constexpr void own_group(trace& t, int first) {
  for (int i = first; i < t.nodes.size(); ++i) t.nodes[i].sealed = t.nodes[i].op->kind != operation_kind::map;
 }
 
-} // namespace detail
+}
 
 constexpr int group_begin(const trace& t, int last) {
  int first = last;
@@ -6400,7 +6475,7 @@ constexpr int accumulated(trace& t, int sum, int flow) {
  return t.map(record_of<add_op>, args, 2);
 }
 
-} // namespace detail
+}
 
 constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
        int first = 0) {
@@ -6438,7 +6513,7 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
   t.scope = t.nodes[i].scope;
   t.place = t.nodes[i].place;
   if (&op == &record_of<checkpoint_op>) again.repeat(i);
-  const int at = again.copy_of(i); // where values are read; the same node outside checkpoints
+  const int at = again.copy_of(i);
   if (op.in_formula()) {
    const int domain = op.kind == operation_kind::reduce ? t.argument(at, 0) : at;
    for (const contribution& c : differentiate_group(t, at, at, adjoint[i], wanted))
@@ -6447,11 +6522,16 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
   }
   list<int> args(t.nodes[i].arguments);
   for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(at, k);
+  std::uint64_t asked = 0;
+  for (int k = 0; k < t.nodes[i].arguments && k < 64; ++k)
+   if (wanted(args[k]) && detail::is_floating(t.nodes[args[k]].type)) asked |= std::uint64_t{1} << k;
   for (int k = 0; k < t.nodes[i].arguments; ++k) {
    if (!wanted(args[k]) || !detail::is_floating(t.nodes[args[k]].type)) continue;
+   t.wanted = asked;
    const int flow = op.vjp(t, t.words_of(at), k, adjoint[i], args.begin(), at);
    if (flow >= 0) add(args[k], flow);
   }
+  t.wanted = ~std::uint64_t{0};
  }
  for (int s = 0; s < sources.size(); ++s)
   if (sources[s] < count) result[s] = adjoint[sources[s]];
@@ -6470,9 +6550,9 @@ constexpr int zeros_like(trace& t, int like) {
  return target.rank() == 0 ? zero.id() : invoke<broadcast_op>({}, &target, std::source_location{}, zero).id();
 }
 
-} // namespace detail
+}
 
-} // namespace tapegraph::ir
+}
 
 namespace tapegraph {
 
@@ -6493,7 +6573,7 @@ constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
  }(std::index_sequence_for<Args...>{});
 }
 
-} // namespace tapegraph
+}
 
 #include <optional>
 
@@ -6590,7 +6670,7 @@ private:
  }
  template <std::size_t I>
  std::optional<result> transposed(const any_tensor& tangent, inputs& operands) const {
-  if (!tape_storage::instance().recording()) // derivatives by the operands are of no interest then
+  if (!tape_storage::instance().recording())
    std::apply([](auto&... each) { (each.set_place({}), ...); }, operands);
   return transposed_vjp<result>(self_.output.shape(), tangent, [&](const result& adjoint) {
    return std::apply(
@@ -6598,7 +6678,7 @@ private:
      if constexpr (requires { Op::template vjp<int(I)>(self_.attributes, adjoint, in..., self_.output); })
       return input<I>(eval(Op::template vjp<int(I)>(self_.attributes, adjoint, in..., self_.output)));
      else
-      return input<I>(); // no derivative passes
+      return input<I>();
     },
     operands);
   });
@@ -6615,7 +6695,7 @@ bool operation_tangent(const Record& record, const forward_sweep& walk, any_tens
  return operation_tangents<Op, Record>(record, walk).run(tangent);
 }
 
-} // namespace tapegraph::detail
+}
 
 /// Operations that are not elementwise, on the tape.
 
@@ -6630,7 +6710,7 @@ inline constexpr bool needs_output = [] {
 }();
 template <class Op>
 inline constexpr bool needs_inputs = [] {
- if constexpr (requires { Op::needs_inputs; }) // a running product does
+ if constexpr (requires { Op::needs_inputs; })
   return Op::needs_inputs;
  else
   return !(Op::kind == operation_kind::view || Op::kind == operation_kind::layout ||
@@ -6734,7 +6814,7 @@ tensor<T> outlined(const tensor<T>& t, bool whole) {
  return whole ? t : tensor<T>(t.outline());
 }
 
-} // namespace tapegraph::detail
+}
 // ---- tapegraph/eager/replay.hpp ----
 
 // ---- tapegraph/eager/records.hpp ----
@@ -6767,7 +6847,7 @@ private:
  int count_;
 };
 
-} // namespace tapegraph
+}
 // ---- tapegraph/eager/formula.hpp ----
 
 // ---- tapegraph/graph/lower.hpp ----
@@ -6805,7 +6885,7 @@ constexpr void compact(trace& t, const list<int>& keep) {
  for (variable_entry& variable : t.variables) variable.node = moved[variable.node];
  for (output_entry& output : t.outputs) output.node = moved[output.node];
  for (assignment_entry& update : t.assignments) update.node = moved[update.node];
- t.layers.clear(); // the layer table is of the model as it was written
+ t.layers.clear();
 }
 
 constexpr list<int> live_nodes(const trace& t) {
@@ -6829,7 +6909,7 @@ constexpr void note_pass(trace& t, std::string_view name) {
  t.history.push_back({name, count});
 }
 
-} // namespace tapegraph::ir
+}
 // ---- tapegraph/graph/passes/spell.hpp ----
 
 namespace tapegraph::ir {
@@ -6837,7 +6917,7 @@ namespace tapegraph::ir {
 inline constexpr int words_per_instruction = 6;
 
 struct spelled_region {
- list<int> slots;   // nodes read
+ list<int> slots;
  list<int> words;
  int instructions = 0;
 };
@@ -6853,7 +6933,7 @@ struct speller {
  trace& t;
  const IsSlot& is_slot;
  const OpIndex& op_index;
- list<int> &slot_mark, &order_mark; // per node: its place, -1 elsewhere
+ list<int> &slot_mark, &order_mark;
  list<int> slots{}, order{};
 
  constexpr speller(trace& source, const IsSlot& slot, const OpIndex& index, spell_marks& marks)
@@ -6880,7 +6960,7 @@ struct speller {
  }
 };
 
-} // namespace detail
+}
 
 template <class IsSlot, class OpIndex>
 constexpr spelled_region spell(trace& t, const list<int>& roots, const IsSlot& is_slot, const OpIndex& op_index,
@@ -6906,24 +6986,24 @@ constexpr spelled_region spell(trace& t, const list<int>& roots, const IsSlot& i
  return result;
 }
 
-} // namespace tapegraph::ir
+}
 
 namespace tapegraph::ir {
 
 enum class kernel_kind : int { operation, region, reduction };
 
 struct kernel_entry {
- int kind; // kernel_kind
- int op;   // index in schedule::ops (operation and reduction)
- int type; // dtype the kernel is instantiated for
+ int kind;
+ int op;
+ int type;
  int first_word, words;
 };
 
 struct step_entry {
  int kernel;
- int node;         // the (first) result
- int domain;       // a node of the shape over which a region or reduction runs
- int first_value;  // in schedule::values: inputs, then results
+ int node;
+ int domain;
+ int first_value;
  int inputs, outputs;
 };
 
@@ -6935,7 +7015,7 @@ struct schedule {
  list<int> kernel_words;
  list<step_entry> steps;
  list<int> values;
- list<int> alias; // per node: the node whose buffer it views, or itself
+ list<int> alias;
 
 };
 
@@ -6946,7 +7026,7 @@ public:
  constexpr explicit schedule_index(schedule& s) : s_(s), op_head_(64, -1), kernel_head_(256, -1) {}
 
  constexpr int operation_index(const operation* op) {
-  const std::string_view name = op->name; // addresses cannot be hashed in constant evaluation
+  const std::string_view name = op->name;
   const auto hash = static_cast<unsigned>(name.size()) + 5u * static_cast<unsigned char>(name.front()) +
       11u * static_cast<unsigned char>(name.back());
   int& head = op_head_[static_cast<int>(hash % 64)];
@@ -6980,7 +7060,7 @@ private:
  list<int> op_head_, op_next_, kernel_head_, kernel_next_;
 };
 
-} // namespace detail
+}
 
 namespace detail {
 
@@ -7085,14 +7165,16 @@ struct scheduler {
     s.values.push_back(t.argument(i, (e.op->unread >> k & 1) != 0 ? instead : k));
    step.inputs = e.arguments;
    const dtype type = e.arguments > 0 ? t.nodes[t.argument(i, 0)].type : e.type;
-   step.kernel = index.kernel_index(kernel_kind::operation, index.operation_index(e.op), type, {});
+   list<int> own;
+   if (e.op->own_kernel) own.push_back(i);
+   step.kernel = index.kernel_index(kernel_kind::operation, index.operation_index(e.op), type, own);
   }
   s.values.push_back(i);
   s.steps.push_back(step);
  }
 };
 
-} // namespace detail
+}
 
 template <class = void>
 constexpr schedule make_schedule(trace& t, bool fuse = true) {
@@ -7112,7 +7194,7 @@ constexpr schedule make_schedule(trace& t, bool fuse = true) {
  return s;
 }
 
-} // namespace tapegraph::ir
+}
 
 namespace tapegraph::ir {
 
@@ -7127,6 +7209,7 @@ namespace tapegraph::ir {
  X(input_entry, t.inputs, inputs, 256)                                                                              \
  X(output_entry, t.outputs, outputs, 8192)                                                                          \
  X(assignment_entry, t.assignments, assignments, 8192)                                                              \
+ X(row_use_entry, t.row_uses, row_uses, 1024)                                                                       \
  X(gradient_entry, t.gradients, gradients, 8192)                                                                    \
  X(pass_entry, t.history, history, 64)                                                                              \
  X(layer_entry, t.layers, layers, 2048)                                                                             \
@@ -7180,7 +7263,7 @@ template <class T, int Count>
 constexpr int freeze_list(frozen_list<T, Count>& to, const list<T>& from) {
  if (from.size() > Count && !(Count == 0 && from.size() == 0))
   throw "a graph is larger than TG_FROZEN_LISTS in graph/freeze.hpp allows";
- const T* const data = from.begin(); // element access by call would double the cost
+ const T* const data = from.begin();
  const int count = from.size();
  for (int i = 0; i < count; ++i) to.at[i] = data[i];
  return count;
@@ -7193,7 +7276,7 @@ template <class T, int To, int From>
 constexpr void trim_list(frozen_list<T, To>& to, const frozen_list<T, From>& from) {
  for (int i = 0; i < To; ++i) to.at[i] = from.at[i];
 }
-} // namespace detail
+}
 
 constexpr capacity sizes_of(const trace& t, const schedule& s) {
  capacity c{};
@@ -7273,7 +7356,7 @@ public:
 #endif
 };
 
-} // namespace tapegraph::ir
+}
 // ---- tapegraph/runtime/kernels.hpp ----
 
 // ---- tapegraph/runtime/contract.hpp ----
@@ -7312,7 +7395,7 @@ struct convolution_geometry {
  bool row_is_contiguous() const { return groups == 1 && (dilation_width == 1 || kernel_width == 1); }
 };
 
-} // namespace tapegraph
+}
 // ---- tapegraph/cpu/gemm_kernel.hpp ----
 
 // ---- tapegraph/cpu/isa.hpp ----
@@ -7364,7 +7447,7 @@ inline instruction_set best_instruction_set(instruction_set most) {
   "cpu: the program was compiled for none of the instruction sets of this processor (TG_INSTRUCTION_SETS is " +
   std::to_string(TG_INSTRUCTION_SETS) + ")");
 }
-} // namespace detail
+}
 
 inline instruction_set supported_instruction_set() { return detail::best_instruction_set(instruction_set::avx512); }
 
@@ -7380,7 +7463,7 @@ inline instruction_set& current_instruction_set() {
  static instruction_set set = initial_instruction_set();
  return set;
 }
-} // namespace detail
+}
 
 inline instruction_set active_instruction_set() { return detail::current_instruction_set(); }
 
@@ -7441,11 +7524,11 @@ void dispatch(Args... args) {
 #if TG_INSTRUCTION_SETS & 1
  case instruction_set::baseline: return on<baseline>::run<Body>(args...);
 #endif
- default: __builtin_unreachable(); // the active set is one that is compiled
+ default: __builtin_unreachable();
  }
 }
 
-} // namespace tapegraph::cpu
+}
 // ---- tapegraph/cpu/vector.hpp ----
 
 namespace tapegraph::cpu {
@@ -7454,13 +7537,13 @@ namespace detail {
 template <std::size_t Size>
 using integer_of_size = std::conditional_t<
  Size == 1, std::int8_t, std::conditional_t<Size == 2, std::int16_t, std::conditional_t<Size == 4, std::int32_t, std::int64_t>>>;
-} // namespace detail
+}
 
 template <int... Lanes, class V>
 TG_INLINE void shuffle(V& to, const V& a, const V& b) {
 #if defined(__clang__)
  to = __builtin_shufflevector(a, b, Lanes...);
-#else // nvcc's front end loses the pack in __builtin_shufflevector
+#else
  typedef detail::integer_of_size<sizeof(a[0])> mask __attribute__((vector_size(sizeof(V))));
  constexpr mask lanes = {Lanes...};
  to = __builtin_shuffle(a, b, lanes);
@@ -7513,7 +7596,7 @@ private:
  }
 };
 
-} // namespace tapegraph::cpu
+}
 
 namespace tapegraph::cpu {
 
@@ -7521,8 +7604,8 @@ struct tile_walk {
  std::int64_t outer = 1, a_outer = 0;
  std::int64_t middle = 1, a_middle = 0;
  std::int64_t inner = 0, a_inner = 1;
- std::int64_t b_skip = 0;  // panel elements left out after each outer step
- std::int64_t b_inner = 0; // from one k to the next in b; 0: the width of the panel
+ std::int64_t b_skip = 0;
+ std::int64_t b_inner = 0;
 };
 
 template <class T>
@@ -7530,12 +7613,12 @@ struct tile_job {
  tile_walk walk;
  const T* a;
  std::int64_t a_row;
- const T* b; // [k, Vectors * lanes]
+ const T* b;
  T* c;
  std::int64_t c_row;
- std::int64_t columns;         // of the panel's Vectors * lanes, those that exist
- bool accumulate;              // rows are updated in order, so rows of c may overlap each other shifted
- const T* bias = nullptr;      // [columns], added at the end
+ std::int64_t columns;
+ bool accumulate;
+ const T* bias = nullptr;
  bool relu = false;
 };
 
@@ -7641,7 +7724,7 @@ struct tile_finish {
      v::load(other, job.bias + n * v::lanes);
      value += other;
     }
-    if (job.relu) value = value < type{} ? type{} : value; // keeps NaN
+    if (job.relu) value = value <= type{} ? type{} : value;
     v::store(c + n * v::lanes, value);
    }
    if (rest != 0) {
@@ -7655,7 +7738,7 @@ struct tile_finish {
      v::load_first(other, job.bias + n, rest);
      value += other;
     }
-    if (job.relu) value = value < type{} ? type{} : value;
+    if (job.relu) value = value <= type{} ? type{} : value;
     v::store_first(c + n, value, rest);
    }
   }
@@ -7714,7 +7797,7 @@ void dispatch_fused(Args... args) {
 template <class Isa>
 inline constexpr int tile_rows = Isa::vector_bytes == 64 ? 12 : 6;
 
-} // namespace detail
+}
 
 template <class T>
 struct tile_kernels {
@@ -7739,7 +7822,7 @@ template <class Isa, class T>
 const tile_kernels<T>& tile_table() {
  return tile_table<Isa, T>(std::make_integer_sequence<int, tile_rows<Isa>>{});
 }
-} // namespace detail
+}
 
 template <class T>
 const tile_kernels<T>& active_tile_kernels() {
@@ -7753,7 +7836,7 @@ const tile_kernels<T>& active_tile_kernels() {
 #if TG_INSTRUCTION_SETS & 1
  case instruction_set::baseline: return detail::tile_table<baseline, T>();
 #endif
- default: __builtin_unreachable(); // the active set is one that is compiled
+ default: __builtin_unreachable();
  }
 }
 
@@ -7813,7 +7896,7 @@ void transpose(T* to, std::int64_t to_row, const T* from, std::int64_t from_row,
    to[c * to_row + r] = from[r * from_row + c];
 }
 
-} // namespace detail
+}
 
 template <class T>
 void pack_panel(T* to, const panel_layout& layout, std::int64_t panel, const T* from, std::int64_t from_row,
@@ -7849,7 +7932,7 @@ TG_INLINE void for_tiles(std::int64_t n, std::int64_t most, const F& f) {
  }
 }
 
-} // namespace tapegraph::cpu
+}
 // ---- tapegraph/cpu/tasks.hpp ----
 
 // ---- tapegraph/cpu/parallel.hpp ----
@@ -7862,10 +7945,10 @@ namespace tapegraph {
 
 namespace cpu::detail {
 inline int& thread_setting() {
- static int threads = 0; // 0: what OpenMP would take
+ static int threads = 0;
  return threads;
 }
-} // namespace cpu::detail
+}
 
 inline int thread_count() {
  if (cpu::detail::thread_setting() > 0) return cpu::detail::thread_setting();
@@ -7906,8 +7989,8 @@ void parallel_team([[maybe_unused]] bool parallel, const F& f) {
  f(0, 1);
 }
 
-} // namespace cpu
-} // namespace tapegraph
+}
+}
 
 namespace tapegraph::cpu::detail {
 
@@ -7947,7 +8030,7 @@ void for_tasks(std::int64_t tasks, bool parallel, const F& f) {
 
 inline bool worth_threads(double multiply_adds) { return multiply_adds > 100000; }
 
-} // namespace tapegraph::cpu::detail
+}
 
 namespace tapegraph::cpu {
 
@@ -7994,8 +8077,8 @@ void copy_window(T* to, const T* image, std::int64_t image_height, std::int64_t 
  }
 }
 
-} // namespace detail
-} // namespace tapegraph::cpu
+}
+}
 
 #include <numeric>
 
@@ -8097,7 +8180,7 @@ void depthwise_forward(const convolution_geometry& g, const T* x, const T* w, T*
    if (epilogue.bias != nullptr)
     for (std::int64_t c = 0; c < channels; ++c) to[c] += epilogue.bias[c];
    if (epilogue.relu)
-    for (std::int64_t c = 0; c < channels; ++c) to[c] = to[c] < T(0) ? T(0) : to[c];
+    for (std::int64_t c = 0; c < channels; ++c) to[c] = to[c] <= T(0) ? T(0) : to[c];
   }
  });
 }
@@ -8136,14 +8219,14 @@ void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const 
  });
 }
 
-} // namespace tapegraph::cpu::detail
+}
 
 namespace tapegraph::cpu::detail {
 
 struct filter_gradient_plan {
  std::int64_t chunk_images = 1, chunk_rows = 1, chunk_columns;
- std::int64_t runs, run_rows; // rows of the product: one run of (v, c), or a run for each v
- std::int64_t parts;          // 1: the tiles are shared out
+ std::int64_t runs, run_rows;
+ std::int64_t parts;
 
  explicit filter_gradient_plan(const convolution_geometry& g) {
   runs = g.row_is_contiguous() ? 1 : g.kernel_width;
@@ -8192,7 +8275,7 @@ struct filter_gradient_chunk {
  T* panels;
  T* windows;
  std::int64_t image = 0, images = 0, row = 0, rows = 0, column = 0, columns = 0;
- bool direct = false; // dy is read where it lies: its last panel reads on into the next pixel
+ bool direct = false;
 
  void select(std::int64_t chunk) {
   const std::int64_t across = divide_up(g.out_width, plan.chunk_columns);
@@ -8285,7 +8368,7 @@ struct filter_gradient_chunk {
  }
 };
 
-} // namespace tapegraph::cpu::detail
+}
 
 namespace tapegraph::cpu {
 
@@ -8351,7 +8434,7 @@ void convolution_filter_gradient(const convolution_geometry& g, const T* x, cons
  }
 }
 
-} // namespace tapegraph::cpu
+}
 // ---- tapegraph/cpu/convolution_forward.hpp ----
 
 namespace tapegraph::cpu {
@@ -8361,7 +8444,7 @@ namespace detail {
 struct forward_plan {
  std::int64_t block_height, block_width;
  std::int64_t blocks_down, blocks_across;
- image_window window; // the input a block needs (its size; where it lies depends on the block)
+ image_window window;
 
  explicit forward_plan(const convolution_geometry& g) {
   constexpr std::int64_t pixels = 128;
@@ -8454,7 +8537,7 @@ T* take_forward_scratch(workspace_cutter& cut, const convolution_geometry& g, in
  return cut.take<T>(padded ? threads * plan.window.height * plan.window.width * g.in_channels : 0);
 }
 
-} // namespace detail
+}
 
 template <class T>
 std::size_t packed_filter_bytes(const convolution_geometry& g) {
@@ -8515,16 +8598,16 @@ void convolution_forward(const convolution_geometry& g, const T* x, const T* w, 
  convolution_forward_packed(g, x, packed, y, workspace, epilogue);
 }
 
-} // namespace tapegraph::cpu
+}
 // ---- tapegraph/cpu/convolution_input_gradient.hpp ----
 
 namespace tapegraph::cpu::detail {
 
 struct input_gradient_plan {
- std::int64_t block_height, block_width; // of dx
+ std::int64_t block_height, block_width;
  std::int64_t blocks_down, blocks_across;
- std::int64_t buffer_width; // pixels of the widest buffer
- std::int64_t runs;         // column runs: 1 when (kernel column, channel) is contiguous, else one a kernel column
+ std::int64_t buffer_width;
+ std::int64_t runs;
  std::int64_t run_columns;
 
  explicit input_gradient_plan(const convolution_geometry& g) {
@@ -8565,7 +8648,7 @@ void input_gradient_block(const convolution_geometry& g, const input_gradient_pl
   -floor_divide(-(column0 + g.pad_left - g.span_width() + 1), g.stride_width), 0, g.out_width);
  const std::int64_t last = std::clamp<std::int64_t>(
   floor_divide(column0 + columns - 1 + g.pad_left, g.stride_width) + 1, first, g.out_width);
- const std::int64_t left = first * g.stride_width - g.pad_left; // the column of dx where the buffer begins
+ const std::int64_t left = first * g.stride_width - g.pad_left;
  const std::int64_t width = last > first ? (last - first - 1) * g.stride_width + g.span_width() : 0;
  const std::int64_t channels = g.in_channels, depth = g.group_out();
  const std::int64_t buffer_row = width * channels;
@@ -8631,7 +8714,7 @@ void input_gradient_block(const convolution_geometry& g, const input_gradient_pl
  }
 }
 
-} // namespace tapegraph::cpu::detail
+}
 
 namespace tapegraph::cpu {
 
@@ -8694,7 +8777,7 @@ void convolution_input_gradient(const convolution_geometry& g, const T* dy, cons
  convolution_input_gradient_packed(g, dy, packed, dx, workspace);
 }
 
-} // namespace tapegraph::cpu
+}
 
 namespace tapegraph::cpu {
 
@@ -8731,14 +8814,14 @@ std::size_t convolution_workspace_bytes(const convolution_geometry& g, convoluti
  return cut.used();
 }
 
-} // namespace tapegraph::cpu
+}
 // ---- tapegraph/ops/convolution.hpp ----
 
 /// conv1d [batch, width, channels] and conv2d [batch, height, width, channels]; kernels [(height,) width, in, out].
 
 namespace tapegraph {
 
-enum class padding_mode : std::int64_t { valid, same, explicit_amounts };
+enum class padding_mode : std::int64_t { valid, same, explicit_amounts, causal };
 
 /// Window geometry shared by convolution and pooling. Axis 0 is height, 1 width (conv1d uses width only).
 struct window_attributes {
@@ -8751,19 +8834,29 @@ struct window_attributes {
  std::int64_t window[2]{};       ///< pooling only
 
  /// Output extent along spatial axis i (0 height, 1 width) for a kernel of `size` taps.
- /// TensorFlow's definitions: valid ceil((in - effective + 1) / stride), same ceil(in / stride).
+ /// TensorFlow's definitions: valid ceil((in - effective + 1) / stride), same and causal ceil(in / stride).
  constexpr extent output(int i, extent in, std::int64_t size) const {
   const std::int64_t effective = (size - 1) * dilation[i] + 1;
-  if (mode == static_cast<std::int64_t>(padding_mode::same)) return (in + (stride[i] - 1)) / stride[i];
+  if (is(padding_mode::same) || is(padding_mode::causal)) return (in + (stride[i] - 1)) / stride[i];
   return (in + (before[i] + after[i] - effective)) / stride[i] + 1;
+ }
+ /// Whether a window of `size` taps has a place: the output extent is positive, or as empty as the input. Of a symbolic
+ /// extent this is checked when it is bound, in the operation's name.
+ constexpr bool fits(int i, extent in, std::int64_t size, const char* operation) const {
+  const extent out = output(i, in, size);
+  if (out.known()) return out.value > 0 || (out.value == 0 && in.value == 0);
+  const bool always = output(i, extent(1), size).value > 0;
+  return always || at_least_or_required(out, 1, operation);
  }
  constexpr bool sensible() const {
   return groups > 0 && stride[0] > 0 && stride[1] > 0 && dilation[0] > 0 && dilation[1] > 0;
  }
  constexpr bool negative_padding() const { return before[0] < 0 || before[1] < 0 || after[0] < 0 || after[1] < 0; }
+ constexpr bool is(padding_mode which) const { return mode == static_cast<std::int64_t>(which); }
  /// Zeros in front of spatial axis i. "same" puts the odd one behind, as TensorFlow does.
  constexpr std::int64_t leading(int i, std::int64_t in, std::int64_t out, std::int64_t size) const {
-  if (mode != static_cast<std::int64_t>(padding_mode::same)) return before[i];
+  if (is(padding_mode::causal)) return (size - 1) * dilation[i];
+  if (!is(padding_mode::same)) return before[i];
   const std::int64_t total = (out - 1) * stride[i] + (size - 1) * dilation[i] + 1 - in;
   return total > 0 ? total / 2 : 0;
  }
@@ -8785,7 +8878,8 @@ struct convolution_op {
    !io.require(w.known(), "convolution: kernel extents must be numbers") ||
    !io.require(w[0].value > 0 && (spatial == 1 || w[1].value > 0), "convolution: the kernel has no taps") ||
    !io.require(a.sensible(), "convolution: strides, dilations and groups are positive") ||
-   !io.require(!a.negative_padding(), "convolution: padding is negative"))
+   !io.require(!a.negative_padding(), "convolution: padding is negative") ||
+   !io.require(spatial == 1 || !a.is(padding_mode::causal), "conv2d: causal padding is for conv1d"))
    return;
   const extent channels = x[spatial + 1];
   const std::int64_t out = w[spatial + 1].value;
@@ -8794,12 +8888,11 @@ struct convolution_op {
    return;
   io.result.push_back(x[0]);
   for (int i = 0; i < spatial; ++i) {
-   const extent size = a.output(i + 2 - spatial, x[i + 1], w[i].value);
-   if (!io.require(!size.known() || size.value >= 0, "convolution: kernel larger than padded input")) return;
-   if (!io.require(!size.known() || size.value > 0 || (x[i + 1].known() && x[i + 1].value == 0),
+   const int axis = i + 2 - spatial;
+   if (!io.require(a.fits(axis, x[i + 1], w[i].value, "convolution"),
        "convolution: kernel larger than padded input"))
     return;
-   io.result.push_back(size);
+   io.result.push_back(a.output(axis, x[i + 1], w[i].value));
   }
   io.result.push_back(out);
  }
@@ -8861,7 +8954,7 @@ constexpr Handle convolve(const window_attributes& a, const Handle& like, const 
  const shape target = shape_of(like);
  return invoke<Op>(a, &target, std::source_location::current(), first, second);
 }
-} // namespace detail
+}
 
 template <int I>
 constexpr auto convolution_op::vjp(const attributes& a, auto dy, auto x, auto w, auto) {
@@ -8885,7 +8978,7 @@ constexpr auto convolution_filter_gradient_op::vjp(const attributes& a, auto d, 
   return invoke<convolution_op>(a, nullptr, std::source_location::current(), x, d);
 }
 
-/// How a window is padded: `valid`, `same` as TensorFlow defines it, or amounts per side.
+/// How a window is padded: `valid`, `same` as TensorFlow defines it, amounts per side, or, in conv1d, `causal`.
 struct padding {
  padding_mode mode = padding_mode::valid;
  std::int64_t top = 0, bottom = 0, left = 0, right = 0;
@@ -8895,10 +8988,9 @@ struct padding {
  static constexpr padding amounts(std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
   return {padding_mode::explicit_amounts, top, bottom, left, right};
  }
- /// conv1d with padding in front only: output t sees inputs up to t. `effective` is (kernel - 1) * dilation + 1.
- static constexpr padding causal(std::int64_t effective) {
-  return {padding_mode::explicit_amounts, 0, 0, effective - 1, 0};
- }
+ /// (kernel - 1) * dilation zeros in front and none behind: output t sees inputs up to t * stride (van den Oord et al. 2016;
+ /// Keras's "causal").
+ static constexpr padding causal() { return {padding_mode::causal, 0, 0, 0, 0}; }
 };
 
 struct conv2d_options {
@@ -8919,7 +9011,7 @@ constexpr void set_padding(window_attributes& a, const padding& p) {
  a.mode = static_cast<std::int64_t>(p.mode);
  a.before[0] = p.top, a.after[0] = p.bottom, a.before[1] = p.left, a.after[1] = p.right;
 }
-} // namespace detail
+}
 
 /// Cross-correlation of x [batch, height, width, in] with w [kernel height, kernel width, in / groups, out].
 template <tensor_like X, tensor_like W>
@@ -8943,7 +9035,7 @@ constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {}
  return invoke<convolution_op>(a, nullptr, where, x, w);
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/matmul.hpp ----
 
 namespace tapegraph {
@@ -8981,7 +9073,7 @@ constexpr H without_axis(const H& x, int at, std::source_location where) {
   if (i != at) target.push_back(from[i]);
  return invoke<reshape_op>({}, &target, where, x);
 }
-} // namespace detail
+}
 
 /// Matrix product over the last two axes, [..., m, k] by [..., k, n], with NumPy broadcasting of the axes before them.
 /// Operands may be read transposed without a copy.
@@ -9029,6 +9121,16 @@ struct matmul_op {
  }
 };
 
+/// Matrix product plus a bias for every row, then relu if Relu: what a pass makes of the three. Never differentiated.
+template <bool Relu>
+struct matmul_bias_op {
+ static constexpr std::string_view name = Relu ? "matmul_bias_relu" : "matmul_bias";
+ static constexpr operation_kind kind = operation_kind::contract;
+ static constexpr int arity = 3;
+ using attributes = matmul_op::attributes;
+ static constexpr void infer(const attributes& t, inference& io) { matmul_op::infer(t, io); }
+};
+
 struct matmul_options {
  bool transpose_a = false, transpose_b = false;
 };
@@ -9050,7 +9152,7 @@ constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
  return z;
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/runtime/blas.hpp ----
 
 // ---- tapegraph/cpu/gemm.hpp ----
@@ -9201,7 +9303,7 @@ void gemm_vector(const gemm_vector_arguments<T>& g, T* scratch) {
  });
 }
 
-} // namespace tapegraph::cpu::detail
+}
 
 namespace tapegraph::cpu {
 
@@ -9217,16 +9319,31 @@ struct gemm_arguments {
  T* c;
  std::int64_t ldc;
  bool accumulate = false;
- const T* packed_b = nullptr; // op(b) as gemm_pack_b left it, instead of b
+ const T* packed_b = nullptr;
+ const T* bias = nullptr;
+ bool relu = false;
 };
+
+template <class T>
+void finish_rows(const gemm_arguments<T>& g) {
+ for (std::int64_t i = 0; i < g.m && (g.bias != nullptr || g.relu); ++i) {
+  T* const c = g.c + i * g.ldc;
+  if (g.bias != nullptr)
+#pragma omp simd
+   for (std::int64_t j = 0; j < g.n; ++j) c[j] += g.bias[j];
+  if (g.relu)
+#pragma omp simd
+   for (std::int64_t j = 0; j < g.n; ++j) c[j] = c[j] <= T(0) ? T(0) : c[j];
+ }
+}
 
 namespace detail {
 
 struct gemm_plan {
  std::int64_t block_m, block_n, block_k;
- bool shared_b; // b is packed once for all threads; otherwise each thread packs the panels it uses
+ bool shared_b;
  bool pack_a;
- bool packed_b; // by the caller
+ bool packed_b;
 
  static constexpr std::int64_t most_k = 1024;
 
@@ -9234,7 +9351,7 @@ struct gemm_plan {
  explicit gemm_plan(const gemm_arguments<T>& g) {
   block_k = g.k <= 0 ? 0 : divide_up(g.k, divide_up(g.k, most_k));
   block_m = divide_up(g.m, divide_up(g.m, 1536));
-  block_n = panel_layout::padded(divide_up(g.n, divide_up(g.n, 4096)), 32); // whole panels
+  block_n = panel_layout::padded(divide_up(g.n, divide_up(g.n, 4096)), 32);
   shared_b = g.m > 96;
   packed_b = g.packed_b != nullptr;
   const bool pages = g.lda * static_cast<std::int64_t>(sizeof(T)) % 1024 == 0;
@@ -9252,7 +9369,7 @@ struct gemm_block {
  const gemm_arguments<T>& g;
  const gemm_plan& plan;
  const tile_kernels<T>& kernels;
- T* packed_a; // tile by tile, [k, rows of the tile]
+ T* packed_a;
  T* packed_b;
  std::int64_t row, rows, column, columns, first_k, k;
 
@@ -9293,6 +9410,10 @@ struct gemm_block {
   job.c_row = g.ldc;
   job.columns = layout().columns(panel);
   job.accumulate = g.accumulate || first_k > 0;
+  if (first_k + k == g.k) {
+   if (g.bias != nullptr) job.bias = g.bias + column + panel * 2 * kernels.lanes;
+   job.relu = g.relu;
+  }
   kernels.run[layout().vectors(panel) - 1][count - 1](job);
  }
 
@@ -9334,7 +9455,7 @@ struct gemm_block {
  }
 };
 
-} // namespace detail
+}
 
 template <class T>
 std::size_t gemm_workspace_bytes(const gemm_arguments<T>& g, int threads) {
@@ -9372,7 +9493,7 @@ void gemm(const gemm_arguments<T>& g, void* workspace) {
  if (g.k <= 0) {
   if (!g.accumulate)
    for (std::int64_t i = 0; i < g.m; ++i) std::fill_n(g.c + i * g.ldc, g.n, T(0));
-  return;
+  return finish_rows(g);
  }
  detail::workspace_cutter cut(workspace);
  if (g.m == 1 || g.n == 1) {
@@ -9390,7 +9511,7 @@ void gemm(const gemm_arguments<T>& g, void* workspace) {
   v.y_stride = column ? g.ldc : 1;
   v.accumulate = g.accumulate;
   detail::gemm_vector(v, scratch);
-  return;
+  return finish_rows(g);
  }
  const detail::gemm_plan plan(g);
  T* packed_a = cut.take<T>(plan.a_elements());
@@ -9451,7 +9572,7 @@ void gemm_batched(const gemm_arguments<T>& first, std::int64_t batch, std::int64
   workspace);
 }
 
-} // namespace tapegraph::cpu
+}
 
 #if defined(TAPEGRAPH_USE_CBLAS)
 #include <cblas.h>
@@ -9472,6 +9593,7 @@ void product(const cpu::gemm_arguments<T>& g, void*) {
   cblas_sgemm(CblasRowMajor, a, b, size(g.m), size(g.n), size(g.k), T(1), g.a, lda, g.b, ldb, beta, g.c, ldc);
  else
   cblas_dgemm(CblasRowMajor, a, b, size(g.m), size(g.n), size(g.k), T(1), g.a, lda, g.b, ldb, beta, g.c, ldc);
+ cpu::finish_rows(g);
 }
 template <class T, class Place>
 void product_each(const cpu::gemm_arguments<T>& first, std::int64_t batch, const Place& place, void*) {
@@ -9499,7 +9621,7 @@ std::size_t product_workspace(const cpu::gemm_arguments<T>& g, std::int64_t batc
 
 #endif
 
-} // namespace tapegraph::runtime
+}
 // ---- tapegraph/runtime/kernel.hpp ----
 
 // ---- tapegraph/cpu/map.hpp ----
@@ -9574,13 +9696,13 @@ struct element<dtype::bf16> {
 template <dtype Type>
 using element_t = typename element<Type>::type;
 
-} // namespace tapegraph
+}
 
 namespace tapegraph::machine {
 
 template <int I, class T>
 struct reg {
- using word = T; // as it lies in memory
+ using word = T;
  T value;
 
  TG_HD void put(T x) { value = x; }
@@ -9606,7 +9728,7 @@ struct reg<I, T> {
   bits = storage_bits<T>(x);
   value = rounded_to<T>(x);
  }
- TG_HD void put(T x) { load(x.bits); } // a conversion from another type
+ TG_HD void put(T x) { load(x.bits); }
  TG_HD void load(word x) {
   bits = x;
   value = float_of<T>(x);
@@ -9652,7 +9774,7 @@ struct execute<R, File, instruction<Op, Result, A, B, C, D>> {
 };
 
 template <int R, class File>
-struct execute<R, File, void> { // not needed
+struct execute<R, File, void> {
  TG_HD static void run(File&) {}
 };
 
@@ -9705,7 +9827,7 @@ private:
  }
 };
 
-} // namespace tapegraph::machine
+}
 
 namespace tapegraph::cpu {
 
@@ -9764,7 +9886,7 @@ void evaluate_tile(const tile& t) {
  dispatch<region_body<Region>>(&t);
 }
 
-} // namespace tapegraph::cpu
+}
 
 namespace tapegraph::cpu {
 
@@ -9779,7 +9901,7 @@ inline constexpr std::int64_t chunk_elements = 16384;
 struct slot_plan {
  enum class access { direct, periodic, staged } how;
  const std::byte* data;
- std::int64_t size; // bytes of an element
+ std::int64_t size;
  std::int64_t period;
  std::int64_t strides[max_rank];
 };
@@ -9805,7 +9927,7 @@ inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, 
  }
 }
 
-} // namespace detail
+}
 
 class region_reader {
 public:
@@ -9846,7 +9968,7 @@ private:
   direct_ = false;
   const int lead = rank_ - view.rank;
   std::int64_t stride = 1;
-  bool trailing = true; // equal to the domain's trailing axes, extents of 1 in front
+  bool trailing = true;
   for (int i = rank_ - 1; i >= 0; --i) {
    const std::int64_t own = i >= lead ? view.extents[i - lead] : 1;
    p.strides[i] = own == 1 ? 0 : stride;
@@ -9958,7 +10080,7 @@ inline void run_map(tile_function evaluate, const kernel_call& call) {
  });
 }
 
-} // namespace tapegraph::cpu
+}
 // ---- tapegraph/cpu/reduce.hpp ----
 
 // ---- tapegraph/cpu/reduce_columns.hpp ----
@@ -10015,9 +10137,9 @@ inline std::int64_t results_of_nothing(reduction kind, int rank, const std::int6
  return outputs;
 }
 
-} // namespace detail
+}
 
-} // namespace tapegraph
+}
 
 namespace tapegraph::cpu {
 
@@ -10032,13 +10154,13 @@ using tapegraph::reduction;
 
 namespace reduce_detail {
 
-inline constexpr std::int64_t tile_elements = 2048;  // 8 or 16 KiB: stays in L1 beside the accumulators
-inline constexpr std::int64_t task_elements = 32768; // below two of these a fork costs more than it saves
+inline constexpr std::int64_t tile_elements = 2048;
+inline constexpr std::int64_t task_elements = 32768;
 inline constexpr std::int64_t parallel_elements = 32768;
 inline constexpr std::int64_t most_parts = 32;
 inline constexpr std::int64_t widest_columns = 1024;
-inline constexpr std::int64_t rows_in_t = 64;    // folded in T before they join a double
-inline constexpr std::int64_t rows_at_once = 16; // of memory, for one access to what is folded
+inline constexpr std::int64_t rows_in_t = 64;
+inline constexpr std::int64_t rows_at_once = 16;
 inline constexpr std::int64_t longest_block = 256;
 inline constexpr std::int64_t prefetch_bytes = 2048;
 
@@ -10136,7 +10258,7 @@ struct unit {
  template <reduction R>
  TG_INLINE static void mask_part(vector& v, const integer* at) {
   bits kept, value, neutral;
-  vector neutral_value; // `vector{} + identity` is too much for nvcc's front end
+  vector neutral_value;
   for (int i = 0; i < part_lanes; ++i) neutral_value[i] = identity<R, T>;
   __builtin_memcpy(&kept, at, sizeof(kept));
   __builtin_memcpy(&value, &v, sizeof(value));
@@ -10216,7 +10338,7 @@ struct rows_body {
       b.template fold<R>(p + i + n);
       c.template fold<R>(p + i + 2 * n);
       d.template fold<R>(p + i + 3 * n);
-      if constexpr (!arithmetic<R>) // comparisons fill the window before loads far ahead begin
+      if constexpr (!arithmetic<R>)
        for (std::int64_t k = 0; k < 4 * n; k += n)
         __builtin_prefetch(p + i + k + prefetch_bytes / static_cast<std::int64_t>(sizeof(T)));
      }
@@ -10275,9 +10397,9 @@ void run_rows(const T* x, std::int64_t rows, std::int64_t length, accumulator<T>
   dispatch<rows_body<R, T>>(x, rows, length, out);
 }
 
-} // namespace reduce_detail
+}
 
-} // namespace tapegraph::cpu
+}
 
 namespace tapegraph::cpu {
 
@@ -10436,9 +10558,9 @@ A combined(reduction kind, A a, A b) {
  return a;
 }
 
-} // namespace reduce_detail
+}
 
-} // namespace tapegraph::cpu
+}
 
 namespace tapegraph::cpu {
 
@@ -10485,14 +10607,14 @@ struct groups {
 };
 
 struct plan {
- groups kept, reduced; // without `inner` and `columns`
+ groups kept, reduced;
  std::int64_t total = 1, inner = 1, columns = 1;
  enum { copy, short_rows, long_rows, blocks, by_columns } way = copy;
  std::int64_t pack = 1, chunks = 1, width = 1;
- std::int64_t tile_rows = 1;        ///< rows (not packs) of a tile
- std::int64_t tiles = 1, parts = 1; ///< of one unit (kept index and chunk), and the tasks they are cut into
+ std::int64_t tile_rows = 1;
+ std::int64_t tiles = 1, parts = 1;
 
- std::int64_t tasks = 1, in_task = 1; ///< in_task: rows, or parts of units
+ std::int64_t tasks = 1, in_task = 1;
 
  std::int64_t units() const { return kept.size * chunks; }
  std::size_t workspace_bytes() const {
@@ -10620,7 +10742,7 @@ struct driver {
    const std::int64_t begin = base + p.reduced.offset(row) + tile * tile_elements;
    const std::int64_t left = p.inner - tile * tile_elements;
    sum_type folded[16];
-   std::int64_t count = 1; // full tiles in memory go to the leaf several at once
+   std::int64_t count = 1;
    if (source.direct != nullptr && left >= tile_elements)
     count = std::min({std::int64_t{16}, last - first, left / tile_elements});
    const std::int64_t length = std::min(tile_elements, left);
@@ -10673,7 +10795,7 @@ struct driver {
    } else {
     const T* x = values(begin, rows * width, buffer);
     leaf.columns(x, packed, rows / p.pack, packed, partial);
-    if (const std::int64_t rest = rows % p.pack; rest > 0) { // another width: places differ
+    if (const std::int64_t rest = rows % p.pack; rest > 0) {
      leaf.join_columns(partial, packed, total);
      leaf.columns(x + (rows - rest) * width, packed, 1, rest * width, partial);
      leaf.join_columns(partial, rest * width, total);
@@ -10730,7 +10852,7 @@ struct driver {
  }
 };
 
-} // namespace reduce_detail
+}
 
 template <class T>
 std::size_t reduce_workspace_bytes(int rank, const std::int64_t* extents, std::uint32_t axes) {
@@ -10751,7 +10873,7 @@ void reduce_axes(int rank, const std::int64_t* extents, std::uint32_t axes, cons
  reduce_detail::driver<T>{p, leaf, source, out, static_cast<reduce_detail::accumulator<T>*>(workspace)}.run();
 }
 
-} // namespace tapegraph::cpu
+}
 // ---- tapegraph/runtime/widened_reduction.hpp ----
 
 // ---- tapegraph/cpu/widen.hpp ----
@@ -10783,9 +10905,25 @@ struct narrow_body {
  }
 };
 
-inline constexpr std::int64_t widen_piece = 16384; // elements; what threads share, from four of them on
+template <storage_type T, bool Relu>
+struct narrow_biased_body {
+ template <class Isa>
+ TG_INLINE static void run(T* to, std::int64_t to_row, const float* from, std::int64_t from_row, const float* bias,
+       std::int64_t rows, std::int64_t columns) {
+  for (std::int64_t r = 0; r < rows; ++r, to += to_row, from += from_row) {
+#pragma omp simd
+   for (std::int64_t i = 0; i < columns; ++i) {
+    const float sum = rounded_to<T>(from[i]) + bias[i];
+    const float rounded = rounded_to<T>(sum);
+    to[i].bits = storage_bits<T>(Relu ? (rounded <= 0 ? 0.0f : rounded) : sum);
+   }
+  }
+ }
+};
 
-} // namespace detail
+inline constexpr std::int64_t widen_piece = 16384;
+
+}
 
 template <storage_type T>
 void widen_rows(float* to, std::int64_t to_row, const T* from, std::int64_t from_row, std::int64_t rows,
@@ -10836,7 +10974,7 @@ inline void narrow(dtype type, void* to, const float* from, std::int64_t count) 
   detail::narrow_body<half>::run<baseline>(static_cast<half*>(to), from, count);
 }
 
-} // namespace tapegraph::cpu
+}
 
 namespace tapegraph::runtime {
 
@@ -10844,7 +10982,7 @@ namespace detail {
 inline std::size_t float_bytes(const buffer_view& v) {
  return (static_cast<std::size_t>(v.elements()) * sizeof(float) + 63) / 64 * 64;
 }
-} // namespace detail
+}
 
 inline std::size_t widened_reduction_bytes(const kernel_call& call) {
  return detail::float_bytes(call.out[0]) +
@@ -10883,7 +11021,7 @@ inline void run_widened_reduction(const kernel_call& call, cpu::tile_function ev
  cpu::narrow(out.type, out.data, wide, out.elements());
 }
 
-} // namespace tapegraph::runtime
+}
 
 namespace tapegraph::runtime {
 
@@ -10920,7 +11058,7 @@ struct no_backend {
 #if !defined(__CUDACC__) && !defined(TG_SIMT)
 #error "this target uses tapegraph::cuda, so nvcc compiles this file: tapegraph_cuda_sources(target) says so to CMake"
 #endif
-} // namespace tapegraph::runtime
+}
 namespace tapegraph::cuda {
 struct backend;
 }
@@ -10967,7 +11105,7 @@ inline constexpr cpu::reduction reduction_kind<max_op> = cpu::reduction::maximum
 template <>
 inline constexpr cpu::reduction reduction_kind<min_op> = cpu::reduction::minimum;
 template <>
-inline constexpr cpu::reduction reduction_kind<any_op> = cpu::reduction::maximum; // of bytes that are 0 or 1
+inline constexpr cpu::reduction reduction_kind<any_op> = cpu::reduction::maximum;
 template <>
 inline constexpr cpu::reduction reduction_kind<all_op> = cpu::reduction::minimum;
 
@@ -11012,7 +11150,7 @@ void run_reduction(const kernel_call& call, cpu::tile_function evaluate, int wan
 }
 
 template <class Region>
-inline constexpr bool reads_in_place = false; // the region is its one operand
+inline constexpr bool reads_in_place = false;
 template <dtype Type>
 inline constexpr bool reads_in_place<region<slots<Type>, results<0>>> = true;
 
@@ -11021,7 +11159,7 @@ struct reduction_kernel {
  using element = typename reduced_element<Op, T>::type;
  static void run(const kernel_call& call) {
   constexpr cpu::tile_function evaluate = reads_in_place<Region> ? nullptr : &cpu::evaluate_tile<Region>;
-  if constexpr (std::is_same_v<T, bool>) { // any and all of nothing have values, unlike a maximum of bytes
+  if constexpr (std::is_same_v<T, bool>) {
    if (call.domain.elements() == 0) {
     for (std::int64_t i = 0; i < call.out[0].elements(); ++i)
      call.out[0].as<bool>()[i] = reduction_kind<Op> == cpu::reduction::minimum;
@@ -11064,7 +11202,7 @@ struct kernel<Op, T> {
  static std::size_t workspace(const kernel_call& call) { return reduction::workspace(over_operand(call)); }
 };
 
-} // namespace tapegraph::runtime
+}
 // ---- tapegraph/runtime/window_geometry.hpp ----
 
 namespace tapegraph::runtime {
@@ -11103,7 +11241,21 @@ convolution_geometry geometry_of(const kernel_call& c) {
   return geometry(a, c.in[0], c.in[1], c.out[0]);
 }
 
-} // namespace tapegraph::runtime
+inline convolution_geometry unpooled_geometry(const kernel_call& c) {
+ const auto a = attributes_from_words<convolution_op>(c.attributes);
+ const buffer_view &x = c.in[0], &w = c.in[1];
+ buffer_view y = c.out[0];
+ for (int i = 0; i < 2; ++i) y.extents[i + 1] = a.output(i, x.extents[i + 1], w.extents[i]).value;
+ return geometry(a, x, w, y);
+}
+inline convolution_geometry pooled_geometry(const kernel_call& c) {
+ convolution_geometry g = unpooled_geometry(c);
+ g.out_height = 2 * c.out[0].extents[1];
+ g.out_width = 2 * c.out[0].extents[2];
+ return g;
+}
+
+}
 
 namespace tapegraph::runtime {
 
@@ -11135,7 +11287,7 @@ struct kernel<matmul_op, T> {
   g.accumulate = false;
   j.batch = 1;
   for (int i = 0; i < c.rank - 2; ++i) j.batch *= c.extents[i];
-  if (g.m == 1 && g.transpose_a) g.transpose_a = false, g.lda = g.k; // a column is stored like a row
+  if (g.m == 1 && g.transpose_a) g.transpose_a = false, g.lda = g.k;
   if (j.batch > 1 && !g.transpose_a && matrices_of(a) == j.batch && matrices_of(b) == 1) {
    g.m *= j.batch;
    j.batch = 1;
@@ -11146,8 +11298,11 @@ struct kernel<matmul_op, T> {
   const job j = matrices(call);
   return product_workspace<T>(j.first, j.batch, thread_count());
  }
- static void run(const kernel_call& call) {
-  const job j = matrices(call);
+ static void run(const kernel_call& call) { multiply(call, nullptr, false); }
+ static void multiply(const kernel_call& call, const T* bias, bool relu) {
+  job j = matrices(call);
+  j.first.bias = bias;
+  j.first.relu = relu;
   const buffer_view &a = call.in[0], &b = call.in[1], &c = call.out[0];
   const int outer = c.rank - 2;
   const auto offset = [&](const buffer_view& x, std::int64_t index) {
@@ -11178,6 +11333,12 @@ private:
   for (int i = 0; i < x.rank - 2; ++i) count *= x.extents[i];
   return count;
  }
+};
+
+template <bool Relu, class T>
+struct kernel<matmul_bias_op<Relu>, T> {
+ static std::size_t workspace(const kernel_call& c) { return kernel<matmul_op, T>::workspace(c); }
+ static void run(const kernel_call& c) { kernel<matmul_op, T>::multiply(c, c.in[2].as<const T>(), Relu); }
 };
 
 template <class T>
@@ -11228,7 +11389,7 @@ struct kernel<convolution_filter_gradient_op, T> {
  }
 };
 
-} // namespace tapegraph::runtime
+}
 // ---- tapegraph/runtime/contract_storage.hpp ----
 
 // ---- tapegraph/cpu/gemm_storage.hpp ----
@@ -11265,7 +11426,7 @@ void pack_panel_widened(float* to, const panel_layout& layout, std::int64_t pane
 
 struct storage_gemm_plan {
  std::int64_t block_m, block_n, block_k;
- bool shared_b; // b is packed once for all threads; otherwise each thread packs the panels it uses
+ bool shared_b;
 
  template <class T>
  explicit storage_gemm_plan(const gemm_arguments<T>& g) {
@@ -11285,6 +11446,7 @@ struct storage_gemm_block {
  const storage_gemm_plan& plan;
  const tile_kernels<float>& kernels;
  float *a, *b, *c;
+ const float* bias;
  std::int64_t row, rows, column, columns;
  std::int64_t first_k = 0, k = 0;
 
@@ -11346,16 +11508,18 @@ struct storage_gemm_block {
   });
  }
 
- void run(bool parallel) {
+ template <class Finish>
+ void run(bool parallel, const Finish& finish) {
+  if (g.k <= 0) std::fill_n(c, rows * columns, 0.0f);
   for (first_k = 0; first_k < g.k; first_k += k) {
    k = std::min(plan.block_k, g.k - first_k);
    add(parallel);
   }
   const std::int64_t piece = std::max<std::int64_t>(1, widen_piece / columns);
   parallel_for(divide_up(rows, piece), parallel && rows * columns >= 4 * widen_piece, [&](std::int64_t task) {
-   for (std::int64_t r = task * piece, end = std::min(rows, r + piece); r < end; ++r)
-    dispatch<narrow_body<T>>(g.c + (row + r) * g.ldc + column,
-          static_cast<const float*>(c + r * columns), columns);
+   const std::int64_t first = task * piece;
+   finish(g.c + (row + first) * g.ldc + column, g.ldc, static_cast<const float*>(c + first * columns), columns,
+    bias == nullptr ? bias : bias + column, std::min(piece, rows - first), columns);
   });
  }
 };
@@ -11376,220 +11540,71 @@ gemm_arguments<T> rows_first(const gemm_arguments<T>& g) {
  return t;
 }
 
-} // namespace detail
+template <storage_type T>
+struct narrow_rows {
+ void operator()(T* to, std::int64_t to_row, const float* from, std::int64_t from_row, const float*,
+     std::int64_t rows, std::int64_t columns) const {
+  for (std::int64_t r = 0; r < rows; ++r) dispatch<narrow_body<T>>(to + r * to_row, from + r * from_row, columns);
+ }
+};
+template <storage_type T, bool Relu>
+struct narrow_rows_biased {
+ void operator()(T* to, std::int64_t to_row, const float* from, std::int64_t from_row, const float* bias,
+     std::int64_t rows, std::int64_t columns) const {
+  dispatch<narrow_biased_body<T, Relu>>(to, to_row, from, from_row, bias, rows, columns);
+ }
+};
+
+}
 
 template <storage_type T>
 std::size_t gemm_storage_workspace_bytes(const gemm_arguments<T>& given, int threads) {
  const gemm_arguments<T> g = detail::rows_first(given);
- if (g.m <= 0 || g.n <= 0 || g.k <= 0) return 0;
+ if (g.m <= 0 || g.n <= 0) return 0;
  const detail::storage_gemm_plan plan(g);
  detail::workspace_cutter cut(nullptr);
  cut.take<float>(plan.a_elements());
  cut.take<float>(std::max(plan.b_elements(threads), threads * 32 * plan.block_k));
  cut.take<float>(plan.c_elements());
+ cut.take<float>(g.n);
  return cut.used();
 }
 
-template <storage_type T>
-void gemm_storage(const gemm_arguments<T>& given, void* workspace) {
+template <storage_type T, class Finish = detail::narrow_rows<T>>
+void gemm_storage(const gemm_arguments<T>& given, void* workspace, const Finish& finish = {}) {
  const gemm_arguments<T> g = detail::rows_first(given);
  if (g.m <= 0 || g.n <= 0) return;
- if (g.k <= 0) {
-  for (std::int64_t i = 0; i < g.m; ++i) std::fill_n(g.c + i * g.ldc, g.n, T(0));
-  return;
- }
  const detail::storage_gemm_plan plan(g);
  detail::workspace_cutter cut(workspace);
  float* const a = cut.take<float>(plan.a_elements());
  float* const b = cut.take<float>(plan.b_elements(thread_count()));
  float* const c = cut.take<float>(plan.c_elements());
+ float* const bias = g.bias == nullptr ? nullptr : cut.take<float>(g.n);
+ if (bias != nullptr) {
+  if (given.n == g.n)
+   widen_rows(bias, 0, g.bias, 0, 1, g.n);
+  else
+   std::fill_n(bias, g.n, static_cast<float>(*g.bias));
+ }
  const auto& kernels = active_tile_kernels<float>();
  const bool parallel = detail::worth_threads(static_cast<double>(g.m) * g.n * g.k);
  for (std::int64_t row = 0; row < g.m; row += plan.block_m)
   for (std::int64_t column = 0; column < g.n; column += plan.block_n)
-   detail::storage_gemm_block<T>{g,   plan, kernels, a, b, c,
-          row, std::min(plan.block_m, g.m - row), column, std::min(plan.block_n, g.n - column)}
-    .run(parallel);
+   detail::storage_gemm_block<T>{g,
+          plan,
+          kernels,
+          a,
+          b,
+          c,
+          bias,
+          row,
+          std::min(plan.block_m, g.m - row),
+          column,
+          std::min(plan.block_n, g.n - column)}
+    .run(parallel, finish);
 }
 
-} // namespace tapegraph::cpu
-// ---- tapegraph/ops/activation.hpp ----
-
-/// relu, relu6, leaky_relu, elu, selu, sigmoid, hard_sigmoid, log_sigmoid, tanh, softplus, softsign, erf, erfc. Those that
-/// are a multiple of their operand are in gated_activation.hpp.
-
-namespace tapegraph {
-
-/// max(x, 0); the derivative at 0 is 0.
-struct relu_op : map_op<1> {
- static constexpr std::string_view name = "relu";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::choose((x > V(0)) | (x != x), x, V(0)); // NaN stays NaN
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, dy, 0); }
-};
-
-/// min(max(x, 0), 6); the derivative at 0 and at 6 is 0.
-struct relu6_op : map_op<1> {
- static constexpr std::string_view name = "relu6";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::smaller(relu_op::value(x), V(6));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, where(y < 6, dy, 0), 0); }
-};
-
-/// x above 0, alpha x below; the derivative at 0 is alpha. With a tensor for alpha, the parametric relu.
-struct leaky_relu_op : map_op<2> {
- static constexpr std::string_view name = "leaky_relu";
- template <class V>
- TG_HD static constexpr V value(V x, V alpha) {
-  return detail::choose(x > V(0), x, alpha * x);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
-  if constexpr (I == 0)
-   return dy * where(x > 0, 1, alpha);
-  else
-   return where(x > 0, 0, dy * x);
- }
-};
-
-/// x above 0, alpha (e^x - 1) below; the derivative at 0 is alpha.
-struct elu_op : map_op<2> {
- static constexpr std::string_view name = "elu";
- template <class V>
- TG_HD static constexpr V value(V x, V alpha) {
-  return detail::choose(x > V(0), x, alpha * math::expm1(detail::choose(x > V(0), V(0), x)));
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
-  if constexpr (I == 0)
-   return dy * where(x > 0, 1, alpha * apply<exp_op>(where(x > 0, 0, x)));
-  else
-   return dy * apply<expm1_op>(where(x > 0, 0, x));
- }
-};
-
-/// x / (1 + |x|)
-struct softsign_op : map_op<1> {
- static constexpr std::string_view name = "softsign";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  const V a = math::abs(x);
-  return math::detail::select(a == math::detail::traits<V>::infinity, math::copysign(V(1), x), x / (V(1) + a));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<square_op>(1 + apply<abs_op>(x)); }
-};
-
-/// 1 / (1 + exp(-x))
-struct sigmoid_op : map_op<1> {
- static constexpr std::string_view name = "sigmoid";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::sigmoid(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y * (1 - y)); }
-};
-
-struct tanh_op : map_op<1> {
- static constexpr std::string_view name = "tanh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::tanh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 - y * y); }
-};
-
-/// log(1 + exp(x)), without overflow
-struct softplus_op : map_op<1> {
- static constexpr std::string_view name = "softplus";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::softplus(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<sigmoid_op>(x); }
-};
-
-struct erf_op : map_op<1> {
- static constexpr std::string_view name = "erf";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::erf(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (1.1283791670955126 * apply<exp_op>(-(x * x))); }
-};
-
-/// 1 - erf(x)
-struct erfc_op : map_op<1> {
- static constexpr std::string_view name = "erfc";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::erfc(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (-1.1283791670955126 * apply<exp_op>(-(x * x))); }
-};
-
-template <operand A>
-TG_INLINE constexpr auto relu(const A& x) {
- return apply<relu_op>(x);
 }
-template <operand A>
-TG_INLINE constexpr auto sigmoid(const A& x) {
- return apply<sigmoid_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto tanh(const A& x) {
- return apply<tanh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto softplus(const A& x) {
- return apply<softplus_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto erf(const A& x) {
- return apply<erf_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto relu6(const A& x) {
- return apply<relu6_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto softsign(const A& x) {
- return apply<softsign_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto erfc(const A& x) {
- return apply<erfc_op>(x);
-}
-template <operand A, operand B = double>
-TG_INLINE constexpr auto leaky_relu(const A& x, const B& alpha = 0.2) {
- return apply<leaky_relu_op>(x, alpha);
-}
-template <operand A, operand B = double>
-TG_INLINE constexpr auto elu(const A& x, const B& alpha = 1.0) {
- return apply<elu_op>(x, alpha);
-}
-/// scale * elu(x, alpha) with the constants that keep mean 0 and variance 1 (Klambauer et al., 2017).
-template <operand A>
-TG_INLINE constexpr auto selu(const A& x) {
- return 1.0507009873554805 * apply<elu_op>(x, 1.6732632423543772);
-}
-/// log(sigmoid(x)) = -softplus(-x)
-template <operand A>
-TG_INLINE constexpr auto log_sigmoid(const A& x) {
- return -apply<softplus_op>(-x);
-}
-/// relu6(x + 3) / 6, as in PyTorch and Keras 3; the derivative at -3 and 3 is 0.
-template <operand A>
-TG_INLINE constexpr auto hard_sigmoid(const A& x) {
- return apply<relu6_op>(x + 3.0) / 6.0;
-}
-
-} // namespace tapegraph
 // ---- tapegraph/runtime/widened.hpp ----
 
 // ---- tapegraph/ops/gather.hpp ----
@@ -11608,7 +11623,7 @@ constexpr bool same_shape_or_required(const shape& a, const shape& b) {
  for (int i = 0; same && i < a.rank(); ++i) same = equal_or_required(a[i], b[i]);
  return same;
 }
-} // namespace detail
+}
 
 /// Slices of a table along an axis: table [batch..., before..., n, behind...], indices [batch..., picks...] to
 /// [batch..., before..., picks..., behind...].
@@ -11815,7 +11830,7 @@ namespace detail {
 constexpr gather_op::attributes gather_attributes(int axis, int batch, int rank) {
  return {axis == behind_batch ? batch : normalized_axis(axis, rank), batch};
 }
-} // namespace detail
+}
 
 /// Slices of `table` along an axis, in the order of the indices (tf.gather). The first `batch_axes` axes of both operands run
 /// together: indices choose within their own batch.
@@ -11871,7 +11886,7 @@ constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options opt
         nullptr, where, indices);
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/padding.hpp ----
 
 // ---- tapegraph/core/index_map.hpp ----
@@ -11937,7 +11952,7 @@ constexpr basic_index_run<Integer> run_at(index_map map, Integer n, Integer amou
   break;
  case index_map::reflect:
  case index_map::symmetric: {
-  const bool twice = map == index_map::symmetric; // whether the borders stand twice
+  const bool twice = map == index_map::symmetric;
   if (n == 1) {
    r = {0, r.count, 0};
    break;
@@ -12004,7 +12019,7 @@ constexpr void for_positions(index_map map, std::int64_t n, std::int64_t amount,
  for (auto at = positions_of(map, n, amount, j, limit); !at.done(); at.next()) f(at.position());
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/slice.hpp ----
 
 /// slice, take, reverse, split, unstack: parts of a tensor by begin, end and step; embed, the way back.
@@ -12075,8 +12090,8 @@ struct slice_op {
   for (int i = 0; i < larger.rank(); ++i) {
    const extent size = larger[i], count = smaller[i];
    if (!count.known() || count.value == 0) continue;
-   const std::int64_t span = a.step[i] * (count.value - 1); // from the first to the last
-   std::int64_t least = 0;                                  // elements the axis must have
+   const std::int64_t span = a.step[i] * (count.value - 1);
+   std::int64_t least = 0;
    if (counted_from_the_end(a.begin[i]))
     least = a.begin[i] - at_the_end + (span < 0 ? -span : span) + 1;
    else if (a.begin[i] + span >= 0)
@@ -12148,7 +12163,7 @@ constexpr void slice_known_axis(const range& r, std::int64_t size, slice_op::att
  const std::int64_t count = r.step == 0  ? 0
        : r.step > 0 ? (end - begin + r.step - 1) / r.step
            : (begin - end - r.step - 1) / -r.step;
- a.begin[axis] = begin < 0 || count <= 0 ? 0 : begin; // of nothing, any begin
+ a.begin[axis] = begin < 0 || count <= 0 ? 0 : begin;
  a.step[axis] = r.step;
  target.set(axis, count < 0 ? 0 : count);
 }
@@ -12168,7 +12183,7 @@ constexpr void slice_symbolic_axis(const range& r, extent size, slice_op::attrib
   count = length <= 0 ? 0 : (length + stride - 1) / stride;
   least = begins_at_end ? (forwards ? begin : end - 1) : (forwards ? end : begin + 1);
   if (length <= 0) least = 0;
- } else if (forwards == ends_at_end) { // forwards from the front, or backwards from the back
+ } else if (forwards == ends_at_end) {
   least = forwards ? begin + end : begin + end;
   count = (size - least + (stride - 1)) / stride;
  } else {
@@ -12185,7 +12200,7 @@ constexpr void slice_symbolic_axis(const range& r, extent size, slice_op::attrib
   a.begin[axis] = at_the_end + begin - 1;
 }
 
-} // namespace detail
+}
 
 /// x[ranges...]: bounds are clipped and negative ones count from the end, as in Python; a negative step needs a begin.
 /// Axes not named are kept whole. Bounds of a symbolic axis are not clipped: the extent is required to contain them, and a
@@ -12203,7 +12218,7 @@ constexpr auto slice(const A& x, std::initializer_list<range> ranges,
   else if (axis < from.rank() && (r.begin != all.begin || r.end != all.end || r.step != all.step))
    detail::slice_symbolic_axis(r, from[axis], a, target, axis);
   else if (axis >= from.rank() && axis < max_rank)
-   a.step[axis] = 0; // refused by the shape rule
+   a.step[axis] = 0;
   ++axis;
  }
  return invoke<slice_op>(a, &target, where, x);
@@ -12259,7 +12274,7 @@ constexpr H part_of(const H& whole, int axis, extent before, extent count, std::
   a.begin[axis] = before.value;
  } else if (behind.known()) {
   a.begin[axis] = at_the_end + behind.value;
- } else { // both distances are symbolic: cut in front, then behind
+ } else {
   shape rest = from;
   rest.set(axis, count + behind);
   a.begin[axis] = at_the_end;
@@ -12279,7 +12294,7 @@ constexpr H refused_part(const H& whole, std::int64_t problem, std::source_locat
  return invoke<slice_op>(a, &target, where, whole);
 }
 
-} // namespace detail
+}
 
 /// N parts of equal extents along an axis, as std::array. A symbolic extent is required to divide.
 template <std::size_t N, tensor_like A>
@@ -12344,7 +12359,7 @@ constexpr auto unstack(const A& x, int axis = 0, std::source_location where = st
  }(std::make_index_sequence<N>{});
 }
 
-} // namespace tapegraph
+}
 
 /// pad, tile, repeat, roll: results whose elements are chosen axis by axis by a rule, and the way back.
 
@@ -12442,13 +12457,13 @@ constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts, pa
  for (const padding_amount& amount : amounts) {
   if (axis >= target.rank()) {
    problem = remap_op::too_many;
-   if (axis < max_rank) box.step[axis] = 0; // refused by the shape rule
+   if (axis < max_rank) box.step[axis] = 0;
    ++axis;
    continue;
   }
   if (amount.before < 0 || amount.after < 0) {
    problem = remap_op::negative;
-   box.begin[axis] = -100; // refused by the shape rule
+   box.begin[axis] = -100;
   } else {
    box.begin[axis] = amount.before;
    if (amount.before + amount.after > 0) a.map[axis] = static_cast<std::int64_t>(map);
@@ -12521,7 +12536,7 @@ constexpr auto roll(const A& x, std::int64_t shift, int axis = 0,
  return invoke<remap_op>(a, &target, where, x);
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/runtime/random.hpp ----
 
 // ---- tapegraph/core/random_laws.hpp ----
@@ -12546,7 +12561,7 @@ namespace tapegraph {
 
 struct philox4x32 {
  static constexpr std::uint32_t multiplier_0 = 0xd2511f53u, multiplier_2 = 0xcd9e8d57u;
- static constexpr std::uint32_t weyl_0 = 0x9e3779b9u, weyl_1 = 0xbb67ae85u; // golden ratio, sqrt(3) - 1
+ static constexpr std::uint32_t weyl_0 = 0x9e3779b9u, weyl_1 = 0xbb67ae85u;
 
 private:
  template <std::uint32_t Round>
@@ -12735,7 +12750,7 @@ TG_INLINE void fill(T* out, std::int64_t first, std::int64_t count, const addres
  for (; i < count; ++i) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
 }
 
-} // namespace detail
+}
 
 /// Element `index` of a random node: uniform in [0, 1).
 template <class T>
@@ -12764,8 +12779,8 @@ TG_INLINE void fill_normal(T* out, std::int64_t first, std::int64_t count, std::
  detail::fill<detail::normal>(out, first, count, address(seed, step, ordinal));
 }
 
-} // namespace random
-} // namespace tapegraph
+}
+}
 
 /// Laws made of uniform and normal numbers of the same address. They are computed where the number has been drawn.
 
@@ -12773,7 +12788,7 @@ namespace tapegraph {
 
 enum class distribution : std::int64_t { uniform, normal, truncated_normal, exponential, bernoulli };
 
-} // namespace tapegraph
+}
 
 namespace tapegraph::random {
 
@@ -12791,7 +12806,7 @@ TG_HD constexpr T just_below(T b) {
 template <class T>
 TG_HD constexpr T truncated_normal_at(const address& a, std::uint64_t index) {
  T x = 0;
- for (std::uint64_t attempt = 0; attempt < 128; ++attempt) { // the last is needed with probability 2^-565
+ for (std::uint64_t attempt = 0; attempt < 128; ++attempt) {
   x = detail::at<detail::normal, T>(a, index + ((attempt * per_block<T>) << 40));
   if (x >= T(-2) && x <= T(2)) return x;
  }
@@ -12852,7 +12867,7 @@ TG_HD constexpr std::uint64_t integer_at(const address& a, std::uint64_t index, 
  return high_product(word, range);
 }
 
-} // namespace tapegraph::random
+}
 // ---- tapegraph/ops/random.hpp ----
 
 // ---- tapegraph/ops/ordering.hpp ----
@@ -12896,8 +12911,8 @@ struct cumulative_product_op : cumulative_sum_op {
   };
   const auto q = eval(where(x == 0, 1, x), here);
   const auto zero = eval(apply<detail::indicator_op>(x, 0), here);
-  const auto rank = running(zero, 0); // of a zero among the zeros, counted from 1
-  const auto before = a.exclusive != 0 ? eval(rank - zero, here) : rank; // zeros in the product
+  const auto rank = running(zero, 0);
+  const auto before = a.exclusive != 0 ? eval(rank - zero, here) : rank;
   const auto nth = [&](double n) { return where(x == 0, where(rank == n, x, 0), 0); };
   const auto s1 = detail::reduce_over<sum_op>(nth(1), axis, true, here);
   const auto s2 = detail::reduce_over<sum_op>(nth(2), axis, true, here);
@@ -12932,7 +12947,7 @@ constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options 
           nullptr, where, x);
 }
 
-} // namespace tapegraph
+}
 
 /// argsort, sort, top_k, argmax, argmin. NaN counts as larger than everything in argmax and argmin alike (NumPy), and comes
 /// last in every order.
@@ -12980,7 +12995,7 @@ template <tensor_like A>
 constexpr bool is_last_axis(const A& x, int axis) {
  return axis == -1 || axis == shape_of(x).rank() - 1;
 }
-} // namespace detail
+}
 
 /// The positions, int32, that put an axis in order; equal elements keep theirs.
 template <tensor_like A>
@@ -13025,7 +13040,7 @@ struct top_k_options {
 template <tensor_like A>
 constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options options = {},
      std::source_location where = std::source_location::current()) {
- const std::int64_t count = k < 0 ? -2 : k; // -1 would ask for all
+ const std::int64_t count = k < 0 ? -2 : k;
  const auto first = [&](const auto& of) { return invoke<argsort_op>({options.largest, count}, nullptr, where, of); };
  const auto result = [](const auto& values, const auto& indices) {
   return values_and_indices<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>>{values,
@@ -13075,7 +13090,7 @@ template <tensor_like A>
 constexpr auto arg_reduce_all(const A& x, bool maximum, std::source_location where) {
  return arg_reduce(reshape(x, {-1}, where), 0, maximum, false, where);
 }
-} // namespace detail
+}
 
 /// Position of the first largest element along an axis, int32; the first NaN, if there is one.
 template <tensor_like A>
@@ -13099,7 +13114,7 @@ constexpr auto argmin(const A& x, std::source_location where = std::source_locat
  return detail::arg_reduce_all(x, false, where);
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/refusal.hpp ----
 
 /// Functions made of several operations check what no single one of them sees. What does not fit is reported as the
@@ -13111,7 +13126,7 @@ namespace tapegraph::detail {
 template <class Texts, int Arity>
 struct refused_op {
  static constexpr std::string_view name = "refused";
- static constexpr operation_kind kind = operation_kind::view; // no kernel
+ static constexpr operation_kind kind = operation_kind::view;
  static constexpr int arity = Arity;
  struct attributes {
   std::int64_t reason = 0;
@@ -13128,7 +13143,7 @@ constexpr auto refuse(std::int64_t reason, std::source_location where, const Arg
  return invoke<refused_op<Texts, static_cast<int>(sizeof...(Args))>>({reason}, nullptr, where, args...);
 }
 
-} // namespace tapegraph::detail
+}
 
 /// Random numbers inside models and functions: element i of the k-th random operation of an evaluation is a pure function
 /// of (seed, step, k, i), in both modes and on any number of threads. No derivative flows through them.
@@ -13200,7 +13215,7 @@ constexpr H of_law(const H& like, shape dims, distribution law, double a, double
  dims.attach(shape_of(like).table());
  return draw_like<random_op>({0, static_cast<std::int64_t>(law), a, b}, dims, where, like);
 }
-} // namespace detail
+}
 
 /// Uniform in [low, high).
 template <handle H>
@@ -13299,13 +13314,13 @@ constexpr auto categorical(const X& logits, std::source_location where = std::so
  return argmax(value - log(maximum(times, 1e-30)), -1, {}, where);
 }
 
-} // namespace random
+}
 
 namespace detail {
 struct dropout_texts {
  static constexpr const char* text(std::int64_t) { return "dropout: rate must lie in [0, 1)"; }
 };
-} // namespace detail
+}
 
 /// Sets each element to zero with probability `rate` and scales the others by 1 / (1 - rate), whose derivative it has.
 template <tensor_like X>
@@ -13317,7 +13332,7 @@ constexpr auto dropout(const X& x, double rate, std::source_location where = std
  return eval(tapegraph::where(drawn >= rate, input * (1 / (1 - rate)), 0), where);
 }
 
-} // namespace tapegraph
+}
 
 namespace tapegraph::runtime {
 
@@ -13395,7 +13410,7 @@ struct kernel<random_integer_op<T>, T> {
  }
 };
 
-} // namespace tapegraph::runtime
+}
 
 namespace tapegraph::runtime {
 
@@ -13406,7 +13421,7 @@ inline constexpr bool takes_storage_types<take_along_op> = true;
 template <class T>
 inline constexpr bool takes_storage_types<random_op<T>> = true;
 template <>
-inline constexpr bool takes_storage_types<fold_op> = false; // it adds
+inline constexpr bool takes_storage_types<fold_op> = false;
 
 namespace detail {
 
@@ -13414,7 +13429,7 @@ struct widened_call {
  static constexpr int most = 12;
  buffer_view views[most];
  kernel_call call;
- std::size_t bytes = 0; // of the copies
+ std::size_t bytes = 0;
 
  explicit widened_call(const kernel_call& c) : call(c) {
   for (int i = 0; i < c.inputs + c.outputs; ++i) {
@@ -13429,13 +13444,13 @@ struct widened_call {
   call.out = views + c.inputs;
   call.workspace = c.workspace == nullptr ? nullptr : static_cast<std::byte*>(c.workspace) + bytes;
  }
- widened_call(const widened_call&) = delete; // the call points into it
+ widened_call(const widened_call&) = delete;
  widened_call& operator=(const widened_call&) = delete;
 
  void load(const kernel_call& from) const {
   for (int i = 0; i < from.inputs; ++i) {
    const buffer_view& v = from.in[i];
-   if (v.data == nullptr) continue; // empty, or there for a derivative's sake: the kernel does not read it
+   if (v.data == nullptr) continue;
    if (v.type == dtype::bf16) cpu::widen(views[i].as<float>(), v.as<const bfloat16>(), v.elements());
    if (v.type == dtype::f16) cpu::widen(views[i].as<float>(), v.as<const half>(), v.elements());
   }
@@ -13450,7 +13465,7 @@ struct widened_call {
  }
 };
 
-} // namespace detail
+}
 
 template <class Op>
 struct widened_kernel {
@@ -13483,12 +13498,14 @@ struct kernel<random_op<T>, T> {
  }
 };
 
-} // namespace tapegraph::runtime
+}
 
 namespace tapegraph::runtime {
 
 template <>
 inline constexpr bool takes_storage_types<matmul_op> = true;
+template <bool Relu>
+inline constexpr bool takes_storage_types<matmul_bias_op<Relu>> = true;
 template <bool Relu>
 inline constexpr bool takes_storage_types<convolution_bias_op<Relu>> = true;
 
@@ -13509,12 +13526,15 @@ struct kernel<matmul_op, T> {
   g.transpose_b = t.transpose_b != 0;
   g.c = c.as<T>();
   g.ldc = g.n;
+  if (call.inputs > 2) g.bias = call.in[2].as<const T>();
   return g;
  }
  static std::size_t workspace(const kernel_call& call) {
   return cpu::gemm_storage_workspace_bytes(matrices(call), thread_count());
  }
- static void run(const kernel_call& call) {
+ static void run(const kernel_call& call) { multiply<cpu::detail::narrow_rows<T>>(call); }
+ template <class Finish>
+ static void multiply(const kernel_call& call) {
   const cpu::gemm_arguments<T> first = matrices(call);
   const buffer_view& c = call.out[0];
   const int outer = c.rank - 2;
@@ -13536,8 +13556,16 @@ struct kernel<matmul_op, T> {
    g.a += offset(call.in[0], i);
    g.b += offset(call.in[1], i);
    g.c += i * g.m * g.n;
-   cpu::gemm_storage(g, call.workspace);
+   cpu::gemm_storage<T, Finish>(g, call.workspace);
   }
+ }
+};
+
+template <bool Relu, storage_type T>
+struct kernel<matmul_bias_op<Relu>, T> {
+ static std::size_t workspace(const kernel_call& c) { return kernel<matmul_op, T>::workspace(c); }
+ static void run(const kernel_call& c) {
+  kernel<matmul_op, T>::template multiply<cpu::detail::narrow_rows_biased<T, Relu>>(c);
  }
 };
 
@@ -13557,27 +13585,580 @@ struct kernel<convolution_bias_op<Relu>, T> {
   const std::int64_t rows = std::max<std::int64_t>(1, piece / std::max<std::int64_t>(1, channels));
   cpu::parallel_for((pixels + rows - 1) / rows, pixels * channels >= 4 * piece, [&](std::int64_t task) {
    const std::int64_t first = task * rows, count = std::min(rows, pixels - first);
-   cpu::dispatch<finish>(c.out[0].as<T>() + first * channels, sums + first * channels, bias, count, channels);
+   cpu::dispatch<cpu::detail::narrow_biased_body<T, Relu>>(c.out[0].as<T>() + first * channels, channels,
+                 sums + first * channels, channels, bias, count,
+                 channels);
   });
+ }
+};
+
+}
+// ---- tapegraph/runtime/convolution_pool.hpp ----
+
+// ---- tapegraph/cpu/convolution_pool.hpp ----
+
+// ---- tapegraph/cpu/pool.hpp ----
+
+namespace tapegraph::cpu {
+
+struct pool_geometry {
+ std::int64_t batch, in_height, in_width, channels;
+ std::int64_t out_height, out_width;
+ std::int64_t window_height, window_width;
+ std::int64_t stride_height, stride_width;
+ std::int64_t pad_top, pad_left;
+ std::int64_t dilation_height = 1, dilation_width = 1;
+};
+
+namespace pool_detail {
+
+inline constexpr std::int64_t parallel_elements = 32768;
+inline constexpr std::int64_t task_elements = 32768;
+
+struct window {
+ std::int64_t top, bottom, left, right, down, across;
+
+ TG_INLINE window(const pool_geometry& g, std::int64_t oy, std::int64_t ox)
+  : down(g.dilation_height), across(g.dilation_width) {
+  const std::int64_t y = oy * g.stride_height - g.pad_top, x = ox * g.stride_width - g.pad_left;
+  top = first(y, down);
+  left = first(x, across);
+  bottom = end(y, g.window_height, down, g.in_height);
+  right = end(x, g.window_width, across, g.in_width);
+ }
+ TG_INLINE std::int64_t count() const {
+  return bottom > top && right > left ? ((bottom - top + down - 1) / down) * ((right - left + across - 1) / across) : 0;
  }
 
 private:
- struct finish {
-  template <class Isa>
-  TG_INLINE static void run(T* y, const float* sums, const float* bias, std::int64_t pixels, std::int64_t channels) {
-   for (std::int64_t p = 0; p < pixels; ++p, y += channels, sums += channels) {
-#pragma omp simd
-    for (std::int64_t c = 0; c < channels; ++c) {
-     const float rounded = rounded_to<T>(sums[c]);
-     const float sum = rounded + bias[c];
-     y[c].bits = storage_bits<T>(Relu ? relu_op::value(rounded_to<T>(sum)) : sum);
-    }
-   }
-  }
- };
+ TG_INLINE static std::int64_t first(std::int64_t at, std::int64_t step) {
+  return at >= 0 ? at : at + (-at + step - 1) / step * step;
+ }
+ TG_INLINE static std::int64_t end(std::int64_t at, std::int64_t taps, std::int64_t step, std::int64_t size) {
+  const std::int64_t last = at + (taps - 1) * step + 1;
+  return last < size ? last : size;
+ }
 };
 
-} // namespace tapegraph::runtime
+template <class T>
+inline constexpr std::int64_t lanes = 64 / static_cast<std::int64_t>(sizeof(T));
+
+enum class rule { maximum, average, maximum_gradient, average_gradient, select };
+
+template <rule R, bool Add, class T>
+struct block {
+ const T* x;
+ const T* y;
+ const T* other;
+ T* out;
+
+ template <bool Whole>
+ TG_INLINE void run(const pool_geometry& g, const window& w, std::int64_t image, std::int64_t pixel, std::int64_t c,
+     std::int64_t length, T scale) const {
+  constexpr std::int64_t most = lanes<T>;
+  const std::int64_t n = Whole ? most : length;
+  T state[most], left[most], pooled[most];
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+   state[i] = R == rule::maximum ? -std::numeric_limits<T>::infinity() : T(0);
+   if constexpr (R == rule::maximum_gradient) left[i] = other[pixel + c + i];
+   if constexpr (R == rule::average_gradient) left[i] = other[pixel + c + i] / scale;
+   if constexpr (R == rule::select) left[i] = T(1);
+   if constexpr (R == rule::maximum_gradient || R == rule::select) pooled[i] = y[pixel + c + i];
+  }
+  for (std::int64_t row = w.top; row < w.bottom; row += w.down)
+   for (std::int64_t column = w.left; column < w.right; column += w.across) {
+    const std::int64_t at = ((image * g.in_height + row) * g.in_width + column) * g.channels + c;
+    if constexpr (Whole) {
+     const std::int64_t ahead = at + 2 * g.stride_width * g.channels;
+     if constexpr (R != rule::average_gradient) __builtin_prefetch((R == rule::select ? other : x) + ahead);
+     if constexpr (R == rule::select) __builtin_prefetch(x + ahead);
+     if constexpr (R == rule::maximum_gradient || R == rule::average_gradient)
+      __builtin_prefetch(out + ahead, 1);
+    }
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) {
+     if constexpr (R == rule::maximum) {
+      const T value = x[at + i], so_far = state[i];
+      state[i] = ((so_far > value) | (so_far != so_far)) ? so_far : value;
+     } else if constexpr (R == rule::average) {
+      state[i] += x[at + i];
+     } else if constexpr (R == rule::average_gradient) {
+      out[at + i] = Add ? out[at + i] + left[i] : left[i];
+     } else if constexpr (R == rule::maximum_gradient) {
+      const T value = x[at + i], rest = left[i];
+      const bool hit = (value == pooled[i]) | (value != value);
+      const T share = hit ? rest : T(0);
+      left[i] = hit ? T(0) : rest;
+      out[at + i] = Add ? out[at + i] + share : share;
+     } else {
+      const T value = x[at + i], open = left[i], taken = state[i], there = other[at + i];
+      const bool hit = ((value == pooled[i]) | (value != value)) & (open != T(0));
+      state[i] = hit ? there : taken;
+      left[i] = hit ? T(0) : open;
+     }
+    }
+   }
+  if constexpr (R == rule::maximum || R == rule::average || R == rule::select)
+#pragma omp simd
+   for (std::int64_t i = 0; i < n; ++i)
+    out[pixel + c + i] = R == rule::average ? state[i] / scale : state[i];
+ }
+};
+
+template <rule R, bool Add, class T>
+struct row_body {
+ template <class Isa>
+ TG_INLINE static void run(const pool_geometry* geometry, const block<R, Add, T>* of, std::int64_t row,
+       std::int64_t first, std::int64_t last, bool whole_count) {
+  const pool_geometry g = *geometry;
+  const block<R, Add, T> b = *of;
+  constexpr std::int64_t n = lanes<T>;
+  const std::int64_t image = row / g.out_height, oy = row % g.out_height;
+  for (std::int64_t ox = 0; ox < g.out_width; ++ox) {
+   const window w(g, oy, ox);
+   const std::int64_t pixel = (row * g.out_width + ox) * g.channels;
+   const std::int64_t count = whole_count ? g.window_height * g.window_width : w.count();
+   const T scale = static_cast<T>(count > 0 ? count : 1);
+   std::int64_t c = first;
+   for (; c + n <= last; c += n) b.template run<true>(g, w, image, pixel, c, n, scale);
+   if (c == last) continue;
+   if (!Add && last - first >= n) b.template run<true>(g, w, image, pixel, last - n, n, scale);
+   else b.template run<false>(g, w, image, pixel, c, last - c, scale);
+  }
+ }
+};
+
+template <class T>
+void zero_gaps(const pool_geometry& g, std::int64_t row, T* dx) {
+ const std::int64_t image = row / g.out_height, oy = row % g.out_height;
+ const auto inside = [](std::int64_t v, std::int64_t end) { return std::clamp<std::int64_t>(v, 0, end); };
+ const std::int64_t top = oy == 0 ? 0 : inside(oy * g.stride_height - g.pad_top, g.in_height);
+ const std::int64_t bottom =
+  oy + 1 == g.out_height ? g.in_height : inside((oy + 1) * g.stride_height - g.pad_top, g.in_height);
+ const window band(g, oy, 0);
+ for (std::int64_t y = top; y < bottom; ++y) {
+  T* line = dx + (image * g.in_height + y) * g.in_width * g.channels;
+  std::int64_t done = 0;
+  for (std::int64_t ox = 0; y >= band.top && y < band.bottom && ox < g.out_width; ++ox) {
+   const window w(g, oy, ox);
+   if (w.left > done) std::fill(line + done * g.channels, line + w.left * g.channels, T(0));
+   done = std::max(done, w.right);
+  }
+  if (done < g.in_width) std::fill(line + done * g.channels, line + g.in_width * g.channels, T(0));
+ }
+}
+
+template <rule R, bool Add, class T>
+void run(const pool_geometry& g, const block<R, Add, T>& b, bool whole_count) {
+ constexpr bool gradient = R == rule::maximum_gradient || R == rule::average_gradient;
+ const std::int64_t elements = g.batch * g.in_height * g.in_width * g.channels, rows = g.batch * g.out_height;
+ const bool parallel = elements >= parallel_elements;
+ if (elements == 0) return;
+ if constexpr (Add) {
+  const std::int64_t wanted = std::max<std::int64_t>(1, 16 / g.batch);
+  const std::int64_t width = ((g.channels + wanted - 1) / wanted + 63) / 64 * 64;
+  const std::int64_t cuts = (g.channels + width - 1) / width;
+  parallel_for(g.batch * cuts, parallel, [&](std::int64_t task) {
+   const std::int64_t image = task / cuts, first = task % cuts * width, last = std::min(g.channels, first + width);
+   const std::int64_t pixels = g.in_height * g.in_width;
+   for (std::int64_t i = 0; i < pixels; ++i)
+    std::fill(b.out + (image * pixels + i) * g.channels + first, b.out + (image * pixels + i) * g.channels + last, T(0));
+   for (std::int64_t oy = 0; oy < g.out_height; ++oy)
+    dispatch<row_body<R, Add, T>>(&g, &b, image * g.out_height + oy, first, last, whole_count);
+  });
+  return;
+ }
+ if (rows == 0) {
+  if (gradient) std::fill(b.out, b.out + elements, T(0));
+  return;
+ }
+ const std::int64_t in_task = std::max<std::int64_t>(1, task_elements * rows / elements);
+ parallel_for((rows + in_task - 1) / in_task, parallel, [&](std::int64_t task) {
+  for (std::int64_t row = task * in_task, end = std::min(rows, row + in_task); row < end; ++row) {
+   if constexpr (gradient) zero_gaps(g, row, b.out);
+   dispatch<row_body<R, Add, T>>(&g, &b, row, std::int64_t{0}, g.channels, whole_count);
+  }
+ });
+}
+
+inline bool overlapping(const pool_geometry& g) {
+ return g.stride_height < g.window_height || g.stride_width < g.window_width || g.dilation_height != 1 ||
+  g.dilation_width != 1;
+}
+
+}
+
+template <class T>
+void max_pool_forward(const pool_geometry& g, const T* x, T* y) {
+ using namespace pool_detail;
+ run(g, block<rule::maximum, false, T>{x, nullptr, nullptr, y}, false);
+}
+
+template <class T>
+void max_pool_gradient(const pool_geometry& g, const T* dy, const T* x, const T* y, T* dx) {
+ using namespace pool_detail;
+ if (overlapping(g)) run(g, block<rule::maximum_gradient, true, T>{x, y, dy, dx}, false);
+ else run(g, block<rule::maximum_gradient, false, T>{x, y, dy, dx}, false);
+}
+
+template <class T>
+void max_pool_select(const pool_geometry& g, const T* ddx, const T* x, const T* y, T* out) {
+ using namespace pool_detail;
+ run(g, block<rule::select, false, T>{x, y, ddx, out}, false);
+}
+
+template <class T>
+void average_pool_forward(const pool_geometry& g, const T* x, T* y, bool count_include_pad = false) {
+ using namespace pool_detail;
+ run(g, block<rule::average, false, T>{x, nullptr, nullptr, y}, count_include_pad);
+}
+
+template <class T>
+void average_pool_gradient(const pool_geometry& g, const T* dy, T* dx, bool count_include_pad = false) {
+ using namespace pool_detail;
+ if (overlapping(g)) run(g, block<rule::average_gradient, true, T>{nullptr, nullptr, dy, dx}, count_include_pad);
+ else run(g, block<rule::average_gradient, false, T>{nullptr, nullptr, dy, dx}, count_include_pad);
+}
+
+}
+
+namespace tapegraph::cpu {
+
+namespace detail {
+
+inline std::int64_t pooled_band_rows(const convolution_geometry& g) {
+ constexpr std::int64_t pixels = 128;
+ return std::min(g.out_height, 2 * std::max<std::int64_t>(1, pixels / std::max<std::int64_t>(1, 2 * g.out_width)));
+}
+inline convolution_geometry band_of(convolution_geometry g, std::int64_t first, std::int64_t rows) {
+ g.batch = 1;
+ g.pad_top -= first * g.stride_height;
+ g.out_height = std::min(rows, g.out_height - first);
+ return g;
+}
+
+template <class T>
+struct pooled_scratch {
+ std::int64_t band, window;
+ T *outputs, *windows, *filters;
+
+ pooled_scratch(workspace_cutter& cut, const convolution_geometry& g, int threads) {
+  const auto outputs_of = [&](std::int64_t rows) {
+   return panel_layout::padded(rows * g.out_width * g.out_channels, 16);
+  };
+  const auto window_of = [&](std::int64_t rows) {
+   const forward_plan plan(band_of(g, 0, rows));
+   return panel_layout::padded(plan.window.height * plan.window.width * g.in_channels, 16);
+  };
+  const std::int64_t rows = pooled_band_rows(g);
+  band = outputs_of(rows);
+  window = std::max(window_of(rows), window_of(g.out_height));
+  outputs = cut.take<T>(std::max(outputs_of(g.out_height), threads * band));
+  windows = cut.take<T>(threads * window);
+  filters = cut.take<T>(forward_filter_elements<T>(g, tile_kernels<T>::most_lanes));
+ }
+};
+
+}
+
+template <class T>
+std::size_t convolution_pool_workspace_bytes(const convolution_geometry& g, int threads) {
+ if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return 0;
+ detail::workspace_cutter cut(nullptr);
+ detail::pooled_scratch<T>(cut, g, threads);
+ return cut.used();
+}
+
+template <class T>
+void convolution_pool_forward(const convolution_geometry& g, const T* x, const T* w, T* pooled, void* workspace,
+       const convolution_epilogue<T>& epilogue) {
+ if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
+ detail::workspace_cutter parts(workspace);
+ const detail::pooled_scratch<T> scratch(parts, g, thread_count());
+ pack_filters(g, w, scratch.filters);
+ std::int64_t rows = detail::pooled_band_rows(g), bands = detail::divide_up(g.out_height, rows);
+ const bool parallel = g.batch * bands >= 4 * thread_count() && detail::worth_threads(detail::multiply_adds(g));
+ if (!parallel) rows = g.out_height, bands = 1;
+ const std::int64_t image = g.in_height * g.in_width * g.in_channels, line = g.out_width / 2 * g.out_channels;
+ detail::for_tasks(g.batch * bands, parallel, [&](std::int64_t task, int thread) {
+  const std::int64_t of = task / bands, first = task % bands * rows;
+  const convolution_geometry band = detail::band_of(g, first, rows);
+  T* const y = scratch.outputs + thread * scratch.band;
+  convolution_forward_packed(band, x + of * image, scratch.filters, y, scratch.windows + thread * scratch.window,
+        epilogue);
+  pool_geometry p{};
+  p.batch = 1, p.channels = g.out_channels;
+  p.in_height = band.out_height, p.in_width = g.out_width;
+  p.out_height = band.out_height / 2, p.out_width = g.out_width / 2;
+  p.window_height = p.window_width = p.stride_height = p.stride_width = 2;
+  max_pool_forward<T>(p, y, pooled + (of * g.out_height + first) / 2 * line);
+ });
+}
+
+}
+// ---- tapegraph/ops/pooling.hpp ----
+
+/// max and average pooling over [batch, width, channels] and [batch, height, width, channels].
+
+namespace tapegraph {
+
+namespace detail {
+constexpr void infer_pool(const window_attributes& a, inference& io) {
+ const shape& x = io.in[0].dims;
+ const int spatial = x.rank() - 2;
+ io.type = io.in[0].type;
+ if (!io.require(spatial == 1 || spatial == 2, "pooling: input must be NWC or NHWC") ||
+  !io.require(a.window[0] > 0 && a.window[1] > 0 && a.sensible(),
+     "pooling: windows, strides and dilations are positive") ||
+  !io.require(!a.negative_padding(), "pooling: padding is negative") ||
+  !io.require(!a.is(padding_mode::causal), "pooling: causal padding is for conv1d"))
+  return;
+ io.result.push_back(x[0]);
+ for (int i = 2 - spatial; i < 2; ++i) {
+  const std::int64_t span = (a.window[i] - 1) * a.dilation[i] + 1;
+  const extent from = x[i + spatial - 1];
+  if (!io.require(a.before[i] < span && a.after[i] < span, "pooling: padding as large as the window") ||
+   !io.require(a.fits(i, from, a.window[i], "pooling"), "pooling: window larger than padded input"))
+   return;
+  io.result.push_back(a.output(i, from, a.window[i]));
+ }
+ io.result.push_back(x[spatial + 1]);
+}
+}
+
+struct max_pool_op {
+ static constexpr std::string_view name = "max_pool";
+ static constexpr bool needs_output = true;
+ static constexpr operation_kind kind = operation_kind::pool;
+ static constexpr int arity = 1;
+ using attributes = window_attributes;
+ static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y);
+};
+
+/// (dy, x, y) to dx: each window's derivative goes to its first maximum.
+struct max_pool_gradient_op {
+ static constexpr std::string_view name = "max_pool_gradient";
+ static constexpr operation_kind kind = operation_kind::pool;
+ static constexpr int arity = 3;
+ using attributes = window_attributes;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[1].dims;
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto dy, auto x, auto y, auto);
+};
+
+/// (d, x, y) to the value of d at each window's first maximum: the adjoint of max_pool_gradient.
+struct max_pool_select_op {
+ static constexpr std::string_view name = "max_pool_select";
+ static constexpr operation_kind kind = operation_kind::pool;
+ static constexpr int arity = 3;
+ using attributes = window_attributes;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[2].dims;
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
+  return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), d, x, y);
+ }
+};
+
+template <int I>
+constexpr auto max_pool_op::vjp(const attributes& a, auto dy, auto x, auto y) {
+ return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), dy, x, y);
+}
+template <int I>
+ requires(I == 0)
+constexpr auto max_pool_gradient_op::vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
+ return invoke<max_pool_select_op>(a, nullptr, std::source_location::current(), d, x, y);
+}
+
+/// Mean over each window's elements inside the image.
+struct average_pool_op {
+ static constexpr std::string_view name = "average_pool";
+ static constexpr operation_kind kind = operation_kind::pool;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ using attributes = window_attributes;
+ static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
+};
+
+struct average_pool_gradient_op {
+ static constexpr std::string_view name = "average_pool_gradient";
+ static constexpr operation_kind kind = operation_kind::pool;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ using attributes = window_attributes;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto) {
+  return invoke<average_pool_op>(a, nullptr, std::source_location::current(), d);
+ }
+};
+
+template <int I>
+constexpr auto average_pool_op::vjp(const attributes& a, auto dy, auto x, auto) {
+ const shape target = shape_of(x);
+ return invoke<average_pool_gradient_op>(a, &target, std::source_location::current(), dy);
+}
+
+/// max_pool of 2 by 2 pixels with stride 2, unpadded, of convolution_bias_op: what a pass makes of them where nothing else reads
+/// the convolution, which then is not written out. The attributes are the convolution's. Never differentiated.
+template <bool Relu>
+struct convolution_bias_pool_op {
+ static constexpr std::string_view name = Relu ? "convolution_bias_relu_pool" : "convolution_bias_pool";
+ static constexpr operation_kind kind = operation_kind::convolve;
+ static constexpr int arity = 3;
+ using attributes = window_attributes;
+ static constexpr void infer(const attributes& a, inference& io) {
+  convolution_op::infer(a, io);
+  if (!io.require(io.result.rank() == 4, "pooling: input must be NHWC")) return;
+  operand_info convolved{io.type, io.result};
+  window_attributes halves;
+  halves.stride[0] = halves.stride[1] = halves.window[0] = halves.window[1] = 2;
+  inference pooled;
+  pooled.in = &convolved, pooled.count = 1;
+  pooled.result.attach(convolved.dims.table());
+  detail::infer_pool(halves, pooled);
+  io.result = pooled.result;
+  if (pooled.error != nullptr) io.fail(pooled.error);
+ }
+};
+
+/// `stride` 0 means the window's own size.
+struct pool2d_options {
+ std::int64_t pool[2]{2, 2};
+ std::int64_t stride[2]{0, 0};
+ tapegraph::padding padding{};
+ std::int64_t dilation[2]{1, 1};
+ bool count_include_pad = false; ///< averages: padding counts as zeros, as in PyTorch
+};
+struct pool1d_options {
+ std::int64_t pool = 2;
+ std::int64_t stride = 0;
+ tapegraph::padding padding{}; ///< left and right
+ std::int64_t dilation = 1;
+ bool count_include_pad = false;
+};
+
+namespace detail {
+constexpr window_attributes pool_attributes(const pool2d_options& options) {
+ window_attributes a;
+ for (int i = 0; i < 2; ++i) {
+  a.window[i] = options.pool[i];
+  a.stride[i] = options.stride[i] != 0 ? options.stride[i] : options.pool[i];
+  a.dilation[i] = options.dilation[i];
+ }
+ a.count_padding = options.count_include_pad;
+ set_padding(a, options.padding);
+ return a;
+}
+constexpr window_attributes pool_attributes(const pool1d_options& options) {
+ return pool_attributes(pool2d_options{{1, options.pool},
+          {1, options.stride},
+          options.padding,
+          {1, options.dilation},
+          options.count_include_pad});
+}
+
+struct pooling_texts {
+ static constexpr const char* text(std::int64_t rank) {
+  return rank == 4 ? "pooling: input must be NHWC" : "pooling: input must be NWC";
+ }
+};
+template <class Op, tensor_like X>
+constexpr auto pool(const X& x, const window_attributes& a, int rank, std::source_location where) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != rank) return refuse<pooling_texts>(rank, where, input);
+ return invoke<Op>(a, nullptr, where, input);
+}
+}
+
+/// The largest of each window of x [batch, height, width, channels]; NaN if one is in it. The derivative goes to the first
+/// maximum in row-major order.
+template <tensor_like X>
+constexpr auto max_pooling2d(const X& x, const pool2d_options& options = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 4, where);
+}
+/// The mean of each window.
+template <tensor_like X>
+constexpr auto average_pooling2d(const X& x, const pool2d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 4, where);
+}
+/// The same for x [batch, width, channels].
+template <tensor_like X>
+constexpr auto max_pooling1d(const X& x, const pool1d_options& options = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 3, where);
+}
+template <tensor_like X>
+constexpr auto average_pooling1d(const X& x, const pool1d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 3, where);
+}
+
+/// Over all of an image, to [batch, channels] or with keepdims [batch, 1, 1, channels]. They are the reductions `mean` and
+/// `max` over the spatial axes: equal maxima each receive the derivative.
+template <tensor_like X>
+constexpr auto global_average_pooling2d(const X& x, reduce_options options = {},
+          std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
+ return mean(input, {1, 2}, options, where);
+}
+template <tensor_like X>
+constexpr auto global_max_pooling2d(const X& x, reduce_options options = {},
+         std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
+ return max(input, {1, 2}, options, where);
+}
+/// The same for x [batch, width, channels].
+template <tensor_like X>
+constexpr auto global_average_pooling1d(const X& x, reduce_options options = {},
+          std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
+ return mean(input, 1, options, where);
+}
+template <tensor_like X>
+constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
+         std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
+ return max(input, 1, options, where);
+}
+
+}
+
+namespace tapegraph::runtime {
+
+template <bool Relu, class T>
+struct kernel<convolution_bias_pool_op<Relu>, T> {
+ static std::size_t workspace(const kernel_call& c) {
+  return cpu::convolution_pool_workspace_bytes<T>(pooled_geometry(c), thread_count());
+ }
+ static void run(const kernel_call& c) {
+  cpu::convolution_pool_forward<T>(pooled_geometry(c), c.in[0].as<const T>(), c.in[1].as<const T>(),
+          c.out[0].as<T>(), c.workspace, {c.in[2].as<const T>(), Relu});
+ }
+};
+
+}
 // ---- tapegraph/runtime/effect.hpp ----
 
 // ---- tapegraph/ops/effect.hpp ----
@@ -13598,7 +14179,7 @@ struct fixed_string {
  constexpr std::string_view view() const { return {text, N - 1}; }
 };
 
-} // namespace tapegraph
+}
 // ---- tapegraph/expr/transforms.hpp ----
 
 namespace tapegraph {
@@ -13638,7 +14219,7 @@ constexpr decltype(auto) flow_at(const Flows& flows) {
 
 inline constexpr const char* wrong_flow = "custom_gradient: a derivative has another shape or type than its argument";
 
-} // namespace detail
+}
 
 template <class F, class B>
 struct custom_gradient_of {
@@ -13673,7 +14254,7 @@ constexpr auto checkpoint(F f) {
  return checkpoint_of<F>{f};
 }
 
-} // namespace tapegraph
+}
 
 /// print, check_finite, check: looks at values while a model runs. In both modes they happen where the model says, every time
 /// it runs, whether or not anything reads their result; nothing else changes.
@@ -13750,7 +14331,7 @@ constexpr void check(const X& condition, std::source_location where = std::sourc
  mode_transforms<mode_of_t<X>>::template effect<check_op<Message>>(eval(condition, where), where);
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/runtime/finite.hpp ----
 
 #include <cmath>
@@ -13759,7 +14340,7 @@ namespace tapegraph::runtime {
 
 inline std::int64_t first_not_finite(const buffer_view& v) {
  const std::int64_t count = v.elements();
- if (is_storage_type(v.type)) { // an exponent of ones only
+ if (is_storage_type(v.type)) {
   const std::uint16_t exponent = v.type == dtype::bf16 ? 0x7F80 : 0x7C00;
   for (std::int64_t i = 0; i < count; ++i)
    if ((v.as<const std::uint16_t>()[i] & exponent) == exponent) return i;
@@ -13773,7 +14354,7 @@ inline std::int64_t first_not_finite(const buffer_view& v) {
  return -1;
 }
 
-} // namespace tapegraph::runtime
+}
 
 namespace tapegraph {
 
@@ -13784,7 +14365,7 @@ inline std::atomic<print_sink>& current_print_sink() {
  static std::atomic<print_sink> sink{nullptr};
  return sink;
 }
-} // namespace detail
+}
 
 inline print_sink set_print_sink(print_sink sink) { return detail::current_print_sink().exchange(sink); }
 
@@ -13855,7 +14436,7 @@ void check(std::string_view message, const buffer_view& v) {
   if (!holds[i]) throw_not_true(message, v, i);
 }
 
-} // namespace detail
+}
 
 template <labelled_effect Op, class T>
 struct kernel<Op, T> {
@@ -13870,8 +14451,8 @@ struct kernel<Op, T> {
  }
 };
 
-} // namespace runtime
-} // namespace tapegraph
+}
+}
 // ---- tapegraph/runtime/layout.hpp ----
 
 // ---- tapegraph/cpu/arg_reduce.hpp ----
@@ -13880,7 +14461,7 @@ namespace tapegraph::cpu {
 
 namespace reduce_detail {
 
-inline constexpr std::int64_t most_rows = 256; // searched together
+inline constexpr std::int64_t most_rows = 256;
 
 template <class T, int... I>
 TG_INLINE std::int32_t first_in(const T* x, T value, std::integer_sequence<int, I...>) {
@@ -13906,7 +14487,7 @@ struct find_rows_body {
    const T value = static_cast<T>(best[r]);
    const T* p = x;
    std::int64_t found = block;
-   if (value == value) // whole blocks: what lies behind the row comes later than what is looked for
+   if (value == value)
     for (; end - p >= block; p += block)
      if ((found = first_in(p, value, sixteens)) < block) break;
    if (found < block)
@@ -13989,7 +14570,7 @@ inline void check_arg_axis(bool maximum, int axis, std::int64_t length) {
        (length == 0 ? " has no elements" : " has more than 2^31 - 1 elements"));
 }
 
-} // namespace reduce_detail
+}
 
 template <bool Maximum, class T, class Index>
 void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, Index* out) {
@@ -14027,7 +14608,7 @@ void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, In
  });
 }
 
-} // namespace tapegraph::cpu
+}
 // ---- tapegraph/cpu/embed.hpp ----
 
 // ---- tapegraph/cpu/layout.hpp ----
@@ -14238,7 +14819,7 @@ void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t o
   const bool aligned = ((reinterpret_cast<std::uintptr_t>(to) | static_cast<std::uintptr_t>(out)) & 63) == 0;
   alignas(64) char buffer[line * pitch];
   for (std::int64_t c = 0; c < columns; c += wide) {
-   const std::int64_t first = std::min(c, columns - line); // what is last overlaps what was before
+   const std::int64_t first = std::min(c, columns - line);
    const std::int64_t count = std::min(wide, columns - first);
    for (std::int64_t r = 0; r < rows; r += line) {
     const std::int64_t row = std::min(r, rows - line), next_row = std::min(r + line, rows - line);
@@ -14270,7 +14851,7 @@ void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t o
   }
   return;
  }
- if constexpr (Size >= 4) { // smaller ones need shuffles that not every processor has
+ if constexpr (Size >= 4) {
   if (move_channels<Size, true>(from, to, columns, out, in, rows, streaming) ||
    move_channels<Size, false>(from, to, rows, in, out, columns, streaming))
    return;
@@ -14298,18 +14879,18 @@ void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t o
  }
 }
 
-} // namespace tapegraph::cpu::layout_detail
+}
 
 namespace tapegraph::cpu {
 
 namespace layout_detail {
 
-inline constexpr std::int64_t piece_elements = 16384; // what one memcpy or strided run is cut into
+inline constexpr std::int64_t piece_elements = 16384;
 inline constexpr std::int64_t parallel_elements = 65536;
-inline constexpr std::int64_t block_elements = 4096; // of a plane with a short side
+inline constexpr std::int64_t block_elements = 4096;
 
 struct axis {
- std::int64_t extent, in, out; ///< strides in elements
+ std::int64_t extent, in, out;
 };
 
 struct axes_list {
@@ -14414,7 +14995,7 @@ template <class = void>
 void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last) {
  alignas(64) char buffer[4096];
  const std::int64_t in_buffer = static_cast<std::int64_t>(sizeof buffer) / move.size;
- if (rows.out == last.extent && last.extent * 4 <= in_buffer) { // several rows that lie side by side
+ if (rows.out == last.extent && last.extent * 4 <= in_buffer) {
   const std::int64_t step = in_buffer / last.extent;
   for (std::int64_t r = 0; r < rows.extent; r += step) {
    const axis some{std::min(step, rows.extent - r), rows.in, rows.out};
@@ -14443,7 +15024,7 @@ void strided_copy(axes_list axes, const mover& move, const void* from, void* to)
  const char* in = static_cast<const char*>(from);
  char* out = static_cast<char*>(to);
  const axis last = axes.rank > 0 ? axes.take(axes.rank - 1) : axis{1, 1, 1};
- int across = -1; // the axis that is contiguous in the input where the last one is not
+ int across = -1;
  if (last.in != 1 && last.in != 0 && last.out == 1)
   for (int i = 0; i < axes.rank; ++i)
    if (axes.at[i].in == 1) across = i;
@@ -14519,7 +15100,7 @@ inline void strides_of(int rank, const std::int64_t* extents, std::int64_t* stri
  }
 }
 
-} // namespace layout_detail
+}
 
 template <class = void>
 void copy(std::size_t bytes, const void* in, void* out) {
@@ -14603,7 +15184,7 @@ void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, const s
  layout_detail::strided_copy(axes, size, in, out);
 }
 
-} // namespace tapegraph::cpu
+}
 
 namespace tapegraph::cpu {
 
@@ -14616,7 +15197,7 @@ void fill_run(void* to, std::int64_t count, const void* value) {
 #pragma omp simd
  for (std::int64_t i = 0; i < count; ++i) y[i] = v;
 }
-} // namespace layout_detail
+}
 
 template <class = void>
 void fill(std::int64_t count, std::size_t size, const void* value, void* out) {
@@ -14626,7 +15207,7 @@ void fill(std::int64_t count, std::size_t size, const void* value, void* out) {
  else layout_detail::strided_copy(axes, size, value, out);
 }
 
-template <class = void> // as in cpu/layout.hpp: compiled where it is used
+template <class = void>
 void embed(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
   const std::int64_t* out_extents, std::size_t size, const void* in, void* out, const void* value = nullptr) {
  using namespace layout_detail;
@@ -14649,7 +15230,7 @@ void embed(int rank, const std::int64_t* extents, const std::int64_t* begin, con
  while (last >= 0 && extents[last] == out_extents[last]) --last;
  const std::int64_t bytes = static_cast<std::int64_t>(size);
  const std::int64_t run = last < 0 ? 0 : out_extents[last] * out_strides[last];
- if (!box || last < 0 || run < 4 || run > 4 * piece_elements) { // rows too short or too long for one piece of work
+ if (!box || last < 0 || run < 4 || run > 4 * piece_elements) {
   fill(elements, size, value, out);
   return strided_copy(axes, size, in, static_cast<char*>(out) + first * bytes);
  }
@@ -14685,7 +15266,7 @@ void embed(int rank, const std::int64_t* extents, const std::int64_t* begin, con
  });
 }
 
-} // namespace tapegraph::cpu
+}
 // ---- tapegraph/cpu/gather.hpp ----
 
 namespace tapegraph::cpu {
@@ -14745,7 +15326,7 @@ void over_rows(std::int64_t rows, std::int64_t row_elements, const F& f) {
  });
 }
 
-} // namespace gather_detail
+}
 
 namespace gather_detail {
 
@@ -14771,7 +15352,7 @@ void copy_any_slices(const char* table, const Index* indices, std::int64_t count
  if (streaming) layout_detail::finish_streaming();
 }
 
-} // namespace gather_detail
+}
 
 template <class Index>
 void gather_slices(std::int64_t batches, std::int64_t outer, std::int64_t rows, std::int64_t width, std::size_t size,
@@ -14867,7 +15448,7 @@ void take_along(std::int64_t outer, std::int64_t length, std::int64_t inner, std
         : nullptr;
  if (take == nullptr) throw dtype_error("take_along: elements of " + std::to_string(size) + " bytes are not supported");
  const auto step = static_cast<std::int64_t>(size);
- if (inner == 1) { // one call for all that is taken from a row
+ if (inner == 1) {
   over_rows(outer, picks, [&](std::int64_t o) {
    take(static_cast<const char*>(x) + o * length * step, indices + o * picks, picks, 1,
     static_cast<char*>(out) + o * picks * step);
@@ -14908,7 +15489,7 @@ void one_hot(std::int64_t outer, std::int64_t inner, const Index* indices, std::
  });
 }
 
-} // namespace tapegraph::cpu
+}
 // ---- tapegraph/cpu/remap.hpp ----
 
 namespace tapegraph::cpu {
@@ -14916,9 +15497,9 @@ namespace tapegraph::cpu {
 namespace remap_detail {
 
 struct plan {
- int outer = 0; ///< axes in front
+ int outer = 0;
  index_map map[8];
- std::int64_t amount[8], small[8], large[8], stride[8]; ///< stride: of the small tensor, in elements
+ std::int64_t amount[8], small[8], large[8], stride[8];
  std::int64_t inner = 1, rows = 1, small_rows = 1;
 
  plan(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
@@ -14986,7 +15567,7 @@ void write_row(const plan& p, const char* x, std::int64_t first, std::int64_t la
  const std::int64_t n = p.small[k], amount = p.amount[k];
  if (p.map[k] == index_map::repeat && first % amount == 0) {
   const char* from = x + first / amount * size;
-  if constexpr (Size >= 4) { // as channels that are all the same
+  if constexpr (Size >= 4) {
    const std::int64_t n_here = (last - first) / amount;
    if (amount == 2) return layout_detail::channels<Size, 2>::template run<true>(from, y, 0, n_here);
    if (amount == 3) return layout_detail::channels<Size, 3>::template run<true>(from, y, 0, n_here);
@@ -15065,9 +15646,9 @@ void fold_rows(const plan& p, int axis, const std::int64_t* at, std::int64_t fro
     [&](std::int64_t position) { fold_rows(p, axis + 1, at, from * p.large[axis] + position, dy, row); });
 }
 
-} // namespace remap_detail
+}
 
-template <class = void> // as in cpu/layout.hpp: compiled where it is used
+template <class = void>
 void remap(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
   const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
  using namespace remap_detail;
@@ -15131,7 +15712,7 @@ void fold(int rank, const std::int64_t* extents, const std::int64_t* maps, const
  });
 }
 
-} // namespace tapegraph::cpu
+}
 // ---- tapegraph/cpu/scan.hpp ----
 
 namespace tapegraph::cpu {
@@ -15225,7 +15806,7 @@ void scan_rows(const T* x, T* y, std::int64_t apart, std::int64_t stride, std::i
  }
 }
 
-} // namespace scan_detail
+}
 
 template <scanning S, class T>
 void scan(int rank, const std::int64_t* extents, int axis, bool exclusive, bool reverse, const T* x, T* y) {
@@ -15284,7 +15865,7 @@ void cumulative_sum(int rank, const std::int64_t* extents, int axis, bool exclus
  scan<scanning::sum>(rank, extents, axis, exclusive, reverse, x, y);
 }
 
-} // namespace tapegraph::cpu
+}
 // ---- tapegraph/cpu/sort.hpp ----
 
 // ---- tapegraph/core/sort_key.hpp ----
@@ -15312,15 +15893,15 @@ TG_HD constexpr sort_key<T> sort_key_of(T x, bool descending) {
  return descending ? ~b : b;
 }
 
-} // namespace tapegraph::detail
+}
 
 namespace tapegraph::cpu {
 
 namespace sort_detail {
 
-inline constexpr std::int64_t most_slots = 16; ///< rows that may be sorted at the same time
+inline constexpr std::int64_t most_slots = 16;
 inline constexpr std::int64_t parallel_elements = 8192;
-inline constexpr std::int64_t most_selected = 64; ///< of a row; more are sorted
+inline constexpr std::int64_t most_selected = 64;
 
 using tapegraph::detail::sort_key;
 using tapegraph::detail::sort_key_of;
@@ -15366,7 +15947,7 @@ void select(const T* x, std::int64_t length, bool descending, pair<T>* best, std
  for (std::int64_t i = 0; i < length; ++i) {
   const pair<T> candidate{sort_key_of(x[i], descending), static_cast<std::uint32_t>(i)};
   if (count == wanted) {
-   if (candidate.key >= best[count - 1].key) continue; // an equal one came first
+   if (candidate.key >= best[count - 1].key) continue;
   } else {
    ++count;
   }
@@ -15378,7 +15959,7 @@ void select(const T* x, std::int64_t length, bool descending, pair<T>* best, std
 
 inline std::int64_t slots(std::int64_t outer) { return std::min(outer, most_slots); }
 
-} // namespace sort_detail
+}
 
 template <class T>
 std::size_t sort_workspace_bytes(std::int64_t outer, std::int64_t length) {
@@ -15422,7 +16003,7 @@ void sort_last(std::int64_t outer, std::int64_t length, bool descending, const T
  });
 }
 
-} // namespace tapegraph::cpu
+}
 // ---- tapegraph/ops/concat.hpp ----
 
 /// concat, stack: tensors behind one another, any number of them in one pass.
@@ -15497,7 +16078,7 @@ constexpr H stacked(const H* parts, int count, int axis, std::source_location wh
  const int rank = shape_of(parts[0]).rank() + 1;
  return invoke_list<concat_op>({normalized_axis(axis, rank)}, where, raised.begin(), count);
 }
-} // namespace detail
+}
 
 /// Any number of handles of one shape along a new axis, which stands at `axis` of the result.
 template <handle H>
@@ -15511,7 +16092,7 @@ constexpr H stack(const std::array<H, N>& parts, int axis = 0,
  return detail::stacked(parts.data(), static_cast<int>(N), axis, where);
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/fill.hpp ----
 
 /// Constants beside a handle, which says in which mode they are made: full_like, zeros_like, ones_like, fill, arange, linspace,
@@ -15605,7 +16186,7 @@ constexpr auto diagonal_number(const L& like, extent rows, extent columns, std::
 constexpr extent last_extent(const shape& s, int from_end) {
  return s.rank() >= from_end ? s[s.rank() - from_end] : extent(0);
 }
-} // namespace detail
+}
 
 /// ones on diagonal number `offset` (above the main one when positive), zeros elsewhere: [rows, columns].
 template <class T, tensor_like L>
@@ -15683,7 +16264,7 @@ constexpr auto diag(const A& x, std::int64_t offset = 0, std::source_location wh
  return invoke<reshape_op>({}, &target, where, invoke<embed_op>(a, &flat, where, values));
 }
 
-} // namespace tapegraph
+}
 
 namespace tapegraph::runtime {
 
@@ -15707,7 +16288,7 @@ inline slice_op::attributes with_begins(const kernel_call& c, const buffer_view&
  }
  return a;
 }
-} // namespace detail
+}
 template <class T>
 struct kernel<slice_op, T> {
  static void run(const kernel_call& c) {
@@ -15786,7 +16367,7 @@ inline std::int64_t span(const buffer_view& v, std::int64_t first, std::int64_t 
 }
 inline std::int64_t last_extent(const buffer_view& v) { return v.extents[v.rank - 1]; }
 inline std::int64_t leading_extent(const buffer_view& v) { return span(v, 0, v.rank - 1); }
-} // namespace detail
+}
 
 template <class T>
 struct kernel<gather_op, T> {
@@ -15814,7 +16395,7 @@ struct kernel<scatter_add_op, T> {
  }
 };
 namespace detail {
-template <class = void> // as in cpu/layout.hpp
+template <class = void>
 const std::int64_t* flat_rows(const kernel_call& c, const char* operation, const buffer_view& table) {
  auto* const flat = static_cast<std::int64_t*>(c.workspace);
  with_indices(c.in[1], [&](const auto* indices) {
@@ -15825,7 +16406,7 @@ const std::int64_t* flat_rows(const kernel_call& c, const char* operation, const
 inline std::size_t flat_row_bytes(const kernel_call& c) {
  return static_cast<std::size_t>(leading_extent(c.in[1])) * sizeof(std::int64_t);
 }
-} // namespace detail
+}
 template <class T>
 struct kernel<gather_nd_op, T> {
  static std::size_t workspace(const kernel_call& c) { return detail::flat_row_bytes(c); }
@@ -15885,7 +16466,7 @@ void run_scan(const kernel_call& c) {
  cpu::scan<S>(c.in[0].rank, c.in[0].extents, static_cast<int>(a.axis), a.exclusive != 0, a.reverse != 0,
     c.in[0].as<const element>(), c.out[0].as<element>());
 }
-} // namespace detail
+}
 template <class T>
 struct kernel<cumulative_sum_op, T> {
  static void run(const kernel_call& c) { detail::run_scan<cpu::scanning::sum, T>(c); }
@@ -15918,458 +16499,8 @@ struct kernel<arg_reduce_op, T> {
  }
 };
 
-} // namespace tapegraph::runtime
+}
 // ---- tapegraph/runtime/pool.hpp ----
-
-// ---- tapegraph/cpu/pool.hpp ----
-
-namespace tapegraph::cpu {
-
-struct pool_geometry {
- std::int64_t batch, in_height, in_width, channels;
- std::int64_t out_height, out_width;
- std::int64_t window_height, window_width;
- std::int64_t stride_height, stride_width;
- std::int64_t pad_top, pad_left;
- std::int64_t dilation_height = 1, dilation_width = 1; ///< between the rows and columns of a window
-};
-
-namespace pool_detail {
-
-inline constexpr std::int64_t parallel_elements = 32768;
-inline constexpr std::int64_t task_elements = 32768;
-
-struct window {
- std::int64_t top, bottom, left, right, down, across;
-
- TG_INLINE window(const pool_geometry& g, std::int64_t oy, std::int64_t ox)
-  : down(g.dilation_height), across(g.dilation_width) {
-  const std::int64_t y = oy * g.stride_height - g.pad_top, x = ox * g.stride_width - g.pad_left;
-  top = first(y, down);
-  left = first(x, across);
-  bottom = end(y, g.window_height, down, g.in_height);
-  right = end(x, g.window_width, across, g.in_width);
- }
- TG_INLINE std::int64_t count() const {
-  return bottom > top && right > left ? ((bottom - top + down - 1) / down) * ((right - left + across - 1) / across) : 0;
- }
-
-private:
- TG_INLINE static std::int64_t first(std::int64_t at, std::int64_t step) {
-  return at >= 0 ? at : at + (-at + step - 1) / step * step;
- }
- TG_INLINE static std::int64_t end(std::int64_t at, std::int64_t taps, std::int64_t step, std::int64_t size) {
-  const std::int64_t last = at + (taps - 1) * step + 1;
-  return last < size ? last : size;
- }
-};
-
-template <class T>
-inline constexpr std::int64_t lanes = 64 / static_cast<std::int64_t>(sizeof(T));
-
-enum class rule { maximum, average, maximum_gradient, average_gradient, select };
-
-template <rule R, bool Add, class T>
-struct block {
- const T* x;     ///< the image, from which maxima and averages are taken
- const T* y;     ///< the pooled image
- const T* other; ///< dy of the pooled image; for select: ddx of the image
- T* out;         ///< pooled image, or dx
-
- template <bool Whole>
- TG_INLINE void run(const pool_geometry& g, const window& w, std::int64_t image, std::int64_t pixel, std::int64_t c,
-     std::int64_t length, T scale) const {
-  constexpr std::int64_t most = lanes<T>;
-  const std::int64_t n = Whole ? most : length;
-  T state[most], left[most], pooled[most];
-#pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) {
-   state[i] = R == rule::maximum ? -std::numeric_limits<T>::infinity() : T(0);
-   if constexpr (R == rule::maximum_gradient) left[i] = other[pixel + c + i];
-   if constexpr (R == rule::average_gradient) left[i] = other[pixel + c + i] / scale;
-   if constexpr (R == rule::select) left[i] = T(1);
-   if constexpr (R == rule::maximum_gradient || R == rule::select) pooled[i] = y[pixel + c + i];
-  }
-  for (std::int64_t row = w.top; row < w.bottom; row += w.down)
-   for (std::int64_t column = w.left; column < w.right; column += w.across) {
-    const std::int64_t at = ((image * g.in_height + row) * g.in_width + column) * g.channels + c;
-    if constexpr (Whole) {
-     const std::int64_t ahead = at + 2 * g.stride_width * g.channels;
-     if constexpr (R != rule::average_gradient) __builtin_prefetch((R == rule::select ? other : x) + ahead);
-     if constexpr (R == rule::select) __builtin_prefetch(x + ahead);
-     if constexpr (R == rule::maximum_gradient || R == rule::average_gradient)
-      __builtin_prefetch(out + ahead, 1);
-    }
-#pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i) {
-     if constexpr (R == rule::maximum) {
-      const T value = x[at + i], so_far = state[i];
-      state[i] = ((so_far > value) | (so_far != so_far)) ? so_far : value;
-     } else if constexpr (R == rule::average) {
-      state[i] += x[at + i];
-     } else if constexpr (R == rule::average_gradient) {
-      out[at + i] = Add ? out[at + i] + left[i] : left[i];
-     } else if constexpr (R == rule::maximum_gradient) {
-      const T value = x[at + i], rest = left[i];
-      const bool hit = (value == pooled[i]) | (value != value);
-      const T share = hit ? rest : T(0);
-      left[i] = hit ? T(0) : rest;
-      out[at + i] = Add ? out[at + i] + share : share;
-     } else {
-      const T value = x[at + i], open = left[i], taken = state[i], there = other[at + i];
-      const bool hit = ((value == pooled[i]) | (value != value)) & (open != T(0));
-      state[i] = hit ? there : taken;
-      left[i] = hit ? T(0) : open;
-     }
-    }
-   }
-  if constexpr (R == rule::maximum || R == rule::average || R == rule::select)
-#pragma omp simd
-   for (std::int64_t i = 0; i < n; ++i)
-    out[pixel + c + i] = R == rule::average ? state[i] / scale : state[i];
- }
-};
-
-template <rule R, bool Add, class T>
-struct row_body {
- template <class Isa>
- TG_INLINE static void run(const pool_geometry* geometry, const block<R, Add, T>* of, std::int64_t row,
-       std::int64_t first, std::int64_t last, bool whole_count) {
-  const pool_geometry g = *geometry;
-  const block<R, Add, T> b = *of;
-  constexpr std::int64_t n = lanes<T>;
-  const std::int64_t image = row / g.out_height, oy = row % g.out_height;
-  for (std::int64_t ox = 0; ox < g.out_width; ++ox) {
-   const window w(g, oy, ox);
-   const std::int64_t pixel = (row * g.out_width + ox) * g.channels;
-   const std::int64_t count = whole_count ? g.window_height * g.window_width : w.count();
-   const T scale = static_cast<T>(count > 0 ? count : 1);
-   std::int64_t c = first;
-   for (; c + n <= last; c += n) b.template run<true>(g, w, image, pixel, c, n, scale);
-   if (c == last) continue;
-   if (!Add && last - first >= n) b.template run<true>(g, w, image, pixel, last - n, n, scale);
-   else b.template run<false>(g, w, image, pixel, c, last - c, scale);
-  }
- }
-};
-
-template <class T>
-void zero_gaps(const pool_geometry& g, std::int64_t row, T* dx) {
- const std::int64_t image = row / g.out_height, oy = row % g.out_height;
- const auto inside = [](std::int64_t v, std::int64_t end) { return std::clamp<std::int64_t>(v, 0, end); };
- const std::int64_t top = oy == 0 ? 0 : inside(oy * g.stride_height - g.pad_top, g.in_height);
- const std::int64_t bottom =
-  oy + 1 == g.out_height ? g.in_height : inside((oy + 1) * g.stride_height - g.pad_top, g.in_height);
- const window band(g, oy, 0);
- for (std::int64_t y = top; y < bottom; ++y) {
-  T* line = dx + (image * g.in_height + y) * g.in_width * g.channels;
-  std::int64_t done = 0;
-  for (std::int64_t ox = 0; y >= band.top && y < band.bottom && ox < g.out_width; ++ox) {
-   const window w(g, oy, ox);
-   if (w.left > done) std::fill(line + done * g.channels, line + w.left * g.channels, T(0));
-   done = std::max(done, w.right);
-  }
-  if (done < g.in_width) std::fill(line + done * g.channels, line + g.in_width * g.channels, T(0));
- }
-}
-
-template <rule R, bool Add, class T>
-void run(const pool_geometry& g, const block<R, Add, T>& b, bool whole_count) {
- constexpr bool gradient = R == rule::maximum_gradient || R == rule::average_gradient;
- const std::int64_t elements = g.batch * g.in_height * g.in_width * g.channels, rows = g.batch * g.out_height;
- const bool parallel = elements >= parallel_elements;
- if (elements == 0) return;
- if constexpr (Add) {
-  const std::int64_t wanted = std::max<std::int64_t>(1, 16 / g.batch);
-  const std::int64_t width = ((g.channels + wanted - 1) / wanted + 63) / 64 * 64;
-  const std::int64_t cuts = (g.channels + width - 1) / width;
-  parallel_for(g.batch * cuts, parallel, [&](std::int64_t task) {
-   const std::int64_t image = task / cuts, first = task % cuts * width, last = std::min(g.channels, first + width);
-   const std::int64_t pixels = g.in_height * g.in_width;
-   for (std::int64_t i = 0; i < pixels; ++i)
-    std::fill(b.out + (image * pixels + i) * g.channels + first, b.out + (image * pixels + i) * g.channels + last, T(0));
-   for (std::int64_t oy = 0; oy < g.out_height; ++oy)
-    dispatch<row_body<R, Add, T>>(&g, &b, image * g.out_height + oy, first, last, whole_count);
-  });
-  return;
- }
- if (rows == 0) {
-  if (gradient) std::fill(b.out, b.out + elements, T(0));
-  return;
- }
- const std::int64_t in_task = std::max<std::int64_t>(1, task_elements * rows / elements);
- parallel_for((rows + in_task - 1) / in_task, parallel, [&](std::int64_t task) {
-  for (std::int64_t row = task * in_task, end = std::min(rows, row + in_task); row < end; ++row) {
-   if constexpr (gradient) zero_gaps(g, row, b.out);
-   dispatch<row_body<R, Add, T>>(&g, &b, row, std::int64_t{0}, g.channels, whole_count);
-  }
- });
-}
-
-inline bool overlapping(const pool_geometry& g) {
- return g.stride_height < g.window_height || g.stride_width < g.window_width || g.dilation_height != 1 ||
-  g.dilation_width != 1;
-}
-
-} // namespace pool_detail
-
-template <class T>
-void max_pool_forward(const pool_geometry& g, const T* x, T* y) {
- using namespace pool_detail;
- run(g, block<rule::maximum, false, T>{x, nullptr, nullptr, y}, false);
-}
-
-template <class T>
-void max_pool_gradient(const pool_geometry& g, const T* dy, const T* x, const T* y, T* dx) {
- using namespace pool_detail;
- if (overlapping(g)) run(g, block<rule::maximum_gradient, true, T>{x, y, dy, dx}, false);
- else run(g, block<rule::maximum_gradient, false, T>{x, y, dy, dx}, false);
-}
-
-template <class T>
-void max_pool_select(const pool_geometry& g, const T* ddx, const T* x, const T* y, T* out) {
- using namespace pool_detail;
- run(g, block<rule::select, false, T>{x, y, ddx, out}, false);
-}
-
-template <class T>
-void average_pool_forward(const pool_geometry& g, const T* x, T* y, bool count_include_pad = false) {
- using namespace pool_detail;
- run(g, block<rule::average, false, T>{x, nullptr, nullptr, y}, count_include_pad);
-}
-
-template <class T>
-void average_pool_gradient(const pool_geometry& g, const T* dy, T* dx, bool count_include_pad = false) {
- using namespace pool_detail;
- if (overlapping(g)) run(g, block<rule::average_gradient, true, T>{nullptr, nullptr, dy, dx}, count_include_pad);
- else run(g, block<rule::average_gradient, false, T>{nullptr, nullptr, dy, dx}, count_include_pad);
-}
-
-} // namespace tapegraph::cpu
-// ---- tapegraph/ops/pooling.hpp ----
-
-/// max and average pooling over [batch, width, channels] and [batch, height, width, channels].
-
-namespace tapegraph {
-
-namespace detail {
-constexpr void infer_pool(const window_attributes& a, inference& io) {
- const shape& x = io.in[0].dims;
- const int spatial = x.rank() - 2;
- io.type = io.in[0].type;
- if (!io.require(spatial == 1 || spatial == 2, "pooling: input must be NWC or NHWC") ||
-  !io.require(a.window[0] > 0 && a.window[1] > 0 && a.sensible(),
-     "pooling: windows, strides and dilations are positive") ||
-  !io.require(!a.negative_padding(), "pooling: padding is negative"))
-  return;
- io.result.push_back(x[0]);
- for (int i = 2 - spatial; i < 2; ++i) {
-  const std::int64_t span = (a.window[i] - 1) * a.dilation[i] + 1;
-  const extent from = x[i + spatial - 1], size = a.output(i, from, a.window[i]);
-  if (!io.require(a.before[i] < span && a.after[i] < span, "pooling: padding as large as the window") ||
-   !io.require(!size.known() || size.value > 0 || (from.known() && from.value == 0 && size.value == 0),
-      "pooling: window larger than padded input"))
-   return;
-  io.result.push_back(size);
- }
- io.result.push_back(x[spatial + 1]);
-}
-} // namespace detail
-
-struct max_pool_op {
- static constexpr std::string_view name = "max_pool";
- static constexpr bool needs_output = true; // its derivative looks at the value
- static constexpr operation_kind kind = operation_kind::pool;
- static constexpr int arity = 1;
- using attributes = window_attributes;
- static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y);
-};
-
-/// (dy, x, y) to dx: each window's derivative goes to its first maximum.
-struct max_pool_gradient_op {
- static constexpr std::string_view name = "max_pool_gradient";
- static constexpr operation_kind kind = operation_kind::pool;
- static constexpr int arity = 3;
- using attributes = window_attributes;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[1].dims;
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto dy, auto x, auto y, auto);
-};
-
-/// (d, x, y) to the value of d at each window's first maximum: the adjoint of max_pool_gradient.
-struct max_pool_select_op {
- static constexpr std::string_view name = "max_pool_select";
- static constexpr operation_kind kind = operation_kind::pool;
- static constexpr int arity = 3;
- using attributes = window_attributes;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[2].dims;
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
-  return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), d, x, y);
- }
-};
-
-template <int I>
-constexpr auto max_pool_op::vjp(const attributes& a, auto dy, auto x, auto y) {
- return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), dy, x, y);
-}
-template <int I>
- requires(I == 0)
-constexpr auto max_pool_gradient_op::vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
- return invoke<max_pool_select_op>(a, nullptr, std::source_location::current(), d, x, y);
-}
-
-/// Mean over each window's elements inside the image.
-struct average_pool_op {
- static constexpr std::string_view name = "average_pool";
- static constexpr operation_kind kind = operation_kind::pool;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- using attributes = window_attributes;
- static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
-};
-
-struct average_pool_gradient_op {
- static constexpr std::string_view name = "average_pool_gradient";
- static constexpr operation_kind kind = operation_kind::pool;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- using attributes = window_attributes;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto, auto) {
-  return invoke<average_pool_op>(a, nullptr, std::source_location::current(), d);
- }
-};
-
-template <int I>
-constexpr auto average_pool_op::vjp(const attributes& a, auto dy, auto x, auto) {
- const shape target = shape_of(x);
- return invoke<average_pool_gradient_op>(a, &target, std::source_location::current(), dy);
-}
-
-/// `stride` 0 means the window's own size.
-struct pool2d_options {
- std::int64_t pool[2]{2, 2};
- std::int64_t stride[2]{0, 0};
- tapegraph::padding padding{};
- std::int64_t dilation[2]{1, 1};
- bool count_include_pad = false; ///< averages: padding counts as zeros, as in PyTorch
-};
-struct pool1d_options {
- std::int64_t pool = 2;
- std::int64_t stride = 0;
- tapegraph::padding padding{}; ///< left and right
- std::int64_t dilation = 1;
- bool count_include_pad = false;
-};
-
-namespace detail {
-constexpr window_attributes pool_attributes(const pool2d_options& options) {
- window_attributes a;
- for (int i = 0; i < 2; ++i) {
-  a.window[i] = options.pool[i];
-  a.stride[i] = options.stride[i] != 0 ? options.stride[i] : options.pool[i];
-  a.dilation[i] = options.dilation[i];
- }
- a.count_padding = options.count_include_pad;
- set_padding(a, options.padding);
- return a;
-}
-constexpr window_attributes pool_attributes(const pool1d_options& options) {
- return pool_attributes(pool2d_options{{1, options.pool},
-          {1, options.stride},
-          options.padding,
-          {1, options.dilation},
-          options.count_include_pad});
-}
-
-struct pooling_texts {
- static constexpr const char* text(std::int64_t rank) {
-  return rank == 4 ? "pooling: input must be NHWC" : "pooling: input must be NWC";
- }
-};
-template <class Op, tensor_like X>
-constexpr auto pool(const X& x, const window_attributes& a, int rank, std::source_location where) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != rank) return refuse<pooling_texts>(rank, where, input);
- return invoke<Op>(a, nullptr, where, input);
-}
-} // namespace detail
-
-/// The largest of each window of x [batch, height, width, channels]; NaN if one is in it. The derivative goes to the first
-/// maximum in row-major order.
-template <tensor_like X>
-constexpr auto max_pooling2d(const X& x, const pool2d_options& options = {},
-       std::source_location where = std::source_location::current()) {
- return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 4, where);
-}
-/// The mean of each window.
-template <tensor_like X>
-constexpr auto average_pooling2d(const X& x, const pool2d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 4, where);
-}
-/// The same for x [batch, width, channels].
-template <tensor_like X>
-constexpr auto max_pooling1d(const X& x, const pool1d_options& options = {},
-       std::source_location where = std::source_location::current()) {
- return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 3, where);
-}
-template <tensor_like X>
-constexpr auto average_pooling1d(const X& x, const pool1d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 3, where);
-}
-
-/// Over all of an image, to [batch, channels] or with keepdims [batch, 1, 1, channels]. They are the reductions `mean` and
-/// `max` over the spatial axes: equal maxima each receive the derivative.
-template <tensor_like X>
-constexpr auto global_average_pooling2d(const X& x, reduce_options options = {},
-          std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
- return mean(input, {1, 2}, options, where);
-}
-template <tensor_like X>
-constexpr auto global_max_pooling2d(const X& x, reduce_options options = {},
-         std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
- return max(input, {1, 2}, options, where);
-}
-/// The same for x [batch, width, channels].
-template <tensor_like X>
-constexpr auto global_average_pooling1d(const X& x, reduce_options options = {},
-          std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
- return mean(input, 1, options, where);
-}
-template <tensor_like X>
-constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
-         std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
- return max(input, 1, options, where);
-}
-
-} // namespace tapegraph
 
 namespace tapegraph::runtime {
 
@@ -16431,7 +16562,7 @@ struct kernel<average_pool_gradient_op, T> {
  }
 };
 
-} // namespace tapegraph::runtime
+}
 
 namespace tapegraph::ir {
 
@@ -16477,7 +16608,10 @@ constexpr runtime::kernel_pair kernel_at() {
  constexpr kernel_entry k = Stage::value.kernels[K];
  if constexpr (k.kind == static_cast<int>(kernel_kind::operation)) {
   using op = operation_type<Stage::value.ops[k.op]>;
-  return runtime::kernel_for<op, element_t<static_cast<dtype>(k.type)>>();
+  if constexpr (k.words > 0)
+   return op::template kernel_of<Stage, Stage::value.kernel_words[k.first_word]>();
+  else
+   return runtime::kernel_for<op, element_t<static_cast<dtype>(k.type)>>();
  } else {
   using kernels = kernels_of_region<typename region_spelling<Stage, k.first_word>::type>;
   if constexpr (k.kind == static_cast<int>(kernel_kind::region)) {
@@ -16494,7 +16628,7 @@ constexpr auto kernel_table(std::integer_sequence<int, K...>) {
  return frozen_list<runtime::kernel_pair, sizeof...(K)>{{kernel_at<Stage, K>()...}};
 }
 
-} // namespace detail
+}
 
 template <class T>
 struct constant_span {
@@ -16542,7 +16676,7 @@ struct lowered {
  static constexpr program_view view = make();
 };
 
-} // namespace tapegraph::ir
+}
 // ---- tapegraph/graph/passes/eliminate.hpp ----
 
 namespace tapegraph::ir {
@@ -16579,7 +16713,7 @@ constexpr bool equal_nodes(const trace& t, int a, int b) {
  return true;
 }
 
-} // namespace detail
+}
 
 constexpr void eliminate_common_subexpressions(trace& t) {
  const int count = t.nodes.size();
@@ -16597,7 +16731,7 @@ constexpr void eliminate_common_subexpressions(trace& t) {
   if (e.op->kind == operation_kind::random || e.op->kind == operation_kind::effect ||
    e.op == &record_of<input_op> || e.op == &record_of<variable_op>)
    continue;
-  int op_index = 0; // addresses cannot be hashed in constant evaluation
+  int op_index = 0;
   while (op_index < ops.size() && ops[op_index] != e.op) ++op_index;
   if (op_index == ops.size()) ops.push_back(e.op);
   int& bucket = head[static_cast<int>(detail::hash_of(t, i, op_index) & static_cast<std::uint64_t>(buckets - 1))];
@@ -16615,7 +16749,7 @@ constexpr void eliminate_common_subexpressions(trace& t) {
  note_pass(t, "common subexpressions");
 }
 
-} // namespace tapegraph::ir
+}
 
 /// The code of a sealed formula: its type is traced and differentiated by the same functions as a graph, while the program
 /// is compiled, and spelled as two regions: the value, and the adjoints of all its leaves.
@@ -16630,21 +16764,21 @@ enum source_code : int { first_number = 100, from_output = 200, from_adjoint = 2
 
 /// Shapes are not known here: everything is traced as a scalar, and broadcasting is the drivers' business.
 struct formula_code {
- int kernel_words[4096]{}; // the value's region, then the adjoints'
+ int kernel_words[4096]{};
  const ir::operation* ops[64]{};
- int forward = 0, backward = 0; // first words
+ int forward = 0, backward = 0;
  int leaves = 0, numbers = 0;
  int forward_sources[most_leaves + most_numbers]{}, forward_slots = 0;
  int sources[most_leaves + most_numbers + 2]{}, slots = 0;
- int result_leaf[most_leaves]{}, results = 0; // which leaf each result of the backward region is for
- double constant[most_numbers]{}; // numbers that only the derivative has, behind the formula's own
+ int result_leaf[most_leaves]{}, results = 0;
+ double constant[most_numbers]{};
  int constants = 0;
  dtype leaf_type[most_leaves]{};
- dtype type = dtype::f32;       // of the value
- dtype domain_type = dtype::f32; // of what is computed over the index space (the reduction's operand)
+ dtype type = dtype::f32;
+ dtype domain_type = dtype::f32;
  const char* error = nullptr;
  bool too_long = false;
- bool reduced = false; // `error` is the reduction's
+ bool reduced = false;
 };
 
 /// Appends the nodes of a formula given only its type. Numbers become inputs: their values are not part of the type.
@@ -16767,7 +16901,7 @@ constexpr formula_code make_formula() {
  code.backward = write(back);
  for (int slot : back.slots) {
   int source = source_of(slot, output, adjoint);
-  if (source < 0) { // a constant of the derivative: kept as a further number
+  if (source < 0) {
    if (code.numbers + code.constants >= most_numbers) {
     code.error = "a formula has too many numbers: seal a part of it";
     code.too_long = true;
@@ -16801,7 +16935,7 @@ struct formula_view {
  const formula_code* code;
  cpu::tile_function forward, backward;
  runtime::kernel_functions forward_on_device, backward_on_device;
- runtime::kernel_pair reduce; // with the producer fused in; null for plain formulas
+ runtime::kernel_pair reduce;
  const ir::operation* reduction;
 };
 
@@ -16856,7 +16990,7 @@ private:
  }
 };
 
-} // namespace tapegraph::detail
+}
 // ---- tapegraph/eager/interpreter.hpp ----
 
 // ---- tapegraph/runtime/scalar.hpp ----
@@ -16886,7 +17020,7 @@ inline double load_scalar(const buffer_view& source) {
  }
 }
 
-} // namespace tapegraph::runtime
+}
 // ---- tapegraph/graph/forward.hpp ----
 
 namespace tapegraph::ir {
@@ -16925,7 +17059,7 @@ constexpr int active_occurrences(const trace& t, int last, const TangentOf& tang
  return count;
 }
 
-} // namespace detail
+}
 
 template <class TangentOf>
 constexpr int formula_tangent(trace& t, int last, int output, const TangentOf& tangent_of) {
@@ -17011,7 +17145,7 @@ constexpr int transposed_tangent(trace& t, int i, const list<int>& tangent) {
  return sum;
 }
 
-} // namespace detail
+}
 
 constexpr list<int> push_forward(trace& t, int first, int last, const list<int>& sources, const list<int>& tangents) {
  list<int> tangent(last, -1);
@@ -17027,7 +17161,7 @@ constexpr list<int> push_forward(trace& t, int first, int last, const list<int>&
               : detail::transposed_tangent(t, i, tangent);
    continue;
   }
-  int next = i + 1; // inner nodes of a formula are its last one's business
+  int next = i + 1;
   while (next < last && t.nodes[next].op->kind == operation_kind::leaf) ++next;
   if (next < last && t.nodes[next].group == e.group) continue;
   tangent[i] = formula_tangent(t, i, i, [&](int id) { return id < last ? tangent[id] : -1; });
@@ -17037,7 +17171,7 @@ constexpr list<int> push_forward(trace& t, int first, int last, const list<int>&
  return tangent;
 }
 
-} // namespace tapegraph::ir
+}
 // ---- tapegraph/runtime/placement_log.hpp ----
 
 namespace tapegraph {
@@ -17052,7 +17186,7 @@ inline std::atomic<bool>& placement_log_setting() {
  }()};
  return on;
 }
-} // namespace detail
+}
 
 inline bool placement_is_logged() { return detail::placement_log_setting().load(std::memory_order_relaxed); }
 
@@ -17064,11 +17198,11 @@ void write_placement(const std::string& what, const buffer_view& result, const d
     has_kernel ? name.c_str() : ("cpu, " + name + " has no kernel for it").c_str());
 }
 
-} // namespace runtime
+}
 
 inline void log_placement(bool on) { runtime::detail::placement_log_setting().store(on, std::memory_order_relaxed); }
 
-} // namespace tapegraph
+}
 
 #include <memory>
 
@@ -17190,7 +17324,7 @@ any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* ope
   if (is_storage_type(operands[k].type())) wide[k] = widened(operands[k]);
   in[k] = is_storage_type(operands[k].type()) ? wide[k].raw() : operands[k].raw();
  }
- any_tensor result(op.result_type(computed), dims); // a conversion writes what it converts to
+ any_tensor result(op.result_type(computed), dims);
  if (op.evaluate == nullptr || !op.evaluate(computed, in, result.raw(), dims.elements()))
   throw dtype_error("derivatives of derivatives: " + std::string(op.name) + " of " + name_of(common));
  if (result.type() == type) return result;
@@ -17199,7 +17333,7 @@ any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* ope
  return rounded;
 }
 
-} // namespace interpreting
+}
 
 template <class X>
 any_tensor basic_interpreter<X>::compute(int id) {
@@ -17342,7 +17476,7 @@ bool node_record<X>::forward(tape_record& base, const forward_sweep& walk, any_t
  return interpret_tangent(run, last, output, leaves, nodes, self.count, walk, tangent);
 }
 
-} // namespace tapegraph::detail
+}
 // ---- tapegraph/eager/numeric_check.hpp ----
 
 namespace tapegraph::detail {
@@ -17372,7 +17506,7 @@ inline void check_finite(std::string_view operation, const any_tensor& result) {
        to_string(result.shape()) + " is not finite");
 }
 
-} // namespace tapegraph::detail
+}
 // ---- tapegraph/eager/run_region.hpp ----
 
 // ---- tapegraph/graph/placement_log.hpp ----
@@ -17451,7 +17585,7 @@ inline std::string unmet_requirement(const extent_table::requirement& r, std::in
   " is needed";
 }
 
-} // namespace tapegraph::ir::detail
+}
 
 namespace tapegraph::ir::detail {
 
@@ -17490,7 +17624,7 @@ void log_placement_of(const Program& p) {
  }
 }
 
-} // namespace tapegraph::ir::detail
+}
 // ---- tapegraph/runtime/perform.hpp ----
 
 namespace tapegraph::runtime {
@@ -17548,7 +17682,7 @@ public:
   if (c.random != nullptr)
    call.random = static_cast<const random_state*>(d.constant(c.random, sizeof(random_state)));
  }
- call_on_device(const call_on_device&) = delete; // the call points into it
+ call_on_device(const call_on_device&) = delete;
  call_on_device& operator=(const call_on_device&) = delete;
 
  kernel_call call;
@@ -17575,7 +17709,7 @@ inline void perform(const kernel_pair& kernel, kernel_call& call, std::string_vi
  kernel.run(call);
 }
 
-} // namespace tapegraph::runtime
+}
 
 /// The regions of sealed formulas, run where the thread computes.
 
@@ -17614,7 +17748,7 @@ inline void run_backward(const formula_view& f, const kernel_call& call) {
  run_region(f.backward, f.backward_on_device, call);
 }
 
-} // namespace tapegraph::detail
+}
 
 /// Running sealed formulas and recording them. Nothing here depends on a formula's type: it is compiled once.
 
@@ -17691,7 +17825,7 @@ struct forward_call {
   call.out = &out;
   call.outputs = 1;
  }
- forward_call(const forward_call&) = delete; // the call points into it
+ forward_call(const forward_call&) = delete;
  forward_call& operator=(const forward_call&) = delete;
 };
 
@@ -17730,15 +17864,15 @@ any_tensor run_reduction(const formula_view& f, const formula_values& values, co
 }
 
 /// A sealed formula (or a reduction of one) on the tape.
-template <class = void> // compiled once, by programs that record
+template <class = void>
 struct basic_formula_record : tape_record {
  using formula_record = basic_formula_record;
 
  const formula_view* formula;
  shape domain;
- std::int64_t attributes[2]; // of the reduction
+ std::int64_t attributes[2];
  int leaf_count;
- any_tensor* leaves; // in the tape's memory; without buffers where the adjoints do not read them
+ any_tensor* leaves;
  double numbers[most_numbers];
  any_tensor output;
 
@@ -17785,7 +17919,7 @@ struct basic_formula_record : tape_record {
    call.inputs = code.slots;
    call.domain = domain_view(self.domain, code.domain_type);
   }
-  adjoint_call(const adjoint_call&) = delete; // the call points into it
+  adjoint_call(const adjoint_call&) = delete;
   adjoint_call& operator=(const adjoint_call&) = delete;
  };
 
@@ -17983,7 +18117,7 @@ inline bool any_tracked(const formula_values& values) {
  return false;
 }
 
-} // namespace tapegraph::detail
+}
 
 /// Recorded formulas, differentiated once more by an interpreter while something else records; and what adjoints are made
 /// of. Templates, so that programs that take no derivatives do not compile them.
@@ -18073,7 +18207,7 @@ Tensor ones_like(const Tensor& like) {
  return result;
 }
 
-} // namespace tapegraph::detail
+}
 
 /// Eager mode: what sealing, invoking and reducing do to tensors that exist.
 
@@ -18091,7 +18225,7 @@ struct result_element<Op, First, Rest...> {
  using type = typename Op::result_element;
 };
 
-} // namespace detail
+}
 
 /// Eager mode: everything happens at once, and what depends on a watched tensor is recorded.
 struct eager {
@@ -18131,7 +18265,7 @@ struct eager {
  template <class Op, class... Args>
  static auto invoke(const typename Op::attributes& attributes, const tapegraph::shape* target,
      std::source_location where, const Args&... args) {
-  if constexpr (Op::kind == operation_kind::map) // broadcast_to: adds zero-stride axes through a map
+  if constexpr (Op::kind == operation_kind::map)
    return spread<Op>(target, where, args...);
   else
    return run<Op>(attributes, target, seal(args, where)...);
@@ -18327,7 +18461,7 @@ template <class T>
 template <expression E>
 tensor<T>::tensor(const E& e, std::source_location where) : tensor(any_tensor(eager::seal(e, where))) {}
 
-} // namespace tapegraph
+}
 
 namespace tapegraph {
 
@@ -18397,7 +18531,7 @@ public:
  }
 
  /// The same for sources known only at run time.
- template <class Tensor = any_tensor> // a template as sweeps are
+ template <class Tensor = any_tensor>
  std::vector<any_tensor> gradient(const any_tensor& y, const std::vector<any_tensor>& x) {
   prepare();
   detail::basic_sweep<Tensor> walk(y.place().index + 1);
@@ -18423,7 +18557,7 @@ private:
  }
  void finish() {
   auto& tape = detail::tape_storage::instance();
-  if (!options_.persistent && tape.open() == 1) tape.clear(0); // nothing else needs the records' buffers
+  if (!options_.persistent && tape.open() == 1) tape.clear(0);
  }
  static void mark(std::vector<char>& keep, const any_tensor& x) {
   const tape_place p = x.place();
@@ -18458,7 +18592,7 @@ tensor<T> as_source(const tensor<T>& argument) {
  source.set_place(tape.watch());
  return source;
 }
-} // namespace detail
+}
 
 template <class F, class... Args>
 auto eager::value_and_gradient(const F& f, const Args&... args) {
@@ -18473,7 +18607,7 @@ auto eager::value_and_gradient(const F& f, const Args&... args) {
   sources);
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/expr/jacobian.hpp ----
 
 // ---- tapegraph/expr/derivatives.hpp ----
@@ -18514,7 +18648,7 @@ template <class G, template <class...> class R, class... P>
 constexpr auto map_results(const G& g, const R<P...>& r);
 template <class G, class... R>
 constexpr auto map_results(const G& g, const std::tuple<R...>& r) {
- return [&]<std::size_t... I>(std::index_sequence<I...>) { // braces: in order
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
   return std::tuple<decltype(map_results(g, std::get<I>(r)))...>{map_results(g, std::get<I>(r))...};
  }
  (std::index_sequence_for<R...>{});
@@ -18614,7 +18748,7 @@ constexpr void add_rows(Row& sum, const C& cotangents, const Rows& rows) {
  (std::make_index_sequence<std::tuple_size_v<C>>{});
 }
 
-} // namespace detail
+}
 
 template <class F>
 struct vjp_of {
@@ -18717,7 +18851,7 @@ constexpr auto hessian(F f) {
  return jacobian_forward(gradient(f));
 }
 
-} // namespace tapegraph
+}
 
 namespace tapegraph::detail {
 
@@ -18760,7 +18894,7 @@ constexpr typename At::handles jacobian_blocks(At& at, sweep_direction direction
  return blocks;
 }
 
-} // namespace tapegraph::detail
+}
 
 /// vjp, jvp, hvp, jacobian and hessian in eager mode: the function runs once under a tape, and sweeps over the records go
 /// either way, as often as it takes. While an outer tape records, the sweeps are recorded, too.
@@ -18795,7 +18929,7 @@ Tensor converted(const Tensor& a, dtype type) {
 template <class Tensor>
 inline constexpr forward_kernels kernels{&multiply_add<Tensor>, &add<Tensor>, &converted<Tensor>};
 
-} // namespace forward_walk
+}
 
 inline any_tensor zeros_of(dtype type, const shape& dims) {
  any_tensor zero(type, dims);
@@ -18994,7 +19128,7 @@ public:
  value_type value;
 };
 
-} // namespace tapegraph::detail
+}
 // ---- tapegraph/eager/random.hpp ----
 
 /// Random tensors. Factories take a seed and are pure functions of it; the operations of ops/random.hpp draw from a
@@ -19012,13 +19146,13 @@ struct options {
 };
 
 namespace detail {
-inline constexpr std::int64_t factory_ordinal = 0xFFFFFFFD; // apart from random nodes and variables' first values
+inline constexpr std::int64_t factory_ordinal = 0xFFFFFFFD;
 
 template <class T>
 tensor<T> draw(const shape& dims, distribution law, double a, double b, const options& o) {
  return eager::create<random_op<T>>({factory_ordinal, static_cast<std::int64_t>(law), a, b}, dims, {o.seed, o.stream});
 }
-} // namespace detail
+}
 
 /// Uniform in [low, high).
 template <class T>
@@ -19051,13 +19185,13 @@ tensor<T> integers(const shape& dims, std::int64_t low, std::int64_t high, const
  return eager::create<random_integer_op<T>>({detail::factory_ordinal, low, high}, dims, {o.seed, o.stream});
 }
 /// 0 ... count - 1 in random order.
-template <class Key = std::int64_t> // a template, so that only programs that use it compile a sort
+template <class Key = std::int64_t>
 tensor<std::int32_t> permutation(std::int64_t count, const options& o = {}) {
  using limits = std::numeric_limits<Key>;
  return argsort(integers<Key>({count}, limits::min(), limits::max(), o));
 }
 
-} // namespace tapegraph::random
+}
 // ---- tapegraph/eager/transforms.hpp ----
 
 /// Function transforms in eager mode: records of their own on the tape.
@@ -19148,7 +19282,7 @@ template <class F, class... X>
 struct checkpoint_record : tape_record {
  F f;
  std::tuple<X...> inputs;
- std::vector<std::int64_t> ordinals; // of the random nodes of the first run
+ std::vector<std::int64_t> ordinals;
 
  checkpoint_record(const F& function, const std::vector<std::int64_t>& drawn, const X&... x)
   : f(function), inputs(x...), ordinals(drawn) {}
@@ -19157,7 +19291,7 @@ struct checkpoint_record : tape_record {
   auto& self = static_cast<checkpoint_record&>(base);
   tape_storage& tape = tape_storage::instance();
   const tape_storage::mark end = tape.end();
-  const bool kept = tape.recording(); // this derivative is itself on the tape, and reads what is recorded now
+  const bool kept = tape.recording();
   {
    const any_tensor value = self.run_again(kept);
    if (tape.knows(value.place())) walk.run_within(value, adjoint, end.length);
@@ -19182,7 +19316,7 @@ private:
  }
 };
 
-} // namespace detail
+}
 
 template <>
 struct mode_transforms<eager> {
@@ -19192,7 +19326,7 @@ struct mode_transforms<eager> {
    const detail::recording_pause pause;
    return eval(f(x...), where);
   }();
-  value.set_place({}); // forward may have returned an operand
+  value.set_place({});
   auto& tape = detail::tape_storage::instance();
   if ((tape.tracks(x) || ...)) {
    tape_place place;
@@ -19213,7 +19347,7 @@ struct mode_transforms<eager> {
    const detail::checkpointed_run first(ordinals, false);
    return eval(f(x...), where);
   }();
-  tape_place place; // f may read variables, so it is recorded whatever its operands are
+  tape_place place;
   tape.append<detail::checkpoint_record<F, tensor<T>...>>(place, f, ordinals, x...);
   value.set_place(place);
   return value;
@@ -19225,7 +19359,7 @@ struct mode_transforms<eager> {
   inference io{&operand, 1, nullptr, x.type(), {}, nullptr};
   Op::infer({}, io);
   if (io.error != nullptr) throw dtype_error(std::string(io.error) + ", given " + name_of(x.type()));
-  if (detail::checkpointed_run::repeats()) return; // the first run did it
+  if (detail::checkpointed_run::repeats()) return;
   const buffer_view in = x.view();
   bool done = false;
   const buffer_view out{&done, dtype::boolean};
@@ -19243,10 +19377,188 @@ struct mode_transforms<eager> {
  }
 };
 
-} // namespace tapegraph
+}
 // ---- tapegraph/graph/compile.hpp ----
 
 // ---- tapegraph/graph/passes/epilogue.hpp ----
+
+// ---- tapegraph/ops/activation.hpp ----
+
+/// relu, relu6, leaky_relu, elu, selu, sigmoid, hard_sigmoid, log_sigmoid, tanh, softplus, softsign, erf, erfc. Those that
+/// are a multiple of their operand are in gated_activation.hpp.
+
+namespace tapegraph {
+
+/// max(x, 0); the derivative at 0 is 0.
+struct relu_op : map_op<1> {
+ static constexpr std::string_view name = "relu";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return detail::choose((x > V(0)) | (x != x), x, V(0));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, dy, 0); }
+};
+
+/// min(max(x, 0), 6); the derivative at 0 and at 6 is 0.
+struct relu6_op : map_op<1> {
+ static constexpr std::string_view name = "relu6";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return detail::smaller(relu_op::value(x), V(6));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, where(y < 6, dy, 0), 0); }
+};
+
+/// x above 0, alpha x below; the derivative at 0 is alpha. With a tensor for alpha, the parametric relu.
+struct leaky_relu_op : map_op<2> {
+ static constexpr std::string_view name = "leaky_relu";
+ template <class V>
+ TG_HD static constexpr V value(V x, V alpha) {
+  return detail::choose(x > V(0), x, alpha * x);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
+  if constexpr (I == 0)
+   return dy * where(x > 0, 1, alpha);
+  else
+   return where(x > 0, 0, dy * x);
+ }
+};
+
+/// x above 0, alpha (e^x - 1) below; the derivative at 0 is alpha.
+struct elu_op : map_op<2> {
+ static constexpr std::string_view name = "elu";
+ template <class V>
+ TG_HD static constexpr V value(V x, V alpha) {
+  return detail::choose(x > V(0), x, alpha * math::expm1(detail::choose(x > V(0), V(0), x)));
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
+  if constexpr (I == 0)
+   return dy * where(x > 0, 1, alpha * apply<exp_op>(where(x > 0, 0, x)));
+  else
+   return dy * apply<expm1_op>(where(x > 0, 0, x));
+ }
+};
+
+/// x / (1 + |x|)
+struct softsign_op : map_op<1> {
+ static constexpr std::string_view name = "softsign";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  const V a = math::abs(x);
+  return math::detail::select(a == math::detail::traits<V>::infinity, math::copysign(V(1), x), x / (V(1) + a));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<square_op>(1 + apply<abs_op>(x)); }
+};
+
+/// 1 / (1 + exp(-x))
+struct sigmoid_op : map_op<1> {
+ static constexpr std::string_view name = "sigmoid";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::sigmoid(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y * (1 - y)); }
+};
+
+struct tanh_op : map_op<1> {
+ static constexpr std::string_view name = "tanh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::tanh(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 - y * y); }
+};
+
+/// log(1 + exp(x)), without overflow
+struct softplus_op : map_op<1> {
+ static constexpr std::string_view name = "softplus";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::softplus(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<sigmoid_op>(x); }
+};
+
+struct erf_op : map_op<1> {
+ static constexpr std::string_view name = "erf";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::erf(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (1.1283791670955126 * apply<exp_op>(-(x * x))); }
+};
+
+/// 1 - erf(x)
+struct erfc_op : map_op<1> {
+ static constexpr std::string_view name = "erfc";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::erfc(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (-1.1283791670955126 * apply<exp_op>(-(x * x))); }
+};
+
+template <operand A>
+TG_INLINE constexpr auto relu(const A& x) {
+ return apply<relu_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto sigmoid(const A& x) {
+ return apply<sigmoid_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto tanh(const A& x) {
+ return apply<tanh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto softplus(const A& x) {
+ return apply<softplus_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto erf(const A& x) {
+ return apply<erf_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto relu6(const A& x) {
+ return apply<relu6_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto softsign(const A& x) {
+ return apply<softsign_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto erfc(const A& x) {
+ return apply<erfc_op>(x);
+}
+template <operand A, operand B = double>
+TG_INLINE constexpr auto leaky_relu(const A& x, const B& alpha = 0.2) {
+ return apply<leaky_relu_op>(x, alpha);
+}
+template <operand A, operand B = double>
+TG_INLINE constexpr auto elu(const A& x, const B& alpha = 1.0) {
+ return apply<elu_op>(x, alpha);
+}
+/// scale * elu(x, alpha) with the constants that keep mean 0 and variance 1 (Klambauer et al., 2017).
+template <operand A>
+TG_INLINE constexpr auto selu(const A& x) {
+ return 1.0507009873554805 * apply<elu_op>(x, 1.6732632423543772);
+}
+/// log(sigmoid(x)) = -softplus(-x)
+template <operand A>
+TG_INLINE constexpr auto log_sigmoid(const A& x) {
+ return -apply<softplus_op>(-x);
+}
+/// relu6(x + 3) / 6, as in PyTorch and Keras 3; the derivative at -3 and 3 is 0.
+template <operand A>
+TG_INLINE constexpr auto hard_sigmoid(const A& x) {
+ return apply<relu6_op>(x + 3.0) / 6.0;
+}
+
+}
 
 namespace tapegraph::ir {
 
@@ -19261,46 +19573,97 @@ constexpr list<int> use_counts(const trace& t) {
  return uses;
 }
 
-constexpr void fuse_into(trace& t, int i, const operation& op, int c, int bias) {
- const int args[3]{t.argument(c, 0), t.argument(c, 1), bias};
- entry& e = t.nodes[i];
- e.op = &op;
- e.words = t.nodes[c].words;
- e.first_argument = t.arguments.size();
- e.arguments = 3;
- e.sealed = true; // no longer elementwise: it has a buffer
- for (const int arg : args) t.arguments.push_back(arg);
+constexpr list<int> read_from_memory(const trace& t) {
+ list<int> marks(t.nodes.size(), 0);
+ for (int i = 0; i < t.nodes.size(); ++i) {
+  const entry& e = t.nodes[i];
+  const bool map = e.op->kind == operation_kind::map, reduce = e.op->kind == operation_kind::reduce;
+  for (int k = 0; k < e.arguments; ++k)
+   if (!(map || reduce) || (map && !t.same_shape(t.argument(i, k), i))) marks[t.argument(i, k)] = 1;
+ }
+ for (const output_entry& output : t.outputs) marks[output.node] = 1;
+ for (const assignment_entry& update : t.assignments) marks[update.node] = 1;
+ return marks;
 }
 
-} // namespace detail
+constexpr void fuse_into(trace& t, int i, const operation& op, int c, int bias = -1) {
+ const entry from = t.nodes[c];
+ entry& e = t.nodes[i];
+ e.op = &op;
+ e.words = from.words;
+ e.first_argument = t.arguments.size();
+ e.arguments = from.arguments + (bias < 0 ? 0 : 1);
+ e.sealed = true;
+ for (int k = 0; k < from.arguments; ++k) t.arguments.push_back(int{t.arguments[from.first_argument + k]});
+ if (bias >= 0) t.arguments.push_back(bias);
+}
 
-template <class = void> // as in passes/simplify.hpp
+constexpr int sum_with_bias(const trace& t, int i, const operation& op, const list<int>& uses) {
+ const entry& e = t.nodes[i];
+ for (int k = 0; k < 2; ++k) {
+  const int c = t.argument(i, k);
+  const entry& b = t.nodes[t.argument(i, 1 - k)];
+  if (t.nodes[c].op == &op && uses[c] == 1 && b.rank == 1 && t.same_shape(c, i) &&
+   t.pool[b.dims] == t.pool[e.dims + e.rank - 1])
+   return k;
+ }
+ return -1;
+}
+
+constexpr bool halves_images(const trace& t, int i) {
+ if (t.nodes[i].rank != 4 || (t.nodes[i].type != dtype::f32 && t.nodes[i].type != dtype::f64)) return false;
+ const auto a = attributes_from_words<max_pool_op>(t.words_of(i));
+ for (int axis = 0; axis < 2; ++axis)
+  if (a.window[axis] != 2 || a.stride[axis] != 2 || a.dilation[axis] != 1 || a.before[axis] != 0 ||
+   a.after[axis] != 0)
+   return false;
+ return a.mode != static_cast<std::int64_t>(padding_mode::same);
+}
+
+}
+
+template <class = void>
 constexpr void fuse_epilogues(trace& t) {
- static_assert(operation_binding<convolution_bias_op<false>>::bound && operation_binding<convolution_bias_op<true>>::bound);
+ static_assert(operation_binding<convolution_bias_op<false>>::bound &&
+    operation_binding<convolution_bias_op<true>>::bound &&
+    operation_binding<matmul_bias_op<false>>::bound && operation_binding<matmul_bias_op<true>>::bound &&
+    operation_binding<convolution_bias_pool_op<false>>::bound &&
+    operation_binding<convolution_bias_pool_op<true>>::bound);
  list<int> uses = detail::use_counts(t);
+ const list<int> in_memory = detail::read_from_memory(t);
  for (int i = 0; i < t.nodes.size(); ++i) {
   const entry e = t.nodes[i];
+  const auto take = [&](int sum, const operation& plain, const operation& fused) {
+   const int k = detail::sum_with_bias(t, sum, plain, uses);
+   if (k < 0) return false;
+   const int c = t.argument(sum, k);
+   detail::fuse_into(t, i, fused, c, t.argument(sum, 1 - k));
+   uses[c] = 0;
+   return true;
+  };
   if (e.op == &record_of<add_op>) {
-   for (int k = 0; k < 2; ++k) {
-    const int c = t.argument(i, k), bias = t.argument(i, 1 - k);
-    const entry& b = t.nodes[bias];
-    if (t.nodes[c].op != &record_of<convolution_op> || uses[c] != 1 || b.rank != 1 || !t.same_shape(c, i) ||
-     t.pool[b.dims] != t.pool[e.dims + e.rank - 1])
-     continue;
-    detail::fuse_into(t, i, record_of<convolution_bias_op<false>>, c, bias);
-    uses[c] = 0;
-    break;
-   }
+   if (take(i, record_of<convolution_op>, record_of<convolution_bias_op<false>>)) continue;
+   if (in_memory[i] != 0) take(i, record_of<matmul_op>, record_of<matmul_bias_op<false>>);
   } else if (e.op == &record_of<relu_op>) {
    const int c = t.argument(i, 0);
-   if (t.nodes[c].op != &record_of<convolution_bias_op<false>> || uses[c] != 1) continue;
-   detail::fuse_into(t, i, record_of<convolution_bias_op<true>>, c, t.argument(c, 2));
+   if (uses[c] != 1) continue;
+   if (t.nodes[c].op == &record_of<convolution_bias_op<false>>)
+    detail::fuse_into(t, i, record_of<convolution_bias_op<true>>, c);
+   else if (t.nodes[c].op == &record_of<add_op> && in_memory[i] != 0)
+    take(c, record_of<matmul_op>, record_of<matmul_bias_op<true>>);
+  } else if (e.op == &record_of<max_pool_op>) {
+   const int c = t.argument(i, 0);
+   if (uses[c] != 1 || !detail::halves_images(t, i)) continue;
+   if (t.nodes[c].op == &record_of<convolution_bias_op<false>>)
+    detail::fuse_into(t, i, record_of<convolution_bias_pool_op<false>>, c);
+   else if (t.nodes[c].op == &record_of<convolution_bias_op<true>>)
+    detail::fuse_into(t, i, record_of<convolution_bias_pool_op<true>>, c);
   }
  }
  note_pass(t, "epilogues");
 }
 
-} // namespace tapegraph::ir
+}
 // ---- tapegraph/graph/passes/hold.hpp ----
 
 namespace tapegraph::ir {
@@ -19312,7 +19675,7 @@ constexpr int variable_behind(const trace& t, int node) {
  return t.is(node, record_of<variable_op>) ? static_cast<int>(t.words[t.nodes[node].words]) : -1;
 }
 
-} // namespace detail
+}
 
 constexpr void hold_old_values(trace& t) {
  list<int> updated(t.variables.size(), 0), copies(t.nodes.size(), -1);
@@ -19330,7 +19693,7 @@ constexpr void hold_old_values(trace& t) {
    update.node = held(update.node);
 }
 
-} // namespace tapegraph::ir
+}
 // ---- tapegraph/graph/passes/simplify.hpp ----
 
 namespace tapegraph::ir {
@@ -19412,7 +19775,7 @@ constexpr bool has_rows_and_columns(const trace& t, int product) {
  return true;
 }
 
-} // namespace detail
+}
 
 template <class = void>
 constexpr void simplify(trace& t) {
@@ -19453,7 +19816,7 @@ constexpr void simplify(trace& t) {
  note_pass(t, "simplify");
 }
 
-} // namespace tapegraph::ir
+}
 // ---- tapegraph/graph/program.hpp ----
 
 // ---- tapegraph/graph/bound_program.hpp ----
@@ -19466,7 +19829,7 @@ struct lifetimes {
  std::vector<int> birth, death, variable_of;
 
  lifetimes() = default;
- template <class = void> // compiled with programs only
+ template <class = void>
  explicit lifetimes(const program_view& view) {
   const auto count = static_cast<std::size_t>(view.nodes.size());
   const int steps = view.steps.size();
@@ -19486,7 +19849,8 @@ struct lifetimes {
   for (const variable_entry& v : view.variables) last_read.push_back(death[v.node]);
   for (const assignment_entry& update : view.assignments) {
    const int node = view.alias[update.node];
-   const bool in_place = elementwise(view, birth[node]) && variable_of[node] < 0 && death[node] < steps &&
+   const bool in_place = writes_over(view, birth[node], view.variables[update.variable].node) &&
+        variable_of[node] < 0 && death[node] < steps &&
         last_read[update.variable] <= birth[node];
    if (in_place)
     variable_of[node] = update.variable;
@@ -19496,12 +19860,19 @@ struct lifetimes {
  }
 
 private:
- static bool elementwise(const program_view& view, int step) {
-  return step >= 0 && view.kernels[view.steps[step].kernel].kind == static_cast<int>(kernel_kind::region);
+ static bool writes_over(const program_view& view, int step, int variable) {
+  if (step < 0) return false;
+  const step_entry& s = view.steps[step];
+  const kernel_entry& kernel = view.kernels[s.kernel];
+  if (kernel.kind == static_cast<int>(kernel_kind::region)) return true;
+  if (kernel.kind != static_cast<int>(kernel_kind::operation) || !view.ops[kernel.op]->in_place) return false;
+  for (int k = 1; k < s.inputs; ++k)
+   if (view.alias[view.values[s.first_value + k]] == variable) return false;
+  return true;
  }
 };
 
-} // namespace tapegraph::ir
+}
 // ---- tapegraph/graph/placement.hpp ----
 
 namespace tapegraph::ir {
@@ -19515,6 +19886,10 @@ public:
 
  bool reserve(runtime::device_runtime* d, std::size_t bytes, const char* what) {
   if (bytes <= size_) return false;
+  if (lent_) {
+   size_ = bytes;
+   return true;
+  }
   release();
   if (d == nullptr) {
    home_ = runtime::arena(bytes);
@@ -19525,6 +19900,10 @@ public:
   }
   size_ = bytes;
   return true;
+ }
+ void lend(std::byte* memory) {
+  lent_ = true;
+  data_ = memory;
  }
  std::byte* data() const { return data_; }
  std::size_t size() const { return size_; }
@@ -19541,6 +19920,7 @@ private:
  runtime::arena home_;
  std::byte* data_ = nullptr;
  std::size_t size_ = 0;
+ bool lent_ = false;
 };
 
 struct fed_input {
@@ -19567,7 +19947,7 @@ public:
   for (entry& each : entries_)
    if (each.extents == extents) e = &each;
   if (e == nullptr) {
-   launch(); // one that throws has prepared nothing
+   launch();
    if (entries_.size() >= most) clear();
    entries_.push_back({extents});
    return;
@@ -19588,7 +19968,7 @@ public:
  }
 
 private:
- static constexpr std::size_t most = 8; // batch sizes that alternate
+ static constexpr std::size_t most = 8;
  struct entry {
   std::vector<std::int64_t> extents;
   void* graph = nullptr;
@@ -19598,7 +19978,7 @@ private:
  std::vector<entry> entries_;
 };
 
-} // namespace tapegraph::ir
+}
 // ---- tapegraph/graph/plan.hpp ----
 
 namespace tapegraph::ir {
@@ -19621,7 +20001,7 @@ constexpr std::int64_t plan_buffers(list<buffer_request>& requests, list<int>& o
   }
  }
  std::int64_t size = 0;
- for (const int i : order) { // `placed` is sorted by offset
+ for (const int i : order) {
   buffer_request& r = requests[i];
   std::int64_t at = 0;
   for (const int p : placed) {
@@ -19647,7 +20027,7 @@ constexpr std::int64_t plan_buffers(list<buffer_request>& requests) {
  return plan_buffers(requests, order, placed);
 }
 
-} // namespace tapegraph::ir
+}
 
 namespace tapegraph::ir {
 
@@ -19657,7 +20037,8 @@ public:
  explicit basic_bound_program(const program_view& view, runtime::device_runtime* device)
   : view_(&view),
   device_(device),
-  symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
+  given_symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
+  symbols_(given_symbols_),
   values_(static_cast<std::size_t>(view.nodes.size())),
   fed_(static_cast<std::size_t>(view.inputs.size())),
   captured_(device) {
@@ -19755,7 +20136,7 @@ public:
 
 protected:
  struct kernel_step {
-  kernel_function run; // null: on the CPU, for a program on a device
+  kernel_function run;
   kernel_call call;
  };
  struct copy {
@@ -19767,7 +20148,7 @@ protected:
  int root(int node) const { return view_->alias[node]; }
 
  void bind_extents() {
-  for (std::int64_t& value : symbols_) value = -1;
+  symbols_ = given_symbols_;
   for (const input_entry& input : view_->inputs) bind_input(input);
   const extent_table& table = table_;
   const auto value_of = [&](int atom) {
@@ -19800,7 +20181,7 @@ protected:
 
  void bind_input(const input_entry& input) {
   const entry& e = view_->nodes[input.node];
-  if (values_[input.node].data == nullptr && live_.death[input.node] < 0) return; // nothing reads it
+  if (values_[input.node].data == nullptr && live_.death[input.node] < 0) return;
   if (values_[input.node].data == nullptr)
    throw argument_error("input '" + std::string(input.name) + "' has not been fed");
   for (int axis = 0; axis < e.rank; ++axis) {
@@ -19888,6 +20269,7 @@ protected:
   for (int s = 0; s < steps; ++s)
    requests.push_back({static_cast<std::int64_t>(runtime::aligned(scratch[s])), s, s, 0});
   const auto size = static_cast<std::size_t>(plan_buffers(requests, order_, placed_));
+  offsets_.clear();
   arena_.reserve(device_, size, "buffers of a program");
   moved_ = true;
   offsets_.assign(values_.size(), -1);
@@ -19897,7 +20279,7 @@ protected:
   for (int s = 0; s < steps; ++s) scratch_offsets_[s] = requests[first_scratch + s].offset;
   for (std::size_t i = 0; i < values_.size(); ++i) {
    if (request_of[i] < 0) {
-    planned_bytes_[i] = ~std::size_t{0}; // lives elsewhere
+    planned_bytes_[i] = ~std::size_t{0};
     continue;
    }
    offsets_[i] = requests[request_of[i]].offset;
@@ -19955,7 +20337,7 @@ protected:
  }
 
  void connect() {
-  missing_variable_ = nullptr; // a program may be planned before its variables have memory
+  missing_variable_ = nullptr;
   for (const variable_entry& v : view_->variables)
    if (values_[v.node].data == nullptr) missing_variable_ = &v;
   for (int i = 0; i < view_->nodes.size(); ++i) {
@@ -19974,12 +20356,13 @@ protected:
   }
   outputs_.resize(static_cast<std::size_t>(view_->outputs.size()));
   for (int i = 0; i < view_->outputs.size(); ++i) outputs_[i] = values_[view_->outputs[i].node];
-  if (moved_) captured_.clear(); // they hold addresses
+  if (moved_) captured_.clear();
   pointers_changed_ = moved_ = false;
  }
 
  const program_view* view_;
  runtime::device_runtime* device_;
+ std::vector<std::int64_t> given_symbols_;
  std::vector<std::int64_t> symbols_;
  std::vector<buffer_view> values_, operands_, outputs_;
  std::vector<kernel_step> steps_;
@@ -19996,12 +20379,12 @@ protected:
  std::vector<fed_input> fed_;
  captured_steps captured_;
  random_state* random_ = nullptr;
- int at_home_ = 0; // steps a device has no kernel for
+ int at_home_ = 0;
  const variable_entry* missing_variable_ = nullptr;
  bool bound_ = false, pointers_changed_ = true, moved_ = true;
 };
 
-} // namespace tapegraph::ir
+}
 
 namespace tapegraph::ir {
 
@@ -20141,12 +20524,12 @@ private:
 };
 using program = basic_program<>;
 
-} // namespace tapegraph::ir
+}
 
 namespace tapegraph {
 
 template <fixed_string What, fixed_string Where, fixed_string First, fixed_string Second, fixed_string Scope>
-struct ill_formed_model; // never defined: using it is the error
+struct ill_formed_model;
 
 namespace ir {
 
@@ -20219,12 +20602,12 @@ struct scheduled {
  }
 };
 
-template <class> // of a builder, so that nothing is lowered where every program compiles
+template <class>
 struct nothing {
  static constexpr void build(trace&, schedule&) {}
 };
 
-} // namespace detail
+}
 
 template <class Stage>
 inline constexpr bool well_formed = Stage::value.error.what == nullptr;
@@ -20251,8 +20634,8 @@ constexpr const program_view& compile_program() {
  }
 }
 
-} // namespace ir
-} // namespace tapegraph
+}
+}
 // ---- tapegraph/graph/derivatives.hpp ----
 
 namespace tapegraph {
@@ -20359,7 +20742,7 @@ private:
  }
 };
 
-} // namespace ir
+}
 
 namespace detail {
 
@@ -20449,9 +20832,9 @@ public:
  value_type value;
 };
 
-} // namespace detail
+}
 
-} // namespace tapegraph
+}
 // ---- tapegraph/graph/transforms.hpp ----
 
 namespace tapegraph {
@@ -20468,7 +20851,7 @@ struct custom_gradient_op : gate {
   requires(I > 0)
  static constexpr node vjp(const attributes&, node dy, auto, auto... operands_and_value) {
   trace& t = dy.owner();
-  const node x[]{operands_and_value...}; // the value is the last one
+  const node x[]{operands_and_value...};
   const node y = x[Count];
   if (t.flows.value != y.id() || t.flows.adjoint != dy.id()) {
    custom_flows flows{y.id(), dy.id(), {}};
@@ -20496,7 +20879,7 @@ private:
  }
 };
 
-} // namespace ir
+}
 
 template <>
 struct mode_transforms<graph> {
@@ -20512,7 +20895,7 @@ struct mode_transforms<graph> {
  static constexpr graph_node checkpoint(const F& f, std::source_location where, const Nodes&... x) {
   const int first = [](const graph_node& n, const auto&...) { return n.owner().nodes.size(); }(x...);
   const graph_node value = eval(f(x...), where);
-  if (value.id() < first) return value; // f computed nothing
+  if (value.id() < first) return value;
   return graph::invoke<ir::checkpoint_op>({first}, nullptr, where, value);
  }
 
@@ -20527,11 +20910,836 @@ struct mode_transforms<graph> {
  }
 };
 
-} // namespace tapegraph
+}
 // ---- tapegraph/nn/compile.hpp ----
 
 // ---- tapegraph/nn/eager_model.hpp ----
 
+// ---- tapegraph/nn/eager_slots.hpp ----
+
+// ---- tapegraph/nn/eager_scope.hpp ----
+
+// ---- tapegraph/nn/scope.hpp ----
+
+// ---- tapegraph/nn/initializer.hpp ----
+
+namespace tapegraph {
+
+enum class initializer_kind : int {
+ constant,
+ uniform,
+ normal,
+ glorot_uniform,
+ glorot_normal,
+ he_uniform,
+ he_normal,
+ orthogonal,
+ forget_gate
+};
+
+/// How a variable's first values are drawn. Make one through the types in `init`.
+struct initializer {
+ initializer_kind kind = initializer_kind::glorot_uniform;
+ double a = 0, b = 0;
+};
+
+namespace init {
+/// U(-l, l), l = sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010; TensorFlow's default for kernels)
+struct glorot_uniform {
+ constexpr operator initializer() const { return {initializer_kind::glorot_uniform, 0, 0}; }
+};
+/// N(0, 2 / (fan_in + fan_out))
+struct glorot_normal {
+ constexpr operator initializer() const { return {initializer_kind::glorot_normal, 0, 0}; }
+};
+/// U(-l, l), l = sqrt(6 / fan_in) (He et al. 2015)
+struct he_uniform {
+ constexpr operator initializer() const { return {initializer_kind::he_uniform, 0, 0}; }
+};
+/// N(0, 2 / fan_in)
+struct he_normal {
+ constexpr operator initializer() const { return {initializer_kind::he_normal, 0, 0}; }
+};
+/// `gain` times a matrix with orthonormal rows or, where there are fewer, columns, uniform among all of them (Saxe et al.
+/// 2014): axes before the last count as one.
+struct orthogonal {
+ double gain = 1;
+ constexpr operator initializer() const { return {initializer_kind::orthogonal, gain, 0}; }
+};
+/// Biases of an LSTM, [4 units]: 1 for the forget gate, `others` for the rest (Jozefowicz et al. 2015).
+struct forget_gate {
+ double others = 0;
+ constexpr operator initializer() const { return {initializer_kind::forget_gate, others, 0}; }
+};
+struct constant {
+ double value = 0;
+ constexpr operator initializer() const { return {initializer_kind::constant, value, 0}; }
+};
+struct zeros {
+ constexpr operator initializer() const { return {initializer_kind::constant, 0, 0}; }
+};
+struct ones {
+ constexpr operator initializer() const { return {initializer_kind::constant, 1, 0}; }
+};
+struct uniform {
+ double low = -0.05, high = 0.05;
+ constexpr operator initializer() const { return {initializer_kind::uniform, low, high}; }
+};
+struct normal {
+ double mean = 0, deviation = 0.05;
+ constexpr operator initializer() const { return {initializer_kind::normal, mean, deviation}; }
+};
+}
+
+/// Options of scope.variable.
+struct variable_options {
+ tapegraph::initializer initializer{};
+ bool trainable = true;
+};
+
+namespace detail {
+/// Extent of the last axis, where a layer's features are; a scalar is an error of that layer.
+template <class Scope>
+constexpr std::int64_t features_of(const Scope& scope, const shape& dims, const char* error) {
+ return scope.require(dims.rank() > 0, error) ? dims[dims.rank() - 1].value : 1;
+}
+}
+
+/// Fan-in and fan-out of a kernel as TensorFlow computes them: the last two axes times the receptive field before them.
+struct fans {
+ double in = 1, out = 1;
+};
+inline fans fans_of(const shape& s) {
+ if (s.rank() == 0) return {};
+ if (s.rank() == 1) return {static_cast<double>(s[0].value), static_cast<double>(s[0].value)};
+ double field = 1;
+ for (int i = 0; i + 2 < s.rank(); ++i) field *= static_cast<double>(s[i].value);
+ return {field * static_cast<double>(s[s.rank() - 2].value), field * static_cast<double>(s[s.rank() - 1].value)};
+}
+
+}
+
+/// Scopes of graph mode: a path of names that owns variables. `scope / "conv1"` and `scope / 3` go deeper.
+
+namespace tapegraph {
+
+class graph_scope {
+public:
+ constexpr graph_scope(ir::trace* owner, int index) : t_(owner), index_(index) {}
+
+ constexpr graph_scope operator/(std::string_view name) const { return child(name, -1); }
+ constexpr graph_scope operator/(const char* name) const { return child(name, -1); }
+ constexpr graph_scope operator/(int index) const { return child({}, index); }
+
+ /// A variable of this scope; its extents must be numbers. One path asked for twice in a trace is an error.
+ template <class T>
+ constexpr graph_node variable(std::string_view name, const shape& dims, const variable_options& options = {}) const {
+  static_assert(std::is_floating_point_v<T>, "variables are float or double");
+  t_->scope = index_;
+  int& newest = t_->scopes[index_].last_variable;
+  for (int v = newest; v > 0; v = t_->variables[v - 1].previous)
+   if (t_->variables[v - 1].name == name) {
+    t_->fail("variable: this path is already taken");
+    return {t_, t_->variables[v - 1].node};
+   }
+  if (!dims.known()) t_->fail("variable: extents must be numbers");
+  const int word = t_->words.push_back(t_->variables.size());
+  const int node = t_->append(ir::record_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
+  newest = t_->variables.push_back({index_, name, node, static_cast<int>(options.initializer.kind),
+          options.initializer.a, options.initializer.b, options.trainable, newest}) +
+    1;
+  return {t_, node};
+ }
+ /// A variable of the element type of `like`.
+ constexpr graph_node variable_like(const graph_node& like, std::string_view name, const shape& dims,
+         const variable_options& options = {}) const {
+  return like.type() == dtype::f64 ? variable<double>(name, dims, options) : variable<float>(name, dims, options);
+ }
+
+ /// Records an update: reads see the value at the start of the step, the update applies at its end.
+ template <tensor_like E>
+ constexpr void assign(const graph_node& variable, const E& value,
+      std::source_location where = std::source_location::current()) const {
+  const graph_node node = eval(value, where);
+  if (!t_->is(variable.id(), ir::record_of<ir::variable_op>)) {
+   t_->fail("assign: the target is not a variable");
+   return;
+  }
+  if (!t_->same_shape(node.id(), variable.id()) || node.type() != variable.type()) {
+   const operand_info in[2]{t_->info(variable.id()), t_->info(node.id())};
+   t_->fail("assign: shape or type of the value differs", in, 2);
+   return;
+  }
+  const int target = static_cast<int>(t_->words_of(variable.id())[0]);
+  for (ir::assignment_entry& known : t_->assignments)
+   if (known.variable == target) {
+    known.node = node.id();
+    return;
+   }
+  t_->assignments.push_back({target, node.id()});
+ }
+
+ /// Rows of a variable [n, ...]: gather(table, indices, 0). In training the variable's gradient is taken by these rows alone,
+ /// and an optimizer updates no others. Whatever else reads the variable is an error then.
+ template <handle I>
+ constexpr graph_node gather_rows(const graph_node& table, const I& indices,
+         std::source_location where = std::source_location::current()) const {
+  const graph_node rows = eval(gather(table, indices, 0, 0, where), where);
+  if (!t_->is(table.id(), ir::record_of<ir::variable_op>))
+   t_->fail("gather_rows: the table is not a variable");
+  else if (const auto v = static_cast<int>(t_->words_of(table.id())[0]);
+    t_->training && t_->variables[v].trainable)
+   t_->row_uses.push_back({v, rows.id()});
+  return rows;
+ }
+
+ /// A layer's demand on its options; the error names the scope.
+ constexpr bool require(bool holds, const char* what) const {
+  if (!holds) t_->scope = index_, t_->fail(what);
+  return holds;
+ }
+
+ /// A constant while tracing: training, evaluation and prediction are separate traces.
+ constexpr bool training() const { return t_->training; }
+
+ /// A value fed by name at run time; extents of -1 are symbols of their own.
+ template <class T>
+ constexpr graph_node placeholder(std::string_view name, const shape& dims = {}) const {
+  shape s;
+  s.attach(&t_->extents);
+  for (int i = 0; i < dims.rank(); ++i)
+   s.push_back(dims[i].value == -1 ? extent(t_->extents.symbol({}), &t_->extents) : dims[i]);
+  return {t_, t_->input(name, dtype_of<T>, s)};
+ }
+
+ /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
+ constexpr graph_node uniform_like(const graph_node& like) const {
+  return random::uniform_like(like);
+ }
+
+ /// Seals a layer's operand: in the layer's scope, but in front of its nodes.
+ template <tensor_like X>
+ constexpr graph_node operand(const X& x, std::source_location where) const {
+  t_->scope = index_;
+  return eval(x, where);
+ }
+
+ /// Where a layer began: its nodes carry its scope, and `leave` adds its row to the layer table. A layer made of layers is
+ /// one row.
+ struct layer_mark {
+  int node, variable, layer;
+ };
+ constexpr layer_mark enter() const {
+  t_->scope = index_;
+  return {t_->nodes.size(), t_->variables.size(), t_->layers.size()};
+ }
+ constexpr graph_node leave(std::string_view type, layer_mark mark, const graph_node& result) const {
+  t_->layers.resize(mark.layer);
+  t_->layers.push_back({type, index_, mark.node, result.id(), mark.variable, t_->variables.size()});
+  return result;
+ }
+
+ constexpr ir::trace& owner() const { return *t_; }
+ constexpr int index() const { return index_; }
+
+private:
+ constexpr graph_scope child(std::string_view name, int index) const {
+  const int newest = t_->scopes[index_].last_child;
+  for (int i = newest; i > 0; i = t_->scopes[i - 1].previous_sibling)
+   if (t_->scopes[i - 1].index == index && t_->scopes[i - 1].name == name) return {t_, i - 1};
+  const int made = t_->scopes.push_back({index_, index, name, 0, 0, newest});
+  t_->scopes[index_].last_child = made + 1;
+  return {t_, made};
+ }
+
+ ir::trace* t_;
+ int index_;
+};
+
+}
+// ---- tapegraph/nn/variables.hpp ----
+
+namespace tapegraph {
+
+/// A tensor a model owns: named by its path, changed by training. It is never shared, so that both modes may write to it
+/// where it stands.
+class variable {
+public:
+ variable(std::string path, any_tensor data, bool trainable, bool optimizer_state)
+  : path_(std::move(path)), data_(std::move(data)), trainable_(trainable), made_trainable_(trainable),
+  state_(optimizer_state) {}
+
+ const std::string& path() const { return path_; }
+ const tapegraph::shape& shape() const { return data_.shape(); }
+ dtype type() const { return data_.type(); }
+ std::int64_t size() const { return data_.size(); }
+ bool trainable() const { return trainable_; }
+ /// Freezes a variable, or thaws it: a frozen one and its optimizer state stay as they are in every later step. In
+ /// graph mode the compiled step still computes its gradient. Throws argument_error for a variable that was made not
+ /// trainable, because no update was traced for it.
+ void set_trainable(bool trainable) {
+  if (trainable && !made_trainable_)
+   throw argument_error("variable '" + path_ + "' was made not trainable and cannot become it");
+  trainable_ = trainable;
+ }
+ /// Whether it was trainable when the model was made and is not now.
+ bool frozen() const { return made_trainable_ && !trainable_; }
+ /// Momentum and the like: belongs to an optimizer, not to the model.
+ bool optimizer_state() const { return state_; }
+
+ /// A copy of the value. Throws dtype_error when T is not the element type.
+ template <class T>
+ tensor<T> value() const {
+  tensor<T> copy(data_);
+  copy.mutable_data();
+  return copy;
+ }
+ /// Sets the value; shape and type must be the variable's.
+ void assign(const any_tensor& value) {
+  if (value.type() != data_.type())
+   throw dtype_error("variable '" + path_ + "' is " + name_of(data_.type()) + ", given " + name_of(value.type()));
+  if (!(value.shape() == data_.shape()))
+   throw shape_error("variable '" + path_ + "' has shape " + to_string(data_.shape()) + ", given " +
+       to_string(value.shape()));
+  std::memcpy(own_data(), value.read(), data_.outline_view().bytes());
+ }
+ /// Puts a tensor of the variable's shape and type in its place. Where something else holds it too (two variables
+ /// assigned from one tensor) it is copied.
+ void replace(any_tensor value) {
+  data_ = std::move(value);
+  data_.set_place({});
+  if (data_.shared()) own_data();
+ }
+ /// The buffer to write to, nobody else's.
+ void* own_data() {
+  if (data_.type() == dtype::f64)
+   unshare<double>();
+  else
+   unshare<float>();
+  return data_.raw();
+ }
+
+ /// The buffer itself: what programs read and write.
+ any_tensor& data() { return data_; }
+ const any_tensor& data() const { return data_; }
+
+private:
+ template <class T>
+ void unshare() {
+  tensor<T> typed(std::move(data_));
+  typed.mutable_data();
+  data_ = std::move(typed);
+ }
+
+ std::string path_;
+ any_tensor data_;
+ bool trainable_, made_trainable_, state_;
+};
+
+namespace detail {
+
+/// The path of a scope as text: "block/3/conv".
+template <class Scopes>
+std::string path_of(const Scopes& scopes, int scope) {
+ if (scope <= 0) return {};
+ const auto& s = scopes[scope];
+ std::string path = path_of(scopes, s.parent);
+ if (!path.empty()) path += '/';
+ return path + (s.index >= 0 ? std::to_string(s.index) : std::string(s.name));
+}
+
+/// FNV-1a: a variable's first values depend on the seed and its path, not on what else the model holds.
+inline std::uint64_t hash_of(std::string_view text) {
+ std::uint64_t hash = 0xCBF29CE484222325u;
+ for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
+ return hash;
+}
+
+/// Makes the rows of a matrix orthonormal, each from what its predecessors leave of it (modified Gram-Schmidt): for normal
+/// numbers the result is uniform among such matrices.
+template <class = void>
+void orthonormalize(double* data, std::int64_t rows, std::int64_t columns) {
+ const auto dot = [columns](const double* a, const double* b) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < columns; ++i) sum += a[i] * b[i];
+  return sum;
+ };
+ for (std::int64_t k = 0; k < rows; ++k) {
+  double* const row = data + k * columns;
+  const double inverse = 1 / std::sqrt(dot(row, row));
+  for (std::int64_t i = 0; i < columns; ++i) row[i] *= inverse;
+  cpu::parallel_for(rows - k - 1, (rows - k) * columns > 100000, [&](std::int64_t j) {
+   double* const other = row + (j + 1) * columns;
+   const double along = dot(row, other);
+   for (std::int64_t i = 0; i < columns; ++i) other[i] -= along * row[i];
+  });
+ }
+}
+
+template <class T>
+void initialize_orthogonal(T* data, const shape& dims, double gain, std::uint64_t seed, std::string_view path) {
+ const std::int64_t columns = dims.rank() > 0 ? dims[dims.rank() - 1].value : 1;
+ const std::int64_t rows = columns > 0 ? dims.elements() / columns : 0;
+ const bool across = rows > columns;
+ std::vector<double> normal(static_cast<std::size_t>(rows * columns));
+ typename random_op<double>::attributes a;
+ a.law = static_cast<std::int64_t>(distribution::normal);
+ a.a = 0, a.b = 1;
+ a.ordinal = 0xFFFFFFFE;
+ runtime::fill_random<double>(normal.data(), rows * columns, a, {seed, hash_of(path) >> 16});
+ orthonormalize(normal.data(), across ? columns : rows, across ? rows : columns);
+ for (std::int64_t r = 0; r < rows; ++r)
+  for (std::int64_t c = 0; c < columns; ++c)
+   data[r * columns + c] =
+    static_cast<T>(gain * normal[static_cast<std::size_t>(across ? c * rows + r : r * columns + c)]);
+}
+
+template <class T>
+void initialize(T* data, const shape& dims, const initializer& how, std::uint64_t seed, std::string_view path) {
+ const std::int64_t count = dims.elements();
+ if (how.kind == initializer_kind::constant) {
+  std::fill_n(data, count, static_cast<T>(how.a));
+  return;
+ }
+ if (how.kind == initializer_kind::forget_gate) {
+  for (std::int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(4 * i / count == 1 ? 1 : how.a);
+  return;
+ }
+ if (how.kind == initializer_kind::orthogonal) return initialize_orthogonal(data, dims, how.a, seed, path);
+ const fans f = fans_of(dims);
+ typename random_op<T>::attributes a;
+ const double glorot = 2 / (f.in + f.out), he = 2 / f.in;
+ const auto uniform = [&](double limit) { a.a = -limit, a.b = limit; };
+ const auto normal = [&](double deviation) {
+  a.law = static_cast<std::int64_t>(distribution::normal);
+  a.a = 0, a.b = deviation;
+ };
+ switch (how.kind) {
+ case initializer_kind::glorot_uniform: uniform(std::sqrt(3 * glorot)); break;
+ case initializer_kind::he_uniform: uniform(std::sqrt(3 * he)); break;
+ case initializer_kind::glorot_normal: normal(std::sqrt(glorot)); break;
+ case initializer_kind::he_normal: normal(std::sqrt(he)); break;
+ case initializer_kind::normal: normal(how.b); a.a = how.a; break;
+ default: a.a = how.a, a.b = how.b; break;
+ }
+ a.ordinal = 0xFFFFFFFE;
+ runtime::fill_random<T>(data, count, a, {seed, hash_of(path) >> 16});
+}
+
+}
+
+/// The variables of a model in the order in which the model asks for them.
+class variable_list {
+public:
+ variable& operator[](std::string_view path) {
+  if (variable* const found = find(path)) return *found;
+  throw argument_error("no variable '" + std::string(path) + "'");
+ }
+ variable* find(std::string_view path) {
+  for (const auto& v : items_)
+   if (v->path() == path) return v.get();
+  return nullptr;
+ }
+ int size() const { return static_cast<int>(items_.size()); }
+ variable& at(int i) { return *items_[static_cast<std::size_t>(i)]; }
+ const variable& operator[](std::string_view path) const { return const_cast<variable_list&>(*this)[path]; }
+ const variable& at(int i) const { return *items_[static_cast<std::size_t>(i)]; }
+
+ variable& add(std::string path, any_tensor data, bool trainable, bool state) {
+  items_.push_back(std::make_unique<variable>(std::move(path), std::move(data), trainable, state));
+  return *items_.back();
+ }
+
+ /// Iteration over variables, model's first, optimizer's behind.
+ class iterator {
+ public:
+  explicit iterator(const std::unique_ptr<variable>* at) : at_(at) {}
+  variable& operator*() const { return **at_; }
+  iterator& operator++() {
+   ++at_;
+   return *this;
+  }
+  bool operator!=(const iterator& other) const { return at_ != other.at_; }
+
+ private:
+  const std::unique_ptr<variable>* at_;
+ };
+ iterator begin() const { return iterator(items_.data()); }
+ iterator end() const { return iterator(items_.data() + items_.size()); }
+
+private:
+ std::vector<std::unique_ptr<variable>> items_;
+};
+
+}
+
+/// Scopes of eager mode: the same words as in graph mode, over tensors that exist.
+
+namespace tapegraph {
+
+/// What the scopes of one evaluation of a model share.
+struct eager_context {
+ variable_list* variables;
+ detail::random_stream random; ///< shared with the random operations of the model
+ bool training = true;
+ int cursor = 0; ///< models ask for variables in the same order every time
+ struct used_variable {
+  variable* target;
+  any_tensor handle; ///< what the model computes with; on the tape when trainable
+ };
+ std::vector<used_variable> used;
+ /// Rows gathered of a variable whose gradient is taken by them.
+ struct row_use {
+  variable* target;
+  any_tensor indices, rows; ///< the rows are on the tape
+ };
+ std::vector<row_use> row_uses;
+ struct pending {
+  variable* target;
+  any_tensor value;
+  any_tensor indices{}; ///< of the rows that the value is; otherwise it is all of the variable
+  void (*write_rows)(variable&, const any_tensor& indices, const any_tensor& rows) = nullptr;
+ };
+ std::vector<pending> updates;
+
+ void begin(bool is_training, const random_state& state) {
+  training = is_training;
+  random = {state, 0};
+  cursor = 0;
+  used.clear();
+  row_uses.clear();
+  updates.clear();
+ }
+ /// Updates apply at the end of a step.
+ void apply() {
+  used.clear();
+  row_uses.clear();
+  for (pending& p : updates) {
+   if (p.target->frozen()) continue;
+   if (p.write_rows != nullptr)
+    p.write_rows(*p.target, p.indices, p.value);
+   else
+    p.target->replace(std::move(p.value));
+  }
+  updates.clear();
+ }
+};
+
+class eager_scope {
+public:
+ explicit eager_scope(eager_context* context, std::string path = {}) : context_(context), path_(std::move(path)) {}
+
+ eager_scope operator/(std::string_view name) const {
+  return eager_scope(context_, path_.empty() ? std::string(name) : path_ + '/' + std::string(name));
+ }
+ eager_scope operator/(const char* name) const { return *this / std::string_view(name); }
+ eager_scope operator/(int index) const {
+  char text[16];
+  return *this / std::string_view(text, std::to_chars(text, text + sizeof text, index).ptr);
+ }
+
+ template <class T>
+ tensor<T> variable(std::string_view name, const shape& dims, const variable_options& options = {}) const {
+  static_assert(std::is_floating_point_v<T>, "variables are float or double");
+  const std::string path = path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
+  tapegraph::variable& v = find<T>(path, dims, options);
+  for (const auto& u : context_->used)
+   if (u.target == &v) {
+    if (detail::checkpointed_run::repeats()) return tensor<T>(u.handle);
+    throw argument_error("variable '" + path + "': this path is already taken");
+   }
+  tensor<T> handle(v.data().viewed(dims));
+  auto& tape = detail::tape_storage::instance();
+  const bool followed = tape.recording() || detail::checkpointed_run::active();
+  if (context_->training && v.trainable() && followed) handle.set_place(tape.watch());
+  context_->used.push_back({&v, handle});
+  return handle;
+ }
+ template <class T>
+ tensor<T> variable_like(const tensor<T>&, std::string_view name, const shape& dims,
+       const variable_options& options = {}) const {
+  return variable<T>(name, dims, options);
+ }
+
+ template <class T, tensor_like E>
+ void assign(const tensor<T>& target, const E& value,
+    std::source_location where = std::source_location::current()) const {
+  if (detail::checkpointed_run::repeats()) return;
+  const tensor<T> sealed = eval(value, where);
+  for (const auto& u : context_->used) {
+   if (!u.handle.shares_with(target)) continue;
+   if (!(sealed.shape() == target.shape()))
+    throw shape_error("assign: variable '" + u.target->path() + "' has shape " + to_string(target.shape()) +
+        ", given " + to_string(sealed.shape()));
+   context_->updates.push_back({u.target, sealed});
+   return;
+  }
+  throw argument_error("assign: the target is not a variable");
+ }
+
+ /// Rows of a variable [n, ...], by which alone its gradient is taken in training: see graph_scope::gather_rows.
+ template <class T, handle I>
+ tensor<T> gather_rows(const tensor<T>& table, const I& indices,
+      std::source_location where = std::source_location::current()) const {
+  tensor<T> plain = table;
+  plain.set_place({});
+  auto& tape = detail::tape_storage::instance();
+  for (auto& u : context_->used) {
+   if (!u.handle.shares_with(table)) continue;
+   const bool followed = tape.recording() || detail::checkpointed_run::active();
+   if (!context_->training || !u.target->trainable() || !followed) return gather(plain, indices, 0, 0, where);
+   struct {
+    std::int64_t count;
+    std::int64_t next() const { return count; }
+   } const noted{static_cast<std::int64_t>(context_->row_uses.size())};
+   const auto number = static_cast<std::size_t>(detail::checkpointed_run::ordinal(noted));
+   if (number < context_->row_uses.size()) return tensor<T>(context_->row_uses[number].rows);
+   tensor<T> rows = gather(plain, indices, 0, 0, where);
+   rows.set_place(tape.watch());
+   u.handle.set_place({});
+   context_->row_uses.push_back({u.target, indices, rows});
+   return rows;
+  }
+  throw argument_error("gather_rows: the table is not a variable");
+ }
+
+ bool require(bool holds, const char* what) const {
+  if (!holds) throw argument_error(std::string(what) + ", in scope '" + path_ + "'");
+  return holds;
+ }
+
+ bool training() const { return context_->training; }
+
+ template <class T>
+ tensor<T> uniform_like(const tensor<T>& like) const {
+  const detail::random_scope draws(context_->random);
+  return random::uniform_like(like);
+ }
+
+ template <tensor_like X>
+ auto operand(const X& x, std::source_location where) const {
+  return eval(x, where);
+ }
+ struct layer_mark {};
+ layer_mark enter() const { return {}; }
+ template <class T>
+ const tensor<T>& leave(std::string_view, layer_mark, const tensor<T>& result) const {
+  return result;
+ }
+
+private:
+ template <class T>
+ tapegraph::variable& find(const std::string& path, const shape& dims, const variable_options& options) const {
+  variable_list& all = *context_->variables;
+  if (context_->cursor < all.size() && all.at(context_->cursor).path() == path) return all.at(context_->cursor++);
+  for (int i = 0; i < all.size(); ++i) {
+   if (all.at(i).path() != path) continue;
+   context_->cursor = i + 1;
+   return all.at(i);
+  }
+  any_tensor data(dtype_of<T>, dims);
+  detail::initialize(static_cast<T*>(data.raw()), dims, options.initializer, context_->random.state.seed, path);
+  return all.add(path, std::move(data), options.trainable, false);
+ }
+
+ eager_context* context_;
+ std::string path_;
+};
+
+}
+// ---- tapegraph/ops/rows.hpp ----
+
+/// Updates of the rows of a table that a step has used, at the cost of those rows: sum_of_equal_rows and assign_rows. Their
+/// kernels come with runtime/rows.hpp, which programs without them do not compile. Neither has a derivative.
+
+namespace tapegraph {
+
+/// (rows [picks..., rest...], indices [picks...]) to each row's sum over all rows of the same index.
+struct sum_of_equal_rows_op {
+ static constexpr std::string_view name = "sum_of_equal_rows";
+ static constexpr operation_kind kind = operation_kind::gather;
+ static constexpr int arity = 2;
+ using attributes = no_attributes;
+ static constexpr void infer(const attributes&, inference& io) {
+  const shape &rows = io.in[0].dims, &picks = io.in[1].dims;
+  io.type = io.in[0].type;
+  io.result = rows;
+  if (!io.require(detail::index_type(io.in[1].type), "sum_of_equal_rows: indices must be i32 or i64")) return;
+  bool fits = picks.rank() <= rows.rank();
+  for (int i = 0; fits && i < picks.rank(); ++i) fits = equal_or_required(rows[i], picks[i]);
+  io.require(fits, "sum_of_equal_rows: the rows' first axes are not those of the indices");
+ }
+};
+
+/// (table [n, rest...], indices [picks...], rows [picks..., rest...]) to the table with those rows in the places of its own.
+struct assign_rows_op {
+ static constexpr std::string_view name = "assign_rows";
+ static constexpr operation_kind kind = operation_kind::gather;
+ static constexpr int arity = 3;
+ /// Where nothing else wants the table, its memory becomes the result's and only rows are written.
+ static constexpr bool in_place = true;
+ using attributes = no_attributes;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  shape expected;
+  if (!gather_op::gathered({}, io.in[0].dims, io.in[1], io, expected)) return;
+  io.culprit = 2;
+  io.require(io.in[2].type == io.type && detail::same_shape_or_required(io.in[2].dims, expected),
+    "assign_rows: the rows have not the type and shape that gather would give");
+ }
+};
+
+/// rows[i] + rows[j] + ... over all positions whose index is that of i, in their order, beginning with zero; the shape is that
+/// of `rows`. Costs the rows, whatever the indices are; they are compared, not used.
+template <tensor_like A, tensor_like B>
+constexpr auto sum_of_equal_rows(const A& rows, const B& indices,
+        std::source_location where = std::source_location::current()) {
+ return invoke<sum_of_equal_rows_op>({}, nullptr, where, rows, indices);
+}
+/// The table with rows[i] as its row indices[i]. Rows given for one index must be equal. An index outside the table is a
+/// range_error.
+template <tensor_like A, tensor_like B, tensor_like C>
+constexpr auto assign_rows(const A& table, const B& indices, const C& rows,
+      std::source_location where = std::source_location::current()) {
+ return invoke<assign_rows_op>({}, nullptr, where, table, indices, rows);
+}
+
+namespace detail {
+/// Rows from several places, one behind another: [picks..., rest...], `rest` the same for all, to [all picks, rest...].
+/// `behind`: axes of the rest.
+template <handle H>
+constexpr H rows_together(const H* parts, int count, int behind) {
+ const auto here = std::source_location::current();
+ if (count == 1) return parts[0];
+ list<H> flat;
+ for (int k = 0; k < count; ++k) {
+  const shape from = shape_of(parts[k]);
+  shape target = no_axes(from);
+  target.push_back(from.size(0, from.rank() - behind));
+  for (int i = from.rank() - behind; i < from.rank(); ++i) target.push_back(from[i]);
+  flat.push_back(invoke<reshape_op>({}, &target, here, parts[k]));
+ }
+ return invoke_list<concat_op>({0}, here, flat.begin(), count);
+}
+}
+
+}
+
+/// What optimizers see of a variable in eager mode: all of it, or the rows that a step has gathered.
+
+namespace tapegraph::detail {
+
+/// State of an optimizer for one variable, as tensors.
+class eager_slots {
+public:
+ eager_slots(variable_list* variables, std::vector<eager_context::pending>* updates)
+  : variables_(variables), updates_(updates) {}
+
+ void begin(variable* target) {
+  target_ = target;
+  states_.clear();
+ }
+ template <class T>
+ tensor<T> state(const tensor<T>&, std::string_view name) const {
+  variable& v = state_variable(name);
+  states_.push_back({&v, v.data()});
+  return tensor<T>(v.data());
+ }
+ template <class T, tensor_like E>
+ void assign(const tensor<T>& target, const E& value) const {
+  updates_->push_back({variable_of(target), eval(value)});
+ }
+
+protected:
+ variable& state_variable(std::string_view name) const {
+  return (*variables_)[target_->path() + '/' + std::string(name)];
+ }
+ variable* variable_of(const any_tensor& target) const {
+  for (const auto& s : states_)
+   if (s.second.shares_with(target)) return s.first;
+  return target_;
+ }
+
+ variable_list* variables_;
+ std::vector<eager_context::pending>* updates_;
+ variable* target_ = nullptr;
+ mutable std::vector<std::pair<variable*, any_tensor>> states_;
+};
+
+/// Writes rows into a variable where it stands.
+template <class T>
+void write_rows(variable& v, const any_tensor& indices, const any_tensor& rows) {
+ if (runtime::current_runtime() == nullptr) v.own_data();
+ const buffer_view table = v.data().view_on(runtime::current_runtime(), true);
+ const buffer_view in[]{table, indices.view(), rows.view()};
+ kernel_call call;
+ call.in = in;
+ call.inputs = 3;
+ call.out = &table;
+ call.outputs = 1;
+ constexpr runtime::kernel_pair kernel = runtime::kernel_for<assign_rows_op, T>();
+ runtime::perform(kernel, call, assign_rows_op::name);
+}
+
+/// The same of rows of one variable: state is gathered by the same indices, and assignments write rows. Rows that a step has not
+/// gathered keep their weights and their state.
+template <class T, class Index>
+class eager_row_slots : eager_slots {
+public:
+ eager_row_slots(const eager_slots& whole, variable* target, const tensor<Index>& indices)
+  : eager_slots(whole), indices_(indices) {
+  begin(target);
+ }
+ tensor<T> rows_of(const variable& v) const { return gather(tensor<T>(v.data()), indices_, 0, 0); }
+
+ tensor<T> state(const tensor<T>&, std::string_view name) const {
+  variable& v = state_variable(name);
+  states_.push_back({&v, rows_of(v)});
+  return tensor<T>(states_.back().second);
+ }
+ template <tensor_like E>
+ void assign(const tensor<T>& target, const E& value) const {
+  updates_->push_back({variable_of(target), eval(value), indices_, &write_rows<T>});
+ }
+
+private:
+ tensor<Index> indices_;
+};
+
+/// The update of the rows that a step has gathered of one variable. `uses`: what the context noted; `gradients[first + k]` is
+/// dL/d(rows) of use k. Each index gets the sum over its occurrences.
+template <class T, class Index, class F>
+void update_rows_by(const eager_slots& slots, variable* target, const std::vector<eager_context::row_use>& uses,
+     const any_tensor* gradients, const F& update) {
+ std::vector<tensor<T>> rows;
+ std::vector<tensor<Index>> indices;
+ for (std::size_t k = 0; k < uses.size(); ++k) {
+  if (uses[k].target != target) continue;
+  rows.push_back(tensor<T>(gradients[k]));
+  indices.push_back(tensor<Index>(uses[k].indices));
+ }
+ const auto count = static_cast<int>(rows.size());
+ const tensor<Index> where = rows_together(indices.data(), count, 0);
+ const tensor<T> all = rows_together(rows.data(), count, target->shape().rank() - 1);
+ const eager_row_slots<T, Index> some(slots, target, where);
+ update(some, some.rows_of(*target), tensor<T>(sum_of_equal_rows(all, where)));
+}
+template <class T, class F>
+void update_rows(const eager_slots& slots, const std::vector<eager_context::row_use>& uses, const any_tensor* gradients,
+    const F& update) {
+ for (std::size_t k = 0; k < uses.size(); ++k) {
+  bool seen = false;
+  for (std::size_t i = 0; i < k; ++i) seen = seen || uses[i].target == uses[k].target;
+  if (seen) continue;
+  const auto by = uses[k].indices.type() == dtype::i32 ? &update_rows_by<T, std::int32_t, F>
+               : &update_rows_by<T, std::int64_t, F>;
+  by(slots, uses[k].target, uses, gradients, update);
+ }
+}
+
+}
 // ---- tapegraph/nn/model.hpp ----
 
 // ---- tapegraph/data/loader.hpp ----
@@ -20613,7 +21821,7 @@ inline void shuffle_order(std::uint64_t seed, std::uint64_t epoch, std::vector<s
  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
 }
 
-} // namespace tapegraph::data
+}
 // ---- tapegraph/data/source.hpp ----
 
 /// Where records come from. A source hands out records by number; order, batches and threads are the loader's business.
@@ -20672,7 +21880,7 @@ void check_column_type(const column_spec& column) {
       name_of(dtype_of<T>));
 }
 
-} // namespace detail
+}
 
 /// Where a generator puts one record: one span per column.
 class record_writer {
@@ -20770,13 +21978,13 @@ private:
  mutable Generate generate_;
 };
 
-} // namespace tapegraph::data
+}
 
 /// A data set: named columns of equal length, and how to walk through them. It is a value; copies share the data.
 ///
 ///     data::dataset train;
 ///     train.add("image", std::move(pixels), {50, 50, 3}).add("label", std::move(labels));
-///     data::loader batches(train.shuffle(7).batch(16).prefetch(2));      // data/loader.hpp
+///     data::loader batches(train.shuffle(7).batch(16).prefetch(2));
 ///     for (const data::batch& b : batches.epoch(0)) use(b.values<float>("image"), b.count());
 
 namespace tapegraph::data {
@@ -20896,7 +22104,7 @@ private:
   if (arrays == nullptr || indices_)
    throw argument_error("dataset.add: column '" + column.name +
         "': columns are added to arrays only, before subset, take and split");
-  auto grown = std::make_shared<array_source>(*arrays); // copies share the columns, so the old one stays as it is
+  auto grown = std::make_shared<array_source>(*arrays);
   grown->add(std::move(column), std::move(data), values);
   source_ = std::move(grown);
   return *this;
@@ -20925,7 +22133,7 @@ split_datasets train_validation_split(const dataset& all, std::uint64_t seed, do
  if (all.size() < 2)
   throw argument_error("train_validation_split: " + std::to_string(all.size()) + " records cannot be divided");
  std::vector<std::int64_t> order(static_cast<std::size_t>(all.size()));
- constexpr std::uint64_t split_stream = 0x73706C6974; // no epoch reaches it, so no epoch repeats the split's order
+ constexpr std::uint64_t split_stream = 0x73706C6974;
  shuffle_order(seed, split_stream, order);
  auto held = static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(all.size())));
  held = held < 1 ? 1 : held >= all.size() ? all.size() - 1 : held;
@@ -20934,7 +22142,7 @@ split_datasets train_validation_split(const dataset& all, std::uint64_t seed, do
    all.subset(numbers.first(static_cast<std::size_t>(held)))};
 }
 
-} // namespace tapegraph::data
+}
 
 #include <chrono>
 #include <condition_variable>
@@ -20988,7 +22196,7 @@ private:
  std::int64_t index_ = 0;
 };
 
-template <class = void> // as basic_dataset is
+template <class = void>
 class basic_loader {
 public:
  /// Takes all memory and starts the thread. Throws argument_error where the set is empty, has no batch size, or has
@@ -21187,11 +22395,11 @@ private:
  std::int64_t released_ = 0; ///< batches whose buffer may be used again
  double wait_seconds_ = 0;
  bool started_ = false, requested_ = false, busy_ = false, stop_ = false;
- std::jthread thread_; // last: it is joined before what it uses goes
+ std::jthread thread_;
 };
 using loader = basic_loader<>;
 
-} // namespace tapegraph::data
+}
 // ---- tapegraph/io/progress.hpp ----
 
 #include <iostream>
@@ -21217,6 +22425,21 @@ enum class progress_style {
  plain,     ///< whole lines: now and then, and at the end of each epoch
  quiet
 };
+
+/// A time as people say it: "8.4 s", "42 s", "3 min 05 s", "2 h 10 min".
+inline std::string duration_text(double seconds) {
+ const auto whole = static_cast<long long>(seconds + 0.5);
+ char text[48];
+ if (seconds < 9.95)
+  std::snprintf(text, sizeof text, "%.1f s", seconds);
+ else if (whole < 60)
+  std::snprintf(text, sizeof text, "%lld s", whole);
+ else if (whole < 3600)
+  std::snprintf(text, sizeof text, "%lld min %02lld s", whole / 60, whole % 60);
+ else
+  std::snprintf(text, sizeof text, "%lld h %02lld min", whole / 3600, whole / 60 % 60);
+ return text;
+}
 
 class progress_line {
 public:
@@ -21280,18 +22503,6 @@ private:
   text_.append(text, std::min(static_cast<std::size_t>(std::max(length, 0)), sizeof text - 1));
  }
 
- void append_time(double seconds) {
-  const auto whole = static_cast<long long>(seconds + 0.5);
-  if (seconds < 9.95)
-   append("%.1f s", seconds);
-  else if (whole < 60)
-   append("%lld s", whole);
-  else if (whole < 3600)
-   append("%lld min %02lld s", whole / 60, whole % 60);
-  else
-   append("%lld h %02lld min", whole / 3600, whole / 60 % 60);
- }
-
  void compose(std::int64_t step, std::span<const progress_value> values, double elapsed, bool last) {
   constexpr int cells = 20;
   text_.clear();
@@ -21314,10 +22525,10 @@ private:
   }
   if (last) {
    text_ += " in ";
-   append_time(elapsed);
+   text_ += duration_text(elapsed);
   } else if (steps_ > 0 && rate > 0) {
    text_ += " eta ";
-   append_time(static_cast<double>(std::max<std::int64_t>(steps_ - step, 0)) / rate);
+   text_ += duration_text(static_cast<double>(std::max<std::int64_t>(steps_ - step, 0)) / rate);
   }
  }
 
@@ -21325,7 +22536,7 @@ private:
   if (style_ == progress_style::in_place) {
    if (!last && text_.size() > width_) text_.resize(width_);
    const std::size_t length = text_.size();
-   if (length < on_screen_) text_.append(on_screen_ - length, ' '); // wipes what the longer line left
+   if (length < on_screen_) text_.append(on_screen_ - length, ' ');
    on_screen_ = last ? 0 : length;
    out_.put('\r');
   }
@@ -21344,583 +22555,7 @@ private:
  double started_ = 0, shown_ = 0, interval_ = 0;
 };
 
-} // namespace tapegraph::io
-// ---- tapegraph/nn/eager_scope.hpp ----
-
-// ---- tapegraph/nn/scope.hpp ----
-
-// ---- tapegraph/nn/initializer.hpp ----
-
-namespace tapegraph {
-
-enum class initializer_kind : int {
- constant,
- uniform,
- normal,
- glorot_uniform,
- glorot_normal,
- he_uniform,
- he_normal,
- orthogonal,
- forget_gate
-};
-
-/// How a variable's first values are drawn. Make one through the types in `init`.
-struct initializer {
- initializer_kind kind = initializer_kind::glorot_uniform;
- double a = 0, b = 0;
-};
-
-namespace init {
-/// U(-l, l), l = sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010; TensorFlow's default for kernels)
-struct glorot_uniform {
- constexpr operator initializer() const { return {initializer_kind::glorot_uniform, 0, 0}; }
-};
-/// N(0, 2 / (fan_in + fan_out))
-struct glorot_normal {
- constexpr operator initializer() const { return {initializer_kind::glorot_normal, 0, 0}; }
-};
-/// U(-l, l), l = sqrt(6 / fan_in) (He et al. 2015)
-struct he_uniform {
- constexpr operator initializer() const { return {initializer_kind::he_uniform, 0, 0}; }
-};
-/// N(0, 2 / fan_in)
-struct he_normal {
- constexpr operator initializer() const { return {initializer_kind::he_normal, 0, 0}; }
-};
-/// `gain` times a matrix with orthonormal rows or, where there are fewer, columns, uniform among all of them (Saxe et al.
-/// 2014): axes before the last count as one.
-struct orthogonal {
- double gain = 1;
- constexpr operator initializer() const { return {initializer_kind::orthogonal, gain, 0}; }
-};
-/// Biases of an LSTM, [4 units]: 1 for the forget gate, `others` for the rest (Jozefowicz et al. 2015).
-struct forget_gate {
- double others = 0;
- constexpr operator initializer() const { return {initializer_kind::forget_gate, others, 0}; }
-};
-struct constant {
- double value = 0;
- constexpr operator initializer() const { return {initializer_kind::constant, value, 0}; }
-};
-struct zeros {
- constexpr operator initializer() const { return {initializer_kind::constant, 0, 0}; }
-};
-struct ones {
- constexpr operator initializer() const { return {initializer_kind::constant, 1, 0}; }
-};
-struct uniform {
- double low = -0.05, high = 0.05;
- constexpr operator initializer() const { return {initializer_kind::uniform, low, high}; }
-};
-struct normal {
- double mean = 0, deviation = 0.05;
- constexpr operator initializer() const { return {initializer_kind::normal, mean, deviation}; }
-};
-} // namespace init
-
-/// Options of scope.variable.
-struct variable_options {
- tapegraph::initializer initializer{};
- bool trainable = true;
-};
-
-namespace detail {
-/// Extent of the last axis, where a layer's features are; a scalar is an error of that layer.
-template <class Scope>
-constexpr std::int64_t features_of(const Scope& scope, const shape& dims, const char* error) {
- return scope.require(dims.rank() > 0, error) ? dims[dims.rank() - 1].value : 1;
 }
-} // namespace detail
-
-/// Fan-in and fan-out of a kernel as TensorFlow computes them: the last two axes times the receptive field before them.
-struct fans {
- double in = 1, out = 1;
-};
-inline fans fans_of(const shape& s) {
- if (s.rank() == 0) return {};
- if (s.rank() == 1) return {static_cast<double>(s[0].value), static_cast<double>(s[0].value)};
- double field = 1;
- for (int i = 0; i + 2 < s.rank(); ++i) field *= static_cast<double>(s[i].value);
- return {field * static_cast<double>(s[s.rank() - 2].value), field * static_cast<double>(s[s.rank() - 1].value)};
-}
-
-} // namespace tapegraph
-
-/// Scopes of graph mode: a path of names that owns variables. `scope / "conv1"` and `scope / 3` go deeper.
-
-namespace tapegraph {
-
-class graph_scope {
-public:
- constexpr graph_scope(ir::trace* owner, int index) : t_(owner), index_(index) {}
-
- constexpr graph_scope operator/(std::string_view name) const { return child(name, -1); }
- constexpr graph_scope operator/(const char* name) const { return child(name, -1); }
- constexpr graph_scope operator/(int index) const { return child({}, index); }
-
- /// A variable of this scope; its extents must be numbers. One path asked for twice in a trace is an error.
- template <class T>
- constexpr graph_node variable(std::string_view name, const shape& dims, const variable_options& options = {}) const {
-  static_assert(std::is_floating_point_v<T>, "variables are float or double");
-  t_->scope = index_;
-  int& newest = t_->scopes[index_].last_variable;
-  for (int v = newest; v > 0; v = t_->variables[v - 1].previous)
-   if (t_->variables[v - 1].name == name) {
-    t_->fail("variable: this path is already taken");
-    return {t_, t_->variables[v - 1].node};
-   }
-  if (!dims.known()) t_->fail("variable: extents must be numbers");
-  const int word = t_->words.push_back(t_->variables.size());
-  const int node = t_->append(ir::record_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
-  newest = t_->variables.push_back({index_, name, node, static_cast<int>(options.initializer.kind),
-          options.initializer.a, options.initializer.b, options.trainable, newest}) +
-    1;
-  return {t_, node};
- }
- /// A variable of the element type of `like`.
- constexpr graph_node variable_like(const graph_node& like, std::string_view name, const shape& dims,
-         const variable_options& options = {}) const {
-  return like.type() == dtype::f64 ? variable<double>(name, dims, options) : variable<float>(name, dims, options);
- }
-
- /// Records an update: reads see the value at the start of the step, the update applies at its end.
- template <tensor_like E>
- constexpr void assign(const graph_node& variable, const E& value,
-      std::source_location where = std::source_location::current()) const {
-  const graph_node node = eval(value, where);
-  if (!t_->is(variable.id(), ir::record_of<ir::variable_op>)) {
-   t_->fail("assign: the target is not a variable");
-   return;
-  }
-  if (!t_->same_shape(node.id(), variable.id()) || node.type() != variable.type()) {
-   const operand_info in[2]{t_->info(variable.id()), t_->info(node.id())};
-   t_->fail("assign: shape or type of the value differs", in, 2);
-   return;
-  }
-  const int target = static_cast<int>(t_->words_of(variable.id())[0]);
-  for (ir::assignment_entry& known : t_->assignments)
-   if (known.variable == target) { // the last one holds
-    known.node = node.id();
-    return;
-   }
-  t_->assignments.push_back({target, node.id()});
- }
-
- /// A layer's demand on its options; the error names the scope.
- constexpr bool require(bool holds, const char* what) const {
-  if (!holds) t_->scope = index_, t_->fail(what);
-  return holds;
- }
-
- /// A constant while tracing: training, evaluation and prediction are separate traces.
- constexpr bool training() const { return t_->training; }
-
- /// A value fed by name at run time; extents of -1 are symbols of their own.
- template <class T>
- constexpr graph_node placeholder(std::string_view name, const shape& dims = {}) const {
-  shape s;
-  s.attach(&t_->extents);
-  for (int i = 0; i < dims.rank(); ++i)
-   s.push_back(dims[i].value == -1 ? extent(t_->extents.symbol({}), &t_->extents) : dims[i]);
-  return {t_, t_->input(name, dtype_of<T>, s)};
- }
-
- /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
- constexpr graph_node uniform_like(const graph_node& like) const {
-  return random::uniform_like(like);
- }
-
- /// Seals a layer's operand: in the layer's scope, but in front of its nodes.
- template <tensor_like X>
- constexpr graph_node operand(const X& x, std::source_location where) const {
-  t_->scope = index_;
-  return eval(x, where);
- }
-
- /// Where a layer began: its nodes carry its scope, and `leave` adds its row to the layer table. A layer made of layers is
- /// one row.
- struct layer_mark {
-  int node, variable, layer;
- };
- constexpr layer_mark enter() const {
-  t_->scope = index_;
-  return {t_->nodes.size(), t_->variables.size(), t_->layers.size()};
- }
- constexpr graph_node leave(std::string_view type, layer_mark mark, const graph_node& result) const {
-  t_->layers.resize(mark.layer);
-  t_->layers.push_back({type, index_, mark.node, result.id(), mark.variable, t_->variables.size()});
-  return result;
- }
-
- constexpr ir::trace& owner() const { return *t_; }
- constexpr int index() const { return index_; }
-
-private:
- constexpr graph_scope child(std::string_view name, int index) const {
-  const int newest = t_->scopes[index_].last_child;
-  for (int i = newest; i > 0; i = t_->scopes[i - 1].previous_sibling)
-   if (t_->scopes[i - 1].index == index && t_->scopes[i - 1].name == name) return {t_, i - 1};
-  const int made = t_->scopes.push_back({index_, index, name, 0, 0, newest});
-  t_->scopes[index_].last_child = made + 1;
-  return {t_, made};
- }
-
- ir::trace* t_;
- int index_;
-};
-
-} // namespace tapegraph
-// ---- tapegraph/nn/variables.hpp ----
-
-namespace tapegraph {
-
-/// A tensor a model owns: named by its path, changed by training. It is never shared, so that both modes may write to it
-/// where it stands.
-class variable {
-public:
- variable(std::string path, any_tensor data, bool trainable, bool optimizer_state)
-  : path_(std::move(path)), data_(std::move(data)), trainable_(trainable), made_trainable_(trainable),
-  state_(optimizer_state) {}
-
- const std::string& path() const { return path_; }
- const tapegraph::shape& shape() const { return data_.shape(); }
- dtype type() const { return data_.type(); }
- std::int64_t size() const { return data_.size(); }
- bool trainable() const { return trainable_; }
- /// Freezes a variable, or thaws it: a frozen one and its optimizer state stay as they are in every later step. In
- /// graph mode the compiled step still computes its gradient. Throws argument_error for a variable that was made not
- /// trainable, because no update was traced for it.
- void set_trainable(bool trainable) {
-  if (trainable && !made_trainable_)
-   throw argument_error("variable '" + path_ + "' was made not trainable and cannot become it");
-  trainable_ = trainable;
- }
- /// Whether it was trainable when the model was made and is not now.
- bool frozen() const { return made_trainable_ && !trainable_; }
- /// Momentum and the like: belongs to an optimizer, not to the model.
- bool optimizer_state() const { return state_; }
-
- /// A copy of the value. Throws dtype_error when T is not the element type.
- template <class T>
- tensor<T> value() const {
-  tensor<T> copy(data_);
-  copy.mutable_data();
-  return copy;
- }
- /// Sets the value; shape and type must be the variable's.
- void assign(const any_tensor& value) {
-  if (value.type() != data_.type())
-   throw dtype_error("variable '" + path_ + "' is " + name_of(data_.type()) + ", given " + name_of(value.type()));
-  if (!(value.shape() == data_.shape()))
-   throw shape_error("variable '" + path_ + "' has shape " + to_string(data_.shape()) + ", given " +
-       to_string(value.shape()));
-  std::memcpy(own_data(), value.read(), data_.outline_view().bytes());
- }
- /// Puts a tensor of the variable's shape and type in its place. Where something else holds it too (two variables
- /// assigned from one tensor) it is copied.
- void replace(any_tensor value) {
-  data_ = std::move(value);
-  data_.set_place({});
-  if (data_.shared()) own_data();
- }
- /// The buffer to write to, nobody else's.
- void* own_data() {
-  if (data_.type() == dtype::f64)
-   unshare<double>();
-  else
-   unshare<float>();
-  return data_.raw();
- }
-
- /// The buffer itself: what programs read and write.
- any_tensor& data() { return data_; }
- const any_tensor& data() const { return data_; }
-
-private:
- template <class T>
- void unshare() {
-  tensor<T> typed(std::move(data_));
-  typed.mutable_data();
-  data_ = std::move(typed);
- }
-
- std::string path_;
- any_tensor data_;
- bool trainable_, made_trainable_, state_;
-};
-
-namespace detail {
-
-/// The path of a scope as text: "block/3/conv".
-template <class Scopes>
-std::string path_of(const Scopes& scopes, int scope) {
- if (scope <= 0) return {};
- const auto& s = scopes[scope];
- std::string path = path_of(scopes, s.parent);
- if (!path.empty()) path += '/';
- return path + (s.index >= 0 ? std::to_string(s.index) : std::string(s.name));
-}
-
-/// FNV-1a: a variable's first values depend on the seed and its path, not on what else the model holds.
-inline std::uint64_t hash_of(std::string_view text) {
- std::uint64_t hash = 0xCBF29CE484222325u;
- for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
- return hash;
-}
-
-/// Makes the rows of a matrix orthonormal, each from what its predecessors leave of it (modified Gram-Schmidt): for normal
-/// numbers the result is uniform among such matrices.
-template <class = void>
-void orthonormalize(double* data, std::int64_t rows, std::int64_t columns) {
- const auto dot = [columns](const double* a, const double* b) {
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < columns; ++i) sum += a[i] * b[i];
-  return sum;
- };
- for (std::int64_t k = 0; k < rows; ++k) {
-  double* const row = data + k * columns;
-  const double inverse = 1 / std::sqrt(dot(row, row));
-  for (std::int64_t i = 0; i < columns; ++i) row[i] *= inverse;
-  cpu::parallel_for(rows - k - 1, (rows - k) * columns > 100000, [&](std::int64_t j) {
-   double* const other = row + (j + 1) * columns;
-   const double along = dot(row, other);
-   for (std::int64_t i = 0; i < columns; ++i) other[i] -= along * row[i];
-  });
- }
-}
-
-template <class T>
-void initialize_orthogonal(T* data, const shape& dims, double gain, std::uint64_t seed, std::string_view path) {
- const std::int64_t columns = dims.rank() > 0 ? dims[dims.rank() - 1].value : 1;
- const std::int64_t rows = columns > 0 ? dims.elements() / columns : 0;
- const bool across = rows > columns;
- std::vector<double> normal(static_cast<std::size_t>(rows * columns));
- typename random_op<double>::attributes a;
- a.law = static_cast<std::int64_t>(distribution::normal);
- a.a = 0, a.b = 1;
- a.ordinal = 0xFFFFFFFE;
- runtime::fill_random<double>(normal.data(), rows * columns, a, {seed, hash_of(path) >> 16});
- orthonormalize(normal.data(), across ? columns : rows, across ? rows : columns);
- for (std::int64_t r = 0; r < rows; ++r)
-  for (std::int64_t c = 0; c < columns; ++c)
-   data[r * columns + c] =
-    static_cast<T>(gain * normal[static_cast<std::size_t>(across ? c * rows + r : r * columns + c)]);
-}
-
-template <class T>
-void initialize(T* data, const shape& dims, const initializer& how, std::uint64_t seed, std::string_view path) {
- const std::int64_t count = dims.elements();
- if (how.kind == initializer_kind::constant) {
-  std::fill_n(data, count, static_cast<T>(how.a));
-  return;
- }
- if (how.kind == initializer_kind::forget_gate) {
-  for (std::int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(4 * i / count == 1 ? 1 : how.a);
-  return;
- }
- if (how.kind == initializer_kind::orthogonal) return initialize_orthogonal(data, dims, how.a, seed, path);
- const fans f = fans_of(dims);
- typename random_op<T>::attributes a;
- const double glorot = 2 / (f.in + f.out), he = 2 / f.in;
- const auto uniform = [&](double limit) { a.a = -limit, a.b = limit; };
- const auto normal = [&](double deviation) {
-  a.law = static_cast<std::int64_t>(distribution::normal);
-  a.a = 0, a.b = deviation;
- };
- switch (how.kind) {
- case initializer_kind::glorot_uniform: uniform(std::sqrt(3 * glorot)); break;
- case initializer_kind::he_uniform: uniform(std::sqrt(3 * he)); break;
- case initializer_kind::glorot_normal: normal(std::sqrt(glorot)); break;
- case initializer_kind::he_normal: normal(std::sqrt(he)); break;
- case initializer_kind::normal: normal(how.b); a.a = how.a; break;
- default: a.a = how.a, a.b = how.b; break;
- }
- a.ordinal = 0xFFFFFFFE; // apart from the model's random nodes
- runtime::fill_random<T>(data, count, a, {seed, hash_of(path) >> 16});
-}
-
-} // namespace detail
-
-/// The variables of a model in the order in which the model asks for them.
-class variable_list {
-public:
- variable& operator[](std::string_view path) {
-  if (variable* const found = find(path)) return *found;
-  throw argument_error("no variable '" + std::string(path) + "'");
- }
- variable* find(std::string_view path) {
-  for (const auto& v : items_)
-   if (v->path() == path) return v.get();
-  return nullptr;
- }
- int size() const { return static_cast<int>(items_.size()); }
- variable& at(int i) { return *items_[static_cast<std::size_t>(i)]; }
- const variable& operator[](std::string_view path) const { return const_cast<variable_list&>(*this)[path]; }
- const variable& at(int i) const { return *items_[static_cast<std::size_t>(i)]; }
-
- variable& add(std::string path, any_tensor data, bool trainable, bool state) {
-  items_.push_back(std::make_unique<variable>(std::move(path), std::move(data), trainable, state));
-  return *items_.back();
- }
-
- /// Iteration over variables, model's first, optimizer's behind.
- class iterator {
- public:
-  explicit iterator(const std::unique_ptr<variable>* at) : at_(at) {}
-  variable& operator*() const { return **at_; }
-  iterator& operator++() {
-   ++at_;
-   return *this;
-  }
-  bool operator!=(const iterator& other) const { return at_ != other.at_; }
-
- private:
-  const std::unique_ptr<variable>* at_;
- };
- iterator begin() const { return iterator(items_.data()); }
- iterator end() const { return iterator(items_.data() + items_.size()); }
-
-private:
- std::vector<std::unique_ptr<variable>> items_; // addresses stay
-};
-
-} // namespace tapegraph
-
-/// Scopes of eager mode: the same words as in graph mode, over tensors that exist.
-
-namespace tapegraph {
-
-/// What the scopes of one evaluation of a model share.
-struct eager_context {
- variable_list* variables;
- detail::random_stream random; ///< shared with the random operations of the model
- bool training = true;
- int cursor = 0; ///< models ask for variables in the same order every time
- struct used_variable {
-  variable* target;
-  any_tensor handle; ///< what the model computes with; on the tape when trainable
- };
- std::vector<used_variable> used;
- struct pending {
-  variable* target;
-  any_tensor value;
- };
- std::vector<pending> updates;
-
- void begin(bool is_training, const random_state& state) {
-  training = is_training;
-  random = {state, 0};
-  cursor = 0;
-  used.clear();
-  updates.clear();
- }
- /// Updates apply at the end of a step.
- void apply() {
-  used.clear();
-  for (pending& p : updates)
-   if (!p.target->frozen()) p.target->replace(std::move(p.value));
-  updates.clear();
- }
-};
-
-class eager_scope {
-public:
- explicit eager_scope(eager_context* context, std::string path = {}) : context_(context), path_(std::move(path)) {}
-
- eager_scope operator/(std::string_view name) const {
-  return eager_scope(context_, path_.empty() ? std::string(name) : path_ + '/' + std::string(name));
- }
- eager_scope operator/(const char* name) const { return *this / std::string_view(name); }
- eager_scope operator/(int index) const {
-  char text[16];
-  return *this / std::string_view(text, std::to_chars(text, text + sizeof text, index).ptr);
- }
-
- template <class T>
- tensor<T> variable(std::string_view name, const shape& dims, const variable_options& options = {}) const {
-  static_assert(std::is_floating_point_v<T>, "variables are float or double");
-  const std::string path = path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
-  tapegraph::variable& v = find<T>(path, dims, options);
-  for (const auto& u : context_->used)
-   if (u.target == &v) {
-    if (detail::checkpointed_run::repeats()) return tensor<T>(u.handle);
-    throw argument_error("variable '" + path + "': this path is already taken");
-   }
-  tensor<T> handle(v.data().viewed(dims));
-  auto& tape = detail::tape_storage::instance();
-  const bool followed = tape.recording() || detail::checkpointed_run::active();
-  if (context_->training && v.trainable() && followed) handle.set_place(tape.watch());
-  context_->used.push_back({&v, handle});
-  return handle;
- }
- template <class T>
- tensor<T> variable_like(const tensor<T>&, std::string_view name, const shape& dims,
-       const variable_options& options = {}) const {
-  return variable<T>(name, dims, options);
- }
-
- template <class T, tensor_like E>
- void assign(const tensor<T>& target, const E& value,
-    std::source_location where = std::source_location::current()) const {
-  if (detail::checkpointed_run::repeats()) return; // noted by the first run
-  const tensor<T> sealed = eval(value, where);
-  for (const auto& u : context_->used) {
-   if (!u.handle.shares_with(target)) continue;
-   if (!(sealed.shape() == target.shape()))
-    throw shape_error("assign: variable '" + u.target->path() + "' has shape " + to_string(target.shape()) +
-        ", given " + to_string(sealed.shape()));
-   context_->updates.push_back({u.target, sealed});
-   return;
-  }
-  throw argument_error("assign: the target is not a variable");
- }
-
- bool require(bool holds, const char* what) const {
-  if (!holds) throw argument_error(std::string(what) + ", in scope '" + path_ + "'");
-  return holds;
- }
-
- bool training() const { return context_->training; }
-
- template <class T>
- tensor<T> uniform_like(const tensor<T>& like) const {
-  const detail::random_scope draws(context_->random);
-  return random::uniform_like(like);
- }
-
- template <tensor_like X>
- auto operand(const X& x, std::source_location where) const {
-  return eval(x, where);
- }
- struct layer_mark {};
- layer_mark enter() const { return {}; }
- template <class T>
- const tensor<T>& leave(std::string_view, layer_mark, const tensor<T>& result) const {
-  return result;
- }
-
-private:
- template <class T>
- tapegraph::variable& find(const std::string& path, const shape& dims, const variable_options& options) const {
-  variable_list& all = *context_->variables;
-  if (context_->cursor < all.size() && all.at(context_->cursor).path() == path) return all.at(context_->cursor++);
-  for (int i = 0; i < all.size(); ++i) {
-   if (all.at(i).path() != path) continue;
-   context_->cursor = i + 1;
-   return all.at(i);
-  }
-  any_tensor data(dtype_of<T>, dims);
-  detail::initialize(static_cast<T*>(data.raw()), dims, options.initializer, context_->random.state.seed, path);
-  return all.add(path, std::move(data), options.trainable, false);
- }
-
- eager_context* context_;
- std::string path_;
-};
-
-} // namespace tapegraph
 // ---- tapegraph/nn/history.hpp ----
 
 namespace tapegraph {
@@ -21944,7 +22579,7 @@ struct history {
  std::vector<epoch_result> epochs;
 };
 
-} // namespace tapegraph
+}
 // ---- tapegraph/nn/summary.hpp ----
 
 // ---- tapegraph/nn/training.hpp ----
@@ -21992,7 +22627,7 @@ constexpr auto softmax(const A& x, int axis = -1, std::source_location where = s
  });
 }
 
-} // namespace tapegraph
+}
 
 /// Losses. One is an empty type with: `operator()(output, labels)`, the mean loss of the batch; `labels(output)`, element
 /// type and shape of the labels; and `accuracy(output, labels)`, the share of records that are right, where that has a
@@ -22056,7 +22691,7 @@ struct mean_squared_error {
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
 };
 
-} // namespace tapegraph
+}
 // ---- tapegraph/nn/optimizers.hpp ----
 
 /// Optimizers. One is a plain struct whose numeric fields may change between steps without recompiling: `numbers(step)`
@@ -22123,7 +22758,96 @@ struct adam {
  }
 };
 
-} // namespace tapegraph
+}
+// ---- tapegraph/nn/sparse_rows.hpp ----
+
+/// What optimizers see of a variable in graph mode: all of it, or the rows that a step has gathered. Rows that it has not keep
+/// their weights and their optimizer state.
+
+namespace tapegraph::ir {
+
+/// State of an optimizer for one variable, as graph nodes.
+class graph_slots {
+public:
+ constexpr graph_slots(graph_scope scope) : scope_(scope) {}
+ constexpr graph_node state(const graph_node& w, std::string_view name) const {
+  trace& t = scope_.owner();
+  const variable_entry v = t.variables[static_cast<int>(t.words_of(w.id())[0])];
+  return (graph_scope(&t, v.scope) / v.name).variable_like(w, name, w.shape(), {init::zeros{}, false});
+ }
+ constexpr void assign(const graph_node& target, const auto& value) const { scope_.assign(target, value); }
+
+private:
+ graph_scope scope_;
+};
+
+/// An optimizer's view of some rows of one variable: state is gathered by the same indices, and assignments write rows.
+class graph_row_slots {
+public:
+ constexpr graph_row_slots(const graph_slots& slots, const graph_node& table, const graph_node& indices)
+  : slots_(slots), table_(table), indices_(indices) {}
+
+ constexpr graph_node state(const graph_node&, std::string_view name) const {
+  return rows_of(slots_.state(table_, name));
+ }
+ /// `target`: rows of the variable or of its state, as gathered.
+ constexpr void assign(const graph_node& target, const auto& value) const {
+  trace& t = target.owner();
+  const graph_node whole(&t, t.argument(target.id(), 0));
+  slots_.assign(whole, assign_rows(whole, indices_, eval(value)));
+ }
+ constexpr graph_node rows_of(const graph_node& table) const { return gather(table, indices_, 0, 0); }
+
+private:
+ graph_slots slots_;
+ graph_node table_, indices_;
+};
+
+namespace detail {
+
+/// Whether nothing but the gathers in t.row_uses reads the variables they are of; otherwise the trace has failed.
+constexpr bool gathered_only(trace& t) {
+ list<int> noted(t.nodes.size(), 0);
+ for (const row_use_entry& use : t.row_uses) noted[use.node] = noted[t.variables[use.variable].node] = 1;
+ for (int i = 0; i < t.nodes.size(); ++i)
+  for (int k = 0; noted[i] == 0 && k < t.nodes[i].arguments; ++k) {
+   const int table = t.argument(i, k);
+   if (!t.is(table, record_of<variable_op>) || noted[table] == 0) continue;
+   const operand_info in = t.info(table);
+   t.scope = t.variables[static_cast<int>(t.words_of(table)[0])].scope;
+   t.place = t.nodes[i].place;
+   t.fail("a variable with sparse gradients is read otherwise than by gather_rows", &in, 1);
+   return false;
+  }
+ return true;
+}
+
+/// dL/d(rows of a variable) and the indices of the rows, from those of each of its uses. `first`: of the variable's uses in
+/// `found`, which holds dL/d(rows) of t.row_uses, -1 where the loss does not depend on them. Node -1 where it depends on none.
+constexpr gradient_entry row_gradient(trace& t, int variable, const list<int>& found, int first) {
+ bool any = false;
+ for (int k = 0; k < t.row_uses.size(); ++k)
+  any = any || (t.row_uses[k].variable == variable && found[first + k] >= 0);
+ if (!any) return {variable, -1, -1};
+ list<graph_node> rows, indices;
+ for (int k = 0; k < t.row_uses.size(); ++k) {
+  const row_use_entry use = t.row_uses[k];
+  if (use.variable != variable) continue;
+  const int flow = found[first + k];
+  rows.push_back({&t, flow >= 0 ? flow : zeros_like(t, use.node)});
+  indices.push_back({&t, t.argument(use.node, 1)});
+  if (indices.back().type() != indices[0].type())
+   t.fail("gather_rows: indices into one variable must be of one type");
+ }
+ const int behind = t.nodes[t.variables[variable].node].rank - 1;
+ const graph_node where = tapegraph::detail::rows_together(indices.begin(), indices.size(), 0);
+ const graph_node all = tapegraph::detail::rows_together(rows.begin(), rows.size(), behind);
+ return {variable, graph_node(sum_of_equal_rows(all, where)).id(), where.id()};
+}
+
+}
+
+}
 // ---- tapegraph/nn/spec.hpp ----
 
 namespace tapegraph {
@@ -22142,7 +22866,7 @@ template <fixed_string Name>
 constexpr std::int64_t number_of(named_extent<Name>) {
  return -1;
 }
-} // namespace detail
+}
 
 /// A run-time extent with a name: the same name is the same extent everywhere. `tg::spec<float, tg::dyn, tg::dim<"time">>`
 template <fixed_string Name>
@@ -22152,6 +22876,8 @@ inline constexpr named_extent<Name> dim{};
 template <class T, auto... Extents>
 struct spec {
  using element_type = T;
+ /// Of the variables and results of a model with this input: indices, say, are looked up in a table of floats.
+ using value_type = std::conditional_t<std::is_floating_point_v<T>, T, float>;
  static constexpr int rank = sizeof...(Extents);
  /// The extents as numbers; -1 where they are known only at run time. One more than needed, for scalars.
  static constexpr std::int64_t extents[rank + 1]{detail::number_of(Extents)..., 0};
@@ -22187,7 +22913,7 @@ private:
  static constexpr std::string_view dim_name = Name.view();
 };
 
-} // namespace tapegraph
+}
 
 /// What a compiled model's programs trace: training, evaluation, prediction. The same functions run at compile time for
 /// graph mode's programs and at run time for variables and the layer table.
@@ -22198,21 +22924,6 @@ namespace tapegraph {
 struct none {};
 
 namespace ir {
-
-/// State of an optimizer for one variable, as graph nodes.
-class graph_slots {
-public:
- constexpr graph_slots(graph_scope scope) : scope_(scope) {}
- constexpr graph_node state(const graph_node& w, std::string_view name) const {
-  trace& t = scope_.owner();
-  const variable_entry v = t.variables[static_cast<int>(t.words_of(w.id())[0])];
-  return (graph_scope(&t, v.scope) / v.name).variable_like(w, name, w.shape(), {init::zeros{}, false});
- }
- constexpr void assign(const graph_node& target, const auto& value) const { scope_.assign(target, value); }
-
-private:
- graph_scope scope_;
-};
 
 template <class Model, class Spec>
 constexpr graph_node trace_model(trace& t) {
@@ -22248,15 +22959,24 @@ template <class Model, class Spec, class Loss>
 struct gradient_trace {
  using previous = forward_trace<Model, Spec, Loss>;
  static constexpr void build(trace& t) {
-  list<int> nodes, indices;
+  if (!detail::gathered_only(t)) return;
+  list<int> nodes, indices, by_rows(t.variables.size(), 0);
+  for (const row_use_entry& use : t.row_uses) by_rows[use.variable] = 1;
   for (int i = 0; i < t.variables.size(); ++i) {
    if (!t.variables[i].trainable) continue;
-   nodes.push_back(t.variables[i].node);
+   if (by_rows[i] == 0) nodes.push_back(t.variables[i].node);
    indices.push_back(i);
   }
+  const int first_rows = nodes.size();
+  for (const row_use_entry& use : t.row_uses) nodes.push_back(use.node);
   const list<int> found = gradient(t, t.outputs[0].node, nodes);
-  for (int i = 0; i < found.size(); ++i) // without one, the loss does not depend on the variable
-   if (found[i] >= 0) t.gradients.push_back({indices[i], found[i]});
+  int next = 0;
+  for (const int i : indices) {
+   const gradient_entry g =
+    by_rows[i] != 0 ? detail::row_gradient(t, i, found, first_rows) : gradient_entry{i, found[next++], -1};
+   if (g.node >= 0) t.gradients.push_back(g);
+  }
+  t.row_uses.clear();
  }
 };
 
@@ -22273,11 +22993,21 @@ struct training_trace {
   for (const gradient_entry& each : t.gradients) {
    const graph_node w(&t, t.variables[each.variable].node), g(&t, each.node);
    t.scope = t.variables[each.variable].scope;
-   Optimizer::update(graph_slots(root), w, g, w.type() == dtype::f64 ? wide : narrow);
+   const graph_node* const numbers = w.type() == dtype::f64 ? wide : narrow;
+   if (each.indices >= 0) {
+    const graph_row_slots slots(graph_slots(root), w, graph_node(&t, each.indices));
+    Optimizer::update(slots, slots.rows_of(w), g, numbers);
+   } else {
+    Optimizer::update(graph_slots(root), w, g, numbers);
+   }
   }
   t.gradients.clear();
  }
 };
+
+/// Whether some variable's gradient is taken by gathered rows.
+template <class Model, class Spec, class Loss>
+inline constexpr bool gathers_rows = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.row_uses > 0;
 
 template <class Model, class Spec, class Loss>
 struct evaluation_trace {
@@ -22300,8 +23030,8 @@ struct prediction_trace {
  }
 };
 
-} // namespace ir
-} // namespace tapegraph
+}
+}
 
 namespace tapegraph {
 
@@ -22372,16 +23102,26 @@ inline std::int64_t elements_of(const ir::program_view& v, int node) {
  return count;
 }
 
-inline std::string_view layer_like(const ir::operation& op) {
- if (op.name == "relu" || op.name == "sigmoid" || op.name == "tanh") return op.name;
- if (op.name == "max_pool") return "max_pooling2d";
- if (op.name == "average_pool") return "average_pooling2d";
- if (op.name == "reshape") return "flatten";
- return {};
+/// Operations that people count as layers when they stand between others. A mean is known by what it says of its sum.
+template <class = void>
+std::string layer_like(const ir::program_view& v, int node) {
+ const ir::entry& e = v.nodes[node];
+ const std::string_view op = e.op->name;
+ if (op == "relu" || op == "sigmoid" || op == "tanh") return std::string(op);
+ if (op == "reshape") return "flatten";
+ const bool sum = op == "sum", max = op == "max", maxima = op == "max_pool";
+ if (!sum && !max && !maxima && op != "average_pool") return {};
+ const int rank = v.nodes[v.arguments[e.first_argument]].rank;
+ const std::string pooling =
+  (max || maxima ? "max_pooling" : "average_pooling") + std::string(rank == 3 ? "1d" : "2d");
+ if (!sum && !max) return pooling;
+ const std::int64_t axes = v.words[e.words], spatial = rank == 3 ? 0b10 : 0b110;
+ const bool over_image = (rank == 3 || rank == 4) && axes == spatial && (max || (v.words[e.words + 1] & 2) != 0);
+ return over_image ? "global_" + pooling : std::string();
 }
 
 /// Reads a model's table off its trace.
-template <class = void> // compiled where a summary is asked for
+template <class = void>
 model_summary describe_model(const ir::program_view& v) {
  model_summary s;
  s.variables = v.variables.size();
@@ -22396,8 +23136,8 @@ model_summary describe_model(const ir::program_view& v) {
    node = std::max(node, l.node + 1);
    continue;
   }
-  if (const std::string_view type = layer_like(*v.nodes[node].op); !type.empty())
-   s.rows.push_back({"", std::string(type), batch_shape(v, node), 0});
+  if (std::string type = layer_like(v, node); !type.empty())
+   s.rows.push_back({"", std::move(type), batch_shape(v, node), 0});
   ++node;
  }
  for (const ir::variable_entry& entry : v.variables) {
@@ -22408,8 +23148,8 @@ model_summary describe_model(const ir::program_view& v) {
  return s;
 }
 
-} // namespace detail
-} // namespace tapegraph
+}
+}
 
 #include <deque>
 
@@ -22429,7 +23169,7 @@ struct fit_options {
 /// Options of compile.
 struct compile_options {
  std::uint64_t seed = 0;
- /// After every step, look for values that are not finite; throws numeric_error that names the first operation.
+ /// After every step, look for values that are not finite; throws numeric_error that names the step and the first operation.
  bool check_finite = false;
  /// Where the model computes, as device_scope chooses; by default where the thread does.
  std::optional<tapegraph::device> device{};
@@ -22517,7 +23257,7 @@ protected:
  template <class ModelStage, class AllStage>
  void read_traces(bool trains) {
   trains_ = trains;
-  const device_scope on(nullptr); // first values come from the CPU on every device
+  const device_scope on(nullptr);
   summary_ = describe_model(ir::stage_view<ModelStage>());
   constexpr ir::program_view all = ir::stage_view<AllStage>();
   for (int i = 0; i < all.variables.size(); ++i) {
@@ -22539,14 +23279,14 @@ protected:
  }
 
  compile_options options_;
- runtime::device_runtime* device_; // null: the CPU
+ runtime::device_runtime* device_;
  variable_list variables_;
  model_summary summary_;
  std::int64_t step_ = 0;
- bool trains_ = true; // false: made for prediction alone
+ bool trains_ = true;
 };
 
-} // namespace detail
+}
 
 /// A model with its loss and optimizer, in one of the two modes.
 template <class Mode, class Model, class Spec, class Loss, class Optimizer>
@@ -22564,6 +23304,11 @@ public:
  step_result train_on_batch(const tensor<element>& x, const tensor<Labels>& y) {
   return train_step(x.view_on(device_), y.view_on(device_));
  }
+ /// One step on a batch that a loader made; its first column is the input, its second holds the labels.
+ step_result train_on_batch(const data::batch& b) {
+  check_columns(b.columns());
+  return train_step(batch_view(b, 0), batch_view(b, 1));
+ }
 
  step_result train_step(const buffer_view& x, const buffer_view& y) {
   const device_scope on(device_);
@@ -22572,8 +23317,10 @@ public:
   step_result result;
   try {
    result = self().step_once(x, y);
+  } catch (const numeric_error& e) {
+   throw numeric_error("step " + std::to_string(step_--) + ": " + e.what());
   } catch (...) {
-   --step_; // a step that did not happen does not count
+   --step_;
    throw;
   }
   if (options_.check_finite && !std::isfinite(result.loss))
@@ -22584,7 +23331,7 @@ public:
  /// Trains for some epochs over a data set whose first column is the input and whose second holds the labels.
  history fit(const data::dataset& train, const fit_options& options = {}) {
   if (options.epochs < 0) throw argument_error("fit: epochs is " + std::to_string(options.epochs));
-  check_columns(train);
+  check_columns(train.columns());
   data::dataset set = train.batch(options.batch_size).prefetch(options.prefetch);
   if (options.shuffle) set = set.shuffle(options_.seed);
   data::loader loader(set);
@@ -22599,7 +23346,7 @@ public:
  /// Mean loss and accuracy over a data set, weighted by batch size.
  step_result evaluate(const data::dataset& set, std::int64_t batch_size = 32) {
   const device_scope on(device_);
-  check_columns(set);
+  check_columns(set.columns());
   data::loader loader(set.batch(batch_size).prefetch(2));
   step_result sum;
   std::int64_t records = 0;
@@ -22643,15 +23390,15 @@ private:
         Spec::text());
   if (x.rank > 0 && x.extents[0] == 0) throw shape_error("input: the batch is empty");
  }
- static void check_columns(const data::dataset& set) {
-  if (set.columns().size() < 2)
+ static void check_columns(const std::vector<data::column_spec>& columns) {
+  if (columns.size() < 2)
    throw argument_error("data set: an input column and a label column are needed, there are " +
-        std::to_string(set.columns().size()));
+        std::to_string(columns.size()));
  }
  static buffer_view batch_view(const data::batch& b, std::size_t column) {
   const data::column_spec& spec = b.columns()[column];
   buffer_view v;
-  v.data = const_cast<std::byte*>(b.data(column)); // kernels read inputs only
+  v.data = const_cast<std::byte*>(b.data(column));
   v.type = spec.type;
   v.extents[v.rank++] = b.count();
   for (const std::int64_t extent : spec.shape) v.extents[v.rank++] = extent;
@@ -22676,7 +23423,7 @@ private:
    under_way.emplace_back(self().launch_once(x, batch_view(*b, 1)), b->count());
    if (static_cast<std::int64_t>(under_way.size()) > most_ahead) finish_one();
   }
-  device_->wait(); // what kernels found wrong is thrown here
+  device_->wait();
   while (!under_way.empty()) finish_one();
  }
 
@@ -22728,45 +23475,11 @@ private:
  }
 };
 
-} // namespace tapegraph
+}
 
 namespace tapegraph {
 
 namespace detail {
-
-/// State of an optimizer for one variable, as tensors.
-class eager_slots {
-public:
- eager_slots(variable_list* variables, std::vector<eager_context::pending>* updates)
-  : variables_(variables), updates_(updates) {}
-
- void begin(variable* target) {
-  target_ = target;
-  states_.clear();
- }
- template <class T>
- tensor<T> state(const tensor<T>&, std::string_view name) const {
-  variable& v = (*variables_)[target_->path() + '/' + std::string(name)];
-  states_.push_back({&v, v.data()});
-  return tensor<T>(v.data());
- }
- template <class T, tensor_like E>
- void assign(const tensor<T>& target, const E& value) const {
-  const tensor<T> sealed = eval(value);
-  for (const auto& s : states_) {
-   if (!s.second.shares_with(target)) continue;
-   updates_->push_back({s.first, sealed});
-   return;
-  }
-  updates_->push_back({target_, sealed});
- }
-
-private:
- variable_list* variables_;
- std::vector<eager_context::pending>* updates_;
- variable* target_ = nullptr;
- mutable std::vector<std::pair<variable*, any_tensor>> states_;
-};
 
 /// A tensor over a copy of a batch's memory.
 template <class T>
@@ -22781,7 +23494,7 @@ tensor<T> batch_tensor(const buffer_view& v) {
  return t;
 }
 
-} // namespace detail
+}
 
 /// Eager mode: the model runs at once, a tape records it, the optimizer updates what the gradient names.
 template <class Model, class Spec, class Loss, class Optimizer>
@@ -22789,6 +23502,7 @@ class compiled_model<eager, Model, Spec, Loss, Optimizer>
  : public trainable_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, Spec, Loss> {
  using base = trainable_model<compiled_model, Spec, Loss>;
  using T = typename Spec::element_type;
+ using value = typename Spec::value_type;
 
 public:
  compiled_model(const compile_options& options, Optimizer optimizer) : base(options), optimizer_(optimizer) {
@@ -22801,7 +23515,7 @@ public:
 
 private:
  friend base;
- static constexpr dtype label_type = Loss::labels(dtype_of<T>, shape{}).type;
+ static constexpr dtype label_type = Loss::labels(dtype_of<value>, shape{}).type;
  using label = element_t<label_type>;
 
  eager_context& begin(bool training) {
@@ -22831,6 +23545,7 @@ private:
     sources.push_back(u.handle);
     targets.push_back(u.target);
    }
+   for (const auto& u : context.row_uses) sources.push_back(u.rows);
    gradients = tape.gradient(loss, sources);
   }
   detail::eager_slots slots(&this->variables_, &context.updates);
@@ -22842,6 +23557,10 @@ private:
    update(slots, sources[i], gradients[i], n);
    gradients[i].drop_storage();
   }
+  if constexpr (ir::gathers_rows<Model, Spec, Loss>)
+   detail::update_rows<value>(
+    slots, context.row_uses, gradients.data() + targets.size(),
+    [&](const auto& some, const auto& w, const auto& g) { Optimizer::update(some, w, g, n); });
   sources.clear();
   context.apply();
   return result;
@@ -22859,9 +23578,9 @@ private:
   return result;
  }
 
- tensor<T> predict_once(const tensor<T>& x) const {
+ tensor<value> predict_once(const tensor<T>& x) const {
   eager_context context;
-  context.variables = const_cast<variable_list*>(&this->variables_); // every variable exists: nothing is added
+  context.variables = const_cast<variable_list*>(&this->variables_);
   context.begin(false, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
   const detail::random_scope draws(context.random);
   return eval(Model::get()(eager_scope(&context), x));
@@ -22883,25 +23602,29 @@ private:
    return 0;
  }
  void update(detail::eager_slots& slots, const any_tensor& w, const any_tensor& g, const auto& n) {
-  Optimizer::update(slots, tensor<T>(w), tensor<T>(g), n);
+  Optimizer::update(slots, tensor<value>(w), tensor<value>(g), n);
  }
 
  Optimizer optimizer_;
  eager_context context_;
 };
 
-} // namespace tapegraph
+}
 // ---- tapegraph/nn/graph_model.hpp ----
 
 // ---- tapegraph/nn/outputs.hpp ----
 
 namespace tapegraph::detail {
 
-/// Output `index` of a program that has run, as a tensor of its own where the program runs.
+/// Output `index` of a program that has run, as a tensor of its own where the program runs. Throws dtype_error where the
+/// output has other elements.
 template <class T>
 tensor<T> output_tensor(const ir::program& p, int index) {
  const device_scope on(p.device());
  const buffer_view& from = p.placed_output(index);
+ if (from.type != dtype_of<T>)
+  throw dtype_error(std::string("the output is ") + name_of(from.type) + ", asked for as " +
+      name_of(dtype_of<T>));
  auto result = tensor<T>::uninitialized(shape(from.rank, from.extents));
  const buffer_view to = result.view();
  if (p.device() == nullptr)
@@ -22911,7 +23634,7 @@ tensor<T> output_tensor(const ir::program& p, int index) {
  return result;
 }
 
-} // namespace tapegraph::detail
+}
 
 namespace tapegraph {
 
@@ -23014,7 +23737,7 @@ private:
    p.set_variable(i, to.data);
   }
  }
- tensor<typename Spec::element_type> predict_once(const tensor<typename Spec::element_type>& x) const {
+ tensor<typename Spec::value_type> predict_once(const tensor<typename Spec::element_type>& x) const {
   std::unique_ptr<ir::program> p;
   {
    const std::lock_guard lock(shelf_->mutex);
@@ -23027,7 +23750,7 @@ private:
   connect(*p);
   p->set_input(0, x.view());
   p->run({this->options_.seed, static_cast<std::uint64_t>(this->step_)});
-  auto result = detail::output_tensor<typename Spec::element_type>(*p, 0);
+  auto result = detail::output_tensor<typename Spec::value_type>(*p, 0);
   const std::lock_guard lock(shelf_->mutex);
   shelf_->programs.push_back(std::move(p));
   return result;
@@ -23043,7 +23766,7 @@ private:
  std::unique_ptr<shelf> shelf_ = std::make_unique<shelf>();
 };
 
-} // namespace tapegraph
+}
 
 namespace tapegraph {
 
@@ -23063,7 +23786,20 @@ constexpr void require_empty() {
     "this model has run-time members, which a compiled graph would ignore. Give it as a constant: "
     "tg::compile<tg::graph, your_model{.layers = 5}>(spec, loss, optimizer)");
 }
-} // namespace detail
+}
+
+/// The layer table of a model, which makes no variable: `summarize(model{}, spec<float, dyn, 784>{}).text()`.
+template <class Model, class T, auto... Extents>
+model_summary summarize(const Model&, spec<T, Extents...>) {
+ detail::require_empty<Model>();
+ using model = ir::traced_stage<ir::prediction_trace<detail::model_type<Model>, spec<T, Extents...>, true>>;
+ if constexpr (!ir::well_formed<model>) {
+  ir::refuse<model>();
+  return {};
+ } else {
+  return detail::describe_model(ir::stage_view<model>());
+ }
+}
 
 /// Makes a trainable model: `compile<graph>(model{}, spec<float, dyn, 784>{}, loss{}, adam{})`. `graph` compiles the
 /// training step with the program; `eager` runs the model as it is written.
@@ -23095,7 +23831,7 @@ auto compile(const Model&, spec<T, Extents...>, const compile_options& options =
  return compiled_model<Mode, detail::model_type<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>(options, none{});
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/nn/function.hpp ----
 
 /// tg::function: one C++ function as a compiled graph or as an eager callable.
@@ -23162,14 +23898,14 @@ struct function_trace {
   return {&t, t.input("argument", dtype_of<typename Spec::element_type>, Spec::dims(t.extents))};
  }
  static constexpr auto call(ir::trace& t) {
-  const std::tuple arguments{input<Specs>(t)...}; // braces: inputs in order
+  const std::tuple arguments{input<Specs>(t)...};
   return std::apply([](const auto&... x) { return F{}(x...); }, arguments);
  }
  using result = decltype(call(std::declval<ir::trace&>()));
  static constexpr void build(ir::trace& t) { returned<result>::record(t, call(t)); }
 };
 
-} // namespace detail
+}
 
 /// A function compiled into a static graph for arguments of given types and shapes; shapes are checked by the compiler.
 template <class F, class... Specs>
@@ -23226,7 +23962,7 @@ auto function(const F&, Specs...) {
   return eager_function<F, Specs...>();
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/nn/layers/convolution.hpp ----
 
 namespace tapegraph {
@@ -23267,7 +24003,7 @@ constexpr auto with_bias(const Scope& scope, const Handle& y, const Options& o, 
  if (!o.use_bias) return y;
  return eval(y + scope.variable_like(y, "bias", {o.filters}, {.initializer = o.bias_initializer}), where);
 }
-} // namespace detail
+}
 
 /// Convolution of x [batch, height, width, channels] with "kernel" [height, width, channels / groups, filters], plus "bias".
 template <class Scope, tensor_like X>
@@ -23300,7 +24036,7 @@ constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options
  return scope.leave("conv1d", mark, detail::with_bias(scope, conv1d(input, kernel, window, where), o, where));
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/nn/layers/dense.hpp ----
 
 namespace tapegraph {
@@ -23328,7 +24064,7 @@ constexpr auto dense(const Scope& scope, const X& x, const dense_options& option
  return scope.leave("dense", mark, eval(product + bias, where));
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/nn/layers/dropout.hpp ----
 
 namespace tapegraph {
@@ -23350,7 +24086,7 @@ constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o 
  return scope.leave("dropout", mark, eval(tapegraph::where(drawn >= o.rate, input * (1 / (1 - o.rate)), 0), where));
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/nn/layers/normalization.hpp ----
 
 // ---- tapegraph/ops/moments.hpp ----
@@ -23387,7 +24123,7 @@ template <handle A>
 constexpr auto root(const A& x, std::source_location where) {
  return eval(tapegraph::where(x == 0, 0, sqrt(tapegraph::where(x == 0, 1, x))), where);
 }
-} // namespace detail
+}
 
 /// The mean of squared distances from the mean.
 template <tensor_like A>
@@ -23420,7 +24156,7 @@ constexpr auto moments(const A& x, axes over = {}, variance_options options = {}
   detail::without_kept_axes(centre, mask, options.keepdims, where), spread};
 }
 
-} // namespace tapegraph
+}
 
 namespace tapegraph {
 
@@ -23464,7 +24200,7 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
  return scope.leave("batch_normalization", mark, o.center ? eval(centered + beta, where) : eval(centered, where));
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/nn/session.hpp ----
 
 // ---- tapegraph/graph/passes/effects.hpp ----
@@ -23485,7 +24221,7 @@ constexpr void drop_unneeded_effects(trace& t) {
  }
 }
 
-} // namespace tapegraph::ir
+}
 
 /// Define-then-run: a model names placeholders and fetches; a session runs fetches by name, fed by name.
 
@@ -23548,7 +24284,7 @@ private:
  }
 };
 
-} // namespace detail
+}
 
 /// Runs parts of a define-then-run model. Only what a fetch needs is compiled.
 template <class Model>
@@ -23568,7 +24304,7 @@ public:
   using builder = detail::fetch_trace<Model, Name>;
   constexpr const ir::program_view& view = ir::compile_program<builder>();
   const device_scope on(device_);
-  static thread_local std::vector<std::unique_ptr<ir::program>> programs; // one per device
+  static thread_local std::vector<std::unique_ptr<ir::program>> programs;
   ir::program* found = nullptr;
   for (const auto& p : programs)
    if (p->device() == device_) found = p.get();
@@ -23618,7 +24354,7 @@ private:
  runtime::device_runtime* device_;
 };
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/ops.hpp ----
 
 /// Every operation.
@@ -23650,13 +24386,23 @@ struct conv1d_transpose_options {
 namespace detail {
 
 struct convolution_texts {
- enum reason : std::int64_t { rank1, rank2, output_padding, nothing, no_pixels, depthwise_rank, depthwise_channels };
+ enum reason : std::int64_t {
+  rank1,
+  rank2,
+  causal,
+  output_padding,
+  nothing,
+  no_pixels,
+  depthwise_rank,
+  depthwise_channels
+ };
  static constexpr const char* text(std::int64_t what) {
   switch (what) {
   case rank1: return "conv1d_transpose: input must be [batch, width, in], the kernel [width, out, in] of known extents";
   case rank2:
    return "conv2d_transpose: input must be [batch, height, width, in], the kernel [height, width, out, in] of known "
     "extents";
+  case causal: return "conv_transpose: causal padding is for conv1d";
   case output_padding: return "conv_transpose: output_padding does not fit stride and padding";
   case nothing: return "conv_transpose: padding leaves no output";
   case no_pixels: return "conv_transpose: an axis of the image is empty, which only same padding allows";
@@ -23672,8 +24418,8 @@ struct convolution_texts {
 constexpr extent transposed_length(const window_attributes& a, int i, extent in, std::int64_t taps,
         std::int64_t output_padding, bool& fits) {
  const std::int64_t stride = a.stride[i], span = (taps - 1) * a.dilation[i] + 1;
- const bool same = a.mode == static_cast<std::int64_t>(padding_mode::same);
- const bool valid = a.mode == static_cast<std::int64_t>(padding_mode::valid);
+ const bool same = a.is(padding_mode::same);
+ const bool valid = a.is(padding_mode::valid);
  if (output_padding == default_output) {
   if (same) return in * stride;
   if (valid) return in * stride + (span > stride ? span - stride : 0);
@@ -23693,6 +24439,7 @@ constexpr auto transposed_convolution(const X& x, const W& w, const window_attri
  if (from.rank() != spatial + 2 || taps.rank() != spatial + 2 || !taps.known())
   return refuse<convolution_texts>(spatial == 1 ? convolution_texts::rank1 : convolution_texts::rank2, where, input,
           kernel);
+ if (a.is(padding_mode::causal)) return refuse<convolution_texts>(convolution_texts::causal, where, input, kernel);
  shape target;
  target.attach(from.table());
  target.push_back(from[0]);
@@ -23701,8 +24448,7 @@ constexpr auto transposed_convolution(const X& x, const W& w, const window_attri
   const int axis = i + 2 - spatial;
   const extent size = transposed_length(a, axis, from[i + 1], taps[i].value, output_padding[axis], fits);
   some = some && (!size.known() || size.value >= 0) && taps[i].value > 0;
-  pixels = pixels && (!from[i + 1].known() || from[i + 1].value > 0 ||
-       a.mode == static_cast<std::int64_t>(padding_mode::same));
+  pixels = pixels && (!from[i + 1].known() || from[i + 1].value > 0 || a.is(padding_mode::same));
   target.push_back(size);
  }
  target.push_back(taps[spatial] * a.groups);
@@ -23723,14 +24469,14 @@ constexpr auto depthwise(const Convolution& convolve, const X& x, const W& w, Op
   return refuse<convolution_texts>(convolution_texts::depthwise_rank, where, input, kernel);
  if (!equal_or_required(from[last], taps[last - 1]))
   return refuse<convolution_texts>(convolution_texts::depthwise_channels, where, input, kernel);
- shape grouped = taps; // [..., in, multiplier] to [..., 1, in * multiplier]
+ shape grouped = taps;
  grouped.set(last - 1, 1);
  grouped.set(last, taps[last - 1] * taps[last]);
  options.groups = taps[last - 1].value;
  return convolve(input, invoke<reshape_op>({}, &grouped, where, kernel), options);
 }
 
-} // namespace detail
+}
 
 /// Keras's Conv2DTranspose: the adjoint of conv2d. x [batch, height, width, in], w [kernel height, kernel width, out, in]
 /// (out of one group). The output is as long as Keras makes it: in * stride + max(span - stride, 0) for valid padding,
@@ -23785,7 +24531,7 @@ constexpr auto separable_conv1d(const X& x, const W& w, const P& pointwise, cons
  return conv1d(depthwise_conv1d(x, w, options, where), pointwise, {}, where);
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/einsum.hpp ----
 
 // ---- tapegraph/ops/axis_labels.hpp ----
@@ -23951,7 +24697,7 @@ private:
  }
 };
 
-} // namespace tapegraph::detail
+}
 
 /// einsum of one or two operands, lowered to sums, transposes, reshapes and one matrix product (or one fused
 /// multiplication and sum where there is no matrix).
@@ -24002,7 +24748,7 @@ constexpr H diagonal(const H& x, axis_labels& labels, int first, int second, std
  if (from[first].value != from[second].value)
   return refuse<misfit_texts>(misfit_texts::reason(misfit::extents, label), where, x);
  const std::int64_t n = from[first].value;
- transpose_op::attributes last; // both axes behind the others, as one
+ transpose_op::attributes last;
  shape flat;
  flat.attach(from.table());
  axis_labels rest;
@@ -24034,7 +24780,7 @@ constexpr H without_repeats(H x, axis_labels& labels, std::source_location where
    if (labels.label[i] == labels.label[k]) {
     const int before = labels.count;
     x = diagonal(x, labels, i, k, where);
-    if (labels.count == before) return x; // refused
+    if (labels.count == before) return x;
     i = -1;
     break;
    }
@@ -24096,7 +24842,7 @@ constexpr H contract(H a, axis_labels la, H b, axis_labels lb, const axis_labels
  b = summed(b, lb, kept, where);
 
  axis_labels shared, left, right, inner;
- bool plain = true; // no summed axis may be of extent 1 in one operand only
+ bool plain = true;
  for (int i = 0; i < out.count; ++i) {
   const char c = out.label[i];
   (la.has(c) ? (lb.has(c) ? shared : left) : right).push_back(c);
@@ -24166,7 +24912,7 @@ constexpr std::int64_t problem_of(const einsum_notation& n) {
  return -1;
 }
 
-} // namespace detail
+}
 
 /// Einstein's summation with NumPy's notation, for two operands: einsum("bij,bjk->bik", a, b). Axes of one letter are the
 /// same axis; letters that the result does not name are summed over. Without "->" the result has every letter that occurs
@@ -24193,7 +24939,7 @@ constexpr auto einsum(std::string_view subscripts, const A& a, const B& b,
  if (problem >= 0) return refuse<misfit_texts>(problem, where, x, y);
  x = without_repeats(x, n.in[0], where);
  y = without_repeats(y, n.in[1], where);
- if (shape_of(x).rank() != n.in[0].count || shape_of(y).rank() != n.in[1].count) return x; // refused
+ if (shape_of(x).rank() != n.in[0].count || shape_of(y).rank() != n.in[1].count) return x;
  return contract(x, n.in[0], y, n.in[1], n.out, where);
 }
 
@@ -24217,12 +24963,12 @@ constexpr auto einsum(std::string_view subscripts, const A& a,
  }
  if (problem >= 0) return refuse<misfit_texts>(problem, where, x);
  x = without_repeats(x, n.in[0], where);
- if (shape_of(x).rank() != n.in[0].count) return x; // refused
+ if (shape_of(x).rank() != n.in[0].count) return x;
  x = summed(x, n.in[0], n.out, where);
  return ordered(x, n.in[0], n.out, where);
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/gated_activation.hpp ----
 
 /// gelu, swish (silu), mish, hard_swish: the operand times a gate between 0 and 1.
@@ -24238,7 +24984,7 @@ TG_HD constexpr V not_far_below(V x) {
  return math::detail::select(x < V(-1000), V(-1000), x);
 }
 TG_INLINE constexpr auto not_far(auto x) { return apply<clip_op>(x, -1000, 1000); }
-} // namespace detail
+}
 
 /// x P(x), P the distribution function of the standard normal distribution: x erfc(-x / sqrt 2) / 2
 struct gelu_op : map_op<1> {
@@ -24289,12 +25035,12 @@ struct mish_op : map_op<1> {
  static constexpr std::string_view name = "mish";
  template <class V>
  TG_HD static constexpr V value(V x) {
-  const V e = math::exp(math::detail::select(x > V(20), V(20), x)); // the gate rounds to 1
+  const V e = math::exp(math::detail::select(x > V(20), V(20), x));
   const V n = e * (e + V(2));
   return detail::not_far_below(x) * (n / (n + V(2)));
  }
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = apply<clip_op>(x, -1000, 25); // from there the slope rounds to 1
+  const auto near = apply<clip_op>(x, -1000, 25);
   const auto e = apply<exp_op>(near);
   const auto n = e * (e + 2);
   return dy * (n / (n + 2) + 4 * near * (e * (e + 1) / (n + 2)) / (n + 2));
@@ -24343,7 +25089,7 @@ TG_INLINE constexpr auto hard_swish(const A& x) {
  return apply<hard_swish_op>(x);
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/hyperbolic.hpp ----
 
 // ---- tapegraph/ops/trigonometric.hpp ----
@@ -24476,7 +25222,7 @@ TG_INLINE constexpr auto hypot(const A& x, const B& y) {
  return apply<hypot_op>(x, y);
 }
 
-} // namespace tapegraph
+}
 
 /// sinh, cosh, asinh, acosh, atanh. (tanh is in activation.hpp.)
 
@@ -24553,7 +25299,7 @@ TG_INLINE constexpr auto atanh(const A& x) {
  return apply<atanh_op>(x);
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/norm.hpp ----
 
 namespace tapegraph {
@@ -24577,7 +25323,7 @@ constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options
   const auto value = eval(operand, where);
   if (order == 0) return total(1 - apply<detail::indicator_op>(value, 0));
   if (order < 0) return eval(pow(total(pow(abs(value), order)), 1 / order), where);
-  const auto power = [&](const auto& base, double exponent) { // 0 with a derivative of 0 for a base of 0
+  const auto power = [&](const auto& base, double exponent) {
    return tapegraph::where(base == 0, 0, pow(tapegraph::where(base == 0, 1, base), exponent));
   };
   const auto magnitude = eval(abs(value), where);
@@ -24585,7 +25331,7 @@ constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options
  });
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/rounding.hpp ----
 
 /// floor, ceil, round (halves to even), trunc. Steps: their results count as constants. Integers stay as they are.
@@ -24615,7 +25361,7 @@ TG_ROUNDING(round)
 TG_ROUNDING(trunc)
 #undef TG_ROUNDING
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/tensordot.hpp ----
 
 /// Sums of products over chosen axes: tensordot, dot, inner, outer, vdot, with NumPy's meaning.
@@ -24702,7 +25448,7 @@ constexpr auto vdot(const A& a, const B& b, std::source_location where = std::so
  return tensordot(reshape(a, {-1}, where), reshape(b, {-1}, where), 1, where);
 }
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/vmap.hpp ----
 
 // ---- tapegraph/ops/batched_transforms.hpp ----
@@ -24758,7 +25504,7 @@ struct batching_rule {
 namespace detail {
 
 template <class First, class Second>
-inline constexpr bool encloses = false; // First is a mode over Second, or over one that encloses it
+inline constexpr bool encloses = false;
 template <class Mode, class Tag, class Second>
 inline constexpr bool encloses<batched_mode<Mode, Tag>, Second> = std::is_same_v<Mode, Second> || encloses<Mode, Second>;
 template <class Mode>
@@ -24900,7 +25646,7 @@ struct batched_results<Mode, Tag> {
  using node = batched<typename Mode::node, Tag>;
 };
 
-} // namespace detail
+}
 
 /// The mode of batches over handles of Mode.
 template <class Mode, class Tag>
@@ -24936,7 +25682,7 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
  template <class Op, tensor_like E>
  static constexpr auto reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
   auto shifted = attributes;
-  shifted.axes <<= 1; // axis 0 is the batch
+  shifted.axes <<= 1;
   return wrapped(Mode::template reduce<Op>(shifted, where, detail::lowered_formula<Tag>(e, shape_of(e).rank(), where)));
  }
 
@@ -25013,7 +25759,7 @@ private:
  }
 };
 
-} // namespace tapegraph
+}
 
 /// Function transforms under vmap: those of the mode below, of functions that see batches.
 
@@ -25053,13 +25799,13 @@ private:
    const auto whole = raised<Mode>(eval(flow, where), like, where).whole();
    if constexpr (Mapped)
     return whole;
-   else // what all examples share receives the sum
+   else
     return sum(whole, 0, {}, where);
   }
  }
 };
 
-} // namespace detail
+}
 
 template <class Mode, class Tag>
 struct mode_transforms<batched_mode<Mode, Tag>> {
@@ -25096,7 +25842,7 @@ private:
  }
  template <class... X, class F>
  static constexpr auto on_wholes(const F& f, std::source_location where, const auto&... x) {
-  const auto like = detail::first_batched<Tag>(x...); // for a result that no example changes
+  const auto like = detail::first_batched<Tag>(x...);
   return [f, where, like](const auto&... h) {
    const auto result = eval(f(detail::as_seen<mode, detail::batched_by<Tag, X>>(h)...), where);
    return detail::raised<mode>(result, like, where).whole();
@@ -25104,7 +25850,7 @@ private:
  }
 };
 
-} // namespace tapegraph
+}
 // ---- tapegraph/ops/batching_rules.hpp ----
 
 /// How operations are carried out for a batch: the batch is one more axis in front. Elementwise operations and reductions
@@ -25142,7 +25888,7 @@ template <class Op>
 struct batching_rule<Op> {
  static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
   auto shifted = a;
-  shifted.axes <<= 1; // axis 0 is the batch
+  shifted.axes <<= 1;
   return c.template run<Op>(shifted, nullptr, c.whole(x));
  }
 };
@@ -25200,7 +25946,7 @@ struct batched_images {
   return c.reshape(y, unfolded);
  }
 };
-} // namespace detail
+}
 
 template <>
 struct batching_rule<slice_op> : detail::batched_ranges<slice_op> {};
@@ -25300,12 +26046,12 @@ struct batched_map {
  static constexpr auto apply(const auto& c, const remap_op::attributes& a, const auto& x) {
   typename Op::attributes shifted;
   for (int i = 0; i + 1 < max_rank; ++i) shifted.map[i + 1] = a.map[i], shifted.amount[i + 1] = a.amount[i];
-  if (a.map[0] < 0) shifted.map[0] = a.map[0]; // what is wrong stays wrong
+  if (a.map[0] < 0) shifted.map[0] = a.map[0];
   const shape to = c.with_batch(*c.target);
   return c.template run<Op>(shifted, &to, c.whole(x));
  }
 };
-} // namespace detail
+}
 
 template <>
 struct batching_rule<take_along_op> : detail::batched_along<take_along_op> {};
@@ -25333,7 +26079,7 @@ struct batching_rule<convolution_op> {
    const auto y = c.template run<convolution_op>(grouped, nullptr, channels(c, c.spread(x, w)), channels(c, c.whole(w)));
    const shape found = shape_of(y), filters = shape_of(w);
    const int rank = found.rank();
-   shape parted = found; // [..., examples, filters of one]
+   shape parted = found;
    parted.set(rank - 1, c.count);
    parted.push_back(filters[filters.rank() - 1]);
    return c.move_axis(c.reshape(y, parted), rank - 1, 0);
@@ -25354,7 +26100,7 @@ private:
  }
 };
 
-} // namespace tapegraph
+}
 
 /// vmap: a function of one example becomes a function of a batch of them.
 
@@ -25371,7 +26117,7 @@ struct vmap_of {
  template <tensor_like... Args>
  constexpr auto operator()(const Args&... args) const {
   static_assert(sizeof...(Axes) == 0 || sizeof...(Axes) == sizeof...(Args), "vmap: one axis per argument");
-  constexpr int axes[sizeof...(Args) + 1]{Axes...}; // none named: 0 each
+  constexpr int axes[sizeof...(Args) + 1]{Axes...};
   const auto where = std::source_location::current();
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
    static_assert(((axes[I] != unbatched) || ...), "vmap: no argument is mapped");
@@ -25407,7 +26153,7 @@ private:
     const detail::batch_context<batched_mode<Mode, vmap_of>> context{1, nullptr, where};
     if (axis > 0) return batched<handle_type, vmap_of>(context.move_axis(x, axis, 0));
    }
-   if (s.rank() == 0) { // refused above; goes on as a batch of one
+   if (s.rank() == 0) {
     const shape one{1};
     return batched<handle_type, vmap_of>(invoke<reshape_op>({}, &one, where, x));
    }
@@ -25454,7 +26200,7 @@ constexpr auto vmap(F f) {
  return vmap_of<F, Axes...>{f};
 }
 
-} // namespace tapegraph
+}
 
 #ifdef TG_CUDA
 #include <tapegraph/cuda/backend.cuh>
