@@ -6,8 +6,9 @@
 Kernels are scalar code that must vectorise at -O2 (docs/design.md); a branch or a struct in the wrong place silently
 makes one ten times slower. For every `struct NAME : map_op<N>` (or predicate_op) of include/tapegraph/ops a region with
 that one operation is compiled for AVX2 and AVX-512, in float and double, and the assembly of its loop is looked at.
-So are regions of random chains of operations, whose conditionals meet. Prints what is not vectorised; exits 1 if there is
-any. --verbose lists instructions in each vector loop.
+So are regions of random chains of operations, whose conditionals meet. Of recurrent layers' cells g++ itself is asked which
+`omp simd` loops it has vectorised. Prints what is not vectorised; exits 1 if there is any. --verbose lists instructions in
+each vector loop.
 """
 
 import argparse
@@ -101,6 +102,32 @@ def loops(assembly):
         yield name, *best
 
 
+def cells(compiler, more):
+    """(cell, function, whether its loop is vectorised) of every `omp simd` loop of a step of every recurrent cell."""
+    header = ROOT / "include" / "tapegraph" / "cpu" / "recurrent_step.hpp"
+    text = header.read_text().split("\n")
+    pragmas = [i + 1 for i, line in enumerate(text) if "#pragma omp simd" in line]
+    for cell in ("lstm_cell", "gru_cell<true>", "gru_cell<false>", "simple_rnn_cell"):
+        program = f"""
+#include <tapegraph/cpu/{cell.split('_cell')[0]}_cell.hpp>
+#include <tapegraph/cpu/recurrent.hpp>
+namespace tapegraph::cpu {{
+template void recurrent_forward<{cell}, float>(const recurrent_shape<float>&, step_rows<const float>,
+                                               const recurrent_results<float>&, void*);
+template void recurrent_backward<{cell}, float>(const recurrent_shape<float>&, const recurrent_gradients<float>&, void*);
+}}"""
+        done = subprocess.run([compiler, "-std=c++20", "-O2", "-fopenmp-simd", "-DTG_INSTRUCTION_SETS=4", "-fopt-info-vec",
+                               f"-I{ROOT / 'include'}", "-x", "c++", "-S", "-o", "/dev/null", "-", *more],
+                              input=program, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(done.stderr[:4000])
+        found = {int(line) for line in re.findall(header.name + r":(\d+):.*vectorized using (?:32|64) byte", done.stderr)}
+        for first, end in zip(pragmas, [*pragmas[1:], len(text)]):
+            function = next(m.group(1) for line in reversed(text[:first]) if (m := re.search(r"\bvoid (\w+)\(", line)))
+            if function != "reset_row" or cell == "gru_cell<false>":
+                yield cell, function, any(first < line < end for line in found)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", default="g++")
@@ -135,6 +162,12 @@ def main():
             print(f"not vectorised: {operation} {element} {isa}")
         elif options.verbose:
             print(f"{operation:24} {element:6} {isa:6} {count:4} instructions, {wide} of them on vectors")
+    if "clang" not in pathlib.Path(options.compiler).name:
+        for cell, function, vectorised in cells(options.compiler, more):
+            total += 1
+            if not vectorised:
+                bad += 1
+                print(f"not vectorised: {function} of {cell}")
     print(f"{total - bad} of {total} loops are vectorised")
     return 1 if bad or total == 0 else 0
 

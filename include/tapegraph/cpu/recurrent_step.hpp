@@ -224,20 +224,23 @@ private:
                               std::int64_t r, const T* dh, T* passed, T* dz, T* next) {
         const T *const gates = j.gates + r * j.gates_row, *const now = j.now + r * j.now_row;
         const T* const before = j.before + r * j.before_row;
+        const std::int64_t gates_gate = j.gates_gate, dz_gate = j.dz_gate, next_gate = j.next_gate;
 #pragma omp simd
-        for (std::int64_t n = 0; n < j.units; ++n) {
-            detail::cell_numbers<T, Cell::values> y{{now[n]}};
-            detail::for_columns<Cell::kept>([&](auto g) __attribute__((always_inline)) {
-                y.v[g] = gates[g * j.gates_gate + n];
-            });
-            const auto d = Cell::backward(f, y, before[n], now[n], dh[n], passed[n]);
-            detail::for_columns<Cell::columns>([&](auto g)
-                                                   __attribute__((always_inline)) { dz[g * j.dz_gate + n] = d.v[g]; });
-            detail::for_columns<Cell::gates>([&](auto g) __attribute__((always_inline)) {
-                next[g * j.next_gate + n] = d.v[Cell::product_column(g)];
-            });
-            passed[n] = d.passed;
-        }
+        for (std::int64_t n = 0; n < j.units; ++n)
+            unit(f, gates + n, gates_gate, before[n], now[n], dh[n], passed + n, dz + n, dz_gate, next + n, next_gate);
+    }
+    /// By itself for the reason given above.
+    TG_INLINE static void unit(const detail::recurrent_functions<T, Fast>& f, const T* gates, std::int64_t gates_gate,
+                               T before, T now, T dh, T* passed, T* dz, std::int64_t dz_gate, T* next,
+                               std::int64_t next_gate) {
+        detail::cell_numbers<T, Cell::values> y{{now}};
+        detail::for_columns<Cell::kept>([&](auto g) __attribute__((always_inline)) { y.v[g] = gates[g * gates_gate]; });
+        const auto d = Cell::backward(f, y, before, now, dh, *passed);
+        detail::for_columns<Cell::columns>([&](auto g) __attribute__((always_inline)) { dz[g * dz_gate] = d.v[g]; });
+        detail::for_columns<Cell::gates>([&](auto g) __attribute__((always_inline)) {
+            next[g * next_gate] = d.v[Cell::product_column(g)];
+        });
+        *passed = d.passed;
     }
     TG_INLINE static void reset_row(const recurrent_backward_job<T>& j, const detail::recurrent_functions<T, Fast>& f,
                                     std::int64_t r, const T* dh, T* passed, T* dz, T* next) {
