@@ -5,6 +5,14 @@
 
 namespace tapegraph {
 
+namespace ir {
+
+/// Whether some variable's gradient is taken by gathered rows.
+template <class Model, class Spec, class Loss>
+inline constexpr bool gathers_rows = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.row_uses > 0;
+
+} // namespace ir
+
 namespace detail {
 
 /// A tensor over a copy of a batch's memory.

@@ -98,10 +98,6 @@ struct training_trace {
     }
 };
 
-/// Whether some variable's gradient is taken by gathered rows.
-template <class Model, class Spec, class Loss>
-inline constexpr bool gathers_rows = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.row_uses > 0;
-
 template <class Model, class Spec, class Loss>
 struct evaluation_trace {
     static constexpr void build(trace& t) {
