@@ -64,8 +64,12 @@ bool parse(int argc, char** argv, options& into) {
     study::refuse_repeats(into.lengths, "--lengths");
     study::refuse_repeats(into.trainings, "--trainings");
     study::refuse_repeats(into.sources, "--sources");
-    if (into.cells().empty())
-        throw study::usage_error("--models, --lengths: none of these models has one of these lengths");
+    for (const std::string& name : into.models) {
+        const std::vector<std::int64_t>& has = find_model(name)->lengths;
+        if (!into.lengths.empty() &&
+            std::find_first_of(has.begin(), has.end(), into.lengths.begin(), into.lengths.end()) == has.end())
+            throw study::usage_error("--models, --lengths: " + name + " has none of these lengths");
+    }
     return true;
 }
 

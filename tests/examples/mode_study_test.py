@@ -102,7 +102,8 @@ class ModeStudy(studies.StudyTest):
                               ("--iterations", "0"), ("--warm-up", "0"), ("--seconds", "0"), ("--device", "tpu"),
                               ("--memory-limit", "-1"), ("--seed", "-1"), ("--out", "")):
             self.refused(option, value, status=2, says=[option])
-        self.refused("--models", "small", "--lengths", "400", status=2, says=["--models", "--lengths"])
+        self.refused("--models", "small", "--lengths", "400", status=2, says=["--models", "--lengths", "small"])
+        self.refused("--models", "small,recurrent_small", "--lengths", "140", status=2, says=["--lengths", "recurrent_small"])
 
     def test_a_gpu_that_is_not_there(self):
         # No machine has so many.

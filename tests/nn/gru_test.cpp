@@ -34,14 +34,9 @@ auto make() {
 TEST_CASE("gru and simple_rnn layers: both modes train alike, with dropout and in both directions") {
     auto graph = make<tg::graph>();
     auto eager = make<tg::eager>();
-    for (int step = 0; step < 4; ++step) {
-        const auto x = noise<double>({6 - step, 3 + step, 5}, 10 + static_cast<std::uint64_t>(step));
-        const auto y = coin_flips<double>(6 - step, 20);
-        CHECK(graph.train_on_batch(x, y).loss == eager.train_on_batch(x, y).loss);
-    }
-    CHECK(first_difference(graph, eager) == "");
-    const auto x = noise<double>({3, 4, 5}, 1);
-    CHECK(graph.predict(x).to_vector() == eager.predict(x).to_vector());
+    train_alike(graph, eager, {6, 5, 4, 3}, [](int size, std::uint64_t seed) {
+        return std::pair{noise<double>({size, 9 - size, 5}, seed), coin_flips<double>(size, seed)};
+    });
     // 3 (units (features + units) + 2 units), without reset_after twice 3 (units (features + units) + units), and
     // units (features + units) + units
     const std::string summary = graph.summary();

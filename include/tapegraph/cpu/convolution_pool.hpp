@@ -49,7 +49,7 @@ struct pooled_scratch {
 
 } // namespace detail
 
-/// Workspace when thread_count() is at most `threads`, for any instruction set; grows with the batch.
+/// Workspace when thread_count() is at most `threads`, for any instruction set and any batch.
 template <class T>
 std::size_t convolution_pool_workspace_bytes(const convolution_geometry& g, int threads) {
     if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return 0;

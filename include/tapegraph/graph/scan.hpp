@@ -85,6 +85,17 @@ constexpr node with_zeros_behind(trace& t, const node& front, int like) {
 
 } // namespace detail
 
+/// What both operations of a scan have in common: their value is flat, and its size is given.
+struct scan_value {
+    static constexpr operation_kind kind = operation_kind::recur;
+    static constexpr int arity = any_arity;
+    using attributes = scan_attributes;
+    static constexpr void infer(const attributes&, inference& io) {
+        io.type = io.in[0].type;
+        io.result = *io.target;
+    }
+};
+
 /// A scan, nothing kept. Order: how many derivatives have been taken on the way from the user's scan to it.
 template <class Builder, int Order>
 struct scan_op;
@@ -138,16 +149,9 @@ constexpr int scan_flow(trace& t, const scan_attributes& a, int which, int adjoi
 } // namespace detail
 
 template <class Builder, int Order>
-struct scan_op {
+struct scan_op : scan_value {
     static constexpr std::string_view name = "scan";
-    static constexpr operation_kind kind = operation_kind::recur;
-    static constexpr int arity = any_arity;
     static constexpr bool own_kernel = true;
-    using attributes = scan_attributes;
-    static constexpr void infer(const attributes&, inference& io) {
-        io.type = io.in[0].type;
-        io.result = *io.target;
-    }
     static constexpr int trace_flow(trace& t, const attributes& a, int which, int adjoint, const int* inputs,
                                     int output) {
         if constexpr (Order >= most_scan_derivatives) {
@@ -177,15 +181,8 @@ struct scan_op {
 /// (value of a scan under scan_keeping, the scan's operands) to the scan's own results, the last of what the value holds. The
 /// derivative goes past the value, by the operands, so no adjoint of its size exists.
 template <class Builder>
-struct scan_result_op {
+struct scan_result_op : scan_value {
     static constexpr std::string_view name = "scan_result";
-    static constexpr operation_kind kind = operation_kind::recur;
-    static constexpr int arity = any_arity;
-    using attributes = scan_attributes;
-    static constexpr void infer(const attributes&, inference& io) {
-        io.type = io.in[0].type;
-        io.result = *io.target;
-    }
     static constexpr int trace_flow(trace& t, const attributes& a, int which, int adjoint, const int* inputs,
                                     int output) {
         if (which == 0) return -1;
