@@ -41,6 +41,10 @@ struct backend {
             return {&reduction_kernel<Op, Region, T>::run, &reduction_kernel<Op, Region, T>::workspace};
         return {};
     }
+    template <class Region>
+    static constexpr runtime::kernel_functions result_sum() {
+        return {&cuda::result_sum<Region>::run, &cuda::result_sum<Region>::workspace};
+    }
 };
 
 } // namespace tapegraph::cuda
