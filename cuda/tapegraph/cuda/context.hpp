@@ -5,7 +5,9 @@
 #include <tapegraph/cuda/devices.hpp>
 #include <tapegraph/cuda/memory.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <type_traits>
@@ -49,19 +51,25 @@ public:
 
     /// In the device's memory, as kernel_call::random wants it.
     random_state* random() const { return random_; }
-    void set_random(const random_state& state) { driver::copy(random_, &state, sizeof state, stream()); }
+    void set_random(const random_state& state) {
+        driver::copy(random_, &state, sizeof state, stream());
+        driver::wait(stream()); // `state` need not live any longer
+    }
 
     /// Where kernels leave what they cannot throw (kernel_call::fault): zeros are no fault.
     void* fault() const { return fault_; }
     static constexpr std::size_t fault_bytes = 512;
-    /// Waits for the kernels so far, and returns and clears what they left.
+    /// Waits for all that has been given to the stream, and returns and clears what kernels left.
     template <class Record>
     Record take_fault() {
         static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) <= fault_bytes);
-        Record record;
-        driver::copy(&record, fault_, sizeof record, stream());
-        driver::fill(fault_, 0, fault_bytes, stream());
+        driver::copy(fault_at_home_, fault_, sizeof(Record), stream());
         driver::wait(stream());
+        Record record;
+        std::memcpy(&record, fault_at_home_, sizeof record);
+        const auto* const bytes = static_cast<const unsigned char*>(fault_at_home_);
+        if (std::any_of(bytes, bytes + sizeof record, [](unsigned char b) { return b != 0; }))
+            driver::fill(fault_, 0, fault_bytes, stream());
         return record;
     }
 
@@ -74,7 +82,8 @@ private:
           copy_stream_(driver::make_stream()),
           blas_(memory, properties_.major),
           random_(static_cast<random_state*>(memory.allocate(sizeof(random_state), "random state"))),
-          fault_(memory.allocate(fault_bytes, "fault record")) {
+          fault_(memory.allocate(fault_bytes, "fault record")),
+          fault_at_home_(driver::allocate_pinned(fault_bytes)) {
         set_random({});
         driver::fill(fault_, 0, fault_bytes, stream());
     }
@@ -85,7 +94,7 @@ private:
     driver::stream stream_, copy_stream_;
     blas_context blas_;
     random_state* random_;
-    void* fault_;
+    void *fault_, *fault_at_home_; ///< the second is pinned memory
 };
 
 } // namespace tapegraph::cuda

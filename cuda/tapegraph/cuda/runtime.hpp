@@ -18,7 +18,8 @@ public:
     /// Opens a device at its first use.
     static runtime::device_runtime* of(int index) {
         static std::mutex guard;
-        static auto& opened = *new std::vector<std::unique_ptr<cuda_runtime>>; // at exit the driver may be gone before us
+        static auto& opened =
+            *new std::vector<std::unique_ptr<cuda_runtime>>; // at exit the driver may be gone before us
         const std::lock_guard lock(guard);
         context& c = context::of(index);
         if (opened.size() <= static_cast<std::size_t>(index)) opened.resize(static_cast<std::size_t>(index) + 1);
@@ -47,9 +48,8 @@ public:
     }
 
     void upload(void* to, const void* from, std::size_t bytes) override {
-        // Up to 64 KiB the driver has taken from pageable memory by the time it returns; more goes through memory of ours.
-        if (bytes <= small) return driver::copy(to, from, bytes, context_->stream());
-        feed(to, from, bytes);
+        if (bytes > small) return feed(to, from, bytes);
+        driver::copy(to, departing(from, bytes), bytes, context_->stream());
     }
     // Two pinned buffers and two on the device take turns: one is filled while the other still travels, on a stream of copies.
     void feed(void* to, const void* from, std::size_t bytes) override {
@@ -72,17 +72,21 @@ public:
         driver::copy(to, s.remote, bytes, context_->stream());
         driver::record(s.free, context_->stream());
     }
+    // A few numbers come through pinned memory, so that the host waits once for them and for the record of faults.
     void download(void* to, const void* from, std::size_t bytes) override {
-        driver::copy(to, from, bytes, context_->stream());
+        if (bytes > few) {
+            driver::copy(to, from, bytes, context_->stream());
+            return wait();
+        }
+        if (arriving_ == nullptr) arriving_ = driver::allocate_pinned(few);
+        copy(arriving_, from, bytes);
         wait();
+        std::memcpy(to, arriving_, bytes);
     }
     void copy(void* to, const void* from, std::size_t bytes) override {
         if (bytes > 0) driver::copy(to, from, bytes, context_->stream());
     }
-    void wait() override {
-        driver::wait(context_->stream());
-        throw_fault(context_->take_fault<device_fault>());
-    }
+    void wait() override { throw_fault(context_->take_fault<device_fault>()); }
 
     void* constant(const void* from, std::size_t bytes) override {
         if (constants_ == nullptr)
@@ -92,7 +96,7 @@ public:
         if (next_constant_ + size > small) next_constant_ = 0; // in order behind whoever reads there
         std::byte* const at = constants_ + next_constant_;
         next_constant_ += size;
-        driver::copy(at, from, bytes, context_->stream());
+        driver::copy(at, departing(from, bytes), bytes, context_->stream());
         return at;
     }
     void* stream() override { return context_->stream(); }
@@ -123,7 +127,7 @@ public:
     void drop(void* graph) noexcept override { driver::destroy_graph(static_cast<driver::graph>(graph)); }
 
 private:
-    static constexpr std::size_t small = std::size_t{1} << 16, ring_size = 256, ring_bytes = 8;
+    static constexpr std::size_t small = std::size_t{1} << 16, few = 4096, ring_size = 256, ring_bytes = 8;
     struct staging {
         void *pinned = nullptr, *remote = nullptr;
         std::size_t bytes = 0;
@@ -132,11 +136,32 @@ private:
 
     explicit cuda_runtime(context& c) : context_(&c) {}
 
+    // At most 64 KiB in pinned memory, pieces of which take turns. CUDA does not promise when it has read memory that is not
+    // pinned, nor that it does not wait for the stream first.
+    const void* departing(const void* from, std::size_t bytes) {
+        if (departures_ == nullptr) {
+            departures_ = static_cast<std::byte*>(driver::allocate_pinned(left_.size() * small));
+            for (driver::event& e : left_) e = driver::make_event();
+        }
+        if (next_departure_ + bytes > small) {
+            driver::record(left_[piece_], context_->stream());
+            piece_ = (piece_ + 1) % left_.size();
+            driver::wait_for(left_[piece_]);
+            next_departure_ = 0;
+        }
+        std::byte* const at = departures_ + piece_ * small + next_departure_;
+        next_departure_ += (bytes + 15) / 16 * 16;
+        return std::memcpy(at, from, bytes);
+    }
+
     context* context_;
-    void* scratch_ = nullptr;
+    void *scratch_ = nullptr, *arriving_ = nullptr; ///< the second is pinned memory
     std::size_t scratch_bytes_ = 0;
     std::array<staging, 2> staging_;
     int turn_ = 0;
+    std::byte* departures_ = nullptr;
+    std::array<driver::event, 4> left_{};
+    std::size_t piece_ = 0, next_departure_ = 0;
     std::byte* constants_ = nullptr;
     std::size_t next_constant_ = 0;
     std::byte* ring_ = nullptr;
