@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <sys/mman.h>
@@ -22,7 +23,7 @@
 namespace tapegraph::cuda::driver {
 
 struct imitation {
-    int devices = 1, current = 0;
+    int devices = 1;
     std::size_t memory = std::size_t{1} << 30;
     std::size_t taken = 0; ///< by pools and plain allocations
     int allocations = 0, frees = 0;
@@ -31,13 +32,25 @@ struct imitation {
     int launches = 0;
     std::map<void*, std::size_t> live;
     std::vector<std::function<void()>>* recording = nullptr; ///< a graph that is being captured
+    std::thread::id recorder;                                ///< who captures it
 
+    /// Each thread's own.
+    static int& current() {
+        static thread_local int device = 0;
+        return device;
+    }
+    /// What another thread gave now would become part of the graph.
+    void refuse_strangers() const {
+        if (recording != nullptr && recorder != std::this_thread::get_id())
+            throw device_error("a thread uses a stream that another one is capturing");
+    }
     static imitation& instance() {
         static imitation i;
         return i;
     }
     void* take(std::size_t bytes) {
         if (taken + bytes > memory) return nullptr;
+        refuse_strangers();
         if (recording != nullptr) throw device_error("memory is allocated while a graph is captured");
         void* const at = guarded ? guarded_memory(bytes) : std::aligned_alloc(256, rounded(bytes, 256));
         std::memset(at, 0xFF, bytes); // fresh memory is no zeros
@@ -85,6 +98,7 @@ private:
 /// What the device does: at once, or later where a graph is being captured.
 inline void enqueue(std::function<void()> work) {
     imitation& i = imitation::instance();
+    i.refuse_strangers();
     if (i.recording != nullptr) {
         i.recording->push_back(std::move(work));
         return;
@@ -110,9 +124,9 @@ inline device_properties properties(int device) {
 }
 inline void use(int device) {
     if (device < 0 || device >= device_count()) throw device_error("cudaSetDevice: invalid device ordinal");
-    imitation::instance().current = device;
+    imitation::current() = device;
 }
-inline int current_device() { return imitation::instance().current; }
+inline int current_device() { return imitation::current(); }
 
 using stream = void*;
 inline stream make_stream() { return new char; }
@@ -128,7 +142,11 @@ inline void wait_for(event) {}
 inline void wait_for(stream, event) {}
 
 using graph = std::vector<std::function<void()>>*;
-inline void begin_capture(stream) { imitation::instance().recording = new std::vector<std::function<void()>>; }
+inline void begin_capture(stream) {
+    imitation& i = imitation::instance();
+    i.recorder = std::this_thread::get_id();
+    i.recording = new std::vector<std::function<void()>>;
+}
 inline graph end_capture(stream) { return std::exchange(imitation::instance().recording, nullptr); }
 inline void launch_graph(graph g, stream) {
     for (const auto& work : *g) enqueue(work);

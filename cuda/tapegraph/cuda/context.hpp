@@ -54,15 +54,10 @@ public:
     /// Where kernels leave what they cannot throw (kernel_call::fault): zeros are no fault.
     void* fault() const { return fault_; }
     static constexpr std::size_t fault_bytes = 512;
-    /// Waits for the kernels so far, and returns and clears what they left.
-    template <class Record>
-    Record take_fault() {
-        static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) <= fault_bytes);
-        Record record;
-        driver::copy(&record, fault_, sizeof record, stream());
+    /// Sends what the kernels so far leave there to `to`, fault_bytes of the host's memory, and clears it.
+    void send_fault(void* to) {
+        driver::copy(to, fault_, fault_bytes, stream());
         driver::fill(fault_, 0, fault_bytes, stream());
-        driver::wait(stream());
-        return record;
     }
 
 private:
