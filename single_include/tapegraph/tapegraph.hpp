@@ -1064,6 +1064,7 @@ private:
 // ---- tapegraph/runtime/device_runtime.hpp ----
 
 #include <cstdlib>
+#include <mutex>
 
 namespace tapegraph {
 
@@ -1096,8 +1097,23 @@ public:
  virtual void replay(void* graph) = 0;
  virtual void drop(void* graph) noexcept = 0;
 
+ std::recursive_mutex& turns() { return turns_; }
+
 protected:
  ~device_runtime() = default;
+
+private:
+ std::recursive_mutex turns_;
+};
+
+class device_turn {
+public:
+ explicit device_turn(device_runtime* d) {
+  if (d != nullptr) lock_ = std::unique_lock(d->turns());
+ }
+
+private:
+ std::unique_lock<std::recursive_mutex> lock_;
 };
 
 inline device_runtime& runtime_of(device d) {
@@ -1237,7 +1253,6 @@ inline void set_memory_limit(std::size_t bytes) { runtime::arena_counters::insta
 }
 
 #include <bit>
-#include <mutex>
 #include <new>
 
 /// Reference-counted buffers from a caching pool: a training loop stops asking the system for memory after its first step.
@@ -1695,14 +1710,19 @@ Tensor ones_like(const Tensor& like);
 template <class Tensor>
 class basic_sweep {
 public:
- explicit basic_sweep(int length) : adjoints_(static_cast<std::size_t>(length)), present_(static_cast<std::size_t>(length)) {}
+ explicit basic_sweep(int length) : basic_sweep(0, length) {}
+ /// What lies before place `first` is a constant.
+ basic_sweep(int first, int end)
+  : first_(first),
+  adjoints_(static_cast<std::size_t>(end - first)),
+  present_(static_cast<std::size_t>(end - first)) {}
 
  bool wants(const any_tensor& t) const {
   const tape_place p = t.place();
-  return tape_storage::instance().knows(p) && p.index < static_cast<int>(present_.size());
+  return tape_storage::instance().knows(p) && p.index >= first_ && number(p.index) < present_.size();
  }
  void add(const any_tensor& to, any_tensor adjoint) {
-  const auto at = static_cast<std::size_t>(to.place().index);
+  const std::size_t at = number(to.place().index);
   if (present_[at])
    adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
   else
@@ -1710,7 +1730,7 @@ public:
   present_[at] = 1;
  }
  const any_tensor* find(tape_place place) const {
-  const auto at = static_cast<std::size_t>(place.index);
+  const std::size_t at = number(place.index);
   return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
  }
 
@@ -1721,12 +1741,14 @@ public:
  }
  /// The walk itself, from place `last` down, when adjoints have been added.
  void run(int last, int first, const std::vector<char>& keep) { walk(last, first, &keep); }
+ /// The same where only watched tensors' adjoints are asked for.
+ void run(int last, int first) { walk(last, first, nullptr); }
 
  /// Within a walk: through records from `first` on that were made since it began. What flows to places before them goes
  /// on with the walk.
  void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
   const std::size_t length = present_.size();
-  const auto needed = static_cast<std::size_t>(y.place().index + 1);
+  const std::size_t needed = number(y.place().index) + 1;
   if (needed > length) {
    adjoints_.resize(needed);
    present_.resize(needed);
@@ -1741,16 +1763,17 @@ private:
  void walk(int from, int first, const std::vector<char>* keep) {
   tape_storage& tape = tape_storage::instance();
   for (int i = from; i >= first; --i) {
-   if (!present_[static_cast<std::size_t>(i)]) continue;
+   if (!present_[number(i)]) continue;
    tape_record* const r = tape.record(i);
    if (r == nullptr) continue;
-   const any_tensor adjoint = adjoints_[static_cast<std::size_t>(i)];
-   if (keep == nullptr || !(*keep)[static_cast<std::size_t>(i)])
-    adjoints_[static_cast<std::size_t>(i)].drop_storage();
+   const any_tensor adjoint = adjoints_[number(i)];
+   if (keep == nullptr || !(*keep)[static_cast<std::size_t>(i)]) adjoints_[number(i)].drop_storage();
    r->backward(*r, *this, adjoint);
   }
  }
+ std::size_t number(int place) const { return static_cast<std::size_t>(place - first_); }
 
+ int first_;
  std::vector<Tensor> adjoints_;
  std::vector<char> present_;
 };
@@ -1767,6 +1790,9 @@ struct forward_kernels {
  any_tensor (*multiply_add)(const any_tensor* sum, const any_tensor& a, const any_tensor& b);
  any_tensor (*add)(const any_tensor& a, const any_tensor& b);
  any_tensor (*converted)(const any_tensor& a, dtype type);
+ /// The tangent of what a record holds, of which no more is known than how to go back; false when there is none.
+ bool (*transposed)(tape_record&, const any_tensor* const* operands, int count, const any_tensor& output,
+     const forward_sweep&, any_tensor& tangent);
 };
 
 /// Tangents by place, from sources to values.
@@ -6581,34 +6607,71 @@ constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
 
 namespace tapegraph::detail {
 
-/// A vjp is linear in the adjoint: recorded for a placeholder of the value's shape and pulled back, it gives its transpose,
-/// here applied to the tangent of one operand. `vjp(adjoint)` is what flows to that operand.
-template <class Result, class Vjp>
-std::optional<Result> transposed_vjp(const shape& of_value, const any_tensor& tangent, const Vjp& vjp) {
+inline any_tensor zeros_of(dtype type, const shape& dims) {
+ any_tensor zero(type, dims);
+ if (zero.size() > 0) std::memset(zero.raw(), 0, static_cast<std::size_t>(zero.size()) * size_of(type));
+ return zero;
+}
+
+/// What flows back from a value to an operand is linear in the adjoint: recorded for a placeholder of the value's type and shape
+/// and pulled back, it gives its transpose, here applied to the operand's tangent. Nothing, where no derivative passes.
+template <class Tensor>
+std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand, const Tensor& output,
+         const Tensor& direction) {
  tape_storage& tape = tape_storage::instance();
- auto adjoint = zeros<typename Result::element_type>(of_value);
+ Tensor adjoint = zeros_of(output.type(), output.shape());
  const int first = tape.length();
  tape.start();
  adjoint.set_place(tape.watch());
- const auto pulled = vjp(adjoint);
+ sweep there(operand.place().index, operand.place().index + 1);
+ record.backward(record, there, adjoint);
  tape.close(true);
- sweep back(tape.length());
- std::optional<Result> found;
- if (back.wants(pulled)) {
-  back.add(pulled, tangent);
-  std::vector<char> keep(static_cast<std::size_t>(tape.length()));
-  keep[static_cast<std::size_t>(first)] = 1;
-  back.run(pulled.place().index, first, keep);
-  if (const any_tensor* const at = back.find(adjoint.place())) found = Result(*at);
+ std::optional<Tensor> found;
+ sweep back(first, tape.length());
+ if (const Tensor* const flow = there.find(operand.place()); flow != nullptr && back.wants(*flow)) {
+  back.add(*flow, direction);
+  back.run(flow->place().index, first);
+  if (const Tensor* const at = back.find(adjoint.place())) found = *at;
  }
  if (!tape.recording()) tape.clear(first);
  return found;
 }
 
+/// forward_kernels::transposed: a term for each operand that has a tangent.
+template <class Tensor>
+bool transposed_tangent(tape_record& record, const Tensor* const* operands, int count, const Tensor& output,
+      const forward_sweep& walk, Tensor& tangent) {
+ bool any = false;
+ for (int k = 0; k < count; ++k) {
+  const Tensor* const direction = walk.find(*operands[k]);
+  if (direction == nullptr) continue;
+  bool repeated = false;
+  for (int before = 0; before < k; ++before) repeated = repeated || walk.find(*operands[before]) == direction;
+  if (repeated) continue;
+  const std::optional<Tensor> term = transposed_flow(record, *operands[k], output, *direction);
+  if (!term) continue;
+  tangent = any ? walk.kernels.add(tangent, *term) : *term;
+  any = true;
+ }
+ return any;
+}
+/// The same for a record with `inputs` and `output`.
+template <class Record>
+bool tangent_by_going_back(Record& record, const forward_sweep& walk, any_tensor& tangent) {
+ return std::apply(
+  [&](const auto&... in) {
+   const any_tensor* const operands[]{&in...};
+   return walk.kernels.transposed(record, operands, static_cast<int>(sizeof...(in)), record.output, walk,
+          tangent);
+  },
+  record.inputs);
+}
+
+/// Of linear operations, which are applied to tangents.
 template <class Op, class Record>
-class operation_tangents {
+class linear_tangents {
 public:
- operation_tangents(const Record& record, const forward_sweep& walk) : self_(record), walk_(walk) {}
+ linear_tangents(const Record& record, const forward_sweep& walk) : self_(record), walk_(walk) {}
 
  bool run(any_tensor& tangent) const { return run(tangent, std::make_index_sequence<std::tuple_size_v<inputs>>{}); }
 
@@ -6617,23 +6680,24 @@ private:
  using result = std::remove_cvref_t<decltype(std::declval<Record>().output)>;
  template <std::size_t I>
  using input = std::tuple_element_t<I, inputs>;
- template <class Handle>
- static constexpr bool differentiable_handle = ir::detail::is_floating(dtype_of<typename Handle::element_type>);
 
  template <std::size_t... I>
  bool run(any_tensor& tangent, std::index_sequence<I...>) const {
   bool any = false;
-  if constexpr (!differentiable_handle<result>) {
-  } else if constexpr (linearity_of<Op> == linearity::joint) {
+  if constexpr (linearity_of<Op> == linearity::joint) {
    any = (... || (walk_.find(std::get<I>(self_.inputs)) != nullptr));
    if (any) tangent = applied(inputs(direction<I>()...));
   } else {
-   const auto term = [&](const std::optional<result>& t) {
-    if (!t) return;
-    tangent = any ? walk_.kernels.add(tangent, *t) : any_tensor(*t);
+   const auto add_along = [&]<std::size_t Operand>() {
+    const any_tensor* const found = walk_.find(std::get<Operand>(self_.inputs));
+    if (found == nullptr) return;
+    inputs operands = self_.inputs;
+    std::get<Operand>(operands) = input<Operand>(*found);
+    const result term = applied(operands);
+    tangent = any ? walk_.kernels.add(tangent, term) : any_tensor(term);
     any = true;
    };
-   (term(along<I>()), ...);
+   (add_along.template operator()<I>(), ...);
   }
   return any;
  }
@@ -6649,50 +6713,30 @@ private:
  template <std::size_t I>
  input<I> direction() const {
   const input<I>& at = std::get<I>(self_.inputs);
-  if constexpr (!differentiable_handle<input<I>>) {
+  if constexpr (!ir::detail::is_floating(dtype_of<typename input<I>::element_type>)) {
    return at;
   } else {
    const any_tensor* const found = walk_.find(at);
    return found != nullptr ? input<I>(*found) : zeros<typename input<I>::element_type>(at.shape());
   }
  }
- template <std::size_t I>
- std::optional<result> along() const {
-  const any_tensor* const found = walk_.find(std::get<I>(self_.inputs));
-  if (found == nullptr) return {};
-  inputs operands = self_.inputs;
-  if constexpr (linearity_of<Op> == linearity::each) {
-   std::get<I>(operands) = input<I>(*found);
-   return applied(operands);
-  } else {
-   return transposed<I>(*found, operands);
-  }
- }
- template <std::size_t I>
- std::optional<result> transposed(const any_tensor& tangent, inputs& operands) const {
-  if (!tape_storage::instance().recording())
-   std::apply([](auto&... each) { (each.set_place({}), ...); }, operands);
-  return transposed_vjp<result>(self_.output.shape(), tangent, [&](const result& adjoint) {
-   return std::apply(
-    [&](const auto&... in) {
-     if constexpr (requires { Op::template vjp<int(I)>(self_.attributes, adjoint, in..., self_.output); })
-      return input<I>(eval(Op::template vjp<int(I)>(self_.attributes, adjoint, in..., self_.output)));
-     else
-      return input<I>();
-    },
-    operands);
-  });
- }
 
  const Record& self_;
  const forward_sweep& walk_;
 };
 
-/// The tangent of what a record holds: linear operations are applied to tangents, others are known by their vjp. False
+/// The tangent of what a record holds: linear operations are applied to tangents, of others the way back is enough. False
 /// when no operand has a tangent.
 template <class Op, class Record>
-bool operation_tangent(const Record& record, const forward_sweep& walk, any_tensor& tangent) {
- return operation_tangents<Op, Record>(record, walk).run(tangent);
+bool operation_tangent(Record& record, const forward_sweep& walk, any_tensor& tangent) {
+ using result = std::remove_cvref_t<decltype(record.output)>;
+ if constexpr (!ir::detail::is_floating(dtype_of<typename result::element_type>)) {
+  return false;
+ } else if constexpr (linearity_of<Op> != linearity::none) {
+  return linear_tangents<Op, Record>(record, walk).run(tangent);
+ } else {
+  return tangent_by_going_back(record, walk, tangent);
+ }
 }
 
 }
@@ -6751,7 +6795,7 @@ struct operation_record : tape_record {
  }
 
  static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
-  return operation_tangent<Op>(static_cast<const operation_record&>(base), walk, tangent);
+  return operation_tangent<Op>(static_cast<operation_record&>(base), walk, tangent);
  }
 
 private:
@@ -7784,14 +7828,18 @@ TG_FUSED_FUNCTIONS(avx512, TG_FUSED_AVX512)
 
 template <class Body, class... Args>
 void dispatch_fused(Args... args) {
-#if defined(__x86_64__)
  switch (active_instruction_set()) {
+#if TG_INSTRUCTION_SETS & 4
  case instruction_set::avx512: return fused<avx512>::template call<Body>(args...);
- case instruction_set::avx2: return fused<avx2>::template call<Body>(args...);
- case instruction_set::baseline: break;
- }
 #endif
- fused<baseline>::template call<Body>(args...);
+#if TG_INSTRUCTION_SETS & 2
+ case instruction_set::avx2: return fused<avx2>::template call<Body>(args...);
+#endif
+#if TG_INSTRUCTION_SETS & 1
+ case instruction_set::baseline: return fused<baseline>::template call<Body>(args...);
+#endif
+ default: __builtin_unreachable();
+ }
 }
 
 template <class Isa>
@@ -17693,6 +17741,7 @@ private:
 
 template <class = void>
 void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call& call) {
+ const device_turn turn(&d);
  if (kernel.on_device.run == nullptr) return run_at_home(d, kernel, call, call.random);
  call_on_device there(d, call);
  there.call.workspace = d.scratch(kernel.on_device.workspace(there.call));
@@ -17731,6 +17780,7 @@ inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functi
      const kernel_call& call) {
  if constexpr (runtime::has_backend) {
   if (runtime::device_runtime* const d = runtime::current_runtime(); d != nullptr) {
+   const runtime::device_turn turn(d);
    const runtime::call_on_device there(*d, call);
    return on_device.run(there.call);
   }
@@ -18927,14 +18977,9 @@ Tensor converted(const Tensor& a, dtype type) {
  });
 }
 template <class Tensor>
-inline constexpr forward_kernels kernels{&multiply_add<Tensor>, &add<Tensor>, &converted<Tensor>};
+inline constexpr forward_kernels kernels{&multiply_add<Tensor>, &add<Tensor>, &converted<Tensor>,
+          &transposed_tangent<Tensor>};
 
-}
-
-inline any_tensor zeros_of(dtype type, const shape& dims) {
- any_tensor zero(type, dims);
- if (zero.size() > 0) std::memset(zero.raw(), 0, static_cast<std::size_t>(zero.size()) * size_of(type));
- return zero;
 }
 
 /// A function's stretch of the tape, from sources to results; what both sweeps need.
@@ -19234,36 +19279,10 @@ struct custom_record : tape_record {
    self.inputs);
  }
  static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
-  auto& self = static_cast<custom_record&>(base);
-  bool any = false;
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-   (self.template add_tangent<I>(walk, tangent, any), ...);
-  }(std::index_sequence_for<X...>{});
-  return any;
+  return tangent_by_going_back(static_cast<custom_record&>(base), walk, tangent);
  }
 
 private:
- template <std::size_t I>
- void add_tangent(const forward_sweep& walk, any_tensor& tangent, bool& any) const {
-  const any_tensor* const found = walk.find(std::get<I>(inputs));
-  if (found == nullptr) return;
-  const auto vjp = [&](const Y& adjoint) {
-   return std::apply(
-    [&](const auto&... x) {
-     const auto flows = call_backward(backward_function, adjoint, output, x...);
-     const auto& own = flow_at<I, sizeof...(X)>(flows);
-     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(own)>, no_gradient_t>)
-      return std::tuple_element_t<I, std::tuple<X...>>();
-     else
-      return eval(own);
-    },
-    inputs);
-  };
-  const auto term = transposed_vjp<Y>(output.shape(), *found, vjp);
-  if (!term) return;
-  tangent = any ? walk.kernels.add(tangent, *term) : any_tensor(*term);
-  any = true;
- }
  template <class Flow, class Input>
  static void flow(sweep& walk, const Flow& value, const Input& input) {
   if constexpr (!std::is_same_v<Flow, no_gradient_t>) {
@@ -20118,6 +20137,7 @@ public:
  }
 
  void bind() {
+  const runtime::device_turn turn(device_);
   if (!bound_) bind_extents();
   if (pointers_changed_) connect();
  }
@@ -20401,6 +20421,7 @@ public:
   : base(view, device) {}
 
  void run(const random_state& random, bool check = false) {
+  const runtime::device_turn turn(device_);
   begin(random);
   const auto launch = [&] {
    for (std::size_t s = 0; s < steps_.size(); ++s) {
@@ -20417,6 +20438,7 @@ public:
 
  template <class F>
  void run_each(const random_state& random, const F& f) {
+  const runtime::device_turn turn(device_);
   begin(random);
   for (std::size_t s = 0; s < steps_.size(); ++s) f(static_cast<int>(s), [&] { run_step(s); });
   finish();

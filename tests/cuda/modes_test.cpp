@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <future>
 #include <vector>
 
 /// Whole programs on a GPU, or on the imitated device, whose memory the host cannot look into and which does everything as late
@@ -130,6 +131,21 @@ TEST_CASE("captured steps give the bits of steps launched kernel by kernel") {
     const auto launched = losses<tg::graph>(tg::device::cuda(0), 20);
     tg::runtime::capture_steps() = true;
     CHECK(captured == launched);
+}
+
+TEST_CASE("threads share a device: each gets the bits that it gets alone") {
+    const late_device late;
+    const auto there = tg::device::cuda(0);
+    const auto graph = losses<tg::graph>(there, 12), eager = losses<tg::eager>(there, 12);
+    for (int repetition = 0; repetition < 3; ++repetition) {
+        // They launch, capture, replay and wait in between each other.
+        auto first = std::async(std::launch::async, losses<tg::graph>, there, 12);
+        auto second = std::async(std::launch::async, losses<tg::graph>, there, 12);
+        auto third = std::async(std::launch::async, losses<tg::eager>, there, 12);
+        CHECK(first.get() == graph);
+        CHECK(second.get() == graph);
+        CHECK(third.get() == eager);
+    }
 }
 
 TEST_CASE("fit on a device does not wait for its losses, and reports those of the CPU") {

@@ -10,8 +10,10 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,7 +38,7 @@ struct event_state {
 /// buffer. With `late` all that is given to a stream happens as late as CUDA allows: when the host waits for it, or another
 /// stream that the host waits for.
 struct imitation {
-    int devices = 1, current = 0;
+    int devices = 1;
     std::size_t memory = std::size_t{1} << 30;
     std::size_t taken = 0; ///< by pools and plain allocations
     int allocations = 0, frees = 0;
@@ -49,22 +51,34 @@ struct imitation {
     std::vector<stream_state*> streams;
     std::vector<std::function<void()>>* recording = nullptr; ///< a graph that is being captured
     stream_state* captured = nullptr;                        ///< on this stream
+    std::thread::id recorder;                                ///< by this thread
+    std::recursive_mutex guard;                              ///< of all this
 
     static imitation& instance() {
         static imitation i;
         return i;
     }
 
-    /// What CUDA forbids while a stream is captured, or what would not be in the graph. No device_error, which a caller may
+    /// Each thread's own.
+    static int& current() {
+        static thread_local int device = 0;
+        return device;
+    }
+
+    /// What CUDA forbids the thread that captures a stream, or what would not be in the graph. No device_error, which a caller may
     /// be prepared for; where it is caught nevertheless, the end of the capture throws once more.
     void not_in_capture(const char* what) {
-        if (recording == nullptr) return;
+        const std::lock_guard lock(guard);
+        if (recording != nullptr && recorder == std::this_thread::get_id()) spoil(what);
+    }
+    void spoil(const char* what) {
         spoilt = std::string(what) + " while a graph is captured";
         throw std::logic_error(spoilt);
     }
     std::string spoilt; ///< why the capture is invalid
 
     void* take(std::size_t bytes) {
+        const std::lock_guard lock(guard);
         not_in_capture("memory is allocated");
         if (taken + bytes > memory) return nullptr;
         void* const at = guarded ? guarded_memory(bytes) : std::aligned_alloc(256, rounded(bytes, 256));
@@ -76,6 +90,7 @@ struct imitation {
         return at;
     }
     void give(void* at) {
+        const std::lock_guard lock(guard);
         const auto found = live.find(at);
         if (found == live.end()) throw device_error("an address is freed that was not allocated");
         taken -= found->second;
@@ -106,11 +121,13 @@ struct imitation {
     }
     /// The first thing that a stream has still to do.
     void step(stream_state* s) {
+        const std::lock_guard lock(guard);
         const std::function<void()> work = std::move(s->to_do.front());
         s->to_do.pop_front();
         run(work);
     }
     void finish(stream_state* s) {
+        const std::lock_guard lock(guard);
         while (s != nullptr && !s->to_do.empty()) step(s);
     }
     void finish_all() {
@@ -153,8 +170,10 @@ private:
 /// late.
 inline void enqueue(stream_state* s, std::function<void()> work) {
     imitation& i = imitation::instance();
-    if (i.recording != nullptr) {
-        if (s != i.captured) i.not_in_capture("another stream is given work");
+    const std::lock_guard lock(i.guard);
+    if (i.recording != nullptr && (s == i.captured || i.recorder == std::this_thread::get_id())) {
+        if (i.recorder != std::this_thread::get_id()) i.spoil("another thread gives it work");
+        if (s != i.captured) i.spoil("another stream is given work");
         i.recording->push_back(std::move(work));
     } else if (i.late && s != nullptr) {
         s->to_do.push_back(std::move(work));

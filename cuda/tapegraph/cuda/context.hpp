@@ -5,9 +5,7 @@
 #include <tapegraph/cuda/devices.hpp>
 #include <tapegraph/cuda/memory.hpp>
 
-#include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <type_traits>
@@ -59,18 +57,10 @@ public:
     /// Where kernels leave what they cannot throw (kernel_call::fault): zeros are no fault.
     void* fault() const { return fault_; }
     static constexpr std::size_t fault_bytes = 512;
-    /// Waits for all that has been given to the stream, and returns and clears what kernels left.
-    template <class Record>
-    Record take_fault() {
-        static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) <= fault_bytes);
-        driver::copy(fault_at_home_, fault_, sizeof(Record), stream());
-        driver::wait(stream());
-        Record record;
-        std::memcpy(&record, fault_at_home_, sizeof record);
-        const auto* const bytes = static_cast<const unsigned char*>(fault_at_home_);
-        if (std::any_of(bytes, bytes + sizeof record, [](unsigned char b) { return b != 0; }))
-            driver::fill(fault_, 0, fault_bytes, stream());
-        return record;
+    /// Sends what the kernels so far leave there to `to`, fault_bytes of the host's memory, and clears it.
+    void send_fault(void* to) {
+        driver::copy(to, fault_, fault_bytes, stream());
+        driver::fill(fault_, 0, fault_bytes, stream());
     }
 
 private:
@@ -82,8 +72,7 @@ private:
           copy_stream_(driver::make_stream()),
           blas_(memory, properties_.major),
           random_(static_cast<random_state*>(memory.allocate(sizeof(random_state), "random state"))),
-          fault_(memory.allocate(fault_bytes, "fault record")),
-          fault_at_home_(driver::allocate_pinned(fault_bytes)) {
+          fault_(memory.allocate(fault_bytes, "fault record")) {
         set_random({});
         driver::fill(fault_, 0, fault_bytes, stream());
     }
@@ -94,7 +83,7 @@ private:
     driver::stream stream_, copy_stream_;
     blas_context blas_;
     random_state* random_;
-    void *fault_, *fault_at_home_; ///< the second is pinned memory
+    void* fault_;
 };
 
 } // namespace tapegraph::cuda

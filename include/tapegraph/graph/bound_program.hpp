@@ -117,6 +117,7 @@ public:
 
     /// Plans for the extents that are set, without running.
     void bind() {
+        const runtime::device_turn turn(device_);
         if (!bound_) bind_extents();
         if (pointers_changed_) connect();
     }

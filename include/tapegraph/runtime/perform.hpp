@@ -100,6 +100,7 @@ private:
 
 template <class = void>
 void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call& call) {
+    const device_turn turn(&d);
     if (kernel.on_device.run == nullptr) return run_at_home(d, kernel, call, call.random);
     call_on_device there(d, call);
     there.call.workspace = d.scratch(kernel.on_device.workspace(there.call));
