@@ -20,7 +20,17 @@ if(NOT TARGET tapegraph::cuda)
         endif()
     endforeach()
     if(NOT TARGET CUDA::cublasLt)
-        message(FATAL_ERROR "tapegraph::cuda needs cuBLAS (libcublas-dev), which is not beside ${CMAKE_CUDA_COMPILER}")
+        find_path(TAPEGRAPH_CUBLASLT_INCLUDE_DIR cublasLt.h)
+        find_library(TAPEGRAPH_CUBLASLT_LIBRARY cublasLt)
+        mark_as_advanced(TAPEGRAPH_CUBLASLT_INCLUDE_DIR TAPEGRAPH_CUBLASLT_LIBRARY)
+        if(NOT TAPEGRAPH_CUBLASLT_INCLUDE_DIR OR NOT TAPEGRAPH_CUBLASLT_LIBRARY)
+            message(FATAL_ERROR
+                "tapegraph::cuda needs cuBLAS (libcublas-dev), which is not beside ${CMAKE_CUDA_COMPILER}; "
+                "TAPEGRAPH_CUBLASLT_INCLUDE_DIR and TAPEGRAPH_CUBLASLT_LIBRARY say where it is")
+        endif()
+        add_library(CUDA::cublasLt UNKNOWN IMPORTED GLOBAL)
+        set_target_properties(CUDA::cublasLt PROPERTIES IMPORTED_LOCATION "${TAPEGRAPH_CUBLASLT_LIBRARY}"
+            INTERFACE_INCLUDE_DIRECTORIES "${TAPEGRAPH_CUBLASLT_INCLUDE_DIR}")
     endif()
 
     add_library(tapegraph::cuda INTERFACE IMPORTED GLOBAL)

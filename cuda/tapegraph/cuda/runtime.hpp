@@ -18,7 +18,8 @@ public:
     /// Opens a device at its first use.
     static runtime::device_runtime* of(int index) {
         static std::mutex guard;
-        static auto& opened = *new std::vector<std::unique_ptr<cuda_runtime>>; // at exit the driver may be gone before us
+        static auto& opened =
+            *new std::vector<std::unique_ptr<cuda_runtime>>; // at exit the driver may be gone before us
         const std::lock_guard lock(guard);
         context& c = context::of(index);
         if (opened.size() <= static_cast<std::size_t>(index)) opened.resize(static_cast<std::size_t>(index) + 1);
@@ -53,9 +54,8 @@ public:
 
     void upload(void* to, const void* from, std::size_t bytes) override {
         const runtime::device_turn turn(this);
-        // Up to 64 KiB the driver has taken from pageable memory by the time it returns; more goes through memory of ours.
-        if (bytes <= small) return driver::copy(to, from, bytes, context_->stream());
-        feed(to, from, bytes);
+        if (bytes > small) return feed(to, from, bytes);
+        driver::copy(to, departing(from, bytes), bytes, context_->stream());
     }
     // Two pinned buffers and two on the device take turns: one is filled while the other still travels, on a stream of copies.
     void feed(void* to, const void* from, std::size_t bytes) override {
@@ -80,36 +80,15 @@ public:
         driver::record(s.free, context_->stream());
     }
     void download(void* to, const void* from, std::size_t bytes) override {
-        {
-            const runtime::device_turn turn(this);
-            driver::copy(to, from, bytes, context_->stream());
-        }
+        if (bytes <= few) return arrive(to, from, bytes);
+        copy(to, from, bytes);
         wait();
     }
     void copy(void* to, const void* from, std::size_t bytes) override {
         const runtime::device_turn turn(this);
         if (bytes > 0) driver::copy(to, from, bytes, context_->stream());
     }
-    // Other threads may give while this one waits.
-    void wait() override {
-        std::unique_ptr<fault_on_its_way> fault;
-        {
-            const runtime::device_turn turn(this);
-            if (spare_faults_.empty()) spare_faults_.push_back(std::make_unique<fault_on_its_way>());
-            fault = std::move(spare_faults_.back());
-            spare_faults_.pop_back();
-            context_->send_fault(fault->record);
-            driver::record(fault->arrived, context_->stream());
-        }
-        driver::wait_for(fault->arrived);
-        device_fault found;
-        std::memcpy(&found, fault->record, sizeof found);
-        {
-            const runtime::device_turn turn(this);
-            spare_faults_.push_back(std::move(fault));
-        }
-        throw_fault(found);
-    }
+    void wait() override { arrive(nullptr, nullptr, 0); }
 
     void* constant(const void* from, std::size_t bytes) override {
         const runtime::device_turn turn(this);
@@ -120,7 +99,7 @@ public:
         if (next_constant_ + size > small) next_constant_ = 0; // in order behind whoever reads there
         std::byte* const at = constants_ + next_constant_;
         next_constant_ += size;
-        driver::copy(at, from, bytes, context_->stream());
+        driver::copy(at, departing(from, bytes), bytes, context_->stream());
         return at;
     }
     void* stream() override { return context_->stream(); }
@@ -157,31 +136,76 @@ public:
     }
 
 private:
-    static constexpr std::size_t small = std::size_t{1} << 16, ring_size = 256, ring_bytes = 8;
+    static constexpr std::size_t small = std::size_t{1} << 16, few = 4096, ring_size = 256, ring_bytes = 8;
     struct staging {
         void *pinned = nullptr, *remote = nullptr;
         std::size_t bytes = 0;
         driver::event sent = driver::make_event(), free = driver::make_event();
     };
-    struct fault_on_its_way { // to one thread that waits
-        void* record = driver::allocate_pinned(context::fault_bytes);
-        driver::event arrived = driver::make_event();
+    /// What a thread waits for, in pinned memory: the record of faults, and a few numbers.
+    struct arrival {
+        device_fault* fault = static_cast<device_fault*>(driver::allocate_pinned(sizeof(device_fault)));
+        void* numbers = driver::allocate_pinned(few);
+        driver::event reached = driver::make_event();
     };
-    static_assert(sizeof(device_fault) <= context::fault_bytes);
 
     explicit cuda_runtime(context& c) : context_(&c) {}
+
+    static_assert(sizeof(device_fault) <= context::fault_bytes);
+
+    // The host waits once, for numbers and faults; other threads may give meanwhile.
+    void arrive(void* to, const void* from, std::size_t bytes) {
+        std::unique_ptr<arrival> a;
+        {
+            const runtime::device_turn turn(this);
+            if (spare_arrivals_.empty()) spare_arrivals_.push_back(std::make_unique<arrival>());
+            a = std::move(spare_arrivals_.back());
+            spare_arrivals_.pop_back();
+            copy(a->numbers, from, bytes);
+            copy(a->fault, context_->fault(), sizeof(device_fault));
+            driver::record(a->reached, context_->stream());
+        }
+        driver::wait_for(a->reached);
+        if (bytes > 0) std::memcpy(to, a->numbers, bytes);
+        const device_fault found = *a->fault;
+        const runtime::device_turn turn(this);
+        if (found.kind != 0) driver::fill(context_->fault(), 0, sizeof found, context_->stream());
+        spare_arrivals_.push_back(std::move(a));
+        throw_fault(found);
+    }
+
+    // At most 64 KiB in pinned memory, pieces of which take turns. CUDA does not promise when it has read memory that is not
+    // pinned, nor that it does not wait for the stream first.
+    const void* departing(const void* from, std::size_t bytes) {
+        if (departures_ == nullptr) {
+            departures_ = static_cast<std::byte*>(driver::allocate_pinned(left_.size() * small));
+            for (driver::event& e : left_) e = driver::make_event();
+        }
+        if (next_departure_ + bytes > small) {
+            driver::record(left_[piece_], context_->stream());
+            piece_ = (piece_ + 1) % left_.size();
+            driver::wait_for(left_[piece_]);
+            next_departure_ = 0;
+        }
+        std::byte* const at = departures_ + piece_ * small + next_departure_;
+        next_departure_ += (bytes + 15) / 16 * 16;
+        return std::memcpy(at, from, bytes);
+    }
 
     context* context_;
     void* scratch_ = nullptr;
     std::size_t scratch_bytes_ = 0;
     std::array<staging, 2> staging_;
     int turn_ = 0;
+    std::byte* departures_ = nullptr;
+    std::array<driver::event, 4> left_{};
+    std::size_t piece_ = 0, next_departure_ = 0;
     std::byte* constants_ = nullptr;
     std::size_t next_constant_ = 0;
     std::byte* ring_ = nullptr;
     std::array<driver::event, ring_size> arrived_{};
     std::int64_t published_ = 0;
-    std::vector<std::unique_ptr<fault_on_its_way>> spare_faults_;
+    std::vector<std::unique_ptr<arrival>> spare_arrivals_;
 };
 
 namespace detail {
