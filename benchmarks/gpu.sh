@@ -50,7 +50,7 @@ measure() {
 wanted() { [[ $parts == *" $1 "* ]]; }
 # usable PROGRAM: whether it is built.
 usable() {
-    built_for_gpu "$1" || {
+    [ -x "build/gpu/benchmarks/$1" ] || {
         echo "$1 was not built" >&2
         failed=1
         return 1
@@ -62,7 +62,7 @@ programs=(bench_gpu_layers)
 ! wanted steps || programs+=(bench_gpu_training_step)
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo 'no commit')
 configure_for_gpu -DTAPEGRAPH_BUILD_TESTS=OFF -DTAPEGRAPH_BUILD_BENCHMARKS=ON
-build_for_gpu $(($(left) * 2 / 3)) "${programs[@]}" || true # what is missing is named below
+build_for_gpu $(($(left) * 2 / 3)) benchmarks "${programs[@]}" || true # what is missing is named below
 echo "== build: $SECONDS s"
 
 arguments=()

@@ -43,16 +43,19 @@ run() {
 
 configure_for_gpu -DTAPEGRAPH_BUILD_TESTS=ON -DTAPEGRAPH_BUILD_BENCHMARKS=OFF || exit 1
 echo "== configuration: $SECONDS s"
-build_for_gpu $(($(left) * 2 / 3)) test_gpu program_by_nvcc || echo "== not everything was built" >&2
+# Whole programs last, but for the smallest.
+wanted=(program_by_nvcc)
+for test in device_array whole_programs; do
+    for source in $(grep -l "#include <cuda/$test.hpp>" tests/cuda/*_test.cpp); do
+        wanted+=("test_gpu_$(basename "$source" .cpp)")
+    done
+done
+build_for_gpu $(($(left) * 2 / 3)) tests/cuda "${wanted[@]}" || echo "== not everything was built" >&2
 echo "== build: $SECONDS s since the start"
 
-# Whole programs last, but for the smallest.
 programs=()
-for source in tests/cuda/program/training.cu $(grep -l '#include <cuda/device_array.hpp>' tests/cuda/*_test.cpp) \
-    $(grep -l '#include <cuda/whole_programs.hpp>' tests/cuda/*_test.cpp); do
-    name=test_gpu_$(basename "$source" .cpp)
-    [ "$name" != test_gpu_training.cu ] || name=program_by_nvcc
-    if built_for_gpu "$name"; then programs+=("$name"); else unbuilt+=("$name"); fi
+for name in "${wanted[@]}"; do
+    if [ -x "build/gpu/tests/cuda/$name" ]; then programs+=("$name"); else unbuilt+=("$name"); fi
 done
 for name in "${programs[@]}"; do
     arguments=()

@@ -48,12 +48,9 @@ configure_for_gpu() {
         -DTAPEGRAPH_CUDA=ON -DTAPEGRAPH_GPU_TESTS=ON -DTAPEGRAPH_BUILD_EXAMPLES=OFF "$@" ${TAPEGRAPH_CMAKE_ARGS:-}
 }
 
-# build_for_gpu SECONDS TARGET...: as much as can be built in that time; what fails does not keep the others from it.
+# build_for_gpu SECONDS FOLDER PROGRAM...: as many of the folder's as can be built in that time; what fails does not keep the
+# others from it. Afterwards those that are up to date exist, and no others.
 build_for_gpu() {
-    timeout "$1" cmake --build build/gpu --parallel "$(nproc)" --target "${@:2}" -- -k 0
-}
-
-# built_for_gpu TARGET: whether it is up to date.
-built_for_gpu() {
-    cmake --build build/gpu --target "$1" -- -n 2>/dev/null | grep -q 'no work to do'
+    (cd "build/gpu/$2" && rm -f -- "${@:3}")
+    timeout "$1" cmake --build build/gpu --parallel "$(nproc)" --target "${@:3}" -- -k 0
 }

@@ -19,10 +19,19 @@ TEST_CASE("context: the random state and the fault record are in the device's me
     CHECK(got.seed == 7);
     CHECK(got.step == 3);
 
-    std::vector<unsigned char> fault(context::fault_bytes, 1);
-    tg::cuda::driver::copy(fault.data(), c.fault(), fault.size(), c.stream());
-    tg::cuda::driver::wait(c.stream());
-    CHECK(fault == std::vector<unsigned char>(fault.size())); // zeros are no fault
+    struct record {
+        int kind, place;
+    } const made{2, 12};
+    std::vector<record> memory(context::fault_bytes / sizeof(record));
+    const auto taken = [&] {
+        c.send_fault(memory.data());
+        tg::cuda::driver::wait(c.stream());
+        return memory[0];
+    };
+    CHECK(taken().kind == 0);
+    tg::cuda::driver::copy(c.fault(), &made, sizeof made, c.stream());
+    CHECK(taken().place == 12);
+    CHECK(taken().kind == 0); // looked at and cleared
 }
 
 TEST_CASE("context: the first device's buffers, streams and report") {

@@ -134,6 +134,7 @@ TEST_CASE("captured steps give the bits of steps launched kernel by kernel") {
 }
 
 TEST_CASE("threads share a device: each gets the bits that it gets alone") {
+    const late_device late;
     const auto there = tg::device::cuda(0);
     const auto graph = losses<tg::graph>(there, 12), eager = losses<tg::eager>(there, 12);
     for (int repetition = 0; repetition < 3; ++repetition) {

@@ -8,26 +8,19 @@
 #endif
 #ifndef __CUDACC__
 #define TG_SIMT
-#include <simt/driver.hpp>
 #include <simt/instructions.hpp>
 #endif
+#include <cuda/late_device.hpp>
 
 #include <tapegraph/tapegraph.hpp>
 
-namespace on_device {
-
 #ifdef TG_SIMT
-using tapegraph::cuda::driver::late_device;
+namespace on_device {
 
 /// Kernels that the device has been given so far.
 inline int launches() { return tapegraph::cuda::driver::imitation::instance().launches; }
 /// From now on the host cannot look into the device's memory.
 inline const bool guarded = tapegraph::cuda::driver::imitation::instance().guarded = true;
-#else
-/// A GPU is as late as it is.
-struct late_device {
-    late_device() {} // NOLINT: so that an object of it is used
-};
-#endif
 
 } // namespace on_device
+#endif

@@ -27,9 +27,13 @@ inline void use(int device) {
 inline int current_device() { return imitation::current(); }
 
 using stream = stream_state*;
-inline stream make_stream() { return imitation::instance().streams.emplace_back(new stream_state); }
+inline stream make_stream() {
+    const std::lock_guard lock(imitation::instance().guard);
+    return imitation::instance().streams.emplace_back(new stream_state);
+}
 inline void destroy(stream s) {
     imitation& i = imitation::instance();
+    const std::lock_guard lock(i.guard);
     i.finish(s);
     std::erase(i.streams, s);
     delete s;
@@ -48,13 +52,14 @@ inline void record(event e, stream s) {
     *e = {s, std::make_shared<bool>(false)};
     enqueue(s, [reached = e->reached] { *reached = true; });
 }
-inline void wait_for(event e) { // also while another thread captures
+inline void wait_for(event e) {
     imitation& i = imitation::instance();
-    if (i.captured_by_this_thread()) i.not_in_capture("the host waits");
     const std::lock_guard lock(i.guard);
+    i.not_in_capture("the host waits");
     while (e->reached != nullptr && !*e->reached) i.step(e->on);
 }
 inline void wait_for(stream s, event e) {
+    const std::lock_guard lock(imitation::instance().guard);
     imitation::instance().not_in_capture("a stream waits for an event");
     if (e->reached == nullptr) return;
     enqueue(s, [before = *e] {
@@ -65,8 +70,8 @@ inline void wait_for(stream s, event e) {
 using graph = std::vector<std::function<void()>>*;
 inline void begin_capture(stream s) {
     imitation& i = imitation::instance();
-    i.not_in_capture("another capture begins");
     const std::lock_guard lock(i.guard);
+    i.not_in_capture("another capture begins");
     i.recorder = std::this_thread::get_id();
     i.recording = new std::vector<std::function<void()>>;
     i.captured = s;
@@ -109,6 +114,7 @@ inline void check_launch(const char* operation, const launch_shape& shape) {
 template <class... P, class... A>
 void launch(stream s, const char* operation, const launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
     check_launch(operation, shape);
+    const std::lock_guard lock(imitation::instance().guard);
     ++imitation::instance().launches;
     enqueue(s, [shape, kernel, values = std::tuple<P...>(static_cast<P>(std::forward<A>(arguments))...)] {
         std::apply(
@@ -142,6 +148,7 @@ inline std::map<void*, pool>& owners() {
     return o;
 }
 inline void* allocate(pool p, std::size_t bytes, stream) {
+    const std::lock_guard lock(imitation::instance().guard);
     void* const at = imitation::instance().take(bytes);
     if (at == nullptr) return nullptr;
     owners()[at] = p;
@@ -150,6 +157,7 @@ inline void* allocate(pool p, std::size_t bytes, stream) {
     return at;
 }
 inline void release(void* at, stream s) {
+    const std::lock_guard lock(imitation::instance().guard);
     imitation::instance().not_in_capture("memory is freed");
     owners().at(at)->used -= imitation::instance().live.at(at);
     owners().erase(at);
@@ -173,6 +181,7 @@ inline std::size_t free_memory() { return imitation::instance().memory - imitati
 /// From memory that the device cannot reach it has taken all when it returns, and to such memory it has written all.
 inline void copy(void* to, const void* from, std::size_t bytes, stream s) {
     imitation& i = imitation::instance();
+    const std::lock_guard lock(i.guard);
     const bool from_host = bytes > 0 && !i.reaches(from, bytes), to_host = bytes > 0 && !i.reaches(to, bytes);
     if (from_host || to_host) i.not_in_capture("pageable memory is copied");
     if (i.late && from_host && !to_host) {
@@ -192,6 +201,7 @@ inline void call_host(stream s, void (*f)(void*), void* data) {
     enqueue(s, [=] { f(data); });
 }
 inline void* allocate_pinned(std::size_t bytes) {
+    const std::lock_guard lock(imitation::instance().guard);
     void* const at = std::malloc(bytes);
     imitation::instance().pinned[at] = bytes;
     return at;
@@ -199,6 +209,7 @@ inline void* allocate_pinned(std::size_t bytes) {
 /// Waits for the device, as cudaFreeHost does.
 inline void release_pinned(void* at) {
     imitation& i = imitation::instance();
+    const std::lock_guard lock(i.guard);
     i.not_in_capture("pinned memory is freed");
     i.finish_all();
     i.pinned.erase(at);

@@ -51,35 +51,31 @@ struct imitation {
     std::vector<stream_state*> streams;
     std::vector<std::function<void()>>* recording = nullptr; ///< a graph that is being captured
     stream_state* captured = nullptr;                        ///< on this stream
-
-    std::thread::id recorder;   ///< by this thread
-    std::recursive_mutex guard; ///< for all of this; kernels run under it
+    std::thread::id recorder;                                ///< by this thread
+    std::recursive_mutex guard;                              ///< of all this
 
     static imitation& instance() {
         static imitation i;
         return i;
     }
+
     /// Each thread's own.
     static int& current() {
         static thread_local int device = 0;
         return device;
     }
 
-    /// What CUDA forbids while a stream is captured, or what would not be in the graph. No device_error, which a caller may
+    /// What CUDA forbids the thread that captures a stream, or what would not be in the graph. No device_error, which a caller may
     /// be prepared for; where it is caught nevertheless, the end of the capture throws once more.
     void not_in_capture(const char* what) {
         const std::lock_guard lock(guard);
-        if (recording == nullptr) return;
+        if (recording != nullptr && recorder == std::this_thread::get_id()) spoil(what);
+    }
+    void spoil(const char* what) {
         spoilt = std::string(what) + " while a graph is captured";
-        if (recorder != std::this_thread::get_id()) spoilt += " by another thread";
         throw std::logic_error(spoilt);
     }
     std::string spoilt; ///< why the capture is invalid
-
-    bool captured_by_this_thread() {
-        const std::lock_guard lock(guard);
-        return recording != nullptr && recorder == std::this_thread::get_id();
-    }
 
     void* take(std::size_t bytes) {
         const std::lock_guard lock(guard);
@@ -106,8 +102,7 @@ struct imitation {
         ++frees;
     }
     /// Whether the device can reach all of it by itself.
-    bool reaches(const void* at, std::size_t bytes) {
-        const std::lock_guard lock(guard);
+    bool reaches(const void* at, std::size_t bytes) const {
         return within(live, at, bytes) || within(pinned, at, bytes);
     }
 
@@ -127,7 +122,6 @@ struct imitation {
     /// The first thing that a stream has still to do.
     void step(stream_state* s) {
         const std::lock_guard lock(guard);
-        if (s->to_do.empty()) return; // another thread was faster
         const std::function<void()> work = std::move(s->to_do.front());
         s->to_do.pop_front();
         run(work);
@@ -177,8 +171,9 @@ private:
 inline void enqueue(stream_state* s, std::function<void()> work) {
     imitation& i = imitation::instance();
     const std::lock_guard lock(i.guard);
-    if (i.recording != nullptr) {
-        if (s != i.captured || !i.captured_by_this_thread()) i.not_in_capture("another stream is given work");
+    if (i.recording != nullptr && (s == i.captured || i.recorder == std::this_thread::get_id())) {
+        if (i.recorder != std::this_thread::get_id()) i.spoil("another thread gives it work");
+        if (s != i.captured) i.spoil("another stream is given work");
         i.recording->push_back(std::move(work));
     } else if (i.late && s != nullptr) {
         s->to_do.push_back(std::move(work));

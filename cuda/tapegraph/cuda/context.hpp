@@ -56,6 +56,11 @@ public:
     /// Where kernels leave what they cannot throw (kernel_call::fault): zeros are no fault.
     void* fault() const { return fault_; }
     static constexpr std::size_t fault_bytes = 512;
+    /// Sends what the kernels so far leave there to `to`, fault_bytes of the host's memory, and clears it.
+    void send_fault(void* to) {
+        driver::copy(to, fault_, fault_bytes, stream());
+        driver::fill(fault_, 0, fault_bytes, stream());
+    }
 
 private:
     context(int device, memory_pool& memory)

@@ -80,15 +80,18 @@ public:
         driver::record(s.free, context_->stream());
     }
     void download(void* to, const void* from, std::size_t bytes) override {
-        if (bytes <= few) return arrive(to, from, bytes);
-        copy(to, from, bytes);
+        if (bytes <= few) return throw_fault(arrived(to, from, bytes));
+        {
+            const runtime::device_turn turn(this);
+            driver::copy(to, from, bytes, context_->stream());
+        }
         wait();
     }
     void copy(void* to, const void* from, std::size_t bytes) override {
         const runtime::device_turn turn(this);
         if (bytes > 0) driver::copy(to, from, bytes, context_->stream());
     }
-    void wait() override { arrive(nullptr, nullptr, 0); }
+    void wait() override { throw_fault(arrived(nullptr, nullptr, 0)); }
 
     void* constant(const void* from, std::size_t bytes) override {
         const runtime::device_turn turn(this);
@@ -142,19 +145,17 @@ private:
         std::size_t bytes = 0;
         driver::event sent = driver::make_event(), free = driver::make_event();
     };
-    /// What a thread waits for, in pinned memory: the record of faults, and a few numbers.
-    struct arrival {
-        device_fault* fault = static_cast<device_fault*>(driver::allocate_pinned(sizeof(device_fault)));
-        void* numbers = driver::allocate_pinned(few);
-        driver::event reached = driver::make_event();
+    struct arrival { // for one thread that waits
+        void *fault = driver::allocate_pinned(context::fault_bytes), *numbers = driver::allocate_pinned(few);
+        driver::event all = driver::make_event();
     };
+    static_assert(sizeof(device_fault) <= context::fault_bytes);
 
     explicit cuda_runtime(context& c) : context_(&c) {}
 
-    static_assert(sizeof(device_fault) <= context::fault_bytes);
-
-    // The host waits once, for numbers and faults; other threads may give meanwhile.
-    void arrive(void* to, const void* from, std::size_t bytes) {
+    // Waits, once, for all that has been given, for what kernels found wrong and for a few bytes, which come through pinned
+    // memory. Other threads may give meanwhile.
+    device_fault arrived(void* to, const void* from, std::size_t bytes) {
         std::unique_ptr<arrival> a;
         {
             const runtime::device_turn turn(this);
@@ -162,18 +163,17 @@ private:
             a = std::move(spare_arrivals_.back());
             spare_arrivals_.pop_back();
             copy(a->numbers, from, bytes);
-            copy(a->fault, context_->fault(), sizeof(device_fault));
-            driver::record(a->reached, context_->stream());
+            context_->send_fault(a->fault);
+            driver::record(a->all, context_->stream());
         }
-        driver::wait_for(a->reached);
+        driver::wait_for(a->all);
+        device_fault found;
+        std::memcpy(&found, a->fault, sizeof found);
         if (bytes > 0) std::memcpy(to, a->numbers, bytes);
-        const device_fault found = *a->fault;
         const runtime::device_turn turn(this);
-        if (found.kind != 0) driver::fill(context_->fault(), 0, sizeof found, context_->stream());
         spare_arrivals_.push_back(std::move(a));
-        throw_fault(found);
+        return found;
     }
-
     // At most 64 KiB in pinned memory, pieces of which take turns. CUDA does not promise when it has read memory that is not
     // pinned, nor that it does not wait for the stream first.
     const void* departing(const void* from, std::size_t bytes) {
@@ -189,7 +189,7 @@ private:
         }
         std::byte* const at = departures_ + piece_ * small + next_departure_;
         next_departure_ += (bytes + 15) / 16 * 16;
-        return std::memcpy(at, from, bytes);
+        return bytes == 0 ? at : std::memcpy(at, from, bytes);
     }
 
     context* context_;
@@ -197,15 +197,15 @@ private:
     std::size_t scratch_bytes_ = 0;
     std::array<staging, 2> staging_;
     int turn_ = 0;
-    std::byte* departures_ = nullptr;
-    std::array<driver::event, 4> left_{};
-    std::size_t piece_ = 0, next_departure_ = 0;
     std::byte* constants_ = nullptr;
     std::size_t next_constant_ = 0;
     std::byte* ring_ = nullptr;
     std::array<driver::event, ring_size> arrived_{};
     std::int64_t published_ = 0;
     std::vector<std::unique_ptr<arrival>> spare_arrivals_;
+    std::byte* departures_ = nullptr;
+    std::array<driver::event, 4> left_{};
+    std::size_t piece_ = 0, next_departure_ = 0;
 };
 
 namespace detail {
