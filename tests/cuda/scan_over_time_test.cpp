@@ -10,6 +10,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <limits>
+
 /// tg::scan in a program on a device: all steps are launched into the stream of the program, which is captured, against the CPU
 /// and against eager mode there, where a cell's kernels are launched one by one.
 
@@ -101,17 +104,17 @@ TEST_CASE("a scan on a device: carries that change places, masks, lengths that c
 TEST_CASE("a scan in a cell, and an index outside its axis in a step") {
     const tg::device_scope on(tg::device::cuda(0));
     const auto make = [] {
-        return tg::function<tg::graph>(tokens, tg::spec<std::int32_t, tg::dyn, 2>{}, tg::spec<float, 2, 4>{},
+        return tg::function<tg::graph>(tokens, tg::spec<std::int32_t, tg::dyn, 16>{}, tg::spec<float, 16, 4>{},
                                        tg::spec<float, 6, 4>{});
     };
     auto program = make(), other = make();
-    const auto v = numbers({2, 4}, 0), table = tg::tensor<float>(reshape(tg::arange<float>(24, -11), {6, 4}));
+    const auto v = numbers({16, 4}, 0), table = tg::tensor<float>(reshape(tg::arange<float>(24, -11), {6, 4}));
     const auto ids = [](std::int64_t time) {
-        auto made = tg::tensor<std::int32_t>::uninitialized({time, 2});
+        auto made = tg::tensor<std::int32_t>::uninitialized({time, 16});
         for (std::int64_t i = 0; i < made.size(); ++i) made.mutable_data()[i] = static_cast<std::int32_t>(i * 5 % 6);
         return made;
     };
-    for (const std::int64_t time : {1, 4})
+    for (const std::int64_t time : {1, 4}) // ids are read in place: they are as aligned as buffers of programs are
         for (int run = 0; run < 3; ++run) check_same(program(ids(time), v, table), tokens(ids(time), v, table));
 
     // Plans of steps are thrown away when a thread has had eight others: before a capture, and while a captured graph lives.
@@ -159,9 +162,13 @@ struct trained {
     std::vector<int> launched; // with each step
 };
 template <class Mode>
+auto make_model(const tg::compile_options& options) {
+    return tg::compile<Mode>(gated_model{}, tg::spec<float, tg::dyn, tg::dyn, 2>{}, tg::sigmoid_cross_entropy{},
+                             tg::sgd{.learning_rate = 0.5}, options);
+}
+template <class Mode>
 trained train(tg::device where) {
-    auto model = tg::compile<Mode>(gated_model{}, tg::spec<float, tg::dyn, tg::dyn, 2>{}, tg::sigmoid_cross_entropy{},
-                                   tg::sgd{.learning_rate = 0.5}, {.seed = 3, .device = where});
+    auto model = make_model<Mode>({.seed = 3, .device = where});
     trained all;
     for (int step = 0; step < 8; ++step) {
         const std::int64_t batch = 5, time = 4 - step % 2;
@@ -206,6 +213,15 @@ TEST_CASE("a model with a cell of its own trains on a device as on the CPU; its 
         CHECK(captured.losses[step] == doctest::Approx(cpu.losses[step]).epsilon(1e-5));
         CHECK(captured.losses[step] == doctest::Approx(eager.losses[step]).epsilon(1e-5));
     }
+}
+
+TEST_CASE("what is not finite in a scan on a device is found behind it") {
+    auto model = make_model<tg::graph>({.check_finite = true, .device = tg::device::cuda(0)});
+    auto x = tg::zeros<float>({2, 3, 2});
+    const auto y = tg::zeros<float>({2, 1});
+    CHECK(model.train_on_batch(x, y).loss == doctest::Approx(std::log(2.0)));
+    x(1, 2, 0) = std::numeric_limits<float>::quiet_NaN();
+    CHECK_THROWS_WITH_AS(model.train_on_batch(x, y), doctest::Contains("scan: element "), tg::numeric_error);
 }
 
 namespace {
