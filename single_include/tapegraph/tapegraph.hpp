@@ -17716,19 +17716,25 @@ void run_at_home(device_runtime& d, const kernel_functions& kernel, const kernel
 
 class call_on_device {
 public:
- call_on_device(device_runtime& d, const kernel_call& c) : call(c), views_(static_cast<std::size_t>(c.inputs)) {
-  for (int i = 0; i < c.inputs; ++i) {
-   buffer_view& v = views_[static_cast<std::size_t>(i)];
-   v = c.in[i];
-   if (v.place != 0 || v.data == nullptr) continue;
-   v.data = d.constant(v.data, v.bytes());
-   v.place = place_of(&d);
-  }
+ call_on_device(device_runtime& d, const kernel_call& c) : call(c), views_(c.in, c.in + c.inputs) {
   call.in = views_.data();
   call.stream = d.stream();
   call.fault = d.fault();
-  if (c.random != nullptr)
-   call.random = static_cast<const random_state*>(d.constant(c.random, sizeof(random_state)));
+  std::size_t all = 0;
+  each_number([&](const void*, std::size_t bytes, const auto&) { all += padded(bytes); });
+  if (all == 0) return;
+  std::byte few[256];
+  std::vector<std::byte> many(all > sizeof few ? all : 0);
+  std::byte *const numbers = many.empty() ? few : many.data(), *at = numbers;
+  each_number([&](const void* from, std::size_t bytes, const auto&) {
+   std::memcpy(at, from, bytes);
+   at += padded(bytes);
+  });
+  auto* there = static_cast<std::byte*>(d.constant(numbers, all));
+  each_number([&](const void*, std::size_t bytes, const auto& moved) {
+   moved(there, place_of(&d));
+   there += padded(bytes);
+  });
  }
  call_on_device(const call_on_device&) = delete;
  call_on_device& operator=(const call_on_device&) = delete;
@@ -17736,6 +17742,17 @@ public:
  kernel_call call;
 
 private:
+ static std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+ template <class F>
+ void each_number(const F& f) {
+  for (buffer_view& v : views_)
+   if (v.place == 0 && v.data != nullptr)
+    f(v.data, v.bytes(), [&](void* to, std::int8_t place) { v.data = to, v.place = place; });
+  if (call.random != nullptr)
+   f(call.random, sizeof(random_state),
+   [&](void* to, std::int8_t) { call.random = static_cast<const random_state*>(to); });
+ }
+
  std::vector<buffer_view> views_;
 };
 
@@ -19971,17 +19988,7 @@ public:
    entries_.push_back({extents});
    return;
   }
-  if (e->graph == nullptr && !e->refused) {
-   device_->begin_capture();
-   try {
-    launch();
-   } catch (...) {
-    if (void* const graph = device_->end_capture(); graph != nullptr) device_->drop(graph);
-    throw;
-   }
-   e->graph = device_->end_capture();
-   e->refused = e->graph == nullptr;
-  }
+  if (e->graph == nullptr && !e->refused) capture(*e, launch);
   if (e->refused) return launch();
   device_->replay(e->graph);
  }
@@ -19993,6 +20000,27 @@ private:
   void* graph = nullptr;
   bool refused = false;
  };
+
+ template <class F>
+ void capture(entry& e, const F& launch) {
+  std::string why = "the device made no graph of them";
+  device_->begin_capture();
+  try {
+   launch();
+  } catch (const device_error& error) {
+   why = error.what();
+   e.refused = true;
+  } catch (...) {
+   if (void* const graph = device_->end_capture(); graph != nullptr) device_->drop(graph);
+   throw;
+  }
+  e.graph = device_->end_capture();
+  if (e.refused && e.graph != nullptr) device_->drop(std::exchange(e.graph, nullptr));
+  e.refused = e.graph == nullptr;
+  if (e.refused)
+   std::fprintf(stderr, "tapegraph: a program's steps are launched one by one, they cannot be captured: %s\n",
+      why.c_str());
+ }
  runtime::device_runtime* device_;
  std::vector<entry> entries_;
 };

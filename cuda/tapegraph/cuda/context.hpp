@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
-#include <type_traits>
 #include <vector>
 
 /// What a process keeps per device.

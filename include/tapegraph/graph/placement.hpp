@@ -64,6 +64,12 @@ private:
     bool lent_ = false;
 };
 
+/// One of a program's kernel calls, bound.
+struct kernel_step {
+    kernel_function run; // null: on the CPU, for a program on a device
+    kernel_call call;
+};
+
 /// An input's memory on the device, always at one address, and where its values come from.
 struct fed_input {
     placed_block memory;
