@@ -3,7 +3,9 @@
 #include <tapegraph/core/sort_key.hpp>
 #include <tapegraph/cuda/kernels/gather.cuh>
 
+#include <bit>
 #include <cstdint>
+#include <type_traits>
 
 /// Rows in order. What is sorted are pairs of a key and a position, by both: no two of them are equal, so every way of sorting is
 /// stable. Memory plan:
@@ -13,6 +15,8 @@
 ///   merge_runs   a block makes one tile of two runs merged: it finds by bisection ("merge path", Odeh, Green et al.,
 ///                2012) which parts of the runs that takes, loads them into shared memory, and each thread again merges its
 ///                part of them. The result leaves through shared memory, so that neighbours write side by side.
+///   make_pairs, take_positions
+///                before and behind a library's sort: a thread per element, no shared memory.
 
 namespace tapegraph::cuda::kernels {
 
@@ -34,6 +38,8 @@ struct number_source {
     std::int64_t length;
     bool descending;
 
+    /// The lowest bits of a key, in which keys differ if they differ at all.
+    static int bits() { return 8 * static_cast<int>(std::is_unsigned_v<T> ? sizeof(T) : sizeof(key)); }
     __device__ key operator()(std::int64_t row, std::int64_t i) const {
         return tapegraph::detail::sort_key_of(x[row * length + i], descending);
     }
@@ -48,6 +54,8 @@ struct index_source {
     bool checked;
     fault_report report;
 
+    /// As above; ones in all of them are `extent` or more, so what is outside comes last by these bits, too.
+    static int bits(std::int64_t extent) { return std::bit_width(static_cast<std::uint64_t>(extent)); }
     __device__ key operator()(std::int64_t row, std::int64_t i) const {
         const std::int64_t place = (row / inner * count + i) * inner + row % inner, index = indices[place];
         if (inside(index, extent)) return static_cast<key>(index);
@@ -184,6 +192,25 @@ __global__ void merge_runs(merge_pass m, const sort_pair<Key>* in, sort_pair<Key
         else
             out[base + from + k] = tile[k];
     }
+}
+
+/// Elements from `first` to `last` of rows one behind another.
+template <class Source, class Key = typename Source::key>
+__global__ void make_pairs(std::int64_t first, std::int64_t last, std::int64_t length, Source source,
+                           sort_pair<Key>* pairs) {
+    const std::int64_t e = first + thread_number();
+    if (e >= last) return;
+    const std::int64_t row = e / length, at = e - row * length;
+    pairs[e] = {source(row, at), static_cast<std::uint32_t>(at)};
+}
+/// The first positions of sorted rows, into `order` [rows, wanted], of which elements from `first` to `last`.
+template <class Key>
+__global__ void take_positions(std::int64_t first, std::int64_t last, std::int64_t length, std::int64_t wanted,
+                               const sort_pair<Key>* pairs, std::int32_t* order) {
+    const std::int64_t e = first + thread_number();
+    if (e >= last) return;
+    const std::int64_t row = e / wanted;
+    order[e] = static_cast<std::int32_t>(pairs[row * length + (e - row * wanted)].position);
 }
 
 } // namespace tapegraph::cuda::kernels
