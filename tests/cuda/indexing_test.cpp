@@ -126,7 +126,7 @@ TEST_CASE("scatter_add on a device: many indices go to a library that is linked,
         CHECK(noted::calls.size() >= 2);
         for (const library_call& c : noted::calls) CHECK(c == library_call{"scatter_add", count, bits});
         // What is outside comes last and is left out, as after merges.
-        for (const std::int64_t bad : {std::int64_t{-1}, std::int64_t{rows}, std::int64_t{1} << 32}) {
+        for (const std::int64_t bad : {std::int64_t{-1}, std::int64_t{rows}}) {
             const auto index = indices<std::int64_t>(s.index(), rows, 77, bad);
             const auto run = [&] {
                 return run_on_device<scatter_add_op, float>(s.attributes(), {updates, index}, {table});

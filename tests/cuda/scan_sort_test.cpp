@@ -177,34 +177,47 @@ TEST_CASE("argsort on a device: long rows go to a library that is linked, and co
         return first_of(x, wanted).out;
     };
     const auto want = merged(9000), want_half = merged(4500);
-    {
-        const noted library;
-        for (const std::int64_t descending : {0, 1})
-            check_same<argsort_op, std::uint8_t>({descending, -1}, {x}, {sorted});
-        CHECK(noted::calls.size() >= 4);
-        for (const library_call& c : noted::calls) CHECK(c == library_call{"argsort", 9000, 8});
-        noted::calls.clear();
-        CHECK(first_of(x, 9000).out == want);
-        CHECK(first_of(x, 4500).out == want_half); // the same passes, of which fewer positions are taken
-        CHECK(noted::calls == calls(4, {"argsort", 9000, 8}));
-        noted::calls.clear();
-        CHECK(first_of(x, 10).out == merged(10)); // merges drop what is not wanted
-        check_same<argsort_op, std::uint8_t>({0, -1}, {disorder<std::uint8_t>({8192})}, {shaped<std::int32_t>({8192})});
-        check_same<argsort_op, float>({0, -1}, {disorder<float>({9000})},
-                                      {shaped<std::int32_t>({9000})}); // four passes
-        CHECK(noted::calls == calls{});
-        check_same<argsort_op, std::uint8_t>({0, -1}, {disorder<std::uint8_t>({8193})}, {shaped<std::int32_t>({8193})});
-        CHECK(noted::calls.size() >= 1);
-        noted::calls.clear();
-        const with_value set(cuda::detail::most_elements, 20000); // three rows in two steps
-        check_same<argsort_op, std::uint8_t>({1, -1}, {disorder<std::uint8_t>({3, 9000})},
-                                             {shaped<std::int32_t>({3, 9000})});
-        CHECK(noted::calls.size() >= 3);
-    }
     const noted library;
-    const with_value set(cuda::detail::bytes_per_launch, std::int64_t{4} << 20);
+    for (const std::int64_t descending : {0, 1}) check_same<argsort_op, std::uint8_t>({descending, -1}, {x}, {sorted});
+    CHECK(noted::calls.size() >= 4);
+    for (const library_call& c : noted::calls) CHECK(c == library_call{"argsort", 9000, 8});
+    noted::calls.clear();
     CHECK(first_of(x, 9000).out == want);
-    CHECK(noted::calls == calls{}); // a row that is done before eleven launches are
+    CHECK(first_of(x, 4500).out == want_half); // the same passes, of which fewer positions are taken
+    CHECK(noted::calls == calls(4, {"argsort", 9000, 8}));
+    noted::calls.clear();
+    CHECK(first_of(x, 10).out == merged(10)); // merges drop what is not wanted
+    check_same<argsort_op, std::uint8_t>({0, -1}, {disorder<std::uint8_t>({8192})}, {shaped<std::int32_t>({8192})});
+    const argument floats = disorder<float>({17000}); // four merges, and four passes
+    check_same<argsort_op, float>({0, -1}, {floats}, {shaped<std::int32_t>({17000})});
+    CHECK(noted::calls == calls{});
+    check_same<argsort_op, std::uint8_t>({0, -1}, {disorder<std::uint8_t>({8193})}, {shaped<std::int32_t>({8193})});
+    CHECK(noted::calls.size() >= 1);
+    noted::calls.clear();
+    const with_value set(cuda::detail::most_elements, 20000); // three rows in two steps
+    check_same<argsort_op, std::uint8_t>({1, -1}, {disorder<std::uint8_t>({3, 9000})},
+                                         {shaped<std::int32_t>({3, 9000})});
+    CHECK(noted::calls.size() >= 3);
+}
+
+TEST_CASE("rows on a device: how long they are when a library that is linked sorts them") {
+    const std::int64_t launch = cuda::detail::bytes_per_launch;
+    const noted_library<std::uint32_t> library;
+    const with_value set(cuda::detail::bytes_per_launch, launch);
+    buffer_view out;
+    kernel_call call;
+    call.out = &out, call.outputs = 1;
+    const auto goes = [&](std::int64_t rows, std::int64_t length, int bits, bool keep) {
+        const cuda::detail::row_sort<std::uint32_t> sort(call, rows, length, length, bits, keep);
+        return sort.workspace() > static_cast<std::size_t>(2 * rows * length) * 8;
+    };
+    CHECK(!goes(1, 524288, 32, false)); // floats
+    CHECK(goes(1, 524289, 32, false));
+    CHECK(!goes(8, 820000, 32, false));
+    CHECK(goes(8, 830000, 32, false));
+    CHECK(!goes(1, 131072, 15, true)); // indices into up to 32,767 places
+    CHECK(goes(1, 131073, 15, true));
+    CHECK(!goes(1, 2048, 0, true));
 }
 
 TEST_CASE_TEMPLATE("rows on a device: sorted by a library in a graph", Key, std::uint32_t, std::uint64_t) {

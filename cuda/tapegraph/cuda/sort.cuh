@@ -15,8 +15,9 @@ namespace tapegraph::cuda {
 
 namespace detail {
 
-/// A launch keeps a device waiting as long as this many bytes: 1.3 us at 3.3 TB/s. A prediction for an H100, not measured.
-/// A variable, so that tests can have short rows go either way.
+/// A launch keeps a device waiting as long as this many bytes: 1.3 us at 3.3 TB/s. A prediction for an H100, not measured, and so
+/// is what follows from it: a single row goes to the library if it has more than 524,288 floats, or 131,072 indices
+/// into up to 32,767 places; eight rows do from 823,882 floats on. A variable, so that tests can have short rows go either way.
 inline std::int64_t bytes_per_launch = std::int64_t{4} << 20;
 
 /// Sorts rows, in tiles that are then merged, or row by row by a library's radix sort where that is linked and moves less. Both
