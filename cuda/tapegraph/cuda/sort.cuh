@@ -80,43 +80,46 @@ private:
     }
 
     template <class Source>
+    void sort_tiles(const kernel_call& c, const char* operation, const Source& source, std::int64_t rows, int width,
+                    pair* pairs, std::int32_t* order) const {
+        const kernels::tile_sort s{rows, length_, width, wanted_};
+        const std::int64_t segments = rows * divide_up(length_, width), in_block = slots / width;
+        launch(c, operation, {static_cast<unsigned>(divide_up(segments, in_block)), kernels::sort_threads},
+               kernels::sort_tiles<Source>, s, source, pairs, order);
+    }
+    void merge(const kernel_call& c, const char* operation, std::int64_t rows, std::int64_t run, const pair* from,
+               pair* to, std::int32_t* order) const {
+        const kernels::merge_pass m{length_, run, wanted_, divide_up(length_, 2 * run),
+                                    divide_up(std::min({2 * run, wanted_, length_}), kernels::merge_tile)};
+        launch(c, operation, {static_cast<unsigned>(rows * m.in_row * m.tiles), kernels::merge_threads},
+               kernels::merge_runs<Key>, m, from, to, order);
+    }
+
+    template <class Source>
     const pair* by_merging(const kernel_call& c, const char* operation, const Source& source, std::int64_t rows,
                            std::int32_t* order, pair* from) const {
-        kernels::tile_sort s{rows, length_, static_cast<int>(slots), wanted_};
-        while (s.width / 2 >= length_) s.width /= 2;
-        const bool one_tile = length_ <= slots;
-        const std::int64_t segments = rows * divide_up(length_, s.width), in_block = slots / s.width;
-        launch(c, operation, {static_cast<unsigned>(divide_up(segments, in_block)), kernels::sort_threads},
-               kernels::sort_tiles<Source>, s, source, from, one_tile ? order : nullptr);
+        int width = static_cast<int>(slots);
+        while (width / 2 >= length_) width /= 2;
+        sort_tiles(c, operation, source, rows, width, from, length_ <= slots ? order : nullptr);
         pair* to = from + rows_ * length_;
         for (std::int64_t run = slots; run < length_; run *= 2) {
-            kernels::merge_pass m{length_, run, wanted_, divide_up(length_, 2 * run),
-                                  divide_up(std::min({2 * run, wanted_, length_}), kernels::merge_tile)};
-            const bool last = 2 * run >= length_;
-            launch(c, operation, {static_cast<unsigned>(rows * m.in_row * m.tiles), kernels::merge_threads},
-                   kernels::merge_runs<Key>, m, from, to, last ? order : nullptr);
+            merge(c, operation, rows, run, from, to, 2 * run >= length_ ? order : nullptr);
             std::swap(from, to);
         }
         return from;
     }
 
+    // No kernels but those that merging takes, so that a program costs nothing more to compile.
     template <class Source>
     const pair* by_library(const kernel_call& c, const char* operation, const Source& source, std::int64_t rows,
                            std::int32_t* order, pair* pairs) const {
-        for_pieces(rows * length_, [&](std::int64_t first, std::int64_t count) {
-            launch(c, operation, over(count), kernels::make_pairs<Source>, first, first + count, length_, source,
-                   pairs);
-        });
+        sort_tiles(c, operation, source, rows, 1, pairs, nullptr);
         pair *const other = pairs + rows_ * length_, *sorted = pairs;
         for (std::int64_t begin = 0; begin < rows * length_; begin += length_)
             sorted = sort_of_library<Key>.sort(operation, c.stream, pairs + begin, other + begin, length_, bits_,
                                                other + rows_ * length_, library_bytes_) -
                      begin;
-        if (order != nullptr)
-            for_pieces(rows * wanted_, [&](std::int64_t first, std::int64_t count) {
-                launch(c, operation, over(count), kernels::take_positions<Key>, first, first + count, length_, wanted_,
-                       sorted, order);
-            });
+        if (order != nullptr) merge(c, operation, rows, length_, sorted, nullptr, order);
         return sorted;
     }
 

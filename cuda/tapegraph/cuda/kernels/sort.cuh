@@ -15,8 +15,9 @@
 ///   merge_runs   a block makes one tile of two runs merged: it finds by bisection ("merge path", Odeh, Green et al.,
 ///                2012) which parts of the runs that takes, loads them into shared memory, and each thread again merges its
 ///                part of them. The result leaves through shared memory, so that neighbours write side by side.
-///   make_pairs, take_positions
-///                before and behind a library's sort: a thread per element, no shared memory.
+///
+/// Before a library's sort, sort_tiles makes the pairs (tiles of one element), and behind it merge_runs takes their positions (of
+/// a run that has no partner).
 
 namespace tapegraph::cuda::kernels {
 
@@ -192,25 +193,6 @@ __global__ void merge_runs(merge_pass m, const sort_pair<Key>* in, sort_pair<Key
         else
             out[base + from + k] = tile[k];
     }
-}
-
-/// Elements from `first` to `last` of rows one behind another.
-template <class Source, class Key = typename Source::key>
-__global__ void make_pairs(std::int64_t first, std::int64_t last, std::int64_t length, Source source,
-                           sort_pair<Key>* pairs) {
-    const std::int64_t e = first + thread_number();
-    if (e >= last) return;
-    const std::int64_t row = e / length, at = e - row * length;
-    pairs[e] = {source(row, at), static_cast<std::uint32_t>(at)};
-}
-/// The first positions of sorted rows, into `order` [rows, wanted], of which elements from `first` to `last`.
-template <class Key>
-__global__ void take_positions(std::int64_t first, std::int64_t last, std::int64_t length, std::int64_t wanted,
-                               const sort_pair<Key>* pairs, std::int32_t* order) {
-    const std::int64_t e = first + thread_number();
-    if (e >= last) return;
-    const std::int64_t row = e / wanted;
-    order[e] = static_cast<std::int32_t>(pairs[row * length + (e - row * wanted)].position);
 }
 
 } // namespace tapegraph::cuda::kernels
