@@ -89,9 +89,14 @@ __device__ __forceinline__ void fold_compact(const compact_arguments<Source>& p,
     }
 }
 
+/// Blocks of a multiprocessor that registers are left for: unasked, the compiler makes room for four and spills.
+template <class Source>
+inline constexpr int compact_blocks = Source::access::slot_count* Source::lanes <= 16 ? 3 : 2;
+
 /// One-dimensional, `reduce_threads` to a block, any number of blocks.
 template <class Fold, class T, class Source>
-__global__ void __launch_bounds__(reduce_threads) reduce_compact(const __grid_constant__ compact_arguments<Source> p) {
+__global__ void __launch_bounds__(reduce_threads, compact_blocks<Source>)
+    reduce_compact(const __grid_constant__ compact_arguments<Source> p) {
     constexpr int V = Source::lanes;
     __shared__ typename Fold::total shared[V * reduce_threads];
     const int thread = static_cast<int>(threadIdx.x);
