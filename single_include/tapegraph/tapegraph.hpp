@@ -18287,14 +18287,30 @@ bool basic_formula_record<X>::replay_forward(const forward_sweep& walk, any_tens
  return interpret_tangent(f.run, f.last, f.output, f.leaves, f.nodes, leaf_count, walk, tangent);
 }
 
+/// a + b of T, which nothing records: without the derivatives that a formula would bring into programs that have no tensors of T.
+template <class T, class Tensor>
+Tensor unrecorded_sum(const Tensor& a, const Tensor& b) {
+ constexpr dtype type = dtype_of<T>;
+ using sum = region<slots<type, type>, results<2>, instruction<add_op, type, 0, 1>>;
+ Tensor result(type, a.shape());
+ const buffer_view in[]{a.view(), b.view()}, out = result.view();
+ kernel_call call;
+ call.in = in, call.inputs = 2;
+ call.out = &out, call.outputs = 1;
+ call.domain = out;
+ run_region(&cpu::evaluate_tile<sum>, runtime::map_kernel_for<sum>().on_device, call);
+ check_finite("formula", result);
+ return result;
+}
+
 template <class Tensor>
 Tensor add_adjoints(const Tensor& a, const Tensor& b) {
- const auto sum = [&]<class T>(T) -> Tensor {
-  const tensor<T> x(a), y(b);
-  return tensor<T>(x + y);
- };
- if (is_storage_type(a.type())) return interpreted_sum(a, b);
- return a.type() == dtype::f64 ? sum(0.0) : sum(0.0f);
+ const tape_storage& tape = tape_storage::instance();
+ const bool recorded = tape.tracks(a) || tape.tracks(b);
+ if (is_storage_type(a.type()) || (a.type() == dtype::f64 && recorded)) return interpreted_sum(a, b);
+ if (a.type() == dtype::f64) return unrecorded_sum<double>(a, b);
+ const tensor<float> x(a), y(b);
+ return tensor<float>(x + y);
 }
 
 template <class Tensor>
