@@ -10,8 +10,29 @@ find_gpu() {
     [ -n "$gpu_architecture" ]
 }
 
-# build_for_gpu TARGET...: configures build/gpu and builds. TAPEGRAPH_CMAKE_ARGS adds to the configuration.
-build_for_gpu() {
+# What is left, at least 1, of the seconds that a script takes: those it ends within, ten minutes less some for the end, unless
+# TAPEGRAPH_GPU_SECONDS says otherwise.
+left() {
+    local seconds=$((${TAPEGRAPH_GPU_SECONDS:-585} - SECONDS))
+    echo $((seconds > 1 ? seconds : 1))
+}
+
+# Where cuBLAS is if it is not beside nvcc: in the wheels that PyTorch brings along. Prints arguments for CMake, if any.
+cublas_of_python() {
+    python3 - <<'PYTHON' 2>/dev/null
+import glob, importlib.util
+roots = list(getattr(importlib.util.find_spec("nvidia"), "submodule_search_locations", None) or [])
+def first(pattern):
+    found = [f for r in roots for f in sorted(glob.glob(r + "/*/" + pattern))]
+    return found[0] if found else None
+header, library = first("include/cublasLt.h"), first("lib/libcublasLt.so*")
+if header and library:
+    print(f"-DTAPEGRAPH_CUBLASLT_INCLUDE_DIR={header.rsplit('/', 1)[0]}", f"-DTAPEGRAPH_CUBLASLT_LIBRARY={library}")
+PYTHON
+}
+
+# configure_for_gpu ARGUMENT...: for CMake; TAPEGRAPH_CMAKE_ARGS adds to them.
+configure_for_gpu() {
     if [ -z "${CUDACXX:-}" ] && ! command -v nvcc >/dev/null 2>&1; then
         if [ ! -x /usr/local/cuda/bin/nvcc ]; then
             echo "nvcc was not found (set CUDACXX)" >&2
@@ -20,9 +41,16 @@ build_for_gpu() {
         export CUDACXX=/usr/local/cuda/bin/nvcc
     fi
     # Word splitting is wanted: several arguments in one variable.
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2046,SC2086
     cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG" \
         "-DCMAKE_CUDA_FLAGS_RELEASE=-O2 -DNDEBUG" "-DCMAKE_CUDA_ARCHITECTURES=$gpu_architecture-real" \
-        -DTAPEGRAPH_CUDA=ON -DTAPEGRAPH_GPU_TESTS=ON -DTAPEGRAPH_BUILD_EXAMPLES=OFF ${TAPEGRAPH_CMAKE_ARGS:-} &&
-        cmake --build build/gpu --parallel "$(nproc)" --target "$@"
+        "-DTAPEGRAPH_CUDA_REPORT_ARCHITECTURES=$gpu_architecture-real" $(cublas_of_python) \
+        -DTAPEGRAPH_CUDA=ON -DTAPEGRAPH_GPU_TESTS=ON -DTAPEGRAPH_BUILD_EXAMPLES=OFF "$@" ${TAPEGRAPH_CMAKE_ARGS:-}
+}
+
+# build_for_gpu SECONDS FOLDER PROGRAM...: as many of the folder's as can be built in that time; what fails does not keep the
+# others from it. Afterwards those that are up to date exist, and no others.
+build_for_gpu() {
+    (cd "build/gpu/$2" && rm -f -- "${@:3}")
+    timeout "$1" cmake --build build/gpu --parallel "$(nproc)" --target "${@:3}" -- -k 0
 }

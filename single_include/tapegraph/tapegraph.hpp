@@ -961,6 +961,8 @@ struct kernel_call {
  void* fault = nullptr;
  /// A device's stream, on which everything above lies in that device's memory (`random` too); null on the CPU.
  void* stream = nullptr;
+ /// What the symbols in extents stand for in the program that makes the call, in the CPU's memory; null in eager mode.
+ const std::int64_t* symbols = nullptr;
 };
 
 using kernel_function = void (*)(const kernel_call&);
@@ -1064,6 +1066,7 @@ private:
 // ---- tapegraph/runtime/device_runtime.hpp ----
 
 #include <cstdlib>
+#include <mutex>
 
 namespace tapegraph {
 
@@ -1096,8 +1099,23 @@ public:
  virtual void replay(void* graph) = 0;
  virtual void drop(void* graph) noexcept = 0;
 
+ std::recursive_mutex& turns() { return turns_; }
+
 protected:
  ~device_runtime() = default;
+
+private:
+ std::recursive_mutex turns_;
+};
+
+class device_turn {
+public:
+ explicit device_turn(device_runtime* d) {
+  if (d != nullptr) lock_ = std::unique_lock(d->turns());
+ }
+
+private:
+ std::unique_lock<std::recursive_mutex> lock_;
 };
 
 inline device_runtime& runtime_of(device d) {
@@ -1237,7 +1255,6 @@ inline void set_memory_limit(std::size_t bytes) { runtime::arena_counters::insta
 }
 
 #include <bit>
-#include <mutex>
 #include <new>
 
 /// Reference-counted buffers from a caching pool: a training loop stops asking the system for memory after its first step.
@@ -1695,14 +1712,19 @@ Tensor ones_like(const Tensor& like);
 template <class Tensor>
 class basic_sweep {
 public:
- explicit basic_sweep(int length) : adjoints_(static_cast<std::size_t>(length)), present_(static_cast<std::size_t>(length)) {}
+ explicit basic_sweep(int length) : basic_sweep(0, length) {}
+ /// What lies before place `first` is a constant.
+ basic_sweep(int first, int end)
+  : first_(first),
+  adjoints_(static_cast<std::size_t>(end - first)),
+  present_(static_cast<std::size_t>(end - first)) {}
 
  bool wants(const any_tensor& t) const {
   const tape_place p = t.place();
-  return tape_storage::instance().knows(p) && p.index < static_cast<int>(present_.size());
+  return tape_storage::instance().knows(p) && p.index >= first_ && number(p.index) < present_.size();
  }
  void add(const any_tensor& to, any_tensor adjoint) {
-  const auto at = static_cast<std::size_t>(to.place().index);
+  const std::size_t at = number(to.place().index);
   if (present_[at])
    adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
   else
@@ -1710,7 +1732,7 @@ public:
   present_[at] = 1;
  }
  const any_tensor* find(tape_place place) const {
-  const auto at = static_cast<std::size_t>(place.index);
+  const std::size_t at = number(place.index);
   return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
  }
 
@@ -1721,12 +1743,14 @@ public:
  }
  /// The walk itself, from place `last` down, when adjoints have been added.
  void run(int last, int first, const std::vector<char>& keep) { walk(last, first, &keep); }
+ /// The same where only watched tensors' adjoints are asked for.
+ void run(int last, int first) { walk(last, first, nullptr); }
 
  /// Within a walk: through records from `first` on that were made since it began. What flows to places before them goes
  /// on with the walk.
  void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
   const std::size_t length = present_.size();
-  const auto needed = static_cast<std::size_t>(y.place().index + 1);
+  const std::size_t needed = number(y.place().index) + 1;
   if (needed > length) {
    adjoints_.resize(needed);
    present_.resize(needed);
@@ -1741,16 +1765,17 @@ private:
  void walk(int from, int first, const std::vector<char>* keep) {
   tape_storage& tape = tape_storage::instance();
   for (int i = from; i >= first; --i) {
-   if (!present_[static_cast<std::size_t>(i)]) continue;
+   if (!present_[number(i)]) continue;
    tape_record* const r = tape.record(i);
    if (r == nullptr) continue;
-   const any_tensor adjoint = adjoints_[static_cast<std::size_t>(i)];
-   if (keep == nullptr || !(*keep)[static_cast<std::size_t>(i)])
-    adjoints_[static_cast<std::size_t>(i)].drop_storage();
+   const any_tensor adjoint = adjoints_[number(i)];
+   if (keep == nullptr || !(*keep)[static_cast<std::size_t>(i)]) adjoints_[number(i)].drop_storage();
    r->backward(*r, *this, adjoint);
   }
  }
+ std::size_t number(int place) const { return static_cast<std::size_t>(place - first_); }
 
+ int first_;
  std::vector<Tensor> adjoints_;
  std::vector<char> present_;
 };
@@ -1767,6 +1792,9 @@ struct forward_kernels {
  any_tensor (*multiply_add)(const any_tensor* sum, const any_tensor& a, const any_tensor& b);
  any_tensor (*add)(const any_tensor& a, const any_tensor& b);
  any_tensor (*converted)(const any_tensor& a, dtype type);
+ /// The tangent of what a record holds, of which no more is known than how to go back; false when there is none.
+ bool (*transposed)(tape_record&, const any_tensor* const* operands, int count, const any_tensor& output,
+     const forward_sweep&, any_tensor& tangent);
 };
 
 /// Tangents by place, from sources to values.
@@ -6581,34 +6609,71 @@ constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
 
 namespace tapegraph::detail {
 
-/// A vjp is linear in the adjoint: recorded for a placeholder of the value's shape and pulled back, it gives its transpose,
-/// here applied to the tangent of one operand. `vjp(adjoint)` is what flows to that operand.
-template <class Result, class Vjp>
-std::optional<Result> transposed_vjp(const shape& of_value, const any_tensor& tangent, const Vjp& vjp) {
+inline any_tensor zeros_of(dtype type, const shape& dims) {
+ any_tensor zero(type, dims);
+ if (zero.size() > 0) std::memset(zero.raw(), 0, static_cast<std::size_t>(zero.size()) * size_of(type));
+ return zero;
+}
+
+/// What flows back from a value to an operand is linear in the adjoint: recorded for a placeholder of the value's type and shape
+/// and pulled back, it gives its transpose, here applied to the operand's tangent. Nothing, where no derivative passes.
+template <class Tensor>
+std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand, const Tensor& output,
+         const Tensor& direction) {
  tape_storage& tape = tape_storage::instance();
- auto adjoint = zeros<typename Result::element_type>(of_value);
+ Tensor adjoint = zeros_of(output.type(), output.shape());
  const int first = tape.length();
  tape.start();
  adjoint.set_place(tape.watch());
- const auto pulled = vjp(adjoint);
+ sweep there(operand.place().index, operand.place().index + 1);
+ record.backward(record, there, adjoint);
  tape.close(true);
- sweep back(tape.length());
- std::optional<Result> found;
- if (back.wants(pulled)) {
-  back.add(pulled, tangent);
-  std::vector<char> keep(static_cast<std::size_t>(tape.length()));
-  keep[static_cast<std::size_t>(first)] = 1;
-  back.run(pulled.place().index, first, keep);
-  if (const any_tensor* const at = back.find(adjoint.place())) found = Result(*at);
+ std::optional<Tensor> found;
+ sweep back(first, tape.length());
+ if (const Tensor* const flow = there.find(operand.place()); flow != nullptr && back.wants(*flow)) {
+  back.add(*flow, direction);
+  back.run(flow->place().index, first);
+  if (const Tensor* const at = back.find(adjoint.place())) found = *at;
  }
  if (!tape.recording()) tape.clear(first);
  return found;
 }
 
+/// forward_kernels::transposed: a term for each operand that has a tangent.
+template <class Tensor>
+bool transposed_tangent(tape_record& record, const Tensor* const* operands, int count, const Tensor& output,
+      const forward_sweep& walk, Tensor& tangent) {
+ bool any = false;
+ for (int k = 0; k < count; ++k) {
+  const Tensor* const direction = walk.find(*operands[k]);
+  if (direction == nullptr) continue;
+  bool repeated = false;
+  for (int before = 0; before < k; ++before) repeated = repeated || walk.find(*operands[before]) == direction;
+  if (repeated) continue;
+  const std::optional<Tensor> term = transposed_flow(record, *operands[k], output, *direction);
+  if (!term) continue;
+  tangent = any ? walk.kernels.add(tangent, *term) : *term;
+  any = true;
+ }
+ return any;
+}
+/// The same for a record with `inputs` and `output`.
+template <class Record>
+bool tangent_by_going_back(Record& record, const forward_sweep& walk, any_tensor& tangent) {
+ return std::apply(
+  [&](const auto&... in) {
+   const any_tensor* const operands[]{&in...};
+   return walk.kernels.transposed(record, operands, static_cast<int>(sizeof...(in)), record.output, walk,
+          tangent);
+  },
+  record.inputs);
+}
+
+/// Of linear operations, which are applied to tangents.
 template <class Op, class Record>
-class operation_tangents {
+class linear_tangents {
 public:
- operation_tangents(const Record& record, const forward_sweep& walk) : self_(record), walk_(walk) {}
+ linear_tangents(const Record& record, const forward_sweep& walk) : self_(record), walk_(walk) {}
 
  bool run(any_tensor& tangent) const { return run(tangent, std::make_index_sequence<std::tuple_size_v<inputs>>{}); }
 
@@ -6617,23 +6682,24 @@ private:
  using result = std::remove_cvref_t<decltype(std::declval<Record>().output)>;
  template <std::size_t I>
  using input = std::tuple_element_t<I, inputs>;
- template <class Handle>
- static constexpr bool differentiable_handle = ir::detail::is_floating(dtype_of<typename Handle::element_type>);
 
  template <std::size_t... I>
  bool run(any_tensor& tangent, std::index_sequence<I...>) const {
   bool any = false;
-  if constexpr (!differentiable_handle<result>) {
-  } else if constexpr (linearity_of<Op> == linearity::joint) {
+  if constexpr (linearity_of<Op> == linearity::joint) {
    any = (... || (walk_.find(std::get<I>(self_.inputs)) != nullptr));
    if (any) tangent = applied(inputs(direction<I>()...));
   } else {
-   const auto term = [&](const std::optional<result>& t) {
-    if (!t) return;
-    tangent = any ? walk_.kernels.add(tangent, *t) : any_tensor(*t);
+   const auto add_along = [&]<std::size_t Operand>() {
+    const any_tensor* const found = walk_.find(std::get<Operand>(self_.inputs));
+    if (found == nullptr) return;
+    inputs operands = self_.inputs;
+    std::get<Operand>(operands) = input<Operand>(*found);
+    const result term = applied(operands);
+    tangent = any ? walk_.kernels.add(tangent, term) : any_tensor(term);
     any = true;
    };
-   (term(along<I>()), ...);
+   (add_along.template operator()<I>(), ...);
   }
   return any;
  }
@@ -6649,50 +6715,30 @@ private:
  template <std::size_t I>
  input<I> direction() const {
   const input<I>& at = std::get<I>(self_.inputs);
-  if constexpr (!differentiable_handle<input<I>>) {
+  if constexpr (!ir::detail::is_floating(dtype_of<typename input<I>::element_type>)) {
    return at;
   } else {
    const any_tensor* const found = walk_.find(at);
    return found != nullptr ? input<I>(*found) : zeros<typename input<I>::element_type>(at.shape());
   }
  }
- template <std::size_t I>
- std::optional<result> along() const {
-  const any_tensor* const found = walk_.find(std::get<I>(self_.inputs));
-  if (found == nullptr) return {};
-  inputs operands = self_.inputs;
-  if constexpr (linearity_of<Op> == linearity::each) {
-   std::get<I>(operands) = input<I>(*found);
-   return applied(operands);
-  } else {
-   return transposed<I>(*found, operands);
-  }
- }
- template <std::size_t I>
- std::optional<result> transposed(const any_tensor& tangent, inputs& operands) const {
-  if (!tape_storage::instance().recording())
-   std::apply([](auto&... each) { (each.set_place({}), ...); }, operands);
-  return transposed_vjp<result>(self_.output.shape(), tangent, [&](const result& adjoint) {
-   return std::apply(
-    [&](const auto&... in) {
-     if constexpr (requires { Op::template vjp<int(I)>(self_.attributes, adjoint, in..., self_.output); })
-      return input<I>(eval(Op::template vjp<int(I)>(self_.attributes, adjoint, in..., self_.output)));
-     else
-      return input<I>();
-    },
-    operands);
-  });
- }
 
  const Record& self_;
  const forward_sweep& walk_;
 };
 
-/// The tangent of what a record holds: linear operations are applied to tangents, others are known by their vjp. False
+/// The tangent of what a record holds: linear operations are applied to tangents, of others the way back is enough. False
 /// when no operand has a tangent.
 template <class Op, class Record>
-bool operation_tangent(const Record& record, const forward_sweep& walk, any_tensor& tangent) {
- return operation_tangents<Op, Record>(record, walk).run(tangent);
+bool operation_tangent(Record& record, const forward_sweep& walk, any_tensor& tangent) {
+ using result = std::remove_cvref_t<decltype(record.output)>;
+ if constexpr (!ir::detail::is_floating(dtype_of<typename result::element_type>)) {
+  return false;
+ } else if constexpr (linearity_of<Op> != linearity::none) {
+  return linear_tangents<Op, Record>(record, walk).run(tangent);
+ } else {
+  return tangent_by_going_back(record, walk, tangent);
+ }
 }
 
 }
@@ -6751,7 +6797,7 @@ struct operation_record : tape_record {
  }
 
  static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
-  return operation_tangent<Op>(static_cast<const operation_record&>(base), walk, tangent);
+  return operation_tangent<Op>(static_cast<operation_record&>(base), walk, tangent);
  }
 
 private:
@@ -7784,14 +7830,18 @@ TG_FUSED_FUNCTIONS(avx512, TG_FUSED_AVX512)
 
 template <class Body, class... Args>
 void dispatch_fused(Args... args) {
-#if defined(__x86_64__)
  switch (active_instruction_set()) {
+#if TG_INSTRUCTION_SETS & 4
  case instruction_set::avx512: return fused<avx512>::template call<Body>(args...);
- case instruction_set::avx2: return fused<avx2>::template call<Body>(args...);
- case instruction_set::baseline: break;
- }
 #endif
- fused<baseline>::template call<Body>(args...);
+#if TG_INSTRUCTION_SETS & 2
+ case instruction_set::avx2: return fused<avx2>::template call<Body>(args...);
+#endif
+#if TG_INSTRUCTION_SETS & 1
+ case instruction_set::baseline: return fused<baseline>::template call<Body>(args...);
+#endif
+ default: __builtin_unreachable();
+ }
 }
 
 template <class Isa>
@@ -11053,6 +11103,10 @@ struct no_backend {
  static constexpr kernel_functions reduction() {
   return {};
  }
+ template <class Region>
+ static constexpr kernel_functions result_sum() {
+  return {};
+ }
 };
 #ifdef TG_CUDA
 #if !defined(__CUDACC__) && !defined(TG_SIMT)
@@ -13386,6 +13440,23 @@ template <class T>
 void fill_random(T* out, std::int64_t count, const random_attributes& a, const random_state& state) {
  in_parts(count, [&](std::int64_t begin, std::int64_t size) {
   cpu::dispatch<random_body<T>>(out + begin, begin, size, &a, &state);
+ });
+}
+
+struct standard_normal_body {
+ template <class Isa, class T>
+ TG_INLINE static void run(T* x, std::int64_t begin, std::int64_t count, std::uint32_t ordinal,
+       const random_state* state) {
+  random::fill_normal<T>(x, begin, count, state->seed, state->step, ordinal);
+  const random::scaling<T> scaled = random::normal_scaling<T>(0, 1);
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) x[i] = scaled(x[i]);
+ }
+};
+template <class T>
+void fill_standard_normal(T* out, std::int64_t count, std::uint32_t ordinal, const random_state& state) {
+ in_parts(count, [&](std::int64_t begin, std::int64_t size) {
+  cpu::on<cpu::baseline>::run<standard_normal_body>(out + begin, begin, size, ordinal, &state);
  });
 }
 
@@ -16935,18 +17006,39 @@ struct formula_view {
  const formula_code* code;
  cpu::tile_function forward, backward;
  runtime::kernel_functions forward_on_device, backward_on_device;
+ /// A sum over axes on a device, for leaves that were broadcast: of one result of `backward` or, where `sums_tensor`, of a
+ /// tensor that holds it.
+ runtime::kernel_functions sum_on_device;
+ bool sums_tensor;
  runtime::kernel_pair reduce;
  const ir::operation* reduction;
 };
 
+/// A single leaf is broadcast by broadcast_to alone, whose derivative hands through what arrives. Of a reduction with a single
+/// leaf only tangents are summed, which is rare: they are written out, so that there is no kernel more for each formula.
+template <class F, class Reduce>
+inline constexpr bool sums_tensor = F::value.leaves == 1 && !std::is_void_v<Reduce>;
+
+template <class F, class Reduce, class Backend = runtime::backend>
+constexpr runtime::kernel_functions sum_on_device_for() {
+ if constexpr (sums_tensor<F, Reduce>)
+  return Backend::template result_sum<region<slots<F::value.leaf_type[0]>, results<0>>>();
+ else if constexpr (F::value.leaves > 1 || runtime::reads_in_place<typename F::backward>)
+  return Backend::template result_sum<typename F::backward>();
+ else
+  return {};
+}
+
 template <class E, class Reduce>
 constexpr formula_view make_formula_view() {
  using f = formula<E, Reduce>;
- formula_view v{&f::value, &cpu::evaluate_tile<typename f::forward>, nullptr, {}, {}, {}, nullptr};
+ formula_view v{&f::value, &cpu::evaluate_tile<typename f::forward>, nullptr, {}, {}, {}, false, {}, nullptr};
  v.forward_on_device = runtime::map_kernel_for<typename f::forward>().on_device;
  if constexpr (f::value.results > 0) {
   v.backward = &cpu::evaluate_tile<typename f::backward>;
   v.backward_on_device = runtime::map_kernel_for<typename f::backward>().on_device;
+  v.sums_tensor = sums_tensor<f, Reduce>;
+  v.sum_on_device = sum_on_device_for<f, Reduce>();
  }
  if constexpr (!std::is_void_v<Reduce>) {
   v.reduce = runtime::reduction_kernel_for<Reduce, typename f::forward, element_t<f::value.type>>();
@@ -17668,19 +17760,25 @@ void run_at_home(device_runtime& d, const kernel_functions& kernel, const kernel
 
 class call_on_device {
 public:
- call_on_device(device_runtime& d, const kernel_call& c) : call(c), views_(static_cast<std::size_t>(c.inputs)) {
-  for (int i = 0; i < c.inputs; ++i) {
-   buffer_view& v = views_[static_cast<std::size_t>(i)];
-   v = c.in[i];
-   if (v.place != 0 || v.data == nullptr) continue;
-   v.data = d.constant(v.data, v.bytes());
-   v.place = place_of(&d);
-  }
+ call_on_device(device_runtime& d, const kernel_call& c) : call(c), views_(c.in, c.in + c.inputs) {
   call.in = views_.data();
   call.stream = d.stream();
   call.fault = d.fault();
-  if (c.random != nullptr)
-   call.random = static_cast<const random_state*>(d.constant(c.random, sizeof(random_state)));
+  std::size_t all = 0;
+  each_number([&](const void*, std::size_t bytes, const auto&) { all += padded(bytes); });
+  if (all == 0) return;
+  std::byte few[256];
+  std::vector<std::byte> many(all > sizeof few ? all : 0);
+  std::byte *const numbers = many.empty() ? few : many.data(), *at = numbers;
+  each_number([&](const void* from, std::size_t bytes, const auto&) {
+   std::memcpy(at, from, bytes);
+   at += padded(bytes);
+  });
+  auto* there = static_cast<std::byte*>(d.constant(numbers, all));
+  each_number([&](const void*, std::size_t bytes, const auto& moved) {
+   moved(there, place_of(&d));
+   there += padded(bytes);
+  });
  }
  call_on_device(const call_on_device&) = delete;
  call_on_device& operator=(const call_on_device&) = delete;
@@ -17688,11 +17786,23 @@ public:
  kernel_call call;
 
 private:
+ static std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+ template <class F>
+ void each_number(const F& f) {
+  for (buffer_view& v : views_)
+   if (v.place == 0 && v.data != nullptr)
+    f(v.data, v.bytes(), [&](void* to, std::int8_t place) { v.data = to, v.place = place; });
+  if (call.random != nullptr)
+   f(call.random, sizeof(random_state),
+   [&](void* to, std::int8_t) { call.random = static_cast<const random_state*>(to); });
+ }
+
  std::vector<buffer_view> views_;
 };
 
 template <class = void>
 void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call& call) {
+ const device_turn turn(&d);
  if (kernel.on_device.run == nullptr) return run_at_home(d, kernel, call, call.random);
  call_on_device there(d, call);
  there.call.workspace = d.scratch(kernel.on_device.workspace(there.call));
@@ -17731,6 +17841,7 @@ inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functi
      const kernel_call& call) {
  if constexpr (runtime::has_backend) {
   if (runtime::device_runtime* const d = runtime::current_runtime(); d != nullptr) {
+   const runtime::device_turn turn(d);
    const runtime::call_on_device there(*d, call);
    return on_device.run(there.call);
   }
@@ -18049,28 +18160,20 @@ private:
  }
 
  void reduce_on_device(kernel_call& sum, int r, dtype type) const {
+  const std::int64_t attributes[2]{sum.attributes[0], formula->sums_tensor ? 0 : r};
+  sum.attributes = attributes;
+  if (!formula->sums_tensor) {
+   if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, sum.domain);
+   return runtime::perform({{}, formula->sum_on_device}, sum);
+  }
   const any_tensor values(type, domain);
-  partial_array<buffer_view, most_leaves> all(formula->code->results);
-  for (int k = 0; k < formula->code->results; ++k) all[k].type = leaves[formula->code->result_leaf[k]].type();
-  all[r] = values.view();
+  const buffer_view written = values.view();
   kernel_call map = sum;
-  map.out = all.data();
-  map.outputs = formula->code->results;
+  map.out = &written;
   run_backward(*formula, map);
-  const buffer_view in = values.view();
-  sum.in = &in;
+  sum.in = &written;
   sum.inputs = 1;
-  sum.domain = in;
-  runtime::perform({{},
-      type == dtype::f64    ? sum_on_device<double>()
-      : type == dtype::f32  ? sum_on_device<float>()
-      : type == dtype::bf16 ? sum_on_device<bfloat16>()
-            : sum_on_device<half>()},
-      sum);
- }
- template <class T, class Backend = runtime::backend>
- static constexpr runtime::kernel_functions sum_on_device() {
-  return Backend::template reduction<sum_op, region<slots<dtype_of<T>>, results<0>>, T>();
+  runtime::perform({{}, formula->sum_on_device}, sum);
  }
 
  void replay(sweep& walk, const any_tensor& adjoint);
@@ -18184,14 +18287,30 @@ bool basic_formula_record<X>::replay_forward(const forward_sweep& walk, any_tens
  return interpret_tangent(f.run, f.last, f.output, f.leaves, f.nodes, leaf_count, walk, tangent);
 }
 
+/// a + b of T, which nothing records: without the derivatives that a formula would bring into programs that have no tensors of T.
+template <class T, class Tensor>
+Tensor unrecorded_sum(const Tensor& a, const Tensor& b) {
+ constexpr dtype type = dtype_of<T>;
+ using sum = region<slots<type, type>, results<2>, instruction<add_op, type, 0, 1>>;
+ Tensor result(type, a.shape());
+ const buffer_view in[]{a.view(), b.view()}, out = result.view();
+ kernel_call call;
+ call.in = in, call.inputs = 2;
+ call.out = &out, call.outputs = 1;
+ call.domain = out;
+ run_region(&cpu::evaluate_tile<sum>, runtime::map_kernel_for<sum>().on_device, call);
+ check_finite("formula", result);
+ return result;
+}
+
 template <class Tensor>
 Tensor add_adjoints(const Tensor& a, const Tensor& b) {
- const auto sum = [&]<class T>(T) -> Tensor {
-  const tensor<T> x(a), y(b);
-  return tensor<T>(x + y);
- };
- if (is_storage_type(a.type())) return interpreted_sum(a, b);
- return a.type() == dtype::f64 ? sum(0.0) : sum(0.0f);
+ const tape_storage& tape = tape_storage::instance();
+ const bool recorded = tape.tracks(a) || tape.tracks(b);
+ if (is_storage_type(a.type()) || (a.type() == dtype::f64 && recorded)) return interpreted_sum(a, b);
+ if (a.type() == dtype::f64) return unrecorded_sum<double>(a, b);
+ const tensor<float> x(a), y(b);
+ return tensor<float>(x + y);
 }
 
 template <class Tensor>
@@ -18927,14 +19046,9 @@ Tensor converted(const Tensor& a, dtype type) {
  });
 }
 template <class Tensor>
-inline constexpr forward_kernels kernels{&multiply_add<Tensor>, &add<Tensor>, &converted<Tensor>};
+inline constexpr forward_kernels kernels{&multiply_add<Tensor>, &add<Tensor>, &converted<Tensor>,
+          &transposed_tangent<Tensor>};
 
-}
-
-inline any_tensor zeros_of(dtype type, const shape& dims) {
- any_tensor zero(type, dims);
- if (zero.size() > 0) std::memset(zero.raw(), 0, static_cast<std::size_t>(zero.size()) * size_of(type));
- return zero;
 }
 
 /// A function's stretch of the tape, from sources to results; what both sweeps need.
@@ -19234,36 +19348,10 @@ struct custom_record : tape_record {
    self.inputs);
  }
  static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
-  auto& self = static_cast<custom_record&>(base);
-  bool any = false;
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-   (self.template add_tangent<I>(walk, tangent, any), ...);
-  }(std::index_sequence_for<X...>{});
-  return any;
+  return tangent_by_going_back(static_cast<custom_record&>(base), walk, tangent);
  }
 
 private:
- template <std::size_t I>
- void add_tangent(const forward_sweep& walk, any_tensor& tangent, bool& any) const {
-  const any_tensor* const found = walk.find(std::get<I>(inputs));
-  if (found == nullptr) return;
-  const auto vjp = [&](const Y& adjoint) {
-   return std::apply(
-    [&](const auto&... x) {
-     const auto flows = call_backward(backward_function, adjoint, output, x...);
-     const auto& own = flow_at<I, sizeof...(X)>(flows);
-     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(own)>, no_gradient_t>)
-      return std::tuple_element_t<I, std::tuple<X...>>();
-     else
-      return eval(own);
-    },
-    inputs);
-  };
-  const auto term = transposed_vjp<Y>(output.shape(), *found, vjp);
-  if (!term) return;
-  tangent = any ? walk.kernels.add(tangent, *term) : any_tensor(*term);
-  any = true;
- }
  template <class Flow, class Input>
  static void flow(sweep& walk, const Flow& value, const Input& input) {
   if constexpr (!std::is_same_v<Flow, no_gradient_t>) {
@@ -19923,6 +20011,11 @@ private:
  bool lent_ = false;
 };
 
+struct kernel_step {
+ kernel_function run;
+ kernel_call call;
+};
+
 struct fed_input {
  placed_block memory;
  buffer_view from;
@@ -19952,17 +20045,7 @@ public:
    entries_.push_back({extents});
    return;
   }
-  if (e->graph == nullptr && !e->refused) {
-   device_->begin_capture();
-   try {
-    launch();
-   } catch (...) {
-    if (void* const graph = device_->end_capture(); graph != nullptr) device_->drop(graph);
-    throw;
-   }
-   e->graph = device_->end_capture();
-   e->refused = e->graph == nullptr;
-  }
+  if (e->graph == nullptr && !e->refused) capture(*e, launch);
   if (e->refused) return launch();
   device_->replay(e->graph);
  }
@@ -19974,6 +20057,27 @@ private:
   void* graph = nullptr;
   bool refused = false;
  };
+
+ template <class F>
+ void capture(entry& e, const F& launch) {
+  std::string why = "the device made no graph of them";
+  device_->begin_capture();
+  try {
+   launch();
+  } catch (const device_error& error) {
+   why = error.what();
+   e.refused = true;
+  } catch (...) {
+   if (void* const graph = device_->end_capture(); graph != nullptr) device_->drop(graph);
+   throw;
+  }
+  e.graph = device_->end_capture();
+  if (e.refused && e.graph != nullptr) device_->drop(std::exchange(e.graph, nullptr));
+  e.refused = e.graph == nullptr;
+  if (e.refused)
+   std::fprintf(stderr, "tapegraph: a program's steps are launched one by one, they cannot be captured: %s\n",
+      why.c_str());
+ }
  runtime::device_runtime* device_;
  std::vector<entry> entries_;
 };
@@ -20034,14 +20138,15 @@ namespace tapegraph::ir {
 template <class = void>
 class basic_bound_program {
 public:
- explicit basic_bound_program(const program_view& view, runtime::device_runtime* device)
+ explicit basic_bound_program(const program_view& view, runtime::device_runtime* device, bool lent = false)
   : view_(&view),
-  device_(device),
+  device_(lent ? nullptr : device),
+  runs_on_(device),
   given_symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
   symbols_(given_symbols_),
   values_(static_cast<std::size_t>(view.nodes.size())),
   fed_(static_cast<std::size_t>(view.inputs.size())),
-  captured_(device) {
+  captured_(device_) {
   for (int i = 0; i < view.nodes.size(); ++i) {
    values_[i].type = view.nodes[i].type;
    values_[i].rank = view.nodes[i].rank;
@@ -20049,8 +20154,8 @@ public:
   }
   const std::size_t bytes = view.inputs.size() * runtime::alignment + sizeof(random_state);
   numbers_.reserve(nullptr, bytes, "numbers");
-  if (device != nullptr) placed_numbers_.reserve(device, bytes, "numbers of a program");
-  std::byte* const numbers = (device == nullptr ? numbers_ : placed_numbers_).data();
+  if (device_ != nullptr) placed_numbers_.reserve(device_, bytes, "numbers of a program");
+  std::byte* const numbers = (device_ == nullptr ? numbers_ : placed_numbers_).data();
   for (int i = 0; i < view.inputs.size(); ++i)
    if (view.inputs[i].scalar_parameter)
     values_[view.inputs[i].node].data = numbers + i * static_cast<int>(runtime::alignment);
@@ -20062,7 +20167,7 @@ public:
  }
 
  const program_view& view() const { return *view_; }
- runtime::device_runtime* device() const { return device_; }
+ runtime::device_runtime* device() const { return runs_on_; }
  std::size_t arena_bytes() const { return arena_.size(); }
 
  void set_input(int index, const buffer_view& value) {
@@ -20118,6 +20223,7 @@ public:
  }
 
  void bind() {
+  const runtime::device_turn turn(device_);
   if (!bound_) bind_extents();
   if (pointers_changed_) connect();
  }
@@ -20135,10 +20241,6 @@ public:
  std::size_t scratch_bytes(int step) const { return scratch_bytes_[static_cast<std::size_t>(step)]; }
 
 protected:
- struct kernel_step {
-  kernel_function run;
-  kernel_call call;
- };
  struct copy {
   void* to;
   const void* from;
@@ -20227,7 +20329,7 @@ protected:
   build_steps();
   for (int s = 0; s < steps; ++s) {
    const runtime::kernel_pair& kernel = view_->functions[view_->steps[s].kernel];
-   scratch[s] = device_ == nullptr         ? kernel.workspace(steps_[s].call)
+   scratch[s] = runs_on_ == nullptr        ? kernel.workspace(steps_[s].call)
       : steps_[s].run != nullptr ? kernel.on_device.workspace(steps_[s].call)
              : 0;
    fits = fits && scratch[s] <= scratch_bytes_[s];
@@ -20321,7 +20423,7 @@ protected:
    for (int k = 0; k < step.inputs + step.outputs; ++k)
     operands_[step.first_value + k] = values_[view_->values[step.first_value + k]];
    const runtime::kernel_pair& kernel = view_->functions[step.kernel];
-   target.run = device_ == nullptr ? kernel.run : kernel.on_device.run;
+   target.run = runs_on_ == nullptr ? kernel.run : kernel.on_device.run;
    if (target.run == nullptr) ++at_home_;
    target.call.in = operands_.data() + step.first_value;
    target.call.inputs = step.inputs;
@@ -20330,9 +20432,10 @@ protected:
    target.call.attributes = view_->words.begin() + view_->nodes[step.node].words;
    target.call.domain = values_[step.domain];
    target.call.random = random_;
-   if (device_ == nullptr) continue;
-   target.call.stream = device_->stream();
-   target.call.fault = device_->fault();
+   target.call.symbols = symbols_.data();
+   if (runs_on_ == nullptr) continue;
+   target.call.stream = runs_on_->stream();
+   target.call.fault = runs_on_->fault();
   }
  }
 
@@ -20361,7 +20464,7 @@ protected:
  }
 
  const program_view* view_;
- runtime::device_runtime* device_;
+ runtime::device_runtime *device_, *runs_on_;
  std::vector<std::int64_t> given_symbols_;
  std::vector<std::int64_t> symbols_;
  std::vector<buffer_view> values_, operands_, outputs_;
@@ -20401,6 +20504,7 @@ public:
   : base(view, device) {}
 
  void run(const random_state& random, bool check = false) {
+  const runtime::device_turn turn(device_);
   begin(random);
   const auto launch = [&] {
    for (std::size_t s = 0; s < steps_.size(); ++s) {
@@ -20417,6 +20521,7 @@ public:
 
  template <class F>
  void run_each(const random_state& random, const F& f) {
+  const runtime::device_turn turn(device_);
   begin(random);
   for (std::size_t s = 0; s < steps_.size(); ++s) f(static_cast<int>(s), [&] { run_step(s); });
   finish();
@@ -21283,11 +21388,7 @@ void initialize_orthogonal(T* data, const shape& dims, double gain, std::uint64_
  const std::int64_t rows = columns > 0 ? dims.elements() / columns : 0;
  const bool across = rows > columns;
  std::vector<double> normal(static_cast<std::size_t>(rows * columns));
- typename random_op<double>::attributes a;
- a.law = static_cast<std::int64_t>(distribution::normal);
- a.a = 0, a.b = 1;
- a.ordinal = 0xFFFFFFFE;
- runtime::fill_random<double>(normal.data(), rows * columns, a, {seed, hash_of(path) >> 16});
+ runtime::fill_standard_normal(normal.data(), rows * columns, 0xFFFFFFFEu, {seed, hash_of(path) >> 16});
  orthonormalize(normal.data(), across ? columns : rows, across ? rows : columns);
  for (std::int64_t r = 0; r < rows; ++r)
   for (std::int64_t c = 0; c < columns; ++c)

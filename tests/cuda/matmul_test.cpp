@@ -351,6 +351,25 @@ TEST_CASE("gemm: a bias that cuBLASLt does not add is added afterwards") {
     blas.bias_for_double = true;
 }
 
+TEST_CASE("gemm: a bias at an odd address is added afterwards") {
+    auto& blas = tg::cuda::blas::imitation::instance();
+    const landscape<float> l(5, 6, 7, 1, false, false);
+    const device_array<float> a(l.a), b(l.b), c(l.stride_c), bias(std::vector<float>(7, 2.0f));
+    tg::cuda::gemm_arguments<float> g;
+    g.m = l.m, g.n = l.n, g.k = l.k;
+    g.a = a.data(), g.lda = l.lda, g.b = b.data(), g.ldb = l.ldb, g.c = c.data(), g.ldc = l.ldc;
+    const auto added = [&](const float* to) {
+        g.bias = to;
+        tg::cuda::gemm<float>(nullptr, "test", g);
+        return std::pair(blas.products.back().bias, c.host());
+    };
+    const auto [inside, at_once] = added(bias.data());
+    const auto [also, afterwards] = added(bias.data() + 1);
+    CHECK(inside);
+    CHECK(!also);
+    CHECK(std::memcmp(at_once.data(), afterwards.data(), at_once.size() * sizeof(float)) == 0);
+}
+
 TEST_CASE("gemm: errors name the operation and the shapes") {
     tg::cuda::gemm_arguments<float> g;
     g.m = 4, g.n = 5, g.k = 3, g.lda = 3, g.ldb = 4, g.ldc = 5;

@@ -1,15 +1,12 @@
-#define TG_SIMT
-#define TG_CUDA
-#include <simt/instructions.hpp>
+#include <cuda/whole_programs.hpp>
 
 #include <tapegraph/nn/layers/recurrent.hpp>
-#include <tapegraph/tapegraph.hpp>
 
 #include <doctest/doctest.h>
 
 #include <vector>
 
-/// Models on the imitated device: convolutions, pooling, normalization and dropout in a captured step, and an LSTM in both
+/// Models on a GPU, or on the imitated device: convolutions, pooling, normalization and dropout in a captured step, and an LSTM in both
 /// modes.
 
 namespace tg = tapegraph;
@@ -64,6 +61,7 @@ std::vector<double> recurrent_losses(tg::device where) {
 
 template <class Mode>
 void check_recurrent() {
+    const on_device::late_device late;
     const auto there = recurrent_losses<Mode>(tg::device::cuda(0)), here = recurrent_losses<Mode>(tg::device::cpu());
     for (std::size_t i = 0; i < here.size(); ++i) CHECK(there[i] == doctest::Approx(here[i]).epsilon(1e-4));
     CHECK(there == recurrent_losses<Mode>(tg::device::cuda(0)));
@@ -78,6 +76,7 @@ TEST_CASE("an LSTM trains on a device as on the CPU, in both modes") {
 }
 
 TEST_CASE("a convolutional model trains on a device as on the CPU") {
+    const on_device::late_device late;
     const auto there = losses(tg::device::cuda(0)), here = losses(tg::device::cpu());
     for (std::size_t i = 0; i < here.size(); ++i) CHECK(there[i] == doctest::Approx(here[i]).epsilon(1e-4));
     CHECK(there == losses(tg::device::cuda(0)));

@@ -1,22 +1,17 @@
-#define TG_SIMT
-#define TG_CUDA
-#include <simt/instructions.hpp>
-
-#include <tapegraph/tapegraph.hpp>
+#include <cuda/whole_programs.hpp>
 
 #include <doctest/doctest.h>
 
+#include <future>
 #include <vector>
 
-/// Whole programs on the imitated device, whose memory the host cannot look into: both modes give there what they give on the
-/// CPU, and a step that was captured gives what it gave before.
+/// Whole programs on a GPU, or on the imitated device, whose memory the host cannot look into and which does everything as late
+/// as it may: both modes give there what they give on the CPU, and a step that was captured gives what it gave before.
 
 namespace tg = tapegraph;
-using tg::cuda::driver::imitation;
+using on_device::late_device;
 
 namespace {
-
-const bool guarded = imitation::instance().guarded = true;
 
 /// Largest difference, in units of the larger of 1 and the numbers.
 template <class T>
@@ -70,6 +65,7 @@ std::vector<double> losses(tg::device where, int steps) {
 } // namespace
 
 TEST_CASE("eager: formulas, products and gradients on a device") {
+    const late_device late;
     const auto run = [](tg::device where) {
         const tg::device_scope on(where);
         tg::tensor<float> a{{1, 2, 3}, {4, 5, 6}}, w{{1, 0}, {2, -1}, {0.5f, 3}};
@@ -83,7 +79,9 @@ TEST_CASE("eager: formulas, products and gradients on a device") {
         return std::tuple(h, y, loss, da, db, dw);
     };
     const auto there = run(tg::device::cuda(0)), here = run(tg::device::cpu());
-    CHECK(imitation::instance().launches > 0);
+#ifdef TG_SIMT
+    CHECK(on_device::launches() > 0);
+#endif
     CHECK(tg::current_device() == tg::device::cpu());
     double most = 0;
     [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -156,6 +154,7 @@ TEST_CASE("eager: repeated elements, and the tangent of a sum") {
 }
 
 TEST_CASE("a tensor goes to a device and comes home once") {
+    const late_device late;
     const tg::tensor<float> a{1, 2, 3};
     tg::tensor<float> b;
     {
@@ -174,6 +173,7 @@ TEST_CASE("a tensor goes to a device and comes home once") {
 }
 
 TEST_CASE("a model trains on a device as on the CPU, in both modes") {
+    const late_device late;
     const auto graph = losses<tg::graph>(tg::device::cuda(0), 12), eager = losses<tg::eager>(tg::device::cuda(0), 12);
     const auto cpu = losses<tg::graph>(tg::device::cpu(), 12);
     REQUIRE(graph.size() == cpu.size());
@@ -187,6 +187,7 @@ TEST_CASE("a model trains on a device as on the CPU, in both modes") {
 }
 
 TEST_CASE("captured steps give the bits of steps launched kernel by kernel") {
+    const late_device late;
     const auto captured = losses<tg::graph>(tg::device::cuda(0), 20);
     tg::runtime::capture_steps() = false;
     const auto launched = losses<tg::graph>(tg::device::cuda(0), 20);
@@ -194,7 +195,23 @@ TEST_CASE("captured steps give the bits of steps launched kernel by kernel") {
     CHECK(captured == launched);
 }
 
+TEST_CASE("threads share a device: each gets the bits that it gets alone") {
+    const late_device late;
+    const auto there = tg::device::cuda(0);
+    const auto graph = losses<tg::graph>(there, 12), eager = losses<tg::eager>(there, 12);
+    for (int repetition = 0; repetition < 3; ++repetition) {
+        // They launch, capture, replay and wait in between each other.
+        auto first = std::async(std::launch::async, losses<tg::graph>, there, 12);
+        auto second = std::async(std::launch::async, losses<tg::graph>, there, 12);
+        auto third = std::async(std::launch::async, losses<tg::eager>, there, 12);
+        CHECK(first.get() == graph);
+        CHECK(second.get() == graph);
+        CHECK(third.get() == eager);
+    }
+}
+
 TEST_CASE("fit on a device does not wait for its losses, and reports those of the CPU") {
+    const late_device late;
     const auto train = [](tg::device where) {
         tg::data::dataset set;
         const auto x = points(300, 2).to_vector();
@@ -215,6 +232,7 @@ TEST_CASE("fit on a device does not wait for its losses, and reports those of th
 }
 
 TEST_CASE("a compiled function and a session run where the thread computes") {
+    const late_device late;
     const auto there = [] {
         const tg::device_scope on(tg::device::cuda(0));
         auto f =
@@ -228,6 +246,7 @@ TEST_CASE("a compiled function and a session run where the thread computes") {
 }
 
 TEST_CASE("what a device finds wrong is thrown when the host waits") {
+    const late_device late;
     const tg::device_scope on(tg::device::cuda(0));
     const tg::tensor<float> table{{1, 2}, {3, 4}};
     const tg::tensor<std::int32_t> rows{0, 5};
@@ -236,7 +255,9 @@ TEST_CASE("what a device finds wrong is thrown when the host waits") {
     CHECK(tg::tensor<float>(table + 1).to_vector() == std::vector<float>{2, 3, 4, 5}); // and only once
 }
 
+#ifdef TG_SIMT
 TEST_CASE("a GPU that is not there") {
+    using tg::cuda::driver::imitation;
     CHECK_THROWS_WITH_AS(tg::device_scope(tg::device::cuda(1)), "cuda:1 does not exist: this machine has cuda:0 alone",
                          tg::device_error);
     imitation::instance().devices = 0; // no GPU: the CPU instead
@@ -250,3 +271,4 @@ TEST_CASE("a GPU that is not there") {
     }
     imitation::instance().devices = 1;
 }
+#endif

@@ -5,6 +5,7 @@
 #include <tapegraph/core/index_map.hpp>
 #include <tapegraph/cuda/fill.cuh>
 #include <tapegraph/cuda/movement.cuh>
+#include <tapegraph/cuda/row_copies.cuh>
 
 /// Elements moved on a device, against the CPU's kernels: equal bits.
 
@@ -173,4 +174,46 @@ TEST_CASE_TEMPLATE("arange, linspace and fill on a device", T, float, double, st
         check_same<arange_op<T>, float>({-3.25, 1.1, 0, 0}, {distinct<float>({})}, {shaped<T>(e)});
     }
     check_same<arange_op<T>, float>({0.1, 0.7, 100, 1}, {distinct<float>({})}, {shaped<T>({101})});
+}
+
+TEST_CASE("rows of bytes on a device: many copies in a launch, in words as wide as they lie, and zeros") {
+    const auto from = on_device::whole_numbers<std::uint8_t>(40000, 1, 100);
+    std::vector<std::uint8_t> want(400000, 0xFF);
+    const on_device::device_array<std::uint8_t> source(from);
+    on_device::device_array<std::uint8_t> result(400000);
+    std::vector<runtime::row_copy> copies;
+    std::size_t end = 0, begin = 0;
+    for (const std::int64_t rows : {0, 1, 2, 37})
+        for (const std::size_t bytes : {0, 1, 6, 8, 48, 304})
+            for (const std::size_t gap : {0, 2, 16})
+                for (const bool zeros : {false, true}) {
+                    const std::size_t to_pitch = bytes + gap, from_pitch = bytes + 2 * gap,
+                                      count = static_cast<std::size_t>(rows);
+                    begin = (begin + 16) % 304;
+                    const std::size_t odd = copies.size() % 14 >= 7 ? 1 : 0; // these are not aligned to anything
+                    copies.push_back({result.data() + end + odd, zeros ? nullptr : source.data() + begin + odd, rows,
+                                      bytes, to_pitch, from_pitch});
+                    for (std::size_t i = 0; i < count * bytes; ++i) {
+                        const std::size_t row = i / bytes, column = odd + i % bytes;
+                        want[end + row * to_pitch + column] = zeros ? 0 : from[begin + row * from_pitch + column];
+                    }
+                    end = (end + count * to_pitch + 17) / 16 * 16;
+                }
+    REQUIRE(end <= want.size());
+    for (const std::int64_t most : {1, 2048}) {
+        const with_value set(cuda::detail::most_copying_blocks, most);
+        on_device::in_orders([&] {
+            result.assign(std::vector<std::uint8_t>(want.size(), 0xFF).data());
+            cuda::copy_rows(kernel_call{}, copies.data(), copies.size());
+            CHECK(result.host() == want);
+        });
+    }
+    const auto numbers = on_device::whole_numbers<std::uint64_t>(71, 2);
+    for (const std::size_t count : {1, 32, 33, 70}) {
+        const on_device::device_array<std::uint64_t> to(71);
+        cuda::store_words(kernel_call{}, to.data(), numbers.data(), count);
+        std::vector<std::uint64_t> expected(71, ~std::uint64_t{0});
+        std::copy_n(numbers.begin(), count, expected.begin());
+        CHECK(to.host() == expected);
+    }
 }

@@ -38,6 +38,7 @@ public:
         const auto refuse = [&](const char* why) {
             throw device_error(std::string("imitated cuBLASLt for ") + operation + " of " + text(p) + ": " + why);
         };
+        driver::imitation::instance().not_in_capture("an algorithm of cuBLASLt is looked for");
         if (p.m < 1 || p.n < 1 || p.k < 1 || p.batch < 1) refuse("an extent is not positive");
         if (p.lda < (p.transpose_a ? p.k : p.m)) refuse("lda is less than A's rows");
         if (p.ldb < (p.transpose_b ? p.n : p.k)) refuse("ldb is less than B's rows");
@@ -48,18 +49,18 @@ public:
         return std::unique_ptr<plan>(new plan(p, workspace));
     }
 
-    void run(handle, driver::stream, const char*, const void* a, const void* b, const void* bias, void* d,
+    void run(handle, driver::stream stream, const char*, const void* a, const void* b, const void* bias, void* d,
              void* workspace, std::size_t workspace_bytes) {
         const auto aligned = [](const void* at, std::uint32_t bytes) {
             if (reinterpret_cast<std::uintptr_t>(at) % bytes != 0) throw device_error("cuBLASLt: misaligned address");
         };
         aligned(a, product_.align_a), aligned(b, product_.align_b), aligned(d, product_.align_d);
-        if (product_.bias) aligned(bias, product_.align_bias);
+        if (product_.bias) aligned(bias, 16); // its kernels read bias as vectors
         if (workspace_bytes != workspace_) throw device_error("cuBLASLt: not the workspace that was promised");
         auto& i = imitation::instance();
         ++i.run;
         i.products.push_back(product_);
-        driver::enqueue([=, p = *this] {
+        driver::enqueue(stream, [=, p = *this] {
             std::memset(workspace, 0xFF, workspace_bytes);
             switch (p.product_.type) {
             case dtype::f64: return p.multiply<double>(a, b, bias, d);

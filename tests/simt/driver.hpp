@@ -1,100 +1,12 @@
 #pragma once
 
 #include <simt/executor.hpp>
+#include <simt/imitation.hpp>
 
-#include <tapegraph/core/error.hpp>
-
-#include <cstddef>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include <sys/mman.h>
-
-/// A device for tests without one: the functions of cuda/driver.cuh over host memory. Streams are in order and at once.
-/// What it has is settable, and so is that it is not there. With `guarded` its memory can be touched by kernels and copies alone:
-/// a host that looks into it crashes, as it would with a real one, and so does a kernel that goes beyond the end of a buffer.
+/// A device for tests without one: the functions of cuda/driver.cuh over host memory (simt/imitation.hpp). They refuse what CUDA
+/// refuses: launches beyond a device's limits and, while a stream is captured, what must not or cannot be in a graph.
 
 namespace tapegraph::cuda::driver {
-
-struct imitation {
-    int devices = 1, current = 0;
-    std::size_t memory = std::size_t{1} << 30;
-    std::size_t taken = 0; ///< by pools and plain allocations
-    int allocations = 0, frees = 0;
-    bool guarded = false;                           ///< set before the first allocation
-    int resident_blocks = 1, resident_clusters = 1; ///< what kernels are told they fit
-    int launches = 0;
-    std::map<void*, std::size_t> live;
-    std::vector<std::function<void()>>* recording = nullptr; ///< a graph that is being captured
-
-    static imitation& instance() {
-        static imitation i;
-        return i;
-    }
-    void* take(std::size_t bytes) {
-        if (taken + bytes > memory) return nullptr;
-        if (recording != nullptr) throw device_error("memory is allocated while a graph is captured");
-        void* const at = guarded ? guarded_memory(bytes) : std::aligned_alloc(256, rounded(bytes, 256));
-        std::memset(at, 0xFF, bytes); // fresh memory is no zeros
-        if (guarded) allow(at, bytes, PROT_NONE);
-        live[at] = bytes;
-        taken += bytes;
-        ++allocations;
-        return at;
-    }
-    void give(void* at) {
-        const auto found = live.find(at);
-        if (found == live.end()) throw device_error("an address is freed that was not allocated");
-        taken -= found->second;
-        if (guarded)
-            munmap(first_page(at, found->second), rounded(found->second, page) + page);
-        else
-            std::free(at);
-        live.erase(found);
-        ++frees;
-    }
-    void open(bool on) const {
-        if (!guarded) return;
-        for (const auto& [at, bytes] : live) allow(at, bytes, on ? PROT_READ | PROT_WRITE : PROT_NONE);
-    }
-
-private:
-    // A guarded buffer ends, up to the 256 bytes that it is aligned to, where its last page does; the page behind is never open.
-    static constexpr std::size_t page = 4096;
-    static std::size_t rounded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
-    static std::byte* first_page(void* at, std::size_t bytes) {
-        return static_cast<std::byte*>(at) - (rounded(bytes, page) - rounded(bytes, 256));
-    }
-    static void* guarded_memory(std::size_t bytes) {
-        void* const pages = mmap(nullptr, rounded(bytes, page) + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (pages == MAP_FAILED) throw device_error("no memory for the imitated device");
-        void* const at = static_cast<std::byte*>(pages) + (rounded(bytes, page) - rounded(bytes, 256));
-        allow(at, bytes, PROT_READ | PROT_WRITE);
-        return at;
-    }
-    static void allow(void* at, std::size_t bytes, int rights) {
-        if (bytes > 0) mprotect(first_page(at, bytes), rounded(bytes, page), rights);
-    }
-};
-
-/// What the device does: at once, or later where a graph is being captured.
-inline void enqueue(std::function<void()> work) {
-    imitation& i = imitation::instance();
-    if (i.recording != nullptr) {
-        i.recording->push_back(std::move(work));
-        return;
-    }
-    struct opened {
-        opened() { imitation::instance().open(true); }
-        ~opened() { imitation::instance().open(false); }
-    } const while_working;
-    work();
-}
 
 struct device_properties {
     std::string name;
@@ -110,43 +22,101 @@ inline device_properties properties(int device) {
 }
 inline void use(int device) {
     if (device < 0 || device >= device_count()) throw device_error("cudaSetDevice: invalid device ordinal");
-    imitation::instance().current = device;
+    imitation::current() = device;
 }
-inline int current_device() { return imitation::instance().current; }
+inline int current_device() { return imitation::current(); }
 
-using stream = void*;
-inline stream make_stream() { return new char; }
-inline void destroy(stream s) { delete static_cast<char*>(s); }
-inline void wait(stream) {
-    if (imitation::instance().recording != nullptr) throw device_error("the host waits while a graph is captured");
+using stream = stream_state*;
+inline stream make_stream() {
+    const std::lock_guard lock(imitation::instance().guard);
+    return imitation::instance().streams.emplace_back(new stream_state);
 }
-using event = void*;
-inline event make_event() { return new char; }
-inline void destroy_event(event e) { delete static_cast<char*>(e); }
-inline void record(event, stream) {}
-inline void wait_for(event) {}
-inline void wait_for(stream, event) {}
+inline void destroy(stream s) {
+    imitation& i = imitation::instance();
+    const std::lock_guard lock(i.guard);
+    i.finish(s);
+    std::erase(i.streams, s);
+    delete s;
+}
+inline void wait(stream s) {
+    imitation::instance().not_in_capture("the host waits");
+    imitation::instance().finish(s);
+}
+
+using event = event_state*;
+inline event make_event() { return new event_state; }
+inline void destroy_event(event e) { delete e; }
+inline void record(event e, stream s) {
+    const std::lock_guard lock(imitation::instance().guard);
+    imitation::instance().not_in_capture("an event is recorded");
+    *e = {s, std::make_shared<bool>(false)};
+    enqueue(s, [reached = e->reached] { *reached = true; });
+}
+inline void wait_for(event e) {
+    imitation& i = imitation::instance();
+    const std::lock_guard lock(i.guard);
+    i.not_in_capture("the host waits");
+    while (e->reached != nullptr && !*e->reached) i.step(e->on);
+}
+inline void wait_for(stream s, event e) {
+    const std::lock_guard lock(imitation::instance().guard);
+    imitation::instance().not_in_capture("a stream waits for an event");
+    if (e->reached == nullptr) return;
+    enqueue(s, [before = *e] {
+        while (!*before.reached) imitation::instance().step(before.on);
+    });
+}
 
 using graph = std::vector<std::function<void()>>*;
-inline void begin_capture(stream) { imitation::instance().recording = new std::vector<std::function<void()>>; }
-inline graph end_capture(stream) { return std::exchange(imitation::instance().recording, nullptr); }
-inline void launch_graph(graph g, stream) {
-    for (const auto& work : *g) enqueue(work);
+inline void begin_capture(stream s) {
+    imitation& i = imitation::instance();
+    const std::lock_guard lock(i.guard);
+    i.not_in_capture("another capture begins");
+    i.recorder = std::this_thread::get_id();
+    i.recording = new std::vector<std::function<void()>>;
+    i.captured = s;
+}
+inline graph end_capture(stream) {
+    imitation& i = imitation::instance();
+    const std::lock_guard lock(i.guard);
+    std::unique_ptr<std::vector<std::function<void()>>> recorded(std::exchange(i.recording, nullptr));
+    if (!i.spoilt.empty()) throw std::logic_error(std::exchange(i.spoilt, {}));
+    return recorded.release();
+}
+inline void launch_graph(graph g, stream s) {
+    imitation::instance().not_in_capture("a graph is launched");
+    for (const auto& work : *g) enqueue(s, work);
 }
 inline void destroy_graph(graph g) { delete g; }
 
-/// Runs a kernel at once.
 struct launch_shape {
     simt::extent3 grid, block;
     std::size_t shared = 0;
     unsigned cluster = 1;
     bool cooperative = false;
 };
-template <class... P, class... A>
-void launch(stream, const char* operation, const launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
+/// Throws device_error for what cudaLaunchKernelEx refuses on every device so far.
+inline void check_launch(const char* operation, const launch_shape& shape) {
+    const auto refuse = [&](const char* what, const simt::extent3& e) {
+        throw device_error(std::string("launch of ") + operation + ": " + what + " of " + std::to_string(e.x) + " by " +
+                           std::to_string(e.y) + " by " + std::to_string(e.z));
+    };
+    const auto beyond = [](const simt::extent3& e, unsigned x, unsigned y, unsigned z) {
+        return e.x < 1 || e.y < 1 || e.z < 1 || e.x > x || e.y > y || e.z > z;
+    };
+    if (beyond(shape.grid, 0x7FFFFFFFu, 65535, 65535)) refuse("a grid", shape.grid);
+    if (beyond(shape.block, 1024, 1024, 64) || shape.block.count() > 1024) refuse("a block", shape.block);
     if (shape.shared > 232448) throw device_error(std::string("launch of ") + operation + ": too much shared memory");
+    if (shape.cluster < 1 || shape.cluster > 16 || shape.grid.x % shape.cluster != 0)
+        refuse("clusters that the grid is not made of, or of more than 16 blocks: a grid", shape.grid);
+}
+/// Runs a kernel.
+template <class... P, class... A>
+void launch(stream s, const char* operation, const launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
+    check_launch(operation, shape);
+    const std::lock_guard lock(imitation::instance().guard);
     ++imitation::instance().launches;
-    enqueue([shape, kernel, values = std::tuple<P...>(static_cast<P>(std::forward<A>(arguments))...)] {
+    enqueue(s, [shape, kernel, values = std::tuple<P...>(static_cast<P>(std::forward<A>(arguments))...)] {
         std::apply(
             [&](const P&... each) {
                 simt::executor::launch({shape.grid, shape.block, shape.shared, shape.cluster, shape.cooperative},
@@ -167,17 +137,18 @@ int resident_clusters(void (*)(P...), const launch_shape&) {
 
 /// Keeps what is freed, as the real one does: `reserved` falls only by trimming.
 struct pool_state {
-    std::size_t limit = 0, used = 0, reserved = 0;
+    std::size_t used = 0, reserved = 0;
 };
 using pool = pool_state*;
-inline pool make_pool(int, std::size_t limit) { return new pool_state{limit, 0, 0}; }
+inline bool has_pools(int) { return imitation::instance().pools; }
+inline pool make_pool(int) { return new pool_state; }
 inline void destroy(pool p) { delete p; }
 inline std::map<void*, pool>& owners() {
     static std::map<void*, pool> o;
     return o;
 }
 inline void* allocate(pool p, std::size_t bytes, stream) {
-    if (p->limit != 0 && p->used + bytes > p->limit) return nullptr;
+    const std::lock_guard lock(imitation::instance().guard);
     void* const at = imitation::instance().take(bytes);
     if (at == nullptr) return nullptr;
     owners()[at] = p;
@@ -185,30 +156,64 @@ inline void* allocate(pool p, std::size_t bytes, stream) {
     if (p->used > p->reserved) p->reserved = p->used;
     return at;
 }
-inline void release(void* at, stream) {
-    const pool p = owners().at(at);
-    p->used -= imitation::instance().live.at(at);
+inline void release(void* at, stream s) {
+    const std::lock_guard lock(imitation::instance().guard);
+    imitation::instance().not_in_capture("memory is freed");
+    owners().at(at)->used -= imitation::instance().live.at(at);
     owners().erase(at);
-    imitation::instance().give(at);
+    enqueue(s, [at] { imitation::instance().give(at); });
 }
 inline void trim(pool p, std::size_t keep) {
+    imitation::instance().not_in_capture("a pool is trimmed");
     p->reserved = p->used > keep ? p->used : (p->reserved < keep ? p->reserved : keep);
 }
 inline std::size_t reserved(pool p) { return p->reserved; }
 inline void* allocate_plain(std::size_t bytes) { return imitation::instance().take(bytes); }
-inline void release_plain(void* at) { imitation::instance().give(at); }
+/// Waits for the device, as cudaFree does.
+inline void release_plain(void* at) {
+    imitation& i = imitation::instance();
+    i.not_in_capture("memory is freed");
+    i.finish_all();
+    if (at != nullptr) i.give(at);
+}
 inline std::size_t free_memory() { return imitation::instance().memory - imitation::instance().taken; }
 
-inline void copy(void* to, const void* from, std::size_t bytes, stream) {
-    enqueue([=] { std::memcpy(to, from, bytes); });
+/// From memory that the device cannot reach it has taken all when it returns, and to such memory it has written all.
+inline void copy(void* to, const void* from, std::size_t bytes, stream s) {
+    imitation& i = imitation::instance();
+    const std::lock_guard lock(i.guard);
+    const bool from_host = bytes > 0 && !i.reaches(from, bytes), to_host = bytes > 0 && !i.reaches(to, bytes);
+    if (from_host || to_host) i.not_in_capture("pageable memory is copied");
+    if (i.late && from_host && !to_host) {
+        const auto* const first = static_cast<const std::byte*>(from);
+        return enqueue(s, [to, staged = std::vector<std::byte>(first, first + bytes)] {
+            std::memcpy(to, staged.data(), staged.size());
+        });
+    }
+    if (to_host) i.finish(s);
+    const auto work = [=] { std::memcpy(to, from, bytes); };
+    to_host ? i.run(work) : enqueue(s, work);
 }
-inline void fill(void* at, int byte, std::size_t bytes, stream) {
-    enqueue([=] { std::memset(at, byte, bytes); });
+inline void fill(void* at, int byte, std::size_t bytes, stream s) {
+    enqueue(s, [=] { std::memset(at, byte, bytes); });
 }
-inline void call_host(stream, void (*f)(void*), void* data) {
-    enqueue([=] { f(data); });
+inline void call_host(stream s, void (*f)(void*), void* data) {
+    enqueue(s, [=] { f(data); });
 }
-inline void* allocate_pinned(std::size_t bytes) { return std::malloc(bytes); }
-inline void release_pinned(void* at) { std::free(at); }
+inline void* allocate_pinned(std::size_t bytes) {
+    const std::lock_guard lock(imitation::instance().guard);
+    void* const at = std::malloc(bytes);
+    imitation::instance().pinned[at] = bytes;
+    return at;
+}
+/// Waits for the device, as cudaFreeHost does.
+inline void release_pinned(void* at) {
+    imitation& i = imitation::instance();
+    const std::lock_guard lock(i.guard);
+    i.not_in_capture("pinned memory is freed");
+    i.finish_all();
+    i.pinned.erase(at);
+    std::free(at);
+}
 
 } // namespace tapegraph::cuda::driver

@@ -39,9 +39,12 @@ inline void wait_copies() {
     copies.erase(copies.begin(), copies.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
+// The 13 bits behind those of a TF32 may hold anything; here they never are zero unless the number is.
+inline constexpr std::uint32_t tf32_bits = ~0x1FFFu;
 inline std::uint32_t to_tf32(float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
-    return (bits & 0x7F800000u) == 0x7F800000u ? bits : (bits + 0x1000u) & ~0x1FFFu;
+    if ((bits & 0x7F800000u) == 0x7F800000u || bits << 1 == 0) return bits;
+    return ((bits + 0x1000u) & tf32_bits) | 0x1555u;
 }
 
 inline void multiply_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
@@ -64,7 +67,7 @@ inline void multiply_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std:
         for (int k = 0; k < 8; ++k) {
             const std::uint32_t x = all[row % 8 * 4 + k % 4]->a[(row >= 8) + (k >= 4) * 2];
             const std::uint32_t y = all[column * 4 + k % 4]->b[k >= 4];
-            sum += std::bit_cast<float>(x) * std::bit_cast<float>(y);
+            sum += std::bit_cast<float>(x & tf32_bits) * std::bit_cast<float>(y & tf32_bits);
         }
         d[i] = sum;
     }

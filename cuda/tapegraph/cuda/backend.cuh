@@ -11,6 +11,7 @@
 #include <tapegraph/cuda/random.cuh>
 #include <tapegraph/cuda/reduction.cuh>
 #include <tapegraph/cuda/region.cuh>
+#include <tapegraph/cuda/row_copies.cuh>
 #include <tapegraph/cuda/runtime.hpp>
 #include <tapegraph/cuda/scan.cuh>
 #include <tapegraph/cuda/scatter.cuh>
@@ -40,6 +41,12 @@ struct backend {
         if constexpr (requires { sizeof(reduction_kernel<Op, Region, T>); })
             return {&reduction_kernel<Op, Region, T>::run, &reduction_kernel<Op, Region, T>::workspace};
         return {};
+    }
+    static void copy_rows(const kernel_call& call, const runtime::row_copy* copies, std::size_t count) {
+        cuda::copy_rows(call, copies, count);
+    }
+    static void store_words(const kernel_call& call, void* to, const std::uint64_t* words, std::size_t count) {
+        cuda::store_words(call, to, words, count);
     }
     template <class Region>
     static constexpr runtime::kernel_functions result_sum() {

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
-#include <type_traits>
 #include <vector>
 
 /// What a process keeps per device.
@@ -49,20 +48,18 @@ public:
 
     /// In the device's memory, as kernel_call::random wants it.
     random_state* random() const { return random_; }
-    void set_random(const random_state& state) { driver::copy(random_, &state, sizeof state, stream()); }
+    void set_random(const random_state& state) {
+        driver::copy(random_, &state, sizeof state, stream());
+        driver::wait(stream()); // `state` need not live any longer
+    }
 
     /// Where kernels leave what they cannot throw (kernel_call::fault): zeros are no fault.
     void* fault() const { return fault_; }
     static constexpr std::size_t fault_bytes = 512;
-    /// Waits for the kernels so far, and returns and clears what they left.
-    template <class Record>
-    Record take_fault() {
-        static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) <= fault_bytes);
-        Record record;
-        driver::copy(&record, fault_, sizeof record, stream());
+    /// Sends what the kernels so far leave there to `to`, fault_bytes of the host's memory, and clears it.
+    void send_fault(void* to) {
+        driver::copy(to, fault_, fault_bytes, stream());
         driver::fill(fault_, 0, fault_bytes, stream());
-        driver::wait(stream());
-        return record;
     }
 
 private:

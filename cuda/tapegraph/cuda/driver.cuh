@@ -182,12 +182,18 @@ int resident_clusters(void (*kernel)(P...), const launch_shape& shape) {
 
 /// Stream-ordered memory of a device. The pool keeps what is freed until it is trimmed.
 using pool = cudaMemPool_t;
-inline pool make_pool(int device, std::size_t limit) {
+/// Not every virtual GPU has them.
+inline bool has_pools(int device) {
+    int has = 0;
+    check(cudaDeviceGetAttribute(&has, cudaDevAttrMemoryPoolsSupported, device), "cudaDeviceGetAttribute");
+    return has != 0;
+}
+/// As large as the device allows: it grows by pieces of megabytes, so a limit of its own would end before the bytes in use do.
+inline pool make_pool(int device) {
     cudaMemPoolProps p{};
     p.allocType = cudaMemAllocationTypePinned;
     p.location.type = cudaMemLocationTypeDevice;
     p.location.id = device;
-    p.maxSize = limit;
     pool made = nullptr;
     check(cudaMemPoolCreate(&made, &p), "cudaMemPoolCreate");
     unsigned long long keep = ~0ULL;

@@ -87,8 +87,9 @@ void gemm(driver::stream stream, const char* operation, gemm_arguments<T> g, mat
         return;
     }
     blas_context& blas = context::current().blas();
-    // cuBLASLt's relu turns NaN into 0 and its bias adds before rounding to 16 bits: then ours comes behind.
-    const bool inside = g.bias != nullptr && !g.relu && sizeof(T) > 2;
+    // cuBLASLt's relu turns NaN into 0, its bias adds before rounding to 16 bits, and its kernels read vectors of a bias about
+    // whose address nobody asks them: then ours comes behind.
+    const bool inside = g.bias != nullptr && !g.relu && sizeof(T) > 2 && detail::alignment_of(g.bias) >= 16;
     if (inside && blas.multiply(stream, operation, detail::product_of(g, true, mode), g.b, g.a, g.bias, g.c)) return;
     const blas::product q = detail::product_of(g, false, mode);
     if (!blas.multiply(stream, operation, q, g.b, g.a, nullptr, g.c))

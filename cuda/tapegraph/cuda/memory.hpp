@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-/// Device memory: one stream-ordered pool per device.
+/// Device memory: one stream-ordered pool per device, where the device has such.
 
 namespace tapegraph::cuda {
 
@@ -104,7 +104,7 @@ public:
     /// The pool of a device, made at the first use.
     static memory_pool& of(int device) {
         static std::mutex guard;
-        static std::vector<std::unique_ptr<memory_pool>> pools;
+        static auto& pools = *new std::vector<std::unique_ptr<memory_pool>>; // buffers may outlive what is static
         const std::lock_guard lock(guard);
         if (device < 0 || device >= driver::device_count())
             throw device_error("device cuda:" + std::to_string(device) + " does not exist: there are " +
@@ -213,8 +213,9 @@ private:
             limit_ = std::min(limit_, part);
         }
         stream_ = driver::make_stream();
+        if (!driver::has_pools(device_)) options_.allocator = allocator::plain;
         if (options_.allocator == allocator::pool) {
-            pool_ = driver::make_pool(device_, limit_);
+            pool_ = driver::make_pool(device_);
             if (part > 0) { // taken and given back to the pool, which keeps it
                 void* const all = driver::allocate(*pool_, std::min(part, limit_), *stream_);
                 if (all == nullptr) throw out_of_memory(report(std::min(part, limit_), "the fraction to take at once"));

@@ -18,7 +18,8 @@ public:
     /// Opens a device at its first use.
     static runtime::device_runtime* of(int index) {
         static std::mutex guard;
-        static auto& opened = *new std::vector<std::unique_ptr<cuda_runtime>>; // at exit the driver may be gone before us
+        static auto& opened =
+            *new std::vector<std::unique_ptr<cuda_runtime>>; // at exit the driver may be gone before us
         const std::lock_guard lock(guard);
         context& c = context::of(index);
         if (opened.size() <= static_cast<std::size_t>(index)) opened.resize(static_cast<std::size_t>(index) + 1);
@@ -30,14 +31,19 @@ public:
     device id() const override { return device::cuda(context_->device()); }
     void enter() override { driver::use(context_->device()); }
 
-    void* allocate(std::size_t bytes, const char* what) override { return context_->memory().allocate(bytes, what); }
+    void* allocate(std::size_t bytes, const char* what) override {
+        const runtime::device_turn turn(this);
+        return context_->memory().allocate(bytes, what);
+    }
     void release(void* at) noexcept override {
         try {
+            const runtime::device_turn turn(this);
             context_->memory().release(at);
         } catch (...) { // destructors call this; what goes wrong here shows at the next call
         }
     }
     void* scratch(std::size_t bytes) override {
+        const runtime::device_turn turn(this);
         if (bytes > scratch_bytes_) {
             context_->memory().release(std::exchange(scratch_, nullptr));
             scratch_ = context_->memory().allocate(bytes, "scratch memory");
@@ -47,12 +53,13 @@ public:
     }
 
     void upload(void* to, const void* from, std::size_t bytes) override {
-        // Up to 64 KiB the driver has taken from pageable memory by the time it returns; more goes through memory of ours.
-        if (bytes <= small) return driver::copy(to, from, bytes, context_->stream());
-        feed(to, from, bytes);
+        const runtime::device_turn turn(this);
+        if (bytes > small) return feed(to, from, bytes);
+        driver::copy(to, departing(from, bytes), bytes, context_->stream());
     }
     // Two pinned buffers and two on the device take turns: one is filled while the other still travels, on a stream of copies.
     void feed(void* to, const void* from, std::size_t bytes) override {
+        const runtime::device_turn turn(this);
         staging& s = staging_[turn_];
         turn_ = 1 - turn_;
         driver::wait_for(s.free);
@@ -73,18 +80,21 @@ public:
         driver::record(s.free, context_->stream());
     }
     void download(void* to, const void* from, std::size_t bytes) override {
-        driver::copy(to, from, bytes, context_->stream());
+        if (bytes <= few) return throw_fault(arrived(to, from, bytes));
+        {
+            const runtime::device_turn turn(this);
+            driver::copy(to, from, bytes, context_->stream());
+        }
         wait();
     }
     void copy(void* to, const void* from, std::size_t bytes) override {
+        const runtime::device_turn turn(this);
         if (bytes > 0) driver::copy(to, from, bytes, context_->stream());
     }
-    void wait() override {
-        driver::wait(context_->stream());
-        throw_fault(context_->take_fault<device_fault>());
-    }
+    void wait() override { throw_fault(arrived(nullptr, nullptr, 0)); }
 
     void* constant(const void* from, std::size_t bytes) override {
+        const runtime::device_turn turn(this);
         if (constants_ == nullptr)
             constants_ = static_cast<std::byte*>(context_->memory().allocate(small, "numbers of eager calls"));
         const std::size_t size = (bytes + 15) / 16 * 16;
@@ -92,13 +102,14 @@ public:
         if (next_constant_ + size > small) next_constant_ = 0; // in order behind whoever reads there
         std::byte* const at = constants_ + next_constant_;
         next_constant_ += size;
-        driver::copy(at, from, bytes, context_->stream());
+        driver::copy(at, departing(from, bytes), bytes, context_->stream());
         return at;
     }
     void* stream() override { return context_->stream(); }
     void* fault() override { return context_->fault(); }
 
     std::int64_t publish(const void* from, std::size_t bytes) override {
+        const runtime::device_turn turn(this);
         if (ring_ == nullptr) {
             ring_ = static_cast<std::byte*>(driver::allocate_pinned(ring_size * ring_bytes));
             for (driver::event& e : arrived_) e = driver::make_event();
@@ -109,10 +120,12 @@ public:
         return published_++;
     }
     const void* published(std::int64_t number) override {
+        std::unique_lock turn(turns());
         if (number < 0 || number >= published_ || number + static_cast<std::int64_t>(ring_size) < published_)
             throw argument_error("published: number " + std::to_string(number) + " is not among the last " +
                                  std::to_string(ring_size));
         const std::size_t slot = static_cast<std::size_t>(number) % ring_size;
+        turn.unlock();
         driver::wait_for(arrived_[slot]);
         return ring_ + slot * ring_bytes;
     }
@@ -120,17 +133,64 @@ public:
     void begin_capture() override { driver::begin_capture(context_->stream()); }
     void* end_capture() override { return driver::end_capture(context_->stream()); }
     void replay(void* graph) override { driver::launch_graph(static_cast<driver::graph>(graph), context_->stream()); }
-    void drop(void* graph) noexcept override { driver::destroy_graph(static_cast<driver::graph>(graph)); }
+    void drop(void* graph) noexcept override {
+        const runtime::device_turn turn(this);
+        driver::destroy_graph(static_cast<driver::graph>(graph));
+    }
 
 private:
-    static constexpr std::size_t small = std::size_t{1} << 16, ring_size = 256, ring_bytes = 8;
+    static constexpr std::size_t small = std::size_t{1} << 16, few = 4096, ring_size = 256, ring_bytes = 8;
     struct staging {
         void *pinned = nullptr, *remote = nullptr;
         std::size_t bytes = 0;
         driver::event sent = driver::make_event(), free = driver::make_event();
     };
+    struct arrival { // for one thread that waits
+        void *fault = driver::allocate_pinned(context::fault_bytes), *numbers = driver::allocate_pinned(few);
+        driver::event all = driver::make_event();
+    };
+    static_assert(sizeof(device_fault) <= context::fault_bytes);
 
     explicit cuda_runtime(context& c) : context_(&c) {}
+
+    // Waits, once, for all that has been given, for what kernels found wrong and for a few bytes, which come through pinned
+    // memory. Other threads may give meanwhile.
+    device_fault arrived(void* to, const void* from, std::size_t bytes) {
+        std::unique_ptr<arrival> a;
+        {
+            const runtime::device_turn turn(this);
+            if (spare_arrivals_.empty()) spare_arrivals_.push_back(std::make_unique<arrival>());
+            a = std::move(spare_arrivals_.back());
+            spare_arrivals_.pop_back();
+            copy(a->numbers, from, bytes);
+            context_->send_fault(a->fault);
+            driver::record(a->all, context_->stream());
+        }
+        driver::wait_for(a->all);
+        device_fault found;
+        std::memcpy(&found, a->fault, sizeof found);
+        if (bytes > 0) std::memcpy(to, a->numbers, bytes);
+        const runtime::device_turn turn(this);
+        spare_arrivals_.push_back(std::move(a));
+        return found;
+    }
+    // At most 64 KiB in pinned memory, pieces of which take turns. CUDA does not promise when it has read memory that is not
+    // pinned, nor that it does not wait for the stream first.
+    const void* departing(const void* from, std::size_t bytes) {
+        if (departures_ == nullptr) {
+            departures_ = static_cast<std::byte*>(driver::allocate_pinned(left_.size() * small));
+            for (driver::event& e : left_) e = driver::make_event();
+        }
+        if (next_departure_ + bytes > small) {
+            driver::record(left_[piece_], context_->stream());
+            piece_ = (piece_ + 1) % left_.size();
+            driver::wait_for(left_[piece_]);
+            next_departure_ = 0;
+        }
+        std::byte* const at = departures_ + piece_ * small + next_departure_;
+        next_departure_ += (bytes + 15) / 16 * 16;
+        return bytes == 0 ? at : std::memcpy(at, from, bytes);
+    }
 
     context* context_;
     void* scratch_ = nullptr;
@@ -142,6 +202,10 @@ private:
     std::byte* ring_ = nullptr;
     std::array<driver::event, ring_size> arrived_{};
     std::int64_t published_ = 0;
+    std::vector<std::unique_ptr<arrival>> spare_arrivals_;
+    std::byte* departures_ = nullptr;
+    std::array<driver::event, 4> left_{};
+    std::size_t piece_ = 0, next_departure_ = 0;
 };
 
 namespace detail {

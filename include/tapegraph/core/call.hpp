@@ -48,6 +48,8 @@ struct kernel_call {
     void* fault = nullptr;
     /// A device's stream, on which everything above lies in that device's memory (`random` too); null on the CPU.
     void* stream = nullptr;
+    /// What the symbols in extents stand for in the program that makes the call, in the CPU's memory; null in eager mode.
+    const std::int64_t* symbols = nullptr;
 };
 
 using kernel_function = void (*)(const kernel_call&);

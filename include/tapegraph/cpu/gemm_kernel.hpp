@@ -210,14 +210,18 @@ TG_FUSED_FUNCTIONS(avx512, TG_FUSED_AVX512)
 /// dispatch (cpu/isa.hpp) for a body in which a * b + c may be one operation.
 template <class Body, class... Args>
 void dispatch_fused(Args... args) {
-#if defined(__x86_64__)
     switch (active_instruction_set()) {
+#if TG_INSTRUCTION_SETS & 4
     case instruction_set::avx512: return fused<avx512>::template call<Body>(args...);
-    case instruction_set::avx2: return fused<avx2>::template call<Body>(args...);
-    case instruction_set::baseline: break;
-    }
 #endif
-    fused<baseline>::template call<Body>(args...);
+#if TG_INSTRUCTION_SETS & 2
+    case instruction_set::avx2: return fused<avx2>::template call<Body>(args...);
+#endif
+#if TG_INSTRUCTION_SETS & 1
+    case instruction_set::baseline: return fused<baseline>::template call<Body>(args...);
+#endif
+    default: __builtin_unreachable(); // the active set is one that is compiled
+    }
 }
 
 // Accumulators, one panel row and one broadcast value share the registers: 32 of AVX-512, 16 elsewhere.

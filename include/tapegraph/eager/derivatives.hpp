@@ -35,15 +35,10 @@ Tensor converted(const Tensor& a, dtype type) {
     });
 }
 template <class Tensor>
-inline constexpr forward_kernels kernels{&multiply_add<Tensor>, &add<Tensor>, &converted<Tensor>};
+inline constexpr forward_kernels kernels{&multiply_add<Tensor>, &add<Tensor>, &converted<Tensor>,
+                                         &transposed_tangent<Tensor>};
 
 } // namespace forward_walk
-
-inline any_tensor zeros_of(dtype type, const shape& dims) {
-    any_tensor zero(type, dims);
-    if (zero.size() > 0) std::memset(zero.raw(), 0, static_cast<std::size_t>(zero.size()) * size_of(type));
-    return zero;
-}
 
 /// A function's stretch of the tape, from sources to results; what both sweeps need.
 template <class Tensor>

@@ -14,6 +14,9 @@ struct forward_kernels {
     any_tensor (*multiply_add)(const any_tensor* sum, const any_tensor& a, const any_tensor& b);
     any_tensor (*add)(const any_tensor& a, const any_tensor& b);
     any_tensor (*converted)(const any_tensor& a, dtype type);
+    /// The tangent of what a record holds, of which no more is known than how to go back; false when there is none.
+    bool (*transposed)(tape_record&, const any_tensor* const* operands, int count, const any_tensor& output,
+                       const forward_sweep&, any_tensor& tangent);
 };
 
 /// Tangents by place, from sources to values.

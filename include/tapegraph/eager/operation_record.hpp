@@ -63,7 +63,7 @@ struct operation_record : tape_record {
     }
 
     static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
-        return operation_tangent<Op>(static_cast<const operation_record&>(base), walk, tangent);
+        return operation_tangent<Op>(static_cast<operation_record&>(base), walk, tangent);
     }
 
 private:

@@ -5,6 +5,7 @@
 #include <tapegraph/expr/apply.hpp>
 #include <tapegraph/graph/gradient.hpp>
 
+#include <cstring>
 #include <optional>
 #include <tuple>
 
@@ -12,34 +13,71 @@
 
 namespace tapegraph::detail {
 
-/// A vjp is linear in the adjoint: recorded for a placeholder of the value's shape and pulled back, it gives its transpose,
-/// here applied to the tangent of one operand. `vjp(adjoint)` is what flows to that operand.
-template <class Result, class Vjp>
-std::optional<Result> transposed_vjp(const shape& of_value, const any_tensor& tangent, const Vjp& vjp) {
+inline any_tensor zeros_of(dtype type, const shape& dims) {
+    any_tensor zero(type, dims);
+    if (zero.size() > 0) std::memset(zero.raw(), 0, static_cast<std::size_t>(zero.size()) * size_of(type));
+    return zero;
+}
+
+/// What flows back from a value to an operand is linear in the adjoint: recorded for a placeholder of the value's type and shape
+/// and pulled back, it gives its transpose, here applied to the operand's tangent. Nothing, where no derivative passes.
+template <class Tensor>
+std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand, const Tensor& output,
+                                      const Tensor& direction) {
     tape_storage& tape = tape_storage::instance();
-    auto adjoint = zeros<typename Result::element_type>(of_value);
+    Tensor adjoint = zeros_of(output.type(), output.shape());
     const int first = tape.length();
     tape.start();
     adjoint.set_place(tape.watch());
-    const auto pulled = vjp(adjoint);
+    sweep there(operand.place().index, operand.place().index + 1); // other operands are of no interest
+    record.backward(record, there, adjoint);
     tape.close(true);
-    sweep back(tape.length());
-    std::optional<Result> found;
-    if (back.wants(pulled)) {
-        back.add(pulled, tangent);
-        std::vector<char> keep(static_cast<std::size_t>(tape.length()));
-        keep[static_cast<std::size_t>(first)] = 1;
-        back.run(pulled.place().index, first, keep);
-        if (const any_tensor* const at = back.find(adjoint.place())) found = Result(*at);
+    std::optional<Tensor> found;
+    sweep back(first, tape.length());
+    if (const Tensor* const flow = there.find(operand.place()); flow != nullptr && back.wants(*flow)) {
+        back.add(*flow, direction);
+        back.run(flow->place().index, first);
+        if (const Tensor* const at = back.find(adjoint.place())) found = *at;
     }
     if (!tape.recording()) tape.clear(first);
     return found;
 }
 
+/// forward_kernels::transposed: a term for each operand that has a tangent.
+template <class Tensor>
+bool transposed_tangent(tape_record& record, const Tensor* const* operands, int count, const Tensor& output,
+                        const forward_sweep& walk, Tensor& tangent) {
+    bool any = false;
+    for (int k = 0; k < count; ++k) {
+        const Tensor* const direction = walk.find(*operands[k]);
+        if (direction == nullptr) continue;
+        bool repeated = false; // what flows to one tensor is one sum
+        for (int before = 0; before < k; ++before) repeated = repeated || walk.find(*operands[before]) == direction;
+        if (repeated) continue;
+        const std::optional<Tensor> term = transposed_flow(record, *operands[k], output, *direction);
+        if (!term) continue;
+        tangent = any ? walk.kernels.add(tangent, *term) : *term;
+        any = true;
+    }
+    return any;
+}
+/// The same for a record with `inputs` and `output`.
+template <class Record>
+bool tangent_by_going_back(Record& record, const forward_sweep& walk, any_tensor& tangent) {
+    return std::apply(
+        [&](const auto&... in) {
+            const any_tensor* const operands[]{&in...};
+            return walk.kernels.transposed(record, operands, static_cast<int>(sizeof...(in)), record.output, walk,
+                                           tangent);
+        },
+        record.inputs);
+}
+
+/// Of linear operations, which are applied to tangents.
 template <class Op, class Record>
-class operation_tangents {
+class linear_tangents {
 public:
-    operation_tangents(const Record& record, const forward_sweep& walk) : self_(record), walk_(walk) {}
+    linear_tangents(const Record& record, const forward_sweep& walk) : self_(record), walk_(walk) {}
 
     bool run(any_tensor& tangent) const { return run(tangent, std::make_index_sequence<std::tuple_size_v<inputs>>{}); }
 
@@ -48,24 +86,24 @@ private:
     using result = std::remove_cvref_t<decltype(std::declval<Record>().output)>;
     template <std::size_t I>
     using input = std::tuple_element_t<I, inputs>;
-    template <class Handle>
-    static constexpr bool differentiable_handle = ir::detail::is_floating(dtype_of<typename Handle::element_type>);
 
     template <std::size_t... I>
     bool run(any_tensor& tangent, std::index_sequence<I...>) const {
         bool any = false;
-        if constexpr (!differentiable_handle<result>) {
-            // positions and answers
-        } else if constexpr (linearity_of<Op> == linearity::joint) {
+        if constexpr (linearity_of<Op> == linearity::joint) {
             any = (... || (walk_.find(std::get<I>(self_.inputs)) != nullptr));
             if (any) tangent = applied(inputs(direction<I>()...));
         } else {
-            const auto term = [&](const std::optional<result>& t) {
-                if (!t) return;
-                tangent = any ? walk_.kernels.add(tangent, *t) : any_tensor(*t);
+            const auto add_along = [&]<std::size_t Operand>() {
+                const any_tensor* const found = walk_.find(std::get<Operand>(self_.inputs));
+                if (found == nullptr) return;
+                inputs operands = self_.inputs;
+                std::get<Operand>(operands) = input<Operand>(*found);
+                const result term = applied(operands);
+                tangent = any ? walk_.kernels.add(tangent, term) : any_tensor(term);
                 any = true;
             };
-            (term(along<I>()), ...);
+            (add_along.template operator()<I>(), ...);
         }
         return any;
     }
@@ -82,51 +120,30 @@ private:
     template <std::size_t I>
     input<I> direction() const {
         const input<I>& at = std::get<I>(self_.inputs);
-        if constexpr (!differentiable_handle<input<I>>) {
+        if constexpr (!ir::detail::is_floating(dtype_of<typename input<I>::element_type>)) {
             return at;
         } else {
             const any_tensor* const found = walk_.find(at);
             return found != nullptr ? input<I>(*found) : zeros<typename input<I>::element_type>(at.shape());
         }
     }
-    // What the tangent of operand I alone contributes.
-    template <std::size_t I>
-    std::optional<result> along() const {
-        const any_tensor* const found = walk_.find(std::get<I>(self_.inputs));
-        if (found == nullptr) return {};
-        inputs operands = self_.inputs;
-        if constexpr (linearity_of<Op> == linearity::each) {
-            std::get<I>(operands) = input<I>(*found);
-            return applied(operands);
-        } else {
-            return transposed<I>(*found, operands);
-        }
-    }
-    template <std::size_t I>
-    std::optional<result> transposed(const any_tensor& tangent, inputs& operands) const {
-        if (!tape_storage::instance().recording()) // derivatives by the operands are of no interest then
-            std::apply([](auto&... each) { (each.set_place({}), ...); }, operands);
-        return transposed_vjp<result>(self_.output.shape(), tangent, [&](const result& adjoint) {
-            return std::apply(
-                [&](const auto&... in) {
-                    if constexpr (requires { Op::template vjp<int(I)>(self_.attributes, adjoint, in..., self_.output); })
-                        return input<I>(eval(Op::template vjp<int(I)>(self_.attributes, adjoint, in..., self_.output)));
-                    else
-                        return input<I>(); // no derivative passes
-                },
-                operands);
-        });
-    }
 
     const Record& self_;
     const forward_sweep& walk_;
 };
 
-/// The tangent of what a record holds: linear operations are applied to tangents, others are known by their vjp. False
+/// The tangent of what a record holds: linear operations are applied to tangents, of others the way back is enough. False
 /// when no operand has a tangent.
 template <class Op, class Record>
-bool operation_tangent(const Record& record, const forward_sweep& walk, any_tensor& tangent) {
-    return operation_tangents<Op, Record>(record, walk).run(tangent);
+bool operation_tangent(Record& record, const forward_sweep& walk, any_tensor& tangent) {
+    using result = std::remove_cvref_t<decltype(record.output)>;
+    if constexpr (!ir::detail::is_floating(dtype_of<typename result::element_type>)) {
+        return false; // positions and answers
+    } else if constexpr (linearity_of<Op> != linearity::none) {
+        return linear_tangents<Op, Record>(record, walk).run(tangent);
+    } else {
+        return tangent_by_going_back(record, walk, tangent);
+    }
 }
 
 } // namespace tapegraph::detail

@@ -24,6 +24,7 @@ inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functi
                        const kernel_call& call) {
     if constexpr (runtime::has_backend) {
         if (runtime::device_runtime* const d = runtime::current_runtime(); d != nullptr) {
+            const runtime::device_turn turn(d);
             const runtime::call_on_device there(*d, call);
             return on_device.run(there.call);
         }

@@ -143,14 +143,19 @@ Tensor ones_like(const Tensor& like);
 template <class Tensor> // any_tensor; a template, so that programs that take no derivatives do not compile it
 class basic_sweep {
 public:
-    explicit basic_sweep(int length) : adjoints_(static_cast<std::size_t>(length)), present_(static_cast<std::size_t>(length)) {}
+    explicit basic_sweep(int length) : basic_sweep(0, length) {}
+    /// What lies before place `first` is a constant.
+    basic_sweep(int first, int end)
+        : first_(first),
+          adjoints_(static_cast<std::size_t>(end - first)),
+          present_(static_cast<std::size_t>(end - first)) {}
 
     bool wants(const any_tensor& t) const {
         const tape_place p = t.place();
-        return tape_storage::instance().knows(p) && p.index < static_cast<int>(present_.size());
+        return tape_storage::instance().knows(p) && p.index >= first_ && number(p.index) < present_.size();
     }
     void add(const any_tensor& to, any_tensor adjoint) {
-        const auto at = static_cast<std::size_t>(to.place().index);
+        const std::size_t at = number(to.place().index);
         if (present_[at])
             adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
         else
@@ -158,7 +163,7 @@ public:
         present_[at] = 1;
     }
     const any_tensor* find(tape_place place) const {
-        const auto at = static_cast<std::size_t>(place.index);
+        const std::size_t at = number(place.index);
         return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
     }
 
@@ -169,12 +174,14 @@ public:
     }
     /// The walk itself, from place `last` down, when adjoints have been added.
     void run(int last, int first, const std::vector<char>& keep) { walk(last, first, &keep); }
+    /// The same where only watched tensors' adjoints are asked for.
+    void run(int last, int first) { walk(last, first, nullptr); }
 
     /// Within a walk: through records from `first` on that were made since it began. What flows to places before them goes
     /// on with the walk.
     void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
         const std::size_t length = present_.size();
-        const auto needed = static_cast<std::size_t>(y.place().index + 1);
+        const std::size_t needed = number(y.place().index) + 1;
         if (needed > length) {
             adjoints_.resize(needed);
             present_.resize(needed);
@@ -189,16 +196,17 @@ private:
     void walk(int from, int first, const std::vector<char>* keep) {
         tape_storage& tape = tape_storage::instance();
         for (int i = from; i >= first; --i) {
-            if (!present_[static_cast<std::size_t>(i)]) continue;
+            if (!present_[number(i)]) continue;
             tape_record* const r = tape.record(i);
             if (r == nullptr) continue;
-            const any_tensor adjoint = adjoints_[static_cast<std::size_t>(i)];
-            if (keep == nullptr || !(*keep)[static_cast<std::size_t>(i)])
-                adjoints_[static_cast<std::size_t>(i)].drop_storage();
+            const any_tensor adjoint = adjoints_[number(i)];
+            if (keep == nullptr || !(*keep)[static_cast<std::size_t>(i)]) adjoints_[number(i)].drop_storage();
             r->backward(*r, *this, adjoint);
         }
     }
+    std::size_t number(int place) const { return static_cast<std::size_t>(place - first_); }
 
+    int first_;
     std::vector<Tensor> adjoints_;
     std::vector<char> present_;
 };

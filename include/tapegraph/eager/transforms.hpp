@@ -44,36 +44,10 @@ struct custom_record : tape_record {
             self.inputs);
     }
     static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
-        auto& self = static_cast<custom_record&>(base);
-        bool any = false;
-        [&]<std::size_t... I>(std::index_sequence<I...>) {
-            (self.template add_tangent<I>(walk, tangent, any), ...);
-        }(std::index_sequence_for<X...>{});
-        return any;
+        return tangent_by_going_back(static_cast<custom_record&>(base), walk, tangent);
     }
 
 private:
-    template <std::size_t I>
-    void add_tangent(const forward_sweep& walk, any_tensor& tangent, bool& any) const {
-        const any_tensor* const found = walk.find(std::get<I>(inputs));
-        if (found == nullptr) return;
-        const auto vjp = [&](const Y& adjoint) {
-            return std::apply(
-                [&](const auto&... x) {
-                    const auto flows = call_backward(backward_function, adjoint, output, x...);
-                    const auto& own = flow_at<I, sizeof...(X)>(flows);
-                    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(own)>, no_gradient_t>)
-                        return std::tuple_element_t<I, std::tuple<X...>>();
-                    else
-                        return eval(own);
-                },
-                inputs);
-        };
-        const auto term = transposed_vjp<Y>(output.shape(), *found, vjp);
-        if (!term) return;
-        tangent = any ? walk.kernels.add(tangent, *term) : any_tensor(*term);
-        any = true;
-    }
     template <class Flow, class Input>
     static void flow(sweep& walk, const Flow& value, const Input& input) {
         if constexpr (!std::is_same_v<Flow, no_gradient_t>) {

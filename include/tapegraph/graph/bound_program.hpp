@@ -25,15 +25,16 @@ namespace tapegraph::ir {
 template <class = void>
 class basic_bound_program {
 public:
-    /// `device`: where it runs; null for the CPU.
-    explicit basic_bound_program(const program_view& view, runtime::device_runtime* device)
+    /// `device`: where it runs; null for the CPU. `lent`: memory there is given to it, and it takes none.
+    explicit basic_bound_program(const program_view& view, runtime::device_runtime* device, bool lent = false)
         : view_(&view),
-          device_(device),
+          device_(lent ? nullptr : device),
+          runs_on_(device),
           given_symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
           symbols_(given_symbols_),
           values_(static_cast<std::size_t>(view.nodes.size())),
           fed_(static_cast<std::size_t>(view.inputs.size())),
-          captured_(device) {
+          captured_(device_) {
         for (int i = 0; i < view.nodes.size(); ++i) {
             values_[i].type = view.nodes[i].type;
             values_[i].rank = view.nodes[i].rank;
@@ -42,8 +43,8 @@ public:
         // Numbers that change per step: parameters, and behind them what random kernels draw from.
         const std::size_t bytes = view.inputs.size() * runtime::alignment + sizeof(random_state);
         numbers_.reserve(nullptr, bytes, "numbers");
-        if (device != nullptr) placed_numbers_.reserve(device, bytes, "numbers of a program");
-        std::byte* const numbers = (device == nullptr ? numbers_ : placed_numbers_).data();
+        if (device_ != nullptr) placed_numbers_.reserve(device_, bytes, "numbers of a program");
+        std::byte* const numbers = (device_ == nullptr ? numbers_ : placed_numbers_).data();
         for (int i = 0; i < view.inputs.size(); ++i)
             if (view.inputs[i].scalar_parameter)
                 values_[view.inputs[i].node].data = numbers + i * static_cast<int>(runtime::alignment);
@@ -55,7 +56,7 @@ public:
     }
 
     const program_view& view() const { return *view_; }
-    runtime::device_runtime* device() const { return device_; }
+    runtime::device_runtime* device() const { return runs_on_; }
     std::size_t arena_bytes() const { return arena_.size(); }
 
     /// Feeds input `index`. The memory must stay valid while the program runs. Throws shape_error or dtype_error.
@@ -117,6 +118,7 @@ public:
 
     /// Plans for the extents that are set, without running.
     void bind() {
+        const runtime::device_turn turn(device_);
         if (!bound_) bind_extents();
         if (pointers_changed_) connect();
     }
@@ -140,10 +142,6 @@ public:
     std::size_t scratch_bytes(int step) const { return scratch_bytes_[static_cast<std::size_t>(step)]; }
 
 protected:
-    struct kernel_step {
-        kernel_function run; // null: on the CPU, for a program on a device
-        kernel_call call;
-    };
     struct copy {
         void* to;
         const void* from;
@@ -234,7 +232,7 @@ protected:
         build_steps();
         for (int s = 0; s < steps; ++s) {
             const runtime::kernel_pair& kernel = view_->functions[view_->steps[s].kernel];
-            scratch[s] = device_ == nullptr         ? kernel.workspace(steps_[s].call)
+            scratch[s] = runs_on_ == nullptr        ? kernel.workspace(steps_[s].call)
                          : steps_[s].run != nullptr ? kernel.on_device.workspace(steps_[s].call)
                                                     : 0;
             fits = fits && scratch[s] <= scratch_bytes_[s];
@@ -333,7 +331,7 @@ protected:
             for (int k = 0; k < step.inputs + step.outputs; ++k)
                 operands_[step.first_value + k] = values_[view_->values[step.first_value + k]];
             const runtime::kernel_pair& kernel = view_->functions[step.kernel];
-            target.run = device_ == nullptr ? kernel.run : kernel.on_device.run;
+            target.run = runs_on_ == nullptr ? kernel.run : kernel.on_device.run;
             if (target.run == nullptr) ++at_home_;
             target.call.in = operands_.data() + step.first_value;
             target.call.inputs = step.inputs;
@@ -342,9 +340,10 @@ protected:
             target.call.attributes = view_->words.begin() + view_->nodes[step.node].words;
             target.call.domain = values_[step.domain];
             target.call.random = random_;
-            if (device_ == nullptr) continue;
-            target.call.stream = device_->stream();
-            target.call.fault = device_->fault();
+            target.call.symbols = symbols_.data();
+            if (runs_on_ == nullptr) continue;
+            target.call.stream = runs_on_->stream();
+            target.call.fault = runs_on_->fault();
         }
     }
 
@@ -374,8 +373,8 @@ protected:
     }
 
     const program_view* view_;
-    runtime::device_runtime* device_;
-    std::vector<std::int64_t> given_symbols_; // by whoever runs this within another program; -1: by inputs' extents
+    runtime::device_runtime *device_, *runs_on_; // whose memory it has, and whose kernels it calls; null: the CPU's
+    std::vector<std::int64_t> given_symbols_;    // by whoever runs this within another program; -1: by inputs' extents
     std::vector<std::int64_t> symbols_;
     std::vector<buffer_view> values_, operands_, outputs_;
     std::vector<kernel_step> steps_;

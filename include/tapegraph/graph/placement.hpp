@@ -1,10 +1,13 @@
 #pragma once
 
 #include <tapegraph/core/call.hpp>
+#include <tapegraph/core/error.hpp>
 #include <tapegraph/runtime/device_runtime.hpp>
 #include <tapegraph/runtime/memory.hpp>
 
 #include <cstdint>
+#include <cstdio>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -61,6 +64,12 @@ private:
     bool lent_ = false;
 };
 
+/// One of a program's kernel calls, bound.
+struct kernel_step {
+    kernel_function run; // null: on the CPU, for a program on a device
+    kernel_call call;
+};
+
 /// An input's memory on the device, always at one address, and where its values come from.
 struct fed_input {
     placed_block memory;
@@ -82,7 +91,8 @@ public:
     }
 
     /// Runs `launch`, which launches a program's steps at fixed addresses. The first time as it is: libraries choose their
-    /// kernels then. The second time it is recorded, and from then on replayed.
+    /// kernels then. The second time it is recorded, and from then on replayed; or launched, where that fails, which is said
+    /// on stderr.
     template <class F>
     void run(const std::vector<std::int64_t>& extents, const F& launch) {
         entry* e = nullptr;
@@ -94,17 +104,7 @@ public:
             entries_.push_back({extents});
             return;
         }
-        if (e->graph == nullptr && !e->refused) {
-            device_->begin_capture();
-            try {
-                launch();
-            } catch (...) {
-                if (void* const graph = device_->end_capture(); graph != nullptr) device_->drop(graph);
-                throw;
-            }
-            e->graph = device_->end_capture();
-            e->refused = e->graph == nullptr;
-        }
+        if (e->graph == nullptr && !e->refused) capture(*e, launch);
         if (e->refused) return launch();
         device_->replay(e->graph);
     }
@@ -116,6 +116,27 @@ private:
         void* graph = nullptr;
         bool refused = false;
     };
+
+    template <class F>
+    void capture(entry& e, const F& launch) {
+        std::string why = "the device made no graph of them";
+        device_->begin_capture();
+        try {
+            launch();
+        } catch (const device_error& error) { // perhaps of the capture alone: then all goes well without
+            why = error.what();
+            e.refused = true;
+        } catch (...) {
+            if (void* const graph = device_->end_capture(); graph != nullptr) device_->drop(graph);
+            throw;
+        }
+        e.graph = device_->end_capture();
+        if (e.refused && e.graph != nullptr) device_->drop(std::exchange(e.graph, nullptr));
+        e.refused = e.graph == nullptr;
+        if (e.refused)
+            std::fprintf(stderr, "tapegraph: a program's steps are launched one by one, they cannot be captured: %s\n",
+                         why.c_str());
+    }
     runtime::device_runtime* device_;
     std::vector<entry> entries_;
 };

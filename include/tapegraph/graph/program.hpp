@@ -27,6 +27,7 @@ public:
     /// With `check`, throws numeric_error naming the first operation whose result is not finite; variables whose update
     /// had not run by then keep their values.
     void run(const random_state& random, bool check = false) {
+        const runtime::device_turn turn(device_);
         begin(random);
         const auto launch = [&] {
             for (std::size_t s = 0; s < steps_.size(); ++s) {
@@ -44,6 +45,7 @@ public:
     /// Like run, with `f(step, run_step)` around every kernel call: what profilers use.
     template <class F>
     void run_each(const random_state& random, const F& f) {
+        const runtime::device_turn turn(device_);
         begin(random);
         for (std::size_t s = 0; s < steps_.size(); ++s) f(static_cast<int>(s), [&] { run_step(s); });
         finish();

@@ -2,9 +2,7 @@
 
 #include <tapegraph/graph/scan_kernel.hpp>
 #include <tapegraph/ops/slice.hpp>
-#include <tapegraph/runtime/kernel.hpp>
-
-#include <cstring>
+#include <tapegraph/runtime/row_copies.hpp>
 
 /// Scans in a trace. A scan is one node; its value holds all results, flat, one behind another, and slices of it are the
 /// results. What a step computes is traced by a builder (graph/scan_step.hpp) when the node is made, for shapes, and once
@@ -117,7 +115,7 @@ constexpr list<int> scan_flows(trace& t, const scan_attributes& attributes, cons
         extent size(0, &t.extents);
         for (; last < layout.parts.size() && layout.parts[last].operand == part.operand; ++last)
             size = size + extent(layout.parts[last].size, &t.extents);
-        const bool packed = part.operand >= a.operands(); // what an earlier derivative reads
+        const bool packed = part.operand >= a.given(); // what an earlier derivative reads
         flows[part.operand] =
             packed
                 ? detail::with_zeros_behind(t, detail::scan_slice(t, flat, part.before, size.value), args[part.operand])
@@ -173,8 +171,7 @@ struct scan_op : scan_value {
     }
     template <class Stage, int Node>
     static constexpr runtime::kernel_pair kernel_of() {
-        using kernel = scan_kernel<Builder, Stage, Node>;
-        return {{&kernel::run, &kernel::workspace}, {}};
+        return scan_kernel<Builder, Stage, Node>::both();
     }
 };
 
@@ -183,6 +180,7 @@ struct scan_op : scan_value {
 template <class Builder>
 struct scan_result_op : scan_value {
     static constexpr std::string_view name = "scan_result";
+    static constexpr bool own_kernel = true;
     static constexpr int trace_flow(trace& t, const attributes& a, int which, int adjoint, const int* inputs,
                                     int output) {
         if (which == 0) return -1;
@@ -193,6 +191,10 @@ struct scan_result_op : scan_value {
             args.push_back(adjoint);
             return args;
         });
+    }
+    template <class, int>
+    static constexpr runtime::kernel_pair kernel_of() {
+        return runtime::on_both<runtime::copy_of_end<>>();
     }
 };
 
@@ -270,8 +272,6 @@ private:
         for (int k = 0; k < a.given(); ++k)
             for (int i = 0; i < t.nodes[args[k]].rank; ++i)
                 a.symbols |= ir::detail::symbols_in(t.extents, t.pool[t.nodes[args[k]].dims + i]);
-        for (int i = 0; i < t.extents.atoms.size(); ++i)
-            if ((a.symbols >> i & 1) != 0) args.push_back(t.extent_value(symbol(t, i), dtype::i64));
         using keeping = ir::scan_keeping<Cell>;
         const ir::scan_layout layout = ir::layout_of_scan<keeping>(t, a, args, where);
         if (t.error.what != nullptr) return;
@@ -304,25 +304,6 @@ private:
         for (int i = 0; fits && i < in[1].dims.rank(); ++i) fits = equal_or_required(in[0].dims[i], in[1].dims[i]);
         return fits || refused("scan: a mask is bool, with the leading axes of xs up to time at least", 2);
     }
-    static constexpr extent symbol(ir::trace& t, int atom) {
-        for (int i = 0; i < t.extents.polynomials.size(); ++i) {
-            const std::int64_t value = detail::symbolic_value(i);
-            if (t.extents.symbol_of(value) == atom) return {value, &t.extents};
-        }
-        return t.extents.symbol(t.extents.atoms[atom].name); // it has been interned when it was made
-    }
 };
-
-namespace runtime {
-template <class Builder, class T>
-struct kernel<ir::scan_result_op<Builder>, T> {
-    static void run(const kernel_call& c) {
-        const std::size_t bytes = c.out[0].bytes();
-        if (bytes > 0) std::memcpy(c.out[0].data, c.in[0].as<const std::byte>() + c.in[0].bytes() - bytes, bytes);
-    }
-};
-template <class Builder>
-inline constexpr bool takes_storage_types<ir::scan_result_op<Builder>> = true;
-} // namespace runtime
 
 } // namespace tapegraph

@@ -12,22 +12,17 @@ namespace tapegraph::ir {
 /// third: it transposes the second.
 inline constexpr int most_scan_derivatives = 3;
 
-/// Operands are, in this order: `carries` initial states, `sequences` (xs, a mask), `constants`, and the numbers that the
-/// symbols in their shapes stand for; for each derivative the values of the forward pass and the adjoint of its result.
+/// Operands are, in this order: `carries` initial states, `sequences` (xs, a mask), `constants`; for each derivative the
+/// values of the forward pass and the adjoint of its result.
 struct scan_attributes {
     std::int64_t carries = 0, sequences = 0, constants = 0;
-    std::int64_t symbols = 0; ///< bit i: the value of symbol i (an atom of the extent table) is an operand
+    std::int64_t symbols = 0; ///< bit i: symbol i (an atom of the extent table) is in their shapes
     std::int64_t axis = 0;    ///< of time
     std::int64_t recompute = 0;
     std::int64_t
         wanted[most_scan_derivatives]{}; ///< operands whose derivative is asked for, of the first, the second ...
 
     constexpr int given() const { return static_cast<int>(carries + sequences + constants); }
-    constexpr int operands() const {
-        int count = given();
-        for (std::int64_t rest = symbols; rest != 0; rest &= rest - 1) ++count;
-        return count;
-    }
 };
 
 enum class scan_role : int { carry, sequence, constant };
@@ -277,7 +272,7 @@ struct scan_vjp {
     static constexpr int depth = Base::depth + 1;
 
     static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
-        const int record = a.operands() + 2 * Base::depth;
+        const int record = a.given() + 2 * Base::depth;
         const auto wanted = [&](int operand) {
             return operand >= 0 && (operand >= 64 || (a.wanted[Base::depth] >> operand & 1) != 0);
         };

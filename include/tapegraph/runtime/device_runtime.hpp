@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 /// What programs and tensors need of a device that is not the CPU. A backend implements it; nothing here knows CUDA.
 
@@ -16,6 +17,9 @@ namespace runtime {
 
 /// One device's memory and the line in which everything given to it happens. Errors are device_error or out_of_memory; what
 /// kernels find wrong (an index outside its axis) is thrown by the functions that wait.
+///
+/// Threads may share a device: each function may be called by any of them. What has to stay together, such as a call's scratch
+/// memory and its launch, or what is captured as one graph, its thread gives under a `device_turn`.
 class device_runtime {
 public:
     virtual device id() const = 0;
@@ -55,8 +59,25 @@ public:
     virtual void replay(void* graph) = 0;
     virtual void drop(void* graph) noexcept = 0;
 
+    /// Whose turn it is; device_turn takes it.
+    std::recursive_mutex& turns() { return turns_; }
+
 protected:
     ~device_runtime() = default;
+
+private:
+    std::recursive_mutex turns_;
+};
+
+/// While it lives, no other thread gives anything to a device; null is the CPU, which needs no turns. Turns nest.
+class device_turn {
+public:
+    explicit device_turn(device_runtime* d) {
+        if (d != nullptr) lock_ = std::unique_lock(d->turns());
+    }
+
+private:
+    std::unique_lock<std::recursive_mutex> lock_;
 };
 
 /// The runtime of a GPU. Throws device_error with the reason where it cannot be used.

@@ -5,6 +5,9 @@
 #include <tapegraph/runtime/memory.hpp>
 #include <tapegraph/runtime/placement_log.hpp>
 
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -51,22 +54,28 @@ void run_at_home(device_runtime& d, const kernel_functions& kernel, const kernel
             d.upload(call.out[k].data, home.out[k].data, call.out[k].bytes());
 }
 
-/// The same call with numbers that stand in the CPU's memory sent along.
+/// The same call with numbers that stand in the CPU's memory sent along, all in one copy.
 class call_on_device {
 public:
-    call_on_device(device_runtime& d, const kernel_call& c) : call(c), views_(static_cast<std::size_t>(c.inputs)) {
-        for (int i = 0; i < c.inputs; ++i) {
-            buffer_view& v = views_[static_cast<std::size_t>(i)];
-            v = c.in[i];
-            if (v.place != 0 || v.data == nullptr) continue;
-            v.data = d.constant(v.data, v.bytes());
-            v.place = place_of(&d);
-        }
+    call_on_device(device_runtime& d, const kernel_call& c) : call(c), views_(c.in, c.in + c.inputs) {
         call.in = views_.data();
         call.stream = d.stream();
         call.fault = d.fault();
-        if (c.random != nullptr)
-            call.random = static_cast<const random_state*>(d.constant(c.random, sizeof(random_state)));
+        std::size_t all = 0;
+        each_number([&](const void*, std::size_t bytes, const auto&) { all += padded(bytes); });
+        if (all == 0) return;
+        std::byte few[256];
+        std::vector<std::byte> many(all > sizeof few ? all : 0);
+        std::byte *const numbers = many.empty() ? few : many.data(), *at = numbers;
+        each_number([&](const void* from, std::size_t bytes, const auto&) {
+            std::memcpy(at, from, bytes);
+            at += padded(bytes);
+        });
+        auto* there = static_cast<std::byte*>(d.constant(numbers, all));
+        each_number([&](const void*, std::size_t bytes, const auto& moved) {
+            moved(there, place_of(&d));
+            there += padded(bytes);
+        });
     }
     call_on_device(const call_on_device&) = delete; // the call points into it
     call_on_device& operator=(const call_on_device&) = delete;
@@ -74,11 +83,24 @@ public:
     kernel_call call;
 
 private:
+    static std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+    // f(number, its bytes, what to tell where it has gone)
+    template <class F>
+    void each_number(const F& f) {
+        for (buffer_view& v : views_)
+            if (v.place == 0 && v.data != nullptr)
+                f(v.data, v.bytes(), [&](void* to, std::int8_t place) { v.data = to, v.place = place; });
+        if (call.random != nullptr)
+            f(call.random, sizeof(random_state),
+              [&](void* to, std::int8_t) { call.random = static_cast<const random_state*>(to); });
+    }
+
     std::vector<buffer_view> views_;
 };
 
 template <class = void>
 void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call& call) {
+    const device_turn turn(&d);
     if (kernel.on_device.run == nullptr) return run_at_home(d, kernel, call, call.random);
     call_on_device there(d, call);
     there.call.workspace = d.scratch(kernel.on_device.workspace(there.call));

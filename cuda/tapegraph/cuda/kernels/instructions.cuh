@@ -39,7 +39,8 @@ __device__ __forceinline__ void wait_copies() {
 #endif
 }
 
-/// A float rounded to the 10 bits of TF32, to nearest, ties away from zero.
+/// A float rounded to the 10 bits of TF32, to nearest, ties away from zero. For products alone: PTX does not say what the other
+/// 13 bits hold.
 __device__ __forceinline__ std::uint32_t to_tf32(float x) {
     std::uint32_t r = 0;
 #if __CUDA_ARCH__ >= 800

@@ -38,6 +38,11 @@ struct staged_operand : loader<Tile::threads, Lines, Tile::BK, AlongK, V> {
     __device__ static int at(int line, int step) { return AlongK ? line * pitch + step : step * pitch + line; }
 };
 
+/// What rounding x to TF32 has left of it.
+__device__ __forceinline__ float left_by_tf32(float x, std::uint32_t rounded) {
+    return x - from_bits(rounded & ~std::uint32_t{0x1FFF}); // the number alone, without what stands behind it
+}
+
 template <class Problem, class Tile, int V>
 inline constexpr int tensor_gemm_shared_bytes = Tile::Stages * 4 *
                                                 (staged_operand<Tile, Tile::BM, Problem::a_along_k, V>::size +
@@ -102,7 +107,8 @@ __global__ void __launch_bounds__(Tile::threads, 1) tensor_gemm(Problem problem)
             for (int i = 0; i < 4; ++i) {
                 const float x = a[operand_a::at(warp_m + r * 16 + g + i % 2 * 8, k + t + i / 2 * 4)];
                 high_a[r][i] = to_tf32(x);
-                if constexpr (Precision == tensor_precision::tf32x3) low_a[r][i] = to_tf32(x - from_bits(high_a[r][i]));
+                if constexpr (Precision == tensor_precision::tf32x3)
+                    low_a[r][i] = to_tf32(left_by_tf32(x, high_a[r][i]));
             }
             TG_UNROLL
             for (int c = 0; c < Tile::columns; ++c) {
@@ -111,7 +117,7 @@ __global__ void __launch_bounds__(Tile::threads, 1) tensor_gemm(Problem problem)
                 for (int i = 0; i < 2; ++i) {
                     const float x = b[operand_b::at(warp_n + c * 8 + g, k + t + i * 4)];
                     high_b[i] = to_tf32(x);
-                    if constexpr (Precision == tensor_precision::tf32x3) low_b[i] = to_tf32(x - from_bits(high_b[i]));
+                    if constexpr (Precision == tensor_precision::tf32x3) low_b[i] = to_tf32(left_by_tf32(x, high_b[i]));
                 }
                 TG_UNROLL
                 for (int r = 0; r < Tile::rows; ++r) {

@@ -1,0 +1,93 @@
+#include <tapegraph/graph/placement.hpp>
+
+#include <support/captured_stderr.hpp>
+
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace tapegraph;
+
+namespace {
+
+/// Says what it was asked for.
+class device_of_words final : public runtime::device_runtime {
+public:
+    std::string said;
+    bool capturing = false, makes_graphs = true;
+
+    device id() const override { return device::cuda(0); }
+    void enter() override {}
+    void* allocate(std::size_t, const char*) override { return nullptr; }
+    void release(void*) noexcept override {}
+    void* scratch(std::size_t) override { return nullptr; }
+    void upload(void*, const void*, std::size_t) override {}
+    void feed(void*, const void*, std::size_t) override {}
+    void download(void*, const void*, std::size_t) override {}
+    void copy(void*, const void*, std::size_t) override {}
+    void wait() override {}
+    void* constant(const void*, std::size_t) override { return nullptr; }
+    void* stream() override { return nullptr; }
+    void* fault() override { return nullptr; }
+    std::int64_t publish(const void*, std::size_t) override { return 0; }
+    const void* published(std::int64_t) override { return nullptr; }
+    void begin_capture() override { said += "begin ", capturing = true; }
+    void* end_capture() override {
+        said += "end ", capturing = false;
+        return makes_graphs ? this : nullptr;
+    }
+    void replay(void*) override { said += "replay "; }
+    void drop(void*) noexcept override { said += "drop "; }
+};
+
+struct recorded {
+    device_of_words device;
+    std::string errors;
+    /// What four runs of `launch` ask for.
+    template <class F>
+    recorded(bool makes_graphs, const F& launch) {
+        device.makes_graphs = makes_graphs;
+        errors = test::captured_stderr([&] {
+            ir::captured_steps steps(&device);
+            for (int i = 0; i < 4; ++i) {
+                try {
+                    steps.run({7}, [&] {
+                        device.said += "launch ";
+                        launch(device);
+                    });
+                } catch (const std::exception&) {
+                    device.said += "error ";
+                }
+            }
+        });
+    }
+};
+
+} // namespace
+
+TEST_CASE("captured steps: launched, recorded, then replayed") {
+    const recorded r(true, [](const auto&) {});
+    CHECK(r.device.said == "launch begin launch end replay replay replay drop ");
+    CHECK(r.errors.empty());
+}
+
+TEST_CASE("captured steps: what cannot be captured is launched, and said once") {
+    const recorded none(false, [](const auto&) {});
+    CHECK(none.device.said == "launch begin launch end launch launch launch ");
+    const recorded refused(true, [](const device_of_words& d) {
+        if (d.capturing) throw device_error("not in a capture");
+    });
+    CHECK(refused.device.said == "launch begin launch end drop launch launch launch ");
+    CHECK(refused.errors ==
+          "tapegraph: a program's steps are launched one by one, they cannot be captured: not in a capture\n");
+}
+
+TEST_CASE("captured steps: a mistake of the caller is thrown, and the capture ends") {
+    int runs = 0;
+    const recorded r(true, [&](const auto&) {
+        if (++runs == 2) throw argument_error("no");
+    });
+    CHECK(r.device.said == "launch begin launch end drop error begin launch end replay replay drop ");
+}

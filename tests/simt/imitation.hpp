@@ -1,0 +1,197 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <sys/mman.h>
+
+/// The device behind simt/driver.hpp: its memory, what has been given to it, and what it must not be asked for.
+
+namespace tapegraph::cuda::driver {
+
+/// Work that happens in the order in which it was given.
+struct stream_state {
+    std::deque<std::function<void()>> to_do; ///< empty unless imitation::late
+};
+/// A point in a stream.
+struct event_state {
+    stream_state* on = nullptr;
+    std::shared_ptr<bool> reached; ///< null: never recorded
+};
+
+/// What it has is settable, and so is that it is not there. With `guarded` its memory can be touched by kernels and copies
+/// alone: a host that looks into it crashes, as it would with a real one, and so does a kernel that goes beyond the end of a
+/// buffer. With `late` all that is given to a stream happens as late as CUDA allows: when the host waits for it, or another
+/// stream that the host waits for.
+struct imitation {
+    int devices = 1;
+    std::size_t memory = std::size_t{1} << 30;
+    std::size_t taken = 0; ///< by pools and plain allocations
+    int allocations = 0, frees = 0;
+    bool guarded = false;                           ///< set before the first allocation
+    bool late = false;                              ///< see late_device
+    bool pools = true;                              ///< whether it has stream-ordered memory
+    int resident_blocks = 1, resident_clusters = 1; ///< what kernels are told they fit
+    int launches = 0;
+    std::map<void*, std::size_t> live, pinned; ///< memory of the device; of the host, where copies need not wait
+    std::vector<stream_state*> streams;
+    std::vector<std::function<void()>>* recording = nullptr; ///< a graph that is being captured
+    stream_state* captured = nullptr;                        ///< on this stream
+    std::thread::id recorder;                                ///< by this thread
+    std::recursive_mutex guard;                              ///< of all this
+
+    static imitation& instance() {
+        static imitation i;
+        return i;
+    }
+
+    /// Each thread's own.
+    static int& current() {
+        static thread_local int device = 0;
+        return device;
+    }
+
+    /// What CUDA forbids the thread that captures a stream, or what would not be in the graph. No device_error, which a caller may
+    /// be prepared for; where it is caught nevertheless, the end of the capture throws once more.
+    void not_in_capture(const char* what) {
+        const std::lock_guard lock(guard);
+        if (recording != nullptr && recorder == std::this_thread::get_id()) spoil(what);
+    }
+    void spoil(const char* what) {
+        spoilt = std::string(what) + " while a graph is captured";
+        throw std::logic_error(spoilt);
+    }
+    std::string spoilt; ///< why the capture is invalid
+
+    void* take(std::size_t bytes) {
+        const std::lock_guard lock(guard);
+        not_in_capture("memory is allocated");
+        if (taken + bytes > memory) return nullptr;
+        void* const at = guarded ? guarded_memory(bytes) : std::aligned_alloc(256, rounded(bytes, 256));
+        std::memset(at, 0xFF, bytes); // fresh memory is no zeros
+        if (guarded && opened_ == 0) allow(at, bytes, PROT_NONE);
+        live[at] = bytes;
+        taken += bytes;
+        ++allocations;
+        return at;
+    }
+    void give(void* at) {
+        const std::lock_guard lock(guard);
+        const auto found = live.find(at);
+        if (found == live.end()) throw device_error("an address is freed that was not allocated");
+        taken -= found->second;
+        if (guarded)
+            munmap(first_page(at, found->second), rounded(found->second, page) + page);
+        else
+            std::free(at);
+        live.erase(found);
+        ++frees;
+    }
+    /// Whether the device can reach all of it by itself.
+    bool reaches(const void* at, std::size_t bytes) const {
+        return within(live, at, bytes) || within(pinned, at, bytes);
+    }
+
+    /// Does what the device does, which alone may touch its memory.
+    void run(const std::function<void()>& work) {
+        struct opening {
+            imitation& i;
+            explicit opening(imitation& it) : i(it) {
+                if (i.opened_++ == 0) i.open(true);
+            }
+            ~opening() {
+                if (--i.opened_ == 0) i.open(false);
+            }
+        } const while_working(*this);
+        work();
+    }
+    /// The first thing that a stream has still to do.
+    void step(stream_state* s) {
+        const std::lock_guard lock(guard);
+        const std::function<void()> work = std::move(s->to_do.front());
+        s->to_do.pop_front();
+        run(work);
+    }
+    void finish(stream_state* s) {
+        const std::lock_guard lock(guard);
+        while (s != nullptr && !s->to_do.empty()) step(s);
+    }
+    void finish_all() {
+        for (stream_state* s : streams) finish(s);
+    }
+
+private:
+    void open(bool on) const {
+        if (!guarded) return;
+        for (const auto& [at, bytes] : live) allow(at, bytes, on ? PROT_READ | PROT_WRITE : PROT_NONE);
+    }
+    static bool within(const std::map<void*, std::size_t>& blocks, const void* at, std::size_t bytes) {
+        auto next = blocks.upper_bound(const_cast<void*>(at));
+        if (next == blocks.begin()) return false;
+        const auto& [first, size] = *std::prev(next);
+        return static_cast<const std::byte*>(at) + bytes <= static_cast<const std::byte*>(first) + size;
+    }
+
+    // A guarded buffer ends, up to the 256 bytes that it is aligned to, where its last page does; the page behind is never open.
+    static constexpr std::size_t page = 4096;
+    static std::size_t rounded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+    static std::byte* first_page(void* at, std::size_t bytes) {
+        return static_cast<std::byte*>(at) - (rounded(bytes, page) - rounded(bytes, 256));
+    }
+    static void* guarded_memory(std::size_t bytes) {
+        void* const pages = mmap(nullptr, rounded(bytes, page) + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (pages == MAP_FAILED) throw device_error("no memory for the imitated device");
+        void* const at = static_cast<std::byte*>(pages) + (rounded(bytes, page) - rounded(bytes, 256));
+        allow(at, bytes, PROT_READ | PROT_WRITE);
+        return at;
+    }
+    static void allow(void* at, std::size_t bytes, int rights) {
+        if (bytes > 0) mprotect(first_page(at, bytes), rounded(bytes, page), rights);
+    }
+
+    int opened_ = 0;
+};
+
+/// What the device does: at once, or later where a graph is being captured or the device is late. The default stream is never
+/// late.
+inline void enqueue(stream_state* s, std::function<void()> work) {
+    imitation& i = imitation::instance();
+    const std::lock_guard lock(i.guard);
+    if (i.recording != nullptr && (s == i.captured || i.recorder == std::this_thread::get_id())) {
+        if (i.recorder != std::this_thread::get_id()) i.spoil("another thread gives it work");
+        if (s != i.captured) i.spoil("another stream is given work");
+        i.recording->push_back(std::move(work));
+    } else if (i.late && s != nullptr) {
+        s->to_do.push_back(std::move(work));
+    } else {
+        i.run(work);
+    }
+}
+
+/// While it lives the device is late.
+class late_device {
+public:
+    late_device() { imitation::instance().late = true; }
+    late_device(const late_device&) = delete;
+    late_device& operator=(const late_device&) = delete;
+    ~late_device() {
+        imitation::instance().late = false;
+        imitation::instance().finish_all();
+    }
+};
+
+} // namespace tapegraph::cuda::driver
