@@ -98,11 +98,12 @@ TEST_CASE("eager: gradients of broadcast leaves are sums of what nobody writes o
         return t;
     };
     tg::cuda::memory_pool& pool = tg::cuda::memory_pool::of(0);
-    for (const auto& [rows, columns] : {std::pair{0, 3}, {3, 0}, {1, 1}, {7, 5}, {301, 37}, {2003, 3}, {3, 2003}}) {
+    for (const auto& extents : {std::pair{0, 3}, {3, 0}, {1, 1}, {7, 5}, {301, 37}, {2003, 3}, {3, 2003}}) {
+        const int rows = extents.first, columns = extents.second;
         CAPTURE(rows);
         CAPTURE(columns);
         // Sums of whole numbers below 2^24: every order of adding them is exact.
-        const auto run = [&, rows = rows, columns = columns](tg::device where) {
+        const auto run = [&](tg::device where) {
             const tg::device_scope on(where);
             const auto x = whole({rows, columns}, 1), z = whole({rows, columns}, 2);
             auto mean = whole({columns}, 3), factor = whole({columns}, 4), shift = whole({rows, 1}, 5),

@@ -90,6 +90,19 @@ TEST_CASE("instruction sets: random numbers are the same on each") {
         return std::vector<tg::any_tensor>{tg::random::normal<float>({5003}, {.seed = 3}),
                                            tg::random::uniform<double>({5003}, {.seed = 4})};
     });
+    // What initializers draw without choosing a set are the numbers of the operation.
+    tg::random_attributes law;
+    law.law = static_cast<std::int64_t>(tg::distribution::normal);
+    law.a = 0, law.b = 1;
+    law.ordinal = 7;
+    const restored_set restored;
+    for (const auto set : every_set) {
+        tg::cpu::set_instruction_set(set);
+        std::vector<double> every_law(20001), one_law(20001);
+        tg::runtime::fill_random<double>(every_law.data(), 20001, law, {3, 5});
+        tg::runtime::fill_standard_normal(one_law.data(), 20001, 7u, {3, 5});
+        CHECK(every_law == one_law);
+    }
 }
 
 TEST_CASE_TEMPLATE("16-bit elements: a product is the float product rounded once, on every instruction set", T,
