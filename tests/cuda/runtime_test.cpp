@@ -75,7 +75,7 @@ TEST_CASE("a device's runtime: numbers of calls") {
 TEST_CASE("a device's runtime: inputs of any size in turn") {
     const on_device::late_device late;
     runtime::device_runtime& d = opened();
-    constexpr std::int64_t sizes[]{30000, 1, 50000, 50000, 20, 90000, 70000};
+    constexpr std::int64_t sizes[]{30000, 1, 50000, 50000, 20, 90000, 70000, 70000, 60000, 30000};
     std::int64_t all = 0;
     for (std::int64_t n : sizes) all += n;
     const memory there(d, all);
