@@ -56,6 +56,9 @@ TEST_CASE("a device's runtime: many small uploads") {
         std::fill(numbers.begin(), numbers.end(), i);
         d.upload(there.at + i * each, numbers.data(), each * 4);
     }
+    std::int32_t last = 0;
+    d.download(&last, there.at + each * times - 1, sizeof last);
+    CHECK(last == times - 1);
     CHECK(there.home() == counted(each * times, each));
 }
 
