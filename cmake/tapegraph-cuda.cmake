@@ -1,5 +1,5 @@
-# tapegraph::cuda, the GPU backend: headers, libraries and what nvcc must be told. Used by this project and installed for
-# find_package(tapegraph COMPONENTS cuda).
+# tapegraph::cuda, the GPU backend: headers, libraries, what nvcc must be told, and tapegraph_cuda_library, the one source that is
+# compiled for itself. Used by this project and installed for find_package(tapegraph COMPONENTS cuda).
 #
 #   project(mine LANGUAGES CXX CUDA)
 #   find_package(tapegraph REQUIRED COMPONENTS cuda)
@@ -33,15 +33,15 @@ if(NOT TARGET tapegraph::cuda)
             INTERFACE_INCLUDE_DIRECTORIES "${TAPEGRAPH_CUBLASLT_INCLUDE_DIR}")
     endif()
 
-    add_library(tapegraph::cuda INTERFACE IMPORTED GLOBAL)
-    target_include_directories(tapegraph::cuda INTERFACE "${TAPEGRAPH_CUDA_INCLUDE_DIR}")
-    target_link_libraries(tapegraph::cuda INTERFACE tapegraph::tapegraph CUDA::cudart_static CUDA::cublasLt)
-    target_compile_definitions(tapegraph::cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:TG_CUDA>)
+    add_library(tapegraph::cuda_headers INTERFACE IMPORTED GLOBAL)
+    target_include_directories(tapegraph::cuda_headers INTERFACE "${TAPEGRAPH_CUDA_INCLUDE_DIR}")
+    target_link_libraries(tapegraph::cuda_headers INTERFACE tapegraph::tapegraph CUDA::cudart_static CUDA::cublasLt)
+    target_compile_definitions(tapegraph::cuda_headers INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:TG_CUDA>)
     if(CMAKE_VERSION VERSION_LESS 3.25.2)
         # These know neither CUDA_STANDARD 20 nor cuda_std_20 for nvcc 12 and later.
-        target_compile_options(tapegraph::cuda INTERFACE $<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-std=c++20>)
+        target_compile_options(tapegraph::cuda_headers INTERFACE $<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-std=c++20>)
     else()
-        target_compile_features(tapegraph::cuda INTERFACE cuda_std_20)
+        target_compile_features(tapegraph::cuda_headers INTERFACE cuda_std_20)
     endif()
     # Without contraction elementwise kernels give the CPU's bits; products say fma themselves.
     # Graph mode runs models inside the compiler: the host's, and nvcc's own front end.
@@ -55,8 +55,20 @@ if(NOT TARGET tapegraph::cuda)
     else()
         string(APPEND tapegraph_host_options ",-fopenmp-simd")
     endif()
-    target_compile_options(tapegraph::cuda INTERFACE
+    target_compile_options(tapegraph::cuda_headers INTERFACE
         "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-fmad=false;--expt-relaxed-constexpr;SHELL:-Xcudafe --max_cost_constexpr_call=2000000000;SHELL:-Xcompiler ${tapegraph_host_options}>")
+
+    # CUB's headers cost nvcc seconds, so one source includes them, for CMAKE_CUDA_ARCHITECTURES, once for all programs of a build.
+    # Its object is named on the command line of whatever links tapegraph::cuda, also through static libraries: nothing in it is
+    # called by name (it makes itself known before main), so that in an archive the linker would pass it by.
+    add_library(tapegraph_cuda_library OBJECT EXCLUDE_FROM_ALL
+        "${TAPEGRAPH_CUDA_INCLUDE_DIR}/tapegraph/cuda/library/sort.cu")
+    target_link_libraries(tapegraph_cuda_library PRIVATE tapegraph::cuda_headers)
+    set_target_properties(tapegraph_cuda_library PROPERTIES POSITION_INDEPENDENT_CODE ON)
+
+    add_library(tapegraph::cuda INTERFACE IMPORTED GLOBAL)
+    target_link_libraries(tapegraph::cuda INTERFACE
+        tapegraph::cuda_headers $<TARGET_OBJECTS:tapegraph_cuda_library>)
 endif()
 
 # Compiles a target's .cpp files with nvcc, so that the models in them run on GPUs, and links tapegraph::cuda. Another

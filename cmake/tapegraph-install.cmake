@@ -5,9 +5,9 @@ set(tapegraph_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tapegraph")
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tapegraph" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     FILES_MATCHING PATTERN "*.hpp")
-# Headers alone, so whether nvcc is found is asked where they are used.
+# Nothing of it is compiled here, so whether nvcc is found is asked where it is used.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/cuda/tapegraph" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-    FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh")
+    FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "*.cu")
 install(TARGETS tapegraph EXPORT tapegraph-targets)
 install(EXPORT tapegraph-targets NAMESPACE tapegraph:: DESTINATION "${tapegraph_package_dir}")
 

@@ -961,6 +961,8 @@ struct kernel_call {
  void* fault = nullptr;
  /// A device's stream, on which everything above lies in that device's memory (`random` too); null on the CPU.
  void* stream = nullptr;
+ /// What the symbols in extents stand for in the program that makes the call, in the CPU's memory; null in eager mode.
+ const std::int64_t* symbols = nullptr;
 };
 
 using kernel_function = void (*)(const kernel_call&);
@@ -11101,6 +11103,10 @@ struct no_backend {
  static constexpr kernel_functions reduction() {
   return {};
  }
+ template <class Region>
+ static constexpr kernel_functions result_sum() {
+  return {};
+ }
 };
 #ifdef TG_CUDA
 #if !defined(__CUDACC__) && !defined(TG_SIMT)
@@ -13434,6 +13440,23 @@ template <class T>
 void fill_random(T* out, std::int64_t count, const random_attributes& a, const random_state& state) {
  in_parts(count, [&](std::int64_t begin, std::int64_t size) {
   cpu::dispatch<random_body<T>>(out + begin, begin, size, &a, &state);
+ });
+}
+
+struct standard_normal_body {
+ template <class Isa, class T>
+ TG_INLINE static void run(T* x, std::int64_t begin, std::int64_t count, std::uint32_t ordinal,
+       const random_state* state) {
+  random::fill_normal<T>(x, begin, count, state->seed, state->step, ordinal);
+  const random::scaling<T> scaled = random::normal_scaling<T>(0, 1);
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) x[i] = scaled(x[i]);
+ }
+};
+template <class T>
+void fill_standard_normal(T* out, std::int64_t count, std::uint32_t ordinal, const random_state& state) {
+ in_parts(count, [&](std::int64_t begin, std::int64_t size) {
+  cpu::on<cpu::baseline>::run<standard_normal_body>(out + begin, begin, size, ordinal, &state);
  });
 }
 
@@ -16983,18 +17006,39 @@ struct formula_view {
  const formula_code* code;
  cpu::tile_function forward, backward;
  runtime::kernel_functions forward_on_device, backward_on_device;
+ /// A sum over axes on a device, for leaves that were broadcast: of one result of `backward` or, where `sums_tensor`, of a
+ /// tensor that holds it.
+ runtime::kernel_functions sum_on_device;
+ bool sums_tensor;
  runtime::kernel_pair reduce;
  const ir::operation* reduction;
 };
 
+/// A single leaf is broadcast by broadcast_to alone, whose derivative hands through what arrives. Of a reduction with a single
+/// leaf only tangents are summed, which is rare: they are written out, so that there is no kernel more for each formula.
+template <class F, class Reduce>
+inline constexpr bool sums_tensor = F::value.leaves == 1 && !std::is_void_v<Reduce>;
+
+template <class F, class Reduce, class Backend = runtime::backend>
+constexpr runtime::kernel_functions sum_on_device_for() {
+ if constexpr (sums_tensor<F, Reduce>)
+  return Backend::template result_sum<region<slots<F::value.leaf_type[0]>, results<0>>>();
+ else if constexpr (F::value.leaves > 1 || runtime::reads_in_place<typename F::backward>)
+  return Backend::template result_sum<typename F::backward>();
+ else
+  return {};
+}
+
 template <class E, class Reduce>
 constexpr formula_view make_formula_view() {
  using f = formula<E, Reduce>;
- formula_view v{&f::value, &cpu::evaluate_tile<typename f::forward>, nullptr, {}, {}, {}, nullptr};
+ formula_view v{&f::value, &cpu::evaluate_tile<typename f::forward>, nullptr, {}, {}, {}, false, {}, nullptr};
  v.forward_on_device = runtime::map_kernel_for<typename f::forward>().on_device;
  if constexpr (f::value.results > 0) {
   v.backward = &cpu::evaluate_tile<typename f::backward>;
   v.backward_on_device = runtime::map_kernel_for<typename f::backward>().on_device;
+  v.sums_tensor = sums_tensor<f, Reduce>;
+  v.sum_on_device = sum_on_device_for<f, Reduce>();
  }
  if constexpr (!std::is_void_v<Reduce>) {
   v.reduce = runtime::reduction_kernel_for<Reduce, typename f::forward, element_t<f::value.type>>();
@@ -18116,28 +18160,20 @@ private:
  }
 
  void reduce_on_device(kernel_call& sum, int r, dtype type) const {
+  const std::int64_t attributes[2]{sum.attributes[0], formula->sums_tensor ? 0 : r};
+  sum.attributes = attributes;
+  if (!formula->sums_tensor) {
+   if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, sum.domain);
+   return runtime::perform({{}, formula->sum_on_device}, sum);
+  }
   const any_tensor values(type, domain);
-  partial_array<buffer_view, most_leaves> all(formula->code->results);
-  for (int k = 0; k < formula->code->results; ++k) all[k].type = leaves[formula->code->result_leaf[k]].type();
-  all[r] = values.view();
+  const buffer_view written = values.view();
   kernel_call map = sum;
-  map.out = all.data();
-  map.outputs = formula->code->results;
+  map.out = &written;
   run_backward(*formula, map);
-  const buffer_view in = values.view();
-  sum.in = &in;
+  sum.in = &written;
   sum.inputs = 1;
-  sum.domain = in;
-  runtime::perform({{},
-      type == dtype::f64    ? sum_on_device<double>()
-      : type == dtype::f32  ? sum_on_device<float>()
-      : type == dtype::bf16 ? sum_on_device<bfloat16>()
-            : sum_on_device<half>()},
-      sum);
- }
- template <class T, class Backend = runtime::backend>
- static constexpr runtime::kernel_functions sum_on_device() {
-  return Backend::template reduction<sum_op, region<slots<dtype_of<T>>, results<0>>, T>();
+  runtime::perform({{}, formula->sum_on_device}, sum);
  }
 
  void replay(sweep& walk, const any_tensor& adjoint);
@@ -19959,6 +19995,11 @@ private:
  bool lent_ = false;
 };
 
+struct kernel_step {
+ kernel_function run;
+ kernel_call call;
+};
+
 struct fed_input {
  placed_block memory;
  buffer_view from;
@@ -20081,14 +20122,15 @@ namespace tapegraph::ir {
 template <class = void>
 class basic_bound_program {
 public:
- explicit basic_bound_program(const program_view& view, runtime::device_runtime* device)
+ explicit basic_bound_program(const program_view& view, runtime::device_runtime* device, bool lent = false)
   : view_(&view),
-  device_(device),
+  device_(lent ? nullptr : device),
+  runs_on_(device),
   given_symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
   symbols_(given_symbols_),
   values_(static_cast<std::size_t>(view.nodes.size())),
   fed_(static_cast<std::size_t>(view.inputs.size())),
-  captured_(device) {
+  captured_(device_) {
   for (int i = 0; i < view.nodes.size(); ++i) {
    values_[i].type = view.nodes[i].type;
    values_[i].rank = view.nodes[i].rank;
@@ -20096,8 +20138,8 @@ public:
   }
   const std::size_t bytes = view.inputs.size() * runtime::alignment + sizeof(random_state);
   numbers_.reserve(nullptr, bytes, "numbers");
-  if (device != nullptr) placed_numbers_.reserve(device, bytes, "numbers of a program");
-  std::byte* const numbers = (device == nullptr ? numbers_ : placed_numbers_).data();
+  if (device_ != nullptr) placed_numbers_.reserve(device_, bytes, "numbers of a program");
+  std::byte* const numbers = (device_ == nullptr ? numbers_ : placed_numbers_).data();
   for (int i = 0; i < view.inputs.size(); ++i)
    if (view.inputs[i].scalar_parameter)
     values_[view.inputs[i].node].data = numbers + i * static_cast<int>(runtime::alignment);
@@ -20109,7 +20151,7 @@ public:
  }
 
  const program_view& view() const { return *view_; }
- runtime::device_runtime* device() const { return device_; }
+ runtime::device_runtime* device() const { return runs_on_; }
  std::size_t arena_bytes() const { return arena_.size(); }
 
  void set_input(int index, const buffer_view& value) {
@@ -20183,10 +20225,6 @@ public:
  std::size_t scratch_bytes(int step) const { return scratch_bytes_[static_cast<std::size_t>(step)]; }
 
 protected:
- struct kernel_step {
-  kernel_function run;
-  kernel_call call;
- };
  struct copy {
   void* to;
   const void* from;
@@ -20275,7 +20313,7 @@ protected:
   build_steps();
   for (int s = 0; s < steps; ++s) {
    const runtime::kernel_pair& kernel = view_->functions[view_->steps[s].kernel];
-   scratch[s] = device_ == nullptr         ? kernel.workspace(steps_[s].call)
+   scratch[s] = runs_on_ == nullptr        ? kernel.workspace(steps_[s].call)
       : steps_[s].run != nullptr ? kernel.on_device.workspace(steps_[s].call)
              : 0;
    fits = fits && scratch[s] <= scratch_bytes_[s];
@@ -20369,7 +20407,7 @@ protected:
    for (int k = 0; k < step.inputs + step.outputs; ++k)
     operands_[step.first_value + k] = values_[view_->values[step.first_value + k]];
    const runtime::kernel_pair& kernel = view_->functions[step.kernel];
-   target.run = device_ == nullptr ? kernel.run : kernel.on_device.run;
+   target.run = runs_on_ == nullptr ? kernel.run : kernel.on_device.run;
    if (target.run == nullptr) ++at_home_;
    target.call.in = operands_.data() + step.first_value;
    target.call.inputs = step.inputs;
@@ -20378,9 +20416,10 @@ protected:
    target.call.attributes = view_->words.begin() + view_->nodes[step.node].words;
    target.call.domain = values_[step.domain];
    target.call.random = random_;
-   if (device_ == nullptr) continue;
-   target.call.stream = device_->stream();
-   target.call.fault = device_->fault();
+   target.call.symbols = symbols_.data();
+   if (runs_on_ == nullptr) continue;
+   target.call.stream = runs_on_->stream();
+   target.call.fault = runs_on_->fault();
   }
  }
 
@@ -20409,7 +20448,7 @@ protected:
  }
 
  const program_view* view_;
- runtime::device_runtime* device_;
+ runtime::device_runtime *device_, *runs_on_;
  std::vector<std::int64_t> given_symbols_;
  std::vector<std::int64_t> symbols_;
  std::vector<buffer_view> values_, operands_, outputs_;
@@ -21333,11 +21372,7 @@ void initialize_orthogonal(T* data, const shape& dims, double gain, std::uint64_
  const std::int64_t rows = columns > 0 ? dims.elements() / columns : 0;
  const bool across = rows > columns;
  std::vector<double> normal(static_cast<std::size_t>(rows * columns));
- typename random_op<double>::attributes a;
- a.law = static_cast<std::int64_t>(distribution::normal);
- a.a = 0, a.b = 1;
- a.ordinal = 0xFFFFFFFE;
- runtime::fill_random<double>(normal.data(), rows * columns, a, {seed, hash_of(path) >> 16});
+ runtime::fill_standard_normal(normal.data(), rows * columns, 0xFFFFFFFEu, {seed, hash_of(path) >> 16});
  orthonormalize(normal.data(), across ? columns : rows, across ? rows : columns);
  for (std::int64_t r = 0; r < rows; ++r)
   for (std::int64_t c = 0; c < columns; ++c)

@@ -180,8 +180,8 @@ TEST_CASE("convolution kernels: no barrier is there for nothing") {
         CHECK(unnoticed == std::vector<std::string>{});
         CHECK(found == barriers);
     };
-    check(multiply_adds<small_tile, 1>{}, 2);
-    check(multiply_adds<small_tile, 2>{}, 2);
+    check(multiply_adds<small_tile, 1>{}, 1);
+    check(multiply_adds<small_tile, 2>{}, 1);
     check(tensor_cores<warps_tile, 2>{}, 1);
 }
 #endif

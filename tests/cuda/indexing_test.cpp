@@ -1,6 +1,7 @@
 #include <cuda/device_array.hpp>
 
 #include <cuda/calls.hpp>
+#include <cuda/noted_library.hpp>
 
 #include <tapegraph/cuda/scatter.cuh>
 
@@ -108,6 +109,43 @@ TEST_CASE("scatter_add on a device: more indices than a tile, and an order that 
             .values<float>();
     };
     CHECK(sum(updates)[0] != sum(turned)[1]);
+}
+
+TEST_CASE("scatter_add on a device: many indices go to a library that is linked, by the bits that their axis takes") {
+    using noted = noted_library<std::uint32_t>;
+    REQUIRE(noted::linked());
+    using calls = std::vector<library_call>;
+    // Two merges move pairs more often than one pass does, three more often than two passes.
+    for (const auto& [rows, count, bits] : {std::tuple{3, 5000, 2}, {255, 5000, 8}, {256, 9000, 9}}) {
+        CAPTURE(rows);
+        const gathered s{{2}, {}, rows, {3}, {count}};
+        const auto updates = uneven<float>(s.result());
+        const auto table = shaped<float>(s.table());
+        const noted library;
+        check_same<scatter_add_op, float>(s.attributes(), {updates, indices<std::int32_t>(s.index(), rows)}, {table});
+        CHECK(noted::calls.size() >= 2);
+        for (const library_call& c : noted::calls) CHECK(c == library_call{"scatter_add", count, bits});
+        // What is outside comes last and is left out, as after merges.
+        for (const std::int64_t bad : {std::int64_t{-1}, std::int64_t{rows}}) {
+            const auto index = indices<std::int64_t>(s.index(), rows, 77, bad);
+            const auto run = [&] {
+                return run_on_device<scatter_add_op, float>(s.attributes(), {updates, index}, {table});
+            };
+            noted::calls.clear();
+            const outcome got = run();
+            CHECK(noted::calls == calls(2, {"scatter_add", count, bits}));
+            const with_value none(cuda::sort_of_library<std::uint32_t>, {});
+            const outcome want = run();
+            CHECK(got.error == want.error);
+            CHECK(got.error != "");
+            CHECK(got.out == want.out);
+        }
+    }
+    const noted library;
+    const extents columns{5000, 2};
+    check_same<put_along_op, double>({0}, {uneven<double>(columns), indices<std::int32_t>(columns, 30)},
+                                     {shaped<double>({30, 2})});
+    CHECK(noted::calls.size() >= 2);
 }
 
 #if defined(TG_SIMT) && !defined(SIMT_TSAN)

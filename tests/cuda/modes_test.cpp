@@ -91,6 +91,67 @@ TEST_CASE("eager: formulas, products and gradients on a device") {
     CHECK(most < 1e-6); // sums of up to six floats in another order
 }
 
+TEST_CASE("eager: gradients of broadcast leaves are sums of what nobody writes out") {
+    const auto whole = [](const tg::shape& dims, int seed) {
+        auto t = tg::tensor<float>::uninitialized(dims);
+        for (std::int64_t i = 0; i < t.size(); ++i) t.mutable_data()[i] = float((i * 37 + seed * 11) % 7 - 3);
+        return t;
+    };
+    tg::cuda::memory_pool& pool = tg::cuda::memory_pool::of(0);
+    for (const auto& [rows, columns] : {std::pair{0, 3}, {3, 0}, {1, 1}, {7, 5}, {301, 37}, {2003, 3}, {3, 2003}}) {
+        CAPTURE(rows);
+        CAPTURE(columns);
+        // Sums of whole numbers below 2^24: every order of adding them is exact.
+        const auto run = [&, rows = rows, columns = columns](tg::device where) {
+            const tg::device_scope on(where);
+            const auto x = whole({rows, columns}, 1), z = whole({rows, columns}, 2);
+            auto mean = whole({columns}, 3), factor = whole({columns}, 4), shift = whole({rows, 1}, 5),
+                 scale = whole({}, 6);
+            const auto sealed = [&] {
+                tg::gradient_tape tape;
+                tape.watch(mean, factor, shift, scale);
+                const tg::tensor<float> y = (x - mean) * factor + shift * scale;
+                return tape.gradient(sum(y * z), mean, factor, shift, scale);
+            }();
+            const auto fused = [&] {
+                tg::gradient_tape tape;
+                tape.watch(mean, factor, shift, scale);
+                const tg::tensor<float> loss = sum(((x - mean) * factor + shift * scale) * z);
+                const std::size_t before = pool.statistics().in_use;
+                pool.reset_peak();
+                const auto gradients = tape.gradient(loss, mean, factor, shift, scale);
+                if (rows == 301 && where != tg::device::cpu())
+                    CHECK(pool.statistics().peak - before < std::size_t(rows * columns) * sizeof(float) / 4);
+                return gradients;
+            }();
+            return std::pair(sealed, fused);
+        };
+        const auto there = run(tg::device::cuda(0)), here = run(tg::device::cpu());
+        const auto equal = [&](const auto& a, const auto& b) {
+            [&]<std::size_t... I>(std::index_sequence<I...>) {
+                ([&] { CHECK(std::get<I>(a).to_vector() == std::get<I>(b).to_vector()); }(), ...);
+            }
+            (std::make_index_sequence<4>{});
+        };
+        equal(there.first, here.first);
+        equal(there.second, here.second);
+        equal(there.first, here.second);
+    }
+}
+
+TEST_CASE("eager: repeated elements, and the tangent of a sum") {
+    const tg::device_scope on(tg::device::cuda(0));
+    tg::tensor<float> row{1, 2, 3};
+    tg::gradient_tape tape;
+    tape.watch(row);
+    const tg::tensor<float> rows = broadcast_to(row, {5, 3}), loss = sum(rows * rows);
+    const auto [slope] = tape.gradient(loss, row);
+    CHECK(slope.to_vector() == std::vector<float>{10, 20, 30});
+    const auto along = tg::jvp([](auto x) { return sum(square(x), 0); })(tg::tensor<float>{{1, 2}, {3, 4}, {5, 6}},
+                                                                         tg::tensor<float>{{1, 0}, {-1, 2}, {2, 1}});
+    CHECK(along.tangent.to_vector() == std::vector<float>{2 * (1 - 3 + 10), 2 * (8 + 6)});
+}
+
 TEST_CASE("a tensor goes to a device and comes home once") {
     const late_device late;
     const tg::tensor<float> a{1, 2, 3};

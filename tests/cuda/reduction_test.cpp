@@ -1,9 +1,6 @@
 #include <cuda/device_array.hpp>
 
-#include <cuda/call.hpp>
-
-#include <tapegraph/cuda/reduction.cuh>
-#include <tapegraph/ops/ops.hpp>
+#include <cuda/reduction_cases.hpp>
 
 #include <doctest/doctest.h>
 
@@ -16,74 +13,10 @@
 namespace {
 
 using namespace tapegraph;
-using cuda_test::device_call;
-using cuda_test::extents;
+using namespace cuda_test;
 
 constexpr dtype f32 = dtype::f32, f64 = dtype::f64, bf16 = dtype::bf16, truth = dtype::boolean;
 
-struct reduction_case {
-    extents domain;
-    std::uint32_t axes;
-    std::string text() const {
-        std::string t = "axes " + std::to_string(axes) + " of";
-        for (std::int64_t e : domain) t += " " + std::to_string(e);
-        return t;
-    }
-    extents kept() const {
-        extents e;
-        for (std::size_t a = 0; a < domain.size(); ++a)
-            if ((axes >> a & 1) == 0) e.push_back(domain[a]);
-        return e;
-    }
-};
-const reduction_case cases[]{
-    // Nothing is folded; one row: within a thread, a warp, a block, in parts.
-    {{}, 0},
-    {{1}, 1},
-    {{5, 7}, 0},
-    {{4, 1, 3}, 2},
-    {{3}, 1},
-    {{113}, 1},
-    {{1031}, 1},
-    {{5003}, 1},
-    {{16387}, 1},
-    // Rows of lengths that vectors divide or do not; rows in parts; more rows than a block has.
-    {{301, 3}, 2},
-    {{67, 4}, 2},
-    {{37, 10}, 2},
-    {{19, 128}, 2},
-    {{5, 401}, 2},
-    {{3, 1200}, 2},
-    {{2, 1201}, 2},
-    {{2, 16385}, 2},
-    // Columns: fewer and more than a warp, divided by vectors or not; few rows, many rows, in parts; a narrow column.
-    {{5, 3}, 1},
-    {{2, 257}, 1},
-    {{3, 152}, 1},
-    {{700, 7}, 1},
-    {{301, 8}, 1},
-    {{9000, 4}, 1},
-    {{6001, 3}, 1},
-    {{4, 6, 5}, 2},
-    {{70, 3, 4}, 2},
-    {{3, 19, 40}, 2},
-    // Axes in between.
-    {{4, 5, 6}, 5},
-    {{3, 4, 5, 6}, 10},
-    {{3, 4, 5, 6}, 5},
-    {{3, 40, 2, 30}, 9},
-    {{2, 3, 2, 3, 2, 3, 2, 3}, 0xAA},
-    {{2, 3, 2, 3, 2, 3, 2, 3}, 0x55},
-    {{1, 5, 1, 4, 1}, 26},
-};
-
-/// Fills a call's operands and results; `run` gets it with its workspace.
-template <class Device, class Prepare>
-void run_device(device_call& c, const Prepare& prepare, std::int64_t blocks) {
-    prepare(c);
-    c.workspace(Device::workspace(c.call));
-    c.on_device([&](const kernel_call& call) { Device::run(call, blocks); });
-}
 template <class Op, class Region, class T, class Prepare>
 void same_bits(const Prepare& prepare, std::int64_t blocks = cuda::detail::most_blocks) {
     using on_cpu = runtime::reduction_kernel<Op, Region, T>;
@@ -98,13 +31,10 @@ void same_bits(const Prepare& prepare, std::int64_t blocks = cuda::detail::most_
     });
 }
 
-template <class T>
-using in_memory = region<slots<dtype_of<T>>, results<0>>;
-
 /// All shapes, with the values that `value(i)` gives.
 template <class Op, class T, class F>
 void all_cases(const F& value) {
-    for (const reduction_case& r : cases) {
+    for (const reduction_case& r : reduction_cases) {
         INFO(r.text());
         std::vector<T> x(static_cast<std::size_t>(cuda_test::size_of(r.domain)));
         for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(value(static_cast<unsigned>(i)));
@@ -114,14 +44,6 @@ void all_cases(const F& value) {
         });
     }
 }
-
-unsigned scrambled(unsigned i) {
-    i = (i ^ 61) ^ (i >> 16);
-    i *= 9;
-    i = (i ^ i >> 4) * 0x27d4eb2du;
-    return i ^ i >> 15;
-}
-int whole(unsigned i) { return static_cast<int>(scrambled(i) % 7) - 3; }
 
 } // namespace
 
@@ -174,7 +96,7 @@ TEST_CASE("reductions: a producer of several operands, broadcast and of several 
     using counted = region<slots<truth, bf16>, results<4>, instruction<cast_op<float>, f32, 0>,
                            instruction<cast_op<float>, f32, 1>, instruction<multiply_op, f32, 2, 3>>;
     using rounded = region<slots<bf16, bf16>, results<2>, instruction<multiply_op, bf16, 0, 1>>;
-    for (const reduction_case& r : cases) {
+    for (const reduction_case& r : reduction_cases) {
         if (r.domain.empty()) continue;
         extents inner{r.domain.back()}, outer = r.domain;
         outer.back() = 1;
@@ -225,7 +147,7 @@ TEST_CASE("reductions: operands that are not aligned") {
 }
 
 TEST_CASE("reductions: blocks that take several turns") {
-    for (const reduction_case& r : cases)
+    for (const reduction_case& r : reduction_cases)
         same_bits<sum_op, in_memory<float>, float>(
             [&](device_call& c) {
                 std::vector<float> x(static_cast<std::size_t>(cuda_test::size_of(r.domain)));
@@ -301,7 +223,7 @@ TEST_CASE("reductions of a tensor in memory") {
 
 #if defined(TG_SIMT) && !defined(SIMT_TSAN)
 TEST_CASE("reductions: no barrier is there for nothing") {
-    const auto every_barrier_matters = [](const reduction_case& r, std::size_t barriers) {
+    const auto every_barrier_matters = [](auto device, const reduction_case& r, std::size_t barriers) {
         std::vector<float> x(static_cast<std::size_t>(cuda_test::size_of(r.domain)));
         for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(whole(static_cast<unsigned>(i)));
         const auto prepare = [&](device_call& c) {
@@ -316,14 +238,19 @@ TEST_CASE("reductions: no barrier is there for nothing") {
         const auto unnoticed = simt::unnoticed_barriers(
             [&] {
                 device_call gpu;
-                run_device<cuda::detail::fused_reduction<sum_op, in_memory<float>, float>>(gpu, prepare, 1);
+                run_device<decltype(device)>(gpu, prepare, 1);
                 return gpu.result<float>() == cpu.result<float>();
             },
             found);
         for (const std::string& where : unnoticed) FAIL_CHECK("nobody misses the barrier at " << where);
         CHECK(found == barriers);
     };
-    every_barrier_matters({{5, 1200}, 2}, 2);
-    every_barrier_matters({{5, 70, 128}, 2}, 2); // rows of a column are in different warps
+    using of_one_shape = cuda::detail::fused_reduction<sum_op, in_memory<float>, float>;
+    using of_both =
+        cuda::detail::fused_reduction<sum_op, in_memory<float>, float, cuda::kernels::compact_source<in_memory<float>>>;
+    for (const reduction_case& r : {reduction_case{{5, 1200}, 2}, {{5, 70, 128}, 2}}) { // of a row; of a column
+        every_barrier_matters(of_one_shape{}, r, 2);
+        every_barrier_matters(of_both{}, r, 2);
+    }
 }
 #endif

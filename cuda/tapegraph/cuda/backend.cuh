@@ -48,6 +48,10 @@ struct backend {
     static void store_words(const kernel_call& call, void* to, const std::uint64_t* words, std::size_t count) {
         cuda::store_words(call, to, words, count);
     }
+    template <class Region>
+    static constexpr runtime::kernel_functions result_sum() {
+        return {&cuda::result_sum<Region>::run, &cuda::result_sum<Region>::workspace};
+    }
 };
 
 } // namespace tapegraph::cuda

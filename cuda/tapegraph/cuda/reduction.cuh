@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/cuda/kernels/compact_reduction.cuh>
 #include <tapegraph/cuda/kernels/reduction.cuh>
 #include <tapegraph/cuda/region.cuh>
 
@@ -47,12 +48,12 @@ struct reduction_geometry {
     std::int64_t outputs() const { return kept.size * columns; }
 };
 
-/// How rows are spread over threads.
+/// How rows are spread over threads. (Plans are made by functions: inlined into every reduction they would be much of its code.)
 struct row_plan {
     int width = 0;
     std::int64_t parts = 1, blocks = 1;
 
-    row_plan(const reduction_geometry& g, int lanes, bool cut) {
+    __attribute__((noinline)) row_plan(const reduction_geometry& g, int lanes, bool cut) {
         const std::int64_t vectors = divide_up(g.reduced.size, lanes), rows = g.kept.size;
         if (vectors > most_row_vectors)
             width = 8;
@@ -69,7 +70,7 @@ struct column_plan {
     int x = 0, y = 0;
     std::int64_t parts = 1, across = 1, down = 1;
 
-    column_plan(const reduction_geometry& g, int lanes, bool cut) {
+    __attribute__((noinline)) column_plan(const reduction_geometry& g, int lanes, bool cut) {
         constexpr int whole = 8;
         static_assert(1 << whole == kernels::reduce_threads);
         const std::int64_t vectors = divide_up(g.columns, lanes), units = g.kept.size, length = g.reduced.size;
@@ -92,7 +93,27 @@ struct column_plan {
 template <class Fold, class T, class Source>
 void reduce_once(const kernel_call& call, const char* name, const Source& source, const reduction_geometry& g,
                  void* out, bool cut, std::int64_t blocks) {
-    if (g.by_rows) {
+    if constexpr (kernels::is_compact<Source>) {
+        kernels::compact_arguments<Source> p;
+        p.source = source, p.kept = g.kept, p.reduced = g.reduced;
+        p.units = g.kept.size, p.columns = g.columns, p.length = g.reduced.size;
+        p.by_rows = g.by_rows;
+        std::int64_t across = 1, down = 1;
+        if (g.by_rows) {
+            const row_plan plan(g, Source::lanes, cut);
+            p.parts = plan.parts, p.y = plan.width;
+            down = divide_up(p.units, kernels::reduce_threads >> plan.width);
+        } else {
+            const column_plan plan(g, Source::lanes, cut);
+            p.parts = plan.parts, p.x = plan.x, p.y = plan.y;
+            across = plan.across, down = plan.down;
+        }
+        p.across = kernels::divisor(static_cast<std::uint32_t>(across));
+        p.down = kernels::divisor(static_cast<std::uint32_t>(down));
+        p.out = out;
+        launch(call, name, {blocks_for(across * down * p.parts, blocks), kernels::reduce_threads},
+               kernels::reduce_compact<Fold, T, Source>, p);
+    } else if (g.by_rows) {
         const row_plan plan(g, Source::lanes, cut);
         const kernels::row_arguments<Source> p{source,         g.kept,     g.reduced,  g.kept.size,
                                                g.reduced.size, plan.parts, plan.width, out};
@@ -147,21 +168,22 @@ void fill(const kernel_call& call, const char* name, Word value, std::int64_t co
                kernels::fill_words<Word>, call.out[0].as<Word>(), value, count);
 }
 
-template <class Op, class Region, class T>
+template <class Op, class Region, class T, class Source = kernels::region_source<Region>>
 struct fused_reduction {
     static constexpr auto kind = runtime::reduction_kind<Op>;
     using element =
         typename std::conditional_t<storage_type<T>, std::type_identity<float>, runtime::reduced_element<Op, T>>::type;
     using fold = kernels::value_fold<kind, element>;
     using joining = kernels::value_fold<kind, typename fold::total>;
-    using source = kernels::region_source<Region>;
 
     static std::uint32_t axes(const kernel_call& call) { return static_cast<std::uint32_t>(call.attributes[0]); }
 
-    static void run(const kernel_call& call, std::int64_t blocks = most_blocks) {
+    /// `wanted`: of a source that has several results.
+    static void run(const kernel_call& call, std::int64_t blocks = most_blocks, [[maybe_unused]] int wanted = 0) {
         if (call.domain.elements() == 0) return run_empty(call);
-        reduce_source<fold, joining, T>(call, Op::name.data(), source{operands_of<typename source::access>(call)},
-                                        axes(call), blocks);
+        Source source{operands_of<typename Source::access>(call)};
+        if constexpr (kernels::is_compact<Source>) source.wanted = wanted;
+        reduce_source<fold, joining, T>(call, Op::name.data(), source, axes(call), blocks);
     }
     static void run_empty(const kernel_call& call) {
         const char* const name = Op::name.data();
@@ -178,7 +200,7 @@ struct fused_reduction {
         }
     }
     static std::size_t workspace(const kernel_call& call) {
-        return reduction_bytes<fold, source>(call.domain, axes(call));
+        return reduction_bytes<fold, Source>(call.domain, axes(call));
     }
 };
 
@@ -189,6 +211,102 @@ struct reduction_kernel {
     using work = detail::fused_reduction<Op, Region, T>;
     static void run(const kernel_call& call) { work::run(call); }
     static std::size_t workspace(const kernel_call& call) { return work::workspace(call); }
+};
+
+namespace detail {
+
+/// What a region's results are made of.
+template <class Region>
+struct result_registers;
+template <class Slots, int... Results, class... Instructions>
+struct result_registers<region<Slots, results<Results...>, Instructions...>> {
+    static constexpr int slot_count = Slots::count, result_count = sizeof...(Results);
+
+    /// Bits of the slots that each result depends on.
+    struct slot_bits {
+        std::uint32_t of[result_count]{};
+
+        constexpr slot_bits() {
+            constexpr int registers[]{Results...};
+            for (int k = 0; k < result_count; ++k) {
+                const machine::needed_registers<slot_count, Instructions...> needed(registers[k]);
+                for (int s = 0; s < slot_count; ++s)
+                    if (needed.at[s]) of[k] |= 1u << s;
+            }
+        }
+    };
+    /// Registers of a type that are results, each once, and which of them each result is.
+    struct typed {
+        int at[result_count]{}, place[result_count]{}, count = 0;
+
+        constexpr explicit typed(dtype type) {
+            constexpr int registers[]{Results...};
+            constexpr dtype computed[]{Instructions::result..., dtype::f32};
+            for (int k = 0; k < result_count; ++k) {
+                const int r = registers[k];
+                if ((r < slot_count ? Slots::types[r] : computed[r - slot_count]) != type) continue;
+                while (place[k] < count && at[place[k]] != r) ++place[k];
+                if (place[k] == count) at[count++] = r;
+            }
+        }
+    };
+    template <dtype Type, int... I>
+    static auto narrowed(std::integer_sequence<int, I...>)
+        -> region<Slots, results<typed(Type).at[I]...>, Instructions...>;
+    /// The region with those registers as results.
+    template <dtype Type>
+    using only = decltype(narrowed<Type>(std::make_integer_sequence<int, typed(Type).count>{}));
+};
+
+} // namespace detail
+
+/// The sum over some axes of one of a region's results, which is chosen when the kernel runs: one kernel for all results of a
+/// type. Attributes: the axes, and the result's place among the region's.
+template <class Region>
+struct result_sum {
+    static void run(const kernel_call& call) { run(call, detail::most_blocks); }
+    static void run(const kernel_call& call, std::int64_t blocks) {
+        constexpr typename registers::slot_bits slots_read;
+        const auto result = static_cast<int>(call.attributes[1]);
+        // An operand that the result does not depend on is read as one element, again and again.
+        buffer_view in[registers::slot_count + 1];
+        for (int s = 0; s < registers::slot_count; ++s) {
+            in[s] = call.in[s];
+            if ((slots_read.of[result] >> s & 1) == 0) in[s].rank = 0;
+        }
+        kernel_call one = call;
+        one.in = in;
+        const typename registers::typed results(call.out[0].type);
+        by_type(call.out[0].type, [&](auto work) { decltype(work)::run(one, blocks, results.place[result]); });
+    }
+    static std::size_t workspace(const kernel_call& call) {
+        std::size_t bytes = 0;
+        by_type(call.out[0].type, [&](auto work) { bytes = decltype(work)::workspace(call); });
+        return bytes;
+    }
+
+private:
+    using registers = detail::result_registers<Region>;
+
+    template <class T, class F>
+    static void for_type(const F& f) {
+        if constexpr (typename registers::typed(dtype_of<T>).count > 0) {
+            using only = typename registers::template only<dtype_of<T>>;
+            if constexpr (runtime::reads_in_place<only>) // a sum of a tensor: any program has its kernels
+                f(detail::fused_reduction<sum_op, only, T>{});
+            else
+                f(detail::fused_reduction<sum_op, only, T, kernels::compact_source<only>>{});
+        }
+    }
+    template <class F>
+    static void by_type(dtype type, const F& f) {
+        switch (type) {
+        case dtype::f64: return for_type<double>(f);
+        case dtype::bf16: return for_type<bfloat16>(f);
+        case dtype::f16: return for_type<half>(f);
+        default: return for_type<float>(f);
+        }
+    }
 };
 
 /// A reduction of a tensor in memory.

@@ -30,30 +30,36 @@ inline bool is_aligned(const void* data, std::size_t bytes) {
     return reinterpret_cast<std::uintptr_t>(data) % bytes == 0;
 }
 
-/// Operands as a region's kernels see them. The domain must not be empty.
-template <class Access>
-typename Access::operands operands_of(const kernel_call& call) {
-    typename Access::operands operands;
+/// A call's operands as kernels of regions with so many slots see them; `alignment`: bytes to a multiple of which each must lie.
+template <int Slots>
+kernels::region_operands<Slots> operands_of(const kernel_call& call, const std::size_t* alignment) {
+    constexpr int lists = kernels::region_operands<Slots>::lists;
+    kernels::region_operands<Slots> operands;
     const buffer_view& domain = call.domain;
-    std::int64_t strides[Access::operands::lists][max_rank]{};
-    for (int s = 0; s < Access::slot_count; ++s) {
+    std::int64_t strides[lists][max_rank]{};
+    for (int s = 0; s < Slots; ++s) {
         operands.data[s] = call.in[s].data;
         // An operand of as many elements as the domain is read in order, whatever axes of extent 1 either has.
         const bool whole = call.in[s].elements() == domain.elements();
         broadcast_strides(whole ? domain : call.in[s], domain.rank, strides[s]);
     }
     for (int a = 0; a < domain.rank; ++a) {
-        std::int64_t along[Access::operands::lists]{};
-        for (int s = 0; s < Access::slot_count; ++s) along[s] = strides[s][a];
+        std::int64_t along[lists]{};
+        for (int s = 0; s < Slots; ++s) along[s] = strides[s][a];
         operands.index.add(domain.extents[a], along);
     }
     operands.aligned = true;
-    for (int s = 0; s < Access::slot_count; ++s) {
+    for (int s = 0; s < Slots; ++s) {
         const bool repeated = operands.index.rank == 0 || operands.index.strides[operands.index.rank - 1][s] == 0;
         if (repeated) operands.repeated |= 1u << s;
-        operands.aligned = operands.aligned && (repeated || is_aligned(call.in[s].data, Access::slot_alignment[s]));
+        operands.aligned = operands.aligned && (repeated || is_aligned(call.in[s].data, alignment[s]));
     }
     return operands;
+}
+/// The same of a region, whose domain must not be empty.
+template <class Access>
+typename Access::operands operands_of(const kernel_call& call) {
+    return operands_of<Access::slot_count>(call, Access::slot_alignment);
 }
 
 /// Blocks of a launch whose kernel takes turns: as many as there is work, up to this.

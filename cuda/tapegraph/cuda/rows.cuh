@@ -12,16 +12,17 @@ namespace detail {
 
 template <class T, class Index>
 struct equal_rows {
-    using key = tapegraph::detail::sort_key<Index>;
+    using source = kernels::number_source<Index>;
+    using key = typename source::key;
     static std::int64_t count(const kernel_call& c) { return c.in[1].elements(); }
-    static std::size_t workspace(const kernel_call& c) { return sort_rows_bytes<key>(1, count(c), true); }
+    static std::size_t workspace(const kernel_call& c) { return sort_of(c).workspace(); }
     static void run(const kernel_call& c) {
         constexpr const char* name = "sum_of_equal_rows";
         if (count(c) > std::numeric_limits<std::int32_t>::max())
             throw argument_error(std::string(name) + ": " + std::to_string(count(c)) + " rows, more than 2^31 - 1");
         const std::int64_t width = runtime::detail::span(c.in[0], c.in[1].rank, c.in[0].rank);
-        const kernels::number_source<Index> source{c.in[1].as<const Index>(), count(c), false};
-        const auto* const sorted = sort_rows(c, name, source, 1, count(c), count(c), nullptr, c.workspace);
+        const auto* const sorted =
+            sort_of(c).run(c, name, source{c.in[1].as<const Index>(), count(c), false}, 1, nullptr, c.workspace);
         kernels::scattering s{1, 0, count(c), width, false};
         s.leave_long = count(c) > kernels::long_run;
         s.to_first = true;
@@ -38,6 +39,9 @@ struct equal_rows {
                    sorted, out);
         });
     }
+
+private:
+    static row_sort<key> sort_of(const kernel_call& c) { return {c, 1, count(c), count(c), source::bits(), true}; }
 };
 
 } // namespace detail

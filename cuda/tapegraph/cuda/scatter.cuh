@@ -14,10 +14,14 @@ namespace detail {
 // Keys of 32 bits, unless an axis is longer than they count.
 inline bool narrow_keys(const kernels::scattering& s) { return s.rows < std::int64_t{0xFFFFFFFF}; }
 
-inline std::size_t scatter_bytes(std::int64_t batches, const kernels::scattering& s) {
-    const std::int64_t rows = s.by_column ? batches * s.width : batches;
-    return narrow_keys(s) ? sort_rows_bytes<std::uint32_t>(rows, s.count, true)
-                          : sort_rows_bytes<std::uint64_t>(rows, s.count, true);
+template <class Key>
+row_sort<Key> sort_of(const kernel_call& c, std::int64_t batches, const kernels::scattering& s) {
+    return {c,       s.by_column ? batches * s.width : batches, s.count,
+            s.count, kernels::index_source<Key>::bits(s.rows),  true};
+}
+inline std::size_t scatter_bytes(const kernel_call& c, std::int64_t batches, const kernels::scattering& s) {
+    return narrow_keys(s) ? sort_of<std::uint32_t>(c, batches, s).workspace()
+                          : sort_of<std::uint64_t>(c, batches, s).workspace();
 }
 
 /// The columns, a power of two, of which a block of scatter_runs makes one long run's sums.
@@ -47,7 +51,8 @@ void scatter_keyed(const kernel_call& c, const char* operation, std::int64_t bat
                    kernels::index_view indices, bool checked, void* workspace) {
     const std::int64_t inner = s.by_column ? s.width : 1;
     const kernels::index_source<Key> source{indices, s.count, inner, s.rows, checked, report_indices(c, operation)};
-    const auto* const sorted = sort_rows(c, operation, source, batches * inner, s.count, s.count, nullptr, workspace);
+    const auto* const sorted =
+        sort_of<Key>(c, batches, s).run(c, operation, source, batches * inner, nullptr, workspace);
     // Blocks for long runs, unless there would be one for every few updates; then there are threads enough.
     const std::int64_t tiles = batches * s.outer * divide_up(s.width, run_columns(s));
     s.leave_long = s.count > kernels::long_run && (!s.by_column || tiles <= 1024);
@@ -56,8 +61,7 @@ void scatter_keyed(const kernel_call& c, const char* operation, std::int64_t bat
         launch(c, operation, over(elements), kernels::scatter_add<T, Key>, kernels::box<4>(first, count, elements), s,
                sorted, c.in[0].as<const T>(), c.out[0].as<T>());
     });
-    if (s.leave_long)
-        scatter_long_runs(c, operation, batches, s, sorted, c.in[0].as<const T>(), c.out[0].as<T>());
+    if (s.leave_long) scatter_long_runs(c, operation, batches, s, sorted, c.in[0].as<const T>(), c.out[0].as<T>());
 }
 template <class T>
 void scatter(const kernel_call& c, const char* operation, std::int64_t batches, const kernels::scattering& s,
@@ -73,7 +77,7 @@ void scatter(const kernel_call& c, const char* operation, std::int64_t batches, 
 
 template <class T>
 struct kernel<scatter_add_op, T> {
-    static std::size_t workspace(const kernel_call& c) { return detail::scatter_bytes(batches(c), shape(c)); }
+    static std::size_t workspace(const kernel_call& c) { return detail::scatter_bytes(c, batches(c), shape(c)); }
     static void run(const kernel_call& c) {
         detail::scatter<T>(c, "scatter_add", batches(c), shape(c), detail::indices_of(c.in[1]), false, c.workspace);
     }
@@ -93,7 +97,7 @@ private:
 
 template <class T>
 struct kernel<scatter_nd_op, T> {
-    static std::size_t workspace(const kernel_call& c) { return rows_bytes(c) + detail::scatter_bytes(1, shape(c)); }
+    static std::size_t workspace(const kernel_call& c) { return rows_bytes(c) + detail::scatter_bytes(c, 1, shape(c)); }
     static void run(const kernel_call& c) {
         const auto rows = detail::flat_rows(c, "scatter_nd", c.out[0]);
         detail::scatter<T>(c, "scatter_nd", 1, shape(c), rows, true,
@@ -114,7 +118,7 @@ private:
 
 template <class T>
 struct kernel<put_along_op, T> {
-    static std::size_t workspace(const kernel_call& c) { return detail::scatter_bytes(batches(c), shape(c)); }
+    static std::size_t workspace(const kernel_call& c) { return detail::scatter_bytes(c, batches(c), shape(c)); }
     static void run(const kernel_call& c) {
         detail::scatter<T>(c, "put_along", batches(c), shape(c), detail::indices_of(c.in[1]), false, c.workspace);
     }

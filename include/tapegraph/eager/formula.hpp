@@ -191,18 +191,39 @@ struct formula_view {
     const formula_code* code;
     cpu::tile_function forward, backward;
     runtime::kernel_functions forward_on_device, backward_on_device;
+    /// A sum over axes on a device, for leaves that were broadcast: of one result of `backward` or, where `sums_tensor`, of a
+    /// tensor that holds it.
+    runtime::kernel_functions sum_on_device;
+    bool sums_tensor;
     runtime::kernel_pair reduce; // with the producer fused in; null for plain formulas
     const ir::operation* reduction;
 };
 
+/// A single leaf is broadcast by broadcast_to alone, whose derivative hands through what arrives. Of a reduction with a single
+/// leaf only tangents are summed, which is rare: they are written out, so that there is no kernel more for each formula.
+template <class F, class Reduce>
+inline constexpr bool sums_tensor = F::value.leaves == 1 && !std::is_void_v<Reduce>;
+
+template <class F, class Reduce, class Backend = runtime::backend>
+constexpr runtime::kernel_functions sum_on_device_for() {
+    if constexpr (sums_tensor<F, Reduce>)
+        return Backend::template result_sum<region<slots<F::value.leaf_type[0]>, results<0>>>();
+    else if constexpr (F::value.leaves > 1 || runtime::reads_in_place<typename F::backward>)
+        return Backend::template result_sum<typename F::backward>();
+    else
+        return {};
+}
+
 template <class E, class Reduce>
 constexpr formula_view make_formula_view() {
     using f = formula<E, Reduce>;
-    formula_view v{&f::value, &cpu::evaluate_tile<typename f::forward>, nullptr, {}, {}, {}, nullptr};
+    formula_view v{&f::value, &cpu::evaluate_tile<typename f::forward>, nullptr, {}, {}, {}, false, {}, nullptr};
     v.forward_on_device = runtime::map_kernel_for<typename f::forward>().on_device;
     if constexpr (f::value.results > 0) {
         v.backward = &cpu::evaluate_tile<typename f::backward>;
         v.backward_on_device = runtime::map_kernel_for<typename f::backward>().on_device;
+        v.sums_tensor = sums_tensor<f, Reduce>;
+        v.sum_on_device = sum_on_device_for<f, Reduce>();
     }
     if constexpr (!std::is_void_v<Reduce>) {
         v.reduce = runtime::reduction_kernel_for<Reduce, typename f::forward, element_t<f::value.type>>();

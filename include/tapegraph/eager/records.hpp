@@ -311,30 +311,21 @@ private:
         return result;
     }
 
-    // On a device the values are written out and summed: a kernel for each result alone would be one more to compile.
     void reduce_on_device(kernel_call& sum, int r, dtype type) const {
+        const std::int64_t attributes[2]{sum.attributes[0], formula->sums_tensor ? 0 : r};
+        sum.attributes = attributes;
+        if (!formula->sums_tensor) {
+            if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, sum.domain);
+            return runtime::perform({{}, formula->sum_on_device}, sum);
+        }
         const any_tensor values(type, domain);
-        partial_array<buffer_view, most_leaves> all(formula->code->results);
-        for (int k = 0; k < formula->code->results; ++k) all[k].type = leaves[formula->code->result_leaf[k]].type();
-        all[r] = values.view();
+        const buffer_view written = values.view();
         kernel_call map = sum;
-        map.out = all.data();
-        map.outputs = formula->code->results;
+        map.out = &written;
         run_backward(*formula, map);
-        const buffer_view in = values.view();
-        sum.in = &in;
+        sum.in = &written;
         sum.inputs = 1;
-        sum.domain = in;
-        runtime::perform({{},
-                          type == dtype::f64    ? sum_on_device<double>()
-                          : type == dtype::f32  ? sum_on_device<float>()
-                          : type == dtype::bf16 ? sum_on_device<bfloat16>()
-                                                : sum_on_device<half>()},
-                         sum);
-    }
-    template <class T, class Backend = runtime::backend>
-    static constexpr runtime::kernel_functions sum_on_device() {
-        return Backend::template reduction<sum_op, region<slots<dtype_of<T>>, results<0>>, T>();
+        runtime::perform({{}, formula->sum_on_device}, sum);
     }
 
     // Something records while we differentiate: the derivative itself must go on the tape, operation by operation.

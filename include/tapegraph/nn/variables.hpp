@@ -135,11 +135,7 @@ void initialize_orthogonal(T* data, const shape& dims, double gain, std::uint64_
     const std::int64_t rows = columns > 0 ? dims.elements() / columns : 0;
     const bool across = rows > columns;
     std::vector<double> normal(static_cast<std::size_t>(rows * columns));
-    typename random_op<double>::attributes a;
-    a.law = static_cast<std::int64_t>(distribution::normal);
-    a.a = 0, a.b = 1;
-    a.ordinal = 0xFFFFFFFE;
-    runtime::fill_random<double>(normal.data(), rows * columns, a, {seed, hash_of(path) >> 16});
+    runtime::fill_standard_normal(normal.data(), rows * columns, 0xFFFFFFFEu, {seed, hash_of(path) >> 16});
     orthonormalize(normal.data(), across ? columns : rows, across ? rows : columns);
     for (std::int64_t r = 0; r < rows; ++r)
         for (std::int64_t c = 0; c < columns; ++c)

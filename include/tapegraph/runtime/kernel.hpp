@@ -42,6 +42,11 @@ struct no_backend {
     static constexpr kernel_functions reduction() {
         return {};
     }
+    /// The sum of one result of a region; the second attribute is which.
+    template <class Region>
+    static constexpr kernel_functions result_sum() {
+        return {};
+    }
 };
 #ifdef TG_CUDA
 #if !defined(__CUDACC__) && !defined(TG_SIMT)

@@ -61,6 +61,25 @@ void fill_random(T* out, std::int64_t count, const random_attributes& a, const r
     });
 }
 
+struct standard_normal_body {
+    template <class Isa, class T>
+    TG_INLINE static void run(T* x, std::int64_t begin, std::int64_t count, std::uint32_t ordinal,
+                              const random_state* state) {
+        random::fill_normal<T>(x, begin, count, state->seed, state->step, ordinal);
+        const random::scaling<T> scaled = random::normal_scaling<T>(0, 1);
+#pragma omp simd
+        for (std::int64_t i = 0; i < count; ++i) x[i] = scaled(x[i]);
+    }
+};
+/// Normal numbers with mean 0 and deviation 1, those of fill_random, for what happens once: compiled for one instruction set and
+/// without the other laws, because the code for all of them is long.
+template <class T>
+void fill_standard_normal(T* out, std::int64_t count, std::uint32_t ordinal, const random_state& state) {
+    in_parts(count, [&](std::int64_t begin, std::int64_t size) {
+        cpu::on<cpu::baseline>::run<standard_normal_body>(out + begin, begin, size, ordinal, &state);
+    });
+}
+
 template <class T>
 struct kernel<random_op<T>, T> {
     static void run(const kernel_call& call) {

@@ -20,6 +20,9 @@ using gelu_in_bfloat16 = region<slots<bf16>, results<1>, instruction<gelu_op, bf
 using masked = region<slots<truth, f64, f64>, results<3>, instruction<where_op, f64, 0, 1, 2>>;
 using squared_error =
     region<slots<f32, f32>, results<3>, instruction<subtract_op, f32, 0, 1>, instruction<square_op, f32, 2>>;
+using normalization_derivative =
+    region<slots<f32, f32, f32, f32>, results<4, 5, 7, 0>, instruction<multiply_op, f32, 0, 1>,
+           instruction<negate_op, f32, 4>, instruction<subtract_op, f32, 2, 3>, instruction<multiply_op, f32, 0, 6>>;
 
 template <dtype Type>
 using in_memory = region<slots<Type>, results<0>>;
@@ -41,6 +44,7 @@ const runtime::kernel_functions elementwise_kernels[]{
     functions<reduction_kernel<sum_op, in_memory<f32>, float>>(),
     functions<reduction_kernel<sum_op, in_memory<bf16>, bfloat16>>(),
     functions<reduction_kernel<sum_op, in_memory<dtype::i32>, std::int32_t>>(),
+    functions<result_sum<normalization_derivative>>(),
     functions<reduction_kernel<all_op, in_memory<truth>, bool>>(),
     functions<kernel<max_op, double>>(),
     kernel_for<random_op<float>, float>(),

@@ -91,7 +91,8 @@ struct pixel_tiles {
     __device__ std::int64_t pooled_output(const place& p, int v) const {
         const int row = p.row / 2 + (v >> (tile_log - 1)), column = p.column / 2 + (v & ((1 << (tile_log - 1)) - 1));
         if (row >= out_height / 2 || column >= out_width / 2) return -1;
-        return ((static_cast<std::int64_t>(p.image) * (out_height / 2) + row) * (out_width / 2) + column) * out_channels;
+        return ((static_cast<std::int64_t>(p.image) * (out_height / 2) + row) * (out_width / 2) + column) *
+               out_channels;
     }
     /// Offset of an output pixel of the tile in y, or -1 if y ends before.
     __device__ std::int64_t output(const place& p, int pixel) const {
@@ -113,7 +114,9 @@ struct few_channels_problem {
     bool relu = false;
     int width = 1;
 
-    __device__ T finished(T value, int column, int) const { return with_epilogue(value, bias, column, relu); }
+    __device__ T finished(T value, int column) const {
+        return with_epilogue(value, column < n ? bias : nullptr, column, relu);
+    }
 };
 
 /// Grid: tiles, columns of channels. Pooled: the largest of every 2 by 2 pixels goes to y [batch, out_height / 2,
@@ -174,14 +177,11 @@ __global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
                 T pair[2];
                 TG_UNROLL
                 for (int i = 0; i < 2; ++i) {
-                    if (n + i >= p.n) break;
+                    pair[i] = p.finished(sum[r][2 * j + i], n + i);
                     TG_UNROLL
-                    for (int q = 0; q < 4; ++q) {
-                        const T value = p.finished(sum[r + q][2 * j + i], n + i, 0);
-                        pair[i] = q == 0 ? value : larger(pair[i], value);
-                    }
+                    for (int q = 1; q < 4; ++q) pair[i] = larger(pair[i], p.finished(sum[r + q][2 * j + i], n + i));
                 }
-                store_run(p, p.out + at, n, 0, pair, true, false);
+                store_run(p, p.out + at, n, pair);
             }
         }
     } else {
@@ -191,8 +191,9 @@ __global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
             if (at < 0) continue;
             TG_UNROLL
             for (int j = 0; j < TN / 2; ++j) {
-                const T pair[2]{sum[r][2 * j], sum[r][2 * j + 1]};
-                store_run(p, p.out + at, first_n + column + j * 16, 0, pair, true, true);
+                const int n = first_n + column + j * 16;
+                const T pair[2]{p.finished(sum[r][2 * j], n), p.finished(sum[r][2 * j + 1], n + 1)};
+                store_run(p, p.out + at, n, pair);
             }
         }
     }

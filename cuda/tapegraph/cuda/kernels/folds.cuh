@@ -33,6 +33,18 @@ struct value_fold {
     }
 };
 
+/// A result's number as it lies in memory; a 16-bit one as the float that it stands for.
+template <class Register, class Word>
+__device__ __forceinline__ auto number_of(Word word) {
+    if constexpr (requires(Register r) { r.bits; }) {
+        Register r;
+        r.load(word);
+        return r.value;
+    } else {
+        return word;
+    }
+}
+
 /// The values of a region with one result.
 template <class Region>
 struct region_source;
@@ -57,21 +69,13 @@ struct region_source<region<Slots, results<Register>, Instructions...>> {
     __device__ __forceinline__ void read_scattered(const std::int64_t (&i)[lanes], int count, batch& x) const {
         access::read_scattered(in, i, count, x);
     }
-    /// As numbers: a 16-bit result as the float that it stands for, bool as 0 or 1.
+    /// As numbers, bool as 0 or 1.
     template <class F>
     static __device__ __forceinline__ void each(batch& x, const F& f) {
         typename access::outputs y;
         access::evaluate(x, y);
         TG_UNROLL
-        for (int v = 0; v < lanes; ++v) {
-            if constexpr (requires(element r) { r.bits; }) {
-                element r;
-                r.load(lanes_of<0>(y)[v]);
-                f(v, r.value);
-            } else {
-                f(v, lanes_of<0>(y)[v]);
-            }
-        }
+        for (int v = 0; v < lanes; ++v) f(v, number_of<element>(lanes_of<0>(y)[v]));
     }
 };
 

@@ -24,8 +24,8 @@ struct tile_shape {
 /// `Problem`: element type T; extents m, n, k, groups, splits; a_along_k, b_along_k; types a_line, a_step, b_line, b_step
 /// with functions line_a(m, group), step_a(k, end of k, group) and so on; a(line, step) and b(line, step), addresses of V
 /// elements or null where the operand is zero; taps_of(first m, count) and next_step(those, k, end, BK), the next k at
-/// which A is not all zero; row(m, group, split), where C's row begins, `width`, how many elements are stored at once,
-/// and finished(sum, n, group). Indices beyond the extents are asked for.
+/// which A is not all zero; row(m, group, split), where C's row begins, and `width`, how many elements are stored at once;
+/// perhaps bias and relu, for sums that are not split. Indices beyond the extents are asked for.
 /// V neighbours along the direction in which an operand is contiguous are all there or none, and aligned to V.
 template <class Problem, class Tile, int V>
 __global__ void __launch_bounds__(Tile::threads, 1) implicit_gemm(Problem problem) {
@@ -114,42 +114,56 @@ __global__ void __launch_bounds__(Tile::threads, 1) implicit_gemm(Problem proble
     };
 
     const auto taps = problem.taps_of(first_m, Tile::BM);
-    int k = problem.next_step(taps, range.begin, end, BK);
-    if (k < end) fetch(k), keep(0);
-    __syncthreads();
-    int buffer = 0;
-    bool first = true;
+    int ahead = problem.next_step(taps, range.begin, end, BK), buffer = 1;
+    bool first = true, loaded = false; // loaded: there is a tile to be multiplied
     do {
         TG_UNROLL
         for (int r = 0; r < Tile::TM; ++r) TG_UNROLL
         for (int c = 0; c < Tile::TN; ++c) sum[r][c] = T(0);
-        for (int step = 0; step < longest_chain / BK && k < end; ++step, buffer ^= 1) {
-            k = problem.next_step(taps, k + BK, end, BK);
-            if (k < end) fetch(k);
-            multiply(shared_a[buffer], shared_b[buffer]);
-            if (k < end) keep(buffer ^ 1);
+        // The first step of all only loads: what loads is long, and stands here once.
+        for (int step = loaded ? 0 : -1; step < longest_chain / BK && (loaded || ahead < end); ++step, buffer ^= 1) {
+            const bool more = ahead < end;
+            if (more) fetch(ahead);
+            if (loaded) multiply(shared_a[buffer], shared_b[buffer]);
+            if (more) {
+                keep(buffer ^ 1);
+                ahead = problem.next_step(taps, ahead + BK, end, BK);
+            }
+            loaded = more;
             __syncthreads();
         }
+        const auto column_of = [&](int c) { return first_n + column + c / 4 * 16 + c % 4; };
+        const auto row_of = [&](int r) { return first_m + row + r / 4 * 32 + r % 4; };
+        if (!first) { // an earlier chain's sums
+            TG_UNROLL
+            for (int r = 0; r < Tile::TM; ++r) {
+                if (row_of(r) >= problem.m) continue;
+                const T* const before = problem.row(row_of(r), group, split);
+                TG_UNROLL
+                for (int c = 0; c < Tile::TN; ++c) sum[r][c] += stored(problem, before, column_of(c));
+            }
+        }
+        if (!loaded)
+            finish_sums<Tile::TN>(problem, group, column_of, [&](int c, const auto& f) {
+                TG_UNROLL
+                for (int r = 0; r < Tile::TM; ++r) f(sum[r][c]);
+            });
         TG_UNROLL
         for (int r = 0; r < Tile::TM; ++r) {
-            const int m = first_m + row + r / 4 * 32 + r % 4;
+            const int m = row_of(r);
             if (m >= problem.m) continue;
             if constexpr (pools_rows<Problem>) { // a thread has all four rows of a window
                 if (r % 4 != 0) continue;
                 TG_UNROLL
                 for (int c = 0; c < Tile::TN; c += 4) {
-                    const int n = first_n + column + c * 4;
                     T piece[4];
                     TG_UNROLL
                     for (int i = 0; i < 4; ++i) {
-                        if (n + i >= problem.n) break;
+                        piece[i] = sum[r / 4 * 4][c + i];
                         TG_UNROLL
-                        for (int q = 0; q < 4; ++q) {
-                            const T value = problem.finished(sum[r / 4 * 4 + q][c + i], n + i, group);
-                            piece[i] = q == 0 ? value : larger(piece[i], value);
-                        }
+                        for (int q = 1; q < 4; ++q) piece[i] = larger(piece[i], sum[r / 4 * 4 + q][c + i]);
                     }
-                    store_run(problem, problem.pooled_row(m / 4, group), n, group, piece, true, false);
+                    store_run(problem, problem.pooled_row(m / 4, group), column_of(c), piece);
                 }
                 continue;
             }
@@ -157,11 +171,11 @@ __global__ void __launch_bounds__(Tile::threads, 1) implicit_gemm(Problem proble
             TG_UNROLL
             for (int c = 0; c < Tile::TN; c += 4) {
                 const T piece[4]{sum[r][c], sum[r][c + 1], sum[r][c + 2], sum[r][c + 3]};
-                store_run(problem, to, first_n + column + c * 4, group, piece, first, k >= end);
+                store_run(problem, to, column_of(c), piece);
             }
         }
         first = false;
-    } while (k < end);
+    } while (loaded);
 }
 
 } // namespace tapegraph::cuda::kernels

@@ -58,10 +58,11 @@ struct k_range {
 /// with its length, and tensor cores truncate.
 inline constexpr int longest_chain = 4096;
 
-/// Stores or adds `Count` neighbouring sums of row `to` at column n, as many at once as `problem.width` allows.
+/// Stores `Count` neighbouring sums in row `to` at column n, as many at once as `problem.width` allows. Every width is a copy of
+/// the code, so what else happens to sums happens before.
 template <int Count, class Problem>
-__device__ void store_run(const Problem& problem, typename Problem::T* to, int n, int group,
-                          const typename Problem::T (&sums)[Count], bool first, bool last) {
+__device__ void store_run(const Problem& problem, typename Problem::T* to, int n,
+                          const typename Problem::T (&sums)[Count]) {
     const auto store = [&](auto width) {
         constexpr int W = decltype(width)::value;
         TG_UNROLL
@@ -71,15 +72,6 @@ __device__ void store_run(const Problem& problem, typename Problem::T* to, int n
             pack<typename Problem::T, W> value;
             TG_UNROLL
             for (int j = 0; j < W; ++j) value.v[j] = sums[i + j];
-            if (!first) {
-                const auto before = *at;
-                TG_UNROLL
-                for (int j = 0; j < W; ++j) value.v[j] += before.v[j];
-            }
-            if (last) {
-                TG_UNROLL
-                for (int j = 0; j < W; ++j) value.v[j] = problem.finished(value.v[j], n + i + j, group);
-            }
             *at = value;
         }
     };
@@ -98,13 +90,48 @@ __device__ T larger(T first, T second) {
 }
 /// Whether four rows of a problem in turn are a window to be pooled (kernels/pooled_convolution.cuh).
 template <class Problem>
-inline constexpr bool pools_rows = requires { requires Problem::pools; };
+inline constexpr bool pools_rows = requires {
+    requires Problem::pools;
+};
 
-/// relu(x + bias), each if asked for. NaN stays NaN.
+/// NaN stays NaN.
+template <class T>
+__device__ T rectified(T value) {
+    return value > T(0) || value != value ? value : T(0);
+}
+/// relu(x + bias), each if asked for.
 template <class T>
 __device__ T with_epilogue(T value, const T* bias, std::int64_t channel, bool relu) {
     if (bias != nullptr) value += bias[channel];
-    return !relu || value > T(0) || value != value ? value : T(0);
+    return relu ? rectified(value) : value;
+}
+/// The same of all sums of a thread, where a problem has a bias or relu and is not split: column_of(c) is the column of those
+/// that each(c, f) calls f with, for `Count` columns.
+template <int Count, class Problem, class ColumnOf, class Each>
+__device__ __forceinline__ void finish_sums(const Problem& problem, int group, const ColumnOf& column_of,
+                                            const Each& each) {
+    using T = typename Problem::T;
+    if constexpr (requires { problem.bias; }) {
+        if constexpr (requires { problem.splits; })
+            if (problem.splits > 1) return;
+        if (problem.bias != nullptr) {
+            TG_UNROLL
+            for (int c = 0; c < Count; ++c) {
+                const int n = column_of(c);
+                const T bias = n < problem.n ? problem.bias[group * problem.n + n] : T(0);
+                each(c, [&](T& sum) { sum += bias; });
+            }
+        }
+        if (problem.relu) {
+            TG_UNROLL
+            for (int c = 0; c < Count; ++c) each(c, [](T& sum) { sum = rectified(sum); });
+        }
+    }
+}
+/// What lies at column n of a row, 0 beyond the last.
+template <class Problem>
+__device__ __forceinline__ typename Problem::T stored(const Problem& problem, const typename Problem::T* row, int n) {
+    return n < problem.n ? row[n] : typename Problem::T(0);
 }
 
 /// out[i] = sum over the splits of partial[split * count + i], in order; bias and relu as a convolution's epilogue.

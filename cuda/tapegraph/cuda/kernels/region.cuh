@@ -122,19 +122,33 @@ struct region_access<region<slots<Slots...>, results<Results...>, Instructions..
     }
     static __device__ __forceinline__ void read_broadcast(const operands& in, std::int64_t i, int count, inputs& x) {
         std::int64_t at[operands::lists];
-        const int inner = in.index.rank - 1;
-        const std::int64_t place = in.index.offsets(i, at);
-        if (inner < 0 || place + count <= in.index.extents[inner]) {
-            bool whole = count == V && in.aligned;
-            TG_UNROLL
-            for (int s = 0; s < operands::lists; ++s) whole = whole && ((in.repeated >> s & 1) != 0 || at[s] % V == 0);
-            read_run(in, at, count, whole, x, slot_sequence{});
-            return;
-        }
+        if (read_together(in, i, count, x, at)) return;
         TG_UNROLL
         for (int v = 0; v < V; ++v) {
             if (v > 0 && v < count) in.index.offsets(i + v, at);
             read_lane(in, at, v, v < count, x, slot_sequence{});
+        }
+    }
+    /// Whether elements [i, i + count) do not cross the end of a row; then they are read. `at`: the offsets of element i.
+    static __device__ __forceinline__ bool read_together(const operands& in, std::int64_t i, int count, inputs& x,
+                                                         std::int64_t (&at)[operands::lists]) {
+        const int inner = in.index.rank - 1;
+        const std::int64_t place = in.index.offsets(i, at);
+        if (inner >= 0 && place + count > in.index.extents[inner]) return false;
+        bool whole = count == V && in.aligned;
+        TG_UNROLL
+        for (int s = 0; s < operands::lists; ++s) whole = whole && ((in.repeated >> s & 1) != 0 || at[s] % V == 0);
+        read_run(in, at, count, whole, x, slot_sequence{});
+        return true;
+    }
+    /// Element element_of(v) for lane v, of the first `count`, one after another: the least code.
+    template <class F>
+    static __device__ __forceinline__ void read_singly(const operands& in, const F& element_of, int count, inputs& x) {
+        std::int64_t at[operands::lists];
+        TG_ROLLED
+        for (int v = 0; v < count; ++v) {
+            in.index.offsets(element_of(v), at);
+            read_into_lane(in, at, v, x, slot_sequence{});
         }
     }
     /// Element i[v] for lane v, of the first `count`.
@@ -186,6 +200,18 @@ private:
     static __device__ __forceinline__ void read_lane(const operands& in, const std::int64_t (&at)[operands::lists],
                                                      int v, bool there, inputs& x, std::integer_sequence<int, S...>) {
         ((lanes_of<S>(x)[v] = there ? static_cast<const slot_word<S>*>(in.data[S])[at[S]] : slot_word<S>{}), ...);
+    }
+
+    template <int... S>
+    static __device__ __forceinline__ void read_into_lane(const operands& in, const std::int64_t (&at)[operands::lists],
+                                                          int v, inputs& x, std::integer_sequence<int, S...>) {
+        (put_into_lane(static_cast<const slot_word<S>*>(in.data[S])[at[S]], v, lanes_of<S>(x)), ...);
+    }
+    // By selections: lanes are registers.
+    template <class Word>
+    static __device__ __forceinline__ void put_into_lane(Word value, int lane, Word (&to)[V]) {
+        TG_UNROLL
+        for (int v = 0; v < V; ++v) to[v] = v == lane ? value : to[v];
     }
 
     template <int... S, int... K>

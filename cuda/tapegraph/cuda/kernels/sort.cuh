@@ -3,7 +3,9 @@
 #include <tapegraph/core/sort_key.hpp>
 #include <tapegraph/cuda/kernels/gather.cuh>
 
+#include <bit>
 #include <cstdint>
+#include <type_traits>
 
 /// Rows in order. What is sorted are pairs of a key and a position, by both: no two of them are equal, so every way of sorting is
 /// stable. Memory plan:
@@ -13,6 +15,9 @@
 ///   merge_runs   a block makes one tile of two runs merged: it finds by bisection ("merge path", Odeh, Green et al.,
 ///                2012) which parts of the runs that takes, loads them into shared memory, and each thread again merges its
 ///                part of them. The result leaves through shared memory, so that neighbours write side by side.
+///
+/// Before a library's sort, sort_tiles makes the pairs (tiles of one element), and behind it merge_runs takes their positions (of
+/// a run that has no partner).
 
 namespace tapegraph::cuda::kernels {
 
@@ -34,6 +39,8 @@ struct number_source {
     std::int64_t length;
     bool descending;
 
+    /// The lowest bits of a key, in which keys differ if they differ at all.
+    static int bits() { return 8 * static_cast<int>(std::is_unsigned_v<T> ? sizeof(T) : sizeof(key)); }
     __device__ key operator()(std::int64_t row, std::int64_t i) const {
         return tapegraph::detail::sort_key_of(x[row * length + i], descending);
     }
@@ -48,6 +55,8 @@ struct index_source {
     bool checked;
     fault_report report;
 
+    /// As above; ones in all of them are `extent` or more, so what is outside comes last by these bits, too.
+    static int bits(std::int64_t extent) { return std::bit_width(static_cast<std::uint64_t>(extent)); }
     __device__ key operator()(std::int64_t row, std::int64_t i) const {
         const std::int64_t place = (row / inner * count + i) * inner + row % inner, index = indices[place];
         if (inside(index, extent)) return static_cast<key>(index);

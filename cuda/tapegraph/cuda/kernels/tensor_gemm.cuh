@@ -147,8 +147,6 @@ __global__ void __launch_bounds__(Tile::threads, 1) tensor_gemm(Problem problem)
         }
         commit_copies(); // empty groups too, so that counting groups counts stages
     };
-    TG_UNROLL
-    for (int s = 0; s < Stages - 1; ++s) load_next(s);
     int done = 0, stage = 0;
     bool first = true;
     do {
@@ -156,32 +154,54 @@ __global__ void __launch_bounds__(Tile::threads, 1) tensor_gemm(Problem problem)
         for (int r = 0; r < Tile::rows; ++r) TG_UNROLL
         for (int c = 0; c < Tile::columns; ++c) TG_UNROLL
         for (int i = 0; i < 4; ++i) sum[r][c][i] = 0;
-        for (int step = 0; step < longest_chain / BK && done < loaded; ++step, ++done) {
-            wait_copies<Stages - 2>();
-            __syncthreads();
-            load_next(stage == 0 ? Stages - 1 : stage - 1);
+        // The first steps of all only load: what loads is long, and stands here once.
+        TG_ROLLED
+        for (int step = first ? 1 - Stages : 0; step < longest_chain / BK && (step < 0 || done < loaded); ++step) {
+            if (step >= 0) {
+                wait_copies<Stages - 2>();
+                __syncthreads();
+            }
+            load_next(step < 0 ? step + Stages - 1 : stage == 0 ? Stages - 1 : stage - 1);
+            if (step < 0) continue;
             multiply(stage);
             stage = stage + 1 == Stages ? 0 : stage + 1;
+            ++done;
         }
+        const auto column_of = [&](int c) { return first_n + warp_n + c / 2 * 8 + 2 * t + c % 2; };
+        const auto row_of = [&](int r) { return first_m + warp_m + r / 2 * 16 + g + r % 2 * 8; };
+        if (!first) { // an earlier chain's sums
+            TG_UNROLL
+            for (int r = 0; r < 2 * Tile::rows; ++r) {
+                if (row_of(r) >= problem.m) continue;
+                const float* const before = problem.row(row_of(r), group, split);
+                TG_UNROLL
+                for (int c = 0; c < 2 * Tile::columns; ++c)
+                    sum[r / 2][c / 2][r % 2 * 2 + c % 2] += stored(problem, before, column_of(c));
+            }
+        }
+        if (done >= loaded)
+            finish_sums<2 * Tile::columns>(problem, group, column_of, [&](int c, const auto& f) {
+                TG_UNROLL
+                for (int r = 0; r < 2 * Tile::rows; ++r) f(sum[r / 2][c / 2][r % 2 * 2 + c % 2]);
+            });
         TG_UNROLL
         for (int r = 0; r < Tile::rows; ++r) TG_UNROLL
         for (int half = 0; half < 2; ++half) {
-            const int m = first_m + warp_m + r * 16 + g + half * 8;
+            const int m = row_of(2 * r + half);
             if constexpr (pools_rows<Problem>) { // the rows of a window are those of four lanes, four apart
                 TG_UNROLL
                 for (int c = 0; c < Tile::columns; ++c) {
-                    const int n = first_n + warp_n + c * 8 + 2 * t;
                     float pair[2];
                     TG_UNROLL
                     for (int i = 0; i < 2; ++i) {
-                        float value = n + i < problem.n ? problem.finished(sum[r][c][2 * half + i], n + i, group) : 0;
+                        float value = sum[r][c][2 * half + i];
                         const float beside = __shfl_xor_sync(0xFFFFFFFFu, value, 4);
                         value = g % 2 == 0 ? larger(value, beside) : larger(beside, value);
                         const float below = __shfl_xor_sync(0xFFFFFFFFu, value, 8);
                         pair[i] = larger(value, below); // of lanes with g % 4 == 0, which alone store
                     }
                     if (g % 4 == 0 && m < problem.m)
-                        store_run(problem, problem.pooled_row(m / 4, group), n, group, pair, true, false);
+                        store_run(problem, problem.pooled_row(m / 4, group), column_of(2 * c), pair);
                 }
                 continue;
             }
@@ -190,7 +210,7 @@ __global__ void __launch_bounds__(Tile::threads, 1) tensor_gemm(Problem problem)
             TG_UNROLL
             for (int c = 0; c < Tile::columns; ++c) {
                 const float pair[2]{sum[r][c][2 * half], sum[r][c][2 * half + 1]};
-                store_run(problem, to, first_n + warp_n + c * 8 + 2 * t, group, pair, first, done >= loaded);
+                store_run(problem, to, column_of(2 * c), pair);
             }
         }
         first = false;

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cuda/calls.hpp>
+
+#include <tapegraph/cuda/sort.cuh>
+
+#include <algorithm>
+#include <ostream>
+#include <string>
+#include <vector>
+
+/// What is given to the library that sorts long rows: CUB on a GPU, an imitated one on the executor.
+
+namespace tapegraph::testing {
+
+struct library_call {
+    std::string operation;
+    std::int64_t count;
+    int bits;
+
+    bool operator==(const library_call&) const = default;
+    friend std::ostream& operator<<(std::ostream& out, const library_call& c) {
+        return out << c.operation << " of " << c.count << " by " << c.bits << " bits";
+    }
+};
+
+#ifdef TG_SIMT
+/// Keeps what library_sort promises and no more: no other bits are looked at, and the rest of what it is given is spoilt.
+template <class Key>
+struct imitated_library {
+    using pair = cuda::kernels::sort_pair<Key>;
+
+    static std::size_t scratch_bytes(std::int64_t count, int) { return static_cast<std::size_t>(count) / 8 + 1; }
+    static pair* sort(const char*, void*, pair* pairs, pair* other, std::int64_t count, int bits, void* scratch,
+                      std::size_t bytes) {
+        pair* const to = (bits + 7) / 8 % 2 == 0 ? pairs : other;
+        cuda::driver::enqueue([=] {
+            const int unseen = 8 * static_cast<int>(sizeof(Key)) - bits;
+            const auto seen = [&](const pair& p) { return unseen < 64 ? static_cast<Key>(p.key << unseen) : Key{}; };
+            std::vector<pair> sorted(pairs, pairs + count);
+            std::stable_sort(sorted.begin(), sorted.end(),
+                             [&](const pair& a, const pair& b) { return seen(a) < seen(b); });
+            std::fill(pairs, pairs + count, pair{Key{12345}, 1});
+            std::fill(other, other + count, pair{Key{54321}, 2});
+            std::memset(scratch, 0x7E, bytes);
+            std::copy(sorted.begin(), sorted.end(), to);
+        });
+        return to;
+    }
+};
+#endif
+
+/// While it lives, its library sorts the rows of which radix passes move fewer bytes, launches counting for nothing.
+template <class Key>
+class noted_library {
+public:
+    static inline std::vector<library_call> calls;
+
+    noted_library()
+        : launches_(cuda::detail::bytes_per_launch, 0),
+          set_(cuda::sort_of_library<Key>, {under().scratch_bytes, &note}) {
+        calls.clear();
+    }
+
+    static bool linked() { return under().sort != nullptr; }
+
+private:
+    using pair = cuda::kernels::sort_pair<Key>;
+
+    static const cuda::library_sort<Key>& under() {
+#ifdef TG_SIMT
+        static const cuda::library_sort<Key> it{&imitated_library<Key>::scratch_bytes, &imitated_library<Key>::sort};
+#else
+        static const cuda::library_sort<Key> it = cuda::sort_of_library<Key>;
+#endif
+        return it;
+    }
+
+    static pair* note(const char* operation, void* stream, pair* pairs, pair* other, std::int64_t count, int bits,
+                      void* scratch, std::size_t bytes) {
+        CHECK(bytes == under().scratch_bytes(count, bits));
+        calls.push_back({operation, count, bits});
+        return under().sort(operation, stream, pairs, other, count, bits, scratch, bytes);
+    }
+
+    with_value<std::int64_t> launches_;
+    with_value<cuda::library_sort<Key>> set_;
+};
+
+} // namespace tapegraph::testing
