@@ -56,6 +56,9 @@ TEST_CASE("a device's runtime: many small uploads") {
         std::fill(numbers.begin(), numbers.end(), i);
         d.upload(there.at + i * each, numbers.data(), each * 4);
     }
+    std::int32_t last = 0;
+    d.download(&last, there.at + each * times - 1, sizeof last);
+    CHECK(last == times - 1);
     CHECK(there.home() == counted(each * times, each));
 }
 
@@ -75,7 +78,7 @@ TEST_CASE("a device's runtime: numbers of calls") {
 TEST_CASE("a device's runtime: inputs of any size in turn") {
     const on_device::late_device late;
     runtime::device_runtime& d = opened();
-    constexpr std::int64_t sizes[]{30000, 1, 50000, 50000, 20, 90000, 70000};
+    constexpr std::int64_t sizes[]{30000, 1, 50000, 50000, 20, 90000, 70000, 70000, 60000, 30000};
     std::int64_t all = 0;
     for (std::int64_t n : sizes) all += n;
     const memory there(d, all);
