@@ -36,7 +36,7 @@ struct imitated_library {
         pair* const to = (bits + 7) / 8 % 2 == 0 ? pairs : other;
         cuda::driver::enqueue([=] {
             const int unseen = 8 * static_cast<int>(sizeof(Key)) - bits;
-            const auto seen = [&](const pair& p) { return unseen < 64 ? static_cast<Key>(p.key << unseen) : Key{}; };
+            const auto seen = [&](const pair& p) { return bits > 0 ? static_cast<Key>(p.key << unseen) : Key{}; };
             std::vector<pair> sorted(pairs, pairs + count);
             std::stable_sort(sorted.begin(), sorted.end(),
                              [&](const pair& a, const pair& b) { return seen(a) < seen(b); });
