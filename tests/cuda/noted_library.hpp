@@ -31,10 +31,10 @@ struct imitated_library {
     using pair = cuda::kernels::sort_pair<Key>;
 
     static std::size_t scratch_bytes(std::int64_t count, int) { return static_cast<std::size_t>(count) / 8 + 1; }
-    static pair* sort(const char*, void*, pair* pairs, pair* other, std::int64_t count, int bits, void* scratch,
+    static pair* sort(const char*, void* stream, pair* pairs, pair* other, std::int64_t count, int bits, void* scratch,
                       std::size_t bytes) {
         pair* const to = (bits + 7) / 8 % 2 == 0 ? pairs : other;
-        cuda::driver::enqueue([=] {
+        cuda::driver::enqueue(static_cast<cuda::driver::stream>(stream), [=] {
             const int unseen = 8 * static_cast<int>(sizeof(Key)) - bits;
             const auto seen = [&](const pair& p) { return bits > 0 ? static_cast<Key>(p.key << unseen) : Key{}; };
             std::vector<pair> sorted(pairs, pairs + count);
