@@ -1,51 +1,52 @@
 #pragma once
 
-#include <tapegraph/cuda/kernels/lstm_recurrence.cuh>
+#include <tapegraph/cuda/kernels/resident_parts.cuh>
 
-/// All steps of an LSTM in one launch (lstm_recurrence.cuh has the plan). Grid: unit_blocks times parts of the batch along
-/// x. Dynamic shared memory: lstm_shared_bytes. Registers hold 8 * Resident weights and 32 sums a thread.
+/// All steps of an LSTM in one launch (resident_parts.cuh has the plan). Grid: unit_blocks times parts of the batch along
+/// x. Dynamic shared memory: resident_shared_bytes. Registers hold 8 * Resident weights and 32 sums a thread.
 
 namespace tapegraph::cuda::kernels {
 
 /// Threads that a block of these kernels may have.
 template <class T>
-inline constexpr int lstm_most_threads = sizeof(T) == 4 ? 512 : 256;
+inline constexpr int resident_most_threads = sizeof(T) == 4 ? 512 : 256;
 
 /// Where a block and a warp stand.
-struct lstm_place {
+struct resident_place {
     int lane, warp, warps, rank, first_sample, tiles;
 
-    __device__ lstm_place(const lstm_shape& s, const lstm_split& split, bool one_tile)
+    __device__ resident_place(const recurrent_shape& s, const recurrent_split& split, bool one_tile)
         : lane(static_cast<int>(threadIdx.x) % 32),
           warp(static_cast<int>(threadIdx.x) / 32),
           warps(static_cast<int>(blockDim.x) / 32),
           rank(static_cast<int>(blockIdx.x) % split.unit_blocks),
           first_sample(static_cast<int>(blockIdx.x) / split.unit_blocks * split.rows) {
         const int left = s.batch - first_sample, rows = left < split.rows ? left : split.rows;
-        tiles = one_tile ? 1 : (rows + lstm_rows - 1) / lstm_rows;
+        tiles = one_tile ? 1 : (rows + resident_rows - 1) / resident_rows;
     }
 };
 
 /// What a thread computes of a tile.
-struct lstm_cell_place {
+struct resident_cell_place {
     int gate, unit, row, sample;
 };
 
 /// A block has 2 * warps units. Lane 8 r + 4 u + gate ends with a gate of sample r and of the warp's unit u; the four lanes
 /// of a unit compute the cell together. xz of a step is fetched while the blocks wait for the step before.
-template <class T, int Resident, class Exchange>
-__global__ void __launch_bounds__(lstm_most_threads<T>)
-    lstm_forward_resident(lstm_forward_operands<T> p, lstm_shape s, lstm_split split, unsigned* counts) {
+template <class Cell, class T, int Resident, class Exchange>
+__global__ void __launch_bounds__(resident_most_threads<T>)
+    recurrent_forward_resident(recurrent_forward_operands<T> p, recurrent_shape s, recurrent_split split,
+                               unsigned* counts) {
     TG_DYNAMIC_SHARED(T, shared);
-    const lstm_place at(s, split, Exchange::one_tile);
+    const resident_place at(s, split, Exchange::one_tile);
     const int first_unit = (at.rank * at.warps + at.warp) * 2;
     const auto here = [&](int tile) { // computed anew where it is used, for want of registers
         const int thread = computed_here(static_cast<int>(threadIdx.x)), lane = thread % 32;
-        const int sample = computed_here(at.first_sample) + tile * lstm_rows + lane / 8;
-        return lstm_cell_place{lane % 4, (at.rank * at.warps + thread / 32) * 2 + lane / 4 % 2, lane / 8, sample};
+        const int sample = computed_here(at.first_sample) + tile * resident_rows + lane / 8;
+        return resident_cell_place{lane % 4, (at.rank * at.warps + thread / 32) * 2 + lane / 4 % 2, lane / 8, sample};
     };
     const recurrent_weights<T, Resident> weights(
-        shared + 2 * lstm_rows * split.padded, split.padded, at.warp, at.lane, [&](int k, int column) {
+        shared + 2 * resident_rows * split.padded, split.padded, at.warp, at.lane, [&](int k, int column) {
             const int u = first_unit + column / 4;
             return k < s.units && u < s.units
                        ? p.recurrent[(static_cast<std::int64_t>(k) * 4 + column % 4) * s.units + u]
@@ -61,7 +62,7 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
     T x = T(0), c = T(0);
     bool counts_step = true;
     const auto fetch = [&](int step, int tile) {
-        const lstm_cell_place mine = here(tile);
+        const resident_cell_place mine = here(tile);
         const int gate = mine.gate, unit = mine.unit, sample = mine.sample;
         if (unit >= s.units || sample >= s.batch || step >= s.time) return;
         const std::int64_t line = s.line(sample, step);
@@ -71,7 +72,7 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
     fetch(0, 0);
     for (int step = 0; step < s.time; ++step) {
         for (int tile = 0; tile < at.tiles; ++tile) {
-            const int first = computed_here(at.first_sample) + tile * lstm_rows;
+            const int first = computed_here(at.first_sample) + tile * resident_rows;
             const int turn = step * at.tiles + tile;
             const T* const operand = exchange.operand(turn, s.units, [&](int r, int, int u) {
                 const T* const at = first + r < s.batch ? s.before(p.h, p.h0, first + r, step, u) : nullptr;
@@ -80,23 +81,23 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
             T sums[32];
             weights.multiply(operand, split.padded, sums);
             const T z = x + sum_across_lanes(sums, at.lane);
-            const lstm_cell_place mine = here(tile);
+            const resident_cell_place mine = here(tile);
             const int gate = mine.gate, unit = mine.unit, row = mine.row, sample = mine.sample;
             const bool live = unit < s.units && sample < s.batch;
             if (live && (!Exchange::one_tile || step == 0))
                 c = value_or_zero(s.before(p.c, p.c0, sample, step, unit), 0);
-            const T y = gate == 2 ? s.activations.cell(z) : s.activations.gate(z);
+            const T y = gate == 2 ? s.activations.squash(z) : s.activations.gate(z);
             const int base = at.lane & ~3;
             const T i = __shfl_sync(0xFFFFFFFFu, y, base), f = __shfl_sync(0xFFFFFFFFu, y, base + 1);
             const T g = __shfl_sync(0xFFFFFFFFu, y, base + 2), o = __shfl_sync(0xFFFFFFFFu, y, base + 3);
-            lstm_state<T> next = lstm_cell(s.activations, i, f, g, o, c);
+            auto next = Cell::step(s.activations, typename Cell::template numbers<T>{{i, f, g, o}}, c);
             if (p.mask != nullptr) { // h goes on: from the lane that wrote it, with no barrier in between
                 T h = T(0);
                 if (live && !counts_step && gate == 0) h = value_or_zero(s.before(p.h, p.h0, sample, step, unit), 0);
                 h = __shfl_sync(0xFFFFFFFFu, h, base);
-                if (!counts_step) next = {h, c};
+                if (!counts_step) next = {c, h};
             }
-            c = next.c;
+            c = next.memory;
             const bool last_step = step == s.time - 1, last_tile = tile == at.tiles - 1;
             // First what the others wait for; the rest while they do.
             const std::int64_t line = s.line(sample, step);
@@ -106,8 +107,8 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
             if (last_tile && !last_step) exchange.arrive();
             if (live) {
                 if (Exchange::one_tile && gate == 0) p.h.data[s.row(p.h, sample, step) + unit] = next.h;
-                if (gate == 1) p.c.data[s.row(p.c, sample, step) + unit] = next.c;
-                if (p.gates != nullptr) p.gates[(line * 4 + gate) * s.units + unit] = counts_step ? y : T(0);
+                if (gate == 1) p.c.data[s.row(p.c, sample, step) + unit] = next.memory;
+                if (p.gates.data != nullptr) p.gates.data[(line * 4 + gate) * s.units + unit] = counts_step ? y : T(0);
             }
             fetch(last_tile ? step + 1 : step, last_tile ? 0 : tile + 1);
         }
@@ -119,19 +120,21 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
 /// four warps: each sums dz R^T over its own gate; the four meet in shared memory, twice [3 values, 4 warps, 32], where each
 /// brings its sum, its gate and one of the states; and each computes the whole gradient of the cell and passes on its own
 /// gate's dz. A step more than there are writes the first states' gradients.
-template <class T, int Resident, class Exchange>
-__global__ void __launch_bounds__(lstm_most_threads<T>)
-    lstm_backward_resident(lstm_backward_operands<T> p, lstm_shape s, lstm_split split, unsigned* counts) {
+template <class Cell, class T, int Resident, class Exchange>
+__global__ void __launch_bounds__(resident_most_threads<T>)
+    recurrent_backward_resident(recurrent_backward_operands<T> p, recurrent_shape s, recurrent_split split,
+                                unsigned* counts) {
     TG_DYNAMIC_SHARED(T, shared);
-    const lstm_place at(s, split, Exchange::one_tile);
-    const int warp_gate = at.warp % 4, first_unit = (at.rank * (at.warps / 4) + at.warp / 4) * lstm_columns;
+    const resident_place at(s, split, Exchange::one_tile);
+    const int warp_gate = at.warp % 4, first_unit = (at.rank * (at.warps / 4) + at.warp / 4) * resident_columns;
     const auto here = [&](int tile) { // computed anew where it is used, for want of registers
         const int thread = computed_here(static_cast<int>(threadIdx.x)), lane = thread % 32, warp = thread / 32;
-        const int sample = computed_here(at.first_sample) + tile * lstm_rows + lane / lstm_columns;
-        return lstm_cell_place{warp % 4, (at.rank * (at.warps / 4) + warp / 4) * lstm_columns + lane % lstm_columns,
-                               lane / lstm_columns, sample};
+        const int sample = computed_here(at.first_sample) + tile * resident_rows + lane / resident_columns;
+        return resident_cell_place{warp % 4,
+                                   (at.rank * (at.warps / 4) + warp / 4) * resident_columns + lane % resident_columns,
+                                   lane / resident_columns, sample};
     };
-    const int operand_size = lstm_rows * 4 * split.padded;
+    const int operand_size = resident_rows * 4 * split.padded;
     const recurrent_weights<T, Resident> weights(
         shared + 2 * operand_size + 2 * 3 * 32 * at.warps, split.padded, at.warp, at.lane, [&](int k, int column) {
             const int u = first_unit + column;
@@ -142,9 +145,9 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
     Exchange exchange(shared, s, split, counts);
     exchange.begin(s.units, [](int, int, int) { return T(0); });
 
-    const auto met_of = [&](int turn, const lstm_cell_place& mine) {
-        const int lane = mine.row * lstm_columns + mine.unit % lstm_columns,
-                  group = mine.unit / lstm_columns - at.rank * (at.warps / 4);
+    const auto met_of = [&](int turn, const resident_cell_place& mine) {
+        const int lane = mine.row * resident_columns + mine.unit % resident_columns,
+                  group = mine.unit / resident_columns - at.rank * (at.warps / 4);
         return shared + 2 * operand_size + ((turn & 1) * at.warps + group * 4) * 3 * 32 + lane;
     };
     T dh_after = T(0), dc_after = T(0); // of the states after the step, apart from what goes through its gates
@@ -152,7 +155,7 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
     T own_gate = T(0), own_state = T(0);
     bool counts_step = false;
     const auto fetch = [&](int step, int tile) {
-        const lstm_cell_place mine = here(tile);
+        const resident_cell_place mine = here(tile);
         const int gate = mine.gate, unit = mine.unit, sample = mine.sample;
         own_gate = own_state = T(0), counts_step = false;
         if (unit >= s.units || sample >= s.batch || step < -1) return;
@@ -163,20 +166,20 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
             return;
         }
         own_gate = p.gates[(line * 4 + gate) * s.units + unit];
-        if (gate == 0) own_state = p.c[line * s.units + unit];
-        if (gate == 1) own_state = s.cell_before(p.c, p.c0, sample, step, unit);
+        if (gate == 0) own_state = p.memory[line * s.units + unit];
+        if (gate == 1) own_state = s.memory_before(p.memory, p.memory0, sample, step, unit);
         if (gate == 2 && step < p.dh_steps) own_state = value_or_zero(p.dh.data, s.row(p.dh, sample, step) + unit);
         counts_step = s.counts(p.mask, line);
     };
     fetch(s.time - 1, 0);
     for (int step = s.time - 1; step >= -1; --step) {
         for (int tile = 0; tile < at.tiles; ++tile) {
-            const int first = computed_here(at.first_sample) + tile * lstm_rows;
+            const int first = computed_here(at.first_sample) + tile * resident_rows;
             const bool last_step = step == s.time - 1;
             const bool last_tile = tile == at.tiles - 1;
             const int turn = step * at.tiles + tile;
             {
-                const lstm_cell_place mine = here(tile);
+                const resident_cell_place mine = here(tile);
                 T* const met = met_of(turn, mine);
                 met[(4 + mine.gate) * 32] = own_gate, met[(8 + mine.gate) * 32] = own_state;
             }
@@ -191,7 +194,7 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
                 weights.multiply(operand + here(tile).gate * split.padded, 4 * split.padded, sums);
                 sum = sum_across_lanes(sums, at.lane);
             }
-            const lstm_cell_place mine = here(tile);
+            const resident_cell_place mine = here(tile);
             const int gate = mine.gate, unit = mine.unit, row = mine.row, sample = mine.sample;
             const bool live = unit < s.units && sample < s.batch;
             const std::int64_t state = s.state(sample, unit);
@@ -213,11 +216,12 @@ __global__ void __launch_bounds__(lstm_most_threads<T>)
             }
             T dz = T(0);
             if (counts_step) {
-                const lstm_cell_gradient<T> d =
-                    lstm_cell_backward<T>(s.activations, {met[4 * 32], met[5 * 32], met[6 * 32], met[7 * 32]},
-                                          met[8 * 32], met[9 * 32], dh, dc_after);
-                dz = gate == 0 ? d.z[0] : gate == 1 ? d.z[1] : gate == 2 ? d.z[2] : d.z[3];
-                dh_after = T(0), dc_after = d.c;
+                const auto d = Cell::backward(
+                    s.activations,
+                    typename Cell::template numbers<T>{{met[4 * 32], met[5 * 32], met[6 * 32], met[7 * 32]}},
+                    met[9 * 32], met[8 * 32], dh, dc_after);
+                dz = gate == 0 ? d.v[0] : gate == 1 ? d.v[1] : gate == 2 ? d.v[2] : d.v[3];
+                dh_after = T(0), dc_after = d.passed;
             } else {
                 dh_after = dh;
             }
