@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-/// The kernels of GRUs and simple RNNs on the SIMT executor: tiles and barriers. What they compute is compared with the CPU's
-/// kernels in recurrent_test.cpp.
+/// The kernels of GRUs and simple RNNs on the SIMT executor: tiles, ways of running them, and barriers. What they compute is
+/// compared with the CPU's kernels in recurrent_test.cpp.
 
 namespace cuda = tapegraph::cuda;
 namespace cpu = tapegraph::cpu;
@@ -82,9 +82,37 @@ private:
     std::vector<unsigned char> mask_;
 };
 
+/// Relative L2 distance, and tolerances as lstm_reference.hpp's.
+template <class T>
+double distance(const std::vector<T>& got, const std::vector<T>& want) {
+    double apart = 0, size = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        const double d = double(got[i]) - double(want[i]);
+        apart += d * d, size += double(want[i]) * double(want[i]);
+    }
+    return apart == 0 ? 0 : std::sqrt(apart / size);
+}
+template <class T>
+constexpr double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-12;
+
 recurrent_plan steps(bool large = false) {
     recurrent_plan p;
     p.large_tile = large;
+    return p;
+}
+
+constexpr std::size_t shared_limit = 232448;
+
+template <class Cell, class T>
+recurrent_plan grid(const layer<Cell, T>& l, recurrent_pass pass, int block_units, int blocks) {
+    recurrent_plan p;
+    REQUIRE(cuda::plan_recurrent_grid<Cell, T>(p, l.g, shared_limit, pass, block_units, blocks));
+    return p;
+}
+template <class Cell, class T>
+recurrent_plan cluster(const layer<Cell, T>& l, recurrent_pass pass, int size) {
+    recurrent_plan p;
+    REQUIRE(cuda::plan_recurrent_clusters<Cell, T>(p, l.g, shared_limit, pass, size));
     return p;
 }
 
@@ -107,6 +135,69 @@ TEST_CASE("GRU and simple RNN, a launch a step: both tiles give the same bits") 
         for (float x : backward) REQUIRE(std::abs(x) < 1e4);
         CHECK(l.forward(steps(true)) == forward);
         CHECK(l.backward(steps(true)) == backward);
+    });
+}
+
+// 129 to 256 units take twice the registers for weights, above that shared memory has the rest.
+TEST_CASE("GRU and simple RNN, all steps in one launch: splits of units and batch, places of weights") {
+    const auto check = []<class Cell, class T>(layer<Cell, T> l, int clusters, int block_units, int blocks) {
+        CAPTURE(l.g.batch);
+        CAPTURE(l.g.units);
+        const auto forward = l.forward(steps()), backward = l.backward(steps());
+        const auto in_orders = [](const auto& run, const std::vector<T>& want) {
+            std::vector<T> first;
+            for (simt::order o : {simt::order::forward, simt::order::greedy}) {
+                const simt::with_settings set(o);
+                const std::vector<T> got = run();
+                CHECK(distance(got, want) < tolerance<T>);
+                if (first.empty()) first = got;
+                CHECK(got == first);
+            }
+        };
+        using pass = recurrent_pass;
+        in_orders([&] { return l.backward(grid(l, pass::backward, block_units, blocks)); }, backward);
+        in_orders([&] { return l.backward(cluster(l, pass::backward, clusters)); }, backward);
+        in_orders([&] { return l.forward(grid(l, pass::forward, block_units, blocks)); }, forward);
+        in_orders([&] { return l.forward(cluster(l, pass::forward, clusters)); }, forward);
+    };
+    for_cells([&](auto cell) {
+        using Cell = decltype(cell);
+        if constexpr (cuda::kernels::runs_resident<Cell>) {
+            check(layer<Cell, float>(1, 1, 1), 1, 8, 1);
+            check(layer<Cell, float>(9, 5, 33), 2, 32, 4); // blocks with many tiles
+            check(layer<Cell, float>(33, 2, 31), 8, 8, 16);
+            check(layer<Cell, float>(3, 2, 130), 16, 16, 32);
+            check(layer<Cell, float>(3, 2, 290), 16, 16, 32);
+            check(layer<Cell, double>(7, 3, 65), 16, 16, 12);
+        }
+    });
+}
+
+TEST_CASE("GRU and simple RNN: whatever is chosen has a place for every sample and unit") {
+    const auto check = []<class Cell, class T>(Cell, T, int batch, int units, int major, std::size_t shared) {
+        const cuda::driver::device_properties device{"", 0, major, 0, 60, shared};
+        for (recurrent_pass pass : {recurrent_pass::forward, recurrent_pass::backward}) {
+            const auto p = cuda::choose_recurrence<Cell, T>({batch, 40, units}, device, pass);
+            if (Cell::reset_before) CHECK(p.stage == recurrent_stage::steps);
+            if (batch == 5 && units == 64 && !Cell::reset_before && major == 9 && shared > 200000)
+                CHECK(p.stage == recurrent_stage::cluster);
+            if (p.stage == recurrent_stage::steps) continue;
+            CHECK(p.warps >= 1);
+            CHECK(p.warps * 32 <= cuda::kernels::resident_most_threads<T>);
+            if (pass == recurrent_pass::backward) CHECK(p.warps % Cell::columns == 0);
+            CHECK(p.shared <= shared);
+            CHECK(p.split.unit_blocks * p.warps * 8 / Cell::columns >= units);
+            CHECK(p.parts * p.split.rows >= batch);
+        }
+    };
+    for_cells([&](auto cell) {
+        for (int units : {1, 7, 64, 129, 256, 511, 1500})
+            for (int batch : {1, 5, 300})
+                for (int major : {7, 8, 9})
+                    for (std::size_t shared : {65536u, 232448u}) {
+                        check(cell, float{}, batch, units, major, shared);
+                        check(cell, double{}, batch, units, major, shared);
+                    }
     });
 }
 
@@ -148,6 +239,13 @@ TEST_CASE("GRU and simple RNN kernels: no barrier is there for nothing") {
             CHECK(found == in_backward);
         };
         check_barriers(steps(), steps(), 2, 2);
+        if constexpr (cuda::kernels::runs_resident<decltype(cell)>) {
+            constexpr bool meets = decltype(cell)::columns > 1; // the warps of a unit, backward
+            check_barriers(grid(l, recurrent_pass::forward, 16, 9), grid(l, recurrent_pass::backward, 16, 9), 4,
+                           meets ? 5 : 4);
+            check_barriers(cluster(l, recurrent_pass::forward, 4), cluster(l, recurrent_pass::backward, 4), 2,
+                           meets ? 3 : 2);
+        }
     });
 }
 #endif

@@ -39,7 +39,7 @@ auto with_resident(const recurrent_plan& plan, const F& f) {
         shape.cluster = static_cast<unsigned>(plan.split.unit_blocks);
     else
         shape.cooperative = true;
-    constexpr int segments = Pass == recurrent_pass::forward ? 1 : 4;
+    constexpr int segments = Pass == recurrent_pass::forward ? 1 : Cell::columns;
     const auto with = [&]<int Resident, class Exchange>() {
         if constexpr (Pass == recurrent_pass::forward)
             return f(shape, &kernels::recurrent_forward_resident<Cell, T, Resident, Exchange>);

@@ -65,10 +65,12 @@ bool set_block(recurrent_plan& plan, int units, int block_units, recurrent_pass 
     const bool backward = pass == recurrent_pass::backward;
     plan.more_resident = units > 32 * resident_k<T>(false);
     const int resident = resident_k<T>(plan.more_resident);
-    plan.warps = backward ? quotient_up(block_units, 8) * 4 : quotient_up(block_units, 2);
+    constexpr int slots = Cell::columns, warp_units = kernels::resident_columns / slots;
+    plan.warps =
+        backward ? quotient_up(block_units, kernels::resident_columns) * slots : quotient_up(block_units, warp_units);
     plan.split.padded = kernels::resident_padded_units<T>(units, resident);
-    plan.split.unit_blocks = quotient_up(units, 2 * plan.warps);
-    plan.shared = kernels::resident_shared_bytes<T>(units, resident, plan.warps, backward);
+    plan.split.unit_blocks = quotient_up(units, warp_units * plan.warps);
+    plan.shared = kernels::resident_shared_bytes<Cell, T>(units, resident, plan.warps, backward);
     return plan.warps * 32 <= kernels::resident_most_threads<T> && plan.shared <= limit;
 }
 

@@ -47,6 +47,14 @@ struct gru_cell {
         const T product = p2 + bias;
         return {{z, r, f.squash(x2 + r * product), product}};
     }
+    template <class F, class T>
+    TG_HD static T column_value(const F& f, int column, T z) requires ResetAfter {
+        return column < 2 ? f.gate(z) : z;
+    }
+    template <class F, class T>
+    TG_HD static numbers<T> joined(const F& f, const numbers<T>& y) requires ResetAfter {
+        return {{y.v[0], y.v[1], f.squash(y.v[2] + y.v[1] * y.v[3]), y.v[3]}};
+    }
     /// Of z and r, and of the candidate after them.
     template <class F, class T>
     TG_HD static detail::gate_pair<T> reset(const F& f, T z, T r) {

@@ -47,6 +47,14 @@ struct lstm_cell {
             return {{f.gate(x0 + p0), f.gate(x1 + p1), f.squash(x2 + p2), f.gate(x3 + p3)}};
         }
     }
+    template <class F, class T>
+    TG_HD static T column_value(const F& f, int column, T z) {
+        return column == 2 ? f.squash(z) : f.gate(z);
+    }
+    template <class F, class T>
+    TG_HD static numbers<T> joined(const F&, const numbers<T>& y) {
+        return y;
+    }
     template <class F, class V>
     TG_HD static detail::cell_state<V> step(const F& f, const numbers<V>& y, V before) {
         const V c = y.v[1] * before + y.v[0] * y.v[2];

@@ -17,6 +17,11 @@
 ///   along(f, values, d)                    values that carry the tangents d of the columns
 ///   backward(f, values, before, now, dh, dc)  derivatives by the columns, and by the memory before, past the products
 ///
+/// A cell without `reset_before` also says how its values come about where each column of a unit is another thread's:
+///
+///   column_value(f, column, z)             what one column gives, of z = x + p, or the bias + p
+///   joined(f, columns)                     the values, of what the columns gave
+///
 /// `biased`: the candidate's product has a bias of its own. In a cell with `reset_before` the last column of R is not
 /// multiplied with h but with what `reset` makes of it, so that a step has two products, one after the other.
 

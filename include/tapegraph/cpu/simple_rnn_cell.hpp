@@ -19,6 +19,14 @@ struct simple_rnn_cell {
     TG_HD static numbers<T> values_of(const F& f, T, T x0, T p0) {
         return {{f.squash(x0 + p0)}};
     }
+    template <class F, class T>
+    TG_HD static T column_value(const F& f, int, T z) {
+        return f.squash(z);
+    }
+    template <class F, class T>
+    TG_HD static numbers<T> joined(const F&, const numbers<T>& y) {
+        return y;
+    }
     template <class F, class V>
     TG_HD static detail::cell_state<V> step(const F&, const numbers<V>& y, V) {
         return {y.v[0], y.v[0]};

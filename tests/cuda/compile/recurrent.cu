@@ -11,7 +11,7 @@ namespace tapegraph::cuda::kernels {
 #define TG_RESIDENT(CELL, T, RESIDENT, EXCHANGE)                                                                       \
     template __global__ void recurrent_forward_resident<CELL, T, RESIDENT, EXCHANGE<T, 1>>(                            \
         recurrent_forward_operands<T>, recurrent_shape, recurrent_split, unsigned*);                                   \
-    template __global__ void recurrent_backward_resident<CELL, T, RESIDENT, EXCHANGE<T, 4>>(                           \
+    template __global__ void recurrent_backward_resident<CELL, T, RESIDENT, EXCHANGE<T, CELL::columns>>(               \
         recurrent_backward_operands<T>, recurrent_shape, recurrent_split, unsigned*);
 #define TG_RESIDENT_EXCHANGES(CELL, EXCHANGE)                                                                          \
     TG_RESIDENT(CELL, float, 4, EXCHANGE)                                                                              \
@@ -20,6 +20,10 @@ namespace tapegraph::cuda::kernels {
     TG_RESIDENT(CELL, double, 4, EXCHANGE)
 TG_RESIDENT_EXCHANGES(cpu::lstm_cell, grid_exchange)
 TG_RESIDENT_EXCHANGES(cpu::lstm_cell, cluster_exchange)
+TG_RESIDENT_EXCHANGES(cpu::gru_cell<true>, grid_exchange)
+TG_RESIDENT_EXCHANGES(cpu::gru_cell<true>, cluster_exchange)
+TG_RESIDENT_EXCHANGES(cpu::simple_rnn_cell, grid_exchange)
+TG_RESIDENT_EXCHANGES(cpu::simple_rnn_cell, cluster_exchange)
 
 #define TG_STEP(CELL, T, PHASE, LARGE)                                                                                 \
     template __global__ void step_gemm<recurrent_forward_step<CELL, T, PHASE>,                                         \

@@ -3,14 +3,14 @@
 #include <tapegraph/cuda/kernels/recurrent_cell.cuh>
 #include <tapegraph/cuda/kernels/synchronization.cuh>
 
-/// The parts of kernels that run all steps of an LSTM in one launch with R resident on the chip.
+/// The parts of kernels that run all steps of a recurrent layer in one launch with R resident on the chip.
 ///
 /// A "part" of the batch is worked on by `unit_blocks` blocks, each of which owns some units. A warp owns eight columns:
-/// forward two units with four gates, backward eight units for one gate. Its lanes share k, each with its weights in
+/// forward all columns of some units, backward one column of eight units. Its lanes share k, each with its weights in
 /// registers (the first Resident of its k) and in shared memory (the others), and keep 4 by 8 sums for a tile of four
 /// samples; the lanes then exchange sums so that lane 8 r + c ends with that of sample r and column c. Samples of a part
 /// beyond four are further tiles. What every block needs of the step before, the operand, is [4 samples, segments, padded
-/// units] in shared memory: forward h (one segment), backward dz (four, one a gate), twice, so that one barrier a step
+/// units] in shared memory: forward h (one segment), backward dz (one a column), twice, so that one barrier a step
 /// suffices. How it gets there is the exchange's business.
 
 namespace tapegraph::cuda::kernels {
@@ -24,11 +24,45 @@ __device__ inline int computed_here(int x) {
     return x;
 }
 
-/// Whether these kernels run a cell: one with c beside h.
-template <class Cell>
-inline constexpr bool runs_resident = Cell::states == 2;
-
 inline constexpr int resident_rows = 4, resident_columns = 8; ///< of a warp's tile: one sum a lane in the end
+
+/// Whether these kernels run a cell: one product a step, and a "slot" in a warp's tile for each of its columns.
+template <class Cell>
+inline constexpr bool runs_resident = !Cell::reset_before && (Cell::columns == 1 || Cell::columns == 4);
+
+/// The gate whose product with R belongs to a slot, or -1: there is none.
+template <class Cell>
+__host__ __device__ constexpr int gate_of_slot(int slot) {
+    for (int gate = 0; gate < Cell::gates; ++gate)
+        if (Cell::product_column(gate) == slot) return gate;
+    return -1;
+}
+template <class Cell>
+__host__ __device__ constexpr bool has_product(int slot) {
+    return Cell::columns == Cell::gates || gate_of_slot<Cell>(slot) >= 0;
+}
+/// Of a warp's eight columns forward, those of such slots: a bit each.
+template <class Cell>
+inline constexpr unsigned columns_without_product = [] {
+    unsigned bits = 0;
+    for (int c = 0; c < resident_columns; ++c) bits |= has_product<Cell>(c % Cell::columns) ? 0u : 1u << c;
+    return bits;
+}();
+/// Whether the memory after a step is part of its derivative: c is, h where nothing else is kept.
+template <class Cell>
+inline constexpr bool needs_memory = Cell::states == 2 || Cell::kept == 0;
+/// Backward's meeting places in shared memory: elements a warp.
+template <class Cell>
+inline constexpr int resident_meeting = Cell::columns == 1 ? 0 : 2 * 3 * 32;
+
+/// v[i], where an index would put v into memory.
+template <class T, int N>
+__device__ T one_of(const T (&v)[N], int i) {
+    T x = v[N - 1];
+    TG_UNROLL
+    for (int j = N - 2; j >= 0; --j) x = i == j ? v[j] : x;
+    return x;
+}
 
 struct recurrent_split {
     int unit_blocks; ///< blocks that share a part of the batch: neighbours along x
@@ -48,16 +82,17 @@ constexpr int resident_padded_units(int units, int resident) {
 }
 
 /// Bytes of dynamic shared memory: two operands, the weights that are not in registers, backward's meeting places.
-template <class T>
+template <class Cell, class T>
 constexpr std::size_t resident_shared_bytes(int units, int resident, int warps, bool backward) {
     const auto padded = static_cast<std::size_t>(resident_padded_units<T>(units, resident));
     const auto all_warps = static_cast<std::size_t>(warps);
-    const std::size_t operands = 2 * resident_rows * padded * (backward ? 4 : 1);
+    const std::size_t operands = 2 * resident_rows * padded * (backward ? Cell::columns : 1);
     const std::size_t weights = (padded - 32 * static_cast<std::size_t>(resident)) * resident_columns * all_warps;
-    return sizeof(T) * (operands + weights + (backward ? 2 * 3 * 32 * all_warps : 0));
+    return sizeof(T) * (operands + weights + (backward ? resident_meeting<Cell> * all_warps : 0));
 }
 
-template <class T, int Resident>
+/// `Zeros`: a bit for each of the columns whose weights are all 0.
+template <class T, int Resident, unsigned Zeros = 0>
 class recurrent_weights {
     static constexpr int vector = resident_vector<T>, pack = 16 / static_cast<int>(sizeof(T)),
                          packs = resident_columns / pack;
@@ -77,7 +112,8 @@ public:
         in_shared_ = reinterpret_cast<packed*>(shared) + static_cast<std::size_t>(warp) * rest_ * packs * 32 + lane;
         TG_UNROLL
         for (int i = 0; i < Resident; ++i) TG_UNROLL
-        for (int c = 0; c < resident_columns; ++c) in_registers_[i][c] = weight(place(i), c);
+        for (int c = 0; c < resident_columns; ++c)
+            if (!zero(c)) in_registers_[i][c] = weight(place(i), c);
         for (int i = 0; i < rest_; ++i) TG_UNROLL
         for (int q = 0; q < packs; ++q) {
             packed x;
@@ -109,6 +145,7 @@ public:
                 TG_UNROLL
                 for (int r = 0; r < resident_rows; ++r) TG_UNROLL
                 for (int e = 0; e < pack; ++e) {
+                    if (zero(q * pack + e)) continue;
                     T& sum = sums[r * resident_columns + q * pack + e];
                     sum = multiply_add(a[r], x.v[e], sum);
                 }
@@ -117,6 +154,7 @@ public:
     }
 
 private:
+    __device__ static constexpr bool zero(int column) { return (Zeros >> column & 1) != 0; }
     /// The k of this lane's i-th weight in registers: pairs of neighbours, lane by lane; and of that in shared memory.
     __device__ int place(int i) const { return (i / vector * 32 + lane_) * vector + i % vector; }
     __device__ int place_in_shared(int i) const { return (Resident + i) * 32 + lane_; }
@@ -129,7 +167,8 @@ private:
         TG_UNROLL
         for (int r = 0; r < resident_rows; ++r) TG_UNROLL
         for (int c = 0; c < resident_columns; ++c)
-            sums[r * resident_columns + c] = multiply_add(a[r].v[j], w[c], sums[r * resident_columns + c]);
+            if (!zero(c))
+                sums[r * resident_columns + c] = multiply_add(a[r].v[j], w[c], sums[r * resident_columns + c]);
     }
 
     int lane_, rest_; ///< rest: this lane's k that are in shared memory
