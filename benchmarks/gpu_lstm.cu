@@ -1,8 +1,9 @@
 #include "gpu_timing.hpp"
 
+#include <tapegraph/cpu/lstm_cell.hpp>
 #include <tapegraph/cuda/context.hpp>
 #include <tapegraph/cuda/gemm.cuh>
-#include <tapegraph/cuda/lstm.cuh>
+#include <tapegraph/cuda/recurrence.cuh>
 
 #include <cstdint>
 #include <cstdio>
@@ -18,9 +19,10 @@
 
 namespace tg = tapegraph;
 namespace cuda = tapegraph::cuda;
-using cuda::lstm_pass;
-using cuda::lstm_stage;
+using cuda::recurrent_pass;
+using cuda::recurrent_stage;
 using gpu_timing::buffer;
+using cell = tg::cpu::lstm_cell;
 
 namespace {
 
@@ -68,7 +70,7 @@ public:
           dbias_(4 * units),
           before_(lines() * units),
           ones_(lines()),
-          workspace_(static_cast<std::int64_t>(cuda::lstm_workspace<float>(g_, lstm_pass::backward))) {
+          workspace_(static_cast<std::int64_t>(cuda::recurrent_workspace<cell, float>(g_, recurrent_pass::backward))) {
         std::uint32_t seed = 0;
         for (const auto* b : {&x_, &w_, &r_, &bias_, &xz_, &h_, &c_, &gates_, &dh_, &ones_}) {
             if (b->data() == nullptr) throw tg::out_of_memory("the LSTM's operands do not fit into the GPU's memory");
@@ -79,16 +81,17 @@ public:
     }
 
     void measure() {
-        for (const lstm_pass pass : {lstm_pass::forward, lstm_pass::backward}) {
-            for (const lstm_stage way : {lstm_stage::steps, lstm_stage::grid, lstm_stage::cluster}) {
-                const cuda::lstm_plan plan = plan_of(pass, way);
+        for (const recurrent_pass pass : {recurrent_pass::forward, recurrent_pass::backward}) {
+            for (const recurrent_stage way :
+                 {recurrent_stage::steps, recurrent_stage::grid, recurrent_stage::cluster}) {
+                const cuda::recurrent_plan plan = plan_of(pass, way);
                 const double time = plan.stage == way ? time_of([&] { recur(pass, plan); }) : -1;
                 line(pass, name_of(way), "fp32", time);
             }
-            const cuda::lstm_plan plan = plan_of(pass, lstm_stage::cluster);
+            const cuda::recurrent_plan plan = plan_of(pass, recurrent_stage::cluster);
             for (const tg::math_mode mode : {tg::math_mode::fp32, tg::math_mode::tf32}) {
                 tg::set_math_mode(mode);
-                const double time = time_of([&] { pass == lstm_pass::forward ? forward(plan) : backward(plan); });
+                const double time = time_of([&] { pass == recurrent_pass::forward ? forward(plan) : backward(plan); });
                 line(pass, "layer", mode == tg::math_mode::fp32 ? "fp32" : "tf32", time);
             }
             tg::set_math_mode(tg::math_mode::fp32);
@@ -99,38 +102,39 @@ private:
     std::int64_t lines() const { return g_.batch * g_.time; }
 
     /// The best that the device can hold, none beyond `most`.
-    cuda::lstm_plan plan_of(lstm_pass pass, lstm_stage most) const {
+    cuda::recurrent_plan plan_of(recurrent_pass pass, recurrent_stage most) const {
         cuda::driver::device_properties device = cuda::context::of(0).properties();
-        if (most == lstm_stage::steps) return cuda::choose_lstm<float>(g_, device, pass, most);
-        if (most == lstm_stage::grid && device.major >= 9) device.major = 8; // such have no clusters
-        return pass == lstm_pass::forward ? cuda::lstm_detail::feasible_lstm<float, 1>(g_, device, pass)
-                                          : cuda::lstm_detail::feasible_lstm<float, 4>(g_, device, pass);
+        if (most == recurrent_stage::steps) return cuda::choose_recurrence<cell, float>(g_, device, pass, most);
+        if (most == recurrent_stage::grid && device.major >= 9) device.major = 8; // such have no clusters
+        return pass == recurrent_pass::forward
+                   ? cuda::recurrent_detail::feasible_plan<cell, float, recurrent_pass::forward>(g_, device)
+                   : cuda::recurrent_detail::feasible_plan<cell, float, recurrent_pass::backward>(g_, device);
     }
 
-    void recur(lstm_pass pass, const cuda::lstm_plan& plan) const {
-        if (pass == lstm_pass::forward) {
-            cuda::lstm_forward_operands<float> p{};
+    void recur(recurrent_pass pass, const cuda::recurrent_plan& plan) const {
+        if (pass == recurrent_pass::forward) {
+            cuda::recurrent_forward_operands<float> p{};
             p.xz = xz_.data(), p.recurrent = r_.data();
             p.h = {h_.data(), g_.time * g_.units}, p.c = {c_.data(), g_.time * g_.units};
-            p.gates = gates_.data();
-            cuda::run_lstm_forward<float>(stream_, plan, g_, p, workspace_.data());
+            p.gates = {gates_.data(), 4 * g_.time * g_.units};
+            cuda::run_recurrent_forward<cell>(stream_, "lstm", plan, g_, p, workspace_.data());
         } else {
-            cuda::lstm_backward_operands<float> p{};
+            cuda::recurrent_backward_operands<float> p{};
             p.dh = {dh_.data(), g_.time * g_.units}, p.dh_steps = static_cast<int>(g_.time);
-            p.gates = gates_.data(), p.c = c_.data(), p.recurrent = r_.data();
+            p.gates = gates_.data(), p.memory = c_.data(), p.recurrent = r_.data();
             p.dz = {dz_.data(), 4 * g_.time * g_.units};
-            cuda::run_lstm_backward<float>(stream_, plan, g_, p, workspace_.data());
+            cuda::run_recurrent_backward<cell>(stream_, "lstm", plan, g_, p, workspace_.data());
         }
     }
 
-    void forward(const cuda::lstm_plan& plan) const {
+    void forward(const cuda::recurrent_plan& plan) const {
         cuda::gemm_arguments<float> q = product(lines(), 4 * g_.units, g_.units, x_, w_, xz_);
         q.bias = bias_.data();
         cuda::gemm<float>(stream_, "x W + b", q);
-        recur(lstm_pass::forward, plan);
+        recur(recurrent_pass::forward, plan);
     }
-    void backward(const cuda::lstm_plan& plan) const {
-        recur(lstm_pass::backward, plan);
+    void backward(const cuda::recurrent_plan& plan) const {
+        recur(recurrent_pass::backward, plan);
         cuda::gemm_arguments<float> q = product(lines(), g_.units, 4 * g_.units, dz_, w_, dx_);
         q.transpose_b = true, q.ldb = 4 * g_.units;
         cuda::gemm<float>(stream_, "dx", q);
@@ -160,17 +164,17 @@ private:
         return watch_.median(graph);
     }
 
-    static const char* name_of(lstm_stage way) {
-        return way == lstm_stage::steps ? "steps" : way == lstm_stage::grid ? "grid" : "cluster";
+    static const char* name_of(recurrent_stage way) {
+        return way == recurrent_stage::steps ? "steps" : way == recurrent_stage::grid ? "grid" : "cluster";
     }
-    void line(lstm_pass pass, const char* way, const char* mode, double time) const {
+    void line(recurrent_pass pass, const char* way, const char* mode, double time) const {
         std::printf("%lld\t%lld\t%lld\t%s\t%s\t%s\t%.2f\n", static_cast<long long>(g_.units),
                     static_cast<long long>(g_.time), static_cast<long long>(g_.batch),
-                    pass == lstm_pass::forward ? "forward" : "backward", way, mode, time);
+                    pass == recurrent_pass::forward ? "forward" : "backward", way, mode, time);
         std::fflush(stdout);
     }
 
-    cuda::lstm_geometry g_;
+    cuda::recurrent_geometry g_;
     cuda::driver::stream stream_;
     gpu_timing::stopwatch watch_;
     buffer<float> x_, w_, r_, bias_, xz_, h_, c_, gates_, dh_, dz_, dx_, dw_, dr_, dbias_, before_, ones_;

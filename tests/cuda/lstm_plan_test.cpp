@@ -1,7 +1,7 @@
 #define TG_SIMT
 #include <simt/words.hpp>
 
-#include <tapegraph/cuda/lstm.cuh>
+#include <tapegraph/cuda/recurrence.cuh>
 
 #include <cuda/lstm_reference.hpp>
 
@@ -16,59 +16,63 @@ namespace tg = tapegraph;
 namespace cuda = tapegraph::cuda;
 
 using namespace lstm_reference; // NOLINT
-using cuda::lstm_pass;
-using cuda::lstm_stage;
+using cuda::recurrent_pass;
+using cuda::recurrent_stage;
 
 TEST_CASE("LSTM: how a pass is run follows from shape and device") {
     const auto chosen = [](std::int64_t batch, std::int64_t units, int major, int multiprocessors, std::size_t shared,
-                           lstm_pass pass = lstm_pass::forward) {
-        return cuda::choose_lstm<float>({batch, 40, units}, {"", 0, major, 0, multiprocessors, shared}, pass);
+                           recurrent_pass pass = recurrent_pass::forward) {
+        return cuda::choose_recurrence<lstm_cell, float>({batch, 40, units}, {"", 0, major, 0, multiprocessors, shared},
+                                                         pass);
     };
-    for (lstm_pass pass : {lstm_pass::forward, lstm_pass::backward}) { // a device of compute capability 9.0 with 132
+    for (recurrent_pass pass :
+         {recurrent_pass::forward, recurrent_pass::backward}) { // a device of compute capability 9.0 with 132
         const auto small = chosen(32, 128, 9, 132, 232448, pass);
-        CHECK(small.stage == lstm_stage::cluster);
+        CHECK(small.stage == recurrent_stage::cluster);
         CHECK(small.split.unit_blocks == 8);
         CHECK(small.warps == 8);
         CHECK(small.parts == 8);
         CHECK(!small.more_resident);
         const auto middle = chosen(32, 512, 9, 132, 232448, pass);
-        CHECK(middle.stage == lstm_stage::cluster);
+        CHECK(middle.stage == recurrent_stage::cluster);
         CHECK(middle.split.unit_blocks == 16);
         const auto wide = chosen(8, 1024, 9, 132, 232448, pass);
-        CHECK(wide.stage == lstm_stage::grid);
+        CHECK(wide.stage == recurrent_stage::grid);
         CHECK(wide.blocks() <= 132);
         const auto older = chosen(32, 128, 8, 108, 166912, pass);
-        CHECK(older.stage == lstm_stage::grid);
+        CHECK(older.stage == recurrent_stage::grid);
         CHECK(older.blocks() <= 108);
         CHECK(older.parts * older.split.rows >= 32);
         CHECK((older.parts - 1) * older.split.rows < 32); // no part is empty
-        CHECK(chosen(32, 4096, 9, 132, 232448, pass).stage == lstm_stage::steps);
-        CHECK(chosen(100000, 128, 9, 132, 232448, pass).stage == lstm_stage::steps);
+        CHECK(chosen(32, 4096, 9, 132, 232448, pass).stage == recurrent_stage::steps);
+        CHECK(chosen(100000, 128, 9, 132, 232448, pass).stage == recurrent_stage::steps);
         CHECK(chosen(100000, 128, 9, 132, 232448, pass).large_tile);
         CHECK(!chosen(4, 4096, 7, 40, 65536, pass).large_tile);
     }
     // Whatever is chosen fits: threads, shared memory, and every sample and unit has its place.
-    const auto fits = [](const cuda::lstm_plan& p, int batch, int units, int major, std::size_t shared,
+    const auto fits = [](const cuda::recurrent_plan& p, int batch, int units, int major, std::size_t shared,
                          int most_warps) {
-        if (p.stage == lstm_stage::steps) return;
+        if (p.stage == recurrent_stage::steps) return;
         CHECK(p.warps >= 1);
         CHECK(p.warps <= most_warps);
         CHECK(p.shared <= shared);
         CHECK(p.split.unit_blocks * p.warps * 2 >= units);
         CHECK(p.parts * p.split.rows >= batch);
         CHECK((p.parts - 1) * p.split.rows < batch);
-        if (p.stage == lstm_stage::cluster) CHECK(major == 9);
-        if (p.stage == lstm_stage::grid) CHECK(p.blocks() <= 60);
+        if (p.stage == recurrent_stage::cluster) CHECK(major == 9);
+        if (p.stage == recurrent_stage::grid) CHECK(p.blocks() <= 60);
     };
     for (int units : {1, 2, 17, 64, 100, 192, 256, 300, 511, 700, 1500})
         for (int batch : {1, 5, 64, 300})
             for (int major : {7, 8, 9})
                 for (std::size_t shared : {65536u, 101376u, 232448u})
-                    for (lstm_pass pass : {lstm_pass::forward, lstm_pass::backward}) {
+                    for (recurrent_pass pass : {recurrent_pass::forward, recurrent_pass::backward}) {
                         const cuda::driver::device_properties device{"", 0, major, 0, 60, shared};
-                        const lstm_geometry g{batch, 40, units};
-                        fits(cuda::choose_lstm<float>(g, device, pass), batch, units, major, shared, 16);
-                        fits(cuda::choose_lstm<double>(g, device, pass), batch, units, major, shared, 8);
+                        const recurrent_geometry g{batch, 40, units};
+                        fits(cuda::choose_recurrence<lstm_cell, float>(g, device, pass), batch, units, major, shared,
+                             16);
+                        fits(cuda::choose_recurrence<lstm_cell, double>(g, device, pass), batch, units, major, shared,
+                             8);
                     }
 }
 
@@ -79,11 +83,11 @@ TEST_CASE("LSTM: what the device cannot hold at once is run another way") {
     const auto want = reference(l);
     const auto launches = [&] {
         results<float> r;
-        scratch workspace(cuda::lstm_workspace<float>(l.g, lstm_pass::backward));
+        scratch workspace(cuda::recurrent_workspace<lstm_cell, float>(l.g, recurrent_pass::backward));
         const int before = device.launches;
-        cuda::lstm_forward(nullptr, properties, l.g, forward_operands(l, r), workspace.at);
+        cuda::recurrent_forward<lstm_cell>(nullptr, "lstm", properties, l.g, forward_operands(l, r), workspace.at);
         const int forward = device.launches - before;
-        cuda::lstm_backward(nullptr, properties, l.g, backward_operands(l, r), workspace.at);
+        cuda::recurrent_backward<lstm_cell>(nullptr, "lstm", properties, l.g, backward_operands(l, r), workspace.at);
         CHECK(distance(r, want) < tolerance<float>);
         return std::pair{forward, device.launches - before - forward};
     };
@@ -101,20 +105,23 @@ TEST_CASE("LSTM: nothing to do, and too much") {
     const int before = device.launches;
     results<float> r;
     for (const auto& l : {layer<float>(0, 3, 5), layer<float>(2, 3, 0)}) {
-        cuda::lstm_forward(nullptr, properties, l.g, forward_operands(l, r), nullptr);
-        cuda::lstm_backward(nullptr, properties, l.g, backward_operands(l, r), nullptr);
+        cuda::recurrent_forward<lstm_cell>(nullptr, "lstm", properties, l.g, forward_operands(l, r), nullptr);
+        cuda::recurrent_backward<lstm_cell>(nullptr, "lstm", properties, l.g, backward_operands(l, r), nullptr);
     }
     CHECK(device.launches == before);
     const layer<float> no_steps(2, 0, 5); // its last states are its first
-    scratch workspace(cuda::lstm_workspace<float>(no_steps.g, lstm_pass::backward));
-    cuda::lstm_forward(nullptr, properties, no_steps.g, forward_operands(no_steps, r), workspace.at);
-    cuda::lstm_backward(nullptr, properties, no_steps.g, backward_operands(no_steps, r), workspace.at);
+    scratch workspace(cuda::recurrent_workspace<lstm_cell, float>(no_steps.g, recurrent_pass::backward));
+    cuda::recurrent_forward<lstm_cell>(nullptr, "lstm", properties, no_steps.g, forward_operands(no_steps, r),
+                                       workspace.at);
+    cuda::recurrent_backward<lstm_cell>(nullptr, "lstm", properties, no_steps.g, backward_operands(no_steps, r),
+                                        workspace.at);
     CHECK(r.dh0 == no_steps.dh_last);
     CHECK(r.dc0 == no_steps.dc_last);
 
-    const auto refused = [&](lstm_geometry g) {
+    const auto refused = [&](recurrent_geometry g) {
         try {
-            cuda::lstm_forward(nullptr, properties, g, cuda::lstm_forward_operands<float>{}, nullptr);
+            cuda::recurrent_forward<lstm_cell>(nullptr, "lstm", properties, g,
+                                               cuda::recurrent_forward_operands<float>{}, nullptr);
         } catch (const tg::argument_error& e) {
             return std::string(e.what());
         }

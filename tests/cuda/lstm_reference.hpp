@@ -1,6 +1,7 @@
 #pragma once
 
-#include <tapegraph/cuda/lstm.cuh>
+#include <tapegraph/cpu/lstm_cell.hpp>
+#include <tapegraph/cuda/recurrence.cuh>
 
 #include <doctest/doctest.h>
 
@@ -19,7 +20,8 @@
 
 namespace lstm_reference {
 
-using tapegraph::cuda::lstm_geometry;
+using tapegraph::cpu::lstm_cell;
+using tapegraph::cuda::recurrent_geometry;
 
 struct activation_functions {
     double (*cell)(double), (*cell_slope)(double), (*gate)(double), (*gate_slope)(double); // slopes by their results
@@ -44,7 +46,7 @@ struct options {
 
 template <class T>
 struct layer {
-    lstm_geometry g;
+    recurrent_geometry g;
     options o;
     std::size_t batch, time, units;
     std::vector<T> xz, recurrent, h0, c0, factors, dh, dh_last, dc_last, dh_first;
@@ -194,32 +196,32 @@ struct scratch {
 };
 
 template <class T>
-tapegraph::cuda::lstm_forward_operands<T> forward_operands(const layer<T>& l, results<T>& r) {
+tapegraph::cuda::recurrent_forward_operands<T> forward_operands(const layer<T>& l, results<T>& r) {
     const T nan = static_cast<T>(NAN);
     r.h.assign(l.batch * l.time * l.units, nan), r.c = r.h;
     r.gates.assign(l.batch * l.time * 4 * l.units, nan);
     const auto record = static_cast<std::int64_t>(l.time * l.units);
-    tapegraph::cuda::lstm_forward_operands<T> p{};
+    tapegraph::cuda::recurrent_forward_operands<T> p{};
     p.xz = l.xz.data(), p.recurrent = l.recurrent.data();
     if (l.o.first_states) p.h0 = l.h0.data(), p.c0 = l.c0.data();
     if (l.o.dropped) p.dropped = l.factors.data();
     if (l.o.masked) p.mask = l.mask.data();
     p.h = {r.h.data(), record}, p.c = {r.c.data(), record};
-    p.gates = r.gates.data();
+    p.gates = {r.gates.data(), 4 * record};
     return p;
 }
 template <class T>
-tapegraph::cuda::lstm_backward_operands<T> backward_operands(const layer<T>& l, results<T>& r) {
+tapegraph::cuda::recurrent_backward_operands<T> backward_operands(const layer<T>& l, results<T>& r) {
     const T nan = static_cast<T>(NAN);
     r.dz.assign(l.batch * l.time * 4 * l.units, nan);
     r.dh0.assign(l.batch * l.units, nan), r.dc0 = r.dh0;
     const auto units = static_cast<std::int64_t>(l.units), record = static_cast<std::int64_t>(l.time) * units;
-    tapegraph::cuda::lstm_backward_operands<T> p{};
+    tapegraph::cuda::recurrent_backward_operands<T> p{};
     if (l.o.every_dh) p.dh = {l.dh.data(), record}, p.dh_steps = static_cast<int>(l.time);
     if (l.o.last_gradients) p.dh_last = {l.dh_last.data(), units, 0}, p.dc_last = {l.dc_last.data(), units, 0};
     if (l.o.of_first) p.dh_first = {l.dh_first.data(), units, 0};
-    p.gates = r.gates.data(), p.c = r.c.data();
-    if (l.o.first_states) p.c0 = l.c0.data();
+    p.gates = r.gates.data(), p.memory = r.c.data();
+    if (l.o.first_states) p.memory0 = l.c0.data();
     p.recurrent = l.recurrent.data();
     if (l.o.dropped) p.dropped = l.factors.data();
     if (l.o.masked) p.mask = l.mask.data();
@@ -230,13 +232,16 @@ tapegraph::cuda::lstm_backward_operands<T> backward_operands(const layer<T>& l, 
 
 /// Both passes, each by its plan.
 template <class T>
-results<T> run(const layer<T>& l, const tapegraph::cuda::lstm_plan& forward,
-               const tapegraph::cuda::lstm_plan& backward) {
+results<T> run(const layer<T>& l, const tapegraph::cuda::recurrent_plan& forward,
+               const tapegraph::cuda::recurrent_plan& backward) {
     results<T> r;
-    const std::size_t size = tapegraph::cuda::lstm_workspace<T>(l.g, tapegraph::cuda::lstm_pass::backward);
+    const std::size_t size =
+        tapegraph::cuda::recurrent_workspace<lstm_cell, T>(l.g, tapegraph::cuda::recurrent_pass::backward);
     scratch workspace(size);
-    tapegraph::cuda::run_lstm_forward<T>(nullptr, forward, l.g, forward_operands(l, r), workspace.at);
-    tapegraph::cuda::run_lstm_backward<T>(nullptr, backward, l.g, backward_operands(l, r), workspace.at);
+    tapegraph::cuda::run_recurrent_forward<lstm_cell, T>(nullptr, "lstm", forward, l.g, forward_operands(l, r),
+                                                         workspace.at);
+    tapegraph::cuda::run_recurrent_backward<lstm_cell, T>(nullptr, "lstm", backward, l.g, backward_operands(l, r),
+                                                          workspace.at);
     CHECK(workspace.intact(size));
     return r;
 }

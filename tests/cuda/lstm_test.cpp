@@ -1,7 +1,7 @@
 #define TG_SIMT
 #include <simt/mutation.hpp>
 
-#include <tapegraph/cuda/lstm.cuh>
+#include <tapegraph/cuda/recurrence.cuh>
 
 #include <cuda/lstm_reference.hpp>
 
@@ -21,9 +21,9 @@ namespace {
 
 using namespace lstm_reference; // NOLINT
 
-using cuda::lstm_pass;
-using cuda::lstm_plan;
-using cuda::lstm_stage;
+using cuda::recurrent_pass;
+using cuda::recurrent_plan;
+using cuda::recurrent_stage;
 
 template <class T>
 bool same_bits(const results<T>& a, const results<T>& b) {
@@ -36,27 +36,28 @@ bool same_bits(const results<T>& a, const results<T>& b) {
 
 constexpr std::size_t shared_limit = 232448;
 
-lstm_plan steps(bool large = false) {
-    lstm_plan p;
+recurrent_plan steps(bool large = false) {
+    recurrent_plan p;
     p.large_tile = large;
     return p;
 }
 template <class T>
-lstm_plan grid(const lstm_geometry& g, lstm_pass pass, int block_units, int blocks) {
-    lstm_plan p;
-    REQUIRE(cuda::plan_lstm_grid<T>(p, g, shared_limit, pass, block_units, blocks));
+recurrent_plan grid(const recurrent_geometry& g, recurrent_pass pass, int block_units, int blocks) {
+    recurrent_plan p;
+    REQUIRE(cuda::plan_recurrent_grid<lstm_cell, T>(p, g, shared_limit, pass, block_units, blocks));
     return p;
 }
 template <class T>
-lstm_plan cluster(const lstm_geometry& g, lstm_pass pass, int size) {
-    lstm_plan p;
-    REQUIRE(cuda::plan_lstm_clusters<T>(p, g, shared_limit, pass, size));
+recurrent_plan cluster(const recurrent_geometry& g, recurrent_pass pass, int size) {
+    recurrent_plan p;
+    REQUIRE(cuda::plan_recurrent_clusters<lstm_cell, T>(p, g, shared_limit, pass, size));
     return p;
 }
 
 /// A case in two orders of threads: near the reference, and the same bits in both.
 template <class T>
-void check(const layer<T>& l, const results<double>& want, const lstm_plan& forward, const lstm_plan& backward) {
+void check(const layer<T>& l, const results<double>& want, const recurrent_plan& forward,
+           const recurrent_plan& backward) {
     CAPTURE(l.batch);
     CAPTURE(l.time);
     CAPTURE(l.units);
@@ -74,12 +75,12 @@ void check(const layer<T>& l, const results<double>& want, const lstm_plan& forw
 }
 template <class T>
 void check_grid(const layer<T>& l, const results<double>& want, int block_units, int blocks) {
-    check(l, want, grid<T>(l.g, lstm_pass::forward, block_units, blocks),
-          grid<T>(l.g, lstm_pass::backward, block_units, blocks));
+    check(l, want, grid<T>(l.g, recurrent_pass::forward, block_units, blocks),
+          grid<T>(l.g, recurrent_pass::backward, block_units, blocks));
 }
 template <class T>
 void check_cluster(const layer<T>& l, const results<double>& want, int size) {
-    check(l, want, cluster<T>(l.g, lstm_pass::forward, size), cluster<T>(l.g, lstm_pass::backward, size));
+    check(l, want, cluster<T>(l.g, recurrent_pass::forward, size), cluster<T>(l.g, recurrent_pass::backward, size));
 }
 
 } // namespace
@@ -162,7 +163,7 @@ TEST_CASE("LSTM: weights in registers and in shared memory") {
     for (int units : {130, 290}) {
         const layer<float> l(3, 2, units);
         const auto want = reference(l);
-        const auto plan = cluster<float>(l.g, lstm_pass::forward, 16);
+        const auto plan = cluster<float>(l.g, recurrent_pass::forward, 16);
         CHECK(plan.more_resident);
         CHECK((plan.split.padded > 8 * 32) == (units > 256));
         check_cluster(l, want, 16);
@@ -196,12 +197,12 @@ TEST_CASE("LSTM: what may be absent, and each direction, is the same in every wa
         if ((bits & 24) == 0)
             for (double d : want.dz) REQUIRE(d == 0);
         CHECK(distance(run(l, steps(), steps()), want) < tolerance<double>);
-        CHECK(
-            distance(run(l, grid<double>(l.g, lstm_pass::forward, 8, 2), grid<double>(l.g, lstm_pass::backward, 8, 2)),
-                     want) < tolerance<double>);
-        CHECK(
-            distance(run(l, cluster<double>(l.g, lstm_pass::forward, 2), cluster<double>(l.g, lstm_pass::backward, 2)),
-                     want) < tolerance<double>);
+        CHECK(distance(run(l, grid<double>(l.g, recurrent_pass::forward, 8, 2),
+                           grid<double>(l.g, recurrent_pass::backward, 8, 2)),
+                       want) < tolerance<double>);
+        CHECK(distance(run(l, cluster<double>(l.g, recurrent_pass::forward, 2),
+                           cluster<double>(l.g, recurrent_pass::backward, 2)),
+                       want) < tolerance<double>);
     }
 }
 #endif
@@ -218,15 +219,15 @@ TEST_CASE("LSTM: two rows of h and one of c are enough") {
     for (const bool masked : {false, true}) {
         const layer<double> l(9, 5, 9, {.masked = masked, .dropped = masked});
         const auto want = reference(l);
-        for (const lstm_plan& plan :
-             {steps(), grid<double>(l.g, lstm_pass::forward, 8, 2), cluster<double>(l.g, lstm_pass::forward, 2)}) {
+        for (const recurrent_plan& plan : {steps(), grid<double>(l.g, recurrent_pass::forward, 8, 2),
+                                           cluster<double>(l.g, recurrent_pass::forward, 2)}) {
             results<double> r;
             auto p = forward_operands(l, r);
             const std::int64_t units = l.g.units;
             std::vector<double> h(l.batch * 2 * l.units, NAN), c(l.batch * l.units, NAN);
-            p.h = {h.data(), 2 * units, 1}, p.c = {c.data(), units, 0}, p.gates = nullptr;
-            scratch workspace(cuda::lstm_workspace<double>(l.g, lstm_pass::forward));
-            cuda::run_lstm_forward(nullptr, plan, l.g, p, workspace.at);
+            p.h = {h.data(), 2 * units, 1}, p.c = {c.data(), units, 0}, p.gates = {};
+            scratch workspace(cuda::recurrent_workspace<lstm_cell, double>(l.g, recurrent_pass::forward));
+            cuda::run_recurrent_forward<lstm_cell>(nullptr, "lstm", plan, l.g, p, workspace.at);
             for (std::size_t b = 0; b < l.batch; ++b)
                 for (std::size_t u = 0; u < l.units; ++u) {
                     const std::size_t last = l.line(b, l.time - 1) * l.units + u;
@@ -240,32 +241,32 @@ TEST_CASE("LSTM: two rows of h and one of c are enough") {
 
 TEST_CASE("LSTM: gates in the place of xz, or not kept; first gradients not wanted") {
     const layer<float> l(5, 3, 9, {.masked = true});
-    const auto plans = {steps(), grid<float>(l.g, lstm_pass::forward, 8, 2),
-                        cluster<float>(l.g, lstm_pass::forward, 2)};
-    for (const lstm_plan& plan : plans) {
-        scratch workspace(cuda::lstm_workspace<float>(l.g, lstm_pass::forward));
+    const auto plans = {steps(), grid<float>(l.g, recurrent_pass::forward, 8, 2),
+                        cluster<float>(l.g, recurrent_pass::forward, 2)};
+    for (const recurrent_plan& plan : plans) {
+        scratch workspace(cuda::recurrent_workspace<lstm_cell, float>(l.g, recurrent_pass::forward));
         results<float> apart, r;
-        cuda::run_lstm_forward(nullptr, plan, l.g, forward_operands(l, apart), workspace.at);
+        cuda::run_recurrent_forward<lstm_cell>(nullptr, "lstm", plan, l.g, forward_operands(l, apart), workspace.at);
         auto p = forward_operands(l, r);
         std::vector<float> both = l.xz;
-        p.xz = p.gates = both.data();
-        cuda::run_lstm_forward(nullptr, plan, l.g, p, workspace.at);
+        p.xz = p.gates.data = both.data();
+        cuda::run_recurrent_forward<lstm_cell>(nullptr, "lstm", plan, l.g, p, workspace.at);
         CHECK(r.h == apart.h);
         CHECK(r.c == apart.c);
         CHECK(std::memcmp(both.data(), apart.gates.data(), both.size() * sizeof(float)) == 0);
         auto q = forward_operands(l, r);
-        q.gates = nullptr;
-        cuda::run_lstm_forward(nullptr, plan, l.g, q, workspace.at);
+        q.gates = {};
+        cuda::run_recurrent_forward<lstm_cell>(nullptr, "lstm", plan, l.g, q, workspace.at);
         CHECK(r.h == apart.h);
     }
-    for (const lstm_plan& plan :
-         {steps(), grid<float>(l.g, lstm_pass::backward, 8, 2), cluster<float>(l.g, lstm_pass::backward, 2)}) {
+    for (const recurrent_plan& plan : {steps(), grid<float>(l.g, recurrent_pass::backward, 8, 2),
+                                       cluster<float>(l.g, recurrent_pass::backward, 2)}) {
         results<float> r;
-        scratch workspace(cuda::lstm_workspace<float>(l.g, lstm_pass::backward));
-        cuda::run_lstm_forward(nullptr, steps(), l.g, forward_operands(l, r), workspace.at);
+        scratch workspace(cuda::recurrent_workspace<lstm_cell, float>(l.g, recurrent_pass::backward));
+        cuda::run_recurrent_forward<lstm_cell>(nullptr, "lstm", steps(), l.g, forward_operands(l, r), workspace.at);
         auto p = backward_operands(l, r);
         p.dh0 = p.dc0 = {};
-        cuda::run_lstm_backward(nullptr, plan, l.g, p, workspace.at);
+        cuda::run_recurrent_backward<lstm_cell>(nullptr, "lstm", plan, l.g, p, workspace.at);
         CHECK(distance(r.dz, reference(l).dz) < tolerance<float>);
     }
 }
@@ -275,29 +276,33 @@ TEST_CASE("LSTM kernels: no barrier is there for nothing") {
     const layer<float> l(9, 4, 40);
     const auto want = reference(l);
     // Each pass by itself: backward gets what forward left.
-    const auto check_barriers = [&](const lstm_plan& forward, const lstm_plan& backward, std::size_t in_forward,
-                                    std::size_t in_backward) {
+    const auto check_barriers = [&](const recurrent_plan& forward, const recurrent_plan& backward,
+                                    std::size_t in_forward, std::size_t in_backward) {
         results<float> r;
-        scratch workspace(cuda::lstm_workspace<float>(l.g, lstm_pass::backward));
+        scratch workspace(cuda::recurrent_workspace<lstm_cell, float>(l.g, recurrent_pass::backward));
         std::size_t found = 0;
         CHECK(simt::unnoticed_barriers(
                   [&] {
-                      cuda::run_lstm_forward(nullptr, forward, l.g, forward_operands(l, r), workspace.at);
+                      cuda::run_recurrent_forward<lstm_cell>(nullptr, "lstm", forward, l.g, forward_operands(l, r),
+                                                             workspace.at);
                       return distance(r.h, want.h) < 1e-5 && distance(r.c, want.c) < 1e-5;
                   },
                   found) == std::vector<std::string>{});
         CHECK(found == in_forward);
-        cuda::run_lstm_forward(nullptr, steps(), l.g, forward_operands(l, r), workspace.at);
+        cuda::run_recurrent_forward<lstm_cell>(nullptr, "lstm", steps(), l.g, forward_operands(l, r), workspace.at);
         CHECK(simt::unnoticed_barriers(
                   [&] {
-                      cuda::run_lstm_backward(nullptr, backward, l.g, backward_operands(l, r), workspace.at);
+                      cuda::run_recurrent_backward<lstm_cell>(nullptr, "lstm", backward, l.g, backward_operands(l, r),
+                                                              workspace.at);
                       return distance(r.dz, want.dz) < 1e-5 && distance(r.dh0, want.dh0) < 1e-5;
                   },
                   found) == std::vector<std::string>{});
         CHECK(found == in_backward);
     };
     check_barriers(steps(), steps(), 2, 2);
-    check_barriers(grid<float>(l.g, lstm_pass::forward, 16, 9), grid<float>(l.g, lstm_pass::backward, 16, 9), 4, 5);
-    check_barriers(cluster<float>(l.g, lstm_pass::forward, 4), cluster<float>(l.g, lstm_pass::backward, 4), 2, 3);
+    check_barriers(grid<float>(l.g, recurrent_pass::forward, 16, 9), grid<float>(l.g, recurrent_pass::backward, 16, 9),
+                   4, 5);
+    check_barriers(cluster<float>(l.g, recurrent_pass::forward, 4), cluster<float>(l.g, recurrent_pass::backward, 4), 2,
+                   3);
 }
 #endif

@@ -12,14 +12,14 @@ struct gate_pair {
 };
 
 /// Two sigmoids by one division.
-TG_INLINE gate_pair<float> fast_sigmoids(float z, float r) {
+TG_HD gate_pair<float> fast_sigmoids(float z, float r) {
     const float a = sigmoid_denominator(z), b = sigmoid_denominator(r), inverse = 1.0f / (a * b);
     return {within_one(inverse * b), within_one(inverse * a)};
 }
-TG_INLINE gate_pair<double> fast_sigmoids(double z, double r) { return {math::sigmoid(z), math::sigmoid(r)}; }
+TG_HD gate_pair<double> fast_sigmoids(double z, double r) { return {math::sigmoid(z), math::sigmoid(r)}; }
 
 template <class F, class T>
-TG_INLINE gate_pair<T> gates_of(const F& f, T z, T r) {
+TG_HD gate_pair<T> gates_of(const F& f, T z, T r) {
     if constexpr (F::fast)
         return fast_sigmoids(z, r);
     else
@@ -38,29 +38,39 @@ struct gru_cell {
 
     template <class V>
     using numbers = detail::cell_numbers<V, values>;
+    template <class V>
+    using gradient = detail::cell_gradient<V, columns>;
 
     template <class F, class T>
-    TG_INLINE static numbers<T> values_of(const F& f, T bias, T x0, T x1, T x2, T p0, T p1, T p2) requires ResetAfter {
+    TG_HD static numbers<T> values_of(const F& f, T bias, T x0, T x1, T x2, T p0, T p1, T p2) requires ResetAfter {
         const auto [z, r] = detail::gates_of(f, x0 + p0, x1 + p1);
         const T product = p2 + bias;
         return {{z, r, f.squash(x2 + r * product), product}};
     }
+    template <class F, class T>
+    TG_HD static T column_value(const F& f, int column, T z) requires ResetAfter {
+        return column < 2 ? f.gate(z) : z;
+    }
+    template <class F, class T>
+    TG_HD static numbers<T> joined(const F& f, const numbers<T>& y) requires ResetAfter {
+        return {{y.v[0], y.v[1], f.squash(y.v[2] + y.v[1] * y.v[3]), y.v[3]}};
+    }
     /// Of z and r, and of the candidate after them.
     template <class F, class T>
-    TG_INLINE static detail::gate_pair<T> reset(const F& f, T z, T r) {
+    TG_HD static detail::gate_pair<T> reset(const F& f, T z, T r) {
         return detail::gates_of(f, z, r);
     }
     template <class F, class T>
-    TG_INLINE static T candidate(const F& f, T x, T p, T bias) {
+    TG_HD static T candidate(const F& f, T x, T p, T bias) {
         return f.squash(x + p + bias);
     }
     template <class F, class V>
-    TG_INLINE static detail::cell_state<V> step(const F&, const numbers<V>& y, V before) {
+    TG_HD static detail::cell_state<V> step(const F&, const numbers<V>& y, V before) {
         const V h = y.v[2] + y.v[0] * (before - y.v[2]);
         return {h, h};
     }
     template <class F, class T>
-    TG_INLINE static auto along(const F& f, const numbers<T>& y, const T (&d)[columns]) {
+    TG_HD static auto along(const F& f, const numbers<T>& y, const T (&d)[columns]) {
         using V = typename F::number;
         const V z = f.gate(y.v[0], d[0]), r = f.gate(y.v[1], d[1]);
         if constexpr (ResetAfter) {
@@ -71,7 +81,7 @@ struct gru_cell {
         }
     }
     template <class F, class V>
-    TG_INLINE static detail::cell_gradient<V, columns> backward(const F& f, const numbers<V>& y, V before, V, V dh, V) {
+    TG_HD static gradient<V> backward(const F& f, const numbers<V>& y, V before, V, V dh, V) {
         const V z = y.v[0], r = y.v[1], g = y.v[2];
         const V dg = dh * (V(1) - z) * f.squash_slope(g), dz = dh * (before - g) * f.gate_slope(z);
         if constexpr (ResetAfter)
@@ -81,7 +91,7 @@ struct gru_cell {
     }
     /// From q, the derivative by r h': by r's argument, and by h'.
     template <class F, class V>
-    TG_INLINE static detail::cell_gradient<V, 1> reset_backward(const F& f, V r, V before, V q) {
+    TG_HD static detail::cell_gradient<V, 1> reset_backward(const F& f, V r, V before, V q) {
         return {{q * before * f.gate_slope(r)}, q * r};
     }
 };

@@ -1,10 +1,11 @@
 #pragma once
 
+#include <tapegraph/core/config.hpp>
 #include <tapegraph/core/math.hpp>
-#include <tapegraph/cpu/gemm_kernel.hpp>
 
 /// The functions of recurrent gates. The float ones on the fast path are made for kernels that may use fused multiply-adds,
-/// and absolute errors of 2e-7: both modes call the same kernels, so no other evaluation has to give the same bits.
+/// and absolute errors of 2e-7: both modes call the same kernels, so no other evaluation has to give the same bits. (A device
+/// has its own, cuda/kernels/recurrent_cell.cuh, for the same cells.)
 
 namespace tapegraph::cpu {
 
@@ -21,7 +22,7 @@ namespace detail {
 struct tanh_parts {
     float numerator, denominator;
 };
-TG_INLINE tanh_parts parts_of_tanh(float x) {
+TG_HD tanh_parts parts_of_tanh(float x) {
     const float c = math::detail::within(x, 9.0f), s = c * c;
     const float p = ((((-1.2246224867507038e-11f * s + 3.0642496540167485e-08f) * s + 2.8031296096742153e-05f) * s +
                       0.0038695072289556265f) *
@@ -36,7 +37,7 @@ TG_INLINE tanh_parts parts_of_tanh(float x) {
     return {c * p, q};
 }
 /// 1 + e^-x for |x| <= 25: from there a sigmoid is 0 or 1 within 2e-11, and products of these stay finite.
-TG_INLINE float sigmoid_denominator(float x) {
+TG_HD float sigmoid_denominator(float x) {
     using t = math::detail::traits<float>;
     const float c = math::detail::within(x, 25.0f);
     const float shifted = t::round_magic - c * t::log2_e, k = shifted - t::round_magic;
@@ -47,15 +48,15 @@ TG_INLINE float sigmoid_denominator(float x) {
     return 1.0f + y * math::detail::from_bits<float>((math::detail::to_bits(shifted) << 23) + (t::bias << t::mantissa));
 }
 /// Rounding may have carried y beyond 1, and slopes like y (1 - y) must not change their sign.
-TG_INLINE float within_one(float y) {
+TG_HD float within_one(float y) {
     return math::detail::select(y > 1.0f, 1.0f, math::detail::select(y < -1.0f, -1.0f, y));
 }
 
-TG_INLINE float fast_tanh(float x) {
+TG_HD float fast_tanh(float x) {
     const tanh_parts t = parts_of_tanh(x);
     return within_one(t.numerator / t.denominator);
 }
-TG_INLINE double fast_tanh(double x) { return math::tanh(x); }
+TG_HD double fast_tanh(double x) { return math::tanh(x); }
 
 /// The functions and their derivatives. From the value: tanh' = 1 - y^2, sigmoid' = y (1 - y); relu and the hard sigmoid
 /// are straight wherever they are not flat.
@@ -64,26 +65,26 @@ struct recurrent_functions {
     static constexpr bool fast = Fast;
     recurrent_activations kinds;
 
-    TG_INLINE T squash(T x) const {
+    TG_HD T squash(T x) const {
         if constexpr (Fast) return fast_tanh(x);
         return math::detail::select(kinds.relu, math::detail::select((x > T(0)) | (x != x), x, T(0)), math::tanh(x));
     }
-    TG_INLINE T squash_slope(T y) const {
+    TG_HD T squash_slope(T y) const {
         if constexpr (Fast) return T(1) - y * y;
         return math::detail::select(kinds.relu, math::detail::select(y > T(0), T(1), T(0)), T(1) - y * y);
     }
-    TG_INLINE T gate(T x) const {
+    TG_HD T gate(T x) const {
         return math::detail::select(kinds.hard, math::detail::clamp(x + T(3), T(0), T(6)) / T(6), math::sigmoid(x));
     }
-    TG_INLINE T gate_slope(T y) const {
+    TG_HD T gate_slope(T y) const {
         const T smooth = y * (T(1) - y);
         if constexpr (Fast) return smooth;
         const T hard = math::detail::select((y > T(0)) & (y < T(1)), T(1) / T(6), T(0));
         return math::detail::select(kinds.hard, hard, smooth);
     }
     // Derivatives of the slopes by the value.
-    TG_INLINE T squash_bend(T y) const { return kinds.relu ? T(0) : T(-2) * y; }
-    TG_INLINE T gate_bend(T y) const { return kinds.hard ? T(0) : T(1) - T(2) * y; }
+    TG_HD T squash_bend(T y) const { return kinds.relu ? T(0) : T(-2) * y; }
+    TG_HD T gate_bend(T y) const { return kinds.hard ? T(0) : T(1) - T(2) * y; }
 };
 
 } // namespace detail

@@ -29,14 +29,14 @@ struct tangent_number {
     T value, tangent;
 
     tangent_number() = default;
-    TG_INLINE tangent_number(T number, T along = T(0)) : value(number), tangent(along) {} // NOLINT: constants join in
-    TG_INLINE friend tangent_number operator+(tangent_number a, tangent_number b) {
+    TG_HD tangent_number(T number, T along = T(0)) : value(number), tangent(along) {} // NOLINT: constants join in
+    TG_HD friend tangent_number operator+(tangent_number a, tangent_number b) {
         return {a.value + b.value, a.tangent + b.tangent};
     }
-    TG_INLINE friend tangent_number operator-(tangent_number a, tangent_number b) {
+    TG_HD friend tangent_number operator-(tangent_number a, tangent_number b) {
         return {a.value - b.value, a.tangent - b.tangent};
     }
-    TG_INLINE friend tangent_number operator*(tangent_number a, tangent_number b) {
+    TG_HD friend tangent_number operator*(tangent_number a, tangent_number b) {
         return {a.value * b.value, a.tangent * b.value + a.value * b.tangent};
     }
 };
@@ -47,13 +47,11 @@ struct tangent_functions {
     using number = tangent_number<T>;
     recurrent_functions<T, false> f;
 
-    TG_INLINE number squash(T y, T along) const { return {y, f.squash_slope(y) * along}; }
-    TG_INLINE number squash(number x) const { return squash(f.squash(x.value), x.tangent); }
-    TG_INLINE number gate(T y, T along) const { return {y, f.gate_slope(y) * along}; }
-    TG_INLINE number squash_slope(number y) const {
-        return {f.squash_slope(y.value), f.squash_bend(y.value) * y.tangent};
-    }
-    TG_INLINE number gate_slope(number y) const { return {f.gate_slope(y.value), f.gate_bend(y.value) * y.tangent}; }
+    TG_HD number squash(T y, T along) const { return {y, f.squash_slope(y) * along}; }
+    TG_HD number squash(number x) const { return squash(f.squash(x.value), x.tangent); }
+    TG_HD number gate(T y, T along) const { return {y, f.gate_slope(y) * along}; }
+    TG_HD number squash_slope(number y) const { return {f.squash_slope(y.value), f.squash_bend(y.value) * y.tangent}; }
+    TG_HD number gate_slope(number y) const { return {f.gate_slope(y.value), f.gate_bend(y.value) * y.tangent}; }
 };
 
 // Records of one task: their tangents of all steps stay in its scratch.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/cpu/gemm_kernel.hpp>
 #include <tapegraph/cpu/recurrent_cell.hpp>
 
 #include <cstdint>

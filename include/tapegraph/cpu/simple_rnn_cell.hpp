@@ -10,21 +10,33 @@ struct simple_rnn_cell {
     static constexpr bool biased = false, reset_before = false;
     static constexpr int product_column(int gate) { return gate; }
 
+    template <class V>
+    using numbers = detail::cell_numbers<V, values>;
+    template <class V>
+    using gradient = detail::cell_gradient<V, columns>;
+
     template <class F, class T>
-    TG_INLINE static detail::cell_numbers<T, 1> values_of(const F& f, T, T x0, T p0) {
+    TG_HD static numbers<T> values_of(const F& f, T, T x0, T p0) {
         return {{f.squash(x0 + p0)}};
     }
+    template <class F, class T>
+    TG_HD static T column_value(const F& f, int, T z) {
+        return f.squash(z);
+    }
+    template <class F, class T>
+    TG_HD static numbers<T> joined(const F&, const numbers<T>& y) {
+        return y;
+    }
     template <class F, class V>
-    TG_INLINE static detail::cell_state<V> step(const F&, const detail::cell_numbers<V, 1>& y, V) {
+    TG_HD static detail::cell_state<V> step(const F&, const numbers<V>& y, V) {
         return {y.v[0], y.v[0]};
     }
     template <class F, class T>
-    TG_INLINE static auto along(const F& f, const detail::cell_numbers<T, 1>& y, const T (&d)[1]) {
-        return detail::cell_numbers<typename F::number, 1>{{f.squash(y.v[0], d[0])}};
+    TG_HD static auto along(const F& f, const numbers<T>& y, const T (&d)[1]) {
+        return numbers<typename F::number>{{f.squash(y.v[0], d[0])}};
     }
     template <class F, class V>
-    TG_INLINE static detail::cell_gradient<V, 1> backward(const F& f, const detail::cell_numbers<V, 1>& y, V, V, V dh,
-                                                          V) {
+    TG_HD static gradient<V> backward(const F& f, const numbers<V>& y, V, V, V dh, V) {
         return {{dh * f.squash_slope(y.v[0])}, V(0)};
     }
 };

@@ -1,34 +1,49 @@
 #include <tapegraph/cuda/recurrent.cuh>
 
-/// LSTMs: every way of running them, and what copies their rows. What is here may spill nothing.
+#include <tapegraph/cpu/gru_cell.hpp>
+#include <tapegraph/cpu/lstm_cell.hpp>
+#include <tapegraph/cpu/simple_rnn_cell.hpp>
+
+/// Recurrent layers: every way of running them, and what copies their rows. What is here may spill nothing.
 
 namespace tapegraph::cuda::kernels {
 
-#define TG_LSTM_RESIDENT(T, RESIDENT, EXCHANGE)                                                                        \
-    template __global__ void lstm_forward_resident<T, RESIDENT, EXCHANGE<T, 1>>(lstm_forward_operands<T>, lstm_shape,  \
-                                                                                lstm_split, unsigned*);                \
-    template __global__ void lstm_backward_resident<T, RESIDENT, EXCHANGE<T, 4>>(lstm_backward_operands<T>,            \
-                                                                                 lstm_shape, lstm_split, unsigned*);
-TG_LSTM_RESIDENT(float, 4, grid_exchange)
-TG_LSTM_RESIDENT(float, 8, grid_exchange)
-TG_LSTM_RESIDENT(float, 4, cluster_exchange)
-TG_LSTM_RESIDENT(float, 8, cluster_exchange)
-TG_LSTM_RESIDENT(double, 2, grid_exchange)
-TG_LSTM_RESIDENT(double, 4, grid_exchange)
-TG_LSTM_RESIDENT(double, 2, cluster_exchange)
-TG_LSTM_RESIDENT(double, 4, cluster_exchange)
-#undef TG_LSTM_RESIDENT
+#define TG_RESIDENT(CELL, T, RESIDENT, EXCHANGE)                                                                       \
+    template __global__ void recurrent_forward_resident<CELL, T, RESIDENT, EXCHANGE<T, 1>>(                            \
+        recurrent_forward_operands<T>, recurrent_shape, recurrent_split, unsigned*);                                   \
+    template __global__ void recurrent_backward_resident<CELL, T, RESIDENT, EXCHANGE<T, CELL::columns>>(               \
+        recurrent_backward_operands<T>, recurrent_shape, recurrent_split, unsigned*);
+#define TG_RESIDENT_EXCHANGES(CELL, EXCHANGE)                                                                          \
+    TG_RESIDENT(CELL, float, 4, EXCHANGE)                                                                              \
+    TG_RESIDENT(CELL, float, 8, EXCHANGE)                                                                              \
+    TG_RESIDENT(CELL, double, 2, EXCHANGE)                                                                             \
+    TG_RESIDENT(CELL, double, 4, EXCHANGE)
+TG_RESIDENT_EXCHANGES(cpu::lstm_cell, grid_exchange)
+TG_RESIDENT_EXCHANGES(cpu::lstm_cell, cluster_exchange)
+TG_RESIDENT_EXCHANGES(cpu::gru_cell<true>, grid_exchange)
+TG_RESIDENT_EXCHANGES(cpu::gru_cell<true>, cluster_exchange)
+TG_RESIDENT_EXCHANGES(cpu::simple_rnn_cell, grid_exchange)
+TG_RESIDENT_EXCHANGES(cpu::simple_rnn_cell, cluster_exchange)
 
-#define TG_LSTM_STEP(T, TILE)                                                                                          \
-    template __global__ void step_gemm<lstm_forward_step<T>, lstm_detail::TILE>(lstm_forward_step<T>);                 \
-    template __global__ void step_gemm<lstm_backward_step<T>, lstm_detail::TILE>(lstm_backward_step<T>);
-TG_LSTM_STEP(float, lstm_small_tile)
-TG_LSTM_STEP(float, lstm_large_tile)
-TG_LSTM_STEP(double, lstm_small_tile)
-TG_LSTM_STEP(double, lstm_large_tile)
-#undef TG_LSTM_STEP
+#define TG_STEP(CELL, T, PHASE, LARGE)                                                                                 \
+    template __global__ void step_gemm<recurrent_forward_step<CELL, T, PHASE>,                                         \
+                                       recurrent_detail::step_tile_of<phase_gates<CELL, PHASE>::count, LARGE>>(        \
+        recurrent_forward_step<CELL, T, PHASE>);                                                                       \
+    template __global__ void                                                                                           \
+        step_gemm<recurrent_backward_step<CELL, T, PHASE>, recurrent_detail::step_tile_of<1, LARGE>>(                  \
+            recurrent_backward_step<CELL, T, PHASE>);
+#define TG_STEPS(CELL, PHASE)                                                                                          \
+    TG_STEP(CELL, float, PHASE, false)                                                                                 \
+    TG_STEP(CELL, float, PHASE, true)                                                                                  \
+    TG_STEP(CELL, double, PHASE, false)                                                                                \
+    TG_STEP(CELL, double, PHASE, true)
+TG_STEPS(cpu::lstm_cell, 0)
+TG_STEPS(cpu::gru_cell<true>, 0)
+TG_STEPS(cpu::gru_cell<false>, 0)
+TG_STEPS(cpu::gru_cell<false>, 1)
+TG_STEPS(cpu::simple_rnn_cell, 0)
 
-template __global__ void copy_lstm_rows<float>(lstm_copy<float>, lstm_shape);
-template __global__ void copy_lstm_rows<double>(lstm_copy<double>, lstm_shape);
+template __global__ void copy_recurrent_rows<float>(recurrent_copy<float>, recurrent_shape);
+template __global__ void copy_recurrent_rows<double>(recurrent_copy<double>, recurrent_shape);
 
 } // namespace tapegraph::cuda::kernels

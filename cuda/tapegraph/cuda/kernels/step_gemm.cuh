@@ -2,8 +2,10 @@
 
 #include <tapegraph/cuda/kernels/operand.cuh>
 
+#include <bit>
+
 /// C = A B for one step of a recurrence: few rows, small tiles, an element at a time, and an epilogue that sees a thread's
-/// sums of a row together, so that the four gates of a unit meet where their sums are. Long products are implicit_gemm.cuh's.
+/// sums of a row together, so that the gates of a unit meet where their sums are. Long products are implicit_gemm.cuh's.
 ///
 /// One block computes a tile of C, BM by BN; its threads keep TM by TN sums each in registers. Shared memory holds
 /// two tiles of A (BK by BM, padded) and two of B (BK by BN): while one pair is multiplied the next is on its way
@@ -17,8 +19,10 @@ struct step_tile {
     static constexpr int BM = BM_, BN = BN_, BK = BK_, TM = TM_, TN = TN_;
     static constexpr int threads = BM / TM * (BN / TN);
     static_assert(BM % TM == 0 && BN % TN == 0 && threads % 32 == 0 && threads <= 1024);
-    static_assert(threads % BK == 0 && threads % BM == 0 && threads % BN == 0, "loaders walk in whole lines");
-    static_assert(BM * BK % threads == 0 && BN * BK % threads == 0, "every thread loads as much");
+    /// Lines that B's loader walks over: some beyond BN, where threads do not come out even.
+    static constexpr int loaded_n = threads % BN == 0 ? BN : static_cast<int>(std::bit_ceil(unsigned(BN)));
+    static_assert(threads % BK == 0 && threads % BM == 0 && threads % loaded_n == 0, "loaders walk in whole lines");
+    static_assert(BM * BK % threads == 0 && loaded_n * BK % threads == 0, "every thread loads as much");
 };
 
 /// Loads one operand's tile: `lines` runs over m or n, `steps` over k. Threads next to each other take elements that lie
@@ -63,12 +67,13 @@ __global__ void __launch_bounds__(Tile::threads) step_gemm(Problem problem) {
     __shared__ T shared_a[2][Tile::BK * pitch_a];
     __shared__ T shared_b[2][Tile::BK * pitch_b];
     using load_a = step_loader<Tile, Tile::BM, Problem::a_along_k>;
-    using load_b = step_loader<Tile, Tile::BN, Problem::b_along_k>;
+    using load_b = step_loader<Tile, Tile::loaded_n, Problem::b_along_k>;
 
     const int thread = static_cast<int>(threadIdx.x);
     const int first_m = static_cast<int>(blockIdx.x) * Tile::BM, first_n = static_cast<int>(blockIdx.y) * Tile::BN;
     const int end = problem.k;
 
+    const auto of_b = [&](int i) { return Tile::loaded_n == Tile::BN || load_b::line(thread, i) < Tile::BN; };
     typename Problem::a_line lines_a[load_a::rows];
     typename Problem::b_line lines_b[load_b::rows];
     TG_UNROLL
@@ -89,8 +94,9 @@ __global__ void __launch_bounds__(Tile::threads) step_gemm(Problem problem) {
             next_a[i] = a_of(problem, lines_a[load_a::rows == 1 ? 0 : i], steps_a[load_a::taps == 1 ? 0 : i]);
         TG_UNROLL
         for (int i = 0; i < load_b::each; ++i)
-            next_b[i] =
-                element_or_zero(problem.b(lines_b[load_b::rows == 1 ? 0 : i], steps_b[load_b::taps == 1 ? 0 : i]));
+            if (of_b(i))
+                next_b[i] =
+                    element_or_zero(problem.b(lines_b[load_b::rows == 1 ? 0 : i], steps_b[load_b::taps == 1 ? 0 : i]));
     };
     const auto keep = [&](int buffer) {
         TG_UNROLL
@@ -98,7 +104,7 @@ __global__ void __launch_bounds__(Tile::threads) step_gemm(Problem problem) {
             shared_a[buffer][load_a::step(thread, i) * pitch_a + load_a::line(thread, i)] = next_a[i];
         TG_UNROLL
         for (int i = 0; i < load_b::each; ++i)
-            shared_b[buffer][load_b::step(thread, i) * pitch_b + load_b::line(thread, i)] = next_b[i];
+            if (of_b(i)) shared_b[buffer][load_b::step(thread, i) * pitch_b + load_b::line(thread, i)] = next_b[i];
     };
 
     // A thread's sums: TM rows and TN columns, in pieces of four that neighbours interleave, so that a warp's reads of

@@ -3,6 +3,9 @@
 #include <tapegraph/nn/layers/recurrent_layer.hpp>
 #include <tapegraph/ops/gru.hpp>
 #include <tapegraph/runtime/gru.hpp>
+#ifdef TG_CUDA
+#include <tapegraph/cuda/recurrent.cuh>
+#endif
 
 /// The GRU layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile it.
 

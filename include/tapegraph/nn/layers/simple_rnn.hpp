@@ -3,6 +3,9 @@
 #include <tapegraph/nn/layers/recurrent_layer.hpp>
 #include <tapegraph/ops/simple_rnn.hpp>
 #include <tapegraph/runtime/simple_rnn.hpp>
+#ifdef TG_CUDA
+#include <tapegraph/cuda/recurrent.cuh>
+#endif
 
 /// The fully connected recurrent layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile
 /// it.

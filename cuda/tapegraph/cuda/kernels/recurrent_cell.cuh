@@ -5,47 +5,47 @@
 
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
-/// What all LSTM kernels share: shapes, operands, activations and the arithmetic of one cell.
+/// What all kernels of recurrent layers share: shapes, operands, and how they call a cell. A cell is what it is on the CPU
+/// (cpu/recurrent_cell.hpp): the formulas of one unit in one step,
 ///
-///   z = x W + (h[t-1] d) R + b, split into four of `units` in Keras's order i, f, c (here g), o; d: recurrent dropout
-///   i, f, o = recurrent activation of their z; g = activation of its z
-///   c[t] = f c[t-1] + i g; h[t] = o activation(c[t])
+///   of x[t] W + b and of (h[t-1] d) R, d: recurrent dropout,
 ///
-/// (Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997, with the forget gates of Gers et al., 2000.) A step whose
-/// mask is 0 hands h and c on as they are.
+/// so an LSTM, a GRU and a simple RNN are one set of kernels. A step whose mask is 0 hands h and c on as they are.
 
 namespace tapegraph::cuda {
 
 /// The functions of a cell and their slopes, the latter of what they gave. Both false: tanh and sigmoid.
-struct lstm_activations {
-    bool relu = false; ///< of g and of the state on its way to h
-    bool hard = false; ///< of the gates i, f, o: relu6(x + 3) / 6
+struct recurrent_activations {
+    static constexpr bool fast = false;
+    bool relu = false; ///< of candidates and of an LSTM's state on its way to h
+    bool hard = false; ///< of the gates: relu6(x + 3) / 6
 
     template <class T>
-    __device__ T cell(T x) const {
+    TG_HD T squash(T x) const {
         return !relu ? math::tanh(x) : x > T(0) || x != x ? x : T(0); // NaN stays NaN
     }
     template <class T>
-    __device__ T cell_slope(T y) const {
+    TG_HD T squash_slope(T y) const {
         return !relu ? T(1) - y * y : y > T(0) ? T(1) : T(0);
     }
     template <class T>
-    __device__ T gate(T x) const {
+    TG_HD T gate(T x) const {
         if (!hard) return math::sigmoid(x);
         const T moved = x + T(3);
         return (moved < T(0) ? T(0) : moved > T(6) ? T(6) : moved) / T(6);
     }
     template <class T>
-    __device__ T gate_slope(T y) const {
+    TG_HD T gate_slope(T y) const {
         return !hard ? y * (T(1) - y) : y > T(0) && y < T(1) ? T(1) / T(6) : T(0);
     }
 };
 
-struct lstm_geometry {
+struct recurrent_geometry {
     std::int64_t batch, time, units;
     bool reverse = false; ///< the first step is the last time
-    lstm_activations activations{};
+    recurrent_activations activations{};
 };
 
 /// Rows of units in a wider array.
@@ -56,39 +56,46 @@ struct step_rows {
     int kept = -1;           ///< the row of time t is t & kept: all are there (-1), two in turn (1), or one (0)
 };
 
-/// Everything lies in the device's memory. Products and gates have 4 units in the last extent.
+/// Everything lies in the device's memory. Where rows hold several units side by side, those of one gate or column lie
+/// together.
 template <class T>
-struct lstm_forward_operands {
-    const T* xz;               ///< [batch, time, 4 units]: x W + b
-    const T* recurrent;        ///< R [units, 4 units]
+struct recurrent_forward_operands {
+    const T* xz;               ///< [batch, time, gates units]: x W + b
+    const T* recurrent;        ///< R [units, gates units]
+    const T* bias;             ///< [units]: of the last gate's product, in a cell that has one; null: zeros
     const T *h0, *c0;          ///< [batch, units]; null: zeros
     const T* dropped;          ///< [batch, units]: factors of the h that the products see; null: none
     const unsigned char* mask; ///< [batch, time], 0: hand on; null: every step counts
-    step_rows<T> h, c;         ///< states; a masked step's are those of the step before it. h keeps two at least
-    T* gates;                  ///< [batch, time, 4 units]: i, f, g, o after activation; null: not kept; may be xz
+    step_rows<T> h, c;  ///< states, c of cells that have one; a masked step's are those of the step before it. h keeps
+                        ///< two at least
+    step_rows<T> gates; ///< what the cell keeps; null: not kept, but for one step at least in a cell with reset_before;
+                        ///< may be xz where that is as wide
 };
+/// `memory`: c of cells that have one, of others h.
 template <class T>
-struct lstm_backward_operands {
+struct recurrent_backward_operands {
     step_rows<const T> dh;               ///< the gradient of h, null: zeros
     int dh_steps;                        ///< of how many steps, from the first on
+    int dh_width;                        ///< units from a row of dh to the next, in a cell with reset_before; else 1
+    step_rows<const T> d_reset;          ///< rows of two units: the gradient of r h[t-1] in such a cell; null: zeros
     step_rows<const T> dh_last, dc_last; ///< a row each: those of the states after the last step; null: zeros
     step_rows<const T> dh_first;         ///< a row: that of h0, besides what the steps say; null: zeros
-    const T *gates, *c, *c0;             ///< as forward left them; c [batch, time, units]
+    const T *gates, *memory, *memory0;   ///< as forward left them, of all steps; memory [batch, time, units]
     const T *recurrent, *dropped;        ///< as forward was given them
     const unsigned char* mask;
-    step_rows<T> dz;            ///< rows of 4 units: the gradient of z at every step
+    step_rows<T> dz;            ///< rows of the cell's columns: the gradients by them at every step
     step_rows<T> dh0, dc0;      ///< a row each: gradients of the first states; null: not wanted
-    T *carried_dh, *carried_dc; ///< scratch, [batch, units] each
+    T *carried_dh, *carried_dc; ///< scratch, [batch, units] each; dc: of cells that have c
 };
 
 namespace kernels {
 
-struct lstm_shape {
+struct recurrent_shape {
     int batch, time, units;
     bool reverse;
-    lstm_activations activations;
+    recurrent_activations activations;
 
-    explicit lstm_shape(const lstm_geometry& g)
+    explicit recurrent_shape(const recurrent_geometry& g)
         : batch(int(g.batch)), time(int(g.time)), units(int(g.units)), reverse(g.reverse), activations(g.activations) {}
     __device__ int time_of(int step) const { return reverse ? time - 1 - step : step; }
     /// The number of a step's line among those of [batch, time].
@@ -111,42 +118,16 @@ struct lstm_shape {
     __device__ std::int64_t state(int sample, int unit) const {
         return static_cast<std::int64_t>(sample) * units + unit;
     }
-    /// c before a step, as forward left it for backward.
+    /// The memory before a step, as forward left it for backward.
     template <class T>
-    __device__ T cell_before(const T* c, const T* c0, int sample, int step, int unit) const {
-        if (step > 0) return c[line(sample, step - 1) * units + unit];
-        return c0 == nullptr ? T(0) : c0[state(sample, unit)];
+    __device__ T memory_before(const T* memory, const T* memory0, int sample, int step, int unit) const {
+        if (step > 0) return memory[line(sample, step - 1) * units + unit];
+        return memory0 == nullptr ? T(0) : memory0[state(sample, unit)];
     }
     __device__ bool counts(const unsigned char* mask, std::int64_t line) const {
         return mask == nullptr || mask[line] != 0;
     }
 };
-
-template <class T>
-struct lstm_state {
-    T h, c;
-};
-template <class T>
-__device__ lstm_state<T> lstm_cell(const lstm_activations& a, T i, T f, T g, T o, T c_before) {
-    const T c = f * c_before + i * g;
-    return {o * a.cell(c), c};
-}
-
-/// One sample and unit of a step, from the gates and states of forward and the gradients of the states after it.
-template <class T>
-struct lstm_cell_gradient {
-    T z[4]; ///< of i, f, g, o before activation
-    T c;    ///< of the state before the step
-};
-template <class T>
-__device__ lstm_cell_gradient<T> lstm_cell_backward(const lstm_activations& a, const T (&gates)[4], T c, T c_before,
-                                                    T dh, T dc_after) {
-    const T i = gates[0], f = gates[1], g = gates[2], o = gates[3], shown = a.cell(c);
-    const T dc = dc_after + dh * o * a.cell_slope(shown);
-    return {{dc * g * a.gate_slope(i), dc * c_before * a.gate_slope(f), dc * i * a.cell_slope(g),
-             dh * shown * a.gate_slope(o)},
-            dc * f};
-}
 
 template <class T>
 __device__ T value_or_zero(const T* at, std::int64_t offset) {
@@ -155,6 +136,22 @@ __device__ T value_or_zero(const T* at, std::int64_t offset) {
 template <class T>
 __device__ T value_or_one(const T* at, std::int64_t offset) {
     return at == nullptr ? T(1) : at[offset];
+}
+
+/// A cell's values from one unit's x W + b and its products with R.
+template <class Cell, class T, int... I>
+__device__ auto cell_values(const recurrent_activations& f, T bias, const T (&x)[Cell::gates],
+                            const T (&products)[Cell::gates], std::integer_sequence<int, I...>) {
+    return Cell::values_of(f, bias, x[I]..., products[I]...);
+}
+/// The memory before a step, of either kind.
+template <class Cell, class T>
+__device__ T memory_before(const recurrent_shape& s, const recurrent_forward_operands<T>& p, int sample, int step,
+                           int unit) {
+    if constexpr (Cell::states == 2)
+        return value_or_zero(s.before(p.c, p.c0, sample, step, unit), 0);
+    else
+        return value_or_zero(s.before(p.h, p.h0, sample, step, unit), 0);
 }
 
 } // namespace kernels

@@ -1,16 +1,16 @@
 #pragma once
 
-#include <tapegraph/cuda/kernels/lstm_cell.cuh>
+#include <tapegraph/cuda/kernels/recurrent_cell.cuh>
 #include <tapegraph/cuda/kernels/synchronization.cuh>
 
-/// The parts of kernels that run all steps of an LSTM in one launch with R resident on the chip.
+/// The parts of kernels that run all steps of a recurrent layer in one launch with R resident on the chip.
 ///
 /// A "part" of the batch is worked on by `unit_blocks` blocks, each of which owns some units. A warp owns eight columns:
-/// forward two units with four gates, backward eight units for one gate. Its lanes share k, each with its weights in
+/// forward all columns of some units, backward one column of eight units. Its lanes share k, each with its weights in
 /// registers (the first Resident of its k) and in shared memory (the others), and keep 4 by 8 sums for a tile of four
 /// samples; the lanes then exchange sums so that lane 8 r + c ends with that of sample r and column c. Samples of a part
 /// beyond four are further tiles. What every block needs of the step before, the operand, is [4 samples, segments, padded
-/// units] in shared memory: forward h (one segment), backward dz (four, one a gate), twice, so that one barrier a step
+/// units] in shared memory: forward h (one segment), backward dz (one a column), twice, so that one barrier a step
 /// suffices. How it gets there is the exchange's business.
 
 namespace tapegraph::cuda::kernels {
@@ -24,9 +24,47 @@ __device__ inline int computed_here(int x) {
     return x;
 }
 
-inline constexpr int lstm_rows = 4, lstm_columns = 8; ///< of a warp's tile: one sum a lane in the end
+inline constexpr int resident_rows = 4, resident_columns = 8; ///< of a warp's tile: one sum a lane in the end
 
-struct lstm_split {
+/// Whether these kernels run a cell: one product a step, and a "slot" in a warp's tile for each of its columns.
+template <class Cell>
+inline constexpr bool runs_resident = !Cell::reset_before && (Cell::columns == 1 || Cell::columns == 4);
+
+/// The gate whose product with R belongs to a slot, or -1: there is none.
+template <class Cell>
+__host__ __device__ constexpr int gate_of_slot(int slot) {
+    for (int gate = 0; gate < Cell::gates; ++gate)
+        if (Cell::product_column(gate) == slot) return gate;
+    return -1;
+}
+template <class Cell>
+__host__ __device__ constexpr bool has_product(int slot) {
+    return Cell::columns == Cell::gates || gate_of_slot<Cell>(slot) >= 0;
+}
+/// Of a warp's eight columns forward, those of such slots: a bit each.
+template <class Cell>
+inline constexpr unsigned columns_without_product = [] {
+    unsigned bits = 0;
+    for (int c = 0; c < resident_columns; ++c) bits |= has_product<Cell>(c % Cell::columns) ? 0u : 1u << c;
+    return bits;
+}();
+/// Whether the memory after a step is part of its derivative: c is, h where nothing else is kept.
+template <class Cell>
+inline constexpr bool needs_memory = Cell::states == 2 || Cell::kept == 0;
+/// Backward's meeting places in shared memory: elements a warp.
+template <class Cell>
+inline constexpr int resident_meeting = Cell::columns == 1 ? 0 : 2 * 3 * 32;
+
+/// v[i], where an index would put v into memory.
+template <class T, int N>
+__device__ T one_of(const T (&v)[N], int i) {
+    T x = v[N - 1];
+    TG_UNROLL
+    for (int j = N - 2; j >= 0; --j) x = i == j ? v[j] : x;
+    return x;
+}
+
+struct recurrent_split {
     int unit_blocks; ///< blocks that share a part of the batch: neighbours along x
     int rows;        ///< samples of a part
     int padded;      ///< units of an operand's segment
@@ -34,28 +72,30 @@ struct lstm_split {
 
 /// Elements of an operand that a lane reads at once.
 template <class T>
-inline constexpr int lstm_vector = 8 / static_cast<int>(sizeof(T));
+inline constexpr int resident_vector = 8 / static_cast<int>(sizeof(T));
 
 /// Units that an operand's segment is padded to.
 template <class T>
-constexpr int lstm_padded_units(int units, int resident) {
-    const int span = 32 * lstm_vector<T>, padded = (units + span - 1) / span * span;
+constexpr int resident_padded_units(int units, int resident) {
+    const int span = 32 * resident_vector<T>, padded = (units + span - 1) / span * span;
     return padded > 32 * resident ? padded : 32 * resident;
 }
 
 /// Bytes of dynamic shared memory: two operands, the weights that are not in registers, backward's meeting places.
-template <class T>
-constexpr std::size_t lstm_shared_bytes(int units, int resident, int warps, bool backward) {
-    const auto padded = static_cast<std::size_t>(lstm_padded_units<T>(units, resident));
+template <class Cell, class T>
+constexpr std::size_t resident_shared_bytes(int units, int resident, int warps, bool backward) {
+    const auto padded = static_cast<std::size_t>(resident_padded_units<T>(units, resident));
     const auto all_warps = static_cast<std::size_t>(warps);
-    const std::size_t operands = 2 * lstm_rows * padded * (backward ? 4 : 1);
-    const std::size_t weights = (padded - 32 * static_cast<std::size_t>(resident)) * lstm_columns * all_warps;
-    return sizeof(T) * (operands + weights + (backward ? 2 * 3 * 32 * all_warps : 0));
+    const std::size_t operands = 2 * resident_rows * padded * (backward ? Cell::columns : 1);
+    const std::size_t weights = (padded - 32 * static_cast<std::size_t>(resident)) * resident_columns * all_warps;
+    return sizeof(T) * (operands + weights + (backward ? resident_meeting<Cell> * all_warps : 0));
 }
 
-template <class T, int Resident>
+/// `Zeros`: a bit for each of the columns whose weights are all 0.
+template <class T, int Resident, unsigned Zeros = 0>
 class recurrent_weights {
-    static constexpr int vector = lstm_vector<T>, pack = 16 / static_cast<int>(sizeof(T)), packs = lstm_columns / pack;
+    static constexpr int vector = resident_vector<T>, pack = 16 / static_cast<int>(sizeof(T)),
+                         packs = resident_columns / pack;
     static_assert(Resident % vector == 0);
     struct alignas(16) packed {
         T v[pack];
@@ -72,7 +112,8 @@ public:
         in_shared_ = reinterpret_cast<packed*>(shared) + static_cast<std::size_t>(warp) * rest_ * packs * 32 + lane;
         TG_UNROLL
         for (int i = 0; i < Resident; ++i) TG_UNROLL
-        for (int c = 0; c < lstm_columns; ++c) in_registers_[i][c] = weight(place(i), c);
+        for (int c = 0; c < resident_columns; ++c)
+            if (!zero(c)) in_registers_[i][c] = weight(place(i), c);
         for (int i = 0; i < rest_; ++i) TG_UNROLL
         for (int q = 0; q < packs; ++q) {
             packed x;
@@ -88,23 +129,24 @@ public:
         for (T& sum : sums) sum = T(0);
         TG_UNROLL
         for (int i = 0; i < Resident; i += vector) {
-            pair a[lstm_rows];
+            pair a[resident_rows];
             fetch(operand, pitch, i, a);
             TG_UNROLL
             for (int j = 0; j < vector; ++j) add(a, j, in_registers_[i + j], sums);
         }
         TG_ROLLED
         for (int i = 0; i < rest_; ++i) { // one k at a time: beside the weights there are no registers for pairs
-            T a[lstm_rows];
+            T a[resident_rows];
             TG_UNROLL
-            for (int r = 0; r < lstm_rows; ++r) a[r] = operand[r * pitch + place_in_shared(i)];
+            for (int r = 0; r < resident_rows; ++r) a[r] = operand[r * pitch + place_in_shared(i)];
             TG_UNROLL
             for (int q = 0; q < packs; ++q) {
                 const packed x = in_shared_[(i * packs + q) * 32];
                 TG_UNROLL
-                for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
+                for (int r = 0; r < resident_rows; ++r) TG_UNROLL
                 for (int e = 0; e < pack; ++e) {
-                    T& sum = sums[r * lstm_columns + q * pack + e];
+                    if (zero(q * pack + e)) continue;
+                    T& sum = sums[r * resident_columns + q * pack + e];
                     sum = multiply_add(a[r], x.v[e], sum);
                 }
             }
@@ -112,23 +154,25 @@ public:
     }
 
 private:
+    __device__ static constexpr bool zero(int column) { return (Zeros >> column & 1) != 0; }
     /// The k of this lane's i-th weight in registers: pairs of neighbours, lane by lane; and of that in shared memory.
     __device__ int place(int i) const { return (i / vector * 32 + lane_) * vector + i % vector; }
     __device__ int place_in_shared(int i) const { return (Resident + i) * 32 + lane_; }
 
-    __device__ void fetch(const T* operand, int pitch, int i, pair (&a)[lstm_rows]) const {
+    __device__ void fetch(const T* operand, int pitch, int i, pair (&a)[resident_rows]) const {
         TG_UNROLL
-        for (int r = 0; r < lstm_rows; ++r) a[r] = *reinterpret_cast<const pair*>(operand + r * pitch + place(i));
+        for (int r = 0; r < resident_rows; ++r) a[r] = *reinterpret_cast<const pair*>(operand + r * pitch + place(i));
     }
-    __device__ static void add(const pair (&a)[lstm_rows], int j, const T (&w)[lstm_columns], T (&sums)[32]) {
+    __device__ static void add(const pair (&a)[resident_rows], int j, const T (&w)[resident_columns], T (&sums)[32]) {
         TG_UNROLL
-        for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
-        for (int c = 0; c < lstm_columns; ++c)
-            sums[r * lstm_columns + c] = multiply_add(a[r].v[j], w[c], sums[r * lstm_columns + c]);
+        for (int r = 0; r < resident_rows; ++r) TG_UNROLL
+        for (int c = 0; c < resident_columns; ++c)
+            if (!zero(c))
+                sums[r * resident_columns + c] = multiply_add(a[r].v[j], w[c], sums[r * resident_columns + c]);
     }
 
     int lane_, rest_; ///< rest: this lane's k that are in shared memory
-    T in_registers_[Resident][lstm_columns];
+    T in_registers_[Resident][resident_columns];
     packed* in_shared_;
 };
 
@@ -156,7 +200,7 @@ class cluster_exchange {
 public:
     static constexpr bool one_tile = true;
 
-    __device__ cluster_exchange(T* shared, const lstm_shape&, const lstm_split& split, unsigned*)
+    __device__ cluster_exchange(T* shared, const recurrent_shape&, const recurrent_split& split, unsigned*)
         : operands_(shared), padded_(split.padded), blocks_(split.unit_blocks) {}
 
     /// The first operand: first(row, segment, unit). No block writes to another before that one is there.
@@ -164,10 +208,10 @@ public:
     __device__ void begin(int units, const F& first) {
         const int width = Segments * padded_;
         for (int i = static_cast<int>(threadIdx.x); i < width; i += static_cast<int>(blockDim.x)) TG_UNROLL
-        for (int r = 0; r < lstm_rows; ++r) {
+        for (int r = 0; r < resident_rows; ++r) {
             const int unit = i % padded_;
             operands_[r * width + i] = unit < units ? first(r, i / padded_, unit) : T(0);
-            operands_[(lstm_rows + r) * width + i] = T(0);
+            operands_[(resident_rows + r) * width + i] = T(0);
         }
         arrive_at_cluster();
         wait_for_cluster();
@@ -186,7 +230,7 @@ public:
     __device__ void wait(int) const { wait_for_cluster(); }
 
 private:
-    __device__ T* buffer(int turn) const { return operands_ + (turn & 1) * lstm_rows * Segments * padded_; }
+    __device__ T* buffer(int turn) const { return operands_ + (turn & 1) * resident_rows * Segments * padded_; }
 
     T* operands_;
     int padded_, blocks_;
@@ -199,7 +243,7 @@ class grid_exchange {
 public:
     static constexpr bool one_tile = false;
 
-    __device__ grid_exchange(T* shared, const lstm_shape&, const lstm_split& split, unsigned* counts)
+    __device__ grid_exchange(T* shared, const recurrent_shape&, const recurrent_split& split, unsigned* counts)
         : operands_(shared),
           padded_(split.padded),
           blocks_(static_cast<unsigned>(split.unit_blocks)),
@@ -211,9 +255,9 @@ public:
     template <class F>
     __device__ const T* operand(int turn, int units, const F& from) const {
         const int width = Segments * padded_;
-        T* const to = operands_ + (turn & 1) * lstm_rows * width;
+        T* const to = operands_ + (turn & 1) * resident_rows * width;
         for (int unit = static_cast<int>(threadIdx.x); unit < padded_; unit += static_cast<int>(blockDim.x)) TG_UNROLL
-        for (int r = 0; r < lstm_rows; ++r) TG_UNROLL
+        for (int r = 0; r < resident_rows; ++r) TG_UNROLL
         for (int g = 0; g < Segments; ++g) to[r * width + g * padded_ + unit] = unit < units ? from(r, g, unit) : T(0);
         __syncthreads();
         return to;

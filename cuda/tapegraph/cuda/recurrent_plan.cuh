@@ -1,0 +1,157 @@
+#pragma once
+
+#ifdef TG_SIMT
+#include <simt/driver.hpp>
+#else
+#include <tapegraph/cuda/driver.cuh>
+#endif
+#include <tapegraph/cuda/kernels/recurrent_step.cuh>
+#include <tapegraph/cuda/kernels/resident_parts.cuh>
+
+#include <cstdint>
+#include <type_traits>
+
+/// How a recurrent layer's pass is run, and the scratch memory it takes.
+///
+/// Three ways, all of which give every state: a launch a step (any shape, any device; two launches for a cell with
+/// reset_before); one launch in which the whole grid runs together and meets at a counter each step; one launch of clusters
+/// that pass h through each other's shared memory (sm_90). They add in different orders, so their results differ by rounding;
+/// each alone always gives the same bits. choose_recurrence's bounds are predictions from counts of cycles, to be replaced by
+/// measurements.
+
+namespace tapegraph::cuda {
+
+enum class recurrent_stage { steps, grid, cluster };
+enum class recurrent_pass { forward, backward };
+
+/// How a pass is run.
+struct recurrent_plan {
+    recurrent_stage stage = recurrent_stage::steps;
+    bool large_tile = false; ///< of a step's product
+    // Of one launch for all steps:
+    bool more_resident = false; ///< twice the weights in registers
+    int warps = 0;              ///< of a block
+    int parts = 0;              ///< of the batch
+    kernels::recurrent_split split{};
+    std::size_t shared = 0; ///< bytes
+
+    unsigned blocks() const { return static_cast<unsigned>(parts * split.unit_blocks); }
+};
+
+namespace recurrent_detail {
+
+template <class T>
+constexpr int resident_k(bool more) {
+    return (more ? 32 : 16) / static_cast<int>(sizeof(T)); // 32 or 64 registers of weights
+}
+inline int quotient_up(std::int64_t a, std::int64_t b) { return static_cast<int>((a + b - 1) / b); }
+
+/// The tile of a step's product: one thread has all gates of some units.
+template <int Gates, bool Large>
+struct step_tile_choice {
+    static constexpr bool threes = Gates % 3 == 0;
+    using small =
+        std::conditional_t<threes, kernels::step_tile<32, 24, 16, 2, 3>, kernels::step_tile<32, 32, 16, 2, 4>>;
+    using large =
+        std::conditional_t<threes, kernels::step_tile<64, 48, 16, 4, 3>, kernels::step_tile<64, 64, 16, 4, 4>>;
+    using type = std::conditional_t<Large, large, small>;
+};
+template <int Gates, bool Large>
+using step_tile_of = typename step_tile_choice<Gates, Large>::type;
+
+/// A block with at least so many units, if it can be.
+template <class Cell, class T>
+bool set_block(recurrent_plan& plan, int units, int block_units, recurrent_pass pass, std::size_t limit) {
+    const bool backward = pass == recurrent_pass::backward;
+    plan.more_resident = units > 32 * resident_k<T>(false);
+    const int resident = resident_k<T>(plan.more_resident);
+    constexpr int slots = Cell::columns, warp_units = kernels::resident_columns / slots;
+    plan.warps =
+        backward ? quotient_up(block_units, kernels::resident_columns) * slots : quotient_up(block_units, warp_units);
+    plan.split.padded = kernels::resident_padded_units<T>(units, resident);
+    plan.split.unit_blocks = quotient_up(units, warp_units * plan.warps);
+    plan.shared = kernels::resident_shared_bytes<Cell, T>(units, resident, plan.warps, backward);
+    return plan.warps * 32 <= kernels::resident_most_threads<T> && plan.shared <= limit;
+}
+
+} // namespace recurrent_detail
+
+/// Clusters of the given size: four samples each.
+template <class Cell, class T>
+bool plan_recurrent_clusters(recurrent_plan& plan, const recurrent_geometry& g, std::size_t shared_limit,
+                             recurrent_pass pass, int size) {
+    plan = {};
+    plan.stage = recurrent_stage::cluster;
+    const int units = static_cast<int>(g.units);
+    if (!recurrent_detail::set_block<Cell, T>(plan, units, recurrent_detail::quotient_up(units, size), pass,
+                                              shared_limit))
+        return false;
+    plan.split.unit_blocks = size; // some may be without units
+    plan.split.rows = kernels::resident_rows;
+    plan.parts = recurrent_detail::quotient_up(g.batch, kernels::resident_rows);
+    return true;
+}
+
+/// A grid of at most `blocks` blocks of at least `block_units` units.
+template <class Cell, class T>
+bool plan_recurrent_grid(recurrent_plan& plan, const recurrent_geometry& g, std::size_t shared_limit,
+                         recurrent_pass pass, int block_units, int blocks) {
+    plan = {};
+    plan.stage = recurrent_stage::grid;
+    const int tiles = recurrent_detail::quotient_up(g.batch, kernels::resident_rows);
+    if (!recurrent_detail::set_block<Cell, T>(plan, static_cast<int>(g.units), block_units, pass, shared_limit))
+        return false;
+    const int most_parts = blocks / plan.split.unit_blocks;
+    if (most_parts == 0) return false;
+    const int part_tiles = recurrent_detail::quotient_up(tiles, most_parts < tiles ? most_parts : tiles);
+    plan.split.rows = part_tiles * kernels::resident_rows;
+    plan.parts = recurrent_detail::quotient_up(tiles, part_tiles);
+    return true;
+}
+
+/// The way for a shape on a device, none beyond `most`. Depends on nothing else; whether the device can really hold the
+/// grid or cluster at once is asked at the launch.
+template <class Cell, class T>
+recurrent_plan choose_recurrence(const recurrent_geometry& g, const driver::device_properties& device,
+                                 recurrent_pass pass, recurrent_stage most = recurrent_stage::cluster) {
+    recurrent_plan plan;
+    // A step's product with tiles of 64 samples has enough work for everyone: nothing is gained by keeping R.
+    constexpr int many_tiles = 8;
+    if constexpr (!kernels::runs_resident<Cell>) most = recurrent_stage::steps;
+    if (most >= recurrent_stage::cluster && device.major >= 9) {
+        // As few blocks as do with two warps a scheduler; else as few as it takes. Sixteen is more than every device has.
+        int size = 0;
+        for (const int c : {1, 2, 4, 8})
+            if (size == 0 && plan_recurrent_clusters<Cell, T>(plan, g, device.shared_per_block, pass, c) &&
+                plan.warps <= 8)
+                size = c;
+        for (const int c : {1, 2, 4, 8, 16})
+            if (size == 0 && plan_recurrent_clusters<Cell, T>(plan, g, device.shared_per_block, pass, c)) size = c;
+        if (size != 0 && plan_recurrent_clusters<Cell, T>(plan, g, device.shared_per_block, pass, size) &&
+            static_cast<int>(plan.blocks()) <= many_tiles * device.multiprocessors)
+            return plan;
+    }
+    if (most >= recurrent_stage::grid)
+        for (const int block_units : {16, 8, 32})
+            if (plan_recurrent_grid<Cell, T>(plan, g, device.shared_per_block, pass, block_units,
+                                             device.multiprocessors) &&
+                plan.split.rows <= many_tiles * kernels::resident_rows)
+                return plan;
+    plan = {};
+    constexpr int gates = kernels::phase_gates<Cell, 0>::count;
+    using large = recurrent_detail::step_tile_of<gates, true>;
+    plan.large_tile = g.batch > 32 && static_cast<std::int64_t>(recurrent_detail::quotient_up(g.batch, large::BM)) *
+                                              recurrent_detail::quotient_up(g.units, large::BN / gates) >=
+                                          device.multiprocessors;
+    return plan;
+}
+
+/// Bytes of scratch memory, aligned to 128, for whichever way is taken.
+template <class Cell, class T>
+std::size_t recurrent_workspace(const recurrent_geometry& g, recurrent_pass pass) {
+    const auto counters = static_cast<std::size_t>(g.batch + kernels::resident_rows - 1) / kernels::resident_rows * 128;
+    const auto states = static_cast<std::size_t>(g.batch * g.units) * sizeof(T);
+    return counters + (pass == recurrent_pass::backward ? Cell::states * states : 0);
+}
+
+} // namespace tapegraph::cuda
