@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 /// What is given to a device may change as soon as the call returns, however late the device comes to it.
@@ -65,14 +66,16 @@ TEST_CASE("a device's runtime: many small uploads") {
 TEST_CASE("a device's runtime: numbers of calls") {
     const on_device::late_device late;
     runtime::device_runtime& d = opened();
-    constexpr std::int32_t times = 20000; // 320 KB, of which the device keeps 64
-    const memory there(d, times);
+    constexpr std::int32_t times = 1250, size = 64; // 320 KB, of which the device keeps 64
+    const memory there(d, times * size);
     for (std::int32_t i = 0; i < times; ++i) {
-        std::int32_t number = i;
-        d.copy(there.at + i, d.constant(&number, sizeof number), sizeof number);
-        number = -1;
+        std::vector<std::int32_t> numbers(size);
+        std::iota(numbers.begin(), numbers.end(), i * size);
+        d.copy(there.at + i * size, d.constant(numbers.data(), size * sizeof(std::int32_t)),
+               size * sizeof(std::int32_t));
+        std::fill(numbers.begin(), numbers.end(), -1);
     }
-    CHECK(there.home() == counted(times));
+    CHECK(there.home() == counted(times * size));
 }
 
 TEST_CASE("a device's runtime: inputs of any size in turn") {
