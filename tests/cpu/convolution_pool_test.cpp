@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+namespace convolution_pool_test {
+
 /// Pooled in bands or image by image, on one thread or several: the bits of the convolution pooled as a whole.
 
 namespace {
@@ -111,3 +113,5 @@ void check_all() {
 } // namespace
 
 TEST_CASE_TEMPLATE("convolutions pooled on the way out", T, float, double) { check_all<T>(); }
+
+} // namespace convolution_pool_test

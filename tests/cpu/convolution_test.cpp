@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+namespace convolution_test {
+
 namespace {
 
 namespace cpu = tapegraph::cpu;
@@ -269,3 +271,5 @@ TEST_CASE("convolution: the same bits on one and on two threads") {
     CHECK(dx[0] == dx[1]);
     CHECK(dw[0] == dw[1]);
 }
+
+} // namespace convolution_test

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+namespace gather_test {
+
 namespace {
 
 namespace tg = tapegraph;
@@ -164,3 +166,5 @@ TEST_CASE("slices along an inner axis, in batches, along which elements are pick
         });
     }
 }
+
+} // namespace gather_test

@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+namespace gemm_test {
+
 namespace {
 
 namespace cpu = tapegraph::cpu;
@@ -264,3 +266,5 @@ TEST_CASE("gemm: the same bits on one and on two threads") {
     tapegraph::set_thread_count(0);
     CHECK(results[0] == results[1]);
 }
+
+} // namespace gemm_test

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+namespace isa_test {
+
 /// Which instruction set is chosen. tests/ops/isa_test.cpp includes this file for a program compiled for one set only.
 
 namespace cpu = tapegraph::cpu;
@@ -26,3 +28,5 @@ TEST_CASE("instruction sets: a choice is lowered to what is compiled and what th
     }
     cpu::set_instruction_set(before);
 }
+
+} // namespace isa_test

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+namespace layout_test {
+
 namespace {
 
 namespace tg = tapegraph;
@@ -218,3 +220,5 @@ TEST_CASE("copy and zero, and an element size that is not supported") {
     char bytes[8]{}, out[8];
     CHECK_THROWS_AS(cpu::transpose(1, extents, order, 3, bytes, out), tg::dtype_error);
 }
+
+} // namespace layout_test

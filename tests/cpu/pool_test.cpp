@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+namespace pool_test {
+
 namespace {
 
 namespace tg = tapegraph;
@@ -140,3 +142,5 @@ TEST_CASE("pooling: nothing in, nothing out; no windows leave a gradient of zero
     cpu::max_pool_gradient<float>({1, 2, 2, 3, 0, 0, 3, 3, 3, 3, 0, 0}, nullptr, x.data(), nullptr, dx.data());
     CHECK(dx == std::vector<float>(12, 0));
 }
+
+} // namespace pool_test

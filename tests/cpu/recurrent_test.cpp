@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+namespace recurrent_test {
+
 /// The kernels of recurrences: equal bits on any number of threads, floats near doubles on every instruction set, and the
 /// functions of the gates.
 
@@ -189,3 +191,5 @@ TEST_CASE("lstm: the functions of float gates") {
     CHECK(std::isnan(fast_gates(0, 0, NAN, 0).g));
     CHECK(std::isnan(fast_tanh(NAN)));
 }
+
+} // namespace recurrent_test

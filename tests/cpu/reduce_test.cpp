@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+namespace reduce_test {
+
 namespace {
 
 namespace tg = tapegraph;
@@ -267,3 +269,5 @@ TEST_CASE_TEMPLATE("arg_reduce: the first of the best along any axis", T, float,
                          tg::argument_error);
     cpu::arg_reduce<true>(2, empty, 0, none, at);
 }
+
+} // namespace reduce_test

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+namespace rows_test {
+
 /// Sums over rows of equal index, and rows written into a table, against loops.
 
 namespace {
@@ -141,3 +143,5 @@ TEST_CASE("assign_rows: an index outside the table is an error, and nothing is w
         CHECK(table == before);
     }
 }
+
+} // namespace rows_test

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+namespace scan_test {
+
 namespace {
 
 namespace tg = tapegraph;
@@ -78,3 +80,5 @@ TEST_CASE_TEMPLATE("cumulative_sum along every axis", T, float, double) {
         check<T>({11, 23, 257}, axis);
     }
 }
+
+} // namespace scan_test

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <vector>
 
+namespace sort_test {
+
 namespace {
 
 namespace tg = tapegraph;
@@ -77,3 +79,5 @@ TEST_CASE_TEMPLATE("argsort_last and sort_last: stable in both directions, NaN l
     check<T, std::int64_t>(5, 20011, 1 << 24);
     check<T, std::int64_t>(0, 5, 10);
 }
+
+} // namespace sort_test

@@ -6,6 +6,8 @@
 
 #include <vector>
 
+namespace context_test {
+
 namespace tg = tapegraph;
 using tg::cuda::context;
 
@@ -96,3 +98,5 @@ TEST_CASE_FIXTURE(restored, "context: devices that are not there") {
     CHECK_THROWS_AS(context::of(-1), tg::argument_error);
 }
 #endif
+
+} // namespace context_test

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+namespace convolution_by_product_test {
+
 using namespace convolution_testing;
 namespace cuda = tapegraph::cuda;
 
@@ -57,3 +59,5 @@ TEST_CASE("convolution by products: nothing to compute, and nothing to add") {
     for (auto [batch, in, out] : {std::array{0, 3, 4}, {2, 0, 4}, {2, 3, 0}})
         check_passes<float>(geometry(batch, 5, 5, in, 3, 3, out, 1, 1, 1, 1, 1, 1), 1);
 }
+
+} // namespace convolution_by_product_test

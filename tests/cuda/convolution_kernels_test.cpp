@@ -8,6 +8,8 @@
 
 #include <doctest/doctest.h>
 
+namespace convolution_kernels_test {
+
 using namespace convolution_testing;
 namespace kernels = tapegraph::cuda::kernels;
 
@@ -185,3 +187,5 @@ TEST_CASE("convolution kernels: no barrier is there for nothing") {
     check(tensor_cores<warps_tile, 2>{}, 1);
 }
 #endif
+
+} // namespace convolution_kernels_test

@@ -8,6 +8,8 @@
 
 #include <doctest/doctest.h>
 
+namespace convolution_plan_test {
+
 using namespace convolution_testing;
 using namespace tapegraph::cuda;
 namespace kernels = tapegraph::cuda::kernels;
@@ -194,3 +196,5 @@ TEST_CASE("convolution plans: batch innermost, input gradients skip what sees pa
     CHECK(executed(strided, false, 128, 16) > 3);
     CHECK(executed(strided, true, 128, 16) < 1.03);
 }
+
+} // namespace convolution_plan_test

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <span>
 
+namespace convolution_pool_test {
+
 /// Convolutions that are pooled before they leave their kernel, on a device: whole numbers against the CPU's kernel, and
 /// numbers whose sums round against the device's two kernels in turn, bit for bit. Epilogues of 16-bit elements.
 
@@ -282,3 +284,5 @@ TEST_CASE_TEMPLATE("convolution, bias and relu of 16-bit elements on a device: t
         check_same<tg::convolution_bias_op<true>, T>(attributes_of(g), in, {shaped<T>(convolved(g))});
     }
 }
+
+} // namespace convolution_pool_test

@@ -14,6 +14,8 @@
 #include <random>
 #include <span>
 
+namespace convolution_test {
+
 /// The convolution operations on an imitated device, as graphs and tapes call them.
 
 using namespace convolution_testing;
@@ -389,3 +391,5 @@ TEST_CASE("convolution on a device: large layers agree with products of a librar
         }
 }
 #endif
+
+} // namespace convolution_test

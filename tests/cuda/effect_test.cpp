@@ -6,6 +6,8 @@
 
 #include <limits>
 
+namespace effect_test {
+
 /// Checks on a device: the CPU's errors, whichever thread sees the fault first. Prints: the CPU's texts.
 
 using namespace tapegraph;
@@ -81,3 +83,5 @@ TEST_CASE("print on a device: a sink that throws ends nothing") {
     set_print_sink(before);
     CHECK(got.error.empty());
 }
+
+} // namespace effect_test

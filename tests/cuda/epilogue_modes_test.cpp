@@ -9,6 +9,8 @@
 #include <cstring>
 #include <vector>
 
+namespace epilogue_modes_test {
+
 /// Programs whose products and convolutions end with bias, relu and pooling, on the imitated device: one kernel each, captured,
 /// and the bits of eager mode there, which launches them one by one.
 
@@ -81,3 +83,5 @@ TEST_CASE("epilogues on a device: a convolution of 16-bit elements runs there") 
     for (int s = 0; s < graph.view().steps.size(); ++s)
         CHECK((graph.view().functions[graph.view().steps[s].kernel].on_device.run != nullptr));
 }
+
+} // namespace epilogue_modes_test

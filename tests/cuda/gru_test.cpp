@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+namespace gru_test {
+
 /// The kernels of GRUs and simple RNNs on the SIMT executor: tiles, ways of running them, and barriers. What they compute is
 /// compared with the CPU's kernels in recurrent_test.cpp.
 
@@ -248,3 +250,5 @@ TEST_CASE("GRU and simple RNN kernels: no barrier is there for nothing") {
     });
 }
 #endif
+
+} // namespace gru_test

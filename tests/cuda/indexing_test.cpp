@@ -5,6 +5,8 @@
 
 #include <tapegraph/cuda/scatter.cuh>
 
+namespace indexing_test {
+
 /// Elements chosen by indices, and the adjoints, on a device against the CPU's kernels: equal bits, the same errors.
 
 using namespace tapegraph;
@@ -316,3 +318,5 @@ TEST_CASE("indexing on a device: large results in several launches") {
                                          {shaped<float>({4, 3, 2})});
     }
 }
+
+} // namespace indexing_test

@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+namespace lstm_plan_test {
+
 /// Which way an LSTM is run, what happens when the device cannot hold it, and calls with nothing or too much to do.
 
 namespace tg = tapegraph;
@@ -130,3 +132,5 @@ TEST_CASE("LSTM: nothing to do, and too much") {
     CHECK(refused({-1, 2, 3}) == "lstm: batch -1 is out of range");
     CHECK(refused({1, 2, 1ll << 30}) == "lstm: units 1073741824 is out of range");
 }
+
+} // namespace lstm_plan_test

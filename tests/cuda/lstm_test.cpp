@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+namespace lstm_test {
+
 /// The LSTM kernels on the SIMT executor, each way of running them, against loops in double (lstm_reference.hpp).
 
 namespace cuda = tapegraph::cuda;
@@ -306,3 +308,5 @@ TEST_CASE("LSTM kernels: no barrier is there for nothing") {
                    3);
 }
 #endif
+
+} // namespace lstm_test

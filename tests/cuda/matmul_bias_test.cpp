@@ -6,6 +6,8 @@
 
 #include <array>
 
+namespace matmul_bias_test {
+
 /// Matrix products with bias and relu on a device: the CPU's bits for whole numbers, which are exact before each step rounds.
 
 namespace {
@@ -46,3 +48,5 @@ TEST_CASE_TEMPLATE("matmul with bias and relu on a device", T, float, double, tg
     check_bias<T>({5, 7}, {3, 5}, {7, 3}, true);
     check_bias<T>({5, 1}, {3, 5}, {1, 3}, true);
 }
+
+} // namespace matmul_bias_test

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+namespace matmul_test {
+
 /// matmul and gemm against the CPU's kernel and against sums written out. Inputs are small whole numbers, so that every
 /// sum is exact in all element types and the comparison is equality.
 
@@ -380,3 +382,5 @@ TEST_CASE("gemm: errors name the operation and the shapes") {
     CHECK(tg::cuda::blas::text(p) == "f16 [3, 4] transposed by [3, 5], batch of 7");
 }
 #endif
+
+} // namespace matmul_test

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+namespace memory_test {
+
 namespace tg = tapegraph;
 using tg::cuda::memory_pool;
 
@@ -138,3 +140,5 @@ TEST_CASE_FIXTURE(balanced, "device memory: one pool a device; devices that are 
     CHECK_THROWS_AS(memory_pool::of(0), tg::device_error);
     device.devices = 1;
 }
+
+} // namespace memory_test

@@ -8,6 +8,8 @@
 
 #include <vector>
 
+namespace models_test {
+
 /// Models on a GPU, or on the imitated device: convolutions, pooling, normalization and dropout in a captured step, and recurrent
 /// layers in both modes.
 
@@ -92,3 +94,5 @@ TEST_CASE("a convolutional model trains on a device as on the CPU") {
     for (std::size_t i = 0; i < here.size(); ++i) CHECK(there[i] == doctest::Approx(here[i]).epsilon(1e-4));
     CHECK(there == losses(tg::device::cuda(0)));
 }
+
+} // namespace models_test

@@ -5,6 +5,8 @@
 #include <future>
 #include <vector>
 
+namespace modes_test {
+
 /// Whole programs on a GPU, or on the imitated device, whose memory the host cannot look into and which does everything as late
 /// as it may: both modes give there what they give on the CPU, and a step that was captured gives what it gave before.
 
@@ -270,3 +272,5 @@ TEST_CASE("a GPU that is not there") {
     imitation::instance().devices = 1;
 }
 #endif
+
+} // namespace modes_test

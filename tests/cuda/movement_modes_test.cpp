@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+namespace movement_modes_test {
+
 /// Movement, indexing, ordering, pooling and effects in programs: on the imitated device, whose memory the host cannot look into,
 /// they give what they give on the CPU, derivatives and errors among it.
 
@@ -158,3 +160,5 @@ TEST_CASE("effects and faults in a step that is captured") {
     CHECK(f(tensor<float>{2, 1, 2}).item() == doctest::Approx(std::log(2.0) * 2));
     tg::set_print_sink(before);
 }
+
+} // namespace movement_modes_test

@@ -7,6 +7,8 @@
 #include <tapegraph/cuda/movement.cuh>
 #include <tapegraph/cuda/row_copies.cuh>
 
+namespace movement_test {
+
 /// Elements moved on a device, against the CPU's kernels: equal bits.
 
 using namespace tapegraph;
@@ -217,3 +219,5 @@ TEST_CASE("rows of bytes on a device: many copies in a launch, in words as wide 
         CHECK(to.host() == expected);
     }
 }
+
+} // namespace movement_test

@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+namespace pooling_test {
+
 /// Pooling on a device against the CPU's kernels: equal bits, sums among them.
 
 using namespace tapegraph;
@@ -105,3 +107,5 @@ TEST_CASE("pooling on a device: large images in several launches") {
         check<float>(poolings[6], -1);
     }
 }
+
+} // namespace pooling_test

@@ -2,6 +2,8 @@
 
 #include <tapegraph/cuda/random.cuh>
 
+namespace random_test {
+
 /// Random numbers of a device against the CPU's: the same bits, from a state in the device's memory.
 
 namespace {
@@ -102,3 +104,5 @@ TEST_CASE("random numbers of a device: the state is read when the kernel runs") 
         CHECK(second[static_cast<std::size_t>(i)] ==
               tg::random::uniform_at<float>(1, 2, 0, static_cast<std::uint64_t>(i)));
 }
+
+} // namespace random_test

@@ -10,6 +10,8 @@
 #include <cmath>
 #include <type_traits>
 
+namespace recurrent_test {
+
 /// The operations behind recurrent layers on a device against the CPU's kernels, the numbers of which tests/cpu compares with
 /// loops.
 ///
@@ -233,3 +235,5 @@ TEST_CASE("recurrent layers on a device: what has no kernel there runs on the CP
     CHECK(!cuda::has_kernel<lstm_second_op<3>, float>);
     CHECK(!cuda::has_kernel<lstm_tangent_op<3>, double>);
 }
+
+} // namespace recurrent_test

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+namespace reduction_test {
+
 /// Reductions of a device against the CPU's. Floats are small whole numbers where sums must be equal: every order
 /// of adding them is exact. Maxima, minima and integers are equal anyway.
 
@@ -254,3 +256,5 @@ TEST_CASE("reductions: no barrier is there for nothing") {
     }
 }
 #endif
+
+} // namespace reduction_test

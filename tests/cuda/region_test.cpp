@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+namespace region_test {
+
 /// Fused regions of a device against the CPU's, bit for bit.
 
 namespace {
@@ -255,3 +257,5 @@ TEST_CASE("strided indices: merged axes, and offsets beyond 2^31") {
         }
     }
 }
+
+} // namespace region_test

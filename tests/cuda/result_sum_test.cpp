@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace result_sum_test {
+
 /// Sums of one of several results, and the kernel for rows and columns that computes them.
 
 namespace {
@@ -116,3 +118,5 @@ TEST_CASE("reductions: the kernel for both shapes adds in the order of the kerne
         });
     }
 }
+
+} // namespace result_sum_test

@@ -6,6 +6,8 @@
 
 #include <limits>
 
+namespace rows_test {
+
 /// Sums over rows of equal index, and rows written into a table, on a device against the CPU's kernels: equal bits, the same
 /// errors.
 
@@ -95,3 +97,5 @@ TEST_CASE_TEMPLATE("assign_rows on a device", Index, std::int32_t, std::int64_t)
         check_same<assign_rows_op, float>({}, {uneven<float>({23, 2}), index, rows}, {shaped<float>({23, 2})});
     }
 }
+
+} // namespace rows_test

@@ -10,6 +10,8 @@
 #include <numeric>
 #include <vector>
 
+namespace runtime_test {
+
 /// What is given to a device may change as soon as the call returns, however late the device comes to it.
 
 using namespace tapegraph;
@@ -110,3 +112,5 @@ TEST_CASE("a device's runtime: the last 256 numbers that were sent home") {
     CHECK_THROWS_AS(d.published(last - 256), argument_error);
     CHECK_THROWS_AS(d.published(last + 1), argument_error);
 }
+
+} // namespace runtime_test

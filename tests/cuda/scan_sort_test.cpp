@@ -9,6 +9,8 @@
 #include <cmath>
 #include <limits>
 
+namespace scan_sort_test {
+
 /// Scans, sorts, argmax and argmin on a device, against the CPU's kernels.
 
 using namespace tapegraph;
@@ -341,3 +343,5 @@ TEST_CASE("scans, sorts and argmax on a device: no barrier is there for nothing"
     CHECK(found == 1);
 }
 #endif
+
+} // namespace scan_sort_test

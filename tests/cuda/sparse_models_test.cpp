@@ -9,6 +9,8 @@
 
 #include <vector>
 
+namespace sparse_models_test {
+
 /// A sparse embedding on the imitated device: a captured step of graph mode, and eager mode.
 
 namespace tg = tapegraph;
@@ -62,3 +64,5 @@ TEST_CASE("its operations have kernels there: a step is captured whole") {
     CHECK(assigns);
     CHECK(sums);
 }
+
+} // namespace sparse_models_test

@@ -5,6 +5,8 @@
 #include <tapegraph/cuda/scan.cuh>
 #include <tapegraph/cuda/widened.cuh>
 
+namespace widened_test {
+
 /// Operations on 16-bit elements by their float kernels, on a device.
 
 namespace {
@@ -36,3 +38,5 @@ TEST_CASE("16-bit operations of a device: between conversions, rounded at the en
     check_type<tg::half>();
     check_type<tg::bfloat16>();
 }
+
+} // namespace widened_test

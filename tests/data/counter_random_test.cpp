@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+namespace counter_random_test {
+
 using tapegraph::data::counter_random;
 using tapegraph::data::shuffle_order;
 
@@ -73,3 +75,5 @@ TEST_CASE("the order of a seed never changes between releases") {
     shuffle_order(42, 0, order);
     CHECK(order == std::vector<std::int64_t>{3, 4, 7, 0, 5, 1, 6, 2});
 }
+
+} // namespace counter_random_test

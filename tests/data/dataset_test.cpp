@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+namespace dataset_test {
+
 using tapegraph::argument_error;
 using tapegraph::dtype_error;
 using tapegraph::range_error;
@@ -138,3 +140,5 @@ TEST_CASE("a generator writes through checked places") {
     CHECK_THROWS_AS(data::dataset::from_generator(-1, columns, [](std::int64_t, const data::record_writer&) {}),
                     argument_error);
 }
+
+} // namespace dataset_test

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace synthetic_test {
+
 using tapegraph::argument_error;
 using namespace tapegraph;
 
@@ -85,3 +87,5 @@ TEST_CASE("images become a data set") {
     batches.begin_epoch(0);
     CHECK(batches.next()->values<float>("label")[1] == 1.0f);
 }
+
+} // namespace synthetic_test

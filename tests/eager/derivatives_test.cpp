@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+namespace derivatives_test {
+
 /// vjp, jvp, hvp, jacobian and hessian of eager tensors: closed forms, structures, nesting, captures, errors. That every
 /// operation is right is tests/ops/forward_table_test.cpp's business.
 
@@ -222,3 +224,5 @@ TEST_CASE("forward mode goes through checkpoints, custom gradients and lists of 
     want.insert(want.end(), {0, 0, 0});
     CHECK(listed.tangent.to_vector() == want);
 }
+
+} // namespace derivatives_test

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+namespace gradient_tape_test {
+
 namespace tg = tapegraph;
 using tg::tensor;
 using vector = std::vector<double>;
@@ -306,3 +308,5 @@ TEST_CASE("tape: a long chain does not recurse") {
     CHECK(y.item() == 100001);
     CHECK(std::get<0>(tape.gradient(y, x)).item() == 100001);
 }
+
+} // namespace gradient_tape_test

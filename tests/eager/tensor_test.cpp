@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+namespace tensor_test {
+
 namespace tg = tapegraph;
 using tg::tensor;
 
@@ -222,3 +224,5 @@ TEST_CASE("buffers come back: a loop stops asking the system") {
     CHECK(tg::eager_memory().cached == 0);
     CHECK(tg::eager_memory().peak == before.in_use);
 }
+
+} // namespace tensor_test

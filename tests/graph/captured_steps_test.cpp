@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+namespace captured_steps_test {
+
 using namespace tapegraph;
 
 namespace {
@@ -91,3 +93,5 @@ TEST_CASE("captured steps: a mistake of the caller is thrown, and the capture en
     });
     CHECK(r.device.said == "launch begin launch end drop error begin launch end replay replay drop ");
 }
+
+} // namespace captured_steps_test

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <string>
 
+namespace explain_test {
+
 namespace tg = tapegraph;
 using namespace builders;
 
@@ -86,3 +88,5 @@ TEST_CASE("a plan as a picture") {
         CHECK(dot.find(declaration, first + 1) == std::string::npos);
     }
 }
+
+} // namespace explain_test

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+namespace gradient_test {
+
 namespace tg = tapegraph;
 using namespace builders;
 
@@ -170,3 +172,5 @@ TEST_CASE("gradients at run time") {
     CHECK(stopped_gradients_stop());
     CHECK(adjoints_have_their_operands_shapes());
 }
+
+} // namespace gradient_test

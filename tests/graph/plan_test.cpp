@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+namespace plan_test {
+
 using tapegraph::list;
 using tapegraph::ir::buffer_request;
 using tapegraph::ir::plan_buffers;
@@ -83,3 +85,5 @@ TEST_CASE("random requests: nothing that lives at once overlaps, and little is w
     }
     CHECK(wasted / rounds < 0.1);
 }
+
+} // namespace plan_test

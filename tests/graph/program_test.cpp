@@ -4,6 +4,8 @@
 
 #include <string>
 
+namespace program_test {
+
 namespace tg = tapegraph;
 using namespace builders;
 
@@ -223,3 +225,5 @@ TEST_CASE("check_finite names the first operation, its scope and its line") {
     CHECK(text.find("log: ") == 0);
     p.run(); // without the check it runs through
 }
+
+} // namespace program_test

@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+namespace trace_test {
+
 namespace tg = tapegraph;
 using namespace builders;
 using tg::operation_kind;
@@ -125,3 +127,5 @@ TEST_CASE("places with the same line in two files stay apart") {
     CHECK(a == c);
     CHECK(a != b);
 }
+
+} // namespace trace_test

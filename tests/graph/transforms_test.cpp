@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace transforms_test {
+
 /// What transforms leave in a trace, pass by pass.
 
 namespace tg = tapegraph;
@@ -73,3 +75,5 @@ TEST_CASE("transforms in a trace: gates left in a schedule are views") {
     const auto s = make_schedule(t, false);
     CHECK(verify(t, s).ok());
 }
+
+} // namespace transforms_test

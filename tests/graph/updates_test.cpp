@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace updates_test {
+
 /// Variables and their updates: reads see the value at the start of the step, updates apply at its end.
 
 namespace tg = tapegraph;
@@ -203,3 +205,5 @@ TEST_CASE("updates of an optimizer happen in place") {
     for (const auto& update : view.assignments)
         CHECK(p.program.placement_of(view.alias[update.node]).variable == update.variable);
 }
+
+} // namespace updates_test

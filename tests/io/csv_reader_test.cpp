@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+namespace csv_reader_test {
+
 using tapegraph::argument_error;
 using tapegraph::data_error;
 using tapegraph::io::csv_reader;
@@ -187,3 +189,5 @@ TEST_CASE("files longer than the buffer, and whatever the writer wrote") {
     CHECK(read_all(in) == expected);
     CHECK(in.row() == 3001);
 }
+
+} // namespace csv_reader_test

@@ -8,6 +8,8 @@
 #include <limits>
 #include <string>
 
+namespace csv_test {
+
 using tapegraph::argument_error;
 using tapegraph::data_error;
 using tapegraph::io::csv_field;
@@ -54,3 +56,5 @@ TEST_CASE("a file that cannot be written is named") {
         support::message_of<data_error>([&] { csv_writer(folder.path() / "none" / "t.csv", {"x"}); }), "t.csv"));
     CHECK_THROWS_AS(csv_writer(folder.path() / "t.csv", {}), argument_error);
 }
+
+} // namespace csv_test

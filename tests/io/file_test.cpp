@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <iterator>
 
+namespace file_test {
+
 using tapegraph::data_error;
 using tapegraph::io::atomic_file;
 using tapegraph::io::read_file;
@@ -46,3 +48,5 @@ TEST_CASE("files that cannot be written or read are named") {
                             "cannot be replaced"));
     CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 2);
 }
+
+} // namespace file_test

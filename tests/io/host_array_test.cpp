@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace host_array_test {
+
 using tapegraph::dtype;
 using tapegraph::dtype_error;
 using tapegraph::shape_error;
@@ -53,3 +55,5 @@ TEST_CASE("sizes that overflow are refused rather than wrapped") {
     CHECK(tapegraph::io::checked_size(empty, 8, size));
     CHECK(size == 0);
 }
+
+} // namespace host_array_test

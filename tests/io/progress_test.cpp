@@ -8,6 +8,8 @@
 #include <sstream>
 #include <string>
 
+namespace progress_test {
+
 using tapegraph::io::progress_line;
 using tapegraph::io::progress_style;
 
@@ -81,3 +83,5 @@ TEST_CASE("long times, unknown lengths, no time at all, silence") {
     quiet.end_epoch(1, {});
     CHECK(nothing.str().empty());
 }
+
+} // namespace progress_test

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+namespace safetensors_test {
+
 using namespace std::string_literals;
 using tapegraph::argument_error;
 using tapegraph::data_error;
@@ -164,3 +166,5 @@ TEST_CASE("a file that is damaged or lies is refused, naming file and tensor") {
     CHECK(support::contains(support::message_of<data_error>([&] { read_safetensors_arrays(folder.path() / "none"); }),
                             "no such file"));
 }
+
+} // namespace safetensors_test

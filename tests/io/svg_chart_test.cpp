@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+namespace svg_chart_test {
+
 using tapegraph::argument_error;
 using tapegraph::data_error;
 using namespace tapegraph::io;
@@ -101,3 +103,5 @@ TEST_CASE("charts that make no sense are refused") {
     write_svg_chart(folder.path() / "c.svg", good);
     CHECK(support::read_text(folder.path() / "c.svg") == svg_chart(good));
 }
+
+} // namespace svg_chart_test

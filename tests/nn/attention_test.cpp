@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+namespace attention_test {
+
 using namespace nn_test;
 using std::int64_t;
 
@@ -144,3 +146,5 @@ TEST_CASE("multi_head_attention: both modes train alike, and gradients are centr
     });
     check_slopes(graph, eager, noise<double>({3, 5, 4}, 1), noise<double>({3, 2}, 2));
 }
+
+} // namespace attention_test

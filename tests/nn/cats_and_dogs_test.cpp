@@ -1,6 +1,8 @@
 #include <models/cats_and_dogs.hpp>
 #include <nn/models.hpp>
 
+namespace cats_and_dogs_test {
+
 using namespace nn_test;
 
 TEST_CASE("ten steps of the cats-and-dogs CNN give the same bits in both modes") {
@@ -24,3 +26,5 @@ TEST_CASE("ten steps of the cats-and-dogs CNN give the same bits in both modes")
     const auto x = noise<float>({3, 50, 50, 3}, 70);
     CHECK(same_bits(g.predict(x), e.predict(x)));
 }
+
+} // namespace cats_and_dogs_test

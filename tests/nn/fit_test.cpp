@@ -2,6 +2,8 @@
 
 #include <support/temporary_folder.hpp>
 
+namespace fit_test {
+
 using namespace nn_test;
 
 namespace {
@@ -233,3 +235,5 @@ TEST_CASE("predict is the forward pass of evaluation") {
         CHECK(static_cast<double>(loss.item()) == model.evaluate(x, y).loss);
     });
 }
+
+} // namespace fit_test

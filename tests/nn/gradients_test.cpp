@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+namespace gradients_test {
+
 using namespace nn_test;
 
 // Gradients of whole layers in training, both modes, against central differences of the loss in double.
@@ -106,3 +108,5 @@ TEST_CASE("gradients of conv2d, overlapping max pooling, batch normalization wit
         check_gradients<decltype(mode)>(images{}, tg::spec<double, tg::dyn, 7, 6, 2>{}, noise<double>({3, 7, 6, 2}, 2));
     });
 }
+
+} // namespace gradients_test

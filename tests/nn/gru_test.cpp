@@ -4,6 +4,8 @@
 
 #include <nn/layer_bench.hpp>
 
+namespace gru_test {
+
 using namespace nn_test;
 
 /// The layers around gru and simple_rnn. What those compute is shown in tests/ops.
@@ -84,3 +86,5 @@ TEST_CASE("gru and simple_rnn layers: the operations on their variables") {
     CHECK_THROWS_WITH_AS(tg::simple_rnn(b.scope() / "e", x, {.recurrent_dropout = 1}),
                          doctest::Contains("dropout must lie in [0, 1), in scope 'e'"), tg::argument_error);
 }
+
+} // namespace gru_test

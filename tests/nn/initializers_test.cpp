@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+namespace initializers_test {
+
 using namespace nn_test;
 
 namespace {
@@ -99,3 +101,5 @@ TEST_CASE("first values depend on seed and path, on nothing else") {
     tg::set_thread_count(0);
     CHECK(alone == drawn<float>({500, 600}, how, 4, "a/kernel"));
 }
+
+} // namespace initializers_test

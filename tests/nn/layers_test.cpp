@@ -5,6 +5,8 @@
 #include <cmath>
 #include <functional>
 
+namespace layers_test {
+
 using namespace nn_test;
 using std::int64_t;
 
@@ -349,3 +351,5 @@ TEST_CASE("updates apply at the end of a step, and variables assigned from one t
     CHECK(b["second"].to_vector() == std::vector<double>{3, 4});
     CHECK(value.to_vector() == std::vector<double>{3, 4});
 }
+
+} // namespace layers_test

@@ -1,5 +1,7 @@
 #include <nn/loss_model.hpp>
 
+namespace losses_binary_test {
+
 using namespace nn_test;
 
 namespace {
@@ -60,3 +62,5 @@ TEST_CASE("mean squared error: value and gradient") {
         check_loss<decltype(mode), tg::mean_squared_error>(logits, truth, value, gradient);
     });
 }
+
+} // namespace losses_binary_test

@@ -2,6 +2,8 @@
 
 #include <support/temporary_folder.hpp>
 
+namespace losses_softmax_test {
+
 using namespace nn_test;
 
 namespace {
@@ -66,3 +68,5 @@ TEST_CASE("a label that is no class is named") {
         CHECK(std::isfinite(model.train_on_batch(logits, tg::tensor<std::int32_t>{0, 3, 1}).loss));
     });
 }
+
+} // namespace losses_softmax_test

@@ -2,6 +2,8 @@
 
 #include <support/temporary_folder.hpp>
 
+namespace memory_limit_test {
+
 using namespace nn_test;
 
 namespace {
@@ -98,3 +100,5 @@ TEST_CASE("the plan of a program says what it would have needed") {
     CHECK(asked > 64 * kib);
     CHECK(asked == model.arena_bytes());
 }
+
+} // namespace memory_limit_test

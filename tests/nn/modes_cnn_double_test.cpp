@@ -1,6 +1,8 @@
 #include <nn/cnn_reference.hpp>
 #include <nn/models.hpp>
 
+namespace modes_cnn_double_test {
+
 using namespace nn_test;
 
 namespace {
@@ -80,3 +82,5 @@ TEST_CASE("gradients of the CNN agree with a reference written by hand") {
         }
     });
 }
+
+} // namespace modes_cnn_double_test

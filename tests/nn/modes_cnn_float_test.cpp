@@ -1,5 +1,7 @@
 #include <nn/models.hpp>
 
+namespace modes_cnn_float_test {
+
 using namespace nn_test;
 
 namespace {
@@ -50,3 +52,5 @@ TEST_CASE("a float CNN trains to the same bits on one thread and on two") {
         REQUIRE(first_difference(one, two) == "");
     }
 }
+
+} // namespace modes_cnn_float_test

@@ -3,7 +3,11 @@
 /// A model that draws through its scope and by random operations trains to the same bits in both modes: they share one
 /// count of draws.
 
-namespace nn_test {
+namespace modes_random_test {
+
+using namespace nn_test;
+
+namespace {
 
 struct noisy_mlp {
     constexpr auto operator()(auto scope, auto x) const {
@@ -16,9 +20,7 @@ struct noisy_mlp {
     }
 };
 
-} // namespace nn_test
-
-using namespace nn_test;
+} // namespace
 
 TEST_CASE("random operations in a model: the same bits in both modes") {
     const auto batch = [](std::int64_t size, std::uint64_t seed) {
@@ -39,3 +41,5 @@ TEST_CASE("random operations in a model: the same bits in both modes") {
     CHECK(same_bits(g.predict(x), e.predict(x)));
     tg::random::set_seed(0);
 }
+
+} // namespace modes_random_test

@@ -1,5 +1,7 @@
 #include <nn/models.hpp>
 
+namespace optimizers_test {
+
 using namespace nn_test;
 
 namespace {
@@ -87,3 +89,5 @@ TEST_CASE("optimizer state is a variable of its own, zero at first") {
         CHECK(model.parameter_count() == 2); // the model's alone
     });
 }
+
+} // namespace optimizers_test

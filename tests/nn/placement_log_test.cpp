@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+namespace placement_log_test {
+
 namespace tg = tapegraph;
 using test::captured_stderr;
 
@@ -66,3 +68,5 @@ TEST_CASE("a compiled program says once where each of its calls runs") {
     CHECK(has(text, "tapegraph: call 1 of 2 (placement_log_test.cpp:"));
     CHECK(has(text, "): sum of add, tanh f32[] on cpu\n"));
 }
+
+} // namespace placement_log_test

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+namespace recurrent_test {
+
 using namespace nn_test;
 
 /// The layers around the recurrent operations. What those compute is shown in tests/ops.
@@ -144,3 +146,5 @@ TEST_CASE("orthogonal matrices are spread over all of them") {
     CHECK(std::abs(mean) < 0.05);
     CHECK(std::abs(square * 4 - 1) < 0.15);
 }
+
+} // namespace recurrent_test

@@ -2,6 +2,8 @@
 
 #include <nn/models.hpp>
 
+namespace scan_model_test {
+
 /// A model with a cell of its own: both modes train alike.
 
 using namespace nn_test;
@@ -60,3 +62,5 @@ TEST_CASE("scan: a model with a cell of its own trains, in both modes alike") {
     const auto x = noise<double>({3, 9, 2}, 1);
     CHECK(graph.predict(x).shape() == tg::shape{3, 1});
 }
+
+} // namespace scan_model_test

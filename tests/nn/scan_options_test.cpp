@@ -1,5 +1,7 @@
 #include "scan_cells.hpp"
 
+namespace scan_options_test {
+
 /// tg::scan: masks, directions, axes, what is kept, what is refused; cells that do other things.
 
 using namespace scan_test;
@@ -258,3 +260,5 @@ TEST_CASE("scan: a program does not grow with the sequence") {
     };
     CHECK(sizes(std::integral_constant<std::int64_t, 5>{}) == sizes(std::integral_constant<std::int64_t, 5000>{}));
 }
+
+} // namespace scan_options_test

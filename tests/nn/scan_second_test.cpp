@@ -1,5 +1,7 @@
 #include "scan_cells.hpp"
 
+namespace scan_second_test {
+
 /// Second derivatives and forward mode through tg::scan.
 
 using namespace scan_test;
@@ -67,3 +69,5 @@ TEST_CASE("scan: forward mode over the gradient") {
           drawn<double>({4, 2}, 5), drawn<double>({4, 2}, 6), drawn<double>({4, 5, 3}, 7), drawn<double>({2, 8}, 8),
           drawn<double>({4, 2}, 9));
 }
+
+} // namespace scan_second_test

@@ -1,5 +1,7 @@
 #include "scan_cells.hpp"
 
+namespace scan_test {
+
 /// tg::scan against loops and against the LSTM operation, with first derivatives, in both modes.
 
 using namespace scan_test;
@@ -141,3 +143,5 @@ TEST_CASE("scan: an LSTM cell is the LSTM operation, with its derivatives") {
               drawn<double>({5, 2}, 5), drawn<double>({5, 2}, 6));
     }
 }
+
+} // namespace scan_test

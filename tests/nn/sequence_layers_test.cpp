@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+namespace sequence_layers_test {
+
 using namespace nn_test;
 using std::int64_t;
 
@@ -343,3 +345,5 @@ TEST_CASE("sequence layers: both modes train alike, and gradients are central di
     check_slopes(graph, eager, x, y);
     CHECK_THROWS_WITH_AS(graph.predict(tg::eval(x + 7)), doctest::Contains("is outside [0, 7)"), tg::range_error);
 }
+
+} // namespace sequence_layers_test

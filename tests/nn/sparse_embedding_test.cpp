@@ -8,6 +8,8 @@
 #include <cmath>
 #include <filesystem>
 
+namespace sparse_embedding_test {
+
 using namespace nn_test;
 using std::int64_t;
 
@@ -317,3 +319,5 @@ TEST_CASE("weights and optimizer state in files: those of the dense model, and t
     step(dense, 2);
     CHECK(first_difference(a, dense) != ""); // rows of the first step move on under dense Adam
 }
+
+} // namespace sparse_embedding_test

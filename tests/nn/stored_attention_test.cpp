@@ -3,6 +3,8 @@
 #include <nn/layer_bench.hpp>
 #include <support/stored_numbers.hpp>
 
+namespace stored_attention_test {
+
 /// Attention and its gradients as PyTorch 2.15 computes them in double; `numbers` is that of support/stored_numbers.hpp. PyTorch
 /// keeps the heads' columns side by side, its weights transposed, and masks what is not seen:
 ///
@@ -83,3 +85,5 @@ TEST_CASE("stored: multi_head_attention") {
         CHECK(near(tg::tensor<double>(gradients[k]), wanted[k]));
     }
 }
+
+} // namespace stored_attention_test

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+namespace stored_test {
+
 /// Losses and optimizers against the values PyTorch 2.15 (float64) gives; each comment is the snippet that made what
 /// follows, with F = torch.nn.functional.
 
@@ -79,3 +81,5 @@ TEST_CASE("stored: three steps of each optimizer") {
     //   w -= 0.1 * math.sqrt(1 - 0.999 ** t) / (1 - 0.9 ** t) * m / (math.sqrt(v) + 1e-7)
     check_steps(tg::adam{.learning_rate = 0.1}, {0.900000316226766, 0.8067826161106244, 0.8274182903444286});
 }
+
+} // namespace stored_test

@@ -5,6 +5,8 @@
 
 #include <nn/models.hpp>
 
+namespace study_convolutions_test {
+
 /// The studies' convolutions train to the same bits in both modes, over series that are as short as they can be.
 
 using namespace nn_test;
@@ -43,3 +45,5 @@ TEST_CASE("both modes: the small network of the recurrent pair") {
 TEST_CASE("both modes: the large convolutions") {
     check_modes<1344, 30>(models::conv1d_large{}, {1, 2}, tg::sgd{.learning_rate = 1e-3});
 }
+
+} // namespace study_convolutions_test

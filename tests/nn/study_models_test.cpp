@@ -7,6 +7,8 @@
 
 #include <nn/models.hpp>
 
+namespace study_models_test {
+
 /// The layer tables of the studies' models. Keras counts, biases included:
 ///   embedding  rows * width               convolution  kernel * in * filters + filters
 ///   dense      in * units + units         LSTM         4 * (in + units + 1) * units
@@ -96,3 +98,5 @@ TEST_CASE("summarize is the layer table of the compiled model") {
     CHECK(tg::summarize(models::conv1d_small{}, series).text() ==
           tg::compile<tg::eager>(models::conv1d_small{}, series).summary());
 }
+
+} // namespace study_models_test

@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+namespace study_recurrent_test {
+
 /// The studies' recurrent networks, few units wide: both modes train to the same bits, and say at which step values stop being
 /// finite.
 
@@ -87,3 +89,5 @@ TEST_CASE("LSTMs with relu that blow up say at which step") {
         CHECK(support::contains(message, "is not finite"));
     });
 }
+
+} // namespace study_recurrent_test

@@ -10,6 +10,8 @@
 
 #include <cmath>
 
+namespace text_test {
+
 using namespace nn_test;
 
 /// Models over texts, fed by data sets of texts.
@@ -120,3 +122,5 @@ TEST_CASE("cross-entropy of labels [batch, time] is the mean over all steps") {
     CHECK(std::abs(static_cast<double>(value.item()) - sum / 6) < 1e-6);
     CHECK(share.item() == static_cast<float>(right) / 6);
 }
+
+} // namespace text_test

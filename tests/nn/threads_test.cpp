@@ -2,6 +2,8 @@
 
 #include <thread>
 
+namespace threads_test {
+
 using namespace nn_test;
 
 // The kernels' own threads are switched off: OpenMP's runtime is not known to ThreadSanitizer.
@@ -49,3 +51,5 @@ TEST_CASE("models of one type train in threads of their own") {
         CHECK(found[1] == expected);
     });
 }
+
+} // namespace threads_test

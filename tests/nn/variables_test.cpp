@@ -3,6 +3,8 @@
 
 #include <support/temporary_folder.hpp>
 
+namespace variables_test {
+
 using namespace nn_test;
 
 namespace {
@@ -151,3 +153,5 @@ TEST_CASE("a model with parameters is given as a constant") {
         CHECK(predictor.predict(x).shape() == tg::shape{3, 1});
     });
 }
+
+} // namespace variables_test

@@ -9,6 +9,8 @@
 
 #include <limits>
 
+namespace weights_test {
+
 using namespace nn_test;
 
 namespace {
@@ -230,3 +232,5 @@ TEST_CASE("tensors by name are written and read") {
 }
 
 #endif
+
+} // namespace weights_test

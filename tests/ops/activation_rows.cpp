@@ -3,10 +3,8 @@
 namespace tapegraph::testing {
 
 namespace {
-constexpr double inf = INFINITY, nan = NAN;
-const interval moderate{-2.5, 2.5};
+const interval wide{-2.5, 2.5};
 
-real sigmoid_of(real x) { return 1 / (1 + std::exp(-x)); }
 real clipped(real x, real low, real high) { return std::isnan(x) ? x : std::fmin(std::fmax(x, low), high); }
 real exp_linear(real x, real alpha) { return x > 0 ? x : alpha * std::expm1(x); }
 // x times a gate; minus infinity times a gate of 0 counts as 0.
@@ -32,43 +30,43 @@ std::vector<row> activation_rows() {
             "relu6", [](auto x) { return relu6(x); }, {-2, 5.9}, [](real x) { return clipped(x, 0, 6); }),
         kink);
     put(unary(
-            "leaky_relu", [](auto x) { return leaky_relu(x, 0.25); }, moderate,
+            "leaky_relu", [](auto x) { return leaky_relu(x, 0.25); }, wide,
             [](real x) { return x > 0 ? x : x / 4; }),
         kink);
     put(unary(
-            "elu", [](auto x) { return elu(x); }, moderate, [](real x) { return exp_linear(x, 1); }),
+            "elu", [](auto x) { return elu(x); }, wide, [](real x) { return exp_linear(x, 1); }),
         kink);
     put(unary<false>(
-            "selu", [](auto x) { return selu(x); }, moderate,
+            "selu", [](auto x) { return selu(x); }, wide,
             [](real x) { return real(1.0507009873554805) * exp_linear(x, 1.6732632423543772); }),
         kink);
     put(unary(
         "softsign", [](auto x) { return softsign(x); }, {0.1, 3},
         [](real x) { return std::isinf(x) ? std::copysign(real(1), x) : x / (1 + std::abs(x)); }));
     put(unary(
-        "log_sigmoid", [](auto x) { return log_sigmoid(x); }, moderate,
+        "log_sigmoid", [](auto x) { return log_sigmoid(x); }, wide,
         [](real x) { return x < 0 ? x - std::log1p(std::exp(x)) : -std::log1p(std::exp(-x)); }));
     put(unary(
-        "gelu", [](auto x) { return gelu(x); }, moderate,
+        "gelu", [](auto x) { return gelu(x); }, wide,
         [](real x) { return gated(x, std::erfc(-x / std::sqrt(real(2))) / 2); }))
         ->why = "the rounding of x / sqrt 2 grows by x^2 in the tail";
     rows.back().ulps = 2000; // at -30 in double: 900 times the rounding
     put(unary(
-        "gelu, tanh", [](auto x) { return gelu(x, tapegraph::approximate); }, moderate,
+        "gelu, tanh", [](auto x) { return gelu(x, tapegraph::approximate); }, wide,
         [](real x) { return gated(x, tanh_gate(x)); }));
     rows.back().floor = 1; // 1 + tanh cancels in the reference
     rows.back().ulps = 16;
     put(unary(
-        "swish", [](auto x) { return swish(x); }, moderate, [](real x) { return gated(x, sigmoid_of(x)); }));
+        "swish", [](auto x) { return swish(x); }, wide, [](real x) { return gated(x, sigmoid_of(x)); }));
     put(unary(
-        "mish", [](auto x) { return mish(x); }, moderate,
+        "mish", [](auto x) { return mish(x); }, wide,
         [](real x) { return gated(x, x > 100 ? real(1) : std::tanh(std::log1p(std::exp(x)))); }));
     put(unary(
-        "hard_sigmoid", [](auto x) { return hard_sigmoid(x); }, moderate,
+        "hard_sigmoid", [](auto x) { return hard_sigmoid(x); }, wide,
         [](real x) { return clipped(x + 3, 0, 6) / 6; }));
     rows.back().floor = 1; // x + 3 cancels near -3
     put(unary(
-        "hard_swish", [](auto x) { return hard_swish(x); }, moderate,
+        "hard_swish", [](auto x) { return hard_swish(x); }, wide,
         [](real x) { return gated(x, clipped(x + 3, 0, 6) / 6) + 0; }));
     rows.back().floor = 1;
 

@@ -2,11 +2,6 @@
 
 namespace tapegraph::testing {
 
-namespace {
-constexpr double inf = INFINITY, nan = NAN;
-const interval positive{0.3, 3};
-} // namespace
-
 std::vector<row> arithmetic_rows() {
     std::vector<row> rows;
     const auto put = [&](row r, std::vector<std::vector<double>> awkward = {}) {

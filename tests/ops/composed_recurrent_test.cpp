@@ -10,6 +10,8 @@
 #include <cmath>
 #include <vector>
 
+namespace composed_recurrent_test {
+
 /// Recurrent operations against the same layers made of products and elementwise functions, step by step on the tape: values,
 /// gradients and second derivatives by everything, without differences.
 
@@ -204,3 +206,5 @@ TEST_CASE("gru and simple_rnn have the same bits with nothing kept") {
         CHECK(run(o, rnn, tg::simple_rnn_options{.recompute = true}).to_vector() == last(kept));
     }
 }
+
+} // namespace composed_recurrent_test

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+namespace contraction_corner_test {
+
 /// Contractions and windows where the table does not look: messages, ties, NaN, threads.
 
 namespace tg = tapegraph;
@@ -137,3 +139,5 @@ TEST_CASE("batches of products: one thread gives the bits of two") {
     CHECK(one == two);
     CHECK(one == seven);
 }
+
+} // namespace contraction_corner_test

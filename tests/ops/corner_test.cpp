@@ -7,6 +7,8 @@
 #include <limits>
 #include <string>
 
+namespace corner_test {
+
 /// Derivatives where differences say nothing: kinks, ties, poles; and what has no derivative. What is expected is what
 /// PyTorch and TensorFlow agree on, unless a comment says otherwise.
 
@@ -189,3 +191,5 @@ TEST_CASE("random numbers: reproducible, in range, of the right moments") {
     const auto none = tg::eager::create<tg::random_op<float>>({0, 0, 0, 1}, {0, 3}, {7, 0});
     CHECK(none.size() == 0);
 }
+
+} // namespace corner_test

@@ -3,8 +3,8 @@
 namespace tapegraph::testing {
 
 namespace {
-constexpr double inf = INFINITY, nan = NAN, tiny = 5e-324;
-const interval positive{0.3, 3}, moderate{-2, 2}, inside{-0.95, 0.95};
+constexpr double tiny = 5e-324;
+const interval inside{-0.95, 0.95};
 
 real floor_remainder(real x, real y) {
     if (y == 0) return NAN;

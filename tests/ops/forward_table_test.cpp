@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace forward_table_test {
+
 /// Forward mode of every row of the table: along a direction against finite differences, against reverse mode, and both
 /// nested in each other.
 
@@ -167,3 +169,5 @@ TEST_CASE("forward mode: movement") { check(movement_rows()); }
 TEST_CASE("forward mode: order") { check(ordering_rows()); }
 TEST_CASE("forward mode: recurrent layers") { check(recurrent_rows()); }
 TEST_CASE("forward mode: gru and simple_rnn") { check(gru_rows()); }
+
+} // namespace forward_table_test

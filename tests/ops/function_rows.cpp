@@ -3,10 +3,6 @@
 namespace tapegraph::testing {
 
 namespace {
-constexpr double inf = INFINITY, nan = NAN;
-const interval positive{0.3, 3}, moderate{-2, 2};
-
-real sigmoid_of(real x) { return 1 / (1 + std::exp(-x)); }
 real softplus_of(real x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
 } // namespace
 

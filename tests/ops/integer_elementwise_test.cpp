@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <vector>
 
+namespace integer_elementwise_test {
+
 /// Elementwise operations on integers and bool: wrapping, rounding of quotients, division by zero; derivatives past them.
 
 namespace tg = tapegraph;
@@ -116,3 +118,5 @@ TEST_CASE("derivatives pass by integers and questions, second ones too") {
     CHECK(first.to_vector() == std::vector<double>{0.75, 0, 24});
     CHECK(std::get<0>(outer.gradient(first, x)).to_vector() == std::vector<double>{3, 0, 24});
 }
+
+} // namespace integer_elementwise_test

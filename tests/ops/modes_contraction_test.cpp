@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace modes_contraction_test {
+
 /// Contractions in graph mode: the same bits as in eager mode, values, gradients and second derivatives.
 
 namespace tg = tapegraph;
@@ -75,3 +77,5 @@ TEST_CASE("a shared factor's gradient is one product") {
     CHECK(products_made == 3); // the value, by x, by w
     CHECK(sums == 0);          // nothing is summed over batches afterwards
 }
+
+} // namespace modes_contraction_test

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace modes_derivatives_test {
+
 /// vjp, hvp, jacobian, hessian and derivatives in each other in graph mode: the same bits as in eager mode.
 
 namespace tg = tapegraph;
@@ -72,3 +74,5 @@ TEST_CASE("both modes: jacobian and hessian") {
     TG_SAME(blocks.compare(x, w));
     CHECK(blocks.results()[1].shape() == tg::shape{3, 4, 4, 2});
 }
+
+} // namespace modes_derivatives_test

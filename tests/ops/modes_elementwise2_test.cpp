@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace modes_elementwise2_test {
+
 /// The further elementwise operations: the same bits in both modes, values and gradients, and the same bits whether a
 /// formula is one kernel or every operation of it has its own.
 
@@ -86,3 +88,5 @@ TEST_CASE_TEMPLATE("a formula has the same bits fused and operation by operation
     const tg::tensor<T> single = formula([](const auto& f) { return tg::eval(f); }, x, y);
     CHECK(difference({fused}, {single}).empty());
 }
+
+} // namespace modes_elementwise2_test

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace modes_elementwise_test {
+
 /// Elementwise operations in graph mode: the same bits as in eager mode, values and gradients, at batches from none to
 /// more than a tile. What the numbers should be is the table's business.
 
@@ -107,3 +109,5 @@ TEST_CASE("both modes: gradient of a gradient") {
     // are added in another order, so some bits of 53 may differ, times the few thousand terms of the sums: 1e-16 each.
     for (std::int64_t n : {3, 1, 400}) CHECK(modes.distance(drawn<double>({n, 5}, 1), drawn<double>({5}, 2)) < 1e-13);
 }
+
+} // namespace modes_elementwise_test

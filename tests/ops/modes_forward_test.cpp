@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace modes_forward_test {
+
 /// jvp of every kind of operation in graph mode: the same bits as in eager mode, where the table has checked it.
 
 namespace tg = tapegraph;
@@ -86,3 +88,5 @@ TEST_CASE("both modes: jvp of contractions, windows, movement, order") {
     TG_SAME(moved.compare(drawn<double>({5, 4, 6}, 1), drawn<double>({2, 1}, 2), drawn<double>({5, 4, 6}, 3),
                           drawn<double>({2, 1}, 4)));
 }
+
+} // namespace modes_forward_test

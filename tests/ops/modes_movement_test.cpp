@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace modes_movement_test {
+
 /// Shapes and movement in graph mode: the same bits as in eager mode, values and gradients, with symbolic extents.
 
 namespace tg = tapegraph;
@@ -204,3 +206,5 @@ TEST_CASE("both modes: elements of 1, 2, 4 and 8 bytes") {
     check(std::int64_t{});
     check(false);
 }
+
+} // namespace modes_movement_test

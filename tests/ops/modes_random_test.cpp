@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace modes_random_test {
+
 /// Random operations: the same bits in both modes, call after call, and what numbers a seed stands for.
 
 namespace tg = tapegraph;
@@ -102,3 +104,5 @@ TEST_CASE("seeds: a call leaves the free stream where it was, also when it throw
     CHECK(tg::random::normal_like(x).to_vector() == b);
     tg::random::set_seed(0);
 }
+
+} // namespace modes_random_test

@@ -3,6 +3,8 @@
 
 #include <ops/recurrent_modes.hpp>
 
+namespace modes_recurrent_test {
+
 /// LSTMs in graph mode, batch and time symbolic: the same bits as in eager mode; values, gradients, second derivatives.
 
 namespace tg = tapegraph;
@@ -98,3 +100,5 @@ TEST_CASE("lstm refuses a third derivative") {
     const auto w = drawn<double>({1, 4}, 2), r = drawn<double>({1, 4}, 3), b = drawn<double>({4}, 4);
     check_third_refused([&](const auto& at) { return last(at, w, r, b); }, x, "a third");
 }
+
+} // namespace modes_recurrent_test

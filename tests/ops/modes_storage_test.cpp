@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace modes_storage_test {
+
 /// 16-bit elements in both modes: the same bits, values and gradients, whatever is fused. The two types differ in their
 /// conversions only, so most functions are compiled for one of them.
 
@@ -193,3 +195,5 @@ TEST_CASE_TEMPLATE("16-bit elements: tapes, checks, constants of a graph", T, tg
     both_modes modes(folds, tg::spec<T>{});
     CHECK(modes.compare(tg::tensor<T>(T(1.3))).empty());
 }
+
+} // namespace modes_storage_test

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace modes_structure_test {
+
 /// Reductions, contractions, movement and order in graph mode: the same bits as in eager mode, values and gradients.
 
 namespace tg = tapegraph;
@@ -157,3 +159,5 @@ TEST_CASE("both modes: indices") {
     both_modes gradients(rows, tg::spec<double, 6, 4>{});
     TG_SAME(6, gradients.compare(drawn<double>({6, 4}, 1)));
 }
+
+} // namespace modes_structure_test

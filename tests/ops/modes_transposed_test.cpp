@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace modes_transposed_test {
+
 /// Transposed and depthwise convolution and the further poolings in graph mode: the same bits as in eager mode.
 
 namespace tg = tapegraph;
@@ -73,3 +75,5 @@ TEST_CASE("both modes: windows along one axis") {
         CHECK_MESSAGE(text.empty(), text);
     }
 }
+
+} // namespace modes_transposed_test

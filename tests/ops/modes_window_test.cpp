@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace modes_window_test {
+
 /// Convolution and pooling in graph mode: the same bits as in eager mode, values and gradients.
 
 namespace tg = tapegraph;
@@ -81,3 +83,5 @@ TEST_CASE("a symbolic extent that a window does not fit is refused when it is bo
     CHECK_THROWS_WITH_AS(pooled.compare(drawn<double>({2, 2, 3}, 2)), "pooling: an extent is 0, at least 1 is needed",
                          tg::shape_error);
 }
+
+} // namespace modes_window_test

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+namespace movement_corner_test {
+
 /// Shapes and movement: literals from NumPy, what is refused and with which words, integers, threads.
 
 namespace tg = tapegraph;
@@ -210,3 +212,5 @@ TEST_CASE("linspace in 16 bits counts with fractions") {
     const tensor<double> points = tg::cast<double>(tg::linspace<tg::half>(line, 0, 1, 5));
     CHECK(points.to_vector() == vector{0, 0.25, 0.5, 0.75, 1});
 }
+
+} // namespace movement_corner_test

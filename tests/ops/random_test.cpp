@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+namespace random_test {
+
 /// What random numbers are like. Seeds are fixed, so the tests are deterministic; their limits are those that numbers of
 /// the law would exceed with probability 1e-6, had the seed been chosen blindly.
 
@@ -241,3 +243,5 @@ TEST_CASE("random: what does not make sense is refused") {
           "random::integers: the range exceeds the element type");
     CHECK(message([&] { tg::random::normal(x, {-2}); }).find("negative extent") != std::string::npos);
 }
+
+} // namespace random_test

@@ -3,8 +3,6 @@
 namespace tapegraph::testing {
 
 namespace {
-constexpr double inf = INFINITY, nan = NAN;
-
 real larger(real x, real y) { return std::isnan(x) || std::isnan(y) ? NAN : x > y ? x : y; }
 real smaller(real x, real y) { return std::isnan(x) || std::isnan(y) ? NAN : x < y ? x : y; }
 } // namespace

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace storage_contraction_test {
+
 /// Products, convolutions, reductions and movement of 16-bit elements against references in long double.
 ///
 /// Sums are of float: n products of a float sum err by at most about n 2^-24 of the sum of magnitudes, whatever the order
@@ -151,3 +153,5 @@ TEST_CASE_TEMPLATE("16-bit elements: movement, order, pooling", T, tg::bfloat16,
     CHECK(same(tg::random::uniform<T>({70001}, {.seed = 4}), tg::random::uniform<float>({70001}, {.seed = 4})));
     CHECK_THROWS_AS(static_cast<void>(tg::tensor<T>(tg::any_tensor(wide))), tg::dtype_error);
 }
+
+} // namespace storage_contraction_test

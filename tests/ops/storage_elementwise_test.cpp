@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+namespace storage_elementwise_test {
+
 /// Elementwise operations on 16-bit elements: each is computed in float and rounded once.
 
 namespace tg = tapegraph;
@@ -188,3 +190,5 @@ TEST_CASE("16-bit elements: conversions between all types") {
     CHECK(tg::to_string(b) == "[1.01 -inf 7e+04 2.9 0. -0.7]");
     CHECK(tg::to_string(tg::tensor<tg::half>{{0.1f, 2}, {65504, 1e-7f}}) == "[[0.1 2.]\n [6.55e+04 1e-07]]");
 }
+
+} // namespace storage_elementwise_test

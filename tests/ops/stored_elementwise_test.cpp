@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+namespace stored_elementwise_test {
+
 /// gelu in both forms and rounding, against PyTorch 2.15 (float64); F = torch.nn.functional. Digits are all there, so
 /// what is left are the roundings of a few operations.
 
@@ -65,3 +67,5 @@ TEST_CASE("stored: round takes halves to the even number") {
 }
 
 #endif
+
+} // namespace stored_elementwise_test

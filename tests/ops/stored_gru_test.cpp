@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+namespace stored_gru_test {
+
 /// A GRU, simple recurrent layers and their gradients as PyTorch 2.15 computes them in double; `numbers` is that of
 /// support/stored_numbers.hpp. PyTorch's weights are transposed, and its gates of a GRU in the order r, z, n:
 ///
@@ -90,3 +92,5 @@ TEST_CASE("stored: simple_rnn") {
                .db = {9.901640418, 2.769709877},
                .dh = {-1.009678162, -0.06392261863, 0.4707491919, 0.2353745959}});
 }
+
+} // namespace stored_gru_test

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+namespace stored_recurrent_test {
+
 /// An LSTM and its gradients as PyTorch 2.15 computes them in double. Its gates stand in the same order (i, f, g, o) and its
 /// weights are transposed; it has two biases, of which one is zero here; `numbers` is that of support/stored_numbers.hpp:
 ///
@@ -66,3 +68,5 @@ TEST_CASE("lstm of bfloat16 is that of floats, rounded") {
     const tensor<float> dr = wide(rough);
     for (std::int64_t i = 0; i < dr.size(); ++i) CHECK(std::abs(dr.data()[i] - wanted.data()[i]) < 0.02);
 }
+
+} // namespace stored_recurrent_test

@@ -7,6 +7,8 @@
 #include <limits>
 #include <string>
 
+namespace stored_reductions_test {
+
 /// Conventions of reductions against what NumPy 1.24 and PyTorch give, kept here as literals, and derivatives beside zeros
 /// against those of the polynomial itself.
 ///
@@ -285,3 +287,5 @@ TEST_CASE("accuracy: ten million floats, a large mean, any number of threads") {
         CHECK(std::abs(variance(far).item() - squares) <= bound);
     }
 }
+
+} // namespace stored_reductions_test

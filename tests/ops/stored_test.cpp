@@ -6,6 +6,8 @@
 
 #include <limits>
 
+namespace stored_test {
+
 /// Values of other libraries where conventions differ: PyTorch 2.15 (float64) unless a comment says NumPy. Each comment
 /// is the snippet that made what follows, with F = torch.nn.functional.
 ///
@@ -135,3 +137,5 @@ TEST_CASE("stored: casts truncate, and NaN is true") {
     const tensor<bool> truth = tg::cast<bool>(tensor<double>{not_a_number, 0, -0.0, 1e-320, -inf});
     CHECK(truth.to_vector() == std::vector<bool>{true, false, false, true, true});
 }
+
+} // namespace stored_test

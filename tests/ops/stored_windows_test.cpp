@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace stored_windows_test {
+
 /// Values computed by PyTorch 2.15, of whole numbers that both sides make alike. Each comment is the PyTorch expression, with
 ///
 ///     def seq(*s): return ((torch.arange(prod(s), dtype=torch.float64) * 7 + 3) % 11 - 5).reshape(*s)
@@ -114,3 +116,5 @@ TEST_CASE("stored: sums over products and squares") {
     // torch.tensordot(a, b, dims=([1, 0], [2, 0]))
     CHECK(near(tensordot(a, b, {{1, 0}, {2, 0}}), {24, 24, -50, -48}));
 }
+
+} // namespace stored_windows_test

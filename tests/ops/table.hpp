@@ -4,6 +4,7 @@
 
 #include <tapegraph/ops/ops.hpp>
 
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,11 @@ namespace tapegraph::testing {
 struct interval {
     double low = -2, high = 2;
 };
+
+inline constexpr double inf = INFINITY, nan = NAN;
+inline constexpr interval positive{0.3, 3}, moderate{-2, 2};
+
+inline real sigmoid_of(real x) { return 1 / (1 + std::exp(-x)); }
 
 struct row {
     std::string name;

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+namespace table_test {
+
 /// What the table says, checked.
 
 namespace tg = tapegraph;
@@ -198,11 +200,6 @@ void check(const std::vector<row>& rows) {
 
 } // namespace
 
-tensors<double> tapegraph::testing::drawn_operands(const row& r, const std::vector<extents>& shapes,
-                                                   std::uint64_t seed) {
-    return ::draw<double>(r, shapes, seed);
-}
-
 TEST_CASE("table: arithmetic") { check(arithmetic_rows()); }
 TEST_CASE("table: elementary functions") { check(function_rows()); }
 TEST_CASE("table: further elementwise functions") { check(elementwise_rows()); }
@@ -221,3 +218,13 @@ TEST_CASE("table: indices") { check(indexing_rows()); }
 TEST_CASE("table: order") { check(ordering_rows()); }
 TEST_CASE("table: recurrent layers") { check(recurrent_rows()); }
 TEST_CASE("table: gru and simple_rnn") { check(gru_rows()); }
+
+} // namespace table_test
+
+namespace tapegraph::testing {
+
+tensors<double> drawn_operands(const row& r, const std::vector<extents>& shapes, std::uint64_t seed) {
+    return table_test::draw<double>(r, shapes, seed);
+}
+
+} // namespace tapegraph::testing

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace checkpoint_test {
+
 /// Checkpoints: the same bits, less memory, in both modes.
 
 namespace tg = tapegraph;
@@ -185,3 +187,5 @@ TEST_CASE("checkpoint: an error inside leaves the tape as it was") {
     const tensor<double> y = x * x;
     CHECK(tg::to_string(std::get<0>(tape.gradient(y, x))) == "[2. 4.]");
 }
+
+} // namespace checkpoint_test

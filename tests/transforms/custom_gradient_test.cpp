@@ -7,6 +7,8 @@
 #include <cmath>
 #include <string>
 
+namespace custom_gradient_test {
+
 /// Functions with derivatives of the user's own, in both modes.
 
 namespace tg = tapegraph;
@@ -166,3 +168,5 @@ TEST_CASE("custom_gradient: a derivative of another shape is refused") {
                          "custom_gradient: a derivative has another shape or type than its argument: f64[], f64[2]",
                          tg::shape_error);
 }
+
+} // namespace custom_gradient_test

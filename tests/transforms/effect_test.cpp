@@ -7,6 +7,8 @@
 #include <limits>
 #include <string>
 
+namespace effect_test {
+
 /// print and check: the same texts and the same errors in both modes, and nothing else changed.
 
 namespace tg = tapegraph;
@@ -161,3 +163,5 @@ TEST_CASE("print in a checkpoint prints once; under vmap it prints the batch") {
     tg::vmap([](auto v) { return tg::print<"each">(v + 1); })(x);
     CHECK(printed == "each: f64[2] [2. 3.]\n");
 }
+
+} // namespace effect_test

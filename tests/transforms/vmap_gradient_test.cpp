@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace vmap_gradient_test {
+
 /// Gradients per example, gradients of batched functions, transforms under vmap.
 
 namespace tg = tapegraph;
@@ -115,3 +117,5 @@ TEST_CASE("vmap of custom_gradient: backward sees one example") {
         CHECK(tensor<double>(sums.results()[1]).data()[e] == doctest::Approx(expected).epsilon(1e-13));
     }
 }
+
+} // namespace vmap_gradient_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace vmap_test {
+
 /// vmap in both modes: the numbers of one example after another, and the same bits in both modes.
 
 namespace tg = tapegraph;
@@ -190,3 +192,5 @@ TEST_CASE("vmap: errors") {
     CHECK_THROWS_AS(tg::vmap([](auto v) { return sum(v, 1); })(x), tg::shape_error);
     CHECK_THROWS_AS(tg::vmap([](auto v) { return cumulative_sum(v, -2); })(x), tg::shape_error);
 }
+
+} // namespace vmap_test

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+namespace cifar10_test {
+
 using tapegraph::argument_error;
 using tapegraph::data_error;
 using namespace tapegraph;
@@ -84,3 +86,5 @@ TEST_CASE("the real CIFAR-10") {
         CHECK(test.images[c] == doctest::Approx(pixels[3 + c] / 255.0));
     }
 }
+
+} // namespace cifar10_test

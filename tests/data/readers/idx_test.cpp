@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+namespace idx_test {
+
 using namespace std::string_literals;
 using tapegraph::data_error;
 using tapegraph::dtype;
@@ -138,3 +140,5 @@ TEST_CASE("the real MNIST and Fashion-MNIST") {
     check("fashion-mnist", "train", 12000, 0.2861, {1122, 1220, 1201, 1212, 1181, 1204, 1244, 1192, 1195, 1229});
     check("fashion-mnist", "t10k", 10000, 0.2868, {1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000});
 }
+
+} // namespace idx_test

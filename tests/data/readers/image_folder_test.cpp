@@ -23,6 +23,8 @@
 #include <string>
 #include <vector>
 
+namespace image_folder_test {
+
 using tapegraph::argument_error;
 using tapegraph::data_error;
 using namespace tapegraph;
@@ -220,3 +222,5 @@ TEST_CASE("the real cats and dogs") {
     CHECK(mean == doctest::Approx(0.486808).epsilon(2e-4));
     CHECK(support::contains(failure_of(folder / "original_jpeg"), "expected 107x200"));
 }
+
+} // namespace image_folder_test

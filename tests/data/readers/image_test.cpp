@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <vector>
 
+namespace image_test {
+
 using tapegraph::data::resize_image;
 using tapegraph::data::rgb_image;
 
@@ -62,3 +64,5 @@ TEST_CASE("a constant image stays constant at any size, and white stays at most 
         }
     }
 }
+
+} // namespace image_test

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+namespace text_table_test {
+
 using namespace tapegraph;
 using words = std::vector<std::string>;
 
@@ -40,3 +42,5 @@ TEST_CASE("what is wrong with a table is named with its row and value") {
     CHECK(support::contains(error("label,text\nx,\"y\n"), "never closed"));
     CHECK(support::contains(error("label,text\nx,y,z\n"), "row 2 (line 2): 3 fields"));
 }
+
+} // namespace text_table_test

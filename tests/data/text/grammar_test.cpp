@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+namespace grammar_test {
+
 using namespace tapegraph;
 using grammar = data::detail::opinion_grammar;
 using words = std::vector<std::string>;
@@ -98,3 +100,5 @@ TEST_CASE("whoever counts words knows half") {
     CHECK(share > 0.470);
     CHECK(share < 0.505);
 }
+
+} // namespace grammar_test

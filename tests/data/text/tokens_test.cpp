@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+namespace tokens_test {
+
 using namespace tapegraph;
 using words = std::vector<std::string>;
 
@@ -55,3 +57,5 @@ TEST_CASE("characters: UTF-8 sequences are whole, blanks count") {
                  "a\x80",
                  characters) == words{"\x80", "\xC3", "a\x80"});
 }
+
+} // namespace tokens_test

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+namespace vectorizer_test {
+
 using namespace tapegraph;
 using indices = std::vector<std::int32_t>;
 using words = std::vector<std::string>;
@@ -137,3 +139,5 @@ TEST_CASE("texts are divided as records are, and keep their rows") {
     CHECK(made.name_of(2) == "text 2");
     CHECK(made.subset({2, 1}).name_of(0) == "row 2");
 }
+
+} // namespace vectorizer_test

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+namespace vocabulary_test {
+
 using namespace tapegraph;
 using data::vocabulary;
 using words = std::vector<std::string>;
@@ -76,3 +78,5 @@ TEST_CASE("malformed files are named with the line") {
     CHECK(support::contains(support::message_of<data_error>([&] { vocabulary::load(folder.path() / "none"); }),
                             "no such file"));
 }
+
+} // namespace vocabulary_test

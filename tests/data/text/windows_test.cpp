@@ -9,6 +9,8 @@
 #include <numeric>
 #include <vector>
 
+namespace windows_test {
+
 using namespace tapegraph;
 
 TEST_CASE("windows: tokens and those one later") {
@@ -46,3 +48,5 @@ TEST_CASE("windows that do not fit, tokens that no vocabulary has") {
     CHECK_THROWS_AS(data::next_token_windows({0, -1, 1}, 3, 1), range_error);
     CHECK(data::next_token_windows<std::int32_t>({0, 1}, 2, 1).columns()[0].type == dtype::i32);
 }
+
+} // namespace windows_test

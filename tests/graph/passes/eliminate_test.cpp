@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace eliminate_test {
+
 namespace tg = tapegraph;
 using namespace builders;
 
@@ -111,3 +113,5 @@ TEST_CASE("many nodes: merging does not depend on the number of buckets") {
     CHECK(count<tg::add_op>(t) == 500);
     CHECK(verify(t).ok());
 }
+
+} // namespace eliminate_test

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+namespace epilogue_test {
+
 /// What the pass for epilogues takes into the kernel before, what it leaves, and that bits are kept.
 
 namespace tg = tapegraph;
@@ -191,3 +193,5 @@ TEST_CASE("epilogues: products with bias and relu keep every bit") {
 TEST_CASE("epilogues: convolutions with bias, relu and pooling keep every bit") {
     for (const std::int64_t batch : {1, 3, 200}) compare<images>(batch, {9, 8, 6});
 }
+
+} // namespace epilogue_test

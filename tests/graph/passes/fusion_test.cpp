@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+namespace fusion_test {
+
 /// One trace run as it is compiled, without fusion, and without any pass: the same bits.
 
 namespace tg = tapegraph;
@@ -88,3 +90,5 @@ TEST_CASE("passes and fusion keep every bit") {
         CHECK(same_bits(expected, trained(raw, batch)));
     }
 }
+
+} // namespace fusion_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace schedule_test {
+
 namespace tg = tapegraph;
 using namespace builders;
 using tg::ir::kernel_kind;
@@ -223,3 +225,5 @@ TEST_CASE("random graphs: schedules are sound") {
         }
     }
 }
+
+} // namespace schedule_test

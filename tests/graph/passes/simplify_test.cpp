@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+namespace simplify_test {
+
 namespace tg = tapegraph;
 using namespace builders;
 using tg::ir::constant_op;
@@ -146,3 +148,5 @@ TEST_CASE("folding in float gives the bits of float arithmetic") {
         }());
     }
 }
+
+} // namespace simplify_test

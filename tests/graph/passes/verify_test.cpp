@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+namespace verify_test {
+
 namespace tg = tapegraph;
 using namespace builders;
 
@@ -100,3 +102,5 @@ TEST_CASE("the verifier leaves a trace as it was") {
     CHECK(t.nodes.size() == nodes);
     CHECK(complaint([](trace& broken) { broken.nodes[last(broken)].scope = 7; }) == "the scope is unknown");
 }
+
+} // namespace verify_test
