@@ -11,6 +11,7 @@
 
 namespace tapegraph {
 
+/// A path of names that owns variables. Errors become those of the trace, and of the compiler.
 class graph_scope {
 public:
     constexpr graph_scope(ir::trace* owner, int index) : t_(owner), index_(index) {}
