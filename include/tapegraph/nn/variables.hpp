@@ -188,10 +188,10 @@ void initialize(T* data, const shape& dims, const initializer& how, std::uint64_
 /// The variables of a model in the order in which the model asks for them.
 class variable_list {
 public:
-    /// By path: "hidden/kernel". Throws argument_error for one that does not exist.
+    /// By path: "hidden/kernel". Throws argument_error for one that does not exist, with those that do.
     variable& operator[](std::string_view path) {
         if (variable* const found = find(path)) return *found;
-        throw argument_error("no variable '" + std::string(path) + "'");
+        refuse(path);
     }
     /// Null where there is none.
     variable* find(std::string_view path) {
@@ -227,6 +227,19 @@ public:
     iterator end() const { return iterator(items_.data() + items_.size()); }
 
 private:
+    // Names the model's variables, of many the first.
+    template <class = void>
+    [[noreturn]] void refuse(std::string_view path) const {
+        constexpr int most = 10;
+        std::string text = "no variable '" + std::string(path) + "'";
+        int count = 0;
+        for (const auto& v : items_)
+            if (!v->optimizer_state() && count++ < most)
+                text.append(count == 1 ? ", there are '" : ", '").append(v->path()).append("'");
+        if (count > most) text.append(" and ").append(std::to_string(count - most)).append(" more");
+        throw argument_error(text);
+    }
+
     std::vector<std::unique_ptr<variable>> items_; // addresses stay
 };
 
