@@ -1,4 +1,5 @@
 // expect: an expression cannot be assigned to: it is a formula without a value
+// expect-errors: 1
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/nn/training.hpp>
 #include <tapegraph/ops/ops.hpp>

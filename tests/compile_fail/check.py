@@ -6,6 +6,7 @@ usage: check.py FILE.cpp -- COMPILER FLAGS...
 Comments at the start of a line, anywhere in the file:
     // expect: TEXT          compilation fails and TEXT is in the output (several lines: all of them, in any order)
     // expect-gcc: TEXT      the same, for g++ only; expect-clang likewise
+    // expect-errors: N      and with no more and no fewer errors: what a mistake entails is not reported beside it
     // expect-success        compilation succeeds
     // flags: -DX -fopenmp   more flags for this file
 """
@@ -34,12 +35,14 @@ def main():
     with open(source, encoding="utf-8") as file:
         lines = file.read().splitlines()
 
-    texts, success, flags = [], False, []
+    texts, errors, success, flags = [], None, False, []
     kind = compiler_kind(compile_command[0])
     for line in lines:
         if match := re.match(r"// expect(?:-(gcc|clang))?: *(.*\S)", line):
             if match[1] in (None, kind):
                 texts.append(match[2])
+        elif match := re.match(r"// expect-errors: *(\d+)", line):
+            errors = int(match[1])
         elif re.match(r"// expect-success\b", line):
             success = True
         elif match := re.match(r"// flags: *(.*)", line):
@@ -61,6 +64,9 @@ def main():
         complaints.append("the compiler crashed")
     seen = flat(output)
     complaints += [f"expected, but not in the output: {text}" for text in texts if flat(text) not in seen]
+    found = len(re.findall(r"^\S+:\d+:\d+: error: ", output, re.MULTILINE))
+    if errors not in (None, found):
+        complaints.append(f"{found} errors, expected {errors}")
     if complaints:
         print(output)
         print("command:", " ".join(command))

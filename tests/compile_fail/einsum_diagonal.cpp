@@ -1,6 +1,7 @@
 // expect: ill_formed_model<
-// expect: {"einsum: label i is repeated and its extent is not a number"}
-// expect: {"einsum_diagonal.cpp:14"}
+// expect-gcc: {"einsum: label i is repeated and its extent is not a number"}
+// expect-clang: {"einsum: label i is repeated and it
+// expect: {"einsum_diagonal.cpp:15"}
 // expect: {"f32[?,?]"}
 #include <tapegraph/tapegraph.hpp>
 

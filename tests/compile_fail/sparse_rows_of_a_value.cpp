@@ -1,4 +1,5 @@
-// expect: gather_rows: the table is not a variable
+// expect-gcc: gather_rows: the table is not a variable
+// expect-clang: gather_rows: the table is not a va
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/tapegraph.hpp>
 

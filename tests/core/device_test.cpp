@@ -63,7 +63,7 @@ TEST_CASE("device: a program without CUDA has the CPU alone and says why") {
     CHECK(!all[0].name.empty());
     CHECK_NOTHROW(tg::check_available(device::cpu()));
     CHECK(message<tg::device_error>([] { tg::check_available(device::cuda()); }) ==
-          "this program was built without CUDA (compile it with nvcc and link tapegraph::cuda); use device::cpu()");
+          "cuda:0 cannot be used: this program was built without CUDA (compile it with nvcc and link tapegraph::cuda)");
     CHECK(tg::available_or_cpu(device::cuda()) == device::cpu());
 }
 

@@ -105,11 +105,13 @@ TEST_CASE_FIXTURE(balanced, "device memory: the environment has the last word, a
     CHECK(limit("0.5G") == gib / 2);
     CHECK(limit("25%") == gib / 4);
     CHECK(limit("9999G") == gib); // there is no more
+    CHECK(limit("0") == gib);
     CHECK(has(message<tg::argument_error>([&] { limit("8 gigs"); }), "TAPEGRAPH_GPU_MEMORY_LIMIT='8 gigs'"));
-    CHECK(has(message<tg::argument_error>([&] { limit("-1"); }), "'-1'"));
+    for (const char* text : {"-1", "nan", "inf", "1e30", "nan%"})
+        CHECK(has(message<tg::argument_error>([&] { limit(text); }), ("'" + std::string(text) + "'").c_str()));
     for (const auto& [name, value] :
-         {std::pair{"TAPEGRAPH_GPU_MEMORY_FRACTION", "1.2"}, std::pair{"TAPEGRAPH_GPU_ALLOW_GROWTH", "yes"},
-          std::pair{"TAPEGRAPH_GPU_ALLOCATOR", "malloc"}}) {
+         {std::pair{"TAPEGRAPH_GPU_MEMORY_FRACTION", "1.2"}, std::pair{"TAPEGRAPH_GPU_MEMORY_FRACTION", "nan"},
+          std::pair{"TAPEGRAPH_GPU_ALLOW_GROWTH", "yes"}, std::pair{"TAPEGRAPH_GPU_ALLOCATOR", "malloc"}}) {
         const variable set(name, value);
         memory_pool pool(0);
         CHECK(has(message<tg::argument_error>([&] { pool.allocate(1); }), name));

@@ -18,8 +18,11 @@ namespace tapegraph::cuda::driver {
 inline void check(cudaError_t status, const char* call, const std::string& purpose = {}) {
     if (status == cudaSuccess) return;
     cudaGetLastError(); // a sticky error would be reported again by the next call, too
-    throw device_error(std::string(call) + (purpose.empty() ? "" : " for " + purpose) + ": " +
-                       cudaGetErrorName(status) + " (" + cudaGetErrorString(status) + ")");
+    const bool foreign = status == cudaErrorNoKernelImageForDevice || status == cudaErrorUnsupportedPtxVersion;
+    throw device_error(
+        std::string(call) + (purpose.empty() ? "" : " for " + purpose) + ": " + cudaGetErrorName(status) + " (" +
+        cudaGetErrorString(status) + ")" +
+        (foreign ? "; the program was not compiled for this device (nvcc -arch, CMAKE_CUDA_ARCHITECTURES)" : ""));
 }
 
 struct device_properties {

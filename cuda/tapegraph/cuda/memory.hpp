@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/device.hpp>
+#include <tapegraph/core/environment.hpp>
 
 #ifdef TG_SIMT
 #include <simt/driver.hpp>
@@ -11,7 +12,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -33,7 +33,7 @@ enum class allocator {
 };
 
 /// How much of a device a process takes. Settable before the device is first used, by `memory_options` or environment:
-///   TAPEGRAPH_GPU_MEMORY_LIMIT     bytes, with K, M or G, or a percentage of the device ("8G", "50%")
+///   TAPEGRAPH_GPU_MEMORY_LIMIT     bytes, with K, M or G, or a percentage of the device ("8G", "50%"); 0: all of it
 ///   TAPEGRAPH_GPU_MEMORY_FRACTION  the part that is taken at once (0.9)
 ///   TAPEGRAPH_GPU_ALLOW_GROWTH     0: nothing beyond that part; 1: grow (the default)
 ///   TAPEGRAPH_GPU_ALLOCATOR        pool or plain
@@ -65,34 +65,27 @@ inline std::size_t parse_bytes(const char* variable, std::string_view text, std:
     if (unit == "M") factor = 1024.0 * 1024;
     if (unit == "G") factor = 1024.0 * 1024 * 1024;
     if (unit == "%") factor = static_cast<double>(whole) / 100;
-    if (status != std::errc{} || factor < 0 || number < 0)
-        throw argument_error(std::string(variable) + "='" + std::string(text) +
-                             "': expected bytes, optionally with K, M or G, or a percentage");
-    return static_cast<std::size_t>(number * factor);
+    const double bytes = number * factor;
+    if (status != std::errc{} || factor < 0 || !(bytes >= 0 && bytes < 0x1p63))
+        tapegraph::detail::refuse_environment(variable, std::string(text).c_str(),
+                                              "bytes, optionally with K, M or G, or a percentage");
+    return static_cast<std::size_t>(bytes);
 }
 
 inline memory_options from_environment(memory_options o, std::size_t whole) {
-    if (const char* limit = std::getenv("TAPEGRAPH_GPU_MEMORY_LIMIT"))
+    using tapegraph::detail::environment, tapegraph::detail::environment_choice, tapegraph::detail::environment_flag,
+        tapegraph::detail::refuse_environment;
+    if (const char* limit = environment("TAPEGRAPH_GPU_MEMORY_LIMIT"))
         o.limit = parse_bytes("TAPEGRAPH_GPU_MEMORY_LIMIT", limit, whole);
-    if (const char* fraction = std::getenv("TAPEGRAPH_GPU_MEMORY_FRACTION")) {
+    if (const char* fraction = environment("TAPEGRAPH_GPU_MEMORY_FRACTION")) {
         const char* const end = fraction + std::strlen(fraction);
         const auto [stop, status] = std::from_chars(fraction, end, o.fraction);
-        if (status != std::errc{} || stop != end || o.fraction < 0 || o.fraction > 1)
-            throw argument_error("TAPEGRAPH_GPU_MEMORY_FRACTION='" + std::string(fraction) +
-                                 "': expected a number from 0 to 1");
+        if (status != std::errc{} || stop != end || !(o.fraction >= 0 && o.fraction <= 1))
+            refuse_environment("TAPEGRAPH_GPU_MEMORY_FRACTION", fraction, "a number from 0 to 1");
     }
-    if (const char* growth = std::getenv("TAPEGRAPH_GPU_ALLOW_GROWTH")) {
-        const std::string_view text(growth);
-        if (text != "0" && text != "1")
-            throw argument_error("TAPEGRAPH_GPU_ALLOW_GROWTH='" + std::string(text) + "': expected 0 or 1");
-        o.allow_growth = text == "1";
-    }
-    if (const char* kind = std::getenv("TAPEGRAPH_GPU_ALLOCATOR")) {
-        const std::string_view text(kind);
-        if (text != "pool" && text != "plain")
-            throw argument_error("TAPEGRAPH_GPU_ALLOCATOR='" + std::string(text) + "': expected pool or plain");
-        o.allocator = text == "pool" ? allocator::pool : allocator::plain;
-    }
+    o.allow_growth = environment_flag("TAPEGRAPH_GPU_ALLOW_GROWTH", o.allow_growth);
+    o.allocator = static_cast<allocator>(
+        environment_choice("TAPEGRAPH_GPU_ALLOCATOR", {"pool", "plain"}, static_cast<int>(o.allocator)));
     return o;
 }
 
@@ -128,7 +121,7 @@ public:
         const std::lock_guard lock(guard_);
         if (started_)
             throw argument_error("memory of cuda:" + std::to_string(device_) + " is in use: configure it before");
-        if (options.fraction < 0 || options.fraction > 1)
+        if (!(options.fraction >= 0 && options.fraction <= 1))
             throw argument_error("memory_options: the fraction is " + std::to_string(options.fraction) +
                                  ", expected 0 to 1");
         options_ = options;
@@ -208,8 +201,10 @@ private:
         const auto part = static_cast<std::size_t>(options_.fraction * static_cast<double>(whole_));
         if (!options_.allow_growth) {
             if (part == 0)
-                throw argument_error("memory of cuda:" + std::to_string(device_) +
-                                     ": without growth a fraction to take at once is needed");
+                throw argument_error(
+                    "memory of cuda:" + std::to_string(device_) +
+                    ": growth is off (allow_growth, TAPEGRAPH_GPU_ALLOW_GROWTH), so the fraction to take at "
+                    "once (fraction, TAPEGRAPH_GPU_MEMORY_FRACTION) must be more than 0");
             limit_ = std::min(limit_, part);
         }
         stream_ = driver::make_stream();

@@ -131,7 +131,8 @@ inline std::string why_unavailable(device d) {
     if (d.is_cpu()) return {};
     const device_backend& backend = cuda_backend();
     if (backend.count == nullptr)
-        return "this program was built without CUDA (compile it with nvcc and link tapegraph::cuda); use device::cpu()";
+        return d.name() +
+               " cannot be used: this program was built without CUDA (compile it with nvcc and link tapegraph::cuda)";
     const int count = backend.count();
     if (count == 0) return d.name() + " cannot be used: " + backend.why_none();
     if (d.index() >= count)

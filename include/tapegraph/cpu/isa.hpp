@@ -1,10 +1,8 @@
 #pragma once
 
 #include <tapegraph/core/config.hpp>
+#include <tapegraph/core/environment.hpp>
 #include <tapegraph/core/error.hpp>
-
-#include <cstdlib>
-#include <cstring>
 
 /// Instruction sets. One kernel body is inlined into a function for each of them and chosen at run time, so that a
 /// program built with a plain -O2 uses what the processor has. The set is a template parameter, never a macro: functions
@@ -71,13 +69,10 @@ inline instruction_set best_instruction_set(instruction_set most) {
 inline instruction_set supported_instruction_set() { return detail::best_instruction_set(instruction_set::avx512); }
 
 namespace detail {
-// TAPEGRAPH_ISA=baseline|avx2|avx512 lowers the choice; it never raises it above what the processor has.
+// TAPEGRAPH_ISA lowers the choice; it never raises it above what the processor has.
 inline instruction_set initial_instruction_set() {
-    const char* wish = std::getenv("TAPEGRAPH_ISA");
-    if (wish == nullptr) return supported_instruction_set();
-    return best_instruction_set(std::strcmp(wish, "baseline") == 0 ? instruction_set::baseline
-                                : std::strcmp(wish, "avx2") == 0   ? instruction_set::avx2
-                                                                   : instruction_set::avx512);
+    return best_instruction_set(static_cast<instruction_set>(
+        tapegraph::detail::environment_choice("TAPEGRAPH_ISA", {"baseline", "avx2", "avx512"}, 2)));
 }
 inline instruction_set& current_instruction_set() {
     static instruction_set set = initial_instruction_set();

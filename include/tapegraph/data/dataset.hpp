@@ -123,6 +123,7 @@ public:
 
     /// 0 while batch() was not called.
     std::int64_t batch_size() const { return batch_size_; }
+    /// What batch(), prefetch() and shuffle() were given.
     bool drop_remainder() const { return drop_remainder_; }
     std::int64_t prefetch_depth() const { return prefetch_depth_; }
     std::optional<std::uint64_t> shuffle_seed() const { return shuffle_seed_; }

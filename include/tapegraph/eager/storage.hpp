@@ -243,10 +243,12 @@ private:
 
 } // namespace detail
 
+/// Bytes of tensors' buffers in the CPU's memory, of all threads: in use, the most since reset_peak_memory(), and kept for the next.
 inline memory_statistics eager_memory() {
     const auto& c = detail::pool_counters::instance();
     return {c.in_use.load(), c.peak.load(), c.cached.load()};
 }
+/// The peak counts anew from what is in use.
 inline void reset_peak_memory() {
     auto& c = detail::pool_counters::instance();
     c.peak.store(c.in_use.load());

@@ -51,8 +51,8 @@ public:
         T* to = mutable_data();
         for (const auto& row : rows) {
             if (static_cast<std::int64_t>(row.size()) != shape()[1].value)
-                throw shape_error("tensor: rows of a nested list differ in length: " + std::to_string(shape()[1].value) +
-                                  " and " + std::to_string(row.size()));
+                throw shape_error("tensor: rows of a nested list differ in length: " +
+                                  std::to_string(shape()[1].value) + " and " + std::to_string(row.size()));
             to = copy(row, to);
         }
     }
@@ -96,8 +96,11 @@ public:
         place_ = {};
         return static_cast<T*>(raw());
     }
+    /// All elements, row by row; waits as data() does.
     std::span<const T> values() const { return {data(), static_cast<std::size_t>(size())}; }
 
+    /// One element, by an index per axis from 0. Throws shape_error for another number of indices, range_error for one outside its
+    /// axis.
     template <std::integral... Index>
     const T& operator()(Index... index) const {
         return data()[offset(index...)];
@@ -110,7 +113,7 @@ public:
 
     // Not a braced list: two pointers are also two bools.
     std::vector<T> to_vector() const { return std::vector<T>(data(), data() + size()); }
-    /// The value of a tensor of one element.
+    /// The value of a tensor of one element; throws shape_error for others.
     T item() const {
         if (size() != 1) throw shape_error("item: the tensor has shape " + to_string(shape()));
         return *data();
@@ -135,7 +138,8 @@ private:
     template <class... Index>
     std::int64_t offset(Index... index) const {
         if (sizeof...(index) != static_cast<std::size_t>(rank()))
-            throw shape_error("tensor: " + std::to_string(sizeof...(index)) + " indices for shape " + to_string(shape()));
+            throw shape_error("tensor: " + std::to_string(sizeof...(index)) + " indices for shape " +
+                              to_string(shape()));
         const std::int64_t at[sizeof...(index) + 1]{static_cast<std::int64_t>(index)...};
         std::int64_t flat = 0;
         for (int i = 0; i < rank(); ++i) {
@@ -155,10 +159,12 @@ tensor<T> full(const shape& dims, T value) {
     std::fill_n(result.mutable_data(), result.size(), value);
     return result;
 }
+/// zeros<float>({2, 3})
 template <class T>
 tensor<T> zeros(const shape& dims) {
     return full<T>(dims, T(0));
 }
+/// ones<float>({2, 3})
 template <class T>
 tensor<T> ones(const shape& dims) {
     return full<T>(dims, T(1));
@@ -173,7 +179,7 @@ tensor<T> arange(std::int64_t count, T begin = T(0), T step = T(1)) {
             static_cast<T>(static_cast<number>(begin) + static_cast<number>(i) * static_cast<number>(step));
     return result;
 }
-/// Copies from any contiguous range whose size is the product of the extents.
+/// Copies from any contiguous range; throws shape_error where its size is not the product of the extents.
 template <class T, class Range>
 tensor<T> from_range(const Range& values, const shape& dims) {
     auto result = tensor<T>::uninitialized(dims);
@@ -185,6 +191,7 @@ tensor<T> from_range(const Range& values, const shape& dims) {
     return result;
 }
 
+/// Nested brackets; of more than 1000 elements three at either end of long axes.
 template <class T>
 std::string to_string(const tensor<T>& t) {
     std::string text;

@@ -64,7 +64,7 @@ struct expr : detail::arguments<std::index_sequence_for<Args...>, Args...> {
 
     /// `auto h = relu(x)` names a formula, not a tensor: it cannot be given another formula.
     template <class Other>
-    expr& operator=(const Other&) {
+    constexpr expr& operator=(const Other&) {
         static_assert(always_false<Other>,
                       "an expression cannot be assigned to: it is a formula without a value. Write "
                       "`auto h = tg::eval(...)` or name the type, `tg::tensor<float> h = ...`, to give h a value first");

@@ -67,8 +67,9 @@ public:
             throw dtype_error("input '" + std::string(input.name) + "' is " + name_of(target.type) + ", fed with " +
                               name_of(value.type));
         if (value.rank != target.rank)
-            throw shape_error("input '" + std::string(input.name) + "' has rank " + std::to_string(target.rank) +
-                              ", fed with rank " + std::to_string(value.rank));
+            throw shape_error("input '" + std::string(input.name) + "' has shape " +
+                              to_string(shape(target.rank, view_->pool.begin() + view_->nodes[input.node].dims)) +
+                              ", fed with " + to_string(shape(value.rank, value.extents)));
         for (int axis = 0; axis < value.rank; ++axis) {
             if (target.extents[axis] != value.extents[axis]) bound_ = false;
             target.extents[axis] = value.extents[axis];

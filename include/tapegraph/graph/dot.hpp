@@ -40,7 +40,8 @@ inline std::string to_dot(const ir::program_view& view) {
     const auto declared = [&](int node) {
         const ir::entry& e = view.nodes[node];
         const bool leaf = e.op->kind == operation_kind::leaf;
-        const std::string label = (leaf ? d::node_name(view, node) : std::string(e.op->name)) + "\n" + d::shape_text(view, node);
+        const std::string label =
+            (leaf ? d::node_name(view, node) : std::string(e.op->name)) + "\n" + d::shape_text(view, node);
         std::string escaped = quoted(label);
         for (std::size_t at; (at = escaped.find('\n')) != std::string::npos;) escaped.replace(at, 1, "\\n");
         return "n" + std::to_string(node) + " [label=" + escaped + (leaf ? ", shape=box" : "") + "];";
@@ -75,10 +76,9 @@ inline std::string to_dot(const ir::program_view& view) {
     return r.text;
 }
 
+/// Of a graph model's training step.
 template <class Model>
     requires requires(const Model& m) { m.training_view(); }
-std::string to_dot(const Model& model) {
-    return to_dot(model.training_view());
-}
+std::string to_dot(const Model& model) { return to_dot(model.training_view()); }
 
 } // namespace tapegraph

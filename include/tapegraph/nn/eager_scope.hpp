@@ -60,6 +60,7 @@ struct eager_context {
     }
 };
 
+/// A path of names that owns variables; what its functions mean stands with graph_scope. Errors are thrown.
 class eager_scope {
 public:
     explicit eager_scope(eager_context* context, std::string path = {}) : context_(context), path_(std::move(path)) {}

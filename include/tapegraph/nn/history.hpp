@@ -21,8 +21,9 @@ struct epoch_result {
     std::int64_t steps = 0, records = 0;
 };
 
+/// What `fit` returns.
 struct history {
-    std::vector<epoch_result> epochs;
+    std::vector<epoch_result> epochs; ///< in the order in which they were trained
 };
 
 } // namespace tapegraph

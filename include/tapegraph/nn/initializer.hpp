@@ -52,6 +52,7 @@ struct forget_gate {
     double others = 0;
     constexpr operator initializer() const { return {initializer_kind::forget_gate, others, 0}; }
 };
+/// Every number `value`.
 struct constant {
     double value = 0;
     constexpr operator initializer() const { return {initializer_kind::constant, value, 0}; }
@@ -62,10 +63,12 @@ struct zeros {
 struct ones {
     constexpr operator initializer() const { return {initializer_kind::constant, 1, 0}; }
 };
+/// U(low, high)
 struct uniform {
     double low = -0.05, high = 0.05;
     constexpr operator initializer() const { return {initializer_kind::uniform, low, high}; }
 };
+/// Normal with a mean and a standard deviation, not truncated.
 struct normal {
     double mean = 0, deviation = 0.05;
     constexpr operator initializer() const { return {initializer_kind::normal, mean, deviation}; }

@@ -22,16 +22,16 @@ namespace tapegraph {
 struct fit_options {
     std::int64_t epochs = 1;
     std::int64_t batch_size = 32;
-    std::optional<data::dataset> validation{};
-    std::int64_t steps_per_epoch = 0; ///< stop an epoch early; 0: the whole data set
-    bool shuffle = true;
-    bool verbose = true;
+    std::optional<data::dataset> validation{}; ///< evaluated after every epoch, columns as those of the training set
+    std::int64_t steps_per_epoch = 0;          ///< stop an epoch early; 0: the whole data set
+    bool shuffle = true; ///< in an order that depends on the model's seed and the epoch, which each call counts from 0
+    bool verbose = true; ///< progress on stderr
     std::int64_t prefetch = 2; ///< batches assembled ahead
 };
 
 /// Options of compile.
 struct compile_options {
-    std::uint64_t seed = 0;
+    std::uint64_t seed = 0; ///< of variables' first values, random operations and shuffling
     /// After every step, look for values that are not finite; throws numeric_error that names the step and the first operation.
     bool check_finite = false;
     /// Where the model computes, as device_scope chooses; by default where the thread does.
@@ -81,15 +81,18 @@ public:
             weight_file<Path>::load(path, variables_, step_, options.optimizer_state && trains_);
     }
 
+    /// The model's variables and, behind them, the optimizer's.
     variable_list& variables() { return variables_; }
     const variable_list& variables() const { return variables_; }
     /// Steps trained so far.
     std::int64_t step() const { return step_; }
+    /// The layer table as text: type, output shape and parameters of each layer, and totals.
     std::string summary() const {
         model_summary s = summary_;
         s.trainable = trainable_parameter_count();
         return s.text();
     }
+    /// Numbers in the model's variables, without the optimizer's.
     std::int64_t parameter_count() const { return summary_.parameters; }
     /// What training changes; frozen variables do not count.
     std::int64_t trainable_parameter_count() const {
@@ -164,7 +167,8 @@ public:
     using detail::model_base::model_base;
     using element = typename Spec::element_type;
 
-    /// One step on tensors (or anything contiguous that views as one).
+    /// One step on tensors: x of the model's input, y as the loss's `labels` says. Gives loss and accuracy before the update.
+    /// Throws shape_error or dtype_error for what does not fit; then nothing has changed.
     template <class Labels>
     step_result train_on_batch(const tensor<element>& x, const tensor<Labels>& y) {
         return train_step(x.view_on(device_), y.view_on(device_));
@@ -175,6 +179,7 @@ public:
         return train_step(batch_view(b, 0), batch_view(b, 1));
     }
 
+    /// The same on views of memory.
     step_result train_step(const buffer_view& x, const buffer_view& y) {
         const device_scope on(device_);
         check_batch(x);
@@ -193,7 +198,8 @@ public:
         return result;
     }
 
-    /// Trains for some epochs over a data set whose first column is the input and whose second holds the labels.
+    /// Trains for some epochs over a data set whose first column is the input and whose second holds the labels. Throws
+    /// argument_error for a negative number of epochs, a batch size below 1, and a data set without records or labels.
     history fit(const data::dataset& train, const fit_options& options = {}) {
         if (options.epochs < 0) throw argument_error("fit: epochs is " + std::to_string(options.epochs));
         check_columns(train.columns());
@@ -208,7 +214,7 @@ public:
         return result;
     }
 
-    /// Mean loss and accuracy over a data set, weighted by batch size.
+    /// Mean loss and accuracy over a data set, weighted by batch size; nothing is trained. Errors as of `fit`.
     step_result evaluate(const data::dataset& set, std::int64_t batch_size = 32) {
         const device_scope on(device_);
         check_columns(set.columns());
@@ -225,6 +231,7 @@ public:
         return {sum.loss / static_cast<double>(records), sum.accuracy / static_cast<double>(records)};
     }
 
+    /// Loss and accuracy of one batch.
     template <class Labels>
     step_result evaluate(const tensor<element>& x, const tensor<Labels>& y) {
         const device_scope on(device_);
@@ -232,7 +239,8 @@ public:
         return self().measure_once(x.view(), y.view());
     }
 
-    /// The model's output. Safe from several threads at once.
+    /// The model's output for a batch, as outside of training. Throws shape_error for an input that is not the model's. Safe from
+    /// several threads at once.
     auto predict(const tensor<element>& x) const {
         const device_scope on(device_);
         check_batch(x.outline_view());

@@ -11,6 +11,7 @@
 
 namespace tapegraph {
 
+/// A path of names that owns variables. Errors become those of the trace, and of the compiler.
 class graph_scope {
 public:
     constexpr graph_scope(ir::trace* owner, int index) : t_(owner), index_(index) {}
@@ -21,7 +22,8 @@ public:
 
     /// A variable of this scope; its extents must be numbers. One path asked for twice in a trace is an error.
     template <class T>
-    constexpr graph_node variable(std::string_view name, const shape& dims, const variable_options& options = {}) const {
+    constexpr graph_node variable(std::string_view name, const shape& dims,
+                                  const variable_options& options = {}) const {
         static_assert(std::is_floating_point_v<T>, "variables are float or double");
         t_->scope = index_;
         int& newest = t_->scopes[index_].last_variable;
@@ -32,7 +34,8 @@ public:
             }
         if (!dims.known()) t_->fail("variable: extents must be numbers");
         const int word = t_->words.push_back(t_->variables.size());
-        const int node = t_->append(ir::record_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
+        const int node =
+            t_->append(ir::record_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
         newest = t_->variables.push_back({index_, name, node, static_cast<int>(options.initializer.kind),
                                           options.initializer.a, options.initializer.b, options.trainable, newest}) +
                  1;
@@ -101,14 +104,14 @@ public:
     }
 
     /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
-    constexpr graph_node uniform_like(const graph_node& like) const {
-        return random::uniform_like(like);
-    }
+    constexpr graph_node uniform_like(const graph_node& like) const { return random::uniform_like(like); }
 
     /// Seals a layer's operand: in the layer's scope, but in front of its nodes.
     template <tensor_like X>
     constexpr graph_node operand(const X& x, std::source_location where) const {
         t_->scope = index_;
+        t_->place =
+            t_->intern(where); // what the layer refuses is refused at its line, even if nothing is sealed before
         return eval(x, where);
     }
 

@@ -18,9 +18,13 @@ namespace tapegraph {
 class variable {
 public:
     variable(std::string path, any_tensor data, bool trainable, bool optimizer_state)
-        : path_(std::move(path)), data_(std::move(data)), trainable_(trainable), made_trainable_(trainable),
+        : path_(std::move(path)),
+          data_(std::move(data)),
+          trainable_(trainable),
+          made_trainable_(trainable),
           state_(optimizer_state) {}
 
+    /// Scopes and name: "block/3/kernel".
     const std::string& path() const { return path_; }
     const tapegraph::shape& shape() const { return data_.shape(); }
     dtype type() const { return data_.type(); }
@@ -46,10 +50,11 @@ public:
         copy.mutable_data();
         return copy;
     }
-    /// Sets the value; shape and type must be the variable's.
+    /// Sets the value. Throws shape_error and dtype_error where shape and type are not the variable's.
     void assign(const any_tensor& value) {
         if (value.type() != data_.type())
-            throw dtype_error("variable '" + path_ + "' is " + name_of(data_.type()) + ", given " + name_of(value.type()));
+            throw dtype_error("variable '" + path_ + "' is " + name_of(data_.type()) + ", given " +
+                              name_of(value.type()));
         if (!(value.shape() == data_.shape()))
             throw shape_error("variable '" + path_ + "' has shape " + to_string(data_.shape()) + ", given " +
                               to_string(value.shape()));
@@ -168,7 +173,10 @@ void initialize(T* data, const shape& dims, const initializer& how, std::uint64_
     case initializer_kind::he_uniform: uniform(std::sqrt(3 * he)); break;
     case initializer_kind::glorot_normal: normal(std::sqrt(glorot)); break;
     case initializer_kind::he_normal: normal(std::sqrt(he)); break;
-    case initializer_kind::normal: normal(how.b); a.a = how.a; break;
+    case initializer_kind::normal:
+        normal(how.b);
+        a.a = how.a;
+        break;
     default: a.a = how.a, a.b = how.b; break;
     }
     a.ordinal = 0xFFFFFFFE; // apart from the model's random nodes
@@ -180,10 +188,12 @@ void initialize(T* data, const shape& dims, const initializer& how, std::uint64_
 /// The variables of a model in the order in which the model asks for them.
 class variable_list {
 public:
+    /// By path: "hidden/kernel". Throws argument_error for one that does not exist, with those that do.
     variable& operator[](std::string_view path) {
         if (variable* const found = find(path)) return *found;
-        throw argument_error("no variable '" + std::string(path) + "'");
+        refuse(path);
     }
+    /// Null where there is none.
     variable* find(std::string_view path) {
         for (const auto& v : items_)
             if (v->path() == path) return v.get();
@@ -217,6 +227,19 @@ public:
     iterator end() const { return iterator(items_.data() + items_.size()); }
 
 private:
+    // Names the model's variables, of many the first.
+    template <class = void>
+    [[noreturn]] void refuse(std::string_view path) const {
+        constexpr int most = 10;
+        std::string text = "no variable '" + std::string(path) + "'";
+        int count = 0;
+        for (const auto& v : items_)
+            if (!v->optimizer_state() && count++ < most)
+                text.append(count == 1 ? ", there are '" : ", '").append(v->path()).append("'");
+        if (count > most) text.append(" and ").append(std::to_string(count - most)).append(" more");
+        throw argument_error(text);
+    }
+
     std::vector<std::unique_ptr<variable>> items_; // addresses stay
 };
 

@@ -2,11 +2,10 @@
 
 #include <tapegraph/core/call.hpp>
 #include <tapegraph/core/device.hpp>
+#include <tapegraph/core/environment.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <mutex>
 
 /// What programs and tensors need of a device that is not the CPU. A backend implements it; nothing here knows CUDA.
@@ -95,13 +94,10 @@ inline device_runtime* runtime_for(device d) {
     return d.is_cpu() ? nullptr : &runtime_of(d);
 }
 
-/// Whether programs on a device record their steps and replay them as one graph; TAPEGRAPH_CAPTURE=0 in the environment, or
-/// setting it here, has every step launched kernel by kernel.
+/// Whether programs on a device record their steps and replay them as one graph, which is the default; TAPEGRAPH_CAPTURE=0 in
+/// the environment, or setting it here, has every step launched kernel by kernel.
 inline bool& capture_steps() {
-    static bool on = [] {
-        const char* const wish = std::getenv("TAPEGRAPH_CAPTURE");
-        return wish == nullptr || std::strcmp(wish, "0") != 0;
-    }();
+    static bool on = tapegraph::detail::environment_flag("TAPEGRAPH_CAPTURE", true);
     return on;
 }
 

@@ -1,12 +1,11 @@
 #pragma once
 
+#include <tapegraph/core/environment.hpp>
 #include <tapegraph/core/shape.hpp>
 #include <tapegraph/runtime/device_runtime.hpp>
 
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 
 /// Where kernels run, told on stderr.
@@ -17,10 +16,7 @@ namespace runtime {
 
 namespace detail {
 inline std::atomic<bool>& placement_log_setting() {
-    static std::atomic<bool> on{[] {
-        const char* const wish = std::getenv("TAPEGRAPH_LOG_PLACEMENT");
-        return wish != nullptr && std::strcmp(wish, "0") != 0 && *wish != 0;
-    }()};
+    static std::atomic<bool> on{tapegraph::detail::environment_flag("TAPEGRAPH_LOG_PLACEMENT", false)};
     return on;
 }
 } // namespace detail

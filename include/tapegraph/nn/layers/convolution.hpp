@@ -6,25 +6,27 @@
 
 namespace tapegraph {
 
+/// Pairs are of height and width. A kernel's extents are 3 unless given; everything else is as in Keras.
 struct conv2d_layer_options {
-    std::int64_t filters = 1;
+    std::int64_t filters = 1; ///< output channels, positive
     std::int64_t kernel[2]{3, 3};
     std::int64_t stride[2]{1, 1};
-    tapegraph::padding padding{};
+    tapegraph::padding padding{}; ///< valid(), same() or amounts(...)
     std::int64_t dilation[2]{1, 1};
-    std::int64_t groups = 1;
+    std::int64_t groups = 1; ///< divides channels and filters
     bool use_bias = true;
     initializer kernel_initializer = init::glorot_uniform{};
     initializer bias_initializer = init::zeros{};
 };
 
+/// A kernel's extent is 3 unless given; everything else is as in Keras.
 struct conv1d_layer_options {
-    std::int64_t filters = 1;
+    std::int64_t filters = 1; ///< output channels, positive
     std::int64_t kernel = 3;
     std::int64_t stride = 1;
-    tapegraph::padding padding{};
+    tapegraph::padding padding{}; ///< valid(), same(), causal() or amounts(...)
     std::int64_t dilation = 1;
-    std::int64_t groups = 1;
+    std::int64_t groups = 1; ///< divides channels and filters
     bool use_bias = true;
     initializer kernel_initializer = init::glorot_uniform{};
     initializer bias_initializer = init::zeros{};
@@ -38,14 +40,22 @@ constexpr std::int64_t group_channels(const Scope& scope, const shape& dims, std
     return scope.require(groups > 0, "convolution: groups must be positive") ? channels / groups : channels;
 }
 
+template <class Scope>
+constexpr std::int64_t positive_filters(const Scope& scope, std::int64_t filters) {
+    return scope.require(filters > 0, "convolution: filters must be positive") ? filters : 1;
+}
+
 template <class Scope, class Handle, class Options>
 constexpr auto with_bias(const Scope& scope, const Handle& y, const Options& o, std::source_location where) {
     if (!o.use_bias) return y;
-    return eval(y + scope.variable_like(y, "bias", {o.filters}, {.initializer = o.bias_initializer}), where);
+    return eval(
+        y + scope.variable_like(y, "bias", {positive_filters(scope, o.filters)}, {.initializer = o.bias_initializer}),
+        where);
 }
 } // namespace detail
 
-/// Convolution of x [batch, height, width, channels] with "kernel" [height, width, channels / groups, filters], plus "bias".
+/// Convolution of x [batch, height, width, channels] with "kernel" [height, width, channels / groups, filters], plus "bias"
+/// [filters]. Extents of the result: ops/convolution.hpp.
 template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options& o,
@@ -54,14 +64,15 @@ constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options
     const auto mark = scope.enter();
     const shape dims = shape_of(input);
     const std::int64_t channels = detail::group_channels(scope, dims, o.groups);
-    const auto kernel = scope.variable_like(input, "kernel", {o.kernel[0], o.kernel[1], channels, o.filters},
+    const std::int64_t filters = detail::positive_filters(scope, o.filters);
+    const auto kernel = scope.variable_like(input, "kernel", {o.kernel[0], o.kernel[1], channels, filters},
                                             {.initializer = o.kernel_initializer});
     conv2d_options window{.padding = o.padding, .groups = o.groups};
     for (int i = 0; i < 2; ++i) window.stride[i] = o.stride[i], window.dilation[i] = o.dilation[i];
     return scope.leave("conv2d", mark, detail::with_bias(scope, conv2d(input, kernel, window, where), o, where));
 }
 
-/// Convolution of x [batch, width, channels] with "kernel" [width, channels / groups, filters], plus "bias".
+/// Convolution of x [batch, width, channels] with "kernel" [width, channels / groups, filters], plus "bias" [filters].
 template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options& o,
@@ -70,8 +81,9 @@ constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options
     const auto mark = scope.enter();
     const shape dims = shape_of(input);
     const std::int64_t channels = detail::group_channels(scope, dims, o.groups);
-    const auto kernel = scope.variable_like(input, "kernel", {o.kernel, channels, o.filters},
-                                            {.initializer = o.kernel_initializer});
+    const std::int64_t filters = detail::positive_filters(scope, o.filters);
+    const auto kernel =
+        scope.variable_like(input, "kernel", {o.kernel, channels, filters}, {.initializer = o.kernel_initializer});
     const conv1d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
     return scope.leave("conv1d", mark, detail::with_bias(scope, conv1d(input, kernel, window, where), o, where));
 }

@@ -5,14 +5,16 @@
 
 namespace tapegraph {
 
+/// Defaults as in Keras.
 struct dense_options {
-    std::int64_t units = 1;
+    std::int64_t units = 1; ///< outputs, positive
     bool use_bias = true;
     initializer kernel_initializer = init::glorot_uniform{};
     initializer bias_initializer = init::zeros{};
 };
 
-/// y = x W + b over the last axis: x [..., in], W "kernel" [in, units], b "bias" [units].
+/// y = x W + b over the last axis: x [..., in] to [..., units], W "kernel" [in, units], b "bias" [units]. x must have an axis, whose
+/// extent is known while the model is traced.
 template <class Scope, tensor_like X>
 constexpr auto dense(const Scope& scope, const X& x, const dense_options& options,
                      std::source_location where = std::source_location::current()) {
@@ -20,11 +22,12 @@ constexpr auto dense(const Scope& scope, const X& x, const dense_options& option
     const auto mark = scope.enter();
     const shape dims = shape_of(input);
     const std::int64_t features = detail::features_of(scope, dims, "dense: input needs an axis of features");
-    const auto kernel = scope.variable_like(input, "kernel", {features, options.units},
-                                            {.initializer = options.kernel_initializer});
+    const std::int64_t units = scope.require(options.units > 0, "dense: units must be positive") ? options.units : 1;
+    const auto kernel =
+        scope.variable_like(input, "kernel", {features, units}, {.initializer = options.kernel_initializer});
     const auto product = matmul(input, kernel, {}, where);
     if (!options.use_bias) return scope.leave("dense", mark, product);
-    const auto bias = scope.variable_like(input, "bias", {options.units}, {.initializer = options.bias_initializer});
+    const auto bias = scope.variable_like(input, "bias", {units}, {.initializer = options.bias_initializer});
     return scope.leave("dense", mark, eval(product + bias, where));
 }
 

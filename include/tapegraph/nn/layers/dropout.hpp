@@ -9,7 +9,7 @@ struct dropout_options {
 };
 
 /// In training, sets each element to zero with probability `rate` and scales the others by 1 / (1 - rate); otherwise hands
-/// its operand through.
+/// its operand through. The rate lies in [0, 1).
 template <class Scope, tensor_like X>
 constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o = {},
                        std::source_location where = std::source_location::current()) {

@@ -8,13 +8,15 @@ namespace tapegraph {
 
 /// Defaults as in Keras.
 struct batch_normalization_options {
-    double momentum = 0.99; ///< of the moving averages
-    double epsilon = 1e-3;
-    bool center = true, scale = true;
+    double momentum = 0.99; ///< the share of a moving average that a step keeps (PyTorch's is 1 minus this)
+    double epsilon = 1e-3;  ///< added to the variance
+    bool center = true;     ///< add "beta"
+    bool scale = true;      ///< multiply by "gamma"
 };
 
 /// Batch normalization over all axes but the last (Ioffe and Szegedy 2015). Training uses the batch's mean and (population)
-/// variance and updates the moving averages; evaluation and prediction use those.
+/// variance and updates the moving averages; evaluation and prediction use those. x [..., channels], whose shape the result has;
+/// variables "gamma", "beta", "moving_mean" and "moving_variance", each [channels].
 template <class Scope, tensor_like X>
 constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o = {},
                                    std::source_location where = std::source_location::current()) {
