@@ -1,4 +1,2 @@
 /// This program is compiled for the processor's best instruction set alone.
 #include <cpu/isa_test.cpp>
-
-namespace isa_test {} // namespace isa_test
