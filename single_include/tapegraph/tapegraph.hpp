@@ -204,7 +204,8 @@ inline std::string why_unavailable(device d) {
  if (d.is_cpu()) return {};
  const device_backend& backend = cuda_backend();
  if (backend.count == nullptr)
-  return "this program was built without CUDA (compile it with nvcc and link tapegraph::cuda); use device::cpu()";
+  return d.name() +
+   " cannot be used: this program was built without CUDA (compile it with nvcc and link tapegraph::cuda)";
  const int count = backend.count();
  if (count == 0) return d.name() + " cannot be used: " + backend.why_none();
  if (d.index() >= count)
@@ -1065,7 +1066,48 @@ private:
 
 // ---- tapegraph/runtime/device_runtime.hpp ----
 
+// ---- tapegraph/core/environment.hpp ----
+
 #include <cstdlib>
+
+/// Settings that a program takes from its environment.
+
+namespace tapegraph::detail {
+
+/// The value of a variable; null where it is not set, or empty.
+inline const char* environment(const char* variable) {
+ const char* const value = std::getenv(variable);
+ return value == nullptr || *value == 0 ? nullptr : value;
+}
+
+/// Throws argument_error: "TAPEGRAPH_ISA='avx9': expected baseline, avx2 or avx512".
+[[noreturn]] inline void refuse_environment(const char* variable, const char* value, const std::string& expected) {
+ throw argument_error(std::string(variable) + "='" + value + "': expected " + expected);
+}
+
+/// The position of a variable's value among some words; `otherwise` where it is not set. Throws argument_error that names the
+/// variable, its value and the words.
+template <class = void>
+int environment_choice(const char* variable, std::initializer_list<const char*> words, int otherwise) {
+ const char* const value = environment(variable);
+ if (value == nullptr) return otherwise;
+ std::string expected;
+ const int count = static_cast<int>(words.size());
+ for (int i = 0; i < count; ++i) {
+  const char* const word = words.begin()[i];
+  if (std::string_view(value) == word) return i;
+  expected.append(i == 0 ? "" : i + 1 == count ? " or " : ", ").append(word);
+ }
+ refuse_environment(variable, value, expected);
+}
+
+/// 0 or 1.
+inline bool environment_flag(const char* variable, bool otherwise) {
+ return environment_choice(variable, {"0", "1"}, otherwise ? 1 : 0) == 1;
+}
+
+}
+
 #include <mutex>
 
 namespace tapegraph {
@@ -1130,10 +1172,7 @@ inline device_runtime* runtime_for(device d) {
 }
 
 inline bool& capture_steps() {
- static bool on = [] {
-  const char* const wish = std::getenv("TAPEGRAPH_CAPTURE");
-  return wish == nullptr || std::strcmp(wish, "0") != 0;
- }();
+ static bool on = tapegraph::detail::environment_flag("TAPEGRAPH_CAPTURE", true);
  return on;
 }
 
@@ -1489,10 +1528,12 @@ private:
 
 }
 
+/// Bytes of tensors' buffers in the CPU's memory, of all threads: in use, the most since reset_peak_memory(), and kept for the next.
 inline memory_statistics eager_memory() {
  const auto& c = detail::pool_counters::instance();
  return {c.in_use.load(), c.peak.load(), c.cached.load()};
 }
+/// The peak counts anew from what is in use.
 inline void reset_peak_memory() {
  auto& c = detail::pool_counters::instance();
  c.peak.store(c.in_use.load());
@@ -2221,7 +2262,7 @@ struct expr : detail::arguments<std::index_sequence_for<Args...>, Args...> {
  constexpr expr(const expr&) = default;
 
  template <class Other>
- expr& operator=(const Other&) {
+ constexpr expr& operator=(const Other&) {
   static_assert(always_false<Other>,
      "an expression cannot be assigned to: it is a formula without a value. Write "
      "`auto h = tg::eval(...)` or name the type, `tg::tensor<float> h = ...`, to give h a value first");
@@ -2439,8 +2480,8 @@ public:
   T* to = mutable_data();
   for (const auto& row : rows) {
    if (static_cast<std::int64_t>(row.size()) != shape()[1].value)
-    throw shape_error("tensor: rows of a nested list differ in length: " + std::to_string(shape()[1].value) +
-        " and " + std::to_string(row.size()));
+    throw shape_error("tensor: rows of a nested list differ in length: " +
+        std::to_string(shape()[1].value) + " and " + std::to_string(row.size()));
    to = copy(row, to);
   }
  }
@@ -2483,8 +2524,11 @@ public:
   place_ = {};
   return static_cast<T*>(raw());
  }
+ /// All elements, row by row; waits as data() does.
  std::span<const T> values() const { return {data(), static_cast<std::size_t>(size())}; }
 
+ /// One element, by an index per axis from 0. Throws shape_error for another number of indices, range_error for one outside its
+ /// axis.
  template <std::integral... Index>
  const T& operator()(Index... index) const {
   return data()[offset(index...)];
@@ -2496,7 +2540,7 @@ public:
  }
 
  std::vector<T> to_vector() const { return std::vector<T>(data(), data() + size()); }
- /// The value of a tensor of one element.
+ /// The value of a tensor of one element; throws shape_error for others.
  T item() const {
   if (size() != 1) throw shape_error("item: the tensor has shape " + to_string(shape()));
   return *data();
@@ -2520,7 +2564,8 @@ private:
  template <class... Index>
  std::int64_t offset(Index... index) const {
   if (sizeof...(index) != static_cast<std::size_t>(rank()))
-   throw shape_error("tensor: " + std::to_string(sizeof...(index)) + " indices for shape " + to_string(shape()));
+   throw shape_error("tensor: " + std::to_string(sizeof...(index)) + " indices for shape " +
+       to_string(shape()));
   const std::int64_t at[sizeof...(index) + 1]{static_cast<std::int64_t>(index)...};
   std::int64_t flat = 0;
   for (int i = 0; i < rank(); ++i) {
@@ -2540,10 +2585,12 @@ tensor<T> full(const shape& dims, T value) {
  std::fill_n(result.mutable_data(), result.size(), value);
  return result;
 }
+/// zeros<float>({2, 3})
 template <class T>
 tensor<T> zeros(const shape& dims) {
  return full<T>(dims, T(0));
 }
+/// ones<float>({2, 3})
 template <class T>
 tensor<T> ones(const shape& dims) {
  return full<T>(dims, T(1));
@@ -2558,7 +2605,7 @@ tensor<T> arange(std::int64_t count, T begin = T(0), T step = T(1)) {
    static_cast<T>(static_cast<number>(begin) + static_cast<number>(i) * static_cast<number>(step));
  return result;
 }
-/// Copies from any contiguous range whose size is the product of the extents.
+/// Copies from any contiguous range; throws shape_error where its size is not the product of the extents.
 template <class T, class Range>
 tensor<T> from_range(const Range& values, const shape& dims) {
  auto result = tensor<T>::uninitialized(dims);
@@ -2570,6 +2617,7 @@ tensor<T> from_range(const Range& values, const shape& dims) {
  return result;
 }
 
+/// Nested brackets; of more than 1000 elements three at either end of long axes.
 template <class T>
 std::string to_string(const tensor<T>& t) {
  std::string text;
@@ -7499,11 +7547,8 @@ inline instruction_set supported_instruction_set() { return detail::best_instruc
 
 namespace detail {
 inline instruction_set initial_instruction_set() {
- const char* wish = std::getenv("TAPEGRAPH_ISA");
- if (wish == nullptr) return supported_instruction_set();
- return best_instruction_set(std::strcmp(wish, "baseline") == 0 ? instruction_set::baseline
-        : std::strcmp(wish, "avx2") == 0   ? instruction_set::avx2
-                : instruction_set::avx512);
+ return best_instruction_set(static_cast<instruction_set>(
+  tapegraph::detail::environment_choice("TAPEGRAPH_ISA", {"baseline", "avx2", "avx512"}, 2)));
 }
 inline instruction_set& current_instruction_set() {
  static instruction_set set = initial_instruction_set();
@@ -17272,10 +17317,7 @@ namespace runtime {
 
 namespace detail {
 inline std::atomic<bool>& placement_log_setting() {
- static std::atomic<bool> on{[] {
-  const char* const wish = std::getenv("TAPEGRAPH_LOG_PLACEMENT");
-  return wish != nullptr && std::strcmp(wish, "0") != 0 && *wish != 0;
- }()};
+ static std::atomic<bool> on{tapegraph::detail::environment_flag("TAPEGRAPH_LOG_PLACEMENT", false)};
  return on;
 }
 }
@@ -20177,8 +20219,9 @@ public:
    throw dtype_error("input '" + std::string(input.name) + "' is " + name_of(target.type) + ", fed with " +
        name_of(value.type));
   if (value.rank != target.rank)
-   throw shape_error("input '" + std::string(input.name) + "' has rank " + std::to_string(target.rank) +
-       ", fed with rank " + std::to_string(value.rank));
+   throw shape_error("input '" + std::string(input.name) + "' has shape " +
+       to_string(shape(target.rank, view_->pool.begin() + view_->nodes[input.node].dims)) +
+       ", fed with " + to_string(shape(value.rank, value.extents)));
   for (int axis = 0; axis < value.rank; ++axis) {
    if (target.extents[axis] != value.extents[axis]) bound_ = false;
    target.extents[axis] = value.extents[axis];
@@ -21076,6 +21119,7 @@ struct forget_gate {
  double others = 0;
  constexpr operator initializer() const { return {initializer_kind::forget_gate, others, 0}; }
 };
+/// Every number `value`.
 struct constant {
  double value = 0;
  constexpr operator initializer() const { return {initializer_kind::constant, value, 0}; }
@@ -21086,10 +21130,12 @@ struct zeros {
 struct ones {
  constexpr operator initializer() const { return {initializer_kind::constant, 1, 0}; }
 };
+/// U(low, high)
 struct uniform {
  double low = -0.05, high = 0.05;
  constexpr operator initializer() const { return {initializer_kind::uniform, low, high}; }
 };
+/// Normal with a mean and a standard deviation, not truncated.
 struct normal {
  double mean = 0, deviation = 0.05;
  constexpr operator initializer() const { return {initializer_kind::normal, mean, deviation}; }
@@ -21128,6 +21174,7 @@ inline fans fans_of(const shape& s) {
 
 namespace tapegraph {
 
+/// A path of names that owns variables. Errors become those of the trace, and of the compiler.
 class graph_scope {
 public:
  constexpr graph_scope(ir::trace* owner, int index) : t_(owner), index_(index) {}
@@ -21138,7 +21185,8 @@ public:
 
  /// A variable of this scope; its extents must be numbers. One path asked for twice in a trace is an error.
  template <class T>
- constexpr graph_node variable(std::string_view name, const shape& dims, const variable_options& options = {}) const {
+ constexpr graph_node variable(std::string_view name, const shape& dims,
+        const variable_options& options = {}) const {
   static_assert(std::is_floating_point_v<T>, "variables are float or double");
   t_->scope = index_;
   int& newest = t_->scopes[index_].last_variable;
@@ -21149,7 +21197,8 @@ public:
    }
   if (!dims.known()) t_->fail("variable: extents must be numbers");
   const int word = t_->words.push_back(t_->variables.size());
-  const int node = t_->append(ir::record_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
+  const int node =
+   t_->append(ir::record_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
   newest = t_->variables.push_back({index_, name, node, static_cast<int>(options.initializer.kind),
           options.initializer.a, options.initializer.b, options.trainable, newest}) +
     1;
@@ -21218,14 +21267,14 @@ public:
  }
 
  /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
- constexpr graph_node uniform_like(const graph_node& like) const {
-  return random::uniform_like(like);
- }
+ constexpr graph_node uniform_like(const graph_node& like) const { return random::uniform_like(like); }
 
  /// Seals a layer's operand: in the layer's scope, but in front of its nodes.
  template <tensor_like X>
  constexpr graph_node operand(const X& x, std::source_location where) const {
   t_->scope = index_;
+  t_->place =
+   t_->intern(where);
   return eval(x, where);
  }
 
@@ -21271,9 +21320,13 @@ namespace tapegraph {
 class variable {
 public:
  variable(std::string path, any_tensor data, bool trainable, bool optimizer_state)
-  : path_(std::move(path)), data_(std::move(data)), trainable_(trainable), made_trainable_(trainable),
+  : path_(std::move(path)),
+  data_(std::move(data)),
+  trainable_(trainable),
+  made_trainable_(trainable),
   state_(optimizer_state) {}
 
+ /// Scopes and name: "block/3/kernel".
  const std::string& path() const { return path_; }
  const tapegraph::shape& shape() const { return data_.shape(); }
  dtype type() const { return data_.type(); }
@@ -21299,10 +21352,11 @@ public:
   copy.mutable_data();
   return copy;
  }
- /// Sets the value; shape and type must be the variable's.
+ /// Sets the value. Throws shape_error and dtype_error where shape and type are not the variable's.
  void assign(const any_tensor& value) {
   if (value.type() != data_.type())
-   throw dtype_error("variable '" + path_ + "' is " + name_of(data_.type()) + ", given " + name_of(value.type()));
+   throw dtype_error("variable '" + path_ + "' is " + name_of(data_.type()) + ", given " +
+       name_of(value.type()));
   if (!(value.shape() == data_.shape()))
    throw shape_error("variable '" + path_ + "' has shape " + to_string(data_.shape()) + ", given " +
        to_string(value.shape()));
@@ -21421,7 +21475,10 @@ void initialize(T* data, const shape& dims, const initializer& how, std::uint64_
  case initializer_kind::he_uniform: uniform(std::sqrt(3 * he)); break;
  case initializer_kind::glorot_normal: normal(std::sqrt(glorot)); break;
  case initializer_kind::he_normal: normal(std::sqrt(he)); break;
- case initializer_kind::normal: normal(how.b); a.a = how.a; break;
+ case initializer_kind::normal:
+  normal(how.b);
+  a.a = how.a;
+  break;
  default: a.a = how.a, a.b = how.b; break;
  }
  a.ordinal = 0xFFFFFFFE;
@@ -21433,10 +21490,12 @@ void initialize(T* data, const shape& dims, const initializer& how, std::uint64_
 /// The variables of a model in the order in which the model asks for them.
 class variable_list {
 public:
+ /// By path: "hidden/kernel". Throws argument_error for one that does not exist, with those that do.
  variable& operator[](std::string_view path) {
   if (variable* const found = find(path)) return *found;
-  throw argument_error("no variable '" + std::string(path) + "'");
+  refuse(path);
  }
+ /// Null where there is none.
  variable* find(std::string_view path) {
   for (const auto& v : items_)
    if (v->path() == path) return v.get();
@@ -21470,6 +21529,18 @@ public:
  iterator end() const { return iterator(items_.data() + items_.size()); }
 
 private:
+ template <class = void>
+ [[noreturn]] void refuse(std::string_view path) const {
+  constexpr int most = 10;
+  std::string text = "no variable '" + std::string(path) + "'";
+  int count = 0;
+  for (const auto& v : items_)
+   if (!v->optimizer_state() && count++ < most)
+    text.append(count == 1 ? ", there are '" : ", '").append(v->path()).append("'");
+  if (count > most) text.append(" and ").append(std::to_string(count - most)).append(" more");
+  throw argument_error(text);
+ }
+
  std::vector<std::unique_ptr<variable>> items_;
 };
 
@@ -21527,6 +21598,7 @@ struct eager_context {
  }
 };
 
+/// A path of names that owns variables; what its functions mean stands with graph_scope. Errors are thrown.
 class eager_scope {
 public:
  explicit eager_scope(eager_context* context, std::string path = {}) : context_(context), path_(std::move(path)) {}
@@ -22190,6 +22262,7 @@ public:
 
  /// 0 while batch() was not called.
  std::int64_t batch_size() const { return batch_size_; }
+ /// What batch(), prefetch() and shuffle() were given.
  bool drop_remainder() const { return drop_remainder_; }
  std::int64_t prefetch_depth() const { return prefetch_depth_; }
  std::optional<std::uint64_t> shuffle_seed() const { return shuffle_seed_; }
@@ -22676,8 +22749,9 @@ struct epoch_result {
  std::int64_t steps = 0, records = 0;
 };
 
+/// What `fit` returns.
 struct history {
- std::vector<epoch_result> epochs;
+ std::vector<epoch_result> epochs; ///< in the order in which they were trained
 };
 
 }
@@ -23256,16 +23330,16 @@ namespace tapegraph {
 struct fit_options {
  std::int64_t epochs = 1;
  std::int64_t batch_size = 32;
- std::optional<data::dataset> validation{};
- std::int64_t steps_per_epoch = 0; ///< stop an epoch early; 0: the whole data set
- bool shuffle = true;
- bool verbose = true;
+ std::optional<data::dataset> validation{}; ///< evaluated after every epoch, columns as those of the training set
+ std::int64_t steps_per_epoch = 0;          ///< stop an epoch early; 0: the whole data set
+ bool shuffle = true; ///< in an order that depends on the model's seed and the epoch, which each call counts from 0
+ bool verbose = true; ///< progress on stderr
  std::int64_t prefetch = 2; ///< batches assembled ahead
 };
 
 /// Options of compile.
 struct compile_options {
- std::uint64_t seed = 0;
+ std::uint64_t seed = 0; ///< of variables' first values, random operations and shuffling
  /// After every step, look for values that are not finite; throws numeric_error that names the step and the first operation.
  bool check_finite = false;
  /// Where the model computes, as device_scope chooses; by default where the thread does.
@@ -23315,15 +23389,18 @@ public:
    weight_file<Path>::load(path, variables_, step_, options.optimizer_state && trains_);
  }
 
+ /// The model's variables and, behind them, the optimizer's.
  variable_list& variables() { return variables_; }
  const variable_list& variables() const { return variables_; }
  /// Steps trained so far.
  std::int64_t step() const { return step_; }
+ /// The layer table as text: type, output shape and parameters of each layer, and totals.
  std::string summary() const {
   model_summary s = summary_;
   s.trainable = trainable_parameter_count();
   return s.text();
  }
+ /// Numbers in the model's variables, without the optimizer's.
  std::int64_t parameter_count() const { return summary_.parameters; }
  /// What training changes; frozen variables do not count.
  std::int64_t trainable_parameter_count() const {
@@ -23396,7 +23473,8 @@ public:
  using detail::model_base::model_base;
  using element = typename Spec::element_type;
 
- /// One step on tensors (or anything contiguous that views as one).
+ /// One step on tensors: x of the model's input, y as the loss's `labels` says. Gives loss and accuracy before the update.
+ /// Throws shape_error or dtype_error for what does not fit; then nothing has changed.
  template <class Labels>
  step_result train_on_batch(const tensor<element>& x, const tensor<Labels>& y) {
   return train_step(x.view_on(device_), y.view_on(device_));
@@ -23407,6 +23485,7 @@ public:
   return train_step(batch_view(b, 0), batch_view(b, 1));
  }
 
+ /// The same on views of memory.
  step_result train_step(const buffer_view& x, const buffer_view& y) {
   const device_scope on(device_);
   check_batch(x);
@@ -23425,7 +23504,8 @@ public:
   return result;
  }
 
- /// Trains for some epochs over a data set whose first column is the input and whose second holds the labels.
+ /// Trains for some epochs over a data set whose first column is the input and whose second holds the labels. Throws
+ /// argument_error for a negative number of epochs, a batch size below 1, and a data set without records or labels.
  history fit(const data::dataset& train, const fit_options& options = {}) {
   if (options.epochs < 0) throw argument_error("fit: epochs is " + std::to_string(options.epochs));
   check_columns(train.columns());
@@ -23440,7 +23520,7 @@ public:
   return result;
  }
 
- /// Mean loss and accuracy over a data set, weighted by batch size.
+ /// Mean loss and accuracy over a data set, weighted by batch size; nothing is trained. Errors as of `fit`.
  step_result evaluate(const data::dataset& set, std::int64_t batch_size = 32) {
   const device_scope on(device_);
   check_columns(set.columns());
@@ -23457,6 +23537,7 @@ public:
   return {sum.loss / static_cast<double>(records), sum.accuracy / static_cast<double>(records)};
  }
 
+ /// Loss and accuracy of one batch.
  template <class Labels>
  step_result evaluate(const tensor<element>& x, const tensor<Labels>& y) {
   const device_scope on(device_);
@@ -23464,7 +23545,8 @@ public:
   return self().measure_once(x.view(), y.view());
  }
 
- /// The model's output. Safe from several threads at once.
+ /// The model's output for a batch, as outside of training. Throws shape_error for an input that is not the model's. Safe from
+ /// several threads at once.
  auto predict(const tensor<element>& x) const {
   const device_scope on(device_);
   check_batch(x.outline_view());
@@ -24072,25 +24154,27 @@ auto function(const F&, Specs...) {
 
 namespace tapegraph {
 
+/// Pairs are of height and width. A kernel's extents are 3 unless given; everything else is as in Keras.
 struct conv2d_layer_options {
- std::int64_t filters = 1;
+ std::int64_t filters = 1; ///< output channels, positive
  std::int64_t kernel[2]{3, 3};
  std::int64_t stride[2]{1, 1};
- tapegraph::padding padding{};
+ tapegraph::padding padding{}; ///< valid(), same() or amounts(...)
  std::int64_t dilation[2]{1, 1};
- std::int64_t groups = 1;
+ std::int64_t groups = 1; ///< divides channels and filters
  bool use_bias = true;
  initializer kernel_initializer = init::glorot_uniform{};
  initializer bias_initializer = init::zeros{};
 };
 
+/// A kernel's extent is 3 unless given; everything else is as in Keras.
 struct conv1d_layer_options {
- std::int64_t filters = 1;
+ std::int64_t filters = 1; ///< output channels, positive
  std::int64_t kernel = 3;
  std::int64_t stride = 1;
- tapegraph::padding padding{};
+ tapegraph::padding padding{}; ///< valid(), same(), causal() or amounts(...)
  std::int64_t dilation = 1;
- std::int64_t groups = 1;
+ std::int64_t groups = 1; ///< divides channels and filters
  bool use_bias = true;
  initializer kernel_initializer = init::glorot_uniform{};
  initializer bias_initializer = init::zeros{};
@@ -24103,14 +24187,22 @@ constexpr std::int64_t group_channels(const Scope& scope, const shape& dims, std
  return scope.require(groups > 0, "convolution: groups must be positive") ? channels / groups : channels;
 }
 
+template <class Scope>
+constexpr std::int64_t positive_filters(const Scope& scope, std::int64_t filters) {
+ return scope.require(filters > 0, "convolution: filters must be positive") ? filters : 1;
+}
+
 template <class Scope, class Handle, class Options>
 constexpr auto with_bias(const Scope& scope, const Handle& y, const Options& o, std::source_location where) {
  if (!o.use_bias) return y;
- return eval(y + scope.variable_like(y, "bias", {o.filters}, {.initializer = o.bias_initializer}), where);
+ return eval(
+  y + scope.variable_like(y, "bias", {positive_filters(scope, o.filters)}, {.initializer = o.bias_initializer}),
+  where);
 }
 }
 
-/// Convolution of x [batch, height, width, channels] with "kernel" [height, width, channels / groups, filters], plus "bias".
+/// Convolution of x [batch, height, width, channels] with "kernel" [height, width, channels / groups, filters], plus "bias"
+/// [filters]. Extents of the result: ops/convolution.hpp.
 template <class Scope, tensor_like X>
  requires(!tensor_like<Scope>)
 constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options& o,
@@ -24119,14 +24211,15 @@ constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options
  const auto mark = scope.enter();
  const shape dims = shape_of(input);
  const std::int64_t channels = detail::group_channels(scope, dims, o.groups);
- const auto kernel = scope.variable_like(input, "kernel", {o.kernel[0], o.kernel[1], channels, o.filters},
+ const std::int64_t filters = detail::positive_filters(scope, o.filters);
+ const auto kernel = scope.variable_like(input, "kernel", {o.kernel[0], o.kernel[1], channels, filters},
            {.initializer = o.kernel_initializer});
  conv2d_options window{.padding = o.padding, .groups = o.groups};
  for (int i = 0; i < 2; ++i) window.stride[i] = o.stride[i], window.dilation[i] = o.dilation[i];
  return scope.leave("conv2d", mark, detail::with_bias(scope, conv2d(input, kernel, window, where), o, where));
 }
 
-/// Convolution of x [batch, width, channels] with "kernel" [width, channels / groups, filters], plus "bias".
+/// Convolution of x [batch, width, channels] with "kernel" [width, channels / groups, filters], plus "bias" [filters].
 template <class Scope, tensor_like X>
  requires(!tensor_like<Scope>)
 constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options& o,
@@ -24135,8 +24228,9 @@ constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options
  const auto mark = scope.enter();
  const shape dims = shape_of(input);
  const std::int64_t channels = detail::group_channels(scope, dims, o.groups);
- const auto kernel = scope.variable_like(input, "kernel", {o.kernel, channels, o.filters},
-           {.initializer = o.kernel_initializer});
+ const std::int64_t filters = detail::positive_filters(scope, o.filters);
+ const auto kernel =
+  scope.variable_like(input, "kernel", {o.kernel, channels, filters}, {.initializer = o.kernel_initializer});
  const conv1d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
  return scope.leave("conv1d", mark, detail::with_bias(scope, conv1d(input, kernel, window, where), o, where));
 }
@@ -24146,14 +24240,16 @@ constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options
 
 namespace tapegraph {
 
+/// Defaults as in Keras.
 struct dense_options {
- std::int64_t units = 1;
+ std::int64_t units = 1; ///< outputs, positive
  bool use_bias = true;
  initializer kernel_initializer = init::glorot_uniform{};
  initializer bias_initializer = init::zeros{};
 };
 
-/// y = x W + b over the last axis: x [..., in], W "kernel" [in, units], b "bias" [units].
+/// y = x W + b over the last axis: x [..., in] to [..., units], W "kernel" [in, units], b "bias" [units]. x must have an axis, whose
+/// extent is known while the model is traced.
 template <class Scope, tensor_like X>
 constexpr auto dense(const Scope& scope, const X& x, const dense_options& options,
      std::source_location where = std::source_location::current()) {
@@ -24161,11 +24257,12 @@ constexpr auto dense(const Scope& scope, const X& x, const dense_options& option
  const auto mark = scope.enter();
  const shape dims = shape_of(input);
  const std::int64_t features = detail::features_of(scope, dims, "dense: input needs an axis of features");
- const auto kernel = scope.variable_like(input, "kernel", {features, options.units},
-           {.initializer = options.kernel_initializer});
+ const std::int64_t units = scope.require(options.units > 0, "dense: units must be positive") ? options.units : 1;
+ const auto kernel =
+  scope.variable_like(input, "kernel", {features, units}, {.initializer = options.kernel_initializer});
  const auto product = matmul(input, kernel, {}, where);
  if (!options.use_bias) return scope.leave("dense", mark, product);
- const auto bias = scope.variable_like(input, "bias", {options.units}, {.initializer = options.bias_initializer});
+ const auto bias = scope.variable_like(input, "bias", {units}, {.initializer = options.bias_initializer});
  return scope.leave("dense", mark, eval(product + bias, where));
 }
 
@@ -24179,7 +24276,7 @@ struct dropout_options {
 };
 
 /// In training, sets each element to zero with probability `rate` and scales the others by 1 / (1 - rate); otherwise hands
-/// its operand through.
+/// its operand through. The rate lies in [0, 1).
 template <class Scope, tensor_like X>
 constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o = {},
      std::source_location where = std::source_location::current()) {
@@ -24267,13 +24364,15 @@ namespace tapegraph {
 
 /// Defaults as in Keras.
 struct batch_normalization_options {
- double momentum = 0.99; ///< of the moving averages
- double epsilon = 1e-3;
- bool center = true, scale = true;
+ double momentum = 0.99; ///< the share of a moving average that a step keeps (PyTorch's is 1 minus this)
+ double epsilon = 1e-3;  ///< added to the variance
+ bool center = true;     ///< add "beta"
+ bool scale = true;      ///< multiply by "gamma"
 };
 
 /// Batch normalization over all axes but the last (Ioffe and Szegedy 2015). Training uses the batch's mean and (population)
-/// variance and updates the moving averages; evaluation and prediction use those.
+/// variance and updates the moving averages; evaluation and prediction use those. x [..., channels], whose shape the result has;
+/// variables "gamma", "beta", "moving_mean" and "moving_variance", each [channels].
 template <class Scope, tensor_like X>
 constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o = {},
         std::source_location where = std::source_location::current()) {
