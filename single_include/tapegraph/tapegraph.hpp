@@ -9088,10 +9088,20 @@ struct padding {
  static constexpr padding causal() { return {padding_mode::causal, 0, 0, 0, 0}; }
 };
 
+/// An extent of height and one of width; a single number is both.
+struct height_width {
+ std::int64_t extents[2];
+
+ constexpr height_width(std::int64_t both) : extents{both, both} {}
+ constexpr height_width(std::int64_t height, std::int64_t width) : extents{height, width} {}
+ constexpr std::int64_t& operator[](int i) { return extents[i]; }
+ constexpr std::int64_t operator[](int i) const { return extents[i]; }
+};
+
 struct conv2d_options {
- std::int64_t stride[2]{1, 1};
+ height_width stride = 1;
  tapegraph::padding padding{};
- std::int64_t dilation[2]{1, 1};
+ height_width dilation = 1;
  std::int64_t groups = 1;
 };
 struct conv1d_options {
@@ -14155,10 +14165,10 @@ struct convolution_bias_pool_op {
 
 /// `stride` 0 means the window's own size.
 struct pool2d_options {
- std::int64_t pool[2]{2, 2};
- std::int64_t stride[2]{0, 0};
+ height_width pool = 2;
+ height_width stride = 0;
  tapegraph::padding padding{};
- std::int64_t dilation[2]{1, 1};
+ height_width dilation = 1;
  bool count_include_pad = false; ///< averages: padding counts as zeros, as in PyTorch
 };
 struct pool1d_options {
@@ -24154,13 +24164,13 @@ auto function(const F&, Specs...) {
 
 namespace tapegraph {
 
-/// Pairs are of height and width. A kernel's extents are 3 unless given; everything else is as in Keras.
+/// A kernel's extents are 3 unless given; everything else is as in Keras.
 struct conv2d_layer_options {
  std::int64_t filters = 1; ///< output channels, positive
- std::int64_t kernel[2]{3, 3};
- std::int64_t stride[2]{1, 1};
+ height_width kernel = 3;
+ height_width stride = 1;
  tapegraph::padding padding{}; ///< valid(), same() or amounts(...)
- std::int64_t dilation[2]{1, 1};
+ height_width dilation = 1;
  std::int64_t groups = 1; ///< divides channels and filters
  bool use_bias = true;
  initializer kernel_initializer = init::glorot_uniform{};
@@ -24214,8 +24224,7 @@ constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options
  const std::int64_t filters = detail::positive_filters(scope, o.filters);
  const auto kernel = scope.variable_like(input, "kernel", {o.kernel[0], o.kernel[1], channels, filters},
            {.initializer = o.kernel_initializer});
- conv2d_options window{.padding = o.padding, .groups = o.groups};
- for (int i = 0; i < 2; ++i) window.stride[i] = o.stride[i], window.dilation[i] = o.dilation[i];
+ const conv2d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
  return scope.leave("conv2d", mark, detail::with_bias(scope, conv2d(input, kernel, window, where), o, where));
 }
 
@@ -24573,10 +24582,10 @@ namespace tapegraph {
 inline constexpr std::int64_t default_output = -1;
 
 struct conv2d_transpose_options {
- std::int64_t stride[2]{1, 1};
+ height_width stride = 1;
  tapegraph::padding padding{};
- std::int64_t output_padding[2]{default_output, default_output};
- std::int64_t dilation[2]{1, 1};
+ height_width output_padding = default_output;
+ height_width dilation = 1;
  std::int64_t groups = 1;
 };
 struct conv1d_transpose_options {
@@ -24636,7 +24645,7 @@ constexpr extent transposed_length(const window_attributes& a, int i, extent in,
 
 template <tensor_like X, tensor_like W>
 constexpr auto transposed_convolution(const X& x, const W& w, const window_attributes& a, int spatial,
-         const std::int64_t (&output_padding)[2], std::source_location where) {
+         const height_width& output_padding, std::source_location where) {
  const auto input = eval(x, where);
  const auto kernel = eval(w, where);
  const shape from = shape_of(input), taps = shape_of(kernel);

@@ -188,6 +188,19 @@ TEST_CASE("conv2d: strides, dilation, groups and padding") {
     }
 }
 
+TEST_CASE("windows: one number is height and width") {
+    const auto x = noise<double>({2, 11, 13, 3}, 4);
+    bench b;
+    const tg::tensor<double> y = tg::conv2d(b.scope() / "c", x, {.filters = 2, .kernel = 5, .stride = 2});
+    CHECK(b["c/kernel"].shape() == tg::shape{5, 5, 3, 2});
+    CHECK(y.shape() == tg::shape{2, 4, 5, 2});
+    const auto same = [](const tg::tensor<double>& a, const tg::tensor<double>& c) {
+        return a.shape() == c.shape() && a.to_vector() == c.to_vector();
+    };
+    CHECK(same(max_pooling2d(x, {.pool = 3}), max_pooling2d(x, {.pool = {3, 3}, .stride = {3, 3}})));
+    CHECK(same(average_pooling2d(x, {.pool = {2, 3}, .stride = 1}), average_pooling2d(x, {.pool = {2, 3}, .stride = {1, 1}})));
+}
+
 TEST_CASE("batch normalization: batch statistics in training, moving averages at its end, used in inference") {
     for (const tg::shape& dims : {tg::shape{5, 3}, tg::shape{1, 3}, tg::shape{2, 4, 5, 3}, tg::shape{3, 7, 3}}) {
         CAPTURE(tg::to_string(dims));

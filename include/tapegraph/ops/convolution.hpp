@@ -183,10 +183,20 @@ struct padding {
     static constexpr padding causal() { return {padding_mode::causal, 0, 0, 0, 0}; }
 };
 
+/// An extent of height and one of width; a single number is both.
+struct height_width {
+    std::int64_t extents[2];
+
+    constexpr height_width(std::int64_t both) : extents{both, both} {}
+    constexpr height_width(std::int64_t height, std::int64_t width) : extents{height, width} {}
+    constexpr std::int64_t& operator[](int i) { return extents[i]; }
+    constexpr std::int64_t operator[](int i) const { return extents[i]; }
+};
+
 struct conv2d_options {
-    std::int64_t stride[2]{1, 1};
+    height_width stride = 1;
     tapegraph::padding padding{};
-    std::int64_t dilation[2]{1, 1};
+    height_width dilation = 1;
     std::int64_t groups = 1;
 };
 struct conv1d_options {

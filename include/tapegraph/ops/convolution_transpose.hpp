@@ -12,10 +12,10 @@ namespace tapegraph {
 inline constexpr std::int64_t default_output = -1;
 
 struct conv2d_transpose_options {
-    std::int64_t stride[2]{1, 1};
+    height_width stride = 1;
     tapegraph::padding padding{};
-    std::int64_t output_padding[2]{default_output, default_output};
-    std::int64_t dilation[2]{1, 1};
+    height_width output_padding = default_output;
+    height_width dilation = 1;
     std::int64_t groups = 1;
 };
 struct conv1d_transpose_options {
@@ -76,7 +76,7 @@ constexpr extent transposed_length(const window_attributes& a, int i, extent in,
 
 template <tensor_like X, tensor_like W>
 constexpr auto transposed_convolution(const X& x, const W& w, const window_attributes& a, int spatial,
-                                      const std::int64_t (&output_padding)[2], std::source_location where) {
+                                      const height_width& output_padding, std::source_location where) {
     const auto input = eval(x, where);
     const auto kernel = eval(w, where);
     const shape from = shape_of(input), taps = shape_of(kernel);

@@ -144,10 +144,10 @@ struct convolution_bias_pool_op {
 
 /// `stride` 0 means the window's own size.
 struct pool2d_options {
-    std::int64_t pool[2]{2, 2};
-    std::int64_t stride[2]{0, 0};
+    height_width pool = 2;
+    height_width stride = 0;
     tapegraph::padding padding{};
-    std::int64_t dilation[2]{1, 1};
+    height_width dilation = 1;
     bool count_include_pad = false; ///< averages: padding counts as zeros, as in PyTorch
 };
 struct pool1d_options {

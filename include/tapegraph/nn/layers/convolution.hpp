@@ -6,13 +6,13 @@
 
 namespace tapegraph {
 
-/// Pairs are of height and width. A kernel's extents are 3 unless given; everything else is as in Keras.
+/// A kernel's extents are 3 unless given; everything else is as in Keras.
 struct conv2d_layer_options {
     std::int64_t filters = 1; ///< output channels, positive
-    std::int64_t kernel[2]{3, 3};
-    std::int64_t stride[2]{1, 1};
+    height_width kernel = 3;
+    height_width stride = 1;
     tapegraph::padding padding{}; ///< valid(), same() or amounts(...)
-    std::int64_t dilation[2]{1, 1};
+    height_width dilation = 1;
     std::int64_t groups = 1; ///< divides channels and filters
     bool use_bias = true;
     initializer kernel_initializer = init::glorot_uniform{};
@@ -67,8 +67,7 @@ constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options
     const std::int64_t filters = detail::positive_filters(scope, o.filters);
     const auto kernel = scope.variable_like(input, "kernel", {o.kernel[0], o.kernel[1], channels, filters},
                                             {.initializer = o.kernel_initializer});
-    conv2d_options window{.padding = o.padding, .groups = o.groups};
-    for (int i = 0; i < 2; ++i) window.stride[i] = o.stride[i], window.dilation[i] = o.dilation[i];
+    const conv2d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
     return scope.leave("conv2d", mark, detail::with_bias(scope, conv2d(input, kernel, window, where), o, where));
 }
 
