@@ -23,6 +23,7 @@ inline device_properties properties(int device) {
 inline void use(int device) {
     if (device < 0 || device >= device_count()) throw device_error("cudaSetDevice: invalid device ordinal");
     imitation::current() = device;
+    ++imitation::instance().switches;
 }
 inline int current_device() { return imitation::current(); }
 
@@ -39,8 +40,11 @@ inline void destroy(stream s) {
     delete s;
 }
 inline void wait(stream s) {
-    imitation::instance().not_in_capture("the host waits");
-    imitation::instance().finish(s);
+    imitation& i = imitation::instance();
+    const std::lock_guard lock(i.guard);
+    i.not_in_capture("the host waits");
+    ++i.waits;
+    i.finish(s);
 }
 
 using event = event_state*;
@@ -56,6 +60,7 @@ inline void wait_for(event e) {
     imitation& i = imitation::instance();
     const std::lock_guard lock(i.guard);
     i.not_in_capture("the host waits");
+    ++i.waits;
     while (e->reached != nullptr && !*e->reached) i.step(e->on);
 }
 inline void wait_for(stream s, event e) {
@@ -126,13 +131,17 @@ void launch(stream s, const char* operation, const launch_shape& shape, void (*k
     });
 }
 
+inline const imitation::residency& residents() {
+    ++imitation::instance().questions;
+    return imitation::instance().residents.at(static_cast<std::size_t>(imitation::current()));
+}
 template <class... P>
 int resident_blocks(void (*)(P...), const launch_shape&) {
-    return imitation::instance().resident_blocks;
+    return residents().blocks;
 }
 template <class... P>
 int resident_clusters(void (*)(P...), const launch_shape&) {
-    return imitation::instance().resident_clusters;
+    return residents().clusters;
 }
 
 /// Keeps what is freed, as the real one does: `reserved` falls only by trimming.
@@ -182,6 +191,7 @@ inline std::size_t free_memory() { return imitation::instance().memory - imitati
 inline void copy(void* to, const void* from, std::size_t bytes, stream s) {
     imitation& i = imitation::instance();
     const std::lock_guard lock(i.guard);
+    ++i.copies;
     const bool from_host = bytes > 0 && !i.reaches(from, bytes), to_host = bytes > 0 && !i.reaches(to, bytes);
     if (from_host || to_host) i.not_in_capture("pageable memory is copied");
     if (i.late && from_host && !to_host) {

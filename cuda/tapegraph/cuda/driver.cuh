@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/cuda/kernel_memory.hpp>
 
 #include <cuda_runtime.h>
 
@@ -113,12 +114,16 @@ struct launch_shape {
 /// What a kernel must be allowed before it may be launched so.
 template <class... P>
 void allow(const char* operation, const launch_shape& shape, void (*kernel)(P...)) {
-    const auto set = [&](cudaFuncAttribute attribute, int value) {
-        check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value), "cudaFuncSetAttribute",
-              operation);
+    const bool much = shape.shared > 48 * 1024, wide = shape.cluster > 8;
+    if (!much && !wide) return;
+    const void* const function = reinterpret_cast<const void*>(kernel);
+    const auto set = [&](cudaFuncAttribute attribute, std::size_t value) {
+        check(cudaFuncSetAttribute(function, attribute, static_cast<int>(value)), "cudaFuncSetAttribute", operation);
     };
-    if (shape.shared > 48 * 1024) set(cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared));
-    if (shape.cluster > 8) set(cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    cuda::detail::known_allowances()(
+        current_device(), function, much ? shape.shared : 0, wide,
+        [&](std::size_t bytes) { set(cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); },
+        [&] { set(cudaFuncAttributeNonPortableClusterSizeAllowed, 1); });
 }
 /// Launches a kernel, in order with what the stream has been given. Throws device_error with the operation's name.
 template <class... P, class... A>
