@@ -275,6 +275,31 @@ TEST_CASE_TEMPLATE("a step's loss and accuracy come home with one wait", Mode, t
     }
 }
 
+TEST_CASE("eager: a step takes the buffers of the step before, and sends no number twice") {
+    auto& machine = tg::cuda::driver::imitation::instance();
+    machine.devices = 2; // the first uses no buffer again (whole_programs.hpp)
+    {
+        const late_device late;
+        auto model =
+            tg::compile<tg::eager>(perceptron{}, tg::spec<float, tg::dyn, 4>{}, tg::sparse_softmax_cross_entropy{},
+                                   tg::sgd{.learning_rate = 0.05}, {.seed = 3, .device = tg::device::cuda(1)});
+        const tg::device_scope on(tg::device::cuda(1));
+        const auto x = points(7, 1);
+        const auto y = labels(7, 1);
+        for (int s = 0; s < 5; ++s) {
+            const int allocations = machine.allocations, frees = machine.frees, copies = machine.copies;
+            model.train_on_batch(x, y);
+            if (s < 2) continue;
+            CHECK(machine.allocations == allocations);
+            CHECK(machine.frees == frees);
+            CHECK(machine.copies - copies ==
+                  2 + 1 + 3); // the batch; the seed of the gradient; loss, accuracy and faults
+        }
+    }
+    CHECK(losses<tg::eager>(tg::device::cuda(1), 12) == losses<tg::eager>(tg::device::cuda(0), 12));
+    machine.devices = 1;
+}
+
 TEST_CASE("a GPU that is not there") {
     using tg::cuda::driver::imitation;
     CHECK_THROWS_WITH_AS(tg::device_scope(tg::device::cuda(1)), "cuda:1 does not exist: this machine has cuda:0 alone",

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -16,10 +17,10 @@
 namespace tapegraph::cuda::driver {
 
 /// Throws device_error with the call, what it was for, and CUDA's own words.
-inline void check(cudaError_t status, const char* call, const std::string& purpose = {}) {
+inline void check(cudaError_t status, const char* call, std::string_view purpose = {}) {
     if (status == cudaSuccess) return;
     cudaGetLastError(); // a sticky error would be reported again by the next call, too
-    throw device_error(std::string(call) + (purpose.empty() ? "" : " for " + purpose) + ": " +
+    throw device_error(std::string(call) + (purpose.empty() ? "" : " for " + std::string(purpose)) + ": " +
                        cudaGetErrorName(status) + " (" + cudaGetErrorString(status) + ")");
 }
 

@@ -2,6 +2,7 @@
 
 #include <tapegraph/cuda/context.hpp>
 #include <tapegraph/cuda/fault.cuh>
+#include <tapegraph/cuda/sent_numbers.hpp>
 #include <tapegraph/runtime/device_runtime.hpp>
 
 #include <array>
@@ -96,16 +97,13 @@ public:
     void wait() override { throw_fault(arrived(nullptr, 0)); }
 
     void* constant(const void* from, std::size_t bytes) override {
+        if (padded(bytes) > small) throw device_error("an eager call has more than 64 KiB in the CPU's memory");
         const runtime::device_turn turn(this);
         if (constants_ == nullptr)
             constants_ = static_cast<std::byte*>(context_->memory().allocate(small, "numbers of eager calls"));
-        const std::size_t size = padded(bytes);
-        if (size > small) throw device_error("an eager call has more than 64 KiB in the CPU's memory");
-        if (next_constant_ + size > small) next_constant_ = 0; // in order behind whoever reads there
-        std::byte* const at = constants_ + next_constant_;
-        next_constant_ += size;
-        driver::copy(at, departing(from, bytes), bytes, context_->stream());
-        return at;
+        return constants_ + numbers_.place(from, bytes, [&](std::size_t at) {
+            driver::copy(constants_ + at, departing(from, bytes), bytes, context_->stream());
+        });
     }
     void* stream() override { return context_->stream(); }
     void* fault() override { return context_->fault(); }
@@ -132,8 +130,15 @@ public:
         return ring_ + slot * ring_bytes;
     }
 
-    void begin_capture() override { driver::begin_capture(context_->stream()); }
-    void* end_capture() override { return driver::end_capture(context_->stream()); }
+    void begin_capture() override {
+        driver::begin_capture(context_->stream());
+        context_->memory().recording(true);
+    }
+    void* end_capture() override {
+        context_->memory().recording(false);
+        numbers_.forget(); // what was sent meanwhile comes when the graph is replayed
+        return driver::end_capture(context_->stream());
+    }
     void replay(void* graph) override { driver::launch_graph(static_cast<driver::graph>(graph), context_->stream()); }
     void drop(void* graph) noexcept override {
         const runtime::device_turn turn(this);
@@ -210,7 +215,7 @@ private:
     std::array<staging, 2> staging_;
     int turn_ = 0;
     std::byte* constants_ = nullptr;
-    std::size_t next_constant_ = 0;
+    sent_numbers<small> numbers_;
     std::byte* ring_ = nullptr;
     std::array<driver::event, ring_size> arrived_{};
     std::int64_t published_ = 0;

@@ -52,7 +52,7 @@ public:
     virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
     virtual void wait() = 0;
 
-    /// Where eager calls find their numbers: `bytes` of the CPU's memory, in the device's until 64 KiB later.
+    /// Where an eager call finds its numbers: `bytes` of the CPU's memory, in the device's for what is given to it next.
     virtual void* constant(const void* from, std::size_t bytes) = 0;
     /// Stream and fault record of a call on this device.
     virtual void* stream() = 0;
