@@ -300,6 +300,25 @@ TEST_CASE("eager: a step takes the buffers of the step before, and sends no numb
     machine.devices = 1;
 }
 
+TEST_CASE("a tensor of one device comes home to a thread that uses another") {
+    auto& machine = tg::cuda::driver::imitation::instance();
+    machine.devices = 3;
+    const late_device late;
+    tg::tensor<float> a;
+    {
+        const tg::device_scope on(tg::device::cuda(2));
+        a = tg::tensor<float>{1, 2, 3} * 2;
+    }
+    std::async(std::launch::async, [&] {
+        const tg::device_scope on(tg::device::cuda(1));
+        const tg::tensor<float> b = a + 1; // by way of the CPU
+        CHECK(a.to_vector() == std::vector<float>{2, 4, 6});
+        const tg::tensor<float> c = b * a;
+        CHECK(c.to_vector() == std::vector<float>{6, 20, 42});
+    }).get();
+    machine.devices = 1;
+}
+
 TEST_CASE("a GPU that is not there") {
     using tg::cuda::driver::imitation;
     CHECK_THROWS_WITH_AS(tg::device_scope(tg::device::cuda(1)), "cuda:1 does not exist: this machine has cuda:0 alone",

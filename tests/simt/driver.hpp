@@ -30,7 +30,7 @@ inline int current_device() { return imitation::current(); }
 using stream = stream_state*;
 inline stream make_stream() {
     const std::lock_guard lock(imitation::instance().guard);
-    return imitation::instance().streams.emplace_back(new stream_state);
+    return imitation::instance().streams.emplace_back(new stream_state{imitation::current(), {}});
 }
 inline void destroy(stream s) {
     imitation& i = imitation::instance();
@@ -48,12 +48,13 @@ inline void wait(stream s) {
 }
 
 using event = event_state*;
-inline event make_event() { return new event_state; }
+inline event make_event() { return new event_state{imitation::current(), nullptr, nullptr}; }
 inline void destroy_event(event e) { delete e; }
 inline void record(event e, stream s) {
     const std::lock_guard lock(imitation::instance().guard);
     imitation::instance().not_in_capture("an event is recorded");
-    *e = {s, std::make_shared<bool>(false)};
+    if (s != nullptr && s->device != e->device) throw device_error("cudaEventRecord: the stream is another device's");
+    *e = {e->device, s, std::make_shared<bool>(false)};
     enqueue(s, [reached = e->reached] { *reached = true; });
 }
 inline void wait_for(event e) {
@@ -119,6 +120,8 @@ inline void check_launch(const char* operation, const launch_shape& shape) {
 template <class... P, class... A>
 void launch(stream s, const char* operation, const launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
     check_launch(operation, shape);
+    if (s != nullptr && s->device != current_device())
+        throw device_error(std::string("launch of ") + operation + ": the stream is another device's");
     const std::lock_guard lock(imitation::instance().guard);
     ++imitation::instance().launches;
     enqueue(s, [shape, kernel, values = std::tuple<P...>(static_cast<P>(std::forward<A>(arguments))...)] {

@@ -27,10 +27,12 @@ namespace tapegraph::cuda::driver {
 
 /// Work that happens in the order in which it was given.
 struct stream_state {
+    int device = 0;
     std::deque<std::function<void()>> to_do; ///< empty unless imitation::late
 };
 /// A point in a stream.
 struct event_state {
+    int device = 0;
     stream_state* on = nullptr;
     std::shared_ptr<bool> reached; ///< null: never recorded
 };

@@ -86,6 +86,7 @@ public:
         if (all <= few) return throw_fault(arrived(pieces, count));
         {
             const runtime::device_turn turn(this);
+            const current here(*this);
             for (int i = 0; i < count; ++i) copy(pieces[i].to, pieces[i].from, pieces[i].bytes);
         }
         wait();
@@ -153,6 +154,25 @@ private:
         std::size_t bytes = 0;
         driver::event sent = driver::make_event(), free = driver::make_event();
     };
+    // For calls by threads that use another device: they bring home what this one has computed. Events, among others, are of the
+    // device that is current when they are made.
+    class current {
+    public:
+        explicit current(cuda_runtime& r) : before_(driver::current_device()), here_(r.context_->device()) {
+            if (before_ != here_) driver::use(here_);
+        }
+        current(const current&) = delete;
+        current& operator=(const current&) = delete;
+        ~current() {
+            try {
+                if (before_ != here_) driver::use(before_);
+            } catch (...) { // what goes wrong here shows at the next call
+            }
+        }
+
+    private:
+        int before_, here_;
+    };
     struct arrival { // for one thread that waits
         void* fault = driver::allocate_pinned(context::fault_bytes);
         std::byte* numbers = static_cast<std::byte*>(driver::allocate_pinned(few));
@@ -168,6 +188,7 @@ private:
         std::unique_ptr<arrival> a;
         {
             const runtime::device_turn turn(this);
+            const current here(*this);
             if (spare_arrivals_.empty()) spare_arrivals_.push_back(std::make_unique<arrival>());
             a = std::move(spare_arrivals_.back());
             spare_arrivals_.pop_back();
