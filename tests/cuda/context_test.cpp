@@ -88,6 +88,9 @@ TEST_CASE_FIXTURE(restored, "context: one per device, made when it is first used
     CHECK(&second.blas() != &first.blas());
     CHECK(&context::of(0) == &first);
     CHECK(tg::cuda::driver::current_device() == 0);
+    const int switches = machine.switches;
+    CHECK(&context::current() == &first);
+    CHECK(machine.switches == switches); // it is current
 }
 
 TEST_CASE_FIXTURE(restored, "context: devices that are not there") {

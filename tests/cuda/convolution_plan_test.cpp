@@ -1,12 +1,15 @@
 #define TG_SIMT
 #include <simt/words.hpp>
 
-#include <tapegraph/cuda/convolution_plan.hpp>
+#include <tapegraph/cuda/convolution_plans.hpp>
 #include <tapegraph/cuda/kernels/convolution_shape.cuh>
 
 #include <cuda/convolution_reference.hpp>
 
 #include <doctest/doctest.h>
+
+#include <algorithm>
+#include <tuple>
 
 namespace convolution_plan_test {
 
@@ -127,6 +130,42 @@ TEST_CASE("convolution plans: batches of more pixels than kernels count are cut"
     const std::int64_t images = detail::images_of_chunk(thin, 4, std::size_t{1} << 40);
     CHECK(images * 1000000 <= 0x7FFFFFFF);
     CHECK((images + 1) * 1000000 > 0x7FFFFFFF);
+}
+
+TEST_CASE("convolution plans: what has been planned is known, and is nobody else's") {
+    known_convolution_plans known;
+    const auto check = [&](const tg::convolution_geometry& g, convolution_pass pass, std::size_t element,
+                           const convolution_device& device) {
+        const convolution_plans& plans = known.of(g, pass, element, device);
+        std::size_t most = 0;
+        for (auto mode : modes) {
+            const auto p = choose_convolution(g, pass, element, mode, device);
+            const convolution_plan& k = plans[mode];
+            CHECK(std::tuple(k.algorithm, k.tile, k.vector, k.splits, k.batch_innermost, k.exact, k.workspace) ==
+                  std::tuple(p.algorithm, p.tile, p.vector, p.splits, p.batch_innermost, p.exact, p.workspace));
+            most = std::max(most, p.workspace);
+        }
+        CHECK(plans.workspace == most);
+    };
+    // More shapes than there is room for, each asked for twice in a row and again later.
+    std::int64_t asked = 0;
+    for (int time = 0; time < 2; ++time)
+        for (int batch = 1; batch <= 50; ++batch)
+            for (auto pass : passes)
+                for (int multiprocessors : {20, 132}) {
+                    const std::int64_t before = known.made();
+                    for (int again = 0; again < 2; ++again) {
+                        check(third_layer(batch), pass, sizeof(float), {multiprocessors, true});
+                        if (again == 1) CHECK(known.made() - before <= 1);
+                    }
+                    asked += 1;
+                }
+    CHECK(known.made() >= asked / 2); // each of them at least once
+    const std::int64_t before = known.made();
+    check(second_layer(3), convolution_pass::forward, sizeof(float), {132, true});
+    check(second_layer(3), convolution_pass::forward, sizeof(double), {132, true});
+    check(second_layer(3), convolution_pass::forward, sizeof(float), {132, false});
+    CHECK(known.made() == before + 3);
 }
 
 TEST_CASE("convolution plans: first layers") {

@@ -314,6 +314,7 @@ TEST_CASE("convolution on a device: unaligned operands") {
     };
     const device_array<float> x(behind_one(e.x)), w(behind_one(e.w));
     using pass = cuda::detail::convolution_run<float, cuda::convolution_pass::forward>;
+    const std::int64_t planned = cuda::known_convolution_plans::instance().made();
     for (auto mode : {tg::math_mode::fp32, tg::math_mode::tf32}) {
         const with_mode set(mode);
         const device_array<float> y(static_cast<std::int64_t>(e.y.size()) + 1);
@@ -325,6 +326,7 @@ TEST_CASE("convolution on a device: unaligned operands") {
         const auto got = y.host();
         CHECK(std::vector<float>(got.begin() + 1, got.end()) == e.y);
     }
+    CHECK(cuda::known_convolution_plans::instance().made() == planned + 1); // once for scratch memory, runs and modes
 }
 
 // fp32: a sum of 2,000 products rounds by some 1e-6 of its size. tf32 rounds every operand by up to 2^-11.

@@ -9,6 +9,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace lstm_plan_test {
 
@@ -93,12 +94,47 @@ TEST_CASE("LSTM: what the device cannot hold at once is run another way") {
         CHECK(distance(r, want) < tolerance<float>);
         return std::pair{forward, device.launches - before - forward};
     };
+    device.devices = 3;
+    device.residents[1] = {1, 0};
+    device.residents[2] = {0, 0};
     CHECK(launches() == std::pair{1, 1});
-    device.resident_clusters = 0;
+    cuda::driver::use(1);
     CHECK(launches() == std::pair{1, 1}); // a grid
-    device.resident_blocks = 0;
+    cuda::driver::use(2);
     CHECK(launches() == std::pair{3, 4}); // a launch a step
-    device.resident_clusters = device.resident_blocks = 1;
+    const int asked = device.questions;
+    for (int i = 0; i < 3; ++i) {
+        cuda::driver::use(i);
+        CHECK(launches() == (i < 2 ? std::pair{1, 1} : std::pair{3, 4})); // what each said before
+    }
+    CHECK(device.questions == asked); // nothing is asked twice
+    device.devices = 1;
+    cuda::driver::use(0);
+}
+
+TEST_CASE("what drivers are told about kernels: no allowance is made twice, or for less than before") {
+    cuda::detail::kernel_allowances allowances;
+    std::vector<std::size_t> shared;
+    int wide = 0;
+    const auto allow = [&](int device, const void* kernel, std::size_t bytes, bool clusters = false) {
+        allowances(
+            device, kernel, bytes, clusters, [&](std::size_t n) { shared.push_back(n); }, [&] { ++wide; });
+    };
+    const int kernels[2]{};
+    for (int time = 0; time < 2; ++time)
+        for (std::size_t bytes : {100, 70, 100, 120, 70}) allow(0, kernels, bytes);
+    CHECK(shared == std::vector<std::size_t>{100, 120});
+    allow(1, kernels, 70), allow(0, kernels + 1, 80);
+    CHECK(shared == std::vector<std::size_t>{100, 120, 70, 80});
+    for (int time = 0; time < 2; ++time) allow(0, kernels, 0, true), allow(1, kernels, 0, true);
+    CHECK(wide == 2);
+    CHECK(shared.size() == 4);
+    const auto refused = [&] {
+        allowances(
+            0, kernels, 200, false, [](std::size_t) { throw tg::device_error("refused"); }, [] {});
+    };
+    CHECK_THROWS_AS(refused(), tg::device_error);
+    CHECK_THROWS_AS(refused(), tg::device_error); // it was not allowed
 }
 
 TEST_CASE("LSTM: nothing to do, and too much") {

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
+#include <vector>
+
 namespace memory_test {
 
 namespace tg = tapegraph;
@@ -61,6 +64,70 @@ TEST_CASE_FIXTURE(balanced, "device memory: buffers are counted, released and re
     pool.release(b);
 }
 
+TEST_CASE_FIXTURE(balanced, "device memory: a freed buffer waits for the next of its size") {
+    auto& device = tg::cuda::driver::imitation::instance();
+    memory_pool pool(0);
+    pool.configure({.limit = 10 * mib, .reuse = 6 * mib});
+    const auto asked = [&](const auto& f) { // how often the driver is asked for memory, and given some
+        const int allocations = device.allocations, frees = device.frees;
+        f();
+        return std::pair{device.allocations - allocations, device.frees - frees};
+    };
+    void* a = pool.allocate(1000, "first");
+    pool.release(a);
+    CHECK(asked([&] {
+              for (std::size_t bytes : {1000u, 900u, 1024u}) { // all of 1,024 bytes
+                  CHECK(pool.allocate(bytes, "second") == a);
+                  CHECK(pool.statistics().in_use == 1024);
+                  CHECK(pool.statistics().buffers == 1);
+                  pool.release(a);
+                  CHECK(pool.statistics().in_use == 0);
+                  CHECK(pool.statistics().buffers == 0);
+              }
+          }) == std::pair{0, 0});
+    CHECK(pool.statistics().allocations == 4);
+    CHECK(has(message<tg::device_error>([&] { pool.release(a); }), "not live"));
+    CHECK(asked([&] { pool.release(pool.allocate(2000)); }) == std::pair{1, 0});        // another size
+    CHECK(asked([&] { pool.release(pool.allocate(4 * mib + 1)); }) == std::pair{1, 1}); // too large to wait
+    CHECK(asked([&] {
+              void *const b = pool.allocate(1000), *const c = pool.allocate(1000); // one waits
+              CHECK(b != c);
+              pool.release(b), pool.release(c);
+          }) == std::pair{1, 0});
+    // More than may wait: all go back.
+    CHECK(asked([&] {
+              void *const b = pool.allocate(3 * mib), *const c = pool.allocate(3 * mib);
+              pool.release(b);
+              pool.release(c);
+          }) == std::pair{2, 4});
+    // The limit is of all that the driver has given.
+    CHECK(asked([&] { pool.release(pool.allocate(8 * mib)); }) == std::pair{1, 2});
+    pool.release(pool.allocate(1000));
+    CHECK(asked([&] {
+              pool.recording(true);
+              void* const b = pool.allocate(1000);
+              pool.release(b);
+              pool.recording(false);
+          }) == std::pair{1, 1});
+    CHECK(asked([&] { pool.trim(); }) == std::pair{0, 1});
+    CHECK(pool.statistics().reserved == 0);
+
+    memory_pool without(0);
+    without.configure({.reuse = 0});
+    CHECK(asked([&] { without.release(without.allocate(1000)); }) == std::pair{1, 1});
+}
+
+TEST_CASE_FIXTURE(balanced, "device memory: buffers that wait go before memory runs out") {
+    auto& device = tg::cuda::driver::imitation::instance();
+    memory_pool pool(0);
+    pool.configure({.reuse = gib});
+    std::vector<void*> all;
+    const std::size_t available = device.memory - device.taken;
+    for (std::size_t i = 0; i < available / (4 * mib); ++i) all.push_back(pool.allocate(4 * mib));
+    for (void* at : all) pool.release(at);
+    pool.release(pool.allocate(available - mib)); // nothing was free
+}
+
 TEST_CASE_FIXTURE(balanced, "device memory: running out says what was asked, the limit, and who has the rest") {
     memory_pool pool(0);
     pool.configure({.limit = 10 * mib});
@@ -109,6 +176,13 @@ TEST_CASE_FIXTURE(balanced, "device memory: the environment has the last word, a
     CHECK(has(message<tg::argument_error>([&] { limit("8 gigs"); }), "TAPEGRAPH_GPU_MEMORY_LIMIT='8 gigs'"));
     for (const char* text : {"-1", "nan", "inf", "1e30", "nan%"})
         CHECK(has(message<tg::argument_error>([&] { limit(text); }), ("'" + std::string(text) + "'").c_str()));
+    {
+        const variable none("TAPEGRAPH_GPU_MEMORY_REUSE", "0");
+        memory_pool pool(0);
+        const int frees = tg::cuda::driver::imitation::instance().frees;
+        pool.release(pool.allocate(1));
+        CHECK(tg::cuda::driver::imitation::instance().frees == frees + 1);
+    }
     for (const auto& [name, value] :
          {std::pair{"TAPEGRAPH_GPU_MEMORY_FRACTION", "1.2"}, std::pair{"TAPEGRAPH_GPU_MEMORY_FRACTION", "nan"},
           std::pair{"TAPEGRAPH_GPU_ALLOW_GROWTH", "yes"}, std::pair{"TAPEGRAPH_GPU_ALLOCATOR", "malloc"}}) {

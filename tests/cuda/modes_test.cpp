@@ -256,6 +256,71 @@ TEST_CASE("what a device finds wrong is thrown when the host waits") {
 }
 
 #ifdef TG_SIMT
+TEST_CASE_TEMPLATE("a step's loss and accuracy come home with one wait", Mode, tg::graph, tg::eager) {
+    const late_device late;
+    auto model = tg::compile<Mode>(perceptron{}, tg::spec<float, tg::dyn, 4>{}, tg::sparse_softmax_cross_entropy{},
+                                   tg::adam{.learning_rate = 0.05}, {.seed = 3, .device = tg::device::cuda(0)});
+    int& waits = tg::cuda::driver::imitation::instance().waits;
+    // Inputs in the device's memory, since they may wait for the one before.
+    const tg::device_scope on(tg::device::cuda(0));
+    const auto x = points(7, 1);
+    const auto y = labels(7, 1);
+    for (int s = 0; s < 4; ++s) {
+        x.view(), y.view();
+        const int before = waits;
+        const tg::step_result r = model.train_on_batch(x, y);
+        CHECK(r.loss > 0);
+        if (s > 0) CHECK(waits - before == 1); // the first makes what it needs
+        const int between = waits;
+        CHECK(model.evaluate(x, y).accuracy >= 0);
+        if (s > 0) CHECK(waits - between == 1);
+    }
+}
+
+TEST_CASE("eager: a step takes the buffers of the step before, and sends no number twice") {
+    auto& machine = tg::cuda::driver::imitation::instance();
+    machine.devices = 2; // the first uses no buffer again (whole_programs.hpp)
+    {
+        const late_device late;
+        auto model =
+            tg::compile<tg::eager>(perceptron{}, tg::spec<float, tg::dyn, 4>{}, tg::sparse_softmax_cross_entropy{},
+                                   tg::sgd{.learning_rate = 0.05}, {.seed = 3, .device = tg::device::cuda(1)});
+        const tg::device_scope on(tg::device::cuda(1));
+        const auto x = points(7, 1);
+        const auto y = labels(7, 1);
+        for (int s = 0; s < 5; ++s) {
+            const int allocations = machine.allocations, frees = machine.frees, copies = machine.copies;
+            model.train_on_batch(x, y);
+            if (s < 2) continue;
+            CHECK(machine.allocations == allocations);
+            CHECK(machine.frees == frees);
+            CHECK(machine.copies - copies ==
+                  2 + 1 + 3); // the batch; the seed of the gradient; loss, accuracy and faults
+        }
+    }
+    CHECK(losses<tg::eager>(tg::device::cuda(1), 12) == losses<tg::eager>(tg::device::cuda(0), 12));
+    machine.devices = 1;
+}
+
+TEST_CASE("a tensor of one device comes home to a thread that uses another") {
+    auto& machine = tg::cuda::driver::imitation::instance();
+    machine.devices = 3;
+    const late_device late;
+    tg::tensor<float> a;
+    {
+        const tg::device_scope on(tg::device::cuda(2));
+        a = tg::tensor<float>{1, 2, 3} * 2;
+    }
+    std::async(std::launch::async, [&] {
+        const tg::device_scope on(tg::device::cuda(1));
+        const tg::tensor<float> b = a + 1; // by way of the CPU
+        CHECK(a.to_vector() == std::vector<float>{2, 4, 6});
+        const tg::tensor<float> c = b * a;
+        CHECK(c.to_vector() == std::vector<float>{6, 20, 42});
+    }).get();
+    machine.devices = 1;
+}
+
 TEST_CASE("a GPU that is not there") {
     using tg::cuda::driver::imitation;
     CHECK_THROWS_WITH_AS(tg::device_scope(tg::device::cuda(1)), "cuda:1 does not exist: this machine has cuda:0 alone",

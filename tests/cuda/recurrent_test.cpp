@@ -143,15 +143,17 @@ void check_others(const layer& l, recurrent_attributes a, bool whole = false) {
 constexpr std::int64_t last = recurrent_attributes::last, sequence = recurrent_attributes::sequence,
                        previous = recurrent_attributes::previous;
 
-/// Calls f for each way of running all steps that the device can be said to have.
+/// Calls f for each way of running all steps that a device can be said to have, each on one of its own.
 template <class F>
 void in_every_way(const F& f) {
 #ifdef TG_SIMT
     auto& device = cuda::driver::imitation::instance();
-    for (const auto& [clusters, blocks] : {std::pair{1, 1}, std::pair{0, 1}, std::pair{0, 0}}) {
-        CAPTURE(clusters);
-        CAPTURE(blocks);
-        const with_value<int> may_cluster(device.resident_clusters, clusters), may_meet(device.resident_blocks, blocks);
+    const with_value<int> three(device.devices, 3);
+    device.residents[1] = {1, 0}, device.residents[2] = {0, 0};
+    for (int i = 2; i >= 0; --i) {
+        CAPTURE(device.residents[static_cast<std::size_t>(i)].clusters);
+        CAPTURE(device.residents[static_cast<std::size_t>(i)].blocks);
+        cuda::driver::use(i);
         f();
     }
 #else

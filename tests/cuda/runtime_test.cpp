@@ -80,6 +80,37 @@ TEST_CASE("a device's runtime: numbers of calls") {
     CHECK(there.home() == counted(times * size));
 }
 
+TEST_CASE("a device's runtime: equal numbers of calls are where they were, or are sent again") {
+    const on_device::late_device late;
+    runtime::device_runtime& d = opened();
+    constexpr std::int32_t times = 9000;
+    const memory there(d, 3 * times);
+    std::vector<std::int32_t> expected;
+    const auto give = [&](std::vector<std::int32_t> numbers) {
+        const std::size_t bytes = numbers.size() * sizeof(std::int32_t);
+        d.copy(there.at + expected.size(), d.constant(numbers.data(), bytes), bytes);
+        expected.insert(expected.end(), numbers.begin(), numbers.end());
+    };
+    // In turn what never changes, what comes now and then, and what is new each time; more than 3000 * 32 bytes are sent.
+    for (std::int32_t i = 0; i < times; ++i)
+        give(i % 3 == 0 ? std::vector{-1, -2, -3} : i % 3 == 1 ? std::vector{-1, i % 700, 7} : std::vector{i, -1, -2});
+    CHECK(there.home() == expected);
+#ifdef TG_SIMT
+    const auto copies = [&](std::initializer_list<float> numbers) {
+        const int before = cuda::driver::imitation::instance().copies;
+        const std::vector<float> all(numbers);
+        d.constant(all.data(), all.size() * sizeof(float));
+        return cuda::driver::imitation::instance().copies - before;
+    };
+    CHECK(copies({0.125f, 3}) == 1);
+    CHECK(copies({0.125f, 3}) == 0);
+    CHECK(copies({0.125f}) == 1);
+    CHECK(copies({0.125f, 3}) == 0);
+    for (int i = 0; i < 4096; ++i) copies({float(i) + 0.25f}); // 64 KiB
+    CHECK(copies({0.125f, 3}) == 1);                           // others stand there
+#endif
+}
+
 TEST_CASE("a device's runtime: inputs of any size in turn") {
     const on_device::late_device late;
     runtime::device_runtime& d = opened();

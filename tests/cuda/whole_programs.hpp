@@ -19,8 +19,13 @@ namespace on_device {
 
 /// Kernels that the device has been given so far.
 inline int launches() { return tapegraph::cuda::driver::imitation::instance().launches; }
-/// From now on the host cannot look into the device's memory.
-inline const bool guarded = tapegraph::cuda::driver::imitation::instance().guarded = true;
+/// From now on the host cannot look into the device's memory. Buffers of the first device are not used again, so that what is
+/// freed cannot be looked into by anybody.
+inline const bool guarded = [] {
+    tapegraph::cuda::driver::imitation::instance().guarded = true;
+    tapegraph::cuda::memory_pool::of(0).configure({.reuse = 0});
+    return true;
+}();
 
 } // namespace on_device
 #endif

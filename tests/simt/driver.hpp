@@ -23,13 +23,14 @@ inline device_properties properties(int device) {
 inline void use(int device) {
     if (device < 0 || device >= device_count()) throw device_error("cudaSetDevice: invalid device ordinal");
     imitation::current() = device;
+    ++imitation::instance().switches;
 }
 inline int current_device() { return imitation::current(); }
 
 using stream = stream_state*;
 inline stream make_stream() {
     const std::lock_guard lock(imitation::instance().guard);
-    return imitation::instance().streams.emplace_back(new stream_state);
+    return imitation::instance().streams.emplace_back(new stream_state{imitation::current(), {}});
 }
 inline void destroy(stream s) {
     imitation& i = imitation::instance();
@@ -39,23 +40,28 @@ inline void destroy(stream s) {
     delete s;
 }
 inline void wait(stream s) {
-    imitation::instance().not_in_capture("the host waits");
-    imitation::instance().finish(s);
+    imitation& i = imitation::instance();
+    const std::lock_guard lock(i.guard);
+    i.not_in_capture("the host waits");
+    ++i.waits;
+    i.finish(s);
 }
 
 using event = event_state*;
-inline event make_event() { return new event_state; }
+inline event make_event() { return new event_state{imitation::current(), nullptr, nullptr}; }
 inline void destroy_event(event e) { delete e; }
 inline void record(event e, stream s) {
     const std::lock_guard lock(imitation::instance().guard);
     imitation::instance().not_in_capture("an event is recorded");
-    *e = {s, std::make_shared<bool>(false)};
+    if (s != nullptr && s->device != e->device) throw device_error("cudaEventRecord: the stream is another device's");
+    *e = {e->device, s, std::make_shared<bool>(false)};
     enqueue(s, [reached = e->reached] { *reached = true; });
 }
 inline void wait_for(event e) {
     imitation& i = imitation::instance();
     const std::lock_guard lock(i.guard);
     i.not_in_capture("the host waits");
+    ++i.waits;
     while (e->reached != nullptr && !*e->reached) i.step(e->on);
 }
 inline void wait_for(stream s, event e) {
@@ -114,6 +120,8 @@ inline void check_launch(const char* operation, const launch_shape& shape) {
 template <class... P, class... A>
 void launch(stream s, const char* operation, const launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
     check_launch(operation, shape);
+    if (s != nullptr && s->device != current_device())
+        throw device_error(std::string("launch of ") + operation + ": the stream is another device's");
     const std::lock_guard lock(imitation::instance().guard);
     ++imitation::instance().launches;
     enqueue(s, [shape, kernel, values = std::tuple<P...>(static_cast<P>(std::forward<A>(arguments))...)] {
@@ -126,13 +134,17 @@ void launch(stream s, const char* operation, const launch_shape& shape, void (*k
     });
 }
 
+inline const imitation::residency& residents() {
+    ++imitation::instance().questions;
+    return imitation::instance().residents.at(static_cast<std::size_t>(imitation::current()));
+}
 template <class... P>
 int resident_blocks(void (*)(P...), const launch_shape&) {
-    return imitation::instance().resident_blocks;
+    return residents().blocks;
 }
 template <class... P>
 int resident_clusters(void (*)(P...), const launch_shape&) {
-    return imitation::instance().resident_clusters;
+    return residents().clusters;
 }
 
 /// Keeps what is freed, as the real one does: `reserved` falls only by trimming.
@@ -182,6 +194,7 @@ inline std::size_t free_memory() { return imitation::instance().memory - imitati
 inline void copy(void* to, const void* from, std::size_t bytes, stream s) {
     imitation& i = imitation::instance();
     const std::lock_guard lock(i.guard);
+    ++i.copies;
     const bool from_host = bytes > 0 && !i.reaches(from, bytes), to_host = bytes > 0 && !i.reaches(to, bytes);
     if (from_host || to_host) i.not_in_capture("pageable memory is copied");
     if (i.late && from_host && !to_host) {

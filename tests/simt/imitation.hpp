@@ -2,6 +2,8 @@
 
 #include <tapegraph/core/error.hpp>
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -25,10 +27,12 @@ namespace tapegraph::cuda::driver {
 
 /// Work that happens in the order in which it was given.
 struct stream_state {
+    int device = 0;
     std::deque<std::function<void()>> to_do; ///< empty unless imitation::late
 };
 /// A point in a stream.
 struct event_state {
+    int device = 0;
     stream_state* on = nullptr;
     std::shared_ptr<bool> reached; ///< null: never recorded
 };
@@ -42,11 +46,18 @@ struct imitation {
     std::size_t memory = std::size_t{1} << 30;
     std::size_t taken = 0; ///< by pools and plain allocations
     int allocations = 0, frees = 0;
-    bool guarded = false;                           ///< set before the first allocation
-    bool late = false;                              ///< see late_device
-    bool pools = true;                              ///< whether it has stream-ordered memory
-    int resident_blocks = 1, resident_clusters = 1; ///< what kernels are told they fit
+    bool guarded = false; ///< set before the first allocation
+    bool late = false;    ///< see late_device
+    bool pools = true;    ///< whether it has stream-ordered memory
+    struct residency {
+        int blocks = 1, clusters = 1;
+    };
+    std::array<residency, 4> residents{}; ///< what kernels are told they fit, by device
     int launches = 0;
+    int questions = 0;                         ///< of what kernels fit
+    int copies = 0;                            ///< in any direction
+    int waits = 0;                             ///< of the host
+    std::atomic<int> switches{0};              ///< of a thread's device
     std::map<void*, std::size_t> live, pinned; ///< memory of the device; of the host, where copies need not wait
     std::vector<stream_state*> streams;
     std::vector<std::function<void()>>* recording = nullptr; ///< a graph that is being captured

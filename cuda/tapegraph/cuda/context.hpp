@@ -5,10 +5,11 @@
 #include <tapegraph/cuda/devices.hpp>
 #include <tapegraph/cuda/memory.hpp>
 
+#include <array>
+#include <atomic>
 #include <cstddef>
-#include <memory>
 #include <mutex>
-#include <vector>
+#include <string>
 
 /// What a process keeps per device.
 
@@ -19,22 +20,17 @@ class context {
 public:
     /// Makes the device current for this thread. Throws device_error when it cannot be used, with the reason.
     static context& of(int device) {
-        static std::mutex guard;
-        static auto& contexts = *new std::vector<std::unique_ptr<context>>;
-        const std::lock_guard lock(guard);
-        const auto index = static_cast<std::size_t>(device);
-        if (device < 0 || index >= contexts.size() || contexts[index] == nullptr) {
-            check_available(tapegraph::device::cuda(device));
-            memory_pool& memory = memory_pool::of(device);
-            driver::use(device);
-            if (contexts.size() <= index) contexts.resize(index + 1);
-            contexts[index].reset(new context(device, memory));
-        }
+        context* const known = made(device);
+        context& c = known != nullptr ? *known : open(device);
         driver::use(device);
-        return *contexts[index];
+        return c;
     }
-    /// Of this thread's device.
-    static context& current() { return of(driver::current_device()); }
+    /// Of this thread's device. Kernels ask for it at every call, so it takes no lock.
+    static context& current() {
+        const int device = driver::current_device();
+        context* const known = made(device);
+        return known != nullptr ? *known : of(device);
+    }
 
     int device() const { return device_; }
     const driver::device_properties& properties() const { return properties_; }
@@ -63,6 +59,29 @@ public:
     }
 
 private:
+    static constexpr int most_devices = 127; // that buffer_view::place can tell apart
+    static std::atomic<context*>& place(int device) {
+        static std::array<std::atomic<context*>, most_devices> places{};
+        return places[static_cast<std::size_t>(device)];
+    }
+    static context* made(int device) {
+        return device < 0 || device >= most_devices ? nullptr : place(device).load(std::memory_order_acquire);
+    }
+    static context& open(int device) {
+        check_available(tapegraph::device::cuda(device));
+        static std::mutex guard;
+        const std::lock_guard lock(guard);
+        if (context* const known = made(device)) return *known;
+        if (device >= most_devices)
+            throw device_error("cuda:" + std::to_string(device) + " cannot be used: tensors tell " +
+                               std::to_string(most_devices) + " devices apart");
+        memory_pool& memory = memory_pool::of(device);
+        driver::use(device);
+        auto* const opened = new context(device, memory);
+        place(device).store(opened, std::memory_order_release);
+        return *opened;
+    }
+
     context(int device, memory_pool& memory)
         : device_(device),
           memory_(memory),

@@ -2,7 +2,7 @@
 
 #include <tapegraph/cuda/context.hpp>
 #include <tapegraph/cuda/convolution_by_product.cuh>
-#include <tapegraph/cuda/convolution_plan.hpp>
+#include <tapegraph/cuda/convolution_plans.hpp>
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/convolution.cuh>
 #include <tapegraph/cuda/kernels/direct_convolution.cuh>
@@ -18,9 +18,10 @@ namespace tapegraph::cuda {
 
 namespace detail {
 
-inline convolution_device this_device() {
+/// For this thread's device; valid until the next call.
+inline const convolution_plans& plans_of(const convolution_geometry& g, convolution_pass pass, std::size_t element) {
     const driver::device_properties& p = context::current().properties();
-    return {p.multiprocessors, p.major >= 8};
+    return known_convolution_plans::instance().of(g, pass, element, {p.multiprocessors, p.major >= 8});
 }
 
 /// Kernels count pixels, and elements within an image, in 32 bits. A batch of one group is cut where it has more.
@@ -179,13 +180,7 @@ void add_splits(const kernel_call& call, const char* operation, const convolutio
 
 template <class T, convolution_pass Pass>
 struct convolution_run {
-    static std::size_t workspace(const convolution_geometry& g) {
-        // For any mode: it may be another when the kernel runs.
-        std::size_t most = 0;
-        for (math_mode m : {math_mode::fp32, math_mode::tf32, math_mode::tf32x3})
-            most = std::max(most, choose_convolution(g, Pass, sizeof(T), m, this_device()).workspace);
-        return most;
-    }
+    static std::size_t workspace(const convolution_geometry& g) { return plans_of(g, Pass, sizeof(T)).workspace; }
 
     template <class Forward>
     static auto problem(const convolution_geometry& g, const convolution_plan& plan, const convolution_operands<T>& o) {
@@ -240,7 +235,7 @@ struct convolution_run {
                     const convolution_operands<T>& o) {
         check_convolution(g, operation);
         if (call.out[0].elements() == 0) return;
-        const convolution_plan plan = choose_convolution(g, Pass, sizeof(T), current_math_mode(), this_device());
+        const convolution_plan plan = plans_of(g, Pass, sizeof(T))[current_math_mode()];
         if (plan.algorithm == convolution_algorithm::product) return run_by_product(call, operation, g, o);
         T* const to = plan.splits > 1 ? static_cast<T*>(call.workspace) : o.out;
         run_slices(call, operation, g, o, plan, to);

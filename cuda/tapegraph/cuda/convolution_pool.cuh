@@ -21,10 +21,8 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
     static std::size_t workspace(const kernel_call& c) {
         const geometries g(c);
         std::size_t most = 0;
-        for (math_mode m : {math_mode::fp32, math_mode::tf32, math_mode::tf32x3}) {
-            const convolution_plan plan = planned(g, m);
+        for (const convolution_plan& plan : planned(g).by_mode)
             if (!in_one_kernel(g, plan)) most = std::max(most, slices(g, plan) + own(plan));
-        }
         return most;
     }
     static void run(const kernel_call& c) {
@@ -33,7 +31,7 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
         detail::check_convolution(g.whole, name);
         if (c.out[0].elements() == 0) return;
         const T *const x = c.in[0].as<const T>(), *const w = c.in[1].as<const T>(), *const bias = c.in[2].as<const T>();
-        const convolution_plan plan = planned(g, current_math_mode());
+        const convolution_plan plan = planned(g)[current_math_mode()];
         if (in_one_kernel(g, plan)) {
             const detail::convolution_operands<T> o{x, w, c.out[0].as<T>(), bias, Relu};
             if (plan.algorithm == algorithm::few_channels)
@@ -73,8 +71,8 @@ private:
         explicit geometries(const kernel_call& c)
             : whole(runtime::unpooled_geometry(c)), even(runtime::pooled_geometry(c)) {}
     };
-    static convolution_plan planned(const geometries& g, math_mode mode) {
-        return choose_convolution(g.whole, convolution_pass::forward, sizeof(T), mode, detail::this_device());
+    static const convolution_plans& planned(const geometries& g) {
+        return detail::plans_of(g.whole, convolution_pass::forward, sizeof(T));
     }
     static bool in_one_kernel(const geometries& g, const convolution_plan& plan) {
         if (plan.splits > 1) return false;

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/cuda/kernel_memory.hpp>
 
 #include <cuda_runtime.h>
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -15,13 +17,13 @@
 namespace tapegraph::cuda::driver {
 
 /// Throws device_error with the call, what it was for, and CUDA's own words.
-inline void check(cudaError_t status, const char* call, const std::string& purpose = {}) {
+inline void check(cudaError_t status, const char* call, std::string_view purpose = {}) {
     if (status == cudaSuccess) return;
     cudaGetLastError(); // a sticky error would be reported again by the next call, too
     const bool foreign = status == cudaErrorNoKernelImageForDevice || status == cudaErrorUnsupportedPtxVersion;
     throw device_error(
-        std::string(call) + (purpose.empty() ? "" : " for " + purpose) + ": " + cudaGetErrorName(status) + " (" +
-        cudaGetErrorString(status) + ")" +
+        std::string(call) + (purpose.empty() ? "" : " for " + std::string(purpose)) + ": " + cudaGetErrorName(status) +
+        " (" + cudaGetErrorString(status) + ")" +
         (foreign ? "; the program was not compiled for this device (nvcc -arch, CMAKE_CUDA_ARCHITECTURES)" : ""));
 }
 
@@ -116,12 +118,16 @@ struct launch_shape {
 /// What a kernel must be allowed before it may be launched so.
 template <class... P>
 void allow(const char* operation, const launch_shape& shape, void (*kernel)(P...)) {
-    const auto set = [&](cudaFuncAttribute attribute, int value) {
-        check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value), "cudaFuncSetAttribute",
-              operation);
+    const bool much = shape.shared > 48 * 1024, wide = shape.cluster > 8;
+    if (!much && !wide) return;
+    const void* const function = reinterpret_cast<const void*>(kernel);
+    const auto set = [&](cudaFuncAttribute attribute, std::size_t value) {
+        check(cudaFuncSetAttribute(function, attribute, static_cast<int>(value)), "cudaFuncSetAttribute", operation);
     };
-    if (shape.shared > 48 * 1024) set(cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared));
-    if (shape.cluster > 8) set(cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    cuda::detail::known_allowances()(
+        current_device(), function, much ? shape.shared : 0, wide,
+        [&](std::size_t bytes) { set(cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); },
+        [&] { set(cudaFuncAttributeNonPortableClusterSizeAllowed, 1); });
 }
 /// Launches a kernel, in order with what the stream has been given. Throws device_error with the operation's name.
 template <class... P, class... A>

@@ -37,11 +37,16 @@ enum class allocator {
 ///   TAPEGRAPH_GPU_MEMORY_FRACTION  the part that is taken at once (0.9)
 ///   TAPEGRAPH_GPU_ALLOW_GROWTH     0: nothing beyond that part; 1: grow (the default)
 ///   TAPEGRAPH_GPU_ALLOCATOR        pool or plain
+///   TAPEGRAPH_GPU_MEMORY_REUSE     bytes or a percentage, as above
 struct memory_options {
     std::size_t limit = 0; ///< bytes that may be in use at once; 0: all of the device
     double fraction = 0;   ///< of the device's memory, taken at the first use
     bool allow_growth = true;
     cuda::allocator allocator = allocator::pool;
+    /// So many bytes of freed buffers of up to 4 MiB wait for the next of the same size, which then takes no call of the driver;
+    /// by default the 16th part of the limit, at most 256 MiB. Beyond that, and when memory runs out, all of them go back to
+    /// the driver's pool.
+    std::optional<std::size_t> reuse{};
 };
 
 struct memory_statistics {
@@ -77,6 +82,8 @@ inline memory_options from_environment(memory_options o, std::size_t whole) {
         tapegraph::detail::refuse_environment;
     if (const char* limit = environment("TAPEGRAPH_GPU_MEMORY_LIMIT"))
         o.limit = parse_bytes("TAPEGRAPH_GPU_MEMORY_LIMIT", limit, whole);
+    if (const char* reuse = environment("TAPEGRAPH_GPU_MEMORY_REUSE"))
+        o.reuse = parse_bytes("TAPEGRAPH_GPU_MEMORY_REUSE", reuse, whole);
     if (const char* fraction = environment("TAPEGRAPH_GPU_MEMORY_FRACTION")) {
         const char* const end = fraction + std::strlen(fraction);
         const auto [stop, status] = std::from_chars(fraction, end, o.fraction);
@@ -112,6 +119,7 @@ public:
     memory_pool(const memory_pool&) = delete;
     memory_pool& operator=(const memory_pool&) = delete;
     ~memory_pool() {
+        give_back();
         if (pool_) driver::destroy(*pool_);
         if (stream_) driver::destroy(*stream_);
     }
@@ -134,16 +142,15 @@ public:
         start();
         const std::size_t size = std::max<std::size_t>((bytes + 255) / 256 * 256, 256);
         void* at = nullptr;
-        if (in_use_ + size <= limit_) {
-            at = take(size);
-            if (at == nullptr && pool_) { // what the pool keeps may lie in pieces
-                driver::wait(*stream_);
-                driver::trim(*pool_, 0);
-                at = take(size);
-            }
+        if (kept known = recording_ ? kept{} : kept_.take(size); !known.empty()) {
+            at = known.key();
+            known.mapped().label = label;
+            live_.insert(std::move(known));
+        } else {
+            at = find(size);
+            if (at == nullptr) throw out_of_memory(report(size, label), size, in_use_);
+            live_[at] = {size, std::string(label)};
         }
-        if (at == nullptr) throw out_of_memory(report(size, label), size, in_use_);
-        live_[at] = {size, std::string(label)};
         in_use_ += size;
         peak_ = std::max(peak_, in_use_);
         ++allocations_;
@@ -155,12 +162,25 @@ public:
         const std::lock_guard lock(guard_);
         const auto found = live_.find(at);
         if (found == live_.end()) throw device_error("cuda: a buffer is released that is not live");
-        in_use_ -= found->second.bytes;
+        const std::size_t size = found->second.bytes;
+        in_use_ -= size;
+        if (!recording_ && size <= largest_kept && size <= most_kept_) {
+            if (kept_.bytes() + size > most_kept_) give_back();
+            kept_.put(live_.extract(found)); // in order behind whoever reads there
+            return;
+        }
         live_.erase(found);
         if (options_.allocator == allocator::plain)
             driver::release_plain(at);
         else
             driver::release(at, *stream_);
+    }
+
+    /// While what the device is given is recorded for later, buffers come from the driver, whose graph knows of them: one that is
+    /// known here alone would be somebody else's when the record is replayed.
+    void recording(bool on) {
+        const std::lock_guard lock(guard_);
+        recording_ = on;
     }
 
     /// The stream that buffers are made and released in order with. Whoever uses them on another waits for this one.
@@ -183,15 +203,52 @@ public:
     void trim(std::size_t keep = 0) {
         const std::lock_guard lock(guard_);
         if (!pool_) return;
+        give_back();
         driver::wait(*stream_);
         driver::trim(*pool_, keep);
     }
 
 private:
     struct buffer {
-        std::size_t bytes;
+        std::size_t bytes = 0;
         std::string label;
     };
+    using buffers = std::unordered_map<void*, buffer>;
+    using kept = buffers::node_type;
+    static constexpr std::size_t largest_kept = std::size_t{4} << 20, most_by_default = std::size_t{256} << 20;
+
+    /// Freed buffers by size, as they stood among the live ones: to keep or to find one allocates nothing.
+    class kept_buffers {
+    public:
+        kept take(std::size_t size) {
+            const auto found = by_size_.find(size);
+            if (found == by_size_.end() || found->second.empty()) return {};
+            kept last = std::move(found->second.back());
+            found->second.pop_back();
+            bytes_ -= size;
+            return last;
+        }
+        void put(kept one) {
+            const std::size_t size = one.mapped().bytes;
+            by_size_[size].push_back(std::move(one));
+            bytes_ += size;
+        }
+        std::size_t bytes() const { return bytes_; }
+        template <class F>
+        void clear(const F& release) {
+            for (const auto& [size, all] : by_size_)
+                for (const kept& one : all) release(one.key());
+            by_size_.clear();
+            bytes_ = 0;
+        }
+
+    private:
+        std::unordered_map<std::size_t, std::vector<kept>> by_size_;
+        std::size_t bytes_ = 0;
+    };
+    void give_back() {
+        kept_.clear([&](void* at) { driver::release(at, *stream_); });
+    }
 
     void start() {
         if (started_) return;
@@ -216,10 +273,22 @@ private:
                 if (all == nullptr) throw out_of_memory(report(std::min(part, limit_), "the fraction to take at once"));
                 driver::release(all, *stream_);
             }
+            most_kept_ = options_.reuse.value_or(std::min(limit_ / 16, most_by_default));
         }
         started_ = true;
     }
 
+    // From the driver; null when there is not enough.
+    void* find(std::size_t size) {
+        if (in_use_ + kept_.bytes() + size > limit_) give_back();
+        if (in_use_ + size > limit_) return nullptr;
+        void* const at = take(size);
+        if (at != nullptr || !pool_) return at;
+        give_back();
+        driver::wait(*stream_); // what the pool keeps may lie in pieces
+        driver::trim(*pool_, 0);
+        return take(size);
+    }
     void* take(std::size_t bytes) {
         return options_.allocator == allocator::plain ? driver::allocate_plain(bytes)
                                                       : driver::allocate(*pool_, bytes, *stream_);
@@ -255,7 +324,10 @@ private:
     bool started_ = false;
     std::optional<driver::pool> pool_;
     std::optional<driver::stream> stream_;
-    std::unordered_map<void*, buffer> live_;
+    buffers live_;
+    kept_buffers kept_;
+    std::size_t most_kept_ = 0;
+    bool recording_ = false;
     mutable std::mutex guard_;
 };
 

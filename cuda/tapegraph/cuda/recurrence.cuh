@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/cuda/kernel_memory.hpp>
 #include <tapegraph/cuda/kernels/recurrent_resident.cuh>
 #include <tapegraph/cuda/kernels/recurrent_step.cuh>
 #include <tapegraph/cuda/recurrent_plan.cuh>
@@ -55,6 +56,17 @@ auto with_resident(const recurrent_plan& plan, const F& f) {
     return plan.more_resident ? with.template operator()<more, grid>() : with.template operator()<few, grid>();
 }
 
+/// How many blocks a multiprocessor of this thread's device holds at once or, of a kernel that is not launched as a whole, how
+/// many clusters the device does.
+template <class... P>
+int residents(void (*kernel)(P...), const driver::launch_shape& shape) {
+    const detail::residency_answers::question q{driver::current_device(), reinterpret_cast<const void*>(kernel),
+                                                shape.shared, shape.block.x, shape.cooperative ? 0 : shape.cluster};
+    return detail::known_residency()(q, [&] {
+        return shape.cooperative ? driver::resident_blocks(kernel, shape) : driver::resident_clusters(kernel, shape);
+    });
+}
+
 /// The best plan that the device can hold at once, none beyond `most`.
 template <class Cell, class T, recurrent_pass Pass>
 recurrent_plan feasible_plan(const recurrent_geometry& g, const driver::device_properties& device,
@@ -62,9 +74,8 @@ recurrent_plan feasible_plan(const recurrent_geometry& g, const driver::device_p
     recurrent_plan plan = choose_recurrence<Cell, T>(g, device, Pass, most);
     if constexpr (kernels::runs_resident<Cell>) {
         const auto holds = [&](const driver::launch_shape& shape, auto* kernel) {
-            return shape.cooperative ? driver::resident_blocks(kernel, shape) * device.multiprocessors >=
-                                           static_cast<int>(plan.blocks())
-                                     : driver::resident_clusters(kernel, shape) > 0;
+            const int held = residents(kernel, shape);
+            return shape.cooperative ? held * device.multiprocessors >= static_cast<int>(plan.blocks()) : held > 0;
         };
         while (plan.stage != recurrent_stage::steps && !with_resident<Cell, T, Pass>(plan, holds))
             plan = choose_recurrence<Cell, T>(g, device, Pass,

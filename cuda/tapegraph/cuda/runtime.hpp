@@ -2,6 +2,7 @@
 
 #include <tapegraph/cuda/context.hpp>
 #include <tapegraph/cuda/fault.cuh>
+#include <tapegraph/cuda/sent_numbers.hpp>
 #include <tapegraph/runtime/device_runtime.hpp>
 
 #include <array>
@@ -79,11 +80,14 @@ public:
         driver::copy(to, s.remote, bytes, context_->stream());
         driver::record(s.free, context_->stream());
     }
-    void download(void* to, const void* from, std::size_t bytes) override {
-        if (bytes <= few) return throw_fault(arrived(to, from, bytes));
+    void bring_home(const piece* pieces, int count) override {
+        std::size_t all = 0;
+        for (int i = 0; i < count; ++i) all += padded(pieces[i].bytes);
+        if (all <= few) return throw_fault(arrived(pieces, count));
         {
             const runtime::device_turn turn(this);
-            driver::copy(to, from, bytes, context_->stream());
+            const current here(*this);
+            for (int i = 0; i < count; ++i) copy(pieces[i].to, pieces[i].from, pieces[i].bytes);
         }
         wait();
     }
@@ -91,19 +95,16 @@ public:
         const runtime::device_turn turn(this);
         if (bytes > 0) driver::copy(to, from, bytes, context_->stream());
     }
-    void wait() override { throw_fault(arrived(nullptr, nullptr, 0)); }
+    void wait() override { throw_fault(arrived(nullptr, 0)); }
 
     void* constant(const void* from, std::size_t bytes) override {
+        if (padded(bytes) > small) throw device_error("an eager call has more than 64 KiB in the CPU's memory");
         const runtime::device_turn turn(this);
         if (constants_ == nullptr)
             constants_ = static_cast<std::byte*>(context_->memory().allocate(small, "numbers of eager calls"));
-        const std::size_t size = (bytes + 15) / 16 * 16;
-        if (size > small) throw device_error("an eager call has more than 64 KiB in the CPU's memory");
-        if (next_constant_ + size > small) next_constant_ = 0; // in order behind whoever reads there
-        std::byte* const at = constants_ + next_constant_;
-        next_constant_ += size;
-        driver::copy(at, departing(from, bytes), bytes, context_->stream());
-        return at;
+        return constants_ + numbers_.place(from, bytes, [&](std::size_t at) {
+            driver::copy(constants_ + at, departing(from, bytes), bytes, context_->stream());
+        });
     }
     void* stream() override { return context_->stream(); }
     void* fault() override { return context_->fault(); }
@@ -130,8 +131,15 @@ public:
         return ring_ + slot * ring_bytes;
     }
 
-    void begin_capture() override { driver::begin_capture(context_->stream()); }
-    void* end_capture() override { return driver::end_capture(context_->stream()); }
+    void begin_capture() override {
+        driver::begin_capture(context_->stream());
+        context_->memory().recording(true);
+    }
+    void* end_capture() override {
+        context_->memory().recording(false);
+        numbers_.forget(); // what was sent meanwhile comes when the graph is replayed
+        return driver::end_capture(context_->stream());
+    }
     void replay(void* graph) override { driver::launch_graph(static_cast<driver::graph>(graph), context_->stream()); }
     void drop(void* graph) noexcept override {
         const runtime::device_turn turn(this);
@@ -140,13 +148,34 @@ public:
 
 private:
     static constexpr std::size_t small = std::size_t{1} << 16, few = 4096, ring_size = 256, ring_bytes = 8;
+    static constexpr std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
     struct staging {
         void *pinned = nullptr, *remote = nullptr;
         std::size_t bytes = 0;
         driver::event sent = driver::make_event(), free = driver::make_event();
     };
+    // For calls by threads that use another device: they bring home what this one has computed. Events, among others, are of the
+    // device that is current when they are made.
+    class current {
+    public:
+        explicit current(cuda_runtime& r) : before_(driver::current_device()), here_(r.context_->device()) {
+            if (before_ != here_) driver::use(here_);
+        }
+        current(const current&) = delete;
+        current& operator=(const current&) = delete;
+        ~current() {
+            try {
+                if (before_ != here_) driver::use(before_);
+            } catch (...) { // what goes wrong here shows at the next call
+            }
+        }
+
+    private:
+        int before_, here_;
+    };
     struct arrival { // for one thread that waits
-        void *fault = driver::allocate_pinned(context::fault_bytes), *numbers = driver::allocate_pinned(few);
+        void* fault = driver::allocate_pinned(context::fault_bytes);
+        std::byte* numbers = static_cast<std::byte*>(driver::allocate_pinned(few));
         driver::event all = driver::make_event();
     };
     static_assert(sizeof(device_fault) <= context::fault_bytes);
@@ -155,21 +184,30 @@ private:
 
     // Waits, once, for all that has been given, for what kernels found wrong and for a few bytes, which come through pinned
     // memory. Other threads may give meanwhile.
-    device_fault arrived(void* to, const void* from, std::size_t bytes) {
+    device_fault arrived(const piece* pieces, int count) {
         std::unique_ptr<arrival> a;
         {
             const runtime::device_turn turn(this);
+            const current here(*this);
             if (spare_arrivals_.empty()) spare_arrivals_.push_back(std::make_unique<arrival>());
             a = std::move(spare_arrivals_.back());
             spare_arrivals_.pop_back();
-            copy(a->numbers, from, bytes);
+            std::byte* at = a->numbers;
+            for (int i = 0; i < count; ++i) {
+                copy(at, pieces[i].from, pieces[i].bytes);
+                at += padded(pieces[i].bytes);
+            }
             context_->send_fault(a->fault);
             driver::record(a->all, context_->stream());
         }
         driver::wait_for(a->all);
         device_fault found;
         std::memcpy(&found, a->fault, sizeof found);
-        if (bytes > 0) std::memcpy(to, a->numbers, bytes);
+        const std::byte* at = a->numbers;
+        for (int i = 0; i < count; ++i) {
+            if (pieces[i].bytes > 0) std::memcpy(pieces[i].to, at, pieces[i].bytes);
+            at += padded(pieces[i].bytes);
+        }
         const runtime::device_turn turn(this);
         spare_arrivals_.push_back(std::move(a));
         return found;
@@ -188,7 +226,7 @@ private:
             next_departure_ = 0;
         }
         std::byte* const at = departures_ + piece_ * small + next_departure_;
-        next_departure_ += (bytes + 15) / 16 * 16;
+        next_departure_ += padded(bytes);
         return bytes == 0 ? at : std::memcpy(at, from, bytes);
     }
 
@@ -198,7 +236,7 @@ private:
     std::array<staging, 2> staging_;
     int turn_ = 0;
     std::byte* constants_ = nullptr;
-    std::size_t next_constant_ = 0;
+    sent_numbers<small> numbers_;
     std::byte* ring_ = nullptr;
     std::array<driver::event, ring_size> arrived_{};
     std::int64_t published_ = 0;

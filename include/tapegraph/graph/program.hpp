@@ -61,10 +61,15 @@ public:
         return runtime::load_scalar(v);
     }
 
-    /// A scalar output as a number.
+    /// A scalar output as a number; waits for a device.
     double scalar_output(int index) const {
-        const buffer_view& v = output(index);
-        return runtime::load_scalar(v);
+        double value = 0;
+        runtime::load_scalars(device_, &outputs_[static_cast<std::size_t>(index)], 1, &value);
+        return value;
+    }
+    /// The first `count` of at most eight, with one wait.
+    void scalar_outputs(int count, double* values) const {
+        runtime::load_scalars(device_, outputs_.data(), count, values);
     }
 
     /// The value of output `index`, in the CPU's memory; valid until the next run. Waits for a device.

@@ -71,9 +71,8 @@ private:
             const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x)));
             check_labels(output, labels);
             const auto loss = eval(Loss{}(output, labels));
-            result.loss = static_cast<double>(loss.item());
             tape.stop_recording();
-            result.accuracy = accuracy(output, labels);
+            const any_tensor accuracy = accuracy_of(output, labels);
             for (const auto& u : context.used) {
                 if (!detail::tape_storage::instance().knows(u.handle.place())) continue;
                 sources.push_back(u.handle);
@@ -81,6 +80,7 @@ private:
             }
             for (const auto& u : context.row_uses) sources.push_back(u.rows);
             gradients = tape.gradient(loss, sources);
+            result = numbers_of(loss, accuracy); // before anything is updated: here is thrown what a device found wrong
         }
         detail::eager_slots slots(&this->variables_, &context.updates);
         const auto numbers = optimizer_.numbers(this->step_);
@@ -106,10 +106,8 @@ private:
         const auto labels = labels_of(y);
         const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x)));
         check_labels(output, labels);
-        step_result result;
-        result.loss = static_cast<double>(eval(Loss{}(output, labels)).item());
-        result.accuracy = accuracy(output, labels);
-        return result;
+        const auto loss = eval(Loss{}(output, labels));
+        return numbers_of(loss, accuracy_of(output, labels));
     }
 
     tensor<value> predict_once(const tensor<T>& x) const {
@@ -128,12 +126,19 @@ private:
             throw shape_error("labels have shape " + to_string(labels.shape()) + ", the loss takes " +
                               to_string(expected));
     }
+    /// Without a buffer where the loss has no notion of it.
     template <class Output>
-    static double accuracy(const Output& output, const tensor<label>& labels) {
+    static any_tensor accuracy_of(const Output& output, const tensor<label>& labels) {
         if constexpr (requires { Loss::accuracy(output, labels); })
-            return static_cast<double>(eval(Loss::accuracy(output, labels)).item());
+            return eval(Loss::accuracy(output, labels));
         else
-            return 0;
+            return {};
+    }
+    static step_result numbers_of(const any_tensor& loss, const any_tensor& accuracy) {
+        const buffer_view views[]{loss.view(), accuracy.view()};
+        double numbers[2]{};
+        runtime::load_scalars(runtime::current_runtime(), views, accuracy.has_storage() ? 2 : 1, numbers);
+        return {numbers[0], numbers[1]};
     }
     void update(detail::eager_slots& slots, const any_tensor& w, const any_tensor& g, const auto& n) {
         Optimizer::update(slots, tensor<value>(w), tensor<value>(g), n);

@@ -77,10 +77,9 @@ private:
     }
     step_result run(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
         launch(p, x, y, check);
-        step_result r;
-        r.loss = p.scalar_output(0);
-        if (p.view().outputs.size() > 1) r.accuracy = p.scalar_output(1);
-        return r;
+        double loss_and_accuracy[2]{};
+        p.scalar_outputs(p.view().outputs.size() > 1 ? 2 : 1, loss_and_accuracy);
+        return {loss_and_accuracy[0], loss_and_accuracy[1]};
     }
     // Programs run on the model's variables where they stand; the first ones are the same in every trace.
     void connect(ir::program& p) const {

@@ -36,12 +36,22 @@ public:
     virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
     /// The same for a program's input: it overlaps with what the device still computes, through memory of its own.
     virtual void feed(void* to, const void* from, std::size_t bytes) = 0;
+    struct piece {
+        void* to;
+        const void* from;
+        std::size_t bytes;
+    };
     /// To the CPU's memory; waits.
-    virtual void download(void* to, const void* from, std::size_t bytes) = 0;
+    void download(void* to, const void* from, std::size_t bytes) {
+        const piece all{to, from, bytes};
+        bring_home(&all, 1);
+    }
+    /// The same of several pieces, with one wait.
+    virtual void bring_home(const piece* pieces, int count) = 0;
     virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
     virtual void wait() = 0;
 
-    /// Where eager calls find their numbers: `bytes` of the CPU's memory, in the device's until 64 KiB later.
+    /// Where an eager call finds its numbers: `bytes` of the CPU's memory, in the device's for what is given to it next.
     virtual void* constant(const void* from, std::size_t bytes) = 0;
     /// Stream and fault record of a call on this device.
     virtual void* stream() = 0;

@@ -57,16 +57,19 @@ void run_at_home(device_runtime& d, const kernel_functions& kernel, const kernel
 /// The same call with numbers that stand in the CPU's memory sent along, all in one copy.
 class call_on_device {
 public:
-    call_on_device(device_runtime& d, const kernel_call& c) : call(c), views_(c.in, c.in + c.inputs) {
-        call.in = views_.data();
+    call_on_device(device_runtime& d, const kernel_call& c) : call(c) {
         call.stream = d.stream();
         call.fault = d.fault();
-        std::size_t all = 0;
-        each_number([&](const void*, std::size_t bytes, const auto&) { all += padded(bytes); });
+        std::size_t all = c.random != nullptr ? padded(sizeof(random_state)) : 0;
+        for (int i = 0; i < c.inputs; ++i)
+            if (is_number(c.in[i])) all += padded(c.in[i].bytes());
         if (all == 0) return;
+        views_.assign(c.in, c.in + c.inputs);
+        call.in = views_.data();
         std::byte few[256];
         std::vector<std::byte> many(all > sizeof few ? all : 0);
         std::byte *const numbers = many.empty() ? few : many.data(), *at = numbers;
+        std::memset(numbers, 0, all); // the gaps, too: equal numbers need not be sent twice
         each_number([&](const void* from, std::size_t bytes, const auto&) {
             std::memcpy(at, from, bytes);
             at += padded(bytes);
@@ -84,12 +87,12 @@ public:
 
 private:
     static std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+    static bool is_number(const buffer_view& v) { return v.place == 0 && v.data != nullptr; }
     // f(number, its bytes, what to tell where it has gone)
     template <class F>
     void each_number(const F& f) {
         for (buffer_view& v : views_)
-            if (v.place == 0 && v.data != nullptr)
-                f(v.data, v.bytes(), [&](void* to, std::int8_t place) { v.data = to, v.place = place; });
+            if (is_number(v)) f(v.data, v.bytes(), [&](void* to, std::int8_t place) { v.data = to, v.place = place; });
         if (call.random != nullptr)
             f(call.random, sizeof(random_state),
               [&](void* to, std::int8_t) { call.random = static_cast<const random_state*>(to); });

@@ -3,6 +3,10 @@
 #include <tapegraph/core/call.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/core/half.hpp>
+#include <tapegraph/runtime/device_runtime.hpp>
+
+#include <cstdint>
+#include <string>
 
 namespace tapegraph::runtime {
 
@@ -28,6 +32,27 @@ inline double load_scalar(const buffer_view& source) {
     case dtype::f16: return static_cast<double>(*source.as<half>());
     case dtype::bf16: return static_cast<double>(*source.as<bfloat16>());
     default: return static_cast<double>(*source.as<float>());
+    }
+}
+
+/// At most eight such tensors where `d` computes (null: the CPU) as numbers. The host waits once for all of them. Throws
+/// shape_error for one of several elements.
+template <class = void>
+void load_scalars(device_runtime* d, const buffer_view* sources, int count, double* to) {
+    constexpr int most = 8;
+    std::uint64_t words[most]{};
+    device_runtime::piece pieces[most];
+    if (count > most) throw argument_error("load_scalars: " + std::to_string(count) + " tensors, at most 8");
+    for (int i = 0; i < count; ++i) {
+        const buffer_view& v = sources[i];
+        if (v.elements() != 1) throw shape_error("item: the tensor has shape " + to_string(shape(v.rank, v.extents)));
+        pieces[i] = {&words[i], v.data, v.bytes()};
+    }
+    if (d != nullptr) d->bring_home(pieces, count);
+    for (int i = 0; i < count; ++i) {
+        buffer_view v = sources[i];
+        if (d != nullptr) v.data = &words[i];
+        to[i] = load_scalar(v);
     }
 }
 

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+/// What a driver has been asked and told about kernels, on each device. Neither changes afterwards, so nothing is asked twice.
+
+namespace tapegraph::cuda::detail {
+
+/// How much of a kernel a device holds at once, by what that depends on. Safe to use from several threads.
+class residency_answers {
+public:
+    struct question {
+        int device = 0;
+        const void* kernel = nullptr;
+        std::size_t shared = 0; ///< bytes of dynamic shared memory
+        unsigned threads = 0;   ///< of a block
+        unsigned cluster = 0;   ///< blocks that run together; 0: the question is about single blocks
+    };
+
+    /// The answer of `ask()`, at the first time; if that throws, the next time is the first.
+    template <class Ask>
+    int operator()(const question& q, const Ask& ask) {
+        const key k(q.device, reinterpret_cast<std::uintptr_t>(q.kernel), q.shared, q.threads, q.cluster);
+        const std::lock_guard lock(guard_);
+        if (const auto known = answers_.find(k); known != answers_.end()) return known->second;
+        const int answer = ask();
+        answers_.emplace(k, answer);
+        return answer;
+    }
+
+private:
+    using key = std::tuple<int, std::uintptr_t, std::size_t, unsigned, unsigned>;
+    std::mutex guard_;
+    std::map<key, int> answers_;
+};
+
+/// What kernels have been allowed beyond what every kernel may: shared memory, and clusters of more than 8 blocks. A smaller
+/// allowance after a larger one would take the difference away, so none is made. Safe to use from several threads.
+class kernel_allowances {
+public:
+    /// Calls `allow_shared(bytes)` and `allow_wide()` for what a kernel needs and has not been allowed so far.
+    template <class Shared, class Wide>
+    void operator()(int device, const void* kernel, std::size_t bytes, bool wide, const Shared& allow_shared,
+                    const Wide& allow_wide) {
+        const std::lock_guard lock(guard_);
+        allowance& so_far = allowed_[{device, reinterpret_cast<std::uintptr_t>(kernel)}];
+        if (bytes > so_far.bytes) {
+            allow_shared(bytes);
+            so_far.bytes = bytes;
+        }
+        if (wide && !so_far.wide) {
+            allow_wide();
+            so_far.wide = true;
+        }
+    }
+
+private:
+    struct allowance {
+        std::size_t bytes = 0;
+        bool wide = false;
+    };
+    std::mutex guard_;
+    std::map<std::pair<int, std::uintptr_t>, allowance> allowed_;
+};
+
+/// Of this process; never destroyed, since kernels may be launched while static objects are.
+inline residency_answers& known_residency() {
+    static auto& all = *new residency_answers;
+    return all;
+}
+inline kernel_allowances& known_allowances() {
+    static auto& all = *new kernel_allowances;
+    return all;
+}
+
+} // namespace tapegraph::cuda::detail

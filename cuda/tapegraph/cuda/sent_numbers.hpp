@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace tapegraph::cuda {
+
+/// What has been sent to a buffer of the device in which the numbers of eager calls follow each other, round and round: most
+/// calls of a training step bring the numbers that they brought in the step before. Everything happens in the order of one stream,
+/// so a place is good for whoever is launched before the next number is sent.
+template <std::size_t Bytes>
+class sent_numbers {
+public:
+    /// Where in the buffer `bytes` stand, at most its own: where they stood, or where `send(place)` brings them.
+    template <class Send>
+    std::size_t place(const void* from, std::size_t bytes, const Send& send) {
+        entry& known = entries_[place_of(from, bytes)];
+        if (known.bytes == bytes && bytes > 0 && next_ <= known.at + Bytes &&
+            std::memcmp(copy_.data() + known.at % Bytes, from, bytes) == 0)
+            return known.at % Bytes;
+        if (next_ % Bytes + bytes > Bytes) next_ += Bytes - next_ % Bytes;
+        const std::size_t at = next_ % Bytes;
+        next_ += (bytes + 15) / 16 * 16;
+        known.bytes = 0; // of nothing, where it cannot be sent
+        send(at);
+        if (bytes == 0) return at;
+        copy_.resize(Bytes);
+        std::memcpy(copy_.data() + at, from, bytes);
+        known = {next_ - (bytes + 15) / 16 * 16, bytes};
+        return at;
+    }
+    void forget() { entries_ = {}; }
+
+private:
+    struct entry {
+        std::size_t at = 0, bytes = 0; ///< counted from the first number on, not from the buffer's begin
+    };
+    static std::size_t place_of(const void* from, std::size_t bytes) {
+        std::uint64_t hash = bytes;
+        const auto* const first = static_cast<const std::byte*>(from);
+        for (std::size_t i = 0; i < bytes; i += 8) { // multiplied by the odd number next to 2^64 over the golden ratio
+            std::uint64_t word = 0;
+            std::memcpy(&word, first + i, bytes - i < 8 ? bytes - i : 8);
+            hash = (std::rotl(hash, 5) ^ word) * 0x9E3779B97F4A7C15u;
+        }
+        return static_cast<std::size_t>(hash >> 56);
+    }
+
+    std::array<entry, 256> entries_{};
+    std::vector<std::byte> copy_; ///< what stands in the device's memory
+    std::size_t next_ = 0;        ///< counted as in entries
+};
+
+} // namespace tapegraph::cuda
