@@ -11,7 +11,8 @@
 /// stable. Memory plan:
 ///
 ///   sort_tiles   a block takes a tile of a row, or several whole rows that fit, into shared memory (16 KiB) and sorts them
-///                there by a bitonic network, in which every exchange puts the smaller one first.
+///                there by a bitonic network, in which every exchange puts the smaller one first. Exchanges between
+///                neighbours make lanes meet in a bank: 1.6 to 2.1 times the least turns in all (tools/bank_conflicts).
 ///   merge_runs   a block makes one tile of two runs merged: it finds by bisection ("merge path", Odeh, Green et al.,
 ///                2012) which parts of the runs that takes, loads them into shared memory, and each thread again merges its
 ///                part of them. The result leaves through shared memory, so that neighbours write side by side. A gap
