@@ -30,6 +30,12 @@ __host__ __device__ constexpr int exchanged(int step) {
     return AlongK ? step / (banks / 4) * (banks * V / BK) : 0;
 }
 
+/// Blocks of a multiprocessor that registers are left for. Four of a filter gradient: unasked, the compiler takes 141 for odd
+/// channels instead of 127.
+template <class Problem, class Tile>
+inline constexpr int
+    implicit_gemm_blocks = sizeof(typename Problem::T) == 4 && Tile::threads == 128 && !Problem::a_along_k ? 4 : 1;
+
 /// `Problem`: element type T; extents m, n, k, groups, splits; a_along_k, b_along_k; types a_line, a_step, b_line, b_step
 /// with functions line_a(m, group), step_a(k, end of k, group) and so on; a(line, step) and b(line, step), addresses of V
 /// elements or null where the operand is zero; taps_of(first m, count) and next_step(those, k, end, BK), the next k at
@@ -37,7 +43,7 @@ __host__ __device__ constexpr int exchanged(int step) {
 /// perhaps bias and relu, for sums that are not split. Indices beyond the extents are asked for.
 /// V neighbours along the direction in which an operand is contiguous are all there or none, and aligned to V.
 template <class Problem, class Tile, int V>
-__global__ void __launch_bounds__(Tile::threads, 1) implicit_gemm(Problem problem) {
+__global__ void __launch_bounds__(Tile::threads, implicit_gemm_blocks<Problem, Tile>) implicit_gemm(Problem problem) {
     using T = typename Problem::T;
     using quad = pack<T, 4>;
     constexpr int BK = Tile::BK;
@@ -69,20 +75,18 @@ __global__ void __launch_bounds__(Tile::threads, 1) implicit_gemm(Problem proble
         return at == nullptr ? pack<T, V>{} : *reinterpret_cast<const pack<T, V>*>(at);
     };
     const auto fetch = [&](int k) {
-        typename Problem::a_step steps_a[load_a::taps];
-        typename Problem::b_step steps_b[load_b::taps];
+        typename Problem::a_step step_a{};
+        typename Problem::b_step step_b{};
         TG_UNROLL
-        for (int i = 0; i < load_a::taps; ++i) steps_a[i] = problem.step_a(k + load_a::step(thread, i), end, group);
+        for (int i = 0; i < load_a::each; ++i) {
+            if (i < load_a::taps) step_a = problem.step_a(k + load_a::step(thread, i), end, group);
+            if (load_a::mine(thread, i)) next_a[i] = read(problem.a(lines_a[load_a::rows == 1 ? 0 : i], step_a));
+        }
         TG_UNROLL
-        for (int i = 0; i < load_b::taps; ++i) steps_b[i] = problem.step_b(k + load_b::step(thread, i), end, group);
-        TG_UNROLL
-        for (int i = 0; i < load_a::each; ++i)
-            if (load_a::mine(thread, i))
-                next_a[i] = read(problem.a(lines_a[load_a::rows == 1 ? 0 : i], steps_a[load_a::taps == 1 ? 0 : i]));
-        TG_UNROLL
-        for (int i = 0; i < load_b::each; ++i)
-            if (load_b::mine(thread, i))
-                next_b[i] = read(problem.b(lines_b[load_b::rows == 1 ? 0 : i], steps_b[load_b::taps == 1 ? 0 : i]));
+        for (int i = 0; i < load_b::each; ++i) {
+            if (i < load_b::taps) step_b = problem.step_b(k + load_b::step(thread, i), end, group);
+            if (load_b::mine(thread, i)) next_b[i] = read(problem.b(lines_b[load_b::rows == 1 ? 0 : i], step_b));
+        }
     };
     const auto keep_operand = [&](auto load, T* shared, int pitch, bool along_k, const auto& exchange,
                                   const pack<T, V>* next) {
@@ -146,8 +150,11 @@ __global__ void __launch_bounds__(Tile::threads, 1) implicit_gemm(Problem proble
             loaded = more;
             __syncthreads();
         }
-        const auto column_of = [&](int c) { return first_n + column + c / 4 * 16 + c % 4; };
-        const auto row_of = [&](int r) { return first_m + row + r / 4 * 32 + r % 4; };
+        // Of first_m the compiler would keep all addresses through the loop.
+        const int begin_m = computed_here(static_cast<int>(blockIdx.x)) * Tile::BM,
+                  begin_n = computed_here(static_cast<int>(blockIdx.y)) * Tile::BN;
+        const auto column_of = [&](int c) { return begin_n + column + c / 4 * 16 + c % 4; };
+        const auto row_of = [&](int r) { return begin_m + row + r / 4 * 32 + r % 4; };
         if (!first) { // an earlier chain's sums
             TG_UNROLL
             for (int r = 0; r < Tile::TM; ++r) {

@@ -17,15 +17,6 @@
 
 namespace tapegraph::cuda::kernels {
 
-/// x, of which the compiler knows nothing more: addresses made of it are computed where they are used and not kept through
-/// all steps, for which there are no registers.
-__device__ inline int computed_here(int x) {
-#ifdef __CUDA_ARCH__
-    asm volatile("" : "+r"(x));
-#endif
-    return x;
-}
-
 inline constexpr int resident_rows = 4, resident_columns = 8; ///< of a warp's tile: one sum a lane in the end
 
 /// Whether these kernels run a cell: one product a step, and a "slot" in a warp's tile for each of its columns.

@@ -185,8 +185,11 @@ __global__ void __launch_bounds__(Tile::threads, 1) tensor_gemm(Problem problem)
             stage = stage + 1 == Stages ? 0 : stage + 1;
             ++done;
         }
-        const auto column_of = [&](int c) { return first_n + warp_n + c / 2 * 8 + 2 * t + c % 2; };
-        const auto row_of = [&](int r) { return first_m + warp_m + r / 2 * 16 + g + r % 2 * 8; };
+        // Of first_m the compiler would keep all addresses through the loop.
+        const int begin_m = computed_here(static_cast<int>(blockIdx.x)) * Tile::BM,
+                  begin_n = computed_here(static_cast<int>(blockIdx.y)) * Tile::BN;
+        const auto column_of = [&](int c) { return begin_n + warp_n + c / 2 * 8 + 2 * t + c % 2; };
+        const auto row_of = [&](int r) { return begin_m + warp_m + r / 2 * 16 + g + r % 2 * 8; };
         if (!first) { // an earlier chain's sums
             TG_UNROLL
             for (int r = 0; r < 2 * Tile::rows; ++r) {
