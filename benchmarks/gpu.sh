@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Times kernels, LSTM layers and training steps on this machine's GPU and writes a dated page into benchmarks/results/.
+# Times kernels, recurrent layers and training steps on this machine's GPU and writes a dated page into benchmarks/results/.
 #
 #   benchmarks/gpu.sh [largest batch [part...]]      of the layers: 1, 32, 128 (the default) or 1024
-#                                                    parts: layers lstm steps (the default: all)
+#                                                    parts: layers recurrent steps (the default: all)
 #
 # Needs nvcc, CMake, Ninja and python3, whose PyTorch is timed too if it has one; installs nothing. TAPEGRAPH_CMAKE_ARGS adds
 # to the configuration. Ends within ten minutes, or TAPEGRAPH_GPU_SECONDS, its build included; what did not fit in is missing,
@@ -15,12 +15,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 largest=${1:-128}
 parts=" ${*:2} "
-[ $# -gt 1 ] || parts=" layers lstm steps "
+[ $# -gt 1 ] || parts=" layers recurrent steps "
 for part in $parts; do
     case $part in
-    layers | lstm | steps) ;;
+    layers | recurrent | steps) ;;
     *)
-        echo "unknown part '$part': layers, lstm or steps" >&2
+        echo "unknown part '$part': layers, recurrent or steps" >&2
         exit 2
         ;;
     esac
@@ -58,7 +58,7 @@ usable() {
 }
 
 programs=(bench_gpu_layers)
-! wanted lstm || programs+=(bench_gpu_lstm)
+! wanted recurrent || programs+=(bench_gpu_recurrent)
 ! wanted steps || programs+=(bench_gpu_training_step)
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo 'no commit')
 configure_for_gpu -DTAPEGRAPH_BUILD_TESTS=OFF -DTAPEGRAPH_BUILD_BENCHMARKS=ON
@@ -70,14 +70,18 @@ arguments=()
 wanted layers || largest=0
 usable bench_gpu_layers || exit 1
 measure $(($(left) / 3)) gpu_layers "$largest"
-if wanted lstm && usable bench_gpu_lstm; then
-    measure $(($(left) / 6)) gpu_lstm
-    arguments+=(--lstm build/gpu/gpu_lstm.tsv)
+if wanted recurrent && usable bench_gpu_recurrent; then
+    measure $(($(left) / 6)) gpu_recurrent
+    arguments+=(--recurrent build/gpu/gpu_recurrent.tsv)
 fi
 if wanted steps && usable bench_gpu_training_step; then
     arguments+=(--steps build/gpu/benchmarks/bench_gpu_training_step)
 fi
 
+command -v python3 >/dev/null 2>&1 || {
+    echo "python3 was not found: lines of measurements are in build/gpu, without a table" >&2
+    exit 1
+}
 start=$SECONDS
 name=$(tr -c 'A-Za-z0-9\n' '-' <<<"$gpu_name" | tr 'A-Z' 'a-z')
 [ $# -le 1 ] || name+=$(printf -- '-%s' "${@:2}")

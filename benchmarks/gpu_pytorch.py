@@ -1,4 +1,4 @@
-"""The same work as gpu_layers.cu, gpu_lstm.cu and gpu_training_step.cu in PyTorch, timed in the same way. See gpu_table.py."""
+"""The same work as gpu_layers.cu, gpu_recurrent.cu and gpu_training_step.cu in PyTorch, timed in the same way. See gpu_table.py."""
 
 import gc
 import re
@@ -90,11 +90,15 @@ class Kernels:
         wanted = [line["pass"] == "input", line["pass"] == "filter", False]
         return lambda: torch.ops.aten.convolution_backward(y, x, w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1, wanted)
 
-    def lstm(self, units, steps, batch, mode):
-        """Forward and backward of nn.LSTM, replayed from CUDA graphs as ours is; backward is both passes less forward."""
+    def recurrent(self, cell, units, steps, batch, mode):
+        """Forward and backward of a layer, replayed from CUDA graphs as ours is; backward is both passes less forward. None
+        where PyTorch has no such cell."""
         torch = self.torch
+        kinds = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU, "simple_rnn": torch.nn.RNN}
+        if cell not in kinds:
+            return None
         allow_tf32(torch, mode)
-        layer = torch.nn.LSTM(units, units).cuda()
+        layer = kinds[cell](units, units).cuda()
         x = self.random(steps, batch, units).requires_grad_()
         dy = self.random(steps, batch, units)
         wanted = [x, *layer.parameters()]

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Puts what the GPU benchmarks measured into tables, PyTorch's times beside them where it is installed and sees the GPU.
 
-  gpu_table.py LAYERS [--lstm LINES] [--steps PROGRAM] [--seconds 300]
+  gpu_table.py LAYERS [--recurrent LINES] [--steps PROGRAM] [--seconds 300]
 
-LAYERS are the lines of bench_gpu_layers, which begin with this device's own ceilings, LINES those of bench_gpu_lstm, PROGRAM
+LAYERS are the lines of bench_gpu_layers, which begin with this device's own ceilings, LINES those of bench_gpu_recurrent,
+PROGRAM
 is bench_gpu_training_step. PyTorch runs the same layers in channels_last, cuDNN choosing its fastest algorithm, TF32 on or off
 as the row says, timed in the same way (gpu_pytorch.py). Training steps are measured in turns of all contestants, several
 rounds of some hundred milliseconds each. What does not fit into the given time is left out, which the table says.
@@ -113,38 +114,49 @@ def layers(lines, kernels, seconds):
     print_table(head, rows, {0, 1, 3, 4})
 
 
-def lstm_floor(ceilings, line):
+# Of a cell: columns of units in x W + b and R, in dz, in what is kept beside the states, and how many states there are.
+CELLS = {"lstm": (4, 4, 4, 2), "gru": (3, 4, 4, 1), "gru, reset first": (3, 3, 3, 1), "simple_rnn": (1, 1, 0, 1)}
+
+
+def recurrent_floor(ceilings, line):
+    gates, columns, kept, states = CELLS[line["cell"]]
     units, lines = line["units"], line["steps"] * line["batch"]
-    one = 8 * lines * units * units  # a product of all steps, in FLOP
-    state, weights = lines * units, 4 * units * units
-    if line["way"] != "layer":  # x W + b, gates, h, c forward; gates, c, dh, dz backward
-        return ceilings.floor("fp32", one, 10 * state + weights)
-    if line["pass"] == "forward":  # x, h, c, gates
-        return ceilings.floor(line["mode"], 2 * one, 7 * state + 2 * weights)
-    return ceilings.floor(line["mode"], 4 * one, 9 * state + 4 * weights)  # x, h, c, gates, dh, dx; W, R, dW, dR
+    one = 2 * gates * lines * units * units  # a product of all steps, in FLOP
+    state, weights = lines * units, gates * units * units
+    if line["way"] != "layer":
+        if line["pass"] == "forward":  # x W + b, h, perhaps c, what is kept
+            return ceilings.floor("fp32", one, (gates + states + kept) * state + weights)
+        return ceilings.floor("fp32", one, (2 + kept + columns) * state + weights)  # dh, c or h, what was kept, dz
+    if line["pass"] == "forward":  # x, h, perhaps c, what is kept; W, R
+        return ceilings.floor(line["mode"], 2 * one, (1 + states + kept) * state + 2 * weights)
+    # x, h, perhaps c, what was kept, dh, dx; W, R, dW, dR
+    return ceilings.floor(line["mode"], 4 * one, (3 + states + kept) * state + 4 * weights)
 
 
-def lstm(lines, ceilings, kernels, seconds):
+def recurrent(lines, ceilings, kernels, seconds):
+    def key_of(line):
+        return tuple(line[n] for n in ("cell", "units", "steps", "batch", "mode"))
+
     others = {}
-    with limited(seconds, "PyTorch's LSTM"):
+    with limited(seconds, "PyTorch's recurrent layers"):
         for line in lines:
-            key = (line["units"], line["steps"], line["batch"], line["mode"])
+            key = key_of(line)
             if kernels and line["way"] == "layer" and key not in others:
-                others[key] = kernels.lstm(*key)
-    print("LSTM in microseconds, medians of CUDA events around replayed CUDA graphs, cold level 2 cache. Steps, grid,\n"
-          "cluster: the recurrence alone, in float, run in that way. Layer: the recurrence as the library runs it, and the\n"
-          "products before or after it in the mode that is named. PyTorch: nn.LSTM, replayed, too; its backward is both\n"
-          "passes less forward. Floor: as for the kernels; it knows nothing of steps that wait for each other.\n")
+                others[key] = kernels.recurrent(*key)
+    print("Recurrent layers in microseconds, medians of CUDA events around replayed CUDA graphs, cold level 2 cache. Steps,\n"
+          "grid, cluster: the recurrence alone, in float, run in that way. Layer: the recurrence as the library runs it, and the\n"
+          "products before or after it in the mode that is named. PyTorch: nn.LSTM, nn.GRU (whose reset gate comes after the\n"
+          "product) and nn.RNN, replayed, too; backward is both passes less forward. Floor: as for the kernels, of the cell's\n"
+          "own products, weights and kept values; it knows nothing of steps that wait for each other.\n")
     rows = []
     for line in lines:
-        key = (line["units"], line["steps"], line["batch"], line["mode"])
-        other = others.get(key) if line["way"] == "layer" else None
-        floor, ours = lstm_floor(ceilings, line), line["ours"]
-        rows.append([*(str(line[n]) for n in ("units", "steps", "batch", "pass", "way", "mode")), number(floor),
+        other = others.get(key_of(line)) if line["way"] == "layer" else None
+        floor, ours = recurrent_floor(ceilings, line), line["ours"]
+        rows.append([*(str(line[n]) for n in ("cell", "units", "steps", "batch", "pass", "way", "mode")), number(floor),
                      number(other[line["pass"]] if other else None), number(ours),
                      f"{ours / line['steps']:.2f}" if ours >= 0 else "-", share(floor, ours)])
-    print_table(["units", "steps", "batch", "pass", "way", "mode", "floor", "PyTorch", "ours", "a step", "of floor"], rows,
-                {3, 4, 5})
+    head = ["cell", "units", "steps", "batch", "pass", "way", "mode", "floor", "PyTorch", "ours", "a step", "of floor"]
+    print_table(head, rows, {0, 4, 5, 6})
 
 
 class Program:
@@ -258,7 +270,7 @@ def steps(path, ceilings, torch, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("layers")
-    parser.add_argument("--lstm", metavar="LINES")
+    parser.add_argument("--recurrent", metavar="LINES")
     parser.add_argument("--steps", metavar="PROGRAM")
     parser.add_argument("--seconds", type=float, default=300, help="for everything (default: %(default)s)")
     options = parser.parse_args()
@@ -274,9 +286,9 @@ def main():
     print(*notes, about + ".", "", sep="\n")
 
     layers(lines, kernels, options.seconds / 4)
-    if options.lstm:
-        recurrent, _ = read_lines(options.lstm, ["units", "steps", "batch", "pass", "way", "mode", "ours"], kinds)
-        lstm(recurrent, ceilings, kernels, options.seconds / 8)
+    if options.recurrent:
+        names = ["cell", "units", "steps", "batch", "pass", "way", "mode", "ours"]
+        recurrent(read_lines(options.recurrent, names, kinds)[0], ceilings, kernels, options.seconds / 8)
     if options.steps:
         if torch:
             kernels = None

@@ -31,8 +31,12 @@ if header and library:
 PYTHON
 }
 
-# configure_for_gpu ARGUMENT...: for CMake; TAPEGRAPH_CMAKE_ARGS adds to them.
+# configure_for_gpu ARGUMENT...: for CMake; TAPEGRAPH_CMAKE_ARGS adds to them. What is missing is the last line said.
 configure_for_gpu() {
+    command -v cmake >/dev/null 2>&1 || {
+        echo "cmake was not found" >&2
+        return 1
+    }
     if [ -z "${CUDACXX:-}" ] && ! command -v nvcc >/dev/null 2>&1; then
         if [ ! -x /usr/local/cuda/bin/nvcc ]; then
             echo "nvcc was not found (set CUDACXX)" >&2
@@ -40,12 +44,20 @@ configure_for_gpu() {
         fi
         export CUDACXX=/usr/local/cuda/bin/nvcc
     fi
+    mkdir -p build/gpu
     # Word splitting is wanted: several arguments in one variable.
     # shellcheck disable=SC2046,SC2086
     cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG" \
         "-DCMAKE_CUDA_FLAGS_RELEASE=-O2 -DNDEBUG" "-DCMAKE_CUDA_ARCHITECTURES=$gpu_architecture-real" \
         "-DTAPEGRAPH_CUDA_REPORT_ARCHITECTURES=$gpu_architecture-real" $(cublas_of_python) \
-        -DTAPEGRAPH_CUDA=ON -DTAPEGRAPH_GPU_TESTS=ON -DTAPEGRAPH_BUILD_EXAMPLES=OFF "$@" ${TAPEGRAPH_CMAKE_ARGS:-}
+        -DTAPEGRAPH_CUDA=ON -DTAPEGRAPH_GPU_TESTS=ON -DTAPEGRAPH_BUILD_EXAMPLES=OFF "$@" ${TAPEGRAPH_CMAKE_ARGS:-} \
+        2>&1 | tee build/gpu/configuration.log && return # with pipefail cmake's own status counts
+    echo "not configured:$(awk '
+        /^CMake Error/ { if (found++) exit; sub(/^CMake Error( at [^:]*:[0-9]+ [^:]*)?: */, "") }
+        found && (/^--/ || (NF == 0 && told)) { exit }
+        found && NF > 0 { $1 = $1; printf " %s", $0; told = 1 }' build/gpu/configuration.log)" \
+        "(TAPEGRAPH_CMAKE_ARGS adds arguments, such as -DTAPEGRAPH_DOCTEST_INCLUDE_DIR=DIR)" >&2
+    return 1
 }
 
 # build_for_gpu SECONDS FOLDER PROGRAM...: as many of the folder's as can be built in that time; what fails does not keep the

@@ -1125,7 +1125,16 @@ public:
 
  virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
  virtual void feed(void* to, const void* from, std::size_t bytes) = 0;
- virtual void download(void* to, const void* from, std::size_t bytes) = 0;
+ struct piece {
+  void* to;
+  const void* from;
+  std::size_t bytes;
+ };
+ void download(void* to, const void* from, std::size_t bytes) {
+  const piece all{to, from, bytes};
+  bring_home(&all, 1);
+ }
+ virtual void bring_home(const piece* pieces, int count) = 0;
  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
  virtual void wait() = 0;
 
@@ -17167,6 +17176,25 @@ inline double load_scalar(const buffer_view& source) {
  }
 }
 
+template <class = void>
+void load_scalars(device_runtime* d, const buffer_view* sources, int count, double* to) {
+ constexpr int most = 8;
+ std::uint64_t words[most]{};
+ device_runtime::piece pieces[most];
+ if (count > most) throw argument_error("load_scalars: " + std::to_string(count) + " tensors, at most 8");
+ for (int i = 0; i < count; ++i) {
+  const buffer_view& v = sources[i];
+  if (v.elements() != 1) throw shape_error("item: the tensor has shape " + to_string(shape(v.rank, v.extents)));
+  pieces[i] = {&words[i], v.data, v.bytes()};
+ }
+ if (d != nullptr) d->bring_home(pieces, count);
+ for (int i = 0; i < count; ++i) {
+  buffer_view v = sources[i];
+  if (d != nullptr) v.data = &words[i];
+  to[i] = load_scalar(v);
+ }
+}
+
 }
 // ---- tapegraph/graph/forward.hpp ----
 
@@ -17812,16 +17840,19 @@ void run_at_home(device_runtime& d, const kernel_functions& kernel, const kernel
 
 class call_on_device {
 public:
- call_on_device(device_runtime& d, const kernel_call& c) : call(c), views_(c.in, c.in + c.inputs) {
-  call.in = views_.data();
+ call_on_device(device_runtime& d, const kernel_call& c) : call(c) {
   call.stream = d.stream();
   call.fault = d.fault();
-  std::size_t all = 0;
-  each_number([&](const void*, std::size_t bytes, const auto&) { all += padded(bytes); });
+  std::size_t all = c.random != nullptr ? padded(sizeof(random_state)) : 0;
+  for (int i = 0; i < c.inputs; ++i)
+   if (is_number(c.in[i])) all += padded(c.in[i].bytes());
   if (all == 0) return;
+  views_.assign(c.in, c.in + c.inputs);
+  call.in = views_.data();
   std::byte few[256];
   std::vector<std::byte> many(all > sizeof few ? all : 0);
   std::byte *const numbers = many.empty() ? few : many.data(), *at = numbers;
+  std::memset(numbers, 0, all);
   each_number([&](const void* from, std::size_t bytes, const auto&) {
    std::memcpy(at, from, bytes);
    at += padded(bytes);
@@ -17839,11 +17870,11 @@ public:
 
 private:
  static std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+ static bool is_number(const buffer_view& v) { return v.place == 0 && v.data != nullptr; }
  template <class F>
  void each_number(const F& f) {
   for (buffer_view& v : views_)
-   if (v.place == 0 && v.data != nullptr)
-    f(v.data, v.bytes(), [&](void* to, std::int8_t place) { v.data = to, v.place = place; });
+   if (is_number(v)) f(v.data, v.bytes(), [&](void* to, std::int8_t place) { v.data = to, v.place = place; });
   if (call.random != nullptr)
    f(call.random, sizeof(random_state),
    [&](void* to, std::int8_t) { call.random = static_cast<const random_state*>(to); });
@@ -20590,8 +20621,12 @@ public:
  }
 
  double scalar_output(int index) const {
-  const buffer_view& v = output(index);
-  return runtime::load_scalar(v);
+  double value = 0;
+  runtime::load_scalars(device_, &outputs_[static_cast<std::size_t>(index)], 1, &value);
+  return value;
+ }
+ void scalar_outputs(int count, double* values) const {
+  runtime::load_scalars(device_, outputs_.data(), count, values);
  }
 
  const buffer_view& output(int index) const {
@@ -23734,9 +23769,8 @@ private:
    const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x)));
    check_labels(output, labels);
    const auto loss = eval(Loss{}(output, labels));
-   result.loss = static_cast<double>(loss.item());
    tape.stop_recording();
-   result.accuracy = accuracy(output, labels);
+   const any_tensor accuracy = accuracy_of(output, labels);
    for (const auto& u : context.used) {
     if (!detail::tape_storage::instance().knows(u.handle.place())) continue;
     sources.push_back(u.handle);
@@ -23744,6 +23778,7 @@ private:
    }
    for (const auto& u : context.row_uses) sources.push_back(u.rows);
    gradients = tape.gradient(loss, sources);
+   result = numbers_of(loss, accuracy);
   }
   detail::eager_slots slots(&this->variables_, &context.updates);
   const auto numbers = optimizer_.numbers(this->step_);
@@ -23769,10 +23804,8 @@ private:
   const auto labels = labels_of(y);
   const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x)));
   check_labels(output, labels);
-  step_result result;
-  result.loss = static_cast<double>(eval(Loss{}(output, labels)).item());
-  result.accuracy = accuracy(output, labels);
-  return result;
+  const auto loss = eval(Loss{}(output, labels));
+  return numbers_of(loss, accuracy_of(output, labels));
  }
 
  tensor<value> predict_once(const tensor<T>& x) const {
@@ -23791,12 +23824,19 @@ private:
    throw shape_error("labels have shape " + to_string(labels.shape()) + ", the loss takes " +
        to_string(expected));
  }
+ /// Without a buffer where the loss has no notion of it.
  template <class Output>
- static double accuracy(const Output& output, const tensor<label>& labels) {
+ static any_tensor accuracy_of(const Output& output, const tensor<label>& labels) {
   if constexpr (requires { Loss::accuracy(output, labels); })
-   return static_cast<double>(eval(Loss::accuracy(output, labels)).item());
+   return eval(Loss::accuracy(output, labels));
   else
-   return 0;
+   return {};
+ }
+ static step_result numbers_of(const any_tensor& loss, const any_tensor& accuracy) {
+  const buffer_view views[]{loss.view(), accuracy.view()};
+  double numbers[2]{};
+  runtime::load_scalars(runtime::current_runtime(), views, accuracy.has_storage() ? 2 : 1, numbers);
+  return {numbers[0], numbers[1]};
  }
  void update(detail::eager_slots& slots, const any_tensor& w, const any_tensor& g, const auto& n) {
   Optimizer::update(slots, tensor<value>(w), tensor<value>(g), n);
@@ -23904,10 +23944,9 @@ private:
  }
  step_result run(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
   launch(p, x, y, check);
-  step_result r;
-  r.loss = p.scalar_output(0);
-  if (p.view().outputs.size() > 1) r.accuracy = p.scalar_output(1);
-  return r;
+  double loss_and_accuracy[2]{};
+  p.scalar_outputs(p.view().outputs.size() > 1 ? 2 : 1, loss_and_accuracy);
+  return {loss_and_accuracy[0], loss_and_accuracy[1]};
  }
  void connect(ir::program& p) const {
   for (int i = 0; i < p.view().variables.size(); ++i)

@@ -8,6 +8,8 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+
 namespace convolution_kernels_test {
 
 using namespace convolution_testing;
@@ -185,6 +187,66 @@ TEST_CASE("convolution kernels: no barrier is there for nothing") {
     check(multiply_adds<small_tile, 1>{}, 1);
     check(multiply_adds<small_tile, 2>{}, 1);
     check(tensor_cores<warps_tile, 2>{}, 1);
+}
+#endif
+
+#ifdef TG_SIMT // which runs the device's functions
+namespace {
+
+/// Whether the 128 bytes that some lanes of a warp read or write at once are in 32 different banks: those at `place(lane)`.
+template <class T, class F>
+bool in_different_banks(int lanes, int together, const F& place) {
+    std::set<int> banks;
+    for (int lane = 0; lane < lanes; ++lane)
+        for (int i = 0; i < together; ++i) banks.insert((place(lane) + i) % (128 / static_cast<int>(sizeof(T))));
+    return static_cast<int>(banks.size()) * static_cast<int>(sizeof(T)) == 128;
+}
+
+template <class Tile, int Lines, bool AlongK, int V>
+void check_banks_of_copies() {
+    using operand = kernels::staged_operand<Tile, Lines, AlongK, V>;
+    for (int i = 0; i < operand::each; ++i)
+        for (int first = 0; first < Tile::threads; first += 32 / V)
+            CHECK(in_different_banks<float>(32 / V, V, [&](int lane) { return operand::copied_to(first + lane, i); }));
+    for (int line = 0; line + 8 <= Lines; line += 8)
+        for (int step = 0; step < Tile::BK; step += 4)
+            CHECK(in_different_banks<float>(32, 1, [&](int lane) {
+                const int at = operand::moved(operand::at(lane / 4, lane % 4), line, step);
+                CHECK(at == operand::at(line + lane / 4, step + lane % 4));
+                return at;
+            }));
+}
+/// Of what implicit_gemm writes across a tile's rows.
+template <class T, class Tile, int V>
+void check_banks_of_turned_lines() {
+    using walk = kernels::loader<Tile::threads, Tile::BM, Tile::BK, true, V>;
+    constexpr int lanes = 128 / static_cast<int>(sizeof(T));
+    for (int first = 0; first < Tile::threads; first += lanes)
+        CHECK(in_different_banks<T>(lanes, 1, [&](int lane) {
+            const int step = walk::step(first + lane, 0), line = walk::line(first + lane, 0);
+            return step * (Tile::BM + 4) + (line ^ kernels::exchanged<T, Tile::BK, true, V>(step));
+        }));
+}
+
+} // namespace
+
+TEST_CASE("convolution kernels: lanes meet in no bank") {
+    using wide = kernels::tensor_tile<128, 160, 16, 2, 4, 4>;
+    using narrow = kernels::tensor_tile<64, 64, 16, 2, 2, 4>;
+    check_banks_of_copies<wide, 128, true, 4>();
+    check_banks_of_copies<wide, 160, true, 2>();
+    check_banks_of_copies<wide, 128, false, 4>();
+    check_banks_of_copies<narrow, 64, true, 1>();
+    check_banks_of_copies<narrow, 64, false, 2>();
+    check_banks_of_copies<odd_tile, 104, true, 4>();
+    check_banks_of_copies<kernels::tensor_tile<64, 64, 32, 2, 2, 2>, 64, true, 4>();
+    using tile = kernels::tile_shape<64, 64, 16, 4, 8>;
+    check_banks_of_turned_lines<float, tile, 1>();
+    check_banks_of_turned_lines<float, tile, 2>();
+    check_banks_of_turned_lines<float, tile, 4>();
+    check_banks_of_turned_lines<double, tile, 1>();
+    check_banks_of_turned_lines<double, tile, 2>();
+    check_banks_of_turned_lines<float, small_tile, 4>();
 }
 #endif
 

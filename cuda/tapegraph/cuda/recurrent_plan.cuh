@@ -70,7 +70,8 @@ bool set_block(recurrent_plan& plan, int units, int block_units, recurrent_pass 
         backward ? quotient_up(block_units, kernels::resident_columns) * slots : quotient_up(block_units, warp_units);
     plan.split.padded = kernels::resident_padded_units<T>(units, resident);
     plan.split.unit_blocks = quotient_up(units, warp_units * plan.warps);
-    plan.shared = kernels::resident_shared_bytes<Cell, T>(units, resident, plan.warps, backward);
+    plan.shared = kernels::resident_shared_bytes<Cell, T>(units, resident, plan.warps, backward,
+                                                          plan.stage == recurrent_stage::cluster);
     return plan.warps * 32 <= kernels::resident_most_threads<T> && plan.shared <= limit;
 }
 

@@ -254,7 +254,7 @@ __global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
         }
         __syncthreads();
     }
-    T* const total = dy; // nobody reads dy any more
+    T* const total = dy; // nobody reads dy any more; four lanes meet in a bank (tools/bank_conflicts), once a block
     for (int t = 0; t < turns; ++t) {
         if (t == turn) {
             TG_UNROLL

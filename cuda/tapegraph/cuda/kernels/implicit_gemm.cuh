@@ -21,6 +21,21 @@ struct tile_shape {
     static_assert(BM % (8 * TM) == 0 && BN % (4 * TN) == 0 && TM % 4 == 0 && TN % 4 == 0 && threads <= 1024);
 };
 
+/// Where a warp writes steps of k side by side into a tile, whose rows are four banks apart, the banks of later steps would be
+/// those of the first: there the lines are exchanged, line l lying at l ^ exchanged(step). Without that such writes took two turns
+/// instead of one with 16 steps of floats, 4 or 8 of 100 turns of all accesses (tools/bank_conflicts).
+template <class T, int BK, bool AlongK, int V>
+__host__ __device__ constexpr int exchanged(int step) {
+    constexpr int banks = 128 / static_cast<int>(sizeof(T)); // in elements
+    return AlongK ? step / (banks / 4) * (banks * V / BK) : 0;
+}
+
+/// Blocks of a multiprocessor that registers are left for. Four of a filter gradient: unasked, the compiler takes 141 for odd
+/// channels instead of 127.
+template <class Problem, class Tile>
+inline constexpr int
+    implicit_gemm_blocks = sizeof(typename Problem::T) == 4 && Tile::threads == 128 && !Problem::a_along_k ? 4 : 1;
+
 /// `Problem`: element type T; extents m, n, k, groups, splits; a_along_k, b_along_k; types a_line, a_step, b_line, b_step
 /// with functions line_a(m, group), step_a(k, end of k, group) and so on; a(line, step) and b(line, step), addresses of V
 /// elements or null where the operand is zero; taps_of(first m, count) and next_step(those, k, end, BK), the next k at
@@ -28,11 +43,14 @@ struct tile_shape {
 /// perhaps bias and relu, for sums that are not split. Indices beyond the extents are asked for.
 /// V neighbours along the direction in which an operand is contiguous are all there or none, and aligned to V.
 template <class Problem, class Tile, int V>
-__global__ void __launch_bounds__(Tile::threads, 1) implicit_gemm(Problem problem) {
+__global__ void __launch_bounds__(Tile::threads, implicit_gemm_blocks<Problem, Tile>) implicit_gemm(Problem problem) {
     using T = typename Problem::T;
     using quad = pack<T, 4>;
     constexpr int BK = Tile::BK;
     constexpr int pitch_a = Tile::BM + 4, pitch_b = Tile::BN + 4; // transposed writes end in different banks
+    constexpr auto exchanged_a = exchanged<T, BK, Problem::a_along_k, V>;
+    constexpr auto exchanged_b = exchanged<T, BK, Problem::b_along_k, V>;
+    static_assert(exchanged_a(BK - 1) < 16 && exchanged_b(BK - 1) < 16, "pieces of lanes lie 16 apart");
     alignas(16) __shared__ T shared_a[2][BK * pitch_a];
     alignas(16) __shared__ T shared_b[2][BK * pitch_b];
     using load_a = loader<Tile::threads, Tile::BM, BK, Problem::a_along_k, V>;
@@ -57,26 +75,25 @@ __global__ void __launch_bounds__(Tile::threads, 1) implicit_gemm(Problem proble
         return at == nullptr ? pack<T, V>{} : *reinterpret_cast<const pack<T, V>*>(at);
     };
     const auto fetch = [&](int k) {
-        typename Problem::a_step steps_a[load_a::taps];
-        typename Problem::b_step steps_b[load_b::taps];
+        typename Problem::a_step step_a{};
+        typename Problem::b_step step_b{};
         TG_UNROLL
-        for (int i = 0; i < load_a::taps; ++i) steps_a[i] = problem.step_a(k + load_a::step(thread, i), end, group);
+        for (int i = 0; i < load_a::each; ++i) {
+            if (i < load_a::taps) step_a = problem.step_a(k + load_a::step(thread, i), end, group);
+            if (load_a::mine(thread, i)) next_a[i] = read(problem.a(lines_a[load_a::rows == 1 ? 0 : i], step_a));
+        }
         TG_UNROLL
-        for (int i = 0; i < load_b::taps; ++i) steps_b[i] = problem.step_b(k + load_b::step(thread, i), end, group);
-        TG_UNROLL
-        for (int i = 0; i < load_a::each; ++i)
-            if (load_a::mine(thread, i))
-                next_a[i] = read(problem.a(lines_a[load_a::rows == 1 ? 0 : i], steps_a[load_a::taps == 1 ? 0 : i]));
-        TG_UNROLL
-        for (int i = 0; i < load_b::each; ++i)
-            if (load_b::mine(thread, i))
-                next_b[i] = read(problem.b(lines_b[load_b::rows == 1 ? 0 : i], steps_b[load_b::taps == 1 ? 0 : i]));
+        for (int i = 0; i < load_b::each; ++i) {
+            if (i < load_b::taps) step_b = problem.step_b(k + load_b::step(thread, i), end, group);
+            if (load_b::mine(thread, i)) next_b[i] = read(problem.b(lines_b[load_b::rows == 1 ? 0 : i], step_b));
+        }
     };
-    const auto keep_operand = [&](auto load, T* shared, int pitch, bool along_k, const pack<T, V>* next) {
+    const auto keep_operand = [&](auto load, T* shared, int pitch, bool along_k, const auto& exchange,
+                                  const pack<T, V>* next) {
         TG_UNROLL
         for (int i = 0; i < load.each; ++i) {
             if (!load.mine(thread, i)) break;
-            const int at = load.step(thread, i) * pitch + load.line(thread, i);
+            const int step = load.step(thread, i), at = step * pitch + (load.line(thread, i) ^ exchange(step));
             if (along_k) {
                 TG_UNROLL
                 for (int j = 0; j < V; ++j) shared[at + j * pitch] = next[i].v[j];
@@ -86,8 +103,8 @@ __global__ void __launch_bounds__(Tile::threads, 1) implicit_gemm(Problem proble
         }
     };
     const auto keep = [&](int buffer) {
-        keep_operand(load_a{}, shared_a[buffer], pitch_a, Problem::a_along_k, next_a);
-        keep_operand(load_b{}, shared_b[buffer], pitch_b, Problem::b_along_k, next_b);
+        keep_operand(load_a{}, shared_a[buffer], pitch_a, Problem::a_along_k, exchanged_a, next_a);
+        keep_operand(load_b{}, shared_b[buffer], pitch_b, Problem::b_along_k, exchanged_b, next_b);
     };
 
     // A thread's sums: TM rows and TN columns in pieces of four, which the lanes interleave, so that a warp's reads of
@@ -102,14 +119,15 @@ __global__ void __launch_bounds__(Tile::threads, 1) implicit_gemm(Problem proble
             quad a[Tile::TM / 4], b[Tile::TN / 4];
             TG_UNROLL
             for (int r = 0; r < Tile::TM / 4; ++r)
-                a[r] = *reinterpret_cast<const quad*>(a_tile + i * pitch_a + row + r * 32);
+                a[r] = *reinterpret_cast<const quad*>(a_tile + i * pitch_a + (row ^ (exchanged_a(i) & ~3)) + r * 32);
             TG_UNROLL
             for (int c = 0; c < Tile::TN / 4; ++c)
-                b[c] = *reinterpret_cast<const quad*>(b_tile + i * pitch_b + column + c * 16);
+                b[c] = *reinterpret_cast<const quad*>(b_tile + i * pitch_b + (column ^ (exchanged_b(i) & ~3)) + c * 16);
             TG_UNROLL
             for (int r = 0; r < Tile::TM; ++r) TG_UNROLL
             for (int c = 0; c < Tile::TN; ++c)
-                sum[r][c] = multiply_add(a[r / 4].v[r % 4], b[c / 4].v[c % 4], sum[r][c]);
+                sum[r][c] =
+                    multiply_add(a[r / 4].v[(r ^ exchanged_a(i)) % 4], b[c / 4].v[(c ^ exchanged_b(i)) % 4], sum[r][c]);
         }
     };
 
@@ -132,8 +150,11 @@ __global__ void __launch_bounds__(Tile::threads, 1) implicit_gemm(Problem proble
             loaded = more;
             __syncthreads();
         }
-        const auto column_of = [&](int c) { return first_n + column + c / 4 * 16 + c % 4; };
-        const auto row_of = [&](int r) { return first_m + row + r / 4 * 32 + r % 4; };
+        // Of first_m the compiler would keep all addresses through the loop.
+        const int begin_m = computed_here(static_cast<int>(blockIdx.x)) * Tile::BM,
+                  begin_n = computed_here(static_cast<int>(blockIdx.y)) * Tile::BN;
+        const auto column_of = [&](int c) { return begin_n + column + c / 4 * 16 + c % 4; };
+        const auto row_of = [&](int r) { return begin_m + row + r / 4 * 32 + r % 4; };
         if (!first) { // an earlier chain's sums
             TG_UNROLL
             for (int r = 0; r < Tile::TM; ++r) {

@@ -34,6 +34,15 @@ struct constant {
     static constexpr int value = Value;
 };
 
+/// x, of which the compiler knows nothing more: what is made of it is computed where it is used and not kept through a loop for
+/// which there are no registers.
+__device__ inline int computed_here(int x) {
+#ifdef __CUDA_ARCH__
+    asm volatile("" : "+r"(x));
+#endif
+    return x;
+}
+
 /// A float of the same bits.
 __host__ __device__ inline float from_bits(std::uint32_t bits) {
 #ifdef __CUDA_ARCH__

@@ -92,7 +92,9 @@ inline constexpr int transpose_tile = 32, transpose_lines = 8; ///< a block has 
 
 template <class Word>
 __global__ void transpose_tiles(turned_copy t, const Word* in, Word* out) {
-    __shared__ Word tile[transpose_tile][transpose_tile + 1];
+    constexpr int pad =
+        sizeof(Word) < 4 ? 4 / static_cast<int>(sizeof(Word)) : 1; // an odd number of banks from row to row
+    __shared__ Word tile[transpose_tile][transpose_tile + pad];
     std::uint32_t rest = blockIdx.x;
     std::uint32_t next = t.column_tiles.quotient(rest);
     const std::int64_t column = static_cast<std::int64_t>(t.column_tiles.remainder(rest, next)) * transpose_tile;

@@ -49,7 +49,8 @@ __global__ void __launch_bounds__(resident_most_threads<T>)
                                    lane / resident_columns, sample};
     };
     const recurrent_weights<T, Resident, columns_without_product<Cell>> weights(
-        shared + 2 * resident_rows * split.padded, split.padded, at.warp, at.lane, [&](int k, int column) {
+        shared + 2 * resident_rows * resident_pitch(Exchange::one_tile, 1, split.padded), split.padded, at.warp,
+        at.lane, [&](int k, int column) {
             const int u = first_unit + column / slots, gate = gate_of_slot<Cell>(column % slots);
             return k < s.units && u < s.units && gate >= 0
                        ? p.recurrent[(static_cast<std::int64_t>(k) * Cell::gates + gate) * s.units + u]
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(resident_most_threads<T>)
                 return at == nullptr ? T(0) : load_from_others(at) * value_or_one(p.dropped, s.state(first + r, u));
             });
             T sums[32];
-            weights.multiply(operand, split.padded, sums);
+            weights.multiply(operand, resident_pitch(Exchange::one_tile, 1, split.padded), sums);
             const T z = x + sum_across_lanes(sums, at.lane);
             const resident_cell_place mine = here(tile);
             const int slot = mine.slot, unit = mine.unit, row = mine.row, sample = mine.sample;
@@ -149,7 +150,7 @@ __global__ void __launch_bounds__(resident_most_threads<T>)
             warp % slots, (at.rank * (at.warps / slots) + warp / slots) * resident_columns + lane % resident_columns,
             lane / resident_columns, sample};
     };
-    const int operand_size = resident_rows * slots * split.padded;
+    const int operand_size = resident_rows * resident_pitch(Exchange::one_tile, slots, split.padded);
     const int meeting_size = resident_meeting<Cell> * at.warps;
     const recurrent_weights<T, Resident> weights(
         shared + 2 * operand_size + meeting_size, split.padded, at.warp, at.lane, [&](int k, int column) {
@@ -216,7 +217,8 @@ __global__ void __launch_bounds__(resident_most_threads<T>)
                 });
                 if (has_product<Cell>(warp_slot)) {
                     T sums[32];
-                    weights.multiply(operand + here(tile).slot * split.padded, slots * split.padded, sums);
+                    weights.multiply(operand + here(tile).slot * split.padded,
+                                     resident_pitch(Exchange::one_tile, slots, split.padded), sums);
                     sum = sum_across_lanes(sums, at.lane);
                 }
             }

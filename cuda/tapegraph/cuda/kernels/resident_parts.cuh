@@ -11,18 +11,11 @@
 /// samples; the lanes then exchange sums so that lane 8 r + c ends with that of sample r and column c. Samples of a part
 /// beyond four are further tiles. What every block needs of the step before, the operand, is [4 samples, segments, padded
 /// units] in shared memory: forward h (one segment), backward dz (one a column), twice, so that one barrier a step
-/// suffices. How it gets there is the exchange's business.
+/// suffices. How it gets there is the exchange's business. In a cluster samples are eight elements further
+/// apart, so that the units of four samples that a warp writes into another block end in different banks there
+/// (tools/bank_conflicts: one turn, not four).
 
 namespace tapegraph::cuda::kernels {
-
-/// x, of which the compiler knows nothing more: addresses made of it are computed where they are used and not kept through
-/// all steps, for which there are no registers.
-__device__ inline int computed_here(int x) {
-#ifdef __CUDA_ARCH__
-    asm volatile("" : "+r"(x));
-#endif
-    return x;
-}
 
 inline constexpr int resident_rows = 4, resident_columns = 8; ///< of a warp's tile: one sum a lane in the end
 
@@ -81,12 +74,19 @@ constexpr int resident_padded_units(int units, int resident) {
     return padded > 32 * resident ? padded : 32 * resident;
 }
 
+/// Elements from a sample of an operand to the next.
+__host__ __device__ constexpr int resident_pitch(bool in_cluster, int segments, int padded) {
+    return segments * padded + (in_cluster ? 8 : 0);
+}
+
 /// Bytes of dynamic shared memory: two operands, the weights that are not in registers, backward's meeting places.
 template <class Cell, class T>
-constexpr std::size_t resident_shared_bytes(int units, int resident, int warps, bool backward) {
+constexpr std::size_t resident_shared_bytes(int units, int resident, int warps, bool backward, bool in_cluster) {
     const auto padded = static_cast<std::size_t>(resident_padded_units<T>(units, resident));
     const auto all_warps = static_cast<std::size_t>(warps);
-    const std::size_t operands = 2 * resident_rows * padded * (backward ? Cell::columns : 1);
+    const std::size_t operands =
+        2 * resident_rows *
+        static_cast<std::size_t>(resident_pitch(in_cluster, backward ? Cell::columns : 1, static_cast<int>(padded)));
     const std::size_t weights = (padded - 32 * static_cast<std::size_t>(resident)) * resident_columns * all_warps;
     return sizeof(T) * (operands + weights + (backward ? resident_meeting<Cell> * all_warps : 0));
 }
@@ -206,12 +206,12 @@ public:
     /// The first operand: first(row, segment, unit). No block writes to another before that one is there.
     template <class F>
     __device__ void begin(int units, const F& first) {
-        const int width = Segments * padded_;
-        for (int i = static_cast<int>(threadIdx.x); i < width; i += static_cast<int>(blockDim.x)) TG_UNROLL
+        const int pitch = resident_pitch(one_tile, Segments, padded_);
+        for (int i = static_cast<int>(threadIdx.x); i < Segments * padded_; i += static_cast<int>(blockDim.x)) TG_UNROLL
         for (int r = 0; r < resident_rows; ++r) {
             const int unit = i % padded_;
-            operands_[r * width + i] = unit < units ? first(r, i / padded_, unit) : T(0);
-            operands_[(resident_rows + r) * width + i] = T(0);
+            operands_[r * pitch + i] = unit < units ? first(r, i / padded_, unit) : T(0);
+            operands_[(resident_rows + r) * pitch + i] = T(0);
         }
         arrive_at_cluster();
         wait_for_cluster();
@@ -222,7 +222,7 @@ public:
     }
     /// Part of the next operand. Of `roles` threads that have the same value each writes to its share of the blocks.
     __device__ void publish(int turn, int row, int segment, int unit, T value, int role, int roles) const {
-        T* const own = buffer(turn + 1) + (row * Segments + segment) * padded_ + unit;
+        T* const own = buffer(turn + 1) + row * resident_pitch(one_tile, Segments, padded_) + segment * padded_ + unit;
         for (int block = role; block < blocks_; block += roles)
             store_to_cluster(own, static_cast<unsigned>(block), value);
     }
@@ -230,7 +230,9 @@ public:
     __device__ void wait(int) const { wait_for_cluster(); }
 
 private:
-    __device__ T* buffer(int turn) const { return operands_ + (turn & 1) * resident_rows * Segments * padded_; }
+    __device__ T* buffer(int turn) const {
+        return operands_ + (turn & 1) * resident_rows * resident_pitch(one_tile, Segments, padded_);
+    }
 
     T* operands_;
     int padded_, blocks_;
@@ -254,11 +256,11 @@ public:
     /// Loads a tile: from(row, segment, unit). Threads may still read the one before, but not the one before that.
     template <class F>
     __device__ const T* operand(int turn, int units, const F& from) const {
-        const int width = Segments * padded_;
-        T* const to = operands_ + (turn & 1) * resident_rows * width;
+        const int pitch = resident_pitch(one_tile, Segments, padded_);
+        T* const to = operands_ + (turn & 1) * resident_rows * pitch;
         for (int unit = static_cast<int>(threadIdx.x); unit < padded_; unit += static_cast<int>(blockDim.x)) TG_UNROLL
         for (int r = 0; r < resident_rows; ++r) TG_UNROLL
-        for (int g = 0; g < Segments; ++g) to[r * width + g * padded_ + unit] = unit < units ? from(r, g, unit) : T(0);
+        for (int g = 0; g < Segments; ++g) to[r * pitch + g * padded_ + unit] = unit < units ? from(r, g, unit) : T(0);
         __syncthreads();
         return to;
     }

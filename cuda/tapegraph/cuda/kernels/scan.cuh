@@ -10,7 +10,7 @@
 ///
 ///   scan_lines   a thread per line, neighbours side by side where inner > 1; in the CPU's order. No shared memory.
 ///   scan_rows    a block per line, or per chunk of one: tiles of 4 elements a thread go through shared memory (up to
-///                8.3 KiB), where each thread adds up its own four; the warps' totals are scanned by shuffles, the
+///                8.5 KiB), where each thread adds up its own four; the warps' totals are scanned by shuffles, the
 ///                block's by all of them. What went before is carried from tile to tile.
 ///   fold_chunks  the totals of chunks, from which a scan of them makes what goes before each.
 
@@ -62,9 +62,10 @@ template <bool Product, class T>
 __global__ void scan_rows(scan_shape s, const T* x, T* y, const scan_accumulator<T>* before) {
     using A = scan_accumulator<T>;
     constexpr A start = Product ? A(1) : A(0);
-    __shared__ T staged[scan_tile + scan_tile / 32]; // a thread's four lie apart from its neighbours' in the banks
+    constexpr int span = 128 / sizeof(T); // fills the banks once: a thread's four lie apart from its neighbours' there
+    __shared__ T staged[scan_tile + scan_tile / span];
     __shared__ A totals[scan_threads / 32];
-    const auto slot = [](int i) { return i + i / 32; };
+    const auto slot = [](int i) { return i + i / span; };
     const int t = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x), lane = t % 32, warp = t / 32;
     const std::int64_t line = blockIdx.x / s.chunks, chunk = blockIdx.x - line * s.chunks, step = s.step();
     const std::int64_t end = (chunk + 1) * s.chunk < s.length ? (chunk + 1) * s.chunk : s.length;

@@ -62,7 +62,7 @@ __device__ auto a_of(const Problem& problem, const Line& line, const Step& step)
 template <class Problem, class Tile>
 __global__ void __launch_bounds__(Tile::threads) step_gemm(Problem problem) {
     using T = typename Problem::T;
-    constexpr int pad = 4; // keeps the columns of transposed writes in different banks
+    constexpr int pad = 8 / static_cast<int>(sizeof(T)); // puts a warp's transposed writes into different banks
     constexpr int pitch_a = Tile::BM + pad, pitch_b = Tile::BN + pad;
     __shared__ T shared_a[2][Tile::BK * pitch_a];
     __shared__ T shared_b[2][Tile::BK * pitch_b];

@@ -10,8 +10,10 @@
 /// Elements travel by asynchronous copies, V at a time, straight into shared memory, Stages tiles ahead of the products;
 /// they are rounded to TF32 (to nearest: truncation would shrink every result) on the way into registers. One barrier
 /// per step: it says that the tile to be multiplied has arrived everywhere and that the one to be overwritten has been
-/// used. Shared memory (dynamic): per stage A, BM lines of BK (+4) or BK steps of BM (+pad), and B likewise; the pads put
-/// the eight lines and four steps that a fragment reads into 32 different banks.
+/// used. Shared memory (dynamic): per stage A, BM lines of BK or BK steps of BM (+pad), and B likewise. The pads, and where
+/// operands lie along k an exchange of a line's quads, put the eight lines and four steps that a fragment reads into 32
+/// different banks, and the lines that a warp copies, too (tools/bank_conflicts; a pad of 4 behind such lines took twice the
+/// turns for copies, a fifth to a quarter of all of an input gradient). Of lines of 80 copies take 1.2 times the least.
 
 namespace tapegraph::cuda::kernels {
 
@@ -31,11 +33,28 @@ struct tensor_tile {
 /// One operand's tile in shared memory and how it is filled. Line and step are the row of the operand and k.
 template <class Tile, int Lines, bool AlongK, int V>
 struct staged_operand : loader<Tile::threads, Lines, Tile::BK, AlongK, V> {
-    static constexpr int pitch = AlongK ? Tile::BK + 4 : Lines + (40 - Lines % 32) % 32;
+    static constexpr int pitch = AlongK ? Tile::BK : Lines + (40 - Lines % 32) % 32;
     static constexpr int size = AlongK ? Lines * pitch : Tile::BK * pitch;
-    static_assert(pitch % 4 == 0);
+    static constexpr int quads = Tile::BK / 4, turn = quads < 8 ? 8 / quads : 1; ///< of a line; lines in all banks
+    static_assert(pitch % 4 == 0 && (!AlongK || (quads & (quads - 1)) == 0) && quads <= 8);
 
-    __device__ static int at(int line, int step) { return AlongK ? line * pitch + step : step * pitch + line; }
+    using walk = loader<Tile::threads, Lines, Tile::BK, AlongK, V>;
+
+    __device__ static int at(int line, int step) {
+        return AlongK ? line * pitch + (step ^ line / turn % quads * 4) : step * pitch + line;
+    }
+    /// Where a thread's i-th copy goes. Lines eight apart are exchanged alike, which spares registers.
+    __device__ static int copied_to(int thread, int i) {
+        constexpr int apart = Tile::threads / walk::inner;
+        if constexpr (AlongK && walk::straight && apart % 8 == 0)
+            return at(walk::line(thread, 0), walk::step(thread, 0)) + i * apart * pitch;
+        else
+            return at(walk::line(thread, i), walk::step(thread, i));
+    }
+    /// From the place of (line, step below 4) to that of (line + more, step + further); multiples of 8 and 4.
+    __device__ static int moved(int place, int more, int further) {
+        return AlongK ? (place ^ further) + more * pitch : place + further * pitch + more;
+    }
 };
 
 /// What rounding x to TF32 has left of it.
@@ -78,23 +97,22 @@ __global__ void __launch_bounds__(Tile::threads, 1) tensor_gemm(Problem problem)
         TG_UNROLL
         for (int i = 0; i < operand_a::each; ++i) {
             if (!operand_a::mine(thread, i)) break;
-            const int line = operand_a::line(thread, i), step = operand_a::step(thread, i);
-            if (i < operand_a::taps) step_a = problem.step_a(k + step, end, group);
-            copy_async<4 * V>(to_a + operand_a::at(line, step),
+            if (i < operand_a::taps) step_a = problem.step_a(k + operand_a::step(thread, i), end, group);
+            copy_async<4 * V>(to_a + operand_a::copied_to(thread, i),
                               problem.a(lines_a[operand_a::rows == 1 ? 0 : i], step_a), problem.anywhere_a());
         }
         TG_UNROLL
         for (int i = 0; i < operand_b::each; ++i) {
             if (!operand_b::mine(thread, i)) break;
-            const int line = operand_b::line(thread, i), step = operand_b::step(thread, i);
-            if (i < operand_b::taps) step_b = problem.step_b(k + step, end, group);
-            copy_async<4 * V>(to_b + operand_b::at(line, step),
+            if (i < operand_b::taps) step_b = problem.step_b(k + operand_b::step(thread, i), end, group);
+            copy_async<4 * V>(to_b + operand_b::copied_to(thread, i),
                               problem.b(lines_b[operand_b::rows == 1 ? 0 : i], step_b), problem.anywhere_b());
         }
     };
 
     const int g = lane / 4, t = lane % 4; // a lane's place in a fragment
     const int warp_m = warp / Tile::WN * (Tile::rows * 16), warp_n = warp % Tile::WN * (Tile::columns * 8);
+    const int place_a = operand_a::at(warp_m + g, t), place_b = operand_b::at(warp_n + g, t);
     float sum[Tile::rows][Tile::columns][4];
     const auto multiply = [&](int stage) {
         const float* const a = shared + stage * stage_size;
@@ -105,7 +123,7 @@ __global__ void __launch_bounds__(Tile::threads, 1) tensor_gemm(Problem problem)
             TG_UNROLL
             for (int r = 0; r < Tile::rows; ++r) TG_UNROLL
             for (int i = 0; i < 4; ++i) {
-                const float x = a[operand_a::at(warp_m + r * 16 + g + i % 2 * 8, k + t + i / 2 * 4)];
+                const float x = a[operand_a::moved(place_a, r * 16 + i % 2 * 8, k + i / 2 * 4)];
                 high_a[r][i] = to_tf32(x);
                 if constexpr (Precision == tensor_precision::tf32x3)
                     low_a[r][i] = to_tf32(left_by_tf32(x, high_a[r][i]));
@@ -115,7 +133,7 @@ __global__ void __launch_bounds__(Tile::threads, 1) tensor_gemm(Problem problem)
                 std::uint32_t high_b[2], low_b[2];
                 TG_UNROLL
                 for (int i = 0; i < 2; ++i) {
-                    const float x = b[operand_b::at(warp_n + c * 8 + g, k + t + i * 4)];
+                    const float x = b[operand_b::moved(place_b, c * 8, k + i * 4)];
                     high_b[i] = to_tf32(x);
                     if constexpr (Precision == tensor_precision::tf32x3) low_b[i] = to_tf32(left_by_tf32(x, high_b[i]));
                 }
@@ -167,8 +185,11 @@ __global__ void __launch_bounds__(Tile::threads, 1) tensor_gemm(Problem problem)
             stage = stage + 1 == Stages ? 0 : stage + 1;
             ++done;
         }
-        const auto column_of = [&](int c) { return first_n + warp_n + c / 2 * 8 + 2 * t + c % 2; };
-        const auto row_of = [&](int r) { return first_m + warp_m + r / 2 * 16 + g + r % 2 * 8; };
+        // Of first_m the compiler would keep all addresses through the loop.
+        const int begin_m = computed_here(static_cast<int>(blockIdx.x)) * Tile::BM,
+                  begin_n = computed_here(static_cast<int>(blockIdx.y)) * Tile::BN;
+        const auto column_of = [&](int c) { return begin_n + warp_n + c / 2 * 8 + 2 * t + c % 2; };
+        const auto row_of = [&](int r) { return begin_m + warp_m + r / 2 * 16 + g + r % 2 * 8; };
         if (!first) { // an earlier chain's sums
             TG_UNROLL
             for (int r = 0; r < 2 * Tile::rows; ++r) {
