@@ -68,7 +68,7 @@ TEST_CASE("a device's runtime: many small uploads") {
 TEST_CASE("a device's runtime: numbers of calls") {
     const on_device::late_device late;
     runtime::device_runtime& d = opened();
-    constexpr std::int32_t times = 1250, size = 64; // 320 KB, of which the device keeps 64
+    constexpr std::int32_t times = 500, size = 64; // 128 KB, of which the device keeps 64
     const memory there(d, times * size);
     for (std::int32_t i = 0; i < times; ++i) {
         std::vector<std::int32_t> numbers(size);
@@ -83,31 +83,33 @@ TEST_CASE("a device's runtime: numbers of calls") {
 TEST_CASE("a device's runtime: equal numbers of calls are where they were, or are sent again") {
     const on_device::late_device late;
     runtime::device_runtime& d = opened();
-    constexpr std::int32_t times = 9000;
-    const memory there(d, 3 * times);
+    constexpr std::int32_t times = 900, size = 64;
+    const memory there(d, times * size);
     std::vector<std::int32_t> expected;
     const auto give = [&](std::vector<std::int32_t> numbers) {
         const std::size_t bytes = numbers.size() * sizeof(std::int32_t);
         d.copy(there.at + expected.size(), d.constant(numbers.data(), bytes), bytes);
         expected.insert(expected.end(), numbers.begin(), numbers.end());
     };
-    // In turn what never changes, what comes now and then, and what is new each time; more than 3000 * 32 bytes are sent.
-    for (std::int32_t i = 0; i < times; ++i)
-        give(i % 3 == 0 ? std::vector{-1, -2, -3} : i % 3 == 1 ? std::vector{-1, i % 700, 7} : std::vector{i, -1, -2});
+    // In turn what never changes, what comes now and then, and what is new each time, which alone is 300 * 256 bytes.
+    for (std::int32_t i = 0; i < times; ++i) {
+        std::vector<std::int32_t> numbers(size, i % 3);
+        numbers[5] = i % 3 == 0 ? -3 : i % 3 == 1 ? i % 70 : i;
+        give(numbers);
+    }
     CHECK(there.home() == expected);
 #ifdef TG_SIMT
-    const auto copies = [&](std::initializer_list<float> numbers) {
+    const auto copies = [&](const std::vector<float>& numbers) {
         const int before = cuda::driver::imitation::instance().copies;
-        const std::vector<float> all(numbers);
-        d.constant(all.data(), all.size() * sizeof(float));
+        d.constant(numbers.data(), numbers.size() * sizeof(float));
         return cuda::driver::imitation::instance().copies - before;
     };
     CHECK(copies({0.125f, 3}) == 1);
     CHECK(copies({0.125f, 3}) == 0);
     CHECK(copies({0.125f}) == 1);
     CHECK(copies({0.125f, 3}) == 0);
-    for (int i = 0; i < 4096; ++i) copies({float(i) + 0.25f}); // 64 KiB
-    CHECK(copies({0.125f, 3}) == 1);                           // others stand there
+    for (int i = 0; i < 256; ++i) copies(std::vector<float>(64, float(i) + 0.25f)); // 64 KiB
+    CHECK(copies({0.125f, 3}) == 1);                                                // others stand there
 #endif
 }
 

@@ -8,18 +8,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 
 namespace tapegraph::fuzz {
 
 namespace {
-
-std::string number(double v) {
-    char buffer[40];
-    std::snprintf(buffer, sizeof buffer, "%.17g", v);
-    return buffer;
-}
 
 double element(const any_tensor& x, std::int64_t i) {
     if (x.type() == dtype::f64) return static_cast<const double*>(x.raw())[i];
@@ -45,7 +38,7 @@ std::string compare(const char* what, const std::vector<any_tensor>& got, const 
             const double x = element(a, i), y = element(b, i);
             const bool same = std::memcmp(&x, &y, sizeof x) == 0 || (std::isnan(x) && std::isnan(y));
             if (same || (tolerance > 0 && std::abs(x - y) <= tolerance * scale)) continue;
-            return name + ": element " + std::to_string(i) + " is " + number(x) + " instead of " + number(y);
+            return name + ": element " + std::to_string(i) + " is " + number_text(x) + " instead of " + number_text(y);
         }
     }
     return {};
@@ -80,8 +73,9 @@ finding check_values(const program& p, const std::vector<any_tensor>& values) {
             const bool truth = c.type == dtype::boolean;
             const real apart = std::abs(got[k] - want[k]), largest = std::max(scale * scale, std::abs(want[k]));
             if (truth ? got[k] == want[k] : apart <= 1e-12L * largest) continue;
-            return {"value", name + ": element " + std::to_string(k) + " is " + number(static_cast<double>(got[k])) +
-                                 " instead of " + number(static_cast<double>(want[k]))};
+            return {"value", name + ": element " + std::to_string(k) + " is " +
+                                 number_text(static_cast<double>(got[k])) + " instead of " +
+                                 number_text(static_cast<double>(want[k]))};
         }
     }
     return {};
@@ -170,8 +164,8 @@ finding check_differences(program& p, const std::vector<any_tensor>& leaves, con
     ++counts.differences;
     const double difference = (4 * near - wide) / 3;
     if (std::abs(difference - exact) <= tolerance * scale + std::abs(wide - near)) return {};
-    return {"differences", "derivative along a direction is " + number(exact) + ", finite difference " +
-                               number(difference) + ", magnitudes " + number(scale)};
+    return {"differences", "derivative along a direction is " + number_text(exact) + ", finite difference " +
+                               number_text(difference) + ", magnitudes " + number_text(scale)};
 }
 
 finding check_traces(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss, const results& tape,
@@ -200,8 +194,8 @@ finding check_traces(program& p, const std::vector<any_tensor>& leaves, const lo
         if (fuse)
             if (const std::string text = run_passes(t, options); !text.empty()) return {"verifier", text};
         for (const ir::entry& e : t.nodes) {
-            counts.epilogues += e.op == &ir::record_of<convolution_bias_op<false>> ||
-                                e.op == &ir::record_of<convolution_bias_op<true>>;
+            counts.epilogues +=
+                e.op == &ir::record_of<convolution_bias_op<false>> || e.op == &ir::record_of<convolution_bias_op<true>>;
             counts.product_epilogues +=
                 e.op == &ir::record_of<matmul_bias_op<false>> || e.op == &ir::record_of<matmul_bias_op<true>>;
         }

@@ -3,7 +3,6 @@
 #include <tapegraph/core/error.hpp>
 
 #include <cctype>
-#include <cstdio>
 
 namespace tapegraph::fuzz {
 
@@ -77,9 +76,8 @@ std::string formula_source(const std::string& text, const std::vector<std::strin
         if (operand_of(word) < x.size()) {
             result += x[operand_of(word)];
         } else if (word == "k") {
-            char number[40];
-            std::snprintf(number, sizeof number, "%.17g", with.real.empty() ? 0.0 : with.real[0]);
-            result += number[0] == '-' ? "(" + std::string(number) + ")" : number;
+            const std::string number = number_text(with.real.empty() ? 0.0 : with.real[0]);
+            result += number[0] == '-' ? "(" + number + ")" : number;
         } else {
             result += word;
         }

@@ -18,12 +18,6 @@ double number_of(const std::string& word) {
     return value;
 }
 
-std::string number_text(double value) {
-    char buffer[40];
-    std::snprintf(buffer, sizeof buffer, "%.17g", value);
-    return buffer;
-}
-
 template <class List, class Text>
 std::string joined(const List& list, const Text& text) {
     std::string result;
@@ -48,6 +42,12 @@ int value_number(const std::string& word) {
 }
 
 } // namespace
+
+std::string number_text(double value) {
+    char buffer[40];
+    std::snprintf(buffer, sizeof buffer, "%.17g", value);
+    return buffer;
+}
 
 std::string to_text(const program& p) {
     std::string text;

@@ -45,6 +45,8 @@ struct program {
     int size() const { return static_cast<int>(code.size()); }
 };
 
+/// All digits that a double needs to be read again.
+std::string number_text(double value);
 /// One line per instruction, "v2 ~= sum v0 v1 (1, 0) [0.5] : f64[2, 3]" ("~=" for an inner one), and the outputs.
 std::string to_text(const program& p);
 /// Reads what to_text writes; types and extents behind the colon are not needed. Throws argument_error.

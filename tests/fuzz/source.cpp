@@ -4,19 +4,12 @@
 #include <fuzz/generator.hpp>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace tapegraph::fuzz {
 
 namespace {
 
 std::string value(int i) { return "v" + std::to_string(i); }
-
-std::string number(double v) {
-    char buffer[40];
-    std::snprintf(buffer, sizeof buffer, "%.17g", v);
-    return buffer;
-}
 
 std::vector<int> leaves(const program& p) {
     std::vector<int> result;
@@ -76,11 +69,11 @@ std::string specs_of(const program& p, bool batch) {
 std::string values_of(const program& p) {
     return joined(leaves(p), [&](int i) {
         const instruction& c = p.code[static_cast<std::size_t>(i)];
-        if (c.op == "constant") return "tg::tensor<element>(" + number(c.with.real[0]) + ")";
+        if (c.op == "constant") return "tg::tensor<element>(" + number_text(c.with.real[0]) + ")";
         const std::string seed = std::to_string(c.with.whole[0]) + ", ";
         if (c.op == "input")
-            return "drawn_reals<element>(" + seed + braces(c.dims) + ", " + number(c.with.real[0]) + ", " +
-                   number(c.with.real[1]) + ")";
+            return "drawn_reals<element>(" + seed + braces(c.dims) + ", " + number_text(c.with.real[0]) + ", " +
+                   number_text(c.with.real[1]) + ")";
         if (c.op == "indices")
             return "drawn_indices(" + seed + braces(c.dims) + ", " + std::to_string(c.with.whole[1]) + ")";
         return "drawn_conditions(" + seed + braces(c.dims) + ")";
