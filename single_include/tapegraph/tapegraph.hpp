@@ -23374,12 +23374,13 @@ namespace tapegraph {
 /// Options of fit.
 struct fit_options {
  std::int64_t epochs = 1;
+ std::int64_t initial_epoch = 0; ///< the first of them, where a later call goes on
  std::int64_t batch_size = 32;
  std::optional<data::dataset> validation{}; ///< evaluated after every epoch, columns as those of the training set
  std::int64_t steps_per_epoch = 0;          ///< stop an epoch early; 0: the whole data set
- bool shuffle = true; ///< in an order that depends on the model's seed and the epoch, which each call counts from 0
- bool verbose = true; ///< progress on stderr
- std::int64_t prefetch = 2; ///< batches assembled ahead
+ bool shuffle = true;                       ///< in an order that depends on the model's seed and the epoch
+ bool verbose = true;                       ///< progress on stderr
+ std::int64_t prefetch = 2;                 ///< batches assembled ahead
 };
 
 /// Options of compile.
@@ -23550,9 +23551,12 @@ public:
  }
 
  /// Trains for some epochs over a data set whose first column is the input and whose second holds the labels. Throws
- /// argument_error for a negative number of epochs, a batch size below 1, and a data set without records or labels.
+ /// argument_error for a negative number of epochs or first epoch, a batch size below 1, and a data set without records or
+ /// labels.
  history fit(const data::dataset& train, const fit_options& options = {}) {
   if (options.epochs < 0) throw argument_error("fit: epochs is " + std::to_string(options.epochs));
+  if (options.initial_epoch < 0)
+   throw argument_error("fit: initial_epoch is " + std::to_string(options.initial_epoch));
   check_columns(train.columns());
   data::dataset set = train.batch(options.batch_size).prefetch(options.prefetch);
   if (options.shuffle) set = set.shuffle(options_.seed);
@@ -23560,7 +23564,7 @@ public:
   io::progress_line progress(std::cerr,
         options.verbose ? io::progress_style::automatic : io::progress_style::quiet);
   history result;
-  for (std::int64_t epoch = 0; epoch < options.epochs; ++epoch)
+  for (std::int64_t epoch = options.initial_epoch; epoch < options.epochs; ++epoch)
    result.epochs.push_back(run_epoch(loader, epoch, options, progress));
   return result;
  }

@@ -78,6 +78,20 @@ TEST_CASE("fit is the same in both modes, and depends on the seed alone") {
     CHECK(first[0] != first[1]);
 }
 
+TEST_CASE("fit goes on at a later epoch as if it had not stopped") {
+    each_mode([](auto mode) {
+        auto model = make<decltype(mode)>(2), twin = make<decltype(mode)>(2);
+        const auto set = records(50, 1);
+        const auto whole = model.fit(set, {.epochs = 4, .batch_size = 16, .verbose = false});
+        twin.fit(set, {.epochs = 1, .batch_size = 16, .verbose = false});
+        const auto rest = twin.fit(set, {.epochs = 4, .initial_epoch = 1, .batch_size = 16, .verbose = false});
+        REQUIRE(rest.epochs.size() == 3);
+        for (std::size_t e = 0; e < 3; ++e) CHECK(rest.epochs[e].loss == whole.epochs[e + 1].loss);
+        CHECK(first_difference(model, twin) == "");
+        CHECK(twin.fit(set, {.epochs = 4, .initial_epoch = 4, .verbose = false}).epochs.empty());
+    });
+}
+
 TEST_CASE("an epoch's loss is the mean over records, so the partial last batch counts less") {
     each_mode([](auto mode) {
         auto model = make<decltype(mode)>();
@@ -172,6 +186,7 @@ TEST_CASE("what cannot be trained on is refused with one clear line, and the mod
         refused(argument, [&] { model.fit(set, {.batch_size = 0, .verbose = false}); }, "batch size must be at least 1, got 0");
         refused(argument, [&] { model.fit(set, {.batch_size = -3, .verbose = false}); }, "batch size must be at least 1, got -3");
         refused(argument, [&] { model.fit(set, {.epochs = -1, .verbose = false}); }, "epochs is -1");
+        refused(argument, [&] { model.fit(set, {.initial_epoch = -2, .verbose = false}); }, "initial_epoch is -2");
         refused(argument, [&] { model.evaluate(set, 0); }, "batch size must be at least 1, got 0");
         refused(argument, fit(tg::data::dataset().add("x", std::vector<float>(12), {6})), "label column");
         refused(argument, fit(columns<std::int32_t>({}, {6}, {})), "no records");
