@@ -11,8 +11,6 @@
 #include <string>
 #include <vector>
 
-namespace at_home_test {
-
 /// An operation without a device kernel runs on the CPU, between kernels that run on the device, and the log says so.
 
 namespace tg = tapegraph;
@@ -95,5 +93,3 @@ TEST_CASE("an operation without a device kernel runs on the CPU, in both modes")
     CHECK(occurrences("tapegraph: reversed f32[5] on cpu, cuda:0 has no kernel for it\n") == 2);
     CHECK(occurrences("tapegraph: multiply f32[5] on cuda:0\n") == 1);
 }
-
-} // namespace at_home_test
