@@ -12,8 +12,6 @@
 #include <string>
 #include <vector>
 
-namespace scan_over_time_test {
-
 /// tg::scan in a program on a device: all steps are launched into the stream of the program, which is captured, against the CPU
 /// and against eager mode there, where a cell's kernels are launched one by one.
 
@@ -282,5 +280,3 @@ TEST_CASE(
     CHECK(text.find(": scan f32[15] on cpu, cuda:0 has no kernel for it\n") != text.npos);
     CHECK(text.find(": mirrored f32[1, 3] on cpu\n") != text.npos); // of the step's program
 }
-
-} // namespace scan_over_time_test
