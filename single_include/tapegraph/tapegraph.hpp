@@ -1114,6 +1114,8 @@ namespace tapegraph {
 
 namespace runtime {
 
+constexpr std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+
 class device_runtime {
 public:
  virtual device id() const = 0;
@@ -17869,7 +17871,6 @@ public:
  kernel_call call;
 
 private:
- static std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
  static bool is_number(const buffer_view& v) { return v.place == 0 && v.data != nullptr; }
  template <class F>
  void each_number(const F& f) {
@@ -24246,11 +24247,10 @@ constexpr std::int64_t positive_filters(const Scope& scope, std::int64_t filters
 }
 
 template <class Scope, class Handle, class Options>
-constexpr auto with_bias(const Scope& scope, const Handle& y, const Options& o, std::source_location where) {
+constexpr auto with_bias(const Scope& scope, const Handle& y, std::int64_t filters, const Options& o,
+      std::source_location where) {
  if (!o.use_bias) return y;
- return eval(
-  y + scope.variable_like(y, "bias", {positive_filters(scope, o.filters)}, {.initializer = o.bias_initializer}),
-  where);
+ return eval(y + scope.variable_like(y, "bias", {filters}, {.initializer = o.bias_initializer}), where);
 }
 }
 
@@ -24268,7 +24268,8 @@ constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options
  const auto kernel = scope.variable_like(input, "kernel", {o.kernel[0], o.kernel[1], channels, filters},
            {.initializer = o.kernel_initializer});
  const conv2d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
- return scope.leave("conv2d", mark, detail::with_bias(scope, conv2d(input, kernel, window, where), o, where));
+ return scope.leave("conv2d", mark,
+     detail::with_bias(scope, conv2d(input, kernel, window, where), filters, o, where));
 }
 
 /// Convolution of x [batch, width, channels] with "kernel" [width, channels / groups, filters], plus "bias" [filters].
@@ -24284,7 +24285,8 @@ constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options
  const auto kernel =
   scope.variable_like(input, "kernel", {o.kernel, channels, filters}, {.initializer = o.kernel_initializer});
  const conv1d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
- return scope.leave("conv1d", mark, detail::with_bias(scope, conv1d(input, kernel, window, where), o, where));
+ return scope.leave("conv1d", mark,
+     detail::with_bias(scope, conv1d(input, kernel, window, where), filters, o, where));
 }
 
 }

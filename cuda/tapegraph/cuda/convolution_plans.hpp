@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/cuda/convolution_plan.hpp>
+#include <tapegraph/cuda/word_hash.hpp>
 
 #include <algorithm>
 #include <array>
@@ -54,7 +55,8 @@ public:
     std::int64_t made() const { return made_; }
 
 private:
-    static constexpr std::size_t places = 256, extents = sizeof(convolution_geometry) / sizeof(std::int64_t);
+    static constexpr std::size_t places = 256; // of a word_hash
+    static constexpr std::size_t extents = sizeof(convolution_geometry) / sizeof(std::int64_t);
     using key = std::array<std::int64_t, extents + 2>;
     struct entry {
         key asked{}; // zeros: an element has bytes
@@ -72,12 +74,10 @@ private:
         return k;
     }
     static std::size_t place_of(const key& k) {
-        std::uint64_t hash = 0;
-        for (const std::int64_t word : k) // multiplied by the odd number next to 2^64 over the golden ratio
-            hash = (std::rotl(hash, 5) ^ static_cast<std::uint64_t>(word)) * 0x9E3779B97F4A7C15u;
-        return static_cast<std::size_t>(hash >> 56);
+        word_hash hash;
+        for (const std::int64_t word : k) hash.add(static_cast<std::uint64_t>(word));
+        return hash.place();
     }
-    static_assert(places == std::size_t{1} << 8);
 
     std::unique_ptr<std::array<entry, places>> entries_;
     std::int64_t made_ = 0;

@@ -82,7 +82,7 @@ public:
     }
     void bring_home(const piece* pieces, int count) override {
         std::size_t all = 0;
-        for (int i = 0; i < count; ++i) all += padded(pieces[i].bytes);
+        for (int i = 0; i < count; ++i) all += runtime::padded(pieces[i].bytes);
         if (all <= few) return throw_fault(arrived(pieces, count));
         {
             const runtime::device_turn turn(this);
@@ -98,7 +98,8 @@ public:
     void wait() override { throw_fault(arrived(nullptr, 0)); }
 
     void* constant(const void* from, std::size_t bytes) override {
-        if (padded(bytes) > small) throw device_error("an eager call has more than 64 KiB in the CPU's memory");
+        if (runtime::padded(bytes) > small)
+            throw device_error("an eager call has more than 64 KiB in the CPU's memory");
         const runtime::device_turn turn(this);
         if (constants_ == nullptr)
             constants_ = static_cast<std::byte*>(context_->memory().allocate(small, "numbers of eager calls"));
@@ -148,7 +149,6 @@ public:
 
 private:
     static constexpr std::size_t small = std::size_t{1} << 16, few = 4096, ring_size = 256, ring_bytes = 8;
-    static constexpr std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
     struct staging {
         void *pinned = nullptr, *remote = nullptr;
         std::size_t bytes = 0;
@@ -195,7 +195,7 @@ private:
             std::byte* at = a->numbers;
             for (int i = 0; i < count; ++i) {
                 copy(at, pieces[i].from, pieces[i].bytes);
-                at += padded(pieces[i].bytes);
+                at += runtime::padded(pieces[i].bytes);
             }
             context_->send_fault(a->fault);
             driver::record(a->all, context_->stream());
@@ -206,7 +206,7 @@ private:
         const std::byte* at = a->numbers;
         for (int i = 0; i < count; ++i) {
             if (pieces[i].bytes > 0) std::memcpy(pieces[i].to, at, pieces[i].bytes);
-            at += padded(pieces[i].bytes);
+            at += runtime::padded(pieces[i].bytes);
         }
         const runtime::device_turn turn(this);
         spare_arrivals_.push_back(std::move(a));
@@ -226,7 +226,7 @@ private:
             next_departure_ = 0;
         }
         std::byte* const at = departures_ + piece_ * small + next_departure_;
-        next_departure_ += padded(bytes);
+        next_departure_ += runtime::padded(bytes);
         return bytes == 0 ? at : std::memcpy(at, from, bytes);
     }
 

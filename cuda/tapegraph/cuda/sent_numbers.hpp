@@ -1,7 +1,9 @@
 #pragma once
 
+#include <tapegraph/cuda/word_hash.hpp>
+#include <tapegraph/runtime/device_runtime.hpp>
+
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -23,14 +25,14 @@ public:
             std::memcmp(copy_.data() + known.at % Bytes, from, bytes) == 0)
             return known.at % Bytes;
         if (next_ % Bytes + bytes > Bytes) next_ += Bytes - next_ % Bytes;
-        const std::size_t at = next_ % Bytes;
-        next_ += (bytes + 15) / 16 * 16;
+        const std::size_t begin = next_, at = begin % Bytes;
+        next_ += runtime::padded(bytes);
         known.bytes = 0; // of nothing, where it cannot be sent
         send(at);
         if (bytes == 0) return at;
         copy_.resize(Bytes);
         std::memcpy(copy_.data() + at, from, bytes);
-        known = {next_ - (bytes + 15) / 16 * 16, bytes};
+        known = {begin, bytes};
         return at;
     }
     void forget() { entries_ = {}; }
@@ -40,19 +42,19 @@ private:
         std::size_t at = 0, bytes = 0; ///< counted from the first number on, not from the buffer's begin
     };
     static std::size_t place_of(const void* from, std::size_t bytes) {
-        std::uint64_t hash = bytes;
+        word_hash hash(bytes);
         const auto* const first = static_cast<const std::byte*>(from);
-        for (std::size_t i = 0; i < bytes; i += 8) { // multiplied by the odd number next to 2^64 over the golden ratio
+        for (std::size_t i = 0; i < bytes; i += 8) {
             std::uint64_t word = 0;
             std::memcpy(&word, first + i, bytes - i < 8 ? bytes - i : 8);
-            hash = (std::rotl(hash, 5) ^ word) * 0x9E3779B97F4A7C15u;
+            hash.add(word);
         }
-        return static_cast<std::size_t>(hash >> 56);
+        return hash.place();
     }
 
-    std::array<entry, 256> entries_{};
-    std::vector<std::byte> copy_; ///< what stands in the device's memory
-    std::size_t next_ = 0;        ///< counted as in entries
+    std::array<entry, 256> entries_{}; // a word_hash's places
+    std::vector<std::byte> copy_;      ///< what stands in the device's memory
+    std::size_t next_ = 0;             ///< counted as in entries
 };
 
 } // namespace tapegraph::cuda

@@ -14,6 +14,9 @@ namespace tapegraph {
 
 namespace runtime {
 
+/// Bytes that a number takes among others that travel with it: each begins at a multiple of 16.
+constexpr std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+
 /// One device's memory and the line in which everything given to it happens. Errors are device_error or out_of_memory; what
 /// kernels find wrong (an index outside its axis) is thrown by the functions that wait.
 ///

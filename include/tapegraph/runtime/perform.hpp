@@ -86,7 +86,6 @@ public:
     kernel_call call;
 
 private:
-    static std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
     static bool is_number(const buffer_view& v) { return v.place == 0 && v.data != nullptr; }
     // f(number, its bytes, what to tell where it has gone)
     template <class F>
