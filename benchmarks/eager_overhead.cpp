@@ -1,10 +1,10 @@
 #include "fma_peak.hpp"
 
 #include <tapegraph/eager/gradient_tape.hpp>
-#include <tapegraph/ops/activation.hpp>
-#include <tapegraph/ops/arithmetic.hpp>
-#include <tapegraph/ops/matmul.hpp>
-#include <tapegraph/ops/reduction.hpp>
+#include <tapegraph/ops/elementwise/activation.hpp>
+#include <tapegraph/ops/elementwise/arithmetic.hpp>
+#include <tapegraph/ops/product/matmul.hpp>
+#include <tapegraph/ops/reduction/reduction.hpp>
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,11 +1,11 @@
 #include "fma_peak.hpp"
 
 #include <tapegraph/eager/gradient_tape.hpp>
-#include <tapegraph/ops/activation.hpp>
-#include <tapegraph/ops/arithmetic.hpp>
-#include <tapegraph/ops/power.hpp>
-#include <tapegraph/ops/reduction.hpp>
-#include <tapegraph/ops/trigonometric.hpp>
+#include <tapegraph/ops/elementwise/activation.hpp>
+#include <tapegraph/ops/elementwise/arithmetic.hpp>
+#include <tapegraph/ops/elementwise/power.hpp>
+#include <tapegraph/ops/reduction/reduction.hpp>
+#include <tapegraph/ops/elementwise/trigonometric.hpp>
 
 #include <algorithm>
 #include <cstdio>

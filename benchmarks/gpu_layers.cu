@@ -1,8 +1,8 @@
 #include "gpu_timing.hpp"
 
 #include <tapegraph/cuda/context.hpp>
-#include <tapegraph/cuda/convolution.cuh>
-#include <tapegraph/cuda/gemm.cuh>
+#include <tapegraph/cuda/ops/convolution/convolution.cuh>
+#include <tapegraph/cuda/ops/product/gemm.cuh>
 
 #include <cstdio>
 #include <cstring>

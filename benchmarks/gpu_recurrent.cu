@@ -1,11 +1,11 @@
 #include "gpu_timing.hpp"
 
-#include <tapegraph/cpu/gru_cell.hpp>
-#include <tapegraph/cpu/lstm_cell.hpp>
-#include <tapegraph/cpu/simple_rnn_cell.hpp>
+#include <tapegraph/ops/recurrent/cpu_gru_cell.hpp>
+#include <tapegraph/ops/recurrent/cpu_lstm_cell.hpp>
+#include <tapegraph/ops/recurrent/cpu_simple_rnn_cell.hpp>
 #include <tapegraph/cuda/context.hpp>
-#include <tapegraph/cuda/gemm.cuh>
-#include <tapegraph/cuda/recurrence.cuh>
+#include <tapegraph/cuda/ops/product/gemm.cuh>
+#include <tapegraph/cuda/ops/recurrent/recurrence.cuh>
 
 #include <cstdint>
 #include <cstdio>

@@ -1,9 +1,9 @@
 #include "fma_peak.hpp"
 
-#include <tapegraph/cpu/embed.hpp>
-#include <tapegraph/cpu/gather.hpp>
-#include <tapegraph/cpu/layout.hpp>
-#include <tapegraph/cpu/remap.hpp>
+#include <tapegraph/ops/movement/cpu_embed.hpp>
+#include <tapegraph/ops/gather/cpu.hpp>
+#include <tapegraph/ops/movement/cpu.hpp>
+#include <tapegraph/ops/movement/cpu_index_map.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -121,14 +121,14 @@ void measure(std::int64_t n, int threads) {
     const std::int64_t picture[]{images, 26, 26, 32}, framed[]{images, 28, 28, 32}, at[]{0, 1, 1, 0}, one[]{1, 1, 1, 1};
     const double framed_bytes = 4.0 * static_cast<double>(images) * (26 * 26 + 28 * 28) * 32;
     report("pad with zeros, 26 x 26 x 32 to 28 x 28", images * 28 * 28 * 32, framed_bytes,
-           [&] { cpu::embed(4, picture, at, one, framed, 4, x.get(), y.get()); });
+           [&] { cpu::pad(4, picture, at, one, framed, 4, x.get(), y.get()); });
     const std::int64_t reflect[]{0, 1, 1, 0};
     report("pad by reflection, the same", images * 28 * 28 * 32, framed_bytes,
-           [&] { cpu::remap(4, picture, reflect, at, framed, 4, x.get(), y.get()); });
+           [&] { cpu::apply_index_map(4, picture, reflect, at, framed, 4, x.get(), y.get()); });
     const std::int64_t repeat[]{5}, twice[]{2}, short_line[]{n / 2}, line[]{n}, wrap[]{4}, none[]{0}, shift[]{1001};
-    report("repeat each twice", n, 1.5 * bytes, [&] { cpu::remap(1, short_line, repeat, twice, line, 4, x.get(), y.get()); });
-    report("tile twice", n, 1.5 * bytes, [&] { cpu::remap(1, short_line, wrap, none, line, 4, x.get(), y.get()); });
-    report("roll", n, 2 * bytes, [&] { cpu::remap(1, line, wrap, shift, line, 4, x.get(), y.get()); });
+    report("repeat each twice", n, 1.5 * bytes, [&] { cpu::apply_index_map(1, short_line, repeat, twice, line, 4, x.get(), y.get()); });
+    report("tile twice", n, 1.5 * bytes, [&] { cpu::apply_index_map(1, short_line, wrap, none, line, 4, x.get(), y.get()); });
+    report("roll", n, 2 * bytes, [&] { cpu::apply_index_map(1, line, wrap, shift, line, 4, x.get(), y.get()); });
 
     const auto gather = [&](const char* name, std::int64_t width) {
         const std::int64_t count = std::max<std::int64_t>(1, n / width);

@@ -33,7 +33,7 @@ NOTE = re.compile(r"\s*//(?!/)")
 COMMENT = re.compile(r"\s*//")
 TRAILING_NOTE = re.compile(r"(?<=\S)\s+//(?!/).*")
 TRAILING = re.compile(r"(?<=\S)\s+//.*")
-BEHIND_THE_SCENES = re.compile(r"tapegraph/(cpu|runtime|graph|expr)/|.*/math/")
+BEHIND_THE_SCENES = re.compile(r"tapegraph/(cpu|runtime|ir|graph|expr|ops/\w+/(cpu|\w*kernel|\w*geometry))|.*/math/")
 MOST_BYTES = 1_000_000
 INCLUDE_LINE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 OPENING = re.compile(r"\s*#\s*(if|ifdef|ifndef)\b")

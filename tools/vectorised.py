@@ -110,7 +110,7 @@ def cells(compiler, more):
     for cell in ("lstm_cell", "gru_cell<true>", "gru_cell<false>", "simple_rnn_cell"):
         program = f"""
 #include <tapegraph/cpu/{cell.split('_cell')[0]}_cell.hpp>
-#include <tapegraph/cpu/recurrent.hpp>
+#include <tapegraph/ops/recurrent/cpu.hpp>
 namespace tapegraph::cpu {{
 template void recurrent_forward<{cell}, float>(const recurrent_shape<float>&, step_rows<const float>,
                                                const recurrent_results<float>&, void*);

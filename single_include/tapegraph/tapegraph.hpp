@@ -926,7 +926,7 @@ namespace tapegraph {
 struct buffer_view {
  void* data = nullptr;
  dtype type = dtype::f32;
- std::int8_t place = 0; ///< whose memory `data` is: 0 the CPU's, n + 1 that of GPU n
+ std::int8_t memory = 0; ///< whose memory `data` is: 0 the CPU's, n + 1 that of GPU n
  int rank = 0;
  std::int64_t extents[max_rank]{};
 
@@ -1056,7 +1056,7 @@ private:
 
 // ---- tapegraph/eager/operation_tangent.hpp ----
 
-// ---- tapegraph/eager/forward.hpp ----
+// ---- tapegraph/eager/jvp.hpp ----
 
 // ---- tapegraph/eager/tape.hpp ----
 
@@ -1134,9 +1134,9 @@ public:
  };
  void download(void* to, const void* from, std::size_t bytes) {
   const piece all{to, from, bytes};
-  bring_home(&all, 1);
+  bring_to_host(&all, 1);
  }
- virtual void bring_home(const piece* pieces, int count) = 0;
+ virtual void bring_to_host(const piece* pieces, int count) = 0;
  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
  virtual void wait() = 0;
 
@@ -1196,7 +1196,7 @@ inline device_runtime*& thread_runtime() {
 
 inline device_runtime* current_runtime() { return detail::thread_runtime(); }
 
-inline std::int8_t place_of(const device_runtime* d) {
+inline std::int8_t memory_of(const device_runtime* d) {
  return d == nullptr ? std::int8_t{0} : static_cast<std::int8_t>(d->id().index() + 1);
 }
 
@@ -1334,12 +1334,12 @@ struct pool_counters {
 };
 
 /// A buffer's copies on the CPU and on a GPU. A buffer is written once, as the result of a kernel or by whoever fills it, so
-/// that both copies stay good: a tensor is brought to a device, or home, at most once. Writing through raw() drops the GPU's.
+/// that both copies stay good: a tensor is brought to a device, or to the host, at most once. Writing through raw() drops the GPU's.
 class copies {
 public:
- /// `home`: where the CPU's elements stand, with their values; null for a buffer made on the device.
- copies(runtime::device_runtime& d, std::byte* home, std::size_t bytes)
-  : device_(&d), home_(home), bytes_(bytes), home_good_(home != nullptr) {}
+ /// `host`: where the CPU's elements stand, with their values; null for a buffer made on the device.
+ copies(runtime::device_runtime& d, std::byte* host, std::size_t bytes)
+  : device_(&d), host_(host), bytes_(bytes), host_good_(host != nullptr) {}
  copies(const copies&) = delete;
  copies& operator=(const copies&) = delete;
  ~copies() {
@@ -1347,31 +1347,31 @@ public:
  }
 
  /// For the CPU to read, or to write (`change`).
- std::byte* home(bool change) {
+ std::byte* host(bool change) {
   const std::lock_guard lock(mutex_);
-  if (home_ == nullptr) {
+  if (host_ == nullptr) {
    own_ = runtime::arena(bytes_ > 0 ? bytes_ : 1);
-   home_ = own_.data();
+   host_ = own_.data();
   }
-  if (!home_good_ && remote_good_) device_->download(home_, remote_, bytes_);
-  home_good_ = true;
+  if (!host_good_ && remote_good_) device_->download(host_, remote_, bytes_);
+  host_good_ = true;
   remote_good_ = remote_good_ && !change;
-  return home_;
+  return host_;
  }
  /// For kernels of a device to read, or to write (`change`).
  void* remote(runtime::device_runtime& d, bool change) {
   if (device_ != &d) move_to(d);
   const std::lock_guard lock(mutex_);
   if (remote_ == nullptr) remote_ = d.allocate(bytes_, "tensor");
-  if (home_good_ && !remote_good_) d.upload(remote_, home_, bytes_);
+  if (host_good_ && !remote_good_) d.upload(remote_, host_, bytes_);
   remote_good_ = true;
-  home_good_ = home_good_ && !change;
+  host_good_ = host_good_ && !change;
   return remote_;
  }
 
 private:
  void move_to(runtime::device_runtime& d) {
-  home(true);
+  host(true);
   const std::lock_guard lock(mutex_);
   if (remote_ != nullptr) device_->release(remote_);
   remote_ = nullptr;
@@ -1381,9 +1381,9 @@ private:
  std::mutex mutex_;
  runtime::device_runtime* device_;
  void* remote_ = nullptr;
- std::byte* home_;
+ std::byte* host_;
  std::size_t bytes_;
- bool home_good_, remote_good_ = false;
+ bool host_good_, remote_good_ = false;
  runtime::arena own_;
 };
 
@@ -1401,7 +1401,7 @@ struct alignas(runtime::alignment) storage {
  std::byte* elements() { return reinterpret_cast<std::byte*>(this + 1); }
  std::byte* data(bool change) {
   copies* const both = elsewhere.load(std::memory_order_acquire);
-  return both == nullptr ? elements() : both->home(change);
+  return both == nullptr ? elements() : both->host(change);
  }
  void* remote(runtime::device_runtime& d, bool change) {
   if (elsewhere.load(std::memory_order_acquire) == nullptr) {
@@ -1557,7 +1557,7 @@ inline void trim_memory() { detail::buffer_pool::instance().trim(); }
 namespace tapegraph {
 
 /// Where a tensor stands on this thread's tape. A place is never a pointer: tapes come and go.
-struct tape_place {
+struct tape_index {
  std::uint32_t serial = 0;
  std::int32_t index = -1;
 };
@@ -1575,8 +1575,8 @@ public:
  int rank() const { return dims_.rank(); }
  std::int64_t size() const { return dims_.elements(); }
  dtype type() const { return type_; }
- tape_place place() const { return place_; }
- void set_place(tape_place place) { place_ = place; }
+ tapegraph::tape_index tape_index() const { return tape_index_; }
+ void set_tape_index(tapegraph::tape_index index) { tape_index_ = index; }
  bool has_storage() const { return !storage_.empty(); }
  /// The elements in the CPU's memory, to write to: a copy on a device is no longer used. Waits for the device.
  void* raw() const { return storage_.data(true); }
@@ -1593,7 +1593,7 @@ public:
  buffer_view view_on(runtime::device_runtime* d, bool change = false) const {
   buffer_view v = outline_view();
   v.data = d == nullptr ? storage_.data(change) : storage_.remote(*d, change);
-  v.place = runtime::place_of(d);
+  v.memory = runtime::memory_of(d);
   return v;
  }
  buffer_view outline_view() const {
@@ -1609,7 +1609,7 @@ public:
   any_tensor other = *this;
   other.dims_ = dims;
   other.dims_.attach(nullptr);
-  other.place_ = {};
+  other.tape_index_ = {};
   return other;
  }
  /// Shape and place without the buffer: for records that need only those.
@@ -1617,7 +1617,7 @@ public:
   any_tensor other;
   other.dims_ = dims_;
   other.type_ = type_;
-  other.place_ = place_;
+  other.tape_index_ = tape_index_;
   return other;
  }
  void drop_storage() { storage_ = {}; }
@@ -1625,7 +1625,7 @@ public:
 protected:
  detail::storage_reference storage_;
  tapegraph::shape dims_;
- tape_place place_;
+ tapegraph::tape_index tape_index_;
  dtype type_ = dtype::f32;
 };
 
@@ -1636,16 +1636,16 @@ protected:
 namespace tapegraph::detail {
 
 template <class Tensor>
-class basic_sweep;
-using sweep = basic_sweep<any_tensor>;
-class forward_sweep;
+class basic_backward_pass;
+using backward_pass = basic_backward_pass<any_tensor>;
+class jvp_pass;
 
 /// What ran and how to differentiate it. Records live in the tape's arena; `destroy` ends the objects they hold.
 struct tape_record {
- void (*backward)(tape_record&, sweep&, const any_tensor& adjoint);
+ void (*backward)(tape_record&, backward_pass&, const any_tensor& adjoint);
  void (*destroy)(tape_record&);
  /// Sets the tangent of what ran, given those of its operands; false when none of them has one.
- bool (*forward)(tape_record&, const forward_sweep&, any_tensor& tangent);
+ bool (*jvp)(tape_record&, const jvp_pass&, any_tensor& tangent);
 };
 
 /// One tape per thread, shared by all gradient_tape objects of the thread (a nested tape is a later stretch of it).
@@ -1659,8 +1659,8 @@ public:
 
  /// Whether anything is being recorded now.
  bool recording() const { return active_ > 0; }
- bool tracks(const any_tensor& t) const { return active_ > 0 && t.place().serial == serial_; }
- bool knows(tape_place place) const { return place.serial == serial_; }
+ bool tracks(const any_tensor& t) const { return active_ > 0 && t.tape_index().serial == serial_; }
+ bool knows(tape_index at) const { return at.serial == serial_; }
  int length() const { return static_cast<int>(records_.size()); }
  tape_record* record(int index) { return records_[static_cast<std::size_t>(index)]; }
 
@@ -1683,22 +1683,22 @@ public:
  void want_forward(int change) { forward_ += change; }
  int open() const { return open_; }
 
- tape_place watch() {
+ tape_index watch() {
   records_.push_back(nullptr);
   return {serial_, length() - 1};
  }
 
- /// Builds a record of type R at the end of the tape and returns it; `place` is where its result stands.
+ /// Builds a record of type R at the end of the tape and returns it; `at` is where its result stands.
  template <class R, class... Parts>
- R& append(tape_place& place, const Parts&... parts) {
+ R& append(tape_index& at, const Parts&... parts) {
   static_assert(alignof(R) <= 16);
   R* const r = new (take(sizeof(R))) R(parts...);
   r->tape_record::backward = &R::backward;
   r->tape_record::destroy = &R::destroy;
-  r->tape_record::forward = nullptr;
-  if constexpr (requires { r->tape_record::forward = &R::forward; }) r->tape_record::forward = &R::forward;
+  r->tape_record::jvp = nullptr;
+  if constexpr (requires { r->tape_record::jvp = &R::jvp; }) r->tape_record::jvp = &R::jvp;
   records_.push_back(r);
-  place = {serial_, length() - 1};
+  at = {serial_, length() - 1};
   return *r;
  }
  /// Memory that lives as long as the records.
@@ -1762,36 +1762,36 @@ Tensor ones_like(const Tensor& like);
 
 /// One walk from a value back to its sources. Adjoints start from nothing at every walk.
 template <class Tensor>
-class basic_sweep {
+class basic_backward_pass {
 public:
- explicit basic_sweep(int length) : basic_sweep(0, length) {}
+ explicit basic_backward_pass(int length) : basic_backward_pass(0, length) {}
  /// What lies before place `first` is a constant.
- basic_sweep(int first, int end)
+ basic_backward_pass(int first, int end)
   : first_(first),
   adjoints_(static_cast<std::size_t>(end - first)),
   present_(static_cast<std::size_t>(end - first)) {}
 
  bool wants(const any_tensor& t) const {
-  const tape_place p = t.place();
+  const tape_index p = t.tape_index();
   return tape_storage::instance().knows(p) && p.index >= first_ && number(p.index) < present_.size();
  }
  void add(const any_tensor& to, any_tensor adjoint) {
-  const std::size_t at = number(to.place().index);
+  const std::size_t at = number(to.tape_index().index);
   if (present_[at])
    adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
   else
    adjoints_[at] = std::move(adjoint);
   present_[at] = 1;
  }
- const any_tensor* find(tape_place place) const {
-  const std::size_t at = number(place.index);
+ const any_tensor* find(tape_index asked) const {
+  const std::size_t at = number(asked.index);
   return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
  }
 
  /// `keep[i]`: the adjoint at place i is asked for and must survive the walk.
  void run(const any_tensor& y, int first, const std::vector<char>& keep) {
   add(y, ones_like(y));
-  run(y.place().index, first, keep);
+  run(y.tape_index().index, first, keep);
  }
  /// The walk itself, from place `last` down, when adjoints have been added.
  void run(int last, int first, const std::vector<char>& keep) { walk(last, first, &keep); }
@@ -1802,13 +1802,13 @@ public:
  /// on with the walk.
  void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
   const std::size_t length = present_.size();
-  const std::size_t needed = number(y.place().index) + 1;
+  const std::size_t needed = number(y.tape_index().index) + 1;
   if (needed > length) {
    adjoints_.resize(needed);
    present_.resize(needed);
   }
   add(y, adjoint);
-  walk(y.place().index, first, nullptr);
+  walk(y.tape_index().index, first, nullptr);
   adjoints_.resize(length);
   present_.resize(length);
  }
@@ -1825,7 +1825,7 @@ private:
    r->backward(*r, *this, adjoint);
   }
  }
- std::size_t number(int place) const { return static_cast<std::size_t>(place - first_); }
+ std::size_t number(int at) const { return static_cast<std::size_t>(at - first_); }
 
  int first_;
  std::vector<Tensor> adjoints_;
@@ -1846,15 +1846,15 @@ struct forward_kernels {
  any_tensor (*converted)(const any_tensor& a, dtype type);
  /// The tangent of what a record holds, of which no more is known than how to go back; false when there is none.
  bool (*transposed)(tape_record&, const any_tensor* const* operands, int count, const any_tensor& output,
-     const forward_sweep&, any_tensor& tangent);
+     const jvp_pass&, any_tensor& tangent);
 };
 
 /// Tangents by place, from sources to values.
-class forward_sweep {
+class jvp_pass {
 public:
  const forward_kernels& kernels;
 
- forward_sweep(int base, int end, const forward_kernels& functions)
+ jvp_pass(int base, int end, const forward_kernels& functions)
   : kernels(functions),
   base_(base),
   tangents_(static_cast<std::size_t>(end - base)),
@@ -1862,7 +1862,7 @@ public:
 
  /// The tangent of a recorded or watched tensor; null when it has none.
  const any_tensor* find(const any_tensor& t) const {
-  const tape_place p = t.place();
+  const tape_index p = t.tape_index();
   if (!tape_storage::instance().knows(p) || p.index < base_) return nullptr;
   const auto at = static_cast<std::size_t>(p.index - base_);
   return at < present_.size() && present_[at] ? &tangents_[at] : nullptr;
@@ -1877,9 +1877,9 @@ public:
   for (int i = first; i < end; ++i) {
    tape_record* const r = tape.record(i);
    if (r == nullptr) continue;
-   if (r->forward == nullptr) throw argument_error("jvp: an operation on the tape has no forward mode");
+   if (r->jvp == nullptr) throw argument_error("jvp: an operation on the tape has no forward mode");
    any_tensor tangent;
-   if (r->forward(*r, *this, tangent)) set(i, std::move(tangent));
+   if (r->jvp(*r, *this, tangent)) set(i, std::move(tangent));
   }
  }
 
@@ -2532,7 +2532,7 @@ public:
    storage_ = detail::storage_reference(static_cast<std::size_t>(size()) * sizeof(T));
    std::memcpy(raw(), old.read(), static_cast<std::size_t>(size()) * sizeof(T));
   }
-  place_ = {};
+  tape_index_ = {};
   return static_cast<T*>(raw());
  }
  /// All elements, row by row; waits as data() does.
@@ -2644,7 +2644,7 @@ Stream& operator<<(Stream& out, const tensor<T>& t) {
 }
 
 }
-// ---- tapegraph/graph/gradient.hpp ----
+// ---- tapegraph/ir/gradient.hpp ----
 
 // ---- tapegraph/expr/differentiate.hpp ----
 
@@ -3064,13 +3064,13 @@ constexpr auto gradient(F f) {
 }
 
 }
-// ---- tapegraph/graph/recompute.hpp ----
+// ---- tapegraph/ir/recompute.hpp ----
 
-// ---- tapegraph/graph/node.hpp ----
+// ---- tapegraph/ir/node.hpp ----
 
-// ---- tapegraph/graph/trace.hpp ----
+// ---- tapegraph/ir/trace.hpp ----
 
-// ---- tapegraph/graph/operation.hpp ----
+// ---- tapegraph/ir/operation.hpp ----
 
 namespace tapegraph::ir {
 
@@ -3089,12 +3089,12 @@ struct operation {
  int (*vjp)(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output);
  bool (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count);
  linearity linear;
- bool gate;
+ bool identity;
  bool whole;
  bool from_integers;
  std::uint32_t unread;
  bool in_place;
- bool own_kernel;
+ bool per_node_kernel;
 
  constexpr bool in_formula() const {
   return kind == operation_kind::map || (kind == operation_kind::reduce && !whole);
@@ -3164,8 +3164,8 @@ constexpr bool in_place() {
   return false;
 }
 template <class Op>
-constexpr bool has_own_kernel() {
- return requires { Op::own_kernel; };
+constexpr bool has_per_node_kernel() {
+ return requires { Op::per_node_kernel; };
 }
 template <class Op, class T, std::size_t... I>
 void evaluate_as(const void* const* in, void* out, std::int64_t count, std::index_sequence<I...>) {
@@ -3211,7 +3211,7 @@ constexpr auto vjp_pointer() -> int (*)(trace&, const std::int64_t*, int, int, c
 }
 }
 
-struct gate {
+struct identity_node {
  static constexpr operation_kind kind = operation_kind::view;
  static constexpr void infer(const auto&, inference& io) {
   io.type = io.in[0].type;
@@ -3220,7 +3220,7 @@ struct gate {
 };
 
 template <class Op>
-inline constexpr operation record_of{Op::name,
+inline constexpr operation descriptor_of{Op::name,
          Op::kind,
          Op::arity,
          detail::conditions<Op>(),
@@ -3230,17 +3230,17 @@ inline constexpr operation record_of{Op::name,
          detail::vjp_pointer<Op>(),
          detail::evaluate_pointer<Op>(),
          linearity_of<Op>,
-         std::is_base_of_v<gate, Op>,
+         std::is_base_of_v<identity_node, Op>,
          whole_reduction<Op>,
          detail::from_integers<Op>(),
          detail::unread_operands<Op>(),
          detail::in_place<Op>(),
-         detail::has_own_kernel<Op>()};
+         detail::has_per_node_kernel<Op>()};
 
 template <class Op>
 struct operation_binding {
  static constexpr bool bound = true;
- friend constexpr auto operation_behind(operation_key<&record_of<Op>>) { return std::type_identity<Op>{}; }
+ friend constexpr auto operation_behind(operation_key<&descriptor_of<Op>>) { return std::type_identity<Op>{}; }
 };
 
 template <const operation* Record>
@@ -3274,7 +3274,7 @@ struct entry {
  int dims = 0, rank = 0;
  int words = 0;
  int group = 0;
- int scope = 0, place = 0;
+ int scope = 0, line = 0;
  dtype type{};
  bool sealed = false;
 };
@@ -3286,7 +3286,7 @@ struct scope_entry {
  int last_variable = 0, last_child = 0, previous_sibling = 0;
 };
 
-struct place_entry {
+struct source_line {
  const char* file = nullptr;
  int line = 0;
 };
@@ -3336,7 +3336,7 @@ struct layer_entry {
 
 struct failure {
  const char* what = nullptr;
- int scope = 0, place = 0;
+ int scope = 0, line = 0;
  int operands = 0;
  operand_info first, second;
  std::string_view operation;
@@ -3360,7 +3360,7 @@ public:
  list<std::int64_t> pool;
  list<std::int64_t> words;
  list<scope_entry> scopes;
- list<place_entry> places;
+ list<source_line> lines;
  list<variable_entry> variables;
  list<input_entry> inputs;
  list<output_entry> outputs;
@@ -3378,11 +3378,11 @@ public:
  int ordinals = 0;
  bool training = true;
  int scope = 0;
- int place = 0;
+ int line = 0;
 
  constexpr trace() {
   scopes.push_back({-1, -1, {}, 0, 0, 0});
-  places.push_back({"", 0});
+  lines.push_back({"", 0});
  }
 
  constexpr int argument(int node, int i) const { return arguments[nodes[node].first_argument + i]; }
@@ -3400,9 +3400,9 @@ public:
 
  constexpr int intern(std::source_location where) {
   const int line = static_cast<int>(where.line());
-  for (int i = places.size() - 1; i > 0 && i > places.size() - 8; --i)
-   if (places[i].line == line && __builtin_strcmp(places[i].file, where.file_name()) == 0) return i;
-  return places.push_back({where.file_name(), line});
+  for (int i = lines.size() - 1; i > 0 && i > lines.size() - 8; --i)
+   if (lines[i].line == line && __builtin_strcmp(lines[i].file, where.file_name()) == 0) return i;
+  return lines.push_back({where.file_name(), line});
  }
 
  constexpr int store(const shape& s) {
@@ -3414,19 +3414,19 @@ public:
  constexpr int append(const operation& op, dtype type, int rank, int dims, const int* args, int count, int word) {
   const int first = arguments.size();
   for (int i = 0; i < count; ++i) arguments.push_back(args[i]);
-  return nodes.push_back({&op, first, count, dims, rank, word, groups++, scope, place, type, true});
+  return nodes.push_back({&op, first, count, dims, rank, word, groups++, scope, line, type, true});
  }
 
  constexpr int constant(double value, dtype type) {
-  return append(record_of<constant_op>, type, 0, 0, nullptr, 0,
+  return append(descriptor_of<constant_op>, type, 0, 0, nullptr, 0,
      words.push_back(std::bit_cast<std::int64_t>(value)));
  }
  constexpr int extent_value(extent value, dtype type) {
-  return append(record_of<extent_op>, type, 0, 0, nullptr, 0, words.push_back(value.value));
+  return append(descriptor_of<extent_op>, type, 0, 0, nullptr, 0, words.push_back(value.value));
  }
  constexpr int input(std::string_view name, dtype type, const shape& s, bool scalar_parameter = false) {
   const int node =
-   append(record_of<input_op>, type, s.rank(), store(s), nullptr, 0, words.push_back(inputs.size()));
+   append(descriptor_of<input_op>, type, s.rank(), store(s), nullptr, 0, words.push_back(inputs.size()));
   inputs.push_back({name, node, scalar_parameter});
   return node;
  }
@@ -3435,7 +3435,7 @@ public:
   if (error.what != nullptr) return;
   error.what = what;
   error.scope = scope;
-  error.place = place;
+  error.line = line;
   error.operands = count < 2 ? count : 2;
   if (count > 0) error.first = in[0];
   if (count > 1) error.second = in[1];
@@ -3553,7 +3553,7 @@ constexpr int put(trace& t, const expr<Op, Args...>& e) {
     ids[K] = t.constant(e.template get<K>().value, common);
   };
   (settle(std::integral_constant<std::size_t, I>{}), ...);
-  return t.map(record_of<Op>, ids, count);
+  return t.map(descriptor_of<Op>, ids, count);
  }(std::index_sequence_for<Args...>{});
 }
 
@@ -3614,7 +3614,7 @@ constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjo
 
 template <expression E>
 constexpr graph_node::graph_node(const E& e, std::source_location where) : owner_(ir::owner_of(e)) {
- owner_->place = owner_->intern(where);
+ owner_->line = owner_->intern(where);
  id_ = ir::seal(*owner_, e);
 }
 
@@ -3635,14 +3635,14 @@ struct graph {
   static_assert(ir::operation_binding<Op>::bound);
   ir::trace& t = first_owner(args...);
   const node sealed[]{seal(args, where)...};
-  t.place = t.intern(where);
+  t.line = t.intern(where);
   int ids[sizeof...(Args)]{};
   for (std::size_t i = 0; i < sizeof...(Args); ++i) ids[i] = sealed[i].id();
   if constexpr (attribute_words<Op> == 0) {
-   return {&t, t.invoke(ir::record_of<Op>, nullptr, target, ids, sizeof...(Args))};
+   return {&t, t.invoke(ir::descriptor_of<Op>, nullptr, target, ids, sizeof...(Args))};
   } else {
    const auto words = attributes_to_words<Op>(attributes);
-   return {&t, t.invoke(ir::record_of<Op>, words.value, target, ids, sizeof...(Args))};
+   return {&t, t.invoke(ir::descriptor_of<Op>, words.value, target, ids, sizeof...(Args))};
   }
  }
 
@@ -3651,22 +3651,22 @@ struct graph {
          const node* parts, int count) {
   static_assert(ir::operation_binding<Op>::bound);
   ir::trace& t = parts[0].owner();
-  t.place = t.intern(where);
+  t.line = t.intern(where);
   list<int> ids;
   for (int i = 0; i < count; ++i) ids.push_back(parts[i].id());
   const auto words = attributes_to_words<Op>(attributes);
-  return {&t, t.invoke(ir::record_of<Op>, words.value, nullptr, ids.begin(), count)};
+  return {&t, t.invoke(ir::descriptor_of<Op>, words.value, nullptr, ids.begin(), count)};
  }
 
  template <class Op, tensor_like E>
  static constexpr node reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
   static_assert(ir::operation_binding<Op>::bound);
   ir::trace& t = *ir::owner_of(e);
-  t.place = t.intern(where);
+  t.line = t.intern(where);
   const int first = t.nodes.size();
   const int argument = ir::put(t, e);
   const auto words = attributes_to_words<Op>(attributes);
-  const int last = t.invoke(ir::record_of<Op>, words.value, nullptr, &argument, 1);
+  const int last = t.invoke(ir::descriptor_of<Op>, words.value, nullptr, &argument, 1);
   for (int i = first; i < last; ++i) {
    if (t.nodes[i].op->kind == operation_kind::leaf) continue;
    t.nodes[i].group = t.nodes[last].group;
@@ -3680,9 +3680,9 @@ struct graph {
        const node& like) {
   static_assert(ir::operation_binding<Op>::bound);
   ir::trace& t = like.owner();
-  t.place = t.intern(where);
+  t.line = t.intern(where);
   attributes.ordinal = t.ordinals++;
-  return {&t, t.invoke(ir::record_of<Op>, attributes_to_words<Op>(attributes).value, &dims, nullptr, 0)};
+  return {&t, t.invoke(ir::descriptor_of<Op>, attributes_to_words<Op>(attributes).value, &dims, nullptr, 0)};
  }
  template <template <class> class Op>
  static constexpr node draw_like(const typename Op<float>::attributes& attributes, const shape& dims,
@@ -3725,7 +3725,7 @@ private:
 
 namespace tapegraph::ir {
 
-struct checkpoint_op : gate {
+struct checkpoint_op : identity_node {
  static constexpr std::string_view name = "checkpoint";
  static constexpr int arity = 1;
  struct attributes {
@@ -3763,7 +3763,7 @@ public:
 
  constexpr void repeat(int checkpoint) {
   const auto first = static_cast<int>(t_.words_of(checkpoint)[0]);
-  const int scope = t_.scope, place = t_.place;
+  const int scope = t_.scope, line = t_.line;
   const auto copied = [&](int id) {
    const operation_kind kind = t_.nodes[id].op->kind;
    return id >= first && id < checkpoint && kind != operation_kind::leaf && kind != operation_kind::effect;
@@ -3793,8 +3793,8 @@ public:
     args[k] = copied(id) ? made[id - first] : name_of(id);
    }
    t_.scope = e.scope;
-   t_.place = e.place;
-   const int words = t_.is(i, record_of<checkpoint_op>) ? t_.words.push_back(t_.nodes.size()) : e.words;
+   t_.line = e.line;
+   const int words = t_.is(i, descriptor_of<checkpoint_op>) ? t_.words.push_back(t_.nodes.size()) : e.words;
    const int id = t_.append(*e.op, e.type, e.rank, e.dims, args.begin(), e.arguments, words);
    if (e.group != last_group) {
     last_group = e.group;
@@ -3808,16 +3808,16 @@ public:
   for (int i = first; i < checkpoint; ++i)
    if (made[i - first] >= 0) copy_[i] = made[i - first];
   t_.scope = scope;
-  t_.place = place;
+  t_.line = line;
  }
 
 private:
  constexpr int named(int id, int checkpoint) {
-  if (t_.is(id, record_of<constant_op>) || t_.is(id, record_of<extent_op>)) return id;
+  if (t_.is(id, descriptor_of<constant_op>) || t_.is(id, descriptor_of<extent_op>)) return id;
   static_assert(operation_binding<recompute_op>::bound);
   const int from = copy_of(id), word = t_.words.push_back(checkpoint);
   const entry e = t_.nodes[from];
-  const int name = t_.append(record_of<recompute_op>, e.type, e.rank, e.dims, &from, 1, word);
+  const int name = t_.append(descriptor_of<recompute_op>, e.type, e.rank, e.dims, &from, 1, word);
   note(name, id);
   return name;
  }
@@ -3831,7 +3831,7 @@ private:
 };
 
 }
-// ---- tapegraph/ops/cast.hpp ----
+// ---- tapegraph/ops/elementwise/cast.hpp ----
 
 namespace tapegraph {
 
@@ -3863,11 +3863,11 @@ TG_INLINE constexpr auto cast(const A& x) {
 }
 
 }
-// ---- tapegraph/ops/layout.hpp ----
+// ---- tapegraph/ops/movement/layout.hpp ----
 
-// ---- tapegraph/ops/reduction.hpp ----
+// ---- tapegraph/ops/reduction/reduction.hpp ----
 
-// ---- tapegraph/ops/arithmetic.hpp ----
+// ---- tapegraph/ops/elementwise/arithmetic.hpp ----
 
 // ---- tapegraph/core/math/division.hpp ----
 
@@ -4377,7 +4377,7 @@ TG_INLINE constexpr auto lerp(const A& x, const B& y, const C& t) {
 }
 
 }
-// ---- tapegraph/ops/axes.hpp ----
+// ---- tapegraph/ops/reduction/axes.hpp ----
 
 namespace tapegraph {
 
@@ -4406,7 +4406,7 @@ struct axes {
 };
 
 }
-// ---- tapegraph/ops/in_float.hpp ----
+// ---- tapegraph/ops/elementwise/in_float.hpp ----
 
 /// Functions made of several steps, such as softmax, on 16-bit elements: computed in float and rounded once at the end.
 /// Rounding every step would lose digits the result could have, and counts beyond 65504 do not exist in half.
@@ -4486,7 +4486,7 @@ constexpr auto in_float(const A& x, std::source_location where, const F& f) {
 }
 
 }
-// ---- tapegraph/ops/power.hpp ----
+// ---- tapegraph/ops/elementwise/power.hpp ----
 
 // ---- tapegraph/core/math.hpp ----
 
@@ -5381,7 +5381,7 @@ TG_HD constexpr T tan(T x) {
 /// Elementary functions for float and double with equal bits everywhere: scalar code, vector lanes of every instruction
 /// set, loop tails and constant evaluation (of arguments whose computation needs no infinity or NaN on the way).
 /// Measured errors: docs/accuracy.md.
-// ---- tapegraph/ops/exponential.hpp ----
+// ---- tapegraph/ops/elementwise/exponential.hpp ----
 
 /// exp, exp2, expm1, log, log2, log10, log1p.
 
@@ -5480,9 +5480,9 @@ TG_INLINE constexpr auto log10(const A& x) {
 }
 
 }
-// ---- tapegraph/ops/selection.hpp ----
+// ---- tapegraph/ops/elementwise/selection.hpp ----
 
-// ---- tapegraph/ops/comparison.hpp ----
+// ---- tapegraph/ops/elementwise/comparison.hpp ----
 
 /// Comparisons, logic, is_nan and its like. They answer bool and have no derivative. `==` compares elements, as in NumPy.
 
@@ -5937,7 +5937,7 @@ TG_INLINE constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
 }
 
 }
-// ---- tapegraph/ops/view.hpp ----
+// ---- tapegraph/ops/movement/view.hpp ----
 
 /// reshape, flatten, ravel, expand_dims, squeeze: another shape over the same elements, without a copy.
 
@@ -6098,7 +6098,7 @@ constexpr auto squeeze(const A& x, axes which = {}, std::source_location where =
 }
 
 /// sum, mean, prod, max, min, any, all, count_nonzero over axes. Operands may be formulas: they are fused into the reduction.
-/// ops/moments.hpp, norm.hpp and softmax.hpp build on these. The element type stays what it is, except where said.
+/// ops/reduction/moments.hpp, norm.hpp and softmax.hpp build on these. The element type stays what it is, except where said.
 
 namespace tapegraph {
 
@@ -6439,10 +6439,10 @@ constexpr int converted(trace& t, int at, dtype type) {
  static_assert(operation_binding<cast_op<float>>::bound && operation_binding<cast_op<double>>::bound);
  static_assert(operation_binding<cast_op<half>>::bound && operation_binding<cast_op<bfloat16>>::bound);
  switch (type) {
- case dtype::f64: return t.map(record_of<cast_op<double>>, &at, 1);
- case dtype::f16: return t.map(record_of<cast_op<half>>, &at, 1);
- case dtype::bf16: return t.map(record_of<cast_op<bfloat16>>, &at, 1);
- default: return t.map(record_of<cast_op<float>>, &at, 1);
+ case dtype::f64: return t.map(descriptor_of<cast_op<double>>, &at, 1);
+ case dtype::f16: return t.map(descriptor_of<cast_op<half>>, &at, 1);
+ case dtype::bf16: return t.map(descriptor_of<cast_op<bfloat16>>, &at, 1);
+ default: return t.map(descriptor_of<cast_op<float>>, &at, 1);
  }
 }
 
@@ -6559,7 +6559,7 @@ constexpr int accumulated(trace& t, int sum, int flow) {
  if (sum < 0) return flow;
  const int args[2]{sum, flow};
  static_assert(operation_binding<add_op>::bound);
- return t.map(record_of<add_op>, args, 2);
+ return t.map(descriptor_of<add_op>, args, 2);
 }
 
 }
@@ -6598,8 +6598,8 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
   if (adjoint[i] < 0 || depends[i] == 0 || t.nodes[i].arguments == 0) continue;
   const operation& op = *t.nodes[i].op;
   t.scope = t.nodes[i].scope;
-  t.place = t.nodes[i].place;
-  if (&op == &record_of<checkpoint_op>) again.repeat(i);
+  t.line = t.nodes[i].line;
+  if (&op == &descriptor_of<checkpoint_op>) again.repeat(i);
   const int at = again.copy_of(i);
   if (op.in_formula()) {
    const int domain = op.kind == operation_kind::reduce ? t.argument(at, 0) : at;
@@ -6683,16 +6683,16 @@ std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand
  Tensor adjoint = zeros_of(output.type(), output.shape());
  const int first = tape.length();
  tape.start();
- adjoint.set_place(tape.watch());
- sweep there(operand.place().index, operand.place().index + 1);
+ adjoint.set_tape_index(tape.watch());
+ backward_pass there(operand.tape_index().index, operand.tape_index().index + 1);
  record.backward(record, there, adjoint);
  tape.close(true);
  std::optional<Tensor> found;
- sweep back(first, tape.length());
- if (const Tensor* const flow = there.find(operand.place()); flow != nullptr && back.wants(*flow)) {
+ backward_pass back(first, tape.length());
+ if (const Tensor* const flow = there.find(operand.tape_index()); flow != nullptr && back.wants(*flow)) {
   back.add(*flow, direction);
-  back.run(flow->place().index, first);
-  if (const Tensor* const at = back.find(adjoint.place())) found = *at;
+  back.run(flow->tape_index().index, first);
+  if (const Tensor* const at = back.find(adjoint.tape_index())) found = *at;
  }
  if (!tape.recording()) tape.clear(first);
  return found;
@@ -6701,7 +6701,7 @@ std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand
 /// forward_kernels::transposed: a term for each operand that has a tangent.
 template <class Tensor>
 bool transposed_tangent(tape_record& record, const Tensor* const* operands, int count, const Tensor& output,
-      const forward_sweep& walk, Tensor& tangent) {
+      const jvp_pass& walk, Tensor& tangent) {
  bool any = false;
  for (int k = 0; k < count; ++k) {
   const Tensor* const direction = walk.find(*operands[k]);
@@ -6718,7 +6718,7 @@ bool transposed_tangent(tape_record& record, const Tensor* const* operands, int 
 }
 /// The same for a record with `inputs` and `output`.
 template <class Record>
-bool tangent_by_going_back(Record& record, const forward_sweep& walk, any_tensor& tangent) {
+bool tangent_by_going_back(Record& record, const jvp_pass& walk, any_tensor& tangent) {
  return std::apply(
   [&](const auto&... in) {
    const any_tensor* const operands[]{&in...};
@@ -6732,7 +6732,7 @@ bool tangent_by_going_back(Record& record, const forward_sweep& walk, any_tensor
 template <class Op, class Record>
 class linear_tangents {
 public:
- linear_tangents(const Record& record, const forward_sweep& walk) : self_(record), walk_(walk) {}
+ linear_tangents(const Record& record, const jvp_pass& walk) : self_(record), walk_(walk) {}
 
  bool run(any_tensor& tangent) const { return run(tangent, std::make_index_sequence<std::tuple_size_v<inputs>>{}); }
 
@@ -6783,13 +6783,13 @@ private:
  }
 
  const Record& self_;
- const forward_sweep& walk_;
+ const jvp_pass& walk_;
 };
 
 /// The tangent of what a record holds: linear operations are applied to tangents, of others the way back is enough. False
 /// when no operand has a tangent.
 template <class Op, class Record>
-bool operation_tangent(Record& record, const forward_sweep& walk, any_tensor& tangent) {
+bool operation_tangent(Record& record, const jvp_pass& walk, any_tensor& tangent) {
  using result = std::remove_cvref_t<decltype(record.output)>;
  if constexpr (!ir::detail::is_floating(dtype_of<typename result::element_type>)) {
   return false;
@@ -6838,7 +6838,7 @@ struct operation_record : tape_record {
  Result output;
 
  static void destroy(tape_record& base) { static_cast<operation_record&>(base).~operation_record(); }
- static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
   auto& self = static_cast<operation_record&>(base);
   const Result dy(adjoint);
   const auto every_flow = [&](const auto& shared) {
@@ -6855,13 +6855,13 @@ struct operation_record : tape_record {
    every_flow(nullptr);
  }
 
- static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+ static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
   return operation_tangent<Op>(static_cast<operation_record&>(base), walk, tangent);
  }
 
 private:
  template <std::size_t I, class Shared>
- void flow(sweep& walk, const Result& adjoint, [[maybe_unused]] const Shared& shared) {
+ void flow(backward_pass& walk, const Result& adjoint, [[maybe_unused]] const Shared& shared) {
   const auto& input = std::get<I>(inputs);
   if (!walk.wants(input)) return;
   using element = typename std::remove_cvref_t<decltype(input)>::element_type;
@@ -6888,7 +6888,7 @@ struct list_record : tape_record {
  list<shape> shapes;
 
  static void destroy(tape_record& base) { static_cast<list_record&>(base).~list_record(); }
- static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
   auto& self = static_cast<list_record&>(base);
   for (int k = 0; k < self.shapes.size(); ++k) {
    const any_tensor& input = self.inputs[static_cast<std::size_t>(k)];
@@ -6897,7 +6897,7 @@ struct list_record : tape_record {
       Op::vjp(self.attributes, tensor<T>(adjoint), self.shapes.begin(), self.shapes.size(), k));
   }
  }
- static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+ static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
   auto& self = static_cast<list_record&>(base);
   if constexpr (!ir::detail::is_floating(dtype_of<T>)) return false;
   std::vector<tensor<T>> parts;
@@ -6961,7 +6961,7 @@ private:
 
 // ---- tapegraph/graph/passes/schedule.hpp ----
 
-// ---- tapegraph/graph/passes/rewrite.hpp ----
+// ---- tapegraph/ir/rewrite.hpp ----
 
 namespace tapegraph::ir {
 
@@ -7015,33 +7015,33 @@ constexpr void note_pass(trace& t, std::string_view name) {
 }
 
 }
-// ---- tapegraph/graph/passes/spell.hpp ----
+// ---- tapegraph/ir/region_code.hpp ----
 
 namespace tapegraph::ir {
 
 inline constexpr int words_per_instruction = 6;
 
-struct spelled_region {
+struct region_code {
  list<int> slots;
  list<int> words;
  int instructions = 0;
 };
 
-struct spell_marks {
+struct region_marks {
  list<int> slot, order;
 };
 
 namespace detail {
 
 template <class IsSlot, class OpIndex>
-struct speller {
+struct region_encoder {
  trace& t;
  const IsSlot& is_slot;
  const OpIndex& op_index;
  list<int> &slot_mark, &order_mark;
  list<int> slots{}, order{};
 
- constexpr speller(trace& source, const IsSlot& slot, const OpIndex& index, spell_marks& marks)
+ constexpr region_encoder(trace& source, const IsSlot& slot, const OpIndex& index, region_marks& marks)
   : t(source), is_slot(slot), op_index(index), slot_mark(marks.slot), order_mark(marks.order) {
   slot_mark.resize(source.nodes.size(), -1);
   order_mark.resize(source.nodes.size(), -1);
@@ -7068,11 +7068,11 @@ struct speller {
 }
 
 template <class IsSlot, class OpIndex>
-constexpr spelled_region spell(trace& t, const list<int>& roots, const IsSlot& is_slot, const OpIndex& op_index,
-       spell_marks& marks) {
- detail::speller<IsSlot, OpIndex> s(t, is_slot, op_index, marks);
+constexpr region_code encode_region(trace& t, const list<int>& roots, const IsSlot& is_slot, const OpIndex& op_index,
+       region_marks& marks) {
+ detail::region_encoder<IsSlot, OpIndex> s(t, is_slot, op_index, marks);
  for (int root : roots) s.visit(root);
- spelled_region result;
+ region_code result;
  result.words.reserve(3 + s.slots.size() + words_per_instruction * s.order.size() + roots.size());
  result.words.push_back(s.slots.size());
  result.words.push_back(s.order.size());
@@ -7211,18 +7211,18 @@ struct scheduler {
  list<int>& buffered;
  schedule& s;
  schedule_index index;
- spell_marks marks{};
+ region_marks marks{};
  list<int> roots{};
 
  constexpr scheduler(trace& source, list<int>& buffers, schedule& target)
   : t(source), buffered(buffers), s(target), index(target) {}
 
- constexpr spelled_region spelled(int root, int i) {
+ constexpr region_code encoded(int root, int i) {
   const auto slot = [&](int node) { return node != i && buffered[node] != 0; };
   const auto op_index = [&](const operation* op) { return index.operation_index(op); };
   roots.clear();
   roots.push_back(root);
-  return spell(t, roots, slot, op_index, marks);
+  return encode_region(t, roots, slot, op_index, marks);
  }
 
  constexpr int largest_part(int node) {
@@ -7231,7 +7231,7 @@ struct scheduler {
    for (int k = 0; k < t.nodes[node].arguments; ++k) {
     const int argument = t.argument(node, k);
     if (buffered[argument] != 0) continue;
-    const int reads = spelled(argument, argument).slots.size();
+    const int reads = encoded(argument, argument).slots.size();
     if (reads > most) best = argument, most = reads;
    }
    if (most <= most_region_slots) return best;
@@ -7239,13 +7239,13 @@ struct scheduler {
   }
  }
 
- constexpr spelled_region fused(int root, int i) {
-  spelled_region r = spelled(root, i);
+ constexpr region_code fused(int root, int i) {
+  region_code r = encoded(root, i);
   while (r.slots.size() > most_region_slots) {
    const int part = largest_part(root);
    buffered[part] = 1;
    emit(part);
-   r = spelled(root, i);
+   r = encoded(root, i);
   }
   return r;
  }
@@ -7256,7 +7256,7 @@ struct scheduler {
   step_entry step{0, i, i, 0, 0, 1};
   if (e.op->kind == operation_kind::map || reduce) {
    step.domain = reduce ? t.argument(i, 0) : i;
-   const spelled_region r = fused(step.domain, i);
+   const region_code r = fused(step.domain, i);
    step.inputs = r.slots.size();
    step.first_value = s.values.size();
    for (int node : r.slots) s.values.push_back(node);
@@ -7271,7 +7271,7 @@ struct scheduler {
    step.inputs = e.arguments;
    const dtype type = e.arguments > 0 ? t.nodes[t.argument(i, 0)].type : e.type;
    list<int> own;
-   if (e.op->own_kernel) own.push_back(i);
+   if (e.op->per_node_kernel) own.push_back(i);
    step.kernel = index.kernel_index(kernel_kind::operation, index.operation_index(e.op), type, own);
   }
   s.values.push_back(i);
@@ -7309,7 +7309,7 @@ namespace tapegraph::ir {
  X(std::int64_t, t.pool, pool, 65536)                                                                               \
  X(std::int64_t, t.words, words, 65536)                                                                             \
  X(scope_entry, t.scopes, scopes, 8192)                                                                             \
- X(place_entry, t.places, places, 8192)                                                                             \
+ X(source_line, t.lines, lines, 8192)                                                                              \
  X(variable_entry, t.variables, variables, 8192)                                                                    \
  X(input_entry, t.inputs, inputs, 256)                                                                              \
  X(output_entry, t.outputs, outputs, 8192)                                                                          \
@@ -7330,13 +7330,13 @@ namespace tapegraph::ir {
  X(int, s.alias, alias, 32768)
 
 struct capacity {
-#define TG_MEMBER(type, place, name, most) int name;
+#define TG_MEMBER(type, list, name, most) int name;
  TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
 };
 
 inline constexpr capacity widest{
-#define TG_MEMBER(type, place, name, most) most,
+#define TG_MEMBER(type, list, name, most) most,
  TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
 };
@@ -7354,7 +7354,7 @@ struct frozen_list {
 
 template <capacity C>
 struct frozen {
-#define TG_MEMBER(type, place, name, most) frozen_list<type, C.name> name;
+#define TG_MEMBER(type, list, name, most) frozen_list<type, C.name> name;
  TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
  capacity used{};
@@ -7385,7 +7385,7 @@ constexpr void trim_list(frozen_list<T, To>& to, const frozen_list<T, From>& fro
 
 constexpr capacity sizes_of(const trace& t, const schedule& s) {
  capacity c{};
-#define TG_MEMBER(type, place, name, most) c.name = place.size();
+#define TG_MEMBER(type, list, name, most) c.name = list.size();
  TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
  return c;
@@ -7394,12 +7394,12 @@ constexpr capacity sizes_of(const trace& t, const schedule& s) {
 template <capacity C = widest>
 constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
  frozen<C> f{};
-#define TG_MEMBER(type, place, name, most) f.used.name = detail::freeze_list(f.name, place);
+#define TG_MEMBER(type, list, name, most) f.used.name = detail::freeze_list(f.name, list);
  TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
  const auto operand = [](const operand_info& o) { return operand_info{o.type, shape(o.dims.rank(), o.dims.data())}; };
  const failure& e = t.error;
- f.error = {e.what, e.scope, e.place, e.operands, operand(e.first), operand(e.second), e.operation};
+ f.error = {e.what, e.scope, e.line, e.operands, operand(e.first), operand(e.second), e.operation};
  f.groups = t.groups;
  f.ordinals = t.ordinals;
  f.training = t.training;
@@ -7409,7 +7409,7 @@ constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
 template <capacity C, capacity From>
 constexpr frozen<C> trim(const frozen<From>& from) {
  frozen<C> f{};
-#define TG_MEMBER(type, place, name, most) detail::trim_list(f.name, from.name);
+#define TG_MEMBER(type, list, name, most) detail::trim_list(f.name, from.name);
  TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
  f.used = from.used;
@@ -7422,7 +7422,7 @@ constexpr frozen<C> trim(const frozen<From>& from) {
 
 template <capacity C>
 constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
-#define TG_MEMBER(type, place, name, most) detail::thaw_list(place, f.name, f.used.name);
+#define TG_MEMBER(type, list, name, most) detail::thaw_list(list, f.name, f.used.name);
  TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
  t.error = f.error;
@@ -7432,7 +7432,7 @@ constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
 }
 
 template <class Builder>
-struct stage {
+struct compile_stage {
 #ifdef __CUDACC__
 private:
  template <class Result>
@@ -7462,28 +7462,24 @@ public:
 };
 
 }
-// ---- tapegraph/runtime/kernels.hpp ----
+// ---- tapegraph/ops/kernels.hpp ----
 
-// ---- tapegraph/runtime/contract.hpp ----
+/// Every operation's kernel.
 
-// ---- tapegraph/cpu/convolution.hpp ----
+// ---- tapegraph/ops/product/kernel.hpp ----
 
-// ---- tapegraph/cpu/convolution_filter_gradient.hpp ----
+// ---- tapegraph/ops/convolution/cpu.hpp ----
 
-// ---- tapegraph/cpu/convolution_depthwise.hpp ----
+// ---- tapegraph/ops/convolution/cpu_filter_gradient.hpp ----
 
-// ---- tapegraph/cpu/convolution_geometry.hpp ----
+// ---- tapegraph/ops/convolution/cpu_depthwise.hpp ----
 
-// ---- tapegraph/core/convolution_geometry.hpp ----
+// ---- tapegraph/ops/convolution/cpu_tiling.hpp ----
+
+// ---- tapegraph/ops/convolution/geometry.hpp ----
 
 namespace tapegraph {
 
-/// x [batch, in_height, in_width, in_channels], w [kernel_height, kernel_width, in_channels / groups, out_channels],
-/// y [batch, out_height, out_width, out_channels]:
-///   y[b, i, j, o] = sum over u, v, c of
-///       x[b, i * stride_height - pad_top + u * dilation_height, ..., c] * w[u, v, c, o]
-/// where x is zero outside. Padding at the bottom and right is whatever the output's size asks for. A 1-D convolution
-/// has height 1. Group g reads channels [g, g + 1) * in_channels / groups and writes the same share of out_channels.
 struct convolution_geometry {
  std::int64_t batch, in_height, in_width, in_channels;
  std::int64_t kernel_height, kernel_width;
@@ -8541,7 +8537,7 @@ void convolution_filter_gradient(const convolution_geometry& g, const T* x, cons
 }
 
 }
-// ---- tapegraph/cpu/convolution_forward.hpp ----
+// ---- tapegraph/ops/convolution/cpu_forward.hpp ----
 
 namespace tapegraph::cpu {
 
@@ -8705,7 +8701,7 @@ void convolution_forward(const convolution_geometry& g, const T* x, const T* w, 
 }
 
 }
-// ---- tapegraph/cpu/convolution_input_gradient.hpp ----
+// ---- tapegraph/ops/convolution/cpu_input_gradient.hpp ----
 
 namespace tapegraph::cpu::detail {
 
@@ -8921,7 +8917,7 @@ std::size_t convolution_workspace_bytes(const convolution_geometry& g, convoluti
 }
 
 }
-// ---- tapegraph/ops/convolution.hpp ----
+// ---- tapegraph/ops/convolution/convolution.hpp ----
 
 /// conv1d [batch, width, channels] and conv2d [batch, height, width, channels]; kernels [(height,) width, in, out].
 
@@ -9152,7 +9148,7 @@ constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {}
 }
 
 }
-// ---- tapegraph/ops/matmul.hpp ----
+// ---- tapegraph/ops/product/matmul.hpp ----
 
 namespace tapegraph {
 
@@ -9269,7 +9265,7 @@ constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
 }
 
 }
-// ---- tapegraph/runtime/blas.hpp ----
+// ---- tapegraph/ops/product/blas.hpp ----
 
 // ---- tapegraph/cpu/gemm.hpp ----
 
@@ -9690,6 +9686,9 @@ void gemm_batched(const gemm_arguments<T>& first, std::int64_t batch, std::int64
 
 }
 
+/// Matrix products by a CBLAS instead of our own kernels: the CMake option TAPEGRAPH_BLAS defines TAPEGRAPH_USE_CBLAS for
+/// everything that links the target, so that no two sources of a program disagree.
+
 #if defined(TAPEGRAPH_USE_CBLAS)
 #include <cblas.h>
 #endif
@@ -9698,6 +9697,7 @@ namespace tapegraph::runtime {
 
 #if defined(TAPEGRAPH_USE_CBLAS)
 
+/// C = op(A) op(B), or C += with `accumulate`; then bias and relu. No scratch memory.
 template <class T>
 void product(const cpu::gemm_arguments<T>& g, void*) {
  if (g.m == 0 || g.n == 0) return;
@@ -9711,6 +9711,7 @@ void product(const cpu::gemm_arguments<T>& g, void*) {
   cblas_dgemm(CblasRowMajor, a, b, size(g.m), size(g.n), size(g.k), T(1), g.a, lda, g.b, ldb, beta, g.c, ldc);
  cpu::finish_rows(g);
 }
+/// `batch` products of one shape, placed as cpu::gemm_each says.
 template <class T, class Place>
 void product_each(const cpu::gemm_arguments<T>& first, std::int64_t batch, const Place& place, void*) {
  for (std::int64_t i = 0; i < batch; ++i) {
@@ -11323,7 +11324,7 @@ struct kernel<Op, T> {
 };
 
 }
-// ---- tapegraph/runtime/window_geometry.hpp ----
+// ---- tapegraph/ops/convolution/call_geometry.hpp ----
 
 namespace tapegraph::runtime {
 
@@ -11510,7 +11511,7 @@ struct kernel<convolution_filter_gradient_op, T> {
 };
 
 }
-// ---- tapegraph/runtime/contract_storage.hpp ----
+// ---- tapegraph/ops/product/kernel_16bit.hpp ----
 
 // ---- tapegraph/cpu/gemm_storage.hpp ----
 
@@ -11725,9 +11726,9 @@ void gemm_storage(const gemm_arguments<T>& given, void* workspace, const Finish&
 }
 
 }
-// ---- tapegraph/runtime/widened.hpp ----
+// ---- tapegraph/ops/kernel_16bit.hpp ----
 
-// ---- tapegraph/ops/gather.hpp ----
+// ---- tapegraph/ops/gather/gather.hpp ----
 
 /// gather, scatter_add, gather_nd, scatter_nd, take_along, put_along, one_hot: elements chosen by int32 or int64 indices. An
 /// index outside its axis (a negative one, too) is a range_error that names the operation, the index, its position and the
@@ -12007,9 +12008,9 @@ constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options opt
 }
 
 }
-// ---- tapegraph/ops/padding.hpp ----
+// ---- tapegraph/ops/movement/padding.hpp ----
 
-// ---- tapegraph/core/index_map.hpp ----
+// ---- tapegraph/ops/movement/index_map.hpp ----
 
 namespace tapegraph {
 
@@ -12140,7 +12141,7 @@ constexpr void for_positions(index_map map, std::int64_t n, std::int64_t amount,
 }
 
 }
-// ---- tapegraph/ops/slice.hpp ----
+// ---- tapegraph/ops/movement/slice.hpp ----
 
 /// slice, take, reverse, split, unstack: parts of a tensor by begin, end and step; embed, the way back.
 
@@ -12227,8 +12228,8 @@ struct slice_op {
 
 /// A tensor of the target's shape, filled with one number, in which the operand is placed at begin, in steps: the adjoint of
 /// slice, and constant padding.
-struct embed_op : slice_op {
- static constexpr std::string_view name = "embed";
+struct pad_op : slice_op {
+ static constexpr std::string_view name = "pad";
  static constexpr void infer(const attributes& a, inference& io) {
   io.type = io.in[0].type;
   io.result = *io.target;
@@ -12247,7 +12248,7 @@ struct embed_op : slice_op {
 template <int I>
 constexpr auto slice_op::vjp(const attributes& a, auto dy, auto x, auto) {
  const shape target = shape_of(x);
- return invoke<embed_op>(a, &target, std::source_location::current(), dy);
+ return invoke<pad_op>(a, &target, std::source_location::current(), dy);
 }
 
 /// One axis of a slice, as Python's begin:end:step.
@@ -12486,8 +12487,8 @@ constexpr auto unstack(const A& x, int axis = 0, std::source_location where = st
 namespace tapegraph {
 
 /// Every axis of the result by its own rule, in one pass; the extents are the target's.
-struct remap_op {
- static constexpr std::string_view name = "remap";
+struct index_map_op {
+ static constexpr std::string_view name = "index_map";
  static constexpr operation_kind kind = operation_kind::layout;
  static constexpr int arity = 1;
  struct attributes {
@@ -12527,8 +12528,8 @@ struct remap_op {
 
 /// The adjoint of remap: every element of the target's shape is the sum of what was made of it, in the order in which the
 /// result has them.
-struct fold_op : remap_op {
- static constexpr std::string_view name = "fold";
+struct index_map_adjoint_op : index_map_op {
+ static constexpr std::string_view name = "index_map_adjoint";
  static constexpr void infer(const attributes& a, inference& io) {
   io.type = io.in[0].type;
   io.result = *io.target;
@@ -12537,14 +12538,14 @@ struct fold_op : remap_op {
  template <int I>
  static constexpr auto vjp(const attributes& a, auto d, auto dy, auto) {
   const shape target = shape_of(dy);
-  return invoke<remap_op>(a, &target, std::source_location::current(), d);
+  return invoke<index_map_op>(a, &target, std::source_location::current(), d);
  }
 };
 
 template <int I>
-constexpr auto remap_op::vjp(const attributes& a, auto dy, auto x, auto) {
+constexpr auto index_map_op::vjp(const attributes& a, auto dy, auto x, auto) {
  const shape target = shape_of(x);
- return invoke<fold_op>(a, &target, std::source_location::current(), dy);
+ return invoke<index_map_adjoint_op>(a, &target, std::source_location::current(), dy);
 }
 
 /// What padding is made of: a number; the elements behind the border read backwards, without or with the border itself; the
@@ -12566,8 +12567,8 @@ template <tensor_like A>
 constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts, pad_options options = {},
     std::source_location where = std::source_location::current()) {
  shape target = shape_of(x);
- embed_op::attributes box = detail::whole_slice();
- remap_op::attributes a;
+ pad_op::attributes box = detail::whole_slice();
+ index_map_op::attributes a;
  const auto map = options.mode == pad_mode::reflect     ? index_map::reflect
      : options.mode == pad_mode::symmetric ? index_map::symmetric
      : options.mode == pad_mode::edge      ? index_map::edge
@@ -12576,13 +12577,13 @@ constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts, pa
  int axis = 0;
  for (const padding_amount& amount : amounts) {
   if (axis >= target.rank()) {
-   problem = remap_op::too_many;
+   problem = index_map_op::too_many;
    if (axis < max_rank) box.step[axis] = 0;
    ++axis;
    continue;
   }
   if (amount.before < 0 || amount.after < 0) {
-   problem = remap_op::negative;
+   problem = index_map_op::negative;
    box.begin[axis] = -100;
   } else {
    box.begin[axis] = amount.before;
@@ -12595,8 +12596,8 @@ constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts, pa
  if (problem != 0) a.map[0] = problem;
  box.fill = options.value;
  const auto sealed = eval(x, where);
- const auto constant = [&] { return invoke<embed_op>(box, &target, where, sealed); };
- const auto mapped = [&] { return invoke<remap_op>(a, &target, where, sealed); };
+ const auto constant = [&] { return invoke<pad_op>(box, &target, where, sealed); };
+ const auto mapped = [&] { return invoke<index_map_op>(a, &target, where, sealed); };
  if (options.mode == pad_mode::constant) return constant();
  return mapped();
 }
@@ -12610,17 +12611,17 @@ constexpr auto tile(const A& x, std::initializer_list<std::int64_t> counts,
  const shape from = shape_of(sealed);
  const int given = static_cast<int>(counts.size()), rank = given > from.rank() ? given : from.rank();
  shape source = detail::no_axes(from), target = detail::no_axes(from);
- remap_op::attributes a;
- if (rank > max_rank) a.map[0] = remap_op::rank_too_high;
+ index_map_op::attributes a;
+ if (rank > max_rank) a.map[0] = index_map_op::rank_too_high;
  for (int i = 0; i < rank && rank <= max_rank; ++i) {
   const int own = i - (rank - from.rank()), named = i - (rank - given);
   const std::int64_t count = named < 0 ? 1 : counts.begin()[named];
   source.push_back(own < 0 ? extent(1) : from[own]);
   target.push_back(source[i] * (count < 0 ? 1 : count));
-  if (count != 1) a.map[i] = count < 0 ? remap_op::negative : static_cast<std::int64_t>(index_map::wrap);
+  if (count != 1) a.map[i] = count < 0 ? index_map_op::negative : static_cast<std::int64_t>(index_map::wrap);
  }
  const auto whole = rank > from.rank() && rank <= max_rank ? invoke<reshape_op>({}, &source, where, sealed) : sealed;
- return invoke<remap_op>(a, &target, where, whole);
+ return invoke<index_map_op>(a, &target, where, whole);
 }
 
 /// Each element of an axis `count` times (numpy.repeat along an axis).
@@ -12629,15 +12630,15 @@ constexpr auto repeat(const A& x, std::int64_t count, int axis = 0,
      std::source_location where = std::source_location::current()) {
  shape target = shape_of(x);
  const int at = normalized_axis(axis, target.rank());
- remap_op::attributes a;
+ index_map_op::attributes a;
  if (at < 0 || count < 0) {
-  a.map[0] = at < 0 ? remap_op::axis_outside : remap_op::negative;
+  a.map[0] = at < 0 ? index_map_op::axis_outside : index_map_op::negative;
  } else {
   a.map[at] = static_cast<std::int64_t>(index_map::repeat);
   a.amount[at] = count;
   target.set(at, target[at] * count);
  }
- return invoke<remap_op>(a, &target, where, x);
+ return invoke<index_map_op>(a, &target, where, x);
 }
 
 /// Elements moved by `shift` places along an axis; what leaves at one end comes in at the other.
@@ -12646,18 +12647,18 @@ constexpr auto roll(const A& x, std::int64_t shift, int axis = 0,
      std::source_location where = std::source_location::current()) {
  const shape target = shape_of(x);
  const int at = normalized_axis(axis, target.rank());
- remap_op::attributes a;
+ index_map_op::attributes a;
  if (at < 0) {
-  a.map[0] = remap_op::axis_outside;
+  a.map[0] = index_map_op::axis_outside;
  } else {
   a.map[at] = static_cast<std::int64_t>(index_map::wrap);
   a.amount[at] = shift;
  }
- return invoke<remap_op>(a, &target, where, x);
+ return invoke<index_map_op>(a, &target, where, x);
 }
 
 }
-// ---- tapegraph/runtime/random.hpp ----
+// ---- tapegraph/ops/random/kernel.hpp ----
 
 // ---- tapegraph/core/random_laws.hpp ----
 
@@ -12988,11 +12989,11 @@ TG_HD constexpr std::uint64_t integer_at(const address& a, std::uint64_t index, 
 }
 
 }
-// ---- tapegraph/ops/random.hpp ----
+// ---- tapegraph/ops/random/random.hpp ----
 
-// ---- tapegraph/ops/ordering.hpp ----
+// ---- tapegraph/ops/ordering/ordering.hpp ----
 
-// ---- tapegraph/ops/scan.hpp ----
+// ---- tapegraph/ops/cumulative/cumulative.hpp ----
 
 /// cumulative_sum, cumulative_product.
 
@@ -13549,6 +13550,9 @@ struct kernel<random_integer_op<T>, T> {
 
 }
 
+/// Operations on 16-bit elements as the float kernel on converted operands, which is what most of them do. The copies are
+/// part of the call's workspace, so graph mode plans them and a step still allocates nothing.
+
 namespace tapegraph::runtime {
 
 template <>
@@ -13558,10 +13562,11 @@ inline constexpr bool takes_storage_types<take_along_op> = true;
 template <class T>
 inline constexpr bool takes_storage_types<random_op<T>> = true;
 template <>
-inline constexpr bool takes_storage_types<fold_op> = false;
+inline constexpr bool takes_storage_types<index_map_adjoint_op> = false;
 
 namespace detail {
 
+/// A call whose 16-bit operands and results are floats at the start of its workspace.
 struct widened_call {
  static constexpr int most = 12;
  buffer_view views[most];
@@ -13730,11 +13735,11 @@ struct kernel<convolution_bias_op<Relu>, T> {
 };
 
 }
-// ---- tapegraph/runtime/convolution_pool.hpp ----
+// ---- tapegraph/ops/pooling/kernel_of_convolution.hpp ----
 
-// ---- tapegraph/cpu/convolution_pool.hpp ----
+// ---- tapegraph/ops/pooling/cpu_of_convolution.hpp ----
 
-// ---- tapegraph/cpu/pool.hpp ----
+// ---- tapegraph/ops/pooling/cpu.hpp ----
 
 namespace tapegraph::cpu {
 
@@ -14034,7 +14039,7 @@ void convolution_pool_forward(const convolution_geometry& g, const T* x, const T
 }
 
 }
-// ---- tapegraph/ops/pooling.hpp ----
+// ---- tapegraph/ops/pooling/pooling.hpp ----
 
 /// max and average pooling over [batch, width, channels] and [batch, height, width, channels].
 
@@ -14296,9 +14301,9 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
 };
 
 }
-// ---- tapegraph/runtime/effect.hpp ----
+// ---- tapegraph/ops/effect/kernel.hpp ----
 
-// ---- tapegraph/ops/effect.hpp ----
+// ---- tapegraph/ops/effect/effect.hpp ----
 
 // ---- tapegraph/core/fixed_string.hpp ----
 
@@ -14514,7 +14519,7 @@ template <class = void>
 std::string described(const buffer_view& v) { return name_of(v.type) + to_string(shape(v.rank, v.extents)); }
 
 template <class = void>
-std::string place_of(const buffer_view& v, std::int64_t at) {
+std::string index_text(const buffer_view& v, std::int64_t at) {
  shape index(v.rank, v.extents);
  for (int axis = v.rank - 1; axis >= 0; --axis) {
   index.set(axis, at % v.extents[axis]);
@@ -14551,11 +14556,11 @@ template <class = void>
   tapegraph::detail::print_value(text, value);
  else
   tapegraph::detail::print_value(text, static_cast<float>(value));
- throw numeric_error(std::string(label) + ": element " + place_of(v, at) + " of " + described(v) + " is " + text);
+ throw numeric_error(std::string(label) + ": element " + index_text(v, at) + " of " + described(v) + " is " + text);
 }
 template <class = void>
 [[noreturn]] void throw_not_true(std::string_view message, const buffer_view& v, std::int64_t at) {
- throw check_error(std::string(message) + ": false at element " + place_of(v, at) + " of " + described(v));
+ throw check_error(std::string(message) + ": false at element " + index_text(v, at) + " of " + described(v));
 }
 
 template <class = void>
@@ -14590,9 +14595,9 @@ struct kernel<Op, T> {
 
 }
 }
-// ---- tapegraph/runtime/layout.hpp ----
+// ---- tapegraph/ops/movement/kernel.hpp ----
 
-// ---- tapegraph/cpu/arg_reduce.hpp ----
+// ---- tapegraph/ops/ordering/cpu_arg_reduce.hpp ----
 
 namespace tapegraph::cpu {
 
@@ -14746,11 +14751,11 @@ void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, In
 }
 
 }
-// ---- tapegraph/cpu/embed.hpp ----
+// ---- tapegraph/ops/movement/cpu_embed.hpp ----
 
-// ---- tapegraph/cpu/layout.hpp ----
+// ---- tapegraph/ops/movement/cpu.hpp ----
 
-// ---- tapegraph/cpu/transpose_tile.hpp ----
+// ---- tapegraph/ops/movement/cpu_transpose.hpp ----
 
 namespace tapegraph::cpu::layout_detail {
 
@@ -15345,7 +15350,7 @@ void fill(std::int64_t count, std::size_t size, const void* value, void* out) {
 }
 
 template <class = void>
-void embed(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
+void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
   const std::int64_t* out_extents, std::size_t size, const void* in, void* out, const void* value = nullptr) {
  using namespace layout_detail;
  const std::uint64_t zeros = 0;
@@ -15404,7 +15409,7 @@ void embed(int rank, const std::int64_t* extents, const std::int64_t* begin, con
 }
 
 }
-// ---- tapegraph/cpu/gather.hpp ----
+// ---- tapegraph/ops/gather/cpu.hpp ----
 
 namespace tapegraph::cpu {
 
@@ -15627,11 +15632,11 @@ void one_hot(std::int64_t outer, std::int64_t inner, const Index* indices, std::
 }
 
 }
-// ---- tapegraph/cpu/remap.hpp ----
+// ---- tapegraph/ops/movement/cpu_index_map.hpp ----
 
 namespace tapegraph::cpu {
 
-namespace remap_detail {
+namespace index_map_detail {
 
 struct plan {
  int outer = 0;
@@ -15786,9 +15791,9 @@ void fold_rows(const plan& p, int axis, const std::int64_t* at, std::int64_t fro
 }
 
 template <class = void>
-void remap(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
+void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
   const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
- using namespace remap_detail;
+ using namespace index_map_detail;
  const plan p(rank, extents, maps, amounts, out_extents);
  const std::int64_t elements = p.rows * p.row() * p.inner;
  if (elements == 0) return;
@@ -15830,9 +15835,9 @@ void remap(int rank, const std::int64_t* extents, const std::int64_t* maps, cons
 }
 
 template <class T>
-void fold(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
+void index_map_adjoint(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
   const std::int64_t* dy_extents, const T* dy, T* out) {
- using namespace remap_detail;
+ using namespace index_map_detail;
  const plan p(rank, extents, maps, amounts, dy_extents);
  const std::int64_t width = p.small[p.outer] * p.inner, rows = p.small_rows;
  if (rows * width == 0) return;
@@ -15850,7 +15855,7 @@ void fold(int rank, const std::int64_t* extents, const std::int64_t* maps, const
 }
 
 }
-// ---- tapegraph/cpu/scan.hpp ----
+// ---- tapegraph/ops/cumulative/cpu.hpp ----
 
 namespace tapegraph::cpu {
 
@@ -16003,9 +16008,9 @@ void cumulative_sum(int rank, const std::int64_t* extents, int axis, bool exclus
 }
 
 }
-// ---- tapegraph/cpu/sort.hpp ----
+// ---- tapegraph/ops/ordering/cpu.hpp ----
 
-// ---- tapegraph/core/sort_key.hpp ----
+// ---- tapegraph/ops/ordering/sort_key.hpp ----
 
 /// Unsigned integers whose order is the order of numbers.
 
@@ -16141,7 +16146,7 @@ void sort_last(std::int64_t outer, std::int64_t length, bool descending, const T
 }
 
 }
-// ---- tapegraph/ops/concat.hpp ----
+// ---- tapegraph/ops/movement/concat.hpp ----
 
 /// concat, stack: tensors behind one another, any number of them in one pass.
 
@@ -16230,7 +16235,7 @@ constexpr H stack(const std::array<H, N>& parts, int axis = 0,
 }
 
 }
-// ---- tapegraph/ops/fill.hpp ----
+// ---- tapegraph/ops/movement/fill.hpp ----
 
 /// Constants beside a handle, which says in which mode they are made: full_like, zeros_like, ones_like, fill, arange, linspace,
 /// eye; and masks by position: tril, triu, diag, diag_part, sequence_mask.
@@ -16395,10 +16400,10 @@ constexpr auto diag(const A& x, std::int64_t offset = 0, std::source_location wh
  flat.set(rank - 1, side * side);
  target.set(rank - 1, side);
  target.push_back(side);
- embed_op::attributes a = detail::whole_slice();
+ pad_op::attributes a = detail::whole_slice();
  a.begin[rank - 1] = n == 0 ? 0 : offset < 0 ? -offset * side : offset;
  a.step[rank - 1] = side + 1;
- return invoke<reshape_op>({}, &target, where, invoke<embed_op>(a, &flat, where, values));
+ return invoke<reshape_op>({}, &target, where, invoke<pad_op>(a, &flat, where, values));
 }
 
 }
@@ -16435,26 +16440,26 @@ struct kernel<slice_op, T> {
  }
 };
 template <class T>
-struct kernel<embed_op, T> {
+struct kernel<pad_op, T> {
  static void run(const kernel_call& c) {
   const auto a = detail::with_begins(c, c.out[0], c.in[0]);
   const T fill = static_cast<T>(a.fill);
-  cpu::embed(c.in[0].rank, c.in[0].extents, a.begin, a.step, c.out[0].extents, sizeof(T), c.in[0].data,
+  cpu::pad(c.in[0].rank, c.in[0].extents, a.begin, a.step, c.out[0].extents, sizeof(T), c.in[0].data,
     c.out[0].data, &fill);
  }
 };
 template <class T>
-struct kernel<remap_op, T> {
+struct kernel<index_map_op, T> {
  static void run(const kernel_call& c) {
-  const auto a = attributes_of<remap_op>(c);
-  cpu::remap(c.in[0].rank, c.in[0].extents, a.map, a.amount, c.out[0].extents, sizeof(T), c.in[0].data, c.out[0].data);
+  const auto a = attributes_of<index_map_op>(c);
+  cpu::apply_index_map(c.in[0].rank, c.in[0].extents, a.map, a.amount, c.out[0].extents, sizeof(T), c.in[0].data, c.out[0].data);
  }
 };
 template <class T>
-struct kernel<fold_op, T> {
+struct kernel<index_map_adjoint_op, T> {
  static void run(const kernel_call& c) {
-  const auto a = attributes_of<fold_op>(c);
-  cpu::fold(c.out[0].rank, c.out[0].extents, a.map, a.amount, c.in[0].extents, c.in[0].as<const T>(),
+  const auto a = attributes_of<index_map_adjoint_op>(c);
+  cpu::index_map_adjoint(c.out[0].rank, c.out[0].extents, a.map, a.amount, c.in[0].extents, c.in[0].as<const T>(),
     c.out[0].as<T>());
  }
 };
@@ -16637,7 +16642,7 @@ struct kernel<arg_reduce_op, T> {
 };
 
 }
-// ---- tapegraph/runtime/pool.hpp ----
+// ---- tapegraph/ops/pooling/kernel.hpp ----
 
 namespace tapegraph::runtime {
 
@@ -16708,7 +16713,7 @@ static_assert(most_region_slots <= cpu::most_slots);
 namespace detail {
 
 template <class Stage, int First>
-struct region_spelling {
+struct decoded_region {
  static constexpr int word(int i) { return Stage::value.kernel_words[First + i]; }
  static constexpr int slot_count = word(0), instruction_count = word(1), result_count = word(2);
  static constexpr int instructions_at = 3 + slot_count;
@@ -16732,11 +16737,11 @@ template <class Region>
 struct kernels_of_region;
 template <class Slots, class Results, class... Instructions>
 struct kernels_of_region<region<Slots, Results, Instructions...>> {
- using spelled = region<Slots, Results, Instructions...>;
- static constexpr runtime::kernel_pair map() { return runtime::map_kernel_for<spelled>(); }
+ using decoded = region<Slots, Results, Instructions...>;
+ static constexpr runtime::kernel_pair map() { return runtime::map_kernel_for<decoded>(); }
  template <class Op, class T>
  static constexpr runtime::kernel_pair reduction() {
-  return runtime::reduction_kernel_for<Op, spelled, T>();
+  return runtime::reduction_kernel_for<Op, decoded, T>();
  }
 };
 
@@ -16750,7 +16755,7 @@ constexpr runtime::kernel_pair kernel_at() {
   else
    return runtime::kernel_for<op, element_t<static_cast<dtype>(k.type)>>();
  } else {
-  using kernels = kernels_of_region<typename region_spelling<Stage, k.first_word>::type>;
+  using kernels = kernels_of_region<typename decoded_region<Stage, k.first_word>::type>;
   if constexpr (k.kind == static_cast<int>(kernel_kind::region)) {
    return kernels::map();
   } else {
@@ -16779,7 +16784,7 @@ struct constant_span {
 };
 
 struct program_view {
-#define TG_MEMBER(type, place, name, most) constant_span<type> name;
+#define TG_MEMBER(type, list, name, most) constant_span<type> name;
  TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
  constant_span<runtime::kernel_pair> functions;
@@ -16788,7 +16793,7 @@ struct program_view {
 template <class Stage>
 constexpr program_view stage_view() {
  program_view v;
-#define TG_MEMBER(type, place, name, most) v.name = {Stage::value.name.at, Stage::value.used.name};
+#define TG_MEMBER(type, list, name, most) v.name = {Stage::value.name.at, Stage::value.used.name};
  TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
  return v;
@@ -16814,7 +16819,7 @@ struct lowered {
 };
 
 }
-// ---- tapegraph/graph/passes/eliminate.hpp ----
+// ---- tapegraph/ir/eliminate.hpp ----
 
 namespace tapegraph::ir {
 
@@ -16866,7 +16871,7 @@ constexpr void eliminate_common_subexpressions(trace& t) {
    argument = target[argument];
   }
   if (e.op->kind == operation_kind::random || e.op->kind == operation_kind::effect ||
-   e.op == &record_of<input_op> || e.op == &record_of<variable_op>)
+   e.op == &descriptor_of<input_op> || e.op == &descriptor_of<variable_op>)
    continue;
   int op_index = 0;
   while (op_index < ops.size() && ops[op_index] != e.op) ++op_index;
@@ -16889,7 +16894,7 @@ constexpr void eliminate_common_subexpressions(trace& t) {
 }
 
 /// The code of a sealed formula: its type is traced and differentiated by the same functions as a graph, while the program
-/// is compiled, and spelled as two regions: the value, and the adjoints of all its leaves.
+/// is compiled, and encoded as two regions: the value, and the adjoints of all its leaves.
 
 namespace tapegraph::detail {
 
@@ -16948,7 +16953,7 @@ struct formula_tracer {
    ids[k] = t.input("", common, {});
    numbers.push_back(ids[k]);
   }
-  return t.map(ir::record_of<Op>, ids, count);
+  return t.map(ir::descriptor_of<Op>, ids, count);
  }
  template <class Arg>
  constexpr int emit_tensor() {
@@ -16959,7 +16964,7 @@ struct formula_tracer {
  }
 };
 
-/// Traces formula E, under reduction Reduce when that is not void, differentiates it and spells both regions.
+/// Traces formula E, under reduction Reduce when that is not void, differentiates it and encodes both regions.
 template <class E, class Reduce>
 constexpr formula_code make_formula() {
  formula_code code;
@@ -16978,7 +16983,7 @@ constexpr formula_code make_formula() {
  if constexpr (!std::is_void_v<Reduce>) {
   static_assert(ir::operation_binding<Reduce>::bound);
   const std::int64_t words[2]{0, 1};
-  last = t.invoke(ir::record_of<Reduce>, words, nullptr, &domain, 1);
+  last = t.invoke(ir::descriptor_of<Reduce>, words, nullptr, &domain, 1);
  }
  const int group = t.groups++;
  for (int i = 0; i <= last; ++i)
@@ -16996,7 +17001,7 @@ constexpr formula_code make_formula() {
   code.ops[ops] = op;
   return ops++;
  };
- const auto write = [&](const ir::spelled_region& r) {
+ const auto write = [&](const ir::region_code& r) {
   const int first = words;
   for (int word : r.words) code.kernel_words[words++] = word;
   return first;
@@ -17010,11 +17015,11 @@ constexpr formula_code make_formula() {
    if (tracer.numbers[i] == node) return first_number + i;
   return -1;
  };
- const auto is_input = [&](int node) { return t.nodes[node].op == &ir::record_of<ir::input_op>; };
- ir::spell_marks marks;
+ const auto is_input = [&](int node) { return t.nodes[node].op == &ir::descriptor_of<ir::input_op>; };
+ ir::region_marks marks;
  list<int> roots;
  roots.push_back(domain);
- const ir::spelled_region value = ir::spell(t, roots, is_input, op_index, marks);
+ const ir::region_code value = ir::encode_region(t, roots, is_input, op_index, marks);
  code.forward = write(value);
  for (int slot : value.slots) code.forward_sources[code.forward_slots++] = source_of(slot, -1, -1);
 
@@ -17034,7 +17039,7 @@ constexpr formula_code make_formula() {
  ir::eliminate_common_subexpressions(t);
  for (int k = 0; k < targets.size(); ++k) targets[k] = t.outputs[k].node;
  const auto is_slot = [&](int node) { return t.nodes[node].op->kind == operation_kind::leaf; };
- const ir::spelled_region back = ir::spell(t, targets, is_slot, op_index, marks);
+ const ir::region_code back = ir::encode_region(t, targets, is_slot, op_index, marks);
  code.backward = write(back);
  for (int slot : back.slots) {
   int source = source_of(slot, output, adjoint);
@@ -17052,7 +17057,7 @@ constexpr formula_code make_formula() {
  return code;
 }
 
-/// The code of a formula as a constant, in the form the region speller reads.
+/// The code of a formula as a constant, in the form that decoded_region reads.
 template <class E, class Reduce>
 struct formula {
  static constexpr formula_code value = make_formula<E, Reduce>();
@@ -17063,8 +17068,8 @@ struct formula {
     "order them, any and all ask bool; cast<...>() converts");
  static_assert(value.error == nullptr || value.too_long || value.reduced || always_false<E>,
     "the operands of this formula do not fit: element types differ; cast<...>() makes them equal");
- using forward = typename ir::detail::region_spelling<formula, value.forward>::type;
- using backward = typename ir::detail::region_spelling<formula, value.backward>::type;
+ using forward = typename ir::detail::decoded_region<formula, value.forward>::type;
+ using backward = typename ir::detail::decoded_region<formula, value.backward>::type;
 };
 
 /// What run-time code needs of a formula, without its type.
@@ -17108,7 +17113,7 @@ constexpr formula_view make_formula_view() {
  }
  if constexpr (!std::is_void_v<Reduce>) {
   v.reduce = runtime::reduction_kernel_for<Reduce, typename f::forward, element_t<f::value.type>>();
-  v.reduction = &ir::record_of<Reduce>;
+  v.reduction = &ir::descriptor_of<Reduce>;
  }
  return v;
 }
@@ -17189,7 +17194,7 @@ void load_scalars(device_runtime* d, const buffer_view* sources, int count, doub
   if (v.elements() != 1) throw shape_error("item: the tensor has shape " + to_string(shape(v.rank, v.extents)));
   pieces[i] = {&words[i], v.data, v.bytes()};
  }
- if (d != nullptr) d->bring_home(pieces, count);
+ if (d != nullptr) d->bring_to_host(pieces, count);
  for (int i = 0; i < count; ++i) {
   buffer_view v = sources[i];
   if (d != nullptr) v.data = &words[i];
@@ -17198,7 +17203,7 @@ void load_scalars(device_runtime* d, const buffer_view* sources, int count, doub
 }
 
 }
-// ---- tapegraph/graph/forward.hpp ----
+// ---- tapegraph/ir/jvp.hpp ----
 
 namespace tapegraph::ir {
 
@@ -17207,17 +17212,17 @@ namespace detail {
 constexpr int weighted(trace& t, int factor, int tangent) {
  static_assert(operation_binding<multiply_op>::bound);
  const auto is_one = [&](int id) {
-  return t.is(id, record_of<constant_op>) && std::bit_cast<double>(t.words_of(id)[0]) == 1;
+  return t.is(id, descriptor_of<constant_op>) && std::bit_cast<double>(t.words_of(id)[0]) == 1;
  };
  if (is_one(factor)) return tangent;
- if (t.is(factor, record_of<multiply_op>)) {
+ if (t.is(factor, descriptor_of<multiply_op>)) {
   if (is_one(t.argument(factor, 0)))
    factor = t.argument(factor, 1);
   else if (is_one(t.argument(factor, 1)))
    factor = t.argument(factor, 0);
  }
  const int args[2]{factor, tangent};
- return t.map(record_of<multiply_op>, args, 2);
+ return t.map(descriptor_of<multiply_op>, args, 2);
 }
 
 template <class TangentOf>
@@ -17270,7 +17275,7 @@ constexpr int formula_tangent(trace& t, int last, int output, const TangentOf& t
  }
  if (reduction) {
   const std::int64_t words[2]{t.words_of(last)[0], t.words_of(last)[1]};
-  sum = t.invoke(record_of<sum_op>, words, nullptr, &sum, 1);
+  sum = t.invoke(descriptor_of<sum_op>, words, nullptr, &sum, 1);
  }
  detail::own_group(t, start);
  t.nodes[sum].sealed = true;
@@ -17327,12 +17332,12 @@ constexpr int transposed_tangent(trace& t, int i, const list<int>& tangent) {
 constexpr list<int> push_forward(trace& t, int first, int last, const list<int>& sources, const list<int>& tangents) {
  list<int> tangent(last, -1);
  for (int k = 0; k < sources.size(); ++k) tangent[sources[k]] = tangents[k];
- const int scope = t.scope, place = t.place;
+ const int scope = t.scope, line = t.line;
  for (int i = first; i < last; ++i) {
   const entry e = t.nodes[i];
   if (e.arguments == 0 || !detail::is_floating(e.type)) continue;
   t.scope = e.scope;
-  t.place = e.place;
+  t.line = e.line;
   if (!e.op->in_formula()) {
    tangent[i] = e.op->linear != linearity::none ? detail::linear_tangent(t, i, tangent)
               : detail::transposed_tangent(t, i, tangent);
@@ -17344,7 +17349,7 @@ constexpr list<int> push_forward(trace& t, int first, int last, const list<int>&
   tangent[i] = formula_tangent(t, i, i, [&](int id) { return id < last ? tangent[id] : -1; });
  }
  t.scope = scope;
- t.place = place;
+ t.line = line;
  return tangent;
 }
 
@@ -17426,8 +17431,8 @@ struct node_record : tape_record {
  any_tensor output;
 
  static void destroy(tape_record& base) { static_cast<node_record&>(base).~node_record(); }
- static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint);
- static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent);
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint);
+ static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent);
 };
 
 namespace interpreting {
@@ -17514,9 +17519,9 @@ any_tensor basic_interpreter<X>::compute(int id) {
  const ir::entry e = t.nodes[id];
  const shape dims = t.dims(id);
  const std::int64_t* const words = t.words_of(id);
- if (e.op == &ir::record_of<ir::constant_op> || e.op == &ir::record_of<ir::extent_op>) {
+ if (e.op == &ir::descriptor_of<ir::constant_op> || e.op == &ir::descriptor_of<ir::extent_op>) {
   any_tensor result(e.type, shape{});
-  const double value = e.op == &ir::record_of<ir::constant_op> ? std::bit_cast<double>(words[0])
+  const double value = e.op == &ir::descriptor_of<ir::constant_op> ? std::bit_cast<double>(words[0])
                  : static_cast<double>(words[0]);
   runtime::store_scalar(result.view(), value);
   return result;
@@ -17538,7 +17543,7 @@ any_tensor basic_interpreter<X>::compute(int id) {
   result = interpreting::evaluate(*e.op, saved.inputs[common].type(), operands, e.arguments, e.type, dims);
  } else if (e.op->kind == operation_kind::view) {
   result = saved.inputs[0].viewed(dims);
- } else if (e.op == &ir::record_of<sum_op>) {
+ } else if (e.op == &ir::descriptor_of<sum_op>) {
   result = interpreting::sum_over(saved.inputs[0], words[0], dims);
  } else {
   throw argument_error("derivatives of derivatives: no way through " + std::string(e.op->name));
@@ -17546,13 +17551,13 @@ any_tensor basic_interpreter<X>::compute(int id) {
  if (runtime::placement_is_logged() && e.op->kind != operation_kind::view)
   runtime::write_placement("node by node: " + std::string(e.op->name), result.outline_view(), nullptr, true);
  if (tracked) {
-  tape_place place;
-  node_record<>& r = tape_storage::instance().append<node_record<>>(place);
+  tape_index at;
+  node_record<>& r = tape_storage::instance().append<node_record<>>(at);
   r.op = saved.op;
   r.count = saved.count;
   for (int w = 0; w < 8; ++w) r.words[w] = saved.words[w];
   for (int k = 0; k < saved.count; ++k) r.inputs[k] = saved.inputs[k];
-  result.set_place(place);
+  result.set_tape_index(at);
   r.output = result;
  }
  return result;
@@ -17561,7 +17566,7 @@ any_tensor basic_interpreter<X>::compute(int id) {
 /// Differentiates the group that ends at `last` of an interpreter's trace and adds the adjoints to the walk.
 template <class = void>
 void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint, const any_tensor* const* leaves,
-       const int* leaf_nodes, int leaf_count, sweep& walk) {
+       const int* leaf_nodes, int leaf_count, backward_pass& walk) {
  const auto wanted = [&](int node) {
   for (int i = 0; i < leaf_count; ++i)
    if (leaf_nodes[i] == node) return walk.wants(*leaves[i]);
@@ -17579,7 +17584,7 @@ void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint
 /// The tangent of the group that ends at `last` of an interpreter's trace; false when no leaf has one.
 template <class = void>
 bool interpret_tangent(node_interpreter& run, int last, int output, const any_tensor* const* leaves,
-       const int* leaf_nodes, int leaf_count, const forward_sweep& walk, any_tensor& tangent) {
+       const int* leaf_nodes, int leaf_count, const jvp_pass& walk, any_tensor& tangent) {
  list<int> tangents(run.t.nodes.size(), -1);
  for (int i = 0; i < leaf_count; ++i)
   if (const any_tensor* found = walk.find(*leaves[i])) tangents[leaf_nodes[i]] = run.input(*found);
@@ -17595,11 +17600,11 @@ template <class = void>
 any_tensor interpreted_sum(const any_tensor& a, const any_tensor& b) {
  node_interpreter run;
  const int operands[2]{run.input(a), run.input(b)};
- return run.value(run.t.map(ir::record_of<add_op>, operands, 2));
+ return run.value(run.t.map(ir::descriptor_of<add_op>, operands, 2));
 }
 
 template <class X>
-void node_record<X>::backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+void node_record<X>::backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
  auto& self = static_cast<node_record&>(base);
  node_interpreter run;
  int nodes[4]{};
@@ -17625,7 +17630,7 @@ void node_record<X>::backward(tape_record& base, sweep& walk, const any_tensor& 
 }
 
 template <class X>
-bool node_record<X>::forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+bool node_record<X>::jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
  auto& self = static_cast<node_record&>(base);
  node_interpreter run;
  int nodes[4]{};
@@ -17685,7 +17690,7 @@ inline void check_finite(std::string_view operation, const any_tensor& result) {
 
 // ---- tapegraph/graph/placement_log.hpp ----
 
-// ---- tapegraph/graph/text.hpp ----
+// ---- tapegraph/ir/text.hpp ----
 
 namespace tapegraph::ir::detail {
 
@@ -17741,14 +17746,14 @@ constexpr void scope_path(text_builder& b, const Scopes& scopes, int scope) {
   b.put(scopes[scope].name);
 }
 
-constexpr text_builder place_text(const place_entry& place) {
+constexpr text_builder line_text(const source_line& at) {
  text_builder b;
- std::string_view file = place.file == nullptr ? "" : place.file;
+ std::string_view file = at.file == nullptr ? "" : at.file;
  const std::size_t slash = file.rfind('/');
  if (slash != std::string_view::npos) file.remove_prefix(slash + 1);
  b.put(file);
  b.put(':');
- b.put(static_cast<std::int64_t>(place.line));
+ b.put(static_cast<std::int64_t>(at.line));
  return b;
 }
 
@@ -17787,9 +17792,9 @@ void log_placement_of(const Program& p) {
   }
   text_builder where;
   scope_path(where, view.scopes, e.scope);
-  if (view.places[e.place].line > 0) {
+  if (view.lines[e.line].line > 0) {
    if (where.size > 0) where.put(", ");
-   where.put(place_text(view.places[e.place]).view());
+   where.put(line_text(view.lines[e.line]).view());
   }
   std::string head = "call " + std::to_string(s) + " of " + std::to_string(view.steps.size());
   if (where.size > 0) head.append(" (").append(where.view()).append(")");
@@ -17810,14 +17815,14 @@ inline void* thread_scratch(std::size_t bytes) {
 }
 
 template <class = void>
-void run_at_home(device_runtime& d, const kernel_functions& kernel, const kernel_call& call,
+void run_on_host(device_runtime& d, const kernel_functions& kernel, const kernel_call& call,
     const random_state* random) {
  std::vector<buffer_view> views;
  std::vector<arena> memory;
  const auto at_home = [&](const buffer_view& from) {
   buffer_view v = from;
-  v.place = 0;
-  if (from.data != nullptr && from.place != 0) {
+  v.memory = 0;
+  if (from.data != nullptr && from.memory != 0) {
    memory.emplace_back(from.bytes() + 1);
    v.data = memory.back().data();
   }
@@ -17825,19 +17830,19 @@ void run_at_home(device_runtime& d, const kernel_functions& kernel, const kernel
  };
  for (int i = 0; i < call.inputs; ++i) {
   at_home(call.in[i]);
-  if (call.in[i].place != 0) d.download(views.back().data, call.in[i].data, call.in[i].bytes());
+  if (call.in[i].memory != 0) d.download(views.back().data, call.in[i].data, call.in[i].bytes());
  }
  for (int k = 0; k < call.outputs; ++k) at_home(call.out[k]);
- kernel_call home = call;
- home.in = views.data();
- home.out = views.data() + call.inputs;
- home.random = random;
- home.fault = home.stream = nullptr;
- home.workspace = thread_scratch(kernel.workspace(home));
- kernel.run(home);
+ kernel_call host = call;
+ host.in = views.data();
+ host.out = views.data() + call.inputs;
+ host.random = random;
+ host.fault = host.stream = nullptr;
+ host.workspace = thread_scratch(kernel.workspace(host));
+ kernel.run(host);
  for (int k = 0; k < call.outputs; ++k)
-  if (call.out[k].data != nullptr && call.out[k].place != 0)
-   d.upload(call.out[k].data, home.out[k].data, call.out[k].bytes());
+  if (call.out[k].data != nullptr && call.out[k].memory != 0)
+   d.upload(call.out[k].data, host.out[k].data, call.out[k].bytes());
 }
 
 class call_on_device {
@@ -17861,7 +17866,7 @@ public:
   });
   auto* there = static_cast<std::byte*>(d.constant(numbers, all));
   each_number([&](const void*, std::size_t bytes, const auto& moved) {
-   moved(there, place_of(&d));
+   moved(there, memory_of(&d));
    there += padded(bytes);
   });
  }
@@ -17871,11 +17876,11 @@ public:
  kernel_call call;
 
 private:
- static bool is_number(const buffer_view& v) { return v.place == 0 && v.data != nullptr; }
+ static bool is_number(const buffer_view& v) { return v.memory == 0 && v.data != nullptr; }
  template <class F>
  void each_number(const F& f) {
   for (buffer_view& v : views_)
-   if (is_number(v)) f(v.data, v.bytes(), [&](void* to, std::int8_t place) { v.data = to, v.place = place; });
+   if (is_number(v)) f(v.data, v.bytes(), [&](void* to, std::int8_t memory) { v.data = to, v.memory = memory; });
   if (call.random != nullptr)
    f(call.random, sizeof(random_state),
    [&](void* to, std::int8_t) { call.random = static_cast<const random_state*>(to); });
@@ -17887,7 +17892,7 @@ private:
 template <class = void>
 void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call& call) {
  const device_turn turn(&d);
- if (kernel.on_device.run == nullptr) return run_at_home(d, kernel, call, call.random);
+ if (kernel.on_device.run == nullptr) return run_on_host(d, kernel, call, call.random);
  call_on_device there(d, call);
  there.call.workspace = d.scratch(kernel.on_device.workspace(there.call));
  kernel.on_device.run(there.call);
@@ -18118,7 +18123,7 @@ struct basic_formula_record : tape_record {
   adjoint_call& operator=(const adjoint_call&) = delete;
  };
 
- static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
   auto& self = static_cast<formula_record&>(base);
   const formula_code& code = *self.formula->code;
   if (code.results == 0) return;
@@ -18152,7 +18157,7 @@ struct basic_formula_record : tape_record {
   }
  }
 
- static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+ static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
   auto& self = static_cast<formula_record&>(base);
   const formula_code& code = *self.formula->code;
   int active[most_leaves], count = 0;
@@ -18260,8 +18265,8 @@ private:
   runtime::perform({{}, formula->sum_on_device}, sum);
  }
 
- void replay(sweep& walk, const any_tensor& adjoint);
- bool replay_forward(const forward_sweep& walk, any_tensor& tangent);
+ void replay(backward_pass& walk, const any_tensor& adjoint);
+ bool replay_forward(const jvp_pass& walk, any_tensor& tangent);
 };
 
 using formula_record = basic_formula_record<>;
@@ -18284,15 +18289,15 @@ void record_formula(const formula_view& f, const formula_values& values, const s
   else
    new (&leaves[i]) any_tensor(values.leaves[i]->outline());
  }
- tape_place place;
- formula_record& r = tape.append<formula_record>(place);
+ tape_index at;
+ formula_record& r = tape.append<formula_record>(at);
  r.formula = &f;
  r.domain = domain;
  if (attributes != nullptr) r.attributes[0] = attributes[0], r.attributes[1] = attributes[1];
  r.leaf_count = values.leaf_count;
  r.leaves = leaves;
  for (int i = 0; i < values.number_count; ++i) r.numbers[i] = values.numbers[i];
- result.set_place(place);
+ result.set_tape_index(at);
  r.output = reads_output || keep_all ? result : result.outline();
 }
 
@@ -18359,14 +18364,14 @@ struct replayed_formula {
 };
 
 template <class X>
-void basic_formula_record<X>::replay(sweep& walk, const any_tensor& adjoint) {
+void basic_formula_record<X>::replay(backward_pass& walk, const any_tensor& adjoint) {
  replayed_formula<> f(*this);
  const int above = f.run.input(adjoint);
  interpret_adjoints(f.run, f.last, f.output, above, f.leaves, f.nodes, leaf_count, walk);
 }
 
 template <class X>
-bool basic_formula_record<X>::replay_forward(const forward_sweep& walk, any_tensor& tangent) {
+bool basic_formula_record<X>::replay_forward(const jvp_pass& walk, any_tensor& tangent) {
  replayed_formula<> f(*this);
  return interpret_tangent(f.run, f.last, f.output, f.leaves, f.nodes, leaf_count, walk, tangent);
 }
@@ -18500,14 +18505,14 @@ struct eager {
   execute<Op, T>(call);
   detail::check_finite(Op::name, result);
   if (tracked) {
-   tape_place place;
-   auto& r = detail::tape_storage::instance().template append<detail::list_record<Op, T>>(place);
+   tape_index at;
+   auto& r = detail::tape_storage::instance().template append<detail::list_record<Op, T>>(at);
    r.attributes = attributes;
    for (int i = 0; i < count; ++i) {
     r.inputs.push_back(parts[i].outline());
     r.shapes.push_back(parts[i].shape());
    }
-   result.set_place(place);
+   result.set_tape_index(at);
   }
   return result;
  }
@@ -18631,14 +18636,14 @@ private:
   const detail::tape_storage& tape = detail::tape_storage::instance();
   if ((tape.tracks(args) || ...)) {
    using record = detail::operation_record<Op, result_type, tapegraph::tensor<T>...>;
-   tape_place place;
-   record& r = detail::tape_storage::instance().template append<record>(place);
+   tape_index at;
+   record& r = detail::tape_storage::instance().template append<record>(at);
    r.attributes = attributes;
    r.inputs = [&]<std::size_t... I>(std::index_sequence<I...>) {
     return std::tuple(detail::outlined(args, detail::needs_input<Op, int(I)>)...);
    }
    (std::index_sequence_for<T...>{});
-   typed.set_place(place);
+   typed.set_tape_index(at);
    r.output = detail::outlined(typed, detail::needs_output<Op>);
   }
   return typed;
@@ -18701,7 +18706,7 @@ public:
  void watch(tensor<T>&... tensors) {
   static_assert((is_floating_type<T> && ...), "only floating-point tensors have derivatives");
   auto& tape = detail::tape_storage::instance();
-  ((tape.tracks(tensors) ? void() : tensors.set_place(tape.watch())), ...);
+  ((tape.tracks(tensors) ? void() : tensors.set_tape_index(tape.watch())), ...);
  }
 
  /// Recording pauses; `resume_recording` continues it.
@@ -18720,9 +18725,9 @@ public:
  auto gradient(const Y& y, const X&... x) {
   const auto value = eval(y);
   prepare();
-  detail::sweep walk(value.place().index + 1);
-  if (detail::tape_storage::instance().knows(value.place())) {
-   std::vector<char> keep(static_cast<std::size_t>(value.place().index + 1));
+  detail::backward_pass walk(value.tape_index().index + 1);
+  if (detail::tape_storage::instance().knows(value.tape_index())) {
+   std::vector<char> keep(static_cast<std::size_t>(value.tape_index().index + 1));
    (mark(keep, x), ...);
    walk.run(value, first_, keep);
   }
@@ -18737,9 +18742,9 @@ public:
  template <class Tensor = any_tensor>
  std::vector<any_tensor> gradient(const any_tensor& y, const std::vector<any_tensor>& x) {
   prepare();
-  detail::basic_sweep<Tensor> walk(y.place().index + 1);
-  if (detail::tape_storage::instance().knows(y.place())) {
-   std::vector<char> keep(static_cast<std::size_t>(y.place().index + 1));
+  detail::basic_backward_pass<Tensor> walk(y.tape_index().index + 1);
+  if (detail::tape_storage::instance().knows(y.tape_index())) {
+   std::vector<char> keep(static_cast<std::size_t>(y.tape_index().index + 1));
    for (const any_tensor& source : x) mark(keep, source);
    walk.run(y, first_, keep);
   }
@@ -18763,15 +18768,15 @@ private:
   if (!options_.persistent && tape.open() == 1) tape.clear(0);
  }
  static void mark(std::vector<char>& keep, const any_tensor& x) {
-  const tape_place p = x.place();
+  const tape_index p = x.tape_index();
   if (detail::tape_storage::instance().knows(p) && p.index < static_cast<int>(keep.size()))
    keep[static_cast<std::size_t>(p.index)] = 1;
  }
- static any_tensor adjoint_of(const detail::sweep& walk, const any_tensor& x, int position) {
-  if (!detail::tape_storage::instance().knows(x.place()))
+ static any_tensor adjoint_of(const detail::backward_pass& walk, const any_tensor& x, int position) {
+  if (!detail::tape_storage::instance().knows(x.tape_index()))
    throw argument_error("gradient_tape: source " + std::to_string(position) + " of shape " +
         to_string(x.shape()) + " is not watched");
-  if (const any_tensor* found = walk.find(x.place())) return *found;
+  if (const any_tensor* found = walk.find(x.tape_index())) return *found;
   any_tensor zero(x.type(), x.shape());
   std::memset(zero.raw(), 0, static_cast<std::size_t>(zero.size()) * size_of(zero.type()));
   return zero;
@@ -18792,7 +18797,7 @@ tensor<T> as_source(const tensor<T>& argument) {
  const shape same = argument.shape();
  if (tape.tracks(argument)) return tapegraph::invoke<reshape_op>({}, &same, std::source_location{}, argument);
  tensor<T> source = argument;
- source.set_place(tape.watch());
+ source.set_tape_index(tape.watch());
  return source;
 }
 }
@@ -19104,7 +19109,7 @@ constexpr typename At::handles jacobian_blocks(At& at, sweep_direction direction
 
 namespace tapegraph::detail {
 
-namespace forward_walk {
+namespace jvp_kernels {
 
 template <class G>
 any_tensor by_type(dtype type, const G& g) {
@@ -19143,9 +19148,9 @@ public:
 
  /// A direction without a buffer counts as zero.
  handles push(const handles& tangents) {
-  forward_sweep walk(base_, end_, forward_walk::kernels<Tensor>);
+  jvp_pass walk(base_, end_, jvp_kernels::kernels<Tensor>);
   for (std::size_t j = 0; j < sources_.size(); ++j)
-   if (tangents[j].has_storage()) walk.set(sources_[j].place().index, tangents[j]);
+   if (tangents[j].has_storage()) walk.set(sources_[j].tape_index().index, tangents[j]);
   walk.run(first_, end_);
   handles found;
   for (const any_tensor& y : results_) {
@@ -19155,15 +19160,15 @@ public:
   return found;
  }
  handles pull(const handles& cotangents) {
-  sweep walk(end_);
+  backward_pass walk(end_);
   std::vector<char> keep(static_cast<std::size_t>(end_));
-  for (const any_tensor& x : sources_) keep[static_cast<std::size_t>(x.place().index)] = 1;
+  for (const any_tensor& x : sources_) keep[static_cast<std::size_t>(x.tape_index().index)] = 1;
   for (std::size_t k = 0; k < results_.size(); ++k)
    if (cotangents[k].has_storage() && walk.wants(results_[k])) walk.add(results_[k], cotangents[k]);
   walk.run(end_ - 1, first_, keep);
   handles found;
   for (const any_tensor& x : sources_) {
-   const any_tensor* const adjoint = walk.find(x.place());
+   const any_tensor* const adjoint = walk.find(x.tape_index());
    found.push_back(adjoint != nullptr ? *adjoint : zeros_of(x.type(), x.shape()));
   }
   return found;
@@ -19245,7 +19250,7 @@ private:
   const shape line{1, lines[0].size()};
   std::vector<tensor<T>> parts;
   for (const any_tensor& each : lines)
-   parts.push_back(reshape(tensor<T>(forward_walk::converted(each, dtype_of<T>)), line));
+   parts.push_back(reshape(tensor<T>(jvp_kernels::converted(each, dtype_of<T>)), line));
   const tensor<T> all =
    invoke_list<concat_op>({0}, std::source_location{}, parts.data(), static_cast<int>(parts.size()));
   return forward ? reshape(tensor<T>(transpose(all)), target) : reshape(all, target);
@@ -19329,7 +19334,7 @@ public:
 }
 // ---- tapegraph/eager/random.hpp ----
 
-/// Random tensors. Factories take a seed and are pure functions of it; the operations of ops/random.hpp draw from a
+/// Random tensors. Factories take a seed and are pure functions of it; the operations of ops/random/random.hpp draw from a
 /// generator that this thread's `set_seed` starts anew.
 
 namespace tapegraph::random {
@@ -19419,7 +19424,7 @@ struct custom_record : tape_record {
 
  custom_record(const B& b, const X&... x) : backward_function(b), inputs(x...) {}
  static void destroy(tape_record& base) { static_cast<custom_record&>(base).~custom_record(); }
- static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
   auto& self = static_cast<custom_record&>(base);
   std::apply(
    [&](const auto&... x) {
@@ -19431,13 +19436,13 @@ struct custom_record : tape_record {
    },
    self.inputs);
  }
- static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+ static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
   return tangent_by_going_back(static_cast<custom_record&>(base), walk, tangent);
  }
 
 private:
  template <class Flow, class Input>
- static void flow(sweep& walk, const Flow& value, const Input& input) {
+ static void flow(backward_pass& walk, const Flow& value, const Input& input) {
   if constexpr (!std::is_same_v<Flow, no_gradient_t>) {
    if (!walk.wants(input)) return;
    const auto sealed = eval(value);
@@ -19459,14 +19464,14 @@ struct checkpoint_record : tape_record {
  checkpoint_record(const F& function, const std::vector<std::int64_t>& drawn, const X&... x)
   : f(function), inputs(x...), ordinals(drawn) {}
  static void destroy(tape_record& base) { static_cast<checkpoint_record&>(base).~checkpoint_record(); }
- static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
   auto& self = static_cast<checkpoint_record&>(base);
   tape_storage& tape = tape_storage::instance();
   const tape_storage::mark end = tape.end();
   const bool kept = tape.recording();
   {
    const any_tensor value = self.run_again(kept);
-   if (tape.knows(value.place())) walk.run_within(value, adjoint, end.length);
+   if (tape.knows(value.tape_index())) walk.run_within(value, adjoint, end.length);
   }
   if (!kept) tape.rewind(end);
  }
@@ -19498,12 +19503,12 @@ struct mode_transforms<eager> {
    const detail::recording_pause pause;
    return eval(f(x...), where);
   }();
-  value.set_place({});
+  value.set_tape_index({});
   auto& tape = detail::tape_storage::instance();
   if ((tape.tracks(x) || ...)) {
-   tape_place place;
-   auto& r = tape.append<detail::custom_record<B, decltype(value), tensor<T>...>>(place, backward, x...);
-   value.set_place(place);
+   tape_index at;
+   auto& r = tape.append<detail::custom_record<B, decltype(value), tensor<T>...>>(at, backward, x...);
+   value.set_tape_index(at);
    r.output = value;
   }
   return value;
@@ -19519,9 +19524,9 @@ struct mode_transforms<eager> {
    const detail::checkpointed_run first(ordinals, false);
    return eval(f(x...), where);
   }();
-  tape_place place;
-  tape.append<detail::checkpoint_record<F, tensor<T>...>>(place, f, ordinals, x...);
-  value.set_place(place);
+  tape_index at;
+  tape.append<detail::checkpoint_record<F, tensor<T>...>>(at, f, ordinals, x...);
+  value.set_tape_index(at);
   return value;
  }
 
@@ -19554,7 +19559,7 @@ struct mode_transforms<eager> {
 
 // ---- tapegraph/graph/passes/epilogue.hpp ----
 
-// ---- tapegraph/ops/activation.hpp ----
+// ---- tapegraph/ops/elementwise/activation.hpp ----
 
 /// relu, relu6, leaky_relu, elu, selu, sigmoid, hard_sigmoid, log_sigmoid, tanh, softplus, softsign, erf, erfc. Those that
 /// are a multiple of their operand are in gated_activation.hpp.
@@ -19813,30 +19818,30 @@ constexpr void fuse_epilogues(trace& t) {
    uses[c] = 0;
    return true;
   };
-  if (e.op == &record_of<add_op>) {
-   if (take(i, record_of<convolution_op>, record_of<convolution_bias_op<false>>)) continue;
-   if (in_memory[i] != 0) take(i, record_of<matmul_op>, record_of<matmul_bias_op<false>>);
-  } else if (e.op == &record_of<relu_op>) {
+  if (e.op == &descriptor_of<add_op>) {
+   if (take(i, descriptor_of<convolution_op>, descriptor_of<convolution_bias_op<false>>)) continue;
+   if (in_memory[i] != 0) take(i, descriptor_of<matmul_op>, descriptor_of<matmul_bias_op<false>>);
+  } else if (e.op == &descriptor_of<relu_op>) {
    const int c = t.argument(i, 0);
    if (uses[c] != 1) continue;
-   if (t.nodes[c].op == &record_of<convolution_bias_op<false>>)
-    detail::fuse_into(t, i, record_of<convolution_bias_op<true>>, c);
-   else if (t.nodes[c].op == &record_of<add_op> && in_memory[i] != 0)
-    take(c, record_of<matmul_op>, record_of<matmul_bias_op<true>>);
-  } else if (e.op == &record_of<max_pool_op>) {
+   if (t.nodes[c].op == &descriptor_of<convolution_bias_op<false>>)
+    detail::fuse_into(t, i, descriptor_of<convolution_bias_op<true>>, c);
+   else if (t.nodes[c].op == &descriptor_of<add_op> && in_memory[i] != 0)
+    take(c, descriptor_of<matmul_op>, descriptor_of<matmul_bias_op<true>>);
+  } else if (e.op == &descriptor_of<max_pool_op>) {
    const int c = t.argument(i, 0);
    if (uses[c] != 1 || !detail::halves_images(t, i)) continue;
-   if (t.nodes[c].op == &record_of<convolution_bias_op<false>>)
-    detail::fuse_into(t, i, record_of<convolution_bias_pool_op<false>>, c);
-   else if (t.nodes[c].op == &record_of<convolution_bias_op<true>>)
-    detail::fuse_into(t, i, record_of<convolution_bias_pool_op<true>>, c);
+   if (t.nodes[c].op == &descriptor_of<convolution_bias_op<false>>)
+    detail::fuse_into(t, i, descriptor_of<convolution_bias_pool_op<false>>, c);
+   else if (t.nodes[c].op == &descriptor_of<convolution_bias_op<true>>)
+    detail::fuse_into(t, i, descriptor_of<convolution_bias_pool_op<true>>, c);
   }
  }
  note_pass(t, "epilogues");
 }
 
 }
-// ---- tapegraph/graph/passes/hold.hpp ----
+// ---- tapegraph/graph/passes/snapshot_variables.hpp ----
 
 namespace tapegraph::ir {
 
@@ -19844,17 +19849,17 @@ namespace detail {
 
 constexpr int variable_behind(const trace& t, int node) {
  while (t.nodes[node].op->kind == operation_kind::view) node = t.argument(node, 0);
- return t.is(node, record_of<variable_op>) ? static_cast<int>(t.words[t.nodes[node].words]) : -1;
+ return t.is(node, descriptor_of<variable_op>) ? static_cast<int>(t.words[t.nodes[node].words]) : -1;
 }
 
 }
 
-constexpr void hold_old_values(trace& t) {
+constexpr void snapshot_variables(trace& t) {
  list<int> updated(t.variables.size(), 0), copies(t.nodes.size(), -1);
  for (const assignment_entry& update : t.assignments) updated[update.variable] = 1;
  static_assert(operation_binding<stop_gradient_op>::bound);
  const auto held = [&](int node) {
-  if (copies[node] < 0) copies[node] = t.map(record_of<stop_gradient_op>, &node, 1);
+  if (copies[node] < 0) copies[node] = t.map(descriptor_of<stop_gradient_op>, &node, 1);
   return copies[node];
  };
  for (output_entry& output : t.outputs)
@@ -19866,14 +19871,14 @@ constexpr void hold_old_values(trace& t) {
 }
 
 }
-// ---- tapegraph/graph/passes/simplify.hpp ----
+// ---- tapegraph/ir/simplify.hpp ----
 
 namespace tapegraph::ir {
 
 namespace detail {
 
 constexpr bool constant_value(const trace& t, int node, double& value) {
- if (!t.is(node, record_of<constant_op>)) return false;
+ if (!t.is(node, descriptor_of<constant_op>)) return false;
  value = std::bit_cast<double>(t.words_of(node)[0]);
  if (t.nodes[node].type == dtype::f32) value = static_cast<double>(static_cast<float>(value));
  if (t.nodes[node].type == dtype::bf16) value = static_cast<double>(bfloat16(value));
@@ -19887,19 +19892,19 @@ constexpr bool folded(const trace& t, int i, double& result) {
  const entry& e = t.nodes[i];
  if (e.arguments == 0 || !is_floating(e.type) || e.rank != 0 || !constant_value(t, t.argument(i, 0), x)) return false;
  if (e.arguments == 2 && !constant_value(t, t.argument(i, 1), y)) return false;
- if (t.is(i, record_of<add_op>))
+ if (t.is(i, descriptor_of<add_op>))
   result = x + y;
- else if (t.is(i, record_of<subtract_op>))
+ else if (t.is(i, descriptor_of<subtract_op>))
   result = x - y;
- else if (t.is(i, record_of<multiply_op>))
+ else if (t.is(i, descriptor_of<multiply_op>))
   result = x * y;
- else if (t.is(i, record_of<divide_op>) && y != 0)
+ else if (t.is(i, descriptor_of<divide_op>) && y != 0)
   result = x / y;
- else if (t.is(i, record_of<negate_op>))
+ else if (t.is(i, descriptor_of<negate_op>))
   result = -x;
- else if (t.is(i, record_of<square_op>))
+ else if (t.is(i, descriptor_of<square_op>))
   result = x * x;
- else if (t.is(i, record_of<sqrt_op>) && x >= 0)
+ else if (t.is(i, descriptor_of<sqrt_op>) && x >= 0)
   result = math::sqrt(x);
  else
   return false;
@@ -19913,27 +19918,27 @@ constexpr bool folded(const trace& t, int i, double& result) {
 
 template <class = void>
 constexpr int identity_operand(const trace& t, int i) {
- if (t.nodes[i].op->gate || t.is(i, record_of<stop_gradient_op>) || t.is(i, record_of<broadcast_op>) || t.is(i, record_of<reshape_op>) ||
-  t.is(i, record_of<cast_op<float>>) || t.is(i, record_of<cast_op<double>>))
+ if (t.nodes[i].op->identity || t.is(i, descriptor_of<stop_gradient_op>) || t.is(i, descriptor_of<broadcast_op>) || t.is(i, descriptor_of<reshape_op>) ||
+  t.is(i, descriptor_of<cast_op<float>>) || t.is(i, descriptor_of<cast_op<double>>))
   return t.argument(i, 0);
  double value = 0;
- if (t.is(i, record_of<multiply_op>)) {
+ if (t.is(i, descriptor_of<multiply_op>)) {
   if (constant_value(t, t.argument(i, 1), value) && value == 1) return t.argument(i, 0);
   if (constant_value(t, t.argument(i, 0), value) && value == 1) return t.argument(i, 1);
  }
- if (t.is(i, record_of<divide_op>) && constant_value(t, t.argument(i, 1), value) && value == 1)
+ if (t.is(i, descriptor_of<divide_op>) && constant_value(t, t.argument(i, 1), value) && value == 1)
   return t.argument(i, 0);
- if (t.is(i, record_of<subtract_op>) && constant_value(t, t.argument(i, 1), value) && value == 0 &&
+ if (t.is(i, descriptor_of<subtract_op>) && constant_value(t, t.argument(i, 1), value) && value == 0 &&
   std::bit_cast<std::int64_t>(value) == 0)
   return t.argument(i, 0);
- if (t.is(i, record_of<negate_op>) && t.is(t.argument(i, 0), record_of<negate_op>))
+ if (t.is(i, descriptor_of<negate_op>) && t.is(t.argument(i, 0), descriptor_of<negate_op>))
   return t.argument(t.argument(i, 0), 0);
  return -1;
 }
 
 template <class = void>
 constexpr bool swaps_last_axes(const trace& t, int i) {
- if (!t.is(i, record_of<transpose_op>)) return false;
+ if (!t.is(i, descriptor_of<transpose_op>)) return false;
  const auto a = attributes_from_words<transpose_op>(t.words_of(i));
  for (int k = 0; k + 2 < a.rank; ++k)
   if (a.permutation[k] != k) return false;
@@ -19959,9 +19964,9 @@ constexpr void simplify(trace& t) {
    int& argument = t.arguments[e.first_argument + k];
    argument = target[argument];
   }
-  if (t.is(i, record_of<reshape_op>) && t.is(t.argument(i, 0), record_of<reshape_op>))
+  if (t.is(i, descriptor_of<reshape_op>) && t.is(t.argument(i, 0), descriptor_of<reshape_op>))
    t.arguments[e.first_argument] = t.argument(t.argument(i, 0), 0);
-  if (t.is(i, record_of<matmul_op>) && detail::has_rows_and_columns(t, i)) {
+  if (t.is(i, descriptor_of<matmul_op>) && detail::has_rows_and_columns(t, i)) {
    for (int k = 0; k < 2; ++k) {
     const int from = t.argument(i, k);
     if (!detail::swaps_last_axes(t, from)) continue;
@@ -19973,7 +19978,7 @@ constexpr void simplify(trace& t) {
   }
   double value = 0;
   if (detail::folded(t, i, value)) {
-   e.op = &record_of<constant_op>;
+   e.op = &descriptor_of<constant_op>;
    e.arguments = 0;
    e.words = t.words.push_back(std::bit_cast<std::int64_t>(value));
    continue;
@@ -20045,27 +20050,27 @@ private:
 };
 
 }
-// ---- tapegraph/graph/placement.hpp ----
+// ---- tapegraph/graph/device_memory.hpp ----
 
 namespace tapegraph::ir {
 
-class placed_block {
+class memory_block {
 public:
- placed_block() = default;
- placed_block(const placed_block&) = delete;
- placed_block& operator=(const placed_block&) = delete;
- ~placed_block() { release(); }
+ memory_block() = default;
+ memory_block(const memory_block&) = delete;
+ memory_block& operator=(const memory_block&) = delete;
+ ~memory_block() { release(); }
 
  bool reserve(runtime::device_runtime* d, std::size_t bytes, const char* what) {
   if (bytes <= size_) return false;
-  if (lent_) {
+  if (external_) {
    size_ = bytes;
    return true;
   }
   release();
   if (d == nullptr) {
-   home_ = runtime::arena(bytes);
-   data_ = home_.data();
+   host_ = runtime::arena(bytes);
+   data_ = host_.data();
   } else {
    data_ = static_cast<std::byte*>(d->allocate(bytes, what));
    device_ = d;
@@ -20073,8 +20078,8 @@ public:
   size_ = bytes;
   return true;
  }
- void lend(std::byte* memory) {
-  lent_ = true;
+ void use(std::byte* memory) {
+  external_ = true;
   data_ = memory;
  }
  std::byte* data() const { return data_; }
@@ -20083,16 +20088,16 @@ public:
 private:
  void release() {
   if (device_ != nullptr && data_ != nullptr) device_->release(data_);
-  home_ = runtime::arena();
+  host_ = runtime::arena();
   data_ = nullptr;
   size_ = 0;
  }
 
  runtime::device_runtime* device_ = nullptr;
- runtime::arena home_;
+ runtime::arena host_;
  std::byte* data_ = nullptr;
  std::size_t size_ = 0;
- bool lent_ = false;
+ bool external_ = false;
 };
 
 struct kernel_step {
@@ -20101,7 +20106,7 @@ struct kernel_step {
 };
 
 struct fed_input {
- placed_block memory;
+ memory_block memory;
  buffer_view from;
 };
 
@@ -20222,9 +20227,9 @@ namespace tapegraph::ir {
 template <class = void>
 class basic_bound_program {
 public:
- explicit basic_bound_program(const program_view& view, runtime::device_runtime* device, bool lent = false)
+ explicit basic_bound_program(const program_view& view, runtime::device_runtime* device, bool external_memory = false)
   : view_(&view),
-  device_(lent ? nullptr : device),
+  device_(external_memory ? nullptr : device),
   runs_on_(device),
   given_symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
   symbols_(given_symbols_),
@@ -20234,12 +20239,12 @@ public:
   for (int i = 0; i < view.nodes.size(); ++i) {
    values_[i].type = view.nodes[i].type;
    values_[i].rank = view.nodes[i].rank;
-   values_[i].place = runtime::place_of(device);
+   values_[i].memory = runtime::memory_of(device);
   }
   const std::size_t bytes = view.inputs.size() * runtime::alignment + sizeof(random_state);
   numbers_.reserve(nullptr, bytes, "numbers");
-  if (device_ != nullptr) placed_numbers_.reserve(device_, bytes, "numbers of a program");
-  std::byte* const numbers = (device_ == nullptr ? numbers_ : placed_numbers_).data();
+  if (device_ != nullptr) device_numbers_.reserve(device_, bytes, "numbers of a program");
+  std::byte* const numbers = (device_ == nullptr ? numbers_ : device_numbers_).data();
   for (int i = 0; i < view.inputs.size(); ++i)
    if (view.inputs[i].scalar_parameter)
     values_[view.inputs[i].node].data = numbers + i * static_cast<int>(runtime::alignment);
@@ -20315,11 +20320,11 @@ public:
 
  const kernel_call& call_of(int step) const { return steps_[static_cast<std::size_t>(step)].call; }
 
- struct placement {
+ struct arena_slot {
   std::int64_t offset = -1;
   int birth = -1, death = -1, variable = -1;
  };
- placement placement_of(int node) const {
+ arena_slot arena_slot_of(int node) const {
   return {offsets_[node], live_.birth[node], live_.death[node], live_.variable_of[node]};
  }
  const buffer_view& value_of(int node) const { return values_[static_cast<std::size_t>(node)]; }
@@ -20352,7 +20357,7 @@ protected:
    const entry& e = view_->nodes[i];
    for (int axis = 0; axis < e.rank; ++axis) {
     const std::int64_t size = table.evaluate(view_->pool[e.dims + axis], value_of);
-    if (e.op == &record_of<input_op> && values_[i].data != nullptr && values_[i].extents[axis] != size)
+    if (e.op == &descriptor_of<input_op> && values_[i].data != nullptr && values_[i].extents[axis] != size)
      throw shape_error("input '" +
          std::string(view_->inputs[static_cast<int>(view_->words[e.words])].name) +
          "': extent of axis " + std::to_string(axis) + " is " +
@@ -20390,20 +20395,20 @@ protected:
   constants_.resize(static_cast<std::size_t>(view_->nodes.size()));
   for (int i = 0; i < view_->nodes.size(); ++i) {
    const entry& e = view_->nodes[i];
-   const bool number = e.op == &record_of<constant_op>;
-   if (!number && e.op != &record_of<extent_op>) continue;
+   const bool number = e.op == &descriptor_of<constant_op>;
+   if (!number && e.op != &descriptor_of<extent_op>) continue;
    const std::int64_t word = view_->words[e.words];
    const double value =
     number ? std::bit_cast<double>(word) : static_cast<double>(table.evaluate(word, value_of));
    values_[i].data = &constants_[static_cast<std::size_t>(i)];
    runtime::store_scalar(values_[i], value);
    if (device_ == nullptr) continue;
-   moved_ = placed_constants_.reserve(device_, constants_.size() * sizeof(double), "constants of a program") ||
+   moved_ = device_constants_.reserve(device_, constants_.size() * sizeof(double), "constants of a program") ||
      moved_;
-   values_[i].data = placed_constants_.data() + static_cast<std::size_t>(i) * sizeof(double);
+   values_[i].data = device_constants_.data() + static_cast<std::size_t>(i) * sizeof(double);
   }
-  if (placed_constants_.size() > 0)
-   device_->upload(placed_constants_.data(), constants_.data(), constants_.size() * sizeof(double));
+  if (device_constants_.size() > 0)
+   device_->upload(device_constants_.data(), constants_.data(), constants_.size() * sizeof(double));
  }
 
  void place_buffers() {
@@ -20497,7 +20502,7 @@ protected:
 
  void build_steps() {
   const int steps = view_->steps.size();
-  at_home_ = 0;
+  on_host_ = 0;
   if (steps_.empty() && steps > 0) {
    steps_.resize(static_cast<std::size_t>(steps));
    operands_.resize(static_cast<std::size_t>(view_->values.size()));
@@ -20509,7 +20514,7 @@ protected:
     operands_[step.first_value + k] = values_[view_->values[step.first_value + k]];
    const runtime::kernel_pair& kernel = view_->functions[step.kernel];
    target.run = runs_on_ == nullptr ? kernel.run : kernel.on_device.run;
-   if (target.run == nullptr) ++at_home_;
+   if (target.run == nullptr) ++on_host_;
    target.call.in = operands_.data() + step.first_value;
    target.call.inputs = step.inputs;
    target.call.out = target.call.in + step.inputs;
@@ -20563,11 +20568,11 @@ protected:
  list<int> order_, placed_;
  extent_table table_;
  std::vector<double> constants_;
- placed_block numbers_, placed_numbers_, placed_constants_, arena_;
+ memory_block numbers_, device_numbers_, device_constants_, arena_;
  std::vector<fed_input> fed_;
  captured_steps captured_;
  random_state* random_ = nullptr;
- int at_home_ = 0;
+ int on_host_ = 0;
  const variable_entry* missing_variable_ = nullptr;
  bool bound_ = false, pointers_changed_ = true, moved_ = true;
 };
@@ -20580,7 +20585,7 @@ template <class X = void>
 class basic_program : public basic_bound_program<X> {
  using base = basic_bound_program<X>;
  using base::missing_variable_;
- using base::symbols_, base::fed_, base::numbers_, base::placed_numbers_, base::captured_, base::at_home_;
+ using base::symbols_, base::fed_, base::numbers_, base::device_numbers_, base::captured_, base::on_host_;
  using base::view_, base::device_, base::values_, base::operands_, base::outputs_, base::steps_, base::copies_;
  using typename base::copy;
 
@@ -20598,7 +20603,7 @@ public:
    }
    finish();
   };
-  if (device_ == nullptr || check || at_home_ > 0 || !runtime::capture_steps())
+  if (device_ == nullptr || check || on_host_ > 0 || !runtime::capture_steps())
    launch();
   else
    captured_.run(symbols_, launch);
@@ -20633,21 +20638,21 @@ public:
  const buffer_view& output(int index) const {
   const auto i = static_cast<std::size_t>(index);
   if (device_ == nullptr) return outputs_[i];
-  home_outputs_.resize(outputs_.size());
-  if (home_outputs_[i] == nullptr) home_outputs_[i] = std::make_unique<home_output>();
-  home_output& home = *home_outputs_[i];
-  home.memory.reserve(nullptr, outputs_[i].bytes() + 1, "output");
-  home.view = outputs_[i];
-  home.view.place = 0;
-  home.view.data = home.memory.data();
-  device_->download(home.view.data, outputs_[i].data, outputs_[i].bytes());
-  return home.view;
+  host_outputs_.resize(outputs_.size());
+  if (host_outputs_[i] == nullptr) host_outputs_[i] = std::make_unique<host_output>();
+  host_output& host = *host_outputs_[i];
+  host.memory.reserve(nullptr, outputs_[i].bytes() + 1, "output");
+  host.view = outputs_[i];
+  host.view.memory = 0;
+  host.view.data = host.memory.data();
+  device_->download(host.view.data, outputs_[i].data, outputs_[i].bytes());
+  return host.view;
  }
- const buffer_view& placed_output(int index) const { return outputs_[static_cast<std::size_t>(index)]; }
+ const buffer_view& device_output(int index) const { return outputs_[static_cast<std::size_t>(index)]; }
 
 private:
- struct home_output {
-  placed_block memory;
+ struct host_output {
+  memory_block memory;
   buffer_view view;
  };
 
@@ -20663,11 +20668,11 @@ private:
   *numbers = random;
   if (device_ == nullptr) return;
   device_->enter();
-  device_->upload(placed_numbers_.data(), numbers_.data(), numbers_.size());
+  device_->upload(device_numbers_.data(), numbers_.data(), numbers_.size());
   for (std::size_t i = 0; i < fed_.size(); ++i) {
    const buffer_view& from = fed_[i].from;
    if (from.data == nullptr || from.bytes() == 0) continue;
-   if (from.place == 0)
+   if (from.memory == 0)
     device_->feed(fed_[i].memory.data(), from.data, from.bytes());
    else
     device_->copy(fed_[i].memory.data(), from.data, from.bytes());
@@ -20677,7 +20682,7 @@ private:
   if (steps_[s].run != nullptr) return steps_[s].run(steps_[s].call);
   const auto* const random =
    reinterpret_cast<const random_state*>(numbers_.data() + numbers_.size() - sizeof(random_state));
-  runtime::run_at_home(*device_, view_->functions[view_->steps[static_cast<int>(s)].kernel], steps_[s].call,
+  runtime::run_on_host(*device_, view_->functions[view_->steps[static_cast<int>(s)].kernel], steps_[s].call,
        random);
  }
  void finish() {
@@ -20696,7 +20701,7 @@ private:
    const std::int64_t at = first_not_finite(v);
    if (at < 0) continue;
    const entry& e = view_->nodes[step.node];
-   detail::text_builder where = detail::place_text(view_->places[e.place]), scope;
+   detail::text_builder where = detail::line_text(view_->lines[e.line]), scope;
    detail::scope_path(scope, view_->scopes, e.scope);
    throw numeric_error(std::string(e.op->name) + ": element " + std::to_string(at) + " of a result of shape " +
         to_string(shape(v.rank, v.extents)) + " is not finite, in scope '" +
@@ -20706,14 +20711,14 @@ private:
 
  std::int64_t first_not_finite(const buffer_view& v) const {
   if (device_ == nullptr) return runtime::first_not_finite(v);
-  const runtime::arena home(v.bytes() + 1);
-  device_->download(home.data(), v.data, v.bytes());
+  const runtime::arena host(v.bytes() + 1);
+  device_->download(host.data(), v.data, v.bytes());
   buffer_view there = v;
-  there.data = home.data();
+  there.data = host.data();
   return runtime::first_not_finite(there);
  }
 
- mutable std::vector<std::unique_ptr<home_output>> home_outputs_;
+ mutable std::vector<std::unique_ptr<host_output>> host_outputs_;
  bool placement_logged_ = false;
 };
 using program = basic_program<>;
@@ -20737,7 +20742,7 @@ constexpr text_builder error_fact(const Frozen& f, int fact) {
   if (!e.operation.empty()) b.put(e.operation), b.put(": ");
   b.put(e.what);
  }
- if (fact == 1) return place_text(f.places[e.place]);
+ if (fact == 1) return line_text(f.lines[e.line]);
  if (fact == 2 && e.operands > 0) return operand_text(e.first);
  if (fact == 3 && e.operands > 1) return operand_text(e.second);
  if (fact == 4) scope_path(b, f.scopes, e.scope);
@@ -20756,7 +20761,7 @@ template <class Builder>
 struct traced {
  static constexpr void build(trace& t, schedule& s) {
   if constexpr (requires { typename Builder::previous; }) {
-   thaw(stage<traced<typename Builder::previous>>::value, t, s);
+   thaw(compile_stage<traced<typename Builder::previous>>::value, t, s);
    t.history.clear();
   }
   if (t.error.what == nullptr) Builder::build(t);
@@ -20790,7 +20795,7 @@ template <class Previous>
 struct scheduled {
  static constexpr void build(trace& t, schedule& s) {
   thaw(Previous::value, t, s);
-  hold_old_values(t);
+  snapshot_variables(t);
   s = make_schedule(t);
   t.history.push_back({"kernel calls", s.steps.size()});
  }
@@ -20814,17 +20819,17 @@ constexpr void refuse() {
 }
 
 template <class Builder>
-using traced_stage = stage<detail::traced<Builder>>;
+using traced_stage = compile_stage<detail::traced<Builder>>;
 
 template <class Builder>
 constexpr const program_view& compile_program() {
  using traced = traced_stage<Builder>;
  if constexpr (!well_formed<traced>) {
   refuse<traced>();
-  return lowered<stage<detail::nothing<Builder>>>::view;
+  return lowered<compile_stage<detail::nothing<Builder>>>::view;
  } else {
-  using reduced = stage<detail::reduced<stage<detail::simplified<traced>>>>;
-  return lowered<stage<detail::scheduled<stage<detail::fused<reduced>>>>>::view;
+  using reduced = compile_stage<detail::reduced<compile_stage<detail::simplified<traced>>>>;
+  return lowered<compile_stage<detail::scheduled<compile_stage<detail::fused<reduced>>>>>::view;
  }
 }
 
@@ -20927,10 +20932,10 @@ private:
   if (target.rank() == 0) return one.id();
   if (size.value == 1) return invoke<broadcast_op>({}, &target, std::source_location{}, one).id();
   const shape single{1}, flat{size.value};
-  embed_op::attributes at;
+  pad_op::attributes at;
   for (int axis = 0; axis < max_rank; ++axis) at.step[axis] = 1;
   at.begin[0] = i;
-  const node placed = invoke<embed_op>(at, &flat, std::source_location{},
+  const node placed = invoke<pad_op>(at, &flat, std::source_location{},
            invoke<broadcast_op>({}, &single, std::source_location{}, one));
   return reshaped(placed.id(), target);
  }
@@ -21036,7 +21041,7 @@ namespace tapegraph {
 namespace ir {
 
 template <class B, int Count>
-struct custom_gradient_op : gate {
+struct custom_gradient_op : identity_node {
  static constexpr std::string_view name = "custom_gradient";
  static constexpr int arity = Count + 1;
  using attributes = no_attributes;
@@ -21244,7 +21249,7 @@ public:
   if (!dims.known()) t_->fail("variable: extents must be numbers");
   const int word = t_->words.push_back(t_->variables.size());
   const int node =
-   t_->append(ir::record_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
+   t_->append(ir::descriptor_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
   newest = t_->variables.push_back({index_, name, node, static_cast<int>(options.initializer.kind),
           options.initializer.a, options.initializer.b, options.trainable, newest}) +
     1;
@@ -21261,7 +21266,7 @@ public:
  constexpr void assign(const graph_node& variable, const E& value,
       std::source_location where = std::source_location::current()) const {
   const graph_node node = eval(value, where);
-  if (!t_->is(variable.id(), ir::record_of<ir::variable_op>)) {
+  if (!t_->is(variable.id(), ir::descriptor_of<ir::variable_op>)) {
    t_->fail("assign: the target is not a variable");
    return;
   }
@@ -21285,7 +21290,7 @@ public:
  constexpr graph_node gather_rows(const graph_node& table, const I& indices,
          std::source_location where = std::source_location::current()) const {
   const graph_node rows = eval(gather(table, indices, 0, 0, where), where);
-  if (!t_->is(table.id(), ir::record_of<ir::variable_op>))
+  if (!t_->is(table.id(), ir::descriptor_of<ir::variable_op>))
    t_->fail("gather_rows: the table is not a variable");
   else if (const auto v = static_cast<int>(t_->words_of(table.id())[0]);
     t_->training && t_->variables[v].trainable)
@@ -21319,7 +21324,7 @@ public:
  template <tensor_like X>
  constexpr graph_node operand(const X& x, std::source_location where) const {
   t_->scope = index_;
-  t_->place =
+  t_->line =
    t_->intern(where);
   return eval(x, where);
  }
@@ -21412,7 +21417,7 @@ public:
  /// assigned from one tensor) it is copied.
  void replace(any_tensor value) {
   data_ = std::move(value);
-  data_.set_place({});
+  data_.set_tape_index({});
   if (data_.shared()) own_data();
  }
  /// The buffer to write to, nobody else's.
@@ -21671,7 +21676,7 @@ public:
   tensor<T> handle(v.data().viewed(dims));
   auto& tape = detail::tape_storage::instance();
   const bool followed = tape.recording() || detail::checkpointed_run::active();
-  if (context_->training && v.trainable() && followed) handle.set_place(tape.watch());
+  if (context_->training && v.trainable() && followed) handle.set_tape_index(tape.watch());
   context_->used.push_back({&v, handle});
   return handle;
  }
@@ -21702,7 +21707,7 @@ public:
  tensor<T> gather_rows(const tensor<T>& table, const I& indices,
       std::source_location where = std::source_location::current()) const {
   tensor<T> plain = table;
-  plain.set_place({});
+  plain.set_tape_index({});
   auto& tape = detail::tape_storage::instance();
   for (auto& u : context_->used) {
    if (!u.handle.shares_with(table)) continue;
@@ -21715,8 +21720,8 @@ public:
    const auto number = static_cast<std::size_t>(detail::checkpointed_run::ordinal(noted));
    if (number < context_->row_uses.size()) return tensor<T>(context_->row_uses[number].rows);
    tensor<T> rows = gather(plain, indices, 0, 0, where);
-   rows.set_place(tape.watch());
-   u.handle.set_place({});
+   rows.set_tape_index(tape.watch());
+   u.handle.set_tape_index({});
    context_->row_uses.push_back({u.target, indices, rows});
    return rows;
   }
@@ -21767,10 +21772,10 @@ private:
 };
 
 }
-// ---- tapegraph/ops/rows.hpp ----
+// ---- tapegraph/ops/gather/rows.hpp ----
 
 /// Updates of the rows of a table that a step has used, at the cost of those rows: sum_of_equal_rows and assign_rows. Their
-/// kernels come with runtime/rows.hpp, which programs without them do not compile. Neither has a derivative.
+/// kernels come with ops/gather/rows_kernel.hpp, which programs without them do not compile. Neither has a derivative.
 
 namespace tapegraph {
 
@@ -22807,7 +22812,7 @@ struct history {
 
 // ---- tapegraph/nn/losses.hpp ----
 
-// ---- tapegraph/ops/softmax.hpp ----
+// ---- tapegraph/ops/reduction/softmax.hpp ----
 
 /// logsumexp, softmax, log_softmax.
 
@@ -23033,10 +23038,10 @@ constexpr bool gathered_only(trace& t) {
  for (int i = 0; i < t.nodes.size(); ++i)
   for (int k = 0; noted[i] == 0 && k < t.nodes[i].arguments; ++k) {
    const int table = t.argument(i, k);
-   if (!t.is(table, record_of<variable_op>) || noted[table] == 0) continue;
+   if (!t.is(table, descriptor_of<variable_op>) || noted[table] == 0) continue;
    const operand_info in = t.info(table);
    t.scope = t.variables[static_cast<int>(t.words_of(table)[0])].scope;
-   t.place = t.nodes[i].place;
+   t.line = t.nodes[i].line;
    t.fail("a variable with sparse gradients is read otherwise than by gather_rows", &in, 1);
    return false;
   }
@@ -23724,7 +23729,7 @@ tensor<T> batch_tensor(const buffer_view& v) {
  if (v.type != dtype_of<T>)
   throw dtype_error(std::string("labels are ") + name_of(v.type) + ", the loss takes " + name_of(dtype_of<T>));
  auto t = tensor<T>::uninitialized(shape(v.rank, v.extents));
- if (v.place == 0)
+ if (v.memory == 0)
   std::memcpy(t.mutable_data(), v.data, v.bytes());
  else
   runtime::current_runtime()->copy(t.view().data, v.data, v.bytes());
@@ -23777,7 +23782,7 @@ private:
    tape.stop_recording();
    const any_tensor accuracy = accuracy_of(output, labels);
    for (const auto& u : context.used) {
-    if (!detail::tape_storage::instance().knows(u.handle.place())) continue;
+    if (!detail::tape_storage::instance().knows(u.handle.tape_index())) continue;
     sources.push_back(u.handle);
     targets.push_back(u.target);
    }
@@ -23863,7 +23868,7 @@ namespace tapegraph::detail {
 template <class T>
 tensor<T> output_tensor(const ir::program& p, int index) {
  const device_scope on(p.device());
- const buffer_view& from = p.placed_output(index);
+ const buffer_view& from = p.device_output(index);
  if (from.type != dtype_of<T>)
   throw dtype_error(std::string("the output is ") + name_of(from.type) + ", asked for as " +
       name_of(dtype_of<T>));
@@ -23942,7 +23947,7 @@ private:
  }
  void launch(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
   connect(p);
-  if (&p == training_.get()) lend_frozen(p);
+  if (&p == training_.get()) keep_frozen(p);
   p.set_input(0, x);
   p.set_input(1, y);
   p.run({this->options_.seed, static_cast<std::uint64_t>(this->step_)}, check);
@@ -23957,18 +23962,18 @@ private:
   for (int i = 0; i < p.view().variables.size(); ++i)
    p.set_variable(i, this->variables_.at(i).data().view_on(p.device(), true).data);
  }
- void lend_frozen(ir::program& p) {
+ void keep_frozen(ir::program& p) {
   bool any = false;
   for (const variable& v : this->variables_) any = any || v.frozen();
   if (!any) return;
-  lent_.resize(static_cast<std::size_t>(p.view().variables.size()));
+  frozen_copies_.resize(static_cast<std::size_t>(p.view().variables.size()));
   for (int i = 0; i < p.view().variables.size(); ++i) {
    const variable& v = this->variables_.at(i);
    const std::string_view path = v.path();
    const variable* const owner =
     v.optimizer_state() ? this->variables_.find(path.substr(0, path.rfind('/'))) : &v;
    if (owner == nullptr || !owner->frozen()) continue;
-   any_tensor& copy = lent_[static_cast<std::size_t>(i)];
+   any_tensor& copy = frozen_copies_[static_cast<std::size_t>(i)];
    if (!copy.has_storage()) copy = any_tensor(v.type(), v.shape());
    const buffer_view from = v.data().view_on(p.device()), to = copy.view_on(p.device(), true);
    if (p.device() == nullptr)
@@ -23981,10 +23986,10 @@ private:
  tensor<typename Spec::value_type> predict_once(const tensor<typename Spec::element_type>& x) const {
   std::unique_ptr<ir::program> p;
   {
-   const std::lock_guard lock(shelf_->mutex);
-   if (!shelf_->programs.empty()) {
-    p = std::move(shelf_->programs.back());
-    shelf_->programs.pop_back();
+   const std::lock_guard lock(program_pool_->mutex);
+   if (!program_pool_->programs.empty()) {
+    p = std::move(program_pool_->programs.back());
+    program_pool_->programs.pop_back();
    }
   }
   if (!p) p = std::make_unique<ir::program>(ir::compile_program<prediction>());
@@ -23992,19 +23997,19 @@ private:
   p->set_input(0, x.view());
   p->run({this->options_.seed, static_cast<std::uint64_t>(this->step_)});
   auto result = detail::output_tensor<typename Spec::value_type>(*p, 0);
-  const std::lock_guard lock(shelf_->mutex);
-  shelf_->programs.push_back(std::move(p));
+  const std::lock_guard lock(program_pool_->mutex);
+  program_pool_->programs.push_back(std::move(p));
   return result;
  }
 
- struct shelf {
+ struct program_pool {
   std::mutex mutex;
   std::vector<std::unique_ptr<ir::program>> programs;
  };
  Optimizer optimizer_;
  std::unique_ptr<ir::program> training_, evaluation_;
- std::vector<any_tensor> lent_;
- std::unique_ptr<shelf> shelf_ = std::make_unique<shelf>();
+ std::vector<any_tensor> frozen_copies_;
+ std::unique_ptr<program_pool> program_pool_ = std::make_unique<program_pool>();
 };
 
 }
@@ -24152,7 +24157,7 @@ struct function_trace {
 template <class F, class... Specs>
 class graph_function {
  using trace = detail::function_trace<F, Specs...>;
- using first_stage = ir::stage<ir::detail::traced<trace>>;
+ using first_stage = ir::compile_stage<ir::detail::traced<trace>>;
 
 public:
  graph_function() : program_(std::make_unique<ir::program>(ir::compile_program<trace>())) {}
@@ -24255,7 +24260,7 @@ constexpr auto with_bias(const Scope& scope, const Handle& y, std::int64_t filte
 }
 
 /// Convolution of x [batch, height, width, channels] with "kernel" [height, width, channels / groups, filters], plus "bias"
-/// [filters]. Extents of the result: ops/convolution.hpp.
+/// [filters]. Extents of the result: ops/convolution/convolution.hpp.
 template <class Scope, tensor_like X>
  requires(!tensor_like<Scope>)
 constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options& o,
@@ -24345,7 +24350,7 @@ constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o 
 }
 // ---- tapegraph/nn/layers/normalization.hpp ----
 
-// ---- tapegraph/ops/moments.hpp ----
+// ---- tapegraph/ops/reduction/moments.hpp ----
 
 /// variance, standard_deviation, moments.
 
@@ -24473,7 +24478,7 @@ constexpr void drop_unneeded_effects(trace& t) {
  for (int i = 0; i < t.nodes.size(); ++i) {
   entry& e = t.nodes[i];
   if (e.op->kind != operation_kind::effect || needed[t.argument(i, 0)] != 0) continue;
-  e.op = &record_of<constant_op>;
+  e.op = &descriptor_of<constant_op>;
   e.arguments = 0;
   e.words = t.words.push_back(0);
  }
@@ -24617,7 +24622,7 @@ private:
 
 /// Every operation.
 
-// ---- tapegraph/ops/convolution_transpose.hpp ----
+// ---- tapegraph/ops/convolution/convolution_transpose.hpp ----
 
 /// Transposed, depthwise and separable convolution with Keras's kernel shapes.
 
@@ -24790,9 +24795,9 @@ constexpr auto separable_conv1d(const X& x, const W& w, const P& pointwise, cons
 }
 
 }
-// ---- tapegraph/ops/einsum.hpp ----
+// ---- tapegraph/ops/product/einsum.hpp ----
 
-// ---- tapegraph/ops/axis_labels.hpp ----
+// ---- tapegraph/ops/product/axis_labels.hpp ----
 
 /// Axes named by letters, and einsum's notation of them: "bij,bjk->bik".
 
@@ -25227,7 +25232,7 @@ constexpr auto einsum(std::string_view subscripts, const A& a,
 }
 
 }
-// ---- tapegraph/ops/gated_activation.hpp ----
+// ---- tapegraph/ops/elementwise/gated_activation.hpp ----
 
 /// gelu, swish (silu), mish, hard_swish: the operand times a gate between 0 and 1.
 ///
@@ -25348,9 +25353,9 @@ TG_INLINE constexpr auto hard_swish(const A& x) {
 }
 
 }
-// ---- tapegraph/ops/hyperbolic.hpp ----
+// ---- tapegraph/ops/elementwise/hyperbolic.hpp ----
 
-// ---- tapegraph/ops/trigonometric.hpp ----
+// ---- tapegraph/ops/elementwise/trigonometric.hpp ----
 
 /// sin, cos, tan, asin, acos, atan, atan2, in radians, and hypot.
 
@@ -25558,7 +25563,7 @@ TG_INLINE constexpr auto atanh(const A& x) {
 }
 
 }
-// ---- tapegraph/ops/norm.hpp ----
+// ---- tapegraph/ops/reduction/norm.hpp ----
 
 namespace tapegraph {
 
@@ -25590,7 +25595,7 @@ constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options
 }
 
 }
-// ---- tapegraph/ops/rounding.hpp ----
+// ---- tapegraph/ops/elementwise/rounding.hpp ----
 
 /// floor, ceil, round (halves to even), trunc. Steps: their results count as constants. Integers stay as they are.
 
@@ -25620,7 +25625,7 @@ TG_ROUNDING(trunc)
 #undef TG_ROUNDING
 
 }
-// ---- tapegraph/ops/tensordot.hpp ----
+// ---- tapegraph/ops/product/tensordot.hpp ----
 
 /// Sums of products over chosen axes: tensordot, dot, inner, outer, vdot, with NumPy's meaning.
 
@@ -25707,11 +25712,11 @@ constexpr auto vdot(const A& a, const B& b, std::source_location where = std::so
 }
 
 }
-// ---- tapegraph/ops/vmap.hpp ----
+// ---- tapegraph/ops/vmap/vmap.hpp ----
 
-// ---- tapegraph/ops/batched_transforms.hpp ----
+// ---- tapegraph/ops/vmap/batched_transforms.hpp ----
 
-// ---- tapegraph/ops/batched.hpp ----
+// ---- tapegraph/ops/vmap/batched.hpp ----
 
 /// Batches that show the shape of one example: what functions under vmap compute with. Every operation on one is carried out
 /// for the whole batch at once. A mode over another mode.
@@ -26109,7 +26114,7 @@ private:
 };
 
 }
-// ---- tapegraph/ops/batching_rules.hpp ----
+// ---- tapegraph/ops/vmap/batching_rules.hpp ----
 
 /// How operations are carried out for a batch: the batch is one more axis in front. Elementwise operations and reductions
 /// need no rule.
@@ -26209,7 +26214,7 @@ struct batched_images {
 template <>
 struct batching_rule<slice_op> : detail::batched_ranges<slice_op> {};
 template <>
-struct batching_rule<embed_op> : detail::batched_ranges<embed_op> {};
+struct batching_rule<pad_op> : detail::batched_ranges<pad_op> {};
 template <>
 struct batching_rule<cumulative_sum_op> : detail::batched_axis<cumulative_sum_op> {};
 template <>
@@ -26301,7 +26306,7 @@ struct batched_along {
 /// remap and fold: one rule per axis; the batch is kept.
 template <class Op>
 struct batched_map {
- static constexpr auto apply(const auto& c, const remap_op::attributes& a, const auto& x) {
+ static constexpr auto apply(const auto& c, const index_map_op::attributes& a, const auto& x) {
   typename Op::attributes shifted;
   for (int i = 0; i + 1 < max_rank; ++i) shifted.map[i + 1] = a.map[i], shifted.amount[i + 1] = a.amount[i];
   if (a.map[0] < 0) shifted.map[0] = a.map[0];
@@ -26316,9 +26321,9 @@ struct batching_rule<take_along_op> : detail::batched_along<take_along_op> {};
 template <>
 struct batching_rule<put_along_op> : detail::batched_along<put_along_op> {};
 template <>
-struct batching_rule<remap_op> : detail::batched_map<remap_op> {};
+struct batching_rule<index_map_op> : detail::batched_map<index_map_op> {};
 template <>
-struct batching_rule<fold_op> : detail::batched_map<fold_op> {};
+struct batching_rule<index_map_adjoint_op> : detail::batched_map<index_map_adjoint_op> {};
 
 /// Filters for all examples: more images. Filters per example: more groups of channels.
 template <>

@@ -1,7 +1,7 @@
 // expect: a graph node and an eager tensor cannot meet in one expression
 #include <tapegraph/eager/tensor.hpp>
-#include <tapegraph/graph/node.hpp>
-#include <tapegraph/ops/arithmetic.hpp>
+#include <tapegraph/ir/node.hpp>
+#include <tapegraph/ops/elementwise/arithmetic.hpp>
 
 namespace tg = tapegraph;
 

@@ -1,11 +1,11 @@
 // expect: vmap: this operation has no batching rule; specialise tg::batching_rule for it
-// expect: fold_op
+// expect: index_map_adjoint_op
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;
 
-struct fold_op {
-    static constexpr std::string_view name = "fold";
+struct index_map_adjoint_op {
+    static constexpr std::string_view name = "index_map_adjoint";
     static constexpr tg::operation_kind kind = tg::operation_kind::layout;
     static constexpr int arity = 1;
     using attributes = tg::no_attributes;
@@ -16,5 +16,5 @@ struct fold_op {
 };
 
 auto folded(const tg::tensor<float>& x) {
-    return tg::vmap([](auto v) { return tg::invoke<fold_op>({}, nullptr, std::source_location::current(), v); })(x);
+    return tg::vmap([](auto v) { return tg::invoke<index_map_adjoint_op>({}, nullptr, std::source_location::current(), v); })(x);
 }

@@ -1,4 +1,4 @@
-#include <tapegraph/cpu/convolution_pool.hpp>
+#include <tapegraph/ops/pooling/cpu_of_convolution.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include <tapegraph/cpu/convolution.hpp>
+#include <tapegraph/ops/convolution/cpu.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include <tapegraph/cpu/gather.hpp>
+#include <tapegraph/ops/gather/cpu.hpp>
 
 #include <doctest/doctest.h>
 

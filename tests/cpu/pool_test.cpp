@@ -1,4 +1,4 @@
-#include <tapegraph/cpu/pool.hpp>
+#include <tapegraph/ops/pooling/cpu.hpp>
 
 #include <doctest/doctest.h>
 

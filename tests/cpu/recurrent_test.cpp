@@ -1,8 +1,8 @@
 #include <support/graph_runner.hpp>
 
-#include <tapegraph/runtime/gru.hpp>
-#include <tapegraph/runtime/lstm.hpp>
-#include <tapegraph/runtime/simple_rnn.hpp>
+#include <tapegraph/ops/recurrent/gru_kernel.hpp>
+#include <tapegraph/ops/recurrent/lstm_kernel.hpp>
+#include <tapegraph/ops/recurrent/simple_rnn_kernel.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include <tapegraph/cpu/arg_reduce.hpp>
+#include <tapegraph/ops/ordering/cpu_arg_reduce.hpp>
 #include <tapegraph/cpu/reduce.hpp>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include <tapegraph/cpu/rows.hpp>
+#include <tapegraph/ops/gather/cpu_rows.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 #include <tapegraph/cpu/isa.hpp>
-#include <tapegraph/cpu/sort.hpp>
+#include <tapegraph/ops/ordering/cpu.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 #include <cuda/device_array.hpp>
 
-#include <tapegraph/cuda/convolution_by_product.cuh>
+#include <tapegraph/cuda/ops/convolution/by_product.cuh>
 
 #include <cuda/convolution_reference.hpp>
 

@@ -1,7 +1,7 @@
 #define TG_SIMT
 #include <simt/words.hpp>
 
-#include <tapegraph/cuda/convolution_plans.hpp>
+#include <tapegraph/cuda/ops/convolution/plans.hpp>
 #include <tapegraph/cuda/kernels/convolution_shape.cuh>
 
 #include <cuda/convolution_reference.hpp>

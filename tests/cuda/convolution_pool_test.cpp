@@ -1,9 +1,9 @@
 #include <cuda/calls.hpp>
 
-#include <tapegraph/cuda/convolution_pool.cuh>
-#include <tapegraph/cuda/convolution_storage.cuh>
-#include <tapegraph/cuda/pooling.cuh>
-#include <tapegraph/runtime/convolution_pool.hpp>
+#include <tapegraph/cuda/ops/pooling/of_convolution.cuh>
+#include <tapegraph/cuda/ops/convolution/storage.cuh>
+#include <tapegraph/cuda/ops/pooling/pooling.cuh>
+#include <tapegraph/ops/pooling/kernel_of_convolution.hpp>
 
 #include <cuda/convolution_reference.hpp>
 

@@ -2,7 +2,7 @@
 
 #include <cuda/device_array.hpp>
 
-#include <tapegraph/core/convolution_geometry.hpp>
+#include <tapegraph/ops/convolution/geometry.hpp>
 
 #include <cmath>
 #include <vector>

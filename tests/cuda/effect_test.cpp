@@ -2,7 +2,7 @@
 
 #include <cuda/calls.hpp>
 
-#include <tapegraph/cuda/effect.cuh>
+#include <tapegraph/cuda/ops/effect/effect.cuh>
 
 #include <limits>
 

@@ -65,9 +65,9 @@ TEST_CASE("epilogues on a device: the bits of eager mode") {
     int fused = 0;
     for (int s = 0; s < graph.view().steps.size(); ++s) {
         const auto* const op = graph.view().nodes[graph.view().steps[s].node].op;
-        fused += op == &tg::ir::record_of<tg::convolution_bias_pool_op<true>> ||
-                 op == &tg::ir::record_of<tg::matmul_bias_op<true>> ||
-                 op == &tg::ir::record_of<tg::matmul_bias_op<false>>;
+        fused += op == &tg::ir::descriptor_of<tg::convolution_bias_pool_op<true>> ||
+                 op == &tg::ir::descriptor_of<tg::matmul_bias_op<true>> ||
+                 op == &tg::ir::descriptor_of<tg::matmul_bias_op<false>>;
     }
     CHECK(fused == 3);
 }

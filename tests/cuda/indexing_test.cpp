@@ -3,7 +3,7 @@
 #include <cuda/calls.hpp>
 #include <cuda/noted_library.hpp>
 
-#include <tapegraph/cuda/scatter.cuh>
+#include <tapegraph/cuda/ops/gather/scatter.cuh>
 
 namespace indexing_test {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/cpu/lstm_cell.hpp>
-#include <tapegraph/cuda/recurrence.cuh>
+#include <tapegraph/ops/recurrent/cpu_lstm_cell.hpp>
+#include <tapegraph/cuda/ops/recurrent/recurrence.cuh>
 
 #include <doctest/doctest.h>
 

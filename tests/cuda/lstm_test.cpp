@@ -1,7 +1,7 @@
 #define TG_SIMT
 #include <simt/mutation.hpp>
 
-#include <tapegraph/cuda/recurrence.cuh>
+#include <tapegraph/cuda/ops/recurrent/recurrence.cuh>
 
 #include <cuda/lstm_reference.hpp>
 

@@ -1,6 +1,6 @@
 #include <cuda/device_array.hpp>
 
-#include <tapegraph/cuda/matmul.cuh>
+#include <tapegraph/cuda/ops/product/matmul.cuh>
 
 #include <doctest/doctest.h>
 

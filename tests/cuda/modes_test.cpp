@@ -155,7 +155,7 @@ TEST_CASE("eager: repeated elements, and the tangent of a sum") {
     CHECK(along.tangent.to_vector() == std::vector<float>{2 * (1 - 3 + 10), 2 * (8 + 6)});
 }
 
-TEST_CASE("a tensor goes to a device and comes home once") {
+TEST_CASE("a tensor goes to a device and comes to the host once") {
     const late_device late;
     const tg::tensor<float> a{1, 2, 3};
     tg::tensor<float> b;
@@ -256,7 +256,7 @@ TEST_CASE("what a device finds wrong is thrown when the host waits") {
 }
 
 #ifdef TG_SIMT
-TEST_CASE_TEMPLATE("a step's loss and accuracy come home with one wait", Mode, tg::graph, tg::eager) {
+TEST_CASE_TEMPLATE("a step's loss and accuracy come to the host with one wait", Mode, tg::graph, tg::eager) {
     const late_device late;
     auto model = tg::compile<Mode>(perceptron{}, tg::spec<float, tg::dyn, 4>{}, tg::sparse_softmax_cross_entropy{},
                                    tg::adam{.learning_rate = 0.05}, {.seed = 3, .device = tg::device::cuda(0)});
@@ -302,7 +302,7 @@ TEST_CASE("eager: a step takes the buffers of the step before, and sends no numb
     machine.devices = 1;
 }
 
-TEST_CASE("a tensor of one device comes home to a thread that uses another") {
+TEST_CASE("a tensor of one device comes to the host to a thread that uses another") {
     auto& machine = tg::cuda::driver::imitation::instance();
     machine.devices = 3;
     const late_device late;

@@ -2,9 +2,9 @@
 
 #include <cuda/calls.hpp>
 
-#include <tapegraph/core/index_map.hpp>
-#include <tapegraph/cuda/fill.cuh>
-#include <tapegraph/cuda/movement.cuh>
+#include <tapegraph/ops/movement/index_map.hpp>
+#include <tapegraph/cuda/ops/movement/fill.cuh>
+#include <tapegraph/cuda/ops/movement/movement.cuh>
 #include <tapegraph/cuda/row_copies.cuh>
 
 namespace movement_test {
@@ -42,7 +42,7 @@ struct mapped_axis {
 };
 template <class T>
 void check_maps(const std::vector<mapped_axis>& axes) {
-    remap_op::attributes a;
+    index_map_op::attributes a;
     extents from, to;
     for (const mapped_axis& axis : axes) {
         a.map[from.size()] = static_cast<std::int64_t>(axis.map), a.amount[from.size()] = axis.amount;
@@ -50,8 +50,8 @@ void check_maps(const std::vector<mapped_axis>& axes) {
     }
     CAPTURE(from);
     CAPTURE(to);
-    check_same<remap_op, T>(a, {distinct<T>(from)}, {shaped<T>(to)});
-    check_same<fold_op, T>(a, {uneven<T>(to)}, {shaped<T>(from)});
+    check_same<index_map_op, T>(a, {distinct<T>(from)}, {shaped<T>(to)});
+    check_same<index_map_adjoint_op, T>(a, {uneven<T>(to)}, {shaped<T>(from)});
 }
 
 } // namespace
@@ -92,7 +92,7 @@ TEST_CASE_TEMPLATE("slice and embed on a device", T, bool, half, float, std::int
         CAPTURE(large);
         CAPTURE(begin);
         check_same<slice_op, T>(box_of(begin, step), {distinct<T>(large)}, {shaped<T>(small)});
-        check_same<embed_op, T>(box_of(begin, step, 1), {distinct<T>(small)}, {shaped<T>(large)});
+        check_same<pad_op, T>(box_of(begin, step, 1), {distinct<T>(small)}, {shaped<T>(large)});
     };
     check({}, {}, {}, {});
     check({7}, {2}, {1}, {3});
@@ -108,8 +108,8 @@ TEST_CASE_TEMPLATE("slice and embed on a device", T, bool, half, float, std::int
 }
 
 TEST_CASE("embed on a device: the number is of the element's type") {
-    check_same<embed_op, float>(box_of({1}, {1}, -0.1), {distinct<float>({3})}, {shaped<float>({5})});
-    check_same<embed_op, bfloat16>(box_of({1}, {1}, 0.3), {distinct<bfloat16>({3})}, {shaped<bfloat16>({5})});
+    check_same<pad_op, float>(box_of({1}, {1}, -0.1), {distinct<float>({3})}, {shaped<float>({5})});
+    check_same<pad_op, bfloat16>(box_of({1}, {1}, 0.3), {distinct<bfloat16>({3})}, {shaped<bfloat16>({5})});
 }
 
 TEST_CASE_TEMPLATE("remap and fold on a device: every rule", T, float, double, std::int32_t) {
@@ -129,9 +129,9 @@ TEST_CASE_TEMPLATE("remap and fold on a device: every rule", T, float, double, s
 }
 
 TEST_CASE("remap on a device: nothing to repeat is refused as on the CPU") {
-    remap_op::attributes a;
+    index_map_op::attributes a;
     a.map[0] = static_cast<std::int64_t>(index_map::edge), a.amount[0] = 1;
-    check_same<remap_op, float>(a, {distinct<float>({0})}, {shaped<float>({2})});
+    check_same<index_map_op, float>(a, {distinct<float>({0})}, {shaped<float>({2})});
 }
 
 TEST_CASE_TEMPLATE("concat on a device", T, bool, bfloat16, float, double) {
@@ -159,7 +159,7 @@ TEST_CASE("movement on a device: addresses that are not aligned, and large resul
         check_maps<float>(
             {{index_map::reflect, 2, 4, 9}, {index_map::symmetric, 5, 3, 11}, {index_map::keep, 0, 4, 4}});
         check_transpose<float>({19, 11}, {1, 0});
-        check_same<embed_op, float>(box_of({1, 2}, {2, 1}, 7), {distinct<float>({3, 4})}, {shaped<float>({7, 8})});
+        check_same<pad_op, float>(box_of({1, 2}, {2, 1}, 7), {distinct<float>({3, 4})}, {shaped<float>({7, 8})});
         check_same<arange_op<float>, float>({0.1, 0.3, 9, 1}, {distinct<float>({})}, {shaped<float>({23})});
     }
     argument in = distinct<std::uint8_t>({6, 64}), out = shaped<std::uint8_t>({3, 64});

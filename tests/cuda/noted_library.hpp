@@ -2,7 +2,7 @@
 
 #include <cuda/calls.hpp>
 
-#include <tapegraph/cuda/sort.cuh>
+#include <tapegraph/cuda/ops/ordering/sort.cuh>
 
 #include <algorithm>
 #include <ostream>

@@ -2,7 +2,7 @@
 
 #include <cuda/calls.hpp>
 
-#include <tapegraph/cuda/pooling.cuh>
+#include <tapegraph/cuda/ops/pooling/pooling.cuh>
 
 #include <cmath>
 

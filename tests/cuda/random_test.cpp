@@ -1,6 +1,6 @@
 #include <cuda/calls.hpp>
 
-#include <tapegraph/cuda/random.cuh>
+#include <tapegraph/cuda/ops/random/random.cuh>
 
 namespace random_test {
 

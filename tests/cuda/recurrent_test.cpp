@@ -2,10 +2,10 @@
 
 #include <cuda/calls.hpp>
 
-#include <tapegraph/cuda/recurrent.cuh>
-#include <tapegraph/runtime/gru.hpp>
-#include <tapegraph/runtime/lstm.hpp>
-#include <tapegraph/runtime/simple_rnn.hpp>
+#include <tapegraph/cuda/ops/recurrent/recurrent.cuh>
+#include <tapegraph/ops/recurrent/gru_kernel.hpp>
+#include <tapegraph/ops/recurrent/lstm_kernel.hpp>
+#include <tapegraph/ops/recurrent/simple_rnn_kernel.hpp>
 
 #include <cmath>
 #include <type_traits>

@@ -2,7 +2,7 @@
 
 #include <cuda/calls.hpp>
 
-#include <tapegraph/cuda/rows.cuh>
+#include <tapegraph/cuda/ops/gather/rows.cuh>
 
 #include <limits>
 

@@ -34,7 +34,7 @@ struct memory {
     memory(const memory&) = delete;
     memory& operator=(const memory&) = delete;
     ~memory() { device.release(at); }
-    std::vector<std::int32_t> home() const {
+    std::vector<std::int32_t> host() const {
         std::vector<std::int32_t> v(static_cast<std::size_t>(count));
         device.download(v.data(), at, v.size() * 4);
         return v;
@@ -62,7 +62,7 @@ TEST_CASE("a device's runtime: many small uploads") {
     std::int32_t last = 0;
     d.download(&last, there.at + each * times - 1, sizeof last);
     CHECK(last == times - 1);
-    CHECK(there.home() == counted(each * times, each));
+    CHECK(there.host() == counted(each * times, each));
 }
 
 TEST_CASE("a device's runtime: numbers of calls") {
@@ -77,7 +77,7 @@ TEST_CASE("a device's runtime: numbers of calls") {
                size * sizeof(std::int32_t));
         std::fill(numbers.begin(), numbers.end(), -1);
     }
-    CHECK(there.home() == counted(times * size));
+    CHECK(there.host() == counted(times * size));
 }
 
 TEST_CASE("a device's runtime: equal numbers of calls are where they were, or are sent again") {
@@ -97,7 +97,7 @@ TEST_CASE("a device's runtime: equal numbers of calls are where they were, or ar
         numbers[5] = i % 3 == 0 ? -3 : i % 3 == 1 ? i % 70 : i;
         give(numbers);
     }
-    CHECK(there.home() == expected);
+    CHECK(there.host() == expected);
 #ifdef TG_SIMT
     const auto copies = [&](const std::vector<float>& numbers) {
         const int before = cuda::driver::imitation::instance().copies;
@@ -128,10 +128,10 @@ TEST_CASE("a device's runtime: inputs of any size in turn") {
         expected.insert(expected.end(), input.begin(), input.end());
         std::fill(input.begin(), input.end(), -1);
     }
-    CHECK(there.home() == expected);
+    CHECK(there.host() == expected);
 }
 
-TEST_CASE("a device's runtime: the last 256 numbers that were sent home") {
+TEST_CASE("a device's runtime: the last 256 numbers that were sent to the host") {
     const on_device::late_device late;
     runtime::device_runtime& d = opened();
     const memory there(d, 1);

@@ -93,7 +93,7 @@ TEST_CASE("a scan on a device: carries that change places, masks, lengths that c
             const auto xs = numbers({batch, time, 2}, 0), a = numbers({batch, 3}, 1), b = numbers({batch, 3}, 2),
                        w = numbers({2, 3}, 0);
             const auto want = [&] {
-                const tg::device_scope home(tg::device::cpu());
+                const tg::device_scope host(tg::device::cpu());
                 return here(xs, a, b, w, mask);
             }();
             for (int run = 0; run < 3; ++run) check_same(there(xs, a, b, w, mask), want);

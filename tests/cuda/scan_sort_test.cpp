@@ -3,8 +3,8 @@
 #include <cuda/calls.hpp>
 #include <cuda/noted_library.hpp>
 
-#include <tapegraph/cuda/scan.cuh>
-#include <tapegraph/cuda/sort.cuh>
+#include <tapegraph/cuda/ops/cumulative/cumulative.cuh>
+#include <tapegraph/cuda/ops/ordering/sort.cuh>
 
 #include <cmath>
 #include <limits>

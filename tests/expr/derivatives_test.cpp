@@ -1,7 +1,7 @@
 #include <tapegraph/expr/derivatives.hpp>
-#include <tapegraph/ops/activation.hpp>
-#include <tapegraph/ops/power.hpp>
-#include <tapegraph/ops/trigonometric.hpp>
+#include <tapegraph/ops/elementwise/activation.hpp>
+#include <tapegraph/ops/elementwise/power.hpp>
+#include <tapegraph/ops/elementwise/trigonometric.hpp>
 
 #include <doctest/doctest.h>
 

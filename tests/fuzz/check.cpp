@@ -1,9 +1,9 @@
 #include <fuzz/check.hpp>
 
-#include <tapegraph/graph/passes/eliminate.hpp>
+#include <tapegraph/ir/eliminate.hpp>
 #include <tapegraph/graph/passes/epilogue.hpp>
-#include <tapegraph/graph/passes/hold.hpp>
-#include <tapegraph/graph/passes/simplify.hpp>
+#include <tapegraph/graph/passes/snapshot_variables.hpp>
+#include <tapegraph/ir/simplify.hpp>
 #include <tapegraph/graph/passes/verify.hpp>
 
 #include <algorithm>
@@ -98,7 +98,7 @@ std::string run_passes(ir::trace& t, const check_options& options) {
                                                 {"dead nodes", &ir::eliminate_dead_nodes},
                                                 {"epilogues", &ir::fuse_epilogues},
                                                 {"dead nodes again", &ir::eliminate_dead_nodes},
-                                                {"old values", &ir::hold_old_values}};
+                                                {"old values", &ir::snapshot_variables}};
     for (const auto& [name, pass] : passes) {
         pass(t);
         if (std::string text = verified(t, name); !text.empty()) return text;
@@ -195,9 +195,9 @@ finding check_traces(program& p, const std::vector<any_tensor>& leaves, const lo
             if (const std::string text = run_passes(t, options); !text.empty()) return {"verifier", text};
         for (const ir::entry& e : t.nodes) {
             counts.epilogues +=
-                e.op == &ir::record_of<convolution_bias_op<false>> || e.op == &ir::record_of<convolution_bias_op<true>>;
+                e.op == &ir::descriptor_of<convolution_bias_op<false>> || e.op == &ir::descriptor_of<convolution_bias_op<true>>;
             counts.product_epilogues +=
-                e.op == &ir::record_of<matmul_bias_op<false>> || e.op == &ir::record_of<matmul_bias_op<true>>;
+                e.op == &ir::descriptor_of<matmul_bias_op<false>> || e.op == &ir::descriptor_of<matmul_bias_op<true>>;
         }
         ir::schedule s = make_schedule(t, fuse);
         if (const ir::finding f = verify(t, s); !f.ok()) return {"verifier", std::string("schedule: ") + f.what};

@@ -134,20 +134,20 @@ TEST_CASE("a wrong value is found and keeps the extents it needs") {
 TEST_CASE("broken passes are found and shrunk to a few instructions") {
     const auto swapped_subtraction = [](tg::ir::trace& t) {
         for (int i = 0; i < t.nodes.size(); ++i)
-            if (t.is(i, tg::ir::record_of<tg::subtract_op>))
+            if (t.is(i, tg::ir::descriptor_of<tg::subtract_op>))
                 std::swap(t.arguments[t.nodes[i].first_argument], t.arguments[t.nodes[i].first_argument + 1]);
     };
     // Drops an adjoint where a value is used twice: the second addend becomes the first.
     const auto lost_addend = [](tg::ir::trace& t) {
         for (int i = 0; i < t.nodes.size(); ++i)
-            if (t.is(i, tg::ir::record_of<tg::add_op>) && t.same_shape(t.argument(i, 0), t.argument(i, 1)))
+            if (t.is(i, tg::ir::descriptor_of<tg::add_op>) && t.same_shape(t.argument(i, 0), t.argument(i, 1)))
                 t.arguments[t.nodes[i].first_argument + 1] = t.argument(i, 0);
     };
     // Common subexpressions that forget attributes: two reductions of one value over different axes.
     const auto careless_merging = [](tg::ir::trace& t) {
         for (int i = 0; i < t.nodes.size(); ++i)
             for (int k = 0; k < i; ++k)
-                if (t.is(i, tg::ir::record_of<tg::cumulative_sum_op>) && t.nodes[k].op == t.nodes[i].op)
+                if (t.is(i, tg::ir::descriptor_of<tg::cumulative_sum_op>) && t.nodes[k].op == t.nodes[i].op)
                     for (int w = 0; w < t.nodes[i].op->words; ++w)
                         t.words[t.nodes[i].words + w] = t.words[t.nodes[k].words + w];
     };
@@ -165,7 +165,7 @@ TEST_CASE("broken passes are found and shrunk to a few instructions") {
 TEST_CASE("a trace the verifier refuses is found") {
     const auto wrong_shape = [](tg::ir::trace& t) {
         for (int i = 0; i < t.nodes.size(); ++i)
-            if (t.is(i, tg::ir::record_of<tg::transpose_op>)) t.nodes[i].rank = 0;
+            if (t.is(i, tg::ir::descriptor_of<tg::transpose_op>)) t.nodes[i].rank = 0;
     };
     const program p = found_and_shrunk("verifier", {.after_passes = wrong_shape}, "transpose");
     INFO(to_text(p));

@@ -1,8 +1,8 @@
 #include <fuzz/kernels.hpp>
 
-#include <tapegraph/graph/node.hpp>
+#include <tapegraph/ir/node.hpp>
 #include <tapegraph/ops/ops.hpp>
-#include <tapegraph/runtime/kernels.hpp>
+#include <tapegraph/ops/kernels.hpp>
 
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@ struct row {
 template <class T, class... Op>
 void add(std::vector<row>& rows) {
     static_assert((ir::operation_binding<Op>::bound && ...));
-    (rows.push_back({&ir::record_of<Op>, dtype_of<T>, runtime::kernel_for<Op, T>()}), ...);
+    (rows.push_back({&ir::descriptor_of<Op>, dtype_of<T>, runtime::kernel_for<Op, T>()}), ...);
 }
 
 template <class T, class... Op>
@@ -30,7 +30,7 @@ void add_reductions(std::vector<row>& rows) {
         using kernel = runtime::reduction_kernel<O, region<slots<dtype_of<T>>, results<0>>, T>;
         return runtime::kernel_pair{{&kernel::run, &kernel::workspace}};
     };
-    (rows.push_back({&ir::record_of<Op>, dtype_of<T>, pair(static_cast<Op*>(nullptr))}), ...);
+    (rows.push_back({&ir::descriptor_of<Op>, dtype_of<T>, pair(static_cast<Op*>(nullptr))}), ...);
 }
 
 std::vector<row> make_rows() {
@@ -42,7 +42,7 @@ std::vector<row> make_rows() {
         convolution_bias_op<false>, convolution_bias_op<true>, convolution_bias_pool_op<false>,
         convolution_bias_pool_op<true>, matmul_bias_op<false>, matmul_bias_op<true>, max_pool_op, max_pool_gradient_op,
         max_pool_select_op, average_pool_op, average_pool_gradient_op>(rows);
-    add<double, transpose_op, slice_op, embed_op, concat_op, remap_op, fold_op, gather_op, scatter_add_op, gather_nd_op,
+    add<double, transpose_op, slice_op, pad_op, concat_op, index_map_op, index_map_adjoint_op, gather_op, scatter_add_op, gather_nd_op,
         scatter_nd_op, take_along_op, put_along_op, cumulative_sum_op, cumulative_product_op, argsort_op, arg_reduce_op,
         arange_op<std::int32_t>>(rows);
     add<std::int32_t, transpose_op>(rows);

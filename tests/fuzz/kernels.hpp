@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/graph/operation.hpp>
+#include <tapegraph/ir/operation.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
 /// From an operation's record to its kernel at run time. The library resolves this in the compiler, from the address to

@@ -3,7 +3,7 @@
 #include <fuzz/program.hpp>
 
 #include <tapegraph/eager/gradient_tape.hpp>
-#include <tapegraph/graph/gradient.hpp>
+#include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/ops/ops.hpp>
 
 #include <functional>

@@ -106,7 +106,7 @@ results run_schedule(ir::trace& t, ir::schedule& s, const std::vector<any_tensor
             functions.push_back({&run_fused_reduction, kernel_of(*s.ops[k.op], type).workspace});
     }
     ir::program_view view;
-#define TG_MEMBER(type, place, name, most) view.name = {place.begin(), place.size()};
+#define TG_MEMBER(type, list, name, most) view.name = {list.begin(), list.size()};
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
     view.functions = {functions.data(), static_cast<int>(functions.size())};

@@ -125,9 +125,9 @@ any_tensor compute(ir::trace& t, int id, const std::vector<any_tensor>& values) 
     const shape dims = t.dims(id);
     if (e.op->kind == operation_kind::view) return values[static_cast<std::size_t>(t.argument(id, 0))].viewed(dims);
     any_tensor result(e.type, dims);
-    if (e.op == &ir::record_of<ir::constant_op> || e.op == &ir::record_of<ir::extent_op>) {
+    if (e.op == &ir::descriptor_of<ir::constant_op> || e.op == &ir::descriptor_of<ir::extent_op>) {
         const std::int64_t word = t.words_of(id)[0];
-        const bool number = e.op == &ir::record_of<ir::constant_op>;
+        const bool number = e.op == &ir::descriptor_of<ir::constant_op>;
         runtime::store_scalar(result.view(), number ? std::bit_cast<double>(word) : static_cast<double>(word));
         return result;
     }
@@ -163,7 +163,7 @@ any_tensor compute(ir::trace& t, int id, const std::vector<any_tensor>& values) 
 results interpret(ir::trace& t, const std::vector<any_tensor>& feeds, const program& p) {
     std::vector<any_tensor> values;
     for (int i = 0; i < t.nodes.size(); ++i) {
-        if (t.is(i, ir::record_of<ir::input_op>))
+        if (t.is(i, ir::descriptor_of<ir::input_op>))
             values.push_back(feeds[static_cast<std::size_t>(t.words_of(i)[0])]);
         else
             values.push_back(compute(t, i, values));

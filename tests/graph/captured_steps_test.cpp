@@ -1,4 +1,4 @@
-#include <tapegraph/graph/placement.hpp>
+#include <tapegraph/graph/device_memory.hpp>
 
 #include <support/captured_stderr.hpp>
 
@@ -27,7 +27,7 @@ public:
     void* scratch(std::size_t) override { return nullptr; }
     void upload(void*, const void*, std::size_t) override {}
     void feed(void*, const void*, std::size_t) override {}
-    void bring_home(const piece*, int) override {}
+    void bring_to_host(const piece*, int) override {}
     void copy(void*, const void*, std::size_t) override {}
     void wait() override {}
     void* constant(const void*, std::size_t) override { return nullptr; }

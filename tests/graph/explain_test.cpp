@@ -1,4 +1,4 @@
-#include "builders.hpp"
+#include <support/builders.hpp>
 
 #include <tapegraph/graph/explain.hpp>
 

@@ -1,4 +1,4 @@
-#include "builders.hpp"
+#include <support/builders.hpp>
 
 #include <tapegraph/graph/transforms.hpp>
 
@@ -43,7 +43,7 @@ constexpr int effects(const trace& t) {
 }
 constexpr int gates(const trace& t) {
     int n = 0;
-    for (const tg::ir::entry& e : t.nodes) n += e.op->gate;
+    for (const tg::ir::entry& e : t.nodes) n += e.op->identity;
     return n;
 }
 

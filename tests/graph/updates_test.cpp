@@ -1,4 +1,4 @@
-#include "builders.hpp"
+#include <support/builders.hpp>
 
 #include <doctest/doctest.h>
 
@@ -203,7 +203,7 @@ TEST_CASE("updates of an optimizer happen in place") {
     }
     const tg::ir::program_view& view = p.program.view();
     for (const auto& update : view.assignments)
-        CHECK(p.program.placement_of(view.alias[update.node]).variable == update.variable);
+        CHECK(p.program.arena_slot_of(view.alias[update.node]).variable == update.variable);
 }
 
 } // namespace updates_test

@@ -26,7 +26,7 @@ struct leaky_integrator {
     }
 };
 
-/// The LSTM of ops/lstm.hpp, spelled out.
+/// The LSTM of ops/recurrent/lstm.hpp, spelled out.
 struct lstm_cell {
     constexpr auto operator()(auto state, auto x, auto w, auto r, auto b) const {
         const auto z = tg::eval(matmul(x, w) + matmul(std::get<0>(state), r) + b);

@@ -276,8 +276,8 @@ TEST_CASE("a step holds nothing of the table's size, and its bytes do not depend
             const int node = p.view().steps[s].node;
             if (p.value_of(node).bytes() < table) continue;
             // what is as large as the table is the table, or its state, written where it stands
-            CHECK(p.placement_of(node).variable >= 0);
-            CHECK(p.placement_of(node).offset < 0);
+            CHECK(p.arena_slot_of(node).variable >= 0);
+            CHECK(p.arena_slot_of(node).offset < 0);
             ++written_over;
         }
         CHECK(written_over == 3);

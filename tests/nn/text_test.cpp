@@ -29,7 +29,7 @@ struct reader {
 };
 
 /// The next character of every step.
-struct speller {
+struct region_encoder {
     constexpr auto operator()(auto scope, auto characters) const {
         const auto rows = tg::embedding(scope / "characters", characters, {.input_dim = 30, .output_dim = 8});
         const auto steps = tg::lstm(scope / "lstm", rows, {.units = 16, .return_sequences = true});
@@ -90,7 +90,7 @@ TEST_CASE("a model of characters: one label per step") {
     characters.adapt(std::vector<std::string>{text});
     const auto set = tg::data::next_token_windows(characters.indices_of(text), characters.words().size(), 8, 3);
     const auto run = [&](auto mode) {
-        auto model = make<decltype(mode)>(speller{}, 0.03);
+        auto model = make<decltype(mode)>(region_encoder{}, 0.03);
         const auto h = model.fit(set, {.epochs = 10, .batch_size = 16, .verbose = false});
         CHECK(h.epochs.front().loss > 1); // log(30) = 3.4 at first
         CHECK(h.epochs.back().loss < 0.2);

@@ -86,7 +86,7 @@ struct untouched {
 template <class T, class F>
 void check_unfused(const F&) {
     using builder = untouched<F, tg::spec<T, tg::dyn, 6>, tg::spec<T, 6, 5>, tg::spec<T, 5>>;
-    tg::ir::program raw(tg::ir::lowered<tg::ir::stage<builder>>::view);
+    tg::ir::program raw(tg::ir::lowered<tg::ir::compile_stage<builder>>::view);
     auto fused = tg::function<tg::graph>(F{}, tg::spec<T, tg::dyn, 6>{}, tg::spec<T, 6, 5>{}, tg::spec<T, 5>{});
     CHECK(fused.view().steps.size() < raw.view().steps.size());
     for (const std::int64_t n : {3, 700}) {

@@ -1,4 +1,4 @@
-#if __has_include(<tapegraph/ops/gated_activation.hpp>) && __has_include(<tapegraph/ops/rounding.hpp>)
+#if __has_include(<tapegraph/ops/elementwise/gated_activation.hpp>) && __has_include(<tapegraph/ops/elementwise/rounding.hpp>)
 
 #include <tapegraph/tapegraph.hpp>
 

@@ -3,14 +3,14 @@
 #include <simt/driver.hpp>
 
 #include <tapegraph/core/half.hpp>
-#include <tapegraph/cuda/blas_product.hpp>
+#include <tapegraph/cuda/ops/product/blas_product.hpp>
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-/// A cuBLASLt for tests without a device: the functions of cuda/blas.cuh, multiplying column-major matrices in three
+/// A cuBLASLt for tests without a device: the functions of cuda/ops/product/blas.cuh, multiplying column-major matrices in three
 /// loops. It refuses what the real one refuses (leading dimensions that are too short, empty matrices, addresses less
 /// aligned than was said) and overwrites the workspace it is given.
 

@@ -104,7 +104,7 @@ TEST_CASE("checkpoint: a deep chain in graph mode, less memory and the same bits
     CHECK(saving.program().arena_bytes() < 11 * activation);
     int products = 0;
     for (int s = 0; s < saving.view().steps.size(); ++s)
-        products += saving.view().nodes[saving.view().steps[s].node].op == &tg::ir::record_of<tg::matmul_op>;
+        products += saving.view().nodes[saving.view().steps[s].node].op == &tg::ir::descriptor_of<tg::matmul_op>;
     CHECK(products == 4 * layers); // forward, again, and two for the derivatives
 }
 

@@ -102,7 +102,7 @@ TEST_CASE("vmap: products with shared and own matrices") {
     f(drawn<float>({5, 1, 8}, 1), drawn<float>({8, 4}, 2));
     int calls = 0;
     for (int s = 0; s < f.view().steps.size(); ++s)
-        if (f.view().nodes[f.view().steps[s].node].op == &tg::ir::record_of<tg::matmul_op>) {
+        if (f.view().nodes[f.view().steps[s].node].op == &tg::ir::descriptor_of<tg::matmul_op>) {
             CHECK(f.program().call_of(s).out[0].rank == 2);
             ++calls;
         }

@@ -25,10 +25,10 @@ __attribute__((noinline)) void copy_async(void* shared, const void* global, cons
 }
 } // namespace tapegraph::cuda::kernels
 
-#include <tapegraph/cpu/gru_cell.hpp>
-#include <tapegraph/cpu/lstm_cell.hpp>
-#include <tapegraph/cpu/simple_rnn_cell.hpp>
-#include <tapegraph/cuda/convolution_plan.hpp>
+#include <tapegraph/ops/recurrent/cpu_gru_cell.hpp>
+#include <tapegraph/ops/recurrent/cpu_lstm_cell.hpp>
+#include <tapegraph/ops/recurrent/cpu_simple_rnn_cell.hpp>
+#include <tapegraph/cuda/ops/convolution/plan.hpp>
 #include <tapegraph/cuda/kernels/convolution.cuh>
 #include <tapegraph/cuda/kernels/few_channels.cuh>
 #include <tapegraph/cuda/kernels/implicit_gemm.cuh>
@@ -37,7 +37,7 @@ __attribute__((noinline)) void copy_async(void* shared, const void* global, cons
 #include <tapegraph/cuda/kernels/scatter.cuh>
 #include <tapegraph/cuda/kernels/sort.cuh>
 #include <tapegraph/cuda/kernels/tensor_gemm.cuh>
-#include <tapegraph/cuda/recurrence.cuh>
+#include <tapegraph/cuda/ops/recurrent/recurrence.cuh>
 
 #include <string>
 #include <vector>

@@ -1,21 +1,21 @@
 #pragma once
 
-#include <tapegraph/cuda/convolution_pool.cuh>
-#include <tapegraph/cuda/convolution_storage.cuh>
-#include <tapegraph/cuda/effect.cuh>
-#include <tapegraph/cuda/fill.cuh>
-#include <tapegraph/cuda/indexing.cuh>
-#include <tapegraph/cuda/matmul.cuh>
-#include <tapegraph/cuda/movement.cuh>
-#include <tapegraph/cuda/pooling.cuh>
-#include <tapegraph/cuda/random.cuh>
+#include <tapegraph/cuda/ops/pooling/of_convolution.cuh>
+#include <tapegraph/cuda/ops/convolution/storage.cuh>
+#include <tapegraph/cuda/ops/effect/effect.cuh>
+#include <tapegraph/cuda/ops/movement/fill.cuh>
+#include <tapegraph/cuda/ops/gather/gather.cuh>
+#include <tapegraph/cuda/ops/product/matmul.cuh>
+#include <tapegraph/cuda/ops/movement/movement.cuh>
+#include <tapegraph/cuda/ops/pooling/pooling.cuh>
+#include <tapegraph/cuda/ops/random/random.cuh>
 #include <tapegraph/cuda/reduction.cuh>
 #include <tapegraph/cuda/region.cuh>
 #include <tapegraph/cuda/row_copies.cuh>
 #include <tapegraph/cuda/runtime.hpp>
-#include <tapegraph/cuda/scan.cuh>
-#include <tapegraph/cuda/scatter.cuh>
-#include <tapegraph/cuda/sort.cuh>
+#include <tapegraph/cuda/ops/cumulative/cumulative.cuh>
+#include <tapegraph/cuda/ops/gather/scatter.cuh>
+#include <tapegraph/cuda/ops/ordering/sort.cuh>
 #include <tapegraph/cuda/widened.cuh>
 
 /// What runtime/kernel.hpp asks a backend for: the CUDA side of every operation.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/call.hpp>
-#include <tapegraph/cuda/blas_context.hpp>
+#include <tapegraph/cuda/ops/product/blas_context.hpp>
 #include <tapegraph/cuda/devices.hpp>
 #include <tapegraph/cuda/memory.hpp>
 
@@ -59,7 +59,7 @@ public:
     }
 
 private:
-    static constexpr int most_devices = 127; // that buffer_view::place can tell apart
+    static constexpr int most_devices = 127; // that buffer_view::memory can tell apart
     static std::atomic<context*>& place(int device) {
         static std::array<std::atomic<context*>, most_devices> places{};
         return places[static_cast<std::size_t>(device)];

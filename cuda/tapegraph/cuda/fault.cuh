@@ -2,7 +2,7 @@
 
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/cuda/kernels/fault.cuh>
-#include <tapegraph/runtime/effect.hpp>
+#include <tapegraph/ops/effect/kernel.hpp>
 
 #include <bit>
 #include <string>

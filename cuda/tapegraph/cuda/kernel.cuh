@@ -14,7 +14,7 @@
 namespace tapegraph::cuda {
 
 /// Specialised per operation: `run(call)`, and `workspace(call)` where scratch memory is needed.
-/// What has none (a user's operation) runs on the CPU, with operands brought home.
+/// What has none (a user's operation) runs on the CPU, with operands brought host.
 template <class Op, class T>
 struct kernel;
 template <class Op, class T>

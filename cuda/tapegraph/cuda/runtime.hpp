@@ -80,7 +80,7 @@ public:
         driver::copy(to, s.remote, bytes, context_->stream());
         driver::record(s.free, context_->stream());
     }
-    void bring_home(const piece* pieces, int count) override {
+    void bring_to_host(const piece* pieces, int count) override {
         std::size_t all = 0;
         for (int i = 0; i < count; ++i) all += runtime::padded(pieces[i].bytes);
         if (all <= few) return throw_fault(arrived(pieces, count));
@@ -154,7 +154,7 @@ private:
         std::size_t bytes = 0;
         driver::event sent = driver::make_event(), free = driver::make_event();
     };
-    // For calls by threads that use another device: they bring home what this one has computed. Events, among others, are of the
+    // For calls by threads that use another device: they bring to the host what this one has computed. Events, among others, are of the
     // device that is current when they are made.
     class current {
     public:

@@ -12,7 +12,7 @@ namespace tapegraph {
 struct buffer_view {
     void* data = nullptr;
     dtype type = dtype::f32;
-    std::int8_t place = 0; ///< whose memory `data` is: 0 the CPU's, n + 1 that of GPU n
+    std::int8_t memory = 0; ///< whose memory `data` is: 0 the CPU's, n + 1 that of GPU n
     int rank = 0;
     std::int64_t extents[max_rank]{};
 

@@ -6,7 +6,7 @@
 namespace tapegraph {
 
 /// Where a tensor stands on this thread's tape. A place is never a pointer: tapes come and go.
-struct tape_place {
+struct tape_index {
     std::uint32_t serial = 0; // 0: nowhere
     std::int32_t index = -1;
 };
@@ -24,8 +24,8 @@ public:
     int rank() const { return dims_.rank(); }
     std::int64_t size() const { return dims_.elements(); }
     dtype type() const { return type_; }
-    tape_place place() const { return place_; }
-    void set_place(tape_place place) { place_ = place; }
+    tapegraph::tape_index tape_index() const { return tape_index_; }
+    void set_tape_index(tapegraph::tape_index index) { tape_index_ = index; }
     bool has_storage() const { return !storage_.empty(); }
     /// The elements in the CPU's memory, to write to: a copy on a device is no longer used. Waits for the device.
     void* raw() const { return storage_.data(true); }
@@ -42,7 +42,7 @@ public:
     buffer_view view_on(runtime::device_runtime* d, bool change = false) const {
         buffer_view v = outline_view();
         v.data = d == nullptr ? storage_.data(change) : storage_.remote(*d, change);
-        v.place = runtime::place_of(d);
+        v.memory = runtime::memory_of(d);
         return v;
     }
     buffer_view outline_view() const {
@@ -58,7 +58,7 @@ public:
         any_tensor other = *this;
         other.dims_ = dims;
         other.dims_.attach(nullptr);
-        other.place_ = {};
+        other.tape_index_ = {};
         return other;
     }
     /// Shape and place without the buffer: for records that need only those.
@@ -66,7 +66,7 @@ public:
         any_tensor other;
         other.dims_ = dims_;
         other.type_ = type_;
-        other.place_ = place_;
+        other.tape_index_ = tape_index_;
         return other;
     }
     void drop_storage() { storage_ = {}; }
@@ -74,7 +74,7 @@ public:
 protected:
     detail::storage_reference storage_;
     tapegraph::shape dims_;
-    tape_place place_;
+    tapegraph::tape_index tape_index_;
     dtype type_ = dtype::f32;
 };
 

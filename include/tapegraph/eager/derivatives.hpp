@@ -9,7 +9,7 @@
 namespace tapegraph::detail {
 
 // Templates, like recorded_function, so that only programs that ask for these derivatives compile their kernels.
-namespace forward_walk {
+namespace jvp_kernels {
 
 template <class G>
 any_tensor by_type(dtype type, const G& g) {
@@ -38,7 +38,7 @@ template <class Tensor>
 inline constexpr forward_kernels kernels{&multiply_add<Tensor>, &add<Tensor>, &converted<Tensor>,
                                          &transposed_tangent<Tensor>};
 
-} // namespace forward_walk
+} // namespace jvp_kernels
 
 /// A function's stretch of the tape, from sources to results; what both sweeps need.
 template <class Tensor>
@@ -48,9 +48,9 @@ public:
 
     /// A direction without a buffer counts as zero.
     handles push(const handles& tangents) {
-        forward_sweep walk(base_, end_, forward_walk::kernels<Tensor>);
+        jvp_pass walk(base_, end_, jvp_kernels::kernels<Tensor>);
         for (std::size_t j = 0; j < sources_.size(); ++j)
-            if (tangents[j].has_storage()) walk.set(sources_[j].place().index, tangents[j]);
+            if (tangents[j].has_storage()) walk.set(sources_[j].tape_index().index, tangents[j]);
         walk.run(first_, end_);
         handles found;
         for (const any_tensor& y : results_) {
@@ -60,15 +60,15 @@ public:
         return found;
     }
     handles pull(const handles& cotangents) {
-        sweep walk(end_);
+        backward_pass walk(end_);
         std::vector<char> keep(static_cast<std::size_t>(end_));
-        for (const any_tensor& x : sources_) keep[static_cast<std::size_t>(x.place().index)] = 1;
+        for (const any_tensor& x : sources_) keep[static_cast<std::size_t>(x.tape_index().index)] = 1;
         for (std::size_t k = 0; k < results_.size(); ++k)
             if (cotangents[k].has_storage() && walk.wants(results_[k])) walk.add(results_[k], cotangents[k]);
         walk.run(end_ - 1, first_, keep);
         handles found;
         for (const any_tensor& x : sources_) {
-            const any_tensor* const adjoint = walk.find(x.place());
+            const any_tensor* const adjoint = walk.find(x.tape_index());
             found.push_back(adjoint != nullptr ? *adjoint : zeros_of(x.type(), x.shape()));
         }
         return found;
@@ -152,7 +152,7 @@ private:
         const shape line{1, lines[0].size()};
         std::vector<tensor<T>> parts;
         for (const any_tensor& each : lines)
-            parts.push_back(reshape(tensor<T>(forward_walk::converted(each, dtype_of<T>)), line));
+            parts.push_back(reshape(tensor<T>(jvp_kernels::converted(each, dtype_of<T>)), line));
         const tensor<T> all =
             invoke_list<concat_op>({0}, std::source_location{}, parts.data(), static_cast<int>(parts.size()));
         return forward ? reshape(tensor<T>(transpose(all)), target) : reshape(all, target);

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <tapegraph/eager/any_tensor.hpp>
-#include <tapegraph/graph/gradient.hpp>
+#include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/graph/lower.hpp>
-#include <tapegraph/graph/passes/eliminate.hpp>
-#include <tapegraph/graph/passes/spell.hpp>
+#include <tapegraph/ir/eliminate.hpp>
+#include <tapegraph/ir/region_code.hpp>
 
 /// The code of a sealed formula: its type is traced and differentiated by the same functions as a graph, while the program
-/// is compiled, and spelled as two regions: the value, and the adjoints of all its leaves.
+/// is compiled, and encoded as two regions: the value, and the adjoints of all its leaves.
 
 namespace tapegraph::detail {
 
@@ -66,7 +66,7 @@ struct formula_tracer {
             ids[k] = t.input("", common, {});
             numbers.push_back(ids[k]);
         }
-        return t.map(ir::record_of<Op>, ids, count);
+        return t.map(ir::descriptor_of<Op>, ids, count);
     }
     template <class Arg>
     constexpr int emit_tensor() {
@@ -77,7 +77,7 @@ struct formula_tracer {
     }
 };
 
-/// Traces formula E, under reduction Reduce when that is not void, differentiates it and spells both regions.
+/// Traces formula E, under reduction Reduce when that is not void, differentiates it and encodes both regions.
 template <class E, class Reduce>
 constexpr formula_code make_formula() {
     formula_code code;
@@ -96,7 +96,7 @@ constexpr formula_code make_formula() {
     if constexpr (!std::is_void_v<Reduce>) {
         static_assert(ir::operation_binding<Reduce>::bound);
         const std::int64_t words[2]{0, 1};
-        last = t.invoke(ir::record_of<Reduce>, words, nullptr, &domain, 1);
+        last = t.invoke(ir::descriptor_of<Reduce>, words, nullptr, &domain, 1);
     }
     const int group = t.groups++;
     for (int i = 0; i <= last; ++i)
@@ -114,7 +114,7 @@ constexpr formula_code make_formula() {
         code.ops[ops] = op;
         return ops++;
     };
-    const auto write = [&](const ir::spelled_region& r) {
+    const auto write = [&](const ir::region_code& r) {
         const int first = words;
         for (int word : r.words) code.kernel_words[words++] = word;
         return first;
@@ -128,11 +128,11 @@ constexpr formula_code make_formula() {
             if (tracer.numbers[i] == node) return first_number + i;
         return -1;
     };
-    const auto is_input = [&](int node) { return t.nodes[node].op == &ir::record_of<ir::input_op>; };
-    ir::spell_marks marks;
+    const auto is_input = [&](int node) { return t.nodes[node].op == &ir::descriptor_of<ir::input_op>; };
+    ir::region_marks marks;
     list<int> roots;
     roots.push_back(domain);
-    const ir::spelled_region value = ir::spell(t, roots, is_input, op_index, marks);
+    const ir::region_code value = ir::encode_region(t, roots, is_input, op_index, marks);
     code.forward = write(value);
     for (int slot : value.slots) code.forward_sources[code.forward_slots++] = source_of(slot, -1, -1);
 
@@ -153,7 +153,7 @@ constexpr formula_code make_formula() {
     ir::eliminate_common_subexpressions(t);
     for (int k = 0; k < targets.size(); ++k) targets[k] = t.outputs[k].node;
     const auto is_slot = [&](int node) { return t.nodes[node].op->kind == operation_kind::leaf; };
-    const ir::spelled_region back = ir::spell(t, targets, is_slot, op_index, marks);
+    const ir::region_code back = ir::encode_region(t, targets, is_slot, op_index, marks);
     code.backward = write(back);
     for (int slot : back.slots) {
         int source = source_of(slot, output, adjoint);
@@ -171,7 +171,7 @@ constexpr formula_code make_formula() {
     return code;
 }
 
-/// The code of a formula as a constant, in the form the region speller reads.
+/// The code of a formula as a constant, in the form that decoded_region reads.
 template <class E, class Reduce>
 struct formula {
     static constexpr formula_code value = make_formula<E, Reduce>();
@@ -182,8 +182,8 @@ struct formula {
                   "order them, any and all ask bool; cast<...>() converts");
     static_assert(value.error == nullptr || value.too_long || value.reduced || always_false<E>,
                   "the operands of this formula do not fit: element types differ; cast<...>() makes them equal");
-    using forward = typename ir::detail::region_spelling<formula, value.forward>::type;
-    using backward = typename ir::detail::region_spelling<formula, value.backward>::type;
+    using forward = typename ir::detail::decoded_region<formula, value.forward>::type;
+    using backward = typename ir::detail::decoded_region<formula, value.backward>::type;
 };
 
 /// What run-time code needs of a formula, without its type.
@@ -227,7 +227,7 @@ constexpr formula_view make_formula_view() {
     }
     if constexpr (!std::is_void_v<Reduce>) {
         v.reduce = runtime::reduction_kernel_for<Reduce, typename f::forward, element_t<f::value.type>>();
-        v.reduction = &ir::record_of<Reduce>;
+        v.reduction = &ir::descriptor_of<Reduce>;
     }
     return v;
 }

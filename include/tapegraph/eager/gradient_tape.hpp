@@ -41,7 +41,7 @@ public:
         static_assert((is_floating_type<T> && ...), "only floating-point tensors have derivatives");
         auto& tape = detail::tape_storage::instance();
         // A tensor an outer tape already follows keeps its place, so that both see it.
-        ((tape.tracks(tensors) ? void() : tensors.set_place(tape.watch())), ...);
+        ((tape.tracks(tensors) ? void() : tensors.set_tape_index(tape.watch())), ...);
     }
 
     /// Recording pauses; `resume_recording` continues it.
@@ -60,9 +60,9 @@ public:
     auto gradient(const Y& y, const X&... x) {
         const auto value = eval(y);
         prepare();
-        detail::sweep walk(value.place().index + 1);
-        if (detail::tape_storage::instance().knows(value.place())) {
-            std::vector<char> keep(static_cast<std::size_t>(value.place().index + 1));
+        detail::backward_pass walk(value.tape_index().index + 1);
+        if (detail::tape_storage::instance().knows(value.tape_index())) {
+            std::vector<char> keep(static_cast<std::size_t>(value.tape_index().index + 1));
             (mark(keep, x), ...);
             walk.run(value, first_, keep);
         }
@@ -77,9 +77,9 @@ public:
     template <class Tensor = any_tensor> // a template as sweeps are
     std::vector<any_tensor> gradient(const any_tensor& y, const std::vector<any_tensor>& x) {
         prepare();
-        detail::basic_sweep<Tensor> walk(y.place().index + 1);
-        if (detail::tape_storage::instance().knows(y.place())) {
-            std::vector<char> keep(static_cast<std::size_t>(y.place().index + 1));
+        detail::basic_backward_pass<Tensor> walk(y.tape_index().index + 1);
+        if (detail::tape_storage::instance().knows(y.tape_index())) {
+            std::vector<char> keep(static_cast<std::size_t>(y.tape_index().index + 1));
             for (const any_tensor& source : x) mark(keep, source);
             walk.run(y, first_, keep);
         }
@@ -103,15 +103,15 @@ private:
         if (!options_.persistent && tape.open() == 1) tape.clear(0); // nothing else needs the records' buffers
     }
     static void mark(std::vector<char>& keep, const any_tensor& x) {
-        const tape_place p = x.place();
+        const tape_index p = x.tape_index();
         if (detail::tape_storage::instance().knows(p) && p.index < static_cast<int>(keep.size()))
             keep[static_cast<std::size_t>(p.index)] = 1;
     }
-    static any_tensor adjoint_of(const detail::sweep& walk, const any_tensor& x, int position) {
-        if (!detail::tape_storage::instance().knows(x.place()))
+    static any_tensor adjoint_of(const detail::backward_pass& walk, const any_tensor& x, int position) {
+        if (!detail::tape_storage::instance().knows(x.tape_index()))
             throw argument_error("gradient_tape: source " + std::to_string(position) + " of shape " +
                                  to_string(x.shape()) + " is not watched");
-        if (const any_tensor* found = walk.find(x.place())) return *found;
+        if (const any_tensor* found = walk.find(x.tape_index())) return *found;
         any_tensor zero(x.type(), x.shape());
         std::memset(zero.raw(), 0, static_cast<std::size_t>(zero.size()) * size_of(zero.type()));
         return zero;
@@ -132,7 +132,7 @@ tensor<T> as_source(const tensor<T>& argument) {
     const shape same = argument.shape();
     if (tape.tracks(argument)) return tapegraph::invoke<reshape_op>({}, &same, std::source_location{}, argument);
     tensor<T> source = argument;
-    source.set_place(tape.watch());
+    source.set_tape_index(tape.watch());
     return source;
 }
 } // namespace detail

@@ -2,8 +2,8 @@
 
 #include <tapegraph/runtime/kernel.hpp>
 #include <tapegraph/runtime/scalar.hpp>
-#include <tapegraph/eager/forward.hpp>
-#include <tapegraph/graph/forward.hpp>
+#include <tapegraph/eager/jvp.hpp>
+#include <tapegraph/ir/jvp.hpp>
 #include <tapegraph/runtime/placement_log.hpp>
 
 #include <bit>
@@ -58,8 +58,8 @@ struct node_record : tape_record {
     any_tensor output;
 
     static void destroy(tape_record& base) { static_cast<node_record&>(base).~node_record(); }
-    static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint);
-    static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent);
+    static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint);
+    static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent);
 };
 
 namespace interpreting {
@@ -146,9 +146,9 @@ any_tensor basic_interpreter<X>::compute(int id) {
     const ir::entry e = t.nodes[id];
     const shape dims = t.dims(id);
     const std::int64_t* const words = t.words_of(id);
-    if (e.op == &ir::record_of<ir::constant_op> || e.op == &ir::record_of<ir::extent_op>) {
+    if (e.op == &ir::descriptor_of<ir::constant_op> || e.op == &ir::descriptor_of<ir::extent_op>) {
         any_tensor result(e.type, shape{});
-        const double value = e.op == &ir::record_of<ir::constant_op> ? std::bit_cast<double>(words[0])
+        const double value = e.op == &ir::descriptor_of<ir::constant_op> ? std::bit_cast<double>(words[0])
                                                                      : static_cast<double>(words[0]);
         runtime::store_scalar(result.view(), value);
         return result;
@@ -170,7 +170,7 @@ any_tensor basic_interpreter<X>::compute(int id) {
         result = interpreting::evaluate(*e.op, saved.inputs[common].type(), operands, e.arguments, e.type, dims);
     } else if (e.op->kind == operation_kind::view) {
         result = saved.inputs[0].viewed(dims);
-    } else if (e.op == &ir::record_of<sum_op>) {
+    } else if (e.op == &ir::descriptor_of<sum_op>) {
         result = interpreting::sum_over(saved.inputs[0], words[0], dims);
     } else {
         throw argument_error("derivatives of derivatives: no way through " + std::string(e.op->name));
@@ -178,13 +178,13 @@ any_tensor basic_interpreter<X>::compute(int id) {
     if (runtime::placement_is_logged() && e.op->kind != operation_kind::view)
         runtime::write_placement("node by node: " + std::string(e.op->name), result.outline_view(), nullptr, true);
     if (tracked) {
-        tape_place place;
-        node_record<>& r = tape_storage::instance().append<node_record<>>(place);
+        tape_index at;
+        node_record<>& r = tape_storage::instance().append<node_record<>>(at);
         r.op = saved.op;
         r.count = saved.count;
         for (int w = 0; w < 8; ++w) r.words[w] = saved.words[w];
         for (int k = 0; k < saved.count; ++k) r.inputs[k] = saved.inputs[k];
-        result.set_place(place);
+        result.set_tape_index(at);
         r.output = result;
     }
     return result;
@@ -193,7 +193,7 @@ any_tensor basic_interpreter<X>::compute(int id) {
 /// Differentiates the group that ends at `last` of an interpreter's trace and adds the adjoints to the walk.
 template <class = void>
 void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint, const any_tensor* const* leaves,
-                               const int* leaf_nodes, int leaf_count, sweep& walk) {
+                               const int* leaf_nodes, int leaf_count, backward_pass& walk) {
     const auto wanted = [&](int node) {
         for (int i = 0; i < leaf_count; ++i)
             if (leaf_nodes[i] == node) return walk.wants(*leaves[i]);
@@ -211,7 +211,7 @@ void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint
 /// The tangent of the group that ends at `last` of an interpreter's trace; false when no leaf has one.
 template <class = void>
 bool interpret_tangent(node_interpreter& run, int last, int output, const any_tensor* const* leaves,
-                              const int* leaf_nodes, int leaf_count, const forward_sweep& walk, any_tensor& tangent) {
+                              const int* leaf_nodes, int leaf_count, const jvp_pass& walk, any_tensor& tangent) {
     list<int> tangents(run.t.nodes.size(), -1);
     for (int i = 0; i < leaf_count; ++i)
         if (const any_tensor* found = walk.find(*leaves[i])) tangents[leaf_nodes[i]] = run.input(*found);
@@ -227,11 +227,11 @@ template <class = void>
 any_tensor interpreted_sum(const any_tensor& a, const any_tensor& b) {
     node_interpreter run;
     const int operands[2]{run.input(a), run.input(b)};
-    return run.value(run.t.map(ir::record_of<add_op>, operands, 2));
+    return run.value(run.t.map(ir::descriptor_of<add_op>, operands, 2));
 }
 
 template <class X>
-void node_record<X>::backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+void node_record<X>::backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
     auto& self = static_cast<node_record&>(base);
     node_interpreter run;
     int nodes[4]{};
@@ -257,7 +257,7 @@ void node_record<X>::backward(tape_record& base, sweep& walk, const any_tensor& 
 }
 
 template <class X>
-bool node_record<X>::forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+bool node_record<X>::jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
     auto& self = static_cast<node_record&>(base);
     node_interpreter run;
     int nodes[4]{};

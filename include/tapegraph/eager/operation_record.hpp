@@ -45,7 +45,7 @@ struct operation_record : tape_record {
     Result output;
 
     static void destroy(tape_record& base) { static_cast<operation_record&>(base).~operation_record(); }
-    static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+    static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
         auto& self = static_cast<operation_record&>(base);
         const Result dy(adjoint);
         const auto every_flow = [&](const auto& shared) {
@@ -62,13 +62,13 @@ struct operation_record : tape_record {
             every_flow(nullptr);
     }
 
-    static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+    static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
         return operation_tangent<Op>(static_cast<operation_record&>(base), walk, tangent);
     }
 
 private:
     template <std::size_t I, class Shared>
-    void flow(sweep& walk, const Result& adjoint, [[maybe_unused]] const Shared& shared) {
+    void flow(backward_pass& walk, const Result& adjoint, [[maybe_unused]] const Shared& shared) {
         const auto& input = std::get<I>(inputs);
         if (!walk.wants(input)) return;
         // Integers and bool have no derivative: their vjps need not even compile.
@@ -96,7 +96,7 @@ struct list_record : tape_record {
     list<shape> shapes;
 
     static void destroy(tape_record& base) { static_cast<list_record&>(base).~list_record(); }
-    static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+    static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
         auto& self = static_cast<list_record&>(base);
         for (int k = 0; k < self.shapes.size(); ++k) {
             const any_tensor& input = self.inputs[static_cast<std::size_t>(k)];
@@ -106,7 +106,7 @@ struct list_record : tape_record {
         }
     }
     // Such operations put elements side by side, so the tangent is the operation on tangents.
-    static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+    static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
         auto& self = static_cast<list_record&>(base);
         if constexpr (!ir::detail::is_floating(dtype_of<T>)) return false;
         std::vector<tensor<T>> parts;

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <tapegraph/eager/forward.hpp>
+#include <tapegraph/eager/jvp.hpp>
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/expr/apply.hpp>
-#include <tapegraph/graph/gradient.hpp>
+#include <tapegraph/ir/gradient.hpp>
 
 #include <cstring>
 #include <optional>
@@ -28,16 +28,16 @@ std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand
     Tensor adjoint = zeros_of(output.type(), output.shape());
     const int first = tape.length();
     tape.start();
-    adjoint.set_place(tape.watch());
-    sweep there(operand.place().index, operand.place().index + 1); // other operands are of no interest
+    adjoint.set_tape_index(tape.watch());
+    backward_pass there(operand.tape_index().index, operand.tape_index().index + 1); // other operands are of no interest
     record.backward(record, there, adjoint);
     tape.close(true);
     std::optional<Tensor> found;
-    sweep back(first, tape.length());
-    if (const Tensor* const flow = there.find(operand.place()); flow != nullptr && back.wants(*flow)) {
+    backward_pass back(first, tape.length());
+    if (const Tensor* const flow = there.find(operand.tape_index()); flow != nullptr && back.wants(*flow)) {
         back.add(*flow, direction);
-        back.run(flow->place().index, first);
-        if (const Tensor* const at = back.find(adjoint.place())) found = *at;
+        back.run(flow->tape_index().index, first);
+        if (const Tensor* const at = back.find(adjoint.tape_index())) found = *at;
     }
     if (!tape.recording()) tape.clear(first);
     return found;
@@ -46,7 +46,7 @@ std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand
 /// forward_kernels::transposed: a term for each operand that has a tangent.
 template <class Tensor>
 bool transposed_tangent(tape_record& record, const Tensor* const* operands, int count, const Tensor& output,
-                        const forward_sweep& walk, Tensor& tangent) {
+                        const jvp_pass& walk, Tensor& tangent) {
     bool any = false;
     for (int k = 0; k < count; ++k) {
         const Tensor* const direction = walk.find(*operands[k]);
@@ -63,7 +63,7 @@ bool transposed_tangent(tape_record& record, const Tensor* const* operands, int 
 }
 /// The same for a record with `inputs` and `output`.
 template <class Record>
-bool tangent_by_going_back(Record& record, const forward_sweep& walk, any_tensor& tangent) {
+bool tangent_by_going_back(Record& record, const jvp_pass& walk, any_tensor& tangent) {
     return std::apply(
         [&](const auto&... in) {
             const any_tensor* const operands[]{&in...};
@@ -77,7 +77,7 @@ bool tangent_by_going_back(Record& record, const forward_sweep& walk, any_tensor
 template <class Op, class Record>
 class linear_tangents {
 public:
-    linear_tangents(const Record& record, const forward_sweep& walk) : self_(record), walk_(walk) {}
+    linear_tangents(const Record& record, const jvp_pass& walk) : self_(record), walk_(walk) {}
 
     bool run(any_tensor& tangent) const { return run(tangent, std::make_index_sequence<std::tuple_size_v<inputs>>{}); }
 
@@ -129,13 +129,13 @@ private:
     }
 
     const Record& self_;
-    const forward_sweep& walk_;
+    const jvp_pass& walk_;
 };
 
 /// The tangent of what a record holds: linear operations are applied to tangents, of others the way back is enough. False
 /// when no operand has a tangent.
 template <class Op, class Record>
-bool operation_tangent(Record& record, const forward_sweep& walk, any_tensor& tangent) {
+bool operation_tangent(Record& record, const jvp_pass& walk, any_tensor& tangent) {
     using result = std::remove_cvref_t<decltype(record.output)>;
     if constexpr (!ir::detail::is_floating(dtype_of<typename result::element_type>)) {
         return false; // positions and answers

@@ -2,7 +2,7 @@
 
 #include <tapegraph/eager/seal.hpp>
 
-/// Random tensors. Factories take a seed and are pure functions of it; the operations of ops/random.hpp draw from a
+/// Random tensors. Factories take a seed and are pure functions of it; the operations of ops/random/random.hpp draw from a
 /// generator that this thread's `set_seed` starts anew.
 
 namespace tapegraph::random {

@@ -181,7 +181,7 @@ struct basic_formula_record : tape_record {
         adjoint_call& operator=(const adjoint_call&) = delete;
     };
 
-    static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+    static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
         auto& self = static_cast<formula_record&>(base);
         const formula_code& code = *self.formula->code;
         if (code.results == 0) return;
@@ -218,7 +218,7 @@ struct basic_formula_record : tape_record {
 
     // Forward mode. The formula's Jacobian by one leaf is a factor per element, which is the leaf's adjoint for an adjoint
     // of 1; a single tangent takes the adjoint's place. The graph's formula_tangent does the same.
-    static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+    static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
         auto& self = static_cast<formula_record&>(base);
         const formula_code& code = *self.formula->code;
         int active[most_leaves], count = 0;
@@ -329,8 +329,8 @@ private:
     }
 
     // Something records while we differentiate: the derivative itself must go on the tape, operation by operation.
-    void replay(sweep& walk, const any_tensor& adjoint);
-    bool replay_forward(const forward_sweep& walk, any_tensor& tangent);
+    void replay(backward_pass& walk, const any_tensor& adjoint);
+    bool replay_forward(const jvp_pass& walk, any_tensor& tangent);
 };
 
 using formula_record = basic_formula_record<>;
@@ -353,15 +353,15 @@ void record_formula(const formula_view& f, const formula_values& values, const s
         else
             new (&leaves[i]) any_tensor(values.leaves[i]->outline());
     }
-    tape_place place;
-    formula_record& r = tape.append<formula_record>(place);
+    tape_index at;
+    formula_record& r = tape.append<formula_record>(at);
     r.formula = &f;
     r.domain = domain;
     if (attributes != nullptr) r.attributes[0] = attributes[0], r.attributes[1] = attributes[1];
     r.leaf_count = values.leaf_count;
     r.leaves = leaves;
     for (int i = 0; i < values.number_count; ++i) r.numbers[i] = values.numbers[i];
-    result.set_place(place);
+    result.set_tape_index(at);
     r.output = reads_output || keep_all ? result : result.outline();
 }
 

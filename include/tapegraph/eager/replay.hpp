@@ -3,7 +3,7 @@
 #include <tapegraph/core/half.hpp>
 #include <tapegraph/eager/records.hpp>
 #include <tapegraph/eager/tensor.hpp>
-#include <tapegraph/ops/arithmetic.hpp>
+#include <tapegraph/ops/elementwise/arithmetic.hpp>
 
 #include <algorithm>
 
@@ -60,14 +60,14 @@ struct replayed_formula {
 };
 
 template <class X>
-void basic_formula_record<X>::replay(sweep& walk, const any_tensor& adjoint) {
+void basic_formula_record<X>::replay(backward_pass& walk, const any_tensor& adjoint) {
     replayed_formula<> f(*this);
     const int above = f.run.input(adjoint);
     interpret_adjoints(f.run, f.last, f.output, above, f.leaves, f.nodes, leaf_count, walk);
 }
 
 template <class X>
-bool basic_formula_record<X>::replay_forward(const forward_sweep& walk, any_tensor& tangent) {
+bool basic_formula_record<X>::replay_forward(const jvp_pass& walk, any_tensor& tangent) {
     replayed_formula<> f(*this);
     return interpret_tangent(f.run, f.last, f.output, f.leaves, f.nodes, leaf_count, walk, tangent);
 }

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/eager/transforms.hpp>
-#include <tapegraph/ops/concat.hpp>
-#include <tapegraph/ops/scan_over_time.hpp>
+#include <tapegraph/ops/movement/concat.hpp>
+#include <tapegraph/ops/scan/scan.hpp>
 
 #include <vector>
 

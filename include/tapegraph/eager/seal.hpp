@@ -4,7 +4,7 @@
 #include <tapegraph/eager/generator.hpp>
 #include <tapegraph/eager/operation_record.hpp>
 #include <tapegraph/eager/replay.hpp>
-#include <tapegraph/runtime/kernels.hpp>
+#include <tapegraph/ops/kernels.hpp>
 #include <tapegraph/runtime/perform.hpp>
 
 #include <tuple>
@@ -97,14 +97,14 @@ struct eager {
         execute<Op, T>(call);
         detail::check_finite(Op::name, result);
         if (tracked) {
-            tape_place place;
-            auto& r = detail::tape_storage::instance().template append<detail::list_record<Op, T>>(place);
+            tape_index at;
+            auto& r = detail::tape_storage::instance().template append<detail::list_record<Op, T>>(at);
             r.attributes = attributes;
             for (int i = 0; i < count; ++i) {
                 r.inputs.push_back(parts[i].outline());
                 r.shapes.push_back(parts[i].shape());
             }
-            result.set_place(place);
+            result.set_tape_index(at);
         }
         return result;
     }
@@ -229,14 +229,14 @@ private:
         const detail::tape_storage& tape = detail::tape_storage::instance();
         if ((tape.tracks(args) || ...)) {
             using record = detail::operation_record<Op, result_type, tapegraph::tensor<T>...>;
-            tape_place place;
-            record& r = detail::tape_storage::instance().template append<record>(place);
+            tape_index at;
+            record& r = detail::tape_storage::instance().template append<record>(at);
             r.attributes = attributes;
             r.inputs = [&]<std::size_t... I>(std::index_sequence<I...>) {
                 return std::tuple(detail::outlined(args, detail::needs_input<Op, int(I)>)...);
             }
             (std::index_sequence_for<T...>{});
-            typed.set_place(place);
+            typed.set_tape_index(at);
             r.output = detail::outlined(typed, detail::needs_output<Op>);
         }
         return typed;

@@ -37,12 +37,12 @@ struct pool_counters {
 };
 
 /// A buffer's copies on the CPU and on a GPU. A buffer is written once, as the result of a kernel or by whoever fills it, so
-/// that both copies stay good: a tensor is brought to a device, or home, at most once. Writing through raw() drops the GPU's.
+/// that both copies stay good: a tensor is brought to a device, or to the host, at most once. Writing through raw() drops the GPU's.
 class copies {
 public:
-    /// `home`: where the CPU's elements stand, with their values; null for a buffer made on the device.
-    copies(runtime::device_runtime& d, std::byte* home, std::size_t bytes)
-        : device_(&d), home_(home), bytes_(bytes), home_good_(home != nullptr) {}
+    /// `host`: where the CPU's elements stand, with their values; null for a buffer made on the device.
+    copies(runtime::device_runtime& d, std::byte* host, std::size_t bytes)
+        : device_(&d), host_(host), bytes_(bytes), host_good_(host != nullptr) {}
     copies(const copies&) = delete;
     copies& operator=(const copies&) = delete;
     ~copies() {
@@ -50,31 +50,31 @@ public:
     }
 
     /// For the CPU to read, or to write (`change`).
-    std::byte* home(bool change) {
+    std::byte* host(bool change) {
         const std::lock_guard lock(mutex_);
-        if (home_ == nullptr) {
+        if (host_ == nullptr) {
             own_ = runtime::arena(bytes_ > 0 ? bytes_ : 1);
-            home_ = own_.data();
+            host_ = own_.data();
         }
-        if (!home_good_ && remote_good_) device_->download(home_, remote_, bytes_);
-        home_good_ = true;
+        if (!host_good_ && remote_good_) device_->download(host_, remote_, bytes_);
+        host_good_ = true;
         remote_good_ = remote_good_ && !change;
-        return home_;
+        return host_;
     }
     /// For kernels of a device to read, or to write (`change`).
     void* remote(runtime::device_runtime& d, bool change) {
         if (device_ != &d) move_to(d);
         const std::lock_guard lock(mutex_);
         if (remote_ == nullptr) remote_ = d.allocate(bytes_, "tensor");
-        if (home_good_ && !remote_good_) d.upload(remote_, home_, bytes_);
+        if (host_good_ && !remote_good_) d.upload(remote_, host_, bytes_);
         remote_good_ = true;
-        home_good_ = home_good_ && !change;
+        host_good_ = host_good_ && !change;
         return remote_;
     }
 
 private:
     void move_to(runtime::device_runtime& d) {
-        home(true);
+        host(true);
         const std::lock_guard lock(mutex_);
         if (remote_ != nullptr) device_->release(remote_);
         remote_ = nullptr;
@@ -84,9 +84,9 @@ private:
     std::mutex mutex_; // tensors are shared between threads that read
     runtime::device_runtime* device_;
     void* remote_ = nullptr;
-    std::byte* home_;
+    std::byte* host_;
     std::size_t bytes_;
-    bool home_good_, remote_good_ = false;
+    bool host_good_, remote_good_ = false;
     runtime::arena own_; // of the CPU's elements, unless they stand behind the header
 };
 
@@ -104,7 +104,7 @@ struct alignas(runtime::alignment) storage {
     std::byte* elements() { return reinterpret_cast<std::byte*>(this + 1); }
     std::byte* data(bool change) {
         copies* const both = elsewhere.load(std::memory_order_acquire);
-        return both == nullptr ? elements() : both->home(change);
+        return both == nullptr ? elements() : both->host(change);
     }
     void* remote(runtime::device_runtime& d, bool change) {
         if (elsewhere.load(std::memory_order_acquire) == nullptr) {

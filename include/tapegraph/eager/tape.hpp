@@ -14,16 +14,16 @@
 namespace tapegraph::detail {
 
 template <class Tensor>
-class basic_sweep;
-using sweep = basic_sweep<any_tensor>;
-class forward_sweep;
+class basic_backward_pass;
+using backward_pass = basic_backward_pass<any_tensor>;
+class jvp_pass;
 
 /// What ran and how to differentiate it. Records live in the tape's arena; `destroy` ends the objects they hold.
 struct tape_record {
-    void (*backward)(tape_record&, sweep&, const any_tensor& adjoint);
+    void (*backward)(tape_record&, backward_pass&, const any_tensor& adjoint);
     void (*destroy)(tape_record&);
     /// Sets the tangent of what ran, given those of its operands; false when none of them has one.
-    bool (*forward)(tape_record&, const forward_sweep&, any_tensor& tangent);
+    bool (*jvp)(tape_record&, const jvp_pass&, any_tensor& tangent);
 };
 
 /// One tape per thread, shared by all gradient_tape objects of the thread (a nested tape is a later stretch of it).
@@ -37,8 +37,8 @@ public:
 
     /// Whether anything is being recorded now.
     bool recording() const { return active_ > 0; }
-    bool tracks(const any_tensor& t) const { return active_ > 0 && t.place().serial == serial_; }
-    bool knows(tape_place place) const { return place.serial == serial_; }
+    bool tracks(const any_tensor& t) const { return active_ > 0 && t.tape_index().serial == serial_; }
+    bool knows(tape_index at) const { return at.serial == serial_; }
     int length() const { return static_cast<int>(records_.size()); }
     tape_record* record(int index) { return records_[static_cast<std::size_t>(index)]; }
 
@@ -61,22 +61,22 @@ public:
     void want_forward(int change) { forward_ += change; }
     int open() const { return open_; }
 
-    tape_place watch() {
+    tape_index watch() {
         records_.push_back(nullptr);
         return {serial_, length() - 1};
     }
 
-    /// Builds a record of type R at the end of the tape and returns it; `place` is where its result stands.
+    /// Builds a record of type R at the end of the tape and returns it; `at` is where its result stands.
     template <class R, class... Parts>
-    R& append(tape_place& place, const Parts&... parts) {
+    R& append(tape_index& at, const Parts&... parts) {
         static_assert(alignof(R) <= 16);
         R* const r = new (take(sizeof(R))) R(parts...);
         r->tape_record::backward = &R::backward;
         r->tape_record::destroy = &R::destroy;
-        r->tape_record::forward = nullptr;
-        if constexpr (requires { r->tape_record::forward = &R::forward; }) r->tape_record::forward = &R::forward;
+        r->tape_record::jvp = nullptr;
+        if constexpr (requires { r->tape_record::jvp = &R::jvp; }) r->tape_record::jvp = &R::jvp;
         records_.push_back(r);
-        place = {serial_, length() - 1};
+        at = {serial_, length() - 1};
         return *r;
     }
     /// Memory that lives as long as the records.
@@ -141,36 +141,36 @@ Tensor ones_like(const Tensor& like);
 
 /// One walk from a value back to its sources. Adjoints start from nothing at every walk.
 template <class Tensor> // any_tensor; a template, so that programs that take no derivatives do not compile it
-class basic_sweep {
+class basic_backward_pass {
 public:
-    explicit basic_sweep(int length) : basic_sweep(0, length) {}
+    explicit basic_backward_pass(int length) : basic_backward_pass(0, length) {}
     /// What lies before place `first` is a constant.
-    basic_sweep(int first, int end)
+    basic_backward_pass(int first, int end)
         : first_(first),
           adjoints_(static_cast<std::size_t>(end - first)),
           present_(static_cast<std::size_t>(end - first)) {}
 
     bool wants(const any_tensor& t) const {
-        const tape_place p = t.place();
+        const tape_index p = t.tape_index();
         return tape_storage::instance().knows(p) && p.index >= first_ && number(p.index) < present_.size();
     }
     void add(const any_tensor& to, any_tensor adjoint) {
-        const std::size_t at = number(to.place().index);
+        const std::size_t at = number(to.tape_index().index);
         if (present_[at])
             adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
         else
             adjoints_[at] = std::move(adjoint);
         present_[at] = 1;
     }
-    const any_tensor* find(tape_place place) const {
-        const std::size_t at = number(place.index);
+    const any_tensor* find(tape_index asked) const {
+        const std::size_t at = number(asked.index);
         return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
     }
 
     /// `keep[i]`: the adjoint at place i is asked for and must survive the walk.
     void run(const any_tensor& y, int first, const std::vector<char>& keep) {
         add(y, ones_like(y));
-        run(y.place().index, first, keep);
+        run(y.tape_index().index, first, keep);
     }
     /// The walk itself, from place `last` down, when adjoints have been added.
     void run(int last, int first, const std::vector<char>& keep) { walk(last, first, &keep); }
@@ -181,13 +181,13 @@ public:
     /// on with the walk.
     void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
         const std::size_t length = present_.size();
-        const std::size_t needed = number(y.place().index) + 1;
+        const std::size_t needed = number(y.tape_index().index) + 1;
         if (needed > length) {
             adjoints_.resize(needed);
             present_.resize(needed);
         }
         add(y, adjoint);
-        walk(y.place().index, first, nullptr);
+        walk(y.tape_index().index, first, nullptr);
         adjoints_.resize(length);
         present_.resize(length);
     }
@@ -204,7 +204,7 @@ private:
             r->backward(*r, *this, adjoint);
         }
     }
-    std::size_t number(int place) const { return static_cast<std::size_t>(place - first_); }
+    std::size_t number(int at) const { return static_cast<std::size_t>(at - first_); }
 
     int first_;
     std::vector<Tensor> adjoints_;

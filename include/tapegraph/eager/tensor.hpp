@@ -93,7 +93,7 @@ public:
             storage_ = detail::storage_reference(static_cast<std::size_t>(size()) * sizeof(T));
             std::memcpy(raw(), old.read(), static_cast<std::size_t>(size()) * sizeof(T));
         }
-        place_ = {};
+        tape_index_ = {};
         return static_cast<T*>(raw());
     }
     /// All elements, row by row; waits as data() does.

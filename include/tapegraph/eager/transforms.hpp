@@ -31,7 +31,7 @@ struct custom_record : tape_record {
 
     custom_record(const B& b, const X&... x) : backward_function(b), inputs(x...) {}
     static void destroy(tape_record& base) { static_cast<custom_record&>(base).~custom_record(); }
-    static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+    static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
         auto& self = static_cast<custom_record&>(base);
         std::apply(
             [&](const auto&... x) {
@@ -43,13 +43,13 @@ struct custom_record : tape_record {
             },
             self.inputs);
     }
-    static bool forward(tape_record& base, const forward_sweep& walk, any_tensor& tangent) {
+    static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
         return tangent_by_going_back(static_cast<custom_record&>(base), walk, tangent);
     }
 
 private:
     template <class Flow, class Input>
-    static void flow(sweep& walk, const Flow& value, const Input& input) {
+    static void flow(backward_pass& walk, const Flow& value, const Input& input) {
         if constexpr (!std::is_same_v<Flow, no_gradient_t>) {
             if (!walk.wants(input)) return;
             const auto sealed = eval(value);
@@ -71,14 +71,14 @@ struct checkpoint_record : tape_record {
     checkpoint_record(const F& function, const std::vector<std::int64_t>& drawn, const X&... x)
         : f(function), inputs(x...), ordinals(drawn) {}
     static void destroy(tape_record& base) { static_cast<checkpoint_record&>(base).~checkpoint_record(); }
-    static void backward(tape_record& base, sweep& walk, const any_tensor& adjoint) {
+    static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
         auto& self = static_cast<checkpoint_record&>(base);
         tape_storage& tape = tape_storage::instance();
         const tape_storage::mark end = tape.end();
         const bool kept = tape.recording(); // this derivative is itself on the tape, and reads what is recorded now
         {
             const any_tensor value = self.run_again(kept);
-            if (tape.knows(value.place())) walk.run_within(value, adjoint, end.length);
+            if (tape.knows(value.tape_index())) walk.run_within(value, adjoint, end.length);
         }
         if (!kept) tape.rewind(end);
     }
@@ -110,12 +110,12 @@ struct mode_transforms<eager> {
             const detail::recording_pause pause;
             return eval(f(x...), where);
         }();
-        value.set_place({}); // forward may have returned an operand
+        value.set_tape_index({}); // forward may have returned an operand
         auto& tape = detail::tape_storage::instance();
         if ((tape.tracks(x) || ...)) {
-            tape_place place;
-            auto& r = tape.append<detail::custom_record<B, decltype(value), tensor<T>...>>(place, backward, x...);
-            value.set_place(place);
+            tape_index at;
+            auto& r = tape.append<detail::custom_record<B, decltype(value), tensor<T>...>>(at, backward, x...);
+            value.set_tape_index(at);
             r.output = value;
         }
         return value;
@@ -132,9 +132,9 @@ struct mode_transforms<eager> {
             const detail::checkpointed_run first(ordinals, false);
             return eval(f(x...), where);
         }();
-        tape_place place; // f may read variables, so it is recorded whatever its operands are
-        tape.append<detail::checkpoint_record<F, tensor<T>...>>(place, f, ordinals, x...);
-        value.set_place(place);
+        tape_index at; // f may read variables, so it is recorded whatever its operands are
+        tape.append<detail::checkpoint_record<F, tensor<T>...>>(at, f, ordinals, x...);
+        value.set_tape_index(at);
         return value;
     }
 

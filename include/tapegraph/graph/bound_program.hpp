@@ -3,9 +3,9 @@
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/graph/lifetimes.hpp>
 #include <tapegraph/graph/lower.hpp>
-#include <tapegraph/graph/placement.hpp>
+#include <tapegraph/graph/device_memory.hpp>
 #include <tapegraph/graph/plan.hpp>
-#include <tapegraph/graph/text.hpp>
+#include <tapegraph/ir/text.hpp>
 #include <tapegraph/runtime/memory.hpp>
 #include <tapegraph/runtime/scalar.hpp>
 
@@ -25,10 +25,10 @@ namespace tapegraph::ir {
 template <class = void>
 class basic_bound_program {
 public:
-    /// `device`: where it runs; null for the CPU. `lent`: memory there is given to it, and it takes none.
-    explicit basic_bound_program(const program_view& view, runtime::device_runtime* device, bool lent = false)
+    /// `device`: where it runs; null for the CPU. `external_memory`: memory there is given to it, and it takes none.
+    explicit basic_bound_program(const program_view& view, runtime::device_runtime* device, bool external_memory = false)
         : view_(&view),
-          device_(lent ? nullptr : device),
+          device_(external_memory ? nullptr : device),
           runs_on_(device),
           given_symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
           symbols_(given_symbols_),
@@ -38,13 +38,13 @@ public:
         for (int i = 0; i < view.nodes.size(); ++i) {
             values_[i].type = view.nodes[i].type;
             values_[i].rank = view.nodes[i].rank;
-            values_[i].place = runtime::place_of(device);
+            values_[i].memory = runtime::memory_of(device);
         }
         // Numbers that change per step: parameters, and behind them what random kernels draw from.
         const std::size_t bytes = view.inputs.size() * runtime::alignment + sizeof(random_state);
         numbers_.reserve(nullptr, bytes, "numbers");
-        if (device_ != nullptr) placed_numbers_.reserve(device_, bytes, "numbers of a program");
-        std::byte* const numbers = (device_ == nullptr ? numbers_ : placed_numbers_).data();
+        if (device_ != nullptr) device_numbers_.reserve(device_, bytes, "numbers of a program");
+        std::byte* const numbers = (device_ == nullptr ? numbers_ : device_numbers_).data();
         for (int i = 0; i < view.inputs.size(); ++i)
             if (view.inputs[i].scalar_parameter)
                 values_[view.inputs[i].node].data = numbers + i * static_cast<int>(runtime::alignment);
@@ -129,12 +129,12 @@ public:
 
     /// Where the plan puts a node's value, for reports: its place in the arena (-1: elsewhere), the steps that make it and
     /// read it last, and the variable it is written into (-1: none).
-    struct placement {
+    struct arena_slot {
         std::int64_t offset = -1;
         int birth = -1, death = -1, variable = -1;
     };
     /// Known once extents are bound.
-    placement placement_of(int node) const {
+    arena_slot arena_slot_of(int node) const {
         return {offsets_[node], live_.birth[node], live_.death[node], live_.variable_of[node]};
     }
     /// A node's element type, extents and address today.
@@ -169,7 +169,7 @@ protected:
             const entry& e = view_->nodes[i];
             for (int axis = 0; axis < e.rank; ++axis) {
                 const std::int64_t size = table.evaluate(view_->pool[e.dims + axis], value_of);
-                if (e.op == &record_of<input_op> && values_[i].data != nullptr && values_[i].extents[axis] != size)
+                if (e.op == &descriptor_of<input_op> && values_[i].data != nullptr && values_[i].extents[axis] != size)
                     throw shape_error("input '" +
                                       std::string(view_->inputs[static_cast<int>(view_->words[e.words])].name) +
                                       "': extent of axis " + std::to_string(axis) + " is " +
@@ -207,20 +207,20 @@ protected:
         constants_.resize(static_cast<std::size_t>(view_->nodes.size()));
         for (int i = 0; i < view_->nodes.size(); ++i) {
             const entry& e = view_->nodes[i];
-            const bool number = e.op == &record_of<constant_op>;
-            if (!number && e.op != &record_of<extent_op>) continue;
+            const bool number = e.op == &descriptor_of<constant_op>;
+            if (!number && e.op != &descriptor_of<extent_op>) continue;
             const std::int64_t word = view_->words[e.words];
             const double value =
                 number ? std::bit_cast<double>(word) : static_cast<double>(table.evaluate(word, value_of));
             values_[i].data = &constants_[static_cast<std::size_t>(i)];
             runtime::store_scalar(values_[i], value);
             if (device_ == nullptr) continue;
-            moved_ = placed_constants_.reserve(device_, constants_.size() * sizeof(double), "constants of a program") ||
+            moved_ = device_constants_.reserve(device_, constants_.size() * sizeof(double), "constants of a program") ||
                      moved_;
-            values_[i].data = placed_constants_.data() + static_cast<std::size_t>(i) * sizeof(double);
+            values_[i].data = device_constants_.data() + static_cast<std::size_t>(i) * sizeof(double);
         }
-        if (placed_constants_.size() > 0)
-            device_->upload(placed_constants_.data(), constants_.data(), constants_.size() * sizeof(double));
+        if (device_constants_.size() > 0)
+            device_->upload(device_constants_.data(), constants_.data(), constants_.size() * sizeof(double));
     }
 
     // The arena is planned for the largest extents seen. Buffers of smaller extents fit at the same offsets, because
@@ -321,7 +321,7 @@ protected:
 
     void build_steps() {
         const int steps = view_->steps.size();
-        at_home_ = 0;
+        on_host_ = 0;
         if (steps_.empty() && steps > 0) {
             steps_.resize(static_cast<std::size_t>(steps));
             operands_.resize(static_cast<std::size_t>(view_->values.size()));
@@ -333,7 +333,7 @@ protected:
                 operands_[step.first_value + k] = values_[view_->values[step.first_value + k]];
             const runtime::kernel_pair& kernel = view_->functions[step.kernel];
             target.run = runs_on_ == nullptr ? kernel.run : kernel.on_device.run;
-            if (target.run == nullptr) ++at_home_;
+            if (target.run == nullptr) ++on_host_;
             target.call.in = operands_.data() + step.first_value;
             target.call.inputs = step.inputs;
             target.call.out = target.call.in + step.inputs;
@@ -388,11 +388,11 @@ protected:
     list<int> order_, placed_;
     extent_table table_;
     std::vector<double> constants_;
-    placed_block numbers_, placed_numbers_, placed_constants_, arena_;
+    memory_block numbers_, device_numbers_, device_constants_, arena_;
     std::vector<fed_input> fed_;
     captured_steps captured_;
     random_state* random_ = nullptr;
-    int at_home_ = 0; // steps a device has no kernel for
+    int on_host_ = 0; // steps a device has no kernel for
     const variable_entry* missing_variable_ = nullptr;
     bool bound_ = false, pointers_changed_ = true, moved_ = true;
 };

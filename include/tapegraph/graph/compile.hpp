@@ -1,12 +1,12 @@
 #pragma once
 
 #include <tapegraph/core/fixed_string.hpp>
-#include <tapegraph/graph/passes/eliminate.hpp>
+#include <tapegraph/ir/eliminate.hpp>
 #include <tapegraph/graph/passes/epilogue.hpp>
-#include <tapegraph/graph/passes/hold.hpp>
-#include <tapegraph/graph/passes/simplify.hpp>
+#include <tapegraph/graph/passes/snapshot_variables.hpp>
+#include <tapegraph/ir/simplify.hpp>
 #include <tapegraph/graph/program.hpp>
-#include <tapegraph/graph/text.hpp>
+#include <tapegraph/ir/text.hpp>
 
 /// From a builder (a type whose `build(trace&)` traces something) to a program, in stages that each fit a compiler's
 /// budget for constant evaluation; and what a shape error looks like.
@@ -29,7 +29,7 @@ constexpr text_builder error_fact(const Frozen& f, int fact) {
         if (!e.operation.empty()) b.put(e.operation), b.put(": ");
         b.put(e.what);
     }
-    if (fact == 1) return place_text(f.places[e.place]);
+    if (fact == 1) return line_text(f.lines[e.line]);
     if (fact == 2 && e.operands > 0) return operand_text(e.first);
     if (fact == 3 && e.operands > 1) return operand_text(e.second);
     if (fact == 4) scope_path(b, f.scopes, e.scope);
@@ -50,7 +50,7 @@ template <class Builder>
 struct traced {
     static constexpr void build(trace& t, schedule& s) {
         if constexpr (requires { typename Builder::previous; }) {
-            thaw(stage<traced<typename Builder::previous>>::value, t, s);
+            thaw(compile_stage<traced<typename Builder::previous>>::value, t, s);
             t.history.clear();
         }
         if (t.error.what == nullptr) Builder::build(t);
@@ -84,7 +84,7 @@ template <class Previous>
 struct scheduled {
     static constexpr void build(trace& t, schedule& s) {
         thaw(Previous::value, t, s);
-        hold_old_values(t);
+        snapshot_variables(t);
         s = make_schedule(t);
         t.history.push_back({"kernel calls", s.steps.size()});
     }
@@ -112,7 +112,7 @@ constexpr void refuse() {
 
 /// The trace of a builder as a constant, not yet simplified: variables, layers, shapes.
 template <class Builder>
-using traced_stage = stage<detail::traced<Builder>>;
+using traced_stage = compile_stage<detail::traced<Builder>>;
 
 /// The program of a builder. A model that does not fit together stops compilation here.
 template <class Builder>
@@ -120,10 +120,10 @@ constexpr const program_view& compile_program() {
     using traced = traced_stage<Builder>;
     if constexpr (!well_formed<traced>) {
         refuse<traced>();
-        return lowered<stage<detail::nothing<Builder>>>::view;
+        return lowered<compile_stage<detail::nothing<Builder>>>::view;
     } else {
-        using reduced = stage<detail::reduced<stage<detail::simplified<traced>>>>;
-        return lowered<stage<detail::scheduled<stage<detail::fused<reduced>>>>>::view;
+        using reduced = compile_stage<detail::reduced<compile_stage<detail::simplified<traced>>>>;
+        return lowered<compile_stage<detail::scheduled<compile_stage<detail::fused<reduced>>>>>::view;
     }
 }
 

@@ -106,7 +106,7 @@ inline cost cost_of(const program& p) {
         total.bytes += c.bytes;
     }
     for (const assignment_entry& update : p.view().assignments)
-        if (p.placement_of(p.view().alias[update.node]).variable != update.variable)
+        if (p.arena_slot_of(p.view().alias[update.node]).variable != update.variable)
             total.bytes += 2 * static_cast<double>(p.value_of(update.node).bytes());
     return total;
 }

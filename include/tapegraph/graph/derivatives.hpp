@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/expr/jacobian.hpp>
-#include <tapegraph/ops/concat.hpp>
-#include <tapegraph/graph/forward.hpp>
+#include <tapegraph/ops/movement/concat.hpp>
+#include <tapegraph/ir/jvp.hpp>
 
 /// vjp, jvp, hvp, jacobian and hessian in graph mode: nodes of the trace that the function is traced into.
 
@@ -105,10 +105,10 @@ private:
         if (target.rank() == 0) return one.id();
         if (size.value == 1) return invoke<broadcast_op>({}, &target, std::source_location{}, one).id();
         const shape single{1}, flat{size.value};
-        embed_op::attributes at;
+        pad_op::attributes at;
         for (int axis = 0; axis < max_rank; ++axis) at.step[axis] = 1;
         at.begin[0] = i;
-        const node placed = invoke<embed_op>(at, &flat, std::source_location{},
+        const node placed = invoke<pad_op>(at, &flat, std::source_location{},
                                              invoke<broadcast_op>({}, &single, std::source_location{}, one));
         return reshaped(placed.id(), target);
     }

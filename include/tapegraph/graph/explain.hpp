@@ -71,7 +71,7 @@ inline void explain_kernels(const program_view& view, report& r) {
         }
         r.line(head + ", " + std::to_string(uses) + (uses == 1 ? " call" : " calls"));
         if (kernel.kind == static_cast<int>(kernel_kind::operation)) continue;
-        for (const std::string& line : spelled(view, kernel)) r.line("      " + line);
+        for (const std::string& line : region_text(view, kernel)) r.line("      " + line);
     }
 }
 
@@ -88,11 +88,11 @@ inline void explain_calls(const program& p, report& r) {
         const entry& e = view.nodes[step.node];
         const std::string scope = scope_text(view, e.scope);
         if (!scope.empty()) line += "  " + scope;
-        if (view.places[e.place].line > 0) line += "  " + std::string(place_text(view.places[e.place]).view());
+        if (view.lines[e.line].line > 0) line += "  " + std::string(line_text(view.lines[e.line]).view());
         r.line(line);
     }
     for (const assignment_entry& update : view.assignments) {
-        const bool in_place = p.placement_of(view.alias[update.node]).variable == update.variable;
+        const bool in_place = p.arena_slot_of(view.alias[update.node]).variable == update.variable;
         r.line("       " + node_name(view, view.variables[update.variable].node) + " <- " +
                node_name(view, update.node) + (in_place ? ", in place" : ", copied at the end"));
     }
@@ -102,11 +102,11 @@ inline void explain_calls(const program& p, report& r) {
 inline int overwritten(const program& p, int s) {
     const program_view& view = p.view();
     const step_entry& step = view.steps[s];
-    const std::int64_t at = p.placement_of(step.node).offset;
+    const std::int64_t at = p.arena_slot_of(step.node).offset;
     for (int k = 0; at >= 0 && k < step.inputs; ++k) {
         const int owner = view.alias[view.values[step.first_value + k]];
-        const program::placement place = p.placement_of(owner);
-        if (place.offset == at && place.death == s && p.value_of(owner).bytes() > 0) return owner;
+        const program::arena_slot slot = p.arena_slot_of(owner);
+        if (slot.offset == at && slot.death == s && p.value_of(owner).bytes() > 0) return owner;
     }
     return -1;
 }
@@ -119,16 +119,16 @@ inline void explain_buffers(const program& p, report& r) {
     for (int s = 0; s < steps; ++s) {
         live[static_cast<std::size_t>(s)] += static_cast<double>(p.scratch_bytes(s));
         const int node = view.steps[s].node;
-        const program::placement place = p.placement_of(node);
-        if (place.offset < 0) continue;
+        const program::arena_slot slot = p.arena_slot_of(node);
+        if (slot.offset < 0) continue;
         const double bytes = static_cast<double>(p.value_of(node).bytes());
         const int from = overwritten(p, s);
         // A step that writes over an operand holds their common buffer once.
-        for (int at = from < 0 ? s : s + 1; at <= place.death && at <= steps; ++at)
+        for (int at = from < 0 ? s : s + 1; at <= slot.death && at <= steps; ++at)
             live[static_cast<std::size_t>(at)] += bytes;
         r.line("  " + report::left(node_name(view, node), 8) + report::right(report::number(bytes), 14) + " bytes at " +
-               report::right(report::number(static_cast<double>(place.offset)), 14) + ", calls " + std::to_string(s) +
-               (place.death >= steps ? " to the end" : " to " + std::to_string(place.death)) +
+               report::right(report::number(static_cast<double>(slot.offset)), 14) + ", calls " + std::to_string(s) +
+               (slot.death >= steps ? " to the end" : " to " + std::to_string(slot.death)) +
                (from < 0 ? "" : ", written over " + node_name(view, from)));
     }
     const double peak = live.empty() ? 0 : *std::max_element(live.begin(), live.end());

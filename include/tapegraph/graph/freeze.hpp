@@ -1,14 +1,14 @@
 #pragma once
 
 #include <tapegraph/graph/passes/schedule.hpp>
-#include <tapegraph/graph/trace.hpp>
+#include <tapegraph/ir/trace.hpp>
 
 /// Frozen programs: a trace and its schedule as constants of the program. Lists live only inside one constant evaluation,
 /// so every stage of compilation ends by freezing and the next one begins by thawing.
 
 namespace tapegraph::ir {
 
-// Every list of a trace and its schedule: element type, place, name, and how many elements a stage may produce before it
+// Every list of a trace and its schedule: element type, list, name, and how many elements a stage may produce before it
 // is trimmed. The long ones cost nothing while they are zero.
 #define TG_FROZEN_LISTS(X)                                                                                             \
     X(entry, t.nodes, nodes, 32768)                                                                                    \
@@ -16,7 +16,7 @@ namespace tapegraph::ir {
     X(std::int64_t, t.pool, pool, 65536)                                                                               \
     X(std::int64_t, t.words, words, 65536)                                                                             \
     X(scope_entry, t.scopes, scopes, 8192)                                                                             \
-    X(place_entry, t.places, places, 8192)                                                                             \
+    X(source_line, t.lines, lines, 8192)                                                                              \
     X(variable_entry, t.variables, variables, 8192)                                                                    \
     X(input_entry, t.inputs, inputs, 256)                                                                              \
     X(output_entry, t.outputs, outputs, 8192)                                                                          \
@@ -38,13 +38,13 @@ namespace tapegraph::ir {
 
 /// How many elements each list has.
 struct capacity {
-#define TG_MEMBER(type, place, name, most) int name;
+#define TG_MEMBER(type, list, name, most) int name;
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
 };
 
 inline constexpr capacity widest{
-#define TG_MEMBER(type, place, name, most) most,
+#define TG_MEMBER(type, list, name, most) most,
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
 };
@@ -64,7 +64,7 @@ struct frozen_list {
 /// A trace and its schedule as a constant.
 template <capacity C>
 struct frozen {
-#define TG_MEMBER(type, place, name, most) frozen_list<type, C.name> name;
+#define TG_MEMBER(type, list, name, most) frozen_list<type, C.name> name;
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
     capacity used{};
@@ -96,7 +96,7 @@ constexpr void trim_list(frozen_list<T, To>& to, const frozen_list<T, From>& fro
 /// How many elements the lists have.
 constexpr capacity sizes_of(const trace& t, const schedule& s) {
     capacity c{};
-#define TG_MEMBER(type, place, name, most) c.name = place.size();
+#define TG_MEMBER(type, list, name, most) c.name = list.size();
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
     return c;
@@ -106,13 +106,13 @@ constexpr capacity sizes_of(const trace& t, const schedule& s) {
 template <capacity C = widest>
 constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
     frozen<C> f{};
-#define TG_MEMBER(type, place, name, most) f.used.name = detail::freeze_list(f.name, place);
+#define TG_MEMBER(type, list, name, most) f.used.name = detail::freeze_list(f.name, list);
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
     // Extents alone: the operands' shapes point into the trace. g++ refuses a constant that ever did.
     const auto operand = [](const operand_info& o) { return operand_info{o.type, shape(o.dims.rank(), o.dims.data())}; };
     const failure& e = t.error;
-    f.error = {e.what, e.scope, e.place, e.operands, operand(e.first), operand(e.second), e.operation};
+    f.error = {e.what, e.scope, e.line, e.operands, operand(e.first), operand(e.second), e.operation};
     f.groups = t.groups;
     f.ordinals = t.ordinals;
     f.training = t.training;
@@ -123,7 +123,7 @@ constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
 template <capacity C, capacity From>
 constexpr frozen<C> trim(const frozen<From>& from) {
     frozen<C> f{};
-#define TG_MEMBER(type, place, name, most) detail::trim_list(f.name, from.name);
+#define TG_MEMBER(type, list, name, most) detail::trim_list(f.name, from.name);
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
     f.used = from.used;
@@ -136,7 +136,7 @@ constexpr frozen<C> trim(const frozen<From>& from) {
 
 template <capacity C>
 constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
-#define TG_MEMBER(type, place, name, most) detail::thaw_list(place, f.name, f.used.name);
+#define TG_MEMBER(type, list, name, most) detail::thaw_list(list, f.name, f.used.name);
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
     t.error = f.error;
@@ -150,7 +150,7 @@ constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
 /// The size of the result is not known before it has been computed. g++ and clang compute it once, with room to spare, and
 /// trim it. nvcc's front end, to which zeros are as dear as anything else, computes it twice.
 template <class Builder>
-struct stage {
+struct compile_stage {
 #ifdef __CUDACC__
 private:
     template <class Result>

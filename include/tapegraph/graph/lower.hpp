@@ -1,11 +1,11 @@
 #pragma once
 
 #include <tapegraph/graph/freeze.hpp>
-#include <tapegraph/runtime/kernels.hpp>
+#include <tapegraph/ops/kernels.hpp>
 
 #include <utility>
 
-/// Lowering: the schedule's kernels as functions. Regions are spelled back as types; equal ones share a function.
+/// Lowering: the schedule's kernels as functions. Regions are decoded into types; equal ones share a function.
 
 namespace tapegraph::ir {
 
@@ -14,7 +14,7 @@ static_assert(most_region_slots <= cpu::most_slots);
 namespace detail {
 
 template <class Stage, int First>
-struct region_spelling {
+struct decoded_region {
     static constexpr int word(int i) { return Stage::value.kernel_words[First + i]; }
     static constexpr int slot_count = word(0), instruction_count = word(1), result_count = word(2);
     static constexpr int instructions_at = 3 + slot_count;
@@ -34,17 +34,17 @@ struct region_spelling {
                                std::make_integer_sequence<int, result_count>{}));
 };
 
-// The kernels of a spelled region. Matching it makes its name its own: nvcc writes the name by which a kernel's type was reached
+// The kernels of a region. Matching it makes its name its own: nvcc writes the name by which a kernel's type was reached
 // into the host's code, and the stage's may hold a lambda, which has none.
 template <class Region>
 struct kernels_of_region;
 template <class Slots, class Results, class... Instructions>
 struct kernels_of_region<region<Slots, Results, Instructions...>> {
-    using spelled = region<Slots, Results, Instructions...>;
-    static constexpr runtime::kernel_pair map() { return runtime::map_kernel_for<spelled>(); }
+    using decoded = region<Slots, Results, Instructions...>;
+    static constexpr runtime::kernel_pair map() { return runtime::map_kernel_for<decoded>(); }
     template <class Op, class T>
     static constexpr runtime::kernel_pair reduction() {
-        return runtime::reduction_kernel_for<Op, spelled, T>();
+        return runtime::reduction_kernel_for<Op, decoded, T>();
     }
 };
 
@@ -58,7 +58,7 @@ constexpr runtime::kernel_pair kernel_at() {
         else
             return runtime::kernel_for<op, element_t<static_cast<dtype>(k.type)>>();
     } else {
-        using kernels = kernels_of_region<typename region_spelling<Stage, k.first_word>::type>;
+        using kernels = kernels_of_region<typename decoded_region<Stage, k.first_word>::type>;
         if constexpr (k.kind == static_cast<int>(kernel_kind::region)) {
             return kernels::map();
         } else {
@@ -89,7 +89,7 @@ struct constant_span {
 
 /// A frozen program without its type, so that what runs it is compiled once.
 struct program_view {
-#define TG_MEMBER(type, place, name, most) constant_span<type> name;
+#define TG_MEMBER(type, list, name, most) constant_span<type> name;
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
     constant_span<runtime::kernel_pair> functions;
@@ -99,7 +99,7 @@ struct program_view {
 template <class Stage>
 constexpr program_view stage_view() {
     program_view v;
-#define TG_MEMBER(type, place, name, most) v.name = {Stage::value.name.at, Stage::value.used.name};
+#define TG_MEMBER(type, list, name, most) v.name = {Stage::value.name.at, Stage::value.used.name};
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
     return v;

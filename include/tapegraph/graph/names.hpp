@@ -61,14 +61,14 @@ inline std::string scope_text(const program_view& view, int scope) {
 /// What a node is called: a number for constants, the path of a variable, "%12" otherwise.
 inline std::string node_name(const program_view& view, int node) {
     const entry& e = view.nodes[node];
-    if (e.op == &record_of<constant_op>) return report::shortest(std::bit_cast<double>(view.words[e.words]));
-    if (e.op == &record_of<input_op>) return std::string(view.inputs[static_cast<int>(view.words[e.words])].name);
-    if (e.op == &record_of<variable_op>) {
+    if (e.op == &descriptor_of<constant_op>) return report::shortest(std::bit_cast<double>(view.words[e.words]));
+    if (e.op == &descriptor_of<input_op>) return std::string(view.inputs[static_cast<int>(view.words[e.words])].name);
+    if (e.op == &descriptor_of<variable_op>) {
         const variable_entry& v = view.variables[static_cast<int>(view.words[e.words])];
         const std::string path = scope_text(view, v.scope);
         return path.empty() ? std::string(v.name) : path + "/" + std::string(v.name);
     }
-    if (e.op == &record_of<extent_op>) return "extent";
+    if (e.op == &descriptor_of<extent_op>) return "extent";
     return "%" + std::to_string(node);
 }
 
@@ -89,7 +89,7 @@ inline std::string shape_text(const program_view& view, int node) {
 }
 
 /// The instructions of a region: "r1 = r0 * s2".
-inline std::vector<std::string> spelled(const program_view& view, const kernel_entry& kernel) {
+inline std::vector<std::string> region_text(const program_view& view, const kernel_entry& kernel) {
     const auto word = [&](int i) { return view.kernel_words[kernel.first_word + i]; };
     const int slots = word(0), instructions = word(1);
     const auto reg = [&](int r) { return r < slots ? "s" + std::to_string(r) : "r" + std::to_string(r - slots); };

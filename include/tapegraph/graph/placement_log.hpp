@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/graph/lower.hpp>
-#include <tapegraph/graph/passes/spell.hpp>
-#include <tapegraph/graph/text.hpp>
+#include <tapegraph/ir/region_code.hpp>
+#include <tapegraph/ir/text.hpp>
 #include <tapegraph/runtime/placement_log.hpp>
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tapegraph::ir::detail {
 
-/// The operations of a spelled region: "multiply, add, tanh".
+/// The operations of a region: "multiply, add, tanh".
 template <class Words, class Operations>
 std::string operation_names(const Words& words, int first, const Operations& ops) {
     const int slots = words[first], instructions = words[first + 1];
@@ -37,9 +37,9 @@ void log_placement_of(const Program& p) {
         }
         text_builder where;
         scope_path(where, view.scopes, e.scope);
-        if (view.places[e.place].line > 0) {
+        if (view.lines[e.line].line > 0) {
             if (where.size > 0) where.put(", ");
-            where.put(place_text(view.places[e.place]).view());
+            where.put(line_text(view.lines[e.line]).view());
         }
         std::string head = "call " + std::to_string(s) + " of " + std::to_string(view.steps.size());
         if (where.size > 0) head.append(" (").append(where.view()).append(")");

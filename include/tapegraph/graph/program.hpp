@@ -15,7 +15,7 @@ template <class X = void>
 class basic_program : public basic_bound_program<X> {
     using base = basic_bound_program<X>;
     using base::missing_variable_;
-    using base::symbols_, base::fed_, base::numbers_, base::placed_numbers_, base::captured_, base::at_home_;
+    using base::symbols_, base::fed_, base::numbers_, base::device_numbers_, base::captured_, base::on_host_;
     using base::view_, base::device_, base::values_, base::operands_, base::outputs_, base::steps_, base::copies_;
     using typename base::copy;
 
@@ -36,7 +36,7 @@ public:
             }
             finish();
         };
-        if (device_ == nullptr || check || at_home_ > 0 || !runtime::capture_steps())
+        if (device_ == nullptr || check || on_host_ > 0 || !runtime::capture_steps())
             launch();
         else
             captured_.run(symbols_, launch);
@@ -50,7 +50,7 @@ public:
         for (std::size_t s = 0; s < steps_.size(); ++s) f(static_cast<int>(s), [&] { run_step(s); });
         finish();
     }
-    /// Sends a scalar output home without waiting for it; of the last 256 sent from a device, each can be read by its number.
+    /// Sends a scalar output to the host without waiting for it; of the last 256 sent from a device, each can be read by its number.
     std::int64_t publish_output(int index) {
         return device_->publish(outputs_[static_cast<std::size_t>(index)].data,
                                 outputs_[static_cast<std::size_t>(index)].bytes());
@@ -76,22 +76,22 @@ public:
     const buffer_view& output(int index) const {
         const auto i = static_cast<std::size_t>(index);
         if (device_ == nullptr) return outputs_[i];
-        home_outputs_.resize(outputs_.size());
-        if (home_outputs_[i] == nullptr) home_outputs_[i] = std::make_unique<home_output>();
-        home_output& home = *home_outputs_[i];
-        home.memory.reserve(nullptr, outputs_[i].bytes() + 1, "output");
-        home.view = outputs_[i];
-        home.view.place = 0;
-        home.view.data = home.memory.data();
-        device_->download(home.view.data, outputs_[i].data, outputs_[i].bytes());
-        return home.view;
+        host_outputs_.resize(outputs_.size());
+        if (host_outputs_[i] == nullptr) host_outputs_[i] = std::make_unique<host_output>();
+        host_output& host = *host_outputs_[i];
+        host.memory.reserve(nullptr, outputs_[i].bytes() + 1, "output");
+        host.view = outputs_[i];
+        host.view.memory = 0;
+        host.view.data = host.memory.data();
+        device_->download(host.view.data, outputs_[i].data, outputs_[i].bytes());
+        return host.view;
     }
     /// The same where the program runs.
-    const buffer_view& placed_output(int index) const { return outputs_[static_cast<std::size_t>(index)]; }
+    const buffer_view& device_output(int index) const { return outputs_[static_cast<std::size_t>(index)]; }
 
 private:
-    struct home_output {
-        placed_block memory;
+    struct host_output {
+        memory_block memory;
         buffer_view view;
     };
 
@@ -107,11 +107,11 @@ private:
         *numbers = random;
         if (device_ == nullptr) return;
         device_->enter();
-        device_->upload(placed_numbers_.data(), numbers_.data(), numbers_.size());
+        device_->upload(device_numbers_.data(), numbers_.data(), numbers_.size());
         for (std::size_t i = 0; i < fed_.size(); ++i) {
             const buffer_view& from = fed_[i].from;
             if (from.data == nullptr || from.bytes() == 0) continue;
-            if (from.place == 0)
+            if (from.memory == 0)
                 device_->feed(fed_[i].memory.data(), from.data, from.bytes());
             else
                 device_->copy(fed_[i].memory.data(), from.data, from.bytes());
@@ -121,7 +121,7 @@ private:
         if (steps_[s].run != nullptr) return steps_[s].run(steps_[s].call);
         const auto* const random =
             reinterpret_cast<const random_state*>(numbers_.data() + numbers_.size() - sizeof(random_state));
-        runtime::run_at_home(*device_, view_->functions[view_->steps[static_cast<int>(s)].kernel], steps_[s].call,
+        runtime::run_on_host(*device_, view_->functions[view_->steps[static_cast<int>(s)].kernel], steps_[s].call,
                              random);
     }
     void finish() {
@@ -140,7 +140,7 @@ private:
             const std::int64_t at = first_not_finite(v);
             if (at < 0) continue;
             const entry& e = view_->nodes[step.node];
-            detail::text_builder where = detail::place_text(view_->places[e.place]), scope;
+            detail::text_builder where = detail::line_text(view_->lines[e.line]), scope;
             detail::scope_path(scope, view_->scopes, e.scope);
             throw numeric_error(std::string(e.op->name) + ": element " + std::to_string(at) + " of a result of shape " +
                                 to_string(shape(v.rank, v.extents)) + " is not finite, in scope '" +
@@ -150,14 +150,14 @@ private:
 
     std::int64_t first_not_finite(const buffer_view& v) const {
         if (device_ == nullptr) return runtime::first_not_finite(v);
-        const runtime::arena home(v.bytes() + 1);
-        device_->download(home.data(), v.data, v.bytes());
+        const runtime::arena host(v.bytes() + 1);
+        device_->download(host.data(), v.data, v.bytes());
         buffer_view there = v;
-        there.data = home.data();
+        there.data = host.data();
         return runtime::first_not_finite(there);
     }
 
-    mutable std::vector<std::unique_ptr<home_output>> home_outputs_;
+    mutable std::vector<std::unique_ptr<host_output>> host_outputs_;
     bool placement_logged_ = false;
 };
 using program = basic_program<>;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/graph/scan_kernel.hpp>
-#include <tapegraph/ops/slice.hpp>
+#include <tapegraph/ops/movement/slice.hpp>
 #include <tapegraph/runtime/row_copies.hpp>
 
 /// Scans in a trace. A scan is one node; its value holds all results, flat, one behind another, and slices of it are the
@@ -63,7 +63,7 @@ constexpr int append_scan(trace& t, const scan_attributes& a, const list<int>& a
     shape target;
     target.attach(&t.extents);
     target.push_back({size, &t.extents});
-    return t.invoke(record_of<Op>, attributes_to_words<Op>(a).value, &target, args.begin(), args.size());
+    return t.invoke(descriptor_of<Op>, attributes_to_words<Op>(a).value, &target, args.begin(), args.size());
 }
 
 constexpr node scan_slice(trace& t, int flat, std::int64_t before, std::int64_t size) {
@@ -78,7 +78,7 @@ constexpr node scan_result(trace& t, int flat, const scan_part& part) {
 constexpr node with_zeros_behind(trace& t, const node& front, int like) {
     const shape target = t.dims(like);
     if (front.shape() == target) return front;
-    return invoke<embed_op>(tapegraph::detail::whole_slice(), &target, std::source_location{}, front);
+    return invoke<pad_op>(tapegraph::detail::whole_slice(), &target, std::source_location{}, front);
 }
 
 } // namespace detail
@@ -149,7 +149,7 @@ constexpr int scan_flow(trace& t, const scan_attributes& a, int which, int adjoi
 template <class Builder, int Order>
 struct scan_op : scan_value {
     static constexpr std::string_view name = "scan";
-    static constexpr bool own_kernel = true;
+    static constexpr bool per_node_kernel = true;
     static constexpr int trace_flow(trace& t, const attributes& a, int which, int adjoint, const int* inputs,
                                     int output) {
         if constexpr (Order >= most_scan_derivatives) {
@@ -180,7 +180,7 @@ struct scan_op : scan_value {
 template <class Builder>
 struct scan_result_op : scan_value {
     static constexpr std::string_view name = "scan_result";
-    static constexpr bool own_kernel = true;
+    static constexpr bool per_node_kernel = true;
     static constexpr int trace_flow(trace& t, const attributes& a, int which, int adjoint, const int* inputs,
                                     int output) {
         if (which == 0) return -1;
@@ -237,7 +237,7 @@ struct mode_scan<graph> {
         using cell = ir::scan_cell<Cell, states, static_cast<int>(sizeof...(W)), masked>;
         constexpr int carries = states == 0 ? 1 : states;
         ir::trace& t = xs.owner();
-        t.place = t.intern(where);
+        t.line = t.intern(where);
         list<int> args;
         if constexpr (states == 0)
             args.push_back(state.id());

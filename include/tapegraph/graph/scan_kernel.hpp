@@ -50,7 +50,7 @@ struct scan_program_stage {
         eliminate_dead_nodes(t);
         fuse_epilogues(t);
         eliminate_dead_nodes(t);
-        hold_old_values(t);
+        snapshot_variables(t);
         s = make_schedule(t);
     }
 
@@ -69,7 +69,7 @@ private:
         for (const scan_input& input : step.inputs) {
             entry& e = t.nodes[input.node];
             if (input.role == scan_role::carry) {
-                e.op = &record_of<variable_op>;
+                e.op = &descriptor_of<variable_op>;
                 e.words = t.words.push_back(t.variables.size());
                 table.inputs.push_back({input.role, input.operand, 0, t.variables.size()});
                 t.assignments.push_back({t.variables.size(), input.next});
@@ -146,7 +146,7 @@ private:
     static scan_program<>& program(const kernel_call& c) {
         runtime::device_runtime* device = nullptr;
         if constexpr (runtime::has_backend)
-            if (c.stream != nullptr) device = &runtime::runtime_of(tapegraph::device::cuda(c.out[0].place - 1));
+            if (c.stream != nullptr) device = &runtime::runtime_of(tapegraph::device::cuda(c.out[0].memory - 1));
         static thread_local std::vector<std::unique_ptr<scan_program<>>> plans; // the latest last
         for (const auto& plan : plans)
             if (plan->planned_for(c, device)) return *plan;

@@ -51,7 +51,7 @@ public:
     scan_program(const program_view& view, const scan_table& table, const kernel_call& c,
                  runtime::device_runtime* device)
         : base(view, device, true), table_(&table) {
-        base::arena_.lend(nullptr);
+        base::arena_.use(nullptr);
         for (int atom = 0; atom < view.atoms.size(); ++atom)
             if (has_symbol(atom)) base::given_symbols_[static_cast<std::size_t>(atom)] = c.symbols[atom];
         const auto value_of = [&](int atom) { return base::given_symbols_[static_cast<std::size_t>(atom)]; };
@@ -76,7 +76,7 @@ public:
             else if (from.read)
                 this->set_input(slot.index, from.view);
             from.copied = !stays_in_place(slot, from, aligned) && (carry || from.read);
-            if (from.copied) from.memory = lend(from.view.bytes());
+            if (from.copied) from.memory = take(from.view.bytes());
             inputs_.push_back(from);
         }
         this->bind();
@@ -95,7 +95,7 @@ public:
         const scan_attributes& a = table_->attributes;
         const std::int64_t time = c.in[a.carries].extents[a.axis];
         auto* const memory = static_cast<std::byte*>(c.workspace);
-        base::arena_.lend(memory + before_arena_);
+        base::arena_.use(memory + before_arena_);
         base::pointers_changed_ = true;
         place_numbers(c, memory);
         begin(c, memory, time);
@@ -105,7 +105,7 @@ public:
             feed(c, memory, t, time);
             this->bind();
             for (const kernel_step& step : base::steps_) step.run(step.call);
-            // What is read here is nowhere written here: graph/passes/hold.hpp.
+            // What is read here is nowhere written here: graph/passes/snapshot_variables.hpp.
             for (const copy& update : base::copies_) moves_.add(c, update.to, update.from, update.bytes);
             collect(c, t, time);
             moves_.launch(c);
@@ -124,7 +124,7 @@ private:
     };
 
     bool has_symbol(int atom) const { return (table_->attributes.symbols >> atom & 1) != 0; }
-    std::size_t lend(std::size_t bytes) {
+    std::size_t take(std::size_t bytes) {
         const std::size_t at = before_arena_;
         before_arena_ += runtime::aligned(bytes);
         return at;
@@ -146,12 +146,12 @@ private:
     void find_numbers() {
         for (int node = 0; node < base::view_->nodes.size(); ++node) {
             const entry& e = base::view_->nodes[node];
-            const bool number = e.op == &record_of<constant_op> || e.op == &record_of<extent_op>;
+            const bool number = e.op == &descriptor_of<constant_op> || e.op == &descriptor_of<extent_op>;
             if (!number || base::live_.death[static_cast<std::size_t>(node)] < 0) continue;
             numbers_of_.push_back(node);
             number_words_.push_back(std::bit_cast<std::uint64_t>(base::constants_[static_cast<std::size_t>(node)]));
         }
-        numbers_at_ = lend(number_words_.size() * sizeof(std::uint64_t));
+        numbers_at_ = take(number_words_.size() * sizeof(std::uint64_t));
     }
     void place_numbers([[maybe_unused]] const kernel_call& c, [[maybe_unused]] std::byte* memory) {
         if constexpr (runtime::has_backend) {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/graph/gradient.hpp>
-#include <tapegraph/ops/scan_over_time.hpp>
+#include <tapegraph/ir/gradient.hpp>
+#include <tapegraph/ops/scan/scan.hpp>
 
 /// What one step of a scan computes, as a trace of its own: the cell, the cell with what its derivative will read, and the
 /// derivative. A builder's `build(trace&, operands, attributes, step)` traces one of them.
@@ -62,7 +62,7 @@ constexpr void adopt_failure(trace& t, const trace& inner) {
     t.error.operands = e.operands;
     t.error.first = operand(e.first);
     t.error.second = operand(e.second);
-    if (e.place > 0) t.error.place = t.places.push_back(inner.places[e.place]);
+    if (e.line > 0) t.error.line = t.lines.push_back(inner.lines[e.line]);
 }
 
 constexpr shape without_time(const shape& dims, int axis) {
@@ -156,7 +156,7 @@ private:
         for (int i = 0; i < t.nodes.size(); ++i) {
             const operation_kind kind = t.nodes[i].op->kind;
             if (kind != operation_kind::random && kind != operation_kind::effect) continue;
-            t.place = t.nodes[i].place;
+            t.line = t.nodes[i].line;
             return t.fail(
                 "scan: in graph mode a cell draws no random numbers, prints and checks nothing; random numbers may "
                 "be part of xs or of the weights");
@@ -189,7 +189,7 @@ constexpr list<int> values_to_keep(const trace& t, const scan_step& step, const 
         if (seen[id] != 0) continue;
         seen[id] = 1;
         const entry& e = t.nodes[id];
-        const bool moved = e.op->kind == operation_kind::leaf || e.op->kind == operation_kind::view || e.op->gate;
+        const bool moved = e.op->kind == operation_kind::leaf || e.op->kind == operation_kind::view || e.op->identity;
         if (id < boundary && (state[id] != 0 || (!recompute && !moved && e.sealed && e.type == type)))
             seen[id] = 2;
         else
@@ -286,7 +286,7 @@ struct scan_vjp {
         for (const int id : back.kept) {
             // What was kept is read instead of what would be computed again.
             entry& e = t.nodes[id];
-            e.op = &record_of<input_op>;
+            e.op = &descriptor_of<input_op>;
             e.arguments = 0;
             e.words = t.words.push_back(0);
             step.inputs.push_back({scan_role::sequence, id, record, 0, -1});
@@ -305,7 +305,7 @@ struct scan_vjp {
             } else if (wanted(of.operand)) {
                 const shape dims = t.dims(of.node);
                 const int sum = t.input("", t.nodes[of.node].type, dims), terms[2]{sum, flow};
-                const int next = t.map(record_of<add_op>, terms, 2);
+                const int next = t.map(descriptor_of<add_op>, terms, 2);
                 step.outputs.push_back(
                     {scan_role::carry, step.inputs.push_back({scan_role::carry, sum, -1, 0, next}), of.operand, 0});
             }

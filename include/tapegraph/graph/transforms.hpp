@@ -1,10 +1,10 @@
 #pragma once
 
 #include <tapegraph/expr/transforms.hpp>
-#include <tapegraph/graph/gradient.hpp>
+#include <tapegraph/ir/gradient.hpp>
 
 /// Function transforms in graph mode. What must be remembered until the gradient is taken, perhaps in a later constant
-/// evaluation, is a node: a gate, which hands its first operand through and goes when the graph is simplified.
+/// evaluation, is a node: an identity node, which hands its first operand through and goes when the graph is simplified.
 
 namespace tapegraph {
 
@@ -12,7 +12,7 @@ namespace ir {
 
 /// (forward's value, its arguments) to the value; the derivative goes past the first operand to the others as B says.
 template <class B, int Count>
-struct custom_gradient_op : gate {
+struct custom_gradient_op : identity_node {
     static constexpr std::string_view name = "custom_gradient";
     static constexpr int arity = Count + 1;
     using attributes = no_attributes;

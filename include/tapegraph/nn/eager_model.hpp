@@ -21,7 +21,7 @@ tensor<T> batch_tensor(const buffer_view& v) {
     if (v.type != dtype_of<T>)
         throw dtype_error(std::string("labels are ") + name_of(v.type) + ", the loss takes " + name_of(dtype_of<T>));
     auto t = tensor<T>::uninitialized(shape(v.rank, v.extents));
-    if (v.place == 0)
+    if (v.memory == 0)
         std::memcpy(t.mutable_data(), v.data, v.bytes());
     else
         runtime::current_runtime()->copy(t.view().data, v.data, v.bytes());
@@ -74,7 +74,7 @@ private:
             tape.stop_recording();
             const any_tensor accuracy = accuracy_of(output, labels);
             for (const auto& u : context.used) {
-                if (!detail::tape_storage::instance().knows(u.handle.place())) continue;
+                if (!detail::tape_storage::instance().knows(u.handle.tape_index())) continue;
                 sources.push_back(u.handle);
                 targets.push_back(u.target);
             }

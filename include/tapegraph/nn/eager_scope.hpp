@@ -87,7 +87,7 @@ public:
         tensor<T> handle(v.data().viewed(dims));
         auto& tape = detail::tape_storage::instance();
         const bool followed = tape.recording() || detail::checkpointed_run::active();
-        if (context_->training && v.trainable() && followed) handle.set_place(tape.watch());
+        if (context_->training && v.trainable() && followed) handle.set_tape_index(tape.watch());
         context_->used.push_back({&v, handle});
         return handle;
     }
@@ -118,7 +118,7 @@ public:
     tensor<T> gather_rows(const tensor<T>& table, const I& indices,
                           std::source_location where = std::source_location::current()) const {
         tensor<T> plain = table; // not followed: what is on the tape are the rows
-        plain.set_place({});
+        plain.set_tape_index({});
         auto& tape = detail::tape_storage::instance();
         for (auto& u : context_->used) {
             if (!u.handle.shares_with(table)) continue;
@@ -132,8 +132,8 @@ public:
             const auto number = static_cast<std::size_t>(detail::checkpointed_run::ordinal(noted));
             if (number < context_->row_uses.size()) return tensor<T>(context_->row_uses[number].rows);
             tensor<T> rows = gather(plain, indices, 0, 0, where);
-            rows.set_place(tape.watch());
-            u.handle.set_place({}); // so no gradient by all of it is asked for
+            rows.set_tape_index(tape.watch());
+            u.handle.set_tape_index({}); // so no gradient by all of it is asked for
             context_->row_uses.push_back({u.target, indices, rows});
             return rows;
         }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/eager_scope.hpp>
-#include <tapegraph/ops/rows.hpp>
+#include <tapegraph/ops/gather/rows.hpp>
 #include <tapegraph/runtime/perform.hpp>
 
 /// What optimizers see of a variable in eager mode: all of it, or the rows that a step has gathered.

@@ -86,7 +86,7 @@ struct function_trace {
 template <class F, class... Specs>
 class graph_function {
     using trace = detail::function_trace<F, Specs...>;
-    using first_stage = ir::stage<ir::detail::traced<trace>>;
+    using first_stage = ir::compile_stage<ir::detail::traced<trace>>;
 
 public:
     graph_function() : program_(std::make_unique<ir::program>(ir::compile_program<trace>())) {}

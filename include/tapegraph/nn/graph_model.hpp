@@ -45,7 +45,7 @@ private:
         return p;
     }
 
-    // A step on a device whose results have been sent home, but not waited for.
+    // A step on a device whose results have been sent to the host, but not waited for.
     struct launched_step {
         std::int64_t loss = -1, accuracy = -1;
     };
@@ -70,7 +70,7 @@ private:
     }
     void launch(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
         connect(p);
-        if (&p == training_.get()) lend_frozen(p);
+        if (&p == training_.get()) keep_frozen(p);
         p.set_input(0, x);
         p.set_input(1, y);
         p.run({this->options_.seed, static_cast<std::uint64_t>(this->step_)}, check);
@@ -87,18 +87,18 @@ private:
             p.set_variable(i, this->variables_.at(i).data().view_on(p.device(), true).data);
     }
     // A step is compiled to update every trainable variable: of a frozen one, and of its optimizer state, it gets a copy.
-    void lend_frozen(ir::program& p) {
+    void keep_frozen(ir::program& p) {
         bool any = false;
         for (const variable& v : this->variables_) any = any || v.frozen();
         if (!any) return;
-        lent_.resize(static_cast<std::size_t>(p.view().variables.size()));
+        frozen_copies_.resize(static_cast<std::size_t>(p.view().variables.size()));
         for (int i = 0; i < p.view().variables.size(); ++i) {
             const variable& v = this->variables_.at(i);
             const std::string_view path = v.path();
             const variable* const owner =
                 v.optimizer_state() ? this->variables_.find(path.substr(0, path.rfind('/'))) : &v;
             if (owner == nullptr || !owner->frozen()) continue;
-            any_tensor& copy = lent_[static_cast<std::size_t>(i)];
+            any_tensor& copy = frozen_copies_[static_cast<std::size_t>(i)];
             if (!copy.has_storage()) copy = any_tensor(v.type(), v.shape());
             const buffer_view from = v.data().view_on(p.device()), to = copy.view_on(p.device(), true);
             if (p.device() == nullptr)
@@ -108,14 +108,14 @@ private:
             p.set_variable(i, to.data);
         }
     }
-    // Each thread takes a program of its own from the shelf, so that predictions may overlap.
+    // Each thread takes a program of its own from the pool, so that predictions may overlap.
     tensor<typename Spec::value_type> predict_once(const tensor<typename Spec::element_type>& x) const {
         std::unique_ptr<ir::program> p;
         {
-            const std::lock_guard lock(shelf_->mutex);
-            if (!shelf_->programs.empty()) {
-                p = std::move(shelf_->programs.back());
-                shelf_->programs.pop_back();
+            const std::lock_guard lock(program_pool_->mutex);
+            if (!program_pool_->programs.empty()) {
+                p = std::move(program_pool_->programs.back());
+                program_pool_->programs.pop_back();
             }
         }
         if (!p) p = std::make_unique<ir::program>(ir::compile_program<prediction>());
@@ -123,19 +123,19 @@ private:
         p->set_input(0, x.view());
         p->run({this->options_.seed, static_cast<std::uint64_t>(this->step_)});
         auto result = detail::output_tensor<typename Spec::value_type>(*p, 0);
-        const std::lock_guard lock(shelf_->mutex);
-        shelf_->programs.push_back(std::move(p));
+        const std::lock_guard lock(program_pool_->mutex);
+        program_pool_->programs.push_back(std::move(p));
         return result;
     }
 
-    struct shelf {
+    struct program_pool {
         std::mutex mutex;
         std::vector<std::unique_ptr<ir::program>> programs;
     };
     Optimizer optimizer_;
     std::unique_ptr<ir::program> training_, evaluation_;
-    std::vector<any_tensor> lent_;
-    std::unique_ptr<shelf> shelf_ = std::make_unique<shelf>();
+    std::vector<any_tensor> frozen_copies_;
+    std::unique_ptr<program_pool> program_pool_ = std::make_unique<program_pool>();
 };
 
 } // namespace tapegraph

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <tapegraph/ops/activation.hpp>
-#include <tapegraph/ops/cast.hpp>
-#include <tapegraph/ops/gather.hpp>
-#include <tapegraph/ops/ordering.hpp>
-#include <tapegraph/ops/reduction.hpp>
-#include <tapegraph/ops/softmax.hpp>
+#include <tapegraph/ops/elementwise/activation.hpp>
+#include <tapegraph/ops/elementwise/cast.hpp>
+#include <tapegraph/ops/gather/gather.hpp>
+#include <tapegraph/ops/ordering/ordering.hpp>
+#include <tapegraph/ops/reduction/reduction.hpp>
+#include <tapegraph/ops/reduction/softmax.hpp>
 
 /// Losses. One is an empty type with: `operator()(output, labels)`, the mean loss of the batch; `labels(output)`, element
 /// type and shape of the labels; and `accuracy(output, labels)`, the share of records that are right, where that has a

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/ops/power.hpp>
+#include <tapegraph/ops/elementwise/power.hpp>
 
 #include <array>
 #include <cmath>

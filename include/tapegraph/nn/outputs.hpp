@@ -14,7 +14,7 @@ namespace tapegraph::detail {
 template <class T>
 tensor<T> output_tensor(const ir::program& p, int index) {
     const device_scope on(p.device());
-    const buffer_view& from = p.placed_output(index);
+    const buffer_view& from = p.device_output(index);
     if (from.type != dtype_of<T>)
         throw dtype_error(std::string("the output is ") + name_of(from.type) + ", asked for as " +
                           name_of(dtype_of<T>));

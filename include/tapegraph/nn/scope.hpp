@@ -1,9 +1,9 @@
 #pragma once
 
-#include <tapegraph/graph/gradient.hpp>
+#include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/nn/initializer.hpp>
-#include <tapegraph/ops/gather.hpp>
-#include <tapegraph/ops/random.hpp>
+#include <tapegraph/ops/gather/gather.hpp>
+#include <tapegraph/ops/random/random.hpp>
 
 #include <string_view>
 
@@ -35,7 +35,7 @@ public:
         if (!dims.known()) t_->fail("variable: extents must be numbers");
         const int word = t_->words.push_back(t_->variables.size());
         const int node =
-            t_->append(ir::record_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
+            t_->append(ir::descriptor_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
         newest = t_->variables.push_back({index_, name, node, static_cast<int>(options.initializer.kind),
                                           options.initializer.a, options.initializer.b, options.trainable, newest}) +
                  1;
@@ -52,7 +52,7 @@ public:
     constexpr void assign(const graph_node& variable, const E& value,
                           std::source_location where = std::source_location::current()) const {
         const graph_node node = eval(value, where);
-        if (!t_->is(variable.id(), ir::record_of<ir::variable_op>)) {
+        if (!t_->is(variable.id(), ir::descriptor_of<ir::variable_op>)) {
             t_->fail("assign: the target is not a variable");
             return;
         }
@@ -76,7 +76,7 @@ public:
     constexpr graph_node gather_rows(const graph_node& table, const I& indices,
                                      std::source_location where = std::source_location::current()) const {
         const graph_node rows = eval(gather(table, indices, 0, 0, where), where);
-        if (!t_->is(table.id(), ir::record_of<ir::variable_op>))
+        if (!t_->is(table.id(), ir::descriptor_of<ir::variable_op>))
             t_->fail("gather_rows: the table is not a variable");
         else if (const auto v = static_cast<int>(t_->words_of(table.id())[0]);
                  t_->training && t_->variables[v].trainable)
@@ -110,7 +110,7 @@ public:
     template <tensor_like X>
     constexpr graph_node operand(const X& x, std::source_location where) const {
         t_->scope = index_;
-        t_->place =
+        t_->line =
             t_->intern(where); // what the layer refuses is refused at its line, even if nothing is sealed before
         return eval(x, where);
     }

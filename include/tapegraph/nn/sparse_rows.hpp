@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/scope.hpp>
-#include <tapegraph/ops/rows.hpp>
+#include <tapegraph/ops/gather/rows.hpp>
 
 /// What optimizers see of a variable in graph mode: all of it, or the rows that a step has gathered. Rows that it has not keep
 /// their weights and their optimizer state.
@@ -54,10 +54,10 @@ constexpr bool gathered_only(trace& t) {
     for (int i = 0; i < t.nodes.size(); ++i)
         for (int k = 0; noted[i] == 0 && k < t.nodes[i].arguments; ++k) {
             const int table = t.argument(i, k);
-            if (!t.is(table, record_of<variable_op>) || noted[table] == 0) continue;
+            if (!t.is(table, descriptor_of<variable_op>) || noted[table] == 0) continue;
             const operand_info in = t.info(table);
             t.scope = t.variables[static_cast<int>(t.words_of(table)[0])].scope;
-            t.place = t.nodes[i].place;
+            t.line = t.nodes[i].line;
             t.fail("a variable with sparse gradients is read otherwise than by gather_rows", &in, 1);
             return false;
         }

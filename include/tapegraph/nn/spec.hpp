@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/fixed_string.hpp>
-#include <tapegraph/graph/trace.hpp>
+#include <tapegraph/ir/trace.hpp>
 
 #include <cstdint>
 #include <string>

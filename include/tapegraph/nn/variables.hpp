@@ -1,9 +1,9 @@
 #pragma once
 
 #include <tapegraph/eager/tensor.hpp>
-#include <tapegraph/graph/trace.hpp>
+#include <tapegraph/ir/trace.hpp>
 #include <tapegraph/nn/initializer.hpp>
-#include <tapegraph/runtime/random.hpp>
+#include <tapegraph/ops/random/kernel.hpp>
 
 #include <cmath>
 #include <memory>
@@ -64,7 +64,7 @@ public:
     /// assigned from one tensor) it is copied.
     void replace(any_tensor value) {
         data_ = std::move(value);
-        data_.set_place({});
+        data_.set_tape_index({});
         if (data_.shared()) own_data();
     }
     /// The buffer to write to, nobody else's.

@@ -47,10 +47,10 @@ public:
     /// To the CPU's memory; waits.
     void download(void* to, const void* from, std::size_t bytes) {
         const piece all{to, from, bytes};
-        bring_home(&all, 1);
+        bring_to_host(&all, 1);
     }
     /// The same of several pieces, with one wait.
-    virtual void bring_home(const piece* pieces, int count) = 0;
+    virtual void bring_to_host(const piece* pieces, int count) = 0;
     virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
     virtual void wait() = 0;
 
@@ -60,7 +60,7 @@ public:
     virtual void* stream() = 0;
     virtual void* fault() = 0;
 
-    /// Sends 8 bytes home without waiting; `number` says which (of the last 256), `published` waits for them.
+    /// Sends 8 bytes to the host without waiting; `number` says which (of the last 256), `published` waits for them.
     virtual std::int64_t publish(const void* from, std::size_t bytes) = 0;
     virtual const void* published(std::int64_t number) = 0;
 
@@ -125,8 +125,8 @@ inline device_runtime*& thread_runtime() {
 /// Where this thread computes; null for the CPU.
 inline device_runtime* current_runtime() { return detail::thread_runtime(); }
 
-/// What buffer_view::place says of memory of a device.
-inline std::int8_t place_of(const device_runtime* d) {
+/// What buffer_view::memory says of memory of a device.
+inline std::int8_t memory_of(const device_runtime* d) {
     return d == nullptr ? std::int8_t{0} : static_cast<std::int8_t>(d->id().index() + 1);
 }
 

@@ -4,7 +4,7 @@
 #include <tapegraph/cpu/map.hpp>
 #include <tapegraph/cpu/reduce.hpp>
 #include <tapegraph/expr/operation.hpp>
-#include <tapegraph/ops/reduction.hpp>
+#include <tapegraph/ops/reduction/reduction.hpp>
 #include <tapegraph/runtime/widened_reduction.hpp>
 
 /// The kernels of both modes, one per (operation, element type) or per region: a function and the scratch it needs.
@@ -21,7 +21,7 @@ struct kernel_functions {
     kernel_function run = nullptr;
     workspace_function workspace = nullptr;
 };
-/// A kernel on the CPU and on a GPU. Without the latter a GPU's operands are brought home, and results sent back.
+/// A kernel on the CPU and on a GPU. Without the latter a GPU's operands are brought to the host, and results sent back.
 struct kernel_pair : kernel_functions {
     kernel_functions on_device{};
 };
@@ -64,7 +64,7 @@ using backend = no_backend;
 /// Whether this program can compute anywhere but on the CPU.
 inline constexpr bool has_backend = !std::is_same_v<backend, no_backend>;
 
-/// An operation on 16-bit elements by its float kernel, between conversions. In runtime/widened.hpp.
+/// An operation on 16-bit elements by its float kernel, between conversions. In ops/kernel_16bit.hpp.
 template <class Op>
 struct widened_kernel;
 

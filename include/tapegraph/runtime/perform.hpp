@@ -22,16 +22,16 @@ inline void* thread_scratch(std::size_t bytes) {
     return memory.data();
 }
 
-/// Runs a call of a GPU on the CPU, for kernels that exist there alone: operands are brought home, results sent back.
+/// Runs a call of a GPU on the CPU, for kernels that exist there alone: operands are brought to the host, results sent back.
 template <class = void>
-void run_at_home(device_runtime& d, const kernel_functions& kernel, const kernel_call& call,
+void run_on_host(device_runtime& d, const kernel_functions& kernel, const kernel_call& call,
                  const random_state* random) {
     std::vector<buffer_view> views;
     std::vector<arena> memory;
     const auto at_home = [&](const buffer_view& from) {
         buffer_view v = from;
-        v.place = 0;
-        if (from.data != nullptr && from.place != 0) {
+        v.memory = 0;
+        if (from.data != nullptr && from.memory != 0) {
             memory.emplace_back(from.bytes() + 1);
             v.data = memory.back().data();
         }
@@ -39,19 +39,19 @@ void run_at_home(device_runtime& d, const kernel_functions& kernel, const kernel
     };
     for (int i = 0; i < call.inputs; ++i) {
         at_home(call.in[i]);
-        if (call.in[i].place != 0) d.download(views.back().data, call.in[i].data, call.in[i].bytes());
+        if (call.in[i].memory != 0) d.download(views.back().data, call.in[i].data, call.in[i].bytes());
     }
     for (int k = 0; k < call.outputs; ++k) at_home(call.out[k]);
-    kernel_call home = call;
-    home.in = views.data();
-    home.out = views.data() + call.inputs;
-    home.random = random;
-    home.fault = home.stream = nullptr;
-    home.workspace = thread_scratch(kernel.workspace(home));
-    kernel.run(home);
+    kernel_call host = call;
+    host.in = views.data();
+    host.out = views.data() + call.inputs;
+    host.random = random;
+    host.fault = host.stream = nullptr;
+    host.workspace = thread_scratch(kernel.workspace(host));
+    kernel.run(host);
     for (int k = 0; k < call.outputs; ++k)
-        if (call.out[k].data != nullptr && call.out[k].place != 0)
-            d.upload(call.out[k].data, home.out[k].data, call.out[k].bytes());
+        if (call.out[k].data != nullptr && call.out[k].memory != 0)
+            d.upload(call.out[k].data, host.out[k].data, call.out[k].bytes());
 }
 
 /// The same call with numbers that stand in the CPU's memory sent along, all in one copy.
@@ -76,7 +76,7 @@ public:
         });
         auto* there = static_cast<std::byte*>(d.constant(numbers, all));
         each_number([&](const void*, std::size_t bytes, const auto& moved) {
-            moved(there, place_of(&d));
+            moved(there, memory_of(&d));
             there += padded(bytes);
         });
     }
@@ -86,12 +86,12 @@ public:
     kernel_call call;
 
 private:
-    static bool is_number(const buffer_view& v) { return v.place == 0 && v.data != nullptr; }
+    static bool is_number(const buffer_view& v) { return v.memory == 0 && v.data != nullptr; }
     // f(number, its bytes, what to tell where it has gone)
     template <class F>
     void each_number(const F& f) {
         for (buffer_view& v : views_)
-            if (is_number(v)) f(v.data, v.bytes(), [&](void* to, std::int8_t place) { v.data = to, v.place = place; });
+            if (is_number(v)) f(v.data, v.bytes(), [&](void* to, std::int8_t memory) { v.data = to, v.memory = memory; });
         if (call.random != nullptr)
             f(call.random, sizeof(random_state),
               [&](void* to, std::int8_t) { call.random = static_cast<const random_state*>(to); });
@@ -103,7 +103,7 @@ private:
 template <class = void>
 void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call& call) {
     const device_turn turn(&d);
-    if (kernel.on_device.run == nullptr) return run_at_home(d, kernel, call, call.random);
+    if (kernel.on_device.run == nullptr) return run_on_host(d, kernel, call, call.random);
     call_on_device there(d, call);
     there.call.workspace = d.scratch(kernel.on_device.workspace(there.call));
     kernel.on_device.run(there.call);

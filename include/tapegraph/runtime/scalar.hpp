@@ -48,7 +48,7 @@ void load_scalars(device_runtime* d, const buffer_view* sources, int count, doub
         if (v.elements() != 1) throw shape_error("item: the tensor has shape " + to_string(shape(v.rank, v.extents)));
         pieces[i] = {&words[i], v.data, v.bytes()};
     }
-    if (d != nullptr) d->bring_home(pieces, count);
+    if (d != nullptr) d->bring_to_host(pieces, count);
     for (int i = 0; i < count; ++i) {
         buffer_view v = sources[i];
         if (d != nullptr) v.data = &words[i];

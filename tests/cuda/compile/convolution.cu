@@ -1,5 +1,5 @@
-#include <tapegraph/cuda/convolution_pool.cuh>
-#include <tapegraph/cuda/convolution_storage.cuh>
+#include <tapegraph/cuda/ops/pooling/of_convolution.cuh>
+#include <tapegraph/cuda/ops/convolution/storage.cuh>
 
 /// Everything that convolutions choose among.
 

@@ -1,4 +1,4 @@
-#include <tapegraph/cuda/random.cuh>
+#include <tapegraph/cuda/ops/random/random.cuh>
 #include <tapegraph/cuda/reduction.cuh>
 #include <tapegraph/cuda/region.cuh>
 #include <tapegraph/cuda/widened.cuh>

@@ -1,11 +1,11 @@
-#include <tapegraph/cuda/effect.cuh>
-#include <tapegraph/cuda/fill.cuh>
-#include <tapegraph/cuda/movement.cuh>
-#include <tapegraph/cuda/pooling.cuh>
-#include <tapegraph/cuda/rows.cuh>
-#include <tapegraph/cuda/scan.cuh>
-#include <tapegraph/cuda/scatter.cuh>
-#include <tapegraph/cuda/sort.cuh>
+#include <tapegraph/cuda/ops/effect/effect.cuh>
+#include <tapegraph/cuda/ops/movement/fill.cuh>
+#include <tapegraph/cuda/ops/movement/movement.cuh>
+#include <tapegraph/cuda/ops/pooling/pooling.cuh>
+#include <tapegraph/cuda/ops/gather/rows.cuh>
+#include <tapegraph/cuda/ops/cumulative/cumulative.cuh>
+#include <tapegraph/cuda/ops/gather/scatter.cuh>
+#include <tapegraph/cuda/ops/ordering/sort.cuh>
 
 /// Movement, indexing, scans, sorts, pooling and effects: every kernel once, of float where its type matters.
 
@@ -15,9 +15,9 @@ extern const runtime::kernel_functions movement_kernels[];
 const runtime::kernel_functions movement_kernels[]{
     kernel_for<transpose_op, float>(),
     kernel_for<slice_op, float>(),
-    kernel_for<embed_op, bfloat16>(),
-    kernel_for<remap_op, float>(),
-    kernel_for<fold_op, float>(),
+    kernel_for<pad_op, bfloat16>(),
+    kernel_for<index_map_op, float>(),
+    kernel_for<index_map_adjoint_op, float>(),
     kernel_for<concat_op, float>(),
     kernel_for<arange_op<half>, float>(),
     kernel_for<gather_op, float>(),

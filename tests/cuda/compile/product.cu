@@ -1,4 +1,4 @@
-#include <tapegraph/cuda/gemm.cuh>
+#include <tapegraph/cuda/ops/product/gemm.cuh>
 
 /// Matrix products by cuBLASLt and what may follow them.
 

@@ -1,8 +1,8 @@
-#include <tapegraph/cuda/recurrent.cuh>
+#include <tapegraph/cuda/ops/recurrent/recurrent.cuh>
 
-#include <tapegraph/cpu/gru_cell.hpp>
-#include <tapegraph/cpu/lstm_cell.hpp>
-#include <tapegraph/cpu/simple_rnn_cell.hpp>
+#include <tapegraph/ops/recurrent/cpu_gru_cell.hpp>
+#include <tapegraph/ops/recurrent/cpu_lstm_cell.hpp>
+#include <tapegraph/ops/recurrent/cpu_simple_rnn_cell.hpp>
 
 /// Recurrent layers: every way of running them, and what copies their rows. What is here may spill nothing.
 

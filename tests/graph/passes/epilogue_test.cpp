@@ -1,4 +1,4 @@
-#include "graph/builders.hpp"
+#include <support/builders.hpp>
 
 #include <doctest/doctest.h>
 
@@ -148,7 +148,7 @@ static_assert(left<pooled<true>, image_step>() == 0 && left<biased_convolution<t
 template <class Builder>
 void compare(std::int64_t batch, std::initializer_list<std::int64_t> rest) {
     const tg::ir::program_view& fused = tg::ir::compile_program<Builder>();
-    const tg::ir::program_view& raw = tg::ir::lowered<tg::ir::stage<untouched<Builder>>>::view;
+    const tg::ir::program_view& raw = tg::ir::lowered<tg::ir::compile_stage<untouched<Builder>>>::view;
     CHECK(fused.steps.size() < raw.steps.size());
     std::int64_t elements = batch;
     for (const std::int64_t extent : rest) elements *= extent;

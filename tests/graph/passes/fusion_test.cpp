@@ -1,4 +1,4 @@
-#include "graph/builders.hpp"
+#include <support/builders.hpp>
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ struct unfused {
         simplify(t);
         eliminate_common_subexpressions(t);
         eliminate_dead_nodes(t);
-        hold_old_values(t);
+        snapshot_variables(t);
         s = make_schedule(t, false);
     }
 };
@@ -80,8 +80,8 @@ bool same_bits(const std::vector<std::vector<double>>& a, const std::vector<std:
 TEST_CASE("passes and fusion keep every bit") {
     static_assert(first_problem<step>() == nullptr);
     const tg::ir::program_view& fused = tg::ir::compile_program<step>();
-    const tg::ir::program_view& one_by_one = tg::ir::lowered<tg::ir::stage<unfused<step>>>::view;
-    const tg::ir::program_view& raw = tg::ir::lowered<tg::ir::stage<untouched<step>>>::view;
+    const tg::ir::program_view& one_by_one = tg::ir::lowered<tg::ir::compile_stage<unfused<step>>>::view;
+    const tg::ir::program_view& raw = tg::ir::lowered<tg::ir::compile_stage<untouched<step>>>::view;
     CHECK(fused.steps.size() < one_by_one.steps.size());
     CHECK(one_by_one.steps.size() < raw.steps.size());
     for (const std::int64_t batch : {1, 2, 13, 600, 5000}) {

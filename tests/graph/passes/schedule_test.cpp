@@ -1,4 +1,4 @@
-#include "graph/builders.hpp"
+#include <support/builders.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "graph/builders.hpp"
+#include <support/builders.hpp>
 
 #include <doctest/doctest.h>
 
@@ -54,16 +54,16 @@ static_assert(complaint([](trace& t) { t.nodes[last(t)].dims = t.pool.size(); })
 static_assert(complaint([](trace& t) { t.nodes[last(t)].type = dtype::f32; }) == "the element type is not the operation's");
 static_assert(complaint([](trace& t) { t.nodes[last(t)].rank = 1; }) ==
               "the shape is not that of the broadcast operands");
-static_assert(complaint([](trace& t) { t.nodes[at(t, tg::ir::record_of<tg::matmul_op>)].rank = 1; }) ==
+static_assert(complaint([](trace& t) { t.nodes[at(t, tg::ir::descriptor_of<tg::matmul_op>)].rank = 1; }) ==
               "the shape is not that of the shape rule");
 static_assert(complaint([](trace& t) {
-                  const int product = at(t, tg::ir::record_of<tg::matmul_op>);
+                  const int product = at(t, tg::ir::descriptor_of<tg::matmul_op>);
                   t.arguments[t.nodes[product].first_argument] = t.argument(product, 1);
               }) == "the shape is not that of the shape rule");
-static_assert(complaint([](trace& t) { t.nodes[at(t, tg::ir::record_of<tg::matmul_op>)].sealed = false; }) ==
+static_assert(complaint([](trace& t) { t.nodes[at(t, tg::ir::descriptor_of<tg::matmul_op>)].sealed = false; }) ==
               "a value that is not elementwise is not sealed");
 static_assert(complaint([](trace& t) { t.nodes[last(t)].scope = 7; }) == "the scope is unknown");
-static_assert(complaint([](trace& t) { t.nodes[last(t)].place = -1; }) == "the place is unknown");
+static_assert(complaint([](trace& t) { t.nodes[last(t)].line = -1; }) == "the source line is unknown");
 static_assert(complaint([](trace& t) { t.nodes[last(t)].group = t.groups; }) == "the group is unknown");
 static_assert(complaint([](trace& t) { t.pool[t.nodes[last(t)].dims] = -5; }) ==
               "an extent is neither a number nor known to the table");

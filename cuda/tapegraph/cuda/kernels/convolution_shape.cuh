@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/core/convolution_geometry.hpp>
+#include <tapegraph/ops/convolution/geometry.hpp>
 #include <tapegraph/cuda/kernels/platform.cuh>
 
 /// A convolution's geometry in the integers kernels compute with: pixels and taps from the numbers that count them, and

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/core/convolution_geometry.hpp>
+#include <tapegraph/ops/convolution/geometry.hpp>
 #include <tapegraph/cuda/kernels/operand.cuh>
 
 /// A first layer: images of C = 1, 3 or 4 channels, one group. Its product is short (27 for 3x3 taps of 3 channels), so

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/core/index_map.hpp>
+#include <tapegraph/ops/movement/index_map.hpp>
 #include <tapegraph/core/shape.hpp>
 #include <tapegraph/cuda/kernels/box.cuh>
 

@@ -12,7 +12,7 @@
 
 namespace tapegraph::cuda::kernels {
 
-/// Windows as in cpu/pool.hpp, in the integers a kernel computes with.
+/// Windows as in ops/pooling/cpu.hpp, in the integers a kernel computes with.
 struct pool_shape {
     int in_height, in_width, channels, out_height, out_width;
     int window_height, window_width, stride_height, stride_width, pad_top, pad_left, dilation_height, dilation_width;

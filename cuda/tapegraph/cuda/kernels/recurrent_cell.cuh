@@ -8,7 +8,7 @@
 #include <utility>
 
 /// What all kernels of recurrent layers share: shapes, operands, and how they call a cell. A cell is what it is on the CPU
-/// (cpu/recurrent_cell.hpp): the formulas of one unit in one step,
+/// (ops/recurrent/cpu_cell.hpp): the formulas of one unit in one step,
 ///
 ///   of x[t] W + b and of (h[t-1] d) R, d: recurrent dropout,
 ///

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/core/sort_key.hpp>
+#include <tapegraph/ops/ordering/sort_key.hpp>
 #include <tapegraph/cuda/kernels/gather.cuh>
 
 #include <bit>

@@ -1,6 +1,6 @@
 #include <tapegraph/cuda/driver.cuh>
 #include <tapegraph/cuda/kernels/sort.cuh>
-#include <tapegraph/cuda/library_sort.hpp>
+#include <tapegraph/cuda/ops/ordering/library_sort.hpp>
 
 #include <cub/device/device_radix_sort.cuh>
 

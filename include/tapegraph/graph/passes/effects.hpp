@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/graph/passes/rewrite.hpp>
+#include <tapegraph/ir/rewrite.hpp>
 
 namespace tapegraph::ir {
 
@@ -13,7 +13,7 @@ constexpr void drop_unneeded_effects(trace& t) {
     for (int i = 0; i < t.nodes.size(); ++i) {
         entry& e = t.nodes[i];
         if (e.op->kind != operation_kind::effect || needed[t.argument(i, 0)] != 0) continue;
-        e.op = &record_of<constant_op>;
+        e.op = &descriptor_of<constant_op>;
         e.arguments = 0;
         e.words = t.words.push_back(0);
     }

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <tapegraph/graph/passes/rewrite.hpp>
-#include <tapegraph/ops/activation.hpp>
-#include <tapegraph/ops/matmul.hpp>
-#include <tapegraph/ops/pooling.hpp>
+#include <tapegraph/ir/rewrite.hpp>
+#include <tapegraph/ops/elementwise/activation.hpp>
+#include <tapegraph/ops/product/matmul.hpp>
+#include <tapegraph/ops/pooling/pooling.hpp>
 
 /// Bias, relu and pooling in the kernel of the convolution or matrix product before them: the result leaves that kernel's
 /// registers finished, which saves passes over it. The additions and comparisons are the same ones in the same order, so
@@ -94,25 +94,25 @@ constexpr void fuse_epilogues(trace& t) {
             uses[c] = 0;
             return true;
         };
-        if (e.op == &record_of<add_op>) {
-            if (take(i, record_of<convolution_op>, record_of<convolution_bias_op<false>>)) continue;
+        if (e.op == &descriptor_of<add_op>) {
+            if (take(i, descriptor_of<convolution_op>, descriptor_of<convolution_bias_op<false>>)) continue;
             // A sum that only lives in registers of the next elementwise kernel is as well off there: a product's kernel
-            // on a device may need a second launch for it (cuda/gemm.cuh).
-            if (in_memory[i] != 0) take(i, record_of<matmul_op>, record_of<matmul_bias_op<false>>);
-        } else if (e.op == &record_of<relu_op>) {
+            // on a device may need a second launch for it (cuda/ops/product/gemm.cuh).
+            if (in_memory[i] != 0) take(i, descriptor_of<matmul_op>, descriptor_of<matmul_bias_op<false>>);
+        } else if (e.op == &descriptor_of<relu_op>) {
             const int c = t.argument(i, 0);
             if (uses[c] != 1) continue;
-            if (t.nodes[c].op == &record_of<convolution_bias_op<false>>)
-                detail::fuse_into(t, i, record_of<convolution_bias_op<true>>, c);
-            else if (t.nodes[c].op == &record_of<add_op> && in_memory[i] != 0)
-                take(c, record_of<matmul_op>, record_of<matmul_bias_op<true>>);
-        } else if (e.op == &record_of<max_pool_op>) {
+            if (t.nodes[c].op == &descriptor_of<convolution_bias_op<false>>)
+                detail::fuse_into(t, i, descriptor_of<convolution_bias_op<true>>, c);
+            else if (t.nodes[c].op == &descriptor_of<add_op> && in_memory[i] != 0)
+                take(c, descriptor_of<matmul_op>, descriptor_of<matmul_bias_op<true>>);
+        } else if (e.op == &descriptor_of<max_pool_op>) {
             const int c = t.argument(i, 0);
             if (uses[c] != 1 || !detail::halves_images(t, i)) continue;
-            if (t.nodes[c].op == &record_of<convolution_bias_op<false>>)
-                detail::fuse_into(t, i, record_of<convolution_bias_pool_op<false>>, c);
-            else if (t.nodes[c].op == &record_of<convolution_bias_op<true>>)
-                detail::fuse_into(t, i, record_of<convolution_bias_pool_op<true>>, c);
+            if (t.nodes[c].op == &descriptor_of<convolution_bias_op<false>>)
+                detail::fuse_into(t, i, descriptor_of<convolution_bias_pool_op<false>>, c);
+            else if (t.nodes[c].op == &descriptor_of<convolution_bias_op<true>>)
+                detail::fuse_into(t, i, descriptor_of<convolution_bias_pool_op<true>>, c);
         }
     }
     note_pass(t, "epilogues");

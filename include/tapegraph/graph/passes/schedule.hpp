@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/graph/passes/rewrite.hpp>
-#include <tapegraph/graph/passes/spell.hpp>
+#include <tapegraph/ir/rewrite.hpp>
+#include <tapegraph/ir/region_code.hpp>
 
 /// Fusion and scheduling: which nodes get buffers, and the straight line of kernel calls that fills them. Templates, so
 /// that programs without graphs do not compile them.
@@ -14,7 +14,7 @@ struct kernel_entry {
     int kind; // kernel_kind
     int op;   // index in schedule::ops (operation and reduction)
     int type; // dtype the kernel is instantiated for
-    int first_word, words; // a region's spelling; the node of an operation that has a kernel for each node
+    int first_word, words; // a region's code; the node of an operation that has a kernel for each node
 };
 
 struct step_entry {
@@ -132,18 +132,18 @@ struct scheduler {
     list<int>& buffered;
     schedule& s;
     schedule_index index;
-    spell_marks marks{};
+    region_marks marks{};
     list<int> roots{};
 
     constexpr scheduler(trace& source, list<int>& buffers, schedule& target)
         : t(source), buffered(buffers), s(target), index(target) {}
 
-    constexpr spelled_region spelled(int root, int i) {
+    constexpr region_code encoded(int root, int i) {
         const auto slot = [&](int node) { return node != i && buffered[node] != 0; };
         const auto op_index = [&](const operation* op) { return index.operation_index(op); };
         roots.clear();
         roots.push_back(root);
-        return spell(t, roots, slot, op_index, marks);
+        return encode_region(t, roots, slot, op_index, marks);
     }
 
     // The largest part of a formula that one kernel can hold.
@@ -153,7 +153,7 @@ struct scheduler {
             for (int k = 0; k < t.nodes[node].arguments; ++k) {
                 const int argument = t.argument(node, k);
                 if (buffered[argument] != 0) continue;
-                const int reads = spelled(argument, argument).slots.size();
+                const int reads = encoded(argument, argument).slots.size();
                 if (reads > most) best = argument, most = reads;
             }
             if (most <= most_region_slots) return best;
@@ -162,13 +162,13 @@ struct scheduler {
     }
 
     // A kernel reads so many operands and no more: parts of larger formulas are computed beforehand.
-    constexpr spelled_region fused(int root, int i) {
-        spelled_region r = spelled(root, i);
+    constexpr region_code fused(int root, int i) {
+        region_code r = encoded(root, i);
         while (r.slots.size() > most_region_slots) {
             const int part = largest_part(root);
             buffered[part] = 1;
             emit(part);
-            r = spelled(root, i);
+            r = encoded(root, i);
         }
         return r;
     }
@@ -179,7 +179,7 @@ struct scheduler {
         step_entry step{0, i, i, 0, 0, 1};
         if (e.op->kind == operation_kind::map || reduce) {
             step.domain = reduce ? t.argument(i, 0) : i;
-            const spelled_region r = fused(step.domain, i);
+            const region_code r = fused(step.domain, i);
             step.inputs = r.slots.size();
             step.first_value = s.values.size();
             for (int node : r.slots) s.values.push_back(node);
@@ -195,7 +195,7 @@ struct scheduler {
             step.inputs = e.arguments;
             const dtype type = e.arguments > 0 ? t.nodes[t.argument(i, 0)].type : e.type;
             list<int> own;
-            if (e.op->own_kernel) own.push_back(i);
+            if (e.op->per_node_kernel) own.push_back(i);
             step.kernel = index.kernel_index(kernel_kind::operation, index.operation_index(e.op), type, own);
         }
         s.values.push_back(i);

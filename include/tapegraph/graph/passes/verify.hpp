@@ -1,8 +1,8 @@
 #pragma once
 
-#include <tapegraph/graph/node.hpp>
+#include <tapegraph/ir/node.hpp>
 #include <tapegraph/graph/passes/schedule.hpp>
-#include <tapegraph/ops/layout.hpp>
+#include <tapegraph/ops/movement/layout.hpp>
 
 /// The verifier: what every pass may rely on and must leave behind. Tests run it between passes, at run time and in
 /// static_assert; nothing else pays for it.
@@ -36,17 +36,17 @@ constexpr const char* leaf_problem(const trace& t, int i) {
     const entry& e = t.nodes[i];
     if (e.arguments != 0) return "a leaf has arguments";
     const std::int64_t word = t.words[e.words];
-    if (t.is(i, record_of<input_op>)) {
+    if (t.is(i, descriptor_of<input_op>)) {
         if (word < 0 || word >= t.inputs.size()) return "an input's index is outside the table";
         if (t.inputs[static_cast<int>(word)].node != i) return "the table of inputs names another node";
-    } else if (t.is(i, record_of<variable_op>)) {
+    } else if (t.is(i, descriptor_of<variable_op>)) {
         if (word < 0 || word >= t.variables.size()) return "a variable's index is outside the table";
         if (t.variables[static_cast<int>(word)].node != i) return "the table of variables names another node";
         for (int axis = 0; axis < e.rank; ++axis)
             if (is_symbolic(t.pool[e.dims + axis])) return "a variable's extents are not numbers";
-    } else if (t.is(i, record_of<constant_op>)) {
+    } else if (t.is(i, descriptor_of<constant_op>)) {
         if (e.rank != 0) return "a constant is not a scalar";
-    } else if (t.is(i, record_of<extent_op>)) {
+    } else if (t.is(i, descriptor_of<extent_op>)) {
         if (e.rank != 0) return "an extent is not a scalar";
         if (is_symbolic(word) && tapegraph::detail::symbolic_index(word) >= t.extents.polynomials.size())
             return "an extent is unknown to the table";
@@ -70,7 +70,7 @@ constexpr const char* map_problem(trace& t, int i) {
     }
     if (!fits) return "shapes do not broadcast";
     if (e.type != e.op->result_type(common)) return "the element type is not the operation's";
-    if (t.is(i, record_of<broadcast_op>)) result = broadcast(result, t.dims(i), fits);
+    if (t.is(i, descriptor_of<broadcast_op>)) result = broadcast(result, t.dims(i), fits);
     return fits && result == t.dims(i) ? nullptr : "the shape is not that of the broadcast operands";
 }
 
@@ -95,7 +95,7 @@ constexpr const char* node_problem(trace& t, int i) {
     if (!within(e.words, leaf ? 1 : e.op->words, t.words.size()) && (leaf || e.op->words > 0))
         return "attributes are outside the pool";
     if (!within(e.scope, 1, t.scopes.size())) return "the scope is unknown";
-    if (!within(e.place, 1, t.places.size())) return "the place is unknown";
+    if (!within(e.line, 1, t.lines.size())) return "the source line is unknown";
     if (!within(e.group, 1, t.groups)) return "the group is unknown";
     if (!valid_extents(t, i)) return "an extent is neither a number nor known to the table";
     for (int k = 0; k < e.arguments; ++k)
@@ -109,10 +109,10 @@ constexpr const char* node_problem(trace& t, int i) {
 constexpr finding table_problem(const trace& t) {
     const int count = t.nodes.size();
     for (const input_entry& input : t.inputs)
-        if (!within(input.node, 1, count) || !t.is(input.node, record_of<input_op>))
+        if (!within(input.node, 1, count) || !t.is(input.node, descriptor_of<input_op>))
             return {"an entry of the inputs is not an input", input.node};
     for (const variable_entry& variable : t.variables) {
-        if (!within(variable.node, 1, count) || !t.is(variable.node, record_of<variable_op>))
+        if (!within(variable.node, 1, count) || !t.is(variable.node, descriptor_of<variable_op>))
             return {"an entry of the variables is not a variable", variable.node};
         if (!within(variable.scope, 1, t.scopes.size())) return {"a variable's scope is unknown", variable.node};
     }

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/nn/initializer.hpp>
-#include <tapegraph/ops/arithmetic.hpp>
-#include <tapegraph/ops/convolution.hpp>
+#include <tapegraph/ops/elementwise/arithmetic.hpp>
+#include <tapegraph/ops/convolution/convolution.hpp>
 
 namespace tapegraph {
 
@@ -54,7 +54,7 @@ constexpr auto with_bias(const Scope& scope, const Handle& y, std::int64_t filte
 } // namespace detail
 
 /// Convolution of x [batch, height, width, channels] with "kernel" [height, width, channels / groups, filters], plus "bias"
-/// [filters]. Extents of the result: ops/convolution.hpp.
+/// [filters]. Extents of the result: ops/convolution/convolution.hpp.
 template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options& o,

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/initializer.hpp>
-#include <tapegraph/ops/matmul.hpp>
+#include <tapegraph/ops/product/matmul.hpp>
 
 namespace tapegraph {
 

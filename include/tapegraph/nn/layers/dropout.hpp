@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/ops/selection.hpp>
+#include <tapegraph/ops/elementwise/selection.hpp>
 
 namespace tapegraph {
 

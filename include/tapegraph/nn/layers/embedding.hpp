@@ -1,13 +1,13 @@
 #pragma once
 
 #include <tapegraph/nn/initializer.hpp>
-#include <tapegraph/ops/cast.hpp>
-#include <tapegraph/ops/comparison.hpp>
-#include <tapegraph/ops/gather.hpp>
-#include <tapegraph/ops/step_mask.hpp>
-#include <tapegraph/runtime/rows.hpp>
+#include <tapegraph/ops/elementwise/cast.hpp>
+#include <tapegraph/ops/elementwise/comparison.hpp>
+#include <tapegraph/ops/gather/gather.hpp>
+#include <tapegraph/ops/scan/step_mask.hpp>
+#include <tapegraph/ops/gather/rows_kernel.hpp>
 #ifdef TG_CUDA
-#include <tapegraph/cuda/rows.cuh>
+#include <tapegraph/cuda/ops/gather/rows.cuh>
 #endif
 
 /// The embedding layer. Not part of tapegraph.hpp: programs without it do not compile it.

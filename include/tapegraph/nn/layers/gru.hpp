@@ -1,10 +1,10 @@
 #pragma once
 
 #include <tapegraph/nn/layers/recurrent_layer.hpp>
-#include <tapegraph/ops/gru.hpp>
-#include <tapegraph/runtime/gru.hpp>
+#include <tapegraph/ops/recurrent/gru.hpp>
+#include <tapegraph/ops/recurrent/gru_kernel.hpp>
 #ifdef TG_CUDA
-#include <tapegraph/cuda/recurrent.cuh>
+#include <tapegraph/cuda/ops/recurrent/recurrent.cuh>
 #endif
 
 /// The GRU layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile it.
@@ -52,7 +52,7 @@ struct recurrent_layer_kind<gru_layer_options> {
 } // namespace detail
 
 /// A GRU over x [batch, time, features] with "kernel" [features, 3 units], "recurrent_kernel" [units, 3 units] and "bias" [2, 3
-/// units]; see gru (ops/gru.hpp), also for what may follow the options: `step_mask{...}`, `initial_state{h}`.
+/// units]; see gru (ops/recurrent/gru.hpp), also for what may follow the options: `step_mask{...}`, `initial_state{h}`.
 template <class Scope, tensor_like X, class... E>
     requires(!tensor_like<Scope>)
 constexpr auto gru(const Scope& scope, const X& x, const gru_layer_options& o, const E&... extras) {

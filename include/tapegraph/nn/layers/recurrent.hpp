@@ -1,10 +1,10 @@
 #pragma once
 
 #include <tapegraph/nn/layers/recurrent_layer.hpp>
-#include <tapegraph/ops/lstm.hpp>
-#include <tapegraph/runtime/lstm.hpp>
+#include <tapegraph/ops/recurrent/lstm.hpp>
+#include <tapegraph/ops/recurrent/lstm_kernel.hpp>
 #ifdef TG_CUDA
-#include <tapegraph/cuda/recurrent.cuh>
+#include <tapegraph/cuda/ops/recurrent/recurrent.cuh>
 #endif
 
 /// The LSTM layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile it. gru.hpp and
@@ -55,7 +55,7 @@ struct recurrent_layer_kind<lstm_layer_options> {
 } // namespace detail
 
 /// An LSTM over x [batch, time, features] with "kernel" [features, 4 units], "recurrent_kernel" [units, 4 units] and "bias" [4
-/// units]; see lstm (ops/lstm.hpp), also for what may follow the options: `step_mask{...}`, `initial_state{...}`.
+/// units]; see lstm (ops/recurrent/lstm.hpp), also for what may follow the options: `step_mask{...}`, `initial_state{...}`.
 template <class Scope, tensor_like X, class... E>
     requires(!tensor_like<Scope>)
 constexpr auto lstm(const Scope& scope, const X& x, const lstm_layer_options& o, const E&... extras) {

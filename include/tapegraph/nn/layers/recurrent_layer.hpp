@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/nn/initializer.hpp>
-#include <tapegraph/ops/fill.hpp>
-#include <tapegraph/ops/recurrent.hpp>
+#include <tapegraph/ops/movement/fill.hpp>
+#include <tapegraph/ops/recurrent/recurrent.hpp>
 
 /// What recurrent layers share: their variables, and dropout. For each layer there is a header beside this one.
 

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <tapegraph/nn/layers/recurrent_layer.hpp>
-#include <tapegraph/ops/simple_rnn.hpp>
-#include <tapegraph/runtime/simple_rnn.hpp>
+#include <tapegraph/ops/recurrent/simple_rnn.hpp>
+#include <tapegraph/ops/recurrent/simple_rnn_kernel.hpp>
 #ifdef TG_CUDA
-#include <tapegraph/cuda/recurrent.cuh>
+#include <tapegraph/cuda/ops/recurrent/recurrent.cuh>
 #endif
 
 /// The fully connected recurrent layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile
@@ -48,7 +48,7 @@ struct recurrent_layer_kind<simple_rnn_layer_options> {
 } // namespace detail
 
 /// A recurrent layer over x [batch, time, features] with "kernel" [features, units], "recurrent_kernel" [units, units] and "bias"
-/// [units]; see simple_rnn (ops/simple_rnn.hpp), also for what may follow the options: `step_mask{...}`, `initial_state{h}`.
+/// [units]; see simple_rnn (ops/recurrent/simple_rnn.hpp), also for what may follow the options: `step_mask{...}`, `initial_state{h}`.
 template <class Scope, tensor_like X, class... E>
     requires(!tensor_like<Scope>)
 constexpr auto simple_rnn(const Scope& scope, const X& x, const simple_rnn_layer_options& o, const E&... extras) {

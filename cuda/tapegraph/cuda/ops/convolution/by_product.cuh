@@ -1,0 +1,105 @@
+#pragma once
+
+#include <tapegraph/cuda/ops/convolution/plan.hpp>
+#include <tapegraph/cuda/ops/product/gemm.cuh>
+#include <tapegraph/cuda/kernel.cuh>
+#include <tapegraph/cuda/kernels/im2col.cuh>
+
+#include <algorithm>
+
+/// The passes of a convolution of one group as matrix products over its windows written out: chunk by chunk, so that they
+/// fit into scratch memory. Slower than kernels that write nothing out, but any product will do, so it is what those are
+/// compared with on a device; and it takes batches whose pixels cannot be counted in 32 bits.
+
+namespace tapegraph::cuda {
+
+/// `gemm` is called with gemm_arguments<T>, in order: cuda::gemm on the call's stream, or what a test puts there.
+template <class T, class Gemm>
+class convolution_by_product {
+public:
+    /// `workspace` holds detail::chunk_bytes(g, sizeof(T), limit), for the same limit.
+    convolution_by_product(const kernel_call& call, const char* operation, const convolution_geometry& g,
+                           void* workspace, std::size_t limit, const Gemm& gemm)
+        : call_(call),
+          operation_(operation),
+          g_(g),
+          windows_(static_cast<T*>(workspace)),
+          images_(detail::images_of_chunk(g, sizeof(T), limit)),
+          gemm_(gemm) {}
+
+    void forward(const T* x, const T* w, const T* bias, bool relu, T* y) const {
+        each_chunk([&](const convolution_geometry& part, std::int64_t image) {
+            write_windows(part, x + image * in());
+            gemm_arguments<T> a;
+            a.m = pixels(part), a.n = g_.out_channels, a.k = depth();
+            a.a = windows_, a.lda = depth();
+            a.b = w, a.ldb = g_.out_channels;
+            a.c = y + image * out(), a.ldc = g_.out_channels;
+            a.bias = bias, a.relu = relu;
+            gemm_(a);
+        });
+    }
+    void input_gradient(const T* dy, const T* w, T* dx) const {
+        each_chunk([&](const convolution_geometry& part, std::int64_t image) {
+            gemm_arguments<T> a;
+            a.m = pixels(part), a.n = depth(), a.k = g_.out_channels;
+            a.a = dy + image * out(), a.lda = g_.out_channels;
+            a.b = w, a.ldb = g_.out_channels, a.transpose_b = true;
+            a.c = windows_, a.ldc = depth();
+            gemm_(a);
+            start(part.batch * g_.in_height * g_.in_width, kernels::col2im<T>, kernels::convolution_shape(part),
+                  windows_, dx + image * in());
+        });
+    }
+    void filter_gradient(const T* x, const T* dy, T* dw) const {
+        const auto add = [&](std::int64_t pixels, std::int64_t image) {
+            gemm_arguments<T> a;
+            a.m = depth(), a.n = g_.out_channels, a.k = pixels;
+            a.a = windows_, a.lda = depth(), a.transpose_a = true;
+            a.b = dy + image * out(), a.ldb = g_.out_channels;
+            a.c = dw, a.ldc = g_.out_channels;
+            a.accumulate = image > 0;
+            gemm_(a);
+        };
+        if (g_.batch == 0) add(0, 0);
+        each_chunk([&](const convolution_geometry& part, std::int64_t image) {
+            write_windows(part, x + image * in());
+            add(pixels(part), image);
+        });
+    }
+
+private:
+    std::int64_t in() const { return g_.in_height * g_.in_width * g_.in_channels; }
+    std::int64_t out() const { return g_.out_height * g_.out_width * g_.out_channels; }
+    std::int64_t depth() const { return g_.kernel_height * g_.kernel_width * g_.in_channels; }
+    static std::int64_t pixels(const convolution_geometry& g) { return g.batch * g.out_height * g.out_width; }
+
+    template <class F>
+    void each_chunk(const F& f) const {
+        for (std::int64_t image = 0; image < g_.batch; image += images_) {
+            convolution_geometry part = g_;
+            part.batch = std::min(images_, g_.batch - image);
+            f(part, image);
+        }
+    }
+    template <class... P, class... A>
+    void start(std::int64_t lines, void (*kernel)(P...), A&&... arguments) const {
+        if (lines == 0) return;
+        const auto blocks = static_cast<unsigned>(std::min<std::int64_t>((lines + 7) / 8, 65535));
+        launch(call_, operation_, {blocks, dim3(32, 8)}, kernel, std::forward<A>(arguments)...);
+    }
+    void write_windows(const convolution_geometry& part, const T* x) const {
+        const T* const none = nullptr;
+        start(depth() == 0 ? 0 : pixels(part), kernels::im2col<T>,
+              kernels::forward_problem<T>(part, false, x, none, none, false, nullptr), windows_);
+    }
+
+    const kernel_call& call_;
+    const char* operation_;
+    convolution_geometry g_;
+    T* windows_;
+    std::int64_t images_;
+    const Gemm& gemm_;
+};
+
+} // namespace tapegraph::cuda

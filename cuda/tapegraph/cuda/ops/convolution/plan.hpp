@@ -1,0 +1,277 @@
+#pragma once
+
+#include <tapegraph/ops/convolution/geometry.hpp>
+#include <tapegraph/core/math_mode.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <tuple>
+
+/// Which kernel computes a pass of a convolution, in what tiles and how many parts: a function of the shape and of a few
+/// properties of the device, so that the scratch memory can be planned without addresses.
+
+namespace tapegraph::cuda {
+
+enum class convolution_pass { forward, input_gradient, filter_gradient };
+
+enum class convolution_algorithm {
+    multiply_adds, ///< implicit_gemm
+    tensor_cores,  ///< tensor_gemm
+    few_channels,  ///< images of 1, 3 or 4 channels (kernels/few_channels.cuh)
+    direct,        ///< a thread per result: groups too narrow for a tile (kernels/direct_convolution.cuh)
+    product        ///< windows written out and a library's product (convolution_by_product.cuh)
+};
+
+/// What a choice depends on besides the shape.
+struct convolution_device {
+    int multiprocessors = 132;
+    bool tensor_cores = true; ///< compute capability 8.0
+};
+
+/// Tiles that kernels exist for. `rate` is the part of the peak that they are thought to reach; it only ranks them.
+/// The first of a list takes everything; the others at least `vector` float elements at once, and `exact` tf32x3.
+struct product_tile {
+    int rows, columns, depth, threads;
+    double rate;
+    int vector;
+    bool exact;
+};
+inline constexpr product_tile multiply_add_tiles[]{
+    {64, 64, 16, 128, 0.6, 1, false}, {128, 128, 8, 256, 0.75, 4, false}, {64, 160, 8, 160, 0.7, 2, false}};
+inline constexpr product_tile tensor_tiles[]{{64, 64, 16, 128, 0.5, 1, true},
+                                             {64, 80, 16, 128, 0.55, 2, false},
+                                             {128, 160, 16, 256, 0.8, 2, false},
+                                             {128, 104, 16, 128, 0.7, 4, false}};
+
+/// Scratch memory a pass may ask for: less for a shape means fewer parts, which is slower but never wrong.
+inline constexpr std::size_t convolution_workspace_limit = std::size_t{256} << 20;
+
+struct convolution_plan {
+    convolution_algorithm algorithm = convolution_algorithm::multiply_adds;
+    int tile = 0;   ///< index into the algorithm's tiles
+    int vector = 1; ///< elements read at once; fewer if addresses are not aligned to it
+    int splits = 1; ///< parts of the sums, each with its own slice of scratch memory, added in order afterwards
+    bool batch_innermost = false;
+    bool exact = false; ///< tf32x3
+    std::size_t workspace = 0;
+};
+
+namespace detail {
+
+/// Pairs of an output and a tap that meet an input, along one axis.
+inline std::int64_t meetings(std::int64_t in, std::int64_t out, std::int64_t taps, std::int64_t stride,
+                             std::int64_t pad, std::int64_t dilation) {
+    std::int64_t count = 0;
+    for (std::int64_t u = 0; u < taps; ++u) {
+        const std::int64_t before = pad - u * dilation; // outputs i with 0 <= i * stride - before < in
+        const std::int64_t first = before <= 0 ? 0 : (before + stride - 1) / stride;
+        const std::int64_t last = in - 1 + before < 0 ? -1 : std::min(out - 1, (in - 1 + before) / stride);
+        count += std::max<std::int64_t>(0, last - first + 1);
+    }
+    return count;
+}
+
+/// The part of the products of an implicit GEMM that do not multiply padding.
+inline double useful_part(const convolution_geometry& g, convolution_pass pass) {
+    const bool gradient = pass == convolution_pass::input_gradient;
+    const double all = static_cast<double>((gradient ? g.in_height : g.out_height) * g.kernel_height) *
+                       static_cast<double>((gradient ? g.in_width : g.out_width) * g.kernel_width);
+    if (all == 0) return 1;
+    return static_cast<double>(
+               meetings(g.in_height, g.out_height, g.kernel_height, g.stride_height, g.pad_top, g.dilation_height)) *
+           static_cast<double>(
+               meetings(g.in_width, g.out_width, g.kernel_width, g.stride_width, g.pad_left, g.dilation_width)) /
+           all;
+}
+
+/// The product's extents.
+struct product_extents {
+    std::int64_t m = 0, n = 0, k = 0;
+    product_extents(const convolution_geometry& g, convolution_pass pass) {
+        const std::int64_t taps = g.kernel_height * g.kernel_width;
+        switch (pass) {
+        case convolution_pass::forward:
+            m = g.batch * g.out_height * g.out_width, n = g.group_out(), k = taps * g.group_in();
+            break;
+        case convolution_pass::input_gradient:
+            m = g.batch * g.in_height * g.in_width, n = g.group_in(), k = taps * g.group_out();
+            break;
+        case convolution_pass::filter_gradient:
+            m = taps * g.group_in(), n = g.group_out(), k = g.batch * g.out_height * g.out_width;
+            break;
+        }
+    }
+};
+
+/// How many splits there may be: few enough for the grid, the scratch memory and something to do for each.
+inline std::int64_t most_splits(std::int64_t bytes, std::int64_t work, std::int64_t groups, std::size_t limit) {
+    const std::int64_t fitting = bytes > 0 ? static_cast<std::int64_t>(limit) / bytes : 1;
+    return std::max<std::int64_t>(
+        1, std::min({fitting, work, std::int64_t{65535} / std::max<std::int64_t>(1, groups), std::int64_t{1024}}));
+}
+
+/// What a multiprocessor does in a cycle (float on cores and on tensor cores, double), to weigh traffic against sums.
+struct machine_balance {
+    double per_cycle, per_byte;
+    static machine_balance of(std::size_t element, bool tensor) {
+        constexpr double bytes_per_cycle = 15; // H100: 3.35 TB/s, 132 multiprocessors, 1.7 GHz
+        const double sums = tensor ? 512 : element == 4 ? 128 : 64;
+        return {sums, sums / bytes_per_cycle};
+    }
+};
+
+/// Multiply-adds' worth of time that one multiprocessor takes.
+inline double product_cost(const product_tile& t, const product_extents& e, std::int64_t groups, std::int64_t splits,
+                           std::size_t element, bool tensor, int multiprocessors) {
+    const auto pieces = [](std::int64_t whole, std::int64_t piece) { return (whole + piece - 1) / piece; };
+    const std::int64_t blocks = pieces(e.m, t.rows) * pieces(e.n, t.columns) * groups * splits;
+    const auto each = static_cast<double>(pieces(blocks, multiprocessors));
+    const auto depth = static_cast<double>(pieces(pieces(e.k, t.depth), splits) * t.depth + 48); // 48: to begin and end
+    const double busy = std::min(1.0, each * t.threads / 256); // fewer warps do not hide the latencies
+    const machine_balance balance = machine_balance::of(element, tensor);
+    double cost = each * t.rows * t.columns * depth / (t.rate * busy);
+    if (splits > 1)
+        cost += 4000 * balance.per_cycle + // a launch
+                2 * static_cast<double>(splits * e.m * e.n * groups) * static_cast<double>(element) * balance.per_byte /
+                    multiprocessors;
+    return cost;
+}
+
+/// What kernels count in 32 bits.
+inline constexpr std::int64_t most_counted = 0x7FFFFFFF;
+
+/// Of convolution_by_product: at least one image, also where its windows need more than the limit.
+inline std::int64_t images_of_chunk(const convolution_geometry& g, std::size_t element, std::size_t limit) {
+    const std::int64_t in = g.in_height * g.in_width, out = g.out_height * g.out_width;
+    const std::int64_t bytes =
+        out * g.kernel_height * g.kernel_width * g.in_channels * static_cast<std::int64_t>(element);
+    const std::int64_t fitting = static_cast<std::int64_t>(limit) / std::max<std::int64_t>(1, bytes);
+    const std::int64_t counted = most_counted / std::max<std::int64_t>({1, in, out});
+    return std::max<std::int64_t>(1, std::min({g.batch, fitting, counted}));
+}
+inline std::size_t chunk_bytes(const convolution_geometry& g, std::size_t element, std::size_t limit) {
+    return static_cast<std::size_t>(images_of_chunk(g, element, limit) * g.out_height * g.out_width * g.kernel_height *
+                                    g.kernel_width * g.in_channels) *
+           element;
+}
+
+/// How few_channels kernels cut a pass, if their shared memory holds it.
+struct few_channels_tiling {
+    bool fits = false;
+    int sums = 0;                      ///< channels of a thread
+    int warps_across = 0, columns = 0; ///< of a block's channels
+    int tile_log = 0, pixels = 0;
+    std::int64_t tiles = 0; ///< of all images
+    std::size_t shared = 0; ///< bytes
+
+    few_channels_tiling() = default;
+    /// `pooled`: tiles of whole windows of 2 by 2 pixels.
+    few_channels_tiling(const convolution_geometry& g, convolution_pass pass, std::size_t element,
+                        bool pooled = false) {
+        const bool shallow = g.in_channels == 1 || g.in_channels == 3 || g.in_channels == 4;
+        if (pass == convolution_pass::input_gradient || g.groups != 1 || !shallow) return;
+        double least = 0;
+        // A thread's sums for 10 channels outweigh its reads of shared memory; those for 4 do not.
+        for (auto [each, warps, slowness] : {std::tuple{4, 1, 1.3}, {4, 2, 1.3}, {10, 1, 1.0}, {10, 2, 1.0}}) {
+            if (element != sizeof(float) && each != 4) continue;
+            few_channels_tiling t;
+            t.sums = each, t.warps_across = warps, t.columns = warps * 8 * each;
+            t.pixels = pass == convolution_pass::forward ? 32 * (8 / warps) : 64;
+            t.cut(g, pass, element, pooled);
+            const double cost =
+                slowness * static_cast<double>((g.out_channels + t.columns - 1) / t.columns * t.columns);
+            if (t.shared <= 48 * 1024 && (!fits || cost <= least)) *this = t, fits = true, least = cost;
+        }
+    }
+
+private:
+    // The width that leaves the fewest pixels idle, and of those the smallest halo.
+    void cut(const convolution_geometry& g, convolution_pass pass, std::size_t element, bool pooled) {
+        std::int64_t best_halo = 0;
+        for (int log = pooled ? 1 : 0; pixels >> log > (pooled ? 1 : 0); ++log) {
+            const std::int64_t across = std::int64_t{1} << log, down = pixels >> log;
+            const std::int64_t count =
+                g.batch * ((g.out_width + across - 1) / across) * ((g.out_height + down - 1) / down);
+            const std::int64_t halo =
+                ((down - 1) * g.stride_height + g.span_height()) * ((across - 1) * g.stride_width + g.span_width());
+            if (best_halo != 0 && (count > tiles || (count == tiles && halo >= best_halo))) continue;
+            best_halo = halo, tiles = count, tile_log = log;
+        }
+        const std::int64_t rows =
+            pass == convolution_pass::forward ? g.kernel_height * g.kernel_width * g.in_channels : pixels;
+        shared = static_cast<std::size_t>((best_halo * g.in_channels + 3) / 4 * 4 + rows * columns) * element;
+    }
+};
+
+} // namespace detail
+
+/// `element` is sizeof(T), float or double.
+inline convolution_plan choose_convolution(const convolution_geometry& g, convolution_pass pass, std::size_t element,
+                                           math_mode mode, const convolution_device& device,
+                                           std::size_t limit = convolution_workspace_limit) {
+    using algorithm = convolution_algorithm;
+    const detail::product_extents e(g, pass);
+    const std::int64_t results = e.m * e.n * g.groups, bytes = results * static_cast<std::int64_t>(element);
+    convolution_plan plan;
+    const auto planned = [&](std::int64_t splits) {
+        plan.splits = static_cast<int>(splits);
+        plan.workspace = splits > 1 ? static_cast<std::size_t>(splits * bytes) : 0;
+        return plan;
+    };
+    if (g.batch * std::max(g.in_height * g.in_width, g.out_height * g.out_width) > detail::most_counted &&
+        g.groups == 1) {
+        plan.algorithm = algorithm::product;
+        plan.workspace = detail::chunk_bytes(g, element, limit);
+        return plan;
+    }
+    const std::int64_t narrowest = std::min(g.group_in(), g.group_out());
+    if (g.groups > 1 && (narrowest < 8 || g.groups > 65535)) {
+        plan.algorithm = algorithm::direct;
+        if (pass != convolution_pass::filter_gradient) return planned(1);
+        const std::int64_t wanted = device.multiprocessors * std::int64_t{1024} / std::max<std::int64_t>(1, results);
+        return planned(std::clamp<std::int64_t>(wanted, 1, detail::most_splits(bytes, e.k / 64, 1, limit)));
+    }
+
+    if (const detail::few_channels_tiling t(g, pass, element); t.fits) {
+        plan.algorithm = algorithm::few_channels;
+        if (pass != convolution_pass::filter_gradient) return planned(1);
+        // Two blocks each, and chains of at most 4,096 products: 8 / warps_across warps share a tile's pixels.
+        const std::int64_t chain = 4096 / (t.pixels / (8 / t.warps_across));
+        const std::int64_t wanted = std::max<std::int64_t>(2 * device.multiprocessors, (t.tiles + chain - 1) / chain);
+        return planned(std::clamp<std::int64_t>(wanted, 1, detail::most_splits(bytes, t.tiles, 1, limit)));
+    }
+
+    const bool tensor = element == 4 && mode != math_mode::fp32 && device.tensor_cores;
+    plan.algorithm = tensor ? algorithm::tensor_cores : algorithm::multiply_adds;
+    plan.exact = tensor && mode == math_mode::tf32x3;
+    // Elements that lie together where an operand is read: channels of x and of y; dy and w are read along y's.
+    const std::int64_t together =
+        pass == convolution_pass::input_gradient ? g.group_out() : g.group_in() | g.group_out();
+    plan.vector = together % 4 == 0 && element == 4 ? 4 : together % 2 == 0 ? 2 : 1;
+    detail::product_extents reached = e;
+    if (pass != convolution_pass::filter_gradient) {
+        const double useful = detail::useful_part(g, pass);
+        plan.batch_innermost = g.batch >= 8 && useful < 0.97;
+        if (plan.batch_innermost) reached.k = static_cast<std::int64_t>(static_cast<double>(e.k) * useful) + 1;
+    }
+    const std::span<const product_tile> tiles =
+        tensor ? std::span<const product_tile>(tensor_tiles) : std::span<const product_tile>(multiply_add_tiles);
+    double least = 0;
+    std::int64_t best = 0;
+    for (int t = 0; t < static_cast<int>(tiles.size()); ++t) {
+        const product_tile& tile = tiles[static_cast<std::size_t>(t)];
+        if (plan.vector < tile.vector || (element != 4 && t > 0)) continue;
+        if (plan.exact && !tile.exact) continue;
+        const std::int64_t most = detail::most_splits(bytes, e.k / (4 * tile.depth), g.groups, limit);
+        for (std::int64_t splits = 1; splits <= most; splits += 1 + splits / 8) {
+            const double cost =
+                detail::product_cost(tile, reached, g.groups, splits, element, tensor, device.multiprocessors);
+            if (best == 0 || cost < least) least = cost, best = splits, plan.tile = t;
+        }
+    }
+    return planned(best);
+}
+
+} // namespace tapegraph::cuda

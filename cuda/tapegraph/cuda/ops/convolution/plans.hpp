@@ -1,0 +1,86 @@
+#pragma once
+
+#include <tapegraph/cuda/ops/convolution/plan.hpp>
+#include <tapegraph/cuda/word_hash.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+/// Plans that have been made. A call asks for its plan several times (for scratch memory in each mode, and to run), a training
+/// step for the same shapes as the one before.
+
+namespace tapegraph::cuda {
+
+/// Of one pass, for every math_mode: it may be another one when the kernel runs than when its scratch memory was asked for.
+struct convolution_plans {
+    std::array<convolution_plan, 3> by_mode{};
+    std::size_t workspace = 0; ///< the most of them
+
+    const convolution_plan& operator[](math_mode mode) const { return by_mode[static_cast<std::size_t>(mode)]; }
+};
+
+/// The plans of some shapes, of one thread. A shape has one place, which it may take from another.
+class known_convolution_plans {
+public:
+    /// Of the calling thread.
+    static known_convolution_plans& instance() {
+        static thread_local known_convolution_plans plans;
+        return plans;
+    }
+
+    /// As choose_convolution; valid until the next call.
+    const convolution_plans& of(const convolution_geometry& g, convolution_pass pass, std::size_t element,
+                                const convolution_device& device) {
+        const key asked = key_of(g, pass, element, device);
+        if (entries_ == nullptr) entries_ = std::make_unique<std::array<entry, places>>();
+        entry& e = (*entries_)[place_of(asked)];
+        if (e.asked != asked) {
+            e.asked = {}; // no shape's, in case of an exception
+            e.plans.workspace = 0;
+            for (math_mode m : {math_mode::fp32, math_mode::tf32, math_mode::tf32x3}) {
+                convolution_plan& plan = e.plans.by_mode[static_cast<std::size_t>(m)];
+                plan = choose_convolution(g, pass, element, m, device);
+                e.plans.workspace = std::max(e.plans.workspace, plan.workspace);
+            }
+            e.asked = asked;
+            ++made_;
+        }
+        return e.plans;
+    }
+    /// How often plans had to be made so far.
+    std::int64_t made() const { return made_; }
+
+private:
+    static constexpr std::size_t places = 256; // of a word_hash
+    static constexpr std::size_t extents = sizeof(convolution_geometry) / sizeof(std::int64_t);
+    using key = std::array<std::int64_t, extents + 2>;
+    struct entry {
+        key asked{}; // zeros: an element has bytes
+        convolution_plans plans;
+    };
+
+    static key key_of(const convolution_geometry& g, convolution_pass pass, std::size_t element,
+                      const convolution_device& device) {
+        const auto words = std::bit_cast<std::array<std::int64_t, extents>>(g);
+        key k;
+        std::copy(words.begin(), words.end(), k.begin());
+        k[extents] = static_cast<std::int64_t>(element) << 8 | static_cast<std::int64_t>(pass) << 1 |
+                     static_cast<std::int64_t>(device.tensor_cores);
+        k[extents + 1] = device.multiprocessors;
+        return k;
+    }
+    static std::size_t place_of(const key& k) {
+        word_hash hash;
+        for (const std::int64_t word : k) hash.add(static_cast<std::uint64_t>(word));
+        return hash.place();
+    }
+
+    std::unique_ptr<std::array<entry, places>> entries_;
+    std::int64_t made_ = 0;
+};
+
+} // namespace tapegraph::cuda

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <tapegraph/cuda/ops/gather/gather.cuh>
+#include <tapegraph/cuda/kernels/scatter.cuh>
+#include <tapegraph/cuda/ops/ordering/sort.cuh>
+
+/// scatter_add, scatter_nd, put_along: the adjoints of gather, gather_nd, take_along. What an index outside its axis brings is
+/// left out and the index becomes the call's fault.
+
+namespace tapegraph::cuda {
+
+namespace detail {
+
+// Keys of 32 bits, unless an axis is longer than they count.
+inline bool narrow_keys(const kernels::scattering& s) { return s.rows < std::int64_t{0xFFFFFFFF}; }
+
+template <class Key>
+row_sort<Key> sort_of(const kernel_call& c, std::int64_t batches, const kernels::scattering& s) {
+    return {c,       s.by_column ? batches * s.width : batches, s.count,
+            s.count, kernels::index_source<Key>::bits(s.rows),  true};
+}
+inline std::size_t scatter_bytes(const kernel_call& c, std::int64_t batches, const kernels::scattering& s) {
+    return narrow_keys(s) ? sort_of<std::uint32_t>(c, batches, s).workspace()
+                          : sort_of<std::uint64_t>(c, batches, s).workspace();
+}
+
+/// The columns, a power of two, of which a block of scatter_runs makes one long run's sums.
+inline int run_columns(const kernels::scattering& s) {
+    int columns = 1;
+    while (!s.by_column && columns < 32 && columns < s.width) columns *= 2;
+    return columns;
+}
+/// A block per long run of sorted indices.
+template <class Key, class T>
+void scatter_long_runs(const kernel_call& c, const char* operation, std::int64_t batches, const kernels::scattering& s,
+                       const kernels::sort_pair<Key>* sorted, const T* updates, T* out) {
+    const int columns = run_columns(s);
+    const std::int64_t tiles = batches * s.outer * divide_up(s.width, columns);
+    constexpr std::int64_t most = 65535; // of a grid's second axis
+    for (std::int64_t first = 0; first < tiles; first += most)
+        launch(c, operation,
+               {{static_cast<unsigned>(divide_up(s.count, kernels::long_run)),
+                 static_cast<unsigned>(std::min(most, tiles - first))},
+                kernels::run_threads},
+               kernels::scatter_runs<T, Key>, s, columns, first, sorted, updates, out);
+}
+
+/// `checked`: the indices are row numbers, or -1 where something has been reported.
+template <class Key, class T>
+void scatter_keyed(const kernel_call& c, const char* operation, std::int64_t batches, kernels::scattering s,
+                   kernels::index_view indices, bool checked, void* workspace) {
+    const std::int64_t inner = s.by_column ? s.width : 1;
+    const kernels::index_source<Key> source{indices, s.count, inner, s.rows, checked, report_indices(c, operation)};
+    const auto* const sorted =
+        sort_of<Key>(c, batches, s).run(c, operation, source, batches * inner, nullptr, workspace);
+    // Blocks for long runs, unless there would be one for every few updates; then there are threads enough.
+    const std::int64_t tiles = batches * s.outer * divide_up(s.width, run_columns(s));
+    s.leave_long = s.count > kernels::long_run && (!s.by_column || tiles <= 1024);
+    const std::int64_t counts[]{batches, s.outer, s.rows, s.width};
+    for_boxes(4, counts, [&](const std::int64_t* first, const std::int64_t* count, std::int64_t elements) {
+        launch(c, operation, over(elements), kernels::scatter_add<T, Key>, kernels::box<4>(first, count, elements), s,
+               sorted, c.in[0].as<const T>(), c.out[0].as<T>());
+    });
+    if (s.leave_long) scatter_long_runs(c, operation, batches, s, sorted, c.in[0].as<const T>(), c.out[0].as<T>());
+}
+template <class T>
+void scatter(const kernel_call& c, const char* operation, std::int64_t batches, const kernels::scattering& s,
+             kernels::index_view indices, bool checked, void* workspace) {
+    if (s.count > std::numeric_limits<std::int32_t>::max())
+        throw argument_error(std::string(operation) + ": " + std::to_string(s.count) +
+                             " indices in a row, more than 2^31 - 1");
+    narrow_keys(s) ? scatter_keyed<std::uint32_t, T>(c, operation, batches, s, indices, checked, workspace)
+                   : scatter_keyed<std::uint64_t, T>(c, operation, batches, s, indices, checked, workspace);
+}
+
+} // namespace detail
+
+template <class T>
+struct kernel<scatter_add_op, T> {
+    static std::size_t workspace(const kernel_call& c) { return detail::scatter_bytes(c, batches(c), shape(c)); }
+    static void run(const kernel_call& c) {
+        detail::scatter<T>(c, "scatter_add", batches(c), shape(c), detail::indices_of(c.in[1]), false, c.workspace);
+    }
+
+private:
+    static std::int64_t batches(const kernel_call& c) {
+        return runtime::detail::span(c.out[0], 0, runtime::attributes_of<scatter_add_op>(c).batch);
+    }
+    static kernels::scattering shape(const kernel_call& c) {
+        const auto a = runtime::attributes_of<scatter_add_op>(c);
+        const buffer_view& table = c.out[0];
+        using runtime::detail::span;
+        return {span(table, a.batch, a.axis), table.extents[a.axis], span(c.in[1], a.batch, c.in[1].rank),
+                span(table, a.axis + 1, table.rank), false};
+    }
+};
+
+template <class T>
+struct kernel<scatter_nd_op, T> {
+    static std::size_t workspace(const kernel_call& c) { return rows_bytes(c) + detail::scatter_bytes(c, 1, shape(c)); }
+    static void run(const kernel_call& c) {
+        const auto rows = detail::flat_rows(c, "scatter_nd", c.out[0]);
+        detail::scatter<T>(c, "scatter_nd", 1, shape(c), rows, true,
+                           static_cast<std::byte*>(c.workspace) + rows_bytes(c));
+    }
+
+private:
+    static std::size_t rows_bytes(const kernel_call& c) { // the pairs behind them are aligned
+        return (runtime::detail::flat_row_bytes(c) + 15) / 16 * 16;
+    }
+    static kernels::scattering shape(const kernel_call& c) {
+        const std::int64_t depth = runtime::detail::last_extent(c.in[1]);
+        using runtime::detail::span;
+        return {1, span(c.out[0], 0, depth), runtime::detail::leading_extent(c.in[1]),
+                span(c.out[0], depth, c.out[0].rank), false};
+    }
+};
+
+template <class T>
+struct kernel<put_along_op, T> {
+    static std::size_t workspace(const kernel_call& c) { return detail::scatter_bytes(c, batches(c), shape(c)); }
+    static void run(const kernel_call& c) {
+        detail::scatter<T>(c, "put_along", batches(c), shape(c), detail::indices_of(c.in[1]), false, c.workspace);
+    }
+
+private:
+    static std::int64_t batches(const kernel_call& c) {
+        return runtime::detail::span(c.out[0], 0, runtime::attributes_of<put_along_op>(c).axis);
+    }
+    static kernels::scattering shape(const kernel_call& c) {
+        const std::int64_t axis = runtime::attributes_of<put_along_op>(c).axis;
+        return {1, c.out[0].extents[axis], c.in[1].extents[axis],
+                runtime::detail::span(c.out[0], axis + 1, c.out[0].rank), true};
+    }
+};
+
+} // namespace tapegraph::cuda

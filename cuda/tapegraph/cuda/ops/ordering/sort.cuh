@@ -1,0 +1,175 @@
+#pragma once
+
+#include <tapegraph/cuda/ops/movement/boxes.cuh>
+#include <tapegraph/cuda/kernel.cuh>
+#include <tapegraph/cuda/kernels/sort.cuh>
+#include <tapegraph/cuda/ops/ordering/library_sort.hpp>
+#include <tapegraph/ops/movement/kernel.hpp>
+
+#include <algorithm>
+#include <limits>
+
+/// Rows in order, and argsort.
+
+namespace tapegraph::cuda {
+
+namespace detail {
+
+/// A launch keeps a device waiting as long as this many bytes: 1.3 us at 3.3 TB/s. A prediction for an H100, not measured, and so
+/// is what follows from it: a single row goes to the library if it has more than 524,288 floats, or 131,072 indices
+/// into up to 32,767 places; eight rows do from 823,882 floats on. A variable, so that tests can have short rows go either way.
+inline std::int64_t bytes_per_launch = std::int64_t{4} << 20;
+
+/// Sorts rows, in tiles that are then merged, or row by row by a library's radix sort where that is linked and moves less. Both
+/// give the same order. Workspace and run make the same one.
+template <class Key>
+class row_sort {
+public:
+    using pair = kernels::sort_pair<Key>;
+
+    /// At most `rows` of `length`, of which the first `wanted` are the result: as positions, or with `keep` the pairs, which
+    /// then stay in the workspace. `bits`: the lowest bits of keys, in which they differ.
+    row_sort(const kernel_call& c, std::int64_t rows, std::int64_t length, std::int64_t wanted, int bits, bool keep)
+        : rows_(rows), length_(length), wanted_(std::min(wanted, length)), bits_(bits), keep_(keep) {
+        if (sort_of_library<Key>.sort == nullptr || rows == 0 || length <= slots) return;
+        if (length > std::numeric_limits<std::int32_t>::max() || radix_bytes() >= merge_bytes()) return;
+        // A program is bound before its device is made the thread's.
+        if (c.out[0].memory > 0) driver::use(c.out[0].memory - 1);
+        library_bytes_ = sort_of_library<Key>.scratch_bytes(length, bits);
+    }
+
+    std::size_t workspace() const {
+        const int copies = length_ > slots ? 2 : keep_ ? 1 : 0;
+        return static_cast<std::size_t>(rows_ * length_) * sizeof(pair) * static_cast<std::size_t>(copies) +
+               library_bytes_;
+    }
+
+    /// The positions of the wanted elements of each row go to `order` [rows, wanted]; where pairs are kept the result is where
+    /// they are, [rows, length].
+    template <class Source>
+    const pair* run(const kernel_call& c, const char* operation, const Source& source, std::int64_t rows,
+                    std::int32_t* order, void* workspace) const {
+        pair* const pairs = static_cast<pair*>(workspace);
+        if (rows == 0 || wanted_ == 0) return pairs;
+        return library_bytes_ > 0 ? by_library(c, operation, source, rows, order, pairs)
+                                  : by_merging(c, operation, source, rows, order, pairs);
+    }
+
+private:
+    static constexpr std::int64_t slots = kernels::sort_slots<Key>, pair_bytes = sizeof(pair);
+
+    // Bytes through memory, launches counted as such. Both read the source once, and that is left out. Tiles write what is wanted
+    // of them, and each pass reads and writes it.
+    std::int64_t merge_bytes() const {
+        std::int64_t bytes = rows_ * wanted_in(slots) * pair_bytes + bytes_per_launch;
+        for (std::int64_t run = slots; run < length_; run *= 2)
+            bytes += 2 * rows_ * wanted_in(2 * run) * pair_bytes + bytes_per_launch;
+        return bytes;
+    }
+    // Pairs are written once, read once for the counts of all digits, and each digit of 8 bits moves them. CUB clears counters twice
+    // and launches two kernels, then clears and launches once per digit (CCCL 3.0). Positions are taken out of pairs by a launch,
+    // where a last merge writes them itself.
+    std::int64_t radix_bytes() const {
+        const std::int64_t digits = divide_up(bits_, 8), launches = 1 + rows_ * (4 + 2 * digits);
+        const std::int64_t bytes = rows_ * length_ * pair_bytes * (2 + 2 * digits) + launches * bytes_per_launch;
+        return keep_ ? bytes : bytes + 2 * rows_ * wanted_ * pair_bytes + bytes_per_launch;
+    }
+    // Of a row, in runs of `run` elements.
+    std::int64_t wanted_in(std::int64_t run) const {
+        return std::min(length_, divide_up(length_, run) * std::min(run, wanted_));
+    }
+
+    template <class Source>
+    void sort_tiles(const kernel_call& c, const char* operation, const Source& source, std::int64_t rows, int width,
+                    pair* pairs, std::int32_t* order) const {
+        const kernels::tile_sort s{rows, length_, width, wanted_};
+        const std::int64_t segments = rows * divide_up(length_, width), in_block = slots / width;
+        launch(c, operation, {static_cast<unsigned>(divide_up(segments, in_block)), kernels::sort_threads},
+               kernels::sort_tiles<Source>, s, source, pairs, order);
+    }
+    void merge(const kernel_call& c, const char* operation, std::int64_t rows, std::int64_t run, const pair* from,
+               pair* to, std::int32_t* order) const {
+        const kernels::merge_pass m{length_, run, wanted_, divide_up(length_, 2 * run),
+                                    divide_up(std::min({2 * run, wanted_, length_}), kernels::merge_tile)};
+        launch(c, operation, {static_cast<unsigned>(rows * m.in_row * m.tiles), kernels::merge_threads},
+               kernels::merge_runs<Key>, m, from, to, order);
+    }
+
+    template <class Source>
+    const pair* by_merging(const kernel_call& c, const char* operation, const Source& source, std::int64_t rows,
+                           std::int32_t* order, pair* from) const {
+        int width = static_cast<int>(slots);
+        while (width / 2 >= length_) width /= 2;
+        sort_tiles(c, operation, source, rows, width, from, length_ <= slots ? order : nullptr);
+        pair* to = from + rows_ * length_;
+        for (std::int64_t run = slots; run < length_; run *= 2) {
+            merge(c, operation, rows, run, from, to, 2 * run >= length_ ? order : nullptr);
+            std::swap(from, to);
+        }
+        return from;
+    }
+
+    // No kernels but those that merging takes, so that a program costs nothing more to compile.
+    template <class Source>
+    const pair* by_library(const kernel_call& c, const char* operation, const Source& source, std::int64_t rows,
+                           std::int32_t* order, pair* pairs) const {
+        sort_tiles(c, operation, source, rows, 1, pairs, nullptr);
+        pair *const other = pairs + rows_ * length_, *sorted = pairs;
+        for (std::int64_t begin = 0; begin < rows * length_; begin += length_)
+            sorted = sort_of_library<Key>.sort(operation, c.stream, pairs + begin, other + begin, length_, bits_,
+                                               other + rows_ * length_, library_bytes_) -
+                     begin;
+        if (order != nullptr) merge(c, operation, rows, length_, sorted, nullptr, order);
+        return sorted;
+    }
+
+    std::int64_t rows_, length_, wanted_;
+    int bits_;
+    bool keep_;
+    std::size_t library_bytes_ = 0; ///< scratch memory of the library; 0: tiles are merged
+};
+
+} // namespace detail
+
+template <class T>
+struct kernel<argsort_op, T> {
+    using element = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
+    using source = kernels::number_source<element>;
+    using key = typename source::key;
+
+    static std::size_t workspace(const kernel_call& c) { return sort_of(c).workspace(); }
+    static void run(const kernel_call& c) {
+        const std::int64_t rows = runtime::detail::leading_extent(c.in[0]),
+                           length = runtime::detail::last_extent(c.in[0]);
+        const std::int64_t wanted = runtime::detail::last_extent(c.out[0]);
+        const bool descending = runtime::attributes_of<argsort_op>(c).descending != 0;
+        if (wanted > length)
+            throw argument_error("top_k: k is " + std::to_string(wanted) + ", the axis has " + std::to_string(length) +
+                                 " elements");
+        if (length > std::numeric_limits<std::int32_t>::max())
+            throw argument_error("argsort: " + std::to_string(length) + " elements in a row, more than 2^31 - 1");
+        const std::int64_t step = rows_at_once(c);
+        const detail::row_sort<key> sort = sort_of(c);
+        for (std::int64_t row = 0; row < rows; row += step)
+            sort.run(c, "argsort", source{c.in[0].as<const element>() + row * length, length, descending},
+                     std::min(step, rows - row), c.out[0].as<std::int32_t>() + row * wanted, c.workspace);
+    }
+
+private:
+    static detail::row_sort<key> sort_of(const kernel_call& c) {
+        return {c,
+                rows_at_once(c),
+                runtime::detail::last_extent(c.in[0]),
+                runtime::detail::last_extent(c.out[0]),
+                source::bits(),
+                false};
+    }
+    /// So many that scratch memory is bounded where rows are many.
+    static std::int64_t rows_at_once(const kernel_call& c) {
+        const std::int64_t most = std::min<std::int64_t>(detail::most_elements, std::int64_t{1} << 24);
+        const std::int64_t length = std::max<std::int64_t>(1, runtime::detail::last_extent(c.in[0]));
+        return std::max<std::int64_t>(1, std::min(runtime::detail::leading_extent(c.in[0]), most / length));
+    }
+};
+
+} // namespace tapegraph::cuda

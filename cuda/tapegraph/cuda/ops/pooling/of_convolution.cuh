@@ -1,0 +1,99 @@
+#pragma once
+
+#include <tapegraph/cuda/ops/convolution/convolution.cuh>
+#include <tapegraph/cuda/kernels/pooled_convolution.cuh>
+#include <tapegraph/ops/pooling/pooling.hpp>
+
+#include <algorithm>
+
+/// convolution_bias_pool_op: the largest of 2 by 2 outputs leaves the kernel that convolves. The plan is that of the
+/// convolution alone, so sums are added in the same order. Where it splits k, or has a kernel of another kind, its sums go to
+/// scratch memory and are finished and pooled from there.
+
+namespace tapegraph::cuda {
+
+template <bool Relu, class T>
+    requires std::is_floating_point_v<T>
+struct kernel<convolution_bias_pool_op<Relu>, T> {
+    using algorithm = convolution_algorithm;
+    using pass = detail::convolution_run<T, convolution_pass::forward>;
+
+    static std::size_t workspace(const kernel_call& c) {
+        const geometries g(c);
+        std::size_t most = 0;
+        for (const convolution_plan& plan : planned(g).by_mode)
+            if (!in_one_kernel(g, plan)) most = std::max(most, slices(g, plan) + own(plan));
+        return most;
+    }
+    static void run(const kernel_call& c) {
+        constexpr const char* name = convolution_bias_pool_op<Relu>::name.data();
+        const geometries g(c);
+        detail::check_convolution(g.whole, name);
+        if (c.out[0].elements() == 0) return;
+        const T *const x = c.in[0].as<const T>(), *const w = c.in[1].as<const T>(), *const bias = c.in[2].as<const T>();
+        const convolution_plan plan = planned(g)[current_math_mode()];
+        if (in_one_kernel(g, plan)) {
+            const detail::convolution_operands<T> o{x, w, c.out[0].as<T>(), bias, Relu};
+            if (plan.algorithm == algorithm::few_channels)
+                detail::run_few_channels<T, convolution_pass::forward, true>(c, name, g.even, o, o.out, 1);
+            else
+                pass::template run_product<kernels::pooled_forward_problem<T>>(c, name, g.even, o, plan, o.out);
+            return;
+        }
+        T* const sums = static_cast<T*>(c.workspace);
+        const detail::convolution_operands<T> o{x, w, sums};
+        if (plan.algorithm == algorithm::product) {
+            kernel_call behind = c;
+            behind.workspace = static_cast<std::byte*>(c.workspace) + slices(g, plan);
+            pass::run_by_product(behind, name, g.whole, o);
+        } else {
+            pass::run_slices(c, name, g.whole, o, plan, sums);
+        }
+        const auto as_int = [](std::int64_t v) { return static_cast<int>(v); };
+        const kernels::partial_windows<T> p{sums,
+                                            c.out[0].as<T>(),
+                                            g.whole.batch,
+                                            as_int(g.whole.out_height),
+                                            as_int(g.whole.out_width),
+                                            as_int(g.even.out_height / 2),
+                                            as_int(g.even.out_width / 2),
+                                            as_int(g.whole.out_channels),
+                                            plan.splits,
+                                            bias,
+                                            Relu};
+        launch(c, name, {std::min(detail::pieces_of(c.out[0].elements(), 256), 65535u), 256u}, kernels::pool_splits<T>,
+               p);
+    }
+
+private:
+    struct geometries {
+        convolution_geometry whole, even; ///< even: as far as windows reach
+        explicit geometries(const kernel_call& c)
+            : whole(runtime::unpooled_geometry(c)), even(runtime::pooled_geometry(c)) {}
+    };
+    static const convolution_plans& planned(const geometries& g) {
+        return detail::plans_of(g.whole, convolution_pass::forward, sizeof(T));
+    }
+    static bool in_one_kernel(const geometries& g, const convolution_plan& plan) {
+        if (plan.splits > 1) return false;
+        switch (plan.algorithm) {
+        case algorithm::few_channels:
+            return detail::few_channels_tiling(g.even, convolution_pass::forward, sizeof(T), true).fits;
+        case algorithm::multiply_adds:
+        case algorithm::tensor_cores:
+            return g.whole.kernel_height * g.whole.kernel_width * g.whole.group_in() <= kernels::longest_chain;
+        default: return false;
+        }
+    }
+    // Of scratch memory: the sums, and what the convolution needs beside them.
+    static std::size_t slices(const geometries& g, const convolution_plan& plan) {
+        const convolution_geometry& y = g.whole;
+        const auto bytes = static_cast<std::size_t>(y.batch * y.out_height * y.out_width * y.out_channels) * sizeof(T);
+        return (bytes * static_cast<std::size_t>(plan.splits) + 255) / 256 * 256;
+    }
+    static std::size_t own(const convolution_plan& plan) {
+        return plan.algorithm == algorithm::product ? plan.workspace : 0;
+    }
+};
+
+} // namespace tapegraph::cuda

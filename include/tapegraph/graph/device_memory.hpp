@@ -1,0 +1,144 @@
+#pragma once
+
+#include <tapegraph/core/call.hpp>
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/runtime/device_runtime.hpp>
+#include <tapegraph/runtime/memory.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// What a program needs beyond kernel calls where it runs on a GPU: memory there, what crosses over, and graphs of the device.
+
+namespace tapegraph::ir {
+
+/// One block of memory on the CPU (no device) or on a GPU.
+class memory_block {
+public:
+    memory_block() = default;
+    memory_block(const memory_block&) = delete;
+    memory_block& operator=(const memory_block&) = delete;
+    ~memory_block() { release(); }
+
+    /// At least `bytes`; what was in it is lost where it has to grow. Whether it grew.
+    bool reserve(runtime::device_runtime* d, std::size_t bytes, const char* what) {
+        if (bytes <= size_) return false;
+        if (external_) {
+            size_ = bytes;
+            return true;
+        }
+        release();
+        if (d == nullptr) {
+            host_ = runtime::arena(bytes);
+            data_ = host_.data();
+        } else {
+            data_ = static_cast<std::byte*>(d->allocate(bytes, what));
+            device_ = d;
+        }
+        size_ = bytes;
+        return true;
+    }
+    /// The memory is somebody else's from the first call on, who asks `size()` how much it must be. Before anything is reserved.
+    void use(std::byte* memory) {
+        external_ = true;
+        data_ = memory;
+    }
+    std::byte* data() const { return data_; }
+    std::size_t size() const { return size_; }
+
+private:
+    void release() {
+        if (device_ != nullptr && data_ != nullptr) device_->release(data_);
+        host_ = runtime::arena();
+        data_ = nullptr;
+        size_ = 0;
+    }
+
+    runtime::device_runtime* device_ = nullptr;
+    runtime::arena host_;
+    std::byte* data_ = nullptr;
+    std::size_t size_ = 0;
+    bool external_ = false;
+};
+
+/// One of a program's kernel calls, bound.
+struct kernel_step {
+    kernel_function run; // null: on the CPU, for a program on a device
+    kernel_call call;
+};
+
+/// An input's memory on the device, always at one address, and where its values come from.
+struct fed_input {
+    memory_block memory;
+    buffer_view from;
+};
+
+/// Graphs of the device, one per set of extents a program has run with.
+class captured_steps {
+public:
+    explicit captured_steps(runtime::device_runtime* d) : device_(d) {}
+    captured_steps(const captured_steps&) = delete;
+    captured_steps& operator=(const captured_steps&) = delete;
+    ~captured_steps() { clear(); }
+
+    void clear() {
+        for (const entry& e : entries_)
+            if (e.graph != nullptr) device_->drop(e.graph);
+        entries_.clear();
+    }
+
+    /// Runs `launch`, which launches a program's steps at fixed addresses. The first time as it is: libraries choose their
+    /// kernels then. The second time it is recorded, and from then on replayed; or launched, where that fails, which is said
+    /// on stderr.
+    template <class F>
+    void run(const std::vector<std::int64_t>& extents, const F& launch) {
+        entry* e = nullptr;
+        for (entry& each : entries_)
+            if (each.extents == extents) e = &each;
+        if (e == nullptr) {
+            launch(); // one that throws has prepared nothing
+            if (entries_.size() >= most) clear();
+            entries_.push_back({extents});
+            return;
+        }
+        if (e->graph == nullptr && !e->refused) capture(*e, launch);
+        if (e->refused) return launch();
+        device_->replay(e->graph);
+    }
+
+private:
+    static constexpr std::size_t most = 8; // batch sizes that alternate
+    struct entry {
+        std::vector<std::int64_t> extents;
+        void* graph = nullptr;
+        bool refused = false;
+    };
+
+    template <class F>
+    void capture(entry& e, const F& launch) {
+        std::string why = "the device made no graph of them";
+        device_->begin_capture();
+        try {
+            launch();
+        } catch (const device_error& error) { // perhaps of the capture alone: then all goes well without
+            why = error.what();
+            e.refused = true;
+        } catch (...) {
+            if (void* const graph = device_->end_capture(); graph != nullptr) device_->drop(graph);
+            throw;
+        }
+        e.graph = device_->end_capture();
+        if (e.refused && e.graph != nullptr) device_->drop(std::exchange(e.graph, nullptr));
+        e.refused = e.graph == nullptr;
+        if (e.refused)
+            std::fprintf(stderr, "tapegraph: a program's steps are launched one by one, they cannot be captured: %s\n",
+                         why.c_str());
+    }
+    runtime::device_runtime* device_;
+    std::vector<entry> entries_;
+};
+
+} // namespace tapegraph::ir

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <tapegraph/ir/node.hpp>
+#include <tapegraph/ir/rewrite.hpp>
+#include <tapegraph/ops/elementwise/selection.hpp>
+
+namespace tapegraph::ir {
+
+namespace detail {
+
+/// The variable whose own memory a node would show, looking through views; -1 when there is none.
+constexpr int variable_behind(const trace& t, int node) {
+    while (t.nodes[node].op->kind == operation_kind::view) node = t.argument(node, 0);
+    return t.is(node, descriptor_of<variable_op>) ? static_cast<int>(t.words[t.nodes[node].words]) : -1;
+}
+
+} // namespace detail
+
+/// Reads see the value a variable has at the start of the step. A fetch of a variable that the step updates, or another
+/// variable's update by it (two that change places), would look at its memory after the update: such reads get a copy.
+/// After simplification, which would remove it.
+constexpr void snapshot_variables(trace& t) {
+    list<int> updated(t.variables.size(), 0), copies(t.nodes.size(), -1);
+    for (const assignment_entry& update : t.assignments) updated[update.variable] = 1;
+    static_assert(operation_binding<stop_gradient_op>::bound);
+    const auto held = [&](int node) {
+        if (copies[node] < 0) copies[node] = t.map(descriptor_of<stop_gradient_op>, &node, 1);
+        return copies[node];
+    };
+    for (output_entry& output : t.outputs)
+        if (const int v = detail::variable_behind(t, output.node); v >= 0 && updated[v] != 0)
+            output.node = held(output.node);
+    for (assignment_entry& update : t.assignments)
+        if (const int v = detail::variable_behind(t, update.node); v >= 0 && v != update.variable && updated[v] != 0)
+            update.node = held(update.node);
+}
+
+} // namespace tapegraph::ir

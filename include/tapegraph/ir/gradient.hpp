@@ -1,0 +1,268 @@
+#pragma once
+
+#include <tapegraph/core/half.hpp>
+#include <tapegraph/expr/differentiate.hpp>
+#include <tapegraph/ir/recompute.hpp>
+#include <tapegraph/ops/elementwise/cast.hpp>
+#include <tapegraph/ops/movement/layout.hpp>
+
+/// Reverse-mode differentiation of a trace. It appends ordinary nodes, so it can be applied again.
+///
+/// One formula (group) is differentiated at a time, over its leaves, its value and what arrives from above, each
+/// occurrence of a leaf on its own; the tape differentiates the same group with the same function, so adjoints add in
+/// the same order in both modes.
+
+namespace tapegraph::ir {
+
+/// One occurrence of a leaf in a formula and the adjoint that flows to it (-1: none).
+struct contribution {
+    int leaf, adjoint;
+};
+
+namespace detail {
+
+using tapegraph::is_floating;
+
+/// The node in the operand's element type.
+constexpr int converted(trace& t, int at, dtype type) {
+    if (t.nodes[at].type == type) return at;
+    static_assert(operation_binding<cast_op<float>>::bound && operation_binding<cast_op<double>>::bound);
+    static_assert(operation_binding<cast_op<half>>::bound && operation_binding<cast_op<bfloat16>>::bound);
+    switch (type) {
+    case dtype::f64: return t.map(descriptor_of<cast_op<double>>, &at, 1);
+    case dtype::f16: return t.map(descriptor_of<cast_op<half>>, &at, 1);
+    case dtype::bf16: return t.map(descriptor_of<cast_op<bfloat16>>, &at, 1);
+    default: return t.map(descriptor_of<cast_op<float>>, &at, 1);
+    }
+}
+
+constexpr node reshaped(trace& t, int at, const shape& target) {
+    return invoke<reshape_op>({}, &target, std::source_location{}, node(&t, at));
+}
+
+/// A reduction's result with axes of extent 1 where it reduced, so that it broadcasts over the operand.
+constexpr int with_kept_axes(trace& t, int reduced, int operand, std::int64_t axes) {
+    if (t.nodes[reduced].rank == t.nodes[operand].rank) return reduced;
+    const shape from = t.dims(operand);
+    shape target;
+    target.attach(&t.extents);
+    for (int i = 0; i < from.rank(); ++i) target.push_back((axes >> i & 1) != 0 ? extent(1) : from[i]);
+    return reshaped(t, reduced, target).id();
+}
+
+constexpr void own_group(trace& t, int first) {
+    for (int i = first; i < t.nodes.size(); ++i) t.nodes[i].sealed = t.nodes[i].op->kind != operation_kind::map;
+}
+
+} // namespace detail
+
+/// The first node of the formula that ends at `last`, or a leaf before it.
+constexpr int group_begin(const trace& t, int last) {
+    int first = last;
+    while (first > 0 &&
+           (t.nodes[first - 1].group == t.nodes[last].group || t.nodes[first - 1].op->kind == operation_kind::leaf))
+        --first;
+    return first;
+}
+
+/// Differentiates the formula that ends at `last`. `output` stands for its value and `adjoint` for dL/d(value), both of
+/// which may be nodes from elsewhere. Returns the occurrences of leaves in the order in which the formula names them.
+/// `wanted(node)` says whether a leaf's adjoint is of interest. `over_operand`: the adjoint of a reduction is given over
+/// its operand instead of over its value (forward mode).
+template <class Wanted>
+constexpr list<contribution> differentiate_group(trace& t, int last, int output, int adjoint, const Wanted& wanted,
+                                                 bool over_operand = false) {
+    const int group = t.nodes[last].group;
+    const int first = group_begin(t, last);
+    const int count = last - first + 1;
+    const auto inside = [&](int id) {
+        return id >= first && id < last && t.nodes[id].group == group;
+    };
+
+    // Inner values are computed again from the leaves, as the tape does in registers; equal nodes are merged later.
+    list<int> copy(count, -1);
+    list<int> wants(count, 0);
+    const int start = t.nodes.size();
+    for (int i = first; i <= last; ++i) {
+        if (i < last && !inside(i)) continue;
+        bool any = false;
+        int args[4]{};
+        for (int k = 0; k < t.nodes[i].arguments; ++k) {
+            const int arg = t.argument(i, k);
+            args[k] = inside(arg) ? copy[arg - first] : arg;
+            any = any || (inside(arg) ? wants[arg - first] != 0 : wanted(arg));
+        }
+        wants[i - first] = any;
+        if (i == last) break;
+        const entry e = t.nodes[i];
+        copy[i - first] = t.append(*e.op, e.type, e.rank, e.dims, args, e.arguments, e.words);
+    }
+
+    list<int> adjoints(count, -1);
+    adjoints[count - 1] = adjoint;
+    list<contribution> by_occurrence(count * 4, contribution{-1, -1});
+    for (int i = last; i >= first; --i) {
+        int above = adjoints[i - first];
+        if (above < 0) continue;
+        int args[4]{};
+        const int arguments = t.nodes[i].arguments;
+        for (int k = 0; k < arguments; ++k) {
+            const int arg = t.argument(i, k);
+            args[k] = inside(arg) ? copy[arg - first] : arg;
+        }
+        int value = i == last ? output : copy[i - first];
+        if (t.nodes[i].op->kind == operation_kind::reduce) {
+            const std::int64_t axes = t.words_of(i)[0];
+            if (!over_operand) above = detail::with_kept_axes(t, above, args[0], axes);
+            value = detail::with_kept_axes(t, value, args[0], axes);
+        }
+        for (int k = 0; k < arguments; ++k) {
+            const int arg = t.argument(i, k);
+            if (!detail::is_floating(t.nodes[arg].type)) continue;
+            if (inside(arg) ? wants[arg - first] == 0 : !wanted(arg)) continue;
+            int flow = t.nodes[i].op->vjp(t, t.words_of(i), k, above, args, value);
+            if (flow < 0) continue;
+            flow = detail::converted(t, flow, t.nodes[arg].type);
+            if (inside(arg))
+                adjoints[arg - first] = flow;
+            else
+                by_occurrence[(i - first) * 4 + k] = {arg, flow};
+        }
+    }
+    detail::own_group(t, start);
+
+    list<contribution> result;
+    for (int i = 0; i < by_occurrence.size(); ++i)
+        if (by_occurrence[i].leaf >= 0) result.push_back(by_occurrence[i]);
+    return result;
+}
+
+namespace detail {
+
+/// An adjoint of a formula's full shape brought to its leaf's shape.
+constexpr int fitted(trace& t, int flow, int domain, int leaf) {
+    if (!t.same_shape(flow, domain)) {
+        const shape target = t.dims(domain);
+        flow = invoke<broadcast_op>({}, &target, std::source_location{}, node(&t, flow)).id();
+        t.nodes[flow].sealed = false;
+    }
+    if (t.same_shape(flow, leaf)) {
+        t.nodes[flow].sealed = true;
+        return flow;
+    }
+    return sum_to(node(&t, flow), t.dims(leaf), std::source_location{}).id();
+}
+
+constexpr int accumulated(trace& t, int sum, int flow) {
+    if (sum < 0) return flow;
+    const int args[2]{sum, flow};
+    static_assert(operation_binding<add_op>::bound);
+    return t.map(descriptor_of<add_op>, args, 2);
+}
+
+} // namespace detail
+
+/// The sum over k of seeds[k] times d(ys[k])/d(source) for each source, as nodes of the same trace; -1 where nothing
+/// depends on a source. A seed has the shape of its y; -1 stands for ones. Nodes before `first` are not looked through: they
+/// were there before the function that is differentiated was called.
+constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
+                             int first = 0) {
+    int count = 0;
+    for (int y : ys) count = y >= count ? y + 1 : count;
+    list<int> depends(count, 0), adjoint(count, -1);
+    for (int source : sources)
+        if (source < count) depends[source] = 1;
+    for (int i = first; i < count; ++i)
+        for (int k = 0; k < t.nodes[i].arguments && depends[i] == 0; ++k)
+            depends[i] = detail::is_floating(t.nodes[i].type) && depends[t.argument(i, k)] != 0;
+    list<int> result(sources.size(), -1);
+    for (int k = 0; k < ys.size(); ++k) {
+        const int y = ys[k];
+        if (depends[y] == 0) continue;
+        int seed = seeds[k];
+        if (seed < 0) {
+            seed = t.constant(1, t.nodes[y].type);
+            if (t.nodes[y].rank > 0) seed = detail::fitted(t, seed, y, y);
+        }
+        adjoint[y] = detail::accumulated(t, adjoint[y], seed);
+    }
+    recomputation again(t, count);
+    const auto wanted = [&](int id) {
+        const int origin = again.origin_of(id);
+        return origin < count && depends[origin] != 0;
+    };
+    const auto add = [&](int to, int flow) {
+        int& sum = adjoint[again.origin_of(to)];
+        sum = detail::accumulated(t, sum, flow);
+    };
+    for (int i = count - 1; i >= first; --i) {
+        if (adjoint[i] < 0 || depends[i] == 0 || t.nodes[i].arguments == 0) continue;
+        const operation& op = *t.nodes[i].op;
+        t.scope = t.nodes[i].scope;
+        t.line = t.nodes[i].line;
+        if (&op == &descriptor_of<checkpoint_op>) again.repeat(i);
+        const int at = again.copy_of(i); // where values are read; the same node outside checkpoints
+        if (op.in_formula()) {
+            // The domain of a formula under a reduction is the reduction's operand.
+            const int domain = op.kind == operation_kind::reduce ? t.argument(at, 0) : at;
+            for (const contribution& c : differentiate_group(t, at, at, adjoint[i], wanted))
+                add(c.leaf, detail::fitted(t, c.adjoint, domain, c.leaf));
+            continue;
+        }
+        list<int> args(t.nodes[i].arguments);
+        for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(at, k);
+        std::uint64_t asked = 0;
+        for (int k = 0; k < t.nodes[i].arguments && k < 64; ++k)
+            if (wanted(args[k]) && detail::is_floating(t.nodes[args[k]].type)) asked |= std::uint64_t{1} << k;
+        for (int k = 0; k < t.nodes[i].arguments; ++k) {
+            if (!wanted(args[k]) || !detail::is_floating(t.nodes[args[k]].type)) continue;
+            t.wanted = asked;
+            const int flow = op.vjp(t, t.words_of(at), k, adjoint[i], args.begin(), at);
+            if (flow >= 0) add(args[k], flow);
+        }
+        t.wanted = ~std::uint64_t{0};
+    }
+    for (int s = 0; s < sources.size(); ++s)
+        if (sources[s] < count) result[s] = adjoint[sources[s]];
+    return result;
+}
+
+/// d(sum of y)/d(source) for each source.
+constexpr list<int> gradient(trace& t, int y, const list<int>& sources, int first = 0) {
+    return pullback(t, list<int>{y}, list<int>{-1}, sources, first);
+}
+
+namespace detail {
+
+/// Zeros of a node's shape: the derivative by what a value does not depend on.
+constexpr int zeros_like(trace& t, int like) {
+    const shape target = t.dims(like);
+    const node zero(&t, t.constant(0, t.nodes[like].type));
+    return target.rank() == 0 ? zero.id() : invoke<broadcast_op>({}, &target, std::source_location{}, zero).id();
+}
+
+} // namespace detail
+
+} // namespace tapegraph::ir
+
+namespace tapegraph {
+
+template <class F, tensor_like... Args>
+constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
+    ir::trace& t = first_owner(args...);
+    // Nodes of their own, so that what f captures is not taken for its arguments; simplification drops them.
+    const node sources[]{ir::detail::reshaped(t, seal(args, std::source_location{}).id(), shape_of(args))...};
+    const int first = t.nodes.size();
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        const node y = eval(f(sources[I]...));
+        list<int> ids;
+        (ids.push_back(sources[I].id()), ...);
+        list<int> found = ir::gradient(t, y.id(), ids, first);
+        for (int i = 0; i < found.size(); ++i)
+            if (found[i] < 0) found[i] = ir::detail::zeros_like(t, ids[i]);
+        auto result = detail::unwrapped(std::tuple{node(&t, found[static_cast<int>(I)])...});
+        return value_with_gradient<node, decltype(result)>{y, result};
+    }(std::index_sequence_for<Args...>{});
+}
+
+} // namespace tapegraph

@@ -1,0 +1,250 @@
+#pragma once
+
+#include <tapegraph/expr/apply.hpp>
+#include <tapegraph/ir/trace.hpp>
+
+#include <source_location>
+#include <utility>
+
+/// The handle of graph mode and what sealing, invoking and reducing mean there: nodes appended to a trace.
+
+namespace tapegraph {
+
+/// A value inside a graph being traced: `graph::node`. It borrows the trace, which lives for the evaluation. It is a
+/// member of this namespace, not of `ir`, so that operators are found through it.
+class graph_node {
+public:
+    constexpr graph_node() = default;
+    constexpr graph_node(ir::trace* owner, int id) : owner_(owner), id_(id) {}
+    /// Seals a formula; errors in it name the line of the seal.
+    template <expression E>
+    // NOLINTNEXTLINE: h = relu(h) is how models are written
+    constexpr graph_node(const E& e, std::source_location where = std::source_location::current());
+
+    constexpr ir::trace& owner() const { return *owner_; }
+    constexpr int id() const { return id_; }
+    constexpr tapegraph::shape shape() const { return owner_->dims(id_); }
+    constexpr int rank() const { return owner_->nodes[id_].rank; }
+    constexpr dtype type() const { return owner_->nodes[id_].type; }
+
+private:
+    ir::trace* owner_ = nullptr;
+    int id_ = -1;
+};
+
+struct graph;
+
+template <>
+struct handle_traits<graph_node> {
+    using mode = graph;
+};
+
+namespace ir {
+
+using node = graph_node;
+
+constexpr trace* owner_of(const node& n) { return &n.owner(); }
+constexpr trace* owner_of(const number&) { return nullptr; }
+template <class Op, class... Args>
+constexpr trace* owner_of(const expr<Op, Args...>& e) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        trace* owner = nullptr;
+        ((owner = owner != nullptr ? owner : owner_of(e.template get<I>())), ...);
+        return owner;
+    }(std::index_sequence_for<Args...>{});
+}
+
+constexpr int put(trace&, const node& n) { return n.id(); }
+// A number has no node until its neighbours have given it an element type.
+constexpr int put(trace&, const number&) { return -1; }
+
+/// Appends the nodes of a formula: operands first, depth first; numbers last, in the type of the other operands.
+template <class Op, class... Args>
+constexpr int put(trace& t, const expr<Op, Args...>& e) {
+    static_assert(operation_binding<Op>::bound);
+    constexpr int count = sizeof...(Args);
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        int ids[count]{};
+        ((ids[I] = put(t, e.template get<I>())), ...);
+        dtype common = dtype::f32;
+        for (int i = count - 1; i >= Op::condition_operands; --i)
+            if (ids[i] >= 0) common = t.nodes[ids[i]].type;
+        const auto settle = [&]<std::size_t K>(std::integral_constant<std::size_t, K>) {
+            if constexpr (std::is_same_v<std::remove_cvref_t<decltype(e.template get<K>())>, number>)
+                ids[K] = t.constant(e.template get<K>().value, common);
+        };
+        (settle(std::integral_constant<std::size_t, I>{}), ...);
+        return t.map(descriptor_of<Op>, ids, count);
+    }(std::index_sequence_for<Args...>{});
+}
+
+/// Appends a formula as one group: its nodes are differentiated together, its last node is the sealed one.
+template <class E>
+constexpr int seal(trace& t, const E& e) {
+    const int first = t.nodes.size();
+    const int last = put(t, e);
+    const int group = t.groups++;
+    for (int i = first; i <= last; ++i) {
+        if (t.nodes[i].op->kind == operation_kind::leaf) continue;
+        t.nodes[i].group = group;
+        t.nodes[i].sealed = i == last;
+    }
+    return last;
+}
+
+namespace detail {
+template <class Op, int I, class... Args>
+constexpr int vjp_of_operand(trace& t, [[maybe_unused]] const std::int64_t* words, const Args&... args) {
+    if constexpr (Op::kind == operation_kind::map) {
+        if constexpr (differentiable<Op, I, Args...>) return put(t, vjp_for<Op, I>(args...));
+    } else if constexpr (Op::kind == operation_kind::reduce && !whole_reduction<Op>) {
+        return put(t, Op::vjp(args...));
+    } else if constexpr (tapegraph::detail::has_indexed_vjp<Op, I, typename Op::attributes, Args...>) {
+        return put(t, Op::template vjp<I>(attributes_from_words<Op>(words), args...));
+    }
+    return -1;
+}
+
+template <class Op, int... I, class... Args>
+constexpr int vjp_node(std::integer_sequence<int, I...>, trace& t, [[maybe_unused]] const std::int64_t* words, int which,
+                       const Args&... args) {
+    int result = -1;
+    ((which == I ? void(result = vjp_of_operand<Op, I>(t, words, args...)) : void()), ...);
+    return result;
+}
+} // namespace detail
+
+namespace detail {
+template <class Op>
+constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output) {
+    if constexpr (requires { &Op::trace_flow; }) { // derivatives that need all operands, however many
+        return Op::trace_flow(t, attributes_from_words<Op>(words), which, adjoint, inputs, output);
+    } else if constexpr (Op::arity == any_arity) {
+        list<shape> shapes; // of as many operands as the value's node has
+        for (int k = 0; k < t.nodes[output].arguments; ++k) shapes.push_back(t.dims(inputs[k]));
+        return put(t, Op::vjp(attributes_from_words<Op>(words), node(&t, adjoint), shapes.begin(), shapes.size(), which));
+    } else {
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+            return vjp_node<Op>(std::make_integer_sequence<int, Op::arity>{}, t, words, which, node(&t, adjoint),
+                                node(&t, inputs[I])..., node(&t, output));
+        }(std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{});
+    }
+}
+} // namespace detail
+
+} // namespace ir
+
+template <expression E>
+constexpr graph_node::graph_node(const E& e, std::source_location where) : owner_(ir::owner_of(e)) {
+    owner_->line = owner_->intern(where);
+    id_ = ir::seal(*owner_, e);
+}
+
+/// Graph mode. `graph::node` is the handle that models see.
+struct graph {
+    using node = graph_node;
+
+    template <tensor_like E>
+    static constexpr node seal(const E& e, std::source_location where) {
+        if constexpr (handle<E>)
+            return e;
+        else
+            return node(e, where);
+    }
+
+    template <class Op, class... Args>
+    static constexpr node invoke(const typename Op::attributes& attributes, const shape* target,
+                                 std::source_location where, const Args&... args) {
+        static_assert(ir::operation_binding<Op>::bound);
+        ir::trace& t = first_owner(args...);
+        const node sealed[]{seal(args, where)...};
+        t.line = t.intern(where);
+        int ids[sizeof...(Args)]{};
+        for (std::size_t i = 0; i < sizeof...(Args); ++i) ids[i] = sealed[i].id();
+        if constexpr (attribute_words<Op> == 0) {
+            return {&t, t.invoke(ir::descriptor_of<Op>, nullptr, target, ids, sizeof...(Args))};
+        } else {
+            const auto words = attributes_to_words<Op>(attributes);
+            return {&t, t.invoke(ir::descriptor_of<Op>, words.value, target, ids, sizeof...(Args))};
+        }
+    }
+
+    template <class Op>
+    static constexpr node invoke_list(const typename Op::attributes& attributes, std::source_location where,
+                                      const node* parts, int count) {
+        static_assert(ir::operation_binding<Op>::bound);
+        ir::trace& t = parts[0].owner();
+        t.line = t.intern(where);
+        list<int> ids;
+        for (int i = 0; i < count; ++i) ids.push_back(parts[i].id());
+        const auto words = attributes_to_words<Op>(attributes);
+        return {&t, t.invoke(ir::descriptor_of<Op>, words.value, nullptr, ids.begin(), count)};
+    }
+
+    /// The formula's nodes and the reduction form one group.
+    template <class Op, tensor_like E>
+    static constexpr node reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
+        static_assert(ir::operation_binding<Op>::bound);
+        ir::trace& t = *ir::owner_of(e);
+        t.line = t.intern(where);
+        const int first = t.nodes.size();
+        const int argument = ir::put(t, e);
+        const auto words = attributes_to_words<Op>(attributes);
+        const int last = t.invoke(ir::descriptor_of<Op>, words.value, nullptr, &argument, 1);
+        for (int i = first; i < last; ++i) {
+            if (t.nodes[i].op->kind == operation_kind::leaf) continue;
+            t.nodes[i].group = t.nodes[last].group;
+            t.nodes[i].sealed = false;
+        }
+        return {&t, last};
+    }
+
+    /// Random nodes are numbered in the order of the trace.
+    template <class Op>
+    static constexpr node draw(typename Op::attributes attributes, const shape& dims, std::source_location where,
+                               const node& like) {
+        static_assert(ir::operation_binding<Op>::bound);
+        ir::trace& t = like.owner();
+        t.line = t.intern(where);
+        attributes.ordinal = t.ordinals++;
+        return {&t, t.invoke(ir::descriptor_of<Op>, attributes_to_words<Op>(attributes).value, &dims, nullptr, 0)};
+    }
+    template <template <class> class Op>
+    static constexpr node draw_like(const typename Op<float>::attributes& attributes, const shape& dims,
+                                    std::source_location where, const node& like) {
+        if (like.type() == dtype::f64) return draw<Op<double>>(attributes, dims, where, like);
+        if (like.type() != dtype::f32) like.owner().fail("random: numbers are float or double, like their example");
+        return draw<Op<float>>(attributes, dims, where, like);
+    }
+
+    static constexpr node extent_number(const node& like, extent value) {
+        return {&like.owner(), like.owner().extent_value(value, like.type())};
+    }
+
+    static constexpr tapegraph::shape shape_of(const node& n) { return n.shape(); }
+    static constexpr tapegraph::shape shape_of(const number&) { return {}; }
+    template <class Op, class... Args>
+    static constexpr tapegraph::shape shape_of(const expr<Op, Args...>& e) {
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+            tapegraph::shape result = shape_of(e.template get<0>());
+            bool ok = true;
+            ((result = I == 0 ? result : broadcast(result, shape_of(e.template get<I>()), ok)), ...);
+            return result;
+        }(std::index_sequence_for<Args...>{});
+    }
+
+    /// The value of f and its gradient as nodes of the same trace. In ir/gradient.hpp.
+    template <class F, tensor_like... Args>
+    static constexpr auto value_and_gradient(const F& f, const Args&... args);
+
+private:
+    template <class First, class... Rest>
+    static constexpr ir::trace& first_owner(const First& first, const Rest&... rest) {
+        if constexpr (sizeof...(Rest) == 0)
+            return *ir::owner_of(first);
+        else
+            return ir::owner_of(first) != nullptr ? *ir::owner_of(first) : first_owner(rest...);
+    }
+};
+
+} // namespace tapegraph

@@ -1,0 +1,217 @@
+#pragma once
+
+#include <tapegraph/expr/operation.hpp>
+
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace tapegraph::ir {
+
+class trace;
+
+/// Operands of a node that is not elementwise; elementwise ones have at most four.
+inline constexpr int most_operands = 8;
+
+/// What a trace knows of an operation. A node names its operation by the address of one of these.
+struct operation {
+    std::string_view name;
+    operation_kind kind;
+    int arity;
+    int conditions;
+    int words;
+    dtype (*result_type)(dtype common);
+    void (*infer)(const std::int64_t* words, inference& io);
+    /// Appends the vector-Jacobian product for operand `which` and returns its node, or -1 when there is none.
+    /// `inputs` are the operands, `output` the value, `adjoint` what arrives from above.
+    int (*vjp)(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output);
+    /// Elementwise operations: `count` elements of contiguous operands of element type `common`, one after another. What
+    /// interpreters use (derivatives of derivatives in eager mode, the rerun that finds a differing node); null elsewhere.
+    /// False for an element type the operation is not made for.
+    bool (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count);
+    linearity linear;
+    /// Stands in the trace for the sake of the derivative alone: simplification puts operand 0 in its place.
+    bool identity;
+    bool whole; ///< a reduction that is differentiated on its own (`reduce_op::whole_vjp`)
+    bool from_integers; ///< whether `evaluate` takes integers and bool, too
+    std::uint32_t unread; ///< bit k: operand k is there for the sake of derivatives, and no kernel reads it
+    bool in_place; ///< the kernel may write its result over operand 0, but over no other
+    bool per_node_kernel; ///< each node has a kernel of its own, made for its operands (`Op::kernel_of<Stage, node>()`)
+
+    /// Whether it is differentiated together with the elementwise nodes of its group.
+    constexpr bool in_formula() const {
+        return kind == operation_kind::map || (kind == operation_kind::reduce && !whole);
+    }
+};
+
+/// From an operation's address back to its type: descriptor_of<Op> is unique, so one friend function per operation, found
+/// through its address, carries the type. Users' operations join by being used.
+template <const operation* Record>
+struct operation_key {
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-template-friend"
+#endif
+#ifdef __CUDACC__
+#pragma nv_diagnostic push
+#pragma nv_diag_suppress 1301
+#endif
+    friend constexpr auto operation_behind(operation_key<Record>);
+#ifdef __CUDACC__
+#pragma nv_diagnostic pop
+#endif
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+};
+
+namespace detail {
+template <class Op>
+constexpr dtype result_type(dtype common) {
+    if constexpr (Op::kind == operation_kind::map)
+        return Op::result_type(common);
+    else
+        return common;
+}
+template <class Op>
+constexpr void infer(const std::int64_t* words, inference& io) {
+    if constexpr (requires { Op::infer(typename Op::attributes{}, io); })
+        Op::infer(attributes_from_words<Op>(words), io);
+}
+template <class Op>
+constexpr int conditions() {
+    if constexpr (Op::kind == operation_kind::map)
+        return Op::condition_operands;
+    else
+        return 0;
+}
+template <class Op>
+constexpr bool from_integers() {
+    if constexpr (Op::kind == operation_kind::map)
+        return Op::from_integers;
+    else
+        return false;
+}
+template <class Op>
+constexpr std::uint32_t unread_operands() {
+    std::uint32_t mask = 0;
+    if constexpr (requires { Op::template reads<0>; })
+        [&]<int... I>(std::integer_sequence<int, I...>) {
+            ((mask |= Op::template reads<I> ? 0u : 1u << I), ...);
+        }(std::make_integer_sequence<int, Op::arity>{});
+    return mask;
+}
+template <class Op>
+constexpr bool in_place() {
+    if constexpr (requires { Op::in_place; })
+        return Op::in_place;
+    else
+        return false;
+}
+template <class Op>
+constexpr bool has_per_node_kernel() {
+    return requires { Op::per_node_kernel; };
+}
+template <class Op, class T, std::size_t... I>
+void evaluate_as(const void* const* in, void* out, std::int64_t count, std::index_sequence<I...>) {
+    using result = decltype(Op::value(std::declval<std::conditional_t<(int(I) < Op::condition_operands), bool, T>>()...));
+    for (std::int64_t i = 0; i < count; ++i)
+        static_cast<result*>(out)[i] = Op::value(
+            static_cast<const std::conditional_t<(int(I) < Op::condition_operands), bool, T>*>(in[I])[i]...);
+}
+template <class Op>
+bool evaluate(dtype common, const void* const* in, void* out, std::int64_t count) {
+    constexpr auto operands = std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{};
+    switch (common) {
+    case dtype::f64: return evaluate_as<Op, double>(in, out, count, operands), true;
+    case dtype::f32: return evaluate_as<Op, float>(in, out, count, operands), true;
+    default: break;
+    }
+    if constexpr (Op::from_integers) {
+        switch (common) {
+        case dtype::i32: return evaluate_as<Op, std::int32_t>(in, out, count, operands), true;
+        case dtype::i64: return evaluate_as<Op, std::int64_t>(in, out, count, operands), true;
+        case dtype::u8: return evaluate_as<Op, std::uint8_t>(in, out, count, operands), true;
+        case dtype::boolean: return evaluate_as<Op, bool>(in, out, count, operands), true;
+        default: break;
+        }
+    }
+    return false;
+}
+template <class Op>
+constexpr auto evaluate_pointer() -> bool (*)(dtype, const void* const*, void*, std::int64_t) {
+    if constexpr (Op::kind == operation_kind::map)
+        return &evaluate<Op>;
+    else
+        return nullptr;
+}
+// Defined in ir/node.hpp, where handles are known.
+template <class Op>
+constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output);
+template <class Op>
+constexpr auto vjp_pointer() -> int (*)(trace&, const std::int64_t*, int, int, const int*, int) {
+    if constexpr (Op::arity == 0)
+        return nullptr;
+    else
+        return &trace_vjp<Op>;
+}
+} // namespace detail
+
+/// Base of operations that hand operand 0 through.
+struct identity_node {
+    static constexpr operation_kind kind = operation_kind::view;
+    static constexpr void infer(const auto&, inference& io) {
+        io.type = io.in[0].type;
+        io.result = io.in[0].dims;
+    }
+};
+
+template <class Op>
+inline constexpr operation descriptor_of{Op::name,
+                                     Op::kind,
+                                     Op::arity,
+                                     detail::conditions<Op>(),
+                                     attribute_words<Op>,
+                                     &detail::result_type<Op>,
+                                     &detail::infer<Op>,
+                                     detail::vjp_pointer<Op>(),
+                                     detail::evaluate_pointer<Op>(),
+                                     linearity_of<Op>,
+                                     std::is_base_of_v<identity_node, Op>,
+                                     whole_reduction<Op>,
+                                     detail::from_integers<Op>(),
+                                     detail::unread_operands<Op>(),
+                                     detail::in_place<Op>(),
+                                     detail::has_per_node_kernel<Op>()};
+
+template <class Op>
+struct operation_binding {
+    static constexpr bool bound = true; // first: derivatives in a circle ask for it while the line below is looked at
+    friend constexpr auto operation_behind(operation_key<&descriptor_of<Op>>) { return std::type_identity<Op>{}; }
+};
+
+/// The type of the operation at an address.
+template <const operation* Record>
+using operation_type = typename decltype(operation_behind(operation_key<Record>{}))::type;
+
+/// What traces hold for things that are not computed.
+struct leaf_operation {
+    static constexpr operation_kind kind = operation_kind::leaf;
+    static constexpr int arity = 0;
+    using attributes = no_attributes;
+};
+struct input_op : leaf_operation { // words: index in trace::inputs
+    static constexpr std::string_view name = "input";
+};
+struct variable_op : leaf_operation { // words: index in trace::variables
+    static constexpr std::string_view name = "variable";
+};
+struct constant_op : leaf_operation { // words: the bits of a double
+    static constexpr std::string_view name = "constant";
+};
+struct extent_op : leaf_operation { // words: an extent, a number once extents are bound
+    static constexpr std::string_view name = "extent";
+};
+
+} // namespace tapegraph::ir

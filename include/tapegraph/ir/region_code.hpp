@@ -1,0 +1,87 @@
+#pragma once
+
+#include <tapegraph/ir/trace.hpp>
+
+/// From nodes to the words of a canonical region.
+
+namespace tapegraph::ir {
+
+/// Words of a region: slots, instructions, results; then the slot types; per instruction operation, type and four
+/// registers; and the result registers.
+inline constexpr int words_per_instruction = 6;
+
+struct region_code {
+    list<int> slots;   // nodes read
+    list<int> words;
+    int instructions = 0;
+};
+
+/// Where a region's nodes stand, for every node of a trace. Kept from region to region: allocating it anew for each would
+/// make spelling quadratic.
+struct region_marks {
+    list<int> slot, order;
+};
+
+namespace detail {
+
+/// Collects instructions depth first, operands before users, each node once.
+template <class IsSlot, class OpIndex>
+struct region_encoder {
+    trace& t;
+    const IsSlot& is_slot;
+    const OpIndex& op_index;
+    list<int> &slot_mark, &order_mark; // per node: its place, -1 elsewhere
+    list<int> slots{}, order{};
+
+    constexpr region_encoder(trace& source, const IsSlot& slot, const OpIndex& index, region_marks& marks)
+        : t(source), is_slot(slot), op_index(index), slot_mark(marks.slot), order_mark(marks.order) {
+        slot_mark.resize(source.nodes.size(), -1);
+        order_mark.resize(source.nodes.size(), -1);
+    }
+    constexpr void forget_marks() {
+        for (const int node : slots) slot_mark[node] = -1;
+        for (const int node : order) order_mark[node] = -1;
+    }
+
+    constexpr void visit(int node) {
+        if (slot_mark[node] >= 0 || order_mark[node] >= 0) return;
+        if (is_slot(node)) {
+            slot_mark[node] = slots.push_back(node);
+            return;
+        }
+        for (int k = 0; k < t.nodes[node].arguments; ++k) visit(t.argument(node, k));
+        order_mark[node] = order.push_back(node);
+    }
+    constexpr int reg(int node) const {
+        return slot_mark[node] >= 0 ? slot_mark[node] : slots.size() + order_mark[node];
+    }
+};
+
+} // namespace detail
+
+/// Encodes the nodes from which `roots` are computed, down to those for which is_slot holds. op_index numbers operations.
+template <class IsSlot, class OpIndex>
+constexpr region_code encode_region(trace& t, const list<int>& roots, const IsSlot& is_slot, const OpIndex& op_index,
+                               region_marks& marks) {
+    detail::region_encoder<IsSlot, OpIndex> s(t, is_slot, op_index, marks);
+    for (int root : roots) s.visit(root);
+    region_code result;
+    result.words.reserve(3 + s.slots.size() + words_per_instruction * s.order.size() + roots.size());
+    result.words.push_back(s.slots.size());
+    result.words.push_back(s.order.size());
+    result.words.push_back(roots.size());
+    for (int slot : s.slots) result.words.push_back(static_cast<int>(t.nodes[slot].type));
+    for (int node : s.order) {
+        const entry& e = t.nodes[node];
+        result.words.push_back(op_index(e.op));
+        result.words.push_back(static_cast<int>(e.type));
+        for (int k = 0; k < 4; ++k) result.words.push_back(k < e.arguments ? s.reg(t.argument(node, k)) : -1);
+    }
+    for (int root : roots) result.words.push_back(s.reg(root));
+    result.instructions = s.order.size();
+    result.slots = s.slots;
+    s.forget_marks();
+    return result;
+}
+
+} // namespace tapegraph::ir

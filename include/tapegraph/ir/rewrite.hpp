@@ -1,0 +1,62 @@
+#pragma once
+
+#include <tapegraph/ir/node.hpp> // before any operation is named: clang wants to see its derivative then
+
+/// What passes share: replacing nodes and closing the gaps.
+
+namespace tapegraph::ir {
+
+/// Redirects every reference from node i to target[i].
+constexpr void redirect(trace& t, const list<int>& target) {
+    for (int& argument : t.arguments) argument = target[argument];
+    for (output_entry& output : t.outputs) output.node = target[output.node];
+    for (assignment_entry& update : t.assignments) update.node = target[update.node];
+}
+
+/// Keeps the nodes for which keep[i] != 0; everything kept may refer only to what is kept.
+constexpr void compact(trace& t, const list<int>& keep) {
+    list<int> moved(t.nodes.size(), -1);
+    list<int> arguments;
+    int next = 0;
+    for (int i = 0; i < t.nodes.size(); ++i) {
+        if (keep[i] == 0) continue;
+        entry e = t.nodes[i];
+        const int first = arguments.size();
+        for (int k = 0; k < e.arguments; ++k) arguments.push_back(moved[t.arguments[e.first_argument + k]]);
+        e.first_argument = first;
+        t.nodes[next] = e;
+        moved[i] = next++;
+    }
+    t.nodes.resize(next);
+    t.arguments = static_cast<list<int>&&>(arguments);
+    for (input_entry& input : t.inputs) input.node = moved[input.node];
+    for (variable_entry& variable : t.variables) variable.node = moved[variable.node];
+    for (output_entry& output : t.outputs) output.node = moved[output.node];
+    for (assignment_entry& update : t.assignments) update.node = moved[update.node];
+    t.layers.clear(); // the layer table is of the model as it was written
+}
+
+/// Marks what outputs, updates and effects need, and every input and variable.
+constexpr list<int> live_nodes(const trace& t) {
+    list<int> live(t.nodes.size(), 0);
+    for (const output_entry& output : t.outputs) live[output.node] = 1;
+    for (const assignment_entry& update : t.assignments) live[update.node] = 1;
+    for (const input_entry& input : t.inputs) live[input.node] = 1;
+    for (const variable_entry& variable : t.variables) live[variable.node] = 1;
+    for (int i = t.nodes.size() - 1; i >= 0; --i) {
+        const entry& e = t.nodes[i];
+        if (e.op->kind == operation_kind::effect) live[i] = 1;
+        if (live[i] == 0) continue;
+        for (int k = 0; k < e.arguments; ++k) live[t.arguments[e.first_argument + k]] = 1;
+    }
+    return live;
+}
+
+/// Notes how many nodes are still needed; a pass that redirects leaves others behind.
+constexpr void note_pass(trace& t, std::string_view name) {
+    int count = 0;
+    for (const int live : live_nodes(t)) count += live;
+    t.history.push_back({name, count});
+}
+
+} // namespace tapegraph::ir

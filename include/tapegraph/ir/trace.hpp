@@ -1,0 +1,255 @@
+#pragma once
+
+#include <tapegraph/core/list.hpp>
+#include <tapegraph/ir/operation.hpp>
+
+#include <bit>
+#include <cstdint>
+#include <source_location>
+#include <string_view>
+
+/// The trace: a flat list of nodes in execution order, with pools for everything of varying length.
+
+namespace tapegraph::ir {
+
+// No member has a default: arrays of these are frozen with long zero tails, which compilers keep for free only then.
+
+struct entry {
+    const operation* op = nullptr;
+    int first_argument = 0, arguments = 0;
+    int dims = 0, rank = 0; // extents start at pool[dims]
+    int words = 0;          // attributes start at words[words]
+    int group = 0;          // nodes that are differentiated together share it
+    int scope = 0, line = 0;
+    dtype type{};
+    bool sealed = false; // the last node of its formula: what a buffer may hold
+};
+
+struct scope_entry {
+    int parent = 0;
+    int index = 0; // scope / 3; -1 for a name
+    std::string_view name;
+    // The scope's variables and scopes, newest first, each with the one before it: looking a name up stays in its scope.
+    // Counted from 1; 0 is none.
+    int last_variable = 0, last_child = 0, previous_sibling = 0;
+};
+
+struct source_line {
+    const char* file = nullptr;
+    int line = 0;
+};
+
+struct variable_entry {
+    int scope = 0;
+    std::string_view name;
+    int node = 0;
+    int initializer = 0; // an initializer_kind
+    double a = 0, b = 0;
+    bool trainable = false;
+    int previous = 0; // in the same scope, counted from 1
+};
+
+struct input_entry {
+    std::string_view name;
+    int node = 0;
+    bool scalar_parameter = false; // a number the program refreshes every step
+};
+
+struct output_entry {
+    std::string_view name;
+    int node = 0;
+};
+
+/// An update: the variable takes the node's value at the end of the step.
+struct assignment_entry {
+    int variable = 0, node = 0;
+};
+
+/// A gather of rows of a variable by which, and not by the variable, the gradient is taken.
+struct row_use_entry {
+    int variable = 0, node = 0;
+};
+
+/// dL/d(variable), handed from the gradient to the optimizer; with `indices` not -1 dL/d(the rows that these name).
+struct gradient_entry {
+    int variable = 0, node = 0, indices = -1;
+};
+
+struct pass_entry {
+    std::string_view name;
+    int nodes = 0;
+};
+
+/// A layer as the layer table shows it: its kind, scope, nodes, and the variables made while it was traced.
+struct layer_entry {
+    std::string_view type;
+    int scope = 0, first_node = 0, node = 0, first_variable = 0, last_variable = 0;
+};
+
+/// The first thing that did not fit: what, where, between which operands.
+struct failure {
+    const char* what = nullptr;
+    int scope = 0, line = 0;
+    int operands = 0;
+    operand_info first, second;
+    std::string_view operation; // in front of `what`, where that does not name it
+};
+
+/// What a user's derivative traced for one value and what arrived at it. Kept within a constant evaluation, because
+/// derivatives are asked for operand by operand.
+struct custom_flows {
+    int value = 0, adjoint = 0;
+    int nodes[most_operands]{};
+};
+
+/// The same of a value of any number of operands. `wanted`: bit k, whether operand k's derivative is of interest.
+struct list_flows {
+    int value = -1, adjoint = -1;
+    std::uint64_t wanted = 0;
+    list<int> nodes;
+};
+
+class trace {
+public:
+    list<entry> nodes;
+    list<int> arguments;
+    list<std::int64_t> pool; // extents
+    list<std::int64_t> words;
+    list<scope_entry> scopes;
+    list<source_line> lines;
+    list<variable_entry> variables;
+    list<input_entry> inputs;
+    list<output_entry> outputs;
+    list<assignment_entry> assignments;
+    list<row_use_entry> row_uses; // until the gradient has been taken
+    list<gradient_entry> gradients;
+    list<pass_entry> history;
+    list<layer_entry> layers;
+    extent_table extents;
+    failure error{};
+    custom_flows flows{-1, -1, {}};
+    list_flows many_flows{};
+    /// While a gradient is traced: bit k, whether the derivative by operand k of the node at hand is asked for.
+    std::uint64_t wanted = ~std::uint64_t{0};
+    int groups = 0;
+    int ordinals = 0;     // random nodes numbered in tracing order
+    bool training = true; // what scope.training() answers
+    int scope = 0;        // of the layer being traced
+    int line = 0;         // the line that seals
+
+    constexpr trace() {
+        scopes.push_back({-1, -1, {}, 0, 0, 0});
+        lines.push_back({"", 0});
+    }
+
+    constexpr int argument(int node, int i) const { return arguments[nodes[node].first_argument + i]; }
+    constexpr const std::int64_t* words_of(int node) const { return words.begin() + nodes[node].words; }
+    constexpr bool is(int node, const operation& op) const { return nodes[node].op == &op; }
+    constexpr bool same_shape(int a, int b) const {
+        const entry &x = nodes[a], &y = nodes[b];
+        if (x.rank != y.rank) return false;
+        for (int i = 0; x.dims != y.dims && i < x.rank; ++i)
+            if (pool[x.dims + i] != pool[y.dims + i]) return false;
+        return true;
+    }
+    constexpr shape dims(int node) { return shape(nodes[node].rank, pool.begin() + nodes[node].dims, &extents); }
+    constexpr operand_info info(int node) { return {nodes[node].type, dims(node)}; }
+
+    constexpr int intern(std::source_location where) {
+        const int line = static_cast<int>(where.line());
+        for (int i = lines.size() - 1; i > 0 && i > lines.size() - 8; --i)
+            if (lines[i].line == line && __builtin_strcmp(lines[i].file, where.file_name()) == 0) return i;
+        return lines.push_back({where.file_name(), line});
+    }
+
+    constexpr int store(const shape& s) {
+        const int first = pool.size();
+        for (int i = 0; i < s.rank(); ++i) pool.push_back(s[i].value);
+        return first;
+    }
+
+    /// Appends a node. It starts as a group of its own, sealed; whoever builds a formula regroups.
+    constexpr int append(const operation& op, dtype type, int rank, int dims, const int* args, int count, int word) {
+        const int first = arguments.size();
+        for (int i = 0; i < count; ++i) arguments.push_back(args[i]);
+        return nodes.push_back({&op, first, count, dims, rank, word, groups++, scope, line, type, true});
+    }
+
+    constexpr int constant(double value, dtype type) {
+        return append(descriptor_of<constant_op>, type, 0, 0, nullptr, 0,
+                      words.push_back(std::bit_cast<std::int64_t>(value)));
+    }
+    constexpr int extent_value(extent value, dtype type) {
+        return append(descriptor_of<extent_op>, type, 0, 0, nullptr, 0, words.push_back(value.value));
+    }
+    constexpr int input(std::string_view name, dtype type, const shape& s, bool scalar_parameter = false) {
+        const int node =
+            append(descriptor_of<input_op>, type, s.rank(), store(s), nullptr, 0, words.push_back(inputs.size()));
+        inputs.push_back({name, node, scalar_parameter});
+        return node;
+    }
+
+    constexpr void fail(const char* what, const operand_info* in = nullptr, int count = 0) {
+        if (error.what != nullptr) return;
+        error.what = what;
+        error.scope = scope;
+        error.line = line;
+        error.operands = count < 2 ? count : 2;
+        if (count > 0) error.first = in[0];
+        if (count > 1) error.second = in[1];
+    }
+
+    /// Appends an elementwise node over existing ones: broadcasts shapes, checks element types.
+    constexpr int map(const operation& op, const int* args, int count) {
+        int widest = op.conditions < count ? args[op.conditions] : args[0];
+        const dtype common = nodes[widest].type;
+        shape result;
+        bool ok = true, plain = true;
+        for (int i = 0; i < count; ++i) {
+            if (i >= op.conditions && nodes[args[i]].type != common)
+                return mismatch(op, "element types differ", args, count);
+            if (i < op.conditions && nodes[args[i]].type != dtype::boolean)
+                return mismatch(op, "the condition must be bool", args, count);
+            if (nodes[args[i]].rank > nodes[widest].rank) widest = args[i];
+        }
+        for (int i = 0; i < count; ++i) plain = plain && (nodes[args[i]].rank == 0 || same_shape(args[i], widest));
+        if (plain) return append(op, op.result_type(common), nodes[widest].rank, nodes[widest].dims, args, count, 0);
+        result = dims(args[0]);
+        for (int i = 1; i < count; ++i) result = broadcast(result, dims(args[i]), ok);
+        if (!ok) return mismatch(op, "shapes do not broadcast", args, count);
+        return append(op, op.result_type(common), result.rank(), store(result), args, count, 0);
+    }
+
+    /// Appends any other node: runs its shape rule.
+    constexpr int invoke(const operation& op, const std::int64_t* attributes, const shape* target, const int* args,
+                         int count) {
+        operand_info few[4]{};
+        list<operand_info> many;
+        if (count > 4) many.resize(count);
+        operand_info* const in = count > 4 ? many.begin() : few;
+        for (int i = 0; i < count; ++i) in[i] = info(args[i]);
+        inference io{in, count, target, count > 0 ? in[0].type : dtype::f32, {}, nullptr};
+        op.infer(attributes, io);
+        if (io.error != nullptr) {
+            if (io.culprit > 1) in[1] = in[io.culprit];
+            fail(io.error, in, count);
+            io.result = count > 0 ? in[0].dims : shape{};
+        }
+        const int word = words.size();
+        for (int i = 0; i < op.words; ++i) words.push_back(attributes[i]);
+        return append(op, io.type, io.result.rank(), store(io.result), args, count, word);
+    }
+
+private:
+    constexpr int mismatch(const operation& op, const char* what, const int* args, int count) {
+        operand_info in[4]{};
+        // A condition is seldom the culprit: name the two operands behind it.
+        const int skip = count > 2 ? count - 2 : 0;
+        for (int i = skip; i < count; ++i) in[i - skip] = info(args[i]);
+        if (error.what == nullptr) error.operation = op.name;
+        fail(what, in, count - skip);
+        return append(*nodes[args[0]].op, nodes[args[0]].type, nodes[args[0]].rank, nodes[args[0]].dims, nullptr, 0, 0);
+    }
+};
+
+} // namespace tapegraph::ir

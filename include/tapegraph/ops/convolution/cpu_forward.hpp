@@ -1,0 +1,182 @@
+#pragma once
+
+#include <tapegraph/ops/convolution/cpu_depthwise.hpp>
+#include <tapegraph/ops/convolution/cpu_tiling.hpp>
+
+/// Forward pass as an implicit product: rows are neighbouring output pixels of one image row, k runs over
+/// (kernel row, kernel column, channel), columns are output channels. Nothing is unfolded: with dilation 1 a kernel row
+/// is one contiguous run of kernel_width * channels numbers, and the next pixel starts stride * channels further.
+
+namespace tapegraph::cpu {
+
+namespace detail {
+
+/// How the forward pass is cut: a task is a block of output pixels of one image and a share of the panels.
+struct forward_plan {
+    std::int64_t block_height, block_width;
+    std::int64_t blocks_down, blocks_across;
+    image_window window; // the input a block needs (its size; where it lies depends on the block)
+
+    explicit forward_plan(const convolution_geometry& g) {
+        // About 128 pixels: enough for a panel fetched from L3 to be used often, few enough to share out evenly.
+        constexpr std::int64_t pixels = 128;
+        block_width = equal_part(g.out_width, 2 * pixels);
+        block_height = equal_part(g.out_height, divide_up(pixels, std::max<std::int64_t>(1, block_width)));
+        blocks_across = divide_up(g.out_width, std::max<std::int64_t>(1, block_width));
+        blocks_down = divide_up(g.out_height, std::max<std::int64_t>(1, block_height));
+        window = {0, 0, (block_height - 1) * g.stride_height + g.span_height(),
+                  (block_width - 1) * g.stride_width + g.span_width()};
+    }
+};
+
+// A panel's share of k that stays in L2 while the pixels of a block pass by.
+inline constexpr std::int64_t panel_bytes = 512 * 1024;
+
+template <class T>
+void forward_block(const convolution_geometry& g, const forward_plan& plan, const tile_kernels<T>& kernels,
+                   const T* x, const T* packed, T* y, const convolution_epilogue<T>& epilogue, T* scratch,
+                   std::int64_t image, std::int64_t down, std::int64_t across, std::int64_t first_panel,
+                   std::int64_t last_panel) {
+    const std::int64_t row0 = down * plan.block_height, column0 = across * plan.block_width;
+    const std::int64_t rows = std::min(plan.block_height, g.out_height - row0);
+    const std::int64_t columns = std::min(plan.block_width, g.out_width - column0);
+    if (rows <= 0 || columns <= 0) return;
+    const image_window window{row0 * g.stride_height - g.pad_top, column0 * g.stride_width - g.pad_left,
+                              (rows - 1) * g.stride_height + g.span_height(),
+                              (columns - 1) * g.stride_width + g.span_width()};
+    const std::int64_t channels = g.in_channels;
+    const T* source = x + image * g.in_height * g.in_width * channels;
+    std::int64_t source_row = g.in_width * channels;
+    if (window.inside(g.in_height, g.in_width)) {
+        source += (window.row * g.in_width + window.column) * channels;
+    } else {
+        copy_window(scratch, source, g.in_height, g.in_width, channels, window);
+        source = scratch;
+        source_row = window.width * channels;
+    }
+
+    const std::int64_t depth = g.group_in();
+    const std::int64_t row_k = g.kernel_width * depth;
+    const std::int64_t k = g.kernel_height * row_k;
+    const panel_layout layout{g.group_out(), kernels.lanes};
+    const std::int64_t kernel_rows = std::clamp<std::int64_t>(
+        panel_bytes / std::max<std::int64_t>(1, row_k * 2 * kernels.lanes * static_cast<std::int64_t>(sizeof(T))), 1,
+        std::max<std::int64_t>(1, g.kernel_height));
+
+    tile_job<T> job{};
+    job.walk.a_outer = g.dilation_height * source_row;
+    job.walk.middle = g.row_is_contiguous() ? 1 : g.kernel_width;
+    job.walk.a_middle = g.dilation_width * channels;
+    job.walk.inner = g.row_is_contiguous() ? row_k : depth;
+    job.a_row = g.stride_width * channels;
+    job.c_row = g.out_channels;
+
+    // Panels of all groups are numbered through.
+    for (std::int64_t p = first_panel; p < last_panel; ++p) {
+        const std::int64_t group = p / layout.count(), panel = p % layout.count();
+        const std::int64_t channel = group * g.group_out() + panel * 2 * kernels.lanes;
+        const auto& run = kernels.run[layout.vectors(panel) - 1];
+        job.columns = layout.columns(panel);
+        for (std::int64_t u = 0; u == 0 || u < g.kernel_height; u += kernel_rows) {
+            const bool last = u + kernel_rows >= g.kernel_height;
+            job.walk.outer = std::min(kernel_rows, g.kernel_height - u);
+            job.b = packed + group * layout.size(k) + layout.offset(panel, k) + u * row_k * layout.width(panel);
+            job.accumulate = u > 0;
+            job.bias = last && epilogue.bias != nullptr ? epilogue.bias + channel : nullptr;
+            job.relu = last && epilogue.relu;
+            for (std::int64_t i = 0; i < rows; ++i) {
+                const T* a = source + (i * g.stride_height + u * g.dilation_height) * source_row + group * depth;
+                T* c = y + ((image * g.out_height + row0 + i) * g.out_width + column0) * g.out_channels + channel;
+                for_tiles(columns, kernels.rows, [&](std::int64_t first, std::int64_t count) {
+                    job.a = a + first * job.a_row;
+                    job.c = c + first * g.out_channels;
+                    run[count - 1](job);
+                });
+            }
+        }
+    }
+}
+
+template <class T>
+std::int64_t forward_filter_elements(const convolution_geometry& g, std::int64_t lanes) {
+    return g.groups * panel_layout::padded(g.group_out(), lanes) * g.kernel_height * g.kernel_width * g.group_in();
+}
+
+/// Scratch of all threads, without the packed filters.
+template <class T>
+T* take_forward_scratch(workspace_cutter& cut, const convolution_geometry& g, int threads) {
+    const forward_plan plan(g);
+    const bool padded = g.pad_top > 0 || g.pad_left > 0 ||
+                        (g.out_height - 1) * g.stride_height - g.pad_top + g.span_height() > g.in_height ||
+                        (g.out_width - 1) * g.stride_width - g.pad_left + g.span_width() > g.in_width;
+    return cut.take<T>(padded ? threads * plan.window.height * plan.window.width * g.in_channels : 0);
+}
+
+} // namespace detail
+
+/// Bytes of filters packed for the forward pass.
+template <class T>
+std::size_t packed_filter_bytes(const convolution_geometry& g) {
+    return static_cast<std::size_t>(detail::forward_filter_elements<T>(g, tile_kernels<T>::most_lanes)) * sizeof(T);
+}
+
+/// Rearranges w into the panels the forward pass reads, for the active instruction set. `packed` is aligned to 64
+/// bytes.
+template <class T>
+void pack_filters(const convolution_geometry& g, const T* w, T* packed) {
+    if (detail::is_depthwise(g)) {
+        std::copy_n(w, g.kernel_height * g.kernel_width * g.out_channels, packed);
+        return;
+    }
+    const auto& kernels = active_tile_kernels<T>();
+    const panel_layout layout{g.group_out(), kernels.lanes};
+    const std::int64_t k = g.kernel_height * g.kernel_width * g.group_in();
+    parallel_for(g.groups * layout.count(), detail::worth_threads(static_cast<double>(k) * g.out_channels),
+                 [&](std::int64_t p) {
+                     const std::int64_t group = p / layout.count(), panel = p % layout.count();
+                     pack_panel(packed + group * layout.size(k) + layout.offset(panel, k), layout, panel,
+                                w + group * g.group_out(), g.out_channels, false, k);
+                 });
+}
+
+/// y from filters packed by pack_filters. The workspace holds convolution_workspace_bytes.
+template <class T>
+void convolution_forward_packed(const convolution_geometry& g, const T* x, const T* packed, T* y, void* workspace,
+                                const convolution_epilogue<T>& epilogue = {}) {
+    if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
+    const double work = detail::multiply_adds(g);
+    if (detail::is_depthwise(g))
+        return detail::depthwise_forward(g, x, packed, y, epilogue, detail::worth_threads(work));
+    const auto& kernels = active_tile_kernels<T>();
+    const detail::forward_plan plan(g);
+    detail::workspace_cutter cut(workspace);
+    T* scratch = detail::take_forward_scratch<T>(cut, g, thread_count());
+    const std::int64_t window = plan.window.height * plan.window.width * g.in_channels;
+
+    const std::int64_t panels = g.groups * panel_layout{g.group_out(), kernels.lanes}.count();
+    const std::int64_t blocks = g.batch * plan.blocks_down * plan.blocks_across;
+    // Few pixels: the panels are shared out as well, until there are about eight tasks for each thread.
+    const std::int64_t shares = std::clamp<std::int64_t>(detail::divide_up(8 * thread_count(), blocks), 1, panels);
+    detail::for_tasks(blocks * shares, detail::worth_threads(work), [&](std::int64_t task, int thread) {
+        const std::int64_t share = task % shares, block = task / shares;
+        const std::int64_t across = block % plan.blocks_across;
+        const std::int64_t down = block / plan.blocks_across % plan.blocks_down;
+        const std::int64_t image = block / plan.blocks_across / plan.blocks_down;
+        detail::forward_block(g, plan, kernels, x, packed, y, epilogue, scratch + thread * window, image, down, across,
+                              panels * share / shares, panels * (share + 1) / shares);
+    });
+}
+
+/// y = x * w, shapes as in convolution_geometry.
+template <class T>
+void convolution_forward(const convolution_geometry& g, const T* x, const T* w, T* y, void* workspace,
+                         const convolution_epilogue<T>& epilogue = {}) {
+    if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
+    detail::workspace_cutter cut(workspace);
+    detail::take_forward_scratch<T>(cut, g, thread_count());
+    T* packed = cut.take<T>(detail::forward_filter_elements<T>(g, tile_kernels<T>::most_lanes));
+    pack_filters(g, w, packed);
+    convolution_forward_packed(g, x, packed, y, workspace, epilogue);
+}
+
+} // namespace tapegraph::cpu

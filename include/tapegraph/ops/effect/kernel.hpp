@@ -1,0 +1,113 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/core/print.hpp>
+#include <tapegraph/ops/effect/effect.hpp>
+#include <tapegraph/runtime/finite.hpp>
+#include <tapegraph/runtime/kernel.hpp>
+
+#include <atomic>
+#include <cstdio>
+
+namespace tapegraph {
+
+/// Takes what tg::print says, a whole text with its line end at a time.
+using print_sink = void (*)(std::string_view text);
+
+namespace detail {
+inline std::atomic<print_sink>& current_print_sink() {
+    static std::atomic<print_sink> sink{nullptr};
+    return sink;
+}
+} // namespace detail
+
+/// Where tg::print prints from now on, in every thread; null: to stderr. Returns what it was.
+inline print_sink set_print_sink(print_sink sink) { return detail::current_print_sink().exchange(sink); }
+
+namespace runtime {
+
+// Templates, so that programs without effects do not compile them.
+namespace detail {
+
+template <class = void>
+std::string described(const buffer_view& v) { return name_of(v.type) + to_string(shape(v.rank, v.extents)); }
+
+/// "[1, 0]": the index of element `at`.
+template <class = void>
+std::string index_text(const buffer_view& v, std::int64_t at) {
+    shape index(v.rank, v.extents);
+    for (int axis = v.rank - 1; axis >= 0; --axis) {
+        index.set(axis, at % v.extents[axis]);
+        at /= v.extents[axis];
+    }
+    return to_string(index);
+}
+
+template <class = void>
+void print(std::string_view label, const buffer_view& v) {
+    std::string text = std::string(label) + ": " + described(v);
+    text += v.rank > 1 ? '\n' : ' ';
+    const auto values = [&]<class T>(T) { tapegraph::detail::print_axis(text, v.as<const T>(), shape(v.rank, v.extents), 0, 0); };
+    switch (v.type) {
+    case dtype::f32: values(0.0f); break;
+    case dtype::f64: values(0.0); break;
+    case dtype::boolean: values(false); break;
+    case dtype::i32: values(std::int32_t{}); break;
+    case dtype::i64: values(std::int64_t{}); break;
+    case dtype::u8: values(std::uint8_t{}); break;
+    default: text += "(not printable)"; break;
+    }
+    text += '\n';
+    if (const print_sink sink = tapegraph::detail::current_print_sink().load(); sink != nullptr)
+        sink(text);
+    else
+        std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+/// For element `at`, which is `value`.
+template <class = void>
+[[noreturn]] void throw_not_finite(std::string_view label, const buffer_view& v, std::int64_t at, double value) {
+    std::string text;
+    if (v.type == dtype::f64)
+        tapegraph::detail::print_value(text, value);
+    else
+        tapegraph::detail::print_value(text, static_cast<float>(value));
+    throw numeric_error(std::string(label) + ": element " + index_text(v, at) + " of " + described(v) + " is " + text);
+}
+template <class = void>
+[[noreturn]] void throw_not_true(std::string_view message, const buffer_view& v, std::int64_t at) {
+    throw check_error(std::string(message) + ": false at element " + index_text(v, at) + " of " + described(v));
+}
+
+template <class = void>
+void check_finite(std::string_view label, const buffer_view& v) {
+    const std::int64_t at = first_not_finite(v);
+    if (at >= 0)
+        throw_not_finite(label, v, at, v.type == dtype::f64 ? v.as<const double>()[at] : v.as<const float>()[at]);
+}
+
+template <class = void>
+void check(std::string_view message, const buffer_view& v) {
+    const std::int64_t count = v.elements();
+    const bool* const holds = v.as<const bool>();
+    for (std::int64_t i = 0; i < count; ++i)
+        if (!holds[i]) throw_not_true(message, v, i);
+}
+
+} // namespace detail
+
+template <labelled_effect Op, class T>
+struct kernel<Op, T> {
+    static void run(const kernel_call& c) {
+        if constexpr (Op::effect == effect_kind::print)
+            detail::print(Op::label, c.in[0]);
+        else if constexpr (Op::effect == effect_kind::check_finite)
+            detail::check_finite(Op::label, c.in[0]);
+        else
+            detail::check(Op::label, c.in[0]);
+        *c.out[0].as<bool>() = true;
+    }
+};
+
+} // namespace runtime
+} // namespace tapegraph

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <tapegraph/ops/elementwise/activation.hpp>
+
+/// gelu, swish (silu), mish, hard_swish: the operand times a gate between 0 and 1.
+///
+/// Far out the gate is 0 or 1 and its slope 0, and infinity times 0 would be NaN. So slopes are computed at x kept within
+/// bounds beyond which they have vanished.
+
+namespace tapegraph {
+
+namespace detail {
+// The gate is 0 below in both types, and x finite.
+template <class V>
+TG_HD constexpr V not_far_below(V x) {
+    return math::detail::select(x < V(-1000), V(-1000), x);
+}
+TG_INLINE constexpr auto not_far(auto x) { return apply<clip_op>(x, -1000, 1000); }
+} // namespace detail
+
+/// x P(x), P the distribution function of the standard normal distribution: x erfc(-x / sqrt 2) / 2
+struct gelu_op : map_op<1> {
+    static constexpr std::string_view name = "gelu";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return V(0.5) * detail::not_far_below(x) * math::erfc(V(-0.7071067811865476) * x);
+    }
+    // P(x) + x p(x), p the density
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+        const auto near = detail::not_far(x);
+        return dy * (0.5 * apply<erfc_op>(-0.7071067811865476 * x) +
+                     0.3989422804014327 * near * apply<exp_op>(-0.5 * (near * near)));
+    }
+};
+
+/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 = x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3))
+struct gelu_tanh_op : map_op<1> {
+    static constexpr std::string_view name = "gelu_tanh";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        const V near = detail::not_far_below(x);
+        const V cube = near * near * near;
+        return near * math::sigmoid(V(1.5957691216057308) * math::detail::mul_add(V(0.044715), cube, near));
+    }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+        const auto near = detail::not_far(x);
+        const auto u = 1.5957691216057308 * (near + 0.044715 * (near * near * near));
+        const auto slope = 1.5957691216057308 * (1 + 0.134145 * (near * near));
+        return dy * (apply<sigmoid_op>(u) * (1 + near * slope * apply<sigmoid_op>(-u)));
+    }
+};
+
+/// x sigmoid(x)
+struct swish_op : map_op<1> {
+    static constexpr std::string_view name = "swish";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return detail::not_far_below(x) * math::sigmoid(x);
+    }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+        const auto near = detail::not_far(x);
+        return dy * (apply<sigmoid_op>(near) * (1 + near * apply<sigmoid_op>(-near)));
+    }
+};
+
+/// x tanh(softplus(x)) = x n / (n + 2), n = e^x (e^x + 2)
+struct mish_op : map_op<1> {
+    static constexpr std::string_view name = "mish";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        const V e = math::exp(math::detail::select(x > V(20), V(20), x)); // the gate rounds to 1
+        const V n = e * (e + V(2));
+        return detail::not_far_below(x) * (n / (n + V(2)));
+    }
+    // n / (n + 2) + x 4 e^x (e^x + 1) / (n + 2)^2
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+        const auto near = apply<clip_op>(x, -1000, 25); // from there the slope rounds to 1
+        const auto e = apply<exp_op>(near);
+        const auto n = e * (e + 2);
+        return dy * (n / (n + 2) + 4 * near * (e * (e + 1) / (n + 2)) / (n + 2));
+    }
+};
+
+/// x relu6(x + 3) / 6; the derivative is 0 up to -3 and 1 from 3 on.
+struct hard_swish_op : map_op<1> {
+    static constexpr std::string_view name = "hard_swish";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return detail::larger(x, V(-3)) * relu6_op::value(x + V(3)) / V(6);
+    }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+        return dy * where(x <= -3, 0, where(x < 3, x / 3 + 0.5, 1));
+    }
+};
+
+/// The argument that asks gelu for its tanh form.
+struct approximate_t {};
+inline constexpr approximate_t approximate{};
+
+template <operand A>
+TG_INLINE constexpr auto gelu(const A& x) {
+    return apply<gelu_op>(x);
+}
+/// gelu(x, tg::approximate): Keras' approximate=True, PyTorch's approximate="tanh".
+template <operand A>
+TG_INLINE constexpr auto gelu(const A& x, approximate_t) {
+    return apply<gelu_tanh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto swish(const A& x) {
+    return apply<swish_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto silu(const A& x) {
+    return apply<swish_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto mish(const A& x) {
+    return apply<mish_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto hard_swish(const A& x) {
+    return apply<hard_swish_op>(x);
+}
+
+} // namespace tapegraph

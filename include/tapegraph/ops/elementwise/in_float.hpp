@@ -1,0 +1,86 @@
+#pragma once
+
+#include <tapegraph/core/half.hpp>
+#include <tapegraph/expr/apply.hpp>
+#include <tapegraph/ops/elementwise/cast.hpp>
+
+/// Functions made of several steps, such as softmax, on 16-bit elements: computed in float and rounded once at the end.
+/// Rounding every step would lose digits the result could have, and counts beyond 65504 do not exist in half.
+
+namespace tapegraph::detail {
+
+/// The element type of a handle or formula.
+constexpr dtype type_of(const number&) { return dtype::boolean; } // asks its neighbours
+template <handle A>
+constexpr dtype type_of(const A& x) {
+    if constexpr (requires { typename A::element_type; })
+        return dtype_of<typename A::element_type>;
+    else
+        return x.type();
+}
+template <class Op, class... Args>
+constexpr dtype type_of(const expr<Op, Args...>& e) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        dtype common = dtype::f32;
+        bool found = false;
+        const auto look = [&](int index, bool counts, dtype type) {
+            if (found || !counts || index < Op::condition_operands) return;
+            common = type;
+            found = true;
+        };
+        (look(static_cast<int>(I), !std::is_same_v<Args, number>, type_of(e.template get<I>())), ...);
+        return Op::result_type(common);
+    }(std::index_sequence_for<Args...>{});
+}
+
+// The same where types are known without values (eager mode).
+template <class A>
+struct static_type {
+    static constexpr dtype value = dtype::boolean;
+};
+template <handle A>
+struct static_type<A> {
+    static constexpr dtype make() {
+        if constexpr (requires { typename A::element_type; })
+            return dtype_of<typename A::element_type>;
+        else // a handle over another
+            return static_type<std::remove_cvref_t<decltype(std::declval<const A&>().whole())>>::value;
+    }
+    static constexpr dtype value = make();
+};
+template <class Op, class... Args>
+struct static_type<expr<Op, Args...>> {
+    static constexpr dtype make() {
+        constexpr dtype types[]{static_type<Args>::value...};
+        constexpr bool counts[]{!std::is_same_v<Args, number>...};
+        for (int i = Op::condition_operands; i < static_cast<int>(sizeof...(Args)); ++i)
+            if (counts[i]) return Op::result_type(types[i]);
+        return Op::result_type(dtype::f32);
+    }
+    static constexpr dtype value = make();
+};
+
+/// f(x); for 16-bit elements f(cast<float>(x)), rounded. Sealed alike in both modes, so that adjoints add alike.
+template <tensor_like A, class F>
+    requires one_handle<mode_of_t<A>>
+constexpr auto in_float(const A& x, std::source_location where, const F& f) {
+    using node = typename mode_of_t<A>::node;
+    const dtype type = type_of(x);
+    if (!is_storage_type(type)) return node(f(x));
+    // A node again: programs without these types compile f no second time.
+    const node wide(f(node(eval(cast<float>(node(eval(x, where))), where))));
+    return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
+}
+template <tensor_like A, class F>
+    requires(!one_handle<mode_of_t<A>>)
+constexpr auto in_float(const A& x, std::source_location where, const F& f) {
+    constexpr dtype type = static_type<A>::value;
+    if constexpr (type == dtype::bf16)
+        return eval(cast<bfloat16>(f(eval(cast<float>(eval(x, where)), where))), where);
+    else if constexpr (type == dtype::f16)
+        return eval(cast<half>(f(eval(cast<float>(eval(x, where)), where))), where);
+    else
+        return f(x);
+}
+
+} // namespace tapegraph::detail

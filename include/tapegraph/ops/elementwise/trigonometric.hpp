@@ -1,0 +1,135 @@
+#pragma once
+
+#include <tapegraph/core/math.hpp>
+#include <tapegraph/ops/elementwise/power.hpp>
+
+/// sin, cos, tan, asin, acos, atan, atan2, in radians, and hypot.
+
+namespace tapegraph {
+
+struct cos_op : map_op<1> {
+    static constexpr std::string_view name = "cos";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return math::cos(x);
+    }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto);
+};
+
+struct sin_op : map_op<1> {
+    static constexpr std::string_view name = "sin";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return math::sin(x);
+    }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<cos_op>(x); }
+};
+
+TG_INLINE constexpr auto cos_op::vjp(auto dy, auto x, auto) { return -(dy * apply<sin_op>(x)); }
+
+struct tan_op : map_op<1> {
+    static constexpr std::string_view name = "tan";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return math::tan(x);
+    }
+    TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 + y * y); }
+};
+
+/// The derivative is infinite at -1 and 1.
+struct asin_op : map_op<1> {
+    static constexpr std::string_view name = "asin";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return math::asin(x);
+    }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<rsqrt_op>((1 - x) * (1 + x)); }
+};
+
+struct acos_op : map_op<1> {
+    static constexpr std::string_view name = "acos";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return math::acos(x);
+    }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return -(dy * apply<rsqrt_op>((1 - x) * (1 + x))); }
+};
+
+struct atan_op : map_op<1> {
+    static constexpr std::string_view name = "atan";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return math::atan(x);
+    }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (1 + x * x); }
+};
+
+/// sqrt(x^2 + y^2) without intermediate overflow; the derivative at the origin is 0.
+struct hypot_op : map_op<2> {
+    static constexpr std::string_view name = "hypot";
+    template <class V>
+    TG_HD static constexpr V value(V x, V y) {
+        return math::hypot(x, y);
+    }
+    template <int I>
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto r) {
+        if constexpr (I == 0)
+            return dy * (x / where(r == 0, 1, r));
+        else
+            return dy * (y / where(r == 0, 1, r));
+    }
+};
+
+/// The angle of the point (x, y), in (-pi, pi]; the derivative at the origin is 0.
+struct atan2_op : map_op<2> {
+    static constexpr std::string_view name = "atan2";
+    template <class V>
+    TG_HD static constexpr V value(V y, V x) {
+        return math::atan2(y, x);
+    }
+    // d/dy = x / r^2, d/dx = -y / r^2, divided twice by r: its square may overflow
+    template <int I>
+    TG_INLINE static constexpr auto vjp(auto dz, auto y, auto x, auto) {
+        const auto length = apply<hypot_op>(x, y);
+        const auto r = where(length == 0, 1, length);
+        if constexpr (I == 0)
+            return dz * (x / r / r);
+        else
+            return -(dz * (y / r / r));
+    }
+};
+
+template <operand A>
+TG_INLINE constexpr auto sin(const A& x) {
+    return apply<sin_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto cos(const A& x) {
+    return apply<cos_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto tan(const A& x) {
+    return apply<tan_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto asin(const A& x) {
+    return apply<asin_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto acos(const A& x) {
+    return apply<acos_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto atan(const A& x) {
+    return apply<atan_op>(x);
+}
+template <operand A, operand B>
+TG_INLINE constexpr auto atan2(const A& y, const B& x) {
+    return apply<atan2_op>(y, x);
+}
+template <operand A, operand B>
+TG_INLINE constexpr auto hypot(const A& x, const B& y) {
+    return apply<hypot_op>(x, y);
+}
+
+} // namespace tapegraph

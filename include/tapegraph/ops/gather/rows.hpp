@@ -1,0 +1,82 @@
+#pragma once
+
+#include <tapegraph/ops/movement/concat.hpp>
+#include <tapegraph/ops/gather/gather.hpp>
+#include <tapegraph/ops/movement/view.hpp>
+
+/// Updates of the rows of a table that a step has used, at the cost of those rows: sum_of_equal_rows and assign_rows. Their
+/// kernels come with ops/gather/rows_kernel.hpp, which programs without them do not compile. Neither has a derivative.
+
+namespace tapegraph {
+
+/// (rows [picks..., rest...], indices [picks...]) to each row's sum over all rows of the same index.
+struct sum_of_equal_rows_op {
+    static constexpr std::string_view name = "sum_of_equal_rows";
+    static constexpr operation_kind kind = operation_kind::gather;
+    static constexpr int arity = 2;
+    using attributes = no_attributes;
+    static constexpr void infer(const attributes&, inference& io) {
+        const shape &rows = io.in[0].dims, &picks = io.in[1].dims;
+        io.type = io.in[0].type;
+        io.result = rows;
+        if (!io.require(detail::index_type(io.in[1].type), "sum_of_equal_rows: indices must be i32 or i64")) return;
+        bool fits = picks.rank() <= rows.rank();
+        for (int i = 0; fits && i < picks.rank(); ++i) fits = equal_or_required(rows[i], picks[i]);
+        io.require(fits, "sum_of_equal_rows: the rows' first axes are not those of the indices");
+    }
+};
+
+/// (table [n, rest...], indices [picks...], rows [picks..., rest...]) to the table with those rows in the places of its own.
+struct assign_rows_op {
+    static constexpr std::string_view name = "assign_rows";
+    static constexpr operation_kind kind = operation_kind::gather;
+    static constexpr int arity = 3;
+    /// Where nothing else wants the table, its memory becomes the result's and only rows are written.
+    static constexpr bool in_place = true;
+    using attributes = no_attributes;
+    static constexpr void infer(const attributes&, inference& io) {
+        io.type = io.in[0].type;
+        io.result = io.in[0].dims;
+        shape expected;
+        if (!gather_op::gathered({}, io.in[0].dims, io.in[1], io, expected)) return;
+        io.culprit = 2;
+        io.require(io.in[2].type == io.type && detail::same_shape_or_required(io.in[2].dims, expected),
+                   "assign_rows: the rows have not the type and shape that gather would give");
+    }
+};
+
+/// rows[i] + rows[j] + ... over all positions whose index is that of i, in their order, beginning with zero; the shape is that
+/// of `rows`. Costs the rows, whatever the indices are; they are compared, not used.
+template <tensor_like A, tensor_like B>
+constexpr auto sum_of_equal_rows(const A& rows, const B& indices,
+                                 std::source_location where = std::source_location::current()) {
+    return invoke<sum_of_equal_rows_op>({}, nullptr, where, rows, indices);
+}
+/// The table with rows[i] as its row indices[i]. Rows given for one index must be equal. An index outside the table is a
+/// range_error.
+template <tensor_like A, tensor_like B, tensor_like C>
+constexpr auto assign_rows(const A& table, const B& indices, const C& rows,
+                           std::source_location where = std::source_location::current()) {
+    return invoke<assign_rows_op>({}, nullptr, where, table, indices, rows);
+}
+
+namespace detail {
+/// Rows from several places, one behind another: [picks..., rest...], `rest` the same for all, to [all picks, rest...].
+/// `behind`: axes of the rest.
+template <handle H>
+constexpr H rows_together(const H* parts, int count, int behind) {
+    const auto here = std::source_location::current();
+    if (count == 1) return parts[0];
+    list<H> flat;
+    for (int k = 0; k < count; ++k) {
+        const shape from = shape_of(parts[k]);
+        shape target = no_axes(from);
+        target.push_back(from.size(0, from.rank() - behind));
+        for (int i = from.rank() - behind; i < from.rank(); ++i) target.push_back(from[i]);
+        flat.push_back(invoke<reshape_op>({}, &target, here, parts[k]));
+    }
+    return invoke_list<concat_op>({0}, here, flat.begin(), count);
+}
+} // namespace detail
+
+} // namespace tapegraph

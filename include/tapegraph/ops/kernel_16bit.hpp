@@ -1,0 +1,98 @@
+#pragma once
+
+#include <tapegraph/ops/gather/gather.hpp>
+#include <tapegraph/ops/movement/padding.hpp>
+#include <tapegraph/runtime/kernel.hpp>
+#include <tapegraph/ops/random/kernel.hpp>
+
+/// Operations on 16-bit elements as the float kernel on converted operands, which is what most of them do. The copies are
+/// part of the call's workspace, so graph mode plans them and a step still allocates nothing.
+
+namespace tapegraph::runtime {
+
+template <>
+inline constexpr bool takes_storage_types<gather_op> = true;
+template <>
+inline constexpr bool takes_storage_types<take_along_op> = true;
+template <class T>
+inline constexpr bool takes_storage_types<random_op<T>> = true;
+template <>
+inline constexpr bool takes_storage_types<index_map_adjoint_op> = false; // it adds
+
+namespace detail {
+
+/// A call whose 16-bit operands and results are floats at the start of its workspace.
+struct widened_call {
+    static constexpr int most = 12;
+    buffer_view views[most];
+    kernel_call call;
+    std::size_t bytes = 0; // of the copies
+
+    explicit widened_call(const kernel_call& c) : call(c) {
+        for (int i = 0; i < c.inputs + c.outputs; ++i) {
+            buffer_view& v = views[i];
+            v = i < c.inputs ? c.in[i] : c.out[i - c.inputs];
+            if (!is_storage_type(v.type)) continue;
+            v.type = dtype::f32;
+            v.data = c.workspace == nullptr ? nullptr : static_cast<std::byte*>(c.workspace) + bytes;
+            bytes += float_bytes(v);
+        }
+        call.in = views;
+        call.out = views + c.inputs;
+        call.workspace = c.workspace == nullptr ? nullptr : static_cast<std::byte*>(c.workspace) + bytes;
+    }
+    widened_call(const widened_call&) = delete; // the call points into it
+    widened_call& operator=(const widened_call&) = delete;
+
+    void load(const kernel_call& from) const {
+        for (int i = 0; i < from.inputs; ++i) {
+            const buffer_view& v = from.in[i];
+            if (v.data == nullptr) continue; // empty, or there for a derivative's sake: the kernel does not read it
+            if (v.type == dtype::bf16) cpu::widen(views[i].as<float>(), v.as<const bfloat16>(), v.elements());
+            if (v.type == dtype::f16) cpu::widen(views[i].as<float>(), v.as<const half>(), v.elements());
+        }
+    }
+    void store(const kernel_call& to) const {
+        for (int k = 0; k < to.outputs; ++k) {
+            const buffer_view& v = to.out[k];
+            const float* const wide = call.out[k].as<const float>();
+            if (v.type == dtype::bf16) cpu::narrow(v.as<bfloat16>(), wide, v.elements());
+            if (v.type == dtype::f16) cpu::narrow(v.as<half>(), wide, v.elements());
+        }
+    }
+};
+
+} // namespace detail
+
+template <class Op>
+struct widened_kernel {
+    static std::size_t workspace(const kernel_call& c) {
+        const detail::widened_call wide(c);
+        return wide.bytes + kernel_for<Op, float>().workspace(wide.call);
+    }
+    static void run(const kernel_call& c) {
+        const detail::widened_call wide(c);
+        wide.load(c);
+        kernel_for<Op, float>().run(wide.call);
+        wide.store(c);
+    }
+};
+
+template <storage_type T>
+struct kernel<random_op<T>, T> {
+    static void run(const kernel_call& c) {
+        const typename random_op<T>::attributes& a = attributes_of<random_op<T>>(c);
+        const random_op<float>::attributes wide{a.ordinal, a.law, a.a, a.b};
+        constexpr std::int64_t piece = 2048;
+        const std::int64_t count = c.out[0].elements();
+        T* const out = c.out[0].as<T>();
+        cpu::parallel_for((count + piece - 1) / piece, count >= 8 * piece, [&](std::int64_t task) {
+            alignas(64) float numbers[piece];
+            const std::int64_t begin = task * piece, size = std::min(piece, count - begin);
+            cpu::dispatch<random_body<float>>(static_cast<float*>(numbers), begin, size, &wide, c.random);
+            cpu::dispatch<cpu::detail::narrow_body<T>>(out + begin, static_cast<const float*>(numbers), size);
+        });
+    }
+};
+
+} // namespace tapegraph::runtime

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <tapegraph/core/list.hpp>
+#include <tapegraph/ops/movement/slice.hpp>
+
+/// concat, stack: tensors behind one another, any number of them in one pass.
+
+namespace tapegraph {
+
+struct concat_op {
+    static constexpr std::string_view name = "concat";
+    static constexpr operation_kind kind = operation_kind::layout;
+    static constexpr int arity = any_arity;
+    struct attributes {
+        std::int64_t axis = 0;
+    };
+    static constexpr void infer(const attributes& a, inference& io) {
+        const shape& x = io.in[0].dims;
+        io.type = io.in[0].type;
+        io.result = x;
+        const auto axis = static_cast<int>(a.axis);
+        if (!io.require(axis >= 0 && axis < x.rank(), "concat: axis outside the rank")) return;
+        extent length = x[axis];
+        for (int k = 1; k < io.count && io.error == nullptr; ++k) {
+            const shape& y = io.in[k].dims;
+            io.culprit = k;
+            if (!io.require(io.in[k].type == io.type, "concat: element types differ") ||
+                !io.require(x.rank() == y.rank(), "concat: ranks differ"))
+                return;
+            for (int i = 0; i < x.rank(); ++i)
+                if (i != axis) io.require(equal_or_required(x[i], y[i]), "concat: extents differ off the axis");
+            length = length + y[axis];
+        }
+        io.result.set(axis, length);
+    }
+    /// What flows to operand `which`: its part of dy.
+    template <handle H>
+    static constexpr H vjp(const attributes& a, const H& dy, const shape* shapes, int, int which) {
+        const auto axis = static_cast<int>(a.axis);
+        extent before{0, shapes[0].table()};
+        for (int k = 0; k < which; ++k) before = before + shapes[k][axis];
+        return detail::part_of(dy, axis, before, shapes[which][axis], std::source_location::current());
+    }
+};
+
+/// Any number of handles of one type behind one another along an axis: concat({a, b, c}, 1). The operands may differ in
+/// extent along the axis only.
+template <handle H>
+constexpr H concat(std::initializer_list<H> parts, int axis = -1,
+                   std::source_location where = std::source_location::current()) {
+    const int rank = shape_of(*parts.begin()).rank();
+    return invoke_list<concat_op>({normalized_axis(axis, rank)}, where, parts.begin(), static_cast<int>(parts.size()));
+}
+template <handle H, std::size_t N>
+constexpr H concat(const std::array<H, N>& parts, int axis = -1,
+                   std::source_location where = std::source_location::current()) {
+    const int rank = shape_of(parts[0]).rank();
+    return invoke_list<concat_op>({normalized_axis(axis, rank)}, where, parts.data(), static_cast<int>(N));
+}
+/// Two tensors or formulas.
+template <tensor_like A, tensor_like B>
+constexpr auto concat(const A& x, const B& y, int axis = -1,
+                      std::source_location where = std::source_location::current()) {
+    const auto first = eval(x, where);
+    const auto second = eval(y, where);
+    static_assert(std::is_same_v<decltype(first), decltype(second)>, "concat: element types differ");
+    return concat({first, second}, axis, where);
+}
+
+namespace detail {
+template <handle H>
+constexpr H stacked(const H* parts, int count, int axis, std::source_location where) {
+    list<H> raised;
+    for (int k = 0; k < count; ++k) raised.push_back(expand_dims(parts[k], axis, where));
+    const int rank = shape_of(parts[0]).rank() + 1;
+    return invoke_list<concat_op>({normalized_axis(axis, rank)}, where, raised.begin(), count);
+}
+} // namespace detail
+
+/// Any number of handles of one shape along a new axis, which stands at `axis` of the result.
+template <handle H>
+constexpr H stack(std::initializer_list<H> parts, int axis = 0,
+                  std::source_location where = std::source_location::current()) {
+    return detail::stacked(parts.begin(), static_cast<int>(parts.size()), axis, where);
+}
+template <handle H, std::size_t N>
+constexpr H stack(const std::array<H, N>& parts, int axis = 0,
+                  std::source_location where = std::source_location::current()) {
+    return detail::stacked(parts.data(), static_cast<int>(N), axis, where);
+}
+
+} // namespace tapegraph

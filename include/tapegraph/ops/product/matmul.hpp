@@ -1,0 +1,121 @@
+#pragma once
+
+#include <tapegraph/ops/movement/layout.hpp>
+
+namespace tapegraph {
+
+namespace detail {
+/// [..., m, k] as [everything else, k].
+template <handle H>
+constexpr H rows_of(const H& x) {
+    const shape from = shape_of(x);
+    shape flat;
+    flat.attach(from.table());
+    flat.push_back(from.size(0, from.rank() - 1));
+    flat.push_back(from[from.rank() - 1]);
+    return invoke<reshape_op>({}, &flat, std::source_location::current(), x);
+}
+/// x with an axis of extent 1 at `at`.
+template <handle H>
+constexpr H with_axis(const H& x, int at, std::source_location where) {
+    const shape from = shape_of(x);
+    shape target;
+    target.attach(from.table());
+    for (int i = 0; i <= from.rank(); ++i) {
+        if (i == at) target.push_back(1);
+        if (i < from.rank()) target.push_back(from[i]);
+    }
+    return invoke<reshape_op>({}, &target, where, x);
+}
+/// x without axis `at` of extent 1.
+template <handle H>
+constexpr H without_axis(const H& x, int at, std::source_location where) {
+    const shape from = shape_of(x);
+    shape target;
+    target.attach(from.table());
+    for (int i = 0; i < from.rank(); ++i)
+        if (i != at) target.push_back(from[i]);
+    return invoke<reshape_op>({}, &target, where, x);
+}
+} // namespace detail
+
+/// Matrix product over the last two axes, [..., m, k] by [..., k, n], with NumPy broadcasting of the axes before them.
+/// Operands may be read transposed without a copy.
+struct matmul_op {
+    static constexpr std::string_view name = "matmul";
+    static constexpr operation_kind kind = operation_kind::contract;
+    static constexpr linearity linear = linearity::each;
+    static constexpr int arity = 2;
+    struct attributes {
+        std::int64_t transpose_a = 0, transpose_b = 0;
+    };
+    static constexpr void infer(const attributes& t, inference& io) {
+        const shape &a = io.in[0].dims, &b = io.in[1].dims;
+        io.type = io.in[0].type;
+        if (!io.require(io.in[0].type == io.in[1].type, "matmul: element types differ") ||
+            !io.require(is_floating(io.type),
+                        "matmul: elements must be floating-point; cast<float>(x) converts them") ||
+            !io.require(a.rank() >= 2 && b.rank() >= 2, "matmul: an operand is a scalar"))
+            return;
+        const int ra = a.rank(), rb = b.rank();
+        const extent m = a[t.transpose_a ? ra - 1 : ra - 2], ka = a[t.transpose_a ? ra - 2 : ra - 1];
+        const extent kb = b[t.transpose_b ? rb - 1 : rb - 2], n = b[t.transpose_b ? rb - 2 : rb - 1];
+        if (!io.require(equal_or_required(ka, kb), "matmul: inner extents differ")) return;
+        bool ok = true;
+        io.result = broadcast(shape(ra - 2, a.data(), a.table()), shape(rb - 2, b.data(), b.table()), ok);
+        io.require(ok, "matmul: batch extents do not broadcast");
+        io.result.push_back(m);
+        io.result.push_back(n);
+    }
+    // C = A B: dA = dC B^T, dB = A^T dC; with a transposed operand the product itself is transposed.
+    template <int I>
+    static constexpr auto vjp(const attributes& t, auto dc, auto a, auto b, auto) {
+        const auto product = [](auto x, auto y, std::int64_t tx, std::int64_t ty, const shape& target) {
+            const auto full = invoke<matmul_op>({tx, ty}, nullptr, std::source_location::current(), x, y);
+            return sum_to(full, target);
+        };
+        if constexpr (I == 0)
+            return t.transpose_a ? product(b, dc, t.transpose_b, 1, shape_of(a))
+                                 : product(dc, b, 0, !t.transpose_b, shape_of(a));
+        else if (!t.transpose_a && shape_of(a).rank() > 2 && shape_of(b).rank() == 2)
+            // One factor for every batch: the sum over batches is part of one product over all rows.
+            return t.transpose_b ? product(detail::rows_of(dc), detail::rows_of(a), 1, 0, shape_of(b))
+                                 : product(detail::rows_of(a), detail::rows_of(dc), 1, 0, shape_of(b));
+        else
+            return t.transpose_b ? product(dc, a, 1, t.transpose_a, shape_of(b))
+                                 : product(a, dc, !t.transpose_a, 0, shape_of(b));
+    }
+};
+
+/// Matrix product plus a bias for every row, then relu if Relu: what a pass makes of the three. Never differentiated.
+template <bool Relu>
+struct matmul_bias_op {
+    static constexpr std::string_view name = Relu ? "matmul_bias_relu" : "matmul_bias";
+    static constexpr operation_kind kind = operation_kind::contract;
+    static constexpr int arity = 3;
+    using attributes = matmul_op::attributes;
+    static constexpr void infer(const attributes& t, inference& io) { matmul_op::infer(t, io); }
+};
+
+struct matmul_options {
+    bool transpose_a = false, transpose_b = false;
+};
+
+/// NumPy's matmul. Operands of rank 1 are a row on the left and a column on the right, and the axis they gain is dropped
+/// again; `transpose_a` and `transpose_b` do not concern them. Elements are float or double.
+template <tensor_like A, tensor_like B>
+constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
+                      std::source_location where = std::source_location::current()) {
+    auto x = eval(a, where);
+    auto y = eval(b, where);
+    const int rank_x = shape_of(x).rank(), rank_y = shape_of(y).rank();
+    if (rank_x == 1) x = detail::with_axis(x, 0, where);
+    if (rank_y == 1) y = detail::with_axis(y, 1, where);
+    auto z = invoke<matmul_op>({options.transpose_a && rank_x != 1, options.transpose_b && rank_y != 1}, nullptr, where, x,
+                               y);
+    if (rank_y == 1) z = detail::without_axis(z, shape_of(z).rank() - 1, where);
+    if (rank_x == 1) z = detail::without_axis(z, shape_of(z).rank() - (rank_y == 1 ? 1 : 2), where);
+    return z;
+}
+
+} // namespace tapegraph

@@ -1,0 +1,337 @@
+#pragma once
+
+#include <tapegraph/ops/recurrent/cpu_recurrence.hpp>
+#include <tapegraph/ops/recurrent/cpu_step.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+/// The passes over a sequence, forward and backward, of any cell (recurrent_cell.hpp):
+///   z_t = x_t W + b + (h_{t-1} d) R
+/// and what the cell makes of z_t. x W + b of all steps and the weights' gradients are products over all steps at once and not
+/// computed here.
+
+namespace tapegraph::cpu {
+
+/// One row of `units` elements, or of some columns of them, for each record of a batch and each step.
+template <class T>
+struct step_rows {
+    T* data = nullptr;
+    std::int64_t record = 0, step = 0; ///< elements from one record and one step to the next
+    T* at(std::int64_t b, std::int64_t t) const { return data + b * record + t * step; }
+};
+
+template <class T>
+struct recurrent_shape {
+    std::int64_t batch, time, units;
+    recurrent_activations kinds;
+    const T* recurrent;         ///< R [units, gates units]
+    const T* bias = nullptr;    ///< [units] of the candidate's product, of cells that have one; null: zeros
+    const T *h0, *c0;           ///< [batch, units]; null: zeros
+    const bool* mask = nullptr; ///< [batch, time]: false leaves the state as it is
+    const T* dropped = nullptr; ///< d [batch, units], or none
+
+    template <class Cell>
+    double multiply_adds() const {
+        return static_cast<double>(Cell::gates) * static_cast<double>(batch) * time * units * units;
+    }
+    // Rows a power of two apart would share a few cache sets.
+    template <class Cell>
+    std::int64_t z_row() const {
+        return Cell::gates * units + 16;
+    }
+    std::int64_t h_row() const { return units + 16; }
+};
+
+namespace detail {
+
+/// The products of a step come in one phase, or in two, of which the second is the last gate's.
+template <class Cell>
+inline constexpr int recurrent_phases = Cell::reset_before ? 2 : 1;
+template <class Cell>
+constexpr int first_gate(int phase) {
+    return phase == 0 ? 0 : Cell::gates - 1;
+}
+template <class Cell>
+constexpr int gates_in(int phase) {
+    return phase == 1 ? 1 : Cell::gates - (recurrent_phases<Cell> - 1);
+}
+template <class Cell, class F>
+void for_phases(const F& f) {
+    f(std::integral_constant<int, 0>{});
+    if constexpr (recurrent_phases<Cell> == 2) f(std::integral_constant<int, 1>{});
+}
+
+template <class Cell, class T>
+struct recurrent_workspace {
+    T *panels, *rows, *reset, *cells, *carried, *kept, *zeros, *products;
+    std::int64_t group, product_row, product_elements;
+
+    recurrent_workspace(workspace_cutter& cut, const recurrent_shape<T>& s, bool backward, int threads) {
+        const bool one_row = s.batch == 1;
+        const std::int64_t lanes = recurrent_matrix<T>::most_lanes, states = s.batch * s.units;
+        group = std::max<std::int64_t>(recurrent_group, one_row ? 2 * lanes : lanes / 2);
+        panels = cut.take<T>(Cell::gates * recurrent_matrix<T>::elements(s.units, s.units));
+        rows = cut.take<T>(2 * s.batch * (backward ? s.template z_row<Cell>() : s.h_row()));
+        reset = cut.take<T>(Cell::reset_before && !backward ? s.batch * s.h_row() : 0);
+        cells = cut.take<T>(backward || Cell::states == 2 ? states : 0);
+        // With or without a mask, an initial state and a bias: a program is planned while their addresses are still unknown.
+        carried = cut.take<T>(backward && Cell::states == 2 ? states : 0);
+        kept = cut.take<T>(Cell::reset_before && !backward ? Cell::kept * states : 0); // from one phase to the next
+        zeros = cut.take<T>(s.units);
+        // What a cell keeps may take the products' place, and more.
+        product_row = (backward ? 1 : std::max(Cell::gates, Cell::kept)) * group;
+        product_elements = std::min(recurrent_rows, s.batch) * product_row;
+        products = cut.take<T>(threads * product_elements);
+        if (zeros != nullptr) std::fill_n(zeros, s.units, T(0)); // else only counted
+    }
+
+    struct initial_state {
+        const T *h, *c;
+        std::int64_t row;
+        const T* memory() const { return Cell::states == 2 ? c : h; }
+    };
+    initial_state initial(const recurrent_shape<T>& s) const {
+        if (s.h0 != nullptr) return {s.h0, s.c0, s.units};
+        return {zeros, zeros, 0};
+    }
+    /// R^T's rows of one phase.
+    recurrent_matrix<T> transposed(const recurrent_shape<T>& s, int phase) const {
+        return {s.units, gates_in<Cell>(phase) * s.units, s.batch == 1,
+                panels + first_gate<Cell>(phase) * recurrent_matrix<T>::elements(s.units, s.units)};
+    }
+};
+
+/// The panels of a member's units, shared out among the threads with the same units.
+template <class F>
+void pack_part(const recurrence_part& part, std::int64_t width, const F& pack) {
+    std::int64_t turn = 0;
+    for (std::int64_t unit = part.first_unit; unit < part.last_unit; unit += width, ++turn)
+        if (turn % part.row_parts == part.row_part) pack(unit / width);
+}
+
+/// Asks for a row's gates of some units ahead of their use: rows of one step lie pages apart, where the processor does not
+/// see them coming. `Write`: they will be written.
+template <bool Write, class T>
+TG_INLINE void prefetch_gates(const T* row, std::int64_t gates, std::int64_t apart, std::int64_t units) {
+    constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+    for (std::int64_t g = 0; g < gates; ++g)
+        for (std::int64_t n = 0; n < units; n += line) __builtin_prefetch(row + g * apart + n, Write ? 1 : 0, 2);
+}
+
+/// Calls f(first row, rows, first unit, units) for the pieces of a thread's part whose products it computes at a time.
+template <class F>
+void for_pieces(const recurrence_part& part, std::int64_t group, const F& f) {
+    const std::int64_t end = part.first_row + part.rows;
+    for (std::int64_t b = part.first_row; b < end; b += recurrent_rows)
+        for (std::int64_t unit = part.first_unit; unit < part.last_unit; unit += group)
+            f(b, std::min(recurrent_rows, end - b), unit, std::min(group, part.last_unit - unit));
+}
+
+template <template <class, class, bool, int> class Body, class Cell, class T, int Phase, class Job>
+void dispatch_cell(const Job& job) {
+    if (job.kinds.relu || job.kinds.hard)
+        dispatch_fused<Body<Cell, T, false, Phase>>(&job);
+    else
+        dispatch_fused<Body<Cell, T, true, Phase>>(&job);
+}
+
+} // namespace detail
+
+/// What the forward pass writes. `h` and `c` may have step 0: then they end as the last state.
+template <class T>
+struct recurrent_results {
+    step_rows<T> h;
+    step_rows<T> c;     ///< of cells that have one; null data: not wanted
+    step_rows<T> gates; ///< what the cell keeps for derivatives; null data: not wanted
+};
+
+template <class Cell, class T>
+std::size_t recurrent_workspace_bytes(const recurrent_shape<T>& s, bool backward, int threads) {
+    detail::workspace_cutter cut(nullptr);
+    const detail::recurrent_workspace<Cell, T> work(cut, s, backward, threads);
+    return cut.used();
+}
+
+/// `projected`: x W + b, rows of `gates` columns. The workspace holds recurrent_workspace_bytes and is aligned to 64 bytes.
+template <class Cell, class T>
+void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected, const recurrent_results<T>& out,
+                       void* workspace) {
+    if (s.batch <= 0 || s.units <= 0) return;
+    detail::workspace_cutter cut(workspace);
+    const detail::recurrent_workspace<Cell, T> work(cut, s, false, thread_count());
+    const auto initial = work.initial(s);
+    const std::int64_t u = s.units, h_row = s.h_row(), group = work.group;
+    const step_rows<T> memory = Cell::states == 1       ? out.h
+                                : out.c.data != nullptr ? out.c
+                                                        : step_rows<T>{work.cells, u, 0};
+    // Without a place of their own gates overwrite the products, which a second phase would overwrite in turn.
+    const bool keeps = out.gates.data != nullptr, in_products = !keeps && !Cell::reset_before;
+    const step_rows<T> gates = keeps ? out.gates : step_rows<T>{work.kept, Cell::kept * u, 0};
+    const std::int64_t gate_elements = recurrent_matrix<T>::elements(u, u);
+    const auto gate_matrix = [&](int gate) {
+        return recurrent_matrix<T>{u, u, s.batch == 1, work.panels + gate * gate_elements};
+    };
+    const std::int64_t width = 2 * gate_matrix(0).lanes();
+    recurrence_meetings meetings;
+    parallel_team(detail::worth_threads(s.template multiply_adds<Cell>()), [&](int thread, int threads) {
+        const recurrence_part part(s.batch, u, group, static_cast<std::size_t>(Cell::gates * gate_elements) * sizeof(T),
+                                   thread, threads);
+        detail::pack_part(part, width, [&](std::int64_t panel) {
+            for (int gate = 0; gate < Cell::gates; ++gate)
+                gate_matrix(gate).pack(panel, s.recurrent + gate * u, Cell::gates * u, false);
+        });
+        T* const products = work.products + thread * work.product_elements;
+        for (std::int64_t b = part.first_row; b < part.first_row + part.rows; ++b)
+            for (std::int64_t n = part.first_unit; n < part.last_unit; ++n)
+                work.rows[b * h_row + n] =
+                    initial.h[b * initial.row + n] * (s.dropped != nullptr ? s.dropped[b * u + n] : T(1));
+        meetings.all.wait(threads);
+        const auto phase_of_step = [&](auto which, std::int64_t t) {
+            constexpr int phase = decltype(which)::value;
+            T* const now = work.rows + t % 2 * s.batch * h_row;
+            T* const next = work.rows + (t + 1) % 2 * s.batch * h_row;
+            const T* const given = phase == 0 ? now : work.reset;
+            detail::for_pieces(
+                part, group, [&](std::int64_t b, std::int64_t rows, std::int64_t unit, std::int64_t units) {
+                    for (std::int64_t r = b; phase == 0 && r < b + rows; ++r) {
+                        detail::prefetch_gates<false>(projected.at(r, t) + unit, Cell::gates, u, units);
+                        if (keeps) detail::prefetch_gates<true>(gates.at(r, t) + unit, Cell::kept, u, units);
+                    }
+                    const int first = detail::first_gate<Cell>(phase), last = first + detail::gates_in<Cell>(phase);
+                    for (int gate = first; gate < last; ++gate)
+                        for (std::int64_t n = 0; n < units; n += width)
+                            gate_matrix(gate).multiply((unit + n) / width, given + b * h_row, h_row, rows,
+                                                       products + gate * group + n, work.product_row);
+                    recurrent_forward_job<T> j{};
+                    j.kinds = s.kinds;
+                    j.rows = rows, j.units = units;
+                    j.z = products, j.z_row = work.product_row, j.z_gate = group;
+                    j.x = projected.at(b, t) + unit, j.x_row = projected.record, j.x_gate = u;
+                    j.bias = s.bias != nullptr ? s.bias + unit : work.zeros;
+                    if (in_products)
+                        j.gates = products, j.gates_row = j.z_row, j.gates_gate = group;
+                    else
+                        j.gates = gates.at(b, t) + unit, j.gates_row = gates.record, j.gates_gate = u;
+                    j.memory_before = t == 0 ? initial.memory() + b * initial.row + unit : memory.at(b, t - 1) + unit;
+                    j.memory_before_row = t == 0 ? initial.row : memory.record;
+                    j.h_before = t == 0 ? initial.h + b * initial.row + unit : out.h.at(b, t - 1) + unit;
+                    j.h_before_row = t == 0 ? initial.row : out.h.record;
+                    j.memory = memory.at(b, t) + unit, j.memory_row = memory.record;
+                    j.h = out.h.at(b, t) + unit, j.h_row = out.h.record;
+                    j.next = next + b * h_row + unit, j.next_row = h_row;
+                    j.given = now + b * h_row + unit, j.given_row = h_row;
+                    j.reset = work.reset + b * h_row + unit, j.reset_row = h_row;
+                    if (s.mask != nullptr) j.mask = s.mask + b * s.time + t, j.mask_row = s.time;
+                    if (s.dropped != nullptr) j.dropped = s.dropped + b * u + unit, j.dropped_row = u;
+                    detail::dispatch_cell<recurrent_forward_body, Cell, T, phase>(j);
+                });
+            if (part.row_part < part.row_parts) meetings.parts[part.row_part].wait(part.members);
+        };
+        for (std::int64_t t = 0; t < s.time; ++t)
+            detail::for_phases<Cell>([&](auto phase) { phase_of_step(phase, t); });
+    });
+}
+
+/// What the backward pass reads and writes.
+template <class T>
+struct recurrent_gradients {
+    step_rows<const T> h, c, gates; ///< as the forward pass left them; c of cells that have one
+    step_rows<const T> seeds;       ///< dL/dh_t from outside, for steps [first_seed, last_seed)
+    std::int64_t first_seed = 0, last_seed = 0;
+    step_rows<const T> reset_seeds; ///< by r h', of cells with reset_before, for all steps; or null data
+    step_rows<const T> last_cell;   ///< dL/dc after the last step, or null data
+    step_rows<T> dz;                ///< rows of `columns` columns
+    step_rows<T> dh0, dc0;          ///< step 0; null data: not wanted
+};
+
+template <class Cell, class T>
+void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T>& g, void* workspace) {
+    if (s.batch <= 0 || s.units <= 0) return;
+    detail::workspace_cutter cut(workspace);
+    const detail::recurrent_workspace<Cell, T> work(cut, s, true, thread_count());
+    const auto initial = work.initial(s);
+    const std::int64_t u = s.units, z_row = s.template z_row<Cell>(), group = work.group;
+    const step_rows<const T> memory = Cell::states == 2 ? g.c : g.h;
+    const bool carries = Cell::states == 2 && s.mask != nullptr;
+    const std::int64_t width = 2 * work.transposed(s, 0).lanes();
+    recurrence_meetings meetings;
+    parallel_team(detail::worth_threads(s.template multiply_adds<Cell>()), [&](int thread, int threads) {
+        const recurrence_part part(
+            s.batch, u, group, static_cast<std::size_t>(recurrent_matrix<T>::elements(u, Cell::gates * u)) * sizeof(T),
+            thread, threads);
+        detail::pack_part(part, width, [&](std::int64_t panel) {
+            detail::for_phases<Cell>([&](auto phase) {
+                work.transposed(s, phase).pack(panel, s.recurrent + detail::first_gate<Cell>(phase) * u,
+                                               Cell::gates * u, true);
+            });
+        });
+        T* const products = work.products + thread * work.product_elements;
+        for (std::int64_t b = part.first_row; b < part.first_row + part.rows; ++b)
+            for (std::int64_t n = part.first_unit; n < part.last_unit; ++n) {
+                work.cells[b * u + n] = g.last_cell.data != nullptr ? g.last_cell.at(b, 0)[n] : T(0);
+                if (carries) work.carried[b * u + n] = T(0);
+            }
+        meetings.all.wait(threads);
+        const auto phase_of_step = [&](auto which, std::int64_t t) {
+            constexpr int phase = decltype(which)::value;
+            const recurrent_matrix<T> matrix = work.transposed(s, phase);
+            T* const later = work.rows + (t + 2) % 2 * s.batch * z_row;
+            T* const next = work.rows + (t + 1) % 2 * s.batch * z_row;
+            const T* const given = (phase == 0 ? later : next) + detail::first_gate<Cell>(phase) * u;
+            detail::for_pieces(
+                part, group, [&](std::int64_t b, std::int64_t rows, std::int64_t unit, std::int64_t units) {
+                    for (std::int64_t r = b; phase == 0 && r < b + rows && t >= 0; ++r) {
+                        detail::prefetch_gates<false>(g.gates.at(r, t) + unit, Cell::kept, u, units);
+                        detail::prefetch_gates<false>(memory.at(r, t) + unit, 1, u, units);
+                        detail::prefetch_gates<true>(g.dz.at(r, t) + unit, Cell::columns, u, units);
+                    }
+                    if (phase == 1 || t + 1 < s.time)
+                        for (std::int64_t n = 0; n < units; n += width)
+                            matrix.multiply((unit + n) / width, given + b * z_row, z_row, rows, products + n, group);
+                    else
+                        std::fill_n(products, rows * group, T(0));
+                    const step_rows<const T>& seeds = phase == 0 ? g.seeds : g.reset_seeds;
+                    const bool seeded = phase == 0 ? t >= g.first_seed && t < g.last_seed : seeds.data != nullptr;
+                    const T* const seed = seeded ? seeds.at(b, t) + unit : nullptr;
+                    if (t < 0) {
+                        const T* const past = Cell::states == 1 ? work.cells : carries ? work.carried : nullptr;
+                        for (std::int64_t r = 0; r < rows; ++r)
+                            for (std::int64_t n = 0; n < units; ++n) {
+                                const std::int64_t at = (b + r) * u + unit + n;
+                                T dh = products[r * group + n];
+                                if (s.dropped != nullptr) dh *= s.dropped[at];
+                                if (seed != nullptr) dh += seed[r * seeds.record + n];
+                                if (past != nullptr) dh += past[at];
+                                g.dh0.at(b + r, 0)[unit + n] = dh;
+                                if constexpr (Cell::states == 2) g.dc0.at(b + r, 0)[unit + n] = work.cells[at];
+                            }
+                        return;
+                    }
+                    recurrent_backward_job<T> j{};
+                    j.kinds = s.kinds;
+                    j.rows = rows, j.units = units;
+                    j.dh = products, j.dh_row = group;
+                    j.seed = seed, j.seed_row = seeds.record;
+                    j.passed = work.cells + b * u + unit, j.passed_row = u;
+                    j.gates = g.gates.at(b, t) + unit, j.gates_row = g.gates.record, j.gates_gate = u;
+                    j.now = memory.at(b, t) + unit, j.now_row = memory.record;
+                    j.before = t == 0 ? initial.memory() + b * initial.row + unit : memory.at(b, t - 1) + unit;
+                    j.before_row = t == 0 ? initial.row : memory.record;
+                    j.dz = g.dz.at(b, t) + unit, j.dz_row = g.dz.record, j.dz_gate = u;
+                    j.next = next + b * z_row + unit, j.next_row = z_row, j.next_gate = u;
+                    if (s.mask != nullptr) j.mask = s.mask + b * s.time + t, j.mask_row = s.time;
+                    if (carries) j.carried = work.carried + b * u + unit, j.carried_row = u;
+                    if (s.dropped != nullptr) j.dropped = s.dropped + b * u + unit, j.dropped_row = u;
+                    detail::dispatch_cell<recurrent_backward_body, Cell, T, phase>(j);
+                });
+            if (part.row_part < part.row_parts) meetings.parts[part.row_part].wait(part.members);
+        };
+        for (std::int64_t t = s.time - 1; t >= 0; --t)
+            detail::for_phases<Cell>([&](auto phase) { phase_of_step(phase, t); });
+        if (g.dh0.data != nullptr) phase_of_step(std::integral_constant<int, 0>{}, -1); // the initial state
+    });
+}
+
+} // namespace tapegraph::cpu

@@ -1,0 +1,258 @@
+#pragma once
+
+#include <tapegraph/ops/recurrent/cpu.hpp>
+#include <tapegraph/ops/recurrent/cpu_second.hpp>
+#include <tapegraph/ops/recurrent/recurrent_gradient.hpp>
+#include <tapegraph/ops/recurrent/recurrent_second.hpp>
+#include <tapegraph/runtime/kernel.hpp>
+
+#include <algorithm>
+
+/// Recurrent layers' kernels, for the cells whose header (ops/recurrent/lstm_kernel.hpp and the like) says which of the CPU's they are.
+
+namespace tapegraph::runtime {
+
+namespace detail {
+
+/// Of a layer's cell: `call(attributes, f)` calls f(cpu cell).
+template <class Cell>
+struct cpu_cells;
+
+/// Where the parts of `states` lie: [planes, batch, time, units].
+template <class Cell, class T>
+struct recurrent_states_view {
+    cpu::step_rows<T> h, c, gates;
+
+    recurrent_states_view(const recurrent_attributes& a, T* data, std::int64_t batch, std::int64_t time,
+                          std::int64_t units) {
+        const std::int64_t plane = batch * time * units, kept = Cell::planes(a) - Cell::states;
+        h = {data, time * units, units};
+        if (Cell::states == 2) c = {data + plane, time * units, units};
+        gates = {data + Cell::states * plane, kept * time * units, kept * units};
+    }
+};
+
+/// R and the extras from operand `first` on; steps and batch as in [..., batch, time, units] or [batch, time, gates units].
+template <class Cell, class T, int Extras>
+cpu::recurrent_shape<T> recurrent_operands_of(const kernel_call& c, const recurrent_attributes& a,
+                                              const buffer_view& steps, int first) {
+    cpu::recurrent_shape<T> s{};
+    s.batch = steps.extents[steps.rank - 3];
+    s.time = steps.extents[steps.rank - 2];
+    s.units = c.in[first].extents[0];
+    s.kinds = {a.relu != 0, a.hard != 0};
+    s.recurrent = c.in[first++].as<const T>();
+    if constexpr (tapegraph::detail::recurrent_biased<Extras> != 0) s.bias = c.in[first++].as<const T>();
+    if constexpr (tapegraph::detail::recurrent_initial<Extras>) {
+        s.h0 = c.in[first++].as<const T>();
+        if constexpr (Cell::states == 2) s.c0 = c.in[first++].as<const T>();
+    }
+    if constexpr ((Extras & 1) != 0) s.mask = c.in[first++].as<const bool>();
+    if constexpr ((Extras & 2) != 0) s.dropped = c.in[first].as<const T>();
+    return s;
+}
+
+/// The rows [batch, a.count(time), units] of a result or its derivative, as the steps they belong to.
+template <class Cell, class T>
+struct recurrent_result_rows {
+    cpu::step_rows<T> steps, cell;
+    cpu::step_rows<T> reset;  ///< of `previous` rows, what the last gate's part of R is given where that is not h
+    std::int64_t first, last; ///< `steps` are of [first, last); -1 is the initial state
+
+    recurrent_result_rows(const recurrent_attributes& a, T* data, std::int64_t time, std::int64_t units) {
+        const bool previous = a.rows == recurrent_attributes::previous;
+        const std::int64_t count = a.count(time).value, width = previous ? Cell::given(a) * units : units;
+        steps = {data, count * width, a.rows == recurrent_attributes::last ? 0 : width};
+        first = a.rows == recurrent_attributes::last ? time - 1 : previous ? -1 : 0;
+        last = previous ? time - 1 : time;
+        if (data == nullptr) return;
+        if (width > units) reset = {data + units, steps.record, width};
+        if (previous) steps.data += width;
+        if (a.cell != 0) cell = {data + (count - 1) * units, count * units, 0};
+    }
+};
+
+/// One record of an initial state, or zeros.
+template <class T>
+void copy_initial(const T* from, std::int64_t record, std::int64_t units, T* to) {
+    if (from != nullptr)
+        std::copy_n(from + record * units, units, to);
+    else
+        std::fill_n(to, units, T(0));
+}
+
+/// `columns` rows of units for each step of [batch, ...] and, with an initial state, one for each state behind them.
+template <class Cell, int Extras, class T>
+struct recurrent_column_rows {
+    cpu::step_rows<T> columns, h0, c0;
+
+    recurrent_column_rows(const recurrent_attributes& a, T* data, std::int64_t time, std::int64_t units) {
+        constexpr bool initial = tapegraph::detail::recurrent_initial<Extras>;
+        const std::int64_t width = Cell::columns(a) * units, record = width * time + Cell::states * initial * units;
+        columns = {data, record, width};
+        if (initial) h0 = {data + width * time, record, 0};
+        if (initial && Cell::states == 2) c0 = {data + width * time + units, record, 0};
+    }
+};
+
+/// What the kernels of one operation have in common. Its operands before x W + b: `before`; `steps` is the one whose extents
+/// say how many steps there are.
+template <class Op, class Cell, int Extras, class T, int Steps, int Before>
+struct recurrent_kernel {
+    static cpu::recurrent_shape<T> shape_of(const kernel_call& c) {
+        return recurrent_operands_of<Cell, T, Extras>(c, attributes_of<Op>(c), c.in[Steps], Before + 1);
+    }
+
+protected:
+    static std::size_t pass_bytes(const kernel_call& c, bool backward) {
+        return cpu_cells<Cell>::call(attributes_of<Op>(c), [&](auto cell) {
+            return cpu::recurrent_workspace_bytes<decltype(cell)>(shape_of(c), backward, thread_count());
+        });
+    }
+    static std::size_t second_bytes(const kernel_call& c) {
+        return cpu_cells<Cell>::call(attributes_of<Op>(c), [&](auto cell) {
+            return cpu::recurrent_second_workspace_bytes<decltype(cell)>(shape_of(c), thread_count());
+        });
+    }
+    static void forward(const kernel_call& c, const cpu::recurrent_shape<T>& s, const cpu::recurrent_results<T>& out) {
+        const std::int64_t width = Cell::gates * s.units;
+        cpu_cells<Cell>::call(attributes_of<Op>(c), [&](auto cell) {
+            cpu::recurrent_forward<decltype(cell), T>(s, {c.in[Before].as<const T>(), s.time * width, width}, out,
+                                                      c.workspace);
+        });
+    }
+    /// Operand 0 is v, along which tangents are taken.
+    static cpu::recurrent_second_arguments<T> second_arguments(const kernel_call& c, const cpu::recurrent_shape<T>& s) {
+        const auto a = attributes_of<Op>(c);
+        const recurrent_states_view<Cell, const T> states(a, c.in[Steps].as<const T>(), s.batch, s.time, s.units);
+        const recurrent_column_rows<Cell, Extras, const T> v(a, c.in[0].as<const T>(), s.time, s.units);
+        const recurrent_result_rows<Cell, T> rows(a, nullptr, s.time, s.units);
+        cpu::recurrent_second_arguments<T> g{};
+        g.h = states.h, g.c = states.c, g.gates = states.gates;
+        g.v = v.columns, g.v_h0 = v.h0, g.v_c0 = v.c0;
+        g.first_seed = rows.first, g.last_seed = rows.last;
+        return g;
+    }
+    static void second(const kernel_call& c, const cpu::recurrent_shape<T>& s,
+                       const cpu::recurrent_second_arguments<T>& g) {
+        cpu_cells<Cell>::call(attributes_of<Op>(c),
+                              [&](auto cell) { cpu::recurrent_second<decltype(cell), T>(s, g, c.workspace); });
+    }
+};
+
+} // namespace detail
+
+template <class Cell, int Extras, class T>
+struct kernel<recurrent_states_op<Cell, Extras>, T>
+    : detail::recurrent_kernel<recurrent_states_op<Cell, Extras>, Cell, Extras, T, 0, 0> {
+    static std::size_t workspace(const kernel_call& c) { return kernel::pass_bytes(c, false); }
+    static void run(const kernel_call& c) {
+        const cpu::recurrent_shape<T> s = kernel::shape_of(c);
+        const detail::recurrent_states_view<Cell, T> states(attributes_of<recurrent_states_op<Cell, Extras>>(c),
+                                                            c.out[0].as<T>(), s.batch, s.time, s.units);
+        kernel::forward(c, s, {states.h, states.c, states.gates});
+    }
+};
+
+template <class Cell, int Extras, class T>
+struct kernel<recurrent_result_op<Cell, Extras>, T>
+    : detail::recurrent_kernel<recurrent_result_op<Cell, Extras>, Cell, Extras, T, 0, 1> {
+    static void run(const kernel_call& c) {
+        const auto a = attributes_of<recurrent_result_op<Cell, Extras>>(c);
+        const cpu::recurrent_shape<T> s = kernel::shape_of(c);
+        const std::int64_t u = s.units;
+        const detail::recurrent_states_view<Cell, const T> states(a, c.in[0].as<const T>(), s.batch, s.time, u);
+        const detail::recurrent_result_rows<Cell, T> rows(a, c.out[0].as<T>(), s.time, u);
+        // Step -1 is the initial state.
+        const auto copy = [&](const cpu::step_rows<const T>& from, const T* initial, std::int64_t b, std::int64_t t,
+                              T* to) {
+            if (t >= 0)
+                std::copy_n(from.at(b, t), u, to);
+            else
+                detail::copy_initial(initial, b, u, to);
+        };
+        cpu::parallel_for(s.batch, s.batch * s.time * u > 100000, [&](std::int64_t b) {
+            for (std::int64_t t = rows.first; t < rows.last; ++t) copy(states.h, s.h0, b, t, rows.steps.at(b, t));
+            if (a.cell != 0) copy(states.c, s.c0, b, s.time - 1, rows.cell.at(b, 0));
+            for (std::int64_t t = 0; t < s.time && rows.reset.data != nullptr; ++t) {
+                const T *const h = rows.steps.at(b, t - 1), *const r = states.gates.at(b, t) + u;
+                T* const to = rows.reset.at(b, t);
+                for (std::int64_t n = 0; n < u; ++n) to[n] = r[n] * h[n];
+            }
+        });
+    }
+};
+
+template <class Cell, int Extras, class T>
+struct kernel<recurrent_op<Cell, Extras>, T>
+    : detail::recurrent_kernel<recurrent_op<Cell, Extras>, Cell, Extras, T, 0, 0> {
+    static std::size_t workspace(const kernel_call& c) { return kernel::pass_bytes(c, false); }
+    static void run(const kernel_call& c) {
+        const cpu::recurrent_shape<T> s = kernel::shape_of(c);
+        const detail::recurrent_result_rows<Cell, T> rows(attributes_of<recurrent_op<Cell, Extras>>(c),
+                                                          c.out[0].as<T>(), s.time, s.units);
+        for (std::int64_t b = 0; b < s.batch && s.time == 0; ++b) { // the initial state is the last one
+            for (std::int64_t t = rows.first; t < rows.last; ++t)
+                detail::copy_initial(s.h0, b, s.units, rows.steps.at(b, t));
+            if (rows.cell.data != nullptr) detail::copy_initial(s.c0, b, s.units, rows.cell.at(b, 0));
+        }
+        kernel::forward(c, s, {rows.steps, rows.cell, {}});
+    }
+};
+
+template <class Cell, int Extras, class T>
+struct kernel<recurrent_gradient_op<Cell, Extras>, T>
+    : detail::recurrent_kernel<recurrent_gradient_op<Cell, Extras>, Cell, Extras, T, 1, 2> {
+    static std::size_t workspace(const kernel_call& c) { return kernel::pass_bytes(c, true); }
+    static void run(const kernel_call& c) {
+        const auto a = attributes_of<recurrent_gradient_op<Cell, Extras>>(c);
+        const cpu::recurrent_shape<T> s = kernel::shape_of(c);
+        const detail::recurrent_states_view<Cell, const T> states(a, c.in[1].as<const T>(), s.batch, s.time, s.units);
+        const detail::recurrent_result_rows<Cell, const T> rows(a, c.in[0].as<const T>(), s.time, s.units);
+        const detail::recurrent_column_rows<Cell, Extras, T> out(a, c.out[0].as<T>(), s.time, s.units);
+        cpu::recurrent_gradients<T> g{};
+        g.h = states.h, g.c = states.c, g.gates = states.gates;
+        g.seeds = rows.steps, g.first_seed = rows.first, g.last_seed = rows.last;
+        g.reset_seeds = rows.reset, g.last_cell = rows.cell;
+        g.dz = out.columns, g.dh0 = out.h0, g.dc0 = out.c0;
+        detail::cpu_cells<Cell>::call(
+            a, [&](auto cell) { cpu::recurrent_backward<decltype(cell), T>(s, g, c.workspace); });
+    }
+};
+
+template <class Cell, int Extras, class T>
+struct kernel<recurrent_tangent_op<Cell, Extras>, T>
+    : detail::recurrent_kernel<recurrent_tangent_op<Cell, Extras>, Cell, Extras, T, 1, 2> {
+    static std::size_t workspace(const kernel_call& c) { return kernel::second_bytes(c); }
+    static void run(const kernel_call& c) {
+        const cpu::recurrent_shape<T> s = kernel::shape_of(c);
+        auto g = kernel::second_arguments(c, s);
+        const detail::recurrent_result_rows<Cell, T> rows(attributes_of<recurrent_tangent_op<Cell, Extras>>(c),
+                                                          c.out[0].as<T>(), s.time, s.units);
+        g.d_rows = rows.steps, g.d_reset = rows.reset, g.d_c = rows.cell;
+        kernel::second(c, s, g);
+    }
+};
+
+template <class Cell, int Extras, class T>
+struct kernel<recurrent_second_op<Cell, Extras>, T>
+    : detail::recurrent_kernel<recurrent_second_op<Cell, Extras>, Cell, Extras, T, 2, 3> {
+    static std::size_t workspace(const kernel_call& c) { return kernel::second_bytes(c); }
+    static void run(const kernel_call& c) {
+        const auto a = attributes_of<recurrent_second_op<Cell, Extras>>(c);
+        const cpu::recurrent_shape<T> s = kernel::shape_of(c);
+        auto g = kernel::second_arguments(c, s);
+        const detail::recurrent_result_rows<Cell, const T> rows(a, c.in[1].as<const T>(), s.time, s.units);
+        g.seeds = rows.steps, g.reset_seeds = rows.reset, g.last_cell = rows.cell;
+        const std::int64_t given = Cell::given(a) * s.units, width = Cell::columns(a) * s.units;
+        const std::int64_t states = s.time * (given + width), record = states + Cell::states * s.units;
+        T* const out = c.out[0].as<T>();
+        g.d_before = {out, record, given};
+        g.d_z = {out + s.time * given, record, width};
+        g.d_h0 = {out + states, record, 0};
+        if (Cell::states == 2) g.d_c0 = {out + states + s.units, record, 0};
+        kernel::second(c, s, g);
+    }
+};
+
+} // namespace tapegraph::runtime

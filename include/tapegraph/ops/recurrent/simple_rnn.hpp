@@ -1,0 +1,54 @@
+#pragma once
+
+#include <tapegraph/ops/recurrent/recurrent.hpp>
+
+/// simple_rnn: a fully connected recurrent layer over [batch, time, features] (Elman 1990; shapes and defaults as in Keras).
+
+namespace tapegraph {
+
+struct simple_rnn_options {
+    cell_activation activation = cell_activation::tanh;
+    bool return_sequences = false; ///< the output of every step instead of the last one's
+    bool go_backwards = false;     ///< from the last step to the first; outputs come in that order
+    /// As of lstm_options: between the passes x W + b is kept, as large as the states that are kept otherwise.
+    bool recompute = false;
+};
+
+namespace detail {
+
+struct simple_rnn_layer_cell : plain_bias {
+    static constexpr fixed_string name = "simple_rnn";
+    static constexpr fixed_string width = "units";
+    static constexpr fixed_string bias_shape = "[units]";
+    static constexpr int gates = 1, states = 1;
+    static constexpr bool last_apart = false;
+    static constexpr int columns(const recurrent_attributes&) { return 1; }
+    static constexpr int planes(const recurrent_attributes&) { return 1; }
+    static constexpr int given(const recurrent_attributes&) { return 1; }
+};
+
+} // namespace detail
+
+/// h' = tanh(x_t W + h R + b) over x [batch, time, features]: kernel W [features, units], recurrent kernel R [units, units], bias
+/// b [units] (or `no_bias`). Gives h of the last step [batch, units], or of every step [batch, time, units]. Behind the options
+/// may stand what may stand behind those of gru.
+template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
+constexpr auto simple_rnn(const X& x, const W& kernel, const R& recurrent, const B& bias,
+                          const simple_rnn_options& options = {}, const E&... extras) {
+    const auto where = std::source_location::current();
+    const auto rows = detail::recurrent_rows<detail::simple_rnn_layer_cell>(
+        detail::recurrent_attributes_of(options), options, where, x, kernel, recurrent, bias, extras...);
+    return detail::recurrent_output(rows, options.return_sequences, where);
+}
+
+/// The same with the state after the last step: `const auto [y, h] = tg::simple_rnn_with_state(...)`.
+template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
+constexpr auto simple_rnn_with_state(const X& x, const W& kernel, const R& recurrent, const B& bias,
+                                     const simple_rnn_options& options = {}, const E&... extras) {
+    const auto where = std::source_location::current();
+    const auto rows = detail::recurrent_rows<detail::simple_rnn_layer_cell>(
+        detail::recurrent_attributes_of(options), options, where, x, kernel, recurrent, bias, extras...);
+    return detail::recurrent_output_and_state(rows, options.return_sequences, where);
+}
+
+} // namespace tapegraph

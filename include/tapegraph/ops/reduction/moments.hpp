@@ -1,0 +1,70 @@
+#pragma once
+
+#include <tapegraph/ops/reduction/reduction.hpp>
+
+/// variance, standard_deviation, moments.
+
+namespace tapegraph {
+
+struct variance_options {
+    bool keepdims = false;
+    /// Subtracted from the number of elements that the squares are divided by: 0 is the population's variance (NumPy,
+    /// TensorFlow, batch normalization), 1 the unbiased estimate (PyTorch). There must be more elements than that.
+    std::int64_t correction = 0;
+};
+
+/// What `moments` gives.
+template <class Handle>
+struct mean_and_variance {
+    Handle mean, variance;
+};
+
+namespace detail {
+/// Squared distances from `centre`, which has the reduced axes, averaged. In two passes: what one pass subtracts at the end
+/// would cancel. The error is a few epsilons of the variance and (epsilon |mean|)^2, from the mean's own rounding.
+template <handle A>
+constexpr auto squared_distance(const A& x, const A& centre, const axes& over, const variance_options& options,
+                                std::source_location where) {
+    const auto total = reduce_over<sum_op>(square(x - centre), over, {options.keepdims}, where);
+    const extent count = reduced_size(x, over) - extent(options.correction);
+    return eval(total / extent_number(total, count), where);
+}
+/// The square root; its derivative at zero is zero.
+template <handle A>
+constexpr auto root(const A& x, std::source_location where) {
+    return eval(tapegraph::where(x == 0, 0, sqrt(tapegraph::where(x == 0, 1, x))), where);
+}
+} // namespace detail
+
+/// The mean of squared distances from the mean.
+template <tensor_like A>
+constexpr auto variance(const A& x, axes over = {}, variance_options options = {},
+                        std::source_location where = std::source_location::current()) {
+    return detail::in_float(x, where, [&](const auto& operand) {
+        const auto value = eval(operand, where);
+        return detail::squared_distance(value, mean(value, over, {.keepdims = true}, where), over, options, where);
+    });
+}
+
+/// The square root of the variance. Its derivative is 0 where all elements are equal, as in PyTorch.
+template <tensor_like A>
+constexpr auto standard_deviation(const A& x, axes over = {}, variance_options options = {},
+                                  std::source_location where = std::source_location::current()) {
+    return detail::in_float(x, where, [&](const auto& operand) {
+        return detail::root(variance(operand, over, options, where), where);
+    });
+}
+
+/// Mean and variance, the mean computed once: `const auto [m, v] = moments(x, {0, 1})`.
+template <tensor_like A>
+constexpr auto moments(const A& x, axes over = {}, variance_options options = {},
+                       std::source_location where = std::source_location::current()) {
+    const auto value = eval(x, where);
+    const auto centre = mean(value, over, {.keepdims = true}, where);
+    const auto spread = detail::squared_distance(value, centre, over, options, where);
+    const std::int64_t mask = over.bits(shape_of(value).rank());
+    return mean_and_variance<std::remove_cvref_t<decltype(spread)>>{
+        detail::without_kept_axes(centre, mask, options.keepdims, where), spread};
+}
+
+} // namespace tapegraph

@@ -1,0 +1,315 @@
+#pragma once
+
+#include <tapegraph/core/list.hpp>
+#include <tapegraph/expr/differentiate.hpp>
+#include <tapegraph/expr/transforms.hpp>
+#include <tapegraph/ops/movement/layout.hpp>
+
+/// Batches that show the shape of one example: what functions under vmap compute with. Every operation on one is carried out
+/// for the whole batch at once. A mode over another mode.
+
+namespace tapegraph {
+
+template <class Mode, class Tag>
+struct batched_mode;
+
+/// A value per example of a batch, one behind another along axis 0 of `whole`. `Tag` tells vmaps apart.
+template <class Handle, class Tag>
+class batched {
+public:
+    constexpr explicit batched(const Handle& whole) : whole_(whole) {}
+    /// Seals a formula.
+    template <expression E>
+    // NOLINTNEXTLINE: h = relu(h) is how models are written
+    constexpr batched(const E& e, std::source_location where = std::source_location::current()) : batched(eval(e, where)) {}
+
+    constexpr const Handle& whole() const { return whole_; }
+    constexpr extent count() const { return shape_of(whole_)[0]; }
+    constexpr tapegraph::shape shape() const {
+        const tapegraph::shape s = shape_of(whole_);
+        return {s.rank() - 1, s.data() + 1, s.table()};
+    }
+    constexpr int rank() const { return shape_of(whole_).rank() - 1; }
+    constexpr dtype type() const { return whole_.type(); }
+
+private:
+    Handle whole_;
+};
+
+template <class Handle, class Tag>
+struct handle_traits<batched<Handle, Tag>> {
+    using mode = batched_mode<typename handle_traits<Handle>::mode, Tag>;
+};
+
+/// How an operation is carried out for a batch: `apply(context, attributes, operands...)`, at least one of them batched,
+/// returns a handle with the batch in front. Operations of one's own get a specialisation.
+template <class Op>
+struct batching_rule {
+    template <class Context>
+    static constexpr auto apply(const Context& c, const typename Op::attributes&, const auto& first, const auto&...) {
+        static_assert(always_false<Op>, "vmap: this operation has no batching rule; specialise tg::batching_rule for it");
+        return c.whole(first);
+    }
+};
+
+namespace detail {
+
+template <class First, class Second>
+inline constexpr bool encloses = false; // First is a mode over Second, or over one that encloses it
+template <class Mode, class Tag, class Second>
+inline constexpr bool encloses<batched_mode<Mode, Tag>, Second> = std::is_same_v<Mode, Second> || encloses<Mode, Second>;
+template <class Mode>
+inline constexpr bool is_batched_mode = false;
+template <class Mode, class Tag>
+inline constexpr bool is_batched_mode<batched_mode<Mode, Tag>> = true;
+
+// What a vmap does not map may stand beside what it does.
+template <class First, class Second>
+    requires encloses<First, Second>
+struct one_mode<First, Second> {
+    using type = First;
+};
+template <class First, class Second>
+    requires encloses<Second, First>
+struct one_mode<First, Second> {
+    using type = Second;
+};
+template <class First, class Second>
+    requires(is_batched_mode<First> && is_batched_mode<Second> && !std::is_same_v<First, Second> &&
+             !encloses<First, Second> && !encloses<Second, First>)
+struct one_mode<First, Second> {
+    static_assert(always_false<First>, "values of two vmaps meet and neither runs inside the other's values: hand the outer "
+                                       "one's value to the inner vmap as an argument");
+    using type = First;
+};
+
+template <class Tag, class T>
+inline constexpr bool batched_by = false;
+template <class Tag, class Handle>
+inline constexpr bool batched_by<Tag, batched<Handle, Tag>> = true;
+
+/// [count, extents of s...]
+constexpr shape with_batch(extent count, const shape& s) {
+    shape result;
+    result.attach(count.table != nullptr ? count.table : s.table());
+    result.push_back(count);
+    for (int i = 0; i < s.rank(); ++i) result.push_back(s[i]);
+    return result;
+}
+
+/// The batch with axes of extent 1 behind axis 0, so that one example has `rank` axes and lines up with other operands.
+template <class Handle, class Tag>
+constexpr auto lined_up(const batched<Handle, Tag>& x, int rank, std::source_location where) {
+    const shape own = x.shape();
+    if (own.rank() >= rank) return x.whole();
+    shape target = with_batch(x.count(), {});
+    for (int i = own.rank(); i < rank; ++i) target.push_back(1);
+    for (int i = 0; i < own.rank(); ++i) target.push_back(own[i]);
+    return eval(invoke<reshape_op>({}, &target, where, x.whole()));
+}
+
+/// A handle of `Mode`: one of a mode below is repeated over the batches of `like`.
+template <class Mode, class Handle, class Like>
+constexpr auto raised(const Handle& x, const Like& like, std::source_location where) {
+    if constexpr (std::is_same_v<mode_of_t<Handle>, Mode>) {
+        return x;
+    } else {
+        const auto inner = raised<typename Mode::below>(x, like.whole(), where);
+        const shape target = with_batch(like.count(), shape_of(inner));
+        const auto whole = invoke<broadcast_op>({}, &target, where, inner);
+        return batched<std::remove_cvref_t<decltype(whole)>, typename Mode::tag>(whole);
+    }
+}
+
+/// The first operand that is batched by Tag.
+template <class Tag, class First, class... Rest>
+constexpr const auto& first_batched(const First& first, const Rest&... rest) {
+    if constexpr (batched_by<Tag, First>)
+        return first;
+    else
+        return first_batched<Tag>(rest...);
+}
+
+/// A formula over batches as one over the handles below; one example of it has `rank` axes.
+template <class Tag, class E>
+constexpr auto lowered_formula(const E& e, int rank, std::source_location where) {
+    if constexpr (batched_by<Tag, E>) {
+        return lined_up(e, rank, where);
+    } else if constexpr (expression<E>) {
+        return [&]<class Op, class... Args, std::size_t... I>(const expr<Op, Args...>& f, std::index_sequence<I...>) {
+            using result = expr<Op, decltype(lowered_formula<Tag>(f.template get<I>(), rank, where))...>;
+            return result(lowered_formula<Tag>(f.template get<I>(), rank, where)...);
+        }(e, std::make_index_sequence<static_cast<std::size_t>(E::arity)>{});
+    } else {
+        return e;
+    }
+}
+
+/// What rules work with.
+template <class Mode>
+struct batch_context {
+    using tag = typename Mode::tag;
+    extent count;        ///< examples
+    const shape* target; ///< the shape asked for, of one example; null when there is none
+    std::source_location where;
+
+    template <class T>
+    static constexpr bool is_batched = batched_by<tag, T>;
+
+    /// The batch, or an operand that has none as it is.
+    template <class T>
+    static constexpr const auto& whole(const T& x) {
+        if constexpr (is_batched<T>)
+            return x.whole();
+        else
+            return x;
+    }
+    /// The batch; an operand that has none is repeated.
+    template <class T>
+    constexpr auto spread(const T& x, const auto& like) const {
+        return raised<Mode>(x, like, where).whole();
+    }
+    constexpr shape with_batch(const shape& s) const { return detail::with_batch(count, s); }
+
+    /// The operation on handles of the mode below.
+    template <class Op>
+    constexpr auto run(const typename Op::attributes& attributes, const shape* shape_asked, const auto&... x) const {
+        return invoke<Op>(attributes, shape_asked, where, x...);
+    }
+    constexpr auto reshape(const auto& x, const shape& to) const { return run<reshape_op>({}, &to, x); }
+    /// Axis `from` moved to stand at `to`.
+    constexpr auto move_axis(const auto& x, int from, int to) const {
+        transpose_op::attributes a;
+        const int rank = shape_of(x).rank();
+        a.rank = rank;
+        for (int i = 0, next = 0; i < rank; ++i) {
+            if (next == from) ++next;
+            a.permutation[i] = i == to ? from : next++;
+        }
+        return run<transpose_op>(a, nullptr, x);
+    }
+};
+
+/// The name for results in modes that have one.
+template <class Mode, class Tag>
+struct batched_results {};
+template <one_handle Mode, class Tag>
+struct batched_results<Mode, Tag> {
+    using node = batched<typename Mode::node, Tag>;
+};
+
+} // namespace detail
+
+/// The mode of batches over handles of Mode.
+template <class Mode, class Tag>
+struct batched_mode : detail::batched_results<Mode, Tag> {
+    using below = Mode;
+    using tag = Tag;
+
+    template <tensor_like E>
+    static constexpr auto seal(const E& e, std::source_location where) {
+        if constexpr (handle<E>)
+            return e;
+        else
+            return wrapped(Mode::seal(detail::lowered_formula<Tag>(e, shape_of(e).rank(), where), where));
+    }
+
+    template <class Op, class... Args>
+    static constexpr auto invoke(const typename Op::attributes& attributes, const shape* target,
+                                 std::source_location where, const Args&... args) {
+        return run<Op>(attributes, target, where, eval(args, where)...);
+    }
+
+    /// Operations of any number of operands have one axis as attribute.
+    template <class Op, class Handle>
+    static constexpr batched<Handle, Tag> invoke_list(const typename Op::attributes& attributes, std::source_location where,
+                                                      const batched<Handle, Tag>* parts, int count) {
+        auto shifted = attributes;
+        ++shifted.axis;
+        list<Handle> wholes;
+        for (int k = 0; k < count; ++k) wholes.push_back(parts[k].whole());
+        return wrapped(Mode::template invoke_list<Op>(shifted, where, wholes.begin(), count));
+    }
+
+    template <class Op, tensor_like E>
+    static constexpr auto reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
+        auto shifted = attributes;
+        shifted.axes <<= 1; // axis 0 is the batch
+        return wrapped(Mode::template reduce<Op>(shifted, where, detail::lowered_formula<Tag>(e, shape_of(e).rank(), where)));
+    }
+
+    template <class Handle>
+    static constexpr auto extent_number(const batched<Handle, Tag>& like, extent value) {
+        return Mode::extent_number(like.whole(), value);
+    }
+
+    template <class Handle>
+    static constexpr shape shape_of(const batched<Handle, Tag>& x) {
+        return x.shape();
+    }
+    static constexpr shape shape_of(const number&) { return {}; }
+    template <class T>
+    static constexpr shape shape_of(const T& e) {
+        if constexpr (handle<T>) {
+            return tapegraph::shape_of(e);
+        } else {
+            return [&]<std::size_t... I>(std::index_sequence<I...>) {
+                shape result = shape_of(e.template get<0>());
+                bool ok = true;
+                ((result = I == 0 ? result : broadcast(result, shape_of(e.template get<I>()), ok)), ...);
+                return result;
+            }(std::make_index_sequence<static_cast<std::size_t>(T::arity)>{});
+        }
+    }
+
+    /// Of every example by itself: examples do not meet, so it is the gradient of their sum. Arguments that are not batched
+    /// are repeated first.
+    template <class F, tensor_like... Args>
+    static constexpr auto value_and_gradient(const F& f, const Args&... args) {
+        const auto where = std::source_location::current();
+        return with_handles(
+            [&](const auto& like, const auto&... x) {
+                const auto of_wholes = [&](const auto&... h) {
+                    return detail::raised<batched_mode>(eval(f(wrapped(h)...)), like, where).whole();
+                };
+                const auto r = Mode::value_and_gradient(of_wholes, detail::raised<batched_mode>(x, like, where).whole()...);
+                const auto gradient = each_wrapped(r.gradient);
+                return value_with_gradient<decltype(wrapped(r.value)), std::remove_cvref_t<decltype(gradient)>>{
+                    wrapped(r.value), gradient};
+            },
+            eval(args, where)...);
+    }
+
+    template <class Handle>
+    static constexpr batched<Handle, Tag> wrapped(const Handle& whole) {
+        return batched<Handle, Tag>(whole);
+    }
+
+private:
+    static constexpr auto each_wrapped(const auto& whole) { return wrapped(whole); }
+    template <class... T>
+    static constexpr auto each_wrapped(const std::tuple<T...>& wholes) {
+        return std::apply([](const auto&... whole) { return std::tuple{wrapped(whole)...}; }, wholes);
+    }
+    template <class F, class... Args>
+    static constexpr auto with_handles(const F& f, const Args&... x) {
+        return f(detail::first_batched<Tag>(x...), x...);
+    }
+
+    template <class Op, class... Args>
+    static constexpr auto run(const typename Op::attributes& attributes, const shape* target, std::source_location where,
+                              const Args&... args) {
+        const auto& like = detail::first_batched<Tag>(args...);
+        // What does not fit one example is said of one example.
+        constexpr int count = sizeof...(Args);
+        const operand_info in[count]{operand_info{args.type(), shape_of(args)}...};
+        inference io{in, count, target, in[0].type, {}, nullptr};
+        Op::infer(attributes, io);
+        if (io.error != nullptr)
+            mode_transforms<Mode>::refuse(like.whole(), io.error, in[0].dims, in[count - 1].dims);
+        const detail::batch_context<batched_mode> context{like.count(), target, where};
+        return wrapped(batching_rule<Op>::apply(context, attributes, args...));
+    }
+};
+
+} // namespace tapegraph
