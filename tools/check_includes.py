@@ -21,19 +21,19 @@ DIRECTIONS = {
     "core": set(),
     "expr": {"core"},
     "cpu": {"core", "expr"},
-    "runtime": {"core", "expr", "cpu", "ops"},
+    "runtime": {"core", "expr", "cpu"},
     "ops": {"core", "expr"},
     "ops kernels": {"core", "expr", "cpu", "runtime", "ops"},
     "ir": {"core", "expr", "ops"},
     "graph": {"core", "expr", "ops", "runtime", "ops kernels", "ir"},
-    "eager": {"core", "expr", "ops", "runtime", "ops kernels", "ir", "graph"},
+    "eager": {"core", "expr", "cpu", "ops", "runtime", "ops kernels", "ir"},
     "cuda": {"core", "expr", "ops", "ops kernels", "runtime", "ir", "graph", "eager"},
     "nn": EVERYTHING,
     "data": EVERYTHING,
     "io": EVERYTHING,
     "": EVERYTHING,
 }
-KERNEL_FILE = re.compile(r"tapegraph/ops/((?:kernels|kernel_16bit)\.hpp|\w+/(cpu\w*|\w*kernel\w*|blas|\w*geometry)\.hpp)")
+KERNEL_FILE = re.compile(r"tapegraph/ops/(kernels\.hpp|\w+/(cpu\w*|\w*kernel\w*|blas|\w*geometry)\.hpp)")
 
 
 def folder_of(name):

@@ -1,4 +1,4 @@
-#include <tapegraph/ops/movement/cpu_embed.hpp>
+#include <tapegraph/ops/movement/cpu_pad.hpp>
 #include <tapegraph/ops/movement/cpu.hpp>
 
 #include <doctest/doctest.h>

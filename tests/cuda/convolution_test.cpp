@@ -1,7 +1,7 @@
 #include <cuda/device_array.hpp>
 
 #include <tapegraph/cuda/ops/convolution/convolution.cuh>
-#include <tapegraph/ops/product/kernel.hpp>
+#include <tapegraph/ops/convolution/kernel.hpp>
 #ifdef TG_CUDA
 #include <tapegraph/cuda/backend.cuh> // runtime::kernel_for asks for it
 #endif

@@ -19,30 +19,18 @@ struct running_step {
 };
 thread_local running_step running;
 
-struct spelled {
-    const int* words;
-    int slot_count() const { return words[0]; }
-    int instructions() const { return words[1]; }
-    dtype slot_type(int s) const { return static_cast<dtype>(words[3 + s]); }
-    const int* instruction(int i) const { return words + 3 + slot_count() + ir::words_per_instruction * i; }
-    int result(int r) const { return words[3 + slot_count() + ir::words_per_instruction * instructions() + r]; }
-    dtype type_of(int reg) const {
-        return reg < slot_count() ? slot_type(reg) : static_cast<dtype>(instruction(reg - slot_count())[1]);
-    }
-};
-
-/// Evaluates a spelled region, a few elements at a time in the order of the elements: a plan that lets a result
+/// Evaluates a region, a few elements at a time in the order of the elements: a plan that lets a result
 /// overwrite what is still to be read would show.
-void run_region(const kernel_call& call, const spelled& region, const ir::operation* const* ops, void* target) {
+void run_region(const kernel_call& call, const ir::region_view& region, const ir::operation* const* ops, void* target) {
     constexpr std::int64_t tile = 7;
-    const int registers = region.slot_count() + region.instructions();
+    const int registers = region.slots() + region.instructions();
     const auto size = static_cast<std::int64_t>(size_of(region.type_of(region.result(0))));
     const std::int64_t count = call.domain.elements();
     std::vector<std::byte> file(static_cast<std::size_t>(registers) * tile * sizeof(double));
     const auto at = [&](int reg) { return file.data() + static_cast<std::ptrdiff_t>(reg) * tile * 8; };
     for (std::int64_t begin = 0; begin < count; begin += tile) {
         const std::int64_t now = std::min(tile, count - begin);
-        for (int s = 0; s < region.slot_count(); ++s) {
+        for (int s = 0; s < region.slots(); ++s) {
             const buffer_view& v = call.in[s];
             const auto bytes = static_cast<std::int64_t>(size_of(region.slot_type(s)));
             for (std::int64_t i = 0; i < now; ++i) {
@@ -60,13 +48,13 @@ void run_region(const kernel_call& call, const spelled& region, const ir::operat
             }
         }
         for (int k = 0; k < region.instructions(); ++k) {
-            const int* const word = region.instruction(k);
-            const ir::operation& op = *ops[word[0]];
+            const ir::region_instruction step = region.instruction(k);
+            const ir::operation& op = *ops[step.op];
+            const int operands = step.operands();
             const void* in[4]{};
-            int operands = 0;
-            for (; operands < 4 && word[2 + operands] >= 0; ++operands) in[operands] = at(word[2 + operands]);
-            const dtype common = region.type_of(word[2 + (op.conditions < operands ? op.conditions : 0)]);
-            evaluate(op, common, in, operands, at(region.slot_count() + k), now);
+            for (int i = 0; i < operands; ++i) in[i] = at(step.operand[i]);
+            const dtype common = region.type_of(step.operand[op.conditions < operands ? op.conditions : 0]);
+            evaluate(op, common, in, operands, at(region.slots() + k), now);
         }
         std::memcpy(static_cast<std::byte*>(target) + begin * size, at(region.result(0)),
                     static_cast<std::size_t>(now * size));
@@ -76,13 +64,12 @@ void run_region(const kernel_call& call, const spelled& region, const ir::operat
 ir::kernel_entry running_kernel() { return running.view->kernels[running.view->steps[running.step].kernel]; }
 
 void run_fused(const kernel_call& call) {
-    const spelled region{running.view->kernel_words.begin() + running_kernel().first_word};
-    run_region(call, region, running.view->ops.begin(), call.out[0].data);
+    run_region(call, running.view->region_of(running_kernel()), running.view->ops.begin(), call.out[0].data);
 }
 
 void run_fused_reduction(const kernel_call& call) {
     const ir::kernel_entry entry = running_kernel();
-    const spelled region{running.view->kernel_words.begin() + entry.first_word};
+    const ir::region_view region = running.view->region_of(entry);
     any_tensor produced(region.type_of(region.result(0)), shape(call.domain.rank, call.domain.extents));
     run_region(call, region, running.view->ops.begin(), produced.raw());
     const buffer_view in = produced.view();

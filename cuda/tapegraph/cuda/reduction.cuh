@@ -170,7 +170,7 @@ void fill(const kernel_call& call, const char* name, Word value, std::int64_t co
 
 template <class Op, class Region, class T, class Source = kernels::region_source<Region>>
 struct fused_reduction {
-    static constexpr auto kind = runtime::reduction_kind<Op>;
+    static constexpr auto kind = Op::combines;
     using element =
         typename std::conditional_t<storage_type<T>, std::type_identity<float>, runtime::reduced_element<Op, T>>::type;
     using fold = kernels::value_fold<kind, element>;

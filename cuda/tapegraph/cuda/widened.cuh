@@ -2,9 +2,9 @@
 
 #include <tapegraph/cuda/region.cuh>
 #include <tapegraph/ops/elementwise/cast.hpp>
-#include <tapegraph/ops/kernel_16bit.hpp>
+#include <tapegraph/runtime/widened.hpp>
 
-/// Operations on 16-bit elements by their float kernels, between conversions: ops/kernel_16bit.hpp on the device. A conversion is
+/// Operations on 16-bit elements by their float kernels, between conversions: runtime/widened.hpp on the device. A conversion is
 /// a region of one instruction. (Reductions and random numbers convert within their own kernels.)
 
 namespace tapegraph::cuda {

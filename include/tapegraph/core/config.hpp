@@ -16,3 +16,11 @@
 #else
 #define TG_HD TG_INLINE
 #endif
+
+namespace tapegraph {
+
+/// False for every T, but only once T is known: for static_assert in templates that are not to be used.
+template <class T>
+inline constexpr bool always_false = false;
+
+} // namespace tapegraph

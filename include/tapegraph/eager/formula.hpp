@@ -2,9 +2,9 @@
 
 #include <tapegraph/eager/any_tensor.hpp>
 #include <tapegraph/ir/gradient.hpp>
-#include <tapegraph/graph/lower.hpp>
 #include <tapegraph/ir/eliminate.hpp>
 #include <tapegraph/ir/region_code.hpp>
+#include <tapegraph/runtime/kernel.hpp>
 
 /// The code of a sealed formula: its type is traced and differentiated by the same functions as a graph, while the program
 /// is compiled, and encoded as two regions: the value, and the adjoints of all its leaves.
@@ -34,6 +34,9 @@ struct formula_code {
     const char* error = nullptr;
     bool too_long = false;
     bool reduced = false; // `error` is the reduction's
+
+    constexpr ir::region_view value_region() const { return {kernel_words + forward}; }
+    constexpr ir::region_view adjoint_region() const { return {kernel_words + backward}; }
 };
 
 /// Appends the nodes of a formula given only its type. Numbers become inputs: their values are not part of the type.
@@ -182,8 +185,8 @@ struct formula {
                   "order them, any and all ask bool; cast<...>() converts");
     static_assert(value.error == nullptr || value.too_long || value.reduced || always_false<E>,
                   "the operands of this formula do not fit: element types differ; cast<...>() makes them equal");
-    using forward = typename ir::detail::decoded_region<formula, value.forward>::type;
-    using backward = typename ir::detail::decoded_region<formula, value.backward>::type;
+    using forward = typename ir::decoded_region<formula, value.forward>::type;
+    using backward = typename ir::decoded_region<formula, value.backward>::type;
 };
 
 /// What run-time code needs of a formula, without its type.

@@ -53,10 +53,6 @@ inline buffer_view domain_view(const shape& s, dtype type) {
     return v;
 }
 
-inline dtype slot_type(const formula_code& code, int first_word, int slot) {
-    return static_cast<dtype>(code.kernel_words[first_word + 3 + slot]);
-}
-
 /// The call that computes a formula's value: tensors as they are, numbers as scalars of their slots' types.
 struct forward_call {
     partial_array<buffer_view, most_leaves + most_numbers> in;
@@ -73,7 +69,7 @@ struct forward_call {
                 continue;
             }
             number_slot& number = numbers[source - first_number];
-            in[s].type = slot_type(code, code.forward, s);
+            in[s].type = code.value_region().slot_type(s);
             number.set(values.numbers[source - first_number], in[s].type);
             in[s].data = number.bytes;
         }
@@ -168,7 +164,7 @@ struct basic_formula_record : tape_record {
                 } else {
                     const int k = source - first_number;
                     const double value = k < code.numbers ? self.numbers[k] : code.constant[k - code.numbers];
-                    in[s].type = slot_type(code, code.backward, s);
+                    in[s].type = code.adjoint_region().slot_type(s);
                     numbers[k].set(value, in[s].type);
                     in[s].data = numbers[k].bytes;
                 }

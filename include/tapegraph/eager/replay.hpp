@@ -15,26 +15,24 @@ namespace tapegraph::detail {
 /// Rebuilds the trace of a formula from its code, over tensors with shapes.
 template <class = void>
 int rebuild(node_interpreter& run, const formula_code& code, const int* leaf_nodes, const double* numbers) {
-    const int* const words = code.kernel_words + code.forward;
+    const ir::region_view region = code.value_region();
     int registers[160];
-    for (int s = 0; s < words[0]; ++s) {
+    for (int s = 0; s < region.slots(); ++s) {
         const int source = code.forward_sources[s];
         registers[s] = source < first_number
                            ? leaf_nodes[source]
-                           : run.t.constant(numbers[source - first_number], slot_type(code, code.forward, s));
+                           : run.t.constant(numbers[source - first_number], region.slot_type(s));
     }
     const int first = run.t.nodes.size();
-    const int* instruction = words + 3 + words[0];
-    for (int i = 0; i < words[1]; ++i, instruction += ir::words_per_instruction) {
-        const ir::operation& op = *code.ops[instruction[0]];
+    for (int i = 0; i < region.instructions(); ++i) {
+        const ir::region_instruction step = region.instruction(i);
         int args[4]{};
-        int count = 0;
-        for (; count < 4 && instruction[2 + count] >= 0; ++count) args[count] = registers[instruction[2 + count]];
-        registers[words[0] + i] = run.t.map(op, args, count);
+        for (int k = 0; k < step.operands(); ++k) args[k] = registers[step.operand[k]];
+        registers[region.slots() + i] = run.t.map(*code.ops[step.op], args, step.operands());
     }
     const int group = run.t.groups++;
     for (int i = first; i < run.t.nodes.size(); ++i) run.t.nodes[i].group = group;
-    return registers[instruction[0]];
+    return registers[region.result(0)];
 }
 
 /// A formula's record as the trace of an interpreter.

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/eager/formula.hpp>
-#include <tapegraph/graph/placement_log.hpp>
 #include <tapegraph/runtime/perform.hpp>
+#include <tapegraph/runtime/placement_log.hpp>
 
 /// The regions of sealed formulas, run where the thread computes.
 
@@ -11,7 +11,7 @@ namespace tapegraph::detail {
 /// What a formula is called where placement is logged.
 template <class = void>
 std::string formula_name(const formula_view& f) {
-    const std::string names = ir::detail::operation_names(f.code->kernel_words, f.code->forward, f.code->ops);
+    const std::string names = ir::operation_names(f.code->value_region(), f.code->ops);
     return f.reduction == nullptr ? names : std::string(f.reduction->name) + " of " + names;
 }
 template <class = void>

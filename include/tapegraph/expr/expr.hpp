@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/config.hpp>
 #include <tapegraph/core/dtype.hpp>
 #include <tapegraph/core/shape.hpp>
 
@@ -22,9 +23,6 @@ concept handle = requires { typename handle_traits<T>::mode; };
 struct number {
     double value = 0;
 };
-
-template <class T>
-inline constexpr bool always_false = false;
 
 template <class Op, class... Args>
 struct expr;

@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/config.hpp>
 #include <tapegraph/core/dtype.hpp>
+#include <tapegraph/core/reduction.hpp>
 #include <tapegraph/core/shape.hpp>
 
 #include <bit>
@@ -106,6 +107,7 @@ struct reduce_op {
     static constexpr operation_kind kind = operation_kind::reduce;
     static constexpr int arity = 1;
     static constexpr bool whole_vjp = false;
+    static constexpr reduction combines = reduction::sum; ///< what elements are combined by
     struct attributes {
         std::int64_t axes = 0;     ///< bit i: axis i is reduced
         std::int64_t keepdims = 0; ///< bit 0: axes stay, with extent 1; bit 1: the elements must be floating (a mean's sum)

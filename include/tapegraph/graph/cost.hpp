@@ -90,7 +90,7 @@ inline cost cost_of(const program& p, int s) {
         c.flops = detail::operation_flops(*view.ops[kernel.op], call);
         c.bytes = detail::operation_bytes(view.ops[kernel.op]->name, call, c.bytes);
     } else {
-        double each = view.kernel_words[kernel.first_word + 1];
+        double each = view.region_of(kernel).instructions();
         if (kernel.kind == static_cast<int>(kernel_kind::reduction)) each += 1;
         c.flops = each * detail::elements_of(call.domain);
     }

@@ -62,11 +62,10 @@ inline void explain_kernels(const program_view& view, report& r) {
         for (const step_entry& step : view.steps) uses += step.kernel == k ? 1 : 0;
         std::string head = "  " + kernel_name(view, k) + " " + name_of(static_cast<dtype>(kernel.type));
         if (kernel.kind != static_cast<int>(kernel_kind::operation)) {
-            const int slots = view.kernel_words[kernel.first_word];
+            const region_view region = view.region_of(kernel);
             head += " (";
-            for (int s = 0; s < slots; ++s)
-                head += (s > 0 ? ", s" : "s") + std::to_string(s) + " " +
-                        name_of(static_cast<dtype>(view.kernel_words[kernel.first_word + 3 + s]));
+            for (int s = 0; s < region.slots(); ++s)
+                head += (s > 0 ? ", s" : "s") + std::to_string(s) + " " + name_of(region.slot_type(s));
             head += ")";
         }
         r.line(head + ", " + std::to_string(uses) + (uses == 1 ? " call" : " calls"));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/graph/freeze.hpp>
+#include <tapegraph/ir/region_view.hpp>
 #include <tapegraph/ops/kernels.hpp>
 
 #include <utility>
@@ -12,27 +13,6 @@ namespace tapegraph::ir {
 static_assert(most_region_slots <= cpu::most_slots);
 
 namespace detail {
-
-template <class Stage, int First>
-struct decoded_region {
-    static constexpr int word(int i) { return Stage::value.kernel_words[First + i]; }
-    static constexpr int slot_count = word(0), instruction_count = word(1), result_count = word(2);
-    static constexpr int instructions_at = 3 + slot_count;
-    static constexpr int results_at = instructions_at + words_per_instruction * instruction_count;
-
-    template <int At>
-    using instruction_at = instruction<operation_type<Stage::value.ops[word(At)]>, static_cast<dtype>(word(At + 1)),
-                                       word(At + 2), word(At + 3), word(At + 4), word(At + 5)>;
-
-    template <int... S, int... I, int... R>
-    static auto make(std::integer_sequence<int, S...>, std::integer_sequence<int, I...>, std::integer_sequence<int, R...>)
-        -> region<slots<static_cast<dtype>(word(3 + S))...>, results<word(results_at + R)...>,
-                  instruction_at<instructions_at + words_per_instruction * I>...>;
-
-    using type = decltype(make(std::make_integer_sequence<int, slot_count>{},
-                               std::make_integer_sequence<int, instruction_count>{},
-                               std::make_integer_sequence<int, result_count>{}));
-};
 
 // The kernels of a region. Matching it makes its name its own: nvcc writes the name by which a kernel's type was reached
 // into the host's code, and the stage's may hold a lambda, which has none.
@@ -93,6 +73,8 @@ struct program_view {
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
     constant_span<runtime::kernel_pair> functions;
+
+    constexpr region_view region_of(const kernel_entry& kernel) const { return {&kernel_words[kernel.first_word]}; }
 };
 
 /// A stage's lists; without kernels.

@@ -90,13 +90,13 @@ inline std::string shape_text(const program_view& view, int node) {
 
 /// The instructions of a region: "r1 = r0 * s2".
 inline std::vector<std::string> region_text(const program_view& view, const kernel_entry& kernel) {
-    const auto word = [&](int i) { return view.kernel_words[kernel.first_word + i]; };
-    const int slots = word(0), instructions = word(1);
+    const region_view region = view.region_of(kernel);
+    const int slots = region.slots();
     const auto reg = [&](int r) { return r < slots ? "s" + std::to_string(r) : "r" + std::to_string(r - slots); };
     std::vector<std::string> lines;
-    for (int i = 0; i < instructions; ++i) {
-        const int at = 3 + slots + words_per_instruction * i;
-        const operation& op = *view.ops[word(at)];
+    for (int i = 0; i < region.instructions(); ++i) {
+        const region_instruction step = region.instruction(i);
+        const operation& op = *view.ops[step.op];
         std::string s = "r" + std::to_string(i) + " = ";
         const std::string_view infix = op.name == "add"        ? " + "
                                        : op.name == "subtract" ? " - "
@@ -104,12 +104,12 @@ inline std::vector<std::string> region_text(const program_view& view, const kern
                                        : op.name == "divide"   ? " / "
                                                                : "";
         if (!infix.empty()) {
-            s += reg(word(at + 2)) + std::string(infix) + reg(word(at + 3));
+            s += reg(step.operand[0]) + std::string(infix) + reg(step.operand[1]);
         } else {
             s += std::string(op.name);
-            if (op.name == "cast") s += std::string("<") + name_of(static_cast<dtype>(word(at + 1))) + ">";
+            if (op.name == "cast") s += std::string("<") + name_of(step.type) + ">";
             s += "(";
-            for (int k = 0; k < 4 && word(at + 2 + k) >= 0; ++k) s += (k > 0 ? ", " : "") + reg(word(at + 2 + k));
+            for (int k = 0; k < step.operands(); ++k) s += (k > 0 ? ", " : "") + reg(step.operand[k]);
             s += ")";
         }
         lines.push_back(std::move(s));
@@ -122,7 +122,7 @@ inline std::string kernel_name(const program_view& view, int k) {
     if (kernel.kind == static_cast<int>(kernel_kind::operation)) return std::string(view.ops[kernel.op]->name);
     const std::string region = "region" + std::to_string(k);
     if (kernel.kind == static_cast<int>(kernel_kind::region)) return region;
-    const bool plain = view.kernel_words[kernel.first_word + 1] == 0;
+    const bool plain = view.region_of(kernel).instructions() == 0;
     return std::string(view.ops[kernel.op]->name) + (plain ? std::string() : " of " + region);
 }
 

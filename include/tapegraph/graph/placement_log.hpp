@@ -1,7 +1,6 @@
 #pragma once
 
 #include <tapegraph/graph/lower.hpp>
-#include <tapegraph/ir/region_code.hpp>
 #include <tapegraph/ir/text.hpp>
 #include <tapegraph/runtime/placement_log.hpp>
 
@@ -10,16 +9,6 @@
 /// What runtime/placement_log.hpp says of fused regions and of programs.
 
 namespace tapegraph::ir::detail {
-
-/// The operations of a region: "multiply, add, tanh".
-template <class Words, class Operations>
-std::string operation_names(const Words& words, int first, const Operations& ops) {
-    const int slots = words[first], instructions = words[first + 1];
-    std::string names;
-    for (int i = 0; i < instructions; ++i)
-        names.append(i > 0 ? ", " : "").append(ops[words[first + 3 + slots + words_per_instruction * i]]->name);
-    return names.empty() ? "copy" : names;
-}
 
 /// One line per kernel call of a bound program.
 template <class Program>
@@ -30,9 +19,9 @@ void log_placement_of(const Program& p) {
         const kernel_entry& kernel = view.kernels[step.kernel];
         const entry& e = view.nodes[step.node];
         const bool region = kernel.kind != static_cast<int>(kernel_kind::operation);
-        std::string what = region ? operation_names(view.kernel_words, kernel.first_word, view.ops) : "";
+        std::string what = region ? operation_names(view.region_of(kernel), view.ops) : "";
         if (kernel.kind != static_cast<int>(kernel_kind::region)) {
-            const bool fused = region && view.kernel_words[kernel.first_word + 1] > 0;
+            const bool fused = region && view.region_of(kernel).instructions() > 0;
             what = std::string(view.ops[kernel.op]->name) + (fused ? " of " + what : "");
         }
         text_builder where;

@@ -1,15 +1,13 @@
 #pragma once
 
+#include <tapegraph/ir/region_view.hpp>
 #include <tapegraph/ir/trace.hpp>
 
 /// From nodes to the words of a canonical region.
 
 namespace tapegraph::ir {
 
-/// Words of a region: slots, instructions, results; then the slot types; per instruction operation, type and four
-/// registers; and the result registers.
-inline constexpr int words_per_instruction = 6;
-
+/// A region made of nodes; region_view reads the words.
 struct region_code {
     list<int> slots;   // nodes read
     list<int> words;
@@ -17,7 +15,7 @@ struct region_code {
 };
 
 /// Where a region's nodes stand, for every node of a trace. Kept from region to region: allocating it anew for each would
-/// make spelling quadratic.
+/// make encoding quadratic.
 struct region_marks {
     list<int> slot, order;
 };
@@ -66,7 +64,7 @@ constexpr region_code encode_region(trace& t, const list<int>& roots, const IsSl
     detail::region_encoder<IsSlot, OpIndex> s(t, is_slot, op_index, marks);
     for (int root : roots) s.visit(root);
     region_code result;
-    result.words.reserve(3 + s.slots.size() + words_per_instruction * s.order.size() + roots.size());
+    result.words.reserve(region_view::size(s.slots.size(), s.order.size(), roots.size()));
     result.words.push_back(s.slots.size());
     result.words.push_back(s.order.size());
     result.words.push_back(roots.size());

@@ -2,12 +2,16 @@
 
 /// Every operation's kernel.
 
+#include <tapegraph/ops/convolution/kernel.hpp>
+#include <tapegraph/ops/cumulative/kernel.hpp>
+#include <tapegraph/ops/effect/kernel.hpp>
+#include <tapegraph/ops/gather/kernel.hpp>
+#include <tapegraph/ops/movement/kernel.hpp>
+#include <tapegraph/ops/ordering/kernel.hpp>
+#include <tapegraph/ops/pooling/kernel.hpp>
+#include <tapegraph/ops/pooling/kernel_of_convolution.hpp>
 #include <tapegraph/ops/product/kernel.hpp>
 #include <tapegraph/ops/product/kernel_16bit.hpp>
-#include <tapegraph/ops/pooling/kernel_of_convolution.hpp>
-#include <tapegraph/ops/effect/kernel.hpp>
-#include <tapegraph/runtime/kernel.hpp>
-#include <tapegraph/ops/movement/kernel.hpp>
-#include <tapegraph/ops/pooling/kernel.hpp>
 #include <tapegraph/ops/random/kernel.hpp>
-#include <tapegraph/ops/kernel_16bit.hpp>
+#include <tapegraph/runtime/kernel.hpp>
+#include <tapegraph/runtime/widened.hpp>

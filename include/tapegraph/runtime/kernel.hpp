@@ -4,7 +4,6 @@
 #include <tapegraph/cpu/map.hpp>
 #include <tapegraph/cpu/reduce.hpp>
 #include <tapegraph/expr/operation.hpp>
-#include <tapegraph/ops/reduction/reduction.hpp>
 #include <tapegraph/runtime/widened_reduction.hpp>
 
 /// The kernels of both modes, one per (operation, element type) or per region: a function and the scratch it needs.
@@ -64,13 +63,18 @@ using backend = no_backend;
 /// Whether this program can compute anywhere but on the CPU.
 inline constexpr bool has_backend = !std::is_same_v<backend, no_backend>;
 
-/// An operation on 16-bit elements by its float kernel, between conversions. In ops/kernel_16bit.hpp.
+/// An operation on 16-bit elements by its float kernel, between conversions. In runtime/widened.hpp.
 template <class Op>
 struct widened_kernel;
 
-/// Whether an operation's kernel takes 16-bit elements itself. Those that only move elements do.
+/// Whether an operation's kernel takes 16-bit elements itself: what only moves elements does, others say so.
 template <class Op>
-inline constexpr bool takes_storage_types = Op::kind == operation_kind::layout;
+inline constexpr bool takes_storage_types = [] {
+    if constexpr (requires { Op::takes_storage_types; })
+        return Op::takes_storage_types;
+    else
+        return Op::kind == operation_kind::layout;
+}();
 
 template <class Op, class T, class Backend = backend>
 constexpr kernel_pair kernel_for() {
@@ -88,24 +92,22 @@ constexpr typename Op::attributes attributes_of(const kernel_call& call) {
     return attributes_from_words<Op>(call.attributes);
 }
 
+namespace detail {
+/// Product of the extents of axes [first, last).
+inline std::int64_t span(const buffer_view& v, std::int64_t first, std::int64_t last) {
+    std::int64_t product = 1;
+    for (std::int64_t i = first; i < last; ++i) product *= v.extents[i];
+    return product;
+}
+inline std::int64_t last_extent(const buffer_view& v) { return v.extents[v.rank - 1]; }
+inline std::int64_t leading_extent(const buffer_view& v) { return span(v, 0, v.rank - 1); }
+} // namespace detail
+
 /// A fused region as a kernel.
 template <class Region>
 struct region_kernel {
     static void run(const kernel_call& call) { cpu::run_map(&cpu::evaluate_tile<Region>, call); }
 };
-
-template <class Op>
-inline constexpr cpu::reduction reduction_kind = cpu::reduction::sum;
-template <>
-inline constexpr cpu::reduction reduction_kind<prod_op> = cpu::reduction::product;
-template <>
-inline constexpr cpu::reduction reduction_kind<max_op> = cpu::reduction::maximum;
-template <>
-inline constexpr cpu::reduction reduction_kind<min_op> = cpu::reduction::minimum;
-template <>
-inline constexpr cpu::reduction reduction_kind<any_op> = cpu::reduction::maximum; // of bytes that are 0 or 1
-template <>
-inline constexpr cpu::reduction reduction_kind<all_op> = cpu::reduction::minimum;
 
 /// The type a reduction computes in: bool as bytes, sums and products of integers unsigned.
 template <class Op, class T>
@@ -118,7 +120,7 @@ struct reduced_element<Op, bool> {
 };
 template <class Op, class T>
     requires(std::is_integral_v<T> && !std::is_same_v<T, bool> &&
-             (reduction_kind<Op> == cpu::reduction::sum || reduction_kind<Op> == cpu::reduction::product))
+             (Op::combines == reduction::sum || Op::combines == reduction::product))
 struct reduced_element<Op, T> {
     using type = std::make_unsigned_t<T>;
 };
@@ -163,14 +165,14 @@ struct reduction_kernel {
         if constexpr (std::is_same_v<T, bool>) { // any and all of nothing have values, unlike a maximum of bytes
             if (call.domain.elements() == 0) {
                 for (std::int64_t i = 0; i < call.out[0].elements(); ++i)
-                    call.out[0].as<bool>()[i] = reduction_kind<Op> == cpu::reduction::minimum;
+                    call.out[0].as<bool>()[i] = Op::combines == tapegraph::reduction::minimum;
                 return;
             }
         }
         if constexpr (storage_type<T>)
-            run_widened_reduction(call, evaluate, 0, 1, &cpu::reduce_axes<reduction_kind<Op>, float>, &cpu::widen_tile<T>);
+            run_widened_reduction(call, evaluate, 0, 1, &cpu::reduce_axes<Op::combines, float>, &cpu::widen_tile<T>);
         else
-            run_reduction<element>(call, evaluate, 0, 1, &cpu::reduce_axes<reduction_kind<Op>, element>);
+            run_reduction<element>(call, evaluate, 0, 1, &cpu::reduce_axes<Op::combines, element>);
     }
     static std::size_t workspace(const kernel_call& call) {
         if constexpr (storage_type<T>)

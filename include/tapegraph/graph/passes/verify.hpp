@@ -162,14 +162,14 @@ constexpr finding step_problem(const trace& t, const schedule& s, int at, list<i
         return {"a step's node is not its first result", at};
     if (!within(step.domain, 1, count)) return {"a step's domain is not a node", at};
     const kernel_entry kernel = s.kernels[step.kernel];
-    if (!within(kernel.first_word, kernel.words, s.kernel_words.size())) return {"a spelling is outside the pool", at};
+    if (!within(kernel.first_word, kernel.words, s.kernel_words.size())) return {"a region is outside the pool", at};
     if (kernel.kind != static_cast<int>(kernel_kind::region) && s.ops[kernel.op] != t.nodes[step.node].op)
         return {"a step's kernel is another operation's", at};
     if (kernel.kind != static_cast<int>(kernel_kind::operation)) {
-        if (s.kernel_words[kernel.first_word] != step.inputs) return {"a region has another number of slots", at};
+        const region_view region{&s.kernel_words[kernel.first_word]};
+        if (region.slots() != step.inputs) return {"a region has another number of slots", at};
         for (int k = 0; k < step.inputs; ++k)
-            if (s.kernel_words[kernel.first_word + 3 + k] !=
-                static_cast<int>(t.nodes[s.values[step.first_value + k]].type))
+            if (region.slot_type(k) != t.nodes[s.values[step.first_value + k]].type)
                 return {"a region's slot has another element type", at};
     }
     for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {

@@ -131,6 +131,7 @@ struct convolution_filter_gradient_op {
 template <bool Relu>
 struct convolution_bias_op {
     static constexpr std::string_view name = Relu ? "convolution_bias_relu" : "convolution_bias";
+    static constexpr bool takes_storage_types = true;
     static constexpr operation_kind kind = operation_kind::convolve;
     static constexpr int arity = 3;
     using attributes = window_attributes;

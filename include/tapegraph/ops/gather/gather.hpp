@@ -26,6 +26,7 @@ constexpr bool same_shape_or_required(const shape& a, const shape& b) {
 struct gather_op {
     static constexpr std::string_view name = "gather";
     static constexpr operation_kind kind = operation_kind::gather;
+    static constexpr bool takes_storage_types = true;
     static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 2;
     struct attributes {
@@ -62,6 +63,7 @@ struct gather_op {
 
 /// (slices, indices) to zeros of the target's shape with each slice added where its index points.
 struct scatter_add_op : gather_op {
+    static constexpr bool takes_storage_types = false; // it adds
     static constexpr std::string_view name = "scatter_add";
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = io.in[0].type;
@@ -143,6 +145,7 @@ constexpr auto gather_nd_op::vjp(const attributes& a, auto dy, auto table, auto 
 struct take_along_op {
     static constexpr std::string_view name = "take_along";
     static constexpr operation_kind kind = operation_kind::gather;
+    static constexpr bool takes_storage_types = true;
     static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 2;
     struct attributes {
@@ -170,6 +173,7 @@ struct take_along_op {
 
 /// The adjoint of take_along: adds each element where its index points; the target is x's shape.
 struct put_along_op : take_along_op {
+    static constexpr bool takes_storage_types = false; // it adds
     static constexpr std::string_view name = "put_along";
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = io.in[0].type;

@@ -29,6 +29,7 @@ struct sum_of_equal_rows_op {
 /// (table [n, rest...], indices [picks...], rows [picks..., rest...]) to the table with those rows in the places of its own.
 struct assign_rows_op {
     static constexpr std::string_view name = "assign_rows";
+    static constexpr bool takes_storage_types = true; // it only moves elements
     static constexpr operation_kind kind = operation_kind::gather;
     static constexpr int arity = 3;
     /// Where nothing else wants the table, its memory becomes the result's and only rows are written.

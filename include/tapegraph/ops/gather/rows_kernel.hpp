@@ -2,7 +2,7 @@
 
 #include <tapegraph/ops/gather/cpu_rows.hpp>
 #include <tapegraph/ops/gather/rows.hpp>
-#include <tapegraph/ops/movement/kernel.hpp>
+#include <tapegraph/ops/gather/kernel.hpp>
 
 /// The kernels of ops/gather/rows.hpp.
 
@@ -22,9 +22,6 @@ struct kernel<sum_of_equal_rows_op, T> {
         });
     }
 };
-
-template <>
-inline constexpr bool takes_storage_types<assign_rows_op> = true; // it only moves elements
 
 template <class T>
 struct kernel<assign_rows_op, T> {

@@ -53,6 +53,7 @@ struct index_map_op {
 /// result has them.
 struct index_map_adjoint_op : index_map_op {
     static constexpr std::string_view name = "index_map_adjoint";
+    static constexpr bool takes_storage_types = false; // it adds
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = io.in[0].type;
         io.result = *io.target;

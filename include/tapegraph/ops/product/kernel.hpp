@@ -1,11 +1,10 @@
 #pragma once
 
-#include <tapegraph/ops/convolution/cpu.hpp>
-#include <tapegraph/ops/convolution/convolution.hpp>
-#include <tapegraph/ops/product/matmul.hpp>
 #include <tapegraph/ops/product/blas.hpp>
+#include <tapegraph/ops/product/matmul.hpp>
 #include <tapegraph/runtime/kernel.hpp>
-#include <tapegraph/ops/convolution/call_geometry.hpp>
+
+/// Kernels of matrix products.
 
 namespace tapegraph::runtime {
 
@@ -91,54 +90,6 @@ template <bool Relu, class T>
 struct kernel<matmul_bias_op<Relu>, T> {
     static std::size_t workspace(const kernel_call& c) { return kernel<matmul_op, T>::workspace(c); }
     static void run(const kernel_call& c) { kernel<matmul_op, T>::multiply(c, c.in[2].as<const T>(), Relu); }
-};
-
-template <class T>
-struct kernel<convolution_op, T> {
-    static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_op>(c); }
-    static std::size_t workspace(const kernel_call& c) {
-        return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::forward, thread_count());
-    }
-    static void run(const kernel_call& c) {
-        cpu::convolution_forward<T>(shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(),
-                                    c.workspace);
-    }
-};
-
-template <bool Relu, class T>
-struct kernel<convolution_bias_op<Relu>, T> {
-    static std::size_t workspace(const kernel_call& c) { return kernel<convolution_op, T>::workspace(c); }
-    static void run(const kernel_call& c) {
-        cpu::convolution_forward<T>(kernel<convolution_op, T>::shape_of(c), c.in[0].as<const T>(),
-                                    c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
-                                    {c.in[2].as<const T>(), Relu});
-    }
-};
-
-template <class T>
-struct kernel<convolution_input_gradient_op, T> {
-    static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_input_gradient_op>(c); }
-    static std::size_t workspace(const kernel_call& c) {
-        return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::input_gradient, thread_count());
-    }
-    static void run(const kernel_call& c) {
-        cpu::convolution_input_gradient<T>(shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(),
-                                           c.workspace);
-    }
-};
-
-template <class T>
-struct kernel<convolution_filter_gradient_op, T> {
-    static convolution_geometry shape_of(const kernel_call& c) {
-        return geometry_of<convolution_filter_gradient_op>(c);
-    }
-    static std::size_t workspace(const kernel_call& c) {
-        return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::filter_gradient, thread_count());
-    }
-    static void run(const kernel_call& c) {
-        cpu::convolution_filter_gradient<T>(shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(),
-                                            c.workspace);
-    }
 };
 
 } // namespace tapegraph::runtime

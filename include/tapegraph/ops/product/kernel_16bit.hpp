@@ -2,18 +2,10 @@
 
 #include <tapegraph/cpu/gemm_storage.hpp>
 #include <tapegraph/ops/product/kernel.hpp>
-#include <tapegraph/ops/kernel_16bit.hpp>
 
-/// Contractions of 16-bit elements that are more than a float kernel between conversions.
+/// Matrix products of 16-bit elements: more than a float kernel between conversions.
 
 namespace tapegraph::runtime {
-
-template <>
-inline constexpr bool takes_storage_types<matmul_op> = true;
-template <bool Relu>
-inline constexpr bool takes_storage_types<matmul_bias_op<Relu>> = true;
-template <bool Relu>
-inline constexpr bool takes_storage_types<convolution_bias_op<Relu>> = true;
 
 // Operands are converted while they are packed. A CBLAS has no such product: always our own.
 template <storage_type T>
@@ -75,29 +67,6 @@ struct kernel<matmul_bias_op<Relu>, T> {
     static std::size_t workspace(const kernel_call& c) { return kernel<matmul_op, T>::workspace(c); }
     static void run(const kernel_call& c) {
         kernel<matmul_op, T>::template multiply<cpu::detail::narrow_rows_biased<T, Relu>>(c);
-    }
-};
-
-template <bool Relu, storage_type T>
-struct kernel<convolution_bias_op<Relu>, T> {
-    static std::size_t workspace(const kernel_call& c) {
-        const detail::widened_call wide(c);
-        return wide.bytes + kernel<convolution_op, float>::workspace(wide.call);
-    }
-    static void run(const kernel_call& c) {
-        const detail::widened_call wide(c);
-        wide.load(c);
-        kernel<convolution_op, float>::run(wide.call);
-        const std::int64_t channels = c.in[2].elements(), pixels = channels == 0 ? 0 : c.out[0].elements() / channels;
-        const float *const sums = wide.call.out[0].as<const float>(), *const bias = wide.call.in[2].as<const float>();
-        constexpr std::int64_t piece = 16384;
-        const std::int64_t rows = std::max<std::int64_t>(1, piece / std::max<std::int64_t>(1, channels));
-        cpu::parallel_for((pixels + rows - 1) / rows, pixels * channels >= 4 * piece, [&](std::int64_t task) {
-            const std::int64_t first = task * rows, count = std::min(rows, pixels - first);
-            cpu::dispatch<cpu::detail::narrow_biased_body<T, Relu>>(c.out[0].as<T>() + first * channels, channels,
-                                                                    sums + first * channels, channels, bias, count,
-                                                                    channels);
-        });
     }
 };
 

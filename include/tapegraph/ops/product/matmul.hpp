@@ -43,6 +43,7 @@ constexpr H without_axis(const H& x, int at, std::source_location where) {
 /// Operands may be read transposed without a copy.
 struct matmul_op {
     static constexpr std::string_view name = "matmul";
+    static constexpr bool takes_storage_types = true;
     static constexpr operation_kind kind = operation_kind::contract;
     static constexpr linearity linear = linearity::each;
     static constexpr int arity = 2;
@@ -91,6 +92,7 @@ struct matmul_op {
 template <bool Relu>
 struct matmul_bias_op {
     static constexpr std::string_view name = Relu ? "matmul_bias_relu" : "matmul_bias";
+    static constexpr bool takes_storage_types = true;
     static constexpr operation_kind kind = operation_kind::contract;
     static constexpr int arity = 3;
     using attributes = matmul_op::attributes;

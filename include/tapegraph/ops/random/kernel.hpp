@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/random_laws.hpp>
+#include <tapegraph/cpu/widen.hpp>
 #include <tapegraph/ops/random/random.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
@@ -84,6 +85,23 @@ template <class T>
 struct kernel<random_op<T>, T> {
     static void run(const kernel_call& call) {
         fill_random<T>(call.out[0].as<T>(), call.out[0].elements(), attributes_of<random_op<T>>(call), *call.random);
+    }
+};
+
+template <storage_type T>
+struct kernel<random_op<T>, T> {
+    static void run(const kernel_call& c) {
+        const typename random_op<T>::attributes& a = attributes_of<random_op<T>>(c);
+        const random_op<float>::attributes wide{a.ordinal, a.law, a.a, a.b};
+        constexpr std::int64_t piece = 2048;
+        const std::int64_t count = c.out[0].elements();
+        T* const out = c.out[0].as<T>();
+        cpu::parallel_for((count + piece - 1) / piece, count >= 8 * piece, [&](std::int64_t task) {
+            alignas(64) float numbers[piece];
+            const std::int64_t begin = task * piece, size = std::min(piece, count - begin);
+            cpu::dispatch<random_body<float>>(static_cast<float*>(numbers), begin, size, &wide, c.random);
+            cpu::dispatch<cpu::detail::narrow_body<T>>(out + begin, static_cast<const float*>(numbers), size);
+        });
     }
 };
 

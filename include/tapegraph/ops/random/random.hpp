@@ -22,6 +22,7 @@ struct random_attributes {
 template <class T>
 struct random_op {
     static constexpr std::string_view name = "random";
+    static constexpr bool takes_storage_types = true;
     using result_element = T;
     static constexpr operation_kind kind = operation_kind::random;
     static constexpr int arity = 0;

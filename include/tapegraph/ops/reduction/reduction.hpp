@@ -92,6 +92,7 @@ struct sum_op : reduce_op {
 
 struct prod_op : sum_op {
     static constexpr std::string_view name = "prod";
+    static constexpr reduction combines = reduction::product;
     static constexpr bool whole_vjp = true;
     // The product of the others, exact beside zeros and so for derivatives of derivatives: x = q + z, where q has ones in
     // place of the zeros and z nothing but them. With `others`, the number of zeros beside an element, the product of the
@@ -113,6 +114,7 @@ struct prod_op : sum_op {
 
 struct max_op : sum_op {
     static constexpr std::string_view name = "max";
+    static constexpr reduction combines = reduction::maximum;
     static constexpr bool whole_vjp = true, needs_output = true;
     static constexpr void infer(const attributes& a, inference& io) {
         if (!detail::axes_inside(a, io) ||
@@ -137,11 +139,13 @@ struct max_op : sum_op {
 
 struct min_op : max_op {
     static constexpr std::string_view name = "min";
+    static constexpr reduction combines = reduction::minimum;
 };
 
 /// Of bool, to bool; no derivative.
 struct any_op : reduce_op {
     static constexpr std::string_view name = "any";
+    static constexpr reduction combines = reduction::maximum; // of bytes that are 0 or 1
     static constexpr bool whole_vjp = true;
     static constexpr void infer(const attributes& a, inference& io) {
         if (detail::axes_inside(a, io) &&
@@ -151,6 +155,7 @@ struct any_op : reduce_op {
 };
 struct all_op : any_op {
     static constexpr std::string_view name = "all";
+    static constexpr reduction combines = reduction::minimum;
 };
 
 /// The sum; 0 of no elements. Integers wrap around as they do in NumPy and TensorFlow.

@@ -3,7 +3,7 @@
 #include <tapegraph/cuda/ops/convolution/convolution.cuh>
 #include <tapegraph/cuda/kernels/finish_product.cuh>
 #include <tapegraph/cuda/widened.cuh>
-#include <tapegraph/ops/product/kernel_16bit.hpp>
+#include <tapegraph/ops/convolution/kernel.hpp>
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/arg_reduce.cuh>
 #include <tapegraph/cuda/kernels/scan.cuh>
-#include <tapegraph/ops/movement/kernel.hpp>
+#include <tapegraph/ops/cumulative/kernel.hpp>
 
 #include <algorithm>
 

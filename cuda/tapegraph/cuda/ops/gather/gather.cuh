@@ -5,8 +5,7 @@
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/gather.cuh>
 #include <tapegraph/cuda/words.cuh>
-#include <tapegraph/ops/movement/kernel.hpp>
-#include <tapegraph/ops/kernel_16bit.hpp> // which operations take 16-bit elements
+#include <tapegraph/ops/gather/kernel.hpp>
 
 #include <bit>
 

@@ -6,7 +6,6 @@
 #include <tapegraph/cuda/kernels/rearrange.cuh>
 #include <tapegraph/cuda/words.cuh>
 #include <tapegraph/ops/movement/kernel.hpp>
-#include <tapegraph/ops/kernel_16bit.hpp>
 
 #include <cstring>
 

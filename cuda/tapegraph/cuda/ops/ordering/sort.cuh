@@ -4,7 +4,7 @@
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/sort.cuh>
 #include <tapegraph/cuda/ops/ordering/library_sort.hpp>
-#include <tapegraph/ops/movement/kernel.hpp>
+#include <tapegraph/ops/ordering/kernel.hpp>
 
 #include <algorithm>
 #include <limits>

@@ -3,7 +3,6 @@
 #include <tapegraph/cuda/kernels/random.cuh>
 #include <tapegraph/cuda/region.cuh>
 #include <tapegraph/ops/random/kernel.hpp>
-#include <tapegraph/ops/kernel_16bit.hpp>
 
 /// Random numbers on the device: those of the CPU, bit for bit.
 

@@ -1,23 +1,11 @@
 #pragma once
 
-#include <tapegraph/ops/gather/gather.hpp>
-#include <tapegraph/ops/movement/padding.hpp>
 #include <tapegraph/runtime/kernel.hpp>
-#include <tapegraph/ops/random/kernel.hpp>
 
 /// Operations on 16-bit elements as the float kernel on converted operands, which is what most of them do. The copies are
 /// part of the call's workspace, so graph mode plans them and a step still allocates nothing.
 
 namespace tapegraph::runtime {
-
-template <>
-inline constexpr bool takes_storage_types<gather_op> = true;
-template <>
-inline constexpr bool takes_storage_types<take_along_op> = true;
-template <class T>
-inline constexpr bool takes_storage_types<random_op<T>> = true;
-template <>
-inline constexpr bool takes_storage_types<index_map_adjoint_op> = false; // it adds
 
 namespace detail {
 
@@ -75,23 +63,6 @@ struct widened_kernel {
         wide.load(c);
         kernel_for<Op, float>().run(wide.call);
         wide.store(c);
-    }
-};
-
-template <storage_type T>
-struct kernel<random_op<T>, T> {
-    static void run(const kernel_call& c) {
-        const typename random_op<T>::attributes& a = attributes_of<random_op<T>>(c);
-        const random_op<float>::attributes wide{a.ordinal, a.law, a.a, a.b};
-        constexpr std::int64_t piece = 2048;
-        const std::int64_t count = c.out[0].elements();
-        T* const out = c.out[0].as<T>();
-        cpu::parallel_for((count + piece - 1) / piece, count >= 8 * piece, [&](std::int64_t task) {
-            alignas(64) float numbers[piece];
-            const std::int64_t begin = task * piece, size = std::min(piece, count - begin);
-            cpu::dispatch<random_body<float>>(static_cast<float*>(numbers), begin, size, &wide, c.random);
-            cpu::dispatch<cpu::detail::narrow_body<T>>(out + begin, static_cast<const float*>(numbers), size);
-        });
     }
 };
 

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <tapegraph/ops/convolution/call_geometry.hpp>
+#include <tapegraph/ops/convolution/cpu.hpp>
+#include <tapegraph/runtime/kernel.hpp>
+#include <tapegraph/runtime/widened.hpp>
+
+/// Kernels of convolutions.
+
+namespace tapegraph::runtime {
+
+template <class T>
+struct kernel<convolution_op, T> {
+    static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_op>(c); }
+    static std::size_t workspace(const kernel_call& c) {
+        return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::forward, thread_count());
+    }
+    static void run(const kernel_call& c) {
+        cpu::convolution_forward<T>(shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(),
+                                    c.workspace);
+    }
+};
+
+template <bool Relu, class T>
+struct kernel<convolution_bias_op<Relu>, T> {
+    static std::size_t workspace(const kernel_call& c) { return kernel<convolution_op, T>::workspace(c); }
+    static void run(const kernel_call& c) {
+        cpu::convolution_forward<T>(kernel<convolution_op, T>::shape_of(c), c.in[0].as<const T>(),
+                                    c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
+                                    {c.in[2].as<const T>(), Relu});
+    }
+};
+
+template <class T>
+struct kernel<convolution_input_gradient_op, T> {
+    static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_input_gradient_op>(c); }
+    static std::size_t workspace(const kernel_call& c) {
+        return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::input_gradient, thread_count());
+    }
+    static void run(const kernel_call& c) {
+        cpu::convolution_input_gradient<T>(shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(),
+                                           c.workspace);
+    }
+};
+
+template <class T>
+struct kernel<convolution_filter_gradient_op, T> {
+    static convolution_geometry shape_of(const kernel_call& c) {
+        return geometry_of<convolution_filter_gradient_op>(c);
+    }
+    static std::size_t workspace(const kernel_call& c) {
+        return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::filter_gradient, thread_count());
+    }
+    static void run(const kernel_call& c) {
+        cpu::convolution_filter_gradient<T>(shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(),
+                                            c.workspace);
+    }
+};
+
+// Sums are rounded once, with the bias and relu of the three operations that became one kernel.
+template <bool Relu, storage_type T>
+struct kernel<convolution_bias_op<Relu>, T> {
+    static std::size_t workspace(const kernel_call& c) {
+        const detail::widened_call wide(c);
+        return wide.bytes + kernel<convolution_op, float>::workspace(wide.call);
+    }
+    static void run(const kernel_call& c) {
+        const detail::widened_call wide(c);
+        wide.load(c);
+        kernel<convolution_op, float>::run(wide.call);
+        const std::int64_t channels = c.in[2].elements(), pixels = channels == 0 ? 0 : c.out[0].elements() / channels;
+        const float *const sums = wide.call.out[0].as<const float>(), *const bias = wide.call.in[2].as<const float>();
+        constexpr std::int64_t piece = 16384;
+        const std::int64_t rows = std::max<std::int64_t>(1, piece / std::max<std::int64_t>(1, channels));
+        cpu::parallel_for((pixels + rows - 1) / rows, pixels * channels >= 4 * piece, [&](std::int64_t task) {
+            const std::int64_t first = task * rows, count = std::min(rows, pixels - first);
+            cpu::dispatch<cpu::detail::narrow_biased_body<T, Relu>>(c.out[0].as<T>() + first * channels, channels,
+                                                                    sums + first * channels, channels, bias, count,
+                                                                    channels);
+        });
+    }
+};
+
+} // namespace tapegraph::runtime

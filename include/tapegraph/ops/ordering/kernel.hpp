@@ -1,0 +1,36 @@
+#pragma once
+
+#include <tapegraph/ops/ordering/cpu.hpp>
+#include <tapegraph/ops/ordering/cpu_arg_reduce.hpp>
+#include <tapegraph/ops/ordering/ordering.hpp>
+#include <tapegraph/runtime/kernel.hpp>
+
+/// Kernels of sorting, and of the positions of extremes.
+
+namespace tapegraph::runtime {
+
+template <class T>
+struct kernel<argsort_op, T> {
+    static std::size_t workspace(const kernel_call& c) {
+        return cpu::sort_workspace_bytes<element>(detail::leading_extent(c.in[0]), detail::last_extent(c.in[0]));
+    }
+    static void run(const kernel_call& c) {
+        cpu::argsort_last(detail::leading_extent(c.in[0]), detail::last_extent(c.in[0]),
+                          attributes_of<argsort_op>(c).descending != 0, c.in[0].as<const element>(),
+                          c.out[0].as<std::int32_t>(), c.workspace, detail::last_extent(c.out[0]));
+    }
+    using element = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
+};
+template <class T>
+struct kernel<arg_reduce_op, T> {
+    static void run(const kernel_call& c) {
+        const auto a = attributes_of<arg_reduce_op>(c);
+        using element = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
+        const auto reduce = a.maximum != 0 ? &cpu::arg_reduce<true, element, std::int32_t>
+                                           : &cpu::arg_reduce<false, element, std::int32_t>;
+        reduce(c.in[0].rank, c.in[0].extents, static_cast<int>(a.axis), c.in[0].as<const element>(),
+               c.out[0].as<std::int32_t>());
+    }
+};
+
+} // namespace tapegraph::runtime
