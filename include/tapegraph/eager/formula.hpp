@@ -39,44 +39,26 @@ struct formula_code {
     constexpr ir::region_view adjoint_region() const { return {kernel_words + backward}; }
 };
 
-/// Appends the nodes of a formula given only its type. Numbers become inputs: their values are not part of the type.
+/// Appends the nodes of a formula given only its type. Leaves and numbers become inputs: their values are not part of it.
 struct formula_tracer {
     ir::trace& t;
     list<int> leaves{}, numbers{};
 
-    template <class E>
-    constexpr int emit() {
-        if constexpr (handle<E>) {
-            const int id = t.input("", dtype_of<typename E::element_type>, {});
-            leaves.push_back(id);
-            return id;
-        } else {
-            return emit_expr(std::type_identity<E>{});
-        }
+    template <class Leaf>
+    constexpr int leaf(formula_type<Leaf>) {
+        const int id = t.input("", dtype_of<typename Leaf::element_type>, {});
+        leaves.push_back(id);
+        return id;
     }
-    template <class Op, class... Args>
-    constexpr int emit_expr(std::type_identity<expr<Op, Args...>>) {
-        static_assert(ir::operation_binding<Op>::bound);
-        constexpr int count = sizeof...(Args);
-        int ids[count]{};
-        int i = 0;
-        ((ids[i++] = emit_tensor<Args>()), ...);
-        dtype common = dtype::f32;
-        for (int k = count - 1; k >= Op::condition_operands; --k)
-            if (ids[k] >= 0) common = t.nodes[ids[k]].type;
-        for (int k = 0; k < count; ++k) {
-            if (ids[k] >= 0) continue;
-            ids[k] = t.input("", common, {});
-            numbers.push_back(ids[k]);
-        }
-        return t.map(ir::descriptor_of<Op>, ids, count);
+    template <class Op>
+    constexpr int number_of(formula_type<number>, const int* ids, int count) {
+        const int id = t.input("", ir::operand_type<Op>(t, ids, count), {});
+        numbers.push_back(id);
+        return id;
     }
-    template <class Arg>
-    constexpr int emit_tensor() {
-        if constexpr (std::is_same_v<Arg, number>)
-            return -1;
-        else
-            return emit<Arg>();
+    template <class Op>
+    constexpr int operation(const int* ids, int count) {
+        return ir::node_writer{t}.operation<Op>(ids, count);
     }
 };
 
@@ -86,7 +68,7 @@ constexpr formula_code make_formula() {
     formula_code code;
     ir::trace t;
     formula_tracer tracer{t};
-    const int domain = tracer.template emit<E>();
+    const int domain = walk_formula(tracer, formula_type<E>{});
     code.leaves = tracer.leaves.size();
     code.numbers = tracer.numbers.size();
     if (code.leaves > most_leaves || code.numbers > most_numbers) {
@@ -238,35 +220,29 @@ constexpr formula_view make_formula_view() {
 template <class E, class Reduce = void>
 inline constexpr formula_view formula_of = make_formula_view<E, Reduce>();
 
-/// Collects the leaves and numbers of a formula in the order in which the tracer met them.
+/// The leaves and numbers of a formula, in the order in which formula_tracer met them.
 struct formula_values {
     const any_tensor* leaves[most_leaves];
     double numbers[most_numbers];
     int leaf_count = 0, number_count = 0;
 
-    template <class T>
-    void collect(const T& e) {
-        if constexpr (handle<T>)
-            leaves[leaf_count++] = &e;
-        else
-            collect_expr(e);
+    template <class E>
+    void collect(const E& e) {
+        walk_formula(*this, e);
     }
 
-private:
-    template <class Op, class... Args>
-    void collect_expr(const expr<Op, Args...>& e) {
-        [&]<std::size_t... I>(std::index_sequence<I...>) {
-            (collect_tensor(e.template get<I>()), ...);
-            (collect_number(e.template get<I>()), ...);
-        }(std::index_sequence_for<Args...>{});
+    int leaf(const any_tensor& t) {
+        leaves[leaf_count++] = &t;
+        return 0;
     }
-    template <class T>
-    void collect_tensor(const T& value) {
-        if constexpr (!std::is_same_v<T, number>) collect(value);
+    template <class Op>
+    int number_of(const number& n, const int*, int) {
+        numbers[number_count++] = n.value;
+        return 0;
     }
-    template <class T>
-    void collect_number(const T& value) {
-        if constexpr (std::is_same_v<T, number>) numbers[number_count++] = value.value;
+    template <class Op>
+    int operation(const int*, int) {
+        return 0;
     }
 };
 

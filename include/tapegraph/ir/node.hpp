@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/expr/apply.hpp>
+#include <tapegraph/expr/walk.hpp>
 #include <tapegraph/ir/trace.hpp>
 
 #include <source_location>
@@ -54,28 +55,35 @@ constexpr trace* owner_of(const expr<Op, Args...>& e) {
     }(std::index_sequence_for<Args...>{});
 }
 
-constexpr int put(trace&, const node& n) { return n.id(); }
-// A number has no node until its neighbours have given it an element type.
-constexpr int put(trace&, const number&) { return -1; }
+/// The element type of an operation's operands, those that have an id.
+template <class Op>
+constexpr dtype operand_type(const trace& t, const int* ids, int count) {
+    dtype common = dtype::f32;
+    for (int i = count - 1; i >= Op::condition_operands; --i)
+        if (ids[i] >= 0) common = t.nodes[ids[i]].type;
+    return common;
+}
 
-/// Appends the nodes of a formula: operands first, depth first; numbers last, in the type of the other operands.
-template <class Op, class... Args>
-constexpr int put(trace& t, const expr<Op, Args...>& e) {
-    static_assert(operation_binding<Op>::bound);
-    constexpr int count = sizeof...(Args);
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        int ids[count]{};
-        ((ids[I] = put(t, e.template get<I>())), ...);
-        dtype common = dtype::f32;
-        for (int i = count - 1; i >= Op::condition_operands; --i)
-            if (ids[i] >= 0) common = t.nodes[ids[i]].type;
-        const auto settle = [&]<std::size_t K>(std::integral_constant<std::size_t, K>) {
-            if constexpr (std::is_same_v<std::remove_cvref_t<decltype(e.template get<K>())>, number>)
-                ids[K] = t.constant(e.template get<K>().value, common);
-        };
-        (settle(std::integral_constant<std::size_t, I>{}), ...);
+/// Appends the nodes of a formula; numbers become constants of their neighbours' type.
+struct node_writer {
+    trace& t;
+
+    constexpr int leaf(const node& n) { return n.id(); }
+    template <class Op>
+    constexpr int number_of(const number& n, const int* ids, int count) {
+        return t.constant(n.value, operand_type<Op>(t, ids, count));
+    }
+    template <class Op>
+    constexpr int operation(const int* ids, int count) {
+        static_assert(operation_binding<Op>::bound);
         return t.map(descriptor_of<Op>, ids, count);
-    }(std::index_sequence_for<Args...>{});
+    }
+};
+
+template <class E>
+constexpr int put(trace& t, const E& e) {
+    node_writer writer{t};
+    return walk_formula(writer, e);
 }
 
 /// Appends a formula as one group: its nodes are differentiated together, its last node is the sealed one.
