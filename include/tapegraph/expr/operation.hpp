@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/call.hpp>
 #include <tapegraph/core/config.hpp>
 #include <tapegraph/core/dtype.hpp>
 #include <tapegraph/core/reduction.hpp>

@@ -38,6 +38,8 @@ struct operation {
     std::uint32_t unread; ///< bit k: operand k is there for the sake of derivatives, and no kernel reads it
     bool in_place; ///< the kernel may write its result over operand 0, but over no other
     bool per_node_kernel; ///< each node has a kernel of its own, made for its operands (`Op::kernel_of<Stage, node>()`)
+    double (*flops)(const kernel_call&); ///< floating-point operations of a call; null: it moves elements
+    double (*bytes)(const kernel_call&); ///< read and written by a call; null: operands and results, each once
 
     /// Whether it is differentiated together with the elementwise nodes of its group.
     constexpr bool in_formula() const {
@@ -140,6 +142,20 @@ bool evaluate(dtype common, const void* const* in, void* out, std::int64_t count
     return false;
 }
 template <class Op>
+constexpr auto flops_pointer() -> double (*)(const kernel_call&) {
+    if constexpr (requires { &Op::flops; })
+        return &Op::flops;
+    else
+        return nullptr;
+}
+template <class Op>
+constexpr auto bytes_pointer() -> double (*)(const kernel_call&) {
+    if constexpr (requires { &Op::bytes; })
+        return &Op::bytes;
+    else
+        return nullptr;
+}
+template <class Op>
 constexpr auto evaluate_pointer() -> bool (*)(dtype, const void* const*, void*, std::int64_t) {
     if constexpr (Op::kind == operation_kind::map)
         return &evaluate<Op>;
@@ -168,22 +184,26 @@ struct identity_node {
 };
 
 template <class Op>
-inline constexpr operation descriptor_of{Op::name,
-                                     Op::kind,
-                                     Op::arity,
-                                     detail::conditions<Op>(),
-                                     attribute_words<Op>,
-                                     &detail::result_type<Op>,
-                                     &detail::infer<Op>,
-                                     detail::vjp_pointer<Op>(),
-                                     detail::evaluate_pointer<Op>(),
-                                     linearity_of<Op>,
-                                     std::is_base_of_v<identity_node, Op>,
-                                     whole_reduction<Op>,
-                                     detail::from_integers<Op>(),
-                                     detail::unread_operands<Op>(),
-                                     detail::in_place<Op>(),
-                                     detail::has_per_node_kernel<Op>()};
+inline constexpr operation descriptor_of{
+    .name = Op::name,
+    .kind = Op::kind,
+    .arity = Op::arity,
+    .conditions = detail::conditions<Op>(),
+    .words = attribute_words<Op>,
+    .result_type = &detail::result_type<Op>,
+    .infer = &detail::infer<Op>,
+    .vjp = detail::vjp_pointer<Op>(),
+    .evaluate = detail::evaluate_pointer<Op>(),
+    .linear = linearity_of<Op>,
+    .identity = std::is_base_of_v<identity_node, Op>,
+    .whole = whole_reduction<Op>,
+    .from_integers = detail::from_integers<Op>(),
+    .unread = detail::unread_operands<Op>(),
+    .in_place = detail::in_place<Op>(),
+    .per_node_kernel = detail::has_per_node_kernel<Op>(),
+    .flops = detail::flops_pointer<Op>(),
+    .bytes = detail::bytes_pointer<Op>(),
+};
 
 template <class Op>
 struct operation_binding {

@@ -50,12 +50,22 @@ struct window_attributes {
     }
 };
 
-struct convolution_op {
-    static constexpr std::string_view name = "convolution";
+namespace detail {
+struct convolution_operation {
     static constexpr operation_kind kind = operation_kind::convolve;
+    using attributes = window_attributes;
+    /// 2 per multiply-add: an element of the convolved image sums over a filter without its last axis.
+    static double flops_of(const buffer_view& image, const buffer_view& filter) {
+        const std::int64_t last = filter.extents[filter.rank - 1];
+        return last == 0 ? 0 : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
+    }
+};
+} // namespace detail
+
+struct convolution_op : detail::convolution_operation {
+    static constexpr std::string_view name = "convolution";
     static constexpr linearity linear = linearity::each;
     static constexpr int arity = 2;
-    using attributes = window_attributes;
     static constexpr void infer(const attributes& a, inference& io) {
         const shape &x = io.in[0].dims, &w = io.in[1].dims;
         const int spatial = x.rank() - 2;
@@ -86,15 +96,14 @@ struct convolution_op {
     }
     template <int I>
     static constexpr auto vjp(const attributes& a, auto dy, auto x, auto w, auto);
+    static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
 };
 
 /// dL/dx from (dy, w); the target is x's shape. Linear in both operands, so its own derivatives are convolutions.
-struct convolution_input_gradient_op {
+struct convolution_input_gradient_op : detail::convolution_operation {
     static constexpr std::string_view name = "convolution_input_gradient";
-    static constexpr operation_kind kind = operation_kind::convolve;
     static constexpr linearity linear = linearity::each;
     static constexpr int arity = 2;
-    using attributes = window_attributes;
     // Also conv_transpose, in whose words it speaks: a gradient always fits.
     static constexpr void infer(const attributes& a, inference& io) {
         const shape &y = io.in[0].dims, &w = io.in[1].dims;
@@ -110,32 +119,31 @@ struct convolution_input_gradient_op {
     }
     template <int I>
     static constexpr auto vjp(const attributes& a, auto d, auto dy, auto w, auto);
+    static double flops(const kernel_call& c) { return flops_of(c.in[0], c.in[1]); }
 };
 
 /// dL/dw from (x, dy); the target is w's shape.
-struct convolution_filter_gradient_op {
+struct convolution_filter_gradient_op : detail::convolution_operation {
     static constexpr std::string_view name = "convolution_filter_gradient";
-    static constexpr operation_kind kind = operation_kind::convolve;
     static constexpr linearity linear = linearity::each;
     static constexpr int arity = 2;
-    using attributes = window_attributes;
     static constexpr void infer(const attributes&, inference& io) {
         io.type = io.in[0].type;
         io.result = *io.target;
     }
     template <int I>
     static constexpr auto vjp(const attributes& a, auto d, auto x, auto dy, auto);
+    static double flops(const kernel_call& c) { return flops_of(c.in[1], c.out[0]); }
 };
 
 /// Convolution plus bias, then relu if Relu: what a pass makes of the three. Never differentiated.
 template <bool Relu>
-struct convolution_bias_op {
+struct convolution_bias_op : detail::convolution_operation {
     static constexpr std::string_view name = Relu ? "convolution_bias_relu" : "convolution_bias";
     static constexpr bool takes_storage_types = true;
-    static constexpr operation_kind kind = operation_kind::convolve;
     static constexpr int arity = 3;
-    using attributes = window_attributes;
     static constexpr void infer(const attributes& a, inference& io) { convolution_op::infer(a, io); }
+    static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
 };
 
 namespace detail {

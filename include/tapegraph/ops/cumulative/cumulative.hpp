@@ -25,6 +25,7 @@ struct cumulative_sum_op {
     static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
         return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, std::source_location::current(), dy);
     }
+    static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
 };
 
 struct cumulative_product_op : cumulative_sum_op {

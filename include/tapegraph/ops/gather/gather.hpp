@@ -23,6 +23,14 @@ constexpr bool same_shape_or_required(const shape& a, const shape& b) {
 
 /// Slices of a table along an axis: table [batch..., before..., n, behind...], indices [batch..., picks...] to
 /// [batch..., before..., picks..., behind...].
+namespace detail {
+/// What choosing elements reads and writes: of the table no more than is chosen.
+inline double bytes_of_choice(const kernel_call& c) {
+    const std::size_t chosen = c.out[0].bytes(), table = c.in[0].bytes();
+    return static_cast<double>((table < chosen ? table : chosen) + c.in[1].bytes() + chosen);
+}
+} // namespace detail
+
 struct gather_op {
     static constexpr std::string_view name = "gather";
     static constexpr operation_kind kind = operation_kind::gather;
@@ -59,6 +67,7 @@ struct gather_op {
     template <int I>
         requires(I == 0)
     static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
+    static double bytes(const kernel_call& c) { return detail::bytes_of_choice(c); }
 };
 
 /// (slices, indices) to zeros of the target's shape with each slice added where its index points.
@@ -78,6 +87,7 @@ struct scatter_add_op : gather_op {
     static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
         return invoke<gather_op>(a, nullptr, std::source_location::current(), d, indices);
     }
+    static double bytes(const kernel_call&) = delete; // all of its operands, as usual
 };
 
 template <int I>
@@ -114,6 +124,7 @@ struct gather_nd_op {
     template <int I>
         requires(I == 0)
     static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
+    static double bytes(const kernel_call& c) { return detail::bytes_of_choice(c); }
 };
 
 /// (slices, indices) to zeros of the target's shape with each slice added where its tuple points.
@@ -132,6 +143,7 @@ struct scatter_nd_op : gather_nd_op {
     static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
         return invoke<gather_nd_op>(a, nullptr, std::source_location::current(), d, indices);
     }
+    static double bytes(const kernel_call&) = delete; // all of its operands, as usual
 };
 
 template <int I>
@@ -169,6 +181,7 @@ struct take_along_op {
     template <int I>
         requires(I == 0)
     static constexpr auto vjp(const attributes& a, auto dy, auto x, auto indices, auto);
+    static double bytes(const kernel_call& c) { return detail::bytes_of_choice(c); }
 };
 
 /// The adjoint of take_along: adds each element where its index points; the target is x's shape.
@@ -187,6 +200,7 @@ struct put_along_op : take_along_op {
     static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
         return invoke<take_along_op>(a, nullptr, std::source_location::current(), d, indices);
     }
+    static double bytes(const kernel_call&) = delete; // all of its operands, as usual
 };
 
 template <int I>

@@ -44,6 +44,11 @@ struct assign_rows_op {
         io.require(io.in[2].type == io.type && detail::same_shape_or_required(io.in[2].dims, expected),
                    "assign_rows: the rows have not the type and shape that gather would give");
     }
+    /// In place only the rows are read and written.
+    static double bytes(const kernel_call& c) {
+        const std::size_t rows = c.in[1].bytes() + 2 * c.in[2].bytes();
+        return static_cast<double>(c.in[0].data == c.out[0].data ? rows : rows - c.in[2].bytes() + c.in[0].bytes() + c.out[0].bytes());
+    }
 };
 
 /// rows[i] + rows[j] + ... over all positions whose index is that of i, in their order, beginning with zero; the shape is that

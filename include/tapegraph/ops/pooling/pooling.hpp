@@ -4,6 +4,8 @@
 #include <tapegraph/ops/reduction/reduction.hpp>
 #include <tapegraph/ops/refusal.hpp>
 
+#include <algorithm>
+
 /// max and average pooling over [batch, width, channels] and [batch, height, width, channels].
 
 namespace tapegraph {
@@ -30,25 +32,33 @@ constexpr void infer_pool(const window_attributes& a, inference& io) {
     }
     io.result.push_back(x[spatial + 1]);
 }
+
+struct pool_operation {
+    static constexpr operation_kind kind = operation_kind::pool;
+    using attributes = window_attributes;
+    /// A window for each element of the pooled image, the smallest of those involved.
+    static double flops(const kernel_call& c) {
+        std::int64_t pooled = c.out[0].elements();
+        for (int k = 0; k < c.inputs; ++k) pooled = std::min(pooled, c.in[k].elements());
+        const auto a = attributes_from_words<pool_operation>(c.attributes);
+        return static_cast<double>(pooled * a.window[0] * a.window[1]);
+    }
+};
 } // namespace detail
 
-struct max_pool_op {
+struct max_pool_op : detail::pool_operation {
     static constexpr std::string_view name = "max_pool";
     static constexpr bool needs_output = true; // its derivative looks at the value
-    static constexpr operation_kind kind = operation_kind::pool;
     static constexpr int arity = 1;
-    using attributes = window_attributes;
     static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
     template <int I>
     static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y);
 };
 
 /// (dy, x, y) to dx: each window's derivative goes to its first maximum.
-struct max_pool_gradient_op {
+struct max_pool_gradient_op : detail::pool_operation {
     static constexpr std::string_view name = "max_pool_gradient";
-    static constexpr operation_kind kind = operation_kind::pool;
     static constexpr int arity = 3;
-    using attributes = window_attributes;
     static constexpr void infer(const attributes&, inference& io) {
         io.type = io.in[0].type;
         io.result = io.in[1].dims;
@@ -59,11 +69,9 @@ struct max_pool_gradient_op {
 };
 
 /// (d, x, y) to the value of d at each window's first maximum: the adjoint of max_pool_gradient.
-struct max_pool_select_op {
+struct max_pool_select_op : detail::pool_operation {
     static constexpr std::string_view name = "max_pool_select";
-    static constexpr operation_kind kind = operation_kind::pool;
     static constexpr int arity = 3;
-    using attributes = window_attributes;
     static constexpr void infer(const attributes&, inference& io) {
         io.type = io.in[0].type;
         io.result = io.in[2].dims;
@@ -86,23 +94,19 @@ constexpr auto max_pool_gradient_op::vjp(const attributes& a, auto d, auto, auto
 }
 
 /// Mean over each window's elements inside the image.
-struct average_pool_op {
+struct average_pool_op : detail::pool_operation {
     static constexpr std::string_view name = "average_pool";
-    static constexpr operation_kind kind = operation_kind::pool;
     static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 1;
-    using attributes = window_attributes;
     static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
     template <int I>
     static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
 };
 
-struct average_pool_gradient_op {
+struct average_pool_gradient_op : detail::pool_operation {
     static constexpr std::string_view name = "average_pool_gradient";
-    static constexpr operation_kind kind = operation_kind::pool;
     static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 1;
-    using attributes = window_attributes;
     static constexpr void infer(const attributes&, inference& io) {
         io.type = io.in[0].type;
         io.result = *io.target;
@@ -122,11 +126,9 @@ constexpr auto average_pool_op::vjp(const attributes& a, auto dy, auto x, auto) 
 /// max_pool of 2 by 2 pixels with stride 2, unpadded, of convolution_bias_op: what a pass makes of them where nothing else reads
 /// the convolution, which then is not written out. The attributes are the convolution's. Never differentiated.
 template <bool Relu>
-struct convolution_bias_pool_op {
+struct convolution_bias_pool_op : detail::convolution_operation {
     static constexpr std::string_view name = Relu ? "convolution_bias_relu_pool" : "convolution_bias_pool";
-    static constexpr operation_kind kind = operation_kind::convolve;
     static constexpr int arity = 3;
-    using attributes = window_attributes;
     static constexpr void infer(const attributes& a, inference& io) {
         convolution_op::infer(a, io);
         if (!io.require(io.result.rank() == 4, "pooling: input must be NHWC")) return;
@@ -140,6 +142,7 @@ struct convolution_bias_pool_op {
         io.result = pooled.result;
         if (pooled.error != nullptr) io.fail(pooled.error);
     }
+    static double flops(const kernel_call& c) { return 4 * flops_of(c.out[0], c.in[1]); } // four pixels an element
 };
 
 /// `stride` 0 means the window's own size.

@@ -86,6 +86,12 @@ struct matmul_op {
             return t.transpose_b ? product(dc, a, 1, t.transpose_a, shape_of(b))
                                  : product(a, dc, !t.transpose_a, 0, shape_of(b));
     }
+    /// 2 m n k, for every matrix of a batch.
+    static double flops(const kernel_call& c) {
+        const buffer_view& a = c.in[0]; // [..., m, k] or, read transposed, [..., k, m]
+        const std::int64_t inner = a.extents[c.attributes[0] != 0 ? a.rank - 2 : a.rank - 1];
+        return 2 * static_cast<double>(c.out[0].elements()) * static_cast<double>(inner);
+    }
 };
 
 /// Matrix product plus a bias for every row, then relu if Relu: what a pass makes of the three. Never differentiated.
@@ -97,6 +103,7 @@ struct matmul_bias_op {
     static constexpr int arity = 3;
     using attributes = matmul_op::attributes;
     static constexpr void infer(const attributes& t, inference& io) { matmul_op::infer(t, io); }
+    static double flops(const kernel_call& c) { return matmul_op::flops(c); }
 };
 
 struct matmul_options {

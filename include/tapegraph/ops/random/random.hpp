@@ -39,6 +39,7 @@ struct random_op {
         default: io.require(a.b >= 0, "random::normal: the deviation must not be negative"); break;
         }
     }
+    static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
 };
 
 /// Whole numbers in [low, high), all equally likely.
@@ -59,6 +60,7 @@ struct random_integer_op {
         io.require(a.low >= std::numeric_limits<T>::min() && a.high - 1 <= std::numeric_limits<T>::max(),
                    "random::integers: the range exceeds the element type");
     }
+    static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
 };
 
 namespace random {

@@ -107,6 +107,14 @@ constexpr void recurrent_result_shape(const recurrent_attributes& a, const shape
     io.result.push_back(a.rows == recurrent_attributes::previous ? units * Cell::given(a) : units);
 }
 
+/// The products of the steps with the recurrent kernel [units, gates units]; x W is a product of its own. `steps` is the operand
+/// [batch, time, gates units], or states [planes, batch, time, units].
+inline double recurrence_flops(const kernel_call& c, int steps, int kernel, int products = 1) {
+    const buffer_view& s = c.in[steps];
+    return 2.0 * products * static_cast<double>(s.extents[s.rank - 3] * s.extents[s.rank - 2]) *
+           static_cast<double>(c.in[kernel].elements());
+}
+
 /// f of all arguments but the last.
 template <class F, class... R>
 constexpr auto call_without_last(const F& f, const R&... rest) {
@@ -133,6 +141,7 @@ struct recurrent_states_op {
         io.result.push_back(io.in[0].dims[1]);
         io.result.push_back(io.in[1].dims[0]);
     }
+    static double flops(const kernel_call& c) { return detail::recurrence_flops(c, 0, 1); }
 };
 
 /// (states, x W + b, R, extras) to rows of h.
@@ -200,6 +209,7 @@ struct recurrent_op {
     static constexpr auto vjp(const attributes& a, auto dy, auto... operands) {
         return flow<I>(a, shared(a, dy, operands...), dy, operands...);
     }
+    static double flops(const kernel_call& c) { return detail::recurrence_flops(c, 0, 1); }
 };
 
 /// (dL/d rows, states, x W + b, R, extras) to the derivative by the columns [batch, time, columns units]; with an initial state
@@ -232,6 +242,7 @@ struct recurrent_gradient_op {
     static constexpr auto vjp(const attributes& a, auto d, auto... operands) {
         return flow<I>(a, shared(a, d, operands...), d, operands...);
     }
+    static double flops(const kernel_call& c) { return detail::recurrence_flops(c, 1, 3); }
 };
 
 namespace detail {

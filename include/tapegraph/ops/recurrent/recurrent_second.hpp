@@ -47,6 +47,7 @@ struct recurrent_tangent_op {
     static constexpr auto vjp(const attributes& a, auto d, auto... operands) {
         return flow<I>(a, shared(a, d, operands...), d, operands...);
     }
+    static double flops(const kernel_call& c) { return detail::recurrence_flops(c, 1, 3); }
 };
 
 /// (v, dL/d rows, states, x W + b, R, extras) to the derivative of dy^T J v by what the rows are made of, [batch, (given +
@@ -71,6 +72,7 @@ struct recurrent_second_op {
     template <int I>
         requires(I < 3 + detail::recurrent_sources<Cell, Extras>)
     static constexpr auto vjp(const attributes& a, auto d, auto v, auto dy, auto states, auto z, auto r, auto... rest);
+    static double flops(const kernel_call& c) { return detail::recurrence_flops(c, 2, 4, 3); }
 };
 
 template <class Cell, int Extras>
