@@ -1,8 +1,6 @@
 #include <support/graph_runner.hpp>
 
-#include <tapegraph/ops/recurrent/gru_kernel.hpp>
-#include <tapegraph/ops/recurrent/lstm_kernel.hpp>
-#include <tapegraph/ops/recurrent/simple_rnn_kernel.hpp>
+#include <tapegraph/ops/recurrent/layers_kernel.hpp>
 
 #include <doctest/doctest.h>
 

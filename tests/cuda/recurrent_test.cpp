@@ -3,9 +3,7 @@
 #include <cuda/calls.hpp>
 
 #include <tapegraph/cuda/ops/recurrent/recurrent.cuh>
-#include <tapegraph/ops/recurrent/gru_kernel.hpp>
-#include <tapegraph/ops/recurrent/lstm_kernel.hpp>
-#include <tapegraph/ops/recurrent/simple_rnn_kernel.hpp>
+#include <tapegraph/ops/recurrent/layers_kernel.hpp>
 
 #include <cmath>
 #include <type_traits>

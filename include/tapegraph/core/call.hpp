@@ -54,5 +54,6 @@ struct kernel_call {
 
 using kernel_function = void (*)(const kernel_call&);
 using workspace_function = std::size_t (*)(const kernel_call&);
+using cost_function = double (*)(const kernel_call&);
 
 } // namespace tapegraph

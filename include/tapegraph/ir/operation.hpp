@@ -38,8 +38,8 @@ struct operation {
     std::uint32_t unread; ///< bit k: operand k is there for the sake of derivatives, and no kernel reads it
     bool in_place; ///< the kernel may write its result over operand 0, but over no other
     bool per_node_kernel; ///< each node has a kernel of its own, made for its operands (`Op::kernel_of<Stage, node>()`)
-    double (*flops)(const kernel_call&); ///< floating-point operations of a call; null: it moves elements
-    double (*bytes)(const kernel_call&); ///< read and written by a call; null: operands and results, each once
+    cost_function flops; ///< floating-point operations of a call; null: it moves elements
+    cost_function bytes; ///< read and written by a call; null: operands and results, each once
 
     /// Whether it is differentiated together with the elementwise nodes of its group.
     constexpr bool in_formula() const {
@@ -142,16 +142,16 @@ bool evaluate(dtype common, const void* const* in, void* out, std::int64_t count
     return false;
 }
 template <class Op>
-constexpr auto flops_pointer() -> double (*)(const kernel_call&) {
-    if constexpr (requires { &Op::flops; })
-        return &Op::flops;
+constexpr cost_function flops_of_call() {
+    if constexpr (requires { Op::flops; })
+        return Op::flops;
     else
         return nullptr;
 }
 template <class Op>
-constexpr auto bytes_pointer() -> double (*)(const kernel_call&) {
-    if constexpr (requires { &Op::bytes; })
-        return &Op::bytes;
+constexpr cost_function bytes_of_call() {
+    if constexpr (requires { Op::bytes; })
+        return Op::bytes;
     else
         return nullptr;
 }
@@ -201,8 +201,8 @@ inline constexpr operation descriptor_of{
     .unread = detail::unread_operands<Op>(),
     .in_place = detail::in_place<Op>(),
     .per_node_kernel = detail::has_per_node_kernel<Op>(),
-    .flops = detail::flops_pointer<Op>(),
-    .bytes = detail::bytes_pointer<Op>(),
+    .flops = detail::flops_of_call<Op>(),
+    .bytes = detail::bytes_of_call<Op>(),
 };
 
 template <class Op>

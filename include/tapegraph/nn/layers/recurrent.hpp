@@ -2,7 +2,7 @@
 
 #include <tapegraph/nn/layers/recurrent_layer.hpp>
 #include <tapegraph/ops/recurrent/lstm.hpp>
-#include <tapegraph/ops/recurrent/lstm_kernel.hpp>
+#include <tapegraph/ops/recurrent/layers_kernel.hpp>
 #ifdef TG_CUDA
 #include <tapegraph/cuda/ops/recurrent/recurrent.cuh>
 #endif

@@ -2,7 +2,7 @@
 
 #include <tapegraph/nn/layers/recurrent_layer.hpp>
 #include <tapegraph/ops/recurrent/simple_rnn.hpp>
-#include <tapegraph/ops/recurrent/simple_rnn_kernel.hpp>
+#include <tapegraph/ops/recurrent/layers_kernel.hpp>
 #ifdef TG_CUDA
 #include <tapegraph/cuda/ops/recurrent/recurrent.cuh>
 #endif

@@ -67,7 +67,7 @@ struct gather_op {
     template <int I>
         requires(I == 0)
     static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
-    static double bytes(const kernel_call& c) { return detail::bytes_of_choice(c); }
+    static constexpr cost_function bytes = &detail::bytes_of_choice;
 };
 
 /// (slices, indices) to zeros of the target's shape with each slice added where its index points.
@@ -87,7 +87,7 @@ struct scatter_add_op : gather_op {
     static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
         return invoke<gather_op>(a, nullptr, std::source_location::current(), d, indices);
     }
-    static double bytes(const kernel_call&) = delete; // all of its operands, as usual
+    static constexpr cost_function bytes = nullptr; // it reads all of its operands
 };
 
 template <int I>
@@ -124,7 +124,7 @@ struct gather_nd_op {
     template <int I>
         requires(I == 0)
     static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
-    static double bytes(const kernel_call& c) { return detail::bytes_of_choice(c); }
+    static constexpr cost_function bytes = &detail::bytes_of_choice;
 };
 
 /// (slices, indices) to zeros of the target's shape with each slice added where its tuple points.
@@ -143,7 +143,7 @@ struct scatter_nd_op : gather_nd_op {
     static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
         return invoke<gather_nd_op>(a, nullptr, std::source_location::current(), d, indices);
     }
-    static double bytes(const kernel_call&) = delete; // all of its operands, as usual
+    static constexpr cost_function bytes = nullptr; // it reads all of its operands
 };
 
 template <int I>
@@ -181,7 +181,7 @@ struct take_along_op {
     template <int I>
         requires(I == 0)
     static constexpr auto vjp(const attributes& a, auto dy, auto x, auto indices, auto);
-    static double bytes(const kernel_call& c) { return detail::bytes_of_choice(c); }
+    static constexpr cost_function bytes = &detail::bytes_of_choice;
 };
 
 /// The adjoint of take_along: adds each element where its index points; the target is x's shape.
@@ -200,7 +200,7 @@ struct put_along_op : take_along_op {
     static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
         return invoke<take_along_op>(a, nullptr, std::source_location::current(), d, indices);
     }
-    static double bytes(const kernel_call&) = delete; // all of its operands, as usual
+    static constexpr cost_function bytes = nullptr; // it reads all of its operands
 };
 
 template <int I>

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-/// Recurrent layers' kernels, for the cells whose header (ops/recurrent/lstm_kernel.hpp and the like) says which of the CPU's they are.
+/// Recurrent layers' kernels, for the cells of which layers_kernel.hpp says which of the CPU's they are.
 
 namespace tapegraph::runtime {
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <type_traits>
 
-/// Recurrent layers and their derivatives on a device, for the cells whose header (ops/recurrent/lstm_kernel.hpp and the like) says which of
+/// Recurrent layers and their derivatives on a device, for the cells whose header (ops/recurrent/layers_kernel.hpp and the like) says which of
 /// the CPU's they are. Values have the CPU's layout; second derivatives and tangents are computed there.
 
 namespace tapegraph::cuda {
