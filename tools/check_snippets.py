@@ -2,6 +2,7 @@
 """Compiles every ```cpp block of README.md, CONTRIBUTING.md and docs/, and compares what pages say is printed.
 
     tools/check_snippets.py [--compiler g++] [--show] [PAGE.md ...] [-- more compiler arguments]
+    tools/check_snippets.py --ran SOURCE PROGRAM PAGE.md     runs a program and compares what the page says of it
 
 A page is one compilation; errors name its lines. Words behind `cpp` say what a block is:
 
@@ -13,7 +14,12 @@ A page is one compilation; errors name its lines. Words behind `cpp` say what a 
     ```cpp refused                 (and the words above) the compiler must refuse it
     ```text output                 what the statements right above print; the page is then linked and run
 
-What a block needs and a reader does not is in a comment of the same words, which pages do not show:
+    <!-- program examples/x.cpp -->   what the next blocks are excerpts of:
+    ```cpp excerpt                 these lines stand in the program, which is compiled elsewhere
+    ```text excerpt                these lines it prints (looked at with --ran)
+
+In outputs `...` stands for anything in a line, or for any lines; in what programs print a number with a point stands for those
+near it, too. What a block needs and a reader does not is in a comment of the same words, which pages do not show:
 
     <!-- cpp statements
     tg::tensor<float> x, y;
@@ -36,7 +42,9 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORDS = {"statements", "continues", "global", "refused"}
 OPENING = re.compile(r"^(?:```|<!-- )(cpp|text)\b(.*)$")
-MARK = "\x1d"  # between the outputs of blocks
+PROGRAM = re.compile(r"^<!-- program (\S+) -->$")
+NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:e[-+]?\d+)?")
+MARK, END = "\x1d", "\x1e"  # between the outputs of blocks, and behind the last line of one
 
 
 @dataclasses.dataclass
@@ -54,10 +62,23 @@ def is_hoisted(line):
     return line.startswith(("#include", "#define"))
 
 
+@dataclasses.dataclass
+class Excerpt:
+    page: str
+    line: int
+    program: str
+    printed: bool  # it is output, not source
+    lines: list
+
+
 def blocks_of(page, text, report):
-    """The cpp blocks of a page, each with the output that follows it."""
-    found, lines, at = [], text.splitlines(), 0
+    """The cpp blocks of a page, each with the output that follows it, and its excerpts of programs."""
+    found, excerpts, named, lines, at = [], [], None, text.splitlines(), 0
     while at < len(lines):
+        if program := PROGRAM.match(lines[at]):
+            named = program[1]
+            if not (ROOT / named).is_file():
+                report(page, at + 1, f"there is no {named}")
         opening = OPENING.match(lines[at])
         if not opening:
             # A fence of another language may show fences itself.
@@ -72,7 +93,12 @@ def blocks_of(page, text, report):
         while end < len(lines) and not lines[end].startswith("-->" if hidden else "```"):
             end += 1
         words, code = set(opening[2].split()), lines[start:end]
-        if opening[1] == "text":
+        if "excerpt" in words:
+            if named is None:
+                report(page, start, "an excerpt of no program")
+            else:
+                excerpts.append(Excerpt(page, start + 1, named, opening[1] == "text", code))
+        elif opening[1] == "text":
             if "output" in words:
                 if found and "statements" in found[-1].words and found[-1].output is None:
                     found[-1].output, found[-1].output_line = code, start + 1
@@ -83,7 +109,7 @@ def blocks_of(page, text, report):
         else:
             found.append(Block(page, start + 1, words, code))
         at = end + 1
-    return found
+    return found, excerpts
 
 
 def groups_of(blocks, report):
@@ -151,6 +177,52 @@ def first_errors(output):
     return "\n    ".join(errors[:8] or output.splitlines()[:8])
 
 
+def alike(wanted, got, near):
+    """Whether a line of a page says what was printed; `near`, numbers with a point may differ a little."""
+    if "..." in wanted:
+        pattern = ".*".join(re.escape(part) for part in wanted.rstrip().split("..."))
+        return re.fullmatch(pattern, got.rstrip()) is not None
+    if not near:
+        return wanted.rstrip() == got.rstrip()
+    if NUMBER.sub("0", wanted).split() != NUMBER.sub("0", got).split():
+        return False
+    for a, b in zip(NUMBER.findall(wanted), NUMBER.findall(got)):
+        if a != b and ("." not in a or abs(float(a) - float(b)) > 0.02 + 0.05 * abs(float(a))):
+            return False
+    return True
+
+
+def begins_with(wanted, got, near):
+    """Whether the first lines of `got` are the wanted ones; a line of three points is any number of lines."""
+    if not wanted:
+        return True
+    if wanted[0].strip() == "...":
+        return any(begins_with(wanted[1:], got[i:], near) for i in range(len(got) + 1))
+    return bool(got) and alike(wanted[0], got[0], near) and begins_with(wanted[1:], got[1:], near)
+
+
+def words(lines):
+    """Code, however its lines are broken."""
+    return " ".join(" ".join(lines).split())
+
+
+def check_excerpts(excerpts, source, lines, printed, report):
+    """Whether excerpts of a program stand in its lines; of what it prints, each after the one before."""
+    at = 0
+    for excerpt in excerpts:
+        if excerpt.program != source or excerpt.printed != printed:
+            continue
+        if not printed:
+            if words(excerpt.lines) not in words(lines):
+                report(excerpt.page, excerpt.line, f"{source} does not contain this")
+            continue
+        found = next((i for i in range(at, len(lines)) if begins_with(excerpt.lines, lines[i:], True)), None)
+        if found is None:
+            report(excerpt.page, excerpt.line, f"{source} does not print this here")
+        else:
+            at = found + 1
+
+
 def compare(page, blocks, printed, report):
     """What blocks printed against what the page says."""
     parts = dict(re.findall(f"{MARK}(\\d+)\n(.*?){MARK}\n", printed, re.DOTALL))
@@ -161,11 +233,9 @@ def compare(page, blocks, printed, report):
         if got is None:
             report(page, block.output_line, "the program did not get here")
             continue
-        got = [line.rstrip() for line in got.splitlines()]
-        wanted = [line.rstrip() for line in block.output]
-        if got != wanted:
-            different = next((i for i, pair in enumerate(zip(got, wanted)) if pair[0] != pair[1]), min(len(got), len(wanted)))
-            report(page, block.output_line + different, "the program prints\n    " + "\n    ".join(got))
+        got = got.splitlines()
+        if not begins_with(block.output + [END], got + [END], False):
+            report(page, block.output_line, "the program prints\n    " + "\n    ".join(got))
 
 
 def check_page(page, text, options, show):
@@ -174,11 +244,14 @@ def check_page(page, text, options, show):
     def report(name, line, message):
         errors.append(f"{name}:{line}: {message}")
 
-    blocks = blocks_of(page, text, report)
+    blocks, excerpts = blocks_of(page, text, report)
+    for source in {excerpt.program for excerpt in excerpts}:
+        if (ROOT / source).is_file():
+            check_excerpts(excerpts, source, (ROOT / source).read_text(encoding="utf-8").splitlines(), False, report)
     groups = groups_of(blocks, report)
     run = any(b.output is not None for b in blocks)
     if not blocks:
-        return 0, errors
+        return len(excerpts), errors
     source = program(groups, run)
     if show:
         print(source)
@@ -189,7 +262,7 @@ def check_page(page, text, options, show):
     else:
         with tempfile.TemporaryDirectory() as folder:
             binary = os.path.join(folder, "page")
-            code, output = compile_text([*options, "-O1", "-o", binary], source)
+            code, output = compile_text([*options, "-O1", "-DTG_INSTRUCTION_SETS=1", "-o", binary], source)
             if code:
                 report(page, 1, f"does not compile\n    {first_errors(output)}")
             else:
@@ -201,7 +274,25 @@ def check_page(page, text, options, show):
     for block in blocks:
         if "refused" in block.words and compile_text([*options, "-fsyntax-only"], program(groups, False, block))[0] == 0:
             report(page, block.line, "compiles, but says that it is refused")
-    return len(blocks), errors
+    return len(blocks) + len(excerpts), errors
+
+
+def check_run(source, binary, page):
+    """What a page says that a program prints."""
+    errors = []
+
+    def report(name, line, message):
+        errors.append(f"{name}:{line}: {message}")
+
+    _, excerpts = blocks_of(str(page), page.read_text(encoding="utf-8"), report)
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([pathlib.Path(binary).resolve()], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              cwd=folder, check=False)
+    print(done.stdout)
+    if done.returncode:
+        report(page, 1, f"{source} ends with {done.returncode}")
+    check_excerpts(excerpts, source, done.stdout.splitlines(), True, report)
+    return sum(e.printed and e.program == source for e in excerpts), errors
 
 
 def main():
@@ -213,7 +304,12 @@ def main():
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--show", action="store_true", help="print the programs that pages become")
     parser.add_argument("pages", nargs="*", type=pathlib.Path)
+    parser.add_argument("--ran", nargs=2, metavar=("SOURCE", "PROGRAM"))
     given = parser.parse_args(arguments)
+    if given.ran:
+        count, errors = check_run(*given.ran, given.pages[0])
+        print("\n".join([*errors, f"check_snippets.py: {count} outputs, {len(errors)} errors"]))
+        sys.exit(1 if errors or not count else 0)
     pages = given.pages or [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     options = [given.compiler, "-std=c++20", "-fopenmp-simd", "-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-unused-parameter",
                *[f"-I{ROOT / folder}" for folder in ("include", "cuda", "tests", "examples")], *more]
