@@ -131,7 +131,8 @@ private:
     std::uint32_t serial_ = 1;
 };
 
-// Templates because they are defined in eager/seal.hpp, where formulas can be sealed; this header must stand alone.
+// These two are templates because eager/replay.hpp defines them, where formulas can be sealed. This header includes nothing
+// of it.
 /// Adds two tensors of one type and shape, on the tape when they are tracked.
 template <class Tensor>
 Tensor add_adjoints(const Tensor& a, const Tensor& b);

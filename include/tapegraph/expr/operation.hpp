@@ -11,7 +11,9 @@
 #include <string_view>
 #include <type_traits>
 
-/// What an operation says of itself. Backends implement kinds; an operation fills in its own facts.
+/// What an operation says of itself. Elementwise operations and reductions are compiled by their kind: kernels are made of
+/// their scalar functions. Every other operation has kernels of its own (runtime::kernel), and its kind tells the passes how
+/// to treat it: whether it is a view, draws random numbers, runs for its effect, and how its work is counted.
 
 namespace tapegraph {
 

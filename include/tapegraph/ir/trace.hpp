@@ -12,7 +12,8 @@
 
 namespace tapegraph::ir {
 
-// No member has a default: arrays of these are frozen with long zero tails, which compilers keep for free only then.
+// A member's default is zero wherever that is possible: arrays of these are frozen with long tails of unused elements, which
+// cost the compiler nothing as long as they are all zero bits.
 
 struct entry {
     const operation* op = nullptr;
