@@ -208,6 +208,10 @@ TEST_CASE("reductions of nothing") {
     CHECK_THROWS_WITH_AS(c.on_device(&maximum::run), "max: axis 1 has no elements", argument_error);
     empty(none, float(), {0, 3}, 2);
     none.on_device(&maximum::run); // no results, no error
+    same_bits<max_op, in_memory<float>, float>([&](device_call& call) {
+        empty(call, float(), {3, 0}, 2);
+        call.attributes(reduce_op::attributes{2, reduce_op::empty_allowed});
+    });
 }
 
 TEST_CASE("reductions of a tensor in memory") {

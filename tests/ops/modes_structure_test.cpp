@@ -109,6 +109,14 @@ TEST_CASE("both modes: reductions") {
     }
 }
 
+TEST_CASE("both modes: the softmax of an axis that turns out to be empty is empty") {
+    constexpr auto rows = [](auto x) { return std::tuple{softmax(x), log_softmax(x), softmax(tg::cast<tg::half>(x))}; };
+    both_modes values(rows, tg::spec<float, 3, tg::dyn>{});
+    for (std::int64_t n : {2, 0, 3}) TG_SAME(n, values.compare(drawn<float>({3, n}, 1)));
+    CHECK(softmax(tg::zeros<double>({2, 0, 3}), 1).shape() == tg::shape{2, 0, 3});
+    CHECK(log_softmax(tg::zeros<double>({2, 0, 3}), 1).shape() == tg::shape{2, 0, 3});
+}
+
 TEST_CASE("both modes: reductions differentiated as a whole, order") {
     both_modes values(more_reductions, batch_of_matrices<double>);
     both_modes gradients(gradient_loss(more_reductions), batch_of_matrices<double>);

@@ -202,7 +202,7 @@ std::vector<row> reduction_rows() {
                 return along(
                     x[0], -1, [](real v, real total) { return std::exp(v - total); }, logsumexp_of);
             }),
-        {{{5}}, {{1}}, {{3, 7}}, {{2, 3, 1}}, {{0, 3}}, {{5, 600}}}, 16, 0.1);
+        {{{5}}, {{1}}, {{3, 7}}, {{2, 3, 1}}, {{0, 3}}, {{3, 0}}, {{5, 600}}}, 16, 0.1);
     put(make_row<1, false>(
             "softmax axis 0", [](auto x) { return softmax(x, 0); }, {wide},
             [](const std::vector<array>& x) {
@@ -216,7 +216,16 @@ std::vector<row> reduction_rows() {
                 return along(
                     x[0], -1, [](real v, real total) { return v - total; }, logsumexp_of);
             }),
-        {{{5}}, {{1}}, {{3, 7}}, {{5, 600}}}, 16, 4);
+        {{{5}}, {{1}}, {{3, 7}}, {{0, 3}}, {{3, 0}}, {{5, 600}}}, 16, 4);
+    put(make_row<1>(
+            "log_softmax far from zero", [](auto x) { return log_softmax(x + 4096); }, {wide},
+            [](const std::vector<array>& x) {
+                return along(
+                    x[0], -1, [](real v, real total) { return v - total; }, logsumexp_of);
+            }),
+        {{{5}}, {{3, 7}}}, 16, 1);
+    rows.back().whole = true; // so x + 4096 is exact, and what is lost is lost by the function
+    rows.back().derivatives = 0;
 
     // The operand of a reduction is fused into it, with its broadcasting; adjoints of broadcast operands are reductions of
     // the adjoint formula.

@@ -191,7 +191,10 @@ struct fused_reduction {
             fill<std::uint8_t>(call, name, kind == reduction::minimum, call.out[0].elements());
         } else {
             const buffer_view& d = call.domain;
-            const std::int64_t count = tapegraph::detail::results_of_nothing(kind, d.rank, d.extents, axes(call));
+            const bool allowed = (call.attributes[1] & reduce_op::empty_allowed) != 0;
+            const std::int64_t count = allowed
+                                           ? call.out[0].elements()
+                                           : tapegraph::detail::results_of_nothing(kind, d.rank, d.extents, axes(call));
             constexpr element value = tapegraph::detail::identity<kind, element>;
             if constexpr (storage_type<T>)
                 fill<std::uint16_t>(call, name, storage_bits<T>(value), count);

@@ -113,8 +113,11 @@ struct reduce_op {
     static constexpr reduction combines = reduction::sum; ///< what elements are combined by
     struct attributes {
         std::int64_t axes = 0;     ///< bit i: axis i is reduced
-        std::int64_t keepdims = 0; ///< bit 0: axes stay, with extent 1; bit 1: the elements must be floating (a mean's sum)
+        /// Bit 0: axes stay, with extent 1; bit 1: the elements must be floating (a mean's sum); bit 2: empty_allowed.
+        std::int64_t keepdims = 0;
     };
+    /// A maximum or minimum of no elements is -infinity or infinity, and no error.
+    static constexpr std::int64_t empty_allowed = 4;
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = io.in[0].type;
         for (int i = 0; i < io.in[0].dims.rank(); ++i) {

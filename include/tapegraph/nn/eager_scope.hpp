@@ -66,10 +66,13 @@ public:
     explicit eager_scope(eager_context* context, std::string path = {}) : context_(context), path_(std::move(path)) {}
 
     eager_scope operator/(std::string_view name) const {
+        require(!name.empty() && name.front() != '/' && name.back() != '/' && name.find("//") == name.npos,
+                "scope: a name must not be empty");
         return eager_scope(context_, path_.empty() ? std::string(name) : path_ + '/' + std::string(name));
     }
     eager_scope operator/(const char* name) const { return *this / std::string_view(name); }
     eager_scope operator/(int index) const {
+        require(index >= 0, "scope: an index must not be negative");
         char text[16];
         return *this / std::string_view(text, std::to_chars(text, text + sizeof text, index).ptr);
     }

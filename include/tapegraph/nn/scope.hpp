@@ -7,7 +7,8 @@
 
 #include <string_view>
 
-/// Scopes of graph mode: a path of names that owns variables. `scope / "conv1"` and `scope / 3` go deeper.
+/// Scopes of graph mode: a path of names that owns variables. `scope / "conv1"` and `scope / 3` go deeper; `scope / "a/3"` is
+/// `scope / "a" / 3`, and a name of digits is an index.
 
 namespace tapegraph {
 
@@ -16,15 +17,24 @@ class graph_scope {
 public:
     constexpr graph_scope(ir::trace* owner, int index) : t_(owner), index_(index) {}
 
-    constexpr graph_scope operator/(std::string_view name) const { return child(name, -1); }
-    constexpr graph_scope operator/(const char* name) const { return child(name, -1); }
-    constexpr graph_scope operator/(int index) const { return child({}, index); }
+    constexpr graph_scope operator/(std::string_view name) const {
+        const std::size_t slash = name.find('/');
+        const graph_scope first = child(name.substr(0, slash));
+        return slash == name.npos ? first : first / name.substr(slash + 1);
+    }
+    constexpr graph_scope operator/(const char* name) const { return *this / std::string_view(name); }
+    constexpr graph_scope operator/(int index) const {
+        if (index < 0) fail("scope: an index must not be negative");
+        return child({}, index);
+    }
 
     /// A variable of this scope; its extents must be numbers. One path asked for twice in a trace is an error.
     template <class T>
     constexpr graph_node variable(std::string_view name, const shape& dims,
                                   const variable_options& options = {}) const {
         static_assert(std::is_floating_point_v<T>, "variables are float or double");
+        if (const std::size_t slash = name.rfind('/'); slash != name.npos)
+            return (*this / name.substr(0, slash)).template variable<T>(name.substr(slash + 1), dims, options);
         t_->scope = index_;
         int& newest = t_->scopes[index_].last_variable;
         for (int v = newest; v > 0; v = t_->variables[v - 1].previous)
@@ -86,7 +96,7 @@ public:
 
     /// A layer's demand on its options; the error names the scope.
     constexpr bool require(bool holds, const char* what) const {
-        if (!holds) t_->scope = index_, t_->fail(what);
+        if (!holds) fail(what);
         return holds;
     }
 
@@ -134,6 +144,26 @@ public:
     constexpr int index() const { return index_; }
 
 private:
+    constexpr void fail(const char* what) const {
+        t_->scope = index_;
+        t_->fail(what);
+    }
+    // One name of a path. Paths are text to users and to files, so what reads alike is one scope.
+    constexpr graph_scope child(std::string_view name) const {
+        if (name.empty()) fail("scope: a name must not be empty");
+        const int index = index_of(name);
+        return child(index < 0 ? name : std::string_view{}, index);
+    }
+    // The index that reads as `name`; -1 of another name, 07 among them.
+    static constexpr int index_of(std::string_view name) {
+        if (name.empty() || name.size() > 9 || (name[0] == '0' && name.size() > 1)) return -1;
+        int index = 0;
+        for (const char c : name) {
+            if (c < '0' || c > '9') return -1;
+            index = 10 * index + (c - '0');
+        }
+        return index;
+    }
     constexpr graph_scope child(std::string_view name, int index) const {
         const int newest = t_->scopes[index_].last_child;
         for (int i = newest; i > 0; i = t_->scopes[i - 1].previous_sibling)

@@ -169,6 +169,13 @@ struct reduction_kernel {
                 return;
             }
         }
+        if constexpr (std::is_floating_point_v<T> && std::is_base_of_v<max_op, Op>) {
+            if (call.domain.elements() == 0 && (call.attributes[1] & reduce_op::empty_allowed) != 0) {
+                for (std::int64_t i = 0; i < call.out[0].elements(); ++i)
+                    call.out[0].as<T>()[i] = tapegraph::detail::identity<reduction_kind<Op>, T>;
+                return;
+            }
+        }
         if constexpr (storage_type<T>)
             run_widened_reduction(call, evaluate, 0, 1, &cpu::reduce_axes<Op::combines, float>, &cpu::widen_tile<T>);
         else

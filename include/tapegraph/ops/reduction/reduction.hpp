@@ -124,7 +124,7 @@ struct max_op : sum_op {
         bool empty = false, none = false;
         for (int i = 0; i < io.in[0].dims.rank(); ++i)
             if (io.in[0].dims[i].value == 0) ((a.axes >> i & 1) != 0 ? empty : none) = true;
-        io.require(!empty || none, "max, min: a reduced axis has no elements");
+        io.require(!empty || none || (a.keepdims & empty_allowed) != 0, "max, min: a reduced axis has no elements");
     }
     // Elements that attain the value share the derivative evenly.
     template <int I>

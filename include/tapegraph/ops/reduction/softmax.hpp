@@ -24,22 +24,35 @@ constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {}
     });
 }
 
-/// x - logsumexp(x) along an axis.
+namespace detail {
+/// The largest element along an axis, kept, by which softmax shifts; -infinity where the axis has no elements.
+template <handle A>
+constexpr auto largest_along(const A& x, int axis, std::source_location where) {
+    const std::int64_t mask = axes(axis).bits(shape_of(x).rank());
+    return stop_gradient(invoke<max_op>({mask, 1 | reduce_op::empty_allowed}, nullptr, where, x));
+}
+} // namespace detail
+
+/// log(softmax(x)) along an axis, as (x - max) - log(sum(exp(x - max))): the difference comes first, so that what the largest
+/// elements lose to the others is not rounded away with their size. NaN where softmax is.
 template <tensor_like A>
 constexpr auto log_softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
     return detail::in_float(x, where, [&](const auto& operand) {
         const auto value = eval(operand, where);
-        return eval(value - logsumexp(value, axis, {.keepdims = true}, where), where);
+        // Sealed, though two formulas read it: each would broadcast the maxima again, which costs more than the memory does.
+        const auto shifted = eval(value - detail::largest_along(value, axis, where), where);
+        const auto total = eval(log(sum(exp(shifted), axis, {.keepdims = true}, where)), where);
+        return eval(shifted - total, where);
     });
 }
 
-/// exp(x) / sum(exp(x)) along an axis. NaN where all elements are -infinity or one is +infinity, as in TensorFlow and
-/// PyTorch.
+/// exp(x) / sum(exp(x)) along an axis; empty where the axis is. NaN where all elements are -infinity or one is +infinity, as in
+/// TensorFlow and PyTorch.
 template <tensor_like A>
 constexpr auto softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
     return detail::in_float(x, where, [&](const auto& operand) {
         const auto value = eval(operand, where);
-        const auto raised = eval(exp(value - stop_gradient(max(value, axis, {.keepdims = true}, where))), where);
+        const auto raised = eval(exp(value - detail::largest_along(value, axis, where)), where);
         return eval(raised / sum(raised, axis, {.keepdims = true}, where), where);
     });
 }
