@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks who includes whom, and a few habits of the repository. Prints FILE:LINE: MESSAGE; exits 1 on any error.
 
-Errors: an include against the directions below, headers that include each other in a circle, a library header that
-does not exist, quotes instead of <>, no #pragma once, tabs, paths of one machine, notes of unfinished work.
+Errors: an include against the directions below, headers that include each other in a circle, a header whose first
+include is not the library's (so that core/config.hpp is read first), a library header that does not exist, quotes
+instead of <>, no #pragma once, tabs, paths of one machine, notes of unfinished work.
 Warnings: files of more than 400 lines, heavy standard headers in folders that every program includes.
 """
 
@@ -47,6 +48,11 @@ def folder_of(name):
 # Single files that may do what their folder may not: (file, folder or header).
 EXCEPTIONS = set()
 
+# The header that says what the compiler must be; every other one reads it first, by its first include or that one's.
+FIRST = "tapegraph/core/config.hpp"
+# What does not exist on purpose: the include that ends the compilation there.
+NO_HEADER = "tapegraph/core/see_the_error_above"
+
 # Folders that every program includes stay light.
 LIGHT = {"core", "expr", "ops", "ops kernels", "ir", "graph", "eager", "cpu", "runtime"}
 HEAVY = {"iostream", "regex", "filesystem", "functional", "sstream", "thread", "random", "future", "map", "iomanip"}
@@ -85,6 +91,10 @@ def check_library(report):
         text = path.read_text(encoding="utf-8")
         if not re.search(r"^#pragma once$", text, re.MULTILINE):
             report(path, 1, "#pragma once is missing")
+        first = INCLUDE_LINE.search(text)
+        if path.is_relative_to(ROOT / "include") and name != FIRST and not (
+                first and first[2].startswith("tapegraph/")):
+            report(path, 1, f"the first include must be one of the library's own, if only <{FIRST}>")
         graph[name] = []
         for number, line in enumerate(text.splitlines(), 1):
             match = INCLUDE_LINE.match(line)
@@ -101,7 +111,7 @@ def check_library(report):
                     report(path, number, f"{folder or 'the umbrella'} may not include {target_folder or 'the umbrella'}"
                                          f" ({target})")
                 # Headers of the GPU backend may be absent from a checkout and stand behind an #if.
-                if target not in known and target_folder != "cuda":
+                if target not in known and target_folder != "cuda" and target != NO_HEADER:
                     report(path, number, f"there is no header {target}")
             elif target in HEAVY and folder in LIGHT and (name, target) not in EXCEPTIONS:
                 report(path, number, f"<{target}> is heavy for a header that every program includes", warning=True)

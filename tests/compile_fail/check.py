@@ -7,6 +7,7 @@ Comments at the start of a line, anywhere in the file:
     // expect: TEXT          compilation fails and TEXT is in the output (several lines: all of them, in any order)
     // expect-gcc: TEXT      the same, for g++ only; expect-clang likewise
     // expect-errors: N      and with no more and no fewer errors: what a mistake entails is not reported beside it
+    // expect-lines: N       and the compiler says it in at most N lines
     // expect-success        compilation succeeds
     // flags: -DX -fopenmp   more flags for this file
 """
@@ -35,7 +36,7 @@ def main():
     with open(source, encoding="utf-8") as file:
         lines = file.read().splitlines()
 
-    texts, errors, success, flags = [], None, False, []
+    texts, errors, most_lines, success, flags = [], None, None, False, []
     kind = compiler_kind(compile_command[0])
     for line in lines:
         if match := re.match(r"// expect(?:-(gcc|clang))?: *(.*\S)", line):
@@ -43,6 +44,8 @@ def main():
                 texts.append(match[2])
         elif match := re.match(r"// expect-errors: *(\d+)", line):
             errors = int(match[1])
+        elif match := re.match(r"// expect-lines: *(\d+)", line):
+            most_lines = int(match[1])
         elif re.match(r"// expect-success\b", line):
             success = True
         elif match := re.match(r"// flags: *(.*)", line):
@@ -67,6 +70,9 @@ def main():
     found = len(re.findall(r"^\S+:\d+:\d+: error: ", output, re.MULTILINE))
     if errors not in (None, found):
         complaints.append(f"{found} errors, expected {errors}")
+    lines_said = len(output.splitlines())
+    if most_lines is not None and lines_said > most_lines:
+        complaints.append(f"{lines_said} lines of output, at most {most_lines} expected")
     if complaints:
         print(output)
         print("command:", " ".join(command))

@@ -40,7 +40,7 @@ constexpr bool numbers_take_the_type_beside_them() {
     const node x = input(t, "x", {2}, dtype::f32), y = input(t, "y", {2}, dtype::f64);
     const node a = 2 * x + 0.5, b = tg::where(x > 1, 0, y);
     for (const tg::ir::entry& e : t.nodes) {
-        if (e.op != &tg::ir::descriptor_of<tg::ir::constant_op>) continue;
+        if (!e.is(tg::ir::descriptor_of<tg::ir::constant_op>)) continue;
         const double value = std::bit_cast<double>(t.words[e.words]);
         if (e.type != (value == 0 ? dtype::f64 : dtype::f32)) return false;
     }

@@ -61,7 +61,7 @@ constexpr void assign(trace& t, const node& variable, const node& value) {
 template <class Op>
 constexpr int count(const trace& t) {
     int n = 0;
-    for (const tg::ir::entry& e : t.nodes) n += e.op == &tg::ir::descriptor_of<Op> ? 1 : 0;
+    for (const tg::ir::entry& e : t.nodes) n += e.is(tg::ir::descriptor_of<Op>) ? 1 : 0;
     return n;
 }
 

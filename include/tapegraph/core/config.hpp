@@ -1,6 +1,33 @@
 #pragma once
 
-/// Version and the few compiler-dependent words the whole library uses.
+/// Version, the few compiler-dependent words the whole library uses, and what it needs of the compiler.
+/// Every other header reads this one before anything else, so what is wrong with a command is one error: the include of a
+/// file that does not exist ends the compilation, where #error alone would let thousands of others follow.
+
+#if __cplusplus < 202002L
+#error "TapeGraph needs C++20: compile with -std=c++20"
+#include <tapegraph/core/see_the_error_above>
+#endif
+#if defined(__clang__) && !defined(__apple_build_version__) && __clang_major__ < 16
+#define TG_OLD_COMPILER
+#elif defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 12
+#define TG_OLD_COMPILER
+#endif
+#ifdef TG_OLD_COMPILER
+#error "TapeGraph needs g++ 12 or clang 16 at least"
+#include <tapegraph/core/see_the_error_above>
+#endif
+// The functions of core/math are made of roundings that -ffast-math takes for algebra: exp would be off by 0.4, and NaN would
+// pass every check. Of its parts clang tells -ffinite-math-only alone.
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__)
+#define TG_FAST_MATH
+#elif defined(__NO_SIGNED_ZEROS__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#define TG_FAST_MATH
+#endif
+#ifdef TG_FAST_MATH
+#error "TapeGraph needs exact arithmetic: compile without -ffast-math, -Ofast and the options these stand for"
+#include <tapegraph/core/see_the_error_above>
+#endif
 
 #define TG_VERSION_MAJOR 0
 #define TG_VERSION_MINOR 1

@@ -49,6 +49,11 @@ void finish_rows(const gemm_arguments<T>& g) {
 
 namespace detail {
 
+template <class T>
+double multiply_adds(const gemm_arguments<T>& g) {
+    return static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
+}
+
 /// Block sizes. They and the order of summation depend on the shape alone, not on the threads.
 struct gemm_plan {
     std::int64_t block_m, block_n, block_k;
@@ -202,9 +207,10 @@ std::size_t gemm_packed_bytes(std::int64_t n, std::int64_t k) {
 template <class T>
 void gemm_pack_b(const gemm_arguments<T>& g, T* packed) {
     const panel_layout layout{g.n, active_tile_kernels<T>().lanes};
-    parallel_for(layout.count(), detail::worth_threads(static_cast<double>(g.n) * g.k), [&](std::int64_t panel) {
-        pack_panel(packed + layout.offset(panel, g.k), layout, panel, g.b, g.ldb, g.transpose_b, g.k);
-    });
+    parallel_for(layout.count(), detail::worth_threads(static_cast<double>(g.n) * static_cast<double>(g.k)),
+                 [&](std::int64_t panel) {
+                     pack_panel(packed + layout.offset(panel, g.k), layout, panel, g.b, g.ldb, g.transpose_b, g.k);
+                 });
 }
 
 /// The product `g` describes. `workspace` is aligned to 64 bytes.
@@ -239,7 +245,7 @@ void gemm(const gemm_arguments<T>& g, void* workspace) {
     T* packed_a = cut.take<T>(plan.a_elements());
     T* packed_b = cut.take<T>(plan.b_elements(thread_count()));
     const auto& kernels = active_tile_kernels<T>();
-    const bool parallel = detail::worth_threads(static_cast<double>(g.m) * g.n * g.k);
+    const bool parallel = detail::worth_threads(detail::multiply_adds(g));
     for (std::int64_t row = 0; row < g.m; row += plan.block_m)
         for (std::int64_t column = 0; column < g.n; column += plan.block_n)
             for (std::int64_t k = 0; k < g.k; k += plan.block_k)
@@ -273,7 +279,7 @@ void gemm_each(const gemm_arguments<T>& first, std::int64_t batch, const Place& 
         place(i, g);
         return g;
     };
-    const double work = static_cast<double>(first.m) * first.n * first.k;
+    const double work = detail::multiply_adds(first);
     if (batch < 2 || (batch < thread_count() && detail::worth_threads(work))) {
         for (std::int64_t i = 0; i < batch; ++i) gemm(product(i), workspace);
         return;

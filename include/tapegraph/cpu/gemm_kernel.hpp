@@ -347,7 +347,7 @@ void pack_panel(T* to, const panel_layout& layout, std::int64_t panel, const T* 
     } else {
         from += first;
         // A constant size keeps memcpy from being a call.
-        if (columns * sizeof(T) == 128)
+        if (static_cast<std::size_t>(columns) * sizeof(T) == 128)
             for (std::int64_t i = 0; i < k; ++i) {
                 // Rows far apart are beyond the processor's own prefetching.
                 __builtin_prefetch(from + (i + 16) * from_row);

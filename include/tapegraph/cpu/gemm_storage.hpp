@@ -212,7 +212,7 @@ void gemm_storage(const gemm_arguments<T>& given, void* workspace, const Finish&
             std::fill_n(bias, g.n, static_cast<float>(*g.bias));
     }
     const auto& kernels = active_tile_kernels<float>();
-    const bool parallel = detail::worth_threads(static_cast<double>(g.m) * g.n * g.k);
+    const bool parallel = detail::worth_threads(detail::multiply_adds(g));
     for (std::int64_t row = 0; row < g.m; row += plan.block_m)
         for (std::int64_t column = 0; column < g.n; column += plan.block_n)
             detail::storage_gemm_block<T>{g,

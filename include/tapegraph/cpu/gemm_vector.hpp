@@ -134,7 +134,7 @@ void gemm_vector(const gemm_vector_arguments<T>& g, T* scratch) {
         x = scratch;
     }
     T* strips = scratch + (g.k + 15) / 16 * 16;
-    const bool parallel = worth_threads(static_cast<double>(g.rows) * g.k);
+    const bool parallel = worth_threads(static_cast<double>(g.rows) * static_cast<double>(g.k));
     if (!g.by_columns) {
         const std::int64_t rows = std::max<std::int64_t>(4, divide_up(32768, g.k + 1) / 4 * 4);
         for_tasks(divide_up(g.rows, rows), parallel, [&](std::int64_t task, int) {

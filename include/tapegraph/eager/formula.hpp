@@ -95,7 +95,7 @@ constexpr formula_code make_formula() {
     int ops = 0, words = 0;
     const auto op_index = [&](const ir::operation* op) {
         for (int i = 0; i < ops; ++i)
-            if (code.ops[i] == op) return i;
+            if (ir::same_operation(code.ops[i], op)) return i;
         code.ops[ops] = op;
         return ops++;
     };
@@ -113,7 +113,7 @@ constexpr formula_code make_formula() {
             if (tracer.numbers[i] == node) return first_number + i;
         return -1;
     };
-    const auto is_input = [&](int node) { return t.nodes[node].op == &ir::descriptor_of<ir::input_op>; };
+    const auto is_input = [&](int node) { return t.nodes[node].is(ir::descriptor_of<ir::input_op>); };
     ir::region_marks marks;
     list<int> roots;
     roots.push_back(domain);

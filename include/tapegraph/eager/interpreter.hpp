@@ -146,10 +146,10 @@ any_tensor basic_interpreter<X>::compute(int id) {
     const ir::entry e = t.nodes[id];
     const shape dims = t.dims(id);
     const std::int64_t* const words = t.words_of(id);
-    if (e.op == &ir::descriptor_of<ir::constant_op> || e.op == &ir::descriptor_of<ir::extent_op>) {
+    if (e.is(ir::descriptor_of<ir::constant_op>) || e.is(ir::descriptor_of<ir::extent_op>)) {
         any_tensor result(e.type, shape{});
-        const double value = e.op == &ir::descriptor_of<ir::constant_op> ? std::bit_cast<double>(words[0])
-                                                                     : static_cast<double>(words[0]);
+        const double value =
+            e.is(ir::descriptor_of<ir::constant_op>) ? std::bit_cast<double>(words[0]) : static_cast<double>(words[0]);
         runtime::store_scalar(result.view(), value);
         return result;
     }
@@ -170,7 +170,7 @@ any_tensor basic_interpreter<X>::compute(int id) {
         result = interpreting::evaluate(*e.op, saved.inputs[common].type(), operands, e.arguments, e.type, dims);
     } else if (e.op->kind == operation_kind::view) {
         result = saved.inputs[0].viewed(dims);
-    } else if (e.op == &ir::descriptor_of<sum_op>) {
+    } else if (e.is(ir::descriptor_of<sum_op>)) {
         result = interpreting::sum_over(saved.inputs[0], words[0], dims);
     } else {
         throw argument_error("derivatives of derivatives: no way through " + std::string(e.op->name));

@@ -308,8 +308,8 @@ private:
     }
 
     void reduce_on_device(kernel_call& sum, int r, dtype type) const {
-        const std::int64_t attributes[2]{sum.attributes[0], formula->sums_tensor ? 0 : r};
-        sum.attributes = attributes;
+        const std::int64_t words[2]{sum.attributes[0], formula->sums_tensor ? 0 : r};
+        sum.attributes = words;
         if (!formula->sums_tensor) {
             if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, sum.domain);
             return runtime::perform({{}, formula->sum_on_device}, sum);

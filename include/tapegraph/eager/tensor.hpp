@@ -173,10 +173,10 @@ tensor<T> ones(const shape& dims) {
 template <class T>
 tensor<T> arange(std::int64_t count, T begin = T(0), T step = T(1)) {
     auto result = tensor<T>::uninitialized({count});
-    using number = arithmetic_type_t<T>;
+    using real = arithmetic_type_t<T>;
     for (std::int64_t i = 0; i < count; ++i)
         result.mutable_data()[i] =
-            static_cast<T>(static_cast<number>(begin) + static_cast<number>(i) * static_cast<number>(step));
+            static_cast<T>(static_cast<real>(begin) + static_cast<real>(i) * static_cast<real>(step));
     return result;
 }
 /// Copies from any contiguous range; throws shape_error where its size is not the product of the extents.

@@ -41,7 +41,8 @@ public:
             values_[i].memory = runtime::memory_of(device);
         }
         // Numbers that change per step: parameters, and behind them what random kernels draw from.
-        const std::size_t bytes = view.inputs.size() * runtime::alignment + sizeof(random_state);
+        const std::size_t bytes =
+            static_cast<std::size_t>(view.inputs.size()) * runtime::alignment + sizeof(random_state);
         numbers_.reserve(nullptr, bytes, "numbers");
         if (device_ != nullptr) device_numbers_.reserve(device_, bytes, "numbers of a program");
         std::byte* const numbers = (device_ == nullptr ? numbers_ : device_numbers_).data();
@@ -134,11 +135,11 @@ public:
         int birth = -1, death = -1, variable = -1;
     };
     /// Known once extents are bound.
-    arena_slot arena_slot_of(int node) const {
-        return {offsets_[node], live_.birth[node], live_.death[node], live_.variable_of[node]};
+    arena_slot arena_slot_of(int id) const {
+        return {offsets_[id], live_.birth[id], live_.death[id], live_.variable_of[id]};
     }
     /// A node's element type, extents and address today.
-    const buffer_view& value_of(int node) const { return values_[static_cast<std::size_t>(node)]; }
+    const buffer_view& value_of(int id) const { return values_[static_cast<std::size_t>(id)]; }
     /// Bytes of scratch memory a step was given.
     std::size_t scratch_bytes(int step) const { return scratch_bytes_[static_cast<std::size_t>(step)]; }
 
@@ -149,7 +150,7 @@ protected:
         std::size_t bytes;
     };
 
-    int root(int node) const { return view_->alias[node]; }
+    int root(int id) const { return view_->alias[id]; }
 
     void bind_extents() {
         symbols_ = given_symbols_;
@@ -169,7 +170,7 @@ protected:
             const entry& e = view_->nodes[i];
             for (int axis = 0; axis < e.rank; ++axis) {
                 const std::int64_t size = table.evaluate(view_->pool[e.dims + axis], value_of);
-                if (e.op == &descriptor_of<input_op> && values_[i].data != nullptr && values_[i].extents[axis] != size)
+                if (e.is(descriptor_of<input_op>) && values_[i].data != nullptr && values_[i].extents[axis] != size)
                     throw shape_error("input '" +
                                       std::string(view_->inputs[static_cast<int>(view_->words[e.words])].name) +
                                       "': extent of axis " + std::to_string(axis) + " is " +
@@ -207,8 +208,8 @@ protected:
         constants_.resize(static_cast<std::size_t>(view_->nodes.size()));
         for (int i = 0; i < view_->nodes.size(); ++i) {
             const entry& e = view_->nodes[i];
-            const bool number = e.op == &descriptor_of<constant_op>;
-            if (!number && e.op != &descriptor_of<extent_op>) continue;
+            const bool number = e.is(descriptor_of<constant_op>);
+            if (!number && !e.is(descriptor_of<extent_op>)) continue;
             const std::int64_t word = view_->words[e.words];
             const double value =
                 number ? std::bit_cast<double>(word) : static_cast<double>(table.evaluate(word, value_of));
@@ -228,7 +229,7 @@ protected:
     void place_buffers() {
         bool fits = !offsets_.empty();
         const int steps = view_->steps.size();
-        std::vector<std::size_t>& scratch = needed_scratch_;
+        numbered<std::size_t>& scratch = needed_scratch_;
         scratch.resize(static_cast<std::size_t>(steps));
         build_steps();
         for (int s = 0; s < steps; ++s) {
@@ -245,7 +246,7 @@ protected:
         // What other extents needed stays planned for: a kernel may want more scratch for small extents than for large
         // ones, and a plan for one of them alone would be made again at every change. Planning again works in the memory
         // of the first time.
-        std::vector<std::size_t>& sizes = sizes_;
+        numbered<std::size_t>& sizes = sizes_;
         sizes.resize(values_.size());
         for (std::size_t i = 0; i < sizes.size(); ++i) {
             const bool known = !offsets_.empty() && offsets_[i] >= 0;
@@ -256,21 +257,21 @@ protected:
             if (scratch[s] < scratch_bytes_[s]) scratch[s] = scratch_bytes_[s];
         list<buffer_request>& requests = requests_;
         requests.clear();
-        std::vector<int>& request_of = request_of_;
+        numbered<int>& request_of = request_of_;
         request_of.assign(values_.size(), -1);
         for (int s = 0; s < steps; ++s) {
             const step_entry& step = view_->steps[s];
             for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
-                const int node = view_->values[step.first_value + k];
-                if (live_.variable_of[node] >= 0) continue;
-                const int shared = reusable(step, s, node, request_of, sizes);
+                const int id = view_->values[step.first_value + k];
+                if (live_.variable_of[id] >= 0) continue;
+                const int shared = reusable(step, s, id, request_of, sizes);
                 if (shared >= 0) {
-                    request_of[node] = shared;
-                    requests[shared].death = live_.death[node];
+                    request_of[id] = shared;
+                    requests[shared].death = live_.death[id];
                 } else {
-                    request_of[node] = requests.push_back(
-                        {static_cast<std::int64_t>(runtime::aligned(sizes[static_cast<std::size_t>(node)])), s,
-                         live_.death[node], 0});
+                    request_of[id] = requests.push_back(
+                        {static_cast<std::int64_t>(runtime::aligned(sizes[static_cast<std::size_t>(id)])), s,
+                         live_.death[id], 0});
                 }
             }
         }
@@ -297,14 +298,14 @@ protected:
     }
 
     // An elementwise kernel may write over an operand that nothing reads afterwards.
-    int reusable(const step_entry& step, int s, int node, const std::vector<int>& request_of,
-                 const std::vector<std::size_t>& sizes) const {
+    int reusable(const step_entry& step, int s, int id, const numbered<int>& request_of,
+                 const numbered<std::size_t>& sizes) const {
         if (view_->kernels[step.kernel].kind != static_cast<int>(kernel_kind::region) || step.outputs != 1) return -1;
         for (int k = 0; k < step.inputs; ++k) {
             const int operand = view_->values[step.first_value + k], owner = root(operand);
-            if (request_of[owner] >= 0 && live_.death[owner] == s && same_extents(operand, node) &&
-                values_[owner].bytes() == values_[node].bytes() &&
-                sizes[static_cast<std::size_t>(owner)] == sizes[static_cast<std::size_t>(node)])
+            if (request_of[owner] >= 0 && live_.death[owner] == s && same_extents(operand, id) &&
+                values_[owner].bytes() == values_[id].bytes() &&
+                sizes[static_cast<std::size_t>(owner)] == sizes[static_cast<std::size_t>(id)])
                 return request_of[owner];
         }
         return -1;
@@ -375,21 +376,21 @@ protected:
 
     const program_view* view_;
     runtime::device_runtime *device_, *runs_on_; // whose memory it has, and whose kernels it calls; null: the CPU's
-    std::vector<std::int64_t> given_symbols_;    // by whoever runs this within another program; -1: by inputs' extents
-    std::vector<std::int64_t> symbols_;
-    std::vector<buffer_view> values_, operands_, outputs_;
-    std::vector<kernel_step> steps_;
-    std::vector<copy> copies_;
+    numbered<std::int64_t> given_symbols_;       // by whoever runs this within another program; -1: by inputs' extents
+    numbered<std::int64_t> symbols_;
+    numbered<buffer_view> values_, operands_, outputs_;
+    numbered<kernel_step> steps_;
+    numbered<copy> copies_;
     lifetimes live_;
-    std::vector<std::int64_t> offsets_, scratch_offsets_;
-    std::vector<std::size_t> planned_bytes_, scratch_bytes_, needed_scratch_, sizes_;
-    std::vector<int> request_of_;
+    numbered<std::int64_t> offsets_, scratch_offsets_;
+    numbered<std::size_t> planned_bytes_, scratch_bytes_, needed_scratch_, sizes_;
+    numbered<int> request_of_;
     list<buffer_request> requests_;
     list<int> order_, placed_;
     extent_table table_;
-    std::vector<double> constants_;
+    numbered<double> constants_;
     memory_block numbers_, device_numbers_, device_constants_, arena_;
-    std::vector<fed_input> fed_;
+    numbered<fed_input> fed_;
     captured_steps captured_;
     random_state* random_ = nullptr;
     int on_host_ = 0; // steps a device has no kernel for

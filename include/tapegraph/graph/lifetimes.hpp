@@ -6,10 +6,20 @@
 
 namespace tapegraph::ir {
 
+/// A vector whose elements are numbered with int, as nodes, steps and variables are.
+template <class T>
+class numbered : public std::vector<T> {
+public:
+    using std::vector<T>::vector;
+    using std::vector<T>::operator[];
+    T& operator[](int i) { return this->begin()[i]; }
+    const T& operator[](int i) const { return this->begin()[i]; }
+};
+
 /// Per node: which step makes its buffer and which reads it last (-1: none; the number of steps: it must outlive them all),
 /// and the variable whose memory the result may be written to at once (-1: none). Views count for what they look at.
 struct lifetimes {
-    std::vector<int> birth, death, variable_of;
+    numbered<int> birth, death, variable_of;
 
     lifetimes() = default;
     template <class = void> // compiled with programs only
@@ -22,23 +32,22 @@ struct lifetimes {
         for (int s = 0; s < steps; ++s) {
             const step_entry& step = view.steps[s];
             for (int k = 0; k < step.inputs + step.outputs; ++k) {
-                const int node = view.alias[view.values[step.first_value + k]];
-                if (k >= step.inputs) birth[node] = s;
-                death[node] = s;
+                const int id = view.alias[view.values[step.first_value + k]];
+                if (k >= step.inputs) birth[id] = s;
+                death[id] = s;
             }
         }
         for (const output_entry& output : view.outputs) death[view.alias[output.node]] = steps;
-        std::vector<int> last_read;
+        numbered<int> last_read;
         for (const variable_entry& v : view.variables) last_read.push_back(death[v.node]);
         for (const assignment_entry& update : view.assignments) {
-            const int node = view.alias[update.node];
-            const bool in_place = writes_over(view, birth[node], view.variables[update.variable].node) &&
-                                  variable_of[node] < 0 && death[node] < steps &&
-                                  last_read[update.variable] <= birth[node];
+            const int id = view.alias[update.node];
+            const bool in_place = writes_over(view, birth[id], view.variables[update.variable].node) &&
+                                  variable_of[id] < 0 && death[id] < steps && last_read[update.variable] <= birth[id];
             if (in_place)
-                variable_of[node] = update.variable;
+                variable_of[id] = update.variable;
             else
-                death[node] = steps;
+                death[id] = steps;
         }
     }
 

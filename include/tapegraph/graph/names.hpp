@@ -61,14 +61,14 @@ inline std::string scope_text(const program_view& view, int scope) {
 /// What a node is called: a number for constants, the path of a variable, "%12" otherwise.
 inline std::string node_name(const program_view& view, int node) {
     const entry& e = view.nodes[node];
-    if (e.op == &descriptor_of<constant_op>) return report::shortest(std::bit_cast<double>(view.words[e.words]));
-    if (e.op == &descriptor_of<input_op>) return std::string(view.inputs[static_cast<int>(view.words[e.words])].name);
-    if (e.op == &descriptor_of<variable_op>) {
+    if (e.is(descriptor_of<constant_op>)) return report::shortest(std::bit_cast<double>(view.words[e.words]));
+    if (e.is(descriptor_of<input_op>)) return std::string(view.inputs[static_cast<int>(view.words[e.words])].name);
+    if (e.is(descriptor_of<variable_op>)) {
         const variable_entry& v = view.variables[static_cast<int>(view.words[e.words])];
         const std::string path = scope_text(view, v.scope);
         return path.empty() ? std::string(v.name) : path + "/" + std::string(v.name);
     }
-    if (e.op == &descriptor_of<extent_op>) return "extent";
+    if (e.is(descriptor_of<extent_op>)) return "extent";
     return "%" + std::to_string(node);
 }
 

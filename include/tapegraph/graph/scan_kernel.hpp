@@ -25,7 +25,7 @@ constexpr frozen<C> freeze_step(const trace& t, const schedule& s, const scan_ta
 /// The step of node `Node` of a stage, with carries as variables that are updated at the end of the step.
 template <class Builder, class Stage, int Node>
 struct scan_program_stage {
-    static constexpr void build(trace& t, schedule& s, scan_table& table) {
+    static constexpr void build(trace& t, schedule& s, scan_table& slots) {
         static_assert(operation_binding<variable_op>::bound && operation_binding<input_op>::bound);
         constexpr auto& outer = Stage::value;
         for (int i = 0; i < outer.used.atoms; ++i) t.extents.atoms.push_back(outer.atoms[i]);
@@ -40,11 +40,11 @@ struct scan_program_stage {
         constexpr int words = attribute_words<step_attributes>;
         tapegraph::detail::words<words> attributes{};
         for (int i = 0; i < words; ++i) attributes.value[i] = outer.words[scan.words + i];
-        table.attributes = std::bit_cast<scan_attributes>(attributes);
-        table.backwards = Builder::depth % 2 != 0;
+        slots.attributes = std::bit_cast<scan_attributes>(attributes);
+        slots.backwards = Builder::depth % 2 != 0;
         scan_step step;
-        Builder::build(t, in.begin(), table.attributes, step);
-        name_values(t, step, table);
+        Builder::build(t, in.begin(), slots.attributes, step);
+        name_values(t, step, slots);
         simplify(t);
         eliminate_common_subexpressions(t);
         eliminate_dead_nodes(t);
@@ -64,26 +64,26 @@ private:
     };
 
     // The trace's inputs, variables, updates and outputs are those of the step, in its order.
-    static constexpr void name_values(trace& t, const scan_step& step, scan_table& table) {
+    static constexpr void name_values(trace& t, const scan_step& step, scan_table& slots) {
         t.inputs.clear();
         for (const scan_input& input : step.inputs) {
             entry& e = t.nodes[input.node];
             if (input.role == scan_role::carry) {
                 e.op = &descriptor_of<variable_op>;
                 e.words = t.words.push_back(t.variables.size());
-                table.inputs.push_back({input.role, input.operand, 0, t.variables.size()});
+                slots.inputs.push_back({input.role, input.operand, 0, t.variables.size()});
                 t.assignments.push_back({t.variables.size(), input.next});
                 t.variables.push_back({0, "state", input.node, 0, 0, 0, false, 0});
             } else {
                 e.words = t.words.push_back(t.inputs.size());
-                table.inputs.push_back({input.role, input.operand, input.axis, t.inputs.size()});
+                slots.inputs.push_back({input.role, input.operand, input.axis, t.inputs.size()});
                 t.inputs.push_back({"", input.node, false});
             }
         }
         for (const scan_output& output : step.outputs) {
             const bool carry = output.role == scan_role::carry;
-            const int index = carry ? table.inputs.at[output.node].index : t.outputs.size();
-            table.outputs.push_back({output.role, -1, output.axis, index});
+            const int index = carry ? slots.inputs.at[output.node].index : t.outputs.size();
+            slots.outputs.push_back({output.role, -1, output.axis, index});
             if (!carry) t.outputs.push_back({"", output.node});
         }
     }

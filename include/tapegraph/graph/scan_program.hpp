@@ -60,14 +60,14 @@ public:
         for (int i = 0; i < table.inputs.count; ++i) {
             const scan_slot& slot = table.inputs.at[i];
             const bool carry = slot.role == scan_role::carry;
-            const int node = carry ? view.variables[slot.index].node : view.inputs[slot.index].node;
-            const entry& e = view.nodes[node];
+            const int id = carry ? view.variables[slot.index].node : view.inputs[slot.index].node;
+            const entry& e = view.nodes[id];
             source from;
-            from.view = base::values_[static_cast<std::size_t>(node)];
+            from.view = base::values_[static_cast<std::size_t>(id)];
             from.view.data = &somewhere;
             for (int axis = 0; axis < e.rank; ++axis)
                 from.view.extents[axis] = base::table_.evaluate(view.pool[e.dims + axis], value_of);
-            from.read = base::live_.death[static_cast<std::size_t>(node)] >= 0;
+            from.read = base::live_.death[static_cast<std::size_t>(id)] >= 0;
             for (int axis = 0; axis < slot.axis; ++axis) from.rows *= from.view.extents[axis];
             from.row_bytes = from.view.bytes();
             if (from.rows > 0) from.row_bytes /= static_cast<std::size_t>(from.rows);
@@ -144,12 +144,12 @@ private:
 
     // Numbers that kernels of a device read: with every run they are written into scratch memory, which others use in between.
     void find_numbers() {
-        for (int node = 0; node < base::view_->nodes.size(); ++node) {
-            const entry& e = base::view_->nodes[node];
-            const bool number = e.op == &descriptor_of<constant_op> || e.op == &descriptor_of<extent_op>;
-            if (!number || base::live_.death[static_cast<std::size_t>(node)] < 0) continue;
-            numbers_of_.push_back(node);
-            number_words_.push_back(std::bit_cast<std::uint64_t>(base::constants_[static_cast<std::size_t>(node)]));
+        for (int id = 0; id < base::view_->nodes.size(); ++id) {
+            const entry& e = base::view_->nodes[id];
+            const bool number = e.is(descriptor_of<constant_op>) || e.is(descriptor_of<extent_op>);
+            if (!number || base::live_.death[static_cast<std::size_t>(id)] < 0) continue;
+            numbers_of_.push_back(id);
+            number_words_.push_back(std::bit_cast<std::uint64_t>(base::constants_[static_cast<std::size_t>(id)]));
         }
         numbers_at_ = take(number_words_.size() * sizeof(std::uint64_t));
     }

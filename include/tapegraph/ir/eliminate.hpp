@@ -28,7 +28,8 @@ constexpr std::uint64_t hash_of(const trace& t, int i, int op_index) {
 
 constexpr bool equal_nodes(const trace& t, int a, int b) {
     const entry &x = t.nodes[a], &y = t.nodes[b];
-    if (x.op != y.op || x.type != y.type || x.arguments != y.arguments || !t.same_shape(a, b)) return false;
+    if (!same_operation(x.op, y.op) || x.type != y.type || x.arguments != y.arguments || !t.same_shape(a, b))
+        return false;
     for (int k = 0; k < x.arguments; ++k)
         if (t.argument(a, k) != t.argument(b, k)) return false;
     const int words = x.op->kind == operation_kind::leaf ? 1 : x.op->words;
@@ -53,11 +54,11 @@ constexpr void eliminate_common_subexpressions(trace& t) {
             int& argument = t.arguments[e.first_argument + k];
             argument = target[argument];
         }
-        if (e.op->kind == operation_kind::random || e.op->kind == operation_kind::effect ||
-            e.op == &descriptor_of<input_op> || e.op == &descriptor_of<variable_op>)
+        if (e.op->kind == operation_kind::random || e.op->kind == operation_kind::effect || e.is(descriptor_of<input_op>) ||
+            e.is(descriptor_of<variable_op>))
             continue;
         int op_index = 0; // addresses cannot be hashed in constant evaluation
-        while (op_index < ops.size() && ops[op_index] != e.op) ++op_index;
+        while (op_index < ops.size() && !same_operation(ops[op_index], e.op)) ++op_index;
         if (op_index == ops.size()) ops.push_back(e.op);
         int& bucket = head[static_cast<int>(detail::hash_of(t, i, op_index) & static_cast<std::uint64_t>(buckets - 1))];
         int same = bucket;

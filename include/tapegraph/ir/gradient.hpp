@@ -200,7 +200,7 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
         const operation& op = *t.nodes[i].op;
         t.scope = t.nodes[i].scope;
         t.line = t.nodes[i].line;
-        if (&op == &descriptor_of<checkpoint_op>) again.repeat(i);
+        if (t.is(i, descriptor_of<checkpoint_op>)) again.repeat(i);
         const int at = again.copy_of(i); // where values are read; the same node outside checkpoints
         if (op.in_formula()) {
             // The domain of a formula under a reduction is the reduction's operand.

@@ -40,12 +40,41 @@ struct operation {
     bool per_node_kernel; ///< each node has a kernel of its own, made for its operands (`Op::kernel_of<Stage, node>()`)
     cost_function flops; ///< floating-point operations of a call; null: it moves elements
     cost_function bytes; ///< read and written by a call; null: operands and results, each once
+    std::uint64_t spelling; ///< of the type, where `same_operation` needs it
 
     /// Whether it is differentiated together with the elementwise nodes of its group.
     constexpr bool in_formula() const {
         return kind == operation_kind::map || (kind == operation_kind::reduce && !whole);
     }
 };
+
+namespace detail {
+template <class>
+inline constexpr char somewhere = 0;
+// g++ with -fsanitize=undefined, -fsanitize=null or -fno-delete-null-pointer-checks does not know that two variables have two
+// addresses: both might be null.
+inline constexpr bool addresses_are_known = __builtin_constant_p(&somewhere<int> == &somewhere<long>);
+
+/// A number for a type, from how the compiler spells it; 0 where addresses do.
+template <class Op>
+constexpr std::uint64_t spelling_of() {
+    std::uint64_t hash = 0;
+    if constexpr (!addresses_are_known) {
+        hash = 0xcbf29ce484222325; // FNV-1a
+        for (const char c : std::string_view(__PRETTY_FUNCTION__))
+            hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
+    }
+    return hash;
+}
+} // namespace detail
+
+/// Whether two names are of one operation. Types that are spelled differently differ; addresses tell what is spelled alike.
+constexpr bool same_operation(const operation* a, const operation* b) {
+    if constexpr (detail::addresses_are_known)
+        return a == b;
+    else
+        return a->spelling == b->spelling && a == b;
+}
 
 /// From an operation's address back to its type: descriptor_of<Op> is unique, so one friend function per operation, found
 /// through its address, carries the type. Users' operations join by being used.
@@ -203,6 +232,7 @@ inline constexpr operation descriptor_of{
     .per_node_kernel = detail::has_per_node_kernel<Op>(),
     .flops = detail::flops_of_call<Op>(),
     .bytes = detail::bytes_of_call<Op>(),
+    .spelling = detail::spelling_of<Op>(),
 };
 
 template <class Op>

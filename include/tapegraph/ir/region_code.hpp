@@ -69,11 +69,11 @@ constexpr region_code encode_region(trace& t, const list<int>& roots, const IsSl
     result.words.push_back(s.order.size());
     result.words.push_back(roots.size());
     for (int slot : s.slots) result.words.push_back(static_cast<int>(t.nodes[slot].type));
-    for (int node : s.order) {
-        const entry& e = t.nodes[node];
+    for (int id : s.order) {
+        const entry& e = t.nodes[id];
         result.words.push_back(op_index(e.op));
         result.words.push_back(static_cast<int>(e.type));
-        for (int k = 0; k < 4; ++k) result.words.push_back(k < e.arguments ? s.reg(t.argument(node, k)) : -1);
+        for (int k = 0; k < 4; ++k) result.words.push_back(k < e.arguments ? s.reg(t.argument(id, k)) : -1);
     }
     for (int root : roots) result.words.push_back(s.reg(root));
     result.instructions = s.order.size();

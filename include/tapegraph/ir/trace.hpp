@@ -24,6 +24,8 @@ struct entry {
     int scope = 0, line = 0;
     dtype type{};
     bool sealed = false; // the last node of its formula: what a buffer may hold
+
+    constexpr bool is(const operation& other) const { return same_operation(op, &other); }
 };
 
 struct scope_entry {
@@ -145,7 +147,7 @@ public:
 
     constexpr int argument(int node, int i) const { return arguments[nodes[node].first_argument + i]; }
     constexpr const std::int64_t* words_of(int node) const { return words.begin() + nodes[node].words; }
-    constexpr bool is(int node, const operation& op) const { return nodes[node].op == &op; }
+    constexpr bool is(int node, const operation& op) const { return same_operation(nodes[node].op, &op); }
     constexpr bool same_shape(int a, int b) const {
         const entry &x = nodes[a], &y = nodes[b];
         if (x.rank != y.rank) return false;

@@ -170,16 +170,17 @@ public:
 private:
     template <class T>
     tapegraph::variable& find(const std::string& path, const shape& dims, const variable_options& options) const {
-        variable_list& all = *context_->variables;
-        if (context_->cursor < all.size() && all.at(context_->cursor).path() == path) return all.at(context_->cursor++);
-        for (int i = 0; i < all.size(); ++i) {
-            if (all.at(i).path() != path) continue;
+        variable_list& known = *context_->variables;
+        if (context_->cursor < known.size() && known.at(context_->cursor).path() == path)
+            return known.at(context_->cursor++);
+        for (int i = 0; i < known.size(); ++i) {
+            if (known.at(i).path() != path) continue;
             context_->cursor = i + 1;
-            return all.at(i);
+            return known.at(i);
         }
         any_tensor data(dtype_of<T>, dims);
         detail::initialize(static_cast<T*>(data.raw()), dims, options.initializer, context_->random.state.seed, path);
-        return all.add(path, std::move(data), options.trainable, false);
+        return known.add(path, std::move(data), options.trainable, false);
     }
 
     eager_context* context_;

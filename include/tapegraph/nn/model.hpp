@@ -313,7 +313,7 @@ private:
         std::int64_t steps = loader.batches_per_epoch();
         if (options.steps_per_epoch > 0) steps = std::min(steps, options.steps_per_epoch);
         progress.begin_epoch(epoch + 1, options.epochs, steps);
-        loader.begin_epoch(epoch);
+        loader.begin_epoch(static_cast<std::uint64_t>(epoch));
         epoch_result r;
         const auto add = [&](const step_result& s, std::int64_t records) {
             const auto count = static_cast<double>(records);

@@ -32,7 +32,7 @@ template <class... T>
 struct fetches {
     std::tuple<fetch<T>...> items;
 
-    constexpr fetches(const fetch<T>&... all) : items(all...) {}
+    constexpr fetches(const fetch<T>&... fetch_each) : items(fetch_each...) {}
 };
 
 /// A value for a placeholder.

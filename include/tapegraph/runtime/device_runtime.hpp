@@ -102,8 +102,8 @@ inline device_runtime& runtime_of(device d) {
 /// driver, that is the CPU after one line on stderr, so that one binary runs everywhere. Throws device_error for a GPU beyond those
 /// there are, and in a program built without CUDA.
 inline device_runtime* runtime_for(device d) {
-    const tapegraph::detail::device_backend& backend = tapegraph::detail::cuda_backend();
-    if (d.is_cuda() && backend.count != nullptr && backend.count() == 0) d = available_or_cpu(d);
+    const tapegraph::detail::device_backend& gpus = tapegraph::detail::cuda_backend();
+    if (d.is_cuda() && gpus.count != nullptr && gpus.count() == 0) d = available_or_cpu(d);
     return d.is_cpu() ? nullptr : &runtime_of(d);
 }
 

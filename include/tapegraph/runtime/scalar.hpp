@@ -41,7 +41,7 @@ template <class = void>
 void load_scalars(device_runtime* d, const buffer_view* sources, int count, double* to) {
     constexpr int most = 8;
     std::uint64_t words[most]{};
-    device_runtime::piece pieces[most];
+    device_runtime::piece pieces[most]{};
     if (count > most) throw argument_error("load_scalars: " + std::to_string(count) + " tensors, at most 8");
     for (int i = 0; i < count; ++i) {
         const buffer_view& v = sources[i];

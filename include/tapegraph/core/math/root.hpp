@@ -55,8 +55,11 @@ TG_HD constexpr T sqrt(T x) {
         if (!(x > 0) || x == detail::traits<T>::infinity) return x < 0 ? detail::traits<T>::nan : x;
         return detail::sqrt_by_digits(x);
     }
-#if defined(__clang__) && defined(__x86_64__) && !defined(__CUDACC__)
-    // clang lowers these to its own square root without errno, which it vectorises.
+    // clang lowers the first two to its own square root without errno, which it vectorises; clang 16 has no other than that of
+    // x86, which clang 22 has no more.
+#if defined(__clang__) && !defined(__CUDACC__) && __has_builtin(__builtin_elementwise_sqrt)
+    return __builtin_elementwise_sqrt(x);
+#elif defined(__clang__) && defined(__x86_64__) && !defined(__CUDACC__)
     using float4 = float __attribute__((vector_size(16)));
     using double2 = double __attribute__((vector_size(16)));
     if constexpr (sizeof(T) == sizeof(float)) {

@@ -8,6 +8,8 @@
 // function pointer and only the outermost, `static` function names it.
 
 // Included before the namespace opens, since stb_image includes them inside it.
+#include <tapegraph/core/config.hpp>
+
 #include <cassert>
 #include <climits>
 #include <cmath>

@@ -55,7 +55,7 @@ constexpr int sum_with_bias(const trace& t, int i, const operation& op, const li
     for (int k = 0; k < 2; ++k) {
         const int c = t.argument(i, k);
         const entry& b = t.nodes[t.argument(i, 1 - k)];
-        if (t.nodes[c].op == &op && uses[c] == 1 && b.rank == 1 && t.same_shape(c, i) &&
+        if (t.nodes[c].is(op) && uses[c] == 1 && b.rank == 1 && t.same_shape(c, i) &&
             t.pool[b.dims] == t.pool[e.dims + e.rank - 1])
             return k;
     }
@@ -94,24 +94,24 @@ constexpr void fuse_epilogues(trace& t) {
             uses[c] = 0;
             return true;
         };
-        if (e.op == &descriptor_of<add_op>) {
+        if (e.is(descriptor_of<add_op>)) {
             if (take(i, descriptor_of<convolution_op>, descriptor_of<convolution_bias_op<false>>)) continue;
             // A sum that only lives in registers of the next elementwise kernel is as well off there: a product's kernel
             // on a device may need a second launch for it (cuda/ops/product/gemm.cuh).
             if (in_memory[i] != 0) take(i, descriptor_of<matmul_op>, descriptor_of<matmul_bias_op<false>>);
-        } else if (e.op == &descriptor_of<relu_op>) {
+        } else if (e.is(descriptor_of<relu_op>)) {
             const int c = t.argument(i, 0);
             if (uses[c] != 1) continue;
-            if (t.nodes[c].op == &descriptor_of<convolution_bias_op<false>>)
+            if (t.nodes[c].is(descriptor_of<convolution_bias_op<false>>))
                 detail::fuse_into(t, i, descriptor_of<convolution_bias_op<true>>, c);
-            else if (t.nodes[c].op == &descriptor_of<add_op> && in_memory[i] != 0)
+            else if (t.nodes[c].is(descriptor_of<add_op>) && in_memory[i] != 0)
                 take(c, descriptor_of<matmul_op>, descriptor_of<matmul_bias_op<true>>);
-        } else if (e.op == &descriptor_of<max_pool_op>) {
+        } else if (e.is(descriptor_of<max_pool_op>)) {
             const int c = t.argument(i, 0);
             if (uses[c] != 1 || !detail::halves_images(t, i)) continue;
-            if (t.nodes[c].op == &descriptor_of<convolution_bias_op<false>>)
+            if (t.nodes[c].is(descriptor_of<convolution_bias_op<false>>))
                 detail::fuse_into(t, i, descriptor_of<convolution_bias_pool_op<false>>, c);
-            else if (t.nodes[c].op == &descriptor_of<convolution_bias_op<true>>)
+            else if (t.nodes[c].is(descriptor_of<convolution_bias_op<true>>))
                 detail::fuse_into(t, i, descriptor_of<convolution_bias_pool_op<true>>, c);
         }
     }

@@ -52,7 +52,7 @@ public:
                           11u * static_cast<unsigned char>(name.back());
         int& head = op_head_[static_cast<int>(hash % 64)];
         for (int i = head; i >= 0; i = op_next_[i])
-            if (s_.ops[i] == op) return i;
+            if (same_operation(s_.ops[i], op)) return i;
         op_next_.push_back(head);
         return head = s_.ops.push_back(op);
     }

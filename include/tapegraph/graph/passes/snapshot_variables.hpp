@@ -23,9 +23,9 @@ constexpr void snapshot_variables(trace& t) {
     list<int> updated(t.variables.size(), 0), copies(t.nodes.size(), -1);
     for (const assignment_entry& update : t.assignments) updated[update.variable] = 1;
     static_assert(operation_binding<stop_gradient_op>::bound);
-    const auto held = [&](int node) {
-        if (copies[node] < 0) copies[node] = t.map(descriptor_of<stop_gradient_op>, &node, 1);
-        return copies[node];
+    const auto held = [&](int id) {
+        if (copies[id] < 0) copies[id] = t.map(descriptor_of<stop_gradient_op>, &id, 1);
+        return copies[id];
     };
     for (output_entry& output : t.outputs)
         if (const int v = detail::variable_behind(t, output.node); v >= 0 && updated[v] != 0)

@@ -131,7 +131,8 @@ void pack_filters(const convolution_geometry& g, const T* w, T* packed) {
     const auto& kernels = active_tile_kernels<T>();
     const panel_layout layout{g.group_out(), kernels.lanes};
     const std::int64_t k = g.kernel_height * g.kernel_width * g.group_in();
-    parallel_for(g.groups * layout.count(), detail::worth_threads(static_cast<double>(k) * g.out_channels),
+    parallel_for(g.groups * layout.count(),
+                 detail::worth_threads(static_cast<double>(k) * static_cast<double>(g.out_channels)),
                  [&](std::int64_t p) {
                      const std::int64_t group = p / layout.count(), panel = p % layout.count();
                      pack_panel(packed + group * layout.size(k) + layout.offset(panel, k), layout, panel,

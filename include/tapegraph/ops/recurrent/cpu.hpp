@@ -34,7 +34,8 @@ struct recurrent_shape {
 
     template <class Cell>
     double multiply_adds() const {
-        return static_cast<double>(Cell::gates) * static_cast<double>(batch) * time * units * units;
+        return static_cast<double>(Cell::gates) * static_cast<double>(batch) * static_cast<double>(time) *
+               static_cast<double>(units) * static_cast<double>(units);
     }
     // Rows a power of two apart would share a few cache sets.
     template <class Cell>

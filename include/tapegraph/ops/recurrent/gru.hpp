@@ -31,9 +31,10 @@ struct gru_layer_cell {
     static constexpr int planes(const recurrent_attributes& a) { return columns(a) + 1; }
     static constexpr int given(const recurrent_attributes& a) { return a.reset_after != 0 ? 1 : 2; }
 
-    static constexpr bool bias_fits(const recurrent_attributes& a, const shape& b, extent width) {
-        if (a.reset_after == 0) return b.rank() == 1 && equal_or_required(b[0], width);
-        return b.rank() == 2 && equal_or_required(b[0], extent(2, b.table())) && equal_or_required(b[1], width);
+    static constexpr bool bias_fits(const recurrent_attributes& a, const shape& b, extent columns_wanted) {
+        if (a.reset_after == 0) return b.rank() == 1 && equal_or_required(b[0], columns_wanted);
+        return b.rank() == 2 && equal_or_required(b[0], extent(2, b.table())) &&
+               equal_or_required(b[1], columns_wanted);
     }
     /// What z and r add to a product with R may as well be added to x W, so one bias remains, of the candidate's product.
     /// Where the reset gate comes before the product, that is the whole bias of the candidate.
@@ -43,8 +44,8 @@ struct gru_layer_cell {
         const auto part = [&](const H& row, extent from, extent count) { return part_of(row, 0, from, count, where); };
         const extent none(0, units.table);
         const H of_product = a.reset_after != 0 ? H(take(b, 1, 0, where)) : b;
-        const H gates = part(of_product, none, units * 2), candidate = part(of_product, units * 2, units);
-        const H widened = concat({gates, H(zeros_like(candidate))}, 0, where);
+        const H of_gates = part(of_product, none, units * 2), candidate = part(of_product, units * 2, units);
+        const H widened = concat({of_gates, H(zeros_like(candidate))}, 0, where);
         return {a.reset_after != 0 ? H(eval(take(b, 0, 0, where) + widened, where)) : widened, candidate};
     }
 };

@@ -77,11 +77,11 @@ struct mode_transforms<batched_mode<Mode, Tag>> {
 private:
     // Operands of the mode below: one of a mode further down is repeated where that has batches of its own.
     template <class X>
-    static constexpr auto whole(const X& x, std::source_location where, const auto&... all) {
+    static constexpr auto whole(const X& x, std::source_location where, const auto&... operands) {
         if constexpr (detail::batched_by<Tag, X>)
             return x.whole();
         else
-            return detail::raised<Mode>(x, detail::first_batched<Tag>(all...).whole(), where);
+            return detail::raised<Mode>(x, detail::first_batched<Tag>(operands...).whole(), where);
     }
     template <class... X, class F>
     static constexpr auto on_wholes(const F& f, std::source_location where, const auto&... x) {

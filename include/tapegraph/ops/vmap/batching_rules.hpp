@@ -134,16 +134,16 @@ struct batching_rule<matmul_op> {
         if constexpr (!C::template is_batched<B>) {
             // One matrix for all examples: their rows are rows of one product.
             if (right.rank() == 2 && left.rank() >= 2 && t.transpose_a == 0) {
-                const shape all = shape_of(c.whole(a));
+                const shape stacked = shape_of(c.whole(a));
                 const shape product = [&] {
-                    shape s = all;
-                    s.set(all.rank() - 1, right[t.transpose_b != 0 ? 0 : 1]);
+                    shape s = stacked;
+                    s.set(stacked.rank() - 1, right[t.transpose_b != 0 ? 0 : 1]);
                     return s;
                 }();
                 shape rows;
-                rows.attach(all.table());
-                rows.push_back(all.size(0, all.rank() - 1));
-                rows.push_back(all[all.rank() - 1]);
+                rows.attach(stacked.table());
+                rows.push_back(stacked.size(0, stacked.rank() - 1));
+                rows.push_back(stacked[stacked.rank() - 1]);
                 return c.reshape(c.template run<matmul_op>(t, nullptr, c.reshape(c.whole(a), rows), b), product);
             }
         }
@@ -164,8 +164,8 @@ struct batching_rule<gather_op> {
     static constexpr auto apply(const C& c, const gather_op::attributes& a, const Table& table, const Indices& indices) {
         if constexpr (!C::template is_batched<Table>) {
             if (a.batch == 0) {
-                const auto all = c.template run<gather_op>(a, nullptr, table, c.whole(indices));
-                return c.move_axis(all, static_cast<int>(a.axis), 0);
+                const auto taken = c.template run<gather_op>(a, nullptr, table, c.whole(indices));
+                return c.move_axis(taken, static_cast<int>(a.axis), 0);
             }
         } else if constexpr (!C::template is_batched<Indices>) {
             if (a.batch == 0) return c.template run<gather_op>({a.axis + 1, 0}, nullptr, c.whole(table), indices);

@@ -1,0 +1,3 @@
+// expect: inner
+// expect-lines: 1
+static_assert(false, "inner");

@@ -1,0 +1,7 @@
+// expect: TapeGraph needs exact arithmetic: compile without -ffast-math
+// expect-errors: 1
+// expect-lines: 12
+// flags: -Ofast
+#include <tapegraph/tapegraph.hpp>
+
+int main() {}

@@ -1,0 +1,10 @@
+// The umbrella is not the only header that a program may include first.
+// expect: TapeGraph needs C++20: compile with -std=c++20
+// expect-errors: 1
+// expect-lines: 12
+// flags: -std=c++17
+#include <tapegraph/io/progress.hpp>
+
+#include <tapegraph/ops/ops.hpp>
+
+int main() {}
