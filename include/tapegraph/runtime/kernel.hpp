@@ -9,6 +9,14 @@
 
 /// The kernels of both modes, one per (operation, element type) or per region: a function and the scratch it needs.
 
+#if !defined(TG_CUDA)
+TG_OBJECTS_AGREE(TG_CUDA, off)
+#elif defined(TG_SIMT)
+TG_OBJECTS_AGREE(TG_CUDA, imitated)
+#else
+TG_OBJECTS_AGREE(TG_CUDA, on)
+#endif
+
 namespace tapegraph::runtime {
 
 /// Specialised per operation: `run(call)`, and `workspace(call)` where scratch memory is needed.
@@ -168,7 +176,8 @@ struct reduction_kernel {
             }
         }
         if constexpr (storage_type<T>)
-            run_widened_reduction(call, evaluate, 0, 1, &cpu::reduce_axes<reduction_kind<Op>, float>, &cpu::widen_tile<T>);
+            run_widened_reduction(call, evaluate, 0, 1, &cpu::reduce_axes<reduction_kind<Op>, float>,
+                                  &cpu::widen_tile<T>);
         else
             run_reduction<element>(call, evaluate, 0, 1, &cpu::reduce_axes<reduction_kind<Op>, element>);
     }
