@@ -20,7 +20,7 @@ double trained(const tg::tensor<float>& x, const tg::tensor<float>& y) {
 }
 
 int main() {
-    std::printf("TapeGraph %d.%d.%d\n", TG_VERSION_MAJOR, TG_VERSION_MINOR, TG_VERSION_PATCH);
+    std::printf("TapeGraph %d.%d.%d\n", TAPEGRAPH_VERSION_MAJOR, TAPEGRAPH_VERSION_MINOR, TAPEGRAPH_VERSION_PATCH);
     const auto x = reshape(tg::tensor<float>{-1, 0, 1, 2}, {4, 1});
     const auto y = reshape(tg::tensor<float>{-1, 1, 3, 5}, {4, 1});
     const double in_graph = trained<tg::graph>(x, y), eagerly = trained<tg::eager>(x, y);

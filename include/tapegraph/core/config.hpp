@@ -1,6 +1,6 @@
 #pragma once
 
-/// Version, the few compiler-dependent words the whole library uses, and what it needs of the compiler.
+/// The few compiler-dependent words the whole library uses, and what it needs of the compiler.
 /// Every other header reads this one before anything else, so what is wrong with a command is one error: the include of a
 /// file that does not exist ends the compilation, where #error alone would let thousands of others follow.
 
@@ -28,10 +28,15 @@
 #error "TapeGraph needs exact arithmetic: compile without -ffast-math, -Ofast and the options these stand for"
 #include <tapegraph/core/see_the_error_above>
 #endif
+#include <tapegraph/core/agreement.hpp>
+#include <tapegraph/version.hpp>
 
-#define TG_VERSION_MAJOR 0
-#define TG_VERSION_MINOR 1
-#define TG_VERSION_PATCH 0
+#define TG_VERSION_NAME(major, minor, patch) major##_##minor##_##patch
+#define TG_VERSION_EXPANDED(major, minor, patch) TG_VERSION_NAME(major, minor, patch)
+TG_OBJECTS_AGREE(version,
+                 TG_VERSION_EXPANDED(TAPEGRAPH_VERSION_MAJOR, TAPEGRAPH_VERSION_MINOR, TAPEGRAPH_VERSION_PATCH))
+#undef TG_VERSION_EXPANDED
+#undef TG_VERSION_NAME
 
 // TG_INLINE: always inlined. A kernel is compiled for several instruction sets by inlining one body into functions with
 // different target attributes; whatever stayed a call would be compiled once, for the baseline, and run at its speed.

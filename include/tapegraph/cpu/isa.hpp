@@ -10,7 +10,7 @@
 ///
 /// TG_INSTRUCTION_SETS says which sets kernels are compiled for: the sum of 1 (baseline), 2 (AVX2) and 4 (AVX-512), all of
 /// them unless it is defined. Fewer make a program smaller and its compilation shorter; on a processor that has none of
-/// them the first kernel throws. All sources of a program must define it alike.
+/// them the first kernel throws. All sources of a program must define it alike, as a single digit; the linker sees to it.
 
 #if !defined(__x86_64__)
 #undef TG_INSTRUCTION_SETS
@@ -20,6 +20,7 @@
 #endif
 static_assert(TG_INSTRUCTION_SETS >= 1 && TG_INSTRUCTION_SETS <= 7,
               "TG_INSTRUCTION_SETS is a sum of 1 (baseline), 2 (AVX2) and 4 (AVX-512)");
+TG_OBJECTS_AGREE(TG_INSTRUCTION_SETS, TG_INSTRUCTION_SETS)
 
 namespace tapegraph::cpu {
 

@@ -4,11 +4,14 @@
 
 #include <cstdint>
 
+/// Threads. Everything parallel goes through here; without OpenMP it all runs on one thread.
+
 #if defined(_OPENMP)
 #include <omp.h>
+TG_OBJECTS_AGREE(OpenMP, on)
+#else
+TG_OBJECTS_AGREE(OpenMP, off)
 #endif
-
-/// Threads. Everything parallel goes through here; without OpenMP it all runs on one thread.
 
 namespace tapegraph {
 

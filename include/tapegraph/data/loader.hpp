@@ -160,9 +160,14 @@ public:
         std::default_sentinel_t end() const { return {}; }
     };
 
-    /// begin_epoch() for a range-based for loop.
-    epoch_range epoch(std::uint64_t number) {
+    /// begin_epoch() for a range-based for loop. The loader must have a name: the loop would outlive a temporary.
+    epoch_range epoch(std::uint64_t number) & {
         begin_epoch(number);
+        return {this};
+    }
+    epoch_range epoch(std::uint64_t) && {
+        static_assert(sizeof(basic_loader) == 0, // never, and not before somebody calls it
+                      "data::loader: epoch() of a temporary, which ends before the loop does; give the loader a name");
         return {this};
     }
 

@@ -8,6 +8,14 @@
 
 /// The kernels of both modes, one per (operation, element type) or per region: a function and the scratch it needs.
 
+#if !defined(TG_CUDA)
+TG_OBJECTS_AGREE(TG_CUDA, off)
+#elif defined(TG_SIMT)
+TG_OBJECTS_AGREE(TG_CUDA, imitated)
+#else
+TG_OBJECTS_AGREE(TG_CUDA, on)
+#endif
+
 namespace tapegraph::runtime {
 
 /// Specialised per operation: `run(call)`, and `workspace(call)` where scratch memory is needed.

@@ -11,7 +11,7 @@
 /// Starts with and without a GPU, links cuBLAS and the sort of CUB, and multiplies where there is something to multiply on.
 int run_on_device() {
     namespace tg = tapegraph;
-    std::printf("TapeGraph %d.%d.%d\n", TG_VERSION_MAJOR, TG_VERSION_MINOR, TG_VERSION_PATCH);
+    std::printf("TapeGraph %d.%d.%d\n", TAPEGRAPH_VERSION_MAJOR, TAPEGRAPH_VERSION_MINOR, TAPEGRAPH_VERSION_PATCH);
     std::fputs(tg::device_table().c_str(), stdout);
     if (tg::cuda::sort_of_library<std::uint32_t>.sort == nullptr) {
         std::fputs("the source that is compiled for itself (cuda/library/sort.cu) was not linked\n", stderr);

@@ -7,6 +7,9 @@
 
 #if defined(TAPEGRAPH_USE_CBLAS)
 #include <cblas.h>
+TG_OBJECTS_AGREE(TAPEGRAPH_USE_CBLAS, on)
+#else
+TG_OBJECTS_AGREE(TAPEGRAPH_USE_CBLAS, off)
 #endif
 
 namespace tapegraph::runtime {

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Links objects that were compiled alike, and objects that were not: objects.sh SOURCE BUILD. ctest sets COMPILER.
+set -euo pipefail
+
+source=$1 work=$2/consume/objects
+part=$source/tests/consume/objects/part.cpp
+rm -rf "$work"
+mkdir -p "$work/other/tapegraph" "$work/cblas"
+cd "$work"
+
+# Another version of the library, and a CBLAS for those who have none.
+sed 's/\(VERSION_PATCH\) .*/\1 99/' "$source/include/tapegraph/version.hpp" > other/tapegraph/version.hpp
+cat > cblas/cblas.h << 'END'
+enum { CblasRowMajor, CblasTrans, CblasNoTrans };
+END
+
+compile() { # OBJECT [FLAG...]
+    "$COMPILER" -std=c++20 -O0 "${@:2}" -I "$source/include" -c "$part" -o "$1"
+}
+fail() {
+    echo "$*" >&2
+    exit 1
+}
+
+compile program.o -DPROGRAM
+compile alike.o
+"$COMPILER" program.o alike.o -o alike
+./alike || fail "two objects that were compiled alike: wrong results"
+
+differ() { # CHOICE [FLAG...]: the link must fail and say in what the objects differ
+    local choice=$1
+    compile differs.o "${@:2}"
+    if LC_ALL=C "$COMPILER" program.o differs.o "${@:2}" -o mixture 2> log; then
+        fail "objects that differ in $choice were linked"
+    fi
+    cat log
+    grep -q "tapegraph_objects_differ_in_$choice" log || fail "the linker does not name $choice"
+    if [ "$(grep -c 'tapegraph_objects_differ_in_' log)" != "$(grep -c "tapegraph_objects_differ_in_$choice" log)" ]; then
+        fail "the linker names more than $choice"
+    fi
+}
+differ version -I other
+if "$COMPILER" -fopenmp -include omp.h -x c++ -c /dev/null -o /dev/null 2> /dev/null; then differ OpenMP -fopenmp; fi
+differ TAPEGRAPH_USE_CBLAS -I cblas -DTAPEGRAPH_USE_CBLAS
+differ TG_CUDA -DTG_CUDA -DTG_SIMT
+if [ "$(uname -m)" = x86_64 ]; then
+    differ TG_INSTRUCTION_SETS -DTG_INSTRUCTION_SETS=1
+
+    # A shared library's functions become the program's when it is loaded, or stay its own.
+    compile shared.o -fPIC -DTG_INSTRUCTION_SETS=1
+    "$COMPILER" -shared shared.o -o libshared.so
+    "$COMPILER" program.o ./libshared.so -o loads_a_mixture
+    if (ulimit -c 0 && exec ./loads_a_mixture) 2> log; then fail "a library that was compiled otherwise was loaded"; fi
+    cat log
+    grep -q "TG_INSTRUCTION_SETS = 7 and = 1" log || fail "the check before main does not say what differs"
+    compile hidden.o -fPIC -fvisibility=hidden -DTG_INSTRUCTION_SETS=1
+    "$COMPILER" -shared hidden.o -o libhidden.so
+    "$COMPILER" program.o ./libhidden.so -o with_hidden
+    ./with_hidden || fail "a library whose symbols are hidden: wrong results"
+fi
+echo "objects that differ are refused"
