@@ -177,10 +177,11 @@ struct reduction_kernel {
                 return;
             }
         }
-        if constexpr (std::is_floating_point_v<T> && std::is_base_of_v<max_op, Op>) {
+        if constexpr (std::is_floating_point_v<T> && (Op::combines == tapegraph::reduction::maximum ||
+                                                      Op::combines == tapegraph::reduction::minimum)) {
             if (call.domain.elements() == 0 && (call.attributes[1] & reduce_op::empty_allowed) != 0) {
                 for (std::int64_t i = 0; i < call.out[0].elements(); ++i)
-                    call.out[0].as<T>()[i] = tapegraph::detail::identity<reduction_kind<Op>, T>;
+                    call.out[0].as<T>()[i] = tapegraph::detail::identity<Op::combines, T>;
                 return;
             }
         }
