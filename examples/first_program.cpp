@@ -1,5 +1,4 @@
-#include <tapegraph/data/synthetic.hpp>
-#include <tapegraph/tapegraph.hpp>
+#include <tapegraph/all.hpp>
 
 #include <cstdio>
 

@@ -2,7 +2,8 @@
 """Checks who includes whom, and a few habits of the repository. Prints FILE:LINE: MESSAGE; exits 1 on any error.
 
 Errors: an include against the directions below, headers that include each other in a circle, a header whose first
-include is not the library's (so that core/config.hpp is read first), a library header that does not exist, quotes
+include is not the library's (so that core/config.hpp is read first), a library header that does not exist, one that
+all.hpp does not reach, quotes
 instead of <>, no #pragma once, tabs, paths of one machine, notes of unfinished work.
 Warnings: files of more than 400 lines, heavy standard headers in folders that every program includes.
 """
@@ -55,6 +56,8 @@ EXCEPTIONS = {("tapegraph/core/config.hpp", "tapegraph/version.hpp")}
 FIRST = "tapegraph/core/config.hpp"
 # What does not exist on purpose: the include that ends the compilation there.
 NO_HEADER = "tapegraph/core/see_the_error_above"
+# Headers for this project's tests.
+NOT_IN_ALL = {"tapegraph/graph/passes/verify.hpp"}
 
 # Folders that every program includes stay light.
 LIGHT = {"core", "expr", "ops", "ops kernels", "ir", "graph", "eager", "cpu", "runtime"}
@@ -119,6 +122,20 @@ def check_library(report):
             elif target in HEAVY and folder in LIGHT and (name, target) not in EXCEPTIONS:
                 report(path, number, f"<{target}> is heavy for a header that every program includes", warning=True)
     check_circles(graph, known, report)
+    check_everything(graph, known, report)
+
+
+def check_everything(graph, known, report):
+    """all.hpp reaches every header under include/."""
+    reached, waiting = set(), ["tapegraph/all.hpp"]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += [target for target, _ in graph.get(name, [])]
+    for name, path in known.items():
+        if path.is_relative_to(ROOT / "include") and name not in reached and name not in NOT_IN_ALL:
+            report(path, 1, "tapegraph/all.hpp does not reach this header")
 
 
 def check_circles(graph, known, report):

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Builds and runs one consumer: run.sh find_package|cuda|add_subdirectory|fetch_content|single_header SOURCE BUILD
+# Builds and runs one consumer: run.sh KIND SOURCE BUILD, where KIND is
+#   find_package | cuda | add_subdirectory | fetch_content                 a project
+#   single_header | single_header_readme | single_header_lstm              main.cpp, README.md's first program, lstm.cpp
 # ctest sets CMAKE, GENERATOR, COMPILER, LAUNCHER and VERSION.
 set -euo pipefail
 
@@ -9,9 +11,15 @@ work=$build/consume/$kind
 rm -rf "$work"
 mkdir -p "$work"
 
-if [ "$kind" = single_header ]; then
+if [[ $kind = single_header* ]]; then
+    program=$here/main.cpp
+    if [ "$kind" = single_header_lstm ]; then program=$here/lstm.cpp; fi
+    if [ "$kind" = single_header_readme ]; then
+        program=$work/readme.cpp
+        awk '/^```cpp$/ { inside = 1; next } /^```$/ && inside { exit } inside' "$source/README.md" > "$program"
+    fi
     # No build system, no flags: the file alone.
-    "$COMPILER" -std=c++20 -O1 -I "$source/single_include" "$here/main.cpp" -o "$work/consumer"
+    "$COMPILER" -std=c++20 -O1 -I "$source/single_include" "$program" -o "$work/consumer"
 else
     arguments=(-S "$here/$kind" -B "$work/build" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release
         "-DCMAKE_CXX_FLAGS_RELEASE=-O1" "-DCMAKE_CXX_COMPILER=$COMPILER" "-DTAPEGRAPH_SOURCE=$source")
@@ -31,6 +39,15 @@ fi
 
 output=$("$work/consumer")
 echo "$output"
+if [ "$kind" = single_header_lstm ]; then exit 0; fi # it looks at its results itself
+if [ "$kind" = single_header_readme ]; then
+    in_graph=$(sed -n 's/^graph, //p' <<< "$output")
+    if [ -z "$in_graph" ] || [ "$in_graph" != "$(sed -n 's/^eager, //p' <<< "$output")" ]; then
+        echo "both modes should print the same numbers" >&2
+        exit 1
+    fi
+    exit 0
+fi
 if [ "${output%%$'\n'*}" != "TapeGraph $VERSION" ]; then
     echo "the first line should be: TapeGraph $VERSION" >&2
     exit 1
