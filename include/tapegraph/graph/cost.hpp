@@ -62,11 +62,11 @@ inline double operation_flops(const operation& op, const kernel_call& c) {
     }
     case operation_kind::scan:
     case operation_kind::random: return elements_of(c.out[0]);
-    default: return 0; // moves elements
+    default: return 0; // operations that move elements
     }
 }
 
-// What a call reads and writes, each operand and result once; of a table in which rows are chosen, those rows.
+// The bytes that a call reads and writes. Each operand and result counts once; of a table whose rows are gathered, only those rows.
 inline double operation_bytes(std::string_view name, const kernel_call& c, double all) {
     const auto bytes = [](const buffer_view& v) { return static_cast<double>(v.bytes()); };
     if (name == "gather" || name == "gather_nd" || name == "take_along")
