@@ -95,7 +95,7 @@ struct convolution_input_gradient_op {
     static constexpr linearity linear = linearity::each;
     static constexpr int arity = 2;
     using attributes = window_attributes;
-    // Also conv_transpose, in whose words it speaks: a gradient always fits.
+    // The operation is conv_transpose, too. A gradient always fits, so errors are worded for conv_transpose.
     static constexpr void infer(const attributes& a, inference& io) {
         const shape &y = io.in[0].dims, &w = io.in[1].dims;
         io.type = io.in[0].type;

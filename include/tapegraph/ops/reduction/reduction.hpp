@@ -139,7 +139,7 @@ struct min_op : max_op {
     static constexpr std::string_view name = "min";
 };
 
-/// Of bool, to bool; no derivative.
+/// Whether any element is true, of bool operands. It has no derivative.
 struct any_op : reduce_op {
     static constexpr std::string_view name = "any";
     static constexpr bool whole_vjp = true;
