@@ -34,7 +34,7 @@ public:
 
     constexpr bool is_cpu() const { return index_ < 0; }
     constexpr bool is_cuda() const { return index_ >= 0; }
-    /// Of a GPU, among those that CUDA shows; -1 for the CPU.
+    /// The number of the GPU among those that CUDA shows; -1 for the CPU.
     constexpr int index() const { return index_; }
     /// "cpu", "cuda:0"; parse() reads it.
     std::string name() const { return is_cpu() ? "cpu" : "cuda:" + std::to_string(index_); }

@@ -262,7 +262,7 @@ struct extent {
         if (!a.known()) return {a.table->floor_divide(a.value, divisor), a.table};
         return {a.value / divisor - (a.value % divisor < 0 ? 1 : 0), a.table};
     }
-    /// The same number or the same polynomial.
+    /// Whether both are the same number or the same polynomial.
     friend constexpr bool operator==(extent a, extent b) { return a.value == b.value; }
 
 private:

@@ -20,7 +20,7 @@ public:
     ~checkpointed_run() { current() = before_; }
 
     static bool active() { return current() != nullptr; }
-    /// Whether what happens now has happened before.
+    /// Whether a checkpointed function is running for the second time.
     static bool repeats() {
         for (const checkpointed_run* run = current(); run != nullptr; run = run->before_)
             if (run->second_) return true;

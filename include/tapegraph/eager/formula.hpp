@@ -6,8 +6,8 @@
 #include <tapegraph/ir/region_code.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
-/// The code of a sealed formula: its type is traced and differentiated by the same functions as a graph, while the program
-/// is compiled, and encoded as two regions: the value, and the adjoints of all its leaves.
+/// The code of a sealed formula. While the program is compiled, the formula's type is traced and differentiated by the functions
+/// that differentiate graphs. The result is two regions, one for the value and one for the adjoints of all leaves.
 
 namespace tapegraph::detail {
 
@@ -184,8 +184,9 @@ struct formula_view {
     const ir::operation* reduction;
 };
 
-/// A single leaf is broadcast by broadcast_to alone, whose derivative hands through what arrives. Of a reduction with a single
-/// leaf only tangents are summed, which is rare: they are written out, so that there is no kernel more for each formula.
+/// Whether `sum_on_device` sums a tensor in memory instead of a result of the backward region. A single leaf is broadcast by
+/// broadcast_to alone, whose derivative passes the adjoint on unchanged. In a reduction of a single leaf only tangents are ever
+/// summed. That is rare, so they are written to memory first, which saves a kernel for each such formula.
 template <class F, class Reduce>
 inline constexpr bool sums_tensor = F::value.leaves == 1 && !std::is_void_v<Reduce>;
 

@@ -73,7 +73,7 @@ public:
         }(std::index_sequence_for<X...>{});
     }
 
-    /// The same for sources known only at run time.
+    /// The derivatives for sources whose number and element types are known only at run time.
     template <class Tensor = any_tensor> // a template as sweeps are
     std::vector<any_tensor> gradient(const any_tensor& y, const std::vector<any_tensor>& x) {
         prepare();
@@ -123,8 +123,8 @@ private:
 };
 
 namespace detail {
-/// A function's argument as a source with a place of its own on the tape: what else knows the tensor by an outer tape's place,
-/// such as the function's captures, is a constant to it.
+/// Makes a function's argument a source with a place of its own on the tape. Other uses of the tensor, such as the function's
+/// captures, keep the place they have on an outer tape and are constants for this function.
 template <class T>
 tensor<T> as_source(const tensor<T>& argument) {
     static_assert(ir::detail::is_floating(dtype_of<T>), "only floating-point tensors have derivatives");

@@ -4,22 +4,23 @@
 
 #include <string>
 
-/// Forward mode in eager mode: one walk over the tape in the order in which things ran.
+/// Forward-mode differentiation in eager mode: one walk over the tape, in the order in which its records were made.
 
 namespace tapegraph::detail {
 
-/// What the walk computes with formulas. Functions of whoever walks, so that programs that never do so are spared them.
+/// The arithmetic that the walk needs. Whoever starts a walk passes these functions in, so that programs that never use forward
+/// mode do not compile them.
 struct forward_kernels {
     /// sum + a * b, broadcast; a * b when `sum` is null
     any_tensor (*multiply_add)(const any_tensor* sum, const any_tensor& a, const any_tensor& b);
     any_tensor (*add)(const any_tensor& a, const any_tensor& b);
     any_tensor (*converted)(const any_tensor& a, dtype type);
-    /// The tangent of what a record holds, of which no more is known than how to go back; false when there is none.
+    /// The tangent of a record's value, computed from nothing but the record's backward function; false when there is none.
     bool (*transposed)(tape_record&, const any_tensor* const* operands, int count, const any_tensor& output,
                        const jvp_pass&, any_tensor& tangent);
 };
 
-/// Tangents by place, from sources to values.
+/// The tangents of tracked tensors, indexed by their places on the tape.
 class jvp_pass {
 public:
     const forward_kernels& kernels;

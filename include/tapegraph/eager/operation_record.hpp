@@ -7,11 +7,11 @@
 #include <tuple>
 #include <vector>
 
-/// Operations that are not elementwise, on the tape.
+/// How operations that are not elementwise are recorded on the tape.
 
 namespace tapegraph::detail {
 
-// Whether a derivative looks at the value is something an operation says; of users' operations it is taken for granted.
+// Whether the derivatives of an operation read its value. The operation says so; for users' operations that do not say, yes.
 template <class Op>
 inline constexpr bool needs_output = [] {
     if constexpr (requires { Op::needs_output; })
@@ -19,7 +19,7 @@ inline constexpr bool needs_output = [] {
     else
         return Op::kind == operation_kind::custom;
 }();
-// Moving elements needs the operand's shape to go back, not its values.
+// Whether the derivatives read the operands. Operations that only move elements need the shapes of their operands, not the values.
 template <class Op>
 inline constexpr bool needs_inputs = [] {
     if constexpr (requires { Op::needs_inputs; }) // a running product does
@@ -28,7 +28,7 @@ inline constexpr bool needs_inputs = [] {
         return !(Op::kind == operation_kind::view || Op::kind == operation_kind::layout ||
                  Op::kind == operation_kind::scan);
 }();
-/// The same of one operand.
+/// Whether the derivatives read operand I.
 template <class Op, int I>
 inline constexpr bool needs_input = [] {
     if constexpr (requires { Op::template reads<I>; })
@@ -37,7 +37,7 @@ inline constexpr bool needs_input = [] {
         return needs_inputs<Op>;
 }();
 
-/// An operation that is not elementwise, on the tape.
+/// The tape's record of an operation that is not elementwise.
 template <class Op, class Result, class... Args>
 struct operation_record : tape_record {
     typename Op::attributes attributes;
@@ -88,7 +88,7 @@ private:
     }
 };
 
-/// An operation of any number of operands on the tape: it needs their shapes, not their values.
+/// The tape's record of an operation with any number of operands. It keeps their shapes; no derivative needs their values.
 template <class Op, class T>
 struct list_record : tape_record {
     typename Op::attributes attributes;
@@ -105,7 +105,7 @@ struct list_record : tape_record {
                          Op::vjp(self.attributes, tensor<T>(adjoint), self.shapes.begin(), self.shapes.size(), k));
         }
     }
-    // Such operations put elements side by side, so the tangent is the operation on tangents.
+    // These operations put their operands' elements side by side, so the tangent is the operation applied to the tangents.
     static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
         auto& self = static_cast<list_record&>(base);
         if constexpr (!ir::detail::is_floating(dtype_of<T>)) return false;

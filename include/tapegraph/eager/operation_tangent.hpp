@@ -19,8 +19,9 @@ inline any_tensor zeros_of(dtype type, const shape& dims) {
     return zero;
 }
 
-/// What flows back from a value to an operand is linear in the adjoint: recorded for a placeholder of the value's type and shape
-/// and pulled back, it gives its transpose, here applied to the operand's tangent. Nothing, where no derivative passes.
+/// One operand's part of the tangent. The operand's adjoint is a linear function of the value's adjoint. That function is recorded
+/// with a placeholder for the value's adjoint; pulling the operand's tangent back through the recording applies its transpose,
+/// which gives the tangent. Empty where the operand has no derivative.
 template <class Tensor>
 std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand, const Tensor& output,
                                       const Tensor& direction) {
@@ -43,7 +44,7 @@ std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand
     return found;
 }
 
-/// forward_kernels::transposed: a term for each operand that has a tangent.
+/// Implements forward_kernels::transposed: the sum of a term for each operand that has a tangent.
 template <class Tensor>
 bool transposed_tangent(tape_record& record, const Tensor* const* operands, int count, const Tensor& output,
                         const jvp_pass& walk, Tensor& tangent) {
@@ -51,7 +52,7 @@ bool transposed_tangent(tape_record& record, const Tensor* const* operands, int 
     for (int k = 0; k < count; ++k) {
         const Tensor* const direction = walk.find(*operands[k]);
         if (direction == nullptr) continue;
-        bool repeated = false; // what flows to one tensor is one sum
+        bool repeated = false; // a tensor that is several operands has one adjoint, the sum over all of them
         for (int before = 0; before < k; ++before) repeated = repeated || walk.find(*operands[before]) == direction;
         if (repeated) continue;
         const std::optional<Tensor> term = transposed_flow(record, *operands[k], output, *direction);
@@ -61,7 +62,7 @@ bool transposed_tangent(tape_record& record, const Tensor* const* operands, int 
     }
     return any;
 }
-/// The same for a record with `inputs` and `output`.
+/// Calls forward_kernels::transposed with the operands and the value of a record that has `inputs` and `output`.
 template <class Record>
 bool tangent_by_going_back(Record& record, const jvp_pass& walk, any_tensor& tangent) {
     return std::apply(
@@ -73,7 +74,7 @@ bool tangent_by_going_back(Record& record, const jvp_pass& walk, any_tensor& tan
         record.inputs);
 }
 
-/// Of linear operations, which are applied to tangents.
+/// The tangent of a linear operation: the operation is applied to the tangents of its operands.
 template <class Op, class Record>
 class linear_tangents {
 public:
@@ -116,7 +117,7 @@ private:
             },
             operands);
     }
-    // What stands for operand I when all of them are replaced by their tangents.
+    // The tangent of operand I: zeros if it has none, and an operand of integers or bool itself.
     template <std::size_t I>
     input<I> direction() const {
         const input<I>& at = std::get<I>(self_.inputs);
@@ -132,7 +133,7 @@ private:
     const jvp_pass& walk_;
 };
 
-/// The tangent of what a record holds: linear operations are applied to tangents, of others the way back is enough. False
+/// The tangent of a record's value. A linear operation is applied to tangents; of any other operation the vjp is transposed. False
 /// when no operand has a tangent.
 template <class Op, class Record>
 bool operation_tangent(Record& record, const jvp_pass& walk, any_tensor& tangent) {

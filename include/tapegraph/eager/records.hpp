@@ -7,7 +7,7 @@
 #include <tapegraph/eager/run_region.hpp>
 #include <tapegraph/eager/tape.hpp>
 
-/// Running sealed formulas and recording them. Nothing here depends on a formula's type: it is compiled once.
+/// Runs sealed formulas and records them on the tape. Nothing here depends on a formula's type, so it is compiled once.
 
 namespace tapegraph::detail {
 
@@ -53,7 +53,7 @@ inline buffer_view domain_view(const shape& s, dtype type) {
     return v;
 }
 
-/// The call that computes a formula's value: tensors as they are, numbers as scalars of their slots' types.
+/// The kernel call that computes a formula's value. Numbers are passed as scalars of their slots' types.
 struct forward_call {
     partial_array<buffer_view, most_leaves + most_numbers> in;
     number_slot numbers[most_numbers];
@@ -94,7 +94,7 @@ inline any_tensor run_formula(const formula_view& f, const formula_values& value
     return result;
 }
 
-/// The reduction of a formula; `kept` tells the shape with axes of extent 1 where it reduced.
+/// Computes a reduction whose operand is a formula. `attributes` are the reduction's.
 template <class = void>
 any_tensor run_reduction(const formula_view& f, const formula_values& values, const std::int64_t* attributes) {
     const formula_code& code = *f.code;
@@ -116,7 +116,7 @@ any_tensor run_reduction(const formula_view& f, const formula_values& values, co
     return result;
 }
 
-/// A sealed formula (or a reduction of one) on the tape.
+/// The tape's record of a sealed formula, or of a reduction of one.
 template <class = void> // compiled once, by programs that record
 struct basic_formula_record : tape_record {
     using formula_record = basic_formula_record;
@@ -135,7 +135,8 @@ struct basic_formula_record : tape_record {
         self.~basic_formula_record();
     }
 
-    // A reduction's result with axes of extent 1 where it reduced, so that it broadcasts over the domain.
+    // A view of a reduction's result (or of its adjoint) in which the reduced axes have extent 1, so that it broadcasts over the
+    // domain.
     buffer_view kept(const any_tensor& t) const {
         buffer_view v = t.view();
         if (formula->reduction == nullptr) return v;
@@ -263,7 +264,7 @@ struct basic_formula_record : tape_record {
     }
 
 private:
-    // The axes over which what is computed over the domain is summed for a leaf that was broadcast.
+    // The axes of the domain along which a leaf was broadcast: its adjoint is summed over them.
     std::int64_t axes_to(const any_tensor& leaf) const {
         const int extra = domain.rank() - leaf.rank();
         std::int64_t axes = 0;
@@ -271,7 +272,7 @@ private:
             if (i < extra || (leaf.shape()[i - extra].value == 1 && domain[i].value != 1)) axes |= std::int64_t{1} << i;
         return axes;
     }
-    // Result r of the adjoints' region, summed over axes.
+    // Result r of the adjoints' region, summed over the axes `over`.
     any_tensor reduced(const kernel_call& base, int r, std::int64_t over, dtype type, const shape& dims) const {
         const std::int64_t axes[2]{over, 0};
         any_tensor result(type, dims);

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-/// Recorded formulas, differentiated once more by an interpreter while something else records; and what adjoints are made
-/// of. Templates, so that programs that take no derivatives do not compile them.
+/// Differentiates recorded formulas with the interpreter, for derivatives that are themselves recorded; also the sums and ones that
+/// adjoints are made of. All are templates, so that programs that take no derivatives do not compile them.
 
 namespace tapegraph::detail {
 
@@ -35,7 +35,7 @@ int rebuild(node_interpreter& run, const formula_code& code, const int* leaf_nod
     return registers[region.result(0)];
 }
 
-/// A formula's record as the trace of an interpreter.
+/// A record of a formula, rebuilt as a trace that the interpreter can run.
 template <class = void>
 struct replayed_formula {
     node_interpreter run;
@@ -70,7 +70,8 @@ bool basic_formula_record<X>::replay_forward(const jvp_pass& walk, any_tensor& t
     return interpret_tangent(f.run, f.last, f.output, f.leaves, f.nodes, leaf_count, walk, tangent);
 }
 
-/// a + b of T, which nothing records: without the derivatives that a formula would bring into programs that have no tensors of T.
+/// a + b for tensors of T, not recorded. A formula would do, too, but it would bring its derivatives into programs that have no
+/// tensors of T.
 template <class T, class Tensor>
 Tensor unrecorded_sum(const Tensor& a, const Tensor& b) {
     constexpr dtype type = dtype_of<T>;

@@ -8,7 +8,7 @@
 
 namespace tapegraph::detail {
 
-/// What a formula is called where placement is logged.
+/// The name of a formula in the log of placements.
 template <class = void>
 std::string formula_name(const formula_view& f) {
     const std::string names = ir::operation_names(f.code->value_region(), f.code->ops);
@@ -19,7 +19,7 @@ void log_formula(const char* part, const formula_view& f, const buffer_view& dom
     runtime::write_placement(part + formula_name(f), domain, runtime::current_runtime(), true);
 }
 
-/// A region over the call's domain.
+/// Runs a region over the call's domain.
 inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functions& on_device,
                        const kernel_call& call) {
     if constexpr (runtime::has_backend) {
@@ -32,7 +32,7 @@ inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functi
     cpu::run_map(evaluate, call);
 }
 
-/// A formula's value, and its adjoints.
+/// Computes a formula's value, or the adjoints of its leaves.
 inline void run_forward(const formula_view& f, const kernel_call& call) {
     if (runtime::placement_is_logged()) log_formula("", f, call.domain);
     run_region(f.forward, f.forward_on_device, call);

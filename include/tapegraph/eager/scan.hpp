@@ -12,8 +12,8 @@ namespace tapegraph {
 
 namespace detail {
 
-/// f(x_t) in order of time. Halves of halves: the derivative of a part is a tensor of the whole's size, and there are as many
-/// parts as steps.
+/// Calls f(x_t) in order of time. The sequence is halved repeatedly instead of cut into steps directly: the derivative of a part
+/// has the size of what it was cut from, so steps cut directly would cost the square of their number.
 template <class T, class F>
 void each_step(const tensor<T>& xs, int axis, std::source_location where, const F& f) {
     const std::int64_t steps = xs.shape()[axis].value, half = steps / 2;

@@ -140,12 +140,12 @@ Tensor add_adjoints(const Tensor& a, const Tensor& b);
 template <class Tensor>
 Tensor ones_like(const Tensor& like);
 
-/// One walk from a value back to its sources. Adjoints start from nothing at every walk.
+/// One backward walk from a value to its sources. Every walk begins without adjoints.
 template <class Tensor> // any_tensor; a template, so that programs that take no derivatives do not compile it
 class basic_backward_pass {
 public:
     explicit basic_backward_pass(int length) : basic_backward_pass(0, length) {}
-    /// What lies before place `first` is a constant.
+    /// Everything before place `first` counts as a constant.
     basic_backward_pass(int first, int end)
         : first_(first),
           adjoints_(static_cast<std::size_t>(end - first)),
@@ -175,11 +175,11 @@ public:
     }
     /// The walk itself, from place `last` down, when adjoints have been added.
     void run(int last, int first, const std::vector<char>& keep) { walk(last, first, &keep); }
-    /// The same where only watched tensors' adjoints are asked for.
+    /// The walk when the adjoints of watched tensors are all that is asked for.
     void run(int last, int first) { walk(last, first, nullptr); }
 
-    /// Within a walk: through records from `first` on that were made since it began. What flows to places before them goes
-    /// on with the walk.
+    /// Called within a walk, for records from `first` on that were made after the walk began: walks through these records.
+    /// Adjoints that reach places before them are left to the walk that goes on.
     void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
         const std::size_t length = present_.size();
         const std::size_t needed = number(y.tape_index().index) + 1;

@@ -4,13 +4,13 @@
 #include <tapegraph/eager/seal.hpp>
 #include <tapegraph/expr/transforms.hpp>
 
-/// Function transforms in eager mode: records of their own on the tape.
+/// Function transforms in eager mode. Each transform has its own kind of record on the tape.
 
 namespace tapegraph {
 
 namespace detail {
 
-/// While one lives, nothing is recorded.
+/// Nothing is recorded on this thread while an object of this class lives.
 class recording_pause {
 public:
     recording_pause() : before_(tape_storage::instance().pause()) {}
@@ -22,7 +22,7 @@ private:
     int before_;
 };
 
-/// A function with a derivative of the user's own, on the tape.
+/// The tape's record of a function with a derivative that the user defined.
 template <class B, class Y, class... X>
 struct custom_record : tape_record {
     B backward_function;
@@ -61,7 +61,7 @@ private:
     }
 };
 
-/// A checkpointed function on the tape: its operands, and the function to run again.
+/// The tape's record of a checkpointed function: its operands, and the function, which is run again for the derivative.
 template <class F, class... X>
 struct checkpoint_record : tape_record {
     F f;

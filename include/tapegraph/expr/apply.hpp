@@ -84,13 +84,14 @@ constexpr typename mode_of_t<Args...>::node invoke(const typename Op::attributes
     return mode_of_t<Args...>::template invoke<Op>(attributes, target, where, args...);
 }
 
-/// Random numbers of a shape, from an operation without operands. The mode of `like` numbers them.
+/// Draws random numbers of the given shape. The operation has no operands; `like` only says in which mode it runs, and that
+/// mode gives it its number in the stream.
 template <class Op, handle Like>
 constexpr auto draw(const typename Op::attributes& attributes, const shape& dims, std::source_location where,
                     const Like& like) {
     return mode_of_t<Like>::template draw<Op>(attributes, dims, where, like);
 }
-/// The same of the element type of `like`.
+/// Draws random numbers as `draw` does, of the element type of `like`.
 template <template <class> class Op, handle Like>
 constexpr Like draw_like(const typename Op<float>::attributes& attributes, const shape& dims, std::source_location where,
                          const Like& like) {

@@ -29,7 +29,7 @@ struct hessian_product {
 
 namespace detail {
 
-/// A structure with named parts: it is taken apart and put together again by position.
+/// A structure with named parts that is taken apart and rebuilt by the position of its parts.
 template <class R>
 concept result_record = requires(const R& r) {
     r.parts();

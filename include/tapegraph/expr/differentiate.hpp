@@ -30,7 +30,7 @@ TG_INLINE constexpr auto unwrapped(Tuple&& values) {
         return std::forward<Tuple>(values);
 }
 
-// Flattened: whatever stayed a call would read and write all derivatives in memory.
+// Everything is inlined, because a call that remained would read and write all derivatives in memory.
 template <class F, class... Args>
 __attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const Args&... args) {
     using T = std::common_type_t<std::conditional_t<arithmetic<Args>, std::common_type_t<Args, float>, Args>...>;

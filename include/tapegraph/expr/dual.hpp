@@ -8,8 +8,8 @@
 
 namespace tapegraph {
 
-/// A plain scalar and its derivatives by N variables. Closed under arithmetic and constexpr, so loops, branches and
-/// static_assert work; everything is inlined. Nest it for higher derivatives.
+/// A plain scalar and its derivatives by N variables. Arithmetic on it gives such scalars again and is constexpr, so loops,
+/// branches and static_assert work. Everything is inlined. For higher derivatives, nest it.
 ///
 /// Derivative k is factor * direction[k]. Functions of one operand change the factor only; where operands of different
 /// directions meet, the sum of the two gets a direction of its own. Directions are numbered by `origin`, which tells
@@ -108,7 +108,7 @@ TG_INLINE constexpr void add_derivative(dual<T, N>& y, const T& y_factor, const 
     }
 }
 
-/// Adds to y what an operand x that is no constant contributes, `slope` = dy/dx.
+/// Adds the contribution of operand x, which is not a constant, to the derivatives of y; `slope` is dy/dx.
 template <class T, int N, std::size_t... K>
 TG_INLINE constexpr void join(dual<T, N>& y, const dual<T, N>& x, const T& slope, std::index_sequence<K...>) {
     const T factor = x.factor * slope;
@@ -142,7 +142,8 @@ TG_INLINE constexpr Dual apply_lifted(std::index_sequence<I...>, const Duals&...
     return y;
 }
 
-/// A condition chooses between derivatives as between values: what was not chosen contributes nothing, be it NaN.
+/// A condition chooses between derivatives as it chooses between values: the operand that was not chosen contributes nothing,
+/// even if its derivative is NaN.
 template <class Op, class T, int N, std::size_t... K>
 TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool condition, const dual<T, N>& a,
                                             const dual<T, N>& b) {

@@ -78,7 +78,7 @@ struct expr : detail::arguments<std::index_sequence_for<Args...>, Args...> {
 template <class T>
 concept expression = detail::is_expr<T>;
 
-/// What has elements: handles and formulas of them.
+/// Anything with elements: a handle, or a formula of handles.
 template <class T>
 concept tensor_like = handle<T> || expression<T>;
 

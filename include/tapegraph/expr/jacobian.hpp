@@ -2,7 +2,7 @@
 
 #include <tapegraph/expr/derivatives.hpp>
 
-/// Jacobians out of sweeps, for both modes: one-hot cotangents give rows, one-hot tangents columns.
+/// Builds Jacobians from sweeps, for both modes: a one-hot cotangent gives a row, a one-hot tangent a column.
 
 namespace tapegraph::detail {
 
@@ -30,7 +30,7 @@ constexpr typename At::handles jacobian_blocks(At& at, sweep_direction direction
     typename At::handles blocks(rows * columns);
     const int outer = forward ? columns : rows, inner = forward ? rows : columns;
     for (int a = 0; a < outer; ++a) {
-        // All lines of one kind at a time: they are dropped when they have become blocks.
+        // Lines are made for one result (or source) at a time, and dropped as soon as they have become blocks.
         typename At::handles lines;
         const std::int64_t count = !allowed ? 0 : forward ? sources[a] : results[a];
         for (std::int64_t i = 0; i < count; ++i) {

@@ -15,14 +15,14 @@ namespace tapegraph::machine {
 
 template <int I, class T>
 struct reg {
-    using word = T; // as it lies in memory
+    using word = T; // the type in memory
     T value;
 
     TG_HD void put(T x) { value = x; }
     TG_HD void load(T x) { value = x; }
     TG_HD T stored() const { return value; }
 };
-// As bytes: g++ vectorises no loop that loads bool.
+// bool is loaded as a byte, because g++ does not vectorise loops that load bool.
 template <int I>
 struct reg<I, bool> {
     using word = std::uint8_t;
@@ -122,12 +122,13 @@ struct evaluator<region<slots<Slots...>, Results, Instructions...>> {
     static constexpr int slot_count = sizeof...(Slots);
     using file = register_file<std::make_integer_sequence<int, slot_count + int(sizeof...(Instructions))>, Slots...,
                                Instructions::result...>;
-    /// How register R lies in memory.
+    /// The type that register R has in memory.
     template <int R>
     using word = typename std::remove_reference_t<decltype(reg_at<R>(std::declval<file&>()))>::word;
 
     TG_HD static void run(file& f) { run(f, std::make_integer_sequence<int, int(sizeof...(Instructions))>{}); }
-    /// The same as far as register R needs it. A compiler would drop the rest, too, but late.
+    /// Runs only the instructions that the value of register R depends on. A compiler would remove the others as well, but
+    /// only after it has compiled them.
     template <int R>
     TG_HD static void run_for(file& f) {
         run_for<R>(f, std::make_integer_sequence<int, int(sizeof...(Instructions))>{});

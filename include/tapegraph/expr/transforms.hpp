@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-/// What function transforms ask of a mode.
+/// The operations that each mode must provide for function transforms.
 
 namespace tapegraph {
 
@@ -17,7 +17,7 @@ namespace tapegraph {
 template <class Mode>
 struct mode_transforms;
 
-/// In the place of a derivative that does not exist: of an integer operand, say.
+/// Returned by a backward function in place of a derivative that does not exist, such as that by an integer operand.
 struct no_gradient_t {};
 inline constexpr no_gradient_t no_gradient{};
 
@@ -67,10 +67,10 @@ struct custom_gradient_of {
     }
 };
 
-/// A function with a derivative of the user's own. Its value is forward(x...); what arrives from above, dy, goes on to the
-/// arguments as backward(dy, x...) or backward(dy, y, x...) says: one derivative per argument, of the argument's shape and
-/// type, several as a std::tuple, `tg::no_gradient` where there is none. Nothing inside forward is differentiated, nor
-/// what it captures; backward is, for higher derivatives. In graph mode backward may not capture.
+/// A function whose derivative the user defines. Its value is forward(x...). Given dy, the derivative of the loss by that value,
+/// backward(dy, x...) or backward(dy, y, x...) returns the derivative by each argument, of the argument's shape and type:
+/// one tensor, or a std::tuple of them, with `tg::no_gradient` where there is none. Neither the inside of forward nor what it
+/// captures is differentiated. Backward is differentiated for higher derivatives; in graph mode it may not capture.
 ///
 ///     constexpr auto round_through = tg::custom_gradient([](auto x) { return tg::round(x); },
 ///                                                        [](auto dy, auto) { return dy; });
@@ -91,8 +91,8 @@ struct checkpoint_of {
     }
 };
 
-/// f, whose inner values are not kept for the derivative but computed again when it is asked for: memory for time. f returns
-/// one tensor. It may use variables and random numbers; the second run draws the same ones. In eager mode f is kept until
+/// Trades time for memory: the values computed inside f are not kept for the derivative but computed again when it is taken. f
+/// returns one tensor. It may use variables and random numbers; the second run draws the same ones. In eager mode f is kept until
 /// the gradient is taken: what it captures is captured by value.
 template <class F>
 constexpr auto checkpoint(F f) {

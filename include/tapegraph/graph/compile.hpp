@@ -40,12 +40,13 @@ template <class Stage, int Fact>
 constexpr auto fact_string() {
     constexpr text_builder b = error_fact(Stage::value, Fact);
     fixed_string<static_cast<std::size_t>(b.size) + 1> s;
-    // The closing zero is written, too: clang prints an array as text only when its last written element is zero.
+    // The closing zero is written explicitly, because clang prints an array as text only when the last element that was written
+    // is zero.
     for (int i = 0; i <= b.size; ++i) s.text[i] = b.text[i];
     return s;
 }
 
-// A builder may continue another one, its `previous`.
+// Runs a builder. One that names another as `previous` goes on with the trace which that one made.
 template <class Builder>
 struct traced {
     static constexpr void build(trace& t, schedule& s) {

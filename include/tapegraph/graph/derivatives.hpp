@@ -13,7 +13,7 @@ namespace ir {
 /// The most sweeps a Jacobian may unroll into a graph.
 inline constexpr std::int64_t most_unrolled_sweeps = 64;
 
-/// A traced function's nodes [first, last), from sources to results; what both sweeps need.
+/// The nodes [first, last) that tracing a function added, its sources and its results: all that both kinds of sweep need.
 class traced_function {
 public:
     using handles = list<int>;
@@ -67,7 +67,7 @@ public:
 protected:
     constexpr int own(int argument, const char* integer) {
         if (!detail::is_floating(t.nodes[argument].type)) fail(integer, argument, argument);
-        // A node of its own, so that what the function captures is not taken for its argument.
+        // The argument becomes a node of its own, so that a node that the function captures is not mistaken for it.
         sources_.push_back(detail::reshaped(t, argument, t.dims(argument)).id());
         return sources_.back();
     }
@@ -97,7 +97,7 @@ private:
         }
         return result;
     }
-    // Zeros of a node's shape with a one at element i.
+    // A node of the given node's shape that is one at element i and zero elsewhere.
     constexpr int one_hot(int like, std::int64_t i) {
         const shape target = t.dims(like);
         const node one(&t, t.constant(1, t.nodes[like].type));

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-/// What a program needs beyond kernel calls where it runs on a GPU: memory there, what crosses over, and graphs of the device.
+/// What a program on a GPU needs beyond kernel calls: memory on the device, transfers, and graphs of the device.
 
 namespace tapegraph::ir {
 
@@ -23,7 +23,7 @@ public:
     memory_block& operator=(const memory_block&) = delete;
     ~memory_block() { release(); }
 
-    /// At least `bytes`; what was in it is lost where it has to grow. Whether it grew.
+    /// Makes the block at least `bytes` long and returns whether it had to grow. A block that grows loses its content.
     bool reserve(runtime::device_runtime* d, std::size_t bytes, const char* what) {
         if (bytes <= size_) return false;
         if (external_) {
@@ -41,7 +41,7 @@ public:
         size_ = bytes;
         return true;
     }
-    /// The memory is somebody else's from the first call on, who asks `size()` how much it must be. Before anything is reserved.
+    /// Uses memory that somebody else owns; the owner asks `size()` how much is needed. Call it before anything is reserved.
     void use(std::byte* memory) {
         external_ = true;
         data_ = memory;
@@ -90,9 +90,9 @@ public:
         entries_.clear();
     }
 
-    /// Runs `launch`, which launches a program's steps at fixed addresses. The first time as it is: libraries choose their
-    /// kernels then. The second time it is recorded, and from then on replayed; or launched, where that fails, which is said
-    /// on stderr.
+    /// Runs `launch`, which launches a program's steps at fixed addresses. The first time it is simply called, because libraries
+    /// choose their kernels then. The second time it is recorded, and from then on the recording is replayed. Where recording
+    /// fails, a line on stderr says so, and the steps are launched every time.
     template <class F>
     void run(const std::vector<std::int64_t>& extents, const F& launch) {
         entry* e = nullptr;

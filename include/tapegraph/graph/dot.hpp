@@ -76,7 +76,7 @@ inline std::string to_dot(const ir::program_view& view) {
     return r.text;
 }
 
-/// Of a graph model's training step.
+/// The training step of a graph model as a Graphviz graph.
 template <class Model>
     requires requires(const Model& m) { m.training_view(); }
 std::string to_dot(const Model& model) { return to_dot(model.training_view()); }

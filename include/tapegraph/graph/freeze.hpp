@@ -109,7 +109,8 @@ constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
 #define TG_MEMBER(type, list, name, most) f.used.name = detail::freeze_list(f.name, list);
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
-    // Extents alone: the operands' shapes point into the trace. g++ refuses a constant that ever did.
+    // Only extents are copied, because the operands' shapes point into the trace, and g++ refuses a constant that ever held such a
+    // pointer.
     const auto operand = [](const operand_info& o) { return operand_info{o.type, shape(o.dims.rank(), o.dims.data())}; };
     const failure& e = t.error;
     f.error = {e.what, e.scope, e.line, e.operands, operand(e.first), operand(e.second), e.operation};
@@ -119,7 +120,7 @@ constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
     return f;
 }
 
-/// The same constant without the room to spare.
+/// Copies a constant into lists that are just as long as needed.
 template <capacity C, capacity From>
 constexpr frozen<C> trim(const frozen<From>& from) {
     frozen<C> f{};

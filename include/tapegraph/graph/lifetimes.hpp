@@ -17,7 +17,7 @@ public:
 };
 
 /// Per node: which step makes its buffer and which reads it last (-1: none; the number of steps: it must outlive them all),
-/// and the variable whose memory the result may be written to at once (-1: none). Views count for what they look at.
+/// and the variable whose memory the result may be written to directly (-1: none). A use of a view counts as a use of its operand.
 struct lifetimes {
     numbered<int> birth, death, variable_of;
 

@@ -67,7 +67,7 @@ struct constant_span {
     constexpr int size() const { return count; }
 };
 
-/// A frozen program without its type, so that what runs it is compiled once.
+/// A view of a frozen program that does not depend on the program's type, so that the code that runs it is compiled once.
 struct program_view {
 #define TG_MEMBER(type, list, name, most) constant_span<type> name;
     TG_FROZEN_LISTS(TG_MEMBER)

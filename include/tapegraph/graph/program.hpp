@@ -67,7 +67,7 @@ public:
         runtime::load_scalars(device_, &outputs_[static_cast<std::size_t>(index)], 1, &value);
         return value;
     }
-    /// The first `count` of at most eight, with one wait.
+    /// The first `count` scalar outputs (at most eight) as numbers; waits for a device once.
     void scalar_outputs(int count, double* values) const {
         runtime::load_scalars(device_, outputs_.data(), count, values);
     }
@@ -86,7 +86,7 @@ public:
         device_->download(host.view.data, outputs_[i].data, outputs_[i].bytes());
         return host.view;
     }
-    /// The same where the program runs.
+    /// The value of output `index`, in the memory of the device that the program runs on.
     const buffer_view& device_output(int index) const { return outputs_[static_cast<std::size_t>(index)]; }
 
 private:

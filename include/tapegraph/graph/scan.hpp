@@ -4,8 +4,8 @@
 #include <tapegraph/ops/movement/slice.hpp>
 #include <tapegraph/runtime/row_copies.hpp>
 
-/// Scans in a trace. A scan is one node; its value holds all results, flat, one behind another, and slices of it are the
-/// results. What a step computes is traced by a builder (graph/scan_step.hpp) when the node is made, for shapes, and once
+/// Scans in a trace. A scan is one node. Its value is a vector that holds all results one behind another; the results are slices
+/// of it. What a step computes is traced by a builder (graph/scan_step.hpp) when the node is made, for shapes, and once
 /// more when its kernel is (graph/scan_kernel.hpp).
 
 namespace tapegraph::ir {
@@ -83,7 +83,7 @@ constexpr node with_zeros_behind(trace& t, const node& front, int like) {
 
 } // namespace detail
 
-/// What both operations of a scan have in common: their value is flat, and its size is given.
+/// The base of both operations of a scan. Their value is a vector, whose size is given as the target.
 struct scan_value {
     static constexpr operation_kind kind = operation_kind::recur;
     static constexpr int arity = any_arity;
@@ -94,12 +94,12 @@ struct scan_value {
     }
 };
 
-/// A scan, nothing kept. Order: how many derivatives have been taken on the way from the user's scan to it.
+/// A scan that keeps nothing for a derivative. Order is the number of derivatives between the user's scan and this one.
 template <class Builder, int Order>
 struct scan_op;
 
-/// The derivatives by all operands of a scan: one scan the other way. `args`: its operands, what the forward pass kept (its
-/// value under scan_keeping), and the adjoint of its result.
+/// The derivatives by all operands of a scan, computed by one scan that runs the other way. `args` are the scan's operands, what
+/// the forward pass kept (the value of scan_keeping), and the adjoint of the result.
 template <class Builder, int Order>
 constexpr list<int> scan_flows(trace& t, const scan_attributes& attributes, const list<int>& args,
                                std::uint64_t wanted) {
@@ -175,8 +175,9 @@ struct scan_op : scan_value {
     }
 };
 
-/// (value of a scan under scan_keeping, the scan's operands) to the scan's own results, the last of what the value holds. The
-/// derivative goes past the value, by the operands, so no adjoint of its size exists.
+/// Takes the value of a scan that kept what its derivative needs (scan_keeping) and the scan's operands, and returns the scan's own
+/// results, which are the last part of that value. Its derivative is by the operands, not by the value, so no adjoint of the
+/// value's size ever exists.
 template <class Builder>
 struct scan_result_op : scan_value {
     static constexpr std::string_view name = "scan_result";

@@ -105,7 +105,7 @@ public:
             feed(c, memory, t, time);
             this->bind();
             for (const kernel_step& step : base::steps_) step.run(step.call);
-            // What is read here is nowhere written here: graph/passes/snapshot_variables.hpp.
+            // No copy reads what another one writes; graph/passes/snapshot_variables.hpp sees to it.
             for (const copy& update : base::copies_) moves_.add(c, update.to, update.from, update.bytes);
             collect(c, t, time);
             moves_.launch(c);
@@ -130,8 +130,8 @@ private:
         return at;
     }
 
-    // Rows of a sequence are brought together where they do not lie so. A device's kernels also find what they read where they
-    // would find it in any other program: at addresses that are as aligned.
+    // Whether a step can read its input where it lies in the operand. Rows of a sequence that are not contiguous are first copied
+    // together. On a device inputs are also copied when their addresses are not aligned as in any other program.
     bool stays_in_place(const scan_slot& slot, const source& s, std::vector<bool>& aligned) const {
         if (slot.operand < 0) return false;
         const bool sequence = slot.role == scan_role::sequence, whole = s.view.bytes() % runtime::alignment == 0;
@@ -142,7 +142,8 @@ private:
         return base::runs_on_ == nullptr || (begins_aligned && (whole || !sequence));
     }
 
-    // Numbers that kernels of a device read: with every run they are written into scratch memory, which others use in between.
+    // Finds the numbers that kernels of a device read from memory. Every run writes them into the scratch memory again, because
+    // others use it between runs.
     void find_numbers() {
         for (int id = 0; id < base::view_->nodes.size(); ++id) {
             const entry& e = base::view_->nodes[id];

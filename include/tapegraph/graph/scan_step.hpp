@@ -27,7 +27,7 @@ struct scan_attributes {
 
 enum class scan_role : int { carry, sequence, constant };
 
-/// Something a step is given. What several of them come from is one operand, in which they lie one behind another.
+/// One input of a step. Inputs that come from the same operand of the scan lie one behind another in it.
 struct scan_input {
     scan_role role;
     int node;
@@ -35,7 +35,7 @@ struct scan_input {
     int axis;    // of time
     int next;    // of a carry: its new value
 };
-/// Something a step adds to the result: one element along time, or the last value of carry `node`.
+/// One output of a step: an element along time, or the last value of carry `node`.
 struct scan_output {
     scan_role role;
     int node;
@@ -50,7 +50,7 @@ struct scan_step {
 
 namespace detail {
 
-/// What did not fit in a step's trace did not fit in the trace around it.
+/// An error in a step's trace becomes the error of the trace that contains the scan.
 constexpr void adopt_failure(trace& t, const trace& inner) {
     const failure& e = inner.error;
     if (e.what == nullptr || t.error.what != nullptr) return;
@@ -116,7 +116,7 @@ struct scan_cell {
         if constexpr (Masked) {
             for (int k = 0; k < carries; ++k)
                 value[k] = tapegraph::detail::where_counted(given[carries + 1], value[k], given[k], step.where);
-            // The output before is a state, too.
+            // The previous output is one of the states, because masked steps repeat it.
             const node before(&t, t.input("", value[carries].type(), value[carries].shape()));
             value[carries] = tapegraph::detail::where_counted(given[carries + 1], value[carries], before, step.where);
             step.inputs.push_back({scan_role::carry, before.id(), -1, 0, value[carries].id()});
@@ -174,7 +174,8 @@ struct scan_pullback {
     list<int> kept;            // nodes of the step that the derivative reads and the forward pass keeps
 };
 
-/// What a derivative reads: states, and the sealed values of the step unless they are to be computed again.
+/// The nodes that the forward pass keeps for the derivative: the states, and the sealed values that the derivative reads, unless
+/// they are to be computed again.
 constexpr list<int> values_to_keep(const trace& t, const scan_step& step, const list<int>& flows, int boundary,
                                    bool recompute) {
     const dtype type = t.nodes[step.inputs[0].node].type;
@@ -239,7 +240,7 @@ constexpr scan_pullback pull_back(trace& t, const scan_step& step, bool recomput
 
 } // namespace detail
 
-/// A step that also gives, in front of its results, what its derivative will read.
+/// A step that also returns, before its results, the values that its derivative reads.
 template <class Base>
 struct scan_keeping {
     static constexpr int depth = Base::depth;

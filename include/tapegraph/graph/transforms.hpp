@@ -3,14 +3,15 @@
 #include <tapegraph/expr/transforms.hpp>
 #include <tapegraph/ir/gradient.hpp>
 
-/// Function transforms in graph mode. What must be remembered until the gradient is taken, perhaps in a later constant
-/// evaluation, is a node: an identity node, which hands its first operand through and goes when the graph is simplified.
+/// Function transforms in graph mode. The gradient may be taken in a later constant evaluation, so what it must know of a transform
+/// is kept in a node of the graph, a gate: its value is its first operand, and simplification removes it.
 
 namespace tapegraph {
 
 namespace ir {
 
-/// (forward's value, its arguments) to the value; the derivative goes past the first operand to the others as B says.
+/// The gate of custom_gradient. Its operands are forward's value and forward's arguments, its value is the first of them, and its
+/// derivatives, by the arguments alone, are those that B returns.
 template <class B, int Count>
 struct custom_gradient_op : identity_node {
     static constexpr std::string_view name = "custom_gradient";

@@ -14,7 +14,7 @@
 
 namespace tapegraph::ir {
 
-/// One occurrence of a leaf in a formula and the adjoint that flows to it (-1: none).
+/// One occurrence of a leaf in a formula, with the adjoint of this occurrence (-1: none).
 struct contribution {
     int leaf, adjoint;
 };
@@ -23,7 +23,7 @@ namespace detail {
 
 using tapegraph::is_floating;
 
-/// The node in the operand's element type.
+/// The node, cast to the operand's element type.
 constexpr int converted(trace& t, int at, dtype type) {
     if (t.nodes[at].type == type) return at;
     static_assert(operation_binding<cast_op<float>>::bound && operation_binding<cast_op<double>>::bound);
@@ -40,7 +40,7 @@ constexpr node reshaped(trace& t, int at, const shape& target) {
     return invoke<reshape_op>({}, &target, std::source_location{}, node(&t, at));
 }
 
-/// A reduction's result with axes of extent 1 where it reduced, so that it broadcasts over the operand.
+/// A reduction's result, reshaped so that the reduced axes have extent 1 and it broadcasts over the operand.
 constexpr int with_kept_axes(trace& t, int reduced, int operand, std::int64_t axes) {
     if (t.nodes[reduced].rank == t.nodes[operand].rank) return reduced;
     const shape from = t.dims(operand);
@@ -139,7 +139,7 @@ constexpr list<contribution> differentiate_group(trace& t, int last, int output,
 
 namespace detail {
 
-/// An adjoint of a formula's full shape brought to its leaf's shape.
+/// Sums an adjoint that has the formula's full shape to the shape of its leaf.
 constexpr int fitted(trace& t, int flow, int domain, int leaf) {
     if (!t.same_shape(flow, domain)) {
         const shape target = t.dims(domain);
@@ -250,7 +250,8 @@ namespace tapegraph {
 template <class F, tensor_like... Args>
 constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
     ir::trace& t = first_owner(args...);
-    // Nodes of their own, so that what f captures is not taken for its arguments; simplification drops them.
+    // Arguments become nodes of their own, so that a node that f captures is not mistaken for an argument. Simplification removes
+    // them.
     const node sources[]{ir::detail::reshaped(t, seal(args, std::source_location{}).id(), shape_of(args))...};
     const int first = t.nodes.size();
     return [&]<std::size_t... I>(std::index_sequence<I...>) {

@@ -26,12 +26,12 @@ struct operation {
     /// Appends the vector-Jacobian product for operand `which` and returns its node, or -1 when there is none.
     /// `inputs` are the operands, `output` the value, `adjoint` what arrives from above.
     int (*vjp)(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output);
-    /// Elementwise operations: `count` elements of contiguous operands of element type `common`, one after another. What
-    /// interpreters use (derivatives of derivatives in eager mode, the rerun that finds a differing node); null elsewhere.
-    /// False for an element type the operation is not made for.
+    /// Computes `count` elements of an elementwise operation from contiguous operands of element type `common`. Interpreters call
+    /// it: derivatives of derivatives in eager mode, and the rerun that finds the node in which two runs differ. It is null for
+    /// other operations, and returns false for element types that the operation is not defined for.
     bool (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count);
     linearity linear;
-    /// Stands in the trace for the sake of the derivative alone: simplification puts operand 0 in its place.
+    /// The node exists for its derivative alone: its value is operand 0, and simplification replaces it by that.
     bool identity;
     bool whole; ///< a reduction that is differentiated on its own (`reduce_op::whole_vjp`)
     bool from_integers; ///< whether `evaluate` takes integers and bool, too
@@ -203,7 +203,7 @@ constexpr auto vjp_pointer() -> int (*)(trace&, const std::int64_t*, int, int, c
 }
 } // namespace detail
 
-/// Base of operations that hand operand 0 through.
+/// Base of operations whose value is their operand 0: they carry a derivative of their own, and simplification removes them.
 struct identity_node {
     static constexpr operation_kind kind = operation_kind::view;
     static constexpr void infer(const auto&, inference& io) {
@@ -245,7 +245,7 @@ struct operation_binding {
 template <const operation* Record>
 using operation_type = typename decltype(operation_behind(operation_key<Record>{}))::type;
 
-/// What traces hold for things that are not computed.
+/// The operations of leaves: nodes whose values are given, not computed.
 struct leaf_operation {
     static constexpr operation_kind kind = operation_kind::leaf;
     static constexpr int arity = 0;

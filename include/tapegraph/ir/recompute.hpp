@@ -2,11 +2,13 @@
 
 #include <tapegraph/ir/node.hpp>
 
-/// Checkpoints in a trace: what a function computed inside is computed again for the derivative, from copies of its nodes.
+/// Checkpoints in a trace. The nodes of a checkpointed function are copied, and the derivative reads the copies, so that the
+/// function's values are computed again instead of kept.
 
 namespace tapegraph::ir {
 
-/// Behind a checkpointed function's value. The nodes between `first` and this one are those of the function.
+/// Marks the end of a checkpointed function: its operand is the function's value, and the nodes from `first` up to this one are the
+/// function's.
 struct checkpoint_op : identity_node {
     static constexpr std::string_view name = "checkpoint";
     static constexpr int arity = 1;
@@ -19,7 +21,8 @@ struct checkpoint_op : identity_node {
     }
 };
 
-/// Another name for a value in the same memory. What reads it is not what reads the value, so copies stay copies.
+/// A view of a value in the same memory. Copied nodes read their inputs through such views; otherwise common-subexpression
+/// elimination would merge them with the nodes they were copied from.
 struct recompute_op {
     static constexpr std::string_view name = "recompute";
     static constexpr operation_kind kind = operation_kind::view;
@@ -37,18 +40,18 @@ struct recompute_op {
     }
 };
 
-/// The copies made while one gradient is traced. The gradient is that of the nodes first traced; only the values it reads
-/// are the copies', so adjoints add in the same order with and without checkpoints.
+/// The copies made while one gradient is traced. The gradient is still taken of the original nodes, and only reads values from the
+/// copies, so adjoints add in the same order with and without checkpoints.
 class recomputation {
 public:
     constexpr recomputation(trace& t, int count) : t_(t), copy_(count, -1) {}
 
-    /// Where the value of a node is read.
+    /// The node from which the derivative reads the value of node `id`: its copy, or itself.
     constexpr int copy_of(int id) const { return copy_[id] >= 0 ? copy_[id] : id; }
-    /// The node first traced whose value this is.
+    /// The original of a copy; any other node is its own.
     constexpr int origin_of(int id) const { return id < origin_.size() && origin_[id] >= 0 ? origin_[id] : id; }
 
-    /// Computes again what stands between a checkpoint and the values its function was given.
+    /// Copies the nodes of the checkpointed function that ends at a node.
     constexpr void repeat(int checkpoint) {
         const auto first = static_cast<int>(t_.words_of(checkpoint)[0]);
         const int scope = t_.scope, line = t_.line;

@@ -2,7 +2,7 @@
 
 #include <tapegraph/ir/node.hpp> // before any operation is named: clang wants to see its derivative then
 
-/// What passes share: replacing nodes and closing the gaps.
+/// Functions that all passes use, to replace nodes and to remove unused ones.
 
 namespace tapegraph::ir {
 
@@ -33,7 +33,7 @@ constexpr void compact(trace& t, const list<int>& keep) {
     for (variable_entry& variable : t.variables) variable.node = moved[variable.node];
     for (output_entry& output : t.outputs) output.node = moved[output.node];
     for (assignment_entry& update : t.assignments) update.node = moved[update.node];
-    t.layers.clear(); // the layer table is of the model as it was written
+    t.layers.clear(); // the layer table describes the model as it was written
 }
 
 /// Marks what outputs, updates and effects need, and every input and variable.

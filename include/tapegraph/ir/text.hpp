@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-/// Facts of a trace as text, in constant evaluation and at run time: what errors and reports are made of.
+/// Turns facts about a trace into text, in constant evaluation and at run time, for errors and reports.
 
 namespace tapegraph::ir::detail {
 

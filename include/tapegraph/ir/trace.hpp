@@ -32,8 +32,8 @@ struct scope_entry {
     int parent = 0;
     int index = 0; // scope / 3; -1 for a name
     std::string_view name;
-    // The scope's variables and scopes, newest first, each with the one before it: looking a name up stays in its scope.
-    // Counted from 1; 0 is none.
+    // Linked lists of the scope's variables and scopes, newest first, so that looking up a name visits its scope alone. Indices
+    // count from 1; 0 is none.
     int last_variable = 0, last_child = 0, previous_sibling = 0;
 };
 
@@ -68,12 +68,12 @@ struct assignment_entry {
     int variable = 0, node = 0;
 };
 
-/// A gather of rows of a variable by which, and not by the variable, the gradient is taken.
+/// A gather of rows of a variable. The gradient is taken by these rows, not by the whole variable.
 struct row_use_entry {
     int variable = 0, node = 0;
 };
 
-/// dL/d(variable), handed from the gradient to the optimizer; with `indices` not -1 dL/d(the rows that these name).
+/// dL/d(variable), passed from the gradient to the optimizer. If `indices` is not -1, dL/d(the rows with these indices).
 struct gradient_entry {
     int variable = 0, node = 0, indices = -1;
 };
@@ -89,7 +89,7 @@ struct layer_entry {
     int scope = 0, first_node = 0, node = 0, first_variable = 0, last_variable = 0;
 };
 
-/// The first thing that did not fit: what, where, between which operands.
+/// The first error found while tracing: its text, its place, and two of its operands.
 struct failure {
     const char* what = nullptr;
     int scope = 0, line = 0;
@@ -98,14 +98,15 @@ struct failure {
     std::string_view operation; // in front of `what`, where that does not name it
 };
 
-/// What a user's derivative traced for one value and what arrived at it. Kept within a constant evaluation, because
-/// derivatives are asked for operand by operand.
+/// The nodes that a user's derivative traced for one value and one adjoint. They are kept within a constant evaluation, because the
+/// gradient asks for derivatives operand by operand, and they are traced all at once.
 struct custom_flows {
     int value = 0, adjoint = 0;
     int nodes[most_operands]{};
 };
 
-/// The same of a value of any number of operands. `wanted`: bit k, whether operand k's derivative is of interest.
+/// What custom_flows is, for a value with any number of operands. Bit k of `wanted` says whether the derivative by operand k is
+/// asked for.
 struct list_flows {
     int value = -1, adjoint = -1;
     std::uint64_t wanted = 0;

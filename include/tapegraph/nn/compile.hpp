@@ -46,7 +46,7 @@ auto compile(const Model&, spec<T, Extents...>, const Loss&, const Optimizer& op
     return compiled_model<Mode, detail::model_type<Model>, spec<T, Extents...>, Loss, Optimizer>(options, optimizer);
 }
 
-/// The same for a model with parameters, given as a constant.
+/// Makes a trainable model of one that has members, given as a constant: `compile<graph, model{.layers = 5}>(spec, loss, adam{})`.
 template <class Mode, auto Model, class T, auto... Extents, class Loss, class Optimizer>
 auto compile(spec<T, Extents...>, const Loss&, const Optimizer& optimizer, const compile_options& options = {}) {
     static_assert(std::is_empty_v<Loss>, "this loss has run-time members, which a compiled graph would ignore");

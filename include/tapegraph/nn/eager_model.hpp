@@ -30,7 +30,7 @@ tensor<T> batch_tensor(const buffer_view& v) {
 
 } // namespace detail
 
-/// Eager mode: the model runs at once, a tape records it, the optimizer updates what the gradient names.
+/// A model in eager mode: it runs statement by statement, a tape records it, and the optimizer updates the variables.
 template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<eager, Model, Spec, Loss, Optimizer>
     : public trainable_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, Spec, Loss> {
@@ -126,7 +126,7 @@ private:
             throw shape_error("labels have shape " + to_string(labels.shape()) + ", the loss takes " +
                               to_string(expected));
     }
-    /// Without a buffer where the loss has no notion of it.
+    /// Has no buffer where the loss does not define an accuracy.
     template <class Output>
     static any_tensor accuracy_of(const Output& output, const tensor<label>& labels) {
         if constexpr (requires { Loss::accuracy(output, labels); })

@@ -8,11 +8,11 @@
 #include <charconv>
 #include <string>
 
-/// Scopes of eager mode: the same words as in graph mode, over tensors that exist.
+/// Scopes of eager mode. They have the functions of graph mode's scopes, on tensors instead of nodes.
 
 namespace tapegraph {
 
-/// What the scopes of one evaluation of a model share.
+/// The state that all scopes of one evaluation of a model share.
 struct eager_context {
     variable_list* variables;
     detail::random_stream random; ///< shared with the random operations of the model

@@ -60,8 +60,8 @@ void write_rows(variable& v, const any_tensor& indices, const any_tensor& rows) 
     runtime::perform(kernel, call, assign_rows_op::name);
 }
 
-/// The same of rows of one variable: state is gathered by the same indices, and assignments write rows. Rows that a step has not
-/// gathered keep their weights and their state.
+/// An optimizer's view of some rows of one variable: state is gathered by the same indices, and assignments write rows. Rows that a
+/// step has not gathered keep their weights and their state.
 template <class T, class Index>
 class eager_row_slots : eager_slots {
 public:

@@ -111,7 +111,7 @@ private:
     detail::call_counter random_;
 };
 
-/// The same function run eagerly on the same arguments.
+/// What `function<eager>` returns: it runs the function eagerly on the same arguments.
 template <class F, class... Specs>
 class eager_function {
 public:
@@ -120,7 +120,7 @@ public:
         const detail::random_scope draws(stream);
         return detail::map_results([](const auto& each) { return eval(each); }, F{}(arguments...));
     }
-    /// As graph_function::set_seed; equal seeds give equal numbers in both modes.
+    /// Does what graph_function::set_seed does; equal seeds give equal numbers in both modes.
     void set_seed(std::uint64_t seed) { random_.set_seed(seed); }
 
 private:

@@ -7,7 +7,8 @@
 
 namespace tapegraph {
 
-/// Graph mode: three programs, compiled with the source. What is not used is not instantiated.
+/// A model in graph mode: three programs, for training, evaluation and prediction, compiled with the source. A program that is not
+/// used is not instantiated.
 template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<graph, Model, Spec, Loss, Optimizer>
     : public trainable_model<compiled_model<graph, Model, Spec, Loss, Optimizer>, Spec, Loss> {
@@ -45,7 +46,7 @@ private:
         return p;
     }
 
-    // A step on a device whose results have been sent to the host, but not waited for.
+    // A step on a device whose results are on their way to the CPU and have not been waited for.
     struct launched_step {
         std::int64_t loss = -1, accuracy = -1;
     };

@@ -52,7 +52,7 @@ struct forget_gate {
     double others = 0;
     constexpr operator initializer() const { return {initializer_kind::forget_gate, others, 0}; }
 };
-/// Every number `value`.
+/// All elements are `value`.
 struct constant {
     double value = 0;
     constexpr operator initializer() const { return {initializer_kind::constant, value, 0}; }

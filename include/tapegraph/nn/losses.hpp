@@ -7,9 +7,9 @@
 #include <tapegraph/ops/reduction/reduction.hpp>
 #include <tapegraph/ops/reduction/softmax.hpp>
 
-/// Losses. One is an empty type with: `operator()(output, labels)`, the mean loss of the batch; `labels(output)`, element
-/// type and shape of the labels; and `accuracy(output, labels)`, the share of records that are right, where that has a
-/// meaning.
+/// Losses. A loss is an empty type with `operator()(output, labels)`, the mean loss of the batch; `labels(type, shape)`, element
+/// type and shape of the labels for an output of this type and shape; and, where it has a meaning, `accuracy(output, labels)`,
+/// the share of records that are right.
 
 namespace tapegraph {
 

@@ -180,7 +180,7 @@ public:
         return train_step(batch_view(b, 0), batch_view(b, 1));
     }
 
-    /// The same on views of memory.
+    /// One step on a batch in memory that somebody else owns: views of the input and of the labels.
     step_result train_step(const buffer_view& x, const buffer_view& y) {
         const device_scope on(device_);
         check_batch(x);

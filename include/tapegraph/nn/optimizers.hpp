@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstdint>
 
-/// Optimizers. One is a plain struct whose numeric fields may change between steps without recompiling: `numbers(step)`
-/// gives what step `step` (from 1) uses, `update` spells the update with those numbers as scalars. State is asked for by
-/// name from `slots` and starts at zero.
+/// Optimizers. An optimizer is a plain struct. Its members may change between steps without compiling anything: `numbers(step)`
+/// returns the `count` numbers that step `step` (from 1) uses, and `update` writes the update with these numbers as scalars. State
+/// is asked for by name from `slots` and starts at zero.
 
 namespace tapegraph {
 

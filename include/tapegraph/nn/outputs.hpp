@@ -9,8 +9,8 @@
 
 namespace tapegraph::detail {
 
-/// Output `index` of a program that has run, as a tensor of its own where the program runs. Throws dtype_error where the
-/// output has other elements.
+/// Output `index` of a program that has run, copied into a new tensor on the device that the program runs on. Throws dtype_error
+/// where the output has another element type.
 template <class T>
 tensor<T> output_tensor(const ir::program& p, int index) {
     const device_scope on(p.device());

@@ -33,7 +33,8 @@ inline constexpr named_extent<Name> dim{};
 template <class T, auto... Extents>
 struct spec {
     using element_type = T;
-    /// Of the variables and results of a model with this input: indices, say, are looked up in a table of floats.
+    /// The element type of the variables and results of a model with this input. A model whose input is integers, such as indices
+    /// into a table, computes in float.
     using value_type = std::conditional_t<std::is_floating_point_v<T>, T, float>;
     static constexpr int rank = sizeof...(Extents);
     /// The extents as numbers; -1 where they are known only at run time. One more than needed, for scalars.

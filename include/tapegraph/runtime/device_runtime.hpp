@@ -30,14 +30,14 @@ public:
 
     /// Memory of the device; `what` is named when there is not enough.
     virtual void* allocate(std::size_t bytes, const char* what) = 0;
-    /// After everything given to the device so far.
+    /// Frees memory once the device has finished everything given to it so far.
     virtual void release(void* at) noexcept = 0;
     /// Scratch memory for one call, until the next one asks.
     virtual void* scratch(std::size_t bytes) = 0;
 
     /// From the CPU's memory, which may change as soon as this returns.
     virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
-    /// The same for a program's input: it overlaps with what the device still computes, through memory of its own.
+    /// Uploads a program's input, through memory set aside for it, so that the copy overlaps with what the device still computes.
     virtual void feed(void* to, const void* from, std::size_t bytes) = 0;
     struct piece {
         void* to;
@@ -49,7 +49,7 @@ public:
         const piece all{to, from, bytes};
         bring_to_host(&all, 1);
     }
-    /// The same of several pieces, with one wait.
+    /// Downloads several pieces, and waits once.
     virtual void bring_to_host(const piece* pieces, int count) = 0;
     virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
     virtual void wait() = 0;
@@ -71,7 +71,7 @@ public:
     virtual void replay(void* graph) = 0;
     virtual void drop(void* graph) noexcept = 0;
 
-    /// Whose turn it is; device_turn takes it.
+    /// Held by the thread that uses the device; device_turn locks it.
     std::recursive_mutex& turns() { return turns_; }
 
 protected:
@@ -115,7 +115,7 @@ inline bool& capture_steps() {
 }
 
 namespace detail {
-// Of this thread; null for the CPU.
+// The device of this thread; null for the CPU.
 inline device_runtime*& thread_runtime() {
     static constinit thread_local device_runtime* current = nullptr;
     return current;

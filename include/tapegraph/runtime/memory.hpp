@@ -21,7 +21,7 @@ inline constexpr std::size_t alignment = 64;
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-/// Of all arenas of the process.
+/// Bytes in use by all arenas of the process, and the most that may be in use.
 struct arena_counters {
     std::atomic<std::size_t> in_use{0}, limit{SIZE_MAX};
 

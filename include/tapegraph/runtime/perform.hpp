@@ -54,7 +54,7 @@ void run_on_host(device_runtime& d, const kernel_functions& kernel, const kernel
             d.upload(call.out[k].data, host.out[k].data, call.out[k].bytes());
 }
 
-/// The same call with numbers that stand in the CPU's memory sent along, all in one copy.
+/// The call, with numbers that stand in the CPU's memory (scalar operands, the random state) sent to the device in one copy.
 class call_on_device {
 public:
     call_on_device(device_runtime& d, const kernel_call& c) : call(c) {

@@ -30,7 +30,7 @@ public:
         else
             copy_here(copy);
     }
-    /// Of memory in one piece.
+    /// Adds a copy of contiguous memory.
     void add(const kernel_call& c, void* to, const void* from, std::size_t bytes) {
         add(c, {to, from, 1, bytes, bytes, bytes});
     }

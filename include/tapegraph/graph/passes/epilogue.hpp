@@ -22,7 +22,7 @@ constexpr list<int> use_counts(const trace& t) {
     return uses;
 }
 
-/// Marks what somebody reads from memory, whatever is fused.
+/// Marks the nodes that must be in memory however the program is fused.
 constexpr list<int> read_from_memory(const trace& t) {
     list<int> marks(t.nodes.size(), 0);
     for (int i = 0; i < t.nodes.size(); ++i) {
@@ -49,7 +49,8 @@ constexpr void fuse_into(trace& t, int i, const operation& op, int c, int bias =
     if (bias >= 0) t.arguments.push_back(bias);
 }
 
-/// Which operand of the addition i is what `op` gives nobody else, beside a bias of the last axis; or -1.
+/// If node i adds a bias along the last axis to a value of `op` that nobody else reads, the operand (0 or 1) that is this value;
+/// otherwise -1.
 constexpr int sum_with_bias(const trace& t, int i, const operation& op, const list<int>& uses) {
     const entry& e = t.nodes[i];
     for (int k = 0; k < 2; ++k) {

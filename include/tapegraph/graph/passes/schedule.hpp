@@ -187,7 +187,7 @@ struct scheduler {
                                  : index.kernel_index(kernel_kind::region, -1, e.type, r.words);
         } else {
             step.first_value = s.values.size();
-            // In the place of what is not read stands something that is, so that nothing lives longer for it.
+            // An operand that the kernel does not read is replaced by one that it reads, so that its buffer need not live longer.
             int instead = 0;
             while ((e.op->unread >> instead & 1) != 0) ++instead;
             for (int k = 0; k < e.arguments; ++k)

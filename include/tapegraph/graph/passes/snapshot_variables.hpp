@@ -16,9 +16,9 @@ constexpr int variable_behind(const trace& t, int node) {
 
 } // namespace detail
 
-/// Reads see the value a variable has at the start of the step. A fetch of a variable that the step updates, or another
-/// variable's update by it (two that change places), would look at its memory after the update: such reads get a copy.
-/// After simplification, which would remove it.
+/// A variable that is read has the value from the start of the step. An output that is the variable itself, or an update of another
+/// variable by it (as when two exchange their values), would look at its memory after its own update, so these read a copy.
+/// The pass runs after simplification, which would remove the copy.
 constexpr void snapshot_variables(trace& t) {
     list<int> updated(t.variables.size(), 0), copies(t.nodes.size(), -1);
     for (const assignment_entry& update : t.assignments) updated[update.variable] = 1;

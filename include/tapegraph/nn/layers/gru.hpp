@@ -60,7 +60,7 @@ constexpr auto gru(const Scope& scope, const X& x, const gru_layer_options& o, c
     return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
 
-/// The same with the state after the last step: output and hidden.
+/// Like `gru`, but also returns the state after the last step: {output, hidden}.
 template <class Scope, tensor_like X, class... E>
     requires(!tensor_like<Scope>)
 constexpr auto gru_with_state(const Scope& scope, const X& x, const gru_layer_options& o, const E&... extras) {

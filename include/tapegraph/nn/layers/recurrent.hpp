@@ -64,7 +64,7 @@ constexpr auto lstm(const Scope& scope, const X& x, const lstm_layer_options& o,
     return detail::recurrent_layer(scope, x, o, where, run, extras...);
 }
 
-/// The same with the state after the last step: output, hidden and cell.
+/// Like `lstm`, but also returns the state after the last step: {output, hidden, cell}.
 template <class Scope, tensor_like X, class... E>
     requires(!tensor_like<Scope>)
 constexpr auto lstm_with_state(const Scope& scope, const X& x, const lstm_layer_options& o, const E&... extras) {

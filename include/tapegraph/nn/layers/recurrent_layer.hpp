@@ -8,8 +8,8 @@
 
 namespace tapegraph::detail {
 
-/// Of a layer's options: its name, those of its two halves in `bidirectional`, `gates`, the options of its operation, the shape
-/// and first values of its bias, and `layer(scope, x, options, extras...)`.
+/// Each recurrent layer specialises this for its options, with its name, the names of its two halves in `bidirectional`, `gates`,
+/// the options of its operation, the shape and first values of its bias, and `layer(scope, x, options, extras...)`.
 template <class Options>
 struct recurrent_layer_kind;
 

@@ -66,7 +66,8 @@ constexpr auto bidirectional(const Scope& scope, const X& x, const O& o, merge_m
     return scope.leave("bidirectional", mark, detail::merged(mode, values.forward, values.backward, where));
 }
 
-/// The same without a merge (Keras's merge_mode None): `const auto [forward, backward] = ...`.
+/// Like `bidirectional`, but returns both outputs instead of merging them (Keras's merge_mode=None):
+/// `const auto [forward, backward] = ...`.
 template <class Scope, tensor_like X, detail::recurrent_layer_options O = lstm_layer_options,
           detail::recurrent_mask... E>
     requires(!tensor_like<Scope>)

@@ -56,7 +56,7 @@ constexpr auto simple_rnn(const Scope& scope, const X& x, const simple_rnn_layer
     return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
 
-/// The same with the state after the last step: output and hidden.
+/// Like `simple_rnn`, but also returns the state after the last step: {output, hidden}.
 template <class Scope, tensor_like X, class... E>
     requires(!tensor_like<Scope>)
 constexpr auto simple_rnn_with_state(const Scope& scope, const X& x, const simple_rnn_layer_options& o,

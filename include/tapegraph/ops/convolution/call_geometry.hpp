@@ -45,7 +45,7 @@ convolution_geometry geometry_of(const kernel_call& c) {
         return geometry(a, c.in[0], c.in[1], c.out[0]);
 }
 
-/// Of a convolution_bias_pool_op: the convolution whose outputs are pooled.
+/// The geometry of the convolution in a convolution_bias_pool_op, before its outputs are pooled.
 inline convolution_geometry unpooled_geometry(const kernel_call& c) {
     const auto a = attributes_from_words<convolution_op>(c.attributes);
     const buffer_view &x = c.in[0], &w = c.in[1];
@@ -53,7 +53,7 @@ inline convolution_geometry unpooled_geometry(const kernel_call& c) {
     for (int i = 0; i < 2; ++i) y.extents[i + 1] = a.output(i, x.extents[i + 1], w.extents[i]).value;
     return geometry(a, x, w, y);
 }
-/// The same as far as windows of 2 by 2 reach: an odd last row or column is left out.
+/// That geometry without a last row or column that no window of 2 by 2 covers.
 inline convolution_geometry pooled_geometry(const kernel_call& c) {
     convolution_geometry g = unpooled_geometry(c);
     g.out_height = 2 * c.out[0].extents[1];

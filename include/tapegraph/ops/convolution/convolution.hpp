@@ -104,7 +104,7 @@ struct convolution_input_gradient_op : detail::convolution_operation {
     static constexpr std::string_view name = "convolution_input_gradient";
     static constexpr linearity linear = linearity::each;
     static constexpr int arity = 2;
-    // Also conv_transpose, in whose words it speaks: a gradient always fits.
+    // The operation is conv_transpose, too. A gradient always fits, so errors are worded for conv_transpose.
     static constexpr void infer(const attributes& a, inference& io) {
         const shape &y = io.in[0].dims, &w = io.in[1].dims;
         io.type = io.in[0].type;

@@ -33,7 +33,7 @@ constexpr dtype type_of(const expr<Op, Args...>& e) {
     }(std::index_sequence_for<Args...>{});
 }
 
-// The same where types are known without values (eager mode).
+// The element type of an argument where types are known without values (eager mode).
 template <class A>
 struct static_type {
     static constexpr dtype value = dtype::boolean;

@@ -237,7 +237,7 @@ struct one_hot_op {
     }
 };
 
-/// As the axis of gather: the first one behind the batch axes.
+/// Given to gather as its axis: the first axis behind the batch axes.
 inline constexpr int behind_batch = std::numeric_limits<int>::min();
 
 namespace detail {

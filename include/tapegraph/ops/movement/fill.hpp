@@ -117,7 +117,7 @@ constexpr auto tril(const A& x, std::int64_t offset = 0, std::source_location wh
         eval(detail::diagonal_number(x, detail::last_extent(s, 2), detail::last_extent(s, 1), where) <= offset, where);
     return tapegraph::where(kept, x, 0);
 }
-/// The same with zeros below the diagonal.
+/// The matrices of the last two axes with zeros below diagonal number `offset`. A formula.
 template <tensor_like A>
 constexpr auto triu(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
     const shape s = shape_of(x);

@@ -12,8 +12,9 @@
 
 namespace tapegraph {
 
-/// As a slice's begin: a place counted from the end of the axis, which may be known only at run time. at_the_end + k with a
-/// positive step: what is taken ends k elements before the end; with a negative step it begins k elements before the last.
+/// Used as a slice's begin, to count from the end of an axis whose extent may be known only at run time. With a positive step,
+/// at_the_end + k is a slice that ends k elements before the end; with a negative step, one that begins k elements before the
+/// last.
 inline constexpr std::int64_t at_the_end = std::numeric_limits<std::int64_t>::min();
 constexpr bool counted_from_the_end(std::int64_t begin) { return begin < at_the_end + (std::int64_t{1} << 40); }
 

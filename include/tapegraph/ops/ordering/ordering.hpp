@@ -153,7 +153,7 @@ constexpr auto argmax(const A& x, int axis, reduce_options options = {},
                       std::source_location where = std::source_location::current()) {
     return detail::arg_reduce(x, axis, true, options.keepdims, where);
 }
-/// The same among all elements, counted row by row.
+/// Position of the first largest of all elements, counted row by row.
 template <tensor_like A>
 constexpr auto argmax(const A& x, std::source_location where = std::source_location::current()) {
     return detail::arg_reduce_all(x, true, where);

@@ -250,7 +250,7 @@ constexpr auto einsum(std::string_view subscripts, const A& a, const B& b,
     return contract(x, n.in[0], y, n.in[1], n.out, where);
 }
 
-/// Of one operand: "ij->ji" transposes, "ij->i" sums, "ii->i" is the diagonal, "ii" its sum.
+/// Einstein's summation of one operand: "ij->ji" transposes, "ij->i" sums, "ii->i" is the diagonal, "ii" its sum.
 template <tensor_like A>
 constexpr auto einsum(std::string_view subscripts, const A& a,
                       std::source_location where = std::source_location::current()) {

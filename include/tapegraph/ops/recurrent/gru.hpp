@@ -15,7 +15,7 @@ struct gru_options {
     bool reset_after = true;
     bool return_sequences = false; ///< the output of every step instead of the last one's
     bool go_backwards = false;     ///< from the last step to the first; outputs come in that order
-    /// As of lstm_options: between the passes x W + b is kept, 3 units a step, instead of 5 (4 without reset_after).
+    /// As in lstm_options. Between the passes x W + b is kept, 3 units a step, instead of 5 (4 without reset_after).
     bool recompute = false;
 };
 
@@ -71,7 +71,7 @@ constexpr auto gru(const X& x, const W& kernel, const R& recurrent, const B& bia
     return detail::recurrent_output(rows, options.return_sequences, where);
 }
 
-/// The same with the state after the last step: `const auto [y, h] = tg::gru_with_state(...)`.
+/// Like `gru`, but also returns the state after the last step: `const auto [y, h] = tg::gru_with_state(...)`.
 template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
 constexpr auto gru_with_state(const X& x, const W& kernel, const R& recurrent, const B& bias,
                               const gru_options& options = {}, const E&... extras) {

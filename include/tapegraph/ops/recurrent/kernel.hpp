@@ -14,7 +14,7 @@ namespace tapegraph::runtime {
 
 namespace detail {
 
-/// Of a layer's cell: `call(attributes, f)` calls f(cpu cell).
+/// Specialised for each layer's cell: `call(attributes, f)` calls f with the cell that computes it on the CPU.
 template <class Cell>
 struct cpu_cells;
 

@@ -12,8 +12,8 @@ struct lstm_options {
     gate_activation recurrent_activation = gate_activation::sigmoid;
     bool return_sequences = false; ///< the output of every step instead of the last one's
     bool go_backwards = false;     ///< from the last step to the first; outputs come in that order
-    /// Nothing is stored but the result, and a derivative computes states and gates again: between the passes x W + b is kept,
-    /// 4 units a step, instead of 6. Also what to say where no derivative is expected. (In a `checkpoint` x alone is kept.)
+    /// Stores nothing but the result; the derivative computes states and gates again. Between the passes x W + b is kept, 4 units a
+    /// step, instead of 6. Set it also where no derivative will be taken. (In a `checkpoint` only x is kept.)
     bool recompute = false;
 };
 
@@ -69,7 +69,7 @@ constexpr auto lstm(const X& x, const W& kernel, const R& recurrent, const B& bi
     return detail::recurrent_output(rows, options.return_sequences, where);
 }
 
-/// The same with the state after the last step: `const auto [y, h, c] = tg::lstm_with_state(...)`.
+/// Like `lstm`, but also returns the state after the last step: `const auto [y, h, c] = tg::lstm_with_state(...)`.
 template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
 constexpr auto lstm_with_state(const X& x, const W& kernel, const R& recurrent, const B& bias,
                                const lstm_options& options = {}, const E&... extras) {

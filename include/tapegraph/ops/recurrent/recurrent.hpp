@@ -34,7 +34,7 @@ initial_state(H) -> initial_state<H, 1>;
 template <class H>
 recurrent_dropout(H) -> recurrent_dropout<H>;
 
-/// In the place of a bias: there is none.
+/// Given in place of a bias to a layer that has none.
 struct no_bias_t {};
 inline constexpr no_bias_t no_bias{};
 
@@ -70,7 +70,7 @@ constexpr const auto& extra_of(const First& first, const Rest&... rest) {
         return extra_of<Which>(rest...);
 }
 
-/// As many states as the cell has, if an initial state is given at all.
+/// Whether an initial state, if one is given, has as many parts as the cell has states.
 template <class Cell, class T>
 inline constexpr bool fitting_state = true;
 template <class Cell, class H, int States>
@@ -147,7 +147,7 @@ struct bias_parts {
     Recurrent recurrent; ///< to the last gate's product; may be no_bias
 };
 
-/// Of cells with a bias [gates units] that is added to x W.
+/// Base of cells whose bias [gates units] is added to x W.
 struct plain_bias {
     static constexpr bool bias_fits(const recurrent_attributes&, const shape& b, extent width) {
         return b.rank() == 1 && equal_or_required(b[0], width);

@@ -10,7 +10,7 @@ struct simple_rnn_options {
     cell_activation activation = cell_activation::tanh;
     bool return_sequences = false; ///< the output of every step instead of the last one's
     bool go_backwards = false;     ///< from the last step to the first; outputs come in that order
-    /// As of lstm_options: between the passes x W + b is kept, as large as the states that are kept otherwise.
+    /// As in lstm_options. Between the passes x W + b is kept, which is as large as the states that are kept otherwise.
     bool recompute = false;
 };
 
@@ -41,7 +41,7 @@ constexpr auto simple_rnn(const X& x, const W& kernel, const R& recurrent, const
     return detail::recurrent_output(rows, options.return_sequences, where);
 }
 
-/// The same with the state after the last step: `const auto [y, h] = tg::simple_rnn_with_state(...)`.
+/// Like `simple_rnn`, but also returns the state after the last step: `const auto [y, h] = tg::simple_rnn_with_state(...)`.
 template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
 constexpr auto simple_rnn_with_state(const X& x, const W& kernel, const R& recurrent, const B& bias,
                                      const simple_rnn_options& options = {}, const E&... extras) {

@@ -142,7 +142,7 @@ struct min_op : max_op {
     static constexpr reduction combines = reduction::minimum;
 };
 
-/// Of bool, to bool; no derivative.
+/// Whether any element is true, of bool operands. It has no derivative.
 struct any_op : reduce_op {
     static constexpr std::string_view name = "any";
     static constexpr reduction combines = reduction::maximum; // of bytes that are 0 or 1

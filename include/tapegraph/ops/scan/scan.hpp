@@ -16,8 +16,8 @@ struct scan_options {
     int axis = 1; ///< of time: in xs, in a mask and in the sequence of outputs
     bool go_backwards =
         false; ///< from the last step to the first; outputs come in that order, and a mask is read in it
-    /// Of every step the state alone is kept for the derivative, which computes the cell again. (Graph mode; what the tape
-    /// keeps is decided by `checkpoint` inside the cell.)
+    /// Keeps only the state of every step for the derivative, which computes the cell again. (In graph mode. In eager mode put a
+    /// `checkpoint` inside the cell.)
     bool recompute = false;
 };
 

@@ -262,8 +262,8 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
         }
     }
 
-    /// Of every example by itself: examples do not meet, so it is the gradient of their sum. Arguments that are not batched
-    /// are repeated first.
+    /// The value and the gradient of every example. Examples do not affect each other, so this is the gradient of their sum.
+    /// Arguments that are not batched are first repeated.
     template <class F, tensor_like... Args>
     static constexpr auto value_and_gradient(const F& f, const Args&... args) {
         const auto where = std::source_location::current();

@@ -9,7 +9,7 @@
 
 namespace tapegraph {
 
-/// In the place of an axis: the argument is not mapped, every example sees all of it.
+/// Given to vmap in place of an axis, for an argument that is not mapped: every example sees all of it.
 inline constexpr int unbatched = std::numeric_limits<int>::min();
 
 /// vmap(f) as a function object.
