@@ -49,7 +49,8 @@ struct variable_entry {
     int initializer = 0; // an initializer_kind
     double a = 0, b = 0;
     bool trainable = false;
-    int previous = 0; // in the same scope, counted from 1
+    int previous = 0;     // in the same scope, counted from 1
+    int frozen_input = 0; // the input, counted from 1, that says in each step whether it is frozen; 0: nothing asks
 };
 
 struct input_entry {

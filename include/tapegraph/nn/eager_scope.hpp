@@ -116,6 +116,16 @@ public:
         throw argument_error("assign: the target is not a variable");
     }
 
+    template <class T, tensor_like E>
+    tensor<T> unless_frozen(const tensor<T>& variable, const E& value,
+                            std::source_location where = std::source_location::current()) const {
+        for (const auto& u : context_->used) {
+            if (!u.handle.shares_with(variable)) continue;
+            return u.target->frozen() ? variable : tensor<T>(eval(value, where));
+        }
+        throw argument_error("unless_frozen: what may be frozen is not a variable");
+    }
+
     /// Rows of a variable [n, ...], by which alone its gradient is taken in training: see graph_scope::gather_rows.
     template <class T, handle I>
     tensor<T> gather_rows(const tensor<T>& table, const I& indices,

@@ -42,11 +42,22 @@ private:
     ir::program& prepared_step() {
         ir::program& p = training_program();
         const auto numbers = optimizer_.numbers(this->step_);
-        for (std::size_t i = 0; i < numbers.size(); ++i) p.set_parameter(2 + static_cast<int>(i), numbers[i]);
+        const int first = labels_of(p) + 1;
+        for (std::size_t i = 0; i < numbers.size(); ++i) p.set_parameter(first + static_cast<int>(i), numbers[i]);
+        for (int i = 0; i < p.view().variables.size(); ++i)
+            if (const int input = p.view().variables[i].frozen_input; input > 0)
+                p.set_parameter(input - 1, this->variables_.at(i).frozen() ? 1 : 0);
         return p;
     }
 
-    // A step on a device whose results are on their way to the CPU and have not been waited for.
+    // Inputs of a program: the batch, what layers ask about frozen variables, labels, the optimizer's numbers.
+    static int labels_of(const ir::program& p) {
+        int i = 1;
+        while (p.view().inputs[i].scalar_parameter) ++i;
+        return i;
+    }
+
+    // A step on a device whose results have been sent to the host, but not waited for.
     struct launched_step {
         std::int64_t loss = -1, accuracy = -1;
     };
@@ -70,10 +81,12 @@ private:
         return run(*evaluation_, x, y, false);
     }
     void launch(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
-        connect(p);
-        if (&p == training_.get()) keep_frozen(p);
+        if (&p == training_.get())
+            connect_step(p);
+        else
+            connect(p);
         p.set_input(0, x);
-        p.set_input(1, y);
+        p.set_input(labels_of(p), y);
         p.run({this->options_.seed, static_cast<std::uint64_t>(this->step_)}, check);
     }
     step_result run(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
@@ -82,23 +95,26 @@ private:
         p.scalar_outputs(p.view().outputs.size() > 1 ? 2 : 1, loss_and_accuracy);
         return {loss_and_accuracy[0], loss_and_accuracy[1]};
     }
-    // Programs run on the model's variables where they stand; the first ones are the same in every trace.
+    // Programs run on the model's variables where they stand; the first ones are the same in every trace. But a step is compiled to
+    // update every variable that may change: of a frozen one, and of its optimizer state, it gets a copy.
     void connect(ir::program& p) const {
         for (int i = 0; i < p.view().variables.size(); ++i)
             p.set_variable(i, this->variables_.at(i).data().view_on(p.device(), true).data);
     }
-    // A step is compiled to update every trainable variable: of a frozen one, and of its optimizer state, it gets a copy.
-    void keep_frozen(ir::program& p) {
+    void connect_step(ir::program& p) {
         bool any = false;
         for (const variable& v : this->variables_) any = any || v.frozen();
-        if (!any) return;
+        if (!any) return connect(p);
         frozen_copies_.resize(static_cast<std::size_t>(p.view().variables.size()));
         for (int i = 0; i < p.view().variables.size(); ++i) {
             const variable& v = this->variables_.at(i);
             const std::string_view path = v.path();
             const variable* const owner =
                 v.optimizer_state() ? this->variables_.find(path.substr(0, path.rfind('/'))) : &v;
-            if (owner == nullptr || !owner->frozen()) continue;
+            if (owner == nullptr || !owner->frozen()) {
+                p.set_variable(i, v.data().view_on(p.device(), true).data);
+                continue;
+            }
             any_tensor& copy = frozen_copies_[static_cast<std::size_t>(i)];
             if (!copy.has_storage()) copy = any_tensor(v.type(), v.shape());
             const buffer_view from = v.data().view_on(p.device()), to = copy.view_on(p.device(), true);

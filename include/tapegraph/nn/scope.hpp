@@ -47,7 +47,7 @@ public:
         const int node =
             t_->append(ir::descriptor_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
         newest = t_->variables.push_back({index_, name, node, static_cast<int>(options.initializer.kind),
-                                          options.initializer.a, options.initializer.b, options.trainable, newest}) +
+                                          options.initializer.a, options.initializer.b, options.trainable, newest, 0}) +
                  1;
         return {t_, node};
     }
@@ -78,6 +78,24 @@ public:
                 return;
             }
         t_->assignments.push_back({target, node.id()});
+    }
+
+    /// `value`, a formula of the batch; in steps in which the variable is frozen (variable_list::set_trainable) the variable in its
+    /// place, and `value` receives no derivative. What a moving average stands for, in a layer whose `training()` is true.
+    template <tensor_like E>
+    constexpr graph_node unless_frozen(const graph_node& variable, const E& value,
+                                       std::source_location where = std::source_location::current()) const {
+        if (!t_->is(variable.id(), ir::descriptor_of<ir::variable_op>)) {
+            t_->fail("unless_frozen: what may be frozen is not a variable");
+            return variable;
+        }
+        // A number that the program refreshes every step, so that freezing compiles nothing.
+        int& input = t_->variables[static_cast<int>(t_->words_of(variable.id())[0])].frozen_input;
+        if (input == 0) {
+            t_->input("frozen", dtype::boolean, {}, true);
+            input = t_->inputs.size();
+        }
+        return eval(tapegraph::where(graph_node(t_, t_->inputs[input - 1].node), variable, value), where);
     }
 
     /// Rows of a variable [n, ...]: gather(table, indices, 0). In training the variable's gradient is taken by these rows alone,

@@ -18,28 +18,26 @@ namespace tapegraph {
 class variable {
 public:
     variable(std::string path, any_tensor data, bool trainable, bool optimizer_state)
-        : path_(std::move(path)),
-          data_(std::move(data)),
-          trainable_(trainable),
-          made_trainable_(trainable),
-          state_(optimizer_state) {}
+        : path_(std::move(path)), data_(std::move(data)), made_trainable_(trainable), state_(optimizer_state) {}
 
     /// Scopes and name: "block/3/kernel".
     const std::string& path() const { return path_; }
     const tapegraph::shape& shape() const { return data_.shape(); }
     dtype type() const { return data_.type(); }
     std::int64_t size() const { return data_.size(); }
-    bool trainable() const { return trainable_; }
+    /// Whether an optimizer changes it.
+    bool trainable() const { return made_trainable_ && !frozen_; }
     /// Freezes a variable, or thaws it: a frozen one and its optimizer state stay as they are in every later step. In
-    /// graph mode the compiled step still computes its gradient. Throws argument_error for a variable that was made not
-    /// trainable, because no update was traced for it.
+    /// graph mode the compiled step still computes its gradient. One that was made not trainable, a moving average, is frozen
+    /// alike: it no longer moves, and its layer uses it in the place of the batch's. Throws argument_error where such a one is to
+    /// become trainable and was not frozen, because no gradient was traced for it.
     void set_trainable(bool trainable) {
-        if (trainable && !made_trainable_)
+        if (trainable && !made_trainable_ && !frozen_)
             throw argument_error("variable '" + path_ + "' was made not trainable and cannot become it");
-        trainable_ = trainable;
+        frozen_ = !trainable;
     }
-    /// Whether it was trainable when the model was made and is not now.
-    bool frozen() const { return made_trainable_ && !trainable_; }
+    /// Whether set_trainable(false) holds it as it is.
+    bool frozen() const { return frozen_; }
     /// Momentum and the like: belongs to an optimizer, not to the model.
     bool optimizer_state() const { return state_; }
 
@@ -90,7 +88,7 @@ private:
 
     std::string path_;
     any_tensor data_;
-    bool trainable_, made_trainable_, state_;
+    bool made_trainable_, state_, frozen_ = false;
 };
 
 namespace detail {
@@ -103,6 +101,25 @@ std::string path_of(const Scopes& scopes, int scope) {
     std::string path = path_of(scopes, s.parent);
     if (!path.empty()) path += '/';
     return path + (s.index >= 0 ? std::to_string(s.index) : std::string(s.name));
+}
+
+/// Whether a pattern in which "*" stands for any text is a path, or the path of a scope above it.
+inline bool path_matches(std::string_view pattern, std::string_view path) {
+    std::size_t p = 0, star = pattern.npos, again = 0;
+    for (std::size_t at = 0; at < path.size();) {
+        if (p == pattern.size() && path[at] == '/') return true;
+        if (p < pattern.size() && pattern[p] == '*') {
+            star = p++, again = at;
+        } else if (p < pattern.size() && pattern[p] == path[at]) {
+            ++p, ++at;
+        } else if (star != pattern.npos) {
+            p = star + 1, at = ++again; // the star takes one more
+        } else {
+            return false;
+        }
+    }
+    while (p < pattern.size() && pattern[p] == '*') ++p;
+    return p == pattern.size();
 }
 
 /// FNV-1a: a variable's first values depend on the seed and its path, not on what else the model holds.
@@ -198,6 +215,20 @@ public:
         for (const auto& v : items_)
             if (v->path() == path) return v.get();
         return nullptr;
+    }
+    /// Freezes or thaws all variables whose path, or a scope's path above it, the pattern is: "encoder" is all of that scope, and
+    /// "*" stands for any text, as in "*/bias" or "block/*/norm". Optimizer state goes with its variable. Moving averages are frozen,
+    /// too, so that batch normalization then uses them (`layer.trainable = False` in Keras). Gives how many variables there are;
+    /// throws argument_error where there is none.
+    int set_trainable(std::string_view pattern, bool trainable) {
+        int count = 0;
+        for (const auto& v : items_) {
+            if (v->optimizer_state() || !detail::path_matches(pattern, v->path())) continue;
+            ++count;
+            if (!trainable || v->frozen()) v->set_trainable(trainable);
+        }
+        if (count == 0) refuse(pattern);
+        return count;
     }
     int size() const { return static_cast<int>(items_.size()); }
     variable& at(int i) { return *items_[static_cast<std::size_t>(i)]; }

@@ -15,8 +15,9 @@ struct batch_normalization_options {
 };
 
 /// Batch normalization over all axes but the last (Ioffe and Szegedy 2015). Training uses the batch's mean and (population)
-/// variance and updates the moving averages; evaluation and prediction use those. x [..., channels], whose shape the result has;
-/// variables "gamma", "beta", "moving_mean" and "moving_variance", each [channels].
+/// variance and updates the moving averages; evaluation and prediction use those, and so does training while they are frozen
+/// (`model.variables().set_trainable("norm", false)` for all of scope / "norm"), as Keras does with `layer.trainable = False`.
+/// x [..., channels], whose shape the result has; variables "gamma", "beta", "moving_mean" and "moving_variance", each [channels].
 template <class Scope, tensor_like X>
 constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o = {},
                                    std::source_location where = std::source_location::current()) {
@@ -37,8 +38,14 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
     for (int i = 0; i + 1 < dims.rank(); ++i) leading.index[leading.count++] = static_cast<std::int8_t>(i);
     auto average = moving_mean, spread = moving_variance;
     if (scope.training()) {
-        average = mean(input, leading, {}, where);
-        spread = mean(square(input - average), leading, {}, where);
+        // Means, whose division chooses in passing: a frozen layer costs the others nothing.
+        const extent size = detail::reduced_size(input, leading);
+        const auto batch_mean = [&](const auto& x) {
+            const auto total = sum(x, leading, {}, where);
+            return total / extent_number(total, size);
+        };
+        average = scope.unless_frozen(moving_mean, batch_mean(input), where);
+        spread = scope.unless_frozen(moving_variance, batch_mean(square(input - average)), where);
         scope.assign(moving_mean, moving_mean * o.momentum + average * (1 - o.momentum), where);
         scope.assign(moving_variance, moving_variance * o.momentum + spread * (1 - o.momentum), where);
     }

@@ -26,6 +26,7 @@ struct lstm_layer_options {
     initializer kernel_initializer = init::glorot_uniform{};
     initializer recurrent_initializer = init::orthogonal{};
     initializer bias_initializer = init::zeros{};
+    bool zero_output_for_mask = false; ///< a sequence is 0 where a mask leaves steps out, and repeats nothing
     bool recompute = false; ///< see lstm_options; in evaluation and prediction nothing is kept anyway
 };
 

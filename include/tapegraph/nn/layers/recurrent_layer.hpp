@@ -83,18 +83,32 @@ constexpr auto call_recurrent(const Scope& scope, const H& input, const Options&
     return with_bias(x, extras..., recurrent_dropout<H>{factors});
 }
 
+/// A sequence of outputs, 0 at steps that do not count where the layer's options say so.
+template <class Options, handle H, class... E>
+constexpr H without_masked_outputs(const H& y, const Options& o, std::source_location where, const E&... extras) {
+    if constexpr (has_extra<1, E...>) {
+        if (!o.zero_output_for_mask || !o.return_sequences || shape_of(y).rank() != 3) return y;
+        const auto mask = recurrent_order(extra_of<1>(extras...), o.go_backwards, where);
+        return eval(tapegraph::where(expand_dims(mask.steps, -1, where), y, 0), where);
+    } else {
+        return y;
+    }
+}
+
 /// The layer: f is its operation, with or without the state.
 template <class Options, class Scope, tensor_like X, class F, class... E>
 constexpr auto recurrent_layer(const Scope& scope, const X& x, const Options& o, std::source_location where, const F& f,
                                const E&... extras) {
     const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
-    const auto values = call_recurrent(scope, input, o, where, f, extras...);
+    auto values = call_recurrent(scope, input, o, where, f, extras...);
     if constexpr (requires { values.output; }) {
+        values.output = without_masked_outputs(values.output, o, where, extras...);
         scope.leave(recurrent_layer_kind<Options>::name, mark, values.output);
         return values;
     } else {
-        return scope.leave(recurrent_layer_kind<Options>::name, mark, values);
+        return scope.leave(recurrent_layer_kind<Options>::name, mark,
+                           without_masked_outputs(values, o, where, extras...));
     }
 }
 

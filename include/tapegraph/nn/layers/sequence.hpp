@@ -52,8 +52,8 @@ constexpr H merged(merge_mode mode, const H& forward, const H& backward, std::so
 
 /// Two LSTMs over x [batch, time, features], "forward_lstm" and "backward_lstm" (see lstm), of which the second reads the
 /// steps from the last to the first. With `return_sequences` its outputs stand at the steps they are of. Gives
-/// [batch, units] or [batch, time, units], 2 units where they are concatenated. A `step_mask{...}` may follow. Options of
-/// another recurrent layer make two of those: `gru_layer_options{.units = 64}`.
+/// [batch, units] or [batch, time, units], 2 units where they are concatenated. A `step_mask{...}` may follow; Keras then gives
+/// 0 at steps that it leaves out, which here `zero_output_for_mask` asks for. Options of another recurrent layer make two of those: `gru_layer_options{.units = 64}`.
 template <class Scope, tensor_like X, detail::recurrent_layer_options O = lstm_layer_options,
           detail::recurrent_mask... E>
     requires(!tensor_like<Scope>)
