@@ -61,6 +61,7 @@ template <class Previous>
 struct simplified {
     static constexpr void build(trace& t, schedule& s) {
         thaw(Previous::value, t, s);
+        if (t.error.what != nullptr) return;
         simplify(t);
     }
 };
@@ -68,6 +69,7 @@ template <class Previous>
 struct reduced {
     static constexpr void build(trace& t, schedule& s) {
         thaw(Previous::value, t, s);
+        if (t.error.what != nullptr) return;
         eliminate_common_subexpressions(t);
         eliminate_dead_nodes(t);
     }
@@ -76,6 +78,7 @@ template <class Previous>
 struct fused {
     static constexpr void build(trace& t, schedule& s) {
         thaw(Previous::value, t, s);
+        if (t.error.what != nullptr) return;
         fuse_epilogues(t);
         eliminate_dead_nodes(t);
     }
@@ -84,6 +87,7 @@ template <class Previous>
 struct scheduled {
     static constexpr void build(trace& t, schedule& s) {
         thaw(Previous::value, t, s);
+        if (t.error.what != nullptr) return;
         snapshot_variables(t);
         s = make_schedule(t);
         t.history.push_back({"kernel calls", s.steps.size()});
@@ -123,7 +127,13 @@ constexpr const program_view& compile_program() {
         return lowered<compile_stage<detail::nothing<Builder>>>::view;
     } else {
         using reduced = compile_stage<detail::reduced<compile_stage<detail::simplified<traced>>>>;
-        return lowered<compile_stage<detail::scheduled<compile_stage<detail::fused<reduced>>>>>::view;
+        using scheduled = compile_stage<detail::scheduled<compile_stage<detail::fused<reduced>>>>;
+        if constexpr (!well_formed<scheduled>) { // the compiler gave up between
+            refuse<scheduled>();
+            return lowered<compile_stage<detail::nothing<Builder>>>::view;
+        } else {
+            return lowered<scheduled>::view;
+        }
     }
 }
 
