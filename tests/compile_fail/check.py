@@ -6,10 +6,10 @@ usage: check.py FILE.cpp -- COMPILER FLAGS...
 Comments at the start of a line, anywhere in the file:
     // expect: TEXT          compilation fails and TEXT is in the output (several lines: all of them, in any order)
     // expect-gcc: TEXT      the same, for g++ only; expect-clang likewise
-    // expect-errors: N      and with no more and no fewer errors: what a mistake entails is not reported beside it
+    // expect-errors: N      (or expect-errors-gcc, -clang) and with no more and no fewer errors: what a mistake entails is not reported beside it
     // expect-lines: N       and the compiler says it in at most N lines
     // expect-success        compilation succeeds
-    // flags: -DX -fopenmp   more flags for this file
+    // flags: -DX -fopenmp   more flags for this file; flags-gcc, flags-clang for one compiler
 """
 
 import os
@@ -42,14 +42,14 @@ def main():
         if match := re.match(r"// expect(?:-(gcc|clang))?: *(.*\S)", line):
             if match[1] in (None, kind):
                 texts.append(match[2])
-        elif match := re.match(r"// expect-errors: *(\d+)", line):
-            errors = int(match[1])
+        elif match := re.match(r"// expect-errors(?:-(gcc|clang))?: *(\d+)", line):
+            errors = int(match[2]) if match[1] in (None, kind) else errors
         elif match := re.match(r"// expect-lines: *(\d+)", line):
             most_lines = int(match[1])
         elif re.match(r"// expect-success\b", line):
             success = True
-        elif match := re.match(r"// flags: *(.*)", line):
-            flags += match[1].split()
+        elif match := re.match(r"// flags(?:-(gcc|clang))?: *(.*)", line):
+            flags += match[2].split() if match[1] in (None, kind) else []
     if success == bool(texts):
         sys.exit(f"{source}: names no expectation for {kind}" if not texts else f"{source}: expects both outcomes")
 

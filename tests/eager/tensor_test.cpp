@@ -114,7 +114,14 @@ TEST_CASE("tensor: copies share until one is written") {
 TEST_CASE("elementwise: shapes that do not broadcast, element types that differ") {
     const tensor<float> a = tg::zeros<float>({2, 3}), b = tg::zeros<float>({4});
     const std::string text = message([&] { tensor<float> c = a + b; });
-    CHECK(text == "elementwise: shapes do not broadcast: f32[2, 3], f32[4]");
+    CHECK(text == "add: shapes do not broadcast: f32[2, 3], f32[4]");
+    // The operation that it is, wherever it stands, and what it was given.
+    CHECK(message([&] { tensor<float> c = exp(2 * a) * (b - 1) + a; }) ==
+          "multiply: shapes do not broadcast: f32[2, 3], f32[4]");
+    CHECK(message([&] { tensor<float> c = tg::where(a > 0, b, 1.f); }) ==
+          "where: shapes do not broadcast: bool[2, 3], f32[4]");
+    CHECK(message([&] { (void)tg::sum(a - b); }) == "subtract: shapes do not broadcast: f32[2, 3], f32[4]");
+    CHECK(message([&] { (void)tg::mean(abs(a - b)); }) == "subtract: shapes do not broadcast: f32[2, 3], f32[4]");
     CHECK_THROWS_AS(tensor<float>(a * b), tg::shape_error);
     CHECK_THROWS_AS(tensor<float>(a + tg::zeros<float>({0, 3})), tg::shape_error);
     CHECK_THROWS_AS(tg::sum(a * b), tg::shape_error);

@@ -156,7 +156,7 @@ TEST_CASE("extents that contradict one another are refused") {
         runner p = make<undecided>();
         p.feed(0, x, {4});
         p.feed(1, x, {5});
-        CHECK(message<tg::shape_error>([&] { p.run(); }) == "extents that must be equal differ: 4 and 5");
+        CHECK(message<tg::shape_error>([&] { p.run(); }) == "extents that must be equal differ: n is 4, m is 5");
         p.feed(0, x, {5});
         p.run();
         CHECK(p.output(0).size() == 5);

@@ -118,7 +118,7 @@ TEST_CASE("both modes: parts and concatenation") {
         TG_SAME(n, gradients.compare(drawn<double>({n, 4, 6}, 1)));
     }
     // What was traced for any batch cannot be cut from one that is too short.
-    CHECK_THROWS_WITH_AS(values.compare(drawn<double>({2, 4, 6}, 1)), "slice: an extent is 2, at least 3 is needed",
+    CHECK_THROWS_WITH_AS(values.compare(drawn<double>({2, 4, 6}, 1)), "slice: extent batch is 2, at least 3 is needed",
                          tg::shape_error);
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("both modes: padding, tiles and constants") {
         TG_SAME(n, values.compare(drawn<double>({n, 4, 6}, 1)));
         TG_SAME(n, gradients.compare(drawn<double>({n, 4, 6}, 1)));
     }
-    CHECK_THROWS_WITH_AS(values.compare(drawn<double>({0, 4, 6}, 1)), "pad: an extent is 0, at least 1 is needed",
+    CHECK_THROWS_WITH_AS(values.compare(drawn<double>({0, 4, 6}, 1)), "pad: extent batch is 0, at least 1 is needed",
                          tg::shape_error);
 }
 
@@ -144,8 +144,8 @@ TEST_CASE("both modes: an empty batch") {
     };
     both_modes both(f, tg::spec<double, tg::dyn, 4>{});
     for (std::int64_t n : {0, 2, 6}) TG_SAME(n, both.compare(drawn<double>({n, 4}, 1)));
-    CHECK_THROWS_WITH_AS(both.compare(drawn<double>({3, 4}, 1)), "extents that must be equal differ: 2 and 3",
-                         tg::shape_error);
+    CHECK_THROWS_WITH_AS(both.compare(drawn<double>({3, 4}, 1)),
+                         doctest::Contains("extents that must be equal differ: "), tg::shape_error);
 }
 
 TEST_CASE("both modes: indices along any axis") {

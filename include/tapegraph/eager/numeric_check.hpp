@@ -4,14 +4,19 @@
 #include <tapegraph/eager/any_tensor.hpp>
 #include <tapegraph/runtime/finite.hpp>
 
+#include <source_location>
 #include <string>
+#include <string_view>
 
 namespace tapegraph::detail {
 
 /// While one with `on` lives, every eager result of this thread is searched for values that are not finite.
 class numeric_check {
 public:
-    explicit numeric_check(bool on) : before_(active()) { active() = active() || on; }
+    explicit numeric_check(bool on) : before_(active()) {
+        active() = active() || on;
+        enter({});
+    }
     numeric_check(const numeric_check&) = delete;
     numeric_check& operator=(const numeric_check&) = delete;
     ~numeric_check() { active() = before_; }
@@ -20,17 +25,32 @@ public:
         static thread_local bool on = false;
         return on;
     }
+    /// The path of the layer that runs, as far as scopes are asked for variables.
+    static std::string& scope() {
+        static thread_local std::string path;
+        return path;
+    }
+    static void enter(const std::string& path) {
+        if (active()) scope() = path;
+    }
 
 private:
     bool before_;
 };
 
-inline void check_finite(std::string_view operation, const any_tensor& result) {
+/// In the words of graph mode. Without `where` the line is not known.
+template <class = void>
+void check_finite(std::string_view operation, const any_tensor& result, std::source_location where) {
     if (!numeric_check::active()) return;
     const std::int64_t at = runtime::first_not_finite(result.view_on(nullptr));
-    if (at >= 0)
-        throw numeric_error(std::string(operation) + ": element " + std::to_string(at) + " of a result of shape " +
-                            to_string(result.shape()) + " is not finite");
+    if (at < 0) return;
+    std::string text = std::string(operation) + ": element " + std::to_string(at) + " of a result of shape " +
+                       to_string(result.shape()) + " is not finite, in scope '" + numeric_check::scope() + "'";
+    if (where.line() > 0) {
+        const std::string_view file = where.file_name();
+        text += " at " + std::string(file.substr(file.rfind('/') + 1)) + ":" + std::to_string(where.line());
+    }
+    throw numeric_error(text);
 }
 
 } // namespace tapegraph::detail

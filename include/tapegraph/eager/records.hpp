@@ -7,6 +7,10 @@
 #include <tapegraph/eager/run_region.hpp>
 #include <tapegraph/eager/tape.hpp>
 
+#include <source_location>
+#include <string>
+#include <vector>
+
 /// Runs sealed formulas and records them on the tape. Nothing here depends on a formula's type, so it is compiled once.
 
 namespace tapegraph::detail {
@@ -29,20 +33,72 @@ struct number_slot {
     }
 };
 
-[[noreturn]] inline void throw_broadcast_error(const any_tensor* const* leaves, int count) {
-    std::string text = "elementwise: shapes do not broadcast:";
+inline dtype slot_type(const formula_code& code, int first_word, int slot) {
+    return static_cast<dtype>(code.kernel_words[first_word + 3 + slot]);
+}
+
+/// The shape that operands of one operation have in common. Throws shape_error with its name and theirs.
+inline shape broadcast_operands(std::string_view operation, const operand_info* in, int count) {
+    shape result = count > 0 ? in[0].dims : shape{};
+    bool ok = true;
+    for (int i = 1; i < count; ++i) result = broadcast(result, in[i].dims, ok);
+    if (ok) return result;
+    std::string text = std::string(operation) + ": shapes do not broadcast:";
     for (int i = 0; i < count; ++i)
-        text += std::string(i == 0 ? " " : ", ") + name_of(leaves[i]->type()) + to_string(leaves[i]->shape());
+        text += std::string(i == 0 ? " " : ", ") + name_of(in[i].type) + to_string(in[i].dims);
     throw shape_error(text);
 }
 
-inline shape broadcast_shape(const any_tensor* const* leaves, int count) {
+/// Throws for the first operation of a formula whose operands do not broadcast.
+template <class = void>
+[[noreturn]] void throw_broadcast_error(const formula_code& code, const any_tensor* const* leaves) {
+    const int* const words = code.kernel_words + code.forward;
+    const int slots = words[0], instructions = words[1];
+    std::vector<operand_info> values; // of the region's registers
+    std::vector<bool> number;
+    for (int s = 0; s < slots; ++s) {
+        const int source = code.forward_sources[s];
+        number.push_back(source >= first_number);
+        values.push_back({slot_type(code, code.forward, s), number.back() ? shape{} : leaves[source]->shape()});
+    }
+    for (int i = 0; i < instructions; ++i) {
+        const int* const instruction = words + 3 + slots + ir::words_per_instruction * i;
+        operand_info in[4];
+        int count = 0;
+        for (int k = 0; k < 4; ++k)
+            if (const int from = instruction[2 + k]; from >= 0 && !number[static_cast<std::size_t>(from)])
+                in[count++] = values[static_cast<std::size_t>(from)];
+        const shape dims = broadcast_operands(code.ops[instruction[0]]->name, in, count);
+        values.push_back({static_cast<dtype>(instruction[1]), dims});
+        number.push_back(count == 0);
+    }
+    throw shape_error("elementwise: shapes do not broadcast");
+}
+
+inline shape broadcast_shape(const formula_code& code, const any_tensor* const* leaves, int count) {
     shape result = leaves[0]->shape();
     bool ok = true;
     for (int i = 1; i < count; ++i)
         if (!(leaves[i]->shape() == result)) result = broadcast(result, leaves[i]->shape(), ok);
-    if (!ok) throw_broadcast_error(leaves, count);
+    if (!ok) throw_broadcast_error(code, leaves);
     return result;
+}
+
+/// What a formula gives, asked before it is computed. A number is a scalar of no type in particular.
+template <class X>
+operand_info info_of(const X& x) {
+    if constexpr (requires { x.shape(); })
+        return {x.type(), x.shape()};
+    else
+        return {};
+}
+template <class Op, class... Args>
+operand_info info_of(const expr<Op, Args...>& e) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        const operand_info in[]{info_of(e.template get<I>())...};
+        return operand_info{in[sizeof...(I) - 1].type, broadcast_operands(Op::name, in, sizeof...(I))};
+    }
+    (std::index_sequence_for<Args...>{});
 }
 
 inline buffer_view domain_view(const shape& s, dtype type) {
@@ -82,23 +138,31 @@ struct forward_call {
     forward_call& operator=(const forward_call&) = delete;
 };
 
-inline any_tensor run_formula(const formula_view& f, const formula_values& values) {
+/// What the last operation of a formula is called.
+inline std::string_view last_operation(const formula_code& code) {
+    const int* const words = code.kernel_words + code.forward;
+    if (words[1] == 0) return "formula";
+    return code.ops[words[3 + words[0] + ir::words_per_instruction * (words[1] - 1)]]->name;
+}
+
+inline any_tensor run_formula(const formula_view& f, const formula_values& values, std::source_location where) {
     const formula_code& code = *f.code;
-    const shape dims = broadcast_shape(values.leaves, values.leaf_count);
+    const shape dims = broadcast_shape(code, values.leaves, values.leaf_count);
     any_tensor result(code.type, dims);
     forward_call operands(code, values, result);
     kernel_call& call = operands.call;
     call.domain = operands.out;
     run_forward(f, call);
-    check_finite("formula", result);
+    if (numeric_check::active()) check_finite(last_operation(code), result, where);
     return result;
 }
 
 /// Computes a reduction whose operand is a formula. `attributes` are the reduction's.
 template <class = void>
-any_tensor run_reduction(const formula_view& f, const formula_values& values, const std::int64_t* attributes) {
+any_tensor run_reduction(const formula_view& f, const formula_values& values, const std::int64_t* attributes,
+                         std::source_location where) {
     const formula_code& code = *f.code;
-    const shape dims = broadcast_shape(values.leaves, values.leaf_count);
+    const shape dims = broadcast_shape(code, values.leaves, values.leaf_count);
     const operand_info operand{code.domain_type, dims};
     inference io{&operand, 1, nullptr, code.domain_type, {}, nullptr};
     f.reduction->infer(attributes, io);
@@ -112,7 +176,7 @@ any_tensor run_reduction(const formula_view& f, const formula_values& values, co
     call.domain = domain_view(dims, code.domain_type);
     if (runtime::placement_is_logged()) log_formula("", f, call.domain);
     runtime::perform(f.reduce, call);
-    check_finite(f.reduction->name, result);
+    check_finite(f.reduction->name, result, where);
     return result;
 }
 

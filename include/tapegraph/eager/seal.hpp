@@ -33,14 +33,14 @@ struct eager {
     using tensor = tapegraph::tensor<T>;
 
     template <tensor_like E>
-    static auto seal(const E& e, std::source_location) {
+    static auto seal(const E& e, std::source_location where) {
         if constexpr (handle<E>) {
             return e;
         } else {
             detail::formula_values values;
             values.collect(e);
             const detail::formula_view& f = detail::formula_of<E>;
-            any_tensor result = detail::run_formula(f, values);
+            any_tensor result = detail::run_formula(f, values, where);
             if (detail::any_tracked(values)) {
                 const tapegraph::shape domain = result.shape();
                 detail::record_formula(f, values, domain, nullptr, result);
@@ -50,15 +50,15 @@ struct eager {
     }
 
     template <class Op, tensor_like E>
-    static auto reduce(const typename Op::attributes& attributes, std::source_location, const E& e) {
+    static auto reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
         detail::formula_values values;
         values.collect(e);
         const detail::formula_view& f = detail::formula_of<E, Op>;
         const auto words = attributes_to_words<Op>(attributes);
-        any_tensor result = detail::run_reduction(f, values, words.value);
+        any_tensor result = detail::run_reduction(f, values, words.value, where);
         if (detail::any_tracked(values))
-            detail::record_formula(f, values, detail::broadcast_shape(values.leaves, values.leaf_count), words.value,
-                                   result);
+            detail::record_formula(f, values, detail::broadcast_shape(*f.code, values.leaves, values.leaf_count),
+                                   words.value, result);
         return tapegraph::tensor<element_t<detail::formula<E, Op>::value.type>>(std::move(result));
     }
 
@@ -68,11 +68,11 @@ struct eager {
         if constexpr (Op::kind == operation_kind::map) // broadcast_to: adds zero-stride axes through a map
             return spread<Op>(target, where, args...);
         else
-            return run<Op>(attributes, target, seal(args, where)...);
+            return run<Op>(attributes, target, where, seal(args, where)...);
     }
 
     template <class Op, class T>
-    static tapegraph::tensor<T> invoke_list(const typename Op::attributes& attributes, std::source_location,
+    static tapegraph::tensor<T> invoke_list(const typename Op::attributes& attributes, std::source_location where,
                                             const tapegraph::tensor<T>* parts, int count) {
         list<operand_info> in(count);
         list<buffer_view> views(count + 1);
@@ -95,7 +95,7 @@ struct eager {
         call.outputs = 1;
         call.attributes = words.value;
         execute<Op, T>(call);
-        detail::check_finite(Op::name, result);
+        detail::check_finite(Op::name, result, where);
         if (tracked) {
             tape_index at;
             auto& r = detail::tape_storage::instance().template append<detail::list_record<Op, T>>(at);
@@ -122,7 +122,10 @@ struct eager {
     static tapegraph::shape shape_of(const expr<Op, Args...>& e) {
         detail::formula_values values;
         values.collect(e);
-        return detail::broadcast_shape(values.leaves, values.leaf_count);
+        tapegraph::shape result = values.leaves[0]->shape();
+        bool ok = true;
+        for (int i = 1; i < values.leaf_count; ++i) result = broadcast(result, values.leaves[i]->shape(), ok);
+        return ok ? result : detail::info_of(e).dims; // which throws
     }
 
     /// Runs an operation without operands (random numbers): result of `target`'s shape.
@@ -196,7 +199,7 @@ private:
 
     template <class Op, class... T>
     static auto run(const typename Op::attributes& attributes, const tapegraph::shape* target,
-                    const tapegraph::tensor<T>&... args) {
+                    std::source_location where, const tapegraph::tensor<T>&... args) {
         using element = typename detail::result_element<Op, tapegraph::tensor<T>...>::type;
         using result_type = tapegraph::tensor<element>;
         constexpr int count = sizeof...(T);
@@ -224,7 +227,7 @@ private:
                 execute<Op, T...>(call);
             }
         }
-        detail::check_finite(Op::name, result);
+        detail::check_finite(Op::name, result, where);
         result_type typed(std::move(result));
         const detail::tape_storage& tape = detail::tape_storage::instance();
         if ((tape.tracks(args) || ...)) {

@@ -158,13 +158,14 @@ protected:
         const extent_table& table = table_;
         const auto value_of = [&](int atom) {
             if (symbols_[atom] < 0)
-                throw shape_error("extent '" + std::string(view_->atoms[atom].name) + "' is not given by any input");
+                throw shape_error("extent '" + detail::symbol_text(*view_, table, atom) +
+                                  "' is not given by any input");
             return symbols_[atom];
         };
         for (const extent_table::requirement& r : view_->requirements) {
             const std::int64_t left = table.evaluate(r.left, value_of), right = table.evaluate(r.right, value_of);
             if (r.at_least_for != nullptr ? left < right : left != right)
-                throw shape_error(detail::unmet_requirement(r, left, right));
+                throw shape_error(detail::unmet_requirement(*view_, table, r, left, right));
         }
         for (int i = 0; i < view_->nodes.size(); ++i) {
             const entry& e = view_->nodes[i];

@@ -62,6 +62,7 @@ template <class Previous>
 struct simplified {
     static constexpr void build(trace& t, schedule& s) {
         thaw(Previous::value, t, s);
+        if (t.error.what != nullptr) return;
         simplify(t);
     }
 };
@@ -69,6 +70,7 @@ template <class Previous>
 struct reduced {
     static constexpr void build(trace& t, schedule& s) {
         thaw(Previous::value, t, s);
+        if (t.error.what != nullptr) return;
         eliminate_common_subexpressions(t);
         eliminate_dead_nodes(t);
     }
@@ -77,6 +79,7 @@ template <class Previous>
 struct fused {
     static constexpr void build(trace& t, schedule& s) {
         thaw(Previous::value, t, s);
+        if (t.error.what != nullptr) return;
         fuse_epilogues(t);
         eliminate_dead_nodes(t);
     }
@@ -85,6 +88,7 @@ template <class Previous>
 struct scheduled {
     static constexpr void build(trace& t, schedule& s) {
         thaw(Previous::value, t, s);
+        if (t.error.what != nullptr) return;
         snapshot_variables(t);
         s = make_schedule(t);
         t.history.push_back({"kernel calls", s.steps.size()});
@@ -124,7 +128,13 @@ constexpr const program_view& compile_program() {
         return lowered<compile_stage<detail::nothing<Builder>>>::view;
     } else {
         using reduced = compile_stage<detail::reduced<compile_stage<detail::simplified<traced>>>>;
-        return lowered<compile_stage<detail::scheduled<compile_stage<detail::fused<reduced>>>>>::view;
+        using scheduled = compile_stage<detail::scheduled<compile_stage<detail::fused<reduced>>>>;
+        if constexpr (!well_formed<scheduled>) { // the compiler gave up between
+            refuse<scheduled>();
+            return lowered<compile_stage<detail::nothing<Builder>>>::view;
+        } else {
+            return lowered<scheduled>::view;
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 #include <tapegraph/graph/passes/schedule.hpp>
 #include <tapegraph/ir/trace.hpp>
 
+#include <type_traits>
+
 /// Frozen programs: a trace and its schedule as constants of the program. Lists live only inside one constant evaluation,
 /// so every stage of compilation ends by freezing and the next one begins by thawing.
 
@@ -146,6 +148,27 @@ constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
     t.training = f.training;
 }
 
+namespace detail {
+/// What remains of a stage that the compiler could not evaluate. It has said why; most often the model exceeds its budget.
+constexpr auto unevaluated() {
+    constexpr capacity nothing_but_a_place = [] {
+        capacity c{};
+        c.places = 1;
+        return c;
+    }();
+    frozen<nothing_but_a_place> f{};
+#ifdef __clang__
+    f.error.what = "try -fconstexpr-steps=50000000 -fbracket-depth=1024: the compiler could not run the model, see its "
+                   "error above";
+#else
+    f.error.what =
+        "try -fconstexpr-ops-limit=2000000000 -fconstexpr-loop-limit=10000000: the compiler could not run the model, "
+        "see its error above";
+#endif
+    return f;
+}
+} // namespace detail
+
 /// One stage of compilation: Builder::build() fills a trace and a schedule; `value` is the constant that remains.
 ///
 /// The size of the result is not known before it has been computed. g++ and clang compute it once, with room to spare, and
@@ -175,8 +198,16 @@ private:
     }
     static constexpr frozen<widest> wide = run();
 
+    // Where that is no constant the compiler says so once, and nothing that follows from it.
+    static constexpr auto trimmed() {
+        if constexpr (requires { typename std::bool_constant<(wide.groups >= 0)>; })
+            return trim<wide.used>(wide);
+        else
+            return detail::unevaluated();
+    }
+
 public:
-    static constexpr auto value = trim<wide.used>(wide);
+    static constexpr auto value = trimmed();
 #endif
 };
 

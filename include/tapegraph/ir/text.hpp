@@ -75,10 +75,51 @@ constexpr text_builder line_text(const source_line& at) {
     return b;
 }
 
-inline std::string unmet_requirement(const extent_table::requirement& r, std::int64_t left, std::int64_t right) {
+/// "batch", or, of what has no name, "axis 1 of 'input'".
+template <class View>
+std::string symbol_text(const View& view, const extent_table& table, int atom) {
+    const std::string_view name = view.atoms[atom].name;
+    for (const input_entry& input : view.inputs)
+        for (int axis = 0; name == "?" && axis < view.nodes[input.node].rank; ++axis)
+            if (table.symbol_of(view.pool[view.nodes[input.node].dims + axis]) == atom)
+                return "axis " + std::to_string(axis) + " of '" + std::string(input.name) + "'";
+    return std::string(name);
+}
+
+/// A symbolic extent as a formula, say "(batch - 3) / 2 + 1".
+template <class View>
+std::string extent_text(const View& view, const extent_table& table, std::int64_t value) {
+    if (!is_symbolic(value)) return std::to_string(value);
+    const extent_table::polynomial p = table.polynomials[tapegraph::detail::symbolic_index(value)];
+    std::string text;
+    for (int i = p.first; i < p.first + p.count; ++i) {
+        const extent_table::monomial& term = table.monomials[i];
+        const bool negative = term.coefficient < 0;
+        const std::int64_t size = negative ? -term.coefficient : term.coefficient;
+        text += text.empty() ? (negative ? "-" : "") : negative ? " - " : " + ";
+        if (size != 1 || term.atoms == 0) text += std::to_string(size) + (term.atoms != 0 ? " " : "");
+        for (std::uint64_t rest = term.atoms; rest != 0; rest <<= 16) {
+            const int index = static_cast<int>(rest >> 48) - 1;
+            const extent_table::atom& factor = table.atoms[index];
+            if (rest != term.atoms) text += ' ';
+            text += factor.divisor == 0
+                        ? symbol_text(view, table, index)
+                        : "(" + extent_text(view, table, factor.dividend) + ") / " + std::to_string(factor.divisor);
+        }
+    }
+    return text;
+}
+
+template <class View>
+std::string unmet_requirement(const View& view, const extent_table& table, const extent_table::requirement& r,
+                              std::int64_t left, std::int64_t right) {
+    const auto named = [&](std::int64_t extent, std::int64_t number) {
+        return is_symbolic(extent) ? extent_text(view, table, extent) + " is " + std::to_string(number)
+                                   : std::to_string(number);
+    };
     if (r.at_least_for == nullptr)
-        return "extents that must be equal differ: " + std::to_string(left) + " and " + std::to_string(right);
-    return std::string(r.at_least_for) + ": an extent is " + std::to_string(left) + ", at least " + std::to_string(right) +
+        return "extents that must be equal differ: " + named(r.left, left) + ", " + named(r.right, right);
+    return std::string(r.at_least_for) + ": extent " + named(r.left, left) + ", at least " + std::to_string(right) +
            " is needed";
 }
 

@@ -17,9 +17,10 @@ namespace detail {
 
 /// A tensor over a copy of a batch's memory.
 template <class T>
-tensor<T> batch_tensor(const buffer_view& v) {
+tensor<T> batch_tensor(const buffer_view& v, std::string_view name) {
     if (v.type != dtype_of<T>)
-        throw dtype_error(std::string("labels are ") + name_of(v.type) + ", the loss takes " + name_of(dtype_of<T>));
+        throw dtype_error("input '" + std::string(name) + "' is " + name_of(dtype_of<T>) + ", fed with " +
+                          name_of(v.type));
     auto t = tensor<T>::uninitialized(shape(v.rank, v.extents));
     if (v.memory == 0)
         std::memcpy(t.mutable_data(), v.data, v.bytes());
@@ -68,8 +69,9 @@ private:
         {
             gradient_tape tape;
             const auto labels = labels_of(y);
-            const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x)));
+            const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x, "input")));
             check_labels(output, labels);
+            detail::numeric_check::enter({});
             const auto loss = eval(Loss{}(output, labels));
             tape.stop_recording();
             const any_tensor accuracy = accuracy_of(output, labels);
@@ -104,7 +106,7 @@ private:
         eager_context& context = begin(false);
         const detail::random_scope draws(context.random);
         const auto labels = labels_of(y);
-        const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x)));
+        const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x, "input")));
         check_labels(output, labels);
         const auto loss = eval(Loss{}(output, labels));
         return numbers_of(loss, accuracy_of(output, labels));
@@ -118,13 +120,15 @@ private:
         return eval(Model::get()(eager_scope(&context), x));
     }
 
-    static tensor<label> labels_of(const buffer_view& y) { return detail::batch_tensor<label>(y); }
+    static tensor<label> labels_of(const buffer_view& y) {
+        return detail::batch_tensor<label>(y, ir::labels_name<Loss>.view());
+    }
     template <class Output>
     static void check_labels(const Output& output, const tensor<label>& labels) {
         const shape expected = Loss::labels(output.type(), output.shape()).dims;
         if (!(labels.shape() == expected))
-            throw shape_error("labels have shape " + to_string(labels.shape()) + ", the loss takes " +
-                              to_string(expected));
+            throw shape_error("input '" + std::string(ir::labels_name<Loss>.view()) + "' has shape " +
+                              to_string(expected) + ", fed with " + to_string(labels.shape()));
     }
     /// Has no buffer where the loss does not define an accuracy.
     template <class Output>

@@ -80,6 +80,7 @@ public:
     template <class T>
     tensor<T> variable(std::string_view name, const shape& dims, const variable_options& options = {}) const {
         static_assert(std::is_floating_point_v<T>, "variables are float or double");
+        detail::numeric_check::enter(path_);
         const std::string path = path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
         tapegraph::variable& v = find<T>(path, dims, options);
         for (const auto& u : context_->used)
@@ -171,7 +172,10 @@ public:
         return eval(x, where);
     }
     struct layer_mark {};
-    layer_mark enter() const { return {}; }
+    layer_mark enter() const {
+        detail::numeric_check::enter(path_);
+        return {};
+    }
     template <class T>
     const tensor<T>& leave(std::string_view, layer_mark, const tensor<T>& result) const {
         return result;

@@ -70,7 +70,11 @@ template <class F, class... Specs>
 struct function_trace {
     template <class Spec>
     static constexpr graph_node input(ir::trace& t) {
-        return {&t, t.input("argument", dtype_of<typename Spec::element_type>, Spec::dims(t.extents))};
+        constexpr std::string_view names[]{"argument 1", "argument 2", "argument 3", "argument 4",
+                                           "argument 5", "argument 6", "argument 7", "argument 8"};
+        const int number = t.inputs.size();
+        return {&t, t.input(number < 8 ? names[number] : "argument", dtype_of<typename Spec::element_type>,
+                            Spec::dims(t.extents))};
     }
     static constexpr auto call(ir::trace& t) {
         const std::tuple arguments{input<Specs>(t)...}; // braces: inputs in order

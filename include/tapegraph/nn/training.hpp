@@ -1,9 +1,12 @@
 #pragma once
 
+#include <tapegraph/core/fixed_string.hpp>
 #include <tapegraph/nn/losses.hpp>
 #include <tapegraph/nn/optimizers.hpp>
 #include <tapegraph/nn/sparse_rows.hpp>
 #include <tapegraph/nn/spec.hpp>
+
+#include <string_view>
 
 /// What a compiled model's programs trace: training, evaluation, prediction. The same functions run at compile time for
 /// graph mode's programs and at run time for variables and the layer table.
@@ -22,12 +25,36 @@ constexpr graph_node trace_model(trace& t) {
     return eval(Model::get()(root, x));
 }
 
+/// "mean_squared_error", as the compiler spells the type, without its namespaces.
+template <class T>
+constexpr std::string_view type_name() {
+    std::string_view name = __PRETTY_FUNCTION__;
+    name.remove_prefix(name.find("T = ") + 4);
+    name = name.substr(0, name.find_first_of(";]"));
+    const std::size_t qualifier = name.substr(0, name.find('<')).rfind("::");
+    return qualifier == std::string_view::npos ? name : name.substr(qualifier + 2);
+}
+/// What messages call the second input.
+template <class Loss>
+inline constexpr auto labels_name = [] {
+    constexpr std::string_view before = "labels of ", loss = type_name<Loss>();
+    fixed_string<before.size() + loss.size() + 1> s;
+    std::size_t size = 0;
+    for (const char c : before) s.text[size++] = c;
+    for (const char c : loss) s.text[size++] = c;
+    s.text[size] = 0;
+    return s;
+}();
+
 template <class Loss>
 constexpr void trace_loss(trace& t, const graph_node& output, graph_node& loss) {
     const tensor_spec spec = Loss::labels(output.type(), output.shape());
-    const graph_node labels(&t, t.input("labels", spec.type, spec.dims));
+    const graph_node labels(&t, t.input(labels_name<Loss>.view(), spec.type, spec.dims));
     t.scope = 0;
     loss = eval(Loss{}(output, labels));
+    const operand_info given = t.info(loss.id());
+    for (int i = 0; i < given.dims.rank(); ++i)
+        if (given.dims[i].value != 1) t.fail("a loss must be a scalar (reduce it, say with mean)", &given, 1);
     t.outputs.push_back({"loss", loss.id()});
     if constexpr (requires { Loss::accuracy(output, labels); })
         t.outputs.push_back({"accuracy", graph_node(eval(Loss::accuracy(output, labels))).id()});
