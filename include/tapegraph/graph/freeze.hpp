@@ -70,7 +70,7 @@ struct frozen {
     capacity used{};
     failure error{};
     int groups = 0, ordinals = 0;
-    bool training = true;
+    bool training = true, differentiated = false;
 };
 
 namespace detail {
@@ -116,6 +116,7 @@ constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
     f.groups = t.groups;
     f.ordinals = t.ordinals;
     f.training = t.training;
+    f.differentiated = t.differentiated;
     return f;
 }
 
@@ -131,6 +132,7 @@ constexpr frozen<C> trim(const frozen<From>& from) {
     f.groups = from.groups;
     f.ordinals = from.ordinals;
     f.training = from.training;
+    f.differentiated = from.differentiated;
     return f;
 }
 
@@ -143,6 +145,7 @@ constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
     t.groups = f.groups;
     t.ordinals = f.ordinals;
     t.training = f.training;
+    t.differentiated = f.differentiated;
 }
 
 /// One stage of compilation: Builder::build() fills a trace and a schedule; `value` is the constant that remains.
