@@ -71,8 +71,9 @@ constexpr bool divides_exactly_or_says_so() {
 constexpr bool knows_single_symbols() {
     two_symbols s;
     const auto& table = s.table;
-    return table.symbol_of(s.b.value) == 0 && table.symbol_of(s.t.value) == 1 && table.symbol_of((s.b + 1).value) == -1 &&
-           table.symbol_of((s.b * 2).value) == -1 && table.symbol_of((s.b * s.t).value) == -1 && table.symbol_of(7) == -1 &&
+    return table.symbol_of(s.b.value) == 0 && table.symbol_of(s.t.value) == 1 &&
+           table.symbol_of((s.b + 1).value) == -1 && table.symbol_of((s.b * 2).value) == -1 &&
+           table.symbol_of((s.b * s.t).value) == -1 && table.symbol_of(7) == -1 &&
            table.symbol_of((s.b / 2).value) == -1;
 }
 
@@ -95,6 +96,24 @@ constexpr bool nests_divisions() {
     return true;
 }
 
+// A shape of rank 8 may have a symbol on each axis, and a size.
+constexpr bool multiplies_eight_symbols() {
+    extent_table table;
+    extent size = 1, backwards = 1;
+    std::int64_t symbols[8]{};
+    for (std::int64_t& s : symbols) s = table.symbol("");
+    for (int i = 0; i < 8; ++i) {
+        size = size * extent(symbols[i], &table);
+        backwards = backwards * extent(symbols[7 - i], &table);
+    }
+    if (!(size == backwards) || table.symbol_of(size.value) != -1) return false;
+    if (table.evaluate(size.value, [](int atom) { return atom + 1; }) != 40320) return false;
+    const std::int64_t rest =
+        table.divide_exactly(size.value, (extent(symbols[2], &table) * extent(symbols[7], &table)).value);
+    return table.evaluate(rest, [](int atom) { return atom + 1; }) == 1680;
+}
+
+static_assert(multiplies_eight_symbols());
 static_assert(equal_polynomials_are_equal_numbers());
 static_assert(names_are_shared_and_nameless_symbols_are_not());
 static_assert(evaluates());
@@ -115,19 +134,22 @@ TEST_CASE("extents are polynomials, compared as numbers") {
     CHECK(knows_single_symbols());
     CHECK(notes_requirements_once());
     CHECK(nests_divisions());
+    CHECK(multiplies_eight_symbols());
 }
 
 TEST_CASE("sums and products of random polynomials agree with arithmetic") {
     two_symbols s;
     std::uint32_t state = 7;
-    const auto next = [&](int count) { return static_cast<int>((state = state * 1664525u + 1013904223u) >> 16) % count; };
+    const auto next = [&](int count) {
+        return static_cast<int>((state = state * 1664525u + 1013904223u) >> 16) % count;
+    };
     extent formulas[40];
     std::int64_t values[40]; // at batch 3, time 11
     formulas[0] = s.b, values[0] = 3;
     formulas[1] = s.t, values[1] = 11;
     for (int i = 2; i < 40; ++i) {
         const int a = next(i), b = next(i);
-        // Products of products would pass degree four; only symbols and numbers are multiplied on.
+        // Products of products would pass degree eight; only symbols and numbers are multiplied on.
         switch (next(4)) {
         case 0: formulas[i] = formulas[a] + formulas[b], values[i] = values[a] + values[b]; break;
         case 1: formulas[i] = formulas[a] - formulas[b], values[i] = values[a] - values[b]; break;
@@ -138,9 +160,11 @@ TEST_CASE("sums and products of random polynomials agree with arithmetic") {
     }
 }
 
-TEST_CASE("a degree above four ends with a message") {
+TEST_CASE("a degree above eight, and more symbols than numbers for them, end with a message") {
     two_symbols s;
-    const extent square = s.b * s.b, fourth = square * square;
-    CHECK(s.at(fourth, 3, 0) == 81);
-    CHECK_THROWS(fourth * s.b);
+    const extent square = s.b * s.b, fourth = square * square, eighth = fourth * fourth;
+    CHECK(s.at(eighth, 3, 0) == 6561);
+    CHECK_THROWS(eighth * s.b);
+    for (int i = s.table.atoms.size(); i < 255; ++i) s.table.symbol("");
+    CHECK_THROWS(s.table.symbol(""));
 }

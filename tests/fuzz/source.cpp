@@ -39,17 +39,54 @@ std::int64_t batch_of(const program& p) {
 
 } // namespace
 
+namespace {
+
+int occurrences(const std::string& text, const std::string& part) {
+    int count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+    return count;
+}
+
+// Whether value i may stand in its reader's operands instead of having a name: where nothing else reads it.
+bool read_once(const program& p, int i) {
+    auto readers = std::count(p.outputs.begin(), p.outputs.end(), i);
+    for (const instruction& c : p.code) readers += std::count(c.operands.begin(), c.operands.end(), i);
+    return readers == 1;
+}
+
+} // namespace
+
 std::string to_structure(const program& p, const std::string& name) {
     std::string text = "template <bool Sealed>\nstruct " + name + " {\n    constexpr auto operator()(" +
                        parameters(leaves(p)) + ") const {\n";
+    // The value before, if it may be an operand as it is. One such operand: of two, C++ chooses which comes first.
+    int before = -1;
+    std::string spelled;
+    const auto give_name = [&](int i, const std::string& what) {
+        text += "        [[maybe_unused]] const auto " + value(i) + " = " + what + ";\n";
+    };
     for (int i = 0; i < p.size(); ++i) {
         const instruction& c = p.code[static_cast<std::size_t>(i)];
         if (c.leaf()) continue;
         std::vector<std::string> x;
-        for (const int operand : c.operands) x.push_back(value(operand));
-        text += "        [[maybe_unused]] const auto " + value(i) + (c.inner ? " = inner<Sealed>(" : " = tg::eval(") +
-                operation_named(c.op).source(x, c.with) + ");\n";
+        for (const int operand : c.operands) x.push_back(operand == before ? "BEFORE" : value(operand));
+        std::string source = operation_named(c.op).source(x, c.with);
+        if (occurrences(source, "BEFORE") == 1) {
+            source.replace(source.find("BEFORE"), 6, spelled);
+        } else if (before >= 0) {
+            give_name(before, spelled);
+            for (std::string& each : x)
+                if (each == "BEFORE") each = value(before);
+            source = operation_named(c.op).source(x, c.with);
+        }
+        before = -1;
+        spelled = (c.inner ? "inner<Sealed>(" : "tg::eval(") + source + ")";
+        if (i % 2 == 0 && read_once(p, i) && std::count(p.outputs.begin(), p.outputs.end(), i) == 0)
+            before = i;
+        else
+            give_name(i, spelled);
     }
+    if (before >= 0) give_name(before, spelled);
     return text + "        return std::tuple{" + joined(p.outputs, value) + "};\n    }\n};\n";
 }
 

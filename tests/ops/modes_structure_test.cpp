@@ -94,6 +94,14 @@ constexpr auto gradient_loss(F) {
 template <class T>
 constexpr tg::spec<T, tg::dyn, 3, 4> batch_of_matrices{};
 
+// Operands that seal. C++ does not say in which order two of them are evaluated, but for one it need not.
+constexpr auto nested = tg::value_and_gradient([](auto x) { return sum(square(softmax(x) + log_softmax(x))); });
+constexpr auto nested_once = tg::value_and_gradient([](auto x) { return sum(square(softmax(x) + x) * x); });
+constexpr auto named = tg::value_and_gradient([](auto x) {
+    const auto p = softmax(x), q = log_softmax(x);
+    return sum(square(p + q));
+});
+
 } // namespace
 
 #define TG_SAME(batch, text) CHECK_MESSAGE((text).empty(), "batch " << (batch) << ": " << (text))
@@ -166,6 +174,29 @@ TEST_CASE("both modes: indices") {
     };
     both_modes gradients(rows, tg::spec<double, 6, 4>{});
     TG_SAME(6, gradients.compare(drawn<double>({6, 4}, 1)));
+}
+
+TEST_CASE("both modes: operands that seal, in the order in which they are named") {
+    both_modes one(nested_once, tg::spec<float, tg::dyn, 9>{});
+    both_modes two(named, tg::spec<float, tg::dyn, 9>{});
+    both_modes unnamed(nested, tg::spec<double, tg::dyn, 9>{});
+    for (std::uint64_t seed = 1; seed < 20; ++seed) {
+        TG_SAME(seed, one.compare(drawn<float>({7, 9}, seed)));
+        TG_SAME(seed, two.compare(drawn<float>({7, 9}, seed)));
+#ifdef __clang__ // evaluates operands from left to right, while compiling and while running
+        TG_SAME(seed, unnamed.compare(drawn<double>({7, 9}, seed)));
+#else
+        CHECK(unnamed.distance(drawn<double>({7, 9}, seed)) < 1e-13);
+#endif
+    }
+}
+
+TEST_CASE("both modes: a symbol on every axis of rank 8") {
+    constexpr auto all = [](auto x) { return std::tuple{mean(square(x)), flatten(x), sum(x * x, {0, 3})}; };
+    both_modes gradients(gradient_loss(all),
+                         tg::spec<double, tg::dyn, tg::dyn, tg::dyn, tg::dyn, tg::dyn, tg::dyn, tg::dyn, tg::dyn>{});
+    TG_SAME(2, gradients.compare(drawn<double>({2, 1, 3, 2, 1, 2, 1, 2}, 1)));
+    TG_SAME(1, gradients.compare(drawn<double>({1, 2, 1, 1, 3, 1, 2, 1}, 2)));
 }
 
 } // namespace modes_structure_test

@@ -22,7 +22,7 @@ constexpr int symbolic_index(std::int64_t value) {
 }
 } // namespace detail
 
-/// The polynomials of one trace. A monomial is a coefficient and a product of at most four atoms; an atom is a symbol or
+/// The polynomials of one trace. A monomial is a coefficient and a product of at most eight atoms; an atom is a symbol or
 /// an opaque floor division of a polynomial by a number.
 class extent_table {
 public:
@@ -32,11 +32,16 @@ public:
     };
     struct monomial {
         std::int64_t coefficient = 0;
-        std::uint64_t atoms = 0; // sorted 16-bit atom numbers, 1-based, the lowest in the top bits
+        std::uint64_t atoms = 0; // sorted 8-bit atom numbers, 1-based, the lowest in the top bits
     };
     struct polynomial {
         int first = 0, count = 0;
     };
+
+    /// As many factors as a shape has axes.
+    static constexpr int atom_bits = 8, top = 64 - atom_bits;
+    /// The index of the first factor of a product of atoms; the others follow `atom_bits` lower.
+    static constexpr int first_atom(std::uint64_t product) { return static_cast<int>(product >> top) - 1; }
 
     list<atom> atoms;
     list<monomial> monomials;
@@ -125,8 +130,8 @@ public:
         std::int64_t sum = 0;
         for (int i = p.first; i < p.first + p.count; ++i) {
             std::int64_t product = monomials[i].coefficient;
-            for (std::uint64_t rest = monomials[i].atoms; rest != 0; rest <<= 16) {
-                const int index = static_cast<int>(rest >> 48) - 1;
+            for (std::uint64_t rest = monomials[i].atoms; rest != 0; rest <<= atom_bits) {
+                const int index = first_atom(rest);
                 const atom& factor = atoms[index];
                 if (factor.divisor == 0) {
                     product *= value_of(index);
@@ -146,15 +151,16 @@ public:
         if (!is_symbolic(value)) return -1;
         const polynomial p = polynomials[detail::symbolic_index(value)];
         const monomial& term = monomials[p.first];
-        if (p.count != 1 || term.coefficient != 1 || (term.atoms << 16) != 0) return -1;
-        const int index = static_cast<int>(term.atoms >> 48) - 1;
+        if (p.count != 1 || term.coefficient != 1 || (term.atoms << atom_bits) != 0) return -1;
+        const int index = first_atom(term.atoms);
         return index >= 0 && atoms[index].divisor == 0 ? index : -1;
     }
 
 private:
     constexpr std::int64_t of_atom(int index) {
         list<monomial> single;
-        single.push_back({1, static_cast<std::uint64_t>(index + 1) << 48});
+        if (index > 254) throw "more than 255 symbols and divisions in extents"; // ends constant evaluation with this line
+        single.push_back({1, static_cast<std::uint64_t>(index + 1) << top});
         return intern(single);
     }
 
@@ -189,28 +195,28 @@ private:
 
     static constexpr std::uint64_t merge(std::uint64_t a, std::uint64_t b) {
         std::uint64_t result = 0;
-        int shift = 48;
+        int shift = top;
         while (a != 0 || b != 0) {
-            if (shift < 0) throw "an extent has degree above four"; // ends constant evaluation with this line
-            const bool take_a = b == 0 || (a != 0 && (a >> 48) <= (b >> 48));
+            if (shift < 0) throw "an extent has degree above eight"; // likewise
+            const bool take_a = b == 0 || (a != 0 && (a >> top) <= (b >> top));
             std::uint64_t& source = take_a ? a : b;
-            result |= (source >> 48) << shift;
-            source <<= 16;
-            shift -= 16;
+            result |= (source >> top) << shift;
+            source <<= atom_bits;
+            shift -= atom_bits;
         }
         return result;
     }
 
     static constexpr bool remove(std::uint64_t& from, std::uint64_t what) {
         std::uint64_t result = 0;
-        int shift = 48;
-        for (; from != 0; from <<= 16) {
-            if (what != 0 && from >> 48 == what >> 48) {
-                what <<= 16;
+        int shift = top;
+        for (; from != 0; from <<= atom_bits) {
+            if (what != 0 && from >> top == what >> top) {
+                what <<= atom_bits;
                 continue;
             }
-            result |= (from >> 48) << shift;
-            shift -= 16;
+            result |= (from >> top) << shift;
+            shift -= atom_bits;
         }
         from = result;
         return what == 0;

@@ -69,6 +69,13 @@ public:
         other.tape_index_ = tape_index_;
         return other;
     }
+    /// A shape without a buffer.
+    static any_tensor outline_of(dtype type, const tapegraph::shape& dims) {
+        any_tensor t;
+        t.dims_ = dims;
+        t.type_ = type;
+        return t;
+    }
     void drop_storage() { storage_ = {}; }
 
 protected:

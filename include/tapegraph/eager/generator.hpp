@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/call.hpp>
+#include <tapegraph/eager/checkpointed_run.hpp>
 
 #include <cstdint>
 
@@ -65,14 +66,11 @@ private:
 class call_counter {
 public:
     random_state next() {
-        const random_generator& g = random_generator::instance();
-        if (!own_seed_ && seen_ != g.changes + 1) {
-            state_ = {g.seed, 0};
-            seen_ = g.changes + 1;
-        }
-        const random_state now = state_;
-        ++state_.step;
-        return now;
+        follow_seed();
+        steps each{state_.step};
+        // In a checkpoint's second run a call draws what it drew in the first.
+        const std::int64_t step = checkpointed_run::ordinal(each);
+        return {state_.seed, static_cast<std::uint64_t>(step)};
     }
     void set_seed(std::uint64_t seed) {
         state_ = {seed, 0};
@@ -80,6 +78,17 @@ public:
     }
 
 private:
+    struct steps {
+        std::uint64_t& step;
+        std::int64_t next() { return static_cast<std::int64_t>(step++); }
+    };
+    void follow_seed() {
+        const random_generator& g = random_generator::instance();
+        if (own_seed_ || seen_ == g.changes + 1) return;
+        state_ = {g.seed, 0};
+        seen_ = g.changes + 1;
+    }
+
     random_state state_;
     std::uint64_t seen_ = 0;
     bool own_seed_ = false;

@@ -52,24 +52,23 @@ inline shape broadcast_operands(std::string_view operation, const operand_info* 
 /// Throws for the first operation of a formula whose operands do not broadcast.
 template <class = void>
 [[noreturn]] void throw_broadcast_error(const formula_code& code, const any_tensor* const* leaves) {
-    const int* const words = code.kernel_words + code.forward;
-    const int slots = words[0], instructions = words[1];
+    const ir::region_view region = code.value_region();
     std::vector<operand_info> values; // of the region's registers
     std::vector<bool> number;
-    for (int s = 0; s < slots; ++s) {
+    for (int s = 0; s < region.slots(); ++s) {
         const int source = code.forward_sources[s];
         number.push_back(source >= first_number);
-        values.push_back({slot_type(code, code.forward, s), number.back() ? shape{} : leaves[source]->shape()});
+        values.push_back({region.slot_type(s), number.back() ? shape{} : leaves[source]->shape()});
     }
-    for (int i = 0; i < instructions; ++i) {
-        const int* const instruction = words + 3 + slots + ir::words_per_instruction * i;
+    for (int i = 0; i < region.instructions(); ++i) {
+        const ir::region_instruction step = region.instruction(i);
         operand_info in[4];
         int count = 0;
-        for (int k = 0; k < 4; ++k)
-            if (const int from = instruction[2 + k]; from >= 0 && !number[static_cast<std::size_t>(from)])
+        for (int k = 0; k < step.operands(); ++k)
+            if (const int from = step.operand[k]; !number[static_cast<std::size_t>(from)])
                 in[count++] = values[static_cast<std::size_t>(from)];
-        const shape dims = broadcast_operands(code.ops[instruction[0]]->name, in, count);
-        values.push_back({static_cast<dtype>(instruction[1]), dims});
+        const shape dims = broadcast_operands(code.ops[step.op]->name, in, count);
+        values.push_back({step.type, dims});
         number.push_back(count == 0);
     }
     throw shape_error("elementwise: shapes do not broadcast");
@@ -140,9 +139,9 @@ struct forward_call {
 
 /// What the last operation of a formula is called.
 inline std::string_view last_operation(const formula_code& code) {
-    const int* const words = code.kernel_words + code.forward;
-    if (words[1] == 0) return "formula";
-    return code.ops[words[3 + words[0] + ir::words_per_instruction * (words[1] - 1)]]->name;
+    const ir::region_view region = code.value_region();
+    const int count = region.instructions();
+    return count == 0 ? "formula" : code.ops[region.instruction(count - 1).op]->name;
 }
 
 inline any_tensor run_formula(const formula_view& f, const formula_values& values, std::source_location where) {

@@ -149,7 +149,8 @@ public:
     basic_backward_pass(int first, int end)
         : first_(first),
           adjoints_(static_cast<std::size_t>(end - first)),
-          present_(static_cast<std::size_t>(end - first)) {}
+          present_(static_cast<std::size_t>(end - first)),
+          add_([](basic_backward_pass& walk, const any_tensor& to, any_tensor adjoint) { walk.add(to, std::move(adjoint)); }) {}
 
     bool wants(const any_tensor& t) const {
         const tape_index p = t.tape_index();
@@ -163,6 +164,12 @@ public:
             adjoints_[at] = std::move(adjoint);
         present_[at] = 1;
     }
+    /// `add` for records of programs that may never walk: compiled only where somebody does.
+    void hand(const any_tensor& to, any_tensor adjoint) { add_(*this, to, std::move(adjoint)); }
+    /// Puts back what a record was given, for a record before it to find.
+    void keep(tape_index at, const any_tensor& adjoint) { adjoints_[number(at.index)] = adjoint; }
+    /// The walk will call this place's record even if nothing arrives there (then with an adjoint without a buffer), or not.
+    void visit(tape_index at, bool on) { present_[number(at.index)] = on; }
     const any_tensor* find(tape_index asked) const {
         const std::size_t at = number(asked.index);
         return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
@@ -210,6 +217,7 @@ private:
     int first_;
     std::vector<Tensor> adjoints_;
     std::vector<char> present_;
+    void (*add_)(basic_backward_pass&, const any_tensor& to, any_tensor adjoint);
 };
 
 } // namespace tapegraph::detail

@@ -72,7 +72,7 @@ struct frozen {
     capacity used{};
     failure error{};
     int groups = 0, ordinals = 0;
-    bool training = true;
+    bool training = true, differentiated = false;
 };
 
 namespace detail {
@@ -119,6 +119,7 @@ constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
     f.groups = t.groups;
     f.ordinals = t.ordinals;
     f.training = t.training;
+    f.differentiated = t.differentiated;
     return f;
 }
 
@@ -134,6 +135,7 @@ constexpr frozen<C> trim(const frozen<From>& from) {
     f.groups = from.groups;
     f.ordinals = from.ordinals;
     f.training = from.training;
+    f.differentiated = from.differentiated;
     return f;
 }
 
@@ -146,17 +148,18 @@ constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
     t.groups = f.groups;
     t.ordinals = f.ordinals;
     t.training = f.training;
+    t.differentiated = f.differentiated;
 }
 
 namespace detail {
 /// What remains of a stage that the compiler could not evaluate. It has said why; most often the model exceeds its budget.
 constexpr auto unevaluated() {
-    constexpr capacity nothing_but_a_place = [] {
+    constexpr capacity nothing_but_a_line = [] {
         capacity c{};
-        c.places = 1;
+        c.lines = 1;
         return c;
     }();
-    frozen<nothing_but_a_place> f{};
+    frozen<nothing_but_a_line> f{};
 #ifdef __clang__
     f.error.what = "try -fconstexpr-steps=50000000 -fbracket-depth=1024: the compiler could not run the model, see its "
                    "error above";

@@ -207,8 +207,8 @@ constexpr std::int64_t symbols_in(const extent_table& table, std::int64_t value)
     std::int64_t found = 0;
     const extent_table::polynomial p = table.polynomials[tapegraph::detail::symbolic_index(value)];
     for (int i = p.first; i < p.first + p.count; ++i)
-        for (std::uint64_t rest = table.monomials[i].atoms; rest != 0; rest <<= 16) {
-            const int atom = static_cast<int>(rest >> 48) - 1;
+        for (std::uint64_t rest = table.monomials[i].atoms; rest != 0; rest <<= extent_table::atom_bits) {
+            const int atom = extent_table::first_atom(rest);
             found |= table.atoms[atom].divisor == 0 ? std::int64_t{1} << atom
                                                     : symbols_in(table, table.atoms[atom].dividend);
         }

@@ -167,6 +167,7 @@ constexpr int accumulated(trace& t, int sum, int flow) {
 /// were there before the function that is differentiated was called.
 constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
                              int first = 0) {
+    t.differentiated = true;
     int count = 0;
     for (int y : ys) count = y >= count ? y + 1 : count;
     list<int> depends(count, 0), adjoint(count, -1);

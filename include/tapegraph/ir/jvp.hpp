@@ -145,6 +145,7 @@ constexpr int transposed_tangent(trace& t, int i, const list<int>& tangent) {
 /// The tangents of the nodes of [first, last), given those of the sources; -1 for a node nothing reaches. Nodes before `first`
 /// other than the sources are constants.
 constexpr list<int> push_forward(trace& t, int first, int last, const list<int>& sources, const list<int>& tangents) {
+    t.differentiated = true;
     list<int> tangent(last, -1);
     for (int k = 0; k < sources.size(); ++k) tangent[sources[k]] = tangents[k];
     const int scope = t.scope, line = t.line;

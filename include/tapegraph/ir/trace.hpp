@@ -137,10 +137,11 @@ public:
     /// While a gradient is traced: bit k, whether the derivative by operand k of the node at hand is asked for.
     std::uint64_t wanted = ~std::uint64_t{0};
     int groups = 0;
-    int ordinals = 0;     // random nodes numbered in tracing order
-    bool training = true; // what scope.training() answers
-    int scope = 0;        // of the layer being traced
-    int line = 0;         // the line that seals
+    int ordinals = 0;            // random nodes numbered in tracing order
+    bool training = true;        // what scope.training() answers
+    bool differentiated = false; // derivatives have been taken
+    int scope = 0;               // of the layer being traced
+    int line = 0;                // the line that seals
 
     constexpr trace() {
         scopes.push_back({-1, -1, {}, 0, 0, 0});

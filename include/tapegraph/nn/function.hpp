@@ -5,6 +5,7 @@
 #include <tapegraph/graph/derivatives.hpp>
 #include <tapegraph/nn/outputs.hpp>
 #include <tapegraph/nn/spec.hpp>
+#include <tapegraph/nn/taped_program.hpp>
 
 #include <memory>
 #include <tuple>
@@ -24,9 +25,11 @@ struct returned<R> {
     static constexpr int count = 1;
     static constexpr void record(ir::trace& t, const R& value) { t.outputs.push_back({"", eval(value).id()}); }
     template <class Stage, int First>
-    static auto rebuild(const ir::program& p) {
+    static auto rebuild(const ir::program& p, tape_index first) {
         constexpr dtype type = Stage::value.nodes[Stage::value.outputs[First].node].type;
-        return output_tensor<element_t<type>>(p, First);
+        auto value = output_tensor<element_t<type>>(p, First);
+        if (is_floating(type) && first.serial != 0) value.set_tape_index({first.serial, first.index + First});
+        return value;
     }
 };
 
@@ -38,9 +41,9 @@ struct returned<std::tuple<R...>> {
                    values);
     }
     template <class Stage, int First>
-    static auto rebuild(const ir::program& p) {
+    static auto rebuild(const ir::program& p, tape_index first) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            return std::tuple{returned<R>::template rebuild<Stage, First + before(I)>(p)...};
+            return std::tuple{returned<R>::template rebuild<Stage, First + before(I)>(p, first)...};
         }(std::index_sequence_for<R...>{});
     }
 
@@ -60,9 +63,9 @@ struct returned<R<P...>> {
     static constexpr int count = parts::count;
     static constexpr void record(ir::trace& t, const R<P...>& r) { parts::record(t, r.parts()); }
     template <class Stage, int First>
-    static auto rebuild(const ir::program& p) {
+    static auto rebuild(const ir::program& p, tape_index first) {
         return std::apply([](auto&&... part) { return R<std::remove_cvref_t<decltype(part)>...>{std::move(part)...}; },
-                          parts::template rebuild<Stage, First>(p));
+                          parts::template rebuild<Stage, First>(p, first));
     }
 };
 
@@ -95,13 +98,20 @@ class graph_function {
 public:
     graph_function() : program_(std::make_unique<ir::program>(ir::compile_program<trace>())) {}
 
-    /// Runs the graph. Results are tensors, in the structure in which the function returns nodes.
+    /// Runs the graph. Results are tensors, in the structure in which the function returns nodes. Where an argument is on a
+    /// gradient_tape the call is one record there, whose derivative is compiled, too. That has no derivative on the tape in its
+    /// turn, nor a forward mode: whoever asks for them gets an argument_error.
     auto operator()(const tensor<typename Specs::element_type>&... arguments) {
         const device_scope on(program_->device());
         int index = 0;
         (program_->set_input(index++, arguments.view()), ...);
-        program_->run(random_.next());
-        return detail::returned<typename trace::result>::template rebuild<first_stage, 0>(*program_);
+        const random_state random = random_.next();
+        program_->run(random);
+        const detail::tape_storage& tape = detail::tape_storage::instance();
+        tape_index place;
+        if constexpr (differentiable)
+            if (tape.recording() && (tape.tracks(arguments) || ...)) place = record(random, {arguments...});
+        return detail::returned<typename trace::result>::template rebuild<first_stage, 0>(*program_, place);
     }
 
     /// Calls draw from this seed, counted from here, instead of the thread's (random::set_seed).
@@ -111,7 +121,17 @@ public:
     ir::program& program() { return *program_; }
 
 private:
+    static constexpr bool differentiable = (is_floating(dtype_of<typename Specs::element_type>) || ...);
+    tape_index record(const random_state& random, std::vector<any_tensor> arguments) {
+        detail::taped_call call(*program_, random, std::move(arguments));
+        call.gradient = ir::input_gradient_of<trace>();
+        if (gradients_ == nullptr) gradients_ = std::make_shared<detail::program_pool>();
+        call.programs = gradients_;
+        return detail::record_program(call);
+    }
+
     std::unique_ptr<ir::program> program_;
+    std::shared_ptr<detail::program_pool> gradients_;
     detail::call_counter random_;
 };
 

@@ -2,8 +2,7 @@
 
 #include <tapegraph/nn/model.hpp>
 #include <tapegraph/nn/outputs.hpp>
-
-#include <mutex>
+#include <tapegraph/nn/taped_program.hpp>
 
 namespace tapegraph {
 
@@ -81,10 +80,12 @@ private:
         return run(*evaluation_, x, y, false);
     }
     void launch(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
-        if (&p == training_.get())
+        if (&p == training_.get()) {
+            keep_recorded();
             connect_step(p);
-        else
+        } else {
             connect(p);
+        }
         p.set_input(0, x);
         p.set_input(labels_of(p), y);
         p.run({this->options_.seed, static_cast<std::uint64_t>(this->step_)}, check);
@@ -100,6 +101,11 @@ private:
     void connect(ir::program& p) const {
         for (int i = 0; i < p.view().variables.size(); ++i)
             p.set_variable(i, this->variables_.at(i).data().view_on(p.device(), true).data);
+    }
+    // A step writes variables where they stand. One that a prediction on a tape holds moves away first.
+    void keep_recorded() {
+        for (variable& v : this->variables_)
+            if (v.data().shared()) v.own_data();
     }
     void connect_step(ir::program& p) {
         bool any = false;
@@ -125,34 +131,33 @@ private:
             p.set_variable(i, to.data);
         }
     }
-    // Each thread takes a program of its own from the pool, so that predictions may overlap.
+    // Predictions of several threads may overlap.
     tensor<typename Spec::value_type> predict_once(const tensor<typename Spec::element_type>& x) const {
-        std::unique_ptr<ir::program> p;
-        {
-            const std::lock_guard lock(program_pool_->mutex);
-            if (!program_pool_->programs.empty()) {
-                p = std::move(program_pool_->programs.back());
-                program_pool_->programs.pop_back();
-            }
-        }
-        if (!p) p = std::make_unique<ir::program>(ir::compile_program<prediction>());
-        connect(*p);
-        p->set_input(0, x.view());
-        p->run({this->options_.seed, static_cast<std::uint64_t>(this->step_)});
-        auto result = detail::output_tensor<typename Spec::value_type>(*p, 0);
-        const std::lock_guard lock(program_pool_->mutex);
-        program_pool_->programs.push_back(std::move(p));
+        tensor<typename Spec::value_type> result;
+        predictions_->with(ir::compile_program<prediction>(), [&](ir::program& p) {
+            connect(p);
+            p.set_input(0, x.view());
+            const random_state random{this->options_.seed, static_cast<std::uint64_t>(this->step_)};
+            p.run(random);
+            result = detail::output_tensor<typename Spec::value_type>(p, 0);
+            if constexpr (is_floating(dtype_of<typename Spec::element_type>))
+                if (detail::tape_storage::instance().tracks(x)) result.set_tape_index(record(p, random, x));
+        });
         return result;
     }
+    tape_index record(const ir::program& p, const random_state& random, const any_tensor& x) const {
+        detail::taped_call call(p, random, {x});
+        call.gradient = ir::input_gradient_of<prediction>();
+        call.programs = gradients_;
+        for (int i = 0; i < p.view().variables.size(); ++i) call.variables.push_back(this->variables_.at(i).data());
+        return detail::record_program(call);
+    }
 
-    struct program_pool {
-        std::mutex mutex;
-        std::vector<std::unique_ptr<ir::program>> programs;
-    };
     Optimizer optimizer_;
     std::unique_ptr<ir::program> training_, evaluation_;
     std::vector<any_tensor> frozen_copies_;
-    std::unique_ptr<program_pool> program_pool_ = std::make_unique<program_pool>();
+    std::unique_ptr<detail::program_pool> predictions_ = std::make_unique<detail::program_pool>();
+    std::shared_ptr<detail::program_pool> gradients_ = std::make_shared<detail::program_pool>(); // of predictions, by x
 };
 
 } // namespace tapegraph

@@ -5,6 +5,7 @@
 #include <tapegraph/graph/passes/effects.hpp>
 #include <tapegraph/nn/outputs.hpp>
 #include <tapegraph/nn/scope.hpp>
+#include <tapegraph/nn/taped_program.hpp>
 #include <tapegraph/nn/variables.hpp>
 
 #include <initializer_list>
@@ -113,7 +114,15 @@ public:
         program.run({seed_, step_++});
         program.forget_inputs();
         constexpr dtype type = view.nodes[view.outputs[0].node].type;
-        return fetched<element_t<type>>(detail::output_tensor<element_t<type>>(program, 0));
+        fetched<element_t<type>> result(detail::output_tensor<element_t<type>>(program, 0));
+        if (is_floating(type) && detail::tape_storage::instance().recording()) {
+            std::vector<const any_tensor*> fed;
+            for (const feed& f : feeds) fed.push_back(&f.value);
+            detail::refuse_derivative(result, fed,
+                                      "gradient_tape: a session's runs have no gradient on the tape; use "
+                                      "tg::function, or take it inside the model");
+        }
+        return result;
     }
 
     variable_list& variables() { return variables_; }

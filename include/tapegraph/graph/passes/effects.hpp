@@ -4,6 +4,21 @@
 
 namespace tapegraph::ir {
 
+namespace detail {
+/// An effect becomes a constant that nobody reads.
+constexpr void drop_effect(trace& t, entry& e) {
+    e.op = &descriptor_of<constant_op>;
+    e.arguments = 0;
+    e.words = t.words.push_back(0);
+}
+} // namespace detail
+
+/// Where a program runs a second time what another one has run.
+constexpr void drop_effects(trace& t) {
+    for (entry& e : t.nodes)
+        if (e.op->kind == operation_kind::effect) detail::drop_effect(t, e);
+}
+
 /// For programs that run only what their outputs need, such as a session's fetch: effects on other values are replaced by constants
 /// that nobody reads.
 constexpr void drop_unneeded_effects(trace& t) {
@@ -13,10 +28,7 @@ constexpr void drop_unneeded_effects(trace& t) {
         for (int k = 0; needed[i] != 0 && k < t.nodes[i].arguments; ++k) needed[t.argument(i, k)] = 1;
     for (int i = 0; i < t.nodes.size(); ++i) {
         entry& e = t.nodes[i];
-        if (e.op->kind != operation_kind::effect || needed[t.argument(i, 0)] != 0) continue;
-        e.op = &descriptor_of<constant_op>;
-        e.arguments = 0;
-        e.words = t.words.push_back(0);
+        if (e.op->kind == operation_kind::effect && needed[t.argument(i, 0)] == 0) detail::drop_effect(t, e);
     }
 }
 
