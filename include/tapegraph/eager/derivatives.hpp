@@ -141,9 +141,9 @@ private:
         if (!ir::detail::is_floating(of.type())) return result;
         any_tensor& seed = result[static_cast<std::size_t>(which)] = zeros_of(of.type(), of.shape());
         if (of.type() == dtype::f64)
-            static_cast<double*>(seed.raw())[i] = 1;
+            static_cast<double*>(seed.write())[i] = 1;
         else
-            static_cast<float*>(seed.raw())[i] = 1;
+            static_cast<float*>(seed.write())[i] = 1;
         return result;
     }
     // Lines side by side as an operation, which an outer tape can follow.

@@ -236,7 +236,7 @@ struct basic_formula_record : tape_record {
         } else {
             number_slot one;
             one.set(1, code.type);
-            std::memcpy(above.raw(), one.bytes, size_of(code.type));
+            std::memcpy(above.write(), one.bytes, size_of(code.type));
         }
         adjoint_call operands(self, above.view());
         kernel_call& call = operands.call;

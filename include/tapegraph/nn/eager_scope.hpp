@@ -175,7 +175,7 @@ private:
             return all.at(i);
         }
         any_tensor data(dtype_of<T>, dims);
-        detail::initialize(static_cast<T*>(data.raw()), dims, options.initializer, context_->random.state.seed, path);
+        detail::initialize(static_cast<T*>(data.write()), dims, options.initializer, context_->random.state.seed, path);
         return all.add(path, std::move(data), options.trainable, false);
     }
 

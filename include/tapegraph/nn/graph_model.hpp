@@ -69,8 +69,13 @@ private:
         return run(*evaluation_, x, y, false);
     }
     void launch(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
-        connect(p);
-        if (&p == training_.get()) keep_frozen(p);
+        if (&p == training_.get()) {
+            for (int i = 0; i < p.view().variables.size(); ++i)
+                p.set_variable(i, this->variables_.at(i).own_data_on(p.device()));
+            keep_frozen(p);
+        } else {
+            connect(p);
+        }
         p.set_input(0, x);
         p.set_input(1, y);
         p.run({this->options_.seed, static_cast<std::uint64_t>(this->step_)}, check);
@@ -81,10 +86,10 @@ private:
         p.scalar_outputs(p.view().outputs.size() > 1 ? 2 : 1, loss_and_accuracy);
         return {loss_and_accuracy[0], loss_and_accuracy[1]};
     }
-    // Programs run on the model's variables where they stand; the first ones are the same in every trace.
+    // Programs run on the model's variables where they stand; the first ones are the same in every trace. These only read.
     void connect(ir::program& p) const {
         for (int i = 0; i < p.view().variables.size(); ++i)
-            p.set_variable(i, this->variables_.at(i).data().view_on(p.device(), true).data);
+            p.set_variable(i, this->variables_.at(i).data().view_on(p.device()).data);
     }
     // A step is compiled to update every trainable variable: of a frozen one, and of its optimizer state, it gets a copy.
     void keep_frozen(ir::program& p) {
