@@ -114,7 +114,13 @@ TEST_CASE("tensor: copies share until one is written") {
 TEST_CASE("elementwise: shapes that do not broadcast, element types that differ") {
     const tensor<float> a = tg::zeros<float>({2, 3}), b = tg::zeros<float>({4});
     const std::string text = message([&] { tensor<float> c = a + b; });
-    CHECK(text == "elementwise: shapes do not broadcast: f32[2, 3], f32[4]");
+    CHECK(text == "add: shapes do not broadcast: f32[2, 3], f32[4]");
+    // The first operation that does not fit, not the last; of a condition the two operands behind it.
+    CHECK(message([&] { tensor<float> c = tanh(2 * a - square(b)) / b; }) ==
+          "subtract: shapes do not broadcast: f32[2, 3], f32[4]");
+    CHECK(message([&] { tensor<float> c = where(a > 0, a, b); }) ==
+          "where: shapes do not broadcast: f32[2, 3], f32[4]");
+    CHECK(message([&] { (void)shape_of(a * b + 1); }) == "multiply: shapes do not broadcast: [2, 3] [4]");
     CHECK_THROWS_AS(tensor<float>(a * b), tg::shape_error);
     CHECK_THROWS_AS(tensor<float>(a + tg::zeros<float>({0, 3})), tg::shape_error);
     CHECK_THROWS_AS(tg::sum(a * b), tg::shape_error);

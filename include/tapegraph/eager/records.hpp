@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/partial_array.hpp>
 #include <tapegraph/eager/formula.hpp>
+#include <tapegraph/eager/formula_shape.hpp>
 #include <tapegraph/eager/interpreter.hpp>
 #include <tapegraph/eager/numeric_check.hpp>
 #include <tapegraph/eager/run_region.hpp>
@@ -28,22 +29,6 @@ struct number_slot {
         }
     }
 };
-
-[[noreturn]] inline void throw_broadcast_error(const any_tensor* const* leaves, int count) {
-    std::string text = "elementwise: shapes do not broadcast:";
-    for (int i = 0; i < count; ++i)
-        text += std::string(i == 0 ? " " : ", ") + name_of(leaves[i]->type()) + to_string(leaves[i]->shape());
-    throw shape_error(text);
-}
-
-inline shape broadcast_shape(const any_tensor* const* leaves, int count) {
-    shape result = leaves[0]->shape();
-    bool ok = true;
-    for (int i = 1; i < count; ++i)
-        if (!(leaves[i]->shape() == result)) result = broadcast(result, leaves[i]->shape(), ok);
-    if (!ok) throw_broadcast_error(leaves, count);
-    return result;
-}
 
 inline buffer_view domain_view(const shape& s, dtype type) {
     buffer_view v;
@@ -88,7 +73,7 @@ struct forward_call {
 
 inline any_tensor run_formula(const formula_view& f, const formula_values& values) {
     const formula_code& code = *f.code;
-    const shape dims = broadcast_shape(values.leaves, values.leaf_count);
+    const shape dims = broadcast_shape(code, values);
     any_tensor result(code.type, dims);
     forward_call operands(code, values, result);
     kernel_call& call = operands.call;
@@ -102,7 +87,7 @@ inline any_tensor run_formula(const formula_view& f, const formula_values& value
 template <class = void>
 any_tensor run_reduction(const formula_view& f, const formula_values& values, const std::int64_t* attributes) {
     const formula_code& code = *f.code;
-    const shape dims = broadcast_shape(values.leaves, values.leaf_count);
+    const shape dims = broadcast_shape(code, values);
     const operand_info operand{code.domain_type, dims};
     inference io{&operand, 1, nullptr, code.domain_type, {}, nullptr};
     f.reduction->infer(attributes, io);
