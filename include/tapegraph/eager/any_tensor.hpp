@@ -72,11 +72,12 @@ public:
     /// For the kernels of the device this thread computes on: to read, or to write a new tensor. Elements that are elsewhere
     /// are copied there.
     buffer_view view() const { return view_on(runtime::current_runtime()); }
-    buffer_view view_on(runtime::device_runtime* d, bool change = false) const {
-        buffer_view v = outline_view();
-        v.data = d == nullptr ? storage_.data(change) : storage_.remote(*d, change);
-        v.memory = runtime::memory_of(d);
-        return v;
+    buffer_view view_on(runtime::device_runtime* d) const { return seen_from(d, false); }
+    /// The same for kernels that write over elements that are there. Shared buffers and tapes: as of `write`.
+    buffer_view write_on(runtime::device_runtime* d) {
+        if (tape_index_.serial != 0) leave_tape();
+        unshare();
+        return seen_from(d, true);
     }
     buffer_view outline_view() const {
         buffer_view v;
@@ -105,6 +106,12 @@ public:
     void drop_storage() { storage_ = {}; }
 
 protected:
+    buffer_view seen_from(runtime::device_runtime* d, bool change) const {
+        buffer_view v = outline_view();
+        v.data = d == nullptr ? storage_.data(change) : storage_.remote(*d, change);
+        v.memory = runtime::memory_of(d);
+        return v;
+    }
     // What a tape follows stands for a value that has been computed with: with other elements it would be another source, and
     // the gradient by it would silently be zero.
     void leave_tape() {

@@ -48,9 +48,7 @@ protected:
 /// Writes rows into a variable where it stands.
 template <class T>
 void write_rows(variable& v, const any_tensor& indices, const any_tensor& rows) {
-    buffer_view table = v.data().outline_view();
-    table.data = v.own_data_on(runtime::current_runtime());
-    table.place = runtime::memory_of(runtime::current_runtime());
+    const buffer_view table = v.own_data_on(runtime::current_runtime());
     const buffer_view in[]{table, indices.view(), rows.view()};
     kernel_call call;
     call.in = in;

@@ -71,7 +71,7 @@ private:
     void launch(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
         if (&p == training_.get()) {
             for (int i = 0; i < p.view().variables.size(); ++i)
-                p.set_variable(i, this->variables_.at(i).own_data_on(p.device()));
+                p.set_variable(i, this->variables_.at(i).own_data_on(p.device()).data);
             keep_frozen(p);
         } else {
             connect(p);
@@ -105,7 +105,7 @@ private:
             if (owner == nullptr || !owner->frozen()) continue;
             any_tensor& copy = frozen_copies_[static_cast<std::size_t>(i)];
             if (!copy.has_storage()) copy = any_tensor(v.type(), v.shape());
-            const buffer_view from = v.data().view_on(p.device()), to = copy.view_on(p.device(), true);
+            const buffer_view from = v.data().view_on(p.device()), to = copy.write_on(p.device());
             if (p.device() == nullptr)
                 std::memcpy(to.data, from.data, from.bytes());
             else

@@ -70,10 +70,7 @@ public:
     /// The buffer to write to, nobody else's.
     void* own_data() { return data_.write(); }
     /// The same for the kernels of a device, which write to it where it stands. Tensors that shared it keep the old values.
-    void* own_data_on(runtime::device_runtime* device) {
-        data_.unshare();
-        return data_.view_on(device, true).data;
-    }
+    buffer_view own_data_on(runtime::device_runtime* device) { return data_.write_on(device); }
 
     /// The buffer itself: what programs read and write.
     any_tensor& data() { return data_; }
