@@ -63,7 +63,7 @@ struct formula_tracer {
             if (ids[k] >= 0) common = t.nodes[ids[k]].type;
         for (int k = 0; k < count; ++k) {
             if (ids[k] >= 0) continue;
-            ids[k] = t.input("", common, {});
+            ids[k] = t.input("", k < Op::condition_operands ? dtype::boolean : common, {});
             numbers.push_back(ids[k]);
         }
         return t.map(ir::descriptor_of<Op>, ids, count);

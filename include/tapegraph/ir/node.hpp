@@ -71,7 +71,7 @@ constexpr int put(trace& t, const expr<Op, Args...>& e) {
             if (ids[i] >= 0) common = t.nodes[ids[i]].type;
         const auto settle = [&]<std::size_t K>(std::integral_constant<std::size_t, K>) {
             if constexpr (std::is_same_v<std::remove_cvref_t<decltype(e.template get<K>())>, number>)
-                ids[K] = t.constant(e.template get<K>().value, common);
+                ids[K] = t.constant(e.template get<K>().value, K < Op::condition_operands ? dtype::boolean : common);
         };
         (settle(std::integral_constant<std::size_t, I>{}), ...);
         return t.map(descriptor_of<Op>, ids, count);
