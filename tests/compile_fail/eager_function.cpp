@@ -1,6 +1,6 @@
 // expect: ill_formed_model<
 // expect: {"matmul: inner extents differ"}
-// expect: {"eager_function.cpp:13"}
+// expect: {"eager_function.cpp:12"}
 // expect: {"f32[?,3]"}
 // expect: {"f32[4,2]"}
 // A function in eager mode promises its specs, too: the compiler says what graph mode's compiler says.
