@@ -58,7 +58,7 @@ void differentiated() {
     tape.watch(left());
     tg::tensor<float> z = left();
     for (int i = 0; i < operations; ++i) z = tg::tensor<float>(z + right());
-    auto [gradient] = tape.gradient(z, left());
+    auto gradient = tape.gradient(z, left());
     if (gradient(0) != 1) std::abort();
 }
 
@@ -68,7 +68,7 @@ void multiplied() {
     tape.watch(left());
     tg::tensor<float> z = left();
     for (int i = 0; i < operations; ++i) z = tg::tensor<float>(z * right());
-    auto [gradient] = tape.gradient(z, left());
+    auto gradient = tape.gradient(z, left());
     if (gradient(0) != 1) std::abort();
 }
 
@@ -78,7 +78,7 @@ void formula() {
     tape.watch(left());
     tg::tensor<float> z = left();
     for (int i = 0; i < operations; ++i) z = tg::tensor<float>(relu(z * right() + right()) - z * right());
-    auto [gradient] = tape.gradient(z, left());
+    auto gradient = tape.gradient(z, left());
     if (!(gradient(0) < 2)) std::abort();
 }
 
@@ -88,7 +88,7 @@ void tape_each() {
         tg::gradient_tape tape;
         tape.watch(left());
         const tg::tensor<float> z = left() + right();
-        auto [gradient] = tape.gradient(z, left());
+        auto gradient = tape.gradient(z, left());
         if (gradient(0) != 1) std::abort();
     }
 }

@@ -131,7 +131,7 @@ void profile_cnn(int batch, int threads, int steps) {
     auto x = tg::tensor<float>::uninitialized({batch, 50, 50, 3});
     auto y = tg::zeros<float>({batch, 1});
     for (std::int64_t i = 0; i < x.size(); ++i) x.mutable_data()[i] = static_cast<float>(i * 7919 % 1013) / 1013;
-    for (int i = 0; i < batch; i += 2) y(i, 0) = 1;
+    for (int i = 0; i < batch; i += 2) y.set(1, i, 0);
     profile(model, x, y, batch, threads, steps);
 }
 

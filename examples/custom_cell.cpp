@@ -42,12 +42,12 @@ void draw(std::uint64_t seed, std::int64_t time, tg::tensor<float>& x, tg::tenso
     x = tg::zeros<float>({batch, time, 2});
     y = tg::zeros<float>({batch, 1});
     for (std::int64_t b = 0; b < batch; ++b) {
-        for (std::int64_t t = 0; t < time; ++t) x(b, t, 0) = numbers(b, t);
+        for (std::int64_t t = 0; t < time; ++t) x.set(numbers(b, t), b, t, 0);
         const std::int64_t half = time / 2;
         for (int k = 0; k < 2; ++k) {
             const auto t = k * half + static_cast<std::int64_t>(numbers(b, time + k) * static_cast<float>(half)) % half;
-            x(b, t, 1) = 1;
-            y(b, 0) += numbers(b, t);
+            x.set(1, b, t, 1);
+            y.set(y(b, 0) + numbers(b, t), b, 0);
         }
     }
 }

@@ -56,7 +56,7 @@ int main() {
     tg::tensor<float> w = tg::random::normal<float>({3, 4}, {.seed = 1});
     tape.watch(w);
     tg::tensor<float> loss = mean(square(tg::einsum("ij,jk->ik", x, w) - 1.f)) + sum(max(w, 0));
-    auto [dw] = tape.gradient(loss, w);
+    auto dw = tape.gradient(loss, w);
     std::printf("%g\n", static_cast<double>(dw(0, 0)));
     auto cube = [](auto t) { return sum(t * t * t + softmax(t)); };
     (void)tg::hvp(cube)(x, x);

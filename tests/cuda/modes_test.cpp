@@ -148,7 +148,7 @@ TEST_CASE("eager: repeated elements, and the tangent of a sum") {
     tg::gradient_tape tape;
     tape.watch(row);
     const tg::tensor<float> rows = broadcast_to(row, {5, 3}), loss = sum(rows * rows);
-    const auto [slope] = tape.gradient(loss, row);
+    const auto slope = tape.gradient(loss, row);
     CHECK(slope.to_vector() == std::vector<float>{10, 20, 30});
     const auto along = tg::jvp([](auto x) { return sum(square(x), 0); })(tg::tensor<float>{{1, 2}, {3, 4}, {5, 6}},
                                                                          tg::tensor<float>{{1, 0}, {-1, 2}, {2, 1}});
@@ -173,6 +173,39 @@ TEST_CASE("a tensor goes to a device and comes to the host once") {
     const tg::tensor<float> e = b * 2;
     CHECK(e.to_vector() == std::vector<float>{20, 8, 12});
 }
+
+#ifdef TG_SIMT
+TEST_CASE("who only reads leaves a tensor where it is") {
+    const auto& machine = tg::cuda::driver::imitation::instance();
+    const tg::device_scope on(tg::device::cuda(0));
+    tg::tensor<float> x{1, 2, 3};
+    {
+        tg::gradient_tape outer;
+        outer.watch(x);
+        tg::tensor<float> slope;
+        {
+            tg::gradient_tape inner;
+            inner.watch(x);
+            slope = inner.gradient(tg::tensor<float>(x * x * x), x); // recorded: node by node, on the CPU
+        }
+        CHECK(outer.gradient(slope, x).to_vector() == std::vector<float>{6, 12, 18});
+    }
+    int copies = machine.copies;
+    const tg::tensor<float> y = x * x; // x is there
+    CHECK(x(2) == 3);                  // and at home
+    CHECK(machine.copies == copies);
+    CHECK(y(2) == 9);
+    x.set(4, 2); // from here on the CPU's copy is the good one
+    CHECK(tg::tensor<float>(x * x).to_vector() == std::vector<float>{1, 4, 16});
+
+    // Predictions read the variables: what is at home stays good.
+    auto model = tg::compile<tg::graph>(perceptron{}, tg::spec<float, tg::dyn, 4>{});
+    (void)model.predict(tg::tensor<float>{{1, 2, 3, 4}});
+    copies = machine.copies;
+    for (const tg::variable& v : model.variables()) (void)v.value<float>();
+    CHECK(machine.copies == copies);
+}
+#endif
 
 TEST_CASE("a model trains on a device as on the CPU, in both modes") {
     const late_device late;

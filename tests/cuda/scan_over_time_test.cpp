@@ -130,7 +130,7 @@ TEST_CASE("a scan in a cell, and an index outside its axis in a step") {
 
     for (int run = 0; run < 3; ++run) {
         auto wrong = ids(7);
-        wrong(3, 1) = 6;
+        wrong.set(6, 3, 1);
         CHECK_THROWS_WITH_AS((void)std::get<0>(program(wrong, v, table)).to_vector(),
                              "gather: index 6 at position 1 is outside [0, 6)", tg::range_error);
     }
@@ -179,7 +179,7 @@ trained train(tg::device where) {
         const std::int64_t batch = 5, time = 4 - step % 2;
         const auto x = drawn<float>({batch, time, 2}, 1 + static_cast<std::uint64_t>(step));
         auto y = tg::zeros<float>({batch, 1});
-        for (std::int64_t b = 0; b < batch; ++b) y(b, 0) = x(b, 0, 0) > 0;
+        for (std::int64_t b = 0; b < batch; ++b) y.set(x(b, 0, 0) > 0, b, 0);
         const int before = launches();
         all.losses.push_back(model.train_on_batch(x, y).loss);
         all.launched.push_back(launches() - before);

@@ -41,7 +41,7 @@ tg::tensor<float> saliency(tg::device where) {
     const tg::tensor<float> y = model.predict(x);
     tape.stop_recording();
     model.train_on_batch(x, tg::ones<float>({4, 1})); // the gradient is of the variables as they were
-    return std::get<0>(tape.gradient(y, x));
+    return tape.gradient(y, x);
 }
 
 template <class Mode>

@@ -15,9 +15,9 @@ namespace tapegraph::fuzz {
 namespace {
 
 double element(const any_tensor& x, std::int64_t i) {
-    if (x.type() == dtype::f64) return static_cast<const double*>(x.raw())[i];
-    if (x.type() == dtype::i32) return static_cast<const std::int32_t*>(x.raw())[i];
-    return static_cast<const bool*>(x.raw())[i] ? 1 : 0;
+    if (x.type() == dtype::f64) return static_cast<const double*>(x.read())[i];
+    if (x.type() == dtype::i32) return static_cast<const std::int32_t*>(x.read())[i];
+    return static_cast<const bool*>(x.read())[i] ? 1 : 0;
 }
 
 /// Where two lists of tensors differ by more than `tolerance` times the largest magnitude; 0: in a single bit, except

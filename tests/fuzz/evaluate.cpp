@@ -40,9 +40,9 @@ any_tensor leaf_value(const instruction& c) {
 array plain_values(const any_tensor& x) {
     array a(testing::extents_of(x.shape()));
     for (std::int64_t i = 0; i < a.size(); ++i) {
-        if (x.type() == dtype::f64) a[i] = static_cast<const double*>(x.raw())[i];
-        if (x.type() == dtype::i32) a[i] = static_cast<const std::int32_t*>(x.raw())[i];
-        if (x.type() == dtype::boolean) a[i] = static_cast<const bool*>(x.raw())[i] ? 1 : 0;
+        if (x.type() == dtype::f64) a[i] = static_cast<const double*>(x.read())[i];
+        if (x.type() == dtype::i32) a[i] = static_cast<const std::int32_t*>(x.read())[i];
+        if (x.type() == dtype::boolean) a[i] = static_cast<const bool*>(x.read())[i] ? 1 : 0;
     }
     return a;
 }
@@ -61,13 +61,13 @@ void check_domains(const operation& row, const instruction& c, const std::vector
         const any_tensor& x = operands[k];
         if (x.type() != row.types[k]) throw unsuitable(row.name + ": element type of an operand");
         for (std::int64_t i = 0; x.type() == dtype::f64 && i < x.size(); ++i) {
-            const double v = static_cast<const double*>(x.raw())[i];
+            const double v = static_cast<const double*>(x.read())[i];
             if (!(v >= row.domains[k].low && v <= row.domains[k].high)) throw unsuitable(row.name + ": domain");
         }
         const std::int64_t limit =
             x.type() == dtype::i32 && row.index_limit ? row.index_limit(dims, c.with) : std::int64_t{1} << 31;
         for (std::int64_t i = 0; x.type() == dtype::i32 && i < x.size(); ++i)
-            if (static_cast<const std::int32_t*>(x.raw())[i] >= limit) throw unsuitable(row.name + ": index");
+            if (static_cast<const std::int32_t*>(x.read())[i] >= limit) throw unsuitable(row.name + ": index");
     }
     if (!row.accepts) return;
     std::vector<array> plain;
@@ -97,7 +97,7 @@ std::vector<any_tensor> run_eagerly(program& p, const std::vector<any_tensor>& l
         c.type = v.type();
         c.dims = testing::extents_of(v.shape());
         for (std::int64_t k = 0; v.type() == dtype::f64 && k < v.size(); ++k)
-            if (!(std::abs(static_cast<const double*>(v.raw())[k]) <= largest))
+            if (!(std::abs(static_cast<const double*>(v.read())[k]) <= largest))
                 throw unsuitable("a value is too large");
     }
     return values;

@@ -17,8 +17,8 @@ span span_of(const any_tensor& v) {
     span s{INFINITY, -INFINITY};
     const auto widen = [&](double x) { s = {std::min(s.low, x), std::max(s.high, x)}; };
     for (std::int64_t i = 0; i < v.size(); ++i) {
-        if (v.type() == dtype::f64) widen(static_cast<const double*>(v.raw())[i]);
-        if (v.type() == dtype::i32) widen(static_cast<const std::int32_t*>(v.raw())[i]);
+        if (v.type() == dtype::f64) widen(static_cast<const double*>(v.read())[i]);
+        if (v.type() == dtype::i32) widen(static_cast<const std::int32_t*>(v.read())[i]);
     }
     return s;
 }
@@ -216,7 +216,7 @@ private:
             const bool large = value.type() == dtype::f64 && value.size() > 0 && !(std::max(-s.low, s.high) <= 1e3);
             if (large || value.rank() > 5 || value.size() > options_.most_elements) return false;
             for (std::int64_t i = 0; value.type() == dtype::f64 && i < value.size(); ++i)
-                if (std::isnan(static_cast<const double*>(value.raw())[i])) return false;
+                if (std::isnan(static_cast<const double*>(value.read())[i])) return false;
             c.type = value.type();
             c.dims = testing::extents_of(value.shape());
             keep(c, value);

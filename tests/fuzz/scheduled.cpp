@@ -71,7 +71,7 @@ void run_fused_reduction(const kernel_call& call) {
     const ir::kernel_entry entry = running_kernel();
     const ir::region_view region = running.view->region_of(entry);
     any_tensor produced(region.type_of(region.result(0)), shape(call.domain.rank, call.domain.extents));
-    run_region(call, region, running.view->ops.begin(), produced.raw());
+    run_region(call, region, running.view->ops.begin(), produced.write());
     const buffer_view in = produced.view();
     kernel_call reduce = call;
     reduce.in = &in;
@@ -107,7 +107,7 @@ results run_schedule(ir::trace& t, ir::schedule& s, const std::vector<any_tensor
     for (int i = 0; i < t.outputs.size(); ++i) {
         const buffer_view& v = run.output(i);
         any_tensor copy(v.type, shape(v.rank, v.extents));
-        if (v.bytes() > 0) std::memcpy(copy.raw(), v.data, v.bytes());
+        if (v.bytes() > 0) std::memcpy(copy.write(), v.data, v.bytes());
         outputs.push_back(copy);
     }
     return sorted_out(outputs, p);

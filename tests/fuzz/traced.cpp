@@ -137,9 +137,9 @@ any_tensor compute(ir::trace& t, int id, const std::vector<any_tensor>& values) 
         for (int k = 0; k < e.arguments; ++k) {
             operands[k] =
                 tapegraph::detail::interpreting::spread(values[static_cast<std::size_t>(t.argument(id, k))], dims);
-            in[k] = operands[k].raw();
+            in[k] = operands[k].read();
         }
-        evaluate(*e.op, common_type(t, id), in, e.arguments, result.raw(), dims.elements());
+        evaluate(*e.op, common_type(t, id), in, e.arguments, result.write(), dims.elements());
         return result;
     }
     buffer_view in[4], out = result.view();
@@ -180,7 +180,7 @@ results sorted_out(const std::vector<any_tensor>& outputs, const program& p) {
         if (i < own)
             r.outputs.push_back(outputs[i]);
         else if (i == own)
-            r.loss = *static_cast<const double*>(outputs[i].raw());
+            r.loss = *static_cast<const double*>(outputs[i].read());
         else
             (i - own <= sources ? r.gradients : r.second).push_back(outputs[i]);
     }

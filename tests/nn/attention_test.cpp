@@ -70,7 +70,7 @@ TEST_CASE("multi_head_attention: heads, masks and extents") {
         const auto query = noise<double>({2, s.time, s.features}, 1), value = noise<double>({2, s.steps, s.others}, 2);
         // The first record's first step sees nothing.
         tg::tensor<bool> mask = tg::eval(noise<double>({2, s.time, s.steps}, 3) > 0);
-        for (int64_t k = 0; k < s.steps; ++k) mask(0, 0, k) = false;
+        for (int64_t k = 0; k < s.steps; ++k) mask.set(false, 0, 0, k);
         layer_bench b;
         const auto run = [&]() -> tg::tensor<double> {
             if (s.masked)

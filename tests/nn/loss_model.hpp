@@ -41,7 +41,7 @@ template <class F>
 tg::tensor<double> table(const F& f) {
     auto t = tg::zeros<double>({3, 4});
     for (int i = 0; i < 3; ++i)
-        for (int k = 0; k < 4; ++k) t(i, k) = f(i, k);
+        for (int k = 0; k < 4; ++k) t.set(f(i, k), i, k);
     return t;
 }
 

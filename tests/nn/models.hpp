@@ -58,20 +58,22 @@ tg::tensor<T> noise(const tg::shape& dims, std::uint64_t seed) {
 template <class T>
 tg::tensor<T> coin_flips(std::int64_t count, std::uint64_t seed) {
     auto y = noise<T>({count, 1}, seed);
-    for (std::int64_t i = 0; i < count; ++i) y(i, 0) = y(i, 0) > 0 ? T(1) : T(0);
+    for (std::int64_t i = 0; i < count; ++i) y.set(y(i, 0) > 0 ? T(1) : T(0), i, 0);
     return y;
 }
 /// Class numbers below `classes`, [count].
 inline tg::tensor<std::int32_t> classes(std::int64_t count, int classes, std::uint64_t seed) {
     auto y = tg::tensor<std::int32_t>::uninitialized({count});
     for (std::int64_t i = 0; i < count; ++i)
-        y(i) = static_cast<std::int32_t>(tg::random::uniform_at<double>(seed, 1, 3, static_cast<std::uint64_t>(i)) * classes);
+        y.set(static_cast<std::int32_t>(tg::random::uniform_at<double>(seed, 1, 3, static_cast<std::uint64_t>(i)) *
+                                        classes),
+              i);
     return y;
 }
 
 /// Whether two tensors hold the same bits.
 inline bool same_bits(const tg::any_tensor& a, const tg::any_tensor& b) {
-    return a.type() == b.type() && a.shape() == b.shape() && std::memcmp(a.raw(), b.raw(), a.view().bytes()) == 0;
+    return a.type() == b.type() && a.shape() == b.shape() && std::memcmp(a.read(), b.read(), a.view().bytes()) == 0;
 }
 /// The path of the first variable, optimizer state included, in which two models differ; empty where they are equal.
 template <class A, class B>

@@ -53,7 +53,7 @@ TEST_CASE("scan: a model with a cell of its own trains, in both modes alike") {
         const std::int64_t batch = 16, time = 4 + step % 3;
         const auto x = noise<double>({batch, time, 2}, 10 + static_cast<std::uint64_t>(step));
         auto y = tg::zeros<double>({batch, 1});
-        for (std::int64_t b = 0; b < batch; ++b) y(b, 0) = x(b, 0, 0) > 0;
+        for (std::int64_t b = 0; b < batch; ++b) y.set(x(b, 0, 0) > 0, b, 0);
         const double loss = graph.train_on_batch(x, y).loss;
         if (step < 5) CHECK(loss == doctest::Approx(eager.train_on_batch(x, y).loss).epsilon(1e-12));
         (step < 5 ? first : last) = loss;

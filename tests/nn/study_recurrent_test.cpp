@@ -51,7 +51,7 @@ TEST_CASE("both modes: the text classifier, over sentences of any length") {
     const auto words = sentences(2, 6, vocabulary, 3);
     auto longer = tg::tensor<float>(tg::zeros<float>({2, 9}));
     for (std::int64_t n = 0; n < 2; ++n)
-        for (std::int64_t t = 0; t < 6; ++t) longer(n, t) = words(n, t);
+        for (std::int64_t t = 0; t < 6; ++t) longer.set(words(n, t), n, t);
     CHECK(same_bits(graph.predict(words), graph.predict(longer)));
     // Whole numbers give the bits of floating ones.
     auto whole =

@@ -72,6 +72,22 @@ TEST_CASE("variables are found by path, with shape, value and kind") {
     });
 }
 
+TEST_CASE("who holds a variable's tensor keeps its values when the variable is trained or assigned") {
+    each_mode([](auto mode) {
+        auto model = tg::compile<decltype(mode)>(small_mlp{}, mlp_spec<float>{}, tg::mean_squared_error{}, tg::sgd{});
+        tg::variable& kernel = model.variables()["hidden/kernel"];
+        const tg::tensor<float> held(kernel.data());
+        const std::vector<float> before = held.to_vector();
+        model.train_on_batch(noise<float>({4, 6}, 1), noise<float>({4, 3}, 2));
+        CHECK(held.to_vector() == before);
+        const tg::tensor<float> trained(kernel.data());
+        const std::vector<float> after = trained.to_vector();
+        CHECK(after != before);
+        kernel.assign(tg::zeros<float>(kernel.shape()));
+        CHECK(trained.to_vector() == after);
+    });
+}
+
 TEST_CASE("frozen variables stay as they are, in both modes alike") {
     const auto freeze = [](auto& model, bool frozen) {
         for (const char* path : {"conv1/kernel", "conv1/bias", "norm2/gamma"})

@@ -26,7 +26,7 @@ vector slope(const F& f, tensor<double> x) {
     tg::gradient_tape tape;
     tape.watch(x);
     const tensor<double> y = f(x);
-    return std::get<0>(tape.gradient(y, x)).to_vector();
+    return tape.gradient(y, x).to_vector();
 }
 
 bool same(const vector& a, const vector& b) {

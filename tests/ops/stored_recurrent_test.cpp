@@ -63,8 +63,8 @@ TEST_CASE("lstm of bfloat16 is that of floats, rounded") {
     // States and gates were rounded, too: by 2^-9, some dozen of them to a sum.
     const tensor<tg::bfloat16> loss = sum(y * y);
     const tensor<float> other = sum(expected * expected);
-    const auto [rough] = tape.gradient(loss, r);
-    const auto [wanted] = tape.gradient(other, same);
+    const auto rough = tape.gradient(loss, r);
+    const auto wanted = tape.gradient(other, same);
     const tensor<float> dr = wide(rough);
     for (std::int64_t i = 0; i < dr.size(); ++i) CHECK(std::abs(dr.data()[i] - wanted.data()[i]) < 0.02);
 }

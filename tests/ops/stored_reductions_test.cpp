@@ -39,7 +39,7 @@ vector slope_at(const F& f, tensor<double> x) {
     auto w = tensor<double>::uninitialized(y.shape());
     for (std::int64_t i = 0; i < w.size(); ++i) w.mutable_data()[i] = static_cast<double>(i + 1);
     const tensor<double> weighted = y * w;
-    return std::get<0>(tape.gradient(weighted, x)).to_vector();
+    return tape.gradient(weighted, x).to_vector();
 }
 
 // Equal, or apart by no more than a few roundings of numbers of order one.
@@ -72,10 +72,10 @@ std::pair<vector, vector> two_gradients(const F& f, tensor<double> x, const tens
     {
         tg::gradient_tape inner;
         const tensor<double> y = tg::eval(f(x));
-        first = std::get<0>(inner.gradient(y, x));
+        first = inner.gradient(y, x);
     }
     const tensor<double> total = sum(first * v);
-    return {first.to_vector(), std::get<0>(outer.gradient(total, x)).to_vector()};
+    return {first.to_vector(), outer.gradient(total, x).to_vector()};
 }
 
 const vector weights{0.7, -1.3, 0.4, 2.1, -0.6};

@@ -94,7 +94,7 @@ TEST_CASE("stored: pooling") {
     tensor<double> p = x;
     tg::gradient_tape tape;
     tape.watch(p);
-    const auto [grad] = tape.gradient(max_pooling2d(p, {.stride = {1, 1}}), p);
+    const auto grad = tape.gradient(max_pooling2d(p, {.stride = {1, 1}}), p);
     CHECK(near(grad, {0, 2, 0, 0, 1, 0, 0, 2, 0, 0, 1, 0}));
     // F.max_pool1d(seq(1, 7, 1).permute(0, 2, 1), 3, 2, padding=1)
     CHECK(near(max_pooling1d(seq({1, 7, 1}), {.pool = 3, .stride = 2, .padding = tg::padding::amounts(0, 0, 1, 1)}), {5, 5, 4, 0}));

@@ -52,7 +52,7 @@ inline std::string difference(const std::vector<any_tensor>& graph, const std::v
         const std::size_t size = size_of(a.type());
         for (std::int64_t i = 0; i < a.size(); ++i) {
             const auto at = static_cast<std::size_t>(i) * size;
-            const auto *p = static_cast<const char*>(a.raw()) + at, *q = static_cast<const char*>(b.raw()) + at;
+            const auto *p = static_cast<const char*>(a.read()) + at, *q = static_cast<const char*>(b.read()) + at;
             if (std::memcmp(p, q, size) == 0) continue;
             std::string text = name + ": element " + std::to_string(i);
             const auto values = [&]<class T>(T x, T y) {

@@ -47,10 +47,10 @@ inline double apart(const std::vector<any_tensor>& batched, const std::vector<st
     double largest = 0;
     const auto number = [](const any_tensor& t, std::int64_t at) {
         switch (t.type()) {
-        case dtype::f64: return static_cast<const double*>(t.raw())[at];
-        case dtype::f32: return static_cast<double>(static_cast<const float*>(t.raw())[at]);
-        case dtype::i32: return static_cast<double>(static_cast<const std::int32_t*>(t.raw())[at]);
-        default: return static_cast<double>(static_cast<const bool*>(t.raw())[at]);
+        case dtype::f64: return static_cast<const double*>(t.read())[at];
+        case dtype::f32: return static_cast<double>(static_cast<const float*>(t.read())[at]);
+        case dtype::i32: return static_cast<double>(static_cast<const std::int32_t*>(t.read())[at]);
+        default: return static_cast<double>(static_cast<const bool*>(t.read())[at]);
         }
     };
     for (std::size_t i = 0; i < single.size(); ++i) {

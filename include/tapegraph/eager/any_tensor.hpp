@@ -1,7 +1,11 @@
 #pragma once
 
 #include <tapegraph/core/call.hpp>
+#include <tapegraph/core/error.hpp>
 #include <tapegraph/eager/storage.hpp>
+
+#include <cstring>
+#include <string>
 
 namespace tapegraph {
 
@@ -10,6 +14,22 @@ struct tape_index {
     std::uint32_t serial = 0; // 0: nowhere
     std::int32_t index = -1;
 };
+
+namespace detail {
+/// The serial number of this thread's tape. No two tapes of a process share one, so a place of an ended tape, or of another
+/// thread's, is never taken for one of this tape.
+struct tape_serial {
+    static constexpr std::uint32_t none = ~std::uint32_t{0}; // where no tape lives
+    static inline thread_local std::uint32_t current = none;
+
+    static std::uint32_t next() {
+        static std::atomic<std::uint32_t> last{0};
+        std::uint32_t serial = 0;
+        while (serial == 0 || serial == none) serial = last.fetch_add(1, std::memory_order_relaxed) + 1;
+        return serial;
+    }
+};
+} // namespace detail
 
 /// An eager tensor whose element type is a value: shape, buffer, place on a tape. `tensor<T>` is the typed handle.
 class any_tensor {
@@ -27,10 +47,23 @@ public:
     tapegraph::tape_index tape_index() const { return tape_index_; }
     void set_tape_index(tapegraph::tape_index index) { tape_index_ = index; }
     bool has_storage() const { return !storage_.empty(); }
-    /// The elements in the CPU's memory, to write to: a copy on a device is no longer used. Waits for the device.
-    void* raw() const { return storage_.data(true); }
-    /// The same to read from.
+    /// The elements in the CPU's memory, to read. Waits for the device.
     const void* read() const { return storage_.data(false); }
+    /// The same to write to: a buffer that others share is copied first, and a copy on a device is no longer used. Throws
+    /// argument_error for a tensor that a live gradient_tape of this thread follows. Good until the tensor is used otherwise.
+    void* write() {
+        if (tape_index_.serial != 0) leave_tape();
+        unshare();
+        return storage_.data(true);
+    }
+    /// Sees to it that no other tensor is over this one's buffer.
+    void unshare() {
+        if (!storage_.shared()) return;
+        const detail::storage_reference old = storage_;
+        const auto bytes = static_cast<std::size_t>(size()) * size_of(type_);
+        storage_ = detail::storage_reference(bytes);
+        if (bytes > 0) std::memcpy(storage_.data(true), old.data(false), bytes);
+    }
     /// Whether another tensor is over the same buffer, too.
     bool shared() const { return storage_.shared(); }
     /// Whether two tensors are over the same buffer.
@@ -39,11 +72,12 @@ public:
     /// For the kernels of the device this thread computes on: to read, or to write a new tensor. Elements that are elsewhere
     /// are copied there.
     buffer_view view() const { return view_on(runtime::current_runtime()); }
-    buffer_view view_on(runtime::device_runtime* d, bool change = false) const {
-        buffer_view v = outline_view();
-        v.data = d == nullptr ? storage_.data(change) : storage_.remote(*d, change);
-        v.memory = runtime::memory_of(d);
-        return v;
+    buffer_view view_on(runtime::device_runtime* d) const { return seen_from(d, false); }
+    /// The same for kernels that write over elements that are there. Shared buffers and tapes: as of `write`.
+    buffer_view write_on(runtime::device_runtime* d) {
+        if (tape_index_.serial != 0) leave_tape();
+        unshare();
+        return seen_from(d, true);
     }
     buffer_view outline_view() const {
         buffer_view v;
@@ -79,6 +113,21 @@ public:
     void drop_storage() { storage_ = {}; }
 
 protected:
+    buffer_view seen_from(runtime::device_runtime* d, bool change) const {
+        buffer_view v = outline_view();
+        v.data = d == nullptr ? storage_.data(change) : storage_.remote(*d, change);
+        v.memory = runtime::memory_of(d);
+        return v;
+    }
+    // What a tape follows stands for a value that has been computed with: with other elements it would be another source, and
+    // the gradient by it would silently be zero.
+    void leave_tape() {
+        if (tape_index_.serial == detail::tape_serial::current)
+            throw argument_error("tensor: a gradient_tape follows this tensor of shape " + to_string(dims_) +
+                                 "; write to it before watch() or after the tape, or to x.detach()");
+        tape_index_ = {};
+    }
+
     detail::storage_reference storage_;
     tapegraph::shape dims_;
     tapegraph::tape_index tape_index_;

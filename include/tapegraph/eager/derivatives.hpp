@@ -101,11 +101,13 @@ protected:
         sources_.push_back(x);
         return x;
     }
-    static any_tensor checked(const any_tensor& given, const any_tensor& like, const char* what, std::size_t position) {
+    static any_tensor checked(const any_tensor& given, const any_tensor& like, const like_words& words,
+                              std::size_t position) {
         if (!ir::detail::is_floating(like.type())) return {};
         if (given.type() == like.type() && given.shape() == like.shape()) return given;
-        throw shape_error(std::string(what) + " " + std::to_string(position) + " is " + name_of(given.type()) +
-                          to_string(given.shape()) + ", expected " + name_of(like.type()) + to_string(like.shape()));
+        throw shape_error(std::string(words.shape) + ": " + words.role + " " + std::to_string(position) + " is " +
+                          name_of(given.type()) + to_string(given.shape()) + ", expected " + name_of(like.type()) +
+                          to_string(like.shape()));
     }
 
     // While f runs: checkpoints in it record what happens inside.
@@ -141,9 +143,9 @@ private:
         if (!ir::detail::is_floating(of.type())) return result;
         any_tensor& seed = result[static_cast<std::size_t>(which)] = zeros_of(of.type(), of.shape());
         if (of.type() == dtype::f64)
-            static_cast<double*>(seed.raw())[i] = 1;
+            static_cast<double*>(seed.write())[i] = 1;
         else
-            static_cast<float*>(seed.raw())[i] = 1;
+            static_cast<float*>(seed.write())[i] = 1;
         return result;
     }
     // Lines side by side as an operation, which an outer tape can follow.
@@ -182,13 +184,13 @@ struct linearization<eager, F, X...> : recorded_function<any_tensor> {
 
     template <class Directions>
     auto push(const Directions& directions, const char*) {
-        const handles found = recorded_function<any_tensor>::push(matched(directions, sources_, "jvp: direction"));
+        const handles found = recorded_function<any_tensor>::push(matched(directions, sources_, direction_words));
         std::size_t k = 0;
         return map_results([&]<class H>(const H&) { return H(found[k++]); }, value);
     }
     template <class Cotangents>
     auto pull(const Cotangents& cotangents, const char*) {
-        return typed(recorded_function<any_tensor>::pull(matched(cotangents, results_, "vjp: cotangent")), 0, index{});
+        return typed(recorded_function<any_tensor>::pull(matched(cotangents, results_, cotangent_words)), 0, index{});
     }
     auto jacobian(sweep_direction direction) {
         const handles blocks = jacobian_blocks(*this, direction);
@@ -208,7 +210,7 @@ private:
     }
     // The tensors of a structure, each for one of `like`.
     template <class Given>
-    static handles matched(const Given& given, const handles& like, const char* what) {
+    static handles matched(const Given& given, const handles& like, const like_words& words) {
         handles found;
         map_results(
             [&]<class G>(const G& each) {
@@ -224,9 +226,9 @@ private:
             },
             given);
         if (found.size() != like.size())
-            throw argument_error(std::string(what) + "s: " + std::to_string(found.size()) + " given, " +
+            throw argument_error(std::string(words.number) + ": " + std::to_string(found.size()) + " given, " +
                                  std::to_string(like.size()) + " expected");
-        for (std::size_t i = 0; i < found.size(); ++i) found[i] = checked(found[i], like[i], what, i);
+        for (std::size_t i = 0; i < found.size(); ++i) found[i] = checked(found[i], like[i], words, i);
         return found;
     }
 

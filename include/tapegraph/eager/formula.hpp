@@ -51,8 +51,8 @@ struct formula_tracer {
         return id;
     }
     template <class Op>
-    constexpr int number_of(formula_type<number>, const int* ids, int count) {
-        const int id = t.input("", ir::operand_type<Op>(t, ids, count), {});
+    constexpr int number_of(formula_type<number>, int k, const int* ids, int count) {
+        const int id = t.input("", ir::operand_type<Op>(t, k, ids, count), {});
         numbers.push_back(id);
         return id;
     }
@@ -237,7 +237,7 @@ struct formula_values {
         return 0;
     }
     template <class Op>
-    int number_of(const number& n, const int*, int) {
+    int number_of(const number& n, int, const int*, int) {
         numbers[number_count++] = n.value;
         return 0;
     }

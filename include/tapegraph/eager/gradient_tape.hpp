@@ -18,7 +18,7 @@ struct tape_options {
 ///     tg::gradient_tape tape;
 ///     tape.watch(w);
 ///     tg::tensor<float> loss = mean(square(matmul(x, w) - y));
-///     auto [dw] = tape.gradient(loss, w);
+///     tg::tensor<float> dw = tape.gradient(loss, w);
 class gradient_tape {
 public:
     explicit gradient_tape(tape_options options = {}) : options_(options) {
@@ -54,8 +54,8 @@ public:
         recording_ = !used_;
     }
 
-    /// d(sum of y)/dx for each x, of x's shape; zeros where y does not depend on x. Throws argument_error for a source
-    /// that was not watched and for a second call on a tape that is not persistent.
+    /// d(sum of y)/dx, of x's shape, and a tuple of these for several x; zeros where y does not depend on x. Throws argument_error
+    /// for a source that was not watched and for a second call on a tape that is not persistent.
     template <tensor_like Y, handle... X>
     auto gradient(const Y& y, const X&... x) {
         const auto value = eval(y);
@@ -69,7 +69,7 @@ public:
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
             std::tuple<X...> result{X(adjoint_of(walk, x, static_cast<int>(I)))...};
             finish();
-            return result;
+            return detail::unwrapped(result);
         }(std::index_sequence_for<X...>{});
     }
 
@@ -113,7 +113,7 @@ private:
                                  to_string(x.shape()) + " is not watched");
         if (const any_tensor* found = walk.find(x.tape_index())) return *found;
         any_tensor zero(x.type(), x.shape());
-        std::memset(zero.raw(), 0, static_cast<std::size_t>(zero.size()) * size_of(zero.type()));
+        std::memset(zero.write(), 0, static_cast<std::size_t>(zero.size()) * size_of(zero.type()));
         return zero;
     }
 
@@ -144,7 +144,7 @@ auto eager::value_and_gradient(const F& f, const Args&... args) {
     return std::apply(
         [&](const auto&... x) {
             const auto y = eval(f(x...));
-            auto result = detail::unwrapped(tape.gradient(y, x...));
+            auto result = tape.gradient(y, x...);
             return value_with_gradient<std::remove_cvref_t<decltype(y)>, decltype(result)>{y, result};
         },
         sources);

@@ -72,8 +72,8 @@ any_tensor spread(const any_tensor& from, const shape& dims) {
     const auto size = static_cast<std::int64_t>(size_of(from.type()));
     const int lead = dims.rank() - from.rank();
     const std::int64_t count = dims.elements();
-    const auto* source = static_cast<const std::byte*>(from.raw());
-    auto* target = static_cast<std::byte*>(result.raw());
+    const auto* source = static_cast<const std::byte*>(from.read());
+    auto* target = static_cast<std::byte*>(result.write());
     for (std::int64_t i = 0; i < count; ++i) {
         std::int64_t rest = i, at = 0, stride = 1;
         for (int axis = dims.rank() - 1; axis >= 0; --axis) {
@@ -91,7 +91,7 @@ any_tensor spread(const any_tensor& from, const shape& dims) {
 template <class = void>
 any_tensor widened(const any_tensor& x) {
     any_tensor wide(dtype::f32, x.shape());
-    cpu::widen(x.type(), x.raw(), static_cast<float*>(wide.raw()), x.size());
+    cpu::widen(x.type(), x.read(), static_cast<float*>(wide.write()), x.size());
     return wide;
 }
 
@@ -105,14 +105,14 @@ any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims) {
         std::size_t room = workspace.size();
         std::align(64, 1, memory, room);
         cpu::reduce_axes<cpu::reduction::sum, T>(x.rank(), x.shape().data(), mask,
-                                                 {static_cast<const T*>(x.raw()), nullptr, nullptr},
-                                                 static_cast<T*>(result.raw()), memory);
+                                                 {static_cast<const T*>(x.read()), nullptr, nullptr},
+                                                 static_cast<T*>(result.write()), memory);
     };
     if (x.type() == dtype::f64) {
         reduce(0.0);
     } else if (is_storage_type(x.type())) {
         const any_tensor sum = sum_over(widened(x), axes, dims);
-        cpu::narrow(x.type(), result.raw(), static_cast<const float*>(sum.raw()), result.size());
+        cpu::narrow(x.type(), result.write(), static_cast<const float*>(sum.read()), result.size());
     } else {
         reduce(0.0f);
     }
@@ -128,14 +128,14 @@ any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* ope
     const void* in[4]{};
     for (int k = 0; k < count; ++k) {
         if (is_storage_type(operands[k].type())) wide[k] = widened(operands[k]);
-        in[k] = is_storage_type(operands[k].type()) ? wide[k].raw() : operands[k].raw();
+        in[k] = is_storage_type(operands[k].type()) ? wide[k].read() : operands[k].read();
     }
     any_tensor result(op.result_type(computed), dims); // a conversion writes what it converts to
-    if (op.evaluate == nullptr || !op.evaluate(computed, in, result.raw(), dims.elements()))
+    if (op.evaluate == nullptr || !op.evaluate(computed, in, result.write(), dims.elements()))
         throw dtype_error("derivatives of derivatives: " + std::string(op.name) + " of " + name_of(common));
     if (result.type() == type) return result;
     any_tensor rounded(type, dims);
-    cpu::narrow(type, rounded.raw(), static_cast<const float*>(result.raw()), result.size());
+    cpu::narrow(type, rounded.write(), static_cast<const float*>(result.read()), result.size());
     return rounded;
 }
 

@@ -15,7 +15,7 @@ namespace tapegraph::detail {
 
 inline any_tensor zeros_of(dtype type, const shape& dims) {
     any_tensor zero(type, dims);
-    if (zero.size() > 0) std::memset(zero.raw(), 0, static_cast<std::size_t>(zero.size()) * size_of(type));
+    if (zero.size() > 0) std::memset(zero.write(), 0, static_cast<std::size_t>(zero.size()) * size_of(type));
     return zero;
 }
 

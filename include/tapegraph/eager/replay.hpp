@@ -101,12 +101,12 @@ template <class Tensor>
 Tensor ones_like(const Tensor& like) {
     Tensor result(like.type(), like.shape());
     if (is_storage_type(like.type()))
-        std::fill_n(static_cast<std::uint16_t*>(result.raw()), result.size(),
+        std::fill_n(static_cast<std::uint16_t*>(result.write()), result.size(),
                     like.type() == dtype::bf16 ? bfloat16(1).bits : half(1).bits);
     else if (like.type() == dtype::f64)
-        std::fill_n(static_cast<double*>(result.raw()), result.size(), 1.0);
+        std::fill_n(static_cast<double*>(result.write()), result.size(), 1.0);
     else
-        std::fill_n(static_cast<float*>(result.raw()), result.size(), 1.0f);
+        std::fill_n(static_cast<float*>(result.write()), result.size(), 1.0f);
     return result;
 }
 

@@ -57,8 +57,7 @@ struct eager {
         const auto words = attributes_to_words<Op>(attributes);
         any_tensor result = detail::run_reduction(f, values, words.value, where);
         if (detail::any_tracked(values))
-            detail::record_formula(f, values, detail::broadcast_shape(*f.code, values.leaves, values.leaf_count),
-                                   words.value, result);
+            detail::record_formula(f, values, detail::broadcast_shape(*f.code, values), words.value, result);
         return tapegraph::tensor<element_t<detail::formula<E, Op>::value.type>>(std::move(result));
     }
 
@@ -118,14 +117,18 @@ struct eager {
     static tapegraph::shape shape_of(const tapegraph::tensor<T>& t) {
         return t.shape();
     }
+    static tapegraph::shape shape_of(const number&) { return {}; }
     template <class Op, class... Args>
     static tapegraph::shape shape_of(const expr<Op, Args...>& e) {
-        detail::formula_values values;
-        values.collect(e);
-        tapegraph::shape result = values.leaves[0]->shape();
-        bool ok = true;
-        for (int i = 1; i < values.leaf_count; ++i) result = broadcast(result, values.leaves[i]->shape(), ok);
-        return ok ? result : detail::info_of(e).dims; // which throws
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+            const tapegraph::shape in[]{shape_of(e.template get<I>())...};
+            tapegraph::shape result = in[0];
+            bool ok = true;
+            for (std::size_t k = 1; k < sizeof...(I); ++k) result = broadcast(result, in[k], ok);
+            if (!ok) detail::refuse_shapes(Op::name, in, static_cast<int>(sizeof...(I)));
+            return result;
+        }
+        (std::index_sequence_for<Args...>{});
     }
 
     /// Runs an operation without operands (random numbers): result of `target`'s shape.

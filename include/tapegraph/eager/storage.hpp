@@ -37,7 +37,8 @@ struct pool_counters {
 };
 
 /// A buffer's copies on the CPU and on a GPU. A buffer is written once, as the result of a kernel or by whoever fills it, so
-/// that both copies stay good: a tensor is brought to a device, or to the host, at most once. Writing through raw() drops the GPU's.
+/// that both copies stay good: a tensor is brought to a device, or to the host, at most once. Writing on the CPU (any_tensor::write) drops
+/// the GPU's.
 class copies {
 public:
     /// `host`: where the CPU's elements stand, with their values; null for a buffer made on the device.

@@ -37,12 +37,15 @@ public:
 
     /// Whether anything is being recorded now.
     bool recording() const { return active_ > 0; }
-    bool tracks(const any_tensor& t) const { return active_ > 0 && t.tape_index().serial == serial_; }
-    bool knows(tape_index at) const { return at.serial == serial_; }
+    bool tracks(const any_tensor& t) const { return active_ > 0 && knows(t.tape_index()); }
+    bool knows(tape_index at) const { return at.serial == tape_serial::current; }
     int length() const { return static_cast<int>(records_.size()); }
     tape_record* record(int index) { return records_[static_cast<std::size_t>(index)]; }
 
-    void start() { ++active_; ++open_; }
+    void start() {
+        ++active_;
+        if (open_++ == 0) tape_serial::current = tape_serial::next();
+    }
     void stop() { --active_; }
     void resume() { ++active_; }
     /// Nothing is recorded until `unpause` is given what this returned.
@@ -63,7 +66,7 @@ public:
 
     tape_index watch() {
         records_.push_back(nullptr);
-        return {serial_, length() - 1};
+        return {tape_serial::current, length() - 1};
     }
 
     /// Builds a record of type R at the end of the tape and returns it; `at` is where its result stands.
@@ -76,7 +79,7 @@ public:
         r->tape_record::jvp = nullptr;
         if constexpr (requires { r->tape_record::jvp = &R::jvp; }) r->tape_record::jvp = &R::jvp;
         records_.push_back(r);
-        at = {serial_, length() - 1};
+        at = {tape_serial::current, length() - 1};
         return *r;
     }
     /// Memory that lives as long as the records.
@@ -104,7 +107,7 @@ public:
         if (first == 0) {
             block_ = used_ = 0;
             large_.clear();
-            if (++serial_ == 0) serial_ = 1;
+            tape_serial::current = open_ > 0 ? tape_serial::next() : tape_serial::none;
         }
     }
 
@@ -128,7 +131,6 @@ private:
     std::vector<runtime::arena> blocks_, large_;
     std::size_t block_ = 0, used_ = 0;
     int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0;
-    std::uint32_t serial_ = 1;
 };
 
 // These two are templates because eager/replay.hpp defines them, where formulas can be sealed. This header includes nothing

@@ -6,7 +6,6 @@
 #include <tapegraph/expr/apply.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <initializer_list>
 #include <source_location>
 #include <span>
@@ -86,29 +85,30 @@ public:
 
     /// In the CPU's memory; waits for the device if that computed them.
     const T* data() const { return static_cast<const T*>(read()); }
-    /// Memory to write to. A shared buffer is copied first, and the tensor leaves the tape.
-    T* mutable_data() {
-        if (storage_.shared()) {
-            const any_tensor old = *this;
-            storage_ = detail::storage_reference(static_cast<std::size_t>(size()) * sizeof(T));
-            std::memcpy(raw(), old.read(), static_cast<std::size_t>(size()) * sizeof(T));
-        }
-        tape_index_ = {};
-        return static_cast<T*>(raw());
+    /// Memory to write to; what shares the buffer keeps the old values. Throws argument_error for a tensor that a live
+    /// gradient_tape of this thread follows (watched, or computed from what is). Good until the tensor is next copied or used in
+    /// an operation.
+    T* mutable_data() { return static_cast<T*>(write()); }
+    /// The same values off the tape, a constant to it; may be written to. The buffer is shared until then.
+    tensor detach() const {
+        tensor constant = *this;
+        constant.tape_index_ = {};
+        return constant;
     }
     /// All elements, row by row; waits as data() does.
     std::span<const T> values() const { return {data(), static_cast<std::size_t>(size())}; }
 
-    /// One element, by an index per axis from 0. Throws shape_error for another number of indices, range_error for one outside its
-    /// axis.
+    /// One element, by an index per axis from 0; `set` writes one. Throws shape_error for another number of indices, range_error
+    /// for one outside its axis.
     template <std::integral... Index>
-    const T& operator()(Index... index) const {
+    T operator()(Index... index) const {
         return data()[offset(index...)];
     }
+    /// Writes one element: t.set(2.5, row, column). Errors as of operator() and mutable_data.
     template <std::integral... Index>
-    T& operator()(Index... index) {
+    void set(T value, Index... index) {
         const std::int64_t at = offset(index...);
-        return mutable_data()[at];
+        mutable_data()[at] = value;
     }
 
     // Not a braced list: two pointers are also two bools.
@@ -174,9 +174,9 @@ template <class T>
 tensor<T> arange(std::int64_t count, T begin = T(0), T step = T(1)) {
     auto result = tensor<T>::uninitialized({count});
     using real = arithmetic_type_t<T>;
+    T* const to = result.mutable_data();
     for (std::int64_t i = 0; i < count; ++i)
-        result.mutable_data()[i] =
-            static_cast<T>(static_cast<real>(begin) + static_cast<real>(i) * static_cast<real>(step));
+        to[i] = static_cast<T>(static_cast<real>(begin) + static_cast<real>(i) * static_cast<real>(step));
     return result;
 }
 /// Copies from any contiguous range; throws shape_error where its size is not the product of the extents.

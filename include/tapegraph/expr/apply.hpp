@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/config.hpp>
+#include <tapegraph/core/math/bits.hpp>
 #include <tapegraph/expr/expr.hpp>
 
 #include <source_location>
@@ -23,7 +24,7 @@ concept scalar = arithmetic<T> || is_differential_scalar<T>;
 
 /// What an elementwise function accepts.
 template <class T>
-concept operand = tensor_like<T> || scalar<T> || std::is_same_v<T, number>;
+concept operand = tensor_like<T> || scalar<T> || std::is_same_v<T, number> || is_typed_number<T>;
 
 /// For operators: at least one side must be ours, or every `1 + 2` of a program would be a candidate.
 template <class... T>
@@ -34,9 +35,34 @@ template <class T>
 constexpr auto leaf(const T& value) {
     if constexpr (arithmetic<T>)
         return number{static_cast<double>(value)};
+    else if constexpr (is_typed_number<T>)
+        return number{static_cast<double>(value.value)};
     else
         return value;
 }
+
+// The element type of typed numbers that meet: answers (bool) have none of their own.
+template <class... Args>
+struct common_number {
+    using type = bool;
+};
+template <class First, class... Rest>
+struct common_number<First, Rest...> : common_number<Rest...> {};
+template <class T, class... Rest>
+    requires(!std::is_same_v<T, bool>)
+struct common_number<typed_number<T>, Rest...> {
+    using type = T;
+};
+template <class T, class Arg>
+constexpr auto plain(const Arg& arg) {
+    if constexpr (is_typed_number<Arg>)
+        return arg.value;
+    else if constexpr (std::is_same_v<Arg, number>)
+        return static_cast<T>(arg.value);
+    else
+        return static_cast<T>(arg);
+}
+
 template <class Op, class... T>
 struct common_scalar {
     using common = std::common_type_t<T...>;
@@ -49,6 +75,13 @@ template <class Op, operand... Args>
 TG_INLINE constexpr auto apply(const Args&... args) {
     if constexpr ((tensor_like<Args> || ...)) {
         return expr<Op, decltype(detail::leaf(args))...>(detail::leaf(args)...);
+    } else if constexpr ((is_typed_number<Args> || ...)) {
+        const auto value = apply<Op>(detail::plain<typename detail::common_number<Args...>::type>(args)...);
+        using T = std::remove_const_t<decltype(value)>;
+        if constexpr (std::is_floating_point_v<T>)
+            return typed_number<T>{math::detail::product(value, T(1))}; // not contracted with what follows
+        else
+            return typed_number<T>{value};
     } else if constexpr ((is_differential_scalar<Args> || ...)) {
         return apply_scalar<Op>(args...);
     } else if constexpr (Op::condition_operands == 0) {
@@ -121,6 +154,11 @@ constexpr typename mode_of_t<Arg>::node reduce(const typename Op::attributes& at
 template <tensor_like Arg>
 constexpr auto eval(const Arg& arg, std::source_location where = std::source_location::current()) {
     return mode_of_t<Arg>::seal(arg, where);
+}
+
+template <class T>
+constexpr typed_number<T> eval(typed_number<T> value, std::source_location = std::source_location::current()) {
+    return value;
 }
 
 /// A number that depends on extents (a count, for a mean) as an operand beside `like`.

@@ -70,6 +70,15 @@ constexpr auto part_of(const Tuple& all, std::index_sequence<I...>) {
     return std::tuple<std::tuple_element_t<First + I, Tuple>...>{std::get<First + I>(all)...};
 }
 
+/// What both modes say of directions and cotangents that are not like what they belong to.
+struct like_words {
+    const char *role, *number, *shape;
+};
+inline constexpr like_words direction_words{"direction", "jvp: as many directions as arguments",
+                                            "jvp: shape or element type of a direction differs"};
+inline constexpr like_words cotangent_words{"cotangent", "vjp: as many cotangents as results",
+                                            "vjp: shape or element type of a cotangent differs"};
+
 /// Arguments and directions: two tuples, or all arguments and then all directions.
 template <class G, class... Args>
 constexpr auto with_directions(const G& g, const Args&... args) {

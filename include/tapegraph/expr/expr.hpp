@@ -24,6 +24,17 @@ struct number {
     double value = 0;
 };
 
+/// A number that keeps an element type: arithmetic with it is rounded to T, as that of a graph's scalars is. Beside a tensor it
+/// is a number. Optimizers are given such numbers in eager mode.
+template <class T>
+struct typed_number {
+    T value{};
+};
+template <class T>
+inline constexpr bool is_typed_number = false;
+template <class T>
+inline constexpr bool is_typed_number<typed_number<T>> = true;
+
 template <class Op, class... Args>
 struct expr;
 

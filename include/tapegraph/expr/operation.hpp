@@ -57,6 +57,12 @@ struct inference {
         return false;
     }
     constexpr bool require(bool condition, const char* text) { return condition || fail(text); }
+    /// Of the result, as far as they are known.
+    constexpr bool require_no_negative_extent(const char* text) {
+        for (int i = 0; i < result.rank(); ++i)
+            if (result[i].known() && result[i].value < 0) return fail(text);
+        return true;
+    }
 };
 
 /// The arity of operations that take any number of operands of one type (concat): they are invoked by `invoke_list` and

@@ -40,7 +40,7 @@ constexpr int walk_operation(Visitor& visitor, const E& e, std::type_identity<ex
         ((ids[I] = walk_operand(visitor, e.template get<I>())), ...);
         const auto settle = [&]<std::size_t K, class Arg>(std::integral_constant<std::size_t, K>, std::type_identity<Arg>) {
             if constexpr (std::is_same_v<Arg, number>)
-                ids[K] = visitor.template number_of<Op>(e.template get<K>(), ids, count);
+                ids[K] = visitor.template number_of<Op>(e.template get<K>(), static_cast<int>(K), ids, count);
         };
         (settle(std::integral_constant<std::size_t, I>{}, std::type_identity<Args>{}), ...);
         return visitor.template operation<Op>(ids, count);
@@ -66,7 +66,7 @@ constexpr int walk_operand(Visitor& visitor, const E& e) {
 
 /// Visits a formula depth first, operands in the order in which they are written. `visitor.leaf(h)` and, once all
 /// operands of an operation have been visited, `visitor.operation<Op>(ids, count)` return an id; in between the numbers of the
-/// operation get theirs by `visitor.number_of<Op>(value, ids, count)`, where ids that are not known yet are -1. `e` is a
+/// operation get theirs by `visitor.number_of<Op>(value, k, ids, count)` for operand k, where ids that are not known yet are -1. `e` is a
 /// formula or a formula_type.
 template <class Visitor, class E>
 constexpr int walk_formula(Visitor& visitor, const E& e) {

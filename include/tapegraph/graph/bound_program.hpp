@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/graph/input_rules.hpp>
 #include <tapegraph/graph/lifetimes.hpp>
 #include <tapegraph/graph/lower.hpp>
 #include <tapegraph/graph/device_memory.hpp>
@@ -62,15 +63,8 @@ public:
 
     /// Feeds input `index`. The memory must stay valid while the program runs. Throws shape_error or dtype_error.
     void set_input(int index, const buffer_view& value) {
-        const input_entry& input = view_->inputs[index];
-        buffer_view& target = values_[input.node];
-        if (value.type != target.type)
-            throw dtype_error("input '" + std::string(input.name) + "' is " + name_of(target.type) + ", fed with " +
-                              name_of(value.type));
-        if (value.rank != target.rank)
-            throw shape_error("input '" + std::string(input.name) + "' has shape " +
-                              to_string(shape(target.rank, view_->pool.begin() + view_->nodes[input.node].dims)) +
-                              ", fed with " + to_string(shape(value.rank, value.extents)));
+        check_input_kind(*view_, index, value);
+        buffer_view& target = values_[view_->inputs[index].node];
         for (int axis = 0; axis < value.rank; ++axis) {
             if (target.extents[axis] != value.extents[axis]) bound_ = false;
             target.extents[axis] = value.extents[axis];
@@ -154,7 +148,7 @@ protected:
 
     void bind_extents() {
         symbols_ = given_symbols_;
-        for (const input_entry& input : view_->inputs) bind_input(input);
+        for (int i = 0; i < view_->inputs.size(); ++i) bind_input(i);
         const extent_table& table = table_;
         const auto value_of = [&](int atom) {
             if (symbols_[atom] < 0)
@@ -162,20 +156,14 @@ protected:
                                   "' is not given by any input");
             return symbols_[atom];
         };
-        for (const extent_table::requirement& r : view_->requirements) {
-            const std::int64_t left = table.evaluate(r.left, value_of), right = table.evaluate(r.right, value_of);
-            if (r.at_least_for != nullptr ? left < right : left != right)
-                throw shape_error(detail::unmet_requirement(*view_, table, r, left, right));
-        }
+        check_requirements(*view_, table, value_of);
         for (int i = 0; i < view_->nodes.size(); ++i) {
             const entry& e = view_->nodes[i];
             for (int axis = 0; axis < e.rank; ++axis) {
                 const std::int64_t size = table.evaluate(view_->pool[e.dims + axis], value_of);
-                if (e.is(descriptor_of<input_op>) && values_[i].data != nullptr && values_[i].extents[axis] != size)
-                    throw shape_error("input '" +
-                                      std::string(view_->inputs[static_cast<int>(view_->words[e.words])].name) +
-                                      "': extent of axis " + std::to_string(axis) + " is " +
-                                      std::to_string(values_[i].extents[axis]) + ", expected " + std::to_string(size));
+                if (e.is(descriptor_of<input_op>) && values_[i].data != nullptr)
+                    check_input_extent(view_->inputs[static_cast<int>(view_->words[e.words])], axis,
+                                       values_[i].extents[axis], size);
                 values_[i].extents[axis] = size;
             }
         }
@@ -185,23 +173,12 @@ protected:
         connect();
     }
 
-    void bind_input(const input_entry& input) {
-        const entry& e = view_->nodes[input.node];
+    void bind_input(int index) {
+        const input_entry& input = view_->inputs[index];
         if (values_[input.node].data == nullptr && live_.death[input.node] < 0) return; // nothing reads it
         if (values_[input.node].data == nullptr)
             throw argument_error("input '" + std::string(input.name) + "' has not been fed");
-        for (int axis = 0; axis < e.rank; ++axis) {
-            const std::int64_t size = view_->pool[e.dims + axis];
-            if (!is_symbolic(size)) continue;
-            const int atom = table_.symbol_of(size);
-            if (atom < 0) continue;
-            std::int64_t& value = symbols_[atom];
-            if (value >= 0 && value != values_[input.node].extents[axis])
-                throw shape_error("input '" + std::string(input.name) + "': extent of axis " + std::to_string(axis) +
-                                  " is " + std::to_string(values_[input.node].extents[axis]) +
-                                  ", but another input has " + std::to_string(value) + " there");
-            value = values_[input.node].extents[axis];
-        }
+        bind_input_extents(*view_, table_, index, values_[input.node].extents, symbols_);
     }
 
     template <class ValueOf>

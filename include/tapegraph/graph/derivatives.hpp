@@ -140,16 +140,14 @@ struct linearization<graph, F, X...> : ir::traced_function {
     template <class Directions>
     constexpr auto push(const Directions& directions, const char*) {
         const list<int> found =
-            traced_function::push(matched(directions, sources_, "jvp: as many directions as arguments",
-                                          "jvp: shape or element type of a direction differs"));
+            traced_function::push(matched(directions, sources_, tapegraph::detail::direction_words));
         int k = 0;
         return map_results([&](const graph_node&) { return graph_node(&t, found[k++]); }, value);
     }
     template <class Cotangents>
     constexpr auto pull(const Cotangents& cotangents, const char*) {
-        return typed(traced_function::pull(matched(cotangents, results_, "vjp: as many cotangents as results",
-                                                   "vjp: shape or element type of a cotangent differs")),
-                     0, std::index_sequence_for<X...>{});
+        return typed(traced_function::pull(matched(cotangents, results_, tapegraph::detail::cotangent_words)), 0,
+                     std::index_sequence_for<X...>{});
     }
     constexpr auto jacobian(sweep_direction direction) {
         const list<int> blocks = jacobian_blocks(*this, direction);
@@ -179,7 +177,7 @@ private:
     }
     // The nodes of a structure, each for one of `like`.
     template <class Given>
-    constexpr list<int> matched(const Given& given, const list<int>& like, const char* number, const char* shape) {
+    constexpr list<int> matched(const Given& given, const list<int>& like, const like_words& words) {
         list<int> ids;
         map_results(
             [&](const auto& each) {
@@ -190,12 +188,12 @@ private:
             },
             given);
         if (ids.size() != like.size()) {
-            fail(number, like[0], like[0]);
+            fail(words.number, like[0], like[0]);
             return like;
         }
         for (int i = 0; i < ids.size(); ++i) {
             if (t.dims(ids[i]) == t.dims(like[i]) && t.nodes[ids[i]].type == t.nodes[like[i]].type) continue;
-            if (ir::detail::is_floating(t.nodes[like[i]].type)) fail(shape, ids[i], like[i]);
+            if (ir::detail::is_floating(t.nodes[like[i]].type)) fail(words.shape, ids[i], like[i]);
             ids[i] = like[i];
         }
         return ids;

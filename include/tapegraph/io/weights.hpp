@@ -85,7 +85,7 @@ inline void load_weights(const std::filesystem::path& path, variable_list& varia
     }
     for (const auto& pair : pairs) pair.first->own_data(); // the last thing that may fail
     for (const auto& [v, array] : pairs)
-        if (!array->bytes.empty()) std::memcpy(v->data().raw(), array->bytes.data(), array->bytes.size());
+        if (!array->bytes.empty()) std::memcpy(v->own_data(), array->bytes.data(), array->bytes.size());
     step = new_step;
 }
 
@@ -113,7 +113,7 @@ inline std::map<std::string, any_tensor> read_safetensors(const std::filesystem:
             throw shape_error(detail::quoted(path) + ": tensor '" + name + "' has shape " + shape_text(array.shape) +
                               ", more than " + std::to_string(max_rank) + " axes");
         any_tensor value(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()));
-        if (!array.bytes.empty()) std::memcpy(value.raw(), array.bytes.data(), array.bytes.size());
+        if (!array.bytes.empty()) std::memcpy(value.write(), array.bytes.data(), array.bytes.size());
         result.emplace(name, std::move(value));
     }
     return result;

@@ -55,9 +55,10 @@ constexpr trace* owner_of(const expr<Op, Args...>& e) {
     }(std::index_sequence_for<Args...>{});
 }
 
-/// The element type of an operation's operands, those that have an id.
+/// The element type that operand k of an operation, a number, takes from those that have an id.
 template <class Op>
-constexpr dtype operand_type(const trace& t, const int* ids, int count) {
+constexpr dtype operand_type(const trace& t, int k, const int* ids, int count) {
+    if (k < Op::condition_operands) return dtype::boolean;
     dtype common = dtype::f32;
     for (int i = count - 1; i >= Op::condition_operands; --i)
         if (ids[i] >= 0) common = t.nodes[ids[i]].type;
@@ -70,8 +71,8 @@ struct node_writer {
 
     constexpr int leaf(const node& n) { return n.id(); }
     template <class Op>
-    constexpr int number_of(const number& n, const int* ids, int count) {
-        return t.constant(n.value, operand_type<Op>(t, ids, count));
+    constexpr int number_of(const number& n, int k, const int* ids, int count) {
+        return t.constant(n.value, operand_type<Op>(t, k, ids, count));
     }
     template <class Op>
     constexpr int operation(const int* ids, int count) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/graph/input_rules.hpp>
 #include <tapegraph/nn/eager_slots.hpp>
 #include <tapegraph/nn/model.hpp>
 
@@ -15,12 +16,9 @@ inline constexpr bool gathers_rows = traced_stage<forward_trace<Model, Spec, Los
 
 namespace detail {
 
-/// A tensor over a copy of a batch's memory.
+/// A tensor over a copy of a batch's memory, whose elements are of type T.
 template <class T>
-tensor<T> batch_tensor(const buffer_view& v, std::string_view name) {
-    if (v.type != dtype_of<T>)
-        throw dtype_error("input '" + std::string(name) + "' is " + name_of(dtype_of<T>) + ", fed with " +
-                          name_of(v.type));
+tensor<T> batch_tensor(const buffer_view& v) {
     auto t = tensor<T>::uninitialized(shape(v.rank, v.extents));
     if (v.memory == 0)
         std::memcpy(t.mutable_data(), v.data, v.bytes());
@@ -60,6 +58,7 @@ private:
     }
 
     step_result step_once(const buffer_view& x, const buffer_view& y) {
+        check_inputs<ir::training_trace<Model, Spec, Loss, Optimizer>>(x, y);
         const detail::numeric_check check(this->options_.check_finite);
         eager_context& context = begin(true);
         const detail::random_scope draws(context.random);
@@ -68,9 +67,8 @@ private:
         std::vector<variable*> targets;
         {
             gradient_tape tape;
-            const auto labels = labels_of(y);
-            const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x, "input")));
-            check_labels(output, labels);
+            const auto labels = detail::batch_tensor<label>(y);
+            const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x)));
             detail::numeric_check::enter({});
             const auto loss = eval(Loss{}(output, labels));
             tape.stop_recording();
@@ -86,8 +84,8 @@ private:
         }
         detail::eager_slots slots(&this->variables_, &context.updates);
         const auto numbers = optimizer_.numbers(this->step_);
-        std::array<number, Optimizer::count> n;
-        for (std::size_t i = 0; i < numbers.size(); ++i) n[i] = {numbers[i]};
+        std::array<typed_number<value>, Optimizer::count> n;
+        for (std::size_t i = 0; i < numbers.size(); ++i) n[i] = {static_cast<value>(numbers[i])};
         for (std::size_t i = 0; i < targets.size(); ++i) {
             slots.begin(targets[i]);
             update(slots, sources[i], gradients[i], n);
@@ -103,16 +101,17 @@ private:
     }
 
     step_result measure_once(const buffer_view& x, const buffer_view& y) {
+        check_inputs<ir::forward_trace<Model, Spec, Loss>>(x, y);
         eager_context& context = begin(false);
         const detail::random_scope draws(context.random);
-        const auto labels = labels_of(y);
-        const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x, "input")));
-        check_labels(output, labels);
+        const auto labels = detail::batch_tensor<label>(y);
+        const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x)));
         const auto loss = eval(Loss{}(output, labels));
         return numbers_of(loss, accuracy_of(output, labels));
     }
 
     tensor<value> predict_once(const tensor<T>& x) const {
+        check_inputs<ir::prediction_trace<Model, Spec, true>>(x.outline_view());
         eager_context context;
         context.variables = const_cast<variable_list*>(&this->variables_); // every variable exists: nothing is added
         context.begin(false, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
@@ -120,15 +119,11 @@ private:
         return eval(Model::get()(eager_scope(&context), x));
     }
 
-    static tensor<label> labels_of(const buffer_view& y) {
-        return detail::batch_tensor<label>(y, ir::labels_name<Loss>.view());
-    }
-    template <class Output>
-    static void check_labels(const Output& output, const tensor<label>& labels) {
-        const shape expected = Loss::labels(output.type(), output.shape()).dims;
-        if (!(labels.shape() == expected))
-            throw shape_error("input '" + std::string(ir::labels_name<Loss>.view()) + "' has shape " +
-                              to_string(expected) + ", fed with " + to_string(labels.shape()));
+    // What graph mode's programs ask of their inputs, in the same words.
+    template <class Trace, class... Views>
+    static void check_inputs(const Views&... views) {
+        static const ir::input_rules rules(ir::stage_view<ir::traced_stage<Trace>>());
+        rules.check({views...});
     }
     /// Has no buffer where the loss does not define an accuracy.
     template <class Output>

@@ -193,7 +193,7 @@ private:
             return known.at(i);
         }
         any_tensor data(dtype_of<T>, dims);
-        detail::initialize(static_cast<T*>(data.raw()), dims, options.initializer, context_->random.state.seed, path);
+        detail::initialize(static_cast<T*>(data.write()), dims, options.initializer, context_->random.state.seed, path);
         return known.add(path, std::move(data), options.trainable, false);
     }
 

@@ -48,8 +48,7 @@ protected:
 /// Writes rows into a variable where it stands.
 template <class T>
 void write_rows(variable& v, const any_tensor& indices, const any_tensor& rows) {
-    if (runtime::current_runtime() == nullptr) v.own_data();
-    const buffer_view table = v.data().view_on(runtime::current_runtime(), true);
+    const buffer_view table = v.own_data_on(runtime::current_runtime());
     const buffer_view in[]{table, indices.view(), rows.view()};
     kernel_call call;
     call.in = in;

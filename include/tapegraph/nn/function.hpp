@@ -3,6 +3,7 @@
 #include <tapegraph/eager/derivatives.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/graph/derivatives.hpp>
+#include <tapegraph/graph/input_rules.hpp>
 #include <tapegraph/nn/outputs.hpp>
 #include <tapegraph/nn/spec.hpp>
 #include <tapegraph/nn/taped_program.hpp>
@@ -135,11 +136,19 @@ private:
     detail::call_counter random_;
 };
 
-/// What `function<eager>` returns: it runs the function eagerly on the same arguments.
+/// The same function run eagerly on the same arguments. It is traced, too, not compiled: what graph mode refuses, while the
+/// program is compiled or when it is called, is refused here in the same words.
 template <class F, class... Specs>
 class eager_function {
+    using trace_stage = ir::traced_stage<detail::function_trace<F, Specs...>>;
+
 public:
+    eager_function() {
+        if constexpr (!ir::well_formed<trace_stage>) ir::refuse<trace_stage>();
+    }
+
     auto operator()(const tensor<typename Specs::element_type>&... arguments) {
+        rules_.check({arguments.outline_view()...});
         detail::random_stream stream{random_.next(), 0};
         const detail::random_scope draws(stream);
         return detail::map_results([](const auto& each) { return eval(each); }, F{}(arguments...));
@@ -148,6 +157,7 @@ public:
     void set_seed(std::uint64_t seed) { random_.set_seed(seed); }
 
 private:
+    ir::input_rules rules_{ir::stage_view<trace_stage>()};
     detail::call_counter random_;
 };
 

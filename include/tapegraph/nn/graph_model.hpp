@@ -81,7 +81,6 @@ private:
     }
     void launch(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
         if (&p == training_.get()) {
-            keep_recorded();
             connect_step(p);
         } else {
             connect(p);
@@ -96,34 +95,27 @@ private:
         p.scalar_outputs(p.view().outputs.size() > 1 ? 2 : 1, loss_and_accuracy);
         return {loss_and_accuracy[0], loss_and_accuracy[1]};
     }
-    // Programs run on the model's variables where they stand; the first ones are the same in every trace. But a step is compiled to
-    // update every variable that may change: of a frozen one, and of its optimizer state, it gets a copy.
+    // Programs run on the model's variables where they stand; the first ones are the same in every trace. These only read.
     void connect(ir::program& p) const {
         for (int i = 0; i < p.view().variables.size(); ++i)
-            p.set_variable(i, this->variables_.at(i).data().view_on(p.device(), true).data);
+            p.set_variable(i, this->variables_.at(i).data().view_on(p.device()).data);
     }
-    // A step writes variables where they stand. One that a prediction on a tape holds moves away first.
-    void keep_recorded() {
-        for (variable& v : this->variables_)
-            if (v.data().shared()) v.own_data();
-    }
+    // A step writes variables where they stand; one that a prediction on a tape holds moves away first. It is compiled to update
+    // every variable that may change: of a frozen one, and of its optimizer state, it gets a copy.
     void connect_step(ir::program& p) {
-        bool any = false;
-        for (const variable& v : this->variables_) any = any || v.frozen();
-        if (!any) return connect(p);
         frozen_copies_.resize(static_cast<std::size_t>(p.view().variables.size()));
         for (int i = 0; i < p.view().variables.size(); ++i) {
-            const variable& v = this->variables_.at(i);
+            variable& v = this->variables_.at(i);
             const std::string_view path = v.path();
             const variable* const owner =
                 v.optimizer_state() ? this->variables_.find(path.substr(0, path.rfind('/'))) : &v;
             if (owner == nullptr || !owner->frozen()) {
-                p.set_variable(i, v.data().view_on(p.device(), true).data);
+                p.set_variable(i, v.own_data_on(p.device()).data);
                 continue;
             }
             any_tensor& copy = frozen_copies_[static_cast<std::size_t>(i)];
             if (!copy.has_storage()) copy = any_tensor(v.type(), v.shape());
-            const buffer_view from = v.data().view_on(p.device()), to = copy.view_on(p.device(), true);
+            const buffer_view from = v.data().view_on(p.device()), to = copy.write_on(p.device());
             if (p.device() == nullptr)
                 std::memcpy(to.data, from.data, from.bytes());
             else

@@ -139,10 +139,10 @@ protected:
             const initializer how{static_cast<initializer_kind>(v.initializer), v.a, v.b};
             if constexpr (ir::has_variable_of(all, dtype::f64))
                 if (data.type() == dtype::f64)
-                    initialize(static_cast<double*>(data.raw()), data.shape(), how, options_.seed, path);
+                    initialize(static_cast<double*>(data.write()), data.shape(), how, options_.seed, path);
             if constexpr (ir::has_variable_of(all, dtype::f32))
                 if (data.type() == dtype::f32)
-                    initialize(static_cast<float*>(data.raw()), data.shape(), how, options_.seed, path);
+                    initialize(static_cast<float*>(data.write()), data.shape(), how, options_.seed, path);
             variables_.add(std::move(path), std::move(data), v.trainable, i >= summary_.variables);
         }
     }

@@ -141,12 +141,12 @@ private:
                 any_tensor data(like.type, shape(like.rank, like.extents));
                 const initializer how{static_cast<initializer_kind>(v.initializer), v.a, v.b};
                 if (like.type == dtype::f64)
-                    detail::initialize(static_cast<double*>(data.raw()), data.shape(), how, seed_, path);
+                    detail::initialize(static_cast<double*>(data.write()), data.shape(), how, seed_, path);
                 else
-                    detail::initialize(static_cast<float*>(data.raw()), data.shape(), how, seed_, path);
+                    detail::initialize(static_cast<float*>(data.write()), data.shape(), how, seed_, path);
                 found = &variables_.add(path, std::move(data), v.trainable, false);
             }
-            program.set_variable(i, found->data().view_on(program.device(), true).data);
+            program.set_variable(i, found->data().view_on(program.device()).data); // read alone
         }
     }
 

@@ -231,7 +231,7 @@ private:
                 continue;
             }
             any_tensor& zero = all.emplace_back(like.type(), like.shape());
-            std::memset(zero.raw(), 0, zero.outline_view().bytes());
+            std::memset(zero.write(), 0, zero.outline_view().bytes());
         }
         return all;
     }

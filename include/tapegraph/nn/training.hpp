@@ -6,6 +6,7 @@
 #include <tapegraph/nn/sparse_rows.hpp>
 #include <tapegraph/nn/spec.hpp>
 
+#include <array>
 #include <string_view>
 
 /// What a compiled model's programs trace: training, evaluation, prediction. The same functions run at compile time for
@@ -106,14 +107,13 @@ struct training_trace {
     using previous = gradient_trace<Model, Spec, Loss>;
     static constexpr void build(trace& t) {
         const graph_scope root(&t, 0);
-        graph_node wide[Optimizer::count]{};
+        std::array<graph_node, Optimizer::count> wide{}, narrow{};
         for (graph_node& n : wide) n = graph_node(&t, t.input("optimizer", dtype::f64, {}, true));
-        graph_node narrow[Optimizer::count]{};
-        for (int i = 0; i < Optimizer::count; ++i) narrow[i] = eval(cast<float>(wide[i]));
+        for (std::size_t i = 0; i < wide.size(); ++i) narrow[i] = eval(cast<float>(wide[i]));
         for (const gradient_entry& each : t.gradients) {
             const graph_node w(&t, t.variables[each.variable].node), g(&t, each.node);
             t.scope = t.variables[each.variable].scope;
-            const graph_node* const numbers = w.type() == dtype::f64 ? wide : narrow;
+            const auto& numbers = w.type() == dtype::f64 ? wide : narrow;
             if (each.indices >= 0) {
                 const graph_row_slots slots(graph_slots(root), w, graph_node(&t, each.indices));
                 Optimizer::update(slots, slots.rows_of(w), g, numbers);

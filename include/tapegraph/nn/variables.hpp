@@ -45,7 +45,7 @@ public:
     template <class T>
     tensor<T> value() const {
         tensor<T> copy(data_);
-        copy.mutable_data();
+        copy.unshare();
         return copy;
     }
     /// Sets the value. Throws shape_error and dtype_error where shape and type are not the variable's.
@@ -63,29 +63,18 @@ public:
     void replace(any_tensor value) {
         data_ = std::move(value);
         data_.set_tape_index({});
-        if (data_.shared()) own_data();
+        data_.unshare();
     }
     /// The buffer to write to, nobody else's.
-    void* own_data() {
-        if (data_.type() == dtype::f64)
-            unshare<double>();
-        else
-            unshare<float>();
-        return data_.raw();
-    }
+    void* own_data() { return data_.write(); }
+    /// The same for the kernels of a device, which write to it where it stands. Tensors that shared it keep the old values.
+    buffer_view own_data_on(runtime::device_runtime* device) { return data_.write_on(device); }
 
     /// The buffer itself: what programs read and write.
     any_tensor& data() { return data_; }
     const any_tensor& data() const { return data_; }
 
 private:
-    template <class T>
-    void unshare() {
-        tensor<T> typed(std::move(data_));
-        typed.mutable_data();
-        data_ = std::move(typed);
-    }
-
     std::string path_;
     any_tensor data_;
     bool made_trainable_, state_, frozen_ = false;

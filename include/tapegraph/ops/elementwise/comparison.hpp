@@ -37,7 +37,7 @@ TG_INLINE constexpr auto answer(const Args&... x) {
         }                                                                                                              \
     };                                                                                                                 \
     template <class A, class B>                                                                                        \
-        requires operands<A, B> && (tensor_like<A> || tensor_like<B>)                                                  \
+        requires operands<A, B> && (!scalar<A> || !scalar<B>)                                                          \
     TG_INLINE constexpr auto operator sign(const A& x, const B& y) {                                                   \
         return apply<word##_op>(x, y);                                                                                 \
     }                                                                                                                  \

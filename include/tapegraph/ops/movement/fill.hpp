@@ -52,8 +52,7 @@ struct arange_op {
     static constexpr void infer(const attributes&, inference& io) {
         io.type = dtype_of<T>;
         io.result = *io.target;
-        for (int i = 0; i < io.result.rank(); ++i)
-            io.require(!io.result[i].known() || io.result[i].value >= 0, "fill, arange: an extent is negative");
+        io.require_no_negative_extent("fill, arange: an extent is negative");
     }
 };
 

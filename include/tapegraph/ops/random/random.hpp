@@ -30,6 +30,7 @@ struct random_op {
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = dtype_of<T>;
         io.result = *io.target;
+        io.require_no_negative_extent("random: an extent is negative");
         switch (static_cast<distribution>(a.law)) {
         case distribution::uniform: io.require(a.a < a.b, "random::uniform: low must lie below high"); break;
         case distribution::exponential: io.require(a.a > 0, "random::exponential: the rate must be positive"); break;
@@ -56,6 +57,7 @@ struct random_integer_op {
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = dtype_of<T>;
         io.result = *io.target;
+        io.require_no_negative_extent("random: an extent is negative");
         io.require(a.low < a.high, "random::integers: low must lie below high");
         io.require(a.low >= std::numeric_limits<T>::min() && a.high - 1 <= std::numeric_limits<T>::max(),
                    "random::integers: the range exceeds the element type");

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/graph/lower.hpp>
+#include <tapegraph/ir/text.hpp>
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+/// What a trace asks of its inputs: element types, extents, and what its operations could not decide before extents were known.
+/// Programs ask it when extents are bound and eager mode before it runs, so both refuse the same inputs in the same words.
+/// Templates, so that programs without graphs do not compile them.
+
+namespace tapegraph::ir {
+
+namespace detail {
+template <class Entry>
+std::string input_text(const Entry& input) {
+    return "input '" + std::string(input.name) + "'";
+}
+} // namespace detail
+
+/// Element type and rank of input `index`. Throws dtype_error or shape_error.
+template <class View>
+void check_input_kind(const View& view, int index, const buffer_view& value) {
+    const auto& input = view.inputs[index];
+    const auto& e = view.nodes[input.node];
+    if (value.type != e.type)
+        throw dtype_error(detail::input_text(input) + " is " + name_of(e.type) + ", fed with " + name_of(value.type));
+    if (value.rank != e.rank)
+        throw shape_error(detail::input_text(input) + " has shape " +
+                          to_string(shape(e.rank, view.pool.begin() + e.dims)) + ", fed with " +
+                          to_string(shape(value.rank, value.extents)));
+}
+
+/// An extent of an input where the trace says what it must be.
+template <class Entry>
+void check_input_extent(const Entry& input, int axis, std::int64_t given, std::int64_t expected) {
+    if (given != expected)
+        throw shape_error(detail::input_text(input) + ": extent of axis " + std::to_string(axis) + " is " +
+                          std::to_string(given) + ", expected " + std::to_string(expected));
+}
+
+/// Takes from input `index` the numbers its symbols stand for (-1: not known yet); its other extents must be what they are.
+template <class View, class Symbols>
+void bind_input_extents(const View& view, const extent_table& table, int index, const std::int64_t* extents,
+                        Symbols& symbols) {
+    const auto& input = view.inputs[index];
+    const auto& e = view.nodes[input.node];
+    for (int axis = 0; axis < e.rank; ++axis) {
+        const std::int64_t size = view.pool[e.dims + axis];
+        if (!is_symbolic(size)) {
+            check_input_extent(input, axis, extents[axis], size);
+            continue;
+        }
+        const int atom = table.symbol_of(size);
+        if (atom < 0) continue;
+        std::int64_t& value = symbols[static_cast<std::size_t>(atom)];
+        if (value >= 0 && value != extents[axis])
+            throw shape_error(detail::input_text(input) + ": extent of axis " + std::to_string(axis) + " is " +
+                              std::to_string(extents[axis]) + ", but another input has " + std::to_string(value) +
+                              " there");
+        value = extents[axis];
+    }
+}
+
+/// What operations require of extents. `value_of(atom)`: the number a symbol stands for.
+template <class View, class ValueOf>
+void check_requirements(const View& view, const extent_table& table, const ValueOf& value_of) {
+    for (const extent_table::requirement& r : view.requirements) {
+        const std::int64_t left = table.evaluate(r.left, value_of), right = table.evaluate(r.right, value_of);
+        if (r.at_least_for != nullptr ? left < right : left != right)
+            throw shape_error(detail::unmet_requirement(view, table, r, left, right));
+    }
+}
+
+/// The same for whoever has no program: a stage's trace and what it asks of its first inputs.
+template <class = void>
+class basic_input_rules {
+public:
+    explicit basic_input_rules(const program_view& view) : view_(view) {
+        for (const auto& atom : view.atoms) table_.atoms.push_back(atom);
+        for (const auto& monomial : view.monomials) table_.monomials.push_back(monomial);
+        for (const auto& polynomial : view.polynomials) table_.polynomials.push_back(polynomial);
+    }
+
+    /// Throws dtype_error or shape_error for what a program of this trace would refuse.
+    void check(std::initializer_list<buffer_view> values) const {
+        int index = 0;
+        for (const buffer_view& value : values) check_input_kind(view_, index++, value);
+        std::vector<std::int64_t> symbols(static_cast<std::size_t>(view_.atoms.size()), -1);
+        index = 0;
+        for (const buffer_view& value : values) bind_input_extents(view_, table_, index++, value.extents, symbols);
+        const auto value_of = [&](int atom) { return symbols[static_cast<std::size_t>(atom)]; };
+        check_requirements(view_, table_, value_of);
+        index = 0;
+        for (const buffer_view& value : values) {
+            const input_entry& input = view_.inputs[index++];
+            const entry& e = view_.nodes[input.node];
+            for (int axis = 0; axis < e.rank; ++axis)
+                check_input_extent(input, axis, value.extents[axis],
+                                   table_.evaluate(view_.pool[e.dims + axis], value_of));
+        }
+    }
+
+private:
+    program_view view_;
+    extent_table table_;
+};
+using input_rules = basic_input_rules<>;
+
+} // namespace tapegraph::ir
