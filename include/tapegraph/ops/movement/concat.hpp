@@ -10,6 +10,7 @@ namespace tapegraph {
 struct concat_op {
     static constexpr std::string_view name = "concat";
     static constexpr operation_kind kind = operation_kind::layout;
+    static constexpr linearity linear = linearity::joint;
     static constexpr int arity = any_arity;
     struct attributes {
         std::int64_t axis = 0;
