@@ -124,6 +124,17 @@ TEST_CASE("hvp, hessian, jacobian_forward: constants are constants") {
     CHECK(along(twice, point, direction)[0][0] == 6 * (1 * 1 * 100 + 2 * -2 * 400 + 3 * 3 * 900));
 }
 
+// The tangent of what was broadcast has the shape that was asked for, also while it is recorded.
+TEST_CASE("reverse over forward mode through broadcast_to") {
+    const auto slope = [](auto x, auto v) {
+        return tg::gradient([v](auto y) {
+            const auto spread = [](auto z) { return repeat(tg::broadcast_to(sum(square(z)), {1, 1}), 3, 0); };
+            return sum(square(tg::jvp(spread)(y, v).tangent)); // 3 (2 y v)^2
+        })(x);
+    };
+    CHECK(along(slope, point, direction)[0] == three{14400, 28800, 43200});
+}
+
 // The derivative is the one that was given, in forward mode as in reverse, and not that of the value.
 TEST_CASE("jvp of a function with a derivative of its own") {
     const auto straight = [](auto x) {
