@@ -15,6 +15,9 @@ std::vector<operation>& table() {
              {formula_operations(), function_operations(), reduction_operations(), contraction_operations(),
               movement_operations(), repetition_operations(), index_operations(), window_operations()})
             all.insert(all.end(), part.begin(), part.end());
+        for (const operation& row : all)
+            if (row.domains.size() != row.types.size())
+                throw argument_error("row '" + row.name + "' has not one domain per operand");
         return all;
     }();
     return rows;
