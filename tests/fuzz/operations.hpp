@@ -75,6 +75,7 @@ std::vector<operation> movement_operations();
 std::vector<operation> repetition_operations();
 std::vector<operation> index_operations();
 std::vector<operation> window_operations();
+std::vector<operation> constant_operations();
 
 namespace detail {
 template <class F, class... T, std::size_t... I>
