@@ -34,6 +34,9 @@ operation matmul_row() {
         }
         return false;
     };
+    row.accepts = [](const std::vector<array>& x, const attributes&) { // vectors have a row of their own
+        return x[0].dims.size() > 1 && x[1].dims.size() > 1;
+    };
     row.source = [](const std::vector<std::string>& x, const attributes& with) {
         const auto flag = [&](std::size_t i) { return std::string(with.whole[i] != 0 ? "true" : "false"); };
         return "matmul(" + x[0] + ", " + x[1] + ", {.transpose_a = " + flag(0) + ", .transpose_b = " + flag(1) + "})";
@@ -50,7 +53,6 @@ operation product_layer_row() {
         "matmul_relu", [](const auto& x, const auto& w, const auto& b, const attributes& with) {
             return relu(matmul(x, w, {.transpose_b = with.whole[0] != 0}) + b);
         });
-    row.domains = {{-20, 20}, {-20, 20}, {-20, 20}};
     row.weight = 9;
     row.partner = [](choices& random, std::size_t k, const std::vector<extents>& before, extents& dims) {
         const extents& a = before[0];
@@ -311,7 +313,7 @@ std::vector<operation> contraction_operations() {
             dims = random.chance(0.5) ? before[0] : extents{testing::count_of(before[0])};
             return true;
         }));
-    for (operation& row : r) row.domains = {{-30, 30}, {-30, 30}};
+    for (operation& row : r) row.domains.assign(row.types.size(), {-30, 30});
     one.domains = {{-30, 30}};
     r.push_back(one);
     return r;

@@ -1,5 +1,7 @@
 #include <fuzz/evaluate.hpp>
 
+#include <tapegraph/eager/derivatives.hpp>
+
 #include <cmath>
 
 namespace tapegraph::fuzz {
@@ -158,6 +160,10 @@ any_tensor direction(const any_tensor& gradient, std::size_t k) {
     return testing::weights_like(tensor<double>(gradient), 31 + k);
 }
 
+any_tensor second_direction(const any_tensor& source, std::size_t k) {
+    return testing::weights_like(tensor<double>(source), 131 + k);
+}
+
 std::vector<any_tensor> run_on_nested_tapes(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss) {
     std::vector<any_tensor> watched = leaves, sources, first;
     gradient_tape outer;
@@ -177,6 +183,84 @@ std::vector<any_tensor> run_on_nested_tapes(program& p, const std::vector<any_te
         u.emplace_back(direction(first[k], k));
     }
     return outer.gradient(weighted_sum(g, u), sources);
+}
+
+namespace {
+
+using handles = std::vector<any_tensor>;
+
+// A function of the sources, recorded so that sweeps may go either way.
+class recorded_program : public tapegraph::detail::recorded_function<any_tensor> {
+public:
+    template <class F>
+    recorded_program(const handles& sources, const F& f) {
+        handles x;
+        for (const any_tensor& each : sources) x.push_back(own(tensor<double>(each)));
+        first_ = tapegraph::detail::tape_storage::instance().length();
+        results_ = f(x);
+        tape_.stop_recording();
+        wish_.end();
+        end_ = tapegraph::detail::tape_storage::instance().length();
+    }
+    const handles& results() const { return results_; }
+};
+
+tensor<double> sum_of_products(const handles& a, const handles& b) {
+    std::vector<tensor<double>> x, y;
+    for (std::size_t k = 0; k < a.size(); ++k) {
+        x.emplace_back(a[k]);
+        y.emplace_back(b[k]);
+    }
+    return weighted_sum(x, y);
+}
+
+} // namespace
+
+void run_forward(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss, bool second, results& r) {
+    handles at, along, further;
+    for (const int source : sources_of(p)) {
+        at.push_back(leaves[static_cast<std::size_t>(source)]);
+        along.push_back(direction(at.back(), along.size()));
+        further.push_back(second_direction(at.back(), further.size()));
+    }
+    if (loss.outputs.empty() || at.empty()) return;
+    const auto moved = [&](const handles& x) {
+        std::vector<any_tensor> all = leaves;
+        const std::vector<int> sources = sources_of(p);
+        for (std::size_t k = 0; k < sources.size(); ++k) all[static_cast<std::size_t>(sources[k])] = x[k];
+        return all;
+    };
+    const auto outputs = [&](const handles& x) {
+        const std::vector<any_tensor> values = run_eagerly(p, moved(x), false);
+        handles y;
+        for (const int output : loss.outputs) y.push_back(values[static_cast<std::size_t>(output)]);
+        return y;
+    };
+    r.tangents = recorded_program(at, outputs).push(along);
+    if (!second) return;
+    r.products = recorded_program(at, [&](const handles& x) {
+                     gradient_tape inner;
+                     handles watched = x;
+                     for (any_tensor& each : watched) {
+                         tensor<double> source(each);
+                         inner.watch(source);
+                         each = source;
+                     }
+                     return inner.gradient(eager_loss(run_eagerly(p, moved(watched), false), loss), watched);
+                 }).push(further);
+    recorded_program slope(at, [&](const handles& x) {
+        const handles tangents = recorded_program(x, outputs).push(along);
+        return handles{sum_of_products(tangents, loss.weights)};
+    });
+    r.mixed = slope.pull({tensor<double>(1.0)});
+    r.twice = tensor<double>(slope.push(further)[0]).item();
+}
+
+double slope_at(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss) {
+    const results r = run_on_tape(p, leaves, loss);
+    handles along;
+    for (const any_tensor& g : r.gradients) along.push_back(direction(g, along.size()));
+    return sum_of_products(r.gradients, along).item();
 }
 
 double loss_at(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss) {

@@ -50,15 +50,25 @@ Handle weighted_sum(const std::vector<Handle>& y, const std::vector<Handle>& w) 
 struct results {
     std::vector<any_tensor> outputs;   ///< of the program's outputs
     std::vector<any_tensor> gradients; ///< by the sources; empty without a real output
+    std::vector<any_tensor> tangents;  ///< of the loss's outputs, along `direction`; empty where there are no gradients
     std::vector<any_tensor> second;    ///< derivatives of the gradients' weighted sum; empty where not asked for
+    std::vector<any_tensor> products;  ///< forward over reverse: of the gradients, along `second_direction`
+    std::vector<any_tensor> mixed; ///< reverse over forward: derivatives of the tangents' sum, weighted as the loss is
+    double twice = 0;              ///< forward over forward: that sum's, along `second_direction`; eager mode
     double loss = 0;
 };
 /// The program and its gradient on a tape.
 results run_on_tape(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss);
 /// Second derivatives by nested tapes: the path that executes derivatives node by node.
 std::vector<any_tensor> run_on_nested_tapes(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss);
-/// What gradient k is multiplied with before second derivatives are taken.
+/// Forward mode in eager mode, alone and over and under reverse mode: tangents and, with `second`, products, mixed, twice.
+void run_forward(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss, bool second, results& r);
+/// The gradients' sum, weighted with `direction`.
+double slope_at(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss);
+/// What gradient k is multiplied with before second derivatives are taken, and source k's direction in forward mode.
 any_tensor direction(const any_tensor& gradient, std::size_t k);
+/// The direction of forward mode over something.
+any_tensor second_direction(const any_tensor& source, std::size_t k);
 /// The loss alone.
 double loss_at(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss);
 

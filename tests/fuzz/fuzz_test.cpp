@@ -52,12 +52,32 @@ struct wrong_cube_op : tg::map_op<1> {
 struct forgetful_sum {
     auto operator()(const auto& x, const attributes&) const { return cumulative_sum(x, -1); }
 };
+/// Padding with a number that says it is linear: forward mode pads tangents with the number.
+struct careless_pad_op : tg::pad_op {
+    static constexpr std::string_view name = "careless_pad";
+    static constexpr tg::linearity linear = tg::linearity::joint;
+};
+struct careless_pad {
+    static constexpr bool alone = true; // no vmap
+    auto operator()(const auto& x, const attributes&) const {
+        const tg::shape from = x.shape();
+        tg::shape target;
+        target.attach(from.table());
+        target.push_back(from[0] + 1);
+        auto box = tg::detail::whole_slice();
+        box.fill = 1.5;
+        return tg::invoke<careless_pad_op>(box, &target, std::source_location::current(), x);
+    }
+};
 
 } // namespace
 
+template <class T>
+struct tapegraph::runtime::kernel<careless_pad_op, T> : kernel<tapegraph::pad_op, T> {};
+
 TEST_CASE("random programs") {
     campaign c;
-    c.count = 10000;
+    c.count = 6000;
     c.most_failures = 3;
     if (const std::string seconds = environment("TAPEGRAPH_FUZZ_SECONDS"); !seconds.empty())
         c.seconds = std::stod(seconds), c.count = 0;
@@ -71,6 +91,9 @@ TEST_CASE("random programs") {
         CHECK(result.counts.differences > c.count * 6 / 10);
         CHECK(result.counts.kinks < c.count / 50);
         CHECK(result.counts.symbolic > c.count / 2);
+        CHECK(result.counts.second_differences > c.count * 5 / 10);
+        CHECK(result.counts.tangents > c.count * 8 / 10);
+        CHECK(result.counts.mapped > 2 * c.count);
         CHECK(result.counts.epilogues > c.count / 100);
         CHECK(result.counts.product_epilogues > c.count / 100);
     }
@@ -110,6 +133,20 @@ TEST_CASE("a wrong derivative is found and shrunk to one operation on one number
     CHECK(p.size() <= 2);
     CHECK(p.code.back().op == "wrong_cube");
     CHECK(p.code[0].dims.empty());
+}
+
+TEST_CASE("a wrong tangent is found and shrunk to one operation") {
+    static_assert(tg::ir::operation_binding<careless_pad_op>::bound);
+    operation row = make_operation<double>("careless_pad", careless_pad{});
+    row.weight = 0;
+    row.accepts = [](const std::vector<array>& x, const attributes&) { return x[0].dims.size() == 1; };
+    row.draw = [](choices&, const std::vector<extents>& x, attributes&) { return x[0].size() == 1; };
+    row.source = [](const std::vector<std::string>& x, const attributes&) { return "careless_pad(" + x[0] + ")"; };
+    add_operation(row);
+    const program p = found_and_shrunk("forward", {}, "careless_pad");
+    INFO(to_text(p));
+    CHECK(computed(p) == 1);
+    CHECK(p.code.back().op == "careless_pad");
 }
 
 TEST_CASE("a wrong value is found and keeps the extents it needs") {

@@ -174,7 +174,7 @@ std::vector<operation> index_operations() {
 
     // Tuples of one or two indices; all below the smaller extent.
     operation tuples = make_operation<double, std::int32_t>(
-        "gather_nd", [](const auto& x, const auto& i, const attributes&) { return gather_nd(x, i); });
+        "gather_nd", not_mapped{[](const auto& x, const auto& i, const attributes&) { return gather_nd(x, i); }});
     tuples.partner = [](choices& random, std::size_t, const std::vector<extents>& before, extents& dims) {
         if (before[0].empty()) return false;
         for (std::int64_t rank = random.whole(0, 2); rank > 0; --rank) dims.push_back(random.whole(0, 4));

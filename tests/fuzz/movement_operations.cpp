@@ -133,6 +133,37 @@ operation pad_row() {
         });
 }
 
+operation pad_value_row() {
+    operation row = pad_row();
+    const auto plain = make_operation<double>("pad_value", [](const auto& x, const attributes& with) {
+        std::vector<padding_amount> amounts;
+        for (std::size_t i = 0; i + 1 < with.whole.size(); i += 2)
+            amounts.push_back({with.whole[i], with.whole[i + 1]});
+        return with_list(
+            amounts, [&](std::initializer_list<padding_amount> list) { return pad(x, list, {.value = with.real[0]}); });
+    });
+    row.name = plain.name;
+    row.eager = plain.eager, row.graph = plain.graph, row.mapped = plain.mapped;
+    row.draw = [draw = row.draw](choices& random, const std::vector<extents>& x, attributes& with) {
+        with.real = {random.pick(std::vector<double>{1, -1.5, 2})};
+        return draw(random, x, with);
+    };
+    row.source = [source = row.source](const std::vector<std::string>& x, const attributes& with) {
+        std::string text = source(x, with);
+        text.back() = ',';
+        return text + " {.value = " + number_text(with.real[0]) + "})";
+    };
+    row.reference = [zeros = row.reference](const std::vector<array>& x, const attributes& with) {
+        array y = zeros(x, with);
+        const array inside =
+            zeros({array(x[0].dims, std::vector<real>(static_cast<std::size_t>(x[0].size()), 1))}, with);
+        for (std::int64_t i = 0; i < y.size(); ++i)
+            if (inside[i] == 0) y[i] = static_cast<real>(with.real[0]);
+        return y;
+    };
+    return row;
+}
+
 operation broadcast_row() {
     return one_operand<double>(
         "broadcast_to",
@@ -231,7 +262,8 @@ operation concat_row() {
 } // namespace
 
 std::vector<operation> movement_operations() {
-    std::vector<operation> r{transpose_row(), reshape_row(), slice_row(), pad_row(), broadcast_row(), concat_row()};
+    std::vector<operation> r{transpose_row(), reshape_row(),   slice_row(), pad_row(),
+                             pad_value_row(), broadcast_row(), concat_row()};
     r[0].weight = 2;
     r.push_back(cumulative(
         "cumulative_sum",

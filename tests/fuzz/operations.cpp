@@ -11,10 +11,13 @@ namespace {
 std::vector<operation>& table() {
     static std::vector<operation> rows = [] {
         std::vector<operation> all;
-        for (const auto& part :
-             {formula_operations(), function_operations(), reduction_operations(), contraction_operations(),
-              movement_operations(), repetition_operations(), index_operations(), window_operations()})
+        for (const auto& part : {formula_operations(), function_operations(), reduction_operations(),
+                                 contraction_operations(), movement_operations(), repetition_operations(),
+                                 index_operations(), window_operations(), constant_operations()})
             all.insert(all.end(), part.begin(), part.end());
+        for (const operation& row : all)
+            if (row.domains.size() != row.types.size())
+                throw argument_error("row '" + row.name + "' has not one domain per operand");
         return all;
     }();
     return rows;

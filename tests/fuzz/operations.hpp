@@ -3,12 +3,17 @@
 #include <fuzz/program.hpp>
 
 #include <tapegraph/eager/gradient_tape.hpp>
+#include <tapegraph/eager/transforms.hpp>
 #include <tapegraph/ir/gradient.hpp>
+#include <tapegraph/graph/transforms.hpp>
 #include <tapegraph/ops/ops.hpp>
+#include <tapegraph/ops/vmap/vmap.hpp>
 
+#include <array>
 #include <functional>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -32,6 +37,10 @@ struct operation {
     std::vector<domain> domains; ///< one per operand
     any_tensor (*eager)(const any_tensor* x, const attributes& with) = nullptr;
     graph_node (*graph)(const graph_node* x, const attributes& with) = nullptr;
+    /// Under vmap: bit k of `own` says that operand k is a batch, with the examples along axis 0, as the result is. Which sets
+    /// of operands may be batches, all of them among others, says `mapped_sets`; none where vmap does not go.
+    any_tensor (*mapped)(std::uint32_t own, const any_tensor* x, const attributes& with) = nullptr;
+    std::vector<std::uint32_t> mapped_sets{};
     /// The call in C++, given the operands' names.
     std::function<std::string(const std::vector<std::string>& x, const attributes& with)> source;
     /// Draws attributes for operands of these extents; false: not for these operands.
@@ -46,6 +55,7 @@ struct operation {
     std::function<array(const std::vector<array>& x, const attributes& with)> reference;
     bool formula = false;       ///< elementwise: may be an inner part of a larger formula
     bool takes_formula = false; ///< operands may be inner parts
+    bool rounds = false;        ///< derivatives pass in float
     bool smooth = true;         ///< false: the derivative is not that of the value by definition (stop_gradient)
     bool splits_ties = false;   ///< equal elements each receive the derivative: no finite differences then
     double weight = 1;          ///< how often it is drawn, relative to others
@@ -65,6 +75,7 @@ std::vector<operation> movement_operations();
 std::vector<operation> repetition_operations();
 std::vector<operation> index_operations();
 std::vector<operation> window_operations();
+std::vector<operation> constant_operations();
 
 namespace detail {
 template <class F, class... T, std::size_t... I>
@@ -75,7 +86,48 @@ template <class F, std::size_t... I>
 graph_node call_graph(const graph_node* x, const attributes& with, std::index_sequence<I...>) {
     return tapegraph::eval(F{}(x[I]..., with));
 }
+struct examples {}; // tells the fuzzer's batches from those of vmaps inside rows
+template <bool Own, class T>
+auto as_seen(const any_tensor& x) {
+    if constexpr (Own)
+        return batched<tensor<T>, examples>(tensor<T>(x));
+    else
+        return tensor<T>(x);
+}
+template <std::uint32_t Own, class F, class... T, std::size_t... I>
+any_tensor call_mapped(const any_tensor* x, const attributes& with, std::index_sequence<I...>) {
+    const std::tuple seen{as_seen<(Own >> I & 1) != 0, T>(x[I])...};
+    const auto result = tapegraph::eval(F{}(std::get<I>(seen)..., with));
+    const auto& like = tapegraph::detail::first_batched<examples>(std::get<I>(seen)...);
+    return tapegraph::detail::raised<batched_mode<eager, examples>>(result, like, std::source_location::current())
+        .whole();
+}
+/// Two operands: every set of them. Three: all, the first, the others.
+template <std::size_t Operands, bool Together>
+inline constexpr auto mapped_sets = [] {
+    if constexpr (Operands == 1 || Together)
+        return std::array<std::uint32_t, 1>{(1u << Operands) - 1};
+    else if constexpr (Operands == 2)
+        return std::array<std::uint32_t, 3>{3, 1, 2};
+    else
+        return std::array<std::uint32_t, 3>{7, 1, 6};
+}();
 } // namespace detail
+
+/// A row's lambda that no vmap can run: an operation in it has no batching rule.
+template <class F>
+struct not_mapped : F {
+    static constexpr bool alone = true;
+    explicit not_mapped(F) {}
+    not_mapped() = default;
+};
+/// One whose operands must have one type, so that under vmap all of them are batches.
+template <class F>
+struct mapped_together : F {
+    static constexpr bool together = true;
+    explicit mapped_together(F) {}
+    mapped_together() = default;
+};
 
 /// A row of a lambda `f(operands..., attributes)` without captures; T are the operands' element types.
 template <class... T, class F>
@@ -90,6 +142,22 @@ operation make_operation(std::string name, F) {
     row.graph = [](const graph_node* x, const attributes& with) {
         return detail::call_graph<F>(x, with, std::index_sequence_for<T...>{});
     };
+    if constexpr (!requires { F::alone; }) {
+        constexpr auto &sets = detail::mapped_sets < sizeof...(T), requires { F::together; }
+        > ;
+        row.mapped_sets.assign(sets.begin(), sets.end());
+        row.mapped = [](std::uint32_t own, const any_tensor* x, const attributes& with) {
+            any_tensor result;
+            [&]<std::size_t... S>(std::index_sequence<S...>) {
+                ((own == sets[S]
+                      ? void(result = detail::call_mapped<sets[S], F, T...>(x, with, std::index_sequence_for<T...>{}))
+                      : void()),
+                 ...);
+            }
+            (std::make_index_sequence<sets.size()>{});
+            return result;
+        };
+    }
     return row;
 }
 

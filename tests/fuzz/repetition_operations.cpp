@@ -328,12 +328,14 @@ std::vector<operation> part_rows() {
 std::vector<operation> repetition_operations() {
     std::vector<operation> r = part_rows();
     r.insert(r.end(), {padded_row(), tile_row(), reverse_row()});
-    r.push_back(joined("concat_three", false, [](const auto& x, const auto& y, const auto& z, const attributes& with) {
-        return concat({x, y, z}, axis_of(with));
-    }));
-    r.push_back(joined("stack", true, [](const auto& x, const auto& y, const auto& z, const attributes& with) {
-        return stack({x, y, z}, axis_of(with));
-    }));
+    r.push_back(joined("concat_three", false,
+                       mapped_together{[](const auto& x, const auto& y, const auto& z, const attributes& with) {
+                           return concat({x, y, z}, axis_of(with));
+                       }}));
+    r.push_back(
+        joined("stack", true, mapped_together{[](const auto& x, const auto& y, const auto& z, const attributes& with) {
+                   return stack({x, y, z}, axis_of(with));
+               }}));
     r.push_back(diagonal(
         "tril", [](const auto& x, const attributes& with) { return tril(x, with.whole[0]); }, 2,
         [](const array& x, const attributes& with) {

@@ -89,11 +89,13 @@ int main(int argc, char** argv) try {
         std::printf("no program had %s\n", name.c_str());
     const statistics& c = result.counts;
     std::printf(
-        "%lld programs, %lld instructions, %lld nodes, %lld kernel calls; %lld gradients differenced, %lld near "
-        "kinks; %lld with a symbolic batch; %zu failures; %.1f s\n",
+        "%lld programs, %lld instructions, %lld nodes, %lld kernel calls; %lld in forward mode; %lld instructions "
+        "under "
+        "vmap; %lld derivatives differenced, %lld near kinks; %lld with a symbolic batch; %zu failures; %.1f s\n",
         static_cast<long long>(c.programs), static_cast<long long>(c.instructions), static_cast<long long>(c.nodes),
-        static_cast<long long>(c.steps), static_cast<long long>(c.differences), static_cast<long long>(c.kinks),
-        static_cast<long long>(c.symbolic), result.failures.size(), result.seconds);
+        static_cast<long long>(c.steps), static_cast<long long>(c.tangents), static_cast<long long>(c.mapped),
+        static_cast<long long>(c.differences), static_cast<long long>(c.kinks), static_cast<long long>(c.symbolic),
+        result.failures.size(), result.seconds);
     return result.failures.empty() ? 0 : 1;
 } catch (const std::exception& e) {
     std::fprintf(stderr, "fuzz: %s\n", e.what());

@@ -1,8 +1,10 @@
 #include <fuzz/evaluate.hpp>
 #include <fuzz/kernels.hpp>
 
+#include <tapegraph/ir/jvp.hpp>
 #include <tapegraph/runtime/scalar.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <memory>
@@ -37,6 +39,7 @@ struct tracer {
         int first = own; // the row's first own node is the one that reads the operands
         while (first < t.nodes.size() && t.nodes[first].op->kind == operation_kind::leaf) ++first;
         if (first == t.nodes.size()) return result;
+        if (!t.nodes[first].op->in_formula()) return result; // max, prod: differentiated whole, they seal their operand
         for (int n = start; n < own; ++n) {
             if (t.nodes[n].op->kind == operation_kind::leaf) continue;
             t.nodes[n].group = t.nodes[first].group;
@@ -86,22 +89,53 @@ std::vector<any_tensor> trace_program(ir::trace& t, const program& p, const std:
     t.outputs.push_back({"loss", total.id()});
     list<int> sources;
     for (const int source : sources_of(p)) sources.push_back(run.values[static_cast<std::size_t>(source)].id());
+    const auto refused = [&t] { return t.error.what != nullptr; }; // then shapes are not what derivatives expect
+    if (refused()) return feeds;
     const list<int> found = ir::gradient(t, total.id(), sources);
     std::vector<graph_node> gradients;
     for (int k = 0; k < found.size(); ++k) {
         gradients.emplace_back(&t, found[k] >= 0 ? found[k] : ir::detail::zeros_like(t, sources[k]));
         t.outputs.push_back({"gradient", gradients.back().id()});
     }
-    if (!options.second || gradients.empty()) return feeds;
+    if (gradients.empty() || refused()) return feeds;
 
-    std::vector<graph_node> directions;
-    for (std::size_t k = 0; k < gradients.size(); ++k) {
-        directions.emplace_back(&t, t.input("directions", dtype::f64, gradients[k].shape()));
-        feeds.push_back(direction(leaves[static_cast<std::size_t>(sources_of(p)[k])], k));
-    }
+    const auto fed = [&](const char* name, any_tensor (*value)(const any_tensor&, std::size_t)) {
+        std::vector<graph_node> nodes;
+        for (std::size_t k = 0; k < gradients.size(); ++k) {
+            const auto source = static_cast<std::size_t>(sources_of(p)[k]);
+            nodes.emplace_back(&t, t.input(name, dtype::f64, run.values[source].shape()));
+            feeds.push_back(value(leaves[source], k));
+        }
+        return nodes;
+    };
+    // Tangents of some nodes; the function is all that was traced before them.
+    const auto pushed = [&](const std::vector<graph_node>& of, const std::vector<graph_node>& along, const char* name) {
+        list<int> tangents;
+        for (const graph_node& each : along) tangents.push_back(each.id());
+        int last = 0;
+        for (const graph_node& each : of) last = std::max(last, each.id() + 1);
+        for (int each : sources) last = std::max(last, each + 1);
+        const list<int> all = ir::push_forward(t, 0, last, sources, tangents);
+        std::vector<graph_node> found;
+        for (const graph_node& each : of) {
+            found.emplace_back(&t, all[each.id()] >= 0 ? all[each.id()] : ir::detail::zeros_like(t, each.id()));
+            t.outputs.push_back({name, found.back().id()});
+        }
+        return found;
+    };
+    const std::vector<graph_node> directions = fed("directions", &direction);
+    const std::vector<graph_node> tangents = pushed(y, directions, "tangent");
+    if (!options.second || refused()) return feeds;
+
     const list<int> second = ir::gradient(t, weighted_sum(gradients, directions).id(), sources);
     for (int k = 0; k < second.size(); ++k)
         t.outputs.push_back({"second", second[k] >= 0 ? second[k] : ir::detail::zeros_like(t, sources[k])});
+    if (refused()) return feeds;
+    pushed(gradients, fed("second directions", &second_direction), "product");
+    if (refused()) return feeds;
+    const list<int> mixed = ir::gradient(t, weighted_sum(tangents, w).id(), sources);
+    for (int k = 0; k < mixed.size(); ++k)
+        t.outputs.push_back({"mixed", mixed[k] >= 0 ? mixed[k] : ir::detail::zeros_like(t, sources[k])});
     return feeds;
 }
 
@@ -175,15 +209,20 @@ results interpret(ir::trace& t, const std::vector<any_tensor>& feeds, const prog
 
 results sorted_out(const std::vector<any_tensor>& outputs, const program& p) {
     results r;
-    const std::size_t own = p.outputs.size(), sources = sources_of(p).size();
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-        if (i < own)
-            r.outputs.push_back(outputs[i]);
-        else if (i == own)
-            r.loss = *static_cast<const double*>(outputs[i].read());
-        else
-            (i - own <= sources ? r.gradients : r.second).push_back(outputs[i]);
-    }
+    const std::size_t sources = sources_of(p).size();
+    std::size_t at = 0, real = 0;
+    const auto take = [&](std::vector<any_tensor>& to, std::size_t count) {
+        for (; count > 0 && at < outputs.size(); --count) to.push_back(outputs[at++]);
+    };
+    take(r.outputs, p.outputs.size());
+    for (const any_tensor& y : r.outputs) real += y.type() == dtype::f64;
+    if (at == outputs.size()) return r;
+    r.loss = *static_cast<const double*>(outputs[at++].read());
+    take(r.gradients, sources);
+    take(r.tangents, real);
+    take(r.second, sources);
+    take(r.products, sources);
+    take(r.mixed, sources);
     return r;
 }
 

@@ -310,12 +310,12 @@ std::vector<operation> window_operations() {
     r.push_back(global_pooling("global_max_pooling1d", 3, [](const auto& x, const attributes& with) {
         return global_max_pooling1d(x, {.keepdims = with.whole[0] != 0});
     }));
-    r.push_back(convolving("conv2d_transpose", 4, [](const auto& x, const auto& w, const attributes& with) {
-        return conv2d_transpose(x, w, transpose2(with));
-    }));
-    r.push_back(convolving("conv1d_transpose", 3, [](const auto& x, const auto& w, const attributes& with) {
-        return conv1d_transpose(x, w, transpose1(with));
-    }));
+    r.push_back(convolving("conv2d_transpose", 4, not_mapped{[](const auto& x, const auto& w, const attributes& with) {
+                               return conv2d_transpose(x, w, transpose2(with));
+                           }}));
+    r.push_back(convolving("conv1d_transpose", 3, not_mapped{[](const auto& x, const auto& w, const attributes& with) {
+                               return conv1d_transpose(x, w, transpose1(with));
+                           }}));
     r.push_back(convolving("depthwise_conv2d", 4, [](const auto& x, const auto& w, const attributes& with) {
         return depthwise_conv2d(x, w, options2(with));
     }));

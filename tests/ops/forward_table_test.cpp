@@ -161,11 +161,19 @@ void check(const std::vector<row>& rows) {
 
 TEST_CASE("forward mode: arithmetic") { check(arithmetic_rows()); }
 TEST_CASE("forward mode: elementary functions") { check(function_rows()); }
+TEST_CASE("forward mode: further elementwise functions") { check(elementwise_rows()); }
+TEST_CASE("forward mode: activations") { check(activation_rows()); }
 TEST_CASE("forward mode: selection") { check(selection_rows()); }
 TEST_CASE("forward mode: reductions") { check(reduction_rows()); }
 TEST_CASE("forward mode: contractions") { check(contraction_rows()); }
-TEST_CASE("forward mode: convolutions and pooling") { check(convolution_rows()); }
+TEST_CASE("forward mode: convolutions") { check(convolution_rows()); }
+TEST_CASE("forward mode: einsum, tensordot, dot") { check(einsum_rows()); }
+TEST_CASE("forward mode: pooling") { check(pooling_rows()); }
+TEST_CASE("forward mode: transposed, depthwise, separable convolutions") { check(transposed_rows()); }
 TEST_CASE("forward mode: movement") { check(movement_rows()); }
+TEST_CASE("forward mode: slices, parts and concatenation") { check(slicing_rows()); }
+TEST_CASE("forward mode: padding, tiles, masks by position") { check(padding_rows()); }
+TEST_CASE("forward mode: indices") { check(indexing_rows()); }
 TEST_CASE("forward mode: order") { check(ordering_rows()); }
 TEST_CASE("forward mode: recurrent layers") { check(recurrent_rows()); }
 TEST_CASE("forward mode: gru and simple_rnn") { check(gru_rows()); }

@@ -18,8 +18,16 @@ constexpr auto elementwise = [](auto x, auto y, auto z) {
                       tg::eval(z > 0)};
 };
 constexpr auto reductions = [](auto x, auto y, auto z) {
-    return std::tuple{sum(x),        sum(x * y, 0),      sum(x + z, {1}, {.keepdims = true}), mean(x, -1), max(y * z),
-                      variance(x, 0), logsumexp(x, {0, 1}), softmax(x),                           log_softmax(y), prod(y)};
+    return std::tuple{sum(x),
+                      sum(x * y, 0),
+                      sum(x + z, {1}, {.keepdims = true}),
+                      mean(x, -1),
+                      max(y * z),
+                      variance(x, 0),
+                      logsumexp(x, {0, 1}),
+                      softmax(x),
+                      log_softmax(y),
+                      prod(y)};
 };
 constexpr auto movement = [](auto x, auto y, auto z) {
     return std::tuple{reshape(x, {2, -1}),
@@ -40,9 +48,52 @@ constexpr auto movement = [](auto x, auto y, auto z) {
 };
 // One example: x [3, 4]; shared: w [4, 2], u [2, 3, 3]
 constexpr auto products = [](auto x, auto w, auto u) {
-    return std::tuple{matmul(x, w), matmul(x, transpose(w), {.transpose_b = true}), matmul(x, x, {.transpose_b = true}),
-                      matmul(w, x, {.transpose_a = true, .transpose_b = true}), matmul(u, x), tg::eval(matmul(u, x) + 2 * x),
-                      matmul(x, w + 1), concat(w, w, 1)};
+    return std::tuple{matmul(x, w),
+                      matmul(x, transpose(w), {.transpose_b = true}),
+                      matmul(x, x, {.transpose_b = true}),
+                      matmul(w, x, {.transpose_a = true, .transpose_b = true}),
+                      matmul(u, x),
+                      tg::eval(matmul(u, x) + 2 * x),
+                      matmul(x, w + 1),
+                      concat(w, w, 1)};
+};
+// Sums of products over named axes, and joints, of what each example has and what all share; so with both ways round, and
+// with axes that both have beside those that are summed.
+constexpr auto contractions = [](auto x, auto w, auto u) {
+    return std::tuple{einsum("ij,jk->ik", x, w),
+                      einsum("jk,ij->ki", w, x),
+                      einsum("ij,jk", x, w),
+                      einsum("bki,ij->bjk", u, x),
+                      einsum("ij,bij->i", tg::eval(x + 1), tg::broadcast_to(take(w, 1, 1), {2, 3, 4})),
+                      einsum("ij,jk->ijk", x, w),
+                      einsum("...j,jk->...k", x, w),
+                      einsum("ij,jk->k", w, transpose(w)),
+                      tensordot(x, w, 1),
+                      tensordot(w, x, {{0}, {1}}),
+                      tg::dot(x, w),
+                      tg::dot(u, x),
+                      inner(x, transpose(w)),
+                      outer(x, w),
+                      vdot(x, broadcast_to(take(w, 0, 1), {3, 4}))};
+};
+constexpr auto joints = [](auto x, auto w, auto u) {
+    const auto constant = tg::fill<double>(x, {3, 1}, 0.5);
+    return std::tuple{concat(x, transpose(w), 0),
+                      concat(transpose(w), x * 2, 0),
+                      tg::stack({x, tg::eval(x + 1)}),
+                      tg::stack({x, tg::eval(2 * x), tg::eval(sin(x))}, -1),
+                      tg::stack({w, w}),
+                      concat(x, constant, 1),
+                      tg::concat({x, tg::eval(-x)}, 0),
+                      tg::fill<double>(x, {2, 2}, 3),
+                      tg::eval(x * tg::arange<double>(x, 4, 1, 0.5)),
+                      tg::linspace<double>(u, 0, 1, 3),
+                      tg::tril(x),
+                      tg::eval(tg::eye<double>(x, 3, 4) + x),
+                      pad(x, {{1, 0}, {0, 2}}, {.value = 7}),
+                      pad(sum(x), {}, {.value = 7}),
+                      pad(slice(x, {{1, 3}}), {{0, 1}}, {.value = -1}),
+                      tg::diag_part(pad(x, {{0, 1}}, {.value = 2}))};
 };
 // One example: table [5, 2, 2], i [3]; shared: rows [5, 2], j [4]
 constexpr auto choices = [](auto table, auto i, auto rows, auto j) {
@@ -98,7 +149,8 @@ TEST_CASE("vmap: products with shared and own matrices") {
     }
     // Rows of all examples are rows of one product.
     constexpr auto dense = [](auto x, auto w) { return tanh(matmul(x, w)); };
-    auto f = tg::function<tg::graph>(tg::vmap<0, tg::unbatched>(dense), tg::spec<float, tg::dyn, 1, 8>{}, tg::spec<float, 8, 4>{});
+    auto f = tg::function<tg::graph>(tg::vmap<0, tg::unbatched>(dense), tg::spec<float, tg::dyn, 1, 8>{},
+                                     tg::spec<float, 8, 4>{});
     f(drawn<float>({5, 1, 8}, 1), drawn<float>({8, 4}, 2));
     int calls = 0;
     for (int s = 0; s < f.view().steps.size(); ++s)
@@ -109,6 +161,21 @@ TEST_CASE("vmap: products with shared and own matrices") {
     CHECK(calls == 1);
 }
 
+TEST_CASE("vmap: sums over named axes, joints and constants, of shared and own operands") {
+    const auto check = [](auto f) {
+        both_modes run(tg::vmap<0, tg::unbatched, tg::unbatched>(f), tg::spec<double, tg::dyn, 3, 4>{},
+                       tg::spec<double, 4, 2>{}, tg::spec<double, 2, 3, 3>{});
+        for (std::int64_t n : {3, 1, 40}) {
+            const auto x = drawn<double>({n, 3, 4}, 1), w = drawn<double>({4, 2}, 2), u = drawn<double>({2, 3, 3}, 3);
+            TG_SAME(run.compare(x, w, u));
+            // Sums of products in another order.
+            CHECK(apart(run.results(), one_by_one(f, n, x, shared<double>{w}, shared<double>{u})) < 1e-14);
+        }
+    };
+    check(contractions);
+    check(joints);
+}
+
 TEST_CASE("vmap: indices") {
     both_modes run(tg::vmap<0, 0, tg::unbatched, tg::unbatched>(choices), tg::spec<double, tg::dyn, 5, 2, 2>{},
                    tg::spec<std::int32_t, tg::dyn, 3>{}, tg::spec<double, 5, 2>{}, tg::spec<std::int32_t, 4>{});
@@ -116,12 +183,14 @@ TEST_CASE("vmap: indices") {
         const auto table = drawn<double>({n, 5, 2, 2}, 1), rows = drawn<double>({5, 2}, 2);
         const auto i = indices({n, 3}), j = indices({4});
         TG_SAME(run.compare(table, i, rows, j));
-        CHECK(apart(run.results(), one_by_one(choices, n, table, i, shared<double>{rows}, shared<std::int32_t>{j})) == 0);
+        CHECK(apart(run.results(), one_by_one(choices, n, table, i, shared<double>{rows}, shared<std::int32_t>{j})) ==
+              0);
     }
 }
 
 TEST_CASE("vmap: convolution and pooling") {
-    both_modes run(tg::vmap<0, tg::unbatched>(images), tg::spec<float, tg::dyn, 2, 6, 5, 2>{}, tg::spec<float, 3, 3, 2, 4>{});
+    both_modes run(tg::vmap<0, tg::unbatched>(images), tg::spec<float, tg::dyn, 2, 6, 5, 2>{},
+                   tg::spec<float, 3, 3, 2, 4>{});
     const auto x = drawn<float>({3, 2, 6, 5, 2}, 1), w = drawn<float>({3, 3, 2, 4}, 2);
     TG_SAME(run.compare(x, w));
     CHECK(apart(run.results(), one_by_one(images, 3, x, shared<float>{w})) < 1e-6);

@@ -106,6 +106,7 @@ struct list_record : tape_record {
         }
     }
     // These operations put their operands' elements side by side, so the tangent is the operation applied to the tangents.
+    static_assert(linearity_of<Op> == linearity::joint, "forward mode of an operation of any number of operands");
     static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
         auto& self = static_cast<list_record&>(base);
         if constexpr (!ir::detail::is_floating(dtype_of<T>)) return false;

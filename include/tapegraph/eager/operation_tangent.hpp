@@ -90,6 +90,8 @@ private:
 
     template <std::size_t... I>
     bool run(any_tensor& tangent, std::index_sequence<I...>) const {
+        static_assert(differentiable<Op, 0, typename Op::attributes, result, input<I>..., result>,
+                      "an operation that says it is linear has a derivative");
         bool any = false;
         if constexpr (linearity_of<Op> == linearity::joint) {
             any = (... || (walk_.find(std::get<I>(self_.inputs)) != nullptr));

@@ -50,6 +50,10 @@ struct replayed_formula {
         }
         output = run.input(r.output);
         last = rebuild(run, *r.formula->code, nodes, r.numbers);
+        if (!(run.t.dims(last) == r.domain)) { // broadcast_to alone, whose shape is not one of the formula's
+            run.t.nodes[last].rank = r.domain.rank();
+            run.t.nodes[last].dims = run.t.store(r.domain);
+        }
         if (r.formula->reduction == nullptr) return;
         const int group = run.t.nodes[last].op->kind == operation_kind::leaf ? run.t.groups++ : run.t.nodes[last].group;
         last = run.t.invoke(*r.formula->reduction, r.attributes, nullptr, &last, 1);

@@ -136,10 +136,10 @@ struct reduce_op {
 };
 
 /// How an operation that is not elementwise depends on its floating-point operands. An operation says so as
-/// `static constexpr linearity linear = ...`; forward mode then applies the operation itself to tangents. About one that
-/// says nothing forward mode learns from its vjp.
+/// `static constexpr linearity linear = ...`; forward mode then applies the operation itself, attributes and all, to tangents,
+/// so it must give zeros for zeros. About one that says nothing, whatever its kind, forward mode learns from its vjp.
 enum class linearity : std::uint8_t {
-    none,
+    none,  ///< or affine, or there is no derivative
     joint, ///< linear in all of them together: concat, gather
     each   ///< linear in each while the others stay: matrix products, convolutions
 };
@@ -148,8 +148,6 @@ template <class Op>
 inline constexpr linearity linearity_of = [] {
     if constexpr (requires { Op::linear; })
         return Op::linear;
-    else if constexpr (Op::kind == operation_kind::view || Op::kind == operation_kind::layout)
-        return linearity::joint; // elements moved
     else
         return linearity::none;
 }();

@@ -26,6 +26,7 @@ struct checkpoint_op : identity_node {
 struct recompute_op {
     static constexpr std::string_view name = "recompute";
     static constexpr operation_kind kind = operation_kind::view;
+    static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 1;
     struct attributes {
         std::int64_t checkpoint = 0; ///< whose second computation it is for

@@ -10,6 +10,7 @@ namespace tapegraph {
 struct concat_op {
     static constexpr std::string_view name = "concat";
     static constexpr operation_kind kind = operation_kind::layout;
+    static constexpr linearity linear = linearity::joint;
     static constexpr int arity = any_arity;
     struct attributes {
         std::int64_t axis = 0;
@@ -63,8 +64,12 @@ constexpr auto concat(const A& x, const B& y, int axis = -1,
                       std::source_location where = std::source_location::current()) {
     const auto first = eval(x, where);
     const auto second = eval(y, where);
-    static_assert(std::is_same_v<decltype(first), decltype(second)>, "concat: element types differ");
-    return concat({first, second}, axis, where);
+    if constexpr (std::is_same_v<mode_of_t<A>, mode_of_t<B>>) {
+        static_assert(std::is_same_v<decltype(first), decltype(second)>, "concat: element types differ");
+        return concat({first, second}, axis, where);
+    } else { // under vmap, one that all examples share
+        return concat(mode_of_t<A, B>::raised(where, first, second), axis, where);
+    }
 }
 
 namespace detail {

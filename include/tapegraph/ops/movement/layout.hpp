@@ -12,6 +12,7 @@ namespace tapegraph {
 struct transpose_op {
     static constexpr std::string_view name = "transpose";
     static constexpr operation_kind kind = operation_kind::layout;
+    static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 1;
     struct attributes {
         std::int64_t permutation[max_rank]{}; ///< axis i of the result is axis permutation[i] of the operand

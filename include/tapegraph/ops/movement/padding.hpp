@@ -13,6 +13,7 @@ namespace tapegraph {
 struct index_map_op {
     static constexpr std::string_view name = "index_map";
     static constexpr operation_kind kind = operation_kind::layout;
+    static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 1;
     struct attributes {
         std::int64_t map[max_rank]{};    ///< an index_map

@@ -21,6 +21,7 @@ constexpr bool counted_from_the_end(std::int64_t begin) { return begin < at_the_
 struct slice_op {
     static constexpr std::string_view name = "slice";
     static constexpr operation_kind kind = operation_kind::layout;
+    static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 1;
     struct attributes {
         std::int64_t begin[max_rank]{};
@@ -96,6 +97,7 @@ struct slice_op {
 /// slice, and constant padding.
 struct pad_op : slice_op {
     static constexpr std::string_view name = "pad";
+    static constexpr linearity linear = linearity::none; // affine: the number is there whatever the operand is
     static constexpr void infer(const attributes& a, inference& io) {
         io.type = io.in[0].type;
         io.result = *io.target;

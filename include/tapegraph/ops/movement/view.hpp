@@ -14,6 +14,7 @@ namespace tapegraph {
 struct reshape_op {
     static constexpr std::string_view name = "reshape";
     static constexpr operation_kind kind = operation_kind::view;
+    static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 1;
     /// What is wrong with the shape asked for, found where it was put together; then there is no target.
     enum problem : std::int64_t { none, axis_outside, two_open, open_beside_zero, open_unknown, negative, not_one };

@@ -135,10 +135,19 @@ constexpr H aligned(const H& x, const axis_labels& labels, const axis_labels& al
     return shaped(moved, target, where);
 }
 
+/// What comes of two operands: a handle of their type or, under vmap, of the type of the one that each example has for itself.
+template <handle A, handle B>
+using contracted = std::remove_cvref_t<decltype(eval(std::declval<const A&>() * std::declval<const B&>()))>;
+
+/// Under vmap the operands' handles differ where all examples share one of them.
+template <handle A, handle B>
+inline constexpr bool same_elements = std::is_same_v<A, B> || !std::is_same_v<mode_of_t<A>, mode_of_t<B>>;
+
 /// The contraction of a and b: axes that both have and `out` does not name are summed over. Every label of `out` is one of
 /// theirs and occurs once, as do those of a and b.
-template <handle H>
-constexpr H contract(H a, axis_labels la, H b, axis_labels lb, const axis_labels& out, std::source_location where) {
+template <handle A, handle B>
+constexpr contracted<A, B> contract(A a, axis_labels la, B b, axis_labels lb, const axis_labels& out,
+                                    std::source_location where) {
     axis_labels kept = out;
     kept.append(lb);
     a = summed(a, la, kept, where);
@@ -171,7 +180,8 @@ constexpr H contract(H a, axis_labels la, H b, axis_labels lb, const axis_labels
         axis_labels all = out;
         all.append(inner);
         if (all.count > max_rank) return refuse<misfit_texts>(misfit_texts::reason(misfit::rank), where, a, b);
-        const H x = aligned(a, la, all, where), y = aligned(b, lb, all, where);
+        const A x = aligned(a, la, all, where);
+        const B y = aligned(b, lb, all, where);
         if (inner.count == 0) return eval(x * y, where);
         const std::int64_t mask = ((std::int64_t{1} << inner.count) - 1) << out.count;
         return reduce<sum_op>({mask, 0}, where, x * y);
@@ -192,10 +202,10 @@ constexpr H contract(H a, axis_labels la, H b, axis_labels lb, const axis_labels
 
     matmul_op::attributes t;
     bool turned_a = false, turned_b = false;
-    const H x = as_matrices(a, la, shared, left, inner, turned_a, where);
-    const H y = as_matrices(b, lb, shared, inner, right, turned_b, where);
+    const A x = as_matrices(a, la, shared, left, inner, turned_a, where);
+    const B y = as_matrices(b, lb, shared, inner, right, turned_b, where);
     t.transpose_a = turned_a, t.transpose_b = turned_b;
-    const H z = invoke<matmul_op>(t, nullptr, where, x, y);
+    const contracted<A, B> z = invoke<matmul_op>(t, nullptr, where, x, y);
     const shape product = shape_of(z);
     shape target;
     target.attach(product.table());
@@ -230,7 +240,7 @@ constexpr auto einsum(std::string_view subscripts, const A& a, const B& b,
     using namespace detail;
     auto x = eval(a, where);
     auto y = eval(b, where);
-    static_assert(std::is_same_v<decltype(x), decltype(y)>, "einsum: element types differ; cast<...>() makes them equal");
+    static_assert(same_elements<decltype(x), decltype(y)>, "einsum: element types differ; cast<...>() makes them equal");
     einsum_notation n(subscripts);
     std::int64_t problem = -1;
     if (!n.well_formed)
@@ -246,7 +256,8 @@ constexpr auto einsum(std::string_view subscripts, const A& a, const B& b,
     if (problem >= 0) return refuse<misfit_texts>(problem, where, x, y);
     x = without_repeats(x, n.in[0], where);
     y = without_repeats(y, n.in[1], where);
-    if (shape_of(x).rank() != n.in[0].count || shape_of(y).rank() != n.in[1].count) return x; // refused
+    if (shape_of(x).rank() != n.in[0].count || shape_of(y).rank() != n.in[1].count) // refused already
+        return refuse<misfit_texts>(misfit_texts::reason(misfit::axes), where, x, y);
     return contract(x, n.in[0], y, n.in[1], n.out, where);
 }
 

@@ -31,7 +31,7 @@ constexpr auto tensordot(const A& a, const B& b, const tensordot_axes& axes = 2,
     using namespace detail;
     auto x = eval(a, where);
     auto y = eval(b, where);
-    static_assert(std::is_same_v<decltype(x), decltype(y)>,
+    static_assert(same_elements<decltype(x), decltype(y)>,
                   "tensordot: element types differ; cast<...>() makes them equal");
     const shape sx = shape_of(x), sy = shape_of(y);
     axis_labels lx, ly, out;

@@ -5,6 +5,8 @@
 #include <tapegraph/expr/transforms.hpp>
 #include <tapegraph/ops/movement/layout.hpp>
 
+#include <array>
+
 /// Batches that show the shape of one example: what functions under vmap compute with. Every operation on one is carried out
 /// for the whole batch at once. A mode over another mode.
 
@@ -17,6 +19,7 @@ struct batched_mode;
 template <class Handle, class Tag>
 class batched {
 public:
+    constexpr batched() = default; ///< stands for nothing until it is assigned to
     constexpr explicit batched(const Handle& whole) : whole_(whole) {}
     /// Seals a formula.
     template <expression E>
@@ -33,7 +36,7 @@ public:
     constexpr dtype type() const { return whole_.type(); }
 
 private:
-    Handle whole_;
+    Handle whole_{};
 };
 
 template <class Handle, class Tag>
@@ -278,6 +281,13 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
                     wrapped(r.value), gradient};
             },
             eval(args, where)...);
+    }
+
+    /// Handles of this mode: those of modes below are repeated over the batch.
+    template <class... Handles>
+    static constexpr auto raised(std::source_location where, const Handles&... x) {
+        const auto& like = detail::first_batched<Tag>(x...);
+        return std::array{detail::raised<batched_mode>(x, like, where)...};
     }
 
     template <class Handle>

@@ -3,6 +3,7 @@
 #include <tapegraph/ops/vmap/batched.hpp>
 #include <tapegraph/ops/movement/concat.hpp>
 #include <tapegraph/ops/convolution/convolution.hpp>
+#include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/gather/gather.hpp>
 #include <tapegraph/ops/product/matmul.hpp>
 #include <tapegraph/ops/ordering/ordering.hpp>
@@ -64,8 +65,8 @@ namespace detail {
 template <class Op>
 struct batched_ranges {
     static constexpr auto apply(const auto& c, const slice_op::attributes& a, const auto& x) {
-        typename Op::attributes shifted;
-        shifted.step[0] = 1;
+        auto shifted = a; // and what there is beside ranges: the number that padding is made of
+        shifted.begin[0] = 0, shifted.step[0] = 1;
         for (int i = 0; i + 1 < max_rank; ++i) shifted.begin[i + 1] = a.begin[i], shifted.step[i + 1] = a.step[i];
         const shape to = c.with_batch(*c.target);
         return c.template run<Op>(shifted, &to, c.whole(x));
@@ -105,6 +106,16 @@ struct batched_images {
     }
 };
 } // namespace detail
+
+/// fill, arange, linspace: the same for every example.
+template <class T>
+struct batching_rule<arange_op<T>> {
+    static constexpr auto apply(const auto& c, const typename arange_op<T>::attributes& a, const auto& x) {
+        const shape to = c.with_batch(*c.target);
+        const auto one = c.template run<arange_op<T>>(a, c.target, c.whole(x));
+        return c.template run<broadcast_op>({}, &to, one);
+    }
+};
 
 template <>
 struct batching_rule<slice_op> : detail::batched_ranges<slice_op> {};
