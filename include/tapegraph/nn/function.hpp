@@ -111,7 +111,7 @@ private:
     detail::call_counter random_;
 };
 
-/// What `function<eager>` returns: it runs the function eagerly on the same arguments.
+/// The same function run eagerly on the same arguments.
 template <class F, class... Specs>
 class eager_function {
 public:
