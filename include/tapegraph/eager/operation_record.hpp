@@ -105,7 +105,7 @@ struct list_record : tape_record {
                          Op::vjp(self.attributes, tensor<T>(adjoint), self.shapes.begin(), self.shapes.size(), k));
         }
     }
-    // These operations put their operands' elements side by side, so the tangent is the operation applied to the tangents.
+    // Such operations put elements side by side, so the tangent is the operation on tangents.
     static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
         auto& self = static_cast<list_record&>(base);
         if constexpr (!ir::detail::is_floating(dtype_of<T>)) return false;

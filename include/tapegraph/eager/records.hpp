@@ -7,7 +7,7 @@
 #include <tapegraph/eager/run_region.hpp>
 #include <tapegraph/eager/tape.hpp>
 
-/// Runs sealed formulas and records them on the tape. Nothing here depends on a formula's type, so it is compiled once.
+/// Running sealed formulas and recording them. Nothing here depends on a formula's type: it is compiled once.
 
 namespace tapegraph::detail {
 
@@ -57,7 +57,7 @@ inline dtype slot_type(const formula_code& code, int first_word, int slot) {
     return static_cast<dtype>(code.kernel_words[first_word + 3 + slot]);
 }
 
-/// The kernel call that computes a formula's value. Numbers are passed as scalars of their slots' types.
+/// The call that computes a formula's value: tensors as they are, numbers as scalars of their slots' types.
 struct forward_call {
     partial_array<buffer_view, most_leaves + most_numbers> in;
     number_slot numbers[most_numbers];

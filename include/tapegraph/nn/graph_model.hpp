@@ -46,7 +46,7 @@ private:
         return p;
     }
 
-    // A step on a device whose results are on their way to the CPU and have not been waited for.
+    // A step on a device whose results have been sent to the host, but not waited for.
     struct launched_step {
         std::int64_t loss = -1, accuracy = -1;
     };

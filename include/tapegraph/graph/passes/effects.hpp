@@ -4,8 +4,7 @@
 
 namespace tapegraph::ir {
 
-/// For programs that run only what their outputs need, such as a session's fetch: effects on other values are replaced by constants
-/// that nobody reads.
+/// Where only what outputs need is to run (a session's fetch): effects on other values become constants nobody reads.
 constexpr void drop_unneeded_effects(trace& t) {
     list<int> needed(t.nodes.size(), 0);
     for (const output_entry& output : t.outputs) needed[output.node] = 1;
