@@ -16,7 +16,7 @@ struct bent_identity_op : tg::map_op<1> {
     TG_HD static constexpr V value(V x) {
         return (tg::math::sqrt(x * x + V(1)) - V(1)) * V(0.5) + x;
     }
-    static constexpr auto vjp(auto dy, auto x, auto) { return dy * (x / (2 * sqrt(x * x + 1)) + 1); }
+    static constexpr auto vjp(auto dy, auto x, auto) { return dy * (x / (2 * tg::sqrt(x * x + 1)) + 1); }
 };
 template <tg::operand X>
 constexpr auto bent_identity(const X& x) {
@@ -86,6 +86,8 @@ constexpr auto loss = [](auto x, auto centres) {
     const auto d = squared_distances(bent_identity(x) * 0.5, centres);
     return tg::eval(-sum(tg::logsumexp(-d, 1)));
 };
+
+static_assert(tg::gradient([](auto x) { return bent_identity(x); })(0.0) == 1);
 
 int main() {
     const auto x = tg::random::normal<double>({6, 3}, {.seed = 1}), centres = tg::random::normal<double>({4, 3}, {.seed = 2});

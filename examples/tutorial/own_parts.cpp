@@ -20,7 +20,8 @@ struct snake_op : tg::map_op<2> {
     // dL/dx and dL/da from dL/dy; with s = sin(a x), c = cos(a x): dy/dx = 1 + 2 s c, dy/da = (2 a x s c - s^2) / a^2.
     template <int I>
     static constexpr auto vjp(auto dy, auto x, auto a, auto) {
-        const auto s = sin(a * x), c = cos(a * x);
+        const auto s = tg::sin(a * x);
+        const auto c = tg::cos(a * x);
         if constexpr (I == 0)
             return dy * (1 + 2 * s * c);
         else

@@ -12,7 +12,7 @@ any_tensor example(const any_tensor& batch, std::int64_t i) {
     any_tensor one(batch.type(), shape(batch.rank() - 1, batch.shape().data() + 1));
     const std::size_t bytes = static_cast<std::size_t>(one.size()) * size_of(one.type());
     if (bytes > 0)
-        std::memcpy(one.raw(), static_cast<const std::byte*>(batch.raw()) + static_cast<std::size_t>(i) * bytes, bytes);
+        std::memcpy(one.write(), static_cast<const std::byte*>(batch.read()) + static_cast<std::size_t>(i) * bytes, bytes);
     return one;
 }
 
@@ -23,7 +23,7 @@ any_tensor batch_of(const std::vector<any_tensor>& examples) {
     any_tensor all(examples[0].type(), dims);
     const std::size_t bytes = static_cast<std::size_t>(examples[0].size()) * size_of(all.type());
     for (std::size_t i = 0; i < examples.size() && bytes > 0; ++i)
-        std::memcpy(static_cast<std::byte*>(all.raw()) + i * bytes, examples[i].raw(), bytes);
+        std::memcpy(static_cast<std::byte*>(all.write()) + i * bytes, examples[i].read(), bytes);
     return all;
 }
 

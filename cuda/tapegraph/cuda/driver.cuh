@@ -191,13 +191,14 @@ int resident_clusters(void (*kernel)(P...), const launch_shape& shape) {
 
 /// Stream-ordered memory of a device. The pool keeps what is freed until it is trimmed.
 using pool = cudaMemPool_t;
-/// Not every virtual GPU has them.
+/// Whether the device has memory pools; not every virtual GPU does.
 inline bool has_pools(int device) {
     int has = 0;
     check(cudaDeviceGetAttribute(&has, cudaDevAttrMemoryPoolsSupported, device), "cudaDeviceGetAttribute");
     return has != 0;
 }
-/// As large as the device allows: it grows by pieces of megabytes, so a limit of its own would end before the bytes in use do.
+/// Makes a pool without a limit of its own. A pool grows by pieces of megabytes, so it would reach a limit before the bytes in use
+/// do.
 inline pool make_pool(int device) {
     cudaMemPoolProps p{};
     p.allocType = cudaMemAllocationTypePinned;

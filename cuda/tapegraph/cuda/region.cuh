@@ -56,7 +56,7 @@ kernels::region_operands<Slots> operands_of(const kernel_call& call, const std::
     }
     return operands;
 }
-/// The same of a region, whose domain must not be empty.
+/// The operands of a region's call. The domain must not be empty.
 template <class Access>
 typename Access::operands operands_of(const kernel_call& call) {
     return operands_of<Access::slot_count>(call, Access::slot_alignment);

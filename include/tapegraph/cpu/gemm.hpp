@@ -295,7 +295,7 @@ void gemm_each(const gemm_arguments<T>& first, std::int64_t batch, const Place& 
     });
 }
 
-/// The same where operands of the next product lie `stride_*` elements further (0: shared).
+/// A batch of products whose operands lie `stride_*` elements apart from one product to the next (0: all products share them).
 template <class T>
 void gemm_batched(const gemm_arguments<T>& first, std::int64_t batch, std::int64_t stride_a, std::int64_t stride_b,
                   std::int64_t stride_c, void* workspace) {

@@ -245,7 +245,7 @@ struct rows_body {
     }
 };
 
-// The same for rows of at most `narrowest` elements: as many rows at once as there are lanes.
+// Rows of at most `narrowest` elements are reduced as many at once as there are lanes.
 inline constexpr std::int64_t narrowest = 8;
 template <reduction R, int Length, class T>
 TG_INLINE T narrow_row(const T* x) {

@@ -35,7 +35,7 @@ struct narrow_body {
     }
 };
 
-/// The same of relu(from + bias), where each operation rounds as it does alone; rows of `columns` elements.
+/// Rounds relu(from + bias) to T, for rows of `columns` elements. Each operation rounds as it does alone.
 template <storage_type T, bool Relu>
 struct narrow_biased_body {
     template <class Isa>

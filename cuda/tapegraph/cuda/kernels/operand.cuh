@@ -105,8 +105,8 @@ __device__ T with_epilogue(T value, const T* bias, std::int64_t channel, bool re
     if (bias != nullptr) value += bias[channel];
     return relu ? rectified(value) : value;
 }
-/// The same of all sums of a thread, where a problem has a bias or relu and is not split: column_of(c) is the column of those
-/// that each(c, f) calls f with, for `Count` columns.
+/// Applies with_epilogue to all sums of a thread, if the problem has a bias or relu and is not split. There are `Count` columns;
+/// each(c, f) calls f with the sums of column c, whose number in the result is column_of(c).
 template <int Count, class Problem, class ColumnOf, class Each>
 __device__ __forceinline__ void finish_sums(const Problem& problem, int group, const ColumnOf& column_of,
                                             const Each& each) {

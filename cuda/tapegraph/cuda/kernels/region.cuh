@@ -8,7 +8,7 @@
 
 /// Fused elementwise regions.
 ///
-/// A thread takes `region_lanes` neighbouring elements of the domain at a time, 16 bytes of the widest operand. An operand
+/// A thread takes `region_access::lanes` neighbouring elements of the domain at a time, 16 bytes of the widest operand. An operand
 /// that runs along the innermost axis is read by one access of all lanes where it is aligned, one that is repeated there by
 /// one access of one element. What crosses the end of a row of the domain, or is not aligned, is read element by element.
 /// Everything is read before anything is written, so results may lie where operands of the same elements lie.
@@ -38,7 +38,7 @@ struct alignas(sizeof(Word) * V) lane_pack {
     Word at[V];
 };
 
-/// Of V lanes the first `count` at p, the others zero. `whole`: all of them, in one access.
+/// Loads the first `count` of V lanes from p and sets the others to zero. With `whole`, loads all of them in one access.
 template <class Word, int V>
 __device__ __forceinline__ void load_lanes(const Word* p, int count, bool whole, Word (&to)[V]) {
     if (V > 1 && whole) {

@@ -85,7 +85,7 @@ constexpr basic_index_run<Integer> run_at(index_map map, Integer n, Integer amou
     return r;
 }
 
-/// After how many positions a rule repeats itself; 0: never.
+/// The number of positions after which a rule repeats itself; 0 if it never does.
 constexpr std::int64_t period_of(index_map map, std::int64_t n) {
     if (map == index_map::wrap) return n;
     if (map == index_map::symmetric) return 2 * n;
@@ -103,7 +103,7 @@ struct index_positions {
     constexpr void next() { (first < second ? first : second) += step; }
 };
 
-/// Those of element j of n, among `limit` positions.
+/// The positions that lead to element j of n, among the first `limit` positions.
 constexpr index_positions positions_of(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j,
                                        std::int64_t limit) {
     const auto stretch = [&](std::int64_t from, std::int64_t to) {

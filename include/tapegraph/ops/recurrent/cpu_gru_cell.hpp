@@ -55,7 +55,7 @@ struct gru_cell {
     TG_HD static numbers<T> joined(const F& f, const numbers<T>& y) requires ResetAfter {
         return {{y.v[0], y.v[1], f.squash(y.v[2] + y.v[1] * y.v[3]), y.v[3]}};
     }
-    /// Of z and r, and of the candidate after them.
+    /// The values of the gates z and r; the candidate follows from them.
     template <class F, class T>
     TG_HD static detail::gate_pair<T> reset(const F& f, T z, T r) {
         return detail::gates_of(f, z, r);

@@ -102,7 +102,7 @@ struct second_forward_job {
     T* d_reset; ///< of r h'
 };
 
-/// The same of the backward pass.
+/// One record's units in one step of the backward pass.
 template <class T>
 struct second_backward_job {
     recurrent_activations kinds;

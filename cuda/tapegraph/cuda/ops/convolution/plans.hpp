@@ -15,7 +15,8 @@
 
 namespace tapegraph::cuda {
 
-/// Of one pass, for every math_mode: it may be another one when the kernel runs than when its scratch memory was asked for.
+/// The plans of one pass, one for every math_mode: the mode may change after the kernel was asked for the size of its scratch memory
+/// and before it runs.
 struct convolution_plans {
     std::array<convolution_plan, 3> by_mode{};
     std::size_t workspace = 0; ///< the most of them
@@ -26,13 +27,13 @@ struct convolution_plans {
 /// The plans of some shapes, of one thread. A shape has one place, which it may take from another.
 class known_convolution_plans {
 public:
-    /// Of the calling thread.
+    /// The plans of the calling thread.
     static known_convolution_plans& instance() {
         static thread_local known_convolution_plans plans;
         return plans;
     }
 
-    /// As choose_convolution; valid until the next call.
+    /// What choose_convolution gives, from memory where the shape is known. Valid until the next call.
     const convolution_plans& of(const convolution_geometry& g, convolution_pass pass, std::size_t element,
                                 const convolution_device& device) {
         const key asked = key_of(g, pass, element, device);

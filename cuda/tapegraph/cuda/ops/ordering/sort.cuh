@@ -74,7 +74,7 @@ private:
         const std::int64_t bytes = rows_ * length_ * pair_bytes * (2 + 2 * digits) + launches * bytes_per_launch;
         return keep_ ? bytes : bytes + 2 * rows_ * wanted_ * pair_bytes + bytes_per_launch;
     }
-    // Of a row, in runs of `run` elements.
+    // The number of elements of a row that are left when each of its runs of `run` elements keeps only as many as are wanted.
     std::int64_t wanted_in(std::int64_t run) const {
         return std::min(length_, divide_up(length_, run) * std::min(run, wanted_));
     }
@@ -164,7 +164,7 @@ private:
                 source::bits(),
                 false};
     }
-    /// So many that scratch memory is bounded where rows are many.
+    /// The number of rows sorted at a time, chosen so that scratch memory stays bounded however many rows there are.
     static std::int64_t rows_at_once(const kernel_call& c) {
         const std::int64_t most = std::min<std::int64_t>(detail::most_elements, std::int64_t{1} << 24);
         const std::int64_t length = std::max<std::int64_t>(1, runtime::detail::last_extent(c.in[0]));
