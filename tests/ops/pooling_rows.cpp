@@ -104,6 +104,16 @@ std::vector<row> pooling_rows() {
                 return pool1d(x[0], 3, {3, 1, 1, 1}, mean_of);
             }),
         {{{1, 4, 1}}, {{2, 11, 3}}});
+    put(make_row<1, false>(
+            "average_pooling1d, padding counted",
+            [](auto x) {
+                return average_pooling1d(x, {.pool = 3, .padding = padding::amounts(0, 0, 1, 1), .count_include_pad = true});
+            },
+            {},
+            [](const std::vector<array>& x) {
+                return pool1d(x[0], 3, {3, 1, 1, 1}, [](const std::vector<real>& v) { return sum_of(v) / 3; });
+            }),
+        {{{1, 4, 1}}, {{2, 11, 3}}});
     put(make_row<1>(
             "global_max_pooling2d", [](auto x) { return global_max_pooling2d(x); }, {},
             [](const std::vector<array>& x) { return fold(x[0], {1, 2}, false, max_of); }),
