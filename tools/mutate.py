@@ -96,9 +96,9 @@ PROGRAMS = {
 }
 
 
-# Their vjps become the text of types.
-ELEMENTWISE = {"ops/" + name for name in ("activation", "arithmetic", "cast", "exponential", "gated_activation", "hyperbolic",
-                                          "power", "selection", "trigonometric")}
+# Their vjps become the text of types, or give nothing by some operands.
+VJPS_ALONE = {"ops/" + name for name in ("activation", "arithmetic", "cast", "exponential", "gated_activation", "hyperbolic",
+                                          "power", "recurrent_gradient", "recurrent_second", "selection", "trigonometric")}
 
 # Changes that are chosen when the program runs. The compiler's own evaluations see the library as it is.
 CHOOSER = """#pragma once
@@ -132,7 +132,7 @@ class Mutant:
         self.header, self.begin, self.end, self.text = header, begin, end, text
         self.was = source[begin:end]
         kind_text, kind = kind, kind.split()[0]
-        self.together = kind != "deleted" and not (kind == "negated" and header in ELEMENTWISE) and not text.startswith("{")
+        self.together = kind != "deleted" and not (kind == "negated" and header in VJPS_ALONE) and not text.startswith("{")
         self.negates = kind == "negated"
         line = source.count("\n", 0, begin) + 1
         was = " ".join(source[begin:end].split())
