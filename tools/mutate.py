@@ -45,6 +45,7 @@ STORED = "ops/stored_test"
 CORNERS = "ops/corner_test"
 WINDOWS = "ops/stored_windows_test"
 SEQUENCE = "nn/sequence_layers_test"
+DEFAULTS = ("nn/layer_defaults_test",)
 HIGHER = "ops/higher_derivatives_test"
 # Of each header, the programs that notice most of its changes, cheapest first. A program is a test file, and what it is linked
 # with; that is compiled once, from the library as it is.
@@ -82,12 +83,12 @@ PROGRAMS = {
     "ops/trigonometric": table("function") + table("elementwise"),
     "ops/view": table("movement", HIGHER, "ops/movement_corner_test"),
     "nn/layers/attention": [("nn/attention_test",), ("nn/stored_attention_test",)],
-    "nn/layers/convolution": [("nn/layers_test",), ("nn/stored_test",)],
-    "nn/layers/dense": [("nn/layers_test",)],
-    "nn/layers/dropout": [("nn/layers_test",)],
+    "nn/layers/convolution": [DEFAULTS, ("nn/layers_test",), ("nn/stored_test",)],
+    "nn/layers/dense": [DEFAULTS, ("nn/layers_test",)],
+    "nn/layers/dropout": [DEFAULTS, ("nn/layers_test",)],
     "nn/layers/embedding": [(SEQUENCE,)],
     "nn/layers/gru": [("nn/gru_test",), (SEQUENCE,)],
-    "nn/layers/normalization": [("nn/layers_test",), ("nn/stored_test",)],
+    "nn/layers/normalization": [DEFAULTS, ("nn/layers_test",), ("nn/stored_test",)],
     "nn/layers/recurrent": [("nn/recurrent_test",), (SEQUENCE,)],
     "nn/layers/recurrent_layer": [("nn/recurrent_test",), (SEQUENCE,), ("nn/gru_test",)],
     "nn/layers/sequence": [(SEQUENCE,)],
