@@ -7,14 +7,14 @@ namespace layer_defaults_test {
 using namespace nn_test;
 
 TEST_CASE("defaults of layers are Keras's") {
-    constexpr tg::batch_normalization_options norm;
+    const tg::batch_normalization_options norm{};
     CHECK(norm.momentum == 0.99);
     CHECK(norm.epsilon == 1e-3);
     CHECK(tg::dropout_options{}.rate == 0.5);
     CHECK(tg::dense_options{}.units == 1);
-    constexpr tg::conv2d_layer_options image;
+    const tg::conv2d_layer_options image{};
     CHECK(image.filters == 1);
-    constexpr tg::conv1d_layer_options line;
+    const tg::conv1d_layer_options line{};
     CHECK(line.filters == 1);
     CHECK(line.stride == 1);
     CHECK(line.dilation == 1);
