@@ -109,6 +109,28 @@ TEST_CASE("recurrent dropout drops the same units in all steps, and in training 
     CHECK(changed == plain.size()); // every factor is 0 or 2, and each unit sees all three
 }
 
+TEST_CASE("recurrent dropout: what is not dropped grows by 1 / (1 - rate)") {
+    constexpr int rows = 400;
+    tg::variable_list variables;
+    tg::eager_context context;
+    const tg::lstm_layer_options o{
+        .units = 2, .unit_forget_bias = false, .recurrent_dropout = 0.25, .recurrent_initializer = tg::init::constant{1}};
+    auto h = tg::zeros<double>({rows, 2});
+    for (int i = 0; i < rows; ++i) h.mutable_data()[2 * i] = 0.6;
+    const tg::tensor<double> y = tg::lstm(scope_of(context, variables, true) / "l", tg::zeros<double>({rows, 1, 1}), o,
+                                          tg::initial_state{h, tg::zeros<double>({rows, 2})});
+    // All gates see the sum of h times the factors, 0.6 / 0.75, where its one number has not been dropped.
+    const double gate = 1 / (1 + std::exp(-0.8)), kept = gate * std::tanh(gate * std::tanh(0.8));
+    int dropped = 0;
+    for (std::int64_t i = 0; i < y.size(); ++i) {
+        if (y.data()[i] == 0)
+            ++dropped;
+        else
+            CHECK(std::abs(y.data()[i] - kept) < 1e-14);
+    }
+    CHECK(std::abs(dropped / 2 - 100) < 35); // four standard deviations
+}
+
 TEST_CASE_TEMPLATE("orthogonal initializer", T, float, double) {
     for (const tg::shape& dims :
          {tg::shape{5, 20}, tg::shape{20, 5}, tg::shape{7, 7}, tg::shape{1, 3}, tg::shape{2, 3, 4}}) {

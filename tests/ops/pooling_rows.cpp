@@ -97,11 +97,35 @@ std::vector<row> pooling_rows() {
                 return pool1d(x[0], 3, {2, 1, 0, 0, true}, max_of);
             }),
         {{{1, 5, 1}}, {{2, 8, 3}}, {{1, 1, 17}}});
+    put(make_row<1, false>(
+            "max_pooling1d by default, and dilated",
+            [](auto x) {
+                return concat(max_pooling1d(x), max_pooling1d(x, {.pool = 3, .stride = 1, .dilation = 2}), 1);
+            },
+            {},
+            [](const std::vector<array>& x) {
+                array y = pool1d(x[0], 2, {2}, max_of);
+                const array z = pool1d(x[0], 3, {1, 2}, max_of);
+                y.dims[1] += z.dims[1]; // of one image
+                y.values.insert(y.values.end(), z.values.begin(), z.values.end());
+                return y;
+            }),
+        {{{1, 5, 1}}, {{1, 8, 3}}});
     put(make_row<1>(
             "average_pooling1d", [](auto x) { return average_pooling1d(x, {.pool = 3, .padding = padding::amounts(0, 0, 1, 1)}); },
             {},
             [](const std::vector<array>& x) {
                 return pool1d(x[0], 3, {3, 1, 1, 1}, mean_of);
+            }),
+        {{{1, 4, 1}}, {{2, 11, 3}}});
+    put(make_row<1, false>(
+            "average_pooling1d, padding counted",
+            [](auto x) {
+                return average_pooling1d(x, {.pool = 3, .padding = padding::amounts(0, 0, 1, 1), .count_include_pad = true});
+            },
+            {},
+            [](const std::vector<array>& x) {
+                return pool1d(x[0], 3, {3, 1, 1, 1}, [](const std::vector<real>& v) { return sum_of(v) / 3; });
             }),
         {{{1, 4, 1}}, {{2, 11, 3}}});
     put(make_row<1>(

@@ -155,6 +155,11 @@ std::vector<row> reduction_rows() {
             "moments axis 0", [](auto x) { const auto [m, v] = moments(x, 0); return m * m + v; }, {wide},
             over({0}, false, [](const values& v) { const real m = mean_of(v); return m * m + variance_of(v); })),
         {{{5}}, {{3, 5}}, {{300, 7}}}, 32, 1);
+    put(make_row<1, false>(
+            "moments axis 0, correction",
+            [](auto x) { const auto [m, v] = moments(x, 0, {.correction = 1}); return m * m + v; }, {wide},
+            over({0}, false, [](const values& v) { const real m = mean_of(v); return m * m + unbiased_variance_of(v); })),
+        {{{5}}, {{3, 5}}, {{300, 7}}}, 32, 1);
     const auto norms = std::vector<std::vector<extents>>{{{}}, {{7}}, {{3, 5}}, {{2, 513}}};
     put(make_row<1>(
             "norm", [](auto x) { return norm(x); }, {wide}, over({}, false, norm_of<20>)),

@@ -113,6 +113,32 @@ std::vector<row> transposed_rows() {
                 return line(transposed(image(x[0]), kernel_of_height_one(x[1]), {1, w}, {1, 2}, {0, 0}, {1, 2}));
             }),
         {{{1, 3, 2}, {3, 2, 2}}, {{2, 5, 3}, {1, 1, 3}}, {{1, 1, 1}, {4, 5, 1}}});
+    put(make_row<2, false>(
+            "conv1d_transpose, groups, amounts, output_padding",
+            [](auto x, auto w) {
+                return conv1d_transpose(
+                    x, w, {.stride = 2, .padding = padding::amounts(0, 0, 1, 2), .output_padding = 1, .groups = 2});
+            },
+            {},
+            [](const std::vector<array>& x) {
+                const std::int64_t w = (x[0].dims[1] - 1) * 2 + x[1].dims[0] - 3 + 1;
+                return line(transposed(image(x[0]), kernel_of_height_one(x[1]), {1, w}, {1, 2}, {0, 1}, {1, 1}, 2));
+            }),
+        {{{1, 3, 2}, {3, 2, 2}}, {{2, 4, 4}, {4, 1, 4}}});
+    put(make_row<2, false>(
+            "conv2d_transpose by default", [](auto x, auto w) { return conv2d_transpose(x, w); }, {},
+            [](const std::vector<array>& x) {
+                const extents &d = x[0].dims, &k = x[1].dims;
+                return transposed(x[0], x[1], {d[1] + k[0] - 1, d[2] + k[1] - 1}, {1, 1}, {0, 0});
+            }),
+        {{{1, 3, 2, 2}, {2, 3, 2, 2}}});
+    put(make_row<2, false>(
+            "conv1d_transpose by default", [](auto x, auto w) { return conv1d_transpose(x, w); }, {},
+            [](const std::vector<array>& x) {
+                const std::int64_t w = x[0].dims[1] + x[1].dims[0] - 1;
+                return line(transposed(image(x[0]), kernel_of_height_one(x[1]), {1, w}, {1, 1}, {0, 0}));
+            }),
+        {{{1, 3, 2}, {2, 2, 2}}});
     put(make_row<2>(
             "depthwise_conv2d",
             [](auto x, auto w) {

@@ -1,0 +1,44 @@
+#include <nn/layer_bench.hpp>
+
+namespace layer_defaults_test {
+
+/// What layers do when options are left out, as docs/models.md says and Keras has it; and initializers reach the variables.
+
+using namespace nn_test;
+
+TEST_CASE("defaults of layers are Keras's") {
+    const tg::batch_normalization_options norm{};
+    CHECK(norm.momentum == 0.99);
+    CHECK(norm.epsilon == 1e-3);
+    CHECK(tg::dropout_options{}.rate == 0.5);
+    CHECK(tg::dense_options{}.units == 1);
+    const tg::conv2d_layer_options image{};
+    CHECK(image.filters == 1);
+    const tg::conv1d_layer_options line{};
+    CHECK(line.filters == 1);
+    CHECK(line.stride == 1);
+    CHECK(line.dilation == 1);
+    CHECK(line.groups == 1);
+
+    layer_bench b;
+    const auto pixels = noise<double>({1, 6, 7, 2}, 1);
+    CHECK(tg::conv2d(b.scope() / "image", pixels, {}).shape() == tg::shape{1, 4, 5, 1}); // 3 x 3, stride 1
+    CHECK(tg::conv1d(b.scope() / "line", noise<double>({1, 6, 2}, 2), {}).shape() == tg::shape{1, 4, 1});
+}
+
+TEST_CASE("initializers reach the variables") {
+    layer_bench b;
+    const auto all = [&](const char* path, double value) {
+        for (const double v : b[path].to_vector()) CHECK(v == value);
+    };
+    tg::dense(b.scope() / "d", noise<double>({2, 3}, 1),
+              {.units = 2, .kernel_initializer = tg::init::constant{0.25}, .bias_initializer = tg::init::constant{3}});
+    all("d/kernel", 0.25);
+    all("d/bias", 3);
+    tg::conv2d(b.scope() / "c", noise<double>({1, 4, 4, 1}, 2), {.kernel_initializer = tg::init::constant{0.5}});
+    all("c/kernel", 0.5);
+    tg::conv1d(b.scope() / "e", noise<double>({1, 4, 1}, 3), {.kernel_initializer = tg::init::constant{0.75}});
+    all("e/kernel", 0.75);
+}
+
+} // namespace layer_defaults_test
