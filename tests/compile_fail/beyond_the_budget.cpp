@@ -4,7 +4,7 @@
 // flags-clang: -fconstexpr-steps=4000
 // expect-clang: try -fconstexpr-steps=50000000
 // expect-errors-gcc: 1
-// expect-errors-clang: 2
+// expect-errors-clang: 3
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -9,6 +9,7 @@ Comments at the start of a line, anywhere in the file:
     // expect-errors: N      (or expect-errors-gcc, -clang) and with no more and no fewer errors: what a mistake entails is not reported beside it
     // expect-lines: N       and the compiler says it in at most N lines
     // expect-success        compilation succeeds
+    // expect-object: N      and gives an object file of at most N bytes
     // flags: -DX -fopenmp   more flags for this file; flags-gcc, flags-clang for one compiler
 """
 
@@ -16,6 +17,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 
 def compiler_kind(compiler):
@@ -36,7 +38,7 @@ def main():
     with open(source, encoding="utf-8") as file:
         lines = file.read().splitlines()
 
-    texts, errors, most_lines, success, flags = [], None, None, False, []
+    texts, errors, most_lines, most_bytes, success, flags = [], None, None, None, False, []
     kind = compiler_kind(compile_command[0])
     for line in lines:
         if match := re.match(r"// expect(?:-(gcc|clang))?: *(.*\S)", line):
@@ -46,6 +48,8 @@ def main():
             errors = int(match[2]) if match[1] in (None, kind) else errors
         elif match := re.match(r"// expect-lines: *(\d+)", line):
             most_lines = int(match[1])
+        elif match := re.match(r"// expect-object: *(\d+)", line):
+            most_bytes = int(match[1])
         elif re.match(r"// expect-success\b", line):
             success = True
         elif match := re.match(r"// flags(?:-(gcc|clang))?: *(.*)", line):
@@ -55,7 +59,14 @@ def main():
 
     command = compile_command + flags + [source]
     environment = dict(os.environ, LC_ALL="C")
-    result = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
+    size = 0
+    with tempfile.TemporaryDirectory() as folder:
+        if most_bytes is not None:
+            command.remove("-fsyntax-only")
+            command += ["-c", "-o", os.path.join(folder, "object.o")]
+        result = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
+        if most_bytes is not None and result.returncode == 0:
+            size = os.path.getsize(os.path.join(folder, "object.o"))
     output = result.stdout + result.stderr
 
     complaints = []
@@ -73,6 +84,8 @@ def main():
     lines_said = len(output.splitlines())
     if most_lines is not None and lines_said > most_lines:
         complaints.append(f"{lines_said} lines of output, at most {most_lines} expected")
+    if most_bytes is not None and size > most_bytes:
+        complaints.append(f"the object has {size} bytes, at most {most_bytes} expected")
     if complaints:
         print(output)
         print("command:", " ".join(command))

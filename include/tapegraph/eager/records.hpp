@@ -10,7 +10,6 @@
 
 #include <source_location>
 #include <string>
-#include <vector>
 
 /// Runs sealed formulas and records them on the tape. Nothing here depends on a formula's type, so it is compiled once.
 

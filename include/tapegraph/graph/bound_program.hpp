@@ -42,8 +42,7 @@ public:
             values_[i].memory = runtime::memory_of(device);
         }
         // Numbers that change per step: parameters, and behind them what random kernels draw from.
-        const std::size_t bytes =
-            static_cast<std::size_t>(view.inputs.size()) * runtime::alignment + sizeof(random_state);
+        const std::size_t bytes = fed_.size() * runtime::alignment + sizeof(random_state);
         numbers_.reserve(nullptr, bytes, "numbers");
         if (device_ != nullptr) device_numbers_.reserve(device_, bytes, "numbers of a program");
         std::byte* const numbers = (device_ == nullptr ? numbers_ : device_numbers_).data();
@@ -74,7 +73,7 @@ public:
             pointers_changed_ = true;
             return;
         }
-        fed_input& fed = fed_[static_cast<std::size_t>(index)];
+        fed_input& fed = fed_[index];
         fed.from = value;
         moved_ = fed.memory.reserve(device_, value.bytes() + 1, "input of a program") || moved_;
         pointers_changed_ = pointers_changed_ || target.data != fed.memory.data();
@@ -248,8 +247,7 @@ protected:
                     requests[shared].death = live_.death[id];
                 } else {
                     request_of[id] = requests.push_back(
-                        {static_cast<std::int64_t>(runtime::aligned(sizes[static_cast<std::size_t>(id)])), s,
-                         live_.death[id], 0});
+                        {static_cast<std::int64_t>(runtime::aligned(sizes[id])), s, live_.death[id], 0});
                 }
             }
         }
@@ -283,7 +281,7 @@ protected:
             const int operand = view_->values[step.first_value + k], owner = root(operand);
             if (request_of[owner] >= 0 && live_.death[owner] == s && same_extents(operand, id) &&
                 values_[owner].bytes() == values_[id].bytes() &&
-                sizes[static_cast<std::size_t>(owner)] == sizes[static_cast<std::size_t>(id)])
+                sizes[owner] == sizes[id])
                 return request_of[owner];
         }
         return -1;

@@ -199,18 +199,26 @@ private:
         Builder::build(t, s);
         return freeze(t, s);
     }
-    static constexpr frozen<widest> wide = run();
-
-    // Where that is no constant the compiler says so once, and nothing that follows from it.
+    // A local constant of a function that is never run: as a member, g++ -O0 would write its six megabytes into the program.
     static constexpr auto trimmed() {
+        constexpr frozen<widest> wide = run();
         if constexpr (requires { typename std::bool_constant<(wide.groups >= 0)>; })
             return trim<wide.used>(wide);
         else
             return detail::unevaluated();
     }
+    static constexpr auto evaluated = trimmed();
+    static constexpr auto unevaluated = detail::unevaluated();
+    // Where it could not be evaluated the compiler has said so once, and is to say nothing that follows from it.
+    static constexpr const auto& choose() {
+        if constexpr (requires { typename std::bool_constant<(evaluated.groups >= 0)>; })
+            return evaluated;
+        else
+            return unevaluated;
+    }
 
 public:
-    static constexpr auto value = trimmed();
+    static constexpr const auto& value = choose();
 #endif
 };
 

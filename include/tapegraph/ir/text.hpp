@@ -82,7 +82,7 @@ std::string symbol_text(const View& view, const extent_table& table, int atom) {
     for (const input_entry& input : view.inputs)
         for (int axis = 0; name == "?" && axis < view.nodes[input.node].rank; ++axis)
             if (table.symbol_of(view.pool[view.nodes[input.node].dims + axis]) == atom)
-                return "axis " + std::to_string(axis) + " of '" + std::string(input.name) + "'";
+                return std::string("axis ").append(std::to_string(axis)).append(" of '").append(input.name).append("'");
     return std::string(name);
 }
 
@@ -102,9 +102,13 @@ std::string extent_text(const View& view, const extent_table& table, std::int64_
             const int index = static_cast<int>(rest >> 48) - 1;
             const extent_table::atom& factor = table.atoms[index];
             if (rest != term.atoms) text += ' ';
-            text += factor.divisor == 0
-                        ? symbol_text(view, table, index)
-                        : "(" + extent_text(view, table, factor.dividend) + ") / " + std::to_string(factor.divisor);
+            if (factor.divisor == 0)
+                text += symbol_text(view, table, index);
+            else
+                (text += '(')
+                    .append(extent_text(view, table, factor.dividend))
+                    .append(") / ")
+                    .append(std::to_string(factor.divisor));
         }
     }
     return text;
