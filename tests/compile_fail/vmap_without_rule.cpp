@@ -6,7 +6,7 @@ namespace tg = tapegraph;
 
 struct index_map_adjoint_op {
     static constexpr std::string_view name = "index_map_adjoint";
-    static constexpr tg::operation_kind kind = tg::operation_kind::layout;
+    static constexpr tg::operation_kind kind = tg::operation_kind::kernel;
     static constexpr int arity = 1;
     using attributes = tg::no_attributes;
     static constexpr void infer(const attributes&, tg::inference& io) {

@@ -11,32 +11,6 @@
 
 namespace tapegraph::detail {
 
-// Whether the derivatives of an operation read its value. The operation says so; for users' operations that do not say, yes.
-template <class Op>
-inline constexpr bool needs_output = [] {
-    if constexpr (requires { Op::needs_output; })
-        return Op::needs_output;
-    else
-        return Op::kind == operation_kind::custom;
-}();
-// Whether the derivatives read the operands. Operations that only move elements need the shapes of their operands, not the values.
-template <class Op>
-inline constexpr bool needs_inputs = [] {
-    if constexpr (requires { Op::needs_inputs; }) // a running product does
-        return Op::needs_inputs;
-    else
-        return !(Op::kind == operation_kind::view || Op::kind == operation_kind::layout ||
-                 Op::kind == operation_kind::scan);
-}();
-/// Whether the derivatives read operand I.
-template <class Op, int I>
-inline constexpr bool needs_input = [] {
-    if constexpr (requires { Op::template reads<I>; })
-        return Op::template reads<I>;
-    else
-        return needs_inputs<Op>;
-}();
-
 /// The tape's record of an operation that is not elementwise.
 template <class Op, class Result, class... Args>
 struct operation_record : tape_record {

@@ -239,11 +239,11 @@ private:
             record& r = detail::tape_storage::instance().template append<record>(at);
             r.attributes = attributes;
             r.inputs = [&]<std::size_t... I>(std::index_sequence<I...>) {
-                return std::tuple(detail::outlined(args, detail::needs_input<Op, int(I)>)...);
+                return std::tuple(detail::outlined(args, (saved_for_vjp_of<Op> >> I & 1) != 0)...);
             }
             (std::index_sequence_for<T...>{});
             typed.set_tape_index(at);
-            r.output = detail::outlined(typed, detail::needs_output<Op>);
+            r.output = detail::outlined(typed, (saved_for_vjp_of<Op> & saved_value) != 0);
         }
         return typed;
     }

@@ -12,28 +12,24 @@
 #include <type_traits>
 
 /// What an operation says of itself. Elementwise operations and reductions are compiled by their kind: kernels are made of
-/// their scalar functions. Every other operation has kernels of its own (runtime::kernel), and its kind tells the passes how
-/// to treat it: whether it is a view, draws random numbers, runs for its effect, and how its work is counted.
+/// their scalar functions. Every other operation has a kernel of its own (runtime::kernel).
 
 namespace tapegraph {
 
 enum class operation_kind : std::uint8_t {
-    leaf,     ///< inputs, variables, constants
-    map,      ///< elementwise, with broadcasting
-    reduce,   ///< over axes, of a formula
-    contract, ///< matrix products
-    convolve,
-    pool,
-    recur,  ///< over the steps of a sequence
+    leaf,   ///< inputs, variables, constants
+    map,    ///< elementwise, with broadcasting
+    reduce, ///< over axes, of a formula
     view,   ///< another shape over the same elements
-    layout, ///< elements moved: transpose, slice, concat
-    gather,
-    scan,
-    sort,
-    random,
+    random, ///< draws numbers: two of them are never one
     effect, ///< run for what it does: its result is nothing
-    custom  ///< defined outside the library
+    kernel  ///< everything else: products, convolutions, elements moved, what is defined outside the library
 };
+
+/// What a tape keeps of an operation that is not elementwise until its derivative has been taken. An operation says so as
+/// `static constexpr std::uint32_t saved_for_vjp = ...`, or everything is kept: bit i for the elements of operand i (shapes are
+/// kept in any case), `saved_value` for those of the value.
+inline constexpr std::uint32_t saved_nothing = 0, saved_value = 1u << 31, saved_operands = saved_value - 1;
 
 /// One operand as a shape rule sees it.
 struct operand_info {
@@ -101,7 +97,7 @@ struct predicate_op : map_op<Arity> {
 /// its own where it has any. docs/operations/extending.md goes through an example.
 template <int Arity>
 struct custom_op {
-    static constexpr operation_kind kind = operation_kind::custom;
+    static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr int arity = Arity;
     using attributes = no_attributes;
 };
@@ -116,6 +112,7 @@ struct reduce_op {
     static constexpr operation_kind kind = operation_kind::reduce;
     static constexpr int arity = 1;
     static constexpr bool whole_vjp = false;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr reduction combines = reduction::sum; ///< what elements are combined by
     struct attributes {
         std::int64_t axes = 0;     ///< bit i: axis i is reduced
@@ -150,6 +147,26 @@ inline constexpr linearity linearity_of = [] {
         return Op::linear;
     else
         return linearity::none;
+}();
+
+/// Operands that are there for a derivative's sake: no kernel and no derivative looks at their elements, only at shapes. A mask,
+/// `static constexpr std::uint32_t unread_operands = ...`.
+template <class Op>
+inline constexpr std::uint32_t unread_operands_of = [] {
+    if constexpr (requires { Op::unread_operands; })
+        return Op::unread_operands;
+    else
+        return std::uint32_t{0};
+}();
+
+template <class Op>
+inline constexpr std::uint32_t saved_for_vjp_of = [] {
+    if constexpr (requires { Op::saved_for_vjp; })
+        return Op::saved_for_vjp & ~unread_operands_of<Op>;
+    else if constexpr (Op::kind == operation_kind::view)
+        return saved_nothing;
+    else
+        return (saved_operands | saved_value) & ~unread_operands_of<Op>;
 }();
 
 /// Whether an operation is a reduction that is differentiated as a whole, not with the formula under it.

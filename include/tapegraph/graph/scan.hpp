@@ -85,7 +85,8 @@ constexpr node with_zeros_behind(trace& t, const node& front, int like) {
 
 /// The base of both operations of a scan. Their value is a vector, whose size is given as the target.
 struct scan_value {
-    static constexpr operation_kind kind = operation_kind::recur;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr int arity = any_arity;
     using attributes = scan_attributes;
     static constexpr void infer(const attributes&, inference& io) {

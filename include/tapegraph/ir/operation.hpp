@@ -125,15 +125,6 @@ constexpr bool from_integers() {
         return false;
 }
 template <class Op>
-constexpr std::uint32_t unread_operands() {
-    std::uint32_t mask = 0;
-    if constexpr (requires { Op::template reads<0>; })
-        [&]<int... I>(std::integer_sequence<int, I...>) {
-            ((mask |= Op::template reads<I> ? 0u : 1u << I), ...);
-        }(std::make_integer_sequence<int, Op::arity>{});
-    return mask;
-}
-template <class Op>
 constexpr bool in_place() {
     if constexpr (requires { Op::in_place; })
         return Op::in_place;
@@ -227,7 +218,7 @@ inline constexpr operation descriptor_of{
     .identity = std::is_base_of_v<identity_node, Op>,
     .whole = whole_reduction<Op>,
     .from_integers = detail::from_integers<Op>(),
-    .unread = detail::unread_operands<Op>(),
+    .unread = unread_operands_of<Op>,
     .in_place = detail::in_place<Op>(),
     .per_node_kernel = detail::has_per_node_kernel<Op>(),
     .flops = detail::flops_of_call<Op>(),

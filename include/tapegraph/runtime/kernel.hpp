@@ -75,13 +75,13 @@ inline constexpr bool has_backend = !std::is_same_v<backend, no_backend>;
 template <class Op>
 struct widened_kernel;
 
-/// Whether an operation's kernel takes 16-bit elements itself: what only moves elements does, others say so.
+/// Whether an operation's kernel takes 16-bit elements itself: it says so by `takes_storage_types`.
 template <class Op>
 inline constexpr bool takes_storage_types = [] {
     if constexpr (requires { Op::takes_storage_types; })
         return Op::takes_storage_types;
     else
-        return Op::kind == operation_kind::layout;
+        return false;
 }();
 
 template <class Op, class T, class Backend = backend>

@@ -52,7 +52,8 @@ struct window_attributes {
 
 namespace detail {
 struct convolution_operation {
-    static constexpr operation_kind kind = operation_kind::convolve;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     using attributes = window_attributes;
     /// 2 per multiply-add: an element of the convolved image sums over a filter without its last axis.
     static double flops_of(const buffer_view& image, const buffer_view& filter) {

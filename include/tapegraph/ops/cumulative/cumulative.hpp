@@ -8,7 +8,8 @@ namespace tapegraph {
 
 struct cumulative_sum_op {
     static constexpr std::string_view name = "cumulative_sum";
-    static constexpr operation_kind kind = operation_kind::scan;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_nothing;
     static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 1;
     struct attributes {
@@ -31,7 +32,7 @@ struct cumulative_sum_op {
 struct cumulative_product_op : cumulative_sum_op {
     static constexpr std::string_view name = "cumulative_product";
     static constexpr linearity linear = linearity::none;
-    static constexpr bool needs_inputs = true;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     // Beside zeros the product cannot be divided by the element. So q has ones in place of the zeros, y is the running
     // product of q, times s1 from the first zero on, times s2 from the second, times 0 from the third: s1 and s2 are 0 but
     // carry the derivative by those elements. An element receives what follows from it, without its own factor, which is

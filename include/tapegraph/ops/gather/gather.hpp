@@ -33,7 +33,8 @@ inline double bytes_of_choice(const kernel_call& c) {
 
 struct gather_op {
     static constexpr std::string_view name = "gather";
-    static constexpr operation_kind kind = operation_kind::gather;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr bool takes_storage_types = true;
     static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 2;
@@ -100,7 +101,8 @@ constexpr auto gather_op::vjp(const attributes& a, auto dy, auto table, auto ind
 /// Slices of a table by tuples: table [n1, ..., nk, rest...], indices [picks..., k] to [picks..., rest...].
 struct gather_nd_op {
     static constexpr std::string_view name = "gather_nd";
-    static constexpr operation_kind kind = operation_kind::gather;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 2;
     using attributes = no_attributes;
@@ -156,7 +158,8 @@ constexpr auto gather_nd_op::vjp(const attributes& a, auto dy, auto table, auto 
 /// Elements along an axis: x [..., n, ...], indices [..., m, ...] to [..., m, ...].
 struct take_along_op {
     static constexpr std::string_view name = "take_along";
-    static constexpr operation_kind kind = operation_kind::gather;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr bool takes_storage_types = true;
     static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 2;
@@ -215,7 +218,8 @@ template <class T>
 struct one_hot_op {
     static constexpr std::string_view name = "one_hot";
     using result_element = T;
-    static constexpr operation_kind kind = operation_kind::gather;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr int arity = 1;
     struct attributes {
         std::int64_t depth = 0, axis = 0;

@@ -12,7 +12,8 @@ namespace tapegraph {
 /// (rows [picks..., rest...], indices [picks...]) to each row's sum over all rows of the same index.
 struct sum_of_equal_rows_op {
     static constexpr std::string_view name = "sum_of_equal_rows";
-    static constexpr operation_kind kind = operation_kind::gather;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr int arity = 2;
     using attributes = no_attributes;
     static constexpr void infer(const attributes&, inference& io) {
@@ -30,7 +31,8 @@ struct sum_of_equal_rows_op {
 struct assign_rows_op {
     static constexpr std::string_view name = "assign_rows";
     static constexpr bool takes_storage_types = true; // it only moves elements
-    static constexpr operation_kind kind = operation_kind::gather;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr int arity = 3;
     /// Where nothing else wants the table, its memory becomes the result's and only rows are written.
     static constexpr bool in_place = true;

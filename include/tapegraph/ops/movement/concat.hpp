@@ -9,7 +9,9 @@ namespace tapegraph {
 
 struct concat_op {
     static constexpr std::string_view name = "concat";
-    static constexpr operation_kind kind = operation_kind::layout;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+    static constexpr bool takes_storage_types = true;
     static constexpr linearity linear = linearity::joint;
     static constexpr int arity = any_arity;
     struct attributes {

@@ -43,7 +43,9 @@ template <class T>
 struct arange_op {
     static constexpr std::string_view name = "arange";
     using result_element = T;
-    static constexpr operation_kind kind = operation_kind::layout;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+    static constexpr bool takes_storage_types = true;
     static constexpr int arity = 1;
     struct attributes {
         double begin = 0, step = 0, last = 0;

@@ -12,7 +12,9 @@ namespace tapegraph {
 /// Every axis of the result by its own rule, in one pass; the extents are the target's.
 struct index_map_op {
     static constexpr std::string_view name = "index_map";
-    static constexpr operation_kind kind = operation_kind::layout;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+    static constexpr bool takes_storage_types = true;
     static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 1;
     struct attributes {

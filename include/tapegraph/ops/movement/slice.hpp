@@ -20,7 +20,9 @@ constexpr bool counted_from_the_end(std::int64_t begin) { return begin < at_the_
 
 struct slice_op {
     static constexpr std::string_view name = "slice";
-    static constexpr operation_kind kind = operation_kind::layout;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+    static constexpr bool takes_storage_types = true;
     static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 1;
     struct attributes {

@@ -13,7 +13,8 @@ namespace tapegraph {
 struct argsort_op {
     static constexpr std::string_view name = "argsort";
     using result_element = std::int32_t;
-    static constexpr operation_kind kind = operation_kind::sort;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr int arity = 1;
     struct attributes {
         std::int64_t descending = 0;
@@ -116,7 +117,8 @@ constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options op
 struct arg_reduce_op {
     static constexpr std::string_view name = "arg_reduce";
     using result_element = std::int32_t;
-    static constexpr operation_kind kind = operation_kind::sort;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr int arity = 1;
     struct attributes {
         std::int64_t axis = 0, maximum = 1, keepdims = 0;

@@ -34,7 +34,8 @@ constexpr void infer_pool(const window_attributes& a, inference& io) {
 }
 
 struct pool_operation {
-    static constexpr operation_kind kind = operation_kind::pool;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     using attributes = window_attributes;
     /// A window for each element of the pooled image, the smallest of those involved.
     static double flops(const kernel_call& c) {
@@ -48,7 +49,7 @@ struct pool_operation {
 
 struct max_pool_op : detail::pool_operation {
     static constexpr std::string_view name = "max_pool";
-    static constexpr bool needs_output = true; // its derivative looks at the value
+    static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
     static constexpr int arity = 1;
     static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
     template <int I>

@@ -44,7 +44,8 @@ constexpr H without_axis(const H& x, int at, std::source_location where) {
 struct matmul_op {
     static constexpr std::string_view name = "matmul";
     static constexpr bool takes_storage_types = true;
-    static constexpr operation_kind kind = operation_kind::contract;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr linearity linear = linearity::each;
     static constexpr int arity = 2;
     struct attributes {
@@ -99,7 +100,8 @@ template <bool Relu>
 struct matmul_bias_op {
     static constexpr std::string_view name = Relu ? "matmul_bias_relu" : "matmul_bias";
     static constexpr bool takes_storage_types = true;
-    static constexpr operation_kind kind = operation_kind::contract;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr int arity = 3;
     using attributes = matmul_op::attributes;
     static constexpr void infer(const attributes& t, inference& io) { matmul_op::infer(t, io); }

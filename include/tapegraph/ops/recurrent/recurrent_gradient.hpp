@@ -130,8 +130,8 @@ constexpr auto call_without_last(const F& f, const R&... rest) {
 template <class Cell, int Extras>
 struct recurrent_states_op {
     static constexpr std::string_view name = detail::cell_text<Cell, "_states">;
-    static constexpr operation_kind kind = operation_kind::recur;
-    static constexpr bool needs_inputs = false; // for a derivative that it has not
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_nothing; // it has no derivative
     static constexpr int arity = detail::recurrent_operands<Cell, Extras>;
     using attributes = recurrent_attributes;
     static constexpr void infer(const attributes& a, inference& io) {
@@ -148,10 +148,10 @@ struct recurrent_states_op {
 template <class Cell, int Extras>
 struct recurrent_result_op {
     static constexpr std::string_view name = detail::cell_text<Cell, "_result">;
-    static constexpr operation_kind kind = operation_kind::recur;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr int arity = 1 + detail::recurrent_operands<Cell, Extras>;
-    template <int I>
-    static constexpr bool reads = I != 1; // x W + b is there for the derivative's sake
+    static constexpr std::uint32_t unread_operands = 1u << 1; // x W + b is there for the derivative's sake
     using attributes = recurrent_attributes;
     static constexpr void infer(const attributes& a, inference& io) {
         if (detail::recurrent_fits<Cell, Extras>(io, 1))
@@ -174,7 +174,8 @@ struct recurrent_result_op {
 template <class Cell, int Extras>
 struct recurrent_op {
     static constexpr std::string_view name = detail::cell_text<Cell>;
-    static constexpr operation_kind kind = operation_kind::recur;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr int arity = detail::recurrent_operands<Cell, Extras>;
     using attributes = recurrent_attributes;
     static constexpr void infer(const attributes& a, inference& io) {
@@ -217,11 +218,10 @@ struct recurrent_op {
 template <class Cell, int Extras>
 struct recurrent_gradient_op {
     static constexpr std::string_view name = detail::cell_text<Cell, "_gradient">;
-    static constexpr operation_kind kind = operation_kind::recur;
-    static constexpr bool needs_output = true;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
     static constexpr int arity = 2 + detail::recurrent_operands<Cell, Extras>;
-    template <int I>
-    static constexpr bool reads = I != 2;
+    static constexpr std::uint32_t unread_operands = 1u << 2;
     using attributes = recurrent_attributes;
     static constexpr void infer(const attributes& a, inference& io) {
         if (!detail::recurrent_fits<Cell, Extras>(io, 2)) return;

@@ -21,11 +21,10 @@ struct recurrent_third_texts {
 template <class Cell, int Extras>
 struct recurrent_tangent_op {
     static constexpr std::string_view name = detail::cell_text<Cell, "_tangent">;
-    static constexpr operation_kind kind = operation_kind::recur;
-    static constexpr bool needs_output = false;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr int arity = 2 + detail::recurrent_operands<Cell, Extras>;
-    template <int I>
-    static constexpr bool reads = I != 2;
+    static constexpr std::uint32_t unread_operands = 1u << 2;
     using attributes = recurrent_attributes;
     static constexpr void infer(const attributes& a, inference& io) {
         if (detail::recurrent_fits<Cell, Extras>(io, 2))
@@ -56,10 +55,10 @@ struct recurrent_tangent_op {
 template <class Cell, int Extras>
 struct recurrent_second_op {
     static constexpr std::string_view name = detail::cell_text<Cell, "_second">;
-    static constexpr operation_kind kind = operation_kind::recur;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands;
     static constexpr int arity = 3 + detail::recurrent_operands<Cell, Extras>;
-    template <int I>
-    static constexpr bool reads = I != 3;
+    static constexpr std::uint32_t unread_operands = 1u << 3;
     using attributes = recurrent_attributes;
     static constexpr void infer(const attributes& a, inference& io) {
         if (!detail::recurrent_fits<Cell, Extras>(io, 3)) return;

@@ -115,7 +115,8 @@ struct prod_op : sum_op {
 struct max_op : sum_op {
     static constexpr std::string_view name = "max";
     static constexpr reduction combines = reduction::maximum;
-    static constexpr bool whole_vjp = true, needs_output = true;
+    static constexpr bool whole_vjp = true;
+    static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
     static constexpr void infer(const attributes& a, inference& io) {
         if (!detail::axes_inside(a, io) ||
             !io.require(io.in[0].type != dtype::boolean, "max, min: the elements are bool; any and all ask them"))
