@@ -149,6 +149,14 @@ inline constexpr linearity linearity_of = [] {
         return linearity::none;
 }();
 
+/// How vmap carries an operation out for a batch, where a word says it: `static constexpr batching batched = ...`. Other
+/// operations that are not elementwise specialise `batching_rule`.
+enum class batching : std::uint8_t {
+    rows,  ///< it works along the last axis: the batch is one of the axes before that
+    axis,  ///< it works along `attributes::axis`, which is one further
+    images ///< operand 0 has a batch of its own in front: both become one
+};
+
 /// Operands that are there for a derivative's sake: no kernel and no derivative looks at their elements, only at shapes. A mask,
 /// `static constexpr std::uint32_t unread_operands = ...`.
 template <class Op>

@@ -39,6 +39,7 @@ struct operation {
     bool in_place; ///< the kernel may write its result over operand 0, but over no other
     bool per_node_kernel; ///< each node has a kernel of its own, made for its operands (`Op::kernel_of<Stage, node>()`)
     cost_function flops; ///< floating-point operations of a call; null: it moves elements
+    std::string_view layer; ///< what summaries call it between layers, "*" for 1d or 2d; empty: nothing
     cost_function bytes; ///< read and written by a call; null: operands and results, each once
     std::uint64_t spelling; ///< of the type, where `same_operation` needs it
 
@@ -162,6 +163,13 @@ bool evaluate(dtype common, const void* const* in, void* out, std::int64_t count
     return false;
 }
 template <class Op>
+constexpr std::string_view layer_name() {
+    if constexpr (requires { Op::layer_name; })
+        return Op::layer_name;
+    else
+        return {};
+}
+template <class Op>
 constexpr cost_function flops_of_call() {
     if constexpr (requires { Op::flops; })
         return Op::flops;
@@ -222,6 +230,7 @@ inline constexpr operation descriptor_of{
     .in_place = detail::in_place<Op>(),
     .per_node_kernel = detail::has_per_node_kernel<Op>(),
     .flops = detail::flops_of_call<Op>(),
+    .layer = detail::layer_name<Op>(),
     .bytes = detail::bytes_of_call<Op>(),
     .spelling = detail::spelling_of<Op>(),
 };

@@ -77,22 +77,19 @@ inline std::int64_t elements_of(const ir::program_view& v, int node) {
     return count;
 }
 
-/// Operations that people count as layers when they stand between others. A mean is known by what it says of its sum.
+/// What an operation between layers is called, if people count it as one. A mean is known by what it says of its sum.
 template <class = void>
 std::string layer_like(const ir::program_view& v, int node) {
     const ir::entry& e = v.nodes[node];
-    const std::string_view op = e.op->name;
-    if (op == "relu" || op == "sigmoid" || op == "tanh") return std::string(op);
-    if (op == "reshape") return "flatten";
-    const bool sum = op == "sum", max = op == "max", maxima = op == "max_pool";
-    if (!sum && !max && !maxima && op != "average_pool") return {};
+    std::string layer(e.op->layer);
+    if (!layer.ends_with("*")) return layer;
     const int rank = v.nodes[v.arguments[e.first_argument]].rank;
-    const std::string pooling =
-        (max || maxima ? "max_pooling" : "average_pooling") + std::string(rank == 3 ? "1d" : "2d");
-    if (!sum && !max) return pooling;
-    const std::int64_t axes = v.words[e.words], spatial = rank == 3 ? 0b10 : 0b110;
-    const bool over_image = (rank == 3 || rank == 4) && axes == spatial && (max || (v.words[e.words + 1] & 2) != 0);
-    return over_image ? "global_" + pooling : std::string();
+    if (e.op->kind == operation_kind::reduce) { // over all of an image, keeping examples and channels
+        const bool mean = (v.words[e.words + 1] & 2) != 0, spatial = v.words[e.words] == (rank == 3 ? 0b10 : 0b110);
+        if ((rank != 3 && rank != 4) || !spatial || (e.op->name == "sum" && !mean)) return {};
+    }
+    layer.pop_back();
+    return layer.append(rank == 3 ? "1d" : "2d");
 }
 
 /// Reads a model's table off its trace.

@@ -8,6 +8,7 @@ namespace tapegraph {
 
 struct cumulative_sum_op {
     static constexpr std::string_view name = "cumulative_sum";
+    static constexpr batching batched = batching::axis;
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_nothing;
     static constexpr linearity linear = linearity::joint;

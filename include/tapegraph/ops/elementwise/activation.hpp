@@ -12,6 +12,7 @@ namespace tapegraph {
 /// max(x, 0); the derivative at 0 is 0.
 struct relu_op : map_op<1> {
     static constexpr std::string_view name = "relu";
+    static constexpr std::string_view layer_name = "relu";
     static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -78,6 +79,7 @@ struct softsign_op : map_op<1> {
 /// 1 / (1 + exp(-x))
 struct sigmoid_op : map_op<1> {
     static constexpr std::string_view name = "sigmoid";
+    static constexpr std::string_view layer_name = "sigmoid";
     template <class V>
     TG_HD static constexpr V value(V x) {
         return math::sigmoid(x);
@@ -87,6 +89,7 @@ struct sigmoid_op : map_op<1> {
 
 struct tanh_op : map_op<1> {
     static constexpr std::string_view name = "tanh";
+    static constexpr std::string_view layer_name = "tanh";
     template <class V>
     TG_HD static constexpr V value(V x) {
         return math::tanh(x);

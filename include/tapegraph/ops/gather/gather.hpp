@@ -217,6 +217,7 @@ constexpr auto take_along_op::vjp(const attributes& a, auto dy, auto x, auto ind
 template <class T>
 struct one_hot_op {
     static constexpr std::string_view name = "one_hot";
+    static constexpr batching batched = batching::axis;
     using result_element = T;
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands;

@@ -13,6 +13,7 @@ namespace tapegraph {
 
 struct reshape_op {
     static constexpr std::string_view name = "reshape";
+    static constexpr std::string_view layer_name = "flatten";
     static constexpr operation_kind kind = operation_kind::view;
     static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 1;

@@ -12,6 +12,7 @@ namespace tapegraph {
 /// Order of the last axis as int32 indices; stable, NaN last. The first `count` of them only, unless that is -1.
 struct argsort_op {
     static constexpr std::string_view name = "argsort";
+    static constexpr batching batched = batching::rows;
     using result_element = std::int32_t;
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands;
@@ -116,6 +117,7 @@ constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options op
 /// Index of the first largest (smallest) element along an axis, int32.
 struct arg_reduce_op {
     static constexpr std::string_view name = "arg_reduce";
+    static constexpr batching batched = batching::axis;
     using result_element = std::int32_t;
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands;

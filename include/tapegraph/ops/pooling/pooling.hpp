@@ -49,6 +49,8 @@ struct pool_operation {
 
 struct max_pool_op : detail::pool_operation {
     static constexpr std::string_view name = "max_pool";
+    static constexpr std::string_view layer_name = "max_pooling*";
+    static constexpr batching batched = batching::images;
     static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
     static constexpr int arity = 1;
     static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
@@ -97,6 +99,8 @@ constexpr auto max_pool_gradient_op::vjp(const attributes& a, auto d, auto, auto
 /// Mean over each window's elements inside the image.
 struct average_pool_op : detail::pool_operation {
     static constexpr std::string_view name = "average_pool";
+    static constexpr std::string_view layer_name = "average_pooling*";
+    static constexpr batching batched = batching::images;
     static constexpr linearity linear = linearity::joint;
     static constexpr int arity = 1;
     static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }

@@ -79,6 +79,7 @@ struct indicator_op : map_op<2> {
 // Where a vjp has no attributes, dy and y come broadcast over x.
 struct sum_op : reduce_op {
     static constexpr std::string_view name = "sum";
+    static constexpr std::string_view layer_name = "global_average_pooling*";
     static constexpr void infer(const attributes& a, inference& io) {
         const dtype type = io.in[0].type;
         const bool floating = type == dtype::f32 || type == dtype::f64 || type == dtype::f16 || type == dtype::bf16;
@@ -92,6 +93,7 @@ struct sum_op : reduce_op {
 
 struct prod_op : sum_op {
     static constexpr std::string_view name = "prod";
+    static constexpr std::string_view layer_name = "";
     static constexpr reduction combines = reduction::product;
     static constexpr bool whole_vjp = true;
     // The product of the others, exact beside zeros and so for derivatives of derivatives: x = q + z, where q has ones in
@@ -114,6 +116,7 @@ struct prod_op : sum_op {
 
 struct max_op : sum_op {
     static constexpr std::string_view name = "max";
+    static constexpr std::string_view layer_name = "global_max_pooling*";
     static constexpr reduction combines = reduction::maximum;
     static constexpr bool whole_vjp = true;
     static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
@@ -140,6 +143,7 @@ struct max_op : sum_op {
 
 struct min_op : max_op {
     static constexpr std::string_view name = "min";
+    static constexpr std::string_view layer_name = "";
     static constexpr reduction combines = reduction::minimum;
 };
 
