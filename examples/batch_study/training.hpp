@@ -66,7 +66,7 @@ template <class Model>
 run_result run(Model model, const options& o, std::int64_t batch_size, const training_sets& sets) {
     tapegraph::fit_options fit{.epochs = std::max<std::int64_t>(1, o.epochs),
                                .batch_size = batch_size,
-                               .validation = sets.validation,
+                               .validation_data = sets.validation,
                                .steps_per_epoch = o.steps};
     run_result result;
     result.device = o.device.name();

@@ -69,7 +69,7 @@ result train(const options& o, const window_sets& sets, const tapegraph::data::v
     result r;
     r.epochs = model.fit(
         sets.train,
-        {.epochs = o.epochs, .batch_size = o.batch_size, .validation = sets.validation, .steps_per_epoch = o.steps});
+        {.epochs = o.epochs, .batch_size = o.batch_size, .validation_data = sets.validation, .steps_per_epoch = o.steps});
     r.written = write(model, o, characters, prompt);
     return r;
 }

@@ -9,13 +9,13 @@ namespace tg = tapegraph;
 /// 45 convolutions of the mode study: series [batch, time, channels], in the study [batch, 14000, 30], to one logit.
 struct conv1d_large {
     constexpr auto operator()(auto scope, auto series) const {
-        auto h = tg::conv1d(scope / "entry" / 0, series, {.filters = 64, .kernel = 400, .stride = 4});
-        h = tg::conv1d(scope / "entry" / 1, h, {.filters = 128, .kernel = 200});
+        auto h = tg::conv1d(scope / "entry" / 0, series, {.filters = 64, .kernel_size = 400, .stride = 4});
+        h = tg::conv1d(scope / "entry" / 1, h, {.filters = 128, .kernel_size = 200});
         for (int i = 0; i < 40; ++i)
-            h = tg::conv1d(scope / "body" / i, h, {.filters = 256, .kernel = 12, .padding = tg::padding::same()});
-        h = tg::conv1d(scope / "exit" / 0, h, {.filters = 512, .kernel = 20, .stride = 2});
-        h = tg::conv1d(scope / "exit" / 1, h, {.filters = 1028, .kernel = 10, .stride = 2});
-        h = tg::conv1d(scope / "exit" / 2, h, {.filters = 256, .kernel = 1});
+            h = tg::conv1d(scope / "body" / i, h, {.filters = 256, .kernel_size = 12, .padding = tg::padding::same()});
+        h = tg::conv1d(scope / "exit" / 0, h, {.filters = 512, .kernel_size = 20, .stride = 2});
+        h = tg::conv1d(scope / "exit" / 1, h, {.filters = 1028, .kernel_size = 10, .stride = 2});
+        h = tg::conv1d(scope / "exit" / 2, h, {.filters = 256, .kernel_size = 1});
         return binary_head(scope, tg::global_average_pooling1d(h));
     }
 };

@@ -14,7 +14,7 @@ struct conv1d_medium {
 
     constexpr auto operator()(auto scope, auto series) const {
         auto h = series;
-        for (int i = 0; i < 6; ++i) h = tg::conv1d(scope / "conv" / i, h, {.filters = filters[i], .kernel = 20});
+        for (int i = 0; i < 6; ++i) h = tg::conv1d(scope / "conv" / i, h, {.filters = filters[i], .kernel_size = 20});
         return binary_head(scope, tg::global_average_pooling1d(h));
     }
 };

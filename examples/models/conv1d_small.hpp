@@ -10,7 +10,7 @@ namespace tg = tapegraph;
 struct conv1d_small {
     constexpr auto operator()(auto scope, auto series) const {
         auto h = tg::conv1d(scope / "conv", series,
-                            {.filters = 128, .kernel = 40, .stride = 4, .padding = tg::padding::same()});
+                            {.filters = 128, .kernel_size = 40, .stride = 4, .padding = tg::padding::same()});
         h = tg::dropout(scope / "drop", tg::global_average_pooling1d(h), {.rate = 0.5});
         h = relu(tg::dense(scope / "dense", h, {.units = 64}));
         return tg::dense(scope / "score", h, {.units = 1});

@@ -11,7 +11,7 @@ namespace tg = tapegraph;
 struct recurrent_small {
     constexpr auto operator()(auto scope, auto series) const {
         auto h = tg::conv1d(scope / "conv", series,
-                            {.filters = 128, .kernel = 400, .stride = 4, .padding = tg::padding::same()});
+                            {.filters = 128, .kernel_size = 400, .stride = 4, .padding = tg::padding::same()});
         const auto features = tg::dropout(scope / "drop", tg::flatten(h), {.rate = 0.5});
         const auto hidden = relu(tg::dense(scope / "dense", features, {.units = 64}));
         return tg::dense(scope / "score", hidden, {.units = 1});

@@ -16,8 +16,8 @@ namespace tg = tapegraph;
 
 struct network {
     constexpr auto operator()(auto scope, auto x) const { // x: [batch, 28, 28, 1]
-        auto h = tg::conv2d(scope / "conv" / 0, x, {.filters = 8, .kernel = 5, .stride = 2});
-        h = tg::conv2d(scope / "conv" / 1, relu(h), {.filters = 16, .kernel = 3, .stride = 2});
+        auto h = tg::conv2d(scope / "conv" / 0, x, {.filters = 8, .kernel_size = 5, .stride = 2});
+        h = tg::conv2d(scope / "conv" / 1, relu(h), {.filters = 16, .kernel_size = 3, .stride = 2});
         h = tg::dropout(scope / "drop", flatten(relu(h)), {.rate = 0.2});
         return tg::dense(scope / "score", h, {.units = 10}); // [batch, 10], a score for each digit
     }
@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
     auto model = make_model<tg::graph>();
     std::cout << model.summary();
 
-    const tg::history history = model.fit(parts.train, {.epochs = 3, .validation = parts.validation, .verbose = false});
+    const tg::history history = model.fit(parts.train, {.epochs = 3, .validation_data = parts.validation, .verbose = false});
     for (const tg::epoch_result& epoch : history.epochs)
         std::printf("loss %.2f, validation %.2f, of which right %.2f\n", epoch.loss, epoch.validation_loss,
                     epoch.validation_accuracy);

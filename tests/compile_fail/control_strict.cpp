@@ -20,8 +20,8 @@ namespace tg = tapegraph;
 
 struct network {
     constexpr auto operator()(auto scope, auto image) const {
-        auto h = tg::conv2d(scope / "conv1", image, {.filters = 4, .kernel = {3, 3}});
-        h = tg::max_pooling2d(tg::batch_normalization(scope / "norm1", relu(h)), {.pool = {2, 2}});
+        auto h = tg::conv2d(scope / "conv1", image, {.filters = 4, .kernel_size = {3, 3}});
+        h = tg::max_pooling2d(tg::batch_normalization(scope / "norm1", relu(h)), {.pool_size = {2, 2}});
         h = tg::dropout(scope / "drop2", h, {.rate = 0.25});
         return tg::dense(scope / "score", tg::flatten(h), {.units = 3});
     }

@@ -12,7 +12,7 @@ namespace tg = tapegraph;
 struct network {
     constexpr auto operator()(auto scope, auto image) const {
         auto h = relu(image);
-        return tg::conv2d(scope / "deep" / "conv", h, {.filters = 4, .kernel = {3, 3}});
+        return tg::conv2d(scope / "deep" / "conv", h, {.filters = 4, .kernel_size = {3, 3}});
     }
 };
 

@@ -19,10 +19,10 @@ namespace {
 
 struct network {
     constexpr auto operator()(auto scope, auto x) const {
-        auto h = tg::conv2d(scope / "first", x, {.filters = 5, .kernel = {3, 3}, .padding = tg::padding::same()});
+        auto h = tg::conv2d(scope / "first", x, {.filters = 5, .kernel_size = {3, 3}, .padding = tg::padding::same()});
         h = tg::batch_normalization(scope / "norm", h);
-        auto p = tg::max_pooling2d(relu(h), {.pool = {2, 2}});
-        auto q = tg::conv2d(scope / "second", p, {.filters = 6, .kernel = {2, 2}});
+        auto p = tg::max_pooling2d(relu(h), {.pool_size = {2, 2}});
+        auto q = tg::conv2d(scope / "second", p, {.filters = 6, .kernel_size = {2, 2}});
         auto d = tg::dropout(scope / "drop", tg::flatten(relu(q)), {.rate = 0.25});
         return tg::dense(scope / "score", d, {.units = 1});
     }

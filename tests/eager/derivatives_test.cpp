@@ -143,7 +143,7 @@ TEST_CASE("derivatives in derivatives") {
     CHECK(tg::hessian([&](auto a) { return sum(tg::hessian(number)(a)); })(x).to_vector() == vector{24, 0, 0, 24});
     // Through an operation whose tangent is found by transposing its vjp.
     const tensor<double> image = tg::from_range<double>(vector{1, 4, 2, 3, 9, 5, 6, 8, 7}, {1, 3, 3, 1});
-    const auto pooled = [](auto a) { return sum(square(max_pooling2d(a, {.pool = {2, 2}, .stride = {1, 1}}))); };
+    const auto pooled = [](auto a) { return sum(square(max_pooling2d(a, {.pool_size = {2, 2}, .stride = {1, 1}}))); };
     const tensor<double> h = tg::hessian(pooled)(image);
     CHECK(h(0, 1, 1, 0, 0, 1, 1, 0) == 8); // the largest of four windows
     CHECK(sum(h).item() == 8);

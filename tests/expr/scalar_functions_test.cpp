@@ -41,6 +41,7 @@ static_assert(tg::remainder(-7, 3) == 2 && tg::floor_divide(-7, 3) == -3 && tg::
 static_assert(tg::remainder(1e300, 7.0) == 1.0 && tg::floor_divide(7.0, 2.0) == 3); // exact for any quotient
 static_assert(tg::divide(5, 0) == 0 && tg::remainder(5, 0) == 0 && tg::floor_divide(5, 0) == 0);
 static_assert(tg::less(1, 2) && tg::logical_xor(true, false) && !tg::is_nan(1.0) && tg::is_finite(3));
+static_assert(!tg::isnan(1.0) && tg::isinf(std::numeric_limits<double>::infinity()) && tg::isfinite(3));
 static_assert(std::is_same_v<decltype(tg::exp(1.0f)), float> && std::is_same_v<decltype(tg::exp(1)), double>);
 static_assert(std::is_same_v<decltype(tg::maximum(1, 2)), int>);
 

@@ -207,7 +207,7 @@ std::vector<operation> reduction_operations() {
         reduction(TG_REDUCTION(min), {}, testing::min_of),
         reduction(TG_REDUCTION(variance), {-30, 30}, variance_of),
         reduction(TG_REDUCTION(logsumexp), {-30, 30}, logsumexp_of),
-        reduction(TG_REDUCTION(standard_deviation), {-30, 30}, deviation_of),
+        reduction(TG_REDUCTION(stddev), {-30, 30}, deviation_of),
         reduction("any_positive", TG_REDUCTION_CALL(any(x > 0, axes_from(with), {.keepdims = with.whole[1] != 0})), {},
                   any_positive),
         reduction("all_positive", TG_REDUCTION_CALL(all_of(x > 0, axes_from(with), {.keepdims = with.whole[1] != 0})),
@@ -225,7 +225,7 @@ std::vector<operation> reduction_operations() {
         row.takes_formula =
             row.name == "sum" || row.name == "mean" || row.name == "prod" || row.name == "max" || row.name == "min";
         row.splits_ties = row.splits_ties || row.name == "max" || row.name == "min";
-        if (row.name == "standard_deviation")
+        if (row.name == "stddev")
             row.accepts = [](const std::vector<array>& x, const attributes& with) {
                 return every_group(x[0], with, [](const auto& v) { return v.size() == 1 || deviation_of(v) > 1e-2L; });
             };

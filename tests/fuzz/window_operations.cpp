@@ -83,7 +83,7 @@ operation pooling(const char* name, F f, real (*of_window)(const std::vector<rea
     };
     row.source = [name](const std::vector<std::string>& x, const attributes& with) {
         const std::string s = std::to_string(with.whole[0]);
-        return std::string(name) + "(" + x[0] + ", {.pool = " + braces({with.whole[2], with.whole[3]}) +
+        return std::string(name) + "(" + x[0] + ", {.pool_size = " + braces({with.whole[2], with.whole[3]}) +
                ", .stride = {" + s + ", " + s + "}, .padding = " + padding_text(with) + "})";
     };
     row.reference = [of_window](const std::vector<array>& x, const attributes& with) {
@@ -94,12 +94,12 @@ operation pooling(const char* name, F f, real (*of_window)(const std::vector<rea
 }
 pool2d_options pool_of(const attributes& with) {
     return {
-        .pool = {with.whole[2], with.whole[3]}, .stride = {with.whole[0], with.whole[0]}, .padding = padding_of(with)};
+        .pool_size = {with.whole[2], with.whole[3]}, .stride = {with.whole[0], with.whole[0]}, .padding = padding_of(with)};
 }
 
 // Of three axes: whole: stride, padding, window, dilation, whether padding counts.
 pool1d_options pool1_of(const attributes& with) {
-    return {.pool = with.whole[2],
+    return {.pool_size = with.whole[2],
             .stride = with.whole[0],
             .padding = padding_of(with),
             .dilation = with.whole[3],
@@ -122,7 +122,7 @@ operation pooling1(const char* name, bool average, F f) {
         return x[0].size() == 3 && (with.whole[3] == 1 || x[0][1] > 4);
     };
     row.source = [name](const std::vector<std::string>& x, const attributes& with) {
-        return std::string(name) + "(" + x[0] + ", {.pool = " + std::to_string(with.whole[2]) +
+        return std::string(name) + "(" + x[0] + ", {.pool_size = " + std::to_string(with.whole[2]) +
                ", .stride = " + std::to_string(with.whole[0]) + ", .padding = " + padding_text(with) +
                ", .dilation = " + std::to_string(with.whole[3]) +
                ", .count_include_pad = " + (with.whole[4] != 0 ? "true" : "false") + "})";

@@ -59,7 +59,7 @@ struct step { // convolution, batch statistics, pooling, matrix product, loss, g
         const node k = variable(t, "kernel", {3, 3, 3, 8}), b = variable(t, "bias", {8}), w = variable(t, "w", {200, 4});
         const node h = relu(conv2d(x, k) + b);
         const node centered = (h - mean(h, {0, 1, 2})) * rsqrt(variance(h, {0, 1, 2}) + 0.001);
-        const node y = matmul(tg::flatten(tg::max_pooling2d(centered, {.pool = {2, 2}})), w);
+        const node y = matmul(tg::flatten(tg::max_pooling2d(centered, {.pool_size = {2, 2}})), w);
         const node loss = mean(-sum(log_softmax(y) * labels, -1));
         output(t, "loss", loss);
         const auto g = tg::ir::gradient(t, loss.id(), {k.id(), b.id(), w.id()});
@@ -76,7 +76,7 @@ struct narrow_step {
         const node k = input(t, "kernel", {3, 3, 3, 8}, dtype::bf16), b = input(t, "bias", {8}, dtype::bf16);
         const node w = input(t, "w", {200, 4}, dtype::bf16);
         const node h = relu(conv2d(x, k) + b);
-        const node y = matmul(tg::flatten(tg::max_pooling2d(h * b, {.pool = {2, 2}})), w);
+        const node y = matmul(tg::flatten(tg::max_pooling2d(h * b, {.pool_size = {2, 2}})), w);
         const node loss = mean(square(log_softmax(y)));
         const auto g = tg::ir::gradient(t, loss.id(), {k.id(), b.id(), w.id()});
         output(t, "loss", loss);

@@ -111,7 +111,7 @@ struct convolved {
     static constexpr node build(trace& t) {
         const node x = variable(t, "x", {2, 6, 5, 2}), w = variable(t, "w", {3, 2, 2, 3}), b = variable(t, "b", {3});
         const node y = tanh(conv2d(x, w, {.stride = {2, 1}, .padding = tg::padding::same()}) + b);
-        return sum(square(tg::max_pooling2d(y, {.pool = {2, 2}})));
+        return sum(square(tg::max_pooling2d(y, {.pool_size = {2, 2}})));
     }
 };
 

@@ -42,7 +42,7 @@ TEST_CASE("fit trains, and its history tells how") {
         auto model = make<decltype(mode)>();
         const auto train = records(50, 1), validation = records(31, 2);
         const tg::history h =
-            model.fit(train, {.epochs = 12, .batch_size = 16, .validation = validation, .verbose = false});
+            model.fit(train, {.epochs = 12, .batch_size = 16, .validation_data = validation, .verbose = false});
         REQUIRE(h.epochs.size() == 12);
         for (const tg::epoch_result& e : h.epochs) {
             CHECK(e.steps == 4); // 16, 16, 16, 2

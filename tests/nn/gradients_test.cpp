@@ -12,11 +12,11 @@ namespace {
 
 struct signals { // [batch, 11, 4]
     constexpr auto operator()(auto scope, auto x) const {
-        auto h = tg::conv1d(scope / "a", x, {.filters = 4, .kernel = 3, .stride = 2, .padding = tg::padding::same(), .groups = 2});
+        auto h = tg::conv1d(scope / "a", x, {.filters = 4, .kernel_size = 3, .stride = 2, .padding = tg::padding::same(), .groups = 2});
         h = tg::batch_normalization(scope / "n", tanh(h));
         h = tg::conv1d(scope / "b", h,
                        {.filters = 3,
-                        .kernel = 2,
+                        .kernel_size = 2,
                         .stride = 2,
                         .padding = tg::padding::causal(),
                         .dilation = 3,
@@ -26,19 +26,19 @@ struct signals { // [batch, 11, 4]
 };
 struct pooled_signals { // [batch, 11, 3]
     constexpr auto operator()(auto scope, auto x) const {
-        auto h = tg::average_pooling1d(x, {.pool = 3, .stride = 2, .padding = tg::padding::same()});
-        h = tg::conv1d(scope / "a", h, {.filters = 3, .kernel = 2, .padding = tg::padding::causal()});
-        h = tg::max_pooling1d(tanh(h), {.pool = 2});
+        auto h = tg::average_pooling1d(x, {.pool_size = 3, .stride = 2, .padding = tg::padding::same()});
+        h = tg::conv1d(scope / "a", h, {.filters = 3, .kernel_size = 2, .padding = tg::padding::causal()});
+        h = tg::max_pooling1d(tanh(h), {.pool_size = 2});
         h = tg::concat(tg::global_average_pooling1d(h), tg::global_max_pooling1d(h));
         return tg::dense(scope / "d", h, {.units = 2});
     }
 };
 struct images { // [batch, 7, 6, 2]
     constexpr auto operator()(auto scope, auto x) const {
-        auto h = tg::conv2d(scope / "a", x, {.filters = 4, .kernel = {3, 2}, .stride = {1, 2}, .padding = tg::padding::same()});
-        h = tg::max_pooling2d(h, {.pool = {3, 2}, .stride = {2, 1}});
+        auto h = tg::conv2d(scope / "a", x, {.filters = 4, .kernel_size = {3, 2}, .stride = {1, 2}, .padding = tg::padding::same()});
+        h = tg::max_pooling2d(h, {.pool_size = {3, 2}, .stride = {2, 1}});
         h = tg::batch_normalization(scope / "n", h, {.center = false});
-        h = tg::conv2d(scope / "b", h, {.filters = 2, .kernel = {2, 1}, .dilation = {2, 1}, .groups = 2});
+        h = tg::conv2d(scope / "b", h, {.filters = 2, .kernel_size = {2, 1}, .dilation = {2, 1}, .groups = 2});
         return tg::dense(scope / "d", tg::flatten(tanh(h)), {.units = 2});
     }
 };

@@ -83,7 +83,7 @@ TEST_CASE("conv1d: strides, dilation, groups and padding") {
                              setting{7, 4, 4, 3, 1, 4, false}, setting{1, 1, 1, 1, 1, 1, false}}) {
         CAPTURE(s.width);
         const auto x = noise<double>({2, s.width, s.channels}, 3);
-        const tg::conv1d_layer_options o{.filters = 4, .kernel = s.kernel, .stride = s.stride,
+        const tg::conv1d_layer_options o{.filters = 4, .kernel_size = s.kernel, .stride = s.stride,
                                          .padding = s.same ? tg::padding::same() : tg::padding::valid(),
                                          .dilation = s.dilation, .groups = s.groups};
         bench b;
@@ -119,7 +119,7 @@ TEST_CASE("conv1d: causal padding") {
         CAPTURE(s.width);
         const auto x = noise<double>({2, s.width, 4}, 3);
         const tg::conv1d_layer_options o{.filters = 6,
-                                         .kernel = s.kernel,
+                                         .kernel_size = s.kernel,
                                          .stride = s.stride,
                                          .padding = tg::padding::causal(),
                                          .dilation = s.dilation,
@@ -159,7 +159,7 @@ TEST_CASE("conv2d: strides, dilation, groups and padding") {
         const auto x = noise<double>({2, s.h, s.w, s.channels}, 4);
         tg::conv2d_layer_options o{.filters = 4, .padding = s.same ? tg::padding::same() : tg::padding::valid(),
                                    .groups = s.groups};
-        for (int i = 0; i < 2; ++i) o.kernel[i] = s.kernel[i], o.stride[i] = s.stride[i], o.dilation[i] = s.dilation[i];
+        for (int i = 0; i < 2; ++i) o.kernel_size[i] = s.kernel[i], o.stride[i] = s.stride[i], o.dilation[i] = s.dilation[i];
         bench b;
         tg::conv2d(b.scope() / "c", x, o);
         fill(b);
@@ -191,14 +191,14 @@ TEST_CASE("conv2d: strides, dilation, groups and padding") {
 TEST_CASE("windows: one number is height and width") {
     const auto x = noise<double>({2, 11, 13, 3}, 4);
     bench b;
-    const tg::tensor<double> y = tg::conv2d(b.scope() / "c", x, {.filters = 2, .kernel = 5, .stride = 2});
+    const tg::tensor<double> y = tg::conv2d(b.scope() / "c", x, {.filters = 2, .kernel_size = 5, .stride = 2});
     CHECK(b["c/kernel"].shape() == tg::shape{5, 5, 3, 2});
     CHECK(y.shape() == tg::shape{2, 4, 5, 2});
     const auto same = [](const tg::tensor<double>& a, const tg::tensor<double>& c) {
         return a.shape() == c.shape() && a.to_vector() == c.to_vector();
     };
-    CHECK(same(max_pooling2d(x, {.pool = 3}), max_pooling2d(x, {.pool = {3, 3}, .stride = {3, 3}})));
-    CHECK(same(average_pooling2d(x, {.pool = {2, 3}, .stride = 1}), average_pooling2d(x, {.pool = {2, 3}, .stride = {1, 1}})));
+    CHECK(same(max_pooling2d(x, {.pool_size = 3}), max_pooling2d(x, {.pool_size = {3, 3}, .stride = {3, 3}})));
+    CHECK(same(average_pooling2d(x, {.pool_size = {2, 3}, .stride = 1}), average_pooling2d(x, {.pool_size = {2, 3}, .stride = {1, 1}})));
 }
 
 TEST_CASE("batch normalization: batch statistics in training, moving averages at its end, used in inference") {
@@ -313,7 +313,7 @@ TEST_CASE("max pooling takes each window's maximum") {
         auto x = noise<double>({2, s.h, s.w, 3}, 12);
         for (std::int64_t i = 0; i < x.size(); ++i) x.mutable_data()[i] -= 2; // negative: padding must not win
         tg::pool2d_options o{.padding = s.same ? tg::padding::same() : tg::padding::valid()};
-        for (int i = 0; i < 2; ++i) o.pool[i] = s.pool[i], o.stride[i] = s.stride[i];
+        for (int i = 0; i < 2; ++i) o.pool_size[i] = s.pool[i], o.stride[i] = s.stride[i];
         const tg::tensor<double> y = tg::max_pooling2d(x, o);
         const window rows(s.h, s.pool[0], s.stride[0], 1, s.same), columns(s.w, s.pool[1], s.stride[1], 1, s.same);
         REQUIRE(y.shape() == tg::shape{2, rows.output, columns.output, 3});

@@ -20,13 +20,13 @@ struct small_cnn {
     static constexpr double rate = 0.25;
 
     constexpr auto operator()(auto scope, auto image) const {
-        auto h = tg::conv2d(scope / "conv1", image, {.filters = filters[0], .kernel = {3, 3}});
-        h = tg::max_pooling2d(tg::batch_normalization(scope / "norm1", relu(h)), {.pool = {2, 2}});
-        h = tg::conv2d(scope / "conv2", h, {.filters = filters[1], .kernel = {5, 5}});
-        h = tg::max_pooling2d(tg::batch_normalization(scope / "norm2", relu(h)), {.pool = {2, 2}});
+        auto h = tg::conv2d(scope / "conv1", image, {.filters = filters[0], .kernel_size = {3, 3}});
+        h = tg::max_pooling2d(tg::batch_normalization(scope / "norm1", relu(h)), {.pool_size = {2, 2}});
+        h = tg::conv2d(scope / "conv2", h, {.filters = filters[1], .kernel_size = {5, 5}});
+        h = tg::max_pooling2d(tg::batch_normalization(scope / "norm2", relu(h)), {.pool_size = {2, 2}});
         h = tg::dropout(scope / "drop2", h, {.rate = rate});
-        h = tg::conv2d(scope / "conv3", h, {.filters = filters[2], .kernel = {3, 3}});
-        h = tg::max_pooling2d(relu(h), {.pool = {2, 2}});
+        h = tg::conv2d(scope / "conv3", h, {.filters = filters[2], .kernel_size = {3, 3}});
+        h = tg::max_pooling2d(relu(h), {.pool_size = {2, 2}});
         h = tg::dropout(scope / "drop3", tg::flatten(h), {.rate = rate});
         return tg::dense(scope / "score", h, {.units = 1});
     }

@@ -74,7 +74,7 @@ TEST_CASE("functions: what operations require of symbolic extents") {
     refusing rows([](auto x) { return reshape(x, {-1, 4}); }, tg::spec<float, tg::dyn, 2>{});
     CHECK(rows(ones({2, 2})) == "accepted");
     CHECK(rows(ones({3, 2})) != "accepted");
-    refusing windows([](auto x) { return tg::max_pooling1d(x, {.pool = 3}); }, tg::spec<float, 1, tg::dyn, 1>{});
+    refusing windows([](auto x) { return tg::max_pooling1d(x, {.pool_size = 3}); }, tg::spec<float, 1, tg::dyn, 1>{});
     CHECK(windows(ones({1, 2, 1})) == "pooling: an extent is 0, at least 1 is needed");
     refusing looked_up([](auto x, auto i) { return gather(x, i); }, tg::spec<float, 3>{},
                        tg::spec<std::int32_t, tg::dyn>{});

@@ -59,7 +59,7 @@ TEST_CASE("a classifier of texts learns from sentences, in both modes the same")
                held = tg::data::make_dataset(parts.validation, words);
     const auto run = [&](auto mode) {
         auto model = make<decltype(mode)>(reader{}, 0.02);
-        const auto h = model.fit(train, {.epochs = 8, .batch_size = 16, .validation = held, .verbose = false});
+        const auto h = model.fit(train, {.epochs = 8, .batch_size = 16, .validation_data = held, .verbose = false});
         // Whoever counts words is right in 0.48 of all sentences: of 300, 0.6 is four standard deviations more.
         CHECK(h.epochs.back().validation_accuracy > 0.6);
         return losses_of(h);

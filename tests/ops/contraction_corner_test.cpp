@@ -78,7 +78,7 @@ TEST_CASE("windows: what does not fit is named") {
     CHECK(message([] { tg::depthwise_conv2d(z({1, 4, 4, 3}), z({2, 2, 4, 1})); }).find("depthwise_conv: channels differ") == 0);
     CHECK(message([] { tg::max_pooling2d(z({1, 4, 3})); }).find("pooling: input must be NHWC") == 0);
     CHECK(message([] { tg::max_pooling1d(z({1, 4, 4, 3})); }).find("pooling: input must be NWC") == 0);
-    CHECK(message([] { tg::max_pooling1d(z({1, 4, 3}), {.pool = 5}); }).find("pooling: window larger") == 0);
+    CHECK(message([] { tg::max_pooling1d(z({1, 4, 3}), {.pool_size = 5}); }).find("pooling: window larger") == 0);
     CHECK(message([] { tg::max_pooling1d(z({1, 4, 3}), {.padding = tg::padding::amounts(0, 0, 2, 0)}); })
               .find("pooling: padding as large as the window") == 0);
     CHECK(message([] { tg::conv1d(z({1, 4, 3}), z({2, 3, 1}), {.padding = tg::padding::amounts(0, 0, -1, 0)}); })
@@ -105,7 +105,7 @@ TEST_CASE("max pooling: the first of equal maxima takes the derivative, NaN is a
     tensor<double> x = reshape(tensor<double>{1, 3, 3, 2, 3, 3}, {1, 6, 1});
     tg::gradient_tape tape;
     tape.watch(x);
-    const auto y = tg::max_pooling1d(x, {.pool = 3});
+    const auto y = tg::max_pooling1d(x, {.pool_size = 3});
     CHECK(y.to_vector() == std::vector<double>{3, 3});
     const auto dx = tape.gradient(y, x);
     CHECK(dx.to_vector() == std::vector<double>{0, 1, 0, 0, 1, 0});
@@ -114,7 +114,7 @@ TEST_CASE("max pooling: the first of equal maxima takes the derivative, NaN is a
     tensor<double> n = reshape(tensor<double>{1, nan, 3, nan, 2, 1}, {1, 6, 1});
     tg::gradient_tape second;
     second.watch(n);
-    const auto m = tg::max_pooling1d(n, {.pool = 4, .stride = 2});
+    const auto m = tg::max_pooling1d(n, {.pool_size = 4, .stride = 2});
     CHECK(std::isnan(m.data()[0]));
     CHECK(std::isnan(m.data()[1]));
     const auto dn = second.gradient(m, n);

@@ -79,8 +79,8 @@ void check(const char* name, const function& f, const std::vector<tg::shape>& sh
 } // namespace
 
 TEST_CASE("third derivatives: pooling") {
-    check("max_pooling2d", [](const auto& x) { return max_pooling2d(x[0], {.pool = {2, 2}, .stride = {1, 2}}); }, {{1, 4, 5, 2}});
-    check("average_pooling2d", [](const auto& x) { return average_pooling2d(x[0], {.pool = {2, 3}, .stride = {1, 2}}); },
+    check("max_pooling2d", [](const auto& x) { return max_pooling2d(x[0], {.pool_size = {2, 2}, .stride = {1, 2}}); }, {{1, 4, 5, 2}});
+    check("average_pooling2d", [](const auto& x) { return average_pooling2d(x[0], {.pool_size = {2, 3}, .stride = {1, 2}}); },
           {{1, 3, 5, 2}});
 }
 

@@ -35,8 +35,8 @@ constexpr auto contractions = [](auto x, auto w, auto b) { // [n, 3, 4], [4, 5],
 constexpr auto windows = [](auto x, auto w, auto grouped) { // [n, 5, 6, 4], [3, 2, 4, 6], [2, 2, 2, 4]
     const auto y = conv2d(x, w, {.stride = {2, 1}, .padding = tg::padding::same()});
     return std::tuple{conv2d(x, grouped, {.dilation = {1, 2}, .groups = 2}), tg::eval(relu(y)),
-                      max_pooling2d(y, {.pool = {2, 3}, .stride = {1, 2}}),
-                      average_pooling2d(x, {.pool = {3, 2}, .padding = tg::padding::same()})};
+                      max_pooling2d(y, {.pool_size = {2, 3}, .stride = {1, 2}}),
+                      average_pooling2d(x, {.pool_size = {3, 2}, .padding = tg::padding::same()})};
 };
 constexpr auto movement = [](auto x, auto y) {                        // [5, 4, 6], [2, 1]
     const auto order = argsort(slice(x, {tg::all, tg::all, {0, 5}})); // rows 0..4

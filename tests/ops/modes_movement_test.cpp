@@ -22,7 +22,7 @@ constexpr auto shapes = [](auto x, auto y) { // [n, 4, 6], [1, 5, 1]
                       swap_axes(x, 0, 2),
                       move_axis(x, {0, 1}, {2, 0}),
                       reverse(x),
-                      reverse(x, 0)};
+                      flip(x, 0)};
 };
 
 constexpr auto parts = [](auto x) { // [n, 4, 6], n at least 3

@@ -187,7 +187,7 @@ TEST_CASE("refused in both modes: products and windows") {
     TG_REFUSED(depthwise_conv2d(x, y), image, tg::ones<float>({2, 2, 3, 1}));
     TG_REFUSED(max_pooling2d(x), tg::ones<float>({1, 1, 4, 1}));
     TG_REFUSED(max_pooling2d(x), plane);
-    TG_REFUSED(max_pooling2d(x, {.pool = {2, 0}}), image);
+    TG_REFUSED(max_pooling2d(x, {.pool_size = {2, 0}}), image);
     TG_REFUSED(average_pooling2d(x, {.padding = tg::padding::amounts(2, 0, 0, 0)}), image);
     TG_REFUSED(max_pooling1d(x), image);
     TG_REFUSED(global_max_pooling2d(x), plane);

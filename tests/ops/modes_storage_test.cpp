@@ -29,7 +29,7 @@ constexpr auto image = [](auto x, auto w, auto b) { // [n, 6, 6, 2], [3, 3, 2, 4
     return tg::value_and_gradient([](auto a, auto u, auto c) {
         const auto h = tg::eval(relu(tg::conv2d(a, u, {.padding = tg::padding::same()}) + c));
         const auto p = max_pooling2d(h);
-        const auto q = average_pooling2d(transpose(p, {0, 2, 1, 3}), {.pool = {3, 3}});
+        const auto q = average_pooling2d(transpose(p, {0, 2, 1, 3}), {.pool_size = {3, 3}});
         return tg::eval(sum(square(softmax(q) + 0.5)));
     })(x, w, b);
 };

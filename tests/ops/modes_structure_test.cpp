@@ -35,7 +35,7 @@ constexpr auto more_reductions = [](auto x) { // [n, 3, 4]
                       v,
                       norm(x, 2, -1),
                       norm(x, 3, {0, 2}),
-                      standard_deviation(x, -1, {.correction = 1}),
+                      stddev(x, -1, {.correction = 1}),
                       max(relu(x), {0, 2}), // ties
                       prod(relu(x), 1),     // zeros
                       cumulative_product(relu(x), 2),

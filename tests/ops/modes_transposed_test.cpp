@@ -25,8 +25,8 @@ constexpr auto windows = [](auto x, auto w, auto d) { // [n, h, v, 4], [3, 2, 5,
         std::tuple{conv2d_transpose(x, w, {.stride = {2, 3}}),
                    conv2d_transpose(x, w, {.stride = {2, 1}, .padding = tg::padding::same()}),
                    depthwise_conv2d(x, d, {.padding = tg::padding::same()}),
-                   max_pooling2d(x, {.pool = {2, 2}, .stride = {1, 1}, .padding = tg::padding::same(), .dilation = {2, 1}}),
-                   average_pooling2d(x, {.pool = {2, 1}, .padding = tg::padding::amounts(1, 1, 0, 0), .count_include_pad = true}),
+                   max_pooling2d(x, {.pool_size = {2, 2}, .stride = {1, 1}, .padding = tg::padding::same(), .dilation = {2, 1}}),
+                   average_pooling2d(x, {.pool_size = {2, 1}, .padding = tg::padding::amounts(1, 1, 0, 0), .count_include_pad = true}),
                    global_average_pooling2d(x), global_max_pooling2d(x, {.keepdims = true})});
 };
 constexpr auto curvature = [](auto x, auto w) {
@@ -38,8 +38,8 @@ constexpr auto curvature = [](auto x, auto w) {
 };
 constexpr auto lines = [](auto x, auto w) { // [n, t, 3], [4, 2, 3]
     return std::apply(total, std::tuple{conv1d_transpose(x, w, {.stride = 2}),
-                                        max_pooling1d(x, {.pool = 3, .stride = 1, .padding = tg::padding::same()}),
-                                        average_pooling1d(x, {.pool = 2, .padding = tg::padding::same()}),
+                                        max_pooling1d(x, {.pool_size = 3, .stride = 1, .padding = tg::padding::same()}),
+                                        average_pooling1d(x, {.pool_size = 2, .padding = tg::padding::same()}),
                                         global_average_pooling1d(x)});
 };
 

@@ -27,7 +27,7 @@ constexpr auto images = [](auto x, auto w, auto g) { // [n, 7, 6, 4], [3, 2, 4, 
         total,
         std::tuple{y, conv2d(x, w, {.stride = {2, 1}, .padding = tg::padding::same(), .dilation = {1, 2}}),
                    conv2d(relu(x), g, {.padding = tg::padding::amounts(1, 0, 0, 2), .groups = 2}), max_pooling2d(y),
-                   average_pooling2d(x, {.pool = {3, 2}, .stride = {2, 1}, .padding = tg::padding::same()})});
+                   average_pooling2d(x, {.pool_size = {3, 2}, .stride = {2, 1}, .padding = tg::padding::same()})});
 };
 
 constexpr auto lines = [](auto x, auto w) { // [n, t, 3], [4, 3, 2]
@@ -80,7 +80,7 @@ TEST_CASE("a symbolic extent that a window does not fit is refused when it is bo
     CHECK(same.compare(drawn<double>({2, 1, 3}, 2), taps) == "");
     CHECK(same.compare(drawn<double>({2, 0, 3}, 2), taps) == "");
 
-    both_modes pooled([](auto x) { return max_pooling1d(x, {.pool = 3}); }, tg::spec<double, tg::dyn, tg::dyn, 3>{});
+    both_modes pooled([](auto x) { return max_pooling1d(x, {.pool_size = 3}); }, tg::spec<double, tg::dyn, tg::dyn, 3>{});
     CHECK(pooled.compare(drawn<double>({2, 7, 3}, 2)) == "");
     CHECK_THROWS_WITH_AS(pooled.compare(drawn<double>({2, 2, 3}, 2)),
                          "pooling: extent (axis 1 of 'argument 1' - 3) / 3 + 1 is 0, at least 1 is needed",

@@ -30,7 +30,7 @@ std::vector<row> pooling_rows() {
     put(make_row<1>(
             "max_pooling2d 3x2 same, overlapping",
             [](auto x) {
-                return max_pooling2d(x, {.pool = {3, 2}, .stride = {2, 1}, .padding = padding::same()});
+                return max_pooling2d(x, {.pool_size = {3, 2}, .stride = {2, 1}, .padding = padding::same()});
             },
             {},
             [](const std::vector<array>& x) {
@@ -40,14 +40,14 @@ std::vector<row> pooling_rows() {
     put(make_row<1>(
             "average_pooling2d",
             [](auto x) {
-                return average_pooling2d(x, {.pool = {2, 3}});
+                return average_pooling2d(x, {.pool_size = {2, 3}});
             },
             {}, [](const std::vector<array>& x) { return pool(x[0], 2, 3, {2}, {3}, mean_of); }),
         {{{1, 2, 3, 1}}, {{2, 5, 7, 3}}, {{1, 13, 9, 17}}});
     put(make_row<1>(
             "average_pooling2d same, overlapping",
             [](auto x) {
-                return average_pooling2d(x, {.pool = {3, 2}, .stride = {1, 2}, .padding = padding::same()});
+                return average_pooling2d(x, {.pool_size = {3, 2}, .stride = {1, 2}, .padding = padding::same()});
             },
             {},
             [](const std::vector<array>& x) {
@@ -57,7 +57,7 @@ std::vector<row> pooling_rows() {
     put(make_row<1, false>(
             "max_pooling2d dilated, explicit padding",
             [](auto x) {
-                return max_pooling2d(x, {.pool = {2, 3},
+                return max_pooling2d(x, {.pool_size = {2, 3},
                                          .stride = {1, 2},
                                          .padding = padding::amounts(1, 0, 2, 3),
                                          .dilation = {2, 2}});
@@ -70,7 +70,7 @@ std::vector<row> pooling_rows() {
     put(make_row<1>(
             "average_pooling2d dilated",
             [](auto x) {
-                return average_pooling2d(x, {.pool = {2, 2}, .stride = {2, 1}, .padding = padding::same(), .dilation = {1, 3}});
+                return average_pooling2d(x, {.pool_size = {2, 2}, .stride = {2, 1}, .padding = padding::same(), .dilation = {1, 3}});
             },
             {},
             [](const std::vector<array>& x) {
@@ -80,7 +80,7 @@ std::vector<row> pooling_rows() {
     put(make_row<1>(
             "average_pooling2d, padding counted",
             [](auto x) {
-                return average_pooling2d(x, {.pool = {3, 2},
+                return average_pooling2d(x, {.pool_size = {3, 2},
                                              .stride = {2, 1},
                                              .padding = padding::amounts(1, 2, 1, 1),
                                              .count_include_pad = true});
@@ -92,7 +92,7 @@ std::vector<row> pooling_rows() {
             }),
         {{{1, 4, 3, 2}}, {{1, 1, 1, 1}}, {{2, 5, 7, 17}}});
     put(make_row<1>(
-            "max_pooling1d", [](auto x) { return max_pooling1d(x, {.pool = 3, .stride = 2, .padding = padding::same()}); }, {},
+            "max_pooling1d", [](auto x) { return max_pooling1d(x, {.pool_size = 3, .stride = 2, .padding = padding::same()}); }, {},
             [](const std::vector<array>& x) {
                 return pool1d(x[0], 3, {2, 1, 0, 0, true}, max_of);
             }),
@@ -100,7 +100,7 @@ std::vector<row> pooling_rows() {
     put(make_row<1, false>(
             "max_pooling1d by default, and dilated",
             [](auto x) {
-                return concat(max_pooling1d(x), max_pooling1d(x, {.pool = 3, .stride = 1, .dilation = 2}), 1);
+                return concat(max_pooling1d(x), max_pooling1d(x, {.pool_size = 3, .stride = 1, .dilation = 2}), 1);
             },
             {},
             [](const std::vector<array>& x) {
@@ -112,7 +112,7 @@ std::vector<row> pooling_rows() {
             }),
         {{{1, 5, 1}}, {{1, 8, 3}}});
     put(make_row<1>(
-            "average_pooling1d", [](auto x) { return average_pooling1d(x, {.pool = 3, .padding = padding::amounts(0, 0, 1, 1)}); },
+            "average_pooling1d", [](auto x) { return average_pooling1d(x, {.pool_size = 3, .padding = padding::amounts(0, 0, 1, 1)}); },
             {},
             [](const std::vector<array>& x) {
                 return pool1d(x[0], 3, {3, 1, 1, 1}, mean_of);
@@ -121,7 +121,7 @@ std::vector<row> pooling_rows() {
     put(make_row<1, false>(
             "average_pooling1d, padding counted",
             [](auto x) {
-                return average_pooling1d(x, {.pool = 3, .padding = padding::amounts(0, 0, 1, 1), .count_include_pad = true});
+                return average_pooling1d(x, {.pool_size = 3, .padding = padding::amounts(0, 0, 1, 1), .count_include_pad = true});
             },
             {},
             [](const std::vector<array>& x) {

@@ -148,7 +148,7 @@ std::vector<row> reduction_rows() {
             over({1}, false, unbiased_variance_of)),
         {{{3, 5}}, {{4, 2, 3}}, {{2, 700}}}, 32, 1);
     put(make_row<1>(
-            "standard_deviation axis -1", [](auto x) { return standard_deviation(x, -1); }, {wide},
+            "stddev axis -1", [](auto x) { return stddev(x, -1); }, {wide},
             over({-1}, false, deviation_of)),
         {{{5}}, {{3, 5}}, {{7, 300}}}, 32, 1);
     put(make_row<1, false>(

@@ -168,14 +168,14 @@ TEST_CASE("stored: norms and their derivatives at zero") {
     CHECK(near(slope_at([](auto v) { return norm(v, 3); }, {0, -2, 1}), {0, -0.9244816991341795, 0.2311204247835449}));
     CHECK(slope_at([](auto v) { return norm(v, 3); }, {0, 0}) == vector{0, 0});
     CHECK(slope_at([](auto v) { return norm(v, 0); }, {0, 2}) == vector{0, 0});
-    CHECK(slope_at([](auto v) { return standard_deviation(v); }, {2, 2, 2}) == vector{0, 0, 0}); // torch x.std(correction=0)
+    CHECK(slope_at([](auto v) { return stddev(v); }, {2, 2, 2}) == vector{0, 0, 0}); // torch x.std(correction=0)
 }
 
 TEST_CASE("stored: variance, softmax, logsumexp") {
     const tensor<double> x{1, 2, 4, 8}, rows{{1, 2, 4}, {3, 5, 9}};
     CHECK(variance(x).item() == 7.1875);                                                  // numpy var(ddof=0)
     CHECK(near(variance(x, {}, {.correction = 1}).to_vector(), {9.583333333333334}));     // numpy var(ddof=1)
-    CHECK(near(standard_deviation(x, {}, {.correction = 1}).to_vector(), {3.095695936834452}));
+    CHECK(near(stddev(x, {}, {.correction = 1}).to_vector(), {3.095695936834452}));
     CHECK(near(variance(rows, 1, {.correction = 1}).to_vector(), {7.0 / 3, 28.0 / 3}));   // numpy var(axis=1, ddof=1)
     const auto [m, v] = moments(rows, 1, {.keepdims = true});
     CHECK(m.shape() == tg::shape{2, 1});

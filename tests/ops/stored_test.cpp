@@ -67,7 +67,7 @@ TEST_CASE("stored: 'same' padding of strided convolutions puts the odd zero behi
 TEST_CASE("stored: averages at the border count the elements inside") {
     // F.avg_pool2d(torch.arange(1., 10.).reshape(1, 1, 3, 3), 2, 2, ceil_mode=True)
     const tensor<double> x = reshape(tensor<double>(tg::arange<double>(9, 1)), {1, 3, 3, 1});
-    TG_GIVES(average_pooling2d(x, {.pool = {2, 2}, .padding = tg::padding::same()}), {3, 4.5, 7.5, 9});
+    TG_GIVES(average_pooling2d(x, {.pool_size = {2, 2}, .padding = tg::padding::same()}), {3, 4.5, 7.5, 9});
 }
 
 TEST_CASE("stored: the first of equal elements, and NaN") {

@@ -82,14 +82,14 @@ TEST_CASE("stored: transposed convolutions") {
 
 TEST_CASE("stored: pooling") {
     const auto x = seq({1, 3, 4, 1});
-    const tg::pool2d_options window{.pool = {2, 3}, .stride = {1, 2}, .padding = tg::padding::amounts(1, 1, 1, 1)};
+    const tg::pool2d_options window{.pool_size = {2, 3}, .stride = {1, 2}, .padding = tg::padding::amounts(1, 1, 1, 1)};
     // nhwc(F.avg_pool2d(nchw(seq(1, 3, 4, 1)), (2, 3), (1, 2), padding=1, count_include_pad=...))
     CHECK(near(average_pooling2d(x, window), {1.5, 1, 1.75, 0.3333333333, -0.5, -1, -3, -1.666666667}));
     tg::pool2d_options counted = window;
     counted.count_include_pad = true;
     CHECK(near(average_pooling2d(x, counted), {0.5, 0.5, 1.166666667, 0.3333333333, -0.3333333333, -1, -1, -0.8333333333}));
     // nhwc(F.max_pool2d(nchw(seq(1, 3, 4, 1)), 2, 1, dilation=(1, 2)))
-    CHECK(near(max_pooling2d(x, {.pool = {2, 2}, .stride = {1, 1}, .dilation = {1, 2}}), {4, 5, 4, 3}));
+    CHECK(near(max_pooling2d(x, {.pool_size = {2, 2}, .stride = {1, 1}, .dilation = {1, 2}}), {4, 5, 4, 3}));
     // F.max_pool2d(p, 2, 1).sum().backward(); p.grad
     tensor<double> p = x;
     tg::gradient_tape tape;
@@ -97,7 +97,7 @@ TEST_CASE("stored: pooling") {
     const auto grad = tape.gradient(max_pooling2d(p, {.stride = {1, 1}}), p);
     CHECK(near(grad, {0, 2, 0, 0, 1, 0, 0, 2, 0, 0, 1, 0}));
     // F.max_pool1d(seq(1, 7, 1).permute(0, 2, 1), 3, 2, padding=1)
-    CHECK(near(max_pooling1d(seq({1, 7, 1}), {.pool = 3, .stride = 2, .padding = tg::padding::amounts(0, 0, 1, 1)}), {5, 5, 4, 0}));
+    CHECK(near(max_pooling1d(seq({1, 7, 1}), {.pool_size = 3, .stride = 2, .padding = tg::padding::amounts(0, 0, 1, 1)}), {5, 5, 4, 0}));
 }
 
 TEST_CASE("stored: sums over products and squares") {

@@ -109,7 +109,7 @@ constexpr auto choices = [](auto table, auto i, auto rows, auto j) {
 constexpr auto images = [](auto x, auto w) { // [2, 6, 5, 2], [3, 3, 2, 4]
     const auto y = tg::conv2d(x, w, {.padding = tg::padding::same()});
     const auto z = tg::conv2d(x, w, {.stride = {2, 1}});
-    return std::tuple{y, z, tg::max_pooling2d(y), tg::average_pooling2d(y, {.pool = {3, 3}, .stride = {1, 1}})};
+    return std::tuple{y, z, tg::max_pooling2d(y), tg::average_pooling2d(y, {.pool_size = {3, 3}, .stride = {1, 1}})};
 };
 
 tensor<std::int32_t> indices(std::initializer_list<std::int64_t> dims) {

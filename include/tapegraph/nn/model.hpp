@@ -23,7 +23,7 @@ struct fit_options {
     std::int64_t epochs = 1;
     std::int64_t initial_epoch = 0; ///< the first of them, where a later call goes on
     std::int64_t batch_size = 32;
-    std::optional<data::dataset> validation{}; ///< evaluated after every epoch, columns as those of the training set
+    std::optional<data::dataset> validation_data{}; ///< evaluated after every epoch, columns as those of the training set
     std::int64_t steps_per_epoch = 0;          ///< stop an epoch early; 0: the whole data set
     bool shuffle = true;                       ///< in an order that depends on the model's seed and the epoch
     bool verbose = true;                       ///< progress on stderr
@@ -340,8 +340,8 @@ private:
         r.accuracy /= seen;
         r.seconds = std::chrono::duration<double>(clock::now() - start).count();
         r.ingestion_seconds = loader.wait_seconds();
-        if (options.validation) {
-            const step_result v = evaluate(*options.validation, options.batch_size);
+        if (options.validation_data) {
+            const step_result v = evaluate(*options.validation_data, options.batch_size);
             r.validation_loss = v.loss;
             r.validation_accuracy = v.accuracy;
             progress.end_epoch(

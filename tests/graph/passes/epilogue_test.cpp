@@ -120,14 +120,14 @@ struct other_images {
     static constexpr void build(trace& t) {
         const node x = input(t, "x", {2, 9, 8, 3}), w = variable(t, "w", {3, 2, 3, 5}), b = variable(t, "b", {5});
         const auto convolved = [&](std::int64_t stride) { return relu(conv2d(x, w, {.stride = {stride, 1}}) + b); };
-        output(t, "three", max_pooling2d(convolved(1), {.pool = {3, 2}}));
+        output(t, "three", max_pooling2d(convolved(1), {.pool_size = {3, 2}}));
         output(t, "same", max_pooling2d(convolved(2), {.padding = tg::padding::same()}));
         output(t, "padded", max_pooling2d(convolved(3), {.padding = tg::padding::amounts(1, 0, 0, 0)}));
         output(t, "strided", max_pooling2d(convolved(4), {.stride = {2, 1}}));
         output(t, "average", average_pooling2d(convolved(5)));
         const node y = convolved(6);
         output(t, "y", y);
-        output(t, "pooled", max_pooling2d(y, {.pool = {2, 2}}));
+        output(t, "pooled", max_pooling2d(y, {.pool_size = {2, 2}}));
     }
 };
 static_assert(first_problem<other_images>() == nullptr);

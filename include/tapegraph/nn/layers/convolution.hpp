@@ -9,7 +9,7 @@ namespace tapegraph {
 /// A kernel's extents are 3 unless given; everything else is as in Keras.
 struct conv2d_layer_options {
     std::int64_t filters = 1; ///< output channels, positive
-    height_width kernel = 3;
+    height_width kernel_size = 3;
     height_width stride = 1;
     tapegraph::padding padding{}; ///< valid(), same() or amounts(...)
     height_width dilation = 1;
@@ -22,7 +22,7 @@ struct conv2d_layer_options {
 /// A kernel's extent is 3 unless given; everything else is as in Keras.
 struct conv1d_layer_options {
     std::int64_t filters = 1; ///< output channels, positive
-    std::int64_t kernel = 3;
+    std::int64_t kernel_size = 3;
     std::int64_t stride = 1;
     tapegraph::padding padding{}; ///< valid(), same(), causal() or amounts(...)
     std::int64_t dilation = 1;
@@ -64,7 +64,7 @@ constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options
     const shape dims = shape_of(input);
     const std::int64_t channels = detail::group_channels(scope, dims, o.groups);
     const std::int64_t filters = detail::positive_filters(scope, o.filters);
-    const auto kernel = scope.variable_like(input, "kernel", {o.kernel[0], o.kernel[1], channels, filters},
+    const auto kernel = scope.variable_like(input, "kernel", {o.kernel_size[0], o.kernel_size[1], channels, filters},
                                             {.initializer = o.kernel_initializer});
     const conv2d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
     return scope.leave("conv2d", mark,
@@ -82,7 +82,7 @@ constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options
     const std::int64_t channels = detail::group_channels(scope, dims, o.groups);
     const std::int64_t filters = detail::positive_filters(scope, o.filters);
     const auto kernel =
-        scope.variable_like(input, "kernel", {o.kernel, channels, filters}, {.initializer = o.kernel_initializer});
+        scope.variable_like(input, "kernel", {o.kernel_size, channels, filters}, {.initializer = o.kernel_initializer});
     const conv1d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
     return scope.leave("conv1d", mark,
                        detail::with_bias(scope, conv1d(input, kernel, window, where), filters, o, where));

@@ -141,5 +141,18 @@ template <operand A>
 TG_INLINE constexpr auto is_finite(const A& x) {
     return detail::answer<is_finite_op>(x);
 }
+// TensorFlow's names above, NumPy's and PyTorch's here.
+template <operand A>
+TG_INLINE constexpr auto isnan(const A& x) {
+    return is_nan(x);
+}
+template <operand A>
+TG_INLINE constexpr auto isinf(const A& x) {
+    return is_inf(x);
+}
+template <operand A>
+TG_INLINE constexpr auto isfinite(const A& x) {
+    return is_finite(x);
+}
 
 } // namespace tapegraph

@@ -252,6 +252,11 @@ constexpr auto reverse(const A& x, axes over = {}, std::source_location where = 
     }
     return invoke<slice_op>(a, &target, where, x);
 }
+/// The same by NumPy's and PyTorch's name.
+template <tensor_like A>
+constexpr auto flip(const A& x, axes over = {}, std::source_location where = std::source_location::current()) {
+    return reverse(x, over, where);
+}
 
 namespace detail {
 

@@ -152,14 +152,14 @@ struct convolution_bias_pool_op : detail::convolution_operation {
 
 /// `stride` 0 means the window's own size.
 struct pool2d_options {
-    height_width pool = 2;
+    height_width pool_size = 2;
     height_width stride = 0;
     tapegraph::padding padding{};
     height_width dilation = 1;
     bool count_include_pad = false; ///< averages: padding counts as zeros, as in PyTorch
 };
 struct pool1d_options {
-    std::int64_t pool = 2;
+    std::int64_t pool_size = 2;
     std::int64_t stride = 0;
     tapegraph::padding padding{}; ///< left and right
     std::int64_t dilation = 1;
@@ -170,8 +170,8 @@ namespace detail {
 constexpr window_attributes pool_attributes(const pool2d_options& options) {
     window_attributes a;
     for (int i = 0; i < 2; ++i) {
-        a.window[i] = options.pool[i];
-        a.stride[i] = options.stride[i] != 0 ? options.stride[i] : options.pool[i];
+        a.window[i] = options.pool_size[i];
+        a.stride[i] = options.stride[i] != 0 ? options.stride[i] : options.pool_size[i];
         a.dilation[i] = options.dilation[i];
     }
     a.count_padding = options.count_include_pad;
@@ -179,7 +179,7 @@ constexpr window_attributes pool_attributes(const pool2d_options& options) {
     return a;
 }
 constexpr window_attributes pool_attributes(const pool1d_options& options) {
-    return pool_attributes(pool2d_options{{1, options.pool},
+    return pool_attributes(pool2d_options{{1, options.pool_size},
                                           {1, options.stride},
                                           options.padding,
                                           {1, options.dilation},
