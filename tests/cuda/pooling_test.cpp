@@ -2,6 +2,7 @@
 
 #include <cuda/calls.hpp>
 
+#include <tapegraph/cuda/ops/pooling/lp_pooling.cuh>
 #include <tapegraph/cuda/ops/pooling/pooling.cuh>
 
 #include <cmath>
@@ -83,6 +84,8 @@ void check(const pooling& p, double bad) {
     y.values = run_on_cpu<max_pool_op, T>(p.a, {x}, {y}).out[0];
     check_same<max_pool_gradient_op, T>(p.a, {uneven<T>(pooled), x, y}, {shaped<T>(p.image)});
     check_same<max_pool_select_op, T>(p.a, {uneven<T>(p.image), x, y}, {shaped<T>(pooled)});
+    for (const double norm : {1.0, 2.0, 3.5})
+        check_same<lp_pool_op, T>(lp_pool_op::attributes{p.a, norm}, {x}, {shaped<T>(pooled)});
     for (const std::int64_t count_padding : {0, 1}) {
         window_attributes a = p.a;
         a.count_padding = count_padding;

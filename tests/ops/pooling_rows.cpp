@@ -37,6 +37,27 @@ std::vector<row> pooling_rows() {
                 return pool(x[0], 3, 2, {2, 1, 0, 0, true}, {1, 1, 0, 0, true}, max_of);
             }),
         {{{1, 4, 3, 2}}, {{1, 1, 1, 1}}, {{2, 7, 5, 3}}});
+    const auto length = [](const auto& v, real p) {
+        real sum = 0;
+        for (const real x : v) sum += std::pow(std::abs(x), p);
+        return std::pow(sum, 1 / p);
+    };
+    put(make_row<1>(
+            "lp_pooling2d 2", [](auto x) { return lp_pooling2d(x, 2, {.pool_size = {2, 3}}); }, {},
+            [=](const std::vector<array>& x) {
+                return pool(x[0], 2, 3, {2}, {3}, [=](const auto& v) { return length(v, 2); });
+            }),
+        {{{1, 2, 3, 1}}, {{2, 5, 7, 3}}, {{1, 13, 9, 17}}});
+    put(make_row<1>(
+            "lp_pooling2d 3.5 same, overlapping",
+            [](auto x) {
+                return lp_pooling2d(x, 3.5, {.pool_size = {3, 2}, .stride = {1, 2}, .padding = padding::same()});
+            },
+            {positive},
+            [=](const std::vector<array>& x) {
+                return pool(x[0], 3, 2, {1, 1, 0, 0, true}, {2, 1, 0, 0, true}, [=](const auto& v) { return length(v, 3.5); });
+            }),
+        {{{1, 4, 3, 2}}, {{1, 1, 1, 1}}, {{2, 7, 5, 3}}});
     put(make_row<1>(
             "average_pooling2d",
             [](auto x) {

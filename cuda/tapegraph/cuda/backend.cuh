@@ -7,6 +7,7 @@
 #include <tapegraph/cuda/ops/gather/gather.cuh>
 #include <tapegraph/cuda/ops/product/matmul.cuh>
 #include <tapegraph/cuda/ops/movement/movement.cuh>
+#include <tapegraph/cuda/ops/pooling/lp_pooling.cuh>
 #include <tapegraph/cuda/ops/pooling/pooling.cuh>
 #include <tapegraph/cuda/ops/random/random.cuh>
 #include <tapegraph/cuda/reduction.cuh>

@@ -10,6 +10,7 @@
 #include <tapegraph/ops/ordering/kernel.hpp>
 #include <tapegraph/ops/pooling/kernel.hpp>
 #include <tapegraph/ops/pooling/kernel_of_convolution.hpp>
+#include <tapegraph/ops/pooling/lp_pooling_kernel.hpp>
 #include <tapegraph/ops/product/kernel.hpp>
 #include <tapegraph/ops/product/kernel_16bit.hpp>
 #include <tapegraph/ops/random/kernel.hpp>

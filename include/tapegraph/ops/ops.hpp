@@ -21,6 +21,7 @@
 #include <tapegraph/ops/reduction/moments.hpp>
 #include <tapegraph/ops/reduction/norm.hpp>
 #include <tapegraph/ops/ordering/ordering.hpp>
+#include <tapegraph/ops/pooling/lp_pooling.hpp>
 #include <tapegraph/ops/pooling/pooling.hpp>
 #include <tapegraph/ops/movement/padding.hpp>
 #include <tapegraph/ops/elementwise/power.hpp>

@@ -192,7 +192,7 @@ struct pooling_texts {
     }
 };
 template <class Op, tensor_like X>
-constexpr auto pool(const X& x, const window_attributes& a, int rank, std::source_location where) {
+constexpr auto pool(const X& x, const typename Op::attributes& a, int rank, std::source_location where) {
     const auto input = eval(x, where);
     if (shape_of(input).rank() != rank) return refuse<pooling_texts>(rank, where, input);
     return invoke<Op>(a, nullptr, where, input);

@@ -47,7 +47,7 @@ struct batched_rows {
 /// The operation has a batch of its own in front: both become one.
 template <class Op>
 struct batched_images {
-    static constexpr auto apply(const auto& c, const window_attributes& a, const auto& x, const auto&... filters) {
+    static constexpr auto apply(const auto& c, const auto& a, const auto& x, const auto&... filters) {
         const shape images = shape_of(c.whole(x));
         shape folded;
         folded.attach(images.table());
