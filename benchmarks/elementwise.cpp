@@ -4,8 +4,8 @@
 #include <tapegraph/ops/elementwise/activation.hpp>
 #include <tapegraph/ops/elementwise/arithmetic.hpp>
 #include <tapegraph/ops/elementwise/power.hpp>
-#include <tapegraph/ops/reduction/reduction.hpp>
 #include <tapegraph/ops/elementwise/trigonometric.hpp>
+#include <tapegraph/ops/reduction/reduction.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -1,5 +1,5 @@
-#include <tapegraph/ops/convolution/cpu.hpp>
 #include <tapegraph/cpu/gemm.hpp>
+#include <tapegraph/ops/convolution/cpu.hpp>
 
 #include <chrono>
 #include <cstdio>

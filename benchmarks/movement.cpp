@@ -1,8 +1,8 @@
 #include "fma_peak.hpp"
 
-#include <tapegraph/ops/movement/cpu_embed.hpp>
 #include <tapegraph/ops/gather/cpu.hpp>
 #include <tapegraph/ops/movement/cpu.hpp>
+#include <tapegraph/ops/movement/cpu_pad.hpp>
 #include <tapegraph/ops/movement/cpu_index_map.hpp>
 
 #include <algorithm>
@@ -126,8 +126,10 @@ void measure(std::int64_t n, int threads) {
     report("pad by reflection, the same", images * 28 * 28 * 32, framed_bytes,
            [&] { cpu::apply_index_map(4, picture, reflect, at, framed, 4, x.get(), y.get()); });
     const std::int64_t repeat[]{5}, twice[]{2}, short_line[]{n / 2}, line[]{n}, wrap[]{4}, none[]{0}, shift[]{1001};
-    report("repeat each twice", n, 1.5 * bytes, [&] { cpu::apply_index_map(1, short_line, repeat, twice, line, 4, x.get(), y.get()); });
-    report("tile twice", n, 1.5 * bytes, [&] { cpu::apply_index_map(1, short_line, wrap, none, line, 4, x.get(), y.get()); });
+    report("repeat each twice", n, 1.5 * bytes,
+           [&] { cpu::apply_index_map(1, short_line, repeat, twice, line, 4, x.get(), y.get()); });
+    report("tile twice", n, 1.5 * bytes,
+           [&] { cpu::apply_index_map(1, short_line, wrap, none, line, 4, x.get(), y.get()); });
     report("roll", n, 2 * bytes, [&] { cpu::apply_index_map(1, line, wrap, shift, line, 4, x.get(), y.get()); });
 
     const auto gather = [&](const char* name, std::int64_t width) {

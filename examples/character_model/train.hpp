@@ -67,9 +67,10 @@ result train(const options& o, const window_sets& sets, const tapegraph::data::v
              const std::vector<std::int32_t>& prompt) {
     auto model = make_model<Mode>(o);
     result r;
-    r.epochs = model.fit(
-        sets.train,
-        {.epochs = o.epochs, .batch_size = o.batch_size, .validation_data = sets.validation, .steps_per_epoch = o.steps});
+    r.epochs = model.fit(sets.train, {.epochs = o.epochs,
+                                      .batch_size = o.batch_size,
+                                      .validation_data = sets.validation,
+                                      .steps_per_epoch = o.steps});
     r.written = write(model, o, characters, prompt);
     return r;
 }

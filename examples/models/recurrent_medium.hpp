@@ -19,7 +19,8 @@ struct recurrent_medium {
             .units = Units, .activation = tg::cell_activation::relu, .return_sequences = true};
         auto h = tg::bidirectional(scope / "both", series, recurrent);
         h = tg::lstm(scope / "lstm", h, recurrent);
-        h = tg::conv1d(scope / "conv", h, {.filters = 128, .kernel_size = 400, .stride = 4, .padding = tg::padding::same()});
+        h = tg::conv1d(scope / "conv", h,
+                       {.filters = 128, .kernel_size = 400, .stride = 4, .padding = tg::padding::same()});
         return binary_head(scope, tg::flatten(h));
     }
 };

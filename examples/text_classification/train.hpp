@@ -19,9 +19,10 @@ auto make_model(const options& o) {
 template <class Mode>
 tapegraph::history train(const options& o, const text_sets& sets) {
     auto model = make_model<Mode>(o);
-    return model.fit(
-        sets.train,
-        {.epochs = o.epochs, .batch_size = o.batch_size, .validation_data = sets.validation, .steps_per_epoch = o.steps});
+    return model.fit(sets.train, {.epochs = o.epochs,
+                                  .batch_size = o.batch_size,
+                                  .validation_data = sets.validation,
+                                  .steps_per_epoch = o.steps});
 }
 
 } // namespace text_classification

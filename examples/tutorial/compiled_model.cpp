@@ -39,7 +39,8 @@ int main(int argc, char** argv) {
     auto model = make_model<tg::graph>();
     std::cout << model.summary();
 
-    const tg::history history = model.fit(parts.train, {.epochs = 3, .validation_data = parts.validation, .verbose = false});
+    const tg::history history =
+        model.fit(parts.train, {.epochs = 3, .validation_data = parts.validation, .verbose = false});
     for (const tg::epoch_result& epoch : history.epochs)
         std::printf("loss %.2f, validation %.2f, of which right %.2f\n", epoch.loss, epoch.validation_loss,
                     epoch.validation_accuracy);

@@ -1,5 +1,5 @@
-#include <tapegraph/ops/movement/cpu_pad.hpp>
 #include <tapegraph/ops/movement/cpu.hpp>
+#include <tapegraph/ops/movement/cpu_pad.hpp>
 
 #include <doctest/doctest.h>
 
@@ -102,8 +102,7 @@ void check_slice(const list& extents, const list& begin, const list& step, const
         cpu::slice(rank_of(extents), extents.data(), begin.data(), step.data(), cut.data(), sizeof(E), x.data(),
                    y.data());
         CHECK(y == expected);
-        cpu::pad(rank_of(cut), cut.data(), begin.data(), step.data(), extents.data(), sizeof(E), dy.data(),
-                   dx.data());
+        cpu::pad(rank_of(cut), cut.data(), begin.data(), step.data(), extents.data(), sizeof(E), dy.data(), dx.data());
         CHECK(dx == embedded);
     });
 }

@@ -1,5 +1,5 @@
-#include <tapegraph/ops/ordering/cpu_arg_reduce.hpp>
 #include <tapegraph/cpu/reduce.hpp>
+#include <tapegraph/ops/ordering/cpu_arg_reduce.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 #define TG_SIMT
 #include <simt/words.hpp>
 
-#include <tapegraph/cuda/ops/convolution/plans.hpp>
 #include <tapegraph/cuda/kernels/convolution_shape.cuh>
+#include <tapegraph/cuda/ops/convolution/plans.hpp>
 
 #include <cuda/convolution_reference.hpp>
 

@@ -1,7 +1,7 @@
 #include <cuda/calls.hpp>
 
-#include <tapegraph/cuda/ops/pooling/of_convolution.cuh>
 #include <tapegraph/cuda/ops/convolution/storage.cuh>
+#include <tapegraph/cuda/ops/pooling/of_convolution.cuh>
 #include <tapegraph/cuda/ops/pooling/pooling.cuh>
 #include <tapegraph/ops/pooling/kernel_of_convolution.hpp>
 

@@ -1,9 +1,9 @@
 #define TG_SIMT
 #include <simt/mutation.hpp>
 
+#include <tapegraph/cuda/ops/recurrent/recurrence.cuh>
 #include <tapegraph/ops/recurrent/cpu_gru_cell.hpp>
 #include <tapegraph/ops/recurrent/cpu_simple_rnn_cell.hpp>
-#include <tapegraph/cuda/ops/recurrent/recurrence.cuh>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/ops/recurrent/cpu_lstm_cell.hpp>
 #include <tapegraph/cuda/ops/recurrent/recurrence.cuh>
+#include <tapegraph/ops/recurrent/cpu_lstm_cell.hpp>
 
 #include <doctest/doctest.h>
 

@@ -92,7 +92,9 @@ TEST_CASE("pooling on the device, in programs") {
     const auto image = tg::eval(reshape(plane, {1, 6, 5, 1}));
     check_with_gradient(image, [](auto x) { return tg::max_pooling2d(x, {.pool_size = {2, 2}}); });
     check_with_gradient(image, [](auto x) { return tg::max_pooling2d(x, {.pool_size = {3, 2}, .stride = {1, 1}}); });
-    check_with_gradient(image, [](auto x) { return tg::average_pooling2d(x, {.pool_size = {2, 3}, .stride = {2, 1}}); });
+    check_with_gradient(image, [](auto x) {
+        return tg::average_pooling2d(x, {.pool_size = {2, 3}, .stride = {2, 1}});
+    });
 }
 
 TEST_CASE("what kernels on the device cannot throw comes when the host waits") {

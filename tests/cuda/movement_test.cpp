@@ -2,10 +2,10 @@
 
 #include <cuda/calls.hpp>
 
-#include <tapegraph/ops/movement/index_map.hpp>
 #include <tapegraph/cuda/ops/movement/fill.cuh>
 #include <tapegraph/cuda/ops/movement/movement.cuh>
 #include <tapegraph/cuda/row_copies.cuh>
+#include <tapegraph/ops/movement/index_map.hpp>
 
 namespace movement_test {
 

@@ -1,8 +1,8 @@
 #include <cuda/calls.hpp>
 
+#include <tapegraph/cuda/ops/cumulative/cumulative.cuh>
 #include <tapegraph/cuda/ops/movement/movement.cuh>
 #include <tapegraph/cuda/reduction.cuh>
-#include <tapegraph/cuda/ops/cumulative/cumulative.cuh>
 #include <tapegraph/cuda/widened.cuh>
 
 namespace widened_test {

@@ -1,11 +1,11 @@
 #include <fuzz/check.hpp>
 #include <fuzz/mapped.hpp>
 
-#include <tapegraph/ir/eliminate.hpp>
 #include <tapegraph/graph/passes/epilogue.hpp>
 #include <tapegraph/graph/passes/snapshot_variables.hpp>
-#include <tapegraph/ir/simplify.hpp>
 #include <tapegraph/graph/passes/verify.hpp>
+#include <tapegraph/ir/eliminate.hpp>
+#include <tapegraph/ir/simplify.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -271,8 +271,8 @@ finding check_traces(program& p, const std::vector<any_tensor>& leaves, const lo
         if (fuse)
             if (const std::string text = run_passes(t, options); !text.empty()) return {"verifier", text};
         for (const ir::entry& e : t.nodes) {
-            counts.epilogues +=
-                e.op == &ir::descriptor_of<convolution_bias_op<false>> || e.op == &ir::descriptor_of<convolution_bias_op<true>>;
+            counts.epilogues += e.op == &ir::descriptor_of<convolution_bias_op<false>> ||
+                                e.op == &ir::descriptor_of<convolution_bias_op<true>>;
             counts.product_epilogues +=
                 e.op == &ir::descriptor_of<matmul_bias_op<false>> || e.op == &ir::descriptor_of<matmul_bias_op<true>>;
         }

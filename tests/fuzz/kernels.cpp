@@ -1,8 +1,8 @@
 #include <fuzz/kernels.hpp>
 
 #include <tapegraph/ir/node.hpp>
-#include <tapegraph/ops/ops.hpp>
 #include <tapegraph/ops/kernels.hpp>
+#include <tapegraph/ops/ops.hpp>
 
 #include <string>
 #include <vector>
@@ -42,9 +42,9 @@ std::vector<row> make_rows() {
         convolution_bias_op<false>, convolution_bias_op<true>, convolution_bias_pool_op<false>,
         convolution_bias_pool_op<true>, matmul_bias_op<false>, matmul_bias_op<true>, max_pool_op, max_pool_gradient_op,
         max_pool_select_op, average_pool_op, average_pool_gradient_op>(rows);
-    add<double, transpose_op, slice_op, pad_op, concat_op, index_map_op, index_map_adjoint_op, gather_op, scatter_add_op, gather_nd_op,
-        scatter_nd_op, take_along_op, put_along_op, cumulative_sum_op, cumulative_product_op, argsort_op, arg_reduce_op,
-        arange_op<std::int32_t>, arange_op<double>>(rows);
+    add<double, transpose_op, slice_op, pad_op, concat_op, index_map_op, index_map_adjoint_op, gather_op,
+        scatter_add_op, gather_nd_op, scatter_nd_op, take_along_op, put_along_op, cumulative_sum_op,
+        cumulative_product_op, argsort_op, arg_reduce_op, arange_op<std::int32_t>, arange_op<double>>(rows);
     add<std::int32_t, transpose_op>(rows);
     add<std::int32_t, one_hot_op<double>>(rows);
     return rows;

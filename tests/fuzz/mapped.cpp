@@ -12,7 +12,8 @@ any_tensor example(const any_tensor& batch, std::int64_t i) {
     any_tensor one(batch.type(), shape(batch.rank() - 1, batch.shape().data() + 1));
     const std::size_t bytes = static_cast<std::size_t>(one.size()) * size_of(one.type());
     if (bytes > 0)
-        std::memcpy(one.write(), static_cast<const std::byte*>(batch.read()) + static_cast<std::size_t>(i) * bytes, bytes);
+        std::memcpy(one.write(), static_cast<const std::byte*>(batch.read()) + static_cast<std::size_t>(i) * bytes,
+                    bytes);
     return one;
 }
 

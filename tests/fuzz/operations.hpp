@@ -4,8 +4,8 @@
 
 #include <tapegraph/eager/gradient_tape.hpp>
 #include <tapegraph/eager/transforms.hpp>
-#include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/graph/transforms.hpp>
+#include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/ops/ops.hpp>
 #include <tapegraph/ops/vmap/vmap.hpp>
 

@@ -93,8 +93,9 @@ operation pooling(const char* name, F f, real (*of_window)(const std::vector<rea
     return row;
 }
 pool2d_options pool_of(const attributes& with) {
-    return {
-        .pool_size = {with.whole[2], with.whole[3]}, .stride = {with.whole[0], with.whole[0]}, .padding = padding_of(with)};
+    return {.pool_size = {with.whole[2], with.whole[3]},
+            .stride = {with.whole[0], with.whole[0]},
+            .padding = padding_of(with)};
 }
 
 // Of three axes: whole: stride, padding, window, dilation, whether padding counts.

@@ -61,9 +61,10 @@ constexpr bool the_first_error_stays() {
     const node z = x + y;
     const unsigned line = std::source_location::current().line() - 1;
     const node after = matmul(z, y);
-    return after.id() > 0 && std::string_view(t.error.what) == "shapes do not broadcast" && t.error.operation == "add" &&
-           t.error.operands == 2 && t.error.first.dims == shape{2} && t.error.second.dims == shape{3} &&
-           t.error.scope == 1 && t.lines[t.error.line].line == static_cast<int>(line);
+    return after.id() > 0 && std::string_view(t.error.what) == "shapes do not broadcast" &&
+           t.error.operation == "add" && t.error.operands == 2 && t.error.first.dims == shape{2} &&
+           t.error.second.dims == shape{3} && t.error.scope == 1 &&
+           t.lines[t.error.line].line == static_cast<int>(line);
 }
 
 constexpr bool types_must_agree() {

@@ -34,8 +34,8 @@ struct without_statistics {
 
 template <class Mode, class Model = network>
 auto make() {
-    return tg::compile<Mode>(Model{}, mlp_spec<double>{}, tg::sparse_softmax_cross_entropy{}, tg::adam{.learning_rate = 0.05},
-                             {.seed = 4});
+    return tg::compile<Mode>(Model{}, mlp_spec<double>{}, tg::sparse_softmax_cross_entropy{},
+                             tg::adam{.learning_rate = 0.05}, {.seed = 4});
 }
 const auto batch = [](std::int64_t size, std::uint64_t seed) {
     return std::pair(noise<double>({size, 6}, seed), classes(size, 3, seed + 1));
@@ -73,7 +73,8 @@ TEST_CASE("a frozen scope stays as it is, its normalization uses the moving aver
         g.variables().set_trainable("encoder", true);
         e.variables().set_trainable("encoder", true);
         train_alike(g, e, {4, 6}, batch);
-        CHECK(values(g, "encoder/norm/moving_mean") != std::vector<double>(encoder.begin() + 105, encoder.begin() + 110));
+        CHECK(values(g, "encoder/norm/moving_mean") !=
+              std::vector<double>(encoder.begin() + 105, encoder.begin() + 110));
         CHECK(values(g, "encoder/0") != encoder);
         CHECK(g.trainable_parameter_count() == 6 * 5 + 5 + 5 + 5 + 5 * 4 + 4 * 3 + 3);
     }
@@ -148,8 +149,9 @@ TEST_CASE("patterns of paths") {
     CHECK(!path_matches("*a*b", "xaxxbx"));
 
     auto model = make<tg::eager>();
-    CHECK(support::contains(support::message_of<tg::argument_error>([&] { model.variables().set_trainable("encode", false); }),
-                            "no variable 'encode', there are 'encoder/0/kernel'"));
+    CHECK(support::contains(
+        support::message_of<tg::argument_error>([&] { model.variables().set_trainable("encode", false); }),
+        "no variable 'encode', there are 'encoder/0/kernel'"));
     CHECK(model.variables().set_trainable("norm", true) == 2); // they move already
     CHECK(!model.variables()["norm/moving_mean"].trainable());
 }

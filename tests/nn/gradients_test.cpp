@@ -12,7 +12,8 @@ namespace {
 
 struct signals { // [batch, 11, 4]
     constexpr auto operator()(auto scope, auto x) const {
-        auto h = tg::conv1d(scope / "a", x, {.filters = 4, .kernel_size = 3, .stride = 2, .padding = tg::padding::same(), .groups = 2});
+        auto h = tg::conv1d(scope / "a", x,
+                            {.filters = 4, .kernel_size = 3, .stride = 2, .padding = tg::padding::same(), .groups = 2});
         h = tg::batch_normalization(scope / "n", tanh(h));
         h = tg::conv1d(scope / "b", h,
                        {.filters = 3,
@@ -35,7 +36,8 @@ struct pooled_signals { // [batch, 11, 3]
 };
 struct images { // [batch, 7, 6, 2]
     constexpr auto operator()(auto scope, auto x) const {
-        auto h = tg::conv2d(scope / "a", x, {.filters = 4, .kernel_size = {3, 2}, .stride = {1, 2}, .padding = tg::padding::same()});
+        auto h = tg::conv2d(scope / "a", x,
+                            {.filters = 4, .kernel_size = {3, 2}, .stride = {1, 2}, .padding = tg::padding::same()});
         h = tg::max_pooling2d(h, {.pool_size = {3, 2}, .stride = {2, 1}});
         h = tg::batch_normalization(scope / "n", h, {.center = false});
         h = tg::conv2d(scope / "b", h, {.filters = 2, .kernel_size = {2, 1}, .dilation = {2, 1}, .groups = 2});

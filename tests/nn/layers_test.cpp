@@ -83,9 +83,12 @@ TEST_CASE("conv1d: strides, dilation, groups and padding") {
                              setting{7, 4, 4, 3, 1, 4, false}, setting{1, 1, 1, 1, 1, 1, false}}) {
         CAPTURE(s.width);
         const auto x = noise<double>({2, s.width, s.channels}, 3);
-        const tg::conv1d_layer_options o{.filters = 4, .kernel_size = s.kernel, .stride = s.stride,
+        const tg::conv1d_layer_options o{.filters = 4,
+                                         .kernel_size = s.kernel,
+                                         .stride = s.stride,
                                          .padding = s.same ? tg::padding::same() : tg::padding::valid(),
-                                         .dilation = s.dilation, .groups = s.groups};
+                                         .dilation = s.dilation,
+                                         .groups = s.groups};
         bench b;
         tg::conv1d(b.scope() / "c", x, o);
         fill(b);
@@ -159,7 +162,8 @@ TEST_CASE("conv2d: strides, dilation, groups and padding") {
         const auto x = noise<double>({2, s.h, s.w, s.channels}, 4);
         tg::conv2d_layer_options o{.filters = 4, .padding = s.same ? tg::padding::same() : tg::padding::valid(),
                                    .groups = s.groups};
-        for (int i = 0; i < 2; ++i) o.kernel_size[i] = s.kernel[i], o.stride[i] = s.stride[i], o.dilation[i] = s.dilation[i];
+        for (int i = 0; i < 2; ++i)
+            o.kernel_size[i] = s.kernel[i], o.stride[i] = s.stride[i], o.dilation[i] = s.dilation[i];
         bench b;
         tg::conv2d(b.scope() / "c", x, o);
         fill(b);
@@ -198,7 +202,8 @@ TEST_CASE("windows: one number is height and width") {
         return a.shape() == c.shape() && a.to_vector() == c.to_vector();
     };
     CHECK(same(max_pooling2d(x, {.pool_size = 3}), max_pooling2d(x, {.pool_size = {3, 3}, .stride = {3, 3}})));
-    CHECK(same(average_pooling2d(x, {.pool_size = {2, 3}, .stride = 1}), average_pooling2d(x, {.pool_size = {2, 3}, .stride = {1, 1}})));
+    CHECK(same(average_pooling2d(x, {.pool_size = {2, 3}, .stride = 1}),
+               average_pooling2d(x, {.pool_size = {2, 3}, .stride = {1, 1}})));
 }
 
 TEST_CASE("batch normalization: batch statistics in training, moving averages at its end, used in inference") {

@@ -113,8 +113,10 @@ TEST_CASE("recurrent dropout: what is not dropped grows by 1 / (1 - rate)") {
     constexpr int rows = 400;
     tg::variable_list variables;
     tg::eager_context context;
-    const tg::lstm_layer_options o{
-        .units = 2, .unit_forget_bias = false, .recurrent_dropout = 0.25, .recurrent_initializer = tg::init::constant{1}};
+    const tg::lstm_layer_options o{.units = 2,
+                                   .unit_forget_bias = false,
+                                   .recurrent_dropout = 0.25,
+                                   .recurrent_initializer = tg::init::constant{1}};
     auto h = tg::zeros<double>({rows, 2});
     for (int i = 0; i < rows; ++i) h.mutable_data()[2 * i] = 0.6;
     const tg::tensor<double> y = tg::lstm(scope_of(context, variables, true) / "l", tg::zeros<double>({rows, 1, 1}), o,

@@ -45,8 +45,10 @@ void check_taken(const std::string& path, const F& build) {
 } // namespace
 
 TEST_CASE("paths that read alike are one scope") {
-    check_taken("3/w", [](auto s, auto x) { (s / 3).variable_like(x, "w", {2}), (s / "3").variable_like(x, "w", {2}); });
-    check_taken("0/w", [](auto s, auto x) { (s / "0").variable_like(x, "w", {2}), (s / 0).variable_like(x, "w", {2}); });
+    check_taken("3/w",
+                [](auto s, auto x) { (s / 3).variable_like(x, "w", {2}), (s / "3").variable_like(x, "w", {2}); });
+    check_taken("0/w",
+                [](auto s, auto x) { (s / "0").variable_like(x, "w", {2}), (s / 0).variable_like(x, "w", {2}); });
     check_taken("a/b/w", [](auto s, auto x) {
         (s / "a" / "b").variable_like(x, "w", {2}), (s / "a/b").variable_like(x, "w", {2});
     });
@@ -54,14 +56,14 @@ TEST_CASE("paths that read alike are one scope") {
         (s / "a/12/b").variable_like(x, "w", {2}), (s / "a" / 12 / "b").variable_like(x, "w", {2});
     });
     check_taken("a/w", [](auto s, auto x) { s.variable_like(x, "a/w", {2}), (s / "a").variable_like(x, "w", {2}); });
-    check_taken("a/b/w", [](auto s, auto x) {
-        (s / "a").variable_like(x, "b/w", {2}), (s / "a/b").variable_like(x, "w", {2});
-    });
+    check_taken("a/b/w",
+                [](auto s, auto x) { (s / "a").variable_like(x, "b/w", {2}), (s / "a/b").variable_like(x, "w", {2}); });
 }
 
 TEST_CASE("paths that read differently are not") {
     const auto build = [](auto s, auto x) {
-        for (const char* name : {"3", "03", "a", "a/b", "a/3", "ab", "3a", "1234567890", "-1"}) (s / name).variable_like(x, "w", {2});
+        for (const char* name : {"3", "03", "a", "a/b", "a/3", "ab", "3a", "1234567890", "-1"})
+            (s / name).variable_like(x, "w", {2});
         s.variable_like(x, "w", {2});
         s.variable_like(x, "3", {2}); // a variable and a scope may have one name: their paths differ
     };

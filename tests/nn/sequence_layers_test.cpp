@@ -135,7 +135,8 @@ TEST_CASE("bidirectional: both directions, merged") {
     const auto everywhere = tg::eval(noise<double>({batch, time}, 2) > -2),
                somewhere = tg::eval(noise<double>({batch, time}, 2) > -0.3);
     const tg::lstm_layer_options sequence{.units = units, .return_sequences = true}, last{.units = units};
-    const tg::lstm_layer_options sequence_of_zeros{.units = units, .return_sequences = true, .zero_output_for_mask = true};
+    const tg::lstm_layer_options sequence_of_zeros{
+        .units = units, .return_sequences = true, .zero_output_for_mask = true};
     const tg::lstm_layer_options from_the_end{.units = units, .return_sequences = true, .go_backwards = true};
     layer_bench b;
     tg::bidirectional(b.scope() / "l", x, last);
@@ -173,7 +174,8 @@ TEST_CASE("bidirectional: both directions, merged") {
                     const double p = at(f, n, t, u), q = at(g, n, t, u);
                     CHECK(std::abs(joined(n, t, u) - p) < tolerance);
                     CHECK(std::abs(joined(n, t, units + u) - q) < tolerance);
-                    for (const int64_t v : {u, units + u}) CHECK(zeros(n, t, v) == (counts(n, t) ? joined(n, t, v) : 0));
+                    for (const int64_t v : {u, units + u})
+                        CHECK(zeros(n, t, v) == (counts(n, t) ? joined(n, t, v) : 0));
                     CHECK(std::abs(added(n, t, u) - (p + q)) < tolerance);
                     CHECK(std::abs(times(n, t, u) - p * q) < tolerance);
                     CHECK(std::abs(middle(n, t, u) - (p + q) / 2) < tolerance);
@@ -182,12 +184,11 @@ TEST_CASE("bidirectional: both directions, merged") {
     }
     const tg::lstm_layer_options zeros_from_the_end{
         .units = units, .return_sequences = true, .go_backwards = true, .zero_output_for_mask = true};
-    const tg::tensor<double> turned_zeros = tg::bidirectional(b.scope() / "l", x, zeros_from_the_end,
-                                                              tg::merge_mode::concat, tg::step_mask{somewhere});
+    const tg::tensor<double> turned_zeros =
+        tg::bidirectional(b.scope() / "l", x, zeros_from_the_end, tg::merge_mode::concat, tg::step_mask{somewhere});
     for (int64_t n = 0; n < batch; ++n)
         for (int64_t t = 0; t < time; ++t)
-            for (int64_t u = 0; u < 2 * units; ++u)
-                CHECK((turned_zeros(n, t, u) != 0) == somewhere(n, time - 1 - t));
+            for (int64_t u = 0; u < 2 * units; ++u) CHECK((turned_zeros(n, t, u) != 0) == somewhere(n, time - 1 - t));
     const tg::tensor<double> joined = tg::bidirectional(b.scope() / "l", x, sequence);
     const auto [forward, backward] = tg::bidirectional_outputs(b.scope() / "l", x, sequence);
     CHECK(tg::tensor<double>(tg::concat(forward, backward)).to_vector() == joined.to_vector());
@@ -256,7 +257,8 @@ TEST_CASE("layer_normalization: over any axes") {
     const tg::tensor<double> standard = tg::layer_normalization(b.scope() / "n", tg::zeros<double>({2, 4}) + 3.0);
     CHECK(standard.to_vector() == std::vector<double>(8, 0.0)); // nothing to divide by but epsilon
     // As small as epsilon: deviations of 1/64 beside 0.001, Keras's default.
-    const tg::tensor<double> small = tg::layer_normalization(b.scope() / "n", tg::tensor<double>{{3, 3.03125, 3, 3.03125}});
+    const tg::tensor<double> small =
+        tg::layer_normalization(b.scope() / "n", tg::tensor<double>{{3, 3.03125, 3, 3.03125}});
     CHECK(small(0, 1) == doctest::Approx(0.015625 / std::sqrt(0.015625 * 0.015625 + 1e-3)).epsilon(1e-13));
     CHECK(b.variables.size() == 2);
 }

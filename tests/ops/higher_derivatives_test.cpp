@@ -68,7 +68,8 @@ void check(const char* name, const function& f, const std::vector<tg::shape>& sh
                 there[k] = tg::tensor<double>(x[k] + by * direction);
                 return number(f, there, depth).item();
             };
-            const double h = 1e-5; // h^2 and epsilon / h, times what derivatives grow by from one to the next, some 1e-7
+            const double h =
+                1e-5; // h^2 and epsilon / h, times what derivatives grow by from one to the next, some 1e-7
             const double exact = dot(gradient, direction), difference = (moved(h) - moved(-h)) / (2 * h);
             CHECK(exact == doctest::Approx(difference).epsilon(1e-5));
             CHECK(std::abs(exact) > 1e-3); // or it says nothing
@@ -79,8 +80,15 @@ void check(const char* name, const function& f, const std::vector<tg::shape>& sh
 } // namespace
 
 TEST_CASE("third derivatives: pooling") {
-    check("max_pooling2d", [](const auto& x) { return max_pooling2d(x[0], {.pool_size = {2, 2}, .stride = {1, 2}}); }, {{1, 4, 5, 2}});
-    check("average_pooling2d", [](const auto& x) { return average_pooling2d(x[0], {.pool_size = {2, 3}, .stride = {1, 2}}); },
+    check("max_pooling2d",
+          [](const auto& x) {
+              return max_pooling2d(x[0], {.pool_size = {2, 2}, .stride = {1, 2}});
+          },
+          {{1, 4, 5, 2}});
+    check("average_pooling2d",
+          [](const auto& x) {
+              return average_pooling2d(x[0], {.pool_size = {2, 3}, .stride = {1, 2}});
+          },
           {{1, 3, 5, 2}});
 }
 
@@ -88,7 +96,11 @@ TEST_CASE("third derivatives: movement") {
     check("slice", [](const auto& x) { return slice(x[0], {{1, 5, 2}, {3, 0, -1}}); }, {{5, 4}});
     check("take", [](const auto& x) { return take(x[0], 1, 1); }, {{3, 4}});
     check("pad", [](const auto& x) { return pad(x[0], {{1, 0}, {0, 2}}, {.value = 0.5}); }, {{2, 3}});
-    check("pad, reflect", [](const auto& x) { return pad(x[0], {{1, 1}, {0, 2}}, {.mode = tg::pad_mode::reflect}); }, {{2, 4}});
+    check("pad, reflect",
+          [](const auto& x) {
+              return pad(x[0], {{1, 1}, {0, 2}}, {.mode = tg::pad_mode::reflect});
+          },
+          {{2, 4}});
     check("roll", [](const auto& x) { return roll(x[0], 2, 1); }, {{2, 5}});
     check("concat", [](const auto& x) { return concat(x[0], x[1], 1); }, {{2, 3}, {2, 1}});
     check("transpose", [](const auto& x) { return transpose(x[0]); }, {{2, 3}});

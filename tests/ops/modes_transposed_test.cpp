@@ -22,12 +22,15 @@ constexpr auto total = [](auto first, auto... parts) {
 constexpr auto windows = [](auto x, auto w, auto d) { // [n, h, v, 4], [3, 2, 5, 4], [2, 2, 4, 2]
     return std::apply(
         total,
-        std::tuple{conv2d_transpose(x, w, {.stride = {2, 3}}),
-                   conv2d_transpose(x, w, {.stride = {2, 1}, .padding = tg::padding::same()}),
-                   depthwise_conv2d(x, d, {.padding = tg::padding::same()}),
-                   max_pooling2d(x, {.pool_size = {2, 2}, .stride = {1, 1}, .padding = tg::padding::same(), .dilation = {2, 1}}),
-                   average_pooling2d(x, {.pool_size = {2, 1}, .padding = tg::padding::amounts(1, 1, 0, 0), .count_include_pad = true}),
-                   global_average_pooling2d(x), global_max_pooling2d(x, {.keepdims = true})});
+        std::tuple{
+            conv2d_transpose(x, w, {.stride = {2, 3}}),
+            conv2d_transpose(x, w, {.stride = {2, 1}, .padding = tg::padding::same()}),
+            depthwise_conv2d(x, d, {.padding = tg::padding::same()}),
+            max_pooling2d(x,
+                          {.pool_size = {2, 2}, .stride = {1, 1}, .padding = tg::padding::same(), .dilation = {2, 1}}),
+            average_pooling2d(
+                x, {.pool_size = {2, 1}, .padding = tg::padding::amounts(1, 1, 0, 0), .count_include_pad = true}),
+            global_average_pooling2d(x), global_max_pooling2d(x, {.keepdims = true})});
 };
 constexpr auto curvature = [](auto x, auto w) {
     const auto g = tg::value_and_gradient([](auto a, auto b) {

@@ -80,7 +80,8 @@ TEST_CASE("a symbolic extent that a window does not fit is refused when it is bo
     CHECK(same.compare(drawn<double>({2, 1, 3}, 2), taps) == "");
     CHECK(same.compare(drawn<double>({2, 0, 3}, 2), taps) == "");
 
-    both_modes pooled([](auto x) { return max_pooling1d(x, {.pool_size = 3}); }, tg::spec<double, tg::dyn, tg::dyn, 3>{});
+    both_modes pooled([](auto x) { return max_pooling1d(x, {.pool_size = 3}); },
+                      tg::spec<double, tg::dyn, tg::dyn, 3>{});
     CHECK(pooled.compare(drawn<double>({2, 7, 3}, 2)) == "");
     CHECK_THROWS_WITH_AS(pooled.compare(drawn<double>({2, 2, 3}, 2)),
                          "pooling: extent (axis 1 of 'argument 1' - 3) / 3 + 1 is 0, at least 1 is needed",

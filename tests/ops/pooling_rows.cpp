@@ -43,7 +43,11 @@ std::vector<row> pooling_rows() {
         return std::pow(sum, 1 / p);
     };
     put(make_row<1>(
-            "lp_pooling2d 2", [](auto x) { return lp_pooling2d(x, 2, {.pool_size = {2, 3}}); }, {},
+            "lp_pooling2d 2",
+            [](auto x) {
+                return lp_pooling2d(x, 2, {.pool_size = {2, 3}});
+            },
+            {},
             [=](const std::vector<array>& x) {
                 return pool(x[0], 2, 3, {2}, {3}, [=](const auto& v) { return length(v, 2); });
             }),
@@ -55,7 +59,8 @@ std::vector<row> pooling_rows() {
             },
             {positive},
             [=](const std::vector<array>& x) {
-                return pool(x[0], 3, 2, {1, 1, 0, 0, true}, {2, 1, 0, 0, true}, [=](const auto& v) { return length(v, 3.5); });
+                return pool(x[0], 3, 2, {1, 1, 0, 0, true}, {2, 1, 0, 0, true},
+                            [=](const auto& v) { return length(v, 3.5); });
             }),
         {{{1, 4, 3, 2}}, {{1, 1, 1, 1}}, {{2, 7, 5, 3}}});
     put(make_row<1>(
@@ -91,7 +96,8 @@ std::vector<row> pooling_rows() {
     put(make_row<1>(
             "average_pooling2d dilated",
             [](auto x) {
-                return average_pooling2d(x, {.pool_size = {2, 2}, .stride = {2, 1}, .padding = padding::same(), .dilation = {1, 3}});
+                return average_pooling2d(
+                    x, {.pool_size = {2, 2}, .stride = {2, 1}, .padding = padding::same(), .dilation = {1, 3}});
             },
             {},
             [](const std::vector<array>& x) {
@@ -113,7 +119,8 @@ std::vector<row> pooling_rows() {
             }),
         {{{1, 4, 3, 2}}, {{1, 1, 1, 1}}, {{2, 5, 7, 17}}});
     put(make_row<1>(
-            "max_pooling1d", [](auto x) { return max_pooling1d(x, {.pool_size = 3, .stride = 2, .padding = padding::same()}); }, {},
+            "max_pooling1d",
+            [](auto x) { return max_pooling1d(x, {.pool_size = 3, .stride = 2, .padding = padding::same()}); }, {},
             [](const std::vector<array>& x) {
                 return pool1d(x[0], 3, {2, 1, 0, 0, true}, max_of);
             }),
@@ -133,8 +140,8 @@ std::vector<row> pooling_rows() {
             }),
         {{{1, 5, 1}}, {{1, 8, 3}}});
     put(make_row<1>(
-            "average_pooling1d", [](auto x) { return average_pooling1d(x, {.pool_size = 3, .padding = padding::amounts(0, 0, 1, 1)}); },
-            {},
+            "average_pooling1d",
+            [](auto x) { return average_pooling1d(x, {.pool_size = 3, .padding = padding::amounts(0, 0, 1, 1)}); }, {},
             [](const std::vector<array>& x) {
                 return pool1d(x[0], 3, {3, 1, 1, 1}, mean_of);
             }),
@@ -142,7 +149,8 @@ std::vector<row> pooling_rows() {
     put(make_row<1, false>(
             "average_pooling1d, padding counted",
             [](auto x) {
-                return average_pooling1d(x, {.pool_size = 3, .padding = padding::amounts(0, 0, 1, 1), .count_include_pad = true});
+                return average_pooling1d(
+                    x, {.pool_size = 3, .padding = padding::amounts(0, 0, 1, 1), .count_include_pad = true});
             },
             {},
             [](const std::vector<array>& x) {

@@ -148,8 +148,7 @@ std::vector<row> reduction_rows() {
             over({1}, false, unbiased_variance_of)),
         {{{3, 5}}, {{4, 2, 3}}, {{2, 700}}}, 32, 1);
     put(make_row<1>(
-            "stddev axis -1", [](auto x) { return stddev(x, -1); }, {wide},
-            over({-1}, false, deviation_of)),
+            "stddev axis -1", [](auto x) { return stddev(x, -1); }, {wide}, over({-1}, false, deviation_of)),
         {{{5}}, {{3, 5}}, {{7, 300}}}, 32, 1);
     put(make_row<1, false>(
             "moments axis 0", [](auto x) { const auto [m, v] = moments(x, 0); return m * m + v; }, {wide},
@@ -157,8 +156,16 @@ std::vector<row> reduction_rows() {
         {{{5}}, {{3, 5}}, {{300, 7}}}, 32, 1);
     put(make_row<1, false>(
             "moments axis 0, correction",
-            [](auto x) { const auto [m, v] = moments(x, 0, {.correction = 1}); return m * m + v; }, {wide},
-            over({0}, false, [](const values& v) { const real m = mean_of(v); return m * m + unbiased_variance_of(v); })),
+            [](auto x) {
+                const auto [m, v] = moments(x, 0, {.correction = 1});
+                return m * m + v;
+            },
+            {wide},
+            over({0}, false,
+                 [](const values& v) {
+                     const real m = mean_of(v);
+                     return m * m + unbiased_variance_of(v);
+                 })),
         {{{5}}, {{3, 5}}, {{300, 7}}}, 32, 1);
     const auto norms = std::vector<std::vector<extents>>{{{}}, {{7}}, {{3, 5}}, {{2, 513}}};
     put(make_row<1>(

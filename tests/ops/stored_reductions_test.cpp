@@ -193,7 +193,8 @@ TEST_CASE("stored: variance, softmax, logsumexp") {
     CHECK(logsumexp(tensor<double>{-1e4, -1e4}).item() == doctest::Approx(-1e4 + std::log(2.0)).epsilon(1e-15));
     CHECK(logsumexp(tensor<float>{1e4f, -1e4f}).item() == 1e4f);
     CHECK(log_softmax(tensor<double>{1e4, -1e4}).to_vector() == vector{0, -2e4});
-    CHECK(log_softmax(tensor<float>{1e8f, 1e8f}).to_vector() == std::vector<float>(2, static_cast<float>(-std::log(2.0))));
+    CHECK(log_softmax(tensor<float>{1e8f, 1e8f}).to_vector() ==
+          std::vector<float>(2, static_cast<float>(-std::log(2.0))));
     CHECK(near(log_softmax(tensor<double>{inf, 3}).to_vector(), {not_a_number, not_a_number}));
     CHECK(near(log_softmax(tensor<double>{-inf, -inf}).to_vector(), {not_a_number, not_a_number}));
     CHECK(log_softmax(tensor<double>{-inf, 3}).to_vector() == vector{-inf, 0});

@@ -97,7 +97,9 @@ TEST_CASE("stored: pooling") {
     const auto grad = tape.gradient(max_pooling2d(p, {.stride = {1, 1}}), p);
     CHECK(near(grad, {0, 2, 0, 0, 1, 0, 0, 2, 0, 0, 1, 0}));
     // F.max_pool1d(seq(1, 7, 1).permute(0, 2, 1), 3, 2, padding=1)
-    CHECK(near(max_pooling1d(seq({1, 7, 1}), {.pool_size = 3, .stride = 2, .padding = tg::padding::amounts(0, 0, 1, 1)}), {5, 5, 4, 0}));
+    CHECK(
+        near(max_pooling1d(seq({1, 7, 1}), {.pool_size = 3, .stride = 2, .padding = tg::padding::amounts(0, 0, 1, 1)}),
+             {5, 5, 4, 0}));
 }
 
 TEST_CASE("stored: sums over products and squares") {

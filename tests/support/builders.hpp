@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/graph/compile.hpp>
-#include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/graph/passes/verify.hpp>
+#include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/ops/ops.hpp>
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <tapegraph/core/call.hpp>
-#include <tapegraph/cuda/ops/product/blas_context.hpp>
 #include <tapegraph/cuda/devices.hpp>
 #include <tapegraph/cuda/memory.hpp>
+#include <tapegraph/cuda/ops/product/blas_context.hpp>
 
 #include <array>
 #include <atomic>

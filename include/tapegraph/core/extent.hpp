@@ -159,7 +159,8 @@ public:
 private:
     constexpr std::int64_t of_atom(int index) {
         list<monomial> single;
-        if (index > 254) throw "more than 255 symbols and divisions in extents"; // ends constant evaluation with this line
+        if (index > 254)
+            throw "more than 255 symbols and divisions in extents"; // ends constant evaluation with this line
         single.push_back({1, static_cast<std::uint64_t>(index + 1) << top});
         return intern(single);
     }

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/eager/any_tensor.hpp>
-#include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/ir/eliminate.hpp>
+#include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/ir/region_code.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <tapegraph/runtime/kernel.hpp>
-#include <tapegraph/runtime/scalar.hpp>
 #include <tapegraph/eager/jvp.hpp>
 #include <tapegraph/ir/jvp.hpp>
+#include <tapegraph/runtime/kernel.hpp>
 #include <tapegraph/runtime/placement_log.hpp>
+#include <tapegraph/runtime/scalar.hpp>
 
 #include <bit>
 #include <cstring>
@@ -193,7 +193,7 @@ any_tensor basic_interpreter<X>::compute(int id) {
 /// Differentiates the group that ends at `last` of an interpreter's trace and adds the adjoints to the walk.
 template <class = void>
 void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint, const any_tensor* const* leaves,
-                               const int* leaf_nodes, int leaf_count, backward_pass& walk) {
+                        const int* leaf_nodes, int leaf_count, backward_pass& walk) {
     const auto wanted = [&](int node) {
         for (int i = 0; i < leaf_count; ++i)
             if (leaf_nodes[i] == node) return walk.wants(*leaves[i]);
@@ -211,7 +211,7 @@ void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint
 /// The tangent of the group that ends at `last` of an interpreter's trace; false when no leaf has one.
 template <class = void>
 bool interpret_tangent(node_interpreter& run, int last, int output, const any_tensor* const* leaves,
-                              const int* leaf_nodes, int leaf_count, const jvp_pass& walk, any_tensor& tangent) {
+                       const int* leaf_nodes, int leaf_count, const jvp_pass& walk, any_tensor& tangent) {
     list<int> tangents(run.t.nodes.size(), -1);
     for (int i = 0; i < leaf_count; ++i)
         if (const any_tensor* found = walk.find(*leaves[i])) tangents[leaf_nodes[i]] = run.input(*found);

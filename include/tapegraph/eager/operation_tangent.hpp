@@ -30,7 +30,8 @@ std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand
     const int first = tape.length();
     tape.start();
     adjoint.set_tape_index(tape.watch());
-    backward_pass there(operand.tape_index().index, operand.tape_index().index + 1); // other operands are of no interest
+    backward_pass there(operand.tape_index().index,
+                        operand.tape_index().index + 1); // other operands are of no interest
     record.backward(record, there, adjoint);
     tape.close(true);
     std::optional<Tensor> found;

@@ -19,9 +19,8 @@ int rebuild(node_interpreter& run, const formula_code& code, const int* leaf_nod
     int registers[160];
     for (int s = 0; s < region.slots(); ++s) {
         const int source = code.forward_sources[s];
-        registers[s] = source < first_number
-                           ? leaf_nodes[source]
-                           : run.t.constant(numbers[source - first_number], region.slot_type(s));
+        registers[s] = source < first_number ? leaf_nodes[source]
+                                             : run.t.constant(numbers[source - first_number], region.slot_type(s));
     }
     const int first = run.t.nodes.size();
     for (int i = 0; i < region.instructions(); ++i) {

@@ -152,7 +152,9 @@ public:
         : first_(first),
           adjoints_(static_cast<std::size_t>(end - first)),
           present_(static_cast<std::size_t>(end - first)),
-          add_([](basic_backward_pass& walk, const any_tensor& to, any_tensor adjoint) { walk.add(to, std::move(adjoint)); }) {}
+          add_([](basic_backward_pass& walk, const any_tensor& to, any_tensor adjoint) {
+              walk.add(to, std::move(adjoint));
+          }) {}
 
     bool wants(const any_tensor& t) const {
         const tape_index p = t.tape_index();

@@ -38,13 +38,15 @@ constexpr int walk_operation(Visitor& visitor, const E& e, std::type_identity<ex
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
         int ids[count]{};
         ((ids[I] = walk_operand(visitor, e.template get<I>())), ...);
-        const auto settle = [&]<std::size_t K, class Arg>(std::integral_constant<std::size_t, K>, std::type_identity<Arg>) {
+        const auto settle = [&]<std::size_t K, class Arg>(std::integral_constant<std::size_t, K>,
+                                                          std::type_identity<Arg>) {
             if constexpr (std::is_same_v<Arg, number>)
                 ids[K] = visitor.template number_of<Op>(e.template get<K>(), static_cast<int>(K), ids, count);
         };
         (settle(std::integral_constant<std::size_t, I>{}, std::type_identity<Args>{}), ...);
         return visitor.template operation<Op>(ids, count);
-    }(std::index_sequence_for<Args...>{});
+    }
+    (std::index_sequence_for<Args...>{});
 }
 template <class Op, class... Args>
 struct walked<expr<Op, Args...>> {

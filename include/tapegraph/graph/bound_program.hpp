@@ -1,10 +1,10 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/graph/device_memory.hpp>
 #include <tapegraph/graph/input_rules.hpp>
 #include <tapegraph/graph/lifetimes.hpp>
 #include <tapegraph/graph/lower.hpp>
-#include <tapegraph/graph/device_memory.hpp>
 #include <tapegraph/graph/plan.hpp>
 #include <tapegraph/ir/text.hpp>
 #include <tapegraph/runtime/memory.hpp>
@@ -27,7 +27,8 @@ template <class = void>
 class basic_bound_program {
 public:
     /// `device`: where it runs; null for the CPU. `external_memory`: memory there is given to it, and it takes none.
-    explicit basic_bound_program(const program_view& view, runtime::device_runtime* device, bool external_memory = false)
+    explicit basic_bound_program(const program_view& view, runtime::device_runtime* device,
+                                 bool external_memory = false)
         : view_(&view),
           device_(external_memory ? nullptr : device),
           runs_on_(device),
@@ -280,8 +281,7 @@ protected:
         for (int k = 0; k < step.inputs; ++k) {
             const int operand = view_->values[step.first_value + k], owner = root(operand);
             if (request_of[owner] >= 0 && live_.death[owner] == s && same_extents(operand, id) &&
-                values_[owner].bytes() == values_[id].bytes() &&
-                sizes[owner] == sizes[id])
+                values_[owner].bytes() == values_[id].bytes() && sizes[owner] == sizes[id])
                 return request_of[owner];
         }
         return -1;

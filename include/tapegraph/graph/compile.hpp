@@ -1,11 +1,11 @@
 #pragma once
 
 #include <tapegraph/core/fixed_string.hpp>
-#include <tapegraph/ir/eliminate.hpp>
 #include <tapegraph/graph/passes/epilogue.hpp>
 #include <tapegraph/graph/passes/snapshot_variables.hpp>
-#include <tapegraph/ir/simplify.hpp>
 #include <tapegraph/graph/program.hpp>
+#include <tapegraph/ir/eliminate.hpp>
+#include <tapegraph/ir/simplify.hpp>
 #include <tapegraph/ir/text.hpp>
 
 /// From a builder (a type whose `build(trace&)` traces something) to a program, in stages that each fit a compiler's

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/expr/jacobian.hpp>
-#include <tapegraph/ops/movement/concat.hpp>
 #include <tapegraph/ir/jvp.hpp>
+#include <tapegraph/ops/movement/concat.hpp>
 
 /// vjp, jvp, hvp, jacobian and hessian in graph mode: nodes of the trace that the function is traced into.
 
@@ -109,7 +109,7 @@ private:
         for (int axis = 0; axis < max_rank; ++axis) at.step[axis] = 1;
         at.begin[0] = i;
         const node placed = invoke<pad_op>(at, &flat, std::source_location{},
-                                             invoke<broadcast_op>({}, &single, std::source_location{}, one));
+                                           invoke<broadcast_op>({}, &single, std::source_location{}, one));
         return reshaped(placed.id(), target);
     }
 };

@@ -18,7 +18,7 @@ namespace tapegraph::ir {
     X(std::int64_t, t.pool, pool, 65536)                                                                               \
     X(std::int64_t, t.words, words, 65536)                                                                             \
     X(scope_entry, t.scopes, scopes, 8192)                                                                             \
-    X(source_line, t.lines, lines, 8192)                                                                              \
+    X(source_line, t.lines, lines, 8192)                                                                               \
     X(variable_entry, t.variables, variables, 8192)                                                                    \
     X(input_entry, t.inputs, inputs, 256)                                                                              \
     X(output_entry, t.outputs, outputs, 8192)                                                                          \

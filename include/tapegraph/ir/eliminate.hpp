@@ -54,8 +54,8 @@ constexpr void eliminate_common_subexpressions(trace& t) {
             int& argument = t.arguments[e.first_argument + k];
             argument = target[argument];
         }
-        if (e.op->kind == operation_kind::random || e.op->kind == operation_kind::effect || e.is(descriptor_of<input_op>) ||
-            e.is(descriptor_of<variable_op>))
+        if (e.op->kind == operation_kind::random || e.op->kind == operation_kind::effect ||
+            e.is(descriptor_of<input_op>) || e.is(descriptor_of<variable_op>))
             continue;
         int op_index = 0; // addresses cannot be hashed in constant evaluation
         while (op_index < ops.size() && !same_operation(ops[op_index], e.op)) ++op_index;

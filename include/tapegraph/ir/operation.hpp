@@ -38,9 +38,9 @@ struct operation {
     std::uint32_t unread; ///< bit k: operand k is there for the sake of derivatives, and no kernel reads it
     bool in_place; ///< the kernel may write its result over operand 0, but over no other
     bool per_node_kernel; ///< each node has a kernel of its own, made for its operands (`Op::kernel_of<Stage, node>()`)
-    cost_function flops; ///< floating-point operations of a call; null: it moves elements
+    cost_function flops;  ///< floating-point operations of a call; null: it moves elements
     std::string_view layer; ///< what summaries call it between layers, "*" for 1d or 2d; empty: nothing
-    cost_function bytes; ///< read and written by a call; null: operands and results, each once
+    cost_function bytes;    ///< read and written by a call; null: operands and results, each once
     std::uint64_t spelling; ///< of the type, where `same_operation` needs it
 
     /// Whether it is differentiated together with the elementwise nodes of its group.

@@ -60,7 +60,7 @@ struct region_encoder {
 /// Encodes the nodes from which `roots` are computed, down to those for which is_slot holds. op_index numbers operations.
 template <class IsSlot, class OpIndex>
 constexpr region_code encode_region(trace& t, const list<int>& roots, const IsSlot& is_slot, const OpIndex& op_index,
-                               region_marks& marks) {
+                                    region_marks& marks) {
     detail::region_encoder<IsSlot, OpIndex> s(t, is_slot, op_index, marks);
     for (int root : roots) s.visit(root);
     region_code result;

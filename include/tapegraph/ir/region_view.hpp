@@ -60,7 +60,8 @@ struct decoded_region {
                                        at<I>.operand[1], at<I>.operand[2], at<I>.operand[3]>;
 
     template <int... S, int... I, int... R>
-    static auto make(std::integer_sequence<int, S...>, std::integer_sequence<int, I...>, std::integer_sequence<int, R...>)
+    static auto make(std::integer_sequence<int, S...>, std::integer_sequence<int, I...>,
+                     std::integer_sequence<int, R...>)
         -> region<slots<code.slot_type(S)...>, results<code.result(R)...>, instruction_at<I>...>;
 
     using type = decltype(make(std::make_integer_sequence<int, code.slots()>{},

@@ -6,11 +6,11 @@
 #include <tapegraph/ir/rewrite.hpp>
 #include <tapegraph/ops/elementwise/arithmetic.hpp>
 #include <tapegraph/ops/elementwise/cast.hpp>
-#include <tapegraph/ops/movement/layout.hpp>
-#include <tapegraph/ops/product/matmul.hpp>
 #include <tapegraph/ops/elementwise/power.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
+#include <tapegraph/ops/movement/layout.hpp>
 #include <tapegraph/ops/movement/view.hpp>
+#include <tapegraph/ops/product/matmul.hpp>
 
 /// Constant folding and algebraic simplification. Every rule preserves bits: no reassociation, no x * 0, no x + 0 (it
 /// would turn -0 into 0), folding only of exactly rounded operations. Templates, so that programs without graphs do not
@@ -65,8 +65,9 @@ constexpr bool folded(const trace& t, int i, double& result) {
 /// The operand an elementwise identity hands through, or -1.
 template <class = void>
 constexpr int identity_operand(const trace& t, int i) {
-    if (t.nodes[i].op->identity || t.is(i, descriptor_of<stop_gradient_op>) || t.is(i, descriptor_of<broadcast_op>) || t.is(i, descriptor_of<reshape_op>) ||
-        t.is(i, descriptor_of<cast_op<float>>) || t.is(i, descriptor_of<cast_op<double>>))
+    if (t.nodes[i].op->identity || t.is(i, descriptor_of<stop_gradient_op>) || t.is(i, descriptor_of<broadcast_op>) ||
+        t.is(i, descriptor_of<reshape_op>) || t.is(i, descriptor_of<cast_op<float>>) ||
+        t.is(i, descriptor_of<cast_op<double>>))
         return t.argument(i, 0);
     double value = 0;
     if (t.is(i, descriptor_of<multiply_op>)) {

@@ -23,7 +23,8 @@ struct fit_options {
     std::int64_t epochs = 1;
     std::int64_t initial_epoch = 0; ///< the first of them, where a later call goes on
     std::int64_t batch_size = 32;
-    std::optional<data::dataset> validation_data{}; ///< evaluated after every epoch, columns as those of the training set
+    std::optional<data::dataset>
+        validation_data{};                     ///< evaluated after every epoch, columns as those of the training set
     std::int64_t steps_per_epoch = 0;          ///< stop an epoch early; 0: the whole data set
     bool shuffle = true;                       ///< in an order that depends on the model's seed and the epoch
     bool verbose = true;                       ///< progress on stderr

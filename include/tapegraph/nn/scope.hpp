@@ -138,8 +138,7 @@ public:
     template <tensor_like X>
     constexpr graph_node operand(const X& x, std::source_location where) const {
         t_->scope = index_;
-        t_->line =
-            t_->intern(where); // what the layer refuses is refused at its line, even if nothing is sealed before
+        t_->line = t_->intern(where); // what the layer refuses is refused at its line, even if nothing is sealed before
         return eval(x, where);
     }
 

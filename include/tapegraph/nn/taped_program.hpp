@@ -3,8 +3,8 @@
 #include <tapegraph/eager/jvp.hpp>
 #include <tapegraph/eager/tape.hpp>
 #include <tapegraph/graph/compile.hpp>
-#include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/graph/passes/effects.hpp>
+#include <tapegraph/ir/gradient.hpp>
 
 #include <cstring>
 #include <memory>

@@ -91,7 +91,8 @@ private:
     template <class F>
     void each_number(const F& f) {
         for (buffer_view& v : views_)
-            if (is_number(v)) f(v.data, v.bytes(), [&](void* to, std::int8_t memory) { v.data = to, v.memory = memory; });
+            if (is_number(v))
+                f(v.data, v.bytes(), [&](void* to, std::int8_t memory) { v.data = to, v.memory = memory; });
         if (call.random != nullptr)
             f(call.random, sizeof(random_state),
               [&](void* to, std::int8_t) { call.random = static_cast<const random_state*>(to); });

@@ -1,6 +1,6 @@
 #include <tapegraph/core/config.hpp>
-#include <tapegraph/cuda/ops/product/gemm.cuh>
 #include <tapegraph/cuda/ops/ordering/library_sort.hpp>
+#include <tapegraph/cuda/ops/product/gemm.cuh>
 
 #include <cstdio>
 

@@ -121,7 +121,8 @@ constexpr bool regions_stay_small_enough_for_a_kernel() {
     eliminate_common_subexpressions(t);
     const auto s = planned(t);
     for (const tg::ir::kernel_entry& k : s.kernels)
-        if (const tg::ir::region_view region{&s.kernel_words[k.first_word]}; region.slots() > 24 || region.instructions() > 48)
+        if (const tg::ir::region_view region{&s.kernel_words[k.first_word]};
+            region.slots() > 24 || region.instructions() > 48)
             return false;
     return verify(t, s).ok() && s.steps.size() > 2 && s.steps.size() < 20;
 }

@@ -2,8 +2,8 @@
 
 #include <tapegraph/ir/rewrite.hpp>
 #include <tapegraph/ops/elementwise/activation.hpp>
-#include <tapegraph/ops/product/matmul.hpp>
 #include <tapegraph/ops/pooling/pooling.hpp>
+#include <tapegraph/ops/product/matmul.hpp>
 
 /// Bias, relu and pooling in the kernel of the convolution or matrix product before them: the result leaves that kernel's
 /// registers finished, which saves passes over it. The additions and comparisons are the same ones in the same order, so

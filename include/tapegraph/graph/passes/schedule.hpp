@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/ir/rewrite.hpp>
 #include <tapegraph/ir/region_code.hpp>
+#include <tapegraph/ir/rewrite.hpp>
 
 /// Fusion and scheduling: which nodes get buffers, and the straight line of kernel calls that fills them. Templates, so
 /// that programs without graphs do not compile them.

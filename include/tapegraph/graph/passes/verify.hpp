@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/ir/node.hpp>
 #include <tapegraph/graph/passes/schedule.hpp>
+#include <tapegraph/ir/node.hpp>
 #include <tapegraph/ops/movement/layout.hpp>
 
 /// The verifier: what every pass may rely on and must leave behind. Tests run it between passes, at run time and in

@@ -3,8 +3,8 @@
 #include <tapegraph/core/math/root.hpp>
 #include <tapegraph/nn/initializer.hpp>
 #include <tapegraph/nn/layers/dropout.hpp>
-#include <tapegraph/ops/product/einsum.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
+#include <tapegraph/ops/product/einsum.hpp>
 #include <tapegraph/ops/reduction/softmax.hpp>
 
 /// Attention. Not part of tapegraph.hpp: programs without it do not compile it.

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/nn/initializer.hpp>
-#include <tapegraph/ops/elementwise/arithmetic.hpp>
 #include <tapegraph/ops/convolution/convolution.hpp>
+#include <tapegraph/ops/elementwise/arithmetic.hpp>
 
 namespace tapegraph {
 

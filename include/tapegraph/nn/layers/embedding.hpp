@@ -4,8 +4,8 @@
 #include <tapegraph/ops/elementwise/cast.hpp>
 #include <tapegraph/ops/elementwise/comparison.hpp>
 #include <tapegraph/ops/gather/gather.hpp>
-#include <tapegraph/ops/scan/step_mask.hpp>
 #include <tapegraph/ops/gather/rows_kernel.hpp>
+#include <tapegraph/ops/scan/step_mask.hpp>
 #ifdef TG_CUDA
 #include <tapegraph/cuda/ops/gather/rows.cuh>
 #endif

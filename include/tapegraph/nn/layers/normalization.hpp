@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/nn/initializer.hpp>
-#include <tapegraph/ops/reduction/moments.hpp>
 #include <tapegraph/ops/elementwise/power.hpp>
+#include <tapegraph/ops/reduction/moments.hpp>
 
 namespace tapegraph {
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <tapegraph/nn/layers/recurrent.hpp>
+#include <tapegraph/ops/elementwise/power.hpp>
 #include <tapegraph/ops/movement/concat.hpp>
 #include <tapegraph/ops/reduction/moments.hpp>
-#include <tapegraph/ops/elementwise/power.hpp>
 
 /// Layers of sequence models: bidirectional, time_distributed, layer_normalization. Not part of tapegraph.hpp: programs without
 /// them do not compile them.

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/nn/layers/recurrent_layer.hpp>
-#include <tapegraph/ops/recurrent/simple_rnn.hpp>
 #include <tapegraph/ops/recurrent/layers_kernel.hpp>
+#include <tapegraph/ops/recurrent/simple_rnn.hpp>
 #ifdef TG_CUDA
 #include <tapegraph/cuda/ops/recurrent/recurrent.cuh>
 #endif

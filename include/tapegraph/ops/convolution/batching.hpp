@@ -17,11 +17,12 @@ struct batching_rule<convolution_op> {
         } else {
             if (!c.count.known())
                 mode_transforms<mode_of_t<std::remove_cvref_t<decltype(c.whole(w))>>>::refuse(
-                    c.whole(w), "vmap: filters per example need a number of examples known to the compiler", shape_of(x),
-                    shape_of(w));
+                    c.whole(w), "vmap: filters per example need a number of examples known to the compiler",
+                    shape_of(x), shape_of(w));
             window_attributes grouped = a;
             grouped.groups = a.groups * (c.count.known() ? c.count.value : 1);
-            const auto y = c.template run<convolution_op>(grouped, nullptr, channels(c, c.spread(x, w)), channels(c, c.whole(w)));
+            const auto y =
+                c.template run<convolution_op>(grouped, nullptr, channels(c, c.spread(x, w)), channels(c, c.whole(w)));
             const shape found = shape_of(y), filters = shape_of(w);
             const int rank = found.rank();
             shape parted = found; // [..., examples, filters of one]

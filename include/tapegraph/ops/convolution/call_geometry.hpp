@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/core/call.hpp>
-#include <tapegraph/ops/convolution/geometry.hpp>
 #include <tapegraph/ops/convolution/convolution.hpp>
+#include <tapegraph/ops/convolution/geometry.hpp>
 
 /// The geometry of a convolution from a kernel's call: the CPU's kernels and a device's read the same numbers.
 

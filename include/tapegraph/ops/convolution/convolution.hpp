@@ -58,7 +58,8 @@ struct convolution_operation {
     /// 2 per multiply-add: an element of the convolved image sums over a filter without its last axis.
     static double flops_of(const buffer_view& image, const buffer_view& filter) {
         const std::int64_t last = filter.extents[filter.rank - 1];
-        return last == 0 ? 0 : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
+        return last == 0 ? 0
+                         : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
     }
 };
 } // namespace detail

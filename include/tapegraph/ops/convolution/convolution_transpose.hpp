@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/ops/convolution/convolution.hpp>
-#include <tapegraph/ops/refusal.hpp>
 #include <tapegraph/ops/movement/view.hpp>
+#include <tapegraph/ops/refusal.hpp>
 
 /// Transposed, depthwise and separable convolution with Keras's kernel shapes.
 

@@ -2,8 +2,8 @@
 
 #include <tapegraph/ops/convolution/cpu_filter_gradient.hpp>
 #include <tapegraph/ops/convolution/cpu_forward.hpp>
-#include <tapegraph/ops/convolution/cpu_tiling.hpp>
 #include <tapegraph/ops/convolution/cpu_input_gradient.hpp>
+#include <tapegraph/ops/convolution/cpu_tiling.hpp>
 
 /// Direct convolutions in NHWC, 1-D and 2-D, any stride, padding, dilation and number of groups. No pass allocates: the
 /// caller brings a workspace of convolution_workspace_bytes, aligned to 64 bytes.

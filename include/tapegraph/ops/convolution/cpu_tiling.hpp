@@ -1,9 +1,9 @@
 #pragma once
 
 #include <tapegraph/core/config.hpp>
-#include <tapegraph/ops/convolution/geometry.hpp>
 #include <tapegraph/cpu/gemm_kernel.hpp>
 #include <tapegraph/cpu/tasks.hpp>
+#include <tapegraph/ops/convolution/geometry.hpp>
 
 #include <algorithm>
 #include <cstddef>

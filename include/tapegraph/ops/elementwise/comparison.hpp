@@ -30,21 +30,21 @@ TG_INLINE constexpr auto answer(const Args&... x) {
 // themselves, with numbers too, and answer with a plain bool.
 #define TG_COMPARISON(word, sign)                                                                                      \
     struct word##_op : predicate_op<2> {                                                                               \
-        static constexpr std::string_view name = #word;                                                               \
+        static constexpr std::string_view name = #word;                                                                \
         template <class V>                                                                                             \
         TG_HD static constexpr bool value(V x, V y) {                                                                  \
             return x sign y;                                                                                           \
         }                                                                                                              \
     };                                                                                                                 \
     template <class A, class B>                                                                                        \
-        requires operands<A, B> && (!scalar<A> || !scalar<B>)                                                          \
-    TG_INLINE constexpr auto operator sign(const A& x, const B& y) {                                                   \
-        return apply<word##_op>(x, y);                                                                                 \
-    }                                                                                                                  \
-    template <operand A, operand B>                                                                                    \
-    TG_INLINE constexpr auto word(const A& x, const B& y) {                                                            \
-        return detail::answer<word##_op>(x, y);                                                                        \
-    }
+        requires operands<A, B> &&(!scalar<A> || !scalar<B>)TG_INLINE constexpr auto operator sign(const A& x,         \
+                                                                                                   const B& y) {       \
+            return apply<word##_op>(x, y);                                                                             \
+        }                                                                                                              \
+        template <operand A, operand B>                                                                                \
+        TG_INLINE constexpr auto word(const A& x, const B& y) {                                                        \
+            return detail::answer<word##_op>(x, y);                                                                    \
+        }
 
 TG_COMPARISON(less, <)
 TG_COMPARISON(less_equal, <=)

@@ -11,7 +11,8 @@ namespace tapegraph {
 template <>
 struct batching_rule<gather_op> {
     template <class C, class Table, class Indices>
-    static constexpr auto apply(const C& c, const gather_op::attributes& a, const Table& table, const Indices& indices) {
+    static constexpr auto apply(const C& c, const gather_op::attributes& a, const Table& table,
+                                const Indices& indices) {
         if constexpr (!C::template is_batched<Table>) {
             if (a.batch == 0) {
                 const auto taken = c.template run<gather_op>(a, nullptr, table, c.whole(indices));
@@ -21,13 +22,15 @@ struct batching_rule<gather_op> {
             if (a.batch == 0) return c.template run<gather_op>({a.axis + 1, 0}, nullptr, c.whole(table), indices);
         }
         const auto& like = detail::first_batched<typename C::tag>(table, indices);
-        return c.template run<gather_op>({a.axis + 1, a.batch + 1}, nullptr, c.spread(table, like), c.spread(indices, like));
+        return c.template run<gather_op>({a.axis + 1, a.batch + 1}, nullptr, c.spread(table, like),
+                                         c.spread(indices, like));
     }
 };
 template <>
 struct batching_rule<scatter_add_op> {
     template <class C, class Values, class Indices>
-    static constexpr auto apply(const C& c, const gather_op::attributes& a, const Values& values, const Indices& indices) {
+    static constexpr auto apply(const C& c, const gather_op::attributes& a, const Values& values,
+                                const Indices& indices) {
         const shape to = c.with_batch(*c.target);
         if constexpr (!C::template is_batched<Indices>) {
             if (a.batch == 0) return c.template run<scatter_add_op>({a.axis + 1, 0}, &to, c.whole(values), indices);

@@ -2,8 +2,8 @@
 
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/cpu/isa.hpp>
-#include <tapegraph/ops/movement/cpu.hpp>
 #include <tapegraph/cpu/parallel.hpp>
+#include <tapegraph/ops/movement/cpu.hpp>
 
 #include <algorithm>
 #include <cstddef>

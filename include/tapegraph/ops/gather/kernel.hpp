@@ -25,9 +25,9 @@ struct kernel<gather_op, T> {
         const auto a = attributes_of<gather_op>(c);
         const buffer_view& table = c.in[0];
         detail::with_indices(c.in[1], [&](const auto* indices) {
-            cpu::gather_slices(detail::span(table, 0, a.batch), detail::span(table, a.batch, a.axis), table.extents[a.axis],
-                               detail::span(table, a.axis + 1, table.rank), sizeof(T), table.data,
-                               detail::span(c.in[1], a.batch, c.in[1].rank), indices, c.out[0].data);
+            cpu::gather_slices(detail::span(table, 0, a.batch), detail::span(table, a.batch, a.axis),
+                               table.extents[a.axis], detail::span(table, a.axis + 1, table.rank), sizeof(T),
+                               table.data, detail::span(c.in[1], a.batch, c.in[1].rank), indices, c.out[0].data);
         });
     }
 };
@@ -84,8 +84,8 @@ struct kernel<take_along_op, T> {
         const std::int64_t axis = attributes_of<take_along_op>(c).axis;
         const buffer_view& x = c.in[0];
         detail::with_indices(c.in[1], [&](const auto* indices) {
-            cpu::take_along(detail::span(x, 0, axis), x.extents[axis], detail::span(x, axis + 1, x.rank), sizeof(T), x.data,
-                            c.in[1].extents[axis], indices, c.out[0].data);
+            cpu::take_along(detail::span(x, 0, axis), x.extents[axis], detail::span(x, axis + 1, x.rank), sizeof(T),
+                            x.data, c.in[1].extents[axis], indices, c.out[0].data);
         });
     }
 };
@@ -105,8 +105,9 @@ template <class Element, class T>
 struct kernel<one_hot_op<Element>, T> {
     static void run(const kernel_call& c) {
         const auto a = attributes_of<one_hot_op<Element>>(c);
-        cpu::one_hot(detail::span(c.in[0], 0, a.axis), detail::span(c.in[0], a.axis, c.in[0].rank), c.in[0].as<const T>(),
-                     a.depth, static_cast<Element>(a.on), static_cast<Element>(a.off), c.out[0].as<Element>());
+        cpu::one_hot(detail::span(c.in[0], 0, a.axis), detail::span(c.in[0], a.axis, c.in[0].rank),
+                     c.in[0].as<const T>(), a.depth, static_cast<Element>(a.on), static_cast<Element>(a.off),
+                     c.out[0].as<Element>());
     }
 };
 

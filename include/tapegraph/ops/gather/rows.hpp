@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/ops/movement/concat.hpp>
 #include <tapegraph/ops/gather/gather.hpp>
+#include <tapegraph/ops/movement/concat.hpp>
 #include <tapegraph/ops/movement/view.hpp>
 
 /// Updates of the rows of a table that a step has used, at the cost of those rows: sum_of_equal_rows and assign_rows. Their
@@ -49,7 +49,8 @@ struct assign_rows_op {
     /// In place only the rows are read and written.
     static double bytes(const kernel_call& c) {
         const std::size_t rows = c.in[1].bytes() + 2 * c.in[2].bytes();
-        return static_cast<double>(c.in[0].data == c.out[0].data ? rows : rows - c.in[2].bytes() + c.in[0].bytes() + c.out[0].bytes());
+        return static_cast<double>(
+            c.in[0].data == c.out[0].data ? rows : rows - c.in[2].bytes() + c.in[0].bytes() + c.out[0].bytes());
     }
 };
 

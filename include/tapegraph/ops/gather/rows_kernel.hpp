@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/ops/gather/cpu_rows.hpp>
-#include <tapegraph/ops/gather/rows.hpp>
 #include <tapegraph/ops/gather/kernel.hpp>
+#include <tapegraph/ops/gather/rows.hpp>
 
 /// The kernels of ops/gather/rows.hpp.
 

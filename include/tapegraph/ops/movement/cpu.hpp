@@ -3,8 +3,8 @@
 #include <tapegraph/core/config.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/cpu/parallel.hpp>
-#include <tapegraph/ops/movement/cpu_transpose.hpp>
 #include <tapegraph/cpu/vector.hpp>
+#include <tapegraph/ops/movement/cpu_transpose.hpp>
 
 #include <algorithm>
 #include <cstddef>

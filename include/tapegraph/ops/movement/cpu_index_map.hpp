@@ -1,10 +1,10 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/ops/movement/index_map.hpp>
 #include <tapegraph/cpu/isa.hpp>
-#include <tapegraph/ops/movement/cpu.hpp>
 #include <tapegraph/cpu/parallel.hpp>
+#include <tapegraph/ops/movement/cpu.hpp>
+#include <tapegraph/ops/movement/index_map.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -179,7 +179,7 @@ void fold_rows(const plan& p, int axis, const std::int64_t* at, std::int64_t fro
 /// out[i...] = in[map(i)...]; `size` bytes an element (1, 2, 4 or 8), extents of in and of out, rank <= 8.
 template <class = void> // as in ops/movement/cpu.hpp: compiled where it is used
 void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
-           const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
+                     const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
     using namespace index_map_detail;
     const plan p(rank, extents, maps, amounts, out_extents);
     const std::int64_t elements = p.rows * p.row() * p.inner;
@@ -226,7 +226,7 @@ void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* 
 /// of threads.
 template <class T>
 void index_map_adjoint(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
-          const std::int64_t* dy_extents, const T* dy, T* out) {
+                       const std::int64_t* dy_extents, const T* dy, T* out) {
     using namespace index_map_detail;
     const plan p(rank, extents, maps, amounts, dy_extents);
     const std::int64_t width = p.small[p.outer] * p.inner, rows = p.small_rows;

@@ -35,7 +35,7 @@ void fill(std::int64_t count, std::size_t size, const void* value, void* out) {
 /// padding with a number. Where steps are 1 every element of out is written once.
 template <class = void> // as in ops/movement/cpu.hpp: compiled where it is used
 void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
-           const std::int64_t* out_extents, std::size_t size, const void* in, void* out, const void* value = nullptr) {
+         const std::int64_t* out_extents, std::size_t size, const void* in, void* out, const void* value = nullptr) {
     using namespace layout_detail;
     const std::uint64_t zeros = 0;
     if (value == nullptr) value = &zeros;

@@ -17,8 +17,8 @@ namespace tapegraph::runtime {
 template <class T>
 struct kernel<transpose_op, T> {
     static void run(const kernel_call& c) {
-        cpu::transpose(c.in[0].rank, c.in[0].extents, attributes_of<transpose_op>(c).permutation, sizeof(T), c.in[0].data,
-                       c.out[0].data);
+        cpu::transpose(c.in[0].rank, c.in[0].extents, attributes_of<transpose_op>(c).permutation, sizeof(T),
+                       c.in[0].data, c.out[0].data);
     }
 };
 namespace detail {
@@ -51,14 +51,15 @@ struct kernel<pad_op, T> {
         const auto a = detail::with_begins(c, c.out[0], c.in[0]);
         const T fill = static_cast<T>(a.fill);
         cpu::pad(c.in[0].rank, c.in[0].extents, a.begin, a.step, c.out[0].extents, sizeof(T), c.in[0].data,
-                   c.out[0].data, &fill);
+                 c.out[0].data, &fill);
     }
 };
 template <class T>
 struct kernel<index_map_op, T> {
     static void run(const kernel_call& c) {
         const auto a = attributes_of<index_map_op>(c);
-        cpu::apply_index_map(c.in[0].rank, c.in[0].extents, a.map, a.amount, c.out[0].extents, sizeof(T), c.in[0].data, c.out[0].data);
+        cpu::apply_index_map(c.in[0].rank, c.in[0].extents, a.map, a.amount, c.out[0].extents, sizeof(T), c.in[0].data,
+                             c.out[0].data);
     }
 };
 template <class T>
@@ -66,7 +67,7 @@ struct kernel<index_map_adjoint_op, T> {
     static void run(const kernel_call& c) {
         const auto a = attributes_of<index_map_adjoint_op>(c);
         cpu::index_map_adjoint(c.out[0].rank, c.out[0].extents, a.map, a.amount, c.in[0].extents, c.in[0].as<const T>(),
-                  c.out[0].as<T>());
+                               c.out[0].as<T>());
     }
 };
 template <class T>
@@ -75,8 +76,8 @@ struct kernel<concat_op, T> {
         const auto axis = static_cast<int>(attributes_of<concat_op>(c).axis);
         std::int64_t begin = 0;
         for (int k = 0; k < c.inputs; ++k) {
-            cpu::concat_part(c.in[k].data, c.in[k].extents[axis], begin, c.out[0].rank, c.out[0].extents, axis, sizeof(T),
-                             c.out[0].data);
+            cpu::concat_part(c.in[k].data, c.in[k].extents[axis], begin, c.out[0].rank, c.out[0].extents, axis,
+                             sizeof(T), c.out[0].data);
             begin += c.in[k].extents[axis];
         }
     }
@@ -92,10 +93,12 @@ struct kernel<arange_op<Element>, T> {
             const Element value = static_cast<Element>(a.begin);
             cpu::fill(count, sizeof(Element), &value, to);
         } else if constexpr (is_floating_type<Element>) {
-            for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Element>(a.begin + a.step * static_cast<double>(i));
+            for (std::int64_t i = 0; i < count; ++i)
+                to[i] = static_cast<Element>(a.begin + a.step * static_cast<double>(i));
         } else {
             for (std::int64_t i = 0; i < count; ++i)
-                to[i] = static_cast<Element>(static_cast<std::int64_t>(a.begin) + static_cast<std::int64_t>(a.step) * i);
+                to[i] =
+                    static_cast<Element>(static_cast<std::int64_t>(a.begin) + static_cast<std::int64_t>(a.step) * i);
         }
         if (a.ends != 0) to[count - 1] = static_cast<Element>(a.last);
     }

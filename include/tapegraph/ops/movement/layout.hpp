@@ -2,8 +2,8 @@
 
 #include <tapegraph/expr/apply.hpp>
 #include <tapegraph/expr/operation.hpp>
-#include <tapegraph/ops/reduction/reduction.hpp>
 #include <tapegraph/ops/movement/view.hpp>
+#include <tapegraph/ops/reduction/reduction.hpp>
 
 /// transpose, swap_axes, move_axis, broadcast_to: axes in another order, and repeated.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/ops/reduction/reduction.hpp>
 #include <tapegraph/ops/movement/layout.hpp>
+#include <tapegraph/ops/reduction/reduction.hpp>
 
 #include <array>
 #include <cstddef>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/ops/ordering/sort_key.hpp>
 #include <tapegraph/cpu/parallel.hpp>
+#include <tapegraph/ops/ordering/sort_key.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <tapegraph/ops/cumulative/cumulative.hpp>
 #include <tapegraph/ops/gather/gather.hpp>
 #include <tapegraph/ops/movement/layout.hpp>
-#include <tapegraph/ops/cumulative/cumulative.hpp>
 
 /// argsort, sort, top_k, argmax, argmin. NaN counts as larger than everything in argmax and argmin alike (NumPy), and comes
 /// last in every order.

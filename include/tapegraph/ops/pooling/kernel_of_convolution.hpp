@@ -1,9 +1,9 @@
 #pragma once
 
+#include <tapegraph/ops/convolution/call_geometry.hpp>
 #include <tapegraph/ops/pooling/cpu_of_convolution.hpp>
 #include <tapegraph/ops/pooling/pooling.hpp>
 #include <tapegraph/runtime/kernel.hpp>
-#include <tapegraph/ops/convolution/call_geometry.hpp>
 
 namespace tapegraph::runtime {
 

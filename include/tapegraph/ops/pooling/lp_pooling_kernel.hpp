@@ -23,7 +23,8 @@ namespace cpu {
 
 struct lp_pool_body {
     template <class Isa, class T>
-    TG_INLINE static void run(const pool_geometry* g, tapegraph::detail::lp_norm<T> norm, std::int64_t row, const T* x, T* y) {
+    TG_INLINE static void run(const pool_geometry* g, tapegraph::detail::lp_norm<T> norm, std::int64_t row, const T* x,
+                              T* y) {
         const std::int64_t image = row / g->out_height, oy = row % g->out_height, channels = g->channels;
         x += image * g->in_height * g->in_width * channels;
         y += row * g->out_width * channels;

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <tapegraph/ops/movement/slice.hpp>
 #include <tapegraph/ops/product/axis_labels.hpp>
 #include <tapegraph/ops/product/matmul.hpp>
-#include <tapegraph/ops/movement/slice.hpp>
 
 /// einsum of one or two operands, lowered to sums, transposes, reshapes and one matrix product (or one fused
 /// multiplication and sum where there is no matrix).
@@ -240,7 +240,8 @@ constexpr auto einsum(std::string_view subscripts, const A& a, const B& b,
     using namespace detail;
     auto x = eval(a, where);
     auto y = eval(b, where);
-    static_assert(same_elements<decltype(x), decltype(y)>, "einsum: element types differ; cast<...>() makes them equal");
+    static_assert(same_elements<decltype(x), decltype(y)>,
+                  "einsum: element types differ; cast<...>() makes them equal");
     einsum_notation n(subscripts);
     std::int64_t problem = -1;
     if (!n.well_formed)

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <tapegraph/core/random_laws.hpp>
+#include <tapegraph/ops/elementwise/selection.hpp>
 #include <tapegraph/ops/ordering/ordering.hpp>
 #include <tapegraph/ops/refusal.hpp>
-#include <tapegraph/ops/elementwise/selection.hpp>
 
 /// Random numbers inside models and functions: element i of the k-th random operation of an evaluation is a pure function
 /// of (seed, step, k, i), in both modes and on any number of threads. No derivative flows through them.

@@ -3,9 +3,9 @@
 #include <tapegraph/core/fixed_string.hpp>
 #include <tapegraph/ops/elementwise/arithmetic.hpp>
 #include <tapegraph/ops/movement/concat.hpp>
+#include <tapegraph/ops/movement/slice.hpp>
 #include <tapegraph/ops/product/matmul.hpp>
 #include <tapegraph/ops/refusal.hpp>
-#include <tapegraph/ops/movement/slice.hpp>
 
 #include <tuple>
 

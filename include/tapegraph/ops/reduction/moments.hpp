@@ -49,7 +49,7 @@ constexpr auto variance(const A& x, axes over = {}, variance_options options = {
 /// The square root of the variance. Its derivative is 0 where all elements are equal, as in PyTorch.
 template <tensor_like A>
 constexpr auto stddev(const A& x, axes over = {}, variance_options options = {},
-                                  std::source_location where = std::source_location::current()) {
+                      std::source_location where = std::source_location::current()) {
     return detail::in_float(x, where, [&](const auto& operand) {
         return detail::root(variance(operand, over, options, where), where);
     });

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <tapegraph/ops/elementwise/arithmetic.hpp>
-#include <tapegraph/ops/reduction/axes.hpp>
 #include <tapegraph/ops/elementwise/cast.hpp>
 #include <tapegraph/ops/elementwise/in_float.hpp>
 #include <tapegraph/ops/elementwise/power.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
 #include <tapegraph/ops/movement/view.hpp>
+#include <tapegraph/ops/reduction/axes.hpp>
 
 #include <initializer_list>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/ops/vmap/batched.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
+#include <tapegraph/ops/vmap/batched.hpp>
 
 /// Function transforms under vmap: those of the mode below, of functions that see batches.
 

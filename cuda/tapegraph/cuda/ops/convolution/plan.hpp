@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/ops/convolution/geometry.hpp>
 #include <tapegraph/core/math_mode.hpp>
+#include <tapegraph/ops/convolution/geometry.hpp>
 
 #include <algorithm>
 #include <cstddef>
