@@ -4,6 +4,7 @@
 #include <cuda/noted_library.hpp>
 
 #include <tapegraph/cuda/ops/cumulative/cumulative.cuh>
+#include <tapegraph/cuda/ops/ordering/arg_reduce.cuh>
 #include <tapegraph/cuda/ops/ordering/sort.cuh>
 
 #include <cmath>

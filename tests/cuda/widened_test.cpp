@@ -1,6 +1,7 @@
 #include <cuda/calls.hpp>
 
 #include <tapegraph/cuda/ops/cumulative/cumulative.cuh>
+#include <tapegraph/cuda/ops/ordering/arg_reduce.cuh>
 #include <tapegraph/cuda/ops/movement/movement.cuh>
 #include <tapegraph/cuda/reduction.cuh>
 #include <tapegraph/cuda/widened.cuh>

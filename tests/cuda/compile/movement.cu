@@ -4,6 +4,7 @@
 #include <tapegraph/cuda/ops/pooling/pooling.cuh>
 #include <tapegraph/cuda/ops/gather/rows.cuh>
 #include <tapegraph/cuda/ops/cumulative/cumulative.cuh>
+#include <tapegraph/cuda/ops/ordering/arg_reduce.cuh>
 #include <tapegraph/cuda/ops/gather/scatter.cuh>
 #include <tapegraph/cuda/ops/ordering/sort.cuh>
 

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <tapegraph/cuda/kernels/arg_reduce.cuh>
+#include <tapegraph/cuda/lines.cuh>
+#include <tapegraph/ops/ordering/kernel.hpp>
+
+/// argmax and argmin.
+
+namespace tapegraph::cuda {
+
+template <class T>
+struct kernel<arg_reduce_op, T> {
+    using element = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
+
+    static std::size_t workspace(const kernel_call& c) {
+        const detail::line_plan p(c.in[0], runtime::attributes_of<arg_reduce_op>(c).axis);
+        return p.chunks == 1 ? 0 : static_cast<std::size_t>(p.lines * p.chunks) * sizeof(std::int32_t);
+    }
+    static void run(const kernel_call& c) {
+        const auto a = runtime::attributes_of<arg_reduce_op>(c);
+        const detail::line_plan p(c.in[0], a.axis);
+        if (p.lines == 0) return;
+        cpu::reduce_detail::check_arg_axis(a.maximum != 0, static_cast<int>(a.axis), p.length);
+        a.maximum != 0 ? reduce<true>(c, p) : reduce<false>(c, p);
+    }
+
+private:
+    template <bool Maximum>
+    static void reduce(const kernel_call& c, const detail::line_plan& p) {
+        constexpr const char* name = Maximum ? "argmax" : "argmin";
+        const kernels::arg_shape s{p.length, p.inner, p.length, p.chunk(), p.chunks};
+        const auto* const x = c.in[0].as<const element>();
+        auto* const out = c.out[0].as<std::int32_t>();
+        if (p.by_thread)
+            return detail::for_pieces(p.lines, [&](std::int64_t first, std::int64_t count) {
+                launch(c, name, detail::over(count, 128), kernels::arg_lines<Maximum, element>, s, first, first + count,
+                       x, out);
+            });
+        auto* const found = p.chunks > 1 ? static_cast<std::int32_t*>(c.workspace) : out;
+        launch(c, name, {static_cast<unsigned>(p.lines * p.chunks), p.threads()}, kernels::arg_rows<Maximum, element>,
+               s, x, nullptr, found);
+        if (p.chunks == 1) return;
+        const kernels::arg_shape last{p.length, p.inner, p.chunks, p.chunks, 1};
+        launch(c, name, {static_cast<unsigned>(p.lines), kernels::arg_threads}, kernels::arg_rows<Maximum, element>,
+               last, x, found, out);
+    }
+};
+
+} // namespace tapegraph::cuda
