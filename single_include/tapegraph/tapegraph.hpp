@@ -811,7 +811,8 @@ public:
 private:
  constexpr std::int64_t of_atom(int index) {
   list<monomial> single;
-  if (index > 254) throw "more than 255 symbols and divisions in extents"; // ends constant evaluation with this line
+  if (index > 254)
+   throw "more than 255 symbols and divisions in extents"; // ends constant evaluation with this line
   single.push_back({1, static_cast<std::uint64_t>(index + 1) << top});
   return intern(single);
  }
@@ -1963,7 +1964,9 @@ public:
   : first_(first),
   adjoints_(static_cast<std::size_t>(end - first)),
   present_(static_cast<std::size_t>(end - first)),
-  add_([](basic_backward_pass& walk, const any_tensor& to, any_tensor adjoint) { walk.add(to, std::move(adjoint)); }) {}
+  add_([](basic_backward_pass& walk, const any_tensor& to, any_tensor adjoint) {
+   walk.add(to, std::move(adjoint));
+  }) {}
 
  bool wants(const any_tensor& t) const {
   const tape_index p = t.tape_index();
@@ -3099,19 +3102,13 @@ enum class operation_kind : std::uint8_t {
  leaf,
  map,
  reduce,
- contract,
- convolve,
- pool,
- recur,
  view,
- layout,
- gather,
- scan,
- sort,
  random,
  effect,
- custom
+ kernel
 };
+
+inline constexpr std::uint32_t saved_nothing = 0, saved_value = 1u << 31, saved_operands = saved_value - 1;
 
 struct operand_info {
  dtype type = dtype::f32;
@@ -3163,7 +3160,7 @@ struct predicate_op : map_op<Arity> {
 
 template <int Arity>
 struct custom_op {
- static constexpr operation_kind kind = operation_kind::custom;
+ static constexpr operation_kind kind = operation_kind::kernel;
  static constexpr int arity = Arity;
  using attributes = no_attributes;
 };
@@ -3172,6 +3169,7 @@ struct reduce_op {
  static constexpr operation_kind kind = operation_kind::reduce;
  static constexpr int arity = 1;
  static constexpr bool whole_vjp = false;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  static constexpr reduction combines = reduction::sum;
  struct attributes {
   std::int64_t axes = 0;
@@ -3201,6 +3199,30 @@ inline constexpr linearity linearity_of = [] {
   return Op::linear;
  else
   return linearity::none;
+}();
+
+enum class batching : std::uint8_t {
+ rows,
+ axis,
+ images
+};
+
+template <class Op>
+inline constexpr std::uint32_t unread_operands_of = [] {
+ if constexpr (requires { Op::unread_operands; })
+  return Op::unread_operands;
+ else
+  return std::uint32_t{0};
+}();
+
+template <class Op>
+inline constexpr std::uint32_t saved_for_vjp_of = [] {
+ if constexpr (requires { Op::saved_for_vjp; })
+  return Op::saved_for_vjp & ~unread_operands_of<Op>;
+ else if constexpr (Op::kind == operation_kind::view)
+  return saved_nothing;
+ else
+  return (saved_operands | saved_value) & ~unread_operands_of<Op>;
 }();
 
 template <class Op>
@@ -3546,13 +3568,15 @@ constexpr int walk_operation(Visitor& visitor, const E& e, std::type_identity<ex
  return [&]<std::size_t... I>(std::index_sequence<I...>) {
   int ids[count]{};
   ((ids[I] = walk_operand(visitor, e.template get<I>())), ...);
-  const auto settle = [&]<std::size_t K, class Arg>(std::integral_constant<std::size_t, K>, std::type_identity<Arg>) {
+  const auto settle = [&]<std::size_t K, class Arg>(std::integral_constant<std::size_t, K>,
+              std::type_identity<Arg>) {
    if constexpr (std::is_same_v<Arg, number>)
     ids[K] = visitor.template number_of<Op>(e.template get<K>(), static_cast<int>(K), ids, count);
   };
   (settle(std::integral_constant<std::size_t, I>{}, std::type_identity<Args>{}), ...);
   return visitor.template operation<Op>(ids, count);
- }(std::index_sequence_for<Args...>{});
+ }
+ (std::index_sequence_for<Args...>{});
 }
 template <class Op, class... Args>
 struct walked<expr<Op, Args...>> {
@@ -3606,6 +3630,7 @@ struct operation {
  bool in_place;
  bool per_node_kernel;
  cost_function flops;
+ std::string_view layer; ///< what summaries call it between layers, "*" for 1d or 2d; empty: nothing
  cost_function bytes;
  std::uint64_t spelling;
 
@@ -3685,15 +3710,6 @@ constexpr bool from_integers() {
   return false;
 }
 template <class Op>
-constexpr std::uint32_t unread_operands() {
- std::uint32_t mask = 0;
- if constexpr (requires { Op::template reads<0>; })
-  [&]<int... I>(std::integer_sequence<int, I...>) {
-   ((mask |= Op::template reads<I> ? 0u : 1u << I), ...);
-  }(std::make_integer_sequence<int, Op::arity>{});
- return mask;
-}
-template <class Op>
 constexpr bool in_place() {
  if constexpr (requires { Op::in_place; })
   return Op::in_place;
@@ -3729,6 +3745,13 @@ bool evaluate(dtype common, const void* const* in, void* out, std::int64_t count
   }
  }
  return false;
+}
+template <class Op>
+constexpr std::string_view layer_name() {
+ if constexpr (requires { Op::layer_name; })
+  return Op::layer_name;
+ else
+  return {};
 }
 template <class Op>
 constexpr cost_function flops_of_call() {
@@ -3785,10 +3808,11 @@ inline constexpr operation descriptor_of{
  .identity = std::is_base_of_v<identity_node, Op>,
  .whole = whole_reduction<Op>,
  .from_integers = detail::from_integers<Op>(),
- .unread = detail::unread_operands<Op>(),
+ .unread = unread_operands_of<Op>,
  .in_place = detail::in_place<Op>(),
  .per_node_kernel = detail::has_per_node_kernel<Op>(),
  .flops = detail::flops_of_call<Op>(),
+ .layer = detail::layer_name<Op>(),
  .bytes = detail::bytes_of_call<Op>(),
  .spelling = detail::spelling_of<Op>(),
 };
@@ -4434,6 +4458,197 @@ TG_INLINE constexpr auto cast(const A& x) {
 }
 // ---- tapegraph/ops/movement/layout.hpp ----
 
+// ---- tapegraph/ops/movement/view.hpp ----
+
+// ---- tapegraph/ops/reduction/axes.hpp ----
+
+namespace tapegraph {
+
+/// Which axes to reduce. None named: all of them. Negative axes count from the end.
+struct axes {
+ std::int8_t index[max_rank]{};
+ std::int8_t count = 0;
+ bool all = true;
+
+ constexpr axes() = default;
+ constexpr axes(int axis) : count(1), all(false) { index[0] = static_cast<std::int8_t>(axis); }
+ constexpr axes(std::initializer_list<int> several) : all(false) {
+  for (int axis : several)
+   if (count < max_rank) index[count++] = static_cast<std::int8_t>(axis);
+ }
+ /// Bit i for axis i; bit 62 when an axis lies outside a tensor of this rank.
+ constexpr std::int64_t bits(int rank) const {
+  if (all) return (std::int64_t{1} << rank) - 1;
+  std::int64_t mask = 0;
+  for (int i = 0; i < count; ++i) {
+   const int axis = normalized_axis(index[i], rank);
+   mask |= std::int64_t{1} << (axis < 0 ? 62 : axis);
+  }
+  return mask;
+ }
+};
+
+}
+
+/// reshape, flatten, ravel, expand_dims, squeeze: another shape over the same elements, without a copy.
+
+namespace tapegraph {
+
+struct reshape_op {
+ static constexpr std::string_view name = "reshape";
+ static constexpr std::string_view layer_name = "flatten";
+ static constexpr operation_kind kind = operation_kind::view;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ /// What is wrong with the shape asked for, found where it was put together; then there is no target.
+ enum problem : std::int64_t { none, axis_outside, two_open, open_beside_zero, open_unknown, negative, not_one };
+ struct attributes {
+  std::int64_t problem = none;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  switch (a.problem) {
+  case axis_outside: io.fail("expand_dims, squeeze: an axis outside the rank, named twice, or a rank above 8"); return;
+  case two_open: io.fail("reshape: -1 stands for one extent only"); return;
+  case open_beside_zero: io.fail("reshape: beside an extent of 0, -1 can be anything"); return;
+  case open_unknown: io.fail("reshape: what -1 stands for cannot be told from symbolic extents"); return;
+  case negative: io.fail("reshape: an extent is negative"); return;
+  case not_one: io.fail("squeeze: the extent of the axis is not 1"); return;
+  default: break;
+  }
+  if (!io.require(io.target != nullptr, "reshape: no shape was given")) return;
+  io.result = *io.target;
+  for (int i = 0; i < io.result.rank(); ++i)
+   if (!io.require(is_symbolic(io.result[i].value) || io.result[i].value >= 0,
+       "reshape: the elements do not fill the extents that are given"))
+    return;
+  io.require(!io.result.overflow(), "reshape: rank above 8");
+  io.require(equal_or_required(io.in[0].dims.size(), io.result.size()), "reshape: number of elements differs");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes&, auto dy, auto x, auto) {
+  const shape target = shape_of(x);
+  return invoke<reshape_op>({}, &target, std::source_location::current(), dy);
+ }
+};
+
+namespace detail {
+/// The result of a reshape whose shape may have turned out wrong.
+template <handle H>
+constexpr auto reshaped(const H& x, const shape& target, std::int64_t problem, std::source_location where) {
+ return invoke<reshape_op>({problem}, problem == reshape_op::none ? &target : nullptr, where, x);
+}
+/// A shape without axes in the symbols of another.
+constexpr shape no_axes(const shape& like) {
+ shape s;
+ s.attach(like.table());
+ return s;
+}
+/// Whether axes are inside a rank and different from one another.
+constexpr bool distinct_axes(const axes& a, int rank) {
+ std::int64_t seen = 0;
+ for (int i = 0; !a.all && i < a.count; ++i) {
+  const int axis = normalized_axis(a.index[i], rank);
+  if (axis < 0 || (seen >> axis & 1) != 0) return false;
+  seen |= std::int64_t{1} << axis;
+ }
+ return true;
+}
+}
+
+/// The same elements in another shape. One extent may be -1: it is what remains.
+template <tensor_like A>
+constexpr auto reshape(const A& x, shape target, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ target.attach(from.table());
+ int open = -1;
+ std::int64_t problem = reshape_op::none;
+ extent rest{1, from.table()};
+ for (int i = 0; i < target.rank(); ++i) {
+  if (target[i].value == -1) {
+   if (open >= 0) problem = reshape_op::two_open;
+   open = i;
+  } else {
+   if (target[i].known() && target[i].value < 0) problem = reshape_op::negative;
+   rest = rest * target[i];
+  }
+ }
+ if (problem == reshape_op::none && open >= 0) {
+  const extent size = from.size();
+  if (rest.known() && rest.value == 0) {
+   problem = reshape_op::open_beside_zero;
+  } else if (rest.known()) {
+   target.set(open, size / rest.value);
+  } else {
+   const std::int64_t left = rest.table->divide_exactly(size.value, rest.value);
+   if (left == -1) problem = reshape_op::open_unknown;
+   target.set(open, {left, rest.table});
+  }
+ }
+ return detail::reshaped(sealed, target, problem, where);
+}
+
+/// [n, ...] to [n, everything else]
+template <tensor_like A>
+constexpr auto flatten(const A& x, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ shape target = detail::no_axes(from);
+ target.push_back(from.rank() > 0 ? from[0] : extent(1));
+ target.push_back(from.size(from.rank() > 0 ? 1 : 0, from.rank()));
+ return invoke<reshape_op>({}, &target, where, sealed);
+}
+
+/// Everything on one axis, in row-major order.
+template <tensor_like A>
+constexpr auto ravel(const A& x, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ shape target = detail::no_axes(from);
+ target.push_back(from.size());
+ return invoke<reshape_op>({}, &target, where, sealed);
+}
+
+/// Inserts axes of extent 1 where the result has them (negative: counted from its end).
+template <tensor_like A>
+constexpr auto expand_dims(const A& x, axes at, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ const int rank = from.rank() + at.count;
+ const bool fits = !at.all && rank <= max_rank && detail::distinct_axes(at, rank);
+ const std::int64_t inserted = fits ? at.bits(rank) : 0;
+ shape target = detail::no_axes(from);
+ for (int i = 0, next = 0; fits && i < rank; ++i) {
+  if ((inserted >> i & 1) != 0)
+   target.push_back(1);
+  else
+   target.push_back(from[next++]);
+ }
+ return detail::reshaped(sealed, target, fits ? reshape_op::none : reshape_op::axis_outside, where);
+}
+
+/// Drops axes, whose extents must be 1; without `which` every axis that is known to have extent 1 (a symbolic extent is not,
+/// so that the rank never depends on the data).
+template <tensor_like A>
+constexpr auto squeeze(const A& x, axes which = {}, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ const bool fits = detail::distinct_axes(which, from.rank());
+ std::int64_t problem = fits ? reshape_op::none : reshape_op::axis_outside;
+ const std::int64_t dropped = fits ? which.bits(from.rank()) : 0;
+ shape target = detail::no_axes(from);
+ for (int i = 0; i < from.rank(); ++i) {
+  const bool one = from[i].value == 1;
+  if ((dropped >> i & 1) == 0 || (which.all && !one))
+   target.push_back(from[i]);
+  else if (!one && !equal_or_required(from[i], 1))
+   problem = reshape_op::not_one;
+ }
+ return detail::reshaped(sealed, target, problem, where);
+}
+
+}
 // ---- tapegraph/ops/reduction/reduction.hpp ----
 
 // ---- tapegraph/ops/elementwise/arithmetic.hpp ----
@@ -4785,35 +5000,6 @@ template <operand A, operand B, operand C>
 TG_INLINE constexpr auto lerp(const A& x, const B& y, const C& t) {
  return apply<lerp_op>(x, y, t);
 }
-
-}
-// ---- tapegraph/ops/reduction/axes.hpp ----
-
-namespace tapegraph {
-
-/// Which axes to reduce. None named: all of them. Negative axes count from the end.
-struct axes {
- std::int8_t index[max_rank]{};
- std::int8_t count = 0;
- bool all = true;
-
- constexpr axes() = default;
- constexpr axes(int axis) : count(1), all(false) { index[0] = static_cast<std::int8_t>(axis); }
- constexpr axes(std::initializer_list<int> several) : all(false) {
-  for (int axis : several)
-   if (count < max_rank) index[count++] = static_cast<std::int8_t>(axis);
- }
- /// Bit i for axis i; bit 62 when an axis lies outside a tensor of this rank.
- constexpr std::int64_t bits(int rank) const {
-  if (all) return (std::int64_t{1} << rank) - 1;
-  std::int64_t mask = 0;
-  for (int i = 0; i < count; ++i) {
-   const int axis = normalized_axis(index[i], rank);
-   mask |= std::int64_t{1} << (axis < 0 ? 62 : axis);
-  }
-  return mask;
- }
-};
 
 }
 // ---- tapegraph/ops/elementwise/in_float.hpp ----
@@ -5920,21 +6106,21 @@ TG_INLINE constexpr auto answer(const Args&... x) {
 
 #define TG_COMPARISON(word, sign)                                                                                      \
  struct word##_op : predicate_op<2> {                                                                               \
-  static constexpr std::string_view name = #word;                                                               \
+  static constexpr std::string_view name = #word;                                                                \
   template <class V>                                                                                             \
   TG_HD static constexpr bool value(V x, V y) {                                                                  \
    return x sign y;                                                                                           \
   }                                                                                                              \
  };                                                                                                                 \
  template <class A, class B>                                                                                        \
-  requires operands<A, B> && (!scalar<A> || !scalar<B>)                                                          \
- TG_INLINE constexpr auto operator sign(const A& x, const B& y) {                                                   \
-  return apply<word##_op>(x, y);                                                                                 \
- }                                                                                                                  \
- template <operand A, operand B>                                                                                    \
- TG_INLINE constexpr auto word(const A& x, const B& y) {                                                            \
-  return detail::answer<word##_op>(x, y);                                                                        \
- }
+  requires operands<A, B> &&(!scalar<A> || !scalar<B>)TG_INLINE constexpr auto operator sign(const A& x,         \
+                        const B& y) {       \
+   return apply<word##_op>(x, y);                                                                             \
+  }                                                                                                              \
+  template <operand A, operand B>                                                                                \
+  TG_INLINE constexpr auto word(const A& x, const B& y) {                                                        \
+   return detail::answer<word##_op>(x, y);                                                                    \
+  }
 
 TG_COMPARISON(less, <)
 TG_COMPARISON(less_equal, <=)
@@ -6029,6 +6215,18 @@ TG_INLINE constexpr auto is_inf(const A& x) {
 template <operand A>
 TG_INLINE constexpr auto is_finite(const A& x) {
  return detail::answer<is_finite_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto isnan(const A& x) {
+ return is_nan(x);
+}
+template <operand A>
+TG_INLINE constexpr auto isinf(const A& x) {
+ return is_inf(x);
+}
+template <operand A>
+TG_INLINE constexpr auto isfinite(const A& x) {
+ return is_finite(x);
 }
 
 }
@@ -6349,166 +6547,6 @@ TG_INLINE constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
 }
 
 }
-// ---- tapegraph/ops/movement/view.hpp ----
-
-/// reshape, flatten, ravel, expand_dims, squeeze: another shape over the same elements, without a copy.
-
-namespace tapegraph {
-
-struct reshape_op {
- static constexpr std::string_view name = "reshape";
- static constexpr operation_kind kind = operation_kind::view;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- /// What is wrong with the shape asked for, found where it was put together; then there is no target.
- enum problem : std::int64_t { none, axis_outside, two_open, open_beside_zero, open_unknown, negative, not_one };
- struct attributes {
-  std::int64_t problem = none;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  switch (a.problem) {
-  case axis_outside: io.fail("expand_dims, squeeze: an axis outside the rank, named twice, or a rank above 8"); return;
-  case two_open: io.fail("reshape: -1 stands for one extent only"); return;
-  case open_beside_zero: io.fail("reshape: beside an extent of 0, -1 can be anything"); return;
-  case open_unknown: io.fail("reshape: what -1 stands for cannot be told from symbolic extents"); return;
-  case negative: io.fail("reshape: an extent is negative"); return;
-  case not_one: io.fail("squeeze: the extent of the axis is not 1"); return;
-  default: break;
-  }
-  if (!io.require(io.target != nullptr, "reshape: no shape was given")) return;
-  io.result = *io.target;
-  for (int i = 0; i < io.result.rank(); ++i)
-   if (!io.require(is_symbolic(io.result[i].value) || io.result[i].value >= 0,
-       "reshape: the elements do not fill the extents that are given"))
-    return;
-  io.require(!io.result.overflow(), "reshape: rank above 8");
-  io.require(equal_or_required(io.in[0].dims.size(), io.result.size()), "reshape: number of elements differs");
- }
- template <int I>
- static constexpr auto vjp(const attributes&, auto dy, auto x, auto) {
-  const shape target = shape_of(x);
-  return invoke<reshape_op>({}, &target, std::source_location::current(), dy);
- }
-};
-
-namespace detail {
-/// The result of a reshape whose shape may have turned out wrong.
-template <handle H>
-constexpr auto reshaped(const H& x, const shape& target, std::int64_t problem, std::source_location where) {
- return invoke<reshape_op>({problem}, problem == reshape_op::none ? &target : nullptr, where, x);
-}
-/// A shape without axes in the symbols of another.
-constexpr shape no_axes(const shape& like) {
- shape s;
- s.attach(like.table());
- return s;
-}
-/// Whether axes are inside a rank and different from one another.
-constexpr bool distinct_axes(const axes& a, int rank) {
- std::int64_t seen = 0;
- for (int i = 0; !a.all && i < a.count; ++i) {
-  const int axis = normalized_axis(a.index[i], rank);
-  if (axis < 0 || (seen >> axis & 1) != 0) return false;
-  seen |= std::int64_t{1} << axis;
- }
- return true;
-}
-}
-
-/// The same elements in another shape. One extent may be -1: it is what remains.
-template <tensor_like A>
-constexpr auto reshape(const A& x, shape target, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- target.attach(from.table());
- int open = -1;
- std::int64_t problem = reshape_op::none;
- extent rest{1, from.table()};
- for (int i = 0; i < target.rank(); ++i) {
-  if (target[i].value == -1) {
-   if (open >= 0) problem = reshape_op::two_open;
-   open = i;
-  } else {
-   if (target[i].known() && target[i].value < 0) problem = reshape_op::negative;
-   rest = rest * target[i];
-  }
- }
- if (problem == reshape_op::none && open >= 0) {
-  const extent size = from.size();
-  if (rest.known() && rest.value == 0) {
-   problem = reshape_op::open_beside_zero;
-  } else if (rest.known()) {
-   target.set(open, size / rest.value);
-  } else {
-   const std::int64_t left = rest.table->divide_exactly(size.value, rest.value);
-   if (left == -1) problem = reshape_op::open_unknown;
-   target.set(open, {left, rest.table});
-  }
- }
- return detail::reshaped(sealed, target, problem, where);
-}
-
-/// [n, ...] to [n, everything else]
-template <tensor_like A>
-constexpr auto flatten(const A& x, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- shape target = detail::no_axes(from);
- target.push_back(from.rank() > 0 ? from[0] : extent(1));
- target.push_back(from.size(from.rank() > 0 ? 1 : 0, from.rank()));
- return invoke<reshape_op>({}, &target, where, sealed);
-}
-
-/// Everything on one axis, in row-major order.
-template <tensor_like A>
-constexpr auto ravel(const A& x, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- shape target = detail::no_axes(from);
- target.push_back(from.size());
- return invoke<reshape_op>({}, &target, where, sealed);
-}
-
-/// Inserts axes of extent 1 where the result has them (negative: counted from its end).
-template <tensor_like A>
-constexpr auto expand_dims(const A& x, axes at, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const int rank = from.rank() + at.count;
- const bool fits = !at.all && rank <= max_rank && detail::distinct_axes(at, rank);
- const std::int64_t inserted = fits ? at.bits(rank) : 0;
- shape target = detail::no_axes(from);
- for (int i = 0, next = 0; fits && i < rank; ++i) {
-  if ((inserted >> i & 1) != 0)
-   target.push_back(1);
-  else
-   target.push_back(from[next++]);
- }
- return detail::reshaped(sealed, target, fits ? reshape_op::none : reshape_op::axis_outside, where);
-}
-
-/// Drops axes, whose extents must be 1; without `which` every axis that is known to have extent 1 (a symbolic extent is not,
-/// so that the rank never depends on the data).
-template <tensor_like A>
-constexpr auto squeeze(const A& x, axes which = {}, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const bool fits = detail::distinct_axes(which, from.rank());
- std::int64_t problem = fits ? reshape_op::none : reshape_op::axis_outside;
- const std::int64_t dropped = fits ? which.bits(from.rank()) : 0;
- shape target = detail::no_axes(from);
- for (int i = 0; i < from.rank(); ++i) {
-  const bool one = from[i].value == 1;
-  if ((dropped >> i & 1) == 0 || (which.all && !one))
-   target.push_back(from[i]);
-  else if (!one && !equal_or_required(from[i], 1))
-   problem = reshape_op::not_one;
- }
- return detail::reshaped(sealed, target, problem, where);
-}
-
-}
 
 /// sum, mean, prod, max, min, any, all, count_nonzero over axes. Operands may be formulas: they are fused into the reduction.
 /// ops/reduction/moments.hpp, norm.hpp and softmax.hpp build on these. The element type stays what it is, except where said.
@@ -6578,6 +6616,7 @@ struct indicator_op : map_op<2> {
 
 struct sum_op : reduce_op {
  static constexpr std::string_view name = "sum";
+ static constexpr std::string_view layer_name = "global_average_pooling*";
  static constexpr void infer(const attributes& a, inference& io) {
   const dtype type = io.in[0].type;
   const bool floating = type == dtype::f32 || type == dtype::f64 || type == dtype::f16 || type == dtype::bf16;
@@ -6591,6 +6630,7 @@ struct sum_op : reduce_op {
 
 struct prod_op : sum_op {
  static constexpr std::string_view name = "prod";
+ static constexpr std::string_view layer_name = "";
  static constexpr reduction combines = reduction::product;
  static constexpr bool whole_vjp = true;
  template <int I>
@@ -6610,8 +6650,10 @@ struct prod_op : sum_op {
 
 struct max_op : sum_op {
  static constexpr std::string_view name = "max";
+ static constexpr std::string_view layer_name = "global_max_pooling*";
  static constexpr reduction combines = reduction::maximum;
- static constexpr bool whole_vjp = true, needs_output = true;
+ static constexpr bool whole_vjp = true;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
  static constexpr void infer(const attributes& a, inference& io) {
   if (!detail::axes_inside(a, io) ||
    !io.require(io.in[0].type != dtype::boolean, "max, min: the elements are bool; any and all ask them"))
@@ -6634,6 +6676,7 @@ struct max_op : sum_op {
 
 struct min_op : max_op {
  static constexpr std::string_view name = "min";
+ static constexpr std::string_view layer_name = "";
  static constexpr reduction combines = reduction::minimum;
 };
 
@@ -6716,7 +6759,9 @@ namespace tapegraph {
 
 struct transpose_op {
  static constexpr std::string_view name = "transpose";
- static constexpr operation_kind kind = operation_kind::layout;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr bool takes_storage_types = true;
  static constexpr linearity linear = linearity::joint;
  static constexpr int arity = 1;
  struct attributes {
@@ -7105,7 +7150,8 @@ std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand
  const int first = tape.length();
  tape.start();
  adjoint.set_tape_index(tape.watch());
- backward_pass there(operand.tape_index().index, operand.tape_index().index + 1);
+ backward_pass there(operand.tape_index().index,
+      operand.tape_index().index + 1);
  record.backward(record, there, adjoint);
  tape.close(true);
  std::optional<Tensor> found;
@@ -7228,30 +7274,6 @@ bool operation_tangent(Record& record, const jvp_pass& walk, any_tensor& tangent
 /// How operations that are not elementwise are recorded on the tape.
 
 namespace tapegraph::detail {
-
-template <class Op>
-inline constexpr bool needs_output = [] {
- if constexpr (requires { Op::needs_output; })
-  return Op::needs_output;
- else
-  return Op::kind == operation_kind::custom;
-}();
-template <class Op>
-inline constexpr bool needs_inputs = [] {
- if constexpr (requires { Op::needs_inputs; })
-  return Op::needs_inputs;
- else
-  return !(Op::kind == operation_kind::view || Op::kind == operation_kind::layout ||
-    Op::kind == operation_kind::scan);
-}();
-/// Whether the derivatives read operand I.
-template <class Op, int I>
-inline constexpr bool needs_input = [] {
- if constexpr (requires { Op::template reads<I>; })
-  return Op::template reads<I>;
- else
-  return needs_inputs<Op>;
-}();
 
 /// The tape's record of an operation that is not elementwise.
 template <class Op, class Result, class... Args>
@@ -7486,8 +7508,8 @@ constexpr void eliminate_common_subexpressions(trace& t) {
    int& argument = t.arguments[e.first_argument + k];
    argument = target[argument];
   }
-  if (e.op->kind == operation_kind::random || e.op->kind == operation_kind::effect || e.is(descriptor_of<input_op>) ||
-   e.is(descriptor_of<variable_op>))
+  if (e.op->kind == operation_kind::random || e.op->kind == operation_kind::effect ||
+   e.is(descriptor_of<input_op>) || e.is(descriptor_of<variable_op>))
    continue;
   int op_index = 0;
   while (op_index < ops.size() && !same_operation(ops[op_index], e.op)) ++op_index;
@@ -7625,7 +7647,8 @@ struct decoded_region {
          at<I>.operand[1], at<I>.operand[2], at<I>.operand[3]>;
 
  template <int... S, int... I, int... R>
- static auto make(std::integer_sequence<int, S...>, std::integer_sequence<int, I...>, std::integer_sequence<int, R...>)
+ static auto make(std::integer_sequence<int, S...>, std::integer_sequence<int, I...>,
+     std::integer_sequence<int, R...>)
   -> region<slots<code.slot_type(S)...>, results<code.result(R)...>, instruction_at<I>...>;
 
  using type = decltype(make(std::make_integer_sequence<int, code.slots()>{},
@@ -7693,7 +7716,7 @@ struct region_encoder {
 
 template <class IsSlot, class OpIndex>
 constexpr region_code encode_region(trace& t, const list<int>& roots, const IsSlot& is_slot, const OpIndex& op_index,
-       region_marks& marks) {
+         region_marks& marks) {
  detail::region_encoder<IsSlot, OpIndex> s(t, is_slot, op_index, marks);
  for (int root : roots) s.visit(root);
  region_code result;
@@ -9318,7 +9341,7 @@ inline constexpr bool takes_storage_types = [] {
  if constexpr (requires { Op::takes_storage_types; })
   return Op::takes_storage_types;
  else
-  return Op::kind == operation_kind::layout;
+  return false;
 }();
 
 template <class Op, class T, class Backend = backend>
@@ -9752,53 +9775,6 @@ inline shape broadcast_shape(const formula_code& code, const formula_values& val
 }
 // ---- tapegraph/eager/interpreter.hpp ----
 
-// ---- tapegraph/runtime/scalar.hpp ----
-
-namespace tapegraph::runtime {
-
-inline void store_scalar(const buffer_view& target, double value) {
- switch (target.type) {
- case dtype::f32: *target.as<float>() = static_cast<float>(value); break;
- case dtype::f64: *target.as<double>() = value; break;
- case dtype::f16: *target.as<half>() = half(value); break;
- case dtype::bf16: *target.as<bfloat16>() = bfloat16(value); break;
- case dtype::i32: *target.as<std::int32_t>() = static_cast<std::int32_t>(value); break;
- case dtype::i64: *target.as<std::int64_t>() = static_cast<std::int64_t>(value); break;
- case dtype::u8: *target.as<std::uint8_t>() = static_cast<std::uint8_t>(value); break;
- case dtype::boolean: *target.as<bool>() = value != 0; break;
- default: throw dtype_error("a constant of an element type without arithmetic");
- }
-}
-
-inline double load_scalar(const buffer_view& source) {
- switch (source.type) {
- case dtype::f64: return *source.as<double>();
- case dtype::f16: return static_cast<double>(*source.as<half>());
- case dtype::bf16: return static_cast<double>(*source.as<bfloat16>());
- default: return static_cast<double>(*source.as<float>());
- }
-}
-
-template <class = void>
-void load_scalars(device_runtime* d, const buffer_view* sources, int count, double* to) {
- constexpr int most = 8;
- std::uint64_t words[most]{};
- device_runtime::piece pieces[most]{};
- if (count > most) throw argument_error("load_scalars: " + std::to_string(count) + " tensors, at most 8");
- for (int i = 0; i < count; ++i) {
-  const buffer_view& v = sources[i];
-  if (v.elements() != 1) throw shape_error("item: the tensor has shape " + to_string(shape(v.rank, v.extents)));
-  pieces[i] = {&words[i], v.data, v.bytes()};
- }
- if (d != nullptr) d->bring_to_host(pieces, count);
- for (int i = 0; i < count; ++i) {
-  buffer_view v = sources[i];
-  if (d != nullptr) v.data = &words[i];
-  to[i] = load_scalar(v);
- }
-}
-
-}
 // ---- tapegraph/ir/jvp.hpp ----
 
 namespace tapegraph::ir {
@@ -9977,6 +9953,53 @@ void write_placement(const std::string& what, const buffer_view& result, const d
 }
 
 inline void log_placement(bool on) { runtime::detail::placement_log_setting().store(on, std::memory_order_relaxed); }
+
+}
+// ---- tapegraph/runtime/scalar.hpp ----
+
+namespace tapegraph::runtime {
+
+inline void store_scalar(const buffer_view& target, double value) {
+ switch (target.type) {
+ case dtype::f32: *target.as<float>() = static_cast<float>(value); break;
+ case dtype::f64: *target.as<double>() = value; break;
+ case dtype::f16: *target.as<half>() = half(value); break;
+ case dtype::bf16: *target.as<bfloat16>() = bfloat16(value); break;
+ case dtype::i32: *target.as<std::int32_t>() = static_cast<std::int32_t>(value); break;
+ case dtype::i64: *target.as<std::int64_t>() = static_cast<std::int64_t>(value); break;
+ case dtype::u8: *target.as<std::uint8_t>() = static_cast<std::uint8_t>(value); break;
+ case dtype::boolean: *target.as<bool>() = value != 0; break;
+ default: throw dtype_error("a constant of an element type without arithmetic");
+ }
+}
+
+inline double load_scalar(const buffer_view& source) {
+ switch (source.type) {
+ case dtype::f64: return *source.as<double>();
+ case dtype::f16: return static_cast<double>(*source.as<half>());
+ case dtype::bf16: return static_cast<double>(*source.as<bfloat16>());
+ default: return static_cast<double>(*source.as<float>());
+ }
+}
+
+template <class = void>
+void load_scalars(device_runtime* d, const buffer_view* sources, int count, double* to) {
+ constexpr int most = 8;
+ std::uint64_t words[most]{};
+ device_runtime::piece pieces[most]{};
+ if (count > most) throw argument_error("load_scalars: " + std::to_string(count) + " tensors, at most 8");
+ for (int i = 0; i < count; ++i) {
+  const buffer_view& v = sources[i];
+  if (v.elements() != 1) throw shape_error("item: the tensor has shape " + to_string(shape(v.rank, v.extents)));
+  pieces[i] = {&words[i], v.data, v.bytes()};
+ }
+ if (d != nullptr) d->bring_to_host(pieces, count);
+ for (int i = 0; i < count; ++i) {
+  buffer_view v = sources[i];
+  if (d != nullptr) v.data = &words[i];
+  to[i] = load_scalar(v);
+ }
+}
 
 }
 
@@ -10163,7 +10186,7 @@ any_tensor basic_interpreter<X>::compute(int id) {
 /// Differentiates the group that ends at `last` of an interpreter's trace and adds the adjoints to the walk.
 template <class = void>
 void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint, const any_tensor* const* leaves,
-       const int* leaf_nodes, int leaf_count, backward_pass& walk) {
+      const int* leaf_nodes, int leaf_count, backward_pass& walk) {
  const auto wanted = [&](int node) {
   for (int i = 0; i < leaf_count; ++i)
    if (leaf_nodes[i] == node) return walk.wants(*leaves[i]);
@@ -10181,7 +10204,7 @@ void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint
 /// The tangent of the group that ends at `last` of an interpreter's trace; false when no leaf has one.
 template <class = void>
 bool interpret_tangent(node_interpreter& run, int last, int output, const any_tensor* const* leaves,
-       const int* leaf_nodes, int leaf_count, const jvp_pass& walk, any_tensor& tangent) {
+     const int* leaf_nodes, int leaf_count, const jvp_pass& walk, any_tensor& tangent) {
  list<int> tangents(run.t.nodes.size(), -1);
  for (int i = 0; i < leaf_count; ++i)
   if (const any_tensor* found = walk.find(*leaves[i])) tangents[leaf_nodes[i]] = run.input(*found);
@@ -10403,7 +10426,8 @@ private:
  template <class F>
  void each_number(const F& f) {
   for (buffer_view& v : views_)
-   if (is_number(v)) f(v.data, v.bytes(), [&](void* to, std::int8_t memory) { v.data = to, v.memory = memory; });
+   if (is_number(v))
+    f(v.data, v.bytes(), [&](void* to, std::int8_t memory) { v.data = to, v.memory = memory; });
   if (call.random != nullptr)
    f(call.random, sizeof(random_state),
    [&](void* to, std::int8_t) { call.random = static_cast<const random_state*>(to); });
@@ -10834,9 +10858,8 @@ int rebuild(node_interpreter& run, const formula_code& code, const int* leaf_nod
  int registers[160];
  for (int s = 0; s < region.slots(); ++s) {
   const int source = code.forward_sources[s];
-  registers[s] = source < first_number
-      ? leaf_nodes[source]
-      : run.t.constant(numbers[source - first_number], region.slot_type(s));
+  registers[s] = source < first_number ? leaf_nodes[source]
+           : run.t.constant(numbers[source - first_number], region.slot_type(s));
  }
  const int first = run.t.nodes.size();
  for (int i = 0; i < region.instructions(); ++i) {
@@ -10938,27 +10961,6 @@ Tensor ones_like(const Tensor& like) {
 
 // ---- tapegraph/ops/convolution/call_geometry.hpp ----
 
-// ---- tapegraph/ops/convolution/geometry.hpp ----
-
-namespace tapegraph {
-
-struct convolution_geometry {
- std::int64_t batch, in_height, in_width, in_channels;
- std::int64_t kernel_height, kernel_width;
- std::int64_t out_height, out_width, out_channels;
- std::int64_t stride_height = 1, stride_width = 1;
- std::int64_t pad_top = 0, pad_left = 0;
- std::int64_t dilation_height = 1, dilation_width = 1;
- std::int64_t groups = 1;
-
- std::int64_t group_in() const { return in_channels / groups; }
- std::int64_t group_out() const { return out_channels / groups; }
- std::int64_t span_height() const { return (kernel_height - 1) * dilation_height + 1; }
- std::int64_t span_width() const { return (kernel_width - 1) * dilation_width + 1; }
- bool row_is_contiguous() const { return groups == 1 && (dilation_width == 1 || kernel_width == 1); }
-};
-
-}
 // ---- tapegraph/ops/convolution/convolution.hpp ----
 
 /// conv1d [batch, width, channels] and conv2d [batch, height, width, channels]; kernels [(height,) width, in, out].
@@ -11008,12 +11010,14 @@ struct window_attributes {
 
 namespace detail {
 struct convolution_operation {
- static constexpr operation_kind kind = operation_kind::convolve;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  using attributes = window_attributes;
  /// 2 per multiply-add: an element of the convolved image sums over a filter without its last axis.
  static double flops_of(const buffer_view& image, const buffer_view& filter) {
   const std::int64_t last = filter.extents[filter.rank - 1];
-  return last == 0 ? 0 : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
+  return last == 0 ? 0
+      : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
  }
 };
 }
@@ -11197,6 +11201,27 @@ constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {}
  detail::set_padding(a, options.padding);
  return invoke<convolution_op>(a, nullptr, where, x, w);
 }
+
+}
+// ---- tapegraph/ops/convolution/geometry.hpp ----
+
+namespace tapegraph {
+
+struct convolution_geometry {
+ std::int64_t batch, in_height, in_width, in_channels;
+ std::int64_t kernel_height, kernel_width;
+ std::int64_t out_height, out_width, out_channels;
+ std::int64_t stride_height = 1, stride_width = 1;
+ std::int64_t pad_top = 0, pad_left = 0;
+ std::int64_t dilation_height = 1, dilation_width = 1;
+ std::int64_t groups = 1;
+
+ std::int64_t group_in() const { return in_channels / groups; }
+ std::int64_t group_out() const { return out_channels / groups; }
+ std::int64_t span_height() const { return (kernel_height - 1) * dilation_height + 1; }
+ std::int64_t span_width() const { return (kernel_width - 1) * dilation_width + 1; }
+ bool row_is_contiguous() const { return groups == 1 && (dilation_width == 1 || kernel_width == 1); }
+};
 
 }
 
@@ -12727,7 +12752,9 @@ namespace tapegraph {
 
 struct cumulative_sum_op {
  static constexpr std::string_view name = "cumulative_sum";
- static constexpr operation_kind kind = operation_kind::scan;
+ static constexpr batching batched = batching::axis;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
  static constexpr linearity linear = linearity::joint;
  static constexpr int arity = 1;
  struct attributes {
@@ -12749,7 +12776,7 @@ struct cumulative_sum_op {
 struct cumulative_product_op : cumulative_sum_op {
  static constexpr std::string_view name = "cumulative_product";
  static constexpr linearity linear = linearity::none;
- static constexpr bool needs_inputs = true;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  template <int I>
  static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
   const auto here = std::source_location::current();
@@ -13919,7 +13946,8 @@ inline double bytes_of_choice(const kernel_call& c) {
 
 struct gather_op {
  static constexpr std::string_view name = "gather";
- static constexpr operation_kind kind = operation_kind::gather;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  static constexpr bool takes_storage_types = true;
  static constexpr linearity linear = linearity::joint;
  static constexpr int arity = 2;
@@ -13986,7 +14014,8 @@ constexpr auto gather_op::vjp(const attributes& a, auto dy, auto table, auto ind
 /// Slices of a table by tuples: table [n1, ..., nk, rest...], indices [picks..., k] to [picks..., rest...].
 struct gather_nd_op {
  static constexpr std::string_view name = "gather_nd";
- static constexpr operation_kind kind = operation_kind::gather;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  static constexpr linearity linear = linearity::joint;
  static constexpr int arity = 2;
  using attributes = no_attributes;
@@ -14042,7 +14071,8 @@ constexpr auto gather_nd_op::vjp(const attributes& a, auto dy, auto table, auto 
 /// Elements along an axis: x [..., n, ...], indices [..., m, ...] to [..., m, ...].
 struct take_along_op {
  static constexpr std::string_view name = "take_along";
- static constexpr operation_kind kind = operation_kind::gather;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  static constexpr bool takes_storage_types = true;
  static constexpr linearity linear = linearity::joint;
  static constexpr int arity = 2;
@@ -14100,8 +14130,10 @@ constexpr auto take_along_op::vjp(const attributes& a, auto dy, auto x, auto ind
 template <class T>
 struct one_hot_op {
  static constexpr std::string_view name = "one_hot";
+ static constexpr batching batched = batching::axis;
  using result_element = T;
- static constexpr operation_kind kind = operation_kind::gather;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  static constexpr int arity = 1;
  struct attributes {
   std::int64_t depth = 0, axis = 0;
@@ -14206,9 +14238,9 @@ struct kernel<gather_op, T> {
   const auto a = attributes_of<gather_op>(c);
   const buffer_view& table = c.in[0];
   detail::with_indices(c.in[1], [&](const auto* indices) {
-   cpu::gather_slices(detail::span(table, 0, a.batch), detail::span(table, a.batch, a.axis), table.extents[a.axis],
-       detail::span(table, a.axis + 1, table.rank), sizeof(T), table.data,
-       detail::span(c.in[1], a.batch, c.in[1].rank), indices, c.out[0].data);
+   cpu::gather_slices(detail::span(table, 0, a.batch), detail::span(table, a.batch, a.axis),
+       table.extents[a.axis], detail::span(table, a.axis + 1, table.rank), sizeof(T),
+       table.data, detail::span(c.in[1], a.batch, c.in[1].rank), indices, c.out[0].data);
   });
  }
 };
@@ -14264,8 +14296,8 @@ struct kernel<take_along_op, T> {
   const std::int64_t axis = attributes_of<take_along_op>(c).axis;
   const buffer_view& x = c.in[0];
   detail::with_indices(c.in[1], [&](const auto* indices) {
-   cpu::take_along(detail::span(x, 0, axis), x.extents[axis], detail::span(x, axis + 1, x.rank), sizeof(T), x.data,
-       c.in[1].extents[axis], indices, c.out[0].data);
+   cpu::take_along(detail::span(x, 0, axis), x.extents[axis], detail::span(x, axis + 1, x.rank), sizeof(T),
+       x.data, c.in[1].extents[axis], indices, c.out[0].data);
   });
  }
 };
@@ -14284,8 +14316,9 @@ template <class Element, class T>
 struct kernel<one_hot_op<Element>, T> {
  static void run(const kernel_call& c) {
   const auto a = attributes_of<one_hot_op<Element>>(c);
-  cpu::one_hot(detail::span(c.in[0], 0, a.axis), detail::span(c.in[0], a.axis, c.in[0].rank), c.in[0].as<const T>(),
-     a.depth, static_cast<Element>(a.on), static_cast<Element>(a.off), c.out[0].as<Element>());
+  cpu::one_hot(detail::span(c.in[0], 0, a.axis), detail::span(c.in[0], a.axis, c.in[0].rank),
+     c.in[0].as<const T>(), a.depth, static_cast<Element>(a.on), static_cast<Element>(a.off),
+     c.out[0].as<Element>());
  }
 };
 
@@ -14308,7 +14341,9 @@ constexpr bool counted_from_the_end(std::int64_t begin) { return begin < at_the_
 
 struct slice_op {
  static constexpr std::string_view name = "slice";
- static constexpr operation_kind kind = operation_kind::layout;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr bool takes_storage_types = true;
  static constexpr linearity linear = linearity::joint;
  static constexpr int arity = 1;
  struct attributes {
@@ -14536,6 +14571,11 @@ constexpr auto reverse(const A& x, axes over = {}, std::source_location where = 
  }
  return invoke<slice_op>(a, &target, where, x);
 }
+/// The same by NumPy's and PyTorch's name.
+template <tensor_like A>
+constexpr auto flip(const A& x, axes over = {}, std::source_location where = std::source_location::current()) {
+ return reverse(x, over, where);
+}
 
 namespace detail {
 
@@ -14644,7 +14684,9 @@ namespace tapegraph {
 
 struct concat_op {
  static constexpr std::string_view name = "concat";
- static constexpr operation_kind kind = operation_kind::layout;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr bool takes_storage_types = true;
  static constexpr linearity linear = linearity::joint;
  static constexpr int arity = any_arity;
  struct attributes {
@@ -15022,7 +15064,7 @@ void fold_rows(const plan& p, int axis, const std::int64_t* at, std::int64_t fro
 
 template <class = void>
 void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
-  const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
+     const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
  using namespace index_map_detail;
  const plan p(rank, extents, maps, amounts, out_extents);
  const std::int64_t elements = p.rows * p.row() * p.inner;
@@ -15066,7 +15108,7 @@ void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* 
 
 template <class T>
 void index_map_adjoint(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
-  const std::int64_t* dy_extents, const T* dy, T* out) {
+     const std::int64_t* dy_extents, const T* dy, T* out) {
  using namespace index_map_detail;
  const plan p(rank, extents, maps, amounts, dy_extents);
  const std::int64_t width = p.small[p.outer] * p.inner, rows = p.small_rows;
@@ -15208,7 +15250,9 @@ template <class T>
 struct arange_op {
  static constexpr std::string_view name = "arange";
  using result_element = T;
- static constexpr operation_kind kind = operation_kind::layout;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr bool takes_storage_types = true;
  static constexpr int arity = 1;
  struct attributes {
   double begin = 0, step = 0, last = 0;
@@ -15348,7 +15392,9 @@ namespace tapegraph {
 /// Every axis of the result by its own rule, in one pass; the extents are the target's.
 struct index_map_op {
  static constexpr std::string_view name = "index_map";
- static constexpr operation_kind kind = operation_kind::layout;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr bool takes_storage_types = true;
  static constexpr linearity linear = linearity::joint;
  static constexpr int arity = 1;
  struct attributes {
@@ -15525,8 +15571,8 @@ namespace tapegraph::runtime {
 template <class T>
 struct kernel<transpose_op, T> {
  static void run(const kernel_call& c) {
-  cpu::transpose(c.in[0].rank, c.in[0].extents, attributes_of<transpose_op>(c).permutation, sizeof(T), c.in[0].data,
-     c.out[0].data);
+  cpu::transpose(c.in[0].rank, c.in[0].extents, attributes_of<transpose_op>(c).permutation, sizeof(T),
+     c.in[0].data, c.out[0].data);
  }
 };
 namespace detail {
@@ -15564,7 +15610,8 @@ template <class T>
 struct kernel<index_map_op, T> {
  static void run(const kernel_call& c) {
   const auto a = attributes_of<index_map_op>(c);
-  cpu::apply_index_map(c.in[0].rank, c.in[0].extents, a.map, a.amount, c.out[0].extents, sizeof(T), c.in[0].data, c.out[0].data);
+  cpu::apply_index_map(c.in[0].rank, c.in[0].extents, a.map, a.amount, c.out[0].extents, sizeof(T), c.in[0].data,
+       c.out[0].data);
  }
 };
 template <class T>
@@ -15572,7 +15619,7 @@ struct kernel<index_map_adjoint_op, T> {
  static void run(const kernel_call& c) {
   const auto a = attributes_of<index_map_adjoint_op>(c);
   cpu::index_map_adjoint(c.out[0].rank, c.out[0].extents, a.map, a.amount, c.in[0].extents, c.in[0].as<const T>(),
-    c.out[0].as<T>());
+       c.out[0].as<T>());
  }
 };
 template <class T>
@@ -15581,8 +15628,8 @@ struct kernel<concat_op, T> {
   const auto axis = static_cast<int>(attributes_of<concat_op>(c).axis);
   std::int64_t begin = 0;
   for (int k = 0; k < c.inputs; ++k) {
-   cpu::concat_part(c.in[k].data, c.in[k].extents[axis], begin, c.out[0].rank, c.out[0].extents, axis, sizeof(T),
-       c.out[0].data);
+   cpu::concat_part(c.in[k].data, c.in[k].extents[axis], begin, c.out[0].rank, c.out[0].extents, axis,
+       sizeof(T), c.out[0].data);
    begin += c.in[k].extents[axis];
   }
  }
@@ -15597,10 +15644,12 @@ struct kernel<arange_op<Element>, T> {
    const Element value = static_cast<Element>(a.begin);
    cpu::fill(count, sizeof(Element), &value, to);
   } else if constexpr (is_floating_type<Element>) {
-   for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Element>(a.begin + a.step * static_cast<double>(i));
+   for (std::int64_t i = 0; i < count; ++i)
+    to[i] = static_cast<Element>(a.begin + a.step * static_cast<double>(i));
   } else {
    for (std::int64_t i = 0; i < count; ++i)
-    to[i] = static_cast<Element>(static_cast<std::int64_t>(a.begin) + static_cast<std::int64_t>(a.step) * i);
+    to[i] =
+     static_cast<Element>(static_cast<std::int64_t>(a.begin) + static_cast<std::int64_t>(a.step) * i);
   }
   if (a.ends != 0) to[count - 1] = static_cast<Element>(a.last);
  }
@@ -15911,8 +15960,10 @@ namespace tapegraph {
 /// Order of the last axis as int32 indices; stable, NaN last. The first `count` of them only, unless that is -1.
 struct argsort_op {
  static constexpr std::string_view name = "argsort";
+ static constexpr batching batched = batching::rows;
  using result_element = std::int32_t;
- static constexpr operation_kind kind = operation_kind::sort;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  static constexpr int arity = 1;
  struct attributes {
   std::int64_t descending = 0;
@@ -16014,8 +16065,10 @@ constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options op
 /// Index of the first largest (smallest) element along an axis, int32.
 struct arg_reduce_op {
  static constexpr std::string_view name = "arg_reduce";
+ static constexpr batching batched = batching::axis;
  using result_element = std::int32_t;
- static constexpr operation_kind kind = operation_kind::sort;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  static constexpr int arity = 1;
  struct attributes {
   std::int64_t axis = 0, maximum = 1, keepdims = 0;
@@ -16384,7 +16437,8 @@ constexpr void infer_pool(const window_attributes& a, inference& io) {
 }
 
 struct pool_operation {
- static constexpr operation_kind kind = operation_kind::pool;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  using attributes = window_attributes;
  /// A window for each element of the pooled image, the smallest of those involved.
  static double flops(const kernel_call& c) {
@@ -16398,7 +16452,9 @@ struct pool_operation {
 
 struct max_pool_op : detail::pool_operation {
  static constexpr std::string_view name = "max_pool";
- static constexpr bool needs_output = true;
+ static constexpr std::string_view layer_name = "max_pooling*";
+ static constexpr batching batched = batching::images;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
  static constexpr int arity = 1;
  static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
  template <int I>
@@ -16446,6 +16502,8 @@ constexpr auto max_pool_gradient_op::vjp(const attributes& a, auto d, auto, auto
 /// Mean over each window's elements inside the image.
 struct average_pool_op : detail::pool_operation {
  static constexpr std::string_view name = "average_pool";
+ static constexpr std::string_view layer_name = "average_pooling*";
+ static constexpr batching batched = batching::images;
  static constexpr linearity linear = linearity::joint;
  static constexpr int arity = 1;
  static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
@@ -16497,14 +16555,14 @@ struct convolution_bias_pool_op : detail::convolution_operation {
 
 /// `stride` 0 means the window's own size.
 struct pool2d_options {
- height_width pool = 2;
+ height_width pool_size = 2;
  height_width stride = 0;
  tapegraph::padding padding{};
  height_width dilation = 1;
  bool count_include_pad = false; ///< averages: padding counts as zeros, as in PyTorch
 };
 struct pool1d_options {
- std::int64_t pool = 2;
+ std::int64_t pool_size = 2;
  std::int64_t stride = 0;
  tapegraph::padding padding{}; ///< left and right
  std::int64_t dilation = 1;
@@ -16515,8 +16573,8 @@ namespace detail {
 constexpr window_attributes pool_attributes(const pool2d_options& options) {
  window_attributes a;
  for (int i = 0; i < 2; ++i) {
-  a.window[i] = options.pool[i];
-  a.stride[i] = options.stride[i] != 0 ? options.stride[i] : options.pool[i];
+  a.window[i] = options.pool_size[i];
+  a.stride[i] = options.stride[i] != 0 ? options.stride[i] : options.pool_size[i];
   a.dilation[i] = options.dilation[i];
  }
  a.count_padding = options.count_include_pad;
@@ -16524,7 +16582,7 @@ constexpr window_attributes pool_attributes(const pool2d_options& options) {
  return a;
 }
 constexpr window_attributes pool_attributes(const pool1d_options& options) {
- return pool_attributes(pool2d_options{{1, options.pool},
+ return pool_attributes(pool2d_options{{1, options.pool_size},
           {1, options.stride},
           options.padding,
           {1, options.dilation},
@@ -16537,7 +16595,7 @@ struct pooling_texts {
  }
 };
 template <class Op, tensor_like X>
-constexpr auto pool(const X& x, const window_attributes& a, int rank, std::source_location where) {
+constexpr auto pool(const X& x, const typename Op::attributes& a, int rank, std::source_location where) {
  const auto input = eval(x, where);
  if (shape_of(input).rank() != rank) return refuse<pooling_texts>(rank, where, input);
  return invoke<Op>(a, nullptr, where, input);
@@ -16756,6 +16814,112 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
  }
 };
 
+}
+// ---- tapegraph/ops/pooling/lp_pooling_kernel.hpp ----
+
+// ---- tapegraph/ops/pooling/lp_pooling.hpp ----
+
+/// Pooling by a power mean's sum, of which maximum and sum are the extremes: y = (sum of |x|^p over a window)^(1/p).
+
+namespace tapegraph {
+
+struct lp_pool_op : detail::pool_operation {
+ static constexpr std::string_view name = "lp_pool";
+ static constexpr std::string_view layer_name = "lp_pooling*";
+ static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
+ static constexpr batching batched = batching::images;
+ static constexpr int arity = 1;
+ struct attributes {
+  window_attributes window;
+  double norm = 2;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  if (io.require(a.norm >= 1 && a.norm < 1e9, "lp_pooling: the norm is a number from 1 on"))
+   detail::infer_pool(a.window, io);
+ }
+ /// dy y^(1 - p) |x|^(p - 1) sign(x), where y is not 0: there the slope is taken to be 0, as it is at a norm's origin.
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y) {
+  const shape target = shape_of(x);
+  window_attributes sums = a.window;
+  sums.count_padding = 1;
+  const auto taps = static_cast<double>(a.window.window[0] * a.window.window[1]);
+  const auto power = [&](const auto& base) { return a.norm == 2 ? eval(base * 1) : eval(pow(base, a.norm - 1)); };
+  const auto steep = power(eval(where(y == 0, 1, y)));
+  const auto each = eval(where(y == 0, 0, dy * taps / steep));
+  const auto spread = invoke<average_pool_gradient_op>(sums, &target, std::source_location::current(), each);
+  return eval(spread * sign(x) * power(eval(abs(x))));
+ }
+};
+
+/// (sum of |x|^norm over each window of x [batch, height, width, channels])^(1 / norm); padding counts as zeros. `norm` is at
+/// least 1: 1 sums magnitudes, 2 is their Euclidean length, and large ones approach the maximum.
+template <tensor_like X>
+constexpr auto lp_pooling2d(const X& x, double norm, const pool2d_options& options = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::pool<lp_pool_op>(x, {detail::pool_attributes(options), norm}, 4, where);
+}
+/// The same for x [batch, width, channels].
+template <tensor_like X>
+constexpr auto lp_pooling1d(const X& x, double norm, const pool1d_options& options = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::pool<lp_pool_op>(x, {detail::pool_attributes(options), norm}, 3, where);
+}
+
+}
+
+namespace tapegraph {
+
+namespace detail {
+template <class T>
+struct lp_norm {
+ T p, inverse;
+ explicit TG_HD lp_norm(double norm) : p(static_cast<T>(norm)), inverse(static_cast<T>(1 / norm)) {}
+ TG_HD T term(T x) const { return p == 2 ? x * x : p == 1 ? math::abs(x) : math::pow(math::abs(x), p); }
+ TG_HD T root(T sum) const { return p == 2 ? math::sqrt(sum) : p == 1 ? sum : math::pow(sum, inverse); }
+};
+}
+
+namespace cpu {
+
+struct lp_pool_body {
+ template <class Isa, class T>
+ TG_INLINE static void run(const pool_geometry* g, tapegraph::detail::lp_norm<T> norm, std::int64_t row, const T* x,
+       T* y) {
+  const std::int64_t image = row / g->out_height, oy = row % g->out_height, channels = g->channels;
+  x += image * g->in_height * g->in_width * channels;
+  y += row * g->out_width * channels;
+  for (std::int64_t ox = 0; ox < g->out_width; ++ox, y += channels) {
+   const pool_detail::window w(*g, oy, ox);
+   for (std::int64_t c = 0; c < channels; ++c) y[c] = 0;
+   for (std::int64_t i = w.top; i < w.bottom; i += w.down)
+    for (std::int64_t j = w.left; j < w.right; j += w.across) {
+     const T* const from = x + (i * g->in_width + j) * channels;
+     for (std::int64_t c = 0; c < channels; ++c) y[c] += norm.term(from[c]);
+    }
+   for (std::int64_t c = 0; c < channels; ++c) y[c] = norm.root(y[c]);
+  }
+ }
+};
+
+}
+
+namespace runtime {
+
+template <class T>
+struct kernel<lp_pool_op, T> {
+ static void run(const kernel_call& c) {
+  const auto a = attributes_of<lp_pool_op>(c);
+  const cpu::pool_geometry g = pooling(a.window, c.in[0], c.out[0]);
+  const tapegraph::detail::lp_norm<T> norm(a.norm);
+  cpu::parallel_for(g.batch * g.out_height, c.in[0].elements() >= cpu::pool_detail::parallel_elements,
+      [&](std::int64_t row) {
+       cpu::dispatch<cpu::lp_pool_body>(&g, norm, row, c.in[0].as<const T>(), c.out[0].as<T>());
+      });
+ }
+};
+
+}
 }
 // ---- tapegraph/ops/product/kernel.hpp ----
 
@@ -17286,7 +17450,8 @@ constexpr H without_axis(const H& x, int at, std::source_location where) {
 struct matmul_op {
  static constexpr std::string_view name = "matmul";
  static constexpr bool takes_storage_types = true;
- static constexpr operation_kind kind = operation_kind::contract;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  static constexpr linearity linear = linearity::each;
  static constexpr int arity = 2;
  struct attributes {
@@ -17339,7 +17504,8 @@ template <bool Relu>
 struct matmul_bias_op {
  static constexpr std::string_view name = Relu ? "matmul_bias_relu" : "matmul_bias";
  static constexpr bool takes_storage_types = true;
- static constexpr operation_kind kind = operation_kind::contract;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  static constexpr int arity = 3;
  using attributes = matmul_op::attributes;
  static constexpr void infer(const attributes& t, inference& io) { matmul_op::infer(t, io); }
@@ -18601,11 +18767,11 @@ private:
    record& r = detail::tape_storage::instance().template append<record>(at);
    r.attributes = attributes;
    r.inputs = [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return std::tuple(detail::outlined(args, detail::needs_input<Op, int(I)>)...);
+    return std::tuple(detail::outlined(args, (saved_for_vjp_of<Op> >> I & 1) != 0)...);
    }
    (std::index_sequence_for<T...>{});
    typed.set_tape_index(at);
-   r.output = detail::outlined(typed, detail::needs_output<Op>);
+   r.output = detail::outlined(typed, (saved_for_vjp_of<Op> & saved_value) != 0);
   }
   return typed;
  }
@@ -19540,6 +19706,7 @@ namespace tapegraph {
 /// max(x, 0); the derivative at 0 is 0.
 struct relu_op : map_op<1> {
  static constexpr std::string_view name = "relu";
+ static constexpr std::string_view layer_name = "relu";
  static constexpr bool integers = true;
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -19605,6 +19772,7 @@ struct softsign_op : map_op<1> {
 /// 1 / (1 + exp(-x))
 struct sigmoid_op : map_op<1> {
  static constexpr std::string_view name = "sigmoid";
+ static constexpr std::string_view layer_name = "sigmoid";
  template <class V>
  TG_HD static constexpr V value(V x) {
   return math::sigmoid(x);
@@ -19614,6 +19782,7 @@ struct sigmoid_op : map_op<1> {
 
 struct tanh_op : map_op<1> {
  static constexpr std::string_view name = "tanh";
+ static constexpr std::string_view layer_name = "tanh";
  template <class V>
  TG_HD static constexpr V value(V x) {
   return math::tanh(x);
@@ -19842,133 +20011,132 @@ constexpr void snapshot_variables(trace& t) {
 }
 
 }
-// ---- tapegraph/ir/simplify.hpp ----
-
-namespace tapegraph::ir {
-
-namespace detail {
-
-constexpr bool constant_value(const trace& t, int node, double& value) {
- if (!t.is(node, descriptor_of<constant_op>)) return false;
- value = std::bit_cast<double>(t.words_of(node)[0]);
- if (t.nodes[node].type == dtype::f32) value = static_cast<double>(static_cast<float>(value));
- if (t.nodes[node].type == dtype::bf16) value = static_cast<double>(bfloat16(value));
- if (t.nodes[node].type == dtype::f16) value = static_cast<double>(half(value));
- return true;
-}
-
-template <class = void>
-constexpr bool folded(const trace& t, int i, double& result) {
- double x = 0, y = 0;
- const entry& e = t.nodes[i];
- if (e.arguments == 0 || !is_floating(e.type) || e.rank != 0 || !constant_value(t, t.argument(i, 0), x)) return false;
- if (e.arguments == 2 && !constant_value(t, t.argument(i, 1), y)) return false;
- if (t.is(i, descriptor_of<add_op>))
-  result = x + y;
- else if (t.is(i, descriptor_of<subtract_op>))
-  result = x - y;
- else if (t.is(i, descriptor_of<multiply_op>))
-  result = x * y;
- else if (t.is(i, descriptor_of<divide_op>) && y != 0)
-  result = x / y;
- else if (t.is(i, descriptor_of<negate_op>))
-  result = -x;
- else if (t.is(i, descriptor_of<square_op>))
-  result = x * x;
- else if (t.is(i, descriptor_of<sqrt_op>) && x >= 0)
-  result = math::sqrt(x);
- else
-  return false;
- if (is_storage_type(e.type)) {
-  constexpr double largest = std::numeric_limits<float>::max();
-  if (!(result >= -largest && result <= largest)) return false;
-  result = static_cast<double>(static_cast<float>(result));
- }
- return true;
-}
-
-template <class = void>
-constexpr int identity_operand(const trace& t, int i) {
- if (t.nodes[i].op->identity || t.is(i, descriptor_of<stop_gradient_op>) || t.is(i, descriptor_of<broadcast_op>) || t.is(i, descriptor_of<reshape_op>) ||
-  t.is(i, descriptor_of<cast_op<float>>) || t.is(i, descriptor_of<cast_op<double>>))
-  return t.argument(i, 0);
- double value = 0;
- if (t.is(i, descriptor_of<multiply_op>)) {
-  if (constant_value(t, t.argument(i, 1), value) && value == 1) return t.argument(i, 0);
-  if (constant_value(t, t.argument(i, 0), value) && value == 1) return t.argument(i, 1);
- }
- if (t.is(i, descriptor_of<divide_op>) && constant_value(t, t.argument(i, 1), value) && value == 1)
-  return t.argument(i, 0);
- if (t.is(i, descriptor_of<subtract_op>) && constant_value(t, t.argument(i, 1), value) && value == 0 &&
-  std::bit_cast<std::int64_t>(value) == 0)
-  return t.argument(i, 0);
- if (t.is(i, descriptor_of<negate_op>) && t.is(t.argument(i, 0), descriptor_of<negate_op>))
-  return t.argument(t.argument(i, 0), 0);
- return -1;
-}
-
-template <class = void>
-constexpr bool swaps_last_axes(const trace& t, int i) {
- if (!t.is(i, descriptor_of<transpose_op>)) return false;
- const auto a = attributes_from_words<transpose_op>(t.words_of(i));
- for (int k = 0; k + 2 < a.rank; ++k)
-  if (a.permutation[k] != k) return false;
- return a.rank >= 2 && a.permutation[a.rank - 1] == a.rank - 2;
-}
-
-constexpr bool has_rows_and_columns(const trace& t, int product) {
- const entry& e = t.nodes[product];
- for (int k = 1; k <= 2; ++k)
-  if (const std::int64_t extent = t.pool[e.dims + e.rank - k]; is_symbolic(extent) || extent == 1) return false;
- return true;
-}
-
-}
-
-template <class = void>
-constexpr void simplify(trace& t) {
- list<int> target(t.nodes.size(), 0);
- for (int i = 0; i < t.nodes.size(); ++i) {
-  target[i] = i;
-  entry& e = t.nodes[i];
-  for (int k = 0; k < e.arguments; ++k) {
-   int& argument = t.arguments[e.first_argument + k];
-   argument = target[argument];
-  }
-  if (t.is(i, descriptor_of<reshape_op>) && t.is(t.argument(i, 0), descriptor_of<reshape_op>))
-   t.arguments[e.first_argument] = t.argument(t.argument(i, 0), 0);
-  if (t.is(i, descriptor_of<matmul_op>) && detail::has_rows_and_columns(t, i)) {
-   for (int k = 0; k < 2; ++k) {
-    const int from = t.argument(i, k);
-    if (!detail::swaps_last_axes(t, from)) continue;
-    const int word = t.words.size();
-    for (int w = 0; w < 2; ++w) t.words.push_back(w == k ? !t.words[e.words + w] : t.words[e.words + w]);
-    e.words = word;
-    t.arguments[e.first_argument + k] = t.argument(from, 0);
-   }
-  }
-  double value = 0;
-  if (detail::folded(t, i, value)) {
-   e.op = &descriptor_of<constant_op>;
-   e.arguments = 0;
-   e.words = t.words.push_back(std::bit_cast<std::int64_t>(value));
-   continue;
-  }
-  const int same = detail::identity_operand(t, i);
-  if (same >= 0 && t.nodes[same].type == e.type && t.same_shape(same, i)) {
-   target[i] = same;
-   t.nodes[same].sealed = t.nodes[same].sealed || e.sealed;
-  }
- }
- redirect(t, target);
- note_pass(t, "simplify");
-}
-
-}
 // ---- tapegraph/graph/program.hpp ----
 
 // ---- tapegraph/graph/bound_program.hpp ----
 
+// ---- tapegraph/graph/device_memory.hpp ----
+
+namespace tapegraph::ir {
+
+class memory_block {
+public:
+ memory_block() = default;
+ memory_block(const memory_block&) = delete;
+ memory_block& operator=(const memory_block&) = delete;
+ ~memory_block() { release(); }
+
+ bool reserve(runtime::device_runtime* d, std::size_t bytes, const char* what) {
+  if (bytes <= size_) return false;
+  if (external_) {
+   size_ = bytes;
+   return true;
+  }
+  release();
+  if (d == nullptr) {
+   host_ = runtime::arena(bytes);
+   data_ = host_.data();
+  } else {
+   data_ = static_cast<std::byte*>(d->allocate(bytes, what));
+   device_ = d;
+  }
+  size_ = bytes;
+  return true;
+ }
+ void use(std::byte* memory) {
+  external_ = true;
+  data_ = memory;
+ }
+ std::byte* data() const { return data_; }
+ std::size_t size() const { return size_; }
+
+private:
+ void release() {
+  if (device_ != nullptr && data_ != nullptr) device_->release(data_);
+  host_ = runtime::arena();
+  data_ = nullptr;
+  size_ = 0;
+ }
+
+ runtime::device_runtime* device_ = nullptr;
+ runtime::arena host_;
+ std::byte* data_ = nullptr;
+ std::size_t size_ = 0;
+ bool external_ = false;
+};
+
+struct kernel_step {
+ kernel_function run;
+ kernel_call call;
+};
+
+struct fed_input {
+ memory_block memory;
+ buffer_view from;
+};
+
+class captured_steps {
+public:
+ explicit captured_steps(runtime::device_runtime* d) : device_(d) {}
+ captured_steps(const captured_steps&) = delete;
+ captured_steps& operator=(const captured_steps&) = delete;
+ ~captured_steps() { clear(); }
+
+ void clear() {
+  for (const entry& e : entries_)
+   if (e.graph != nullptr) device_->drop(e.graph);
+  entries_.clear();
+ }
+
+ template <class F>
+ void run(const std::vector<std::int64_t>& extents, const F& launch) {
+  entry* e = nullptr;
+  for (entry& each : entries_)
+   if (each.extents == extents) e = &each;
+  if (e == nullptr) {
+   launch();
+   if (entries_.size() >= most) clear();
+   entries_.push_back({extents});
+   return;
+  }
+  if (e->graph == nullptr && !e->refused) capture(*e, launch);
+  if (e->refused) return launch();
+  device_->replay(e->graph);
+ }
+
+private:
+ static constexpr std::size_t most = 8;
+ struct entry {
+  std::vector<std::int64_t> extents;
+  void* graph = nullptr;
+  bool refused = false;
+ };
+
+ template <class F>
+ void capture(entry& e, const F& launch) {
+  std::string why = "the device made no graph of them";
+  device_->begin_capture();
+  try {
+   launch();
+  } catch (const device_error& error) {
+   why = error.what();
+   e.refused = true;
+  } catch (...) {
+   if (void* const graph = device_->end_capture(); graph != nullptr) device_->drop(graph);
+   throw;
+  }
+  e.graph = device_->end_capture();
+  if (e.refused && e.graph != nullptr) device_->drop(std::exchange(e.graph, nullptr));
+  e.refused = e.graph == nullptr;
+  if (e.refused)
+   std::fprintf(stderr, "tapegraph: a program's steps are launched one by one, they cannot be captured: %s\n",
+      why.c_str());
+ }
+ runtime::device_runtime* device_;
+ std::vector<entry> entries_;
+};
+
+}
 // ---- tapegraph/graph/input_rules.hpp ----
 
 // ---- tapegraph/graph/lower.hpp ----
@@ -20193,7 +20361,7 @@ namespace tapegraph::ir {
  X(std::int64_t, t.pool, pool, 65536)                                                                               \
  X(std::int64_t, t.words, words, 65536)                                                                             \
  X(scope_entry, t.scopes, scopes, 8192)                                                                             \
- X(source_line, t.lines, lines, 8192)                                                                              \
+ X(source_line, t.lines, lines, 8192)                                                                               \
  X(variable_entry, t.variables, variables, 8192)                                                                    \
  X(input_entry, t.inputs, inputs, 256)                                                                              \
  X(output_entry, t.outputs, outputs, 8192)                                                                          \
@@ -20750,128 +20918,6 @@ private:
 };
 
 }
-// ---- tapegraph/graph/device_memory.hpp ----
-
-namespace tapegraph::ir {
-
-class memory_block {
-public:
- memory_block() = default;
- memory_block(const memory_block&) = delete;
- memory_block& operator=(const memory_block&) = delete;
- ~memory_block() { release(); }
-
- bool reserve(runtime::device_runtime* d, std::size_t bytes, const char* what) {
-  if (bytes <= size_) return false;
-  if (external_) {
-   size_ = bytes;
-   return true;
-  }
-  release();
-  if (d == nullptr) {
-   host_ = runtime::arena(bytes);
-   data_ = host_.data();
-  } else {
-   data_ = static_cast<std::byte*>(d->allocate(bytes, what));
-   device_ = d;
-  }
-  size_ = bytes;
-  return true;
- }
- void use(std::byte* memory) {
-  external_ = true;
-  data_ = memory;
- }
- std::byte* data() const { return data_; }
- std::size_t size() const { return size_; }
-
-private:
- void release() {
-  if (device_ != nullptr && data_ != nullptr) device_->release(data_);
-  host_ = runtime::arena();
-  data_ = nullptr;
-  size_ = 0;
- }
-
- runtime::device_runtime* device_ = nullptr;
- runtime::arena host_;
- std::byte* data_ = nullptr;
- std::size_t size_ = 0;
- bool external_ = false;
-};
-
-struct kernel_step {
- kernel_function run;
- kernel_call call;
-};
-
-struct fed_input {
- memory_block memory;
- buffer_view from;
-};
-
-class captured_steps {
-public:
- explicit captured_steps(runtime::device_runtime* d) : device_(d) {}
- captured_steps(const captured_steps&) = delete;
- captured_steps& operator=(const captured_steps&) = delete;
- ~captured_steps() { clear(); }
-
- void clear() {
-  for (const entry& e : entries_)
-   if (e.graph != nullptr) device_->drop(e.graph);
-  entries_.clear();
- }
-
- template <class F>
- void run(const std::vector<std::int64_t>& extents, const F& launch) {
-  entry* e = nullptr;
-  for (entry& each : entries_)
-   if (each.extents == extents) e = &each;
-  if (e == nullptr) {
-   launch();
-   if (entries_.size() >= most) clear();
-   entries_.push_back({extents});
-   return;
-  }
-  if (e->graph == nullptr && !e->refused) capture(*e, launch);
-  if (e->refused) return launch();
-  device_->replay(e->graph);
- }
-
-private:
- static constexpr std::size_t most = 8;
- struct entry {
-  std::vector<std::int64_t> extents;
-  void* graph = nullptr;
-  bool refused = false;
- };
-
- template <class F>
- void capture(entry& e, const F& launch) {
-  std::string why = "the device made no graph of them";
-  device_->begin_capture();
-  try {
-   launch();
-  } catch (const device_error& error) {
-   why = error.what();
-   e.refused = true;
-  } catch (...) {
-   if (void* const graph = device_->end_capture(); graph != nullptr) device_->drop(graph);
-   throw;
-  }
-  e.graph = device_->end_capture();
-  if (e.refused && e.graph != nullptr) device_->drop(std::exchange(e.graph, nullptr));
-  e.refused = e.graph == nullptr;
-  if (e.refused)
-   std::fprintf(stderr, "tapegraph: a program's steps are launched one by one, they cannot be captured: %s\n",
-      why.c_str());
- }
- runtime::device_runtime* device_;
- std::vector<entry> entries_;
-};
-
-}
 // ---- tapegraph/graph/plan.hpp ----
 
 namespace tapegraph::ir {
@@ -20927,7 +20973,8 @@ namespace tapegraph::ir {
 template <class = void>
 class basic_bound_program {
 public:
- explicit basic_bound_program(const program_view& view, runtime::device_runtime* device, bool external_memory = false)
+ explicit basic_bound_program(const program_view& view, runtime::device_runtime* device,
+        bool external_memory = false)
   : view_(&view),
   device_(external_memory ? nullptr : device),
   runs_on_(device),
@@ -21161,8 +21208,7 @@ protected:
   for (int k = 0; k < step.inputs; ++k) {
    const int operand = view_->values[step.first_value + k], owner = root(operand);
    if (request_of[owner] >= 0 && live_.death[owner] == s && same_extents(operand, id) &&
-    values_[owner].bytes() == values_[id].bytes() &&
-    sizes[owner] == sizes[id])
+    values_[owner].bytes() == values_[id].bytes() && sizes[owner] == sizes[id])
     return request_of[owner];
   }
   return -1;
@@ -21431,6 +21477,130 @@ private:
 using program = basic_program<>;
 
 }
+// ---- tapegraph/ir/simplify.hpp ----
+
+namespace tapegraph::ir {
+
+namespace detail {
+
+constexpr bool constant_value(const trace& t, int node, double& value) {
+ if (!t.is(node, descriptor_of<constant_op>)) return false;
+ value = std::bit_cast<double>(t.words_of(node)[0]);
+ if (t.nodes[node].type == dtype::f32) value = static_cast<double>(static_cast<float>(value));
+ if (t.nodes[node].type == dtype::bf16) value = static_cast<double>(bfloat16(value));
+ if (t.nodes[node].type == dtype::f16) value = static_cast<double>(half(value));
+ return true;
+}
+
+template <class = void>
+constexpr bool folded(const trace& t, int i, double& result) {
+ double x = 0, y = 0;
+ const entry& e = t.nodes[i];
+ if (e.arguments == 0 || !is_floating(e.type) || e.rank != 0 || !constant_value(t, t.argument(i, 0), x)) return false;
+ if (e.arguments == 2 && !constant_value(t, t.argument(i, 1), y)) return false;
+ if (t.is(i, descriptor_of<add_op>))
+  result = x + y;
+ else if (t.is(i, descriptor_of<subtract_op>))
+  result = x - y;
+ else if (t.is(i, descriptor_of<multiply_op>))
+  result = x * y;
+ else if (t.is(i, descriptor_of<divide_op>) && y != 0)
+  result = x / y;
+ else if (t.is(i, descriptor_of<negate_op>))
+  result = -x;
+ else if (t.is(i, descriptor_of<square_op>))
+  result = x * x;
+ else if (t.is(i, descriptor_of<sqrt_op>) && x >= 0)
+  result = math::sqrt(x);
+ else
+  return false;
+ if (is_storage_type(e.type)) {
+  constexpr double largest = std::numeric_limits<float>::max();
+  if (!(result >= -largest && result <= largest)) return false;
+  result = static_cast<double>(static_cast<float>(result));
+ }
+ return true;
+}
+
+template <class = void>
+constexpr int identity_operand(const trace& t, int i) {
+ if (t.nodes[i].op->identity || t.is(i, descriptor_of<stop_gradient_op>) || t.is(i, descriptor_of<broadcast_op>) ||
+  t.is(i, descriptor_of<reshape_op>) || t.is(i, descriptor_of<cast_op<float>>) ||
+  t.is(i, descriptor_of<cast_op<double>>))
+  return t.argument(i, 0);
+ double value = 0;
+ if (t.is(i, descriptor_of<multiply_op>)) {
+  if (constant_value(t, t.argument(i, 1), value) && value == 1) return t.argument(i, 0);
+  if (constant_value(t, t.argument(i, 0), value) && value == 1) return t.argument(i, 1);
+ }
+ if (t.is(i, descriptor_of<divide_op>) && constant_value(t, t.argument(i, 1), value) && value == 1)
+  return t.argument(i, 0);
+ if (t.is(i, descriptor_of<subtract_op>) && constant_value(t, t.argument(i, 1), value) && value == 0 &&
+  std::bit_cast<std::int64_t>(value) == 0)
+  return t.argument(i, 0);
+ if (t.is(i, descriptor_of<negate_op>) && t.is(t.argument(i, 0), descriptor_of<negate_op>))
+  return t.argument(t.argument(i, 0), 0);
+ return -1;
+}
+
+template <class = void>
+constexpr bool swaps_last_axes(const trace& t, int i) {
+ if (!t.is(i, descriptor_of<transpose_op>)) return false;
+ const auto a = attributes_from_words<transpose_op>(t.words_of(i));
+ for (int k = 0; k + 2 < a.rank; ++k)
+  if (a.permutation[k] != k) return false;
+ return a.rank >= 2 && a.permutation[a.rank - 1] == a.rank - 2;
+}
+
+constexpr bool has_rows_and_columns(const trace& t, int product) {
+ const entry& e = t.nodes[product];
+ for (int k = 1; k <= 2; ++k)
+  if (const std::int64_t extent = t.pool[e.dims + e.rank - k]; is_symbolic(extent) || extent == 1) return false;
+ return true;
+}
+
+}
+
+template <class = void>
+constexpr void simplify(trace& t) {
+ list<int> target(t.nodes.size(), 0);
+ for (int i = 0; i < t.nodes.size(); ++i) {
+  target[i] = i;
+  entry& e = t.nodes[i];
+  for (int k = 0; k < e.arguments; ++k) {
+   int& argument = t.arguments[e.first_argument + k];
+   argument = target[argument];
+  }
+  if (t.is(i, descriptor_of<reshape_op>) && t.is(t.argument(i, 0), descriptor_of<reshape_op>))
+   t.arguments[e.first_argument] = t.argument(t.argument(i, 0), 0);
+  if (t.is(i, descriptor_of<matmul_op>) && detail::has_rows_and_columns(t, i)) {
+   for (int k = 0; k < 2; ++k) {
+    const int from = t.argument(i, k);
+    if (!detail::swaps_last_axes(t, from)) continue;
+    const int word = t.words.size();
+    for (int w = 0; w < 2; ++w) t.words.push_back(w == k ? !t.words[e.words + w] : t.words[e.words + w]);
+    e.words = word;
+    t.arguments[e.first_argument + k] = t.argument(from, 0);
+   }
+  }
+  double value = 0;
+  if (detail::folded(t, i, value)) {
+   e.op = &descriptor_of<constant_op>;
+   e.arguments = 0;
+   e.words = t.words.push_back(std::bit_cast<std::int64_t>(value));
+   continue;
+  }
+  const int same = detail::identity_operand(t, i);
+  if (same >= 0 && t.nodes[same].type == e.type && t.same_shape(same, i)) {
+   target[i] = same;
+   t.nodes[same].sealed = t.nodes[same].sealed || e.sealed;
+  }
+ }
+ redirect(t, target);
+ note_pass(t, "simplify");
+}
+
+}
 
 namespace tapegraph {
 
@@ -21653,7 +21823,7 @@ private:
   for (int axis = 0; axis < max_rank; ++axis) at.step[axis] = 1;
   at.begin[0] = i;
   const node placed = invoke<pad_op>(at, &flat, std::source_location{},
-           invoke<broadcast_op>({}, &single, std::source_location{}, one));
+          invoke<broadcast_op>({}, &single, std::source_location{}, one));
   return reshaped(placed.id(), target);
  }
 };
@@ -22066,8 +22236,7 @@ public:
  template <tensor_like X>
  constexpr graph_node operand(const X& x, std::source_location where) const {
   t_->scope = index_;
-  t_->line =
-   t_->intern(where);
+  t_->line = t_->intern(where);
   return eval(x, where);
  }
 
@@ -22580,7 +22749,8 @@ namespace tapegraph {
 /// (rows [picks..., rest...], indices [picks...]) to each row's sum over all rows of the same index.
 struct sum_of_equal_rows_op {
  static constexpr std::string_view name = "sum_of_equal_rows";
- static constexpr operation_kind kind = operation_kind::gather;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  static constexpr int arity = 2;
  using attributes = no_attributes;
  static constexpr void infer(const attributes&, inference& io) {
@@ -22598,7 +22768,8 @@ struct sum_of_equal_rows_op {
 struct assign_rows_op {
  static constexpr std::string_view name = "assign_rows";
  static constexpr bool takes_storage_types = true;
- static constexpr operation_kind kind = operation_kind::gather;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  static constexpr int arity = 3;
  /// Where nothing else wants the table, its memory becomes the result's and only rows are written.
  static constexpr bool in_place = true;
@@ -22615,7 +22786,8 @@ struct assign_rows_op {
  /// In place only the rows are read and written.
  static double bytes(const kernel_call& c) {
   const std::size_t rows = c.in[1].bytes() + 2 * c.in[2].bytes();
-  return static_cast<double>(c.in[0].data == c.out[0].data ? rows : rows - c.in[2].bytes() + c.in[0].bytes() + c.out[0].bytes());
+  return static_cast<double>(
+   c.in[0].data == c.out[0].data ? rows : rows - c.in[2].bytes() + c.in[0].bytes() + c.out[0].bytes());
  }
 };
 
@@ -24168,22 +24340,19 @@ inline std::int64_t elements_of(const ir::program_view& v, int node) {
  return count;
 }
 
-/// Operations that people count as layers when they stand between others. A mean is known by what it says of its sum.
+/// What an operation between layers is called, if people count it as one. A mean is known by what it says of its sum.
 template <class = void>
 std::string layer_like(const ir::program_view& v, int node) {
  const ir::entry& e = v.nodes[node];
- const std::string_view op = e.op->name;
- if (op == "relu" || op == "sigmoid" || op == "tanh") return std::string(op);
- if (op == "reshape") return "flatten";
- const bool sum = op == "sum", max = op == "max", maxima = op == "max_pool";
- if (!sum && !max && !maxima && op != "average_pool") return {};
+ std::string layer(e.op->layer);
+ if (!layer.ends_with("*")) return layer;
  const int rank = v.nodes[v.arguments[e.first_argument]].rank;
- const std::string pooling =
-  (max || maxima ? "max_pooling" : "average_pooling") + std::string(rank == 3 ? "1d" : "2d");
- if (!sum && !max) return pooling;
- const std::int64_t axes = v.words[e.words], spatial = rank == 3 ? 0b10 : 0b110;
- const bool over_image = (rank == 3 || rank == 4) && axes == spatial && (max || (v.words[e.words + 1] & 2) != 0);
- return over_image ? "global_" + pooling : std::string();
+ if (e.op->kind == operation_kind::reduce) {
+  const bool mean = (v.words[e.words + 1] & 2) != 0, spatial = v.words[e.words] == (rank == 3 ? 0b10 : 0b110);
+  if ((rank != 3 && rank != 4) || !spatial || (e.op->name == "sum" && !mean)) return {};
+ }
+ layer.pop_back();
+ return layer.append(rank == 3 ? "1d" : "2d");
 }
 
 /// Reads a model's table off its trace.
@@ -24226,7 +24395,8 @@ struct fit_options {
  std::int64_t epochs = 1;
  std::int64_t initial_epoch = 0; ///< the first of them, where a later call goes on
  std::int64_t batch_size = 32;
- std::optional<data::dataset> validation{}; ///< evaluated after every epoch, columns as those of the training set
+ std::optional<data::dataset>
+  validation_data{};                     ///< evaluated after every epoch, columns as those of the training set
  std::int64_t steps_per_epoch = 0;          ///< stop an epoch early; 0: the whole data set
  bool shuffle = true;                       ///< in an order that depends on the model's seed and the epoch
  bool verbose = true;                       ///< progress on stderr
@@ -24539,8 +24709,8 @@ private:
   r.accuracy /= seen;
   r.seconds = std::chrono::duration<double>(clock::now() - start).count();
   r.ingestion_seconds = loader.wait_seconds();
-  if (options.validation) {
-   const step_result v = evaluate(*options.validation, options.batch_size);
+  if (options.validation_data) {
+   const step_result v = evaluate(*options.validation_data, options.batch_size);
    r.validation_loss = v.loss;
    r.validation_accuracy = v.accuracy;
    progress.end_epoch(
@@ -25397,7 +25567,7 @@ namespace tapegraph {
 /// A kernel's extents are 3 unless given; everything else is as in Keras.
 struct conv2d_layer_options {
  std::int64_t filters = 1; ///< output channels, positive
- height_width kernel = 3;
+ height_width kernel_size = 3;
  height_width stride = 1;
  tapegraph::padding padding{}; ///< valid(), same() or amounts(...)
  height_width dilation = 1;
@@ -25410,7 +25580,7 @@ struct conv2d_layer_options {
 /// A kernel's extent is 3 unless given; everything else is as in Keras.
 struct conv1d_layer_options {
  std::int64_t filters = 1; ///< output channels, positive
- std::int64_t kernel = 3;
+ std::int64_t kernel_size = 3;
  std::int64_t stride = 1;
  tapegraph::padding padding{}; ///< valid(), same(), causal() or amounts(...)
  std::int64_t dilation = 1;
@@ -25451,7 +25621,7 @@ constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options
  const shape dims = shape_of(input);
  const std::int64_t channels = detail::group_channels(scope, dims, o.groups);
  const std::int64_t filters = detail::positive_filters(scope, o.filters);
- const auto kernel = scope.variable_like(input, "kernel", {o.kernel[0], o.kernel[1], channels, filters},
+ const auto kernel = scope.variable_like(input, "kernel", {o.kernel_size[0], o.kernel_size[1], channels, filters},
            {.initializer = o.kernel_initializer});
  const conv2d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
  return scope.leave("conv2d", mark,
@@ -25469,7 +25639,7 @@ constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options
  const std::int64_t channels = detail::group_channels(scope, dims, o.groups);
  const std::int64_t filters = detail::positive_filters(scope, o.filters);
  const auto kernel =
-  scope.variable_like(input, "kernel", {o.kernel, channels, filters}, {.initializer = o.kernel_initializer});
+  scope.variable_like(input, "kernel", {o.kernel_size, channels, filters}, {.initializer = o.kernel_initializer});
  const conv1d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
  return scope.leave("conv1d", mark,
      detail::with_bias(scope, conv1d(input, kernel, window, where), filters, o, where));
@@ -25533,7 +25703,7 @@ constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o 
 
 // ---- tapegraph/ops/reduction/moments.hpp ----
 
-/// variance, standard_deviation, moments.
+/// variance, stddev, moments.
 
 namespace tapegraph {
 
@@ -25579,8 +25749,8 @@ constexpr auto variance(const A& x, axes over = {}, variance_options options = {
 
 /// The square root of the variance. Its derivative is 0 where all elements are equal, as in PyTorch.
 template <tensor_like A>
-constexpr auto standard_deviation(const A& x, axes over = {}, variance_options options = {},
-        std::source_location where = std::source_location::current()) {
+constexpr auto stddev(const A& x, axes over = {}, variance_options options = {},
+     std::source_location where = std::source_location::current()) {
  return detail::in_float(x, where, [&](const auto& operand) {
   return detail::root(variance(operand, over, options, where), where);
  });
@@ -25968,6 +26138,367 @@ constexpr auto separable_conv1d(const X& x, const W& w, const P& pointwise, cons
         std::source_location where = std::source_location::current()) {
  return conv1d(depthwise_conv1d(x, w, options, where), pointwise, {}, where);
 }
+
+}
+// ---- tapegraph/ops/elementwise/gated_activation.hpp ----
+
+/// gelu, swish (silu), mish, hard_swish: the operand times a gate between 0 and 1.
+///
+/// Far out the gate is 0 or 1 and its slope 0, and infinity times 0 would be NaN. So slopes are computed at x kept within
+/// bounds beyond which they have vanished.
+
+namespace tapegraph {
+
+namespace detail {
+template <class V>
+TG_HD constexpr V not_far_below(V x) {
+ return math::detail::select(x < V(-1000), V(-1000), x);
+}
+TG_INLINE constexpr auto not_far(auto x) { return apply<clip_op>(x, -1000, 1000); }
+}
+
+/// x P(x), P the distribution function of the standard normal distribution: x erfc(-x / sqrt 2) / 2
+struct gelu_op : map_op<1> {
+ static constexpr std::string_view name = "gelu";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return V(0.5) * detail::not_far_below(x) * math::erfc(V(-0.7071067811865476) * x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  const auto near = detail::not_far(x);
+  return dy * (0.5 * apply<erfc_op>(-0.7071067811865476 * x) +
+     0.3989422804014327 * near * apply<exp_op>(-0.5 * (near * near)));
+ }
+};
+
+/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 = x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3))
+struct gelu_tanh_op : map_op<1> {
+ static constexpr std::string_view name = "gelu_tanh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  const V near = detail::not_far_below(x);
+  const V cube = near * near * near;
+  return near * math::sigmoid(V(1.5957691216057308) * math::detail::mul_add(V(0.044715), cube, near));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  const auto near = detail::not_far(x);
+  const auto u = 1.5957691216057308 * (near + 0.044715 * (near * near * near));
+  const auto slope = 1.5957691216057308 * (1 + 0.134145 * (near * near));
+  return dy * (apply<sigmoid_op>(u) * (1 + near * slope * apply<sigmoid_op>(-u)));
+ }
+};
+
+/// x sigmoid(x)
+struct swish_op : map_op<1> {
+ static constexpr std::string_view name = "swish";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return detail::not_far_below(x) * math::sigmoid(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  const auto near = detail::not_far(x);
+  return dy * (apply<sigmoid_op>(near) * (1 + near * apply<sigmoid_op>(-near)));
+ }
+};
+
+/// x tanh(softplus(x)) = x n / (n + 2), n = e^x (e^x + 2)
+struct mish_op : map_op<1> {
+ static constexpr std::string_view name = "mish";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  const V e = math::exp(math::detail::select(x > V(20), V(20), x));
+  const V n = e * (e + V(2));
+  return detail::not_far_below(x) * (n / (n + V(2)));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  const auto near = apply<clip_op>(x, -1000, 25);
+  const auto e = apply<exp_op>(near);
+  const auto n = e * (e + 2);
+  return dy * (n / (n + 2) + 4 * near * (e * (e + 1) / (n + 2)) / (n + 2));
+ }
+};
+
+/// x relu6(x + 3) / 6; the derivative is 0 up to -3 and 1 from 3 on.
+struct hard_swish_op : map_op<1> {
+ static constexpr std::string_view name = "hard_swish";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return detail::larger(x, V(-3)) * relu6_op::value(x + V(3)) / V(6);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  return dy * where(x <= -3, 0, where(x < 3, x / 3 + 0.5, 1));
+ }
+};
+
+/// The argument that asks gelu for its tanh form.
+struct approximate_t {};
+inline constexpr approximate_t approximate{};
+
+template <operand A>
+TG_INLINE constexpr auto gelu(const A& x) {
+ return apply<gelu_op>(x);
+}
+/// gelu(x, tg::approximate): Keras' approximate=True, PyTorch's approximate="tanh".
+template <operand A>
+TG_INLINE constexpr auto gelu(const A& x, approximate_t) {
+ return apply<gelu_tanh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto swish(const A& x) {
+ return apply<swish_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto silu(const A& x) {
+ return apply<swish_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto mish(const A& x) {
+ return apply<mish_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto hard_swish(const A& x) {
+ return apply<hard_swish_op>(x);
+}
+
+}
+// ---- tapegraph/ops/elementwise/hyperbolic.hpp ----
+
+// ---- tapegraph/ops/elementwise/trigonometric.hpp ----
+
+/// sin, cos, tan, asin, acos, atan, atan2, in radians, and hypot.
+
+namespace tapegraph {
+
+struct cos_op : map_op<1> {
+ static constexpr std::string_view name = "cos";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::cos(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto);
+};
+
+struct sin_op : map_op<1> {
+ static constexpr std::string_view name = "sin";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::sin(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<cos_op>(x); }
+};
+
+TG_INLINE constexpr auto cos_op::vjp(auto dy, auto x, auto) { return -(dy * apply<sin_op>(x)); }
+
+struct tan_op : map_op<1> {
+ static constexpr std::string_view name = "tan";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::tan(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 + y * y); }
+};
+
+/// The derivative is infinite at -1 and 1.
+struct asin_op : map_op<1> {
+ static constexpr std::string_view name = "asin";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::asin(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<rsqrt_op>((1 - x) * (1 + x)); }
+};
+
+struct acos_op : map_op<1> {
+ static constexpr std::string_view name = "acos";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::acos(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return -(dy * apply<rsqrt_op>((1 - x) * (1 + x))); }
+};
+
+struct atan_op : map_op<1> {
+ static constexpr std::string_view name = "atan";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::atan(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (1 + x * x); }
+};
+
+/// sqrt(x^2 + y^2) without intermediate overflow; the derivative at the origin is 0.
+struct hypot_op : map_op<2> {
+ static constexpr std::string_view name = "hypot";
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  return math::hypot(x, y);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto r) {
+  if constexpr (I == 0)
+   return dy * (x / where(r == 0, 1, r));
+  else
+   return dy * (y / where(r == 0, 1, r));
+ }
+};
+
+/// The angle of the point (x, y), in (-pi, pi]; the derivative at the origin is 0.
+struct atan2_op : map_op<2> {
+ static constexpr std::string_view name = "atan2";
+ template <class V>
+ TG_HD static constexpr V value(V y, V x) {
+  return math::atan2(y, x);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dz, auto y, auto x, auto) {
+  const auto length = apply<hypot_op>(x, y);
+  const auto r = where(length == 0, 1, length);
+  if constexpr (I == 0)
+   return dz * (x / r / r);
+  else
+   return -(dz * (y / r / r));
+ }
+};
+
+template <operand A>
+TG_INLINE constexpr auto sin(const A& x) {
+ return apply<sin_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto cos(const A& x) {
+ return apply<cos_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto tan(const A& x) {
+ return apply<tan_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto asin(const A& x) {
+ return apply<asin_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto acos(const A& x) {
+ return apply<acos_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto atan(const A& x) {
+ return apply<atan_op>(x);
+}
+template <operand A, operand B>
+TG_INLINE constexpr auto atan2(const A& y, const B& x) {
+ return apply<atan2_op>(y, x);
+}
+template <operand A, operand B>
+TG_INLINE constexpr auto hypot(const A& x, const B& y) {
+ return apply<hypot_op>(x, y);
+}
+
+}
+
+/// sinh, cosh, asinh, acosh, atanh. (tanh is in activation.hpp.)
+
+namespace tapegraph {
+
+struct cosh_op : map_op<1> {
+ static constexpr std::string_view name = "cosh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::cosh(x);
+ }
+ static constexpr auto vjp(auto dy, auto x, auto);
+};
+
+struct sinh_op : map_op<1> {
+ static constexpr std::string_view name = "sinh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::sinh(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<cosh_op>(x); }
+};
+
+TG_INLINE constexpr auto cosh_op::vjp(auto dy, auto x, auto) { return dy * apply<sinh_op>(x); }
+
+/// The derivative, 1 / sqrt(1 + x^2), does not overflow on the way.
+struct asinh_op : map_op<1> {
+ static constexpr std::string_view name = "asinh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::asinh(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<hypot_op>(x, 1); }
+};
+
+/// The derivative is infinite at 1.
+struct acosh_op : map_op<1> {
+ static constexpr std::string_view name = "acosh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::acosh(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (apply<rsqrt_op>(x - 1) * apply<rsqrt_op>(x + 1)); }
+};
+
+/// The derivative is infinite at -1 and 1.
+struct atanh_op : map_op<1> {
+ static constexpr std::string_view name = "atanh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::atanh(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / ((1 - x) * (1 + x)); }
+};
+
+template <operand A>
+TG_INLINE constexpr auto sinh(const A& x) {
+ return apply<sinh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto cosh(const A& x) {
+ return apply<cosh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto asinh(const A& x) {
+ return apply<asinh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto acosh(const A& x) {
+ return apply<acosh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto atanh(const A& x) {
+ return apply<atanh_op>(x);
+}
+
+}
+// ---- tapegraph/ops/elementwise/rounding.hpp ----
+
+/// floor, ceil, round (halves to even), trunc. Steps: their results count as constants. Integers stay as they are.
+
+namespace tapegraph {
+
+#define TG_ROUNDING(word)                                                                                              \
+ struct word##_op : map_op<1> {                                                                                     \
+  static constexpr std::string_view name = #word;                                                               \
+  static constexpr bool integers = true;                                                                         \
+  template <class V>                                                                                             \
+  TG_HD static constexpr V value(V x) {                                                                          \
+   if constexpr (std::is_floating_point_v<V>)                                                                 \
+    return math::word(x);                                                                                  \
+   else                                                                                                       \
+    return x;                                                                                              \
+  }                                                                                                              \
+ };                                                                                                                 \
+ template <operand A>                                                                                               \
+ TG_INLINE constexpr auto word(const A& x) {                                                                        \
+  return apply<word##_op>(x);                                                                                    \
+ }
+
+TG_ROUNDING(floor)
+TG_ROUNDING(ceil)
+TG_ROUNDING(round)
+TG_ROUNDING(trunc)
+#undef TG_ROUNDING
 
 }
 // ---- tapegraph/ops/product/einsum.hpp ----
@@ -26371,7 +26902,8 @@ constexpr auto einsum(std::string_view subscripts, const A& a, const B& b,
  using namespace detail;
  auto x = eval(a, where);
  auto y = eval(b, where);
- static_assert(same_elements<decltype(x), decltype(y)>, "einsum: element types differ; cast<...>() makes them equal");
+ static_assert(same_elements<decltype(x), decltype(y)>,
+    "einsum: element types differ; cast<...>() makes them equal");
  einsum_notation n(subscripts);
  std::int64_t problem = -1;
  if (!n.well_formed)
@@ -26416,399 +26948,6 @@ constexpr auto einsum(std::string_view subscripts, const A& a,
  x = summed(x, n.in[0], n.out, where);
  return ordered(x, n.in[0], n.out, where);
 }
-
-}
-// ---- tapegraph/ops/elementwise/gated_activation.hpp ----
-
-/// gelu, swish (silu), mish, hard_swish: the operand times a gate between 0 and 1.
-///
-/// Far out the gate is 0 or 1 and its slope 0, and infinity times 0 would be NaN. So slopes are computed at x kept within
-/// bounds beyond which they have vanished.
-
-namespace tapegraph {
-
-namespace detail {
-template <class V>
-TG_HD constexpr V not_far_below(V x) {
- return math::detail::select(x < V(-1000), V(-1000), x);
-}
-TG_INLINE constexpr auto not_far(auto x) { return apply<clip_op>(x, -1000, 1000); }
-}
-
-/// x P(x), P the distribution function of the standard normal distribution: x erfc(-x / sqrt 2) / 2
-struct gelu_op : map_op<1> {
- static constexpr std::string_view name = "gelu";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return V(0.5) * detail::not_far_below(x) * math::erfc(V(-0.7071067811865476) * x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = detail::not_far(x);
-  return dy * (0.5 * apply<erfc_op>(-0.7071067811865476 * x) +
-     0.3989422804014327 * near * apply<exp_op>(-0.5 * (near * near)));
- }
-};
-
-/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 = x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3))
-struct gelu_tanh_op : map_op<1> {
- static constexpr std::string_view name = "gelu_tanh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  const V near = detail::not_far_below(x);
-  const V cube = near * near * near;
-  return near * math::sigmoid(V(1.5957691216057308) * math::detail::mul_add(V(0.044715), cube, near));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = detail::not_far(x);
-  const auto u = 1.5957691216057308 * (near + 0.044715 * (near * near * near));
-  const auto slope = 1.5957691216057308 * (1 + 0.134145 * (near * near));
-  return dy * (apply<sigmoid_op>(u) * (1 + near * slope * apply<sigmoid_op>(-u)));
- }
-};
-
-/// x sigmoid(x)
-struct swish_op : map_op<1> {
- static constexpr std::string_view name = "swish";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::not_far_below(x) * math::sigmoid(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = detail::not_far(x);
-  return dy * (apply<sigmoid_op>(near) * (1 + near * apply<sigmoid_op>(-near)));
- }
-};
-
-/// x tanh(softplus(x)) = x n / (n + 2), n = e^x (e^x + 2)
-struct mish_op : map_op<1> {
- static constexpr std::string_view name = "mish";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  const V e = math::exp(math::detail::select(x > V(20), V(20), x));
-  const V n = e * (e + V(2));
-  return detail::not_far_below(x) * (n / (n + V(2)));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = apply<clip_op>(x, -1000, 25);
-  const auto e = apply<exp_op>(near);
-  const auto n = e * (e + 2);
-  return dy * (n / (n + 2) + 4 * near * (e * (e + 1) / (n + 2)) / (n + 2));
- }
-};
-
-/// x relu6(x + 3) / 6; the derivative is 0 up to -3 and 1 from 3 on.
-struct hard_swish_op : map_op<1> {
- static constexpr std::string_view name = "hard_swish";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::larger(x, V(-3)) * relu6_op::value(x + V(3)) / V(6);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  return dy * where(x <= -3, 0, where(x < 3, x / 3 + 0.5, 1));
- }
-};
-
-/// The argument that asks gelu for its tanh form.
-struct approximate_t {};
-inline constexpr approximate_t approximate{};
-
-template <operand A>
-TG_INLINE constexpr auto gelu(const A& x) {
- return apply<gelu_op>(x);
-}
-/// gelu(x, tg::approximate): Keras' approximate=True, PyTorch's approximate="tanh".
-template <operand A>
-TG_INLINE constexpr auto gelu(const A& x, approximate_t) {
- return apply<gelu_tanh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto swish(const A& x) {
- return apply<swish_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto silu(const A& x) {
- return apply<swish_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto mish(const A& x) {
- return apply<mish_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto hard_swish(const A& x) {
- return apply<hard_swish_op>(x);
-}
-
-}
-// ---- tapegraph/ops/elementwise/hyperbolic.hpp ----
-
-// ---- tapegraph/ops/elementwise/trigonometric.hpp ----
-
-/// sin, cos, tan, asin, acos, atan, atan2, in radians, and hypot.
-
-namespace tapegraph {
-
-struct cos_op : map_op<1> {
- static constexpr std::string_view name = "cos";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::cos(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto);
-};
-
-struct sin_op : map_op<1> {
- static constexpr std::string_view name = "sin";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::sin(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<cos_op>(x); }
-};
-
-TG_INLINE constexpr auto cos_op::vjp(auto dy, auto x, auto) { return -(dy * apply<sin_op>(x)); }
-
-struct tan_op : map_op<1> {
- static constexpr std::string_view name = "tan";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::tan(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 + y * y); }
-};
-
-/// The derivative is infinite at -1 and 1.
-struct asin_op : map_op<1> {
- static constexpr std::string_view name = "asin";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::asin(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<rsqrt_op>((1 - x) * (1 + x)); }
-};
-
-struct acos_op : map_op<1> {
- static constexpr std::string_view name = "acos";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::acos(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return -(dy * apply<rsqrt_op>((1 - x) * (1 + x))); }
-};
-
-struct atan_op : map_op<1> {
- static constexpr std::string_view name = "atan";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::atan(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (1 + x * x); }
-};
-
-/// sqrt(x^2 + y^2) without intermediate overflow; the derivative at the origin is 0.
-struct hypot_op : map_op<2> {
- static constexpr std::string_view name = "hypot";
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  return math::hypot(x, y);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto r) {
-  if constexpr (I == 0)
-   return dy * (x / where(r == 0, 1, r));
-  else
-   return dy * (y / where(r == 0, 1, r));
- }
-};
-
-/// The angle of the point (x, y), in (-pi, pi]; the derivative at the origin is 0.
-struct atan2_op : map_op<2> {
- static constexpr std::string_view name = "atan2";
- template <class V>
- TG_HD static constexpr V value(V y, V x) {
-  return math::atan2(y, x);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dz, auto y, auto x, auto) {
-  const auto length = apply<hypot_op>(x, y);
-  const auto r = where(length == 0, 1, length);
-  if constexpr (I == 0)
-   return dz * (x / r / r);
-  else
-   return -(dz * (y / r / r));
- }
-};
-
-template <operand A>
-TG_INLINE constexpr auto sin(const A& x) {
- return apply<sin_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto cos(const A& x) {
- return apply<cos_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto tan(const A& x) {
- return apply<tan_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto asin(const A& x) {
- return apply<asin_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto acos(const A& x) {
- return apply<acos_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto atan(const A& x) {
- return apply<atan_op>(x);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto atan2(const A& y, const B& x) {
- return apply<atan2_op>(y, x);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto hypot(const A& x, const B& y) {
- return apply<hypot_op>(x, y);
-}
-
-}
-
-/// sinh, cosh, asinh, acosh, atanh. (tanh is in activation.hpp.)
-
-namespace tapegraph {
-
-struct cosh_op : map_op<1> {
- static constexpr std::string_view name = "cosh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::cosh(x);
- }
- static constexpr auto vjp(auto dy, auto x, auto);
-};
-
-struct sinh_op : map_op<1> {
- static constexpr std::string_view name = "sinh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::sinh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<cosh_op>(x); }
-};
-
-TG_INLINE constexpr auto cosh_op::vjp(auto dy, auto x, auto) { return dy * apply<sinh_op>(x); }
-
-/// The derivative, 1 / sqrt(1 + x^2), does not overflow on the way.
-struct asinh_op : map_op<1> {
- static constexpr std::string_view name = "asinh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::asinh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<hypot_op>(x, 1); }
-};
-
-/// The derivative is infinite at 1.
-struct acosh_op : map_op<1> {
- static constexpr std::string_view name = "acosh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::acosh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (apply<rsqrt_op>(x - 1) * apply<rsqrt_op>(x + 1)); }
-};
-
-/// The derivative is infinite at -1 and 1.
-struct atanh_op : map_op<1> {
- static constexpr std::string_view name = "atanh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::atanh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / ((1 - x) * (1 + x)); }
-};
-
-template <operand A>
-TG_INLINE constexpr auto sinh(const A& x) {
- return apply<sinh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto cosh(const A& x) {
- return apply<cosh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto asinh(const A& x) {
- return apply<asinh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto acosh(const A& x) {
- return apply<acosh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto atanh(const A& x) {
- return apply<atanh_op>(x);
-}
-
-}
-// ---- tapegraph/ops/reduction/norm.hpp ----
-
-namespace tapegraph {
-
-/// The p-norm (sum |x|^p)^(1/p) over axes: p = `order`, 2 unless said otherwise. Order 1 is the sum of magnitudes, infinity
-/// the largest, -infinity the smallest, 0 the number of elements that are not zero (its derivative is zero). Over two axes
-/// order 2 is the Frobenius norm; the matrix norms proper are others.
-///
-/// Derivatives: of order 2, x / norm; at zero, where there are many subgradients, 0 (PyTorch's; TensorFlow gives NaN). Ties
-/// of the infinite orders share evenly. Zero elements take no part in that of a positive p.
-template <tensor_like A>
-constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const auto total = [&](const auto& of) { return sum(of, over, options, where); };
-  if (order == 2) return detail::root(total(square(operand)), where);
-  if (order == 1) return total(abs(operand));
-  if (order == infinity) return max(abs(operand), over, options, where);
-  if (order == -infinity) return min(abs(operand), over, options, where);
-  const auto value = eval(operand, where);
-  if (order == 0) return total(1 - apply<detail::indicator_op>(value, 0));
-  if (order < 0) return eval(pow(total(pow(abs(value), order)), 1 / order), where);
-  const auto power = [&](const auto& base, double exponent) {
-   return tapegraph::where(base == 0, 0, pow(tapegraph::where(base == 0, 1, base), exponent));
-  };
-  const auto magnitude = eval(abs(value), where);
-  return eval(power(total(power(magnitude, order)), 1 / order), where);
- });
-}
-
-}
-// ---- tapegraph/ops/elementwise/rounding.hpp ----
-
-/// floor, ceil, round (halves to even), trunc. Steps: their results count as constants. Integers stay as they are.
-
-namespace tapegraph {
-
-#define TG_ROUNDING(word)                                                                                              \
- struct word##_op : map_op<1> {                                                                                     \
-  static constexpr std::string_view name = #word;                                                               \
-  static constexpr bool integers = true;                                                                         \
-  template <class V>                                                                                             \
-  TG_HD static constexpr V value(V x) {                                                                          \
-   if constexpr (std::is_floating_point_v<V>)                                                                 \
-    return math::word(x);                                                                                  \
-   else                                                                                                       \
-    return x;                                                                                              \
-  }                                                                                                              \
- };                                                                                                                 \
- template <operand A>                                                                                               \
- TG_INLINE constexpr auto word(const A& x) {                                                                        \
-  return apply<word##_op>(x);                                                                                    \
- }
-
-TG_ROUNDING(floor)
-TG_ROUNDING(ceil)
-TG_ROUNDING(round)
-TG_ROUNDING(trunc)
-#undef TG_ROUNDING
 
 }
 // ---- tapegraph/ops/product/tensordot.hpp ----
@@ -26895,6 +27034,38 @@ constexpr auto outer(const A& a, const B& b, std::source_location where = std::s
 template <tensor_like A, tensor_like B>
 constexpr auto vdot(const A& a, const B& b, std::source_location where = std::source_location::current()) {
  return tensordot(reshape(a, {-1}, where), reshape(b, {-1}, where), 1, where);
+}
+
+}
+// ---- tapegraph/ops/reduction/norm.hpp ----
+
+namespace tapegraph {
+
+/// The p-norm (sum |x|^p)^(1/p) over axes: p = `order`, 2 unless said otherwise. Order 1 is the sum of magnitudes, infinity
+/// the largest, -infinity the smallest, 0 the number of elements that are not zero (its derivative is zero). Over two axes
+/// order 2 is the Frobenius norm; the matrix norms proper are others.
+///
+/// Derivatives: of order 2, x / norm; at zero, where there are many subgradients, 0 (PyTorch's; TensorFlow gives NaN). Ties
+/// of the infinite orders share evenly. Zero elements take no part in that of a positive p.
+template <tensor_like A>
+constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto total = [&](const auto& of) { return sum(of, over, options, where); };
+  if (order == 2) return detail::root(total(square(operand)), where);
+  if (order == 1) return total(abs(operand));
+  if (order == infinity) return max(abs(operand), over, options, where);
+  if (order == -infinity) return min(abs(operand), over, options, where);
+  const auto value = eval(operand, where);
+  if (order == 0) return total(1 - apply<detail::indicator_op>(value, 0));
+  if (order < 0) return eval(pow(total(pow(abs(value), order)), 1 / order), where);
+  const auto power = [&](const auto& base, double exponent) {
+   return tapegraph::where(base == 0, 0, pow(tapegraph::where(base == 0, 1, base), exponent));
+  };
+  const auto magnitude = eval(abs(value), where);
+  return eval(power(total(power(magnitude, order)), 1 / order), where);
+ });
 }
 
 }
@@ -27310,8 +27481,190 @@ private:
 }
 // ---- tapegraph/ops/vmap/batching_rules.hpp ----
 
-/// How operations are carried out for a batch: the batch is one more axis in front. Elementwise operations and reductions
-/// need no rule.
+/// Every operation's rule for batches.
+
+// ---- tapegraph/ops/convolution/batching.hpp ----
+
+// ---- tapegraph/ops/vmap/batching.hpp ----
+
+/// How operations are carried out for a batch, where a word says it (`batching`): the batch is one more axis in front.
+/// Elementwise operations and reductions need no rule.
+
+namespace tapegraph {
+
+/// Reductions that are differentiated as a whole come as operations.
+template <class Op>
+ requires whole_reduction<Op>
+struct batching_rule<Op> {
+ static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
+  auto shifted = a;
+  shifted.axes <<= 1;
+  return c.template run<Op>(shifted, nullptr, c.whole(x));
+ }
+};
+
+/// What does not fit one example does not fit the batch.
+template <class Texts, int Arity>
+struct batching_rule<detail::refused_op<Texts, Arity>> {
+ static constexpr auto apply(const auto& c, const auto& a, const auto&... x) {
+  return c.template run<detail::refused_op<Texts, Arity>>(a, nullptr, c.whole(x)...);
+ }
+};
+
+namespace detail {
+/// The operation has one axis as attribute.
+template <class Op>
+struct batched_axis {
+ static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
+  auto shifted = a;
+  ++shifted.axis;
+  return c.template run<Op>(shifted, nullptr, c.whole(x));
+ }
+};
+/// The operation works along the last axis, or element by element: the batch is one of the axes before it.
+template <class Op>
+struct batched_rows {
+ static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
+  return c.template run<Op>(a, nullptr, c.whole(x));
+ }
+};
+/// The operation has a batch of its own in front: both become one.
+template <class Op>
+struct batched_images {
+ static constexpr auto apply(const auto& c, const auto& a, const auto& x, const auto&... filters) {
+  const shape images = shape_of(c.whole(x));
+  shape folded;
+  folded.attach(images.table());
+  folded.push_back(images.size(0, 2));
+  for (int i = 2; i < images.rank(); ++i) folded.push_back(images[i]);
+  const auto y = c.template run<Op>(a, nullptr, c.reshape(c.whole(x), folded), filters...);
+  const shape found = shape_of(y);
+  shape unfolded = c.with_batch({});
+  unfolded.push_back(images[1]);
+  for (int i = 1; i < found.rank(); ++i) unfolded.push_back(found[i]);
+  return c.reshape(y, unfolded);
+ }
+};
+}
+
+template <class Op>
+ requires(Op::batched == batching::rows)
+struct batching_rule<Op> : detail::batched_rows<Op> {};
+template <class Op>
+ requires(Op::batched == batching::axis)
+struct batching_rule<Op> : detail::batched_axis<Op> {};
+template <class Op>
+ requires(Op::batched == batching::images)
+struct batching_rule<Op> : detail::batched_images<Op> {};
+
+}
+
+/// Convolutions for a batch.
+
+namespace tapegraph {
+
+/// Filters for all examples: more images. Filters per example: more groups of channels.
+template <>
+struct batching_rule<convolution_op> {
+ template <class C, class X, class W>
+ static constexpr auto apply(const C& c, const window_attributes& a, const X& x, const W& w) {
+  if constexpr (!C::template is_batched<W>) {
+   return detail::batched_images<convolution_op>::apply(c, a, x, w);
+  } else {
+   if (!c.count.known())
+    mode_transforms<mode_of_t<std::remove_cvref_t<decltype(c.whole(w))>>>::refuse(
+     c.whole(w), "vmap: filters per example need a number of examples known to the compiler",
+     shape_of(x), shape_of(w));
+   window_attributes grouped = a;
+   grouped.groups = a.groups * (c.count.known() ? c.count.value : 1);
+   const auto y =
+    c.template run<convolution_op>(grouped, nullptr, channels(c, c.spread(x, w)), channels(c, c.whole(w)));
+   const shape found = shape_of(y), filters = shape_of(w);
+   const int rank = found.rank();
+   shape parted = found;
+   parted.set(rank - 1, c.count);
+   parted.push_back(filters[filters.rank() - 1]);
+   return c.move_axis(c.reshape(y, parted), rank - 1, 0);
+  }
+ }
+
+private:
+ /// [examples, ..., channels] to [..., examples * channels]
+ static constexpr auto channels(const auto& c, const auto& whole) {
+  const int rank = shape_of(whole).rank();
+  const auto moved = c.move_axis(whole, 0, rank - 2);
+  const shape s = shape_of(moved);
+  shape merged;
+  merged.attach(s.table());
+  for (int i = 0; i + 2 < rank; ++i) merged.push_back(s[i]);
+  merged.push_back(s.size(rank - 2, rank));
+  return c.reshape(moved, merged);
+ }
+};
+
+}
+// ---- tapegraph/ops/gather/batching.hpp ----
+
+/// How elements are chosen by indices for a batch.
+
+namespace tapegraph {
+
+/// Slices of a table per example or of one table, by indices per example or by the same ones.
+template <>
+struct batching_rule<gather_op> {
+ template <class C, class Table, class Indices>
+ static constexpr auto apply(const C& c, const gather_op::attributes& a, const Table& table,
+        const Indices& indices) {
+  if constexpr (!C::template is_batched<Table>) {
+   if (a.batch == 0) {
+    const auto taken = c.template run<gather_op>(a, nullptr, table, c.whole(indices));
+    return c.move_axis(taken, static_cast<int>(a.axis), 0);
+   }
+  } else if constexpr (!C::template is_batched<Indices>) {
+   if (a.batch == 0) return c.template run<gather_op>({a.axis + 1, 0}, nullptr, c.whole(table), indices);
+  }
+  const auto& like = detail::first_batched<typename C::tag>(table, indices);
+  return c.template run<gather_op>({a.axis + 1, a.batch + 1}, nullptr, c.spread(table, like),
+          c.spread(indices, like));
+ }
+};
+template <>
+struct batching_rule<scatter_add_op> {
+ template <class C, class Values, class Indices>
+ static constexpr auto apply(const C& c, const gather_op::attributes& a, const Values& values,
+        const Indices& indices) {
+  const shape to = c.with_batch(*c.target);
+  if constexpr (!C::template is_batched<Indices>) {
+   if (a.batch == 0) return c.template run<scatter_add_op>({a.axis + 1, 0}, &to, c.whole(values), indices);
+  }
+  const auto& like = detail::first_batched<typename C::tag>(values, indices);
+  return c.template run<scatter_add_op>({a.axis + 1, a.batch + 1}, &to, c.spread(values, like),
+           c.spread(indices, like));
+ }
+};
+
+namespace detail {
+template <class Op>
+struct batched_along {
+ template <class C, class X, class Indices>
+ static constexpr auto apply(const C& c, const take_along_op::attributes& a, const X& x, const Indices& indices) {
+  const auto& like = first_batched<typename C::tag>(x, indices);
+  const shape to = c.target != nullptr ? c.with_batch(*c.target) : shape{};
+  return c.template run<Op>({a.axis + 1}, c.target != nullptr ? &to : nullptr, c.spread(x, like),
+        c.spread(indices, like));
+ }
+};
+}
+
+template <>
+struct batching_rule<take_along_op> : detail::batched_along<take_along_op> {};
+template <>
+struct batching_rule<put_along_op> : detail::batched_along<put_along_op> {};
+
+}
+// ---- tapegraph/ops/movement/batching.hpp ----
+
+/// How elements are moved for a batch.
 
 namespace tapegraph {
 
@@ -27339,27 +27692,8 @@ struct batching_rule<transpose_op> {
  }
 };
 
-/// Reductions that are differentiated as a whole come as operations.
-template <class Op>
- requires whole_reduction<Op>
-struct batching_rule<Op> {
- static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
-  auto shifted = a;
-  shifted.axes <<= 1;
-  return c.template run<Op>(shifted, nullptr, c.whole(x));
- }
-};
-
-/// What does not fit one example does not fit the batch.
-template <class Texts, int Arity>
-struct batching_rule<detail::refused_op<Texts, Arity>> {
- static constexpr auto apply(const auto& c, const auto& a, const auto&... x) {
-  return c.template run<detail::refused_op<Texts, Arity>>(a, nullptr, c.whole(x)...);
- }
-};
-
 namespace detail {
-/// slice and embed: the batch is kept whole.
+/// slice and pad: the batch is kept whole.
 template <class Op>
 struct batched_ranges {
  static constexpr auto apply(const auto& c, const slice_op::attributes& a, const auto& x) {
@@ -27370,37 +27704,15 @@ struct batched_ranges {
   return c.template run<Op>(shifted, &to, c.whole(x));
  }
 };
-/// The operation has one axis as attribute.
+/// index_map and its adjoint: one rule per axis; the batch is kept.
 template <class Op>
-struct batched_axis {
- static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
-  auto shifted = a;
-  ++shifted.axis;
-  return c.template run<Op>(shifted, nullptr, c.whole(x));
- }
-};
-/// The operation works along the last axis, or element by element: the batch is one of the axes before it.
-template <class Op>
-struct batched_rows {
- static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
-  return c.template run<Op>(a, nullptr, c.whole(x));
- }
-};
-/// The operation has a batch of its own in front: both become one.
-template <class Op>
-struct batched_images {
- static constexpr auto apply(const auto& c, const window_attributes& a, const auto& x, const auto&... filters) {
-  const shape images = shape_of(c.whole(x));
-  shape folded;
-  folded.attach(images.table());
-  folded.push_back(images.size(0, 2));
-  for (int i = 2; i < images.rank(); ++i) folded.push_back(images[i]);
-  const auto y = c.template run<Op>(a, nullptr, c.reshape(c.whole(x), folded), filters...);
-  const shape found = shape_of(y);
-  shape unfolded = c.with_batch({});
-  unfolded.push_back(images[1]);
-  for (int i = 1; i < found.rank(); ++i) unfolded.push_back(found[i]);
-  return c.reshape(y, unfolded);
+struct batched_map {
+ static constexpr auto apply(const auto& c, const index_map_op::attributes& a, const auto& x) {
+  typename Op::attributes shifted;
+  for (int i = 0; i + 1 < max_rank; ++i) shifted.map[i + 1] = a.map[i], shifted.amount[i + 1] = a.amount[i];
+  if (a.map[0] < 0) shifted.map[0] = a.map[0];
+  const shape to = c.with_batch(*c.target);
+  return c.template run<Op>(shifted, &to, c.whole(x));
  }
 };
 }
@@ -27420,19 +27732,16 @@ struct batching_rule<slice_op> : detail::batched_ranges<slice_op> {};
 template <>
 struct batching_rule<pad_op> : detail::batched_ranges<pad_op> {};
 template <>
-struct batching_rule<cumulative_sum_op> : detail::batched_axis<cumulative_sum_op> {};
+struct batching_rule<index_map_op> : detail::batched_map<index_map_op> {};
 template <>
-struct batching_rule<cumulative_product_op> : detail::batched_axis<cumulative_product_op> {};
-template <>
-struct batching_rule<arg_reduce_op> : detail::batched_axis<arg_reduce_op> {};
-template <>
-struct batching_rule<argsort_op> : detail::batched_rows<argsort_op> {};
-template <class T>
-struct batching_rule<one_hot_op<T>> : detail::batched_axis<one_hot_op<T>> {};
-template <>
-struct batching_rule<max_pool_op> : detail::batched_images<max_pool_op> {};
-template <>
-struct batching_rule<average_pool_op> : detail::batched_images<average_pool_op> {};
+struct batching_rule<index_map_adjoint_op> : detail::batched_map<index_map_adjoint_op> {};
+
+}
+// ---- tapegraph/ops/product/batching.hpp ----
+
+/// Matrix products for a batch.
+
+namespace tapegraph {
 
 template <>
 struct batching_rule<matmul_op> {
@@ -27462,108 +27771,6 @@ struct batching_rule<matmul_op> {
     return x;
   };
   return c.template run<matmul_op>(t, nullptr, side(a), side(b));
- }
-};
-
-/// Slices of a table per example or of one table, by indices per example or by the same ones.
-template <>
-struct batching_rule<gather_op> {
- template <class C, class Table, class Indices>
- static constexpr auto apply(const C& c, const gather_op::attributes& a, const Table& table, const Indices& indices) {
-  if constexpr (!C::template is_batched<Table>) {
-   if (a.batch == 0) {
-    const auto taken = c.template run<gather_op>(a, nullptr, table, c.whole(indices));
-    return c.move_axis(taken, static_cast<int>(a.axis), 0);
-   }
-  } else if constexpr (!C::template is_batched<Indices>) {
-   if (a.batch == 0) return c.template run<gather_op>({a.axis + 1, 0}, nullptr, c.whole(table), indices);
-  }
-  const auto& like = detail::first_batched<typename C::tag>(table, indices);
-  return c.template run<gather_op>({a.axis + 1, a.batch + 1}, nullptr, c.spread(table, like), c.spread(indices, like));
- }
-};
-template <>
-struct batching_rule<scatter_add_op> {
- template <class C, class Values, class Indices>
- static constexpr auto apply(const C& c, const gather_op::attributes& a, const Values& values, const Indices& indices) {
-  const shape to = c.with_batch(*c.target);
-  if constexpr (!C::template is_batched<Indices>) {
-   if (a.batch == 0) return c.template run<scatter_add_op>({a.axis + 1, 0}, &to, c.whole(values), indices);
-  }
-  const auto& like = detail::first_batched<typename C::tag>(values, indices);
-  return c.template run<scatter_add_op>({a.axis + 1, a.batch + 1}, &to, c.spread(values, like),
-           c.spread(indices, like));
- }
-};
-
-namespace detail {
-template <class Op>
-struct batched_along {
- template <class C, class X, class Indices>
- static constexpr auto apply(const C& c, const take_along_op::attributes& a, const X& x, const Indices& indices) {
-  const auto& like = first_batched<typename C::tag>(x, indices);
-  const shape to = c.target != nullptr ? c.with_batch(*c.target) : shape{};
-  return c.template run<Op>({a.axis + 1}, c.target != nullptr ? &to : nullptr, c.spread(x, like),
-        c.spread(indices, like));
- }
-};
-/// remap and fold: one rule per axis; the batch is kept.
-template <class Op>
-struct batched_map {
- static constexpr auto apply(const auto& c, const index_map_op::attributes& a, const auto& x) {
-  typename Op::attributes shifted;
-  for (int i = 0; i + 1 < max_rank; ++i) shifted.map[i + 1] = a.map[i], shifted.amount[i + 1] = a.amount[i];
-  if (a.map[0] < 0) shifted.map[0] = a.map[0];
-  const shape to = c.with_batch(*c.target);
-  return c.template run<Op>(shifted, &to, c.whole(x));
- }
-};
-}
-
-template <>
-struct batching_rule<take_along_op> : detail::batched_along<take_along_op> {};
-template <>
-struct batching_rule<put_along_op> : detail::batched_along<put_along_op> {};
-template <>
-struct batching_rule<index_map_op> : detail::batched_map<index_map_op> {};
-template <>
-struct batching_rule<index_map_adjoint_op> : detail::batched_map<index_map_adjoint_op> {};
-
-/// Filters for all examples: more images. Filters per example: more groups of channels.
-template <>
-struct batching_rule<convolution_op> {
- template <class C, class X, class W>
- static constexpr auto apply(const C& c, const window_attributes& a, const X& x, const W& w) {
-  if constexpr (!C::template is_batched<W>) {
-   return detail::batched_images<convolution_op>::apply(c, a, x, w);
-  } else {
-   if (!c.count.known())
-    mode_transforms<mode_of_t<std::remove_cvref_t<decltype(c.whole(w))>>>::refuse(
-     c.whole(w), "vmap: filters per example need a number of examples known to the compiler", shape_of(x),
-     shape_of(w));
-   window_attributes grouped = a;
-   grouped.groups = a.groups * (c.count.known() ? c.count.value : 1);
-   const auto y = c.template run<convolution_op>(grouped, nullptr, channels(c, c.spread(x, w)), channels(c, c.whole(w)));
-   const shape found = shape_of(y), filters = shape_of(w);
-   const int rank = found.rank();
-   shape parted = found;
-   parted.set(rank - 1, c.count);
-   parted.push_back(filters[filters.rank() - 1]);
-   return c.move_axis(c.reshape(y, parted), rank - 1, 0);
-  }
- }
-
-private:
- /// [examples, ..., channels] to [..., examples * channels]
- static constexpr auto channels(const auto& c, const auto& whole) {
-  const int rank = shape_of(whole).rank();
-  const auto moved = c.move_axis(whole, 0, rank - 2);
-  const shape s = shape_of(moved);
-  shape merged;
-  merged.attach(s.table());
-  for (int i = 0; i + 2 < rank; ++i) merged.push_back(s[i]);
-  merged.push_back(s.size(rank - 2, rank));
-  return c.reshape(moved, merged);
  }
 };
 
@@ -27777,19 +27984,6 @@ constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V&
 }
 // ---- tapegraph/nn/layers/embedding.hpp ----
 
-// ---- tapegraph/ops/scan/step_mask.hpp ----
-
-namespace tapegraph {
-
-/// Steps that count: bool [batch, time]. At others the state stays what it was, and so does the output.
-template <handle M>
-struct step_mask {
- M steps;
-};
-template <class M>
-step_mask(M) -> step_mask<M>;
-
-}
 // ---- tapegraph/ops/gather/rows_kernel.hpp ----
 
 // ---- tapegraph/ops/gather/cpu_rows.hpp ----
@@ -27933,6 +28127,19 @@ struct kernel<assign_rows_op, T> {
   });
  }
 };
+
+}
+// ---- tapegraph/ops/scan/step_mask.hpp ----
+
+namespace tapegraph {
+
+/// Steps that count: bool [batch, time]. At others the state stays what it was, and so does the output.
+template <handle M>
+struct step_mask {
+ M steps;
+};
+template <class M>
+step_mask(M) -> step_mask<M>;
 
 }
 #ifdef TG_CUDA
@@ -28145,8 +28352,8 @@ constexpr auto call_without_last(const F& f, const R&... rest) {
 template <class Cell, int Extras>
 struct recurrent_states_op {
  static constexpr std::string_view name = detail::cell_text<Cell, "_states">;
- static constexpr operation_kind kind = operation_kind::recur;
- static constexpr bool needs_inputs = false;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
  static constexpr int arity = detail::recurrent_operands<Cell, Extras>;
  using attributes = recurrent_attributes;
  static constexpr void infer(const attributes& a, inference& io) {
@@ -28163,10 +28370,10 @@ struct recurrent_states_op {
 template <class Cell, int Extras>
 struct recurrent_result_op {
  static constexpr std::string_view name = detail::cell_text<Cell, "_result">;
- static constexpr operation_kind kind = operation_kind::recur;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  static constexpr int arity = 1 + detail::recurrent_operands<Cell, Extras>;
- template <int I>
- static constexpr bool reads = I != 1;
+ static constexpr std::uint32_t unread_operands = 1u << 1;
  using attributes = recurrent_attributes;
  static constexpr void infer(const attributes& a, inference& io) {
   if (detail::recurrent_fits<Cell, Extras>(io, 1))
@@ -28189,7 +28396,8 @@ struct recurrent_result_op {
 template <class Cell, int Extras>
 struct recurrent_op {
  static constexpr std::string_view name = detail::cell_text<Cell>;
- static constexpr operation_kind kind = operation_kind::recur;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  static constexpr int arity = detail::recurrent_operands<Cell, Extras>;
  using attributes = recurrent_attributes;
  static constexpr void infer(const attributes& a, inference& io) {
@@ -28232,11 +28440,10 @@ struct recurrent_op {
 template <class Cell, int Extras>
 struct recurrent_gradient_op {
  static constexpr std::string_view name = detail::cell_text<Cell, "_gradient">;
- static constexpr operation_kind kind = operation_kind::recur;
- static constexpr bool needs_output = true;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
  static constexpr int arity = 2 + detail::recurrent_operands<Cell, Extras>;
- template <int I>
- static constexpr bool reads = I != 2;
+ static constexpr std::uint32_t unread_operands = 1u << 2;
  using attributes = recurrent_attributes;
  static constexpr void infer(const attributes& a, inference& io) {
   if (!detail::recurrent_fits<Cell, Extras>(io, 2)) return;
@@ -28391,11 +28598,10 @@ struct recurrent_third_texts {
 template <class Cell, int Extras>
 struct recurrent_tangent_op {
  static constexpr std::string_view name = detail::cell_text<Cell, "_tangent">;
- static constexpr operation_kind kind = operation_kind::recur;
- static constexpr bool needs_output = false;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  static constexpr int arity = 2 + detail::recurrent_operands<Cell, Extras>;
- template <int I>
- static constexpr bool reads = I != 2;
+ static constexpr std::uint32_t unread_operands = 1u << 2;
  using attributes = recurrent_attributes;
  static constexpr void infer(const attributes& a, inference& io) {
   if (detail::recurrent_fits<Cell, Extras>(io, 2))
@@ -28426,10 +28632,10 @@ struct recurrent_tangent_op {
 template <class Cell, int Extras>
 struct recurrent_second_op {
  static constexpr std::string_view name = detail::cell_text<Cell, "_second">;
- static constexpr operation_kind kind = operation_kind::recur;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  static constexpr int arity = 3 + detail::recurrent_operands<Cell, Extras>;
- template <int I>
- static constexpr bool reads = I != 3;
+ static constexpr std::uint32_t unread_operands = 1u << 3;
  using attributes = recurrent_attributes;
  static constexpr void infer(const attributes& a, inference& io) {
   if (!detail::recurrent_fits<Cell, Extras>(io, 3)) return;
@@ -32170,7 +32376,8 @@ constexpr node with_zeros_behind(trace& t, const node& front, int like) {
 }
 
 struct scan_value {
- static constexpr operation_kind kind = operation_kind::recur;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
  static constexpr int arity = any_arity;
  using attributes = scan_attributes;
  static constexpr void infer(const attributes&, inference& io) {
