@@ -10,12 +10,42 @@
 
 namespace tapegraph::detail {
 
+/// Throws shape_error for an operation whose operands do not broadcast. Of a condition, which is seldom the culprit, the two
+/// operands behind it are shown.
 template <class = void>
-[[noreturn]] void refuse_shapes(std::string_view operation, const shape* operands, int count) {
+[[noreturn]] void refuse_shapes(std::string_view operation, const operand_info* operands, int count) {
     std::string text(operation);
-    text.append(": shapes do not broadcast:");
-    for (int i = 0; i < count; ++i) text.append(" ").append(to_string(operands[i]));
+    text.append(": shapes do not broadcast: ");
+    const int skip = count > 2 ? count - 2 : 0;
+    for (int k = skip; k < count; ++k)
+        text.append(k > skip ? ", " : "").append(name_of(operands[k].type)).append(to_string(operands[k].dims));
     throw shape_error(text);
+}
+
+/// What a formula gives, asked without computing it. A number is a scalar of its neighbours' type.
+template <class X>
+operand_info info_of(const X& x) {
+    if constexpr (handle<X>)
+        return {x.type(), x.shape()};
+    else
+        return {dtype::boolean, {}}; // which gives way to every other type
+}
+template <class Op, class... Args>
+operand_info info_of(const expr<Op, Args...>& e) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        constexpr int count = sizeof...(I);
+        operand_info in[]{info_of(e.template get<I>())...};
+        dtype common = in[count - 1].type;
+        for (int k = count - 1; k >= Op::condition_operands; --k)
+            if (in[k].type != dtype::boolean) common = in[k].type;
+        operand_info result{Op::result_type(common), in[0].dims};
+        bool ok = true;
+        for (int k = 1; k < count; ++k) result.dims = broadcast(result.dims, in[k].dims, ok);
+        for (int k = Op::condition_operands; k < count; ++k) in[k].type = common;
+        if (!ok) refuse_shapes(Op::name, in, count);
+        return result;
+    }
+    (std::index_sequence_for<Args...>{});
 }
 
 /// Names the first operation whose operands do not fit, as tracing the formula does.
@@ -27,25 +57,18 @@ template <class = void>
         const int source = code.forward_sources[s];
         registers.push_back({region.slot_type(s), source < first_number ? values.leaves[source]->shape() : shape{}});
     }
-    std::string text = "formula";
     for (int i = 0; i < region.instructions(); ++i) {
         const ir::region_instruction step = region.instruction(i);
         const int count = step.operands();
-        operand_info result{step.type, registers[step.operand[0]].dims};
+        operand_info in[4];
+        for (int k = 0; k < count; ++k) in[k] = registers[step.operand[k]];
+        operand_info result{step.type, in[0].dims};
         bool ok = true;
-        for (int k = 1; k < count; ++k) result.dims = broadcast(result.dims, registers[step.operand[k]].dims, ok);
-        if (!ok) {
-            text = std::string(code.ops[step.op]->name) + ": shapes do not broadcast: ";
-            const int skip = count > 2 ? count - 2 : 0; // a condition is seldom the culprit
-            for (int k = skip; k < count; ++k) {
-                const operand_info& operand = registers[step.operand[k]];
-                text += std::string(k > skip ? ", " : "") + name_of(operand.type) + to_string(operand.dims);
-            }
-            break;
-        }
+        for (int k = 1; k < count; ++k) result.dims = broadcast(result.dims, in[k].dims, ok);
+        if (!ok) refuse_shapes(code.ops[step.op]->name, in, count);
         registers.push_back(result);
     }
-    throw shape_error(text);
+    throw shape_error("formula: shapes do not broadcast");
 }
 
 inline shape broadcast_shape(const formula_code& code, const formula_values& values) {

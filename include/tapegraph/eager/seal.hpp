@@ -120,15 +120,7 @@ struct eager {
     static tapegraph::shape shape_of(const number&) { return {}; }
     template <class Op, class... Args>
     static tapegraph::shape shape_of(const expr<Op, Args...>& e) {
-        return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            const tapegraph::shape in[]{shape_of(e.template get<I>())...};
-            tapegraph::shape result = in[0];
-            bool ok = true;
-            for (std::size_t k = 1; k < sizeof...(I); ++k) result = broadcast(result, in[k], ok);
-            if (!ok) detail::refuse_shapes(Op::name, in, static_cast<int>(sizeof...(I)));
-            return result;
-        }
-        (std::index_sequence_for<Args...>{});
+        return detail::info_of(e).dims;
     }
 
     /// Runs an operation without operands (random numbers): result of `target`'s shape.

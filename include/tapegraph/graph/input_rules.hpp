@@ -85,26 +85,35 @@ public:
         for (const auto& polynomial : view.polynomials) table_.polynomials.push_back(polynomial);
     }
 
-    /// Throws dtype_error or shape_error for what a program of this trace would refuse.
+    /// Throws dtype_error or shape_error for what a program of this trace would refuse. `values` are those of its inputs that
+    /// are no parameters, in their order.
     void check(std::initializer_list<buffer_view> values) const {
-        int index = 0;
-        for (const buffer_view& value : values) check_input_kind(view_, index++, value);
+        each(values, [&](int index, const buffer_view& value) { check_input_kind(view_, index, value); });
         std::vector<std::int64_t> symbols(static_cast<std::size_t>(view_.atoms.size()), -1);
-        index = 0;
-        for (const buffer_view& value : values) bind_input_extents(view_, table_, index++, value.extents, symbols);
+        each(values, [&](int index, const buffer_view& value) {
+            bind_input_extents(view_, table_, index, value.extents, symbols);
+        });
         const auto value_of = [&](int atom) { return symbols[static_cast<std::size_t>(atom)]; };
         check_requirements(view_, table_, value_of);
-        index = 0;
-        for (const buffer_view& value : values) {
-            const input_entry& input = view_.inputs[index++];
+        each(values, [&](int index, const buffer_view& value) {
+            const input_entry& input = view_.inputs[index];
             const entry& e = view_.nodes[input.node];
             for (int axis = 0; axis < e.rank; ++axis)
                 check_input_extent(input, axis, value.extents[axis],
                                    table_.evaluate(view_.pool[e.dims + axis], value_of));
-        }
+        });
     }
 
 private:
+    template <class F>
+    void each(std::initializer_list<buffer_view> values, const F& f) const {
+        int index = 0;
+        for (const buffer_view& value : values) {
+            while (view_.inputs[index].scalar_parameter) ++index;
+            f(index++, value);
+        }
+    }
+
     program_view view_;
     extent_table table_;
 };

@@ -98,8 +98,8 @@ std::string extent_text(const View& view, const extent_table& table, std::int64_
         const std::int64_t size = negative ? -term.coefficient : term.coefficient;
         text += text.empty() ? (negative ? "-" : "") : negative ? " - " : " + ";
         if (size != 1 || term.atoms == 0) text += std::to_string(size) + (term.atoms != 0 ? " " : "");
-        for (std::uint64_t rest = term.atoms; rest != 0; rest <<= 16) {
-            const int index = static_cast<int>(rest >> 48) - 1;
+        for (std::uint64_t rest = term.atoms; rest != 0; rest <<= extent_table::atom_bits) {
+            const int index = extent_table::first_atom(rest);
             const extent_table::atom& factor = table.atoms[index];
             if (rest != term.atoms) text += ' ';
             if (factor.divisor == 0)
