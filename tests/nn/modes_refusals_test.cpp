@@ -59,15 +59,15 @@ TEST_CASE("functions: what operations require of symbolic extents") {
     refusing cut([](auto x) { return slice(x, {{0, 3}}); }, tg::spec<float, tg::dyn>{});
     CHECK(cut(ones({3})) == "accepted");
     CHECK(cut(ones({2})) ==
-          "slice: an extent is 2, at least 3 is needed"); // not clipped: the result has three elements
+          "slice: extent axis 0 of 'argument 1' is 2, at least 3 is needed"); // not clipped: the result has three elements
     refusing known([](auto x) { return slice(x, {{0, 3}}); }, tg::spec<float, 2>{});
     CHECK(known(ones({2})) == "accepted"); // an extent that is known clips, as in NumPy
     refusing taken([](auto x) { return take(x, 3); }, tg::spec<float, tg::dyn>{});
-    CHECK(taken(ones({3})) == "slice: an extent is 3, at least 4 is needed");
+    CHECK(taken(ones({3})) == "slice: extent axis 0 of 'argument 1' is 3, at least 4 is needed");
     refusing added([](auto x, auto y) { return x + y; }, tg::spec<float, tg::dim<"a">>{},
                    tg::spec<float, tg::dim<"b">>{});
     CHECK(added(ones({3}), ones({3})) == "accepted");
-    CHECK(added(ones({1}), ones({3})) == "extents that must be equal differ: 1 and 3"); // a symbol does not broadcast
+    CHECK(added(ones({1}), ones({3})) == "extents that must be equal differ: a is 1, b is 3"); // a symbol does not broadcast
     refusing halves([](auto x) { return tg::split<2>(x)[0]; }, tg::spec<float, tg::dyn>{});
     CHECK(halves(ones({4})) == "accepted");
     CHECK(halves(ones({5})).starts_with("extents that must be equal differ"));
@@ -75,7 +75,8 @@ TEST_CASE("functions: what operations require of symbolic extents") {
     CHECK(rows(ones({2, 2})) == "accepted");
     CHECK(rows(ones({3, 2})) != "accepted");
     refusing windows([](auto x) { return tg::max_pooling1d(x, {.pool_size = 3}); }, tg::spec<float, 1, tg::dyn, 1>{});
-    CHECK(windows(ones({1, 2, 1})) == "pooling: an extent is 0, at least 1 is needed");
+    CHECK(windows(ones({1, 2, 1})).starts_with("pooling: extent "));
+    CHECK(windows(ones({1, 2, 1})).ends_with(" is 0, at least 1 is needed"));
     refusing looked_up([](auto x, auto i) { return gather(x, i); }, tg::spec<float, 3>{},
                        tg::spec<std::int32_t, tg::dyn>{});
     CHECK(looked_up(ones({3}), tg::tensor<std::int32_t>{0, 3}) == "gather: index 3 at position 1 is outside [0, 3)");
@@ -115,16 +116,16 @@ TEST_CASE("models: batches and labels that do not fit") {
     };
     CHECK(step(ones({2, 4}), labels) == "accepted");
     CHECK(step(ones({2, 5}), labels) == "accepted");
-    CHECK(step(ones({2, 3}), labels) == "slice: an extent is 3, at least 4 is needed");
-    CHECK(step(ones({3, 4}), labels) == "input 'labels': extent of axis 0 is 2, but another input has 3 there");
-    CHECK(step(ones({2, 4}), reshape(labels, {2, 1})) == "input 'labels' has shape [?], fed with [2, 1]");
-    CHECK(step(ones({2, 4}), ones({2})) == "input 'labels' is i32, fed with f32");
+    CHECK(step(ones({2, 3}), labels) == "slice: extent axis 1 of 'input' is 3, at least 4 is needed");
+    CHECK(step(ones({3, 4}), labels) == "input 'labels of sparse_softmax_cross_entropy': extent of axis 0 is 2, but another input has 3 there");
+    CHECK(step(ones({2, 4}), reshape(labels, {2, 1})) == "input 'labels of sparse_softmax_cross_entropy' has shape [?], fed with [2, 1]");
+    CHECK(step(ones({2, 4}), ones({2})) == "input 'labels of sparse_softmax_cross_entropy' is i32, fed with f32");
     CHECK(step(ones({2}), labels) == "input has rank 1, the model takes rank 2");
     CHECK(step(ones({0, 4}), tg::tensor<std::int32_t>{}) == "input: the batch is empty");
     CHECK(step(ones({2, 4}), tg::tensor<std::int32_t>{0, 2}) != "accepted"); // no such class
     CHECK(refused([](auto& model) {
               (void)model.predict(ones({2, 3}));
-          }) == "slice: an extent is 3, at least 4 is needed");
+          }) == "slice: extent axis 1 of 'input' is 3, at least 4 is needed");
     CHECK(refused([](auto& model) {
               (void)model.predict(ones({2, 4, 1}));
           }) == "input has rank 3, the model takes rank 2");

@@ -87,7 +87,8 @@ private:
         }
         p.set_input(0, x);
         p.set_input(labels_of(p), y);
-        p.run({this->options_.seed, static_cast<std::uint64_t>(this->step_)}, check);
+        const random_state random{this->options_.seed, static_cast<std::uint64_t>(this->step_)}; // named: nvcc loses braces here
+        p.run(random, check);
     }
     step_result run(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
         launch(p, x, y, check);
