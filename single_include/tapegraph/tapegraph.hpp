@@ -9725,12 +9725,42 @@ struct formula_values {
 
 namespace tapegraph::detail {
 
+/// Throws shape_error for an operation whose operands do not broadcast. Of a condition, which is seldom the culprit, the two
+/// operands behind it are shown.
 template <class = void>
-[[noreturn]] void refuse_shapes(std::string_view operation, const shape* operands, int count) {
+[[noreturn]] void refuse_shapes(std::string_view operation, const operand_info* operands, int count) {
  std::string text(operation);
- text.append(": shapes do not broadcast:");
- for (int i = 0; i < count; ++i) text.append(" ").append(to_string(operands[i]));
+ text.append(": shapes do not broadcast: ");
+ const int skip = count > 2 ? count - 2 : 0;
+ for (int k = skip; k < count; ++k)
+  text.append(k > skip ? ", " : "").append(name_of(operands[k].type)).append(to_string(operands[k].dims));
  throw shape_error(text);
+}
+
+/// What a formula gives, asked without computing it. A number is a scalar of its neighbours' type.
+template <class X>
+operand_info info_of(const X& x) {
+ if constexpr (handle<X>)
+  return {x.type(), x.shape()};
+ else
+  return {dtype::boolean, {}};
+}
+template <class Op, class... Args>
+operand_info info_of(const expr<Op, Args...>& e) {
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  constexpr int count = sizeof...(I);
+  operand_info in[]{info_of(e.template get<I>())...};
+  dtype common = in[count - 1].type;
+  for (int k = count - 1; k >= Op::condition_operands; --k)
+   if (in[k].type != dtype::boolean) common = in[k].type;
+  operand_info result{Op::result_type(common), in[0].dims};
+  bool ok = true;
+  for (int k = 1; k < count; ++k) result.dims = broadcast(result.dims, in[k].dims, ok);
+  for (int k = Op::condition_operands; k < count; ++k) in[k].type = common;
+  if (!ok) refuse_shapes(Op::name, in, count);
+  return result;
+ }
+ (std::index_sequence_for<Args...>{});
 }
 
 /// Names the first operation whose operands do not fit, as tracing the formula does.
@@ -9742,25 +9772,18 @@ template <class = void>
   const int source = code.forward_sources[s];
   registers.push_back({region.slot_type(s), source < first_number ? values.leaves[source]->shape() : shape{}});
  }
- std::string text = "formula";
  for (int i = 0; i < region.instructions(); ++i) {
   const ir::region_instruction step = region.instruction(i);
   const int count = step.operands();
-  operand_info result{step.type, registers[step.operand[0]].dims};
+  operand_info in[4];
+  for (int k = 0; k < count; ++k) in[k] = registers[step.operand[k]];
+  operand_info result{step.type, in[0].dims};
   bool ok = true;
-  for (int k = 1; k < count; ++k) result.dims = broadcast(result.dims, registers[step.operand[k]].dims, ok);
-  if (!ok) {
-   text = std::string(code.ops[step.op]->name) + ": shapes do not broadcast: ";
-   const int skip = count > 2 ? count - 2 : 0;
-   for (int k = skip; k < count; ++k) {
-    const operand_info& operand = registers[step.operand[k]];
-    text += std::string(k > skip ? ", " : "") + name_of(operand.type) + to_string(operand.dims);
-   }
-   break;
-  }
+  for (int k = 1; k < count; ++k) result.dims = broadcast(result.dims, in[k].dims, ok);
+  if (!ok) refuse_shapes(code.ops[step.op]->name, in, count);
   registers.push_back(result);
  }
- throw shape_error(text);
+ throw shape_error("formula: shapes do not broadcast");
 }
 
 inline shape broadcast_shape(const formula_code& code, const formula_values& values) {
@@ -18649,15 +18672,7 @@ struct eager {
  static tapegraph::shape shape_of(const number&) { return {}; }
  template <class Op, class... Args>
  static tapegraph::shape shape_of(const expr<Op, Args...>& e) {
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-   const tapegraph::shape in[]{shape_of(e.template get<I>())...};
-   tapegraph::shape result = in[0];
-   bool ok = true;
-   for (std::size_t k = 1; k < sizeof...(I); ++k) result = broadcast(result, in[k], ok);
-   if (!ok) detail::refuse_shapes(Op::name, in, static_cast<int>(sizeof...(I)));
-   return result;
-  }
-  (std::index_sequence_for<Args...>{});
+  return detail::info_of(e).dims;
  }
 
  /// Runs an operation without operands (random numbers): result of `target`'s shape.
@@ -20734,8 +20749,8 @@ std::string extent_text(const View& view, const extent_table& table, std::int64_
   const std::int64_t size = negative ? -term.coefficient : term.coefficient;
   text += text.empty() ? (negative ? "-" : "") : negative ? " - " : " + ";
   if (size != 1 || term.atoms == 0) text += std::to_string(size) + (term.atoms != 0 ? " " : "");
-  for (std::uint64_t rest = term.atoms; rest != 0; rest <<= 16) {
-   const int index = static_cast<int>(rest >> 48) - 1;
+  for (std::uint64_t rest = term.atoms; rest != 0; rest <<= extent_table::atom_bits) {
+   const int index = extent_table::first_atom(rest);
    const extent_table::atom& factor = table.atoms[index];
    if (rest != term.atoms) text += ' ';
    if (factor.divisor == 0)
@@ -20834,24 +20849,32 @@ public:
  }
 
  void check(std::initializer_list<buffer_view> values) const {
-  int index = 0;
-  for (const buffer_view& value : values) check_input_kind(view_, index++, value);
+  each(values, [&](int index, const buffer_view& value) { check_input_kind(view_, index, value); });
   std::vector<std::int64_t> symbols(static_cast<std::size_t>(view_.atoms.size()), -1);
-  index = 0;
-  for (const buffer_view& value : values) bind_input_extents(view_, table_, index++, value.extents, symbols);
+  each(values, [&](int index, const buffer_view& value) {
+   bind_input_extents(view_, table_, index, value.extents, symbols);
+  });
   const auto value_of = [&](int atom) { return symbols[static_cast<std::size_t>(atom)]; };
   check_requirements(view_, table_, value_of);
-  index = 0;
-  for (const buffer_view& value : values) {
-   const input_entry& input = view_.inputs[index++];
+  each(values, [&](int index, const buffer_view& value) {
+   const input_entry& input = view_.inputs[index];
    const entry& e = view_.nodes[input.node];
    for (int axis = 0; axis < e.rank; ++axis)
     check_input_extent(input, axis, value.extents[axis],
         table_.evaluate(view_.pool[e.dims + axis], value_of));
-  }
+  });
  }
 
 private:
+ template <class F>
+ void each(std::initializer_list<buffer_view> values, const F& f) const {
+  int index = 0;
+  for (const buffer_view& value : values) {
+   while (view_.inputs[index].scalar_parameter) ++index;
+   f(index++, value);
+  }
+ }
+
  program_view view_;
  extent_table table_;
 };
@@ -25270,7 +25293,8 @@ private:
   }
   p.set_input(0, x);
   p.set_input(labels_of(p), y);
-  p.run({this->options_.seed, static_cast<std::uint64_t>(this->step_)}, check);
+  const random_state random{this->options_.seed, static_cast<std::uint64_t>(this->step_)};
+  p.run(random, check);
  }
  step_result run(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
   launch(p, x, y, check);
