@@ -3983,10 +3983,10 @@ public:
  constexpr operand_info info(int node) { return {nodes[node].type, dims(node)}; }
 
  constexpr int intern(std::source_location where) {
-  const int line = static_cast<int>(where.line());
+  const int number = static_cast<int>(where.line());
   for (int i = lines.size() - 1; i > 0 && i > lines.size() - 8; --i)
-   if (lines[i].line == line && __builtin_strcmp(lines[i].file, where.file_name()) == 0) return i;
-  return lines.push_back({where.file_name(), line});
+   if (lines[i].line == number && __builtin_strcmp(lines[i].file, where.file_name()) == 0) return i;
+  return lines.push_back({where.file_name(), number});
  }
 
  constexpr int store(const shape& s) {
@@ -25070,9 +25070,9 @@ struct basic_refusing_record : tape_record {
 
 private:
  template <class Walk, class Look>
- void look(const Walk& walk, Look look) const {
+ void look(const Walk& walk, Look asked_for) const {
   for (const any_tensor& t : operands)
-   if ((walk.*look)(t)) throw argument_error(what);
+   if ((walk.*asked_for)(t)) throw argument_error(what);
  }
 };
 
@@ -25829,8 +25829,8 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
  auto average = moving_mean, spread = moving_variance;
  if (scope.training()) {
   const extent size = detail::reduced_size(input, leading);
-  const auto batch_mean = [&](const auto& x) {
-   const auto total = sum(x, leading, {}, where);
+  const auto batch_mean = [&](const auto& values) {
+   const auto total = sum(values, leading, {}, where);
    return total / extent_number(total, size);
   };
   average = scope.unless_frozen(moving_mean, batch_mean(input), where);

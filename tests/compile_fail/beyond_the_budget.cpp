@@ -1,5 +1,5 @@
 // A model that exceeds the compiler's budget (a lowered one here): what raises it, and none of what follows from it.
-// flags-gcc: -fconstexpr-ops-limit=400000
+// flags-gcc: -fconstexpr-ops-limit=350000
 // expect-gcc: (use '-fconstexpr-ops-limit=' to increase the limit)
 // flags-clang: -fconstexpr-steps=4000
 // expect-clang: try -fconstexpr-steps=50000000

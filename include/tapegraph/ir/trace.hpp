@@ -162,10 +162,10 @@ public:
     constexpr operand_info info(int node) { return {nodes[node].type, dims(node)}; }
 
     constexpr int intern(std::source_location where) {
-        const int line = static_cast<int>(where.line());
+        const int number = static_cast<int>(where.line());
         for (int i = lines.size() - 1; i > 0 && i > lines.size() - 8; --i)
-            if (lines[i].line == line && __builtin_strcmp(lines[i].file, where.file_name()) == 0) return i;
-        return lines.push_back({where.file_name(), line});
+            if (lines[i].line == number && __builtin_strcmp(lines[i].file, where.file_name()) == 0) return i;
+        return lines.push_back({where.file_name(), number});
     }
 
     constexpr int store(const shape& s) {

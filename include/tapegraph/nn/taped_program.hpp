@@ -135,9 +135,9 @@ struct basic_refusing_record : tape_record {
 
 private:
     template <class Walk, class Look>
-    void look(const Walk& walk, Look look) const {
+    void look(const Walk& walk, Look asked_for) const {
         for (const any_tensor& t : operands)
-            if ((walk.*look)(t)) throw argument_error(what);
+            if ((walk.*asked_for)(t)) throw argument_error(what);
     }
 };
 

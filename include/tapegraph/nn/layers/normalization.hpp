@@ -40,8 +40,8 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
     if (scope.training()) {
         // Means, whose division chooses in passing: a frozen layer costs the others nothing.
         const extent size = detail::reduced_size(input, leading);
-        const auto batch_mean = [&](const auto& x) {
-            const auto total = sum(x, leading, {}, where);
+        const auto batch_mean = [&](const auto& values) {
+            const auto total = sum(values, leading, {}, where);
             return total / extent_number(total, size);
         };
         average = scope.unless_frozen(moving_mean, batch_mean(input), where);
