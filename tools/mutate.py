@@ -3,7 +3,7 @@
 the file, runs them, and prints the changes that survive.
 
     tools/mutate.py --list                       # the changes it knows, numbered
-    tools/mutate.py ops/pooling ops/padding      # those of some headers, names without .hpp
+    tools/mutate.py ops/pooling/pooling ops/movement/padding      # those of some headers, names without .hpp
     tools/mutate.py --quick                      # those that can be chosen when a program runs
     tools/mutate.py --sample 40 --seed 1         # some of all
     tools/mutate.py --only 'pooling.hpp:111'     # those whose line in --list matches
@@ -50,38 +50,38 @@ HIGHER = "ops/higher_derivatives_test"
 # Of each header, the programs that notice most of its changes, cheapest first. A program is a test file, and what it is linked
 # with; that is compiled once, from the library as it is.
 PROGRAMS = {
-    "ops/activation": table("activation", "ops/stored_elementwise_test", CORNERS),
-    "ops/arithmetic": table("arithmetic", "ops/stored_elementwise_test", CORNERS),
-    "ops/cast": [("ops/modes_elementwise2_test",)],
-    "ops/convolution": table("convolution", HIGHER, WINDOWS),
-    "ops/convolution_transpose": table("transposed", WINDOWS),
-    "ops/concat": table("slicing", HIGHER, "ops/movement_corner_test"),
-    "ops/exponential": table("function") + table("elementwise"),
-    "ops/fill": table("padding", HIGHER, "ops/movement_corner_test"),
-    "ops/gated_activation": table("activation", "ops/stored_elementwise_test"),
-    "ops/gather": table("indexing", HIGHER, STORED, "ops/movement_corner_test"),
-    "ops/gru": table("gru", "ops/stored_gru_test", "nn/gru_test"),
-    "ops/hyperbolic": table("function") + table("elementwise"),
-    "ops/layout": table("movement", HIGHER, "ops/movement_corner_test"),
-    "ops/lstm": table("recurrent", "ops/stored_recurrent_test", "nn/recurrent_test"),
-    "ops/matmul": table("contraction", HIGHER, "ops/contraction_corner_test"),
-    "ops/moments": table("reduction", "ops/stored_reductions_test"),
-    "ops/norm": table("reduction", "ops/stored_reductions_test"),
-    "ops/ordering": table("ordering", HIGHER, "ops/stored_reductions_test", CORNERS),
-    "ops/padding": table("padding", HIGHER, "ops/movement_corner_test"),
-    "ops/pooling": table("pooling", HIGHER, WINDOWS),
-    "ops/power": table("function") + table("elementwise"),
-    "ops/random": [("ops/random_test",)],
-    "ops/recurrent": table("recurrent", "ops/stored_recurrent_test"),
-    "ops/recurrent_gradient": table("recurrent") + table("gru"),
-    "ops/recurrent_second": table("recurrent") + table("gru"),
-    "ops/reduction": table("reduction", HIGHER, "ops/stored_reductions_test", CORNERS),
-    "ops/selection": table("selection", "ops/stored_elementwise_test", CORNERS),
-    "ops/simple_rnn": table("gru", "nn/recurrent_test"),
-    "ops/slice": table("slicing", HIGHER, "ops/movement_corner_test"),
-    "ops/softmax": table("reduction", HIGHER, "ops/stored_reductions_test"),
-    "ops/trigonometric": table("function") + table("elementwise"),
-    "ops/view": table("movement", HIGHER, "ops/movement_corner_test"),
+    "ops/elementwise/activation": table("activation", "ops/stored_elementwise_test", CORNERS),
+    "ops/elementwise/arithmetic": table("arithmetic", "ops/stored_elementwise_test", CORNERS),
+    "ops/elementwise/cast": [("ops/modes_elementwise2_test",)],
+    "ops/convolution/convolution": table("convolution", HIGHER, WINDOWS),
+    "ops/convolution/convolution_transpose": table("transposed", WINDOWS),
+    "ops/movement/concat": table("slicing", HIGHER, "ops/movement_corner_test"),
+    "ops/elementwise/exponential": table("function") + table("elementwise"),
+    "ops/movement/fill": table("padding", HIGHER, "ops/movement_corner_test"),
+    "ops/elementwise/gated_activation": table("activation", "ops/stored_elementwise_test"),
+    "ops/gather/gather": table("indexing", HIGHER, STORED, "ops/movement_corner_test"),
+    "ops/recurrent/gru": table("gru", "ops/stored_gru_test", "nn/gru_test"),
+    "ops/elementwise/hyperbolic": table("function") + table("elementwise"),
+    "ops/movement/layout": table("movement", HIGHER, "ops/movement_corner_test"),
+    "ops/recurrent/lstm": table("recurrent", "ops/stored_recurrent_test", "nn/recurrent_test"),
+    "ops/product/matmul": table("contraction", HIGHER, "ops/contraction_corner_test"),
+    "ops/reduction/moments": table("reduction", "ops/stored_reductions_test"),
+    "ops/reduction/norm": table("reduction", "ops/stored_reductions_test"),
+    "ops/ordering/ordering": table("ordering", HIGHER, "ops/stored_reductions_test", CORNERS),
+    "ops/movement/padding": table("padding", HIGHER, "ops/movement_corner_test"),
+    "ops/pooling/pooling": table("pooling", HIGHER, WINDOWS),
+    "ops/elementwise/power": table("function") + table("elementwise"),
+    "ops/random/random": [("ops/random_test",)],
+    "ops/recurrent/recurrent": table("recurrent", "ops/stored_recurrent_test"),
+    "ops/recurrent/recurrent_gradient": table("recurrent") + table("gru"),
+    "ops/recurrent/recurrent_second": table("recurrent") + table("gru"),
+    "ops/reduction/reduction": table("reduction", HIGHER, "ops/stored_reductions_test", CORNERS),
+    "ops/elementwise/selection": table("selection", "ops/stored_elementwise_test", CORNERS),
+    "ops/recurrent/simple_rnn": table("gru", "nn/recurrent_test"),
+    "ops/movement/slice": table("slicing", HIGHER, "ops/movement_corner_test"),
+    "ops/reduction/softmax": table("reduction", HIGHER, "ops/stored_reductions_test"),
+    "ops/elementwise/trigonometric": table("function") + table("elementwise"),
+    "ops/movement/view": table("movement", HIGHER, "ops/movement_corner_test"),
     "nn/layers/attention": [("nn/attention_test",), ("nn/stored_attention_test",)],
     "nn/layers/convolution": [DEFAULTS, ("nn/layers_test",), ("nn/stored_test",)],
     "nn/layers/dense": [DEFAULTS, ("nn/layers_test",)],
@@ -98,7 +98,7 @@ PROGRAMS = {
 
 
 # Their vjps become the text of types, or give nothing by some operands.
-VJPS_ALONE = {"ops/" + name for name in ("activation", "arithmetic", "cast", "exponential", "gated_activation", "hyperbolic",
+VJPS_ALONE = {"ops/elementwise/" + name for name in ("activation", "arithmetic", "cast", "exponential", "gated_activation", "hyperbolic",
                                           "power", "recurrent_gradient", "recurrent_second", "selection", "trigonometric")}
 
 # Changes that are chosen when the program runs. The compiler's own evaluations see the library as it is.

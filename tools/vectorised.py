@@ -28,7 +28,7 @@ BOOLEAN = re.compile(r"static constexpr int condition_operands = (\d)")
 
 def operations():
     """(name, operands, leading conditions) of every elementwise operation that is not a template."""
-    for path in sorted((ROOT / "include" / "tapegraph" / "ops").glob("*.hpp")):
+    for path in sorted((ROOT / "include" / "tapegraph" / "ops").rglob("*.hpp")):
         text = path.read_text()
         for match in OPERATION.finditer(text):
             body = text[match.end():text.index("\n};", match.end())]
@@ -104,12 +104,12 @@ def loops(assembly):
 
 def cells(compiler, more):
     """(cell, function, whether its loop is vectorised) of every `omp simd` loop of a step of every recurrent cell."""
-    header = ROOT / "include" / "tapegraph" / "cpu" / "recurrent_step.hpp"
+    header = ROOT / "include" / "tapegraph" / "ops" / "recurrent" / "cpu_step.hpp"
     text = header.read_text().split("\n")
     pragmas = [i + 1 for i, line in enumerate(text) if "#pragma omp simd" in line]
     for cell in ("lstm_cell", "gru_cell<true>", "gru_cell<false>", "simple_rnn_cell"):
         program = f"""
-#include <tapegraph/cpu/{cell.split('_cell')[0]}_cell.hpp>
+#include <tapegraph/ops/recurrent/cpu_{cell.split('_cell')[0]}_cell.hpp>
 #include <tapegraph/ops/recurrent/cpu.hpp>
 namespace tapegraph::cpu {{
 template void recurrent_forward<{cell}, float>(const recurrent_shape<float>&, step_rows<const float>,

@@ -59,11 +59,11 @@ TEST_CASE("functions: what operations require of symbolic extents") {
     refusing cut([](auto x) { return slice(x, {{0, 3}}); }, tg::spec<float, tg::dyn>{});
     CHECK(cut(ones({3})) == "accepted");
     CHECK(cut(ones({2})) ==
-          "slice: extent axis 0 of 'argument 1' is 2, at least 3 is needed"); // not clipped: the result has three elements
+          "slice: extent batch is 2, at least 3 is needed"); // not clipped: the result has three elements
     refusing known([](auto x) { return slice(x, {{0, 3}}); }, tg::spec<float, 2>{});
     CHECK(known(ones({2})) == "accepted"); // an extent that is known clips, as in NumPy
     refusing taken([](auto x) { return take(x, 3); }, tg::spec<float, tg::dyn>{});
-    CHECK(taken(ones({3})) == "slice: extent axis 0 of 'argument 1' is 3, at least 4 is needed");
+    CHECK(taken(ones({3})) == "slice: extent batch is 3, at least 4 is needed");
     refusing added([](auto x, auto y) { return x + y; }, tg::spec<float, tg::dim<"a">>{},
                    tg::spec<float, tg::dim<"b">>{});
     CHECK(added(ones({3}), ones({3})) == "accepted");
