@@ -98,8 +98,9 @@ PROGRAMS = {
 
 
 # Their vjps become the text of types, or give nothing by some operands.
-VJPS_ALONE = {"ops/elementwise/" + name for name in ("activation", "arithmetic", "cast", "exponential", "gated_activation", "hyperbolic",
-                                          "power", "recurrent_gradient", "recurrent_second", "selection", "trigonometric")}
+VJPS_ALONE = {"ops/elementwise/" + name for name in ("activation", "arithmetic", "cast", "exponential", "gated_activation",
+                                                      "hyperbolic", "power", "selection", "trigonometric")}
+VJPS_ALONE |= {"ops/recurrent/recurrent_gradient", "ops/recurrent/recurrent_second"}
 
 # Changes that are chosen when the program runs. The compiler's own evaluations see the library as it is.
 CHOOSER = """#pragma once
