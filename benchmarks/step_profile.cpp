@@ -26,12 +26,11 @@ std::string shape_text(const tg::buffer_view& v) {
 }
 
 // "(add relu multiply)": the operations of a region, in order.
-std::string region_text(const tg::ir::program_view& view, int first) {
-    const auto word = [&](int i) { return view.kernel_words[first + i]; };
+std::string region_text(const tg::ir::program_view& view, const tg::ir::kernel_entry& kernel) {
+    const tg::ir::region_view region = view.region_of(kernel);
     std::string s = "(";
-    const int at = 3 + word(0);
-    for (int i = 0; i < word(1); ++i)
-        s += (i > 0 ? " " : "") + std::string(view.ops[word(at + i * tg::ir::words_per_instruction)]->name);
+    for (int i = 0; i < region.instructions(); ++i)
+        s += (i > 0 ? " " : "") + std::string(view.ops[region.instruction(i).op]->name);
     return s + ")";
 }
 
@@ -40,8 +39,8 @@ std::string kernel_text(const tg::ir::program& p, int step) {
     const auto& k = view.kernels[view.steps[step].kernel];
     const auto kind = static_cast<tg::ir::kernel_kind>(k.kind);
     if (kind == tg::ir::kernel_kind::operation) return std::string(view.ops[k.op]->name);
-    if (kind == tg::ir::kernel_kind::region) return "map " + region_text(view, k.first_word);
-    return std::string(view.ops[k.op]->name) + " of " + region_text(view, k.first_word);
+    if (kind == tg::ir::kernel_kind::region) return "map " + region_text(view, k);
+    return std::string(view.ops[k.op]->name) + " of " + region_text(view, k);
 }
 
 std::string operands_text(const tg::kernel_call& c) {
