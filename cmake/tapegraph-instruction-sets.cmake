@@ -24,3 +24,13 @@ if(TAPEGRAPH_INSTRUCTION_SETS STREQUAL "native" AND NOT CMAKE_CROSSCOMPILING)
 elseif(NOT TAPEGRAPH_INSTRUCTION_SETS MATCHES "^(native|all)$")
     message(FATAL_ERROR "TAPEGRAPH_INSTRUCTION_SETS is ${TAPEGRAPH_INSTRUCTION_SETS}, not native or all")
 endif()
+
+# Most of them link the compiled component, which is compiled as they are. Off, everything is compiled where it is used, as in
+# programs that have the headers alone.
+option(TAPEGRAPH_OWN_KERNELS "Tests, examples and benchmarks link the compiled component" ON)
+if(TAPEGRAPH_OWN_KERNELS)
+    tapegraph_add_kernels(tapegraph_native_kernels tapegraph_native_development)
+    add_library(tapegraph_linked_development ALIAS tapegraph_native_kernels)
+else()
+    add_library(tapegraph_linked_development ALIAS tapegraph_native_development)
+endif()

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 
 #include <cstdlib>
@@ -42,5 +43,7 @@ int environment_choice(const char* variable, std::initializer_list<const char*> 
 inline bool environment_flag(const char* variable, bool otherwise) {
     return environment_choice(variable, {"0", "1"}, otherwise ? 1 : 0) == 1;
 }
+
+TG_COMPILED(runtime, int environment_choice<void>(const char*, std::initializer_list<const char*>, int))
 
 } // namespace tapegraph::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/cpu/gemm_kernel.hpp>
 #include <tapegraph/cpu/gemm_vector.hpp>
 #include <tapegraph/cpu/parallel.hpp>
@@ -304,5 +305,18 @@ void gemm_batched(const gemm_arguments<T>& first, std::int64_t batch, std::int64
         [&](std::int64_t i, gemm_arguments<T>& g) { g.a += i * stride_a, g.b += i * stride_b, g.c += i * stride_c; },
         workspace);
 }
+
+TG_COMPILED(product, void finish_rows<float>(const gemm_arguments<float>&))
+TG_COMPILED(product, std::size_t gemm_workspace_bytes<float>(const gemm_arguments<float>&, int))
+TG_COMPILED(product, void gemm_pack_b<float>(const gemm_arguments<float>&, float*))
+TG_COMPILED(product, void gemm<float>(const gemm_arguments<float>&, void*))
+TG_COMPILED(product, void gemm_batched<float>(const gemm_arguments<float>&, std::int64_t, std::int64_t, std::int64_t,
+                                              std::int64_t, void*))
+TG_COMPILED(product, void finish_rows<double>(const gemm_arguments<double>&))
+TG_COMPILED(product, std::size_t gemm_workspace_bytes<double>(const gemm_arguments<double>&, int))
+TG_COMPILED(product, void gemm_pack_b<double>(const gemm_arguments<double>&, double*))
+TG_COMPILED(product, void gemm<double>(const gemm_arguments<double>&, void*))
+TG_COMPILED(product, void gemm_batched<double>(const gemm_arguments<double>&, std::int64_t, std::int64_t, std::int64_t,
+                                               std::int64_t, void*))
 
 } // namespace tapegraph::cpu

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/config.hpp>
 #include <tapegraph/cpu/isa.hpp>
 #include <tapegraph/cpu/vector.hpp>
@@ -372,5 +373,8 @@ TG_INLINE void for_tiles(std::int64_t n, std::int64_t most, const F& f) {
         f(first, n * (t + 1) / tiles - first);
     }
 }
+
+TG_COMPILED(product, const tile_kernels<float>& active_tile_kernels<float>())
+TG_COMPILED(product, const tile_kernels<double>& active_tile_kernels<double>())
 
 } // namespace tapegraph::cpu

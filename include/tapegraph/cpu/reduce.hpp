@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/cpu/reduce_columns.hpp>
 
 /// Reductions over any axes of a row-major domain whose values are in memory or produced tile by tile.
@@ -332,5 +333,35 @@ void reduce_axes(int rank, const std::int64_t* extents, std::uint32_t axes, cons
                                         reduce_detail::run_join_columns<R, T>, reduce_detail::run_blocks<R, T>};
     reduce_detail::driver<T>{p, leaf, source, out, static_cast<reduce_detail::accumulator<T>*>(workspace)}.run();
 }
+
+#define TG_COMPILED_REDUCTION(R, T)                                                                                    \
+    TG_COMPILED(reduction, void reduce_axes<reduction::R, T>(int, const std::int64_t*, std::uint32_t,                  \
+                                                             const reduce_source<T>&, T*, void*))
+TG_COMPILED_REDUCTION(sum, float)
+TG_COMPILED_REDUCTION(product, float)
+TG_COMPILED_REDUCTION(maximum, float)
+TG_COMPILED_REDUCTION(minimum, float)
+TG_COMPILED_REDUCTION(sum, double)
+TG_COMPILED_REDUCTION(product, double)
+TG_COMPILED_REDUCTION(maximum, double)
+TG_COMPILED_REDUCTION(minimum, double)
+TG_COMPILED_REDUCTION(sum, std::uint32_t)
+TG_COMPILED_REDUCTION(product, std::uint32_t)
+TG_COMPILED_REDUCTION(sum, std::uint64_t)
+TG_COMPILED_REDUCTION(product, std::uint64_t)
+TG_COMPILED_REDUCTION(maximum, std::int32_t)
+TG_COMPILED_REDUCTION(minimum, std::int32_t)
+TG_COMPILED_REDUCTION(maximum, std::int64_t)
+TG_COMPILED_REDUCTION(minimum, std::int64_t)
+TG_COMPILED_REDUCTION(maximum, std::uint8_t)
+TG_COMPILED_REDUCTION(minimum, std::uint8_t)
+#undef TG_COMPILED_REDUCTION
+TG_COMPILED(reduction, std::size_t reduce_workspace_bytes<float>(int, const std::int64_t*, std::uint32_t))
+TG_COMPILED(reduction, std::size_t reduce_workspace_bytes<double>(int, const std::int64_t*, std::uint32_t))
+TG_COMPILED(reduction, std::size_t reduce_workspace_bytes<std::uint32_t>(int, const std::int64_t*, std::uint32_t))
+TG_COMPILED(reduction, std::size_t reduce_workspace_bytes<std::uint64_t>(int, const std::int64_t*, std::uint32_t))
+TG_COMPILED(reduction, std::size_t reduce_workspace_bytes<std::int32_t>(int, const std::int64_t*, std::uint32_t))
+TG_COMPILED(reduction, std::size_t reduce_workspace_bytes<std::int64_t>(int, const std::int64_t*, std::uint32_t))
+TG_COMPILED(reduction, std::size_t reduce_workspace_bytes<std::uint8_t>(int, const std::int64_t*, std::uint32_t))
 
 } // namespace tapegraph::cpu

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/data/counter_random.hpp>
 #include <tapegraph/data/source.hpp>
 
@@ -176,5 +177,7 @@ split_datasets train_validation_split(const dataset& all, std::uint64_t seed, do
     return {all.subset(numbers.subspan(static_cast<std::size_t>(held))),
             all.subset(numbers.first(static_cast<std::size_t>(held)))};
 }
+
+TG_COMPILED(data, class basic_dataset<void>)
 
 } // namespace tapegraph::data

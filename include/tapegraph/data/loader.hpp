@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/data/dataset.hpp>
 
 #include <algorithm>
@@ -165,6 +166,7 @@ public:
         begin_epoch(number);
         return {this};
     }
+    template <class = void> // not instantiated with the class
     epoch_range epoch(std::uint64_t) && {
         static_assert(sizeof(basic_loader) == 0, // never, and not before somebody calls it
                       "data::loader: epoch() of a temporary, which ends before the loop does; give the loader a name");
@@ -271,5 +273,7 @@ private:
     std::jthread thread_; // last: it is joined before what it uses goes
 };
 using loader = basic_loader<>;
+
+TG_COMPILED(data, class basic_loader<void>)
 
 } // namespace tapegraph::data

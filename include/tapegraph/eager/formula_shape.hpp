@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/eager/formula.hpp>
 
@@ -79,5 +80,8 @@ inline shape broadcast_shape(const formula_code& code, const formula_values& val
     if (!ok) throw_broadcast_error(code, values);
     return result;
 }
+
+TG_COMPILED(eager, void refuse_shapes<void>(std::string_view, const operand_info*, int))
+TG_COMPILED(eager, void throw_broadcast_error<void>(const formula_code&, const formula_values&))
 
 } // namespace tapegraph::detail

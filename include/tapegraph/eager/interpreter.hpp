@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/eager/jvp.hpp>
 #include <tapegraph/ir/jvp.hpp>
 #include <tapegraph/runtime/kernel.hpp>
@@ -281,5 +282,18 @@ bool node_record<X>::jvp(tape_record& base, const jvp_pass& walk, any_tensor& ta
             : run.t.invoke(*self.op, self.words, nullptr, nodes, self.count);
     return interpret_tangent(run, last, output, leaves, nodes, self.count, walk, tangent);
 }
+
+TG_COMPILED(eager, class basic_interpreter<void>)
+TG_COMPILED(eager, struct node_record<void>)
+TG_COMPILED(eager, any_tensor interpreting::spread<void>(const any_tensor&, const shape&))
+TG_COMPILED(eager, any_tensor interpreting::widened<void>(const any_tensor&))
+TG_COMPILED(eager, any_tensor interpreting::sum_over<void>(const any_tensor&, std::int64_t, const shape&))
+TG_COMPILED(eager, any_tensor interpreting::evaluate<void>(const ir::operation&, dtype, const any_tensor*, int, dtype,
+                                                           const shape&))
+TG_COMPILED(eager, void interpret_adjoints<void>(node_interpreter&, int, int, int, const any_tensor* const*, const int*,
+                                                 int, backward_pass&))
+TG_COMPILED(eager, bool interpret_tangent<void>(node_interpreter&, int, int, const any_tensor* const*, const int*, int,
+                                                const jvp_pass&, any_tensor&))
+TG_COMPILED(eager, any_tensor interpreted_sum<void>(const any_tensor&, const any_tensor&))
 
 } // namespace tapegraph::detail

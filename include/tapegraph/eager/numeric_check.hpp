@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/eager/any_tensor.hpp>
 #include <tapegraph/runtime/finite.hpp>
@@ -52,5 +53,7 @@ void check_finite(std::string_view operation, const any_tensor& result, std::sou
     }
     throw numeric_error(text);
 }
+
+TG_COMPILED(eager, void check_finite<void>(std::string_view, const any_tensor&, std::source_location))
 
 } // namespace tapegraph::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/partial_array.hpp>
 #include <tapegraph/eager/formula.hpp>
 #include <tapegraph/eager/formula_shape.hpp>
@@ -365,5 +366,11 @@ inline bool any_tracked(const formula_values& values) {
         if (tape.tracks(*values.leaves[i])) return true;
     return false;
 }
+
+TG_COMPILED_FOR_HOST(eager, any_tensor run_reduction<void>(const formula_view&, const formula_values&,
+                                                           const std::int64_t*, std::source_location))
+TG_COMPILED_FOR_HOST(eager, struct basic_formula_record<void>)
+TG_COMPILED_FOR_HOST(eager, void record_formula<void>(const formula_view&, const formula_values&, const shape&,
+                                                      const std::int64_t*, any_tensor&))
 
 } // namespace tapegraph::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/half.hpp>
 #include <tapegraph/eager/records.hpp>
 #include <tapegraph/eager/tensor.hpp>
@@ -112,5 +113,12 @@ Tensor ones_like(const Tensor& like) {
         std::fill_n(static_cast<float*>(result.write()), result.size(), 1.0f);
     return result;
 }
+
+TG_COMPILED(eager, int rebuild<void>(node_interpreter&, const formula_code&, const int*, const double*))
+TG_COMPILED(eager, struct replayed_formula<void>)
+TG_COMPILED_FOR_HOST(eager, any_tensor unrecorded_sum<float, any_tensor>(const any_tensor&, const any_tensor&))
+TG_COMPILED_FOR_HOST(eager, any_tensor unrecorded_sum<double, any_tensor>(const any_tensor&, const any_tensor&))
+TG_COMPILED_FOR_HOST(eager, any_tensor add_adjoints<any_tensor>(const any_tensor&, const any_tensor&))
+TG_COMPILED_FOR_HOST(eager, any_tensor ones_like<any_tensor>(const any_tensor&))
 
 } // namespace tapegraph::detail

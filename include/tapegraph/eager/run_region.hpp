@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/eager/formula.hpp>
 #include <tapegraph/runtime/perform.hpp>
 #include <tapegraph/runtime/placement_log.hpp>
@@ -41,5 +42,8 @@ inline void run_backward(const formula_view& f, const kernel_call& call) {
     if (runtime::placement_is_logged()) log_formula("gradient of ", f, call.domain);
     run_region(f.backward, f.backward_on_device, call);
 }
+
+TG_COMPILED(eager, std::string formula_name<void>(const formula_view&))
+TG_COMPILED(eager, void log_formula<void>(const char*, const formula_view&, const buffer_view&))
 
 } // namespace tapegraph::detail

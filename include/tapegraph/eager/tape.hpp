@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/core/list.hpp>
 #include <tapegraph/eager/any_tensor.hpp>
@@ -223,5 +224,7 @@ private:
     std::vector<char> present_;
     void (*add_)(basic_backward_pass&, const any_tensor& to, any_tensor adjoint);
 };
+
+TG_COMPILED(eager, class basic_backward_pass<any_tensor>)
 
 } // namespace tapegraph::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/graph/device_memory.hpp>
 #include <tapegraph/graph/input_rules.hpp>
@@ -373,5 +374,7 @@ protected:
     const variable_entry* missing_variable_ = nullptr;
     bool bound_ = false, pointers_changed_ = true, moved_ = true;
 };
+
+TG_COMPILED(graph, class basic_bound_program<void>)
 
 } // namespace tapegraph::ir

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/graph/lower.hpp>
 #include <tapegraph/ir/text.hpp>
@@ -118,5 +119,7 @@ private:
     extent_table table_;
 };
 using input_rules = basic_input_rules<>;
+
+TG_COMPILED(graph, class basic_input_rules<void>)
 
 } // namespace tapegraph::ir

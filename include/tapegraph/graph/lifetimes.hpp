@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/graph/lower.hpp>
 
 #include <vector>
@@ -65,5 +66,7 @@ private:
         return true;
     }
 };
+
+TG_COMPILED(graph, lifetimes::lifetimes<void>(const program_view&))
 
 } // namespace tapegraph::ir

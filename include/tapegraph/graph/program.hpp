@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/graph/bound_program.hpp>
 #include <tapegraph/graph/placement_log.hpp>
 #include <tapegraph/runtime/finite.hpp>
@@ -161,5 +162,7 @@ private:
     bool placement_logged_ = false;
 };
 using program = basic_program<>;
+
+TG_COMPILED(graph, class basic_program<void>)
 
 } // namespace tapegraph::ir

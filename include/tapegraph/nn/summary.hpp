@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/nn/training.hpp>
 #include <tapegraph/nn/variables.hpp>
@@ -121,4 +122,9 @@ model_summary describe_model(const ir::program_view& v) {
 }
 
 } // namespace detail
+
+TG_COMPILED(nn, std::string detail::batch_shape<void>(const ir::program_view&, int))
+TG_COMPILED(nn, std::string detail::layer_like<void>(const ir::program_view&, int))
+TG_COMPILED(nn, model_summary detail::describe_model<void>(const ir::program_view&))
+
 } // namespace tapegraph

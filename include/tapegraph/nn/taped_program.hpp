@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/eager/jvp.hpp>
 #include <tapegraph/eager/tape.hpp>
 #include <tapegraph/graph/compile.hpp>
@@ -276,4 +277,11 @@ tape_index record_program(const taped_call& call) {
 }
 
 } // namespace detail
+
+TG_COMPILED(nn, class detail::basic_program_pool<void>)
+TG_COMPILED(nn, struct detail::basic_refusing_record<void>)
+TG_COMPILED(nn, struct detail::basic_program_record<void>)
+TG_COMPILED(nn, struct detail::basic_output_record<void>)
+TG_COMPILED(nn, tape_index detail::record_program<void>(const detail::taped_call&))
+
 } // namespace tapegraph

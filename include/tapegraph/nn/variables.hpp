@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/ir/trace.hpp>
 #include <tapegraph/nn/initializer.hpp>
@@ -262,5 +263,7 @@ private:
 
     std::vector<std::unique_ptr<variable>> items_; // addresses stay
 };
+
+TG_COMPILED(nn, void detail::orthonormalize<void>(double*, std::int64_t, std::int64_t))
 
 } // namespace tapegraph

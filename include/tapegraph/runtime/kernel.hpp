@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/call.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/cpu/map.hpp>
 #include <tapegraph/cpu/reduce.hpp>
 #include <tapegraph/expr/operation.hpp>
@@ -8,7 +9,8 @@
 
 /// The kernels of both modes, one per (operation, element type) or per region: a function and the scratch it needs.
 
-#if !defined(TG_CUDA)
+#if defined(TG_COMPONENT) && TG_COMPONENT == 2 // holds nothing that depends on it
+#elif !defined(TG_CUDA)
 TG_OBJECTS_AGREE(TG_CUDA, off)
 #elif defined(TG_SIMT)
 TG_OBJECTS_AGREE(TG_CUDA, imitated)
@@ -84,15 +86,80 @@ inline constexpr bool takes_storage_types = [] {
         return false;
 }();
 
+/// The CPU's half of an operation, from its definition.
+template <class Op, class T>
+constexpr kernel_functions defined_kernel() {
+    if constexpr (storage_type<T> && !takes_storage_types<Op>)
+        return {&widened_kernel<Op>::run, &widened_kernel<Op>::workspace};
+    else if constexpr (requires { &kernel<Op, T>::workspace; })
+        return {&kernel<Op, T>::run, &kernel<Op, T>::workspace};
+    else
+        return {&kernel<Op, T>::run, &no_workspace};
+}
+
+/// Some element types.
+template <class... T>
+struct element_types {};
+using computed_types = element_types<float, double>;
+using floating_types = element_types<float, double, half, bfloat16>;
+using number_types = element_types<float, double, half, bfloat16, std::int32_t, std::int64_t>;
+using common_types = element_types<float, double, half, bfloat16, std::int32_t, std::int64_t, std::uint8_t, bool>;
+
+/// The element types for which the compiled component (core/component.hpp) holds an operation's kernel. A user's own operation
+/// is compiled where it is used.
+template <class Op>
+inline constexpr element_types<> compiled_types;
+
+template <class T, class... Types>
+constexpr bool is_one_of(element_types<Types...>) {
+    return (std::is_same_v<T, Types> || ...);
+}
+
+/// A kernel of the component: declared, for whoever links it, by names that depend on the operation alone.
+template <class Op, class T>
+struct compiled_kernel {
+    static void run(const kernel_call& call);
+    static std::size_t workspace(const kernel_call& call);
+};
+#if TG_COMPONENT == 2
+template <class Op, class T>
+void compiled_kernel<Op, T>::run(const kernel_call& call) {
+    constexpr kernel_functions functions = defined_kernel<Op, T>();
+    functions.run(call);
+}
+template <class Op, class T>
+std::size_t compiled_kernel<Op, T>::workspace(const kernel_call& call) {
+    constexpr kernel_functions functions = defined_kernel<Op, T>();
+    return functions.workspace(call);
+}
+#endif
+
+/// The addresses of an operation's kernels; to instantiate it is to compile them.
+template <class Op, class Types>
+struct compiled_kernels;
+template <class Op, class... T>
+struct compiled_kernels<Op, element_types<T...>> {
+    static constexpr kernel_functions functions[] = {
+        {&compiled_kernel<Op, T>::run, &compiled_kernel<Op, T>::workspace}...};
+};
+
+// TG_COMPILED_KERNELS(part, types, operation): which of an operation's kernels the component holds, and in which part.
+#if defined(TG_COMPONENT)
+#define TG_COMPILED_KERNELS(part, types, ...)                                                                          \
+    template <>                                                                                                        \
+    inline constexpr types compiled_types<__VA_ARGS__>;                                                                \
+    TG_COMPILED(part, struct compiled_kernels<__VA_ARGS__, types>)
+#else
+#define TG_COMPILED_KERNELS(part, types, ...)
+#endif
+
 template <class Op, class T, class Backend = backend>
 constexpr kernel_pair kernel_for() {
     constexpr kernel_functions on_device = Backend::template operation<Op, T>();
-    if constexpr (storage_type<T> && !takes_storage_types<Op>)
-        return {{&widened_kernel<Op>::run, &widened_kernel<Op>::workspace}, on_device};
-    else if constexpr (requires { &kernel<Op, T>::workspace; })
-        return {{&kernel<Op, T>::run, &kernel<Op, T>::workspace}, on_device};
+    if constexpr (is_one_of<T>(compiled_types<Op>))
+        return {{&compiled_kernel<Op, T>::run, &compiled_kernel<Op, T>::workspace}, on_device};
     else
-        return {{&kernel<Op, T>::run, &no_workspace}, on_device};
+        return {defined_kernel<Op, T>(), on_device};
 }
 
 template <class Op>
@@ -209,17 +276,17 @@ constexpr kernel_pair reduction_kernel_for() {
     return {{&kernel::run, &kernel::workspace}, Backend::template reduction<Op, Region, T>()};
 }
 
-/// A reduction of a tensor in memory: what eager mode calls where the operand is sealed.
-template <class Op, class T>
-    requires whole_reduction<Op>
-struct kernel<Op, T> {
-    using reduction = reduction_kernel<Op, region<slots<dtype_of<T>>, results<0>>, T>;
-    static kernel_call over_operand(kernel_call call) {
-        call.domain = call.in[0];
-        return call;
-    }
-    static void run(const kernel_call& call) { reduction::run(over_operand(call)); }
-    static std::size_t workspace(const kernel_call& call) { return reduction::workspace(over_operand(call)); }
-};
+#define TG_COMPILED_RUN_REDUCTION(T)                                                                                   \
+    TG_COMPILED(reduction, void run_reduction<T>(const kernel_call&, cpu::tile_function, int, int,                     \
+                                                 void (*)(int, const std::int64_t*, std::uint32_t,                     \
+                                                          const cpu::reduce_source<T>&, T*, void*)))
+TG_COMPILED_RUN_REDUCTION(float)
+TG_COMPILED_RUN_REDUCTION(double)
+TG_COMPILED_RUN_REDUCTION(std::uint32_t)
+TG_COMPILED_RUN_REDUCTION(std::uint64_t)
+TG_COMPILED_RUN_REDUCTION(std::int32_t)
+TG_COMPILED_RUN_REDUCTION(std::int64_t)
+TG_COMPILED_RUN_REDUCTION(std::uint8_t)
+#undef TG_COMPILED_RUN_REDUCTION
 
 } // namespace tapegraph::runtime

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/device.hpp>
 #include <tapegraph/core/error.hpp>
 
@@ -86,5 +87,7 @@ private:
 /// From now on the buffers of tensors and compiled programs in the CPU's memory may take so many bytes together; one beyond
 /// them is out_of_memory. SIZE_MAX, the default, is what the system gives. Buffers that exist stay, also above the limit.
 inline void set_memory_limit(std::size_t bytes) { runtime::arena_counters::instance().limit.store(bytes); }
+
+TG_COMPILED(runtime, void runtime::refuse_arena<void>(std::size_t, std::size_t, std::size_t))
 
 } // namespace tapegraph

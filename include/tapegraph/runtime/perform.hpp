@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/runtime/device_runtime.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 #include <tapegraph/runtime/memory.hpp>
@@ -121,5 +122,9 @@ inline void perform(const kernel_pair& kernel, kernel_call& call, std::string_vi
     call.workspace = thread_scratch(kernel.workspace(call));
     kernel.run(call);
 }
+
+TG_COMPILED(runtime,
+            void run_on_host<void>(device_runtime&, const kernel_functions&, const kernel_call&, const random_state*))
+TG_COMPILED(runtime, void perform_on<void>(device_runtime&, const kernel_pair&, const kernel_call&))
 
 } // namespace tapegraph::runtime

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/environment.hpp>
 #include <tapegraph/core/shape.hpp>
 #include <tapegraph/runtime/device_runtime.hpp>
@@ -37,5 +38,8 @@ void write_placement(const std::string& what, const buffer_view& result, const d
 /// From now on every kernel call of the process says on stderr where it runs: each call of a compiled program when the program
 /// first runs, eager operations whenever they run. TAPEGRAPH_LOG_PLACEMENT=1 in the environment says so from the start.
 inline void log_placement(bool on) { runtime::detail::placement_log_setting().store(on, std::memory_order_relaxed); }
+
+TG_COMPILED(runtime, void runtime::write_placement<void>(const std::string&, const buffer_view&,
+                                                         const runtime::device_runtime*, bool))
 
 } // namespace tapegraph

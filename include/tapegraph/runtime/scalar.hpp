@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/call.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/core/half.hpp>
 #include <tapegraph/runtime/device_runtime.hpp>
@@ -55,5 +56,7 @@ void load_scalars(device_runtime* d, const buffer_view* sources, int count, doub
         to[i] = load_scalar(v);
     }
 }
+
+TG_COMPILED(runtime, void load_scalars<void>(device_runtime*, const buffer_view*, int, double*))
 
 } // namespace tapegraph::runtime

@@ -27,4 +27,7 @@ struct kernel<cumulative_product_op, T> {
     static void run(const kernel_call& c) { detail::run_scan<cpu::scanning::product, T>(c); }
 };
 
+TG_COMPILED_KERNELS(cumulative, number_types, cumulative_sum_op)
+TG_COMPILED_KERNELS(cumulative, number_types, cumulative_product_op)
+
 } // namespace tapegraph::runtime

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/core/print.hpp>
 #include <tapegraph/ops/effect/effect.hpp>
@@ -108,6 +109,10 @@ struct kernel<Op, T> {
         *c.out[0].as<bool>() = true;
     }
 };
+
+TG_COMPILED(runtime, void detail::print<void>(std::string_view, const buffer_view&))
+TG_COMPILED(runtime, void detail::check_finite<void>(std::string_view, const buffer_view&))
+TG_COMPILED(runtime, void detail::check<void>(std::string_view, const buffer_view&))
 
 } // namespace runtime
 } // namespace tapegraph

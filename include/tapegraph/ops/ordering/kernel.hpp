@@ -33,4 +33,7 @@ struct kernel<arg_reduce_op, T> {
     }
 };
 
+TG_COMPILED_KERNELS(ordering, common_types, argsort_op)
+TG_COMPILED_KERNELS(ordering, common_types, arg_reduce_op)
+
 } // namespace tapegraph::runtime

@@ -58,5 +58,7 @@ struct kernel<lp_pool_op, T> {
     }
 };
 
+TG_COMPILED_KERNELS(pooling, floating_types, lp_pool_op)
+
 } // namespace runtime
 } // namespace tapegraph

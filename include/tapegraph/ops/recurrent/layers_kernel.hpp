@@ -35,3 +35,28 @@ struct cpu_cells<tapegraph::detail::simple_rnn_layer_cell> {
 };
 
 } // namespace tapegraph::runtime::detail
+
+namespace tapegraph::cpu {
+
+#define TG_COMPILED_CELL(T, ...)                                                                                       \
+    TG_COMPILED(recurrent,                                                                                             \
+                std::size_t recurrent_workspace_bytes<__VA_ARGS__, T>(const recurrent_shape<T>&, bool, int))           \
+    TG_COMPILED(recurrent, void recurrent_forward<__VA_ARGS__, T>(const recurrent_shape<T>&, step_rows<const T>,       \
+                                                                  const recurrent_results<T>&, void*))                 \
+    TG_COMPILED(recurrent, void recurrent_backward<__VA_ARGS__, T>(const recurrent_shape<T>&,                          \
+                                                                   const recurrent_gradients<T>&, void*))              \
+    TG_COMPILED(recurrent,                                                                                             \
+                std::size_t recurrent_second_workspace_bytes<__VA_ARGS__, T>(const recurrent_shape<T>&, int))          \
+    TG_COMPILED(recurrent, void recurrent_second<__VA_ARGS__, T>(const recurrent_shape<T>&,                            \
+                                                                 const recurrent_second_arguments<T>&, void*))
+TG_COMPILED_CELL(float, lstm_cell)
+TG_COMPILED_CELL(float, gru_cell<true>)
+TG_COMPILED_CELL(float, gru_cell<false>)
+TG_COMPILED_CELL(float, simple_rnn_cell)
+TG_COMPILED_CELL(double, lstm_cell)
+TG_COMPILED_CELL(double, gru_cell<true>)
+TG_COMPILED_CELL(double, gru_cell<false>)
+TG_COMPILED_CELL(double, simple_rnn_cell)
+#undef TG_COMPILED_CELL
+
+} // namespace tapegraph::cpu

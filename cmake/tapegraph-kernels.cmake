@@ -1,0 +1,61 @@
+# tapegraph::kernels, the compiled component: what does not depend on a program's models, compiled once per build. Who links it
+# instead of tapegraph::tapegraph compiles in a fraction of the time and gets the same bits. Built when something links it, or
+# with TAPEGRAPH_KERNELS=ON, which also installs it.
+#
+# core/component.hpp says how headers list what it holds. Each part is an object, compiled from what is named here.
+
+option(TAPEGRAPH_KERNELS "Build and install the compiled component, tapegraph::kernels" OFF)
+set(TAPEGRAPH_KERNELS_INSTRUCTION_SETS 7 CACHE STRING
+    "Instruction sets of tapegraph::kernels and of what links it, as TG_INSTRUCTION_SETS has them")
+
+set(tapegraph_parts "")
+foreach(room convolution cumulative movement ordering random reduction)
+    list(APPEND tapegraph_parts ${room})
+    set(tapegraph_headers_of_${room} ops/${room}/kernel.hpp runtime/widened.hpp)
+endforeach()
+list(APPEND tapegraph_parts gather pooling product recurrent)
+set(tapegraph_headers_of_gather ops/gather/rows_kernel.hpp runtime/widened.hpp)
+set(tapegraph_headers_of_pooling ops/pooling/kernel_of_convolution.hpp ops/pooling/lp_pooling_kernel.hpp runtime/widened.hpp)
+set(tapegraph_headers_of_product ops/product/kernel_16bit.hpp)
+set(tapegraph_headers_of_recurrent ops/recurrent/layers_kernel.hpp)
+list(APPEND tapegraph_parts data eager graph nn runtime)
+set(tapegraph_headers_of_data data/loader.hpp)
+set(tapegraph_headers_of_eager tapegraph.hpp)
+set(tapegraph_headers_of_graph tapegraph.hpp)
+set(tapegraph_headers_of_nn tapegraph.hpp)
+set(tapegraph_headers_of_runtime ops/effect/kernel.hpp runtime/perform.hpp runtime/placement_log.hpp runtime/scalar.hpp)
+
+# A static library of all parts. `base` is what its sources and its users link.
+function(tapegraph_add_kernels target base)
+    set(sources "")
+    foreach(part IN LISTS tapegraph_parts)
+        set(text "")
+        foreach(header IN LISTS tapegraph_headers_of_${part})
+            string(APPEND text "#include <tapegraph/${header}>\n")
+        endforeach()
+        set(source "${PROJECT_BINARY_DIR}/kernels/${part}.cpp")
+        file(CONFIGURE OUTPUT "${source}" CONTENT "${text}" @ONLY)
+        set_source_files_properties("${source}" PROPERTIES COMPILE_DEFINITIONS TG_PART=${part})
+        list(APPEND sources "${source}")
+    endforeach()
+    add_library(${target} STATIC EXCLUDE_FROM_ALL ${sources})
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_link_libraries(${target} PUBLIC ${base})
+    target_compile_definitions(${target} PRIVATE TG_COMPONENT=2 INTERFACE TG_COMPONENT=1)
+    # Kernels are worth optimising in every build; sections let the linker leave out what a program does not call.
+    target_compile_options(${target} PRIVATE
+        "$<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:-O2;-ffunction-sections;-fdata-sections>")
+    if(UNIX AND NOT APPLE)
+        target_link_options(${target} INTERFACE -Wl,--gc-sections)
+    endif()
+endfunction()
+
+tapegraph_add_kernels(tapegraph_kernels tapegraph)
+add_library(tapegraph::kernels ALIAS tapegraph_kernels)
+set_target_properties(tapegraph_kernels PROPERTIES EXPORT_NAME kernels)
+if(NOT TAPEGRAPH_KERNELS_INSTRUCTION_SETS EQUAL 7)
+    target_compile_definitions(tapegraph_kernels PUBLIC TG_INSTRUCTION_SETS=${TAPEGRAPH_KERNELS_INSTRUCTION_SETS})
+endif()
+if(TAPEGRAPH_KERNELS)
+    set_target_properties(tapegraph_kernels PROPERTIES EXCLUDE_FROM_ALL FALSE)
+endif()

@@ -1,0 +1,139 @@
+#pragma once
+
+#include <tapegraph/core/config.hpp>
+
+/// The compiled component, `tapegraph::kernels` to CMake: what does not depend on a program's models, compiled once per build
+/// instead of once per source. A library of headers alone stays the default; the same functions are compiled either way, so
+/// the bits are the same.
+///
+/// TG_COMPONENT says which it is: not defined, everything is compiled where it is used; 1, the program links the component; 2,
+/// the component itself is being compiled, and TG_PART is which of its parts, each an object of its own: the name of a room of
+/// ops/ or of a folder.
+///
+/// A header that defines templates says behind them with which arguments the component holds them:
+///
+///     TG_COMPILED(reduction, void reduce_axes<reduction::sum, float>(...))
+///
+/// (TG_COMPILED_FOR_HOST where a program with a GPU backend compiles something else), and kernels of operations are listed by TG_COMPILED_KERNELS (runtime/kernel.hpp). Functions that are no templates are defined
+/// in a file of their own, which the header that declares them includes where TG_DEFINES(part), each behind TG_DEFINITION.
+
+#if defined(TG_COMPONENT) && TG_COMPONENT == 2
+#define TG_DEFINITION // the one definition, which whoever links the component finds
+#else
+#define TG_DEFINITION inline
+#endif
+
+#define TG_PART_convolution 1
+#define TG_PART_cumulative 2
+#define TG_PART_data 3
+#define TG_PART_eager 4
+#define TG_PART_gather 5
+#define TG_PART_graph 6
+#define TG_PART_movement 7
+#define TG_PART_nn 8
+#define TG_PART_ordering 9
+#define TG_PART_pooling 10
+#define TG_PART_product 11
+#define TG_PART_random 12
+#define TG_PART_recurrent 13
+#define TG_PART_reduction 14
+#define TG_PART_runtime 15
+
+#if !defined(TG_COMPONENT)
+#define TG_DEFINES(part) 1
+#define TG_COMPILED(part, ...)
+#define TG_COMPILED_FOR_HOST(part, ...)
+#else
+#if TG_COMPONENT == 1
+#undef TG_PART
+#define TG_PART none
+#elif !defined(TG_PART)
+#error "TG_COMPONENT is 2 for the sources of tapegraph::kernels alone; who links it defines it as 1"
+#endif
+#define TG_PART_none 0
+#define TG_JOIN_PART(part) TG_PART_##part
+#define TG_NUMBER_OF_PART(part) TG_JOIN_PART(part)
+#define TG_DEFINES(part) (TG_PART_##part == TG_NUMBER_OF_PART(TG_PART))
+#define TG_COMPILED(part, ...) TG_TEMPLATE_OF_##part __VA_ARGS__;
+#if defined(TG_CUDA)
+#define TG_COMPILED_FOR_HOST(part, ...)
+#else
+#define TG_COMPILED_FOR_HOST(part, ...) TG_COMPILED(part, __VA_ARGS__)
+#endif
+
+#if TG_DEFINES(convolution)
+#define TG_TEMPLATE_OF_convolution template
+#else
+#define TG_TEMPLATE_OF_convolution extern template
+#endif
+#if TG_DEFINES(cumulative)
+#define TG_TEMPLATE_OF_cumulative template
+#else
+#define TG_TEMPLATE_OF_cumulative extern template
+#endif
+#if TG_DEFINES(data)
+#define TG_TEMPLATE_OF_data template
+#else
+#define TG_TEMPLATE_OF_data extern template
+#endif
+#if TG_DEFINES(eager)
+#define TG_TEMPLATE_OF_eager template
+#else
+#define TG_TEMPLATE_OF_eager extern template
+#endif
+#if TG_DEFINES(gather)
+#define TG_TEMPLATE_OF_gather template
+#else
+#define TG_TEMPLATE_OF_gather extern template
+#endif
+#if TG_DEFINES(graph)
+#define TG_TEMPLATE_OF_graph template
+#else
+#define TG_TEMPLATE_OF_graph extern template
+#endif
+#if TG_DEFINES(movement)
+#define TG_TEMPLATE_OF_movement template
+#else
+#define TG_TEMPLATE_OF_movement extern template
+#endif
+#if TG_DEFINES(nn)
+#define TG_TEMPLATE_OF_nn template
+#else
+#define TG_TEMPLATE_OF_nn extern template
+#endif
+#if TG_DEFINES(ordering)
+#define TG_TEMPLATE_OF_ordering template
+#else
+#define TG_TEMPLATE_OF_ordering extern template
+#endif
+#if TG_DEFINES(pooling)
+#define TG_TEMPLATE_OF_pooling template
+#else
+#define TG_TEMPLATE_OF_pooling extern template
+#endif
+#if TG_DEFINES(product)
+#define TG_TEMPLATE_OF_product template
+#else
+#define TG_TEMPLATE_OF_product extern template
+#endif
+#if TG_DEFINES(random)
+#define TG_TEMPLATE_OF_random template
+#else
+#define TG_TEMPLATE_OF_random extern template
+#endif
+#if TG_DEFINES(recurrent)
+#define TG_TEMPLATE_OF_recurrent template
+#else
+#define TG_TEMPLATE_OF_recurrent extern template
+#endif
+#if TG_DEFINES(reduction)
+#define TG_TEMPLATE_OF_reduction template
+#else
+#define TG_TEMPLATE_OF_reduction extern template
+#endif
+#if TG_DEFINES(runtime)
+#define TG_TEMPLATE_OF_runtime template
+#else
+#define TG_TEMPLATE_OF_runtime extern template
+#endif
+#endif
