@@ -18,11 +18,12 @@ set(tapegraph_headers_of_gather ops/gather/rows_kernel.hpp runtime/widened.hpp)
 set(tapegraph_headers_of_pooling ops/pooling/kernel_of_convolution.hpp ops/pooling/lp_pooling_kernel.hpp runtime/widened.hpp)
 set(tapegraph_headers_of_product ops/product/kernel_16bit.hpp)
 set(tapegraph_headers_of_recurrent ops/recurrent/layers_kernel.hpp)
-list(APPEND tapegraph_parts data eager graph nn runtime)
+list(APPEND tapegraph_parts data eager graph nn operations runtime)
 set(tapegraph_headers_of_data data/loader.hpp)
 set(tapegraph_headers_of_eager tapegraph.hpp)
 set(tapegraph_headers_of_graph tapegraph.hpp)
 set(tapegraph_headers_of_nn tapegraph.hpp)
+set(tapegraph_headers_of_operations tapegraph.hpp)
 set(tapegraph_headers_of_runtime ops/effect/kernel.hpp runtime/perform.hpp runtime/placement_log.hpp runtime/scalar.hpp)
 
 # A static library of all parts. `base` is what its sources and its users link.

@@ -1,4 +1,6 @@
-#include <tapegraph/all.hpp>
+#include <tapegraph/tapegraph.hpp>
+
+#include <tapegraph/data/synthetic.hpp>
 
 #include <cstdio>
 

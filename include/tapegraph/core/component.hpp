@@ -31,13 +31,14 @@
 #define TG_PART_graph 6
 #define TG_PART_movement 7
 #define TG_PART_nn 8
-#define TG_PART_ordering 9
-#define TG_PART_pooling 10
-#define TG_PART_product 11
-#define TG_PART_random 12
-#define TG_PART_recurrent 13
-#define TG_PART_reduction 14
-#define TG_PART_runtime 15
+#define TG_PART_operations 9
+#define TG_PART_ordering 10
+#define TG_PART_pooling 11
+#define TG_PART_product 12
+#define TG_PART_random 13
+#define TG_PART_recurrent 14
+#define TG_PART_reduction 15
+#define TG_PART_runtime 16
 
 #if !defined(TG_COMPONENT)
 #define TG_DEFINES(part) 1
@@ -100,6 +101,11 @@
 #define TG_TEMPLATE_OF_nn template
 #else
 #define TG_TEMPLATE_OF_nn extern template
+#endif
+#if TG_DEFINES(operations)
+#define TG_TEMPLATE_OF_operations template
+#else
+#define TG_TEMPLATE_OF_operations extern template
 #endif
 #if TG_DEFINES(ordering)
 #define TG_TEMPLATE_OF_ordering template

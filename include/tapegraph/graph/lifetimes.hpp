@@ -23,8 +23,11 @@ struct lifetimes {
     numbered<int> birth, death, variable_of;
 
     lifetimes() = default;
+    explicit lifetimes(const program_view& view) { find(view); }
+
+private:
     template <class = void> // compiled with programs only
-    explicit lifetimes(const program_view& view) {
+    void find(const program_view& view) {
         const auto count = static_cast<std::size_t>(view.nodes.size());
         const int steps = view.steps.size();
         birth.assign(count, -1);
@@ -52,7 +55,6 @@ struct lifetimes {
         }
     }
 
-private:
     /// Whether a step may write its result over a variable. An elementwise kernel reads an element of the old value before it
     /// writes that element of the new one.
     static bool writes_over(const program_view& view, int step, int variable) {
@@ -67,6 +69,6 @@ private:
     }
 };
 
-TG_COMPILED(graph, lifetimes::lifetimes<void>(const program_view&))
+TG_COMPILED(graph, void lifetimes::find<void>(const program_view&))
 
 } // namespace tapegraph::ir

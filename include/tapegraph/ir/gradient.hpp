@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/ir/compiled_operations.hpp>
 #include <tapegraph/core/half.hpp>
 #include <tapegraph/expr/differentiate.hpp>
 #include <tapegraph/ir/recompute.hpp>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/ir/compiled_operations.hpp>
 #include <tapegraph/core/half.hpp>
 #include <tapegraph/core/math.hpp>
 #include <tapegraph/ir/gradient.hpp>

@@ -32,8 +32,8 @@ tensor<T> batch_tensor(const buffer_view& v) {
 /// A model in eager mode: it runs statement by statement, a tape records it, and the optimizer updates the variables.
 template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<eager, Model, Spec, Loss, Optimizer>
-    : public trainable_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, Spec, Loss> {
-    using base = trainable_model<compiled_model, Spec, Loss>;
+    : public trainable_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, Spec, Loss, detail::basic_trainer<>> {
+    using base = trainable_model<compiled_model, Spec, Loss, detail::basic_trainer<>>;
     using T = typename Spec::element_type;
     using value = typename Spec::value_type;
 

@@ -1,0 +1,157 @@
+#pragma once
+
+#include <tapegraph/core/component.hpp>
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/graph/compile.hpp>
+#include <tapegraph/nn/eager_scope.hpp>
+#include <tapegraph/nn/summary.hpp>
+#include <tapegraph/nn/training.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace tapegraph {
+
+/// Options of compile.
+struct compile_options {
+    std::uint64_t seed = 0; ///< of variables' first values, random operations and shuffling
+    /// After every step, look for values that are not finite; throws numeric_error that names the step and the first operation.
+    bool check_finite = false;
+    /// Where the model computes, as device_scope chooses; by default where the thread does.
+    std::optional<tapegraph::device> device{};
+};
+
+/// Options of save.
+struct save_options {
+    /// Momentum and the like, too: a model of the same seed then goes on exactly where this one stopped.
+    bool optimizer_state = false;
+};
+
+/// Options of load.
+struct load_options {
+    /// Restores the optimizer's state and the step count from a file that holds them. A file of another optimizer's state
+    /// is refused; without this only the model's variables are read.
+    bool optimizer_state = true;
+};
+
+namespace detail {
+
+/// Weights in files, defined in tapegraph/io/weights.hpp.
+template <class Path>
+struct weight_file;
+template <class Path>
+constexpr bool weight_files_known() {
+    return requires { sizeof(weight_file<Path>); };
+}
+
+/// Everything about a model that does not depend on its mode.
+class model_base {
+public:
+    /// Writes the model's variables by path as safetensors; an older file is replaced only by a complete new one. Needs
+    /// #include <tapegraph/io/weights.hpp>. Throws data_error where writing fails.
+    template <class Path>
+    void save(const Path& path, const save_options& options = {}) const {
+        static_assert(weight_files_known<Path>(), "model.save needs #include <tapegraph/io/weights.hpp>");
+        if constexpr (weight_files_known<Path>()) weight_file<Path>::save(path, variables_, step_, options);
+    }
+    /// Reads what `save` wrote, in either mode, or any safetensors file of the same names. Throws data_error for a tensor
+    /// that is missing or that the model does not know, shape_error and dtype_error for one that does not fit; then
+    /// nothing of the model has changed. Needs #include <tapegraph/io/weights.hpp>.
+    template <class Path>
+    void load(const Path& path, const load_options& options = {}) {
+        static_assert(weight_files_known<Path>(), "model.load needs #include <tapegraph/io/weights.hpp>");
+        if constexpr (weight_files_known<Path>())
+            weight_file<Path>::load(path, variables_, step_, options.optimizer_state && trains_);
+    }
+
+    /// The model's variables and, behind them, the optimizer's.
+    variable_list& variables() { return variables_; }
+    const variable_list& variables() const { return variables_; }
+    /// Steps trained so far.
+    std::int64_t step() const { return step_; }
+    /// The layer table as text: type, output shape and parameters of each layer, and totals.
+    std::string summary() const {
+        model_summary s = summary_;
+        s.trainable = trainable_parameter_count();
+        return s.text();
+    }
+    /// Numbers in the model's variables, without the optimizer's.
+    std::int64_t parameter_count() const { return summary_.parameters; }
+    /// What training changes; frozen variables do not count.
+    std::int64_t trainable_parameter_count() const {
+        std::int64_t count = 0;
+        for (const variable& v : variables_)
+            if (v.trainable()) count += v.size();
+        return count;
+    }
+
+protected:
+    explicit model_base(const compile_options& options) : options_(options), device_(runtime::current_runtime()) {
+        if (options.device) device_ = runtime::runtime_for(*options.device);
+    }
+
+    // Variables and the layer table come from traces made by the compiler, so both modes hold the same variables in the
+    // same order with the same first values. `all` also has the optimizer's state behind the model's variables.
+    template <class Model, class Spec, class AllTrace>
+    void set_up() {
+        using model_stage = ir::traced_stage<ir::prediction_trace<Model, Spec, true>>;
+        using all_stage = ir::traced_stage<AllTrace>;
+        if constexpr (!ir::well_formed<model_stage>) {
+            ir::refuse<model_stage>();
+        } else if constexpr (!ir::well_formed<all_stage>) {
+            ir::refuse<all_stage>();
+        } else {
+            constexpr ir::program_view model = ir::stage_view<model_stage>(), all = ir::stage_view<all_stage>();
+            first_values init;
+            if constexpr (ir::has_variable_of(all, dtype::f32)) init.of_float = &initialize<float>;
+            if constexpr (ir::has_variable_of(all, dtype::f64)) init.of_double = &initialize<double>;
+            read_traces(*this, model, all, init, !std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>);
+        }
+    }
+
+    // Of the element types that the model has.
+    struct first_values {
+        void (*of_float)(float*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
+        void (*of_double)(double*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
+    };
+    template <class = void>
+    static void read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
+                            const first_values& init, bool trains);
+
+    compile_options options_;
+    runtime::device_runtime* device_; // null: the CPU
+    variable_list variables_;
+    model_summary summary_;
+    std::int64_t step_ = 0;
+    bool trains_ = true; // false: made for prediction alone
+};
+
+template <class>
+void model_base::read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
+                             const first_values& init, bool trains) {
+    m.trains_ = trains;
+    const device_scope on(nullptr); // first values come from the CPU on every device
+    m.summary_ = describe_model(model);
+    for (int i = 0; i < all.variables.size(); ++i) {
+        const ir::variable_entry& v = all.variables[i];
+        std::string path = path_of(all.scopes, v.scope);
+        if (!path.empty()) path += '/';
+        path += v.name;
+        const ir::entry& e = all.nodes[v.node];
+        any_tensor data(e.type, shape(e.rank, all.pool.begin() + e.dims));
+        const initializer how{static_cast<initializer_kind>(v.initializer), v.a, v.b};
+        if (data.type() == dtype::f64)
+            init.of_double(static_cast<double*>(data.write()), data.shape(), how, m.options_.seed, path);
+        if (data.type() == dtype::f32)
+            init.of_float(static_cast<float*>(data.write()), data.shape(), how, m.options_.seed, path);
+        m.variables_.add(std::move(path), std::move(data), v.trainable, i >= m.summary_.variables);
+    }
+}
+
+} // namespace detail
+
+TG_COMPILED(nn, void detail::model_base::read_traces<void>(model_base&, const ir::program_view&, const ir::program_view&,
+                                                           const first_values&, bool))
+
+} // namespace tapegraph
