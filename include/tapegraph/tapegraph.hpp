@@ -4,6 +4,8 @@
 
 #include <tapegraph/core/device.hpp>
 #include <tapegraph/core/math_mode.hpp>
+#include <tapegraph/eager/compiled_operations.hpp>
+#include <tapegraph/eager/compiled_regions.hpp>
 #include <tapegraph/eager/derivatives.hpp>
 #include <tapegraph/eager/gradient_tape.hpp>
 #include <tapegraph/eager/random.hpp>

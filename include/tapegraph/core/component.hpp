@@ -14,8 +14,8 @@
 ///
 ///     TG_COMPILED(reduction, void reduce_axes<reduction::sum, float>(...))
 ///
-/// (TG_COMPILED_FOR_HOST where a program with a GPU backend compiles something else), and kernels of operations are listed by TG_COMPILED_KERNELS (runtime/kernel.hpp). Functions that are no templates are defined
-/// in a file of their own, which the header that declares them includes where TG_DEFINES(part), each behind TG_DEFINITION.
+/// (TG_COMPILED_FOR_HOST, and TG_DEFINES_FOR_HOST, where a program with a GPU backend compiles something else), and kernels of operations are listed by TG_COMPILED_KERNELS (runtime/kernel.hpp). Functions that are no templates are defined
+/// behind their declaration, as TG_DEFINITION, where TG_DEFINES(part).
 
 #if defined(TG_COMPONENT) && TG_COMPONENT == 2
 #define TG_DEFINITION // the one definition, which whoever links the component finds
@@ -38,10 +38,12 @@
 #define TG_PART_random 13
 #define TG_PART_recurrent 14
 #define TG_PART_reduction 15
-#define TG_PART_runtime 16
+#define TG_PART_regions 16
+#define TG_PART_runtime 17
 
 #if !defined(TG_COMPONENT)
 #define TG_DEFINES(part) 1
+#define TG_DEFINES_FOR_HOST(part) 1
 #define TG_COMPILED(part, ...)
 #define TG_COMPILED_FOR_HOST(part, ...)
 #else
@@ -57,8 +59,10 @@
 #define TG_DEFINES(part) (TG_PART_##part == TG_NUMBER_OF_PART(TG_PART))
 #define TG_COMPILED(part, ...) TG_TEMPLATE_OF_##part __VA_ARGS__;
 #if defined(TG_CUDA)
+#define TG_DEFINES_FOR_HOST(part) 1
 #define TG_COMPILED_FOR_HOST(part, ...)
 #else
+#define TG_DEFINES_FOR_HOST(part) TG_DEFINES(part)
 #define TG_COMPILED_FOR_HOST(part, ...) TG_COMPILED(part, __VA_ARGS__)
 #endif
 
@@ -136,6 +140,11 @@
 #define TG_TEMPLATE_OF_reduction template
 #else
 #define TG_TEMPLATE_OF_reduction extern template
+#endif
+#if TG_DEFINES(regions)
+#define TG_TEMPLATE_OF_regions template
+#else
+#define TG_TEMPLATE_OF_regions extern template
 #endif
 #if TG_DEFINES(runtime)
 #define TG_TEMPLATE_OF_runtime template

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/extent.hpp>
 
 #include <cstdint>
@@ -121,7 +122,9 @@ constexpr int normalized_axis(std::int64_t axis, int rank) {
 }
 
 /// "[2, 3]"; a symbolic extent prints as "?".
-inline std::string to_string(const shape& s) {
+std::string to_string(const shape& s);
+#if TG_DEFINES(runtime)
+TG_DEFINITION std::string to_string(const shape& s) {
     std::string text = "[";
     for (int i = 0; i < s.rank(); ++i) {
         if (i > 0) text += ", ";
@@ -129,5 +132,6 @@ inline std::string to_string(const shape& s) {
     }
     return text + "]";
 }
+#endif
 
 } // namespace tapegraph

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/cpu/region.hpp>
 
 /// The driver of fused regions: how operands of any broadcast pattern become contiguous runs.
@@ -175,7 +176,9 @@ private:
 };
 
 /// Evaluates a region over the call's domain into its results; null results are skipped.
-inline void run_map(tile_function evaluate, const kernel_call& call) {
+void run_map(tile_function evaluate, const kernel_call& call);
+#if TG_DEFINES(reduction)
+TG_DEFINITION void run_map(tile_function evaluate, const kernel_call& call) {
     const std::int64_t elements = call.domain.elements();
     if (elements == 0) return;
     void* out[most_results];
@@ -206,5 +209,6 @@ inline void run_map(tile_function evaluate, const kernel_call& call) {
         reader.read(begin, count, part, sizes, call.outputs);
     });
 }
+#endif
 
 } // namespace tapegraph::cpu

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/cpu/parallel.hpp>
 #include <tapegraph/data/counter_random.hpp>
@@ -29,7 +30,9 @@ struct texture_options {
 /// Place, size, wavelength, phase, tilt and colours are drawn alike for both classes, so neither the mean colour nor any
 /// linear function of the pixels tells them apart, while a 3x3 convolution and a nonlinearity do. Throws argument_error
 /// for a negative count or size.
-inline labelled_images textured_blobs(std::int64_t count, std::uint64_t seed, const texture_options& options = {}) {
+labelled_images textured_blobs(std::int64_t count, std::uint64_t seed, const texture_options& options = {});
+#if TG_DEFINES(data)
+TG_DEFINITION labelled_images textured_blobs(std::int64_t count, std::uint64_t seed, const texture_options& options) {
     if (count < 0 || options.height < 1 || options.width < 1)
         throw argument_error("textured_blobs: " + std::to_string(count) + " images of " +
                              std::to_string(options.height) + "x" + std::to_string(options.width));
@@ -84,6 +87,7 @@ inline labelled_images textured_blobs(std::int64_t count, std::uint64_t seed, co
     });
     return result;
 }
+#endif
 
 /// Points with a class each.
 struct labelled_points {
@@ -94,7 +98,9 @@ struct labelled_points {
 
 /// Two interleaved half circles of radius 1 in the plane, record i in class i % 2, with Gaussian noise of standard
 /// deviation `noise`. Throws argument_error for a negative count or noise.
-inline labelled_points two_moons(std::int64_t count, std::uint64_t seed, double noise = 0.1) {
+labelled_points two_moons(std::int64_t count, std::uint64_t seed, double noise = 0.1);
+#if TG_DEFINES(data)
+TG_DEFINITION labelled_points two_moons(std::int64_t count, std::uint64_t seed, double noise) {
     if (count < 0 || !(noise >= 0))
         throw argument_error("two_moons: " + std::to_string(count) + " points, noise " + std::to_string(noise));
     labelled_points result{{}, count, 2, {}};
@@ -109,11 +115,15 @@ inline labelled_points two_moons(std::int64_t count, std::uint64_t seed, double 
     }
     return result;
 }
+#endif
 
 /// One Gaussian cloud of standard deviation `spread` per class around centres drawn from [-3, 3]^dimensions; record i in
 /// class i % classes. Throws argument_error for a negative count or spread, or fewer than one class or dimension.
-inline labelled_points gaussian_clouds(std::int64_t count, std::uint64_t seed, std::int64_t classes = 2,
-                                       std::int64_t dimensions = 2, double spread = 0.7) {
+labelled_points gaussian_clouds(std::int64_t count, std::uint64_t seed, std::int64_t classes = 2,
+                                std::int64_t dimensions = 2, double spread = 0.7);
+#if TG_DEFINES(data)
+TG_DEFINITION labelled_points gaussian_clouds(std::int64_t count, std::uint64_t seed, std::int64_t classes,
+                                              std::int64_t dimensions, double spread) {
     if (count < 0 || classes < 1 || dimensions < 1 || !(spread >= 0))
         throw argument_error("gaussian_clouds: " + std::to_string(count) + " points of " + std::to_string(dimensions) +
                              " dimensions in " + std::to_string(classes) + " classes, spread " +
@@ -131,5 +141,6 @@ inline labelled_points gaussian_clouds(std::int64_t count, std::uint64_t seed, s
     }
     return result;
 }
+#endif
 
 } // namespace tapegraph::data

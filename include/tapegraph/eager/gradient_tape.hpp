@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/eager/seal.hpp>
 #include <tapegraph/expr/differentiate.hpp>
 
@@ -107,20 +108,27 @@ private:
         if (detail::tape_storage::instance().knows(p) && p.index < static_cast<int>(keep.size()))
             keep[static_cast<std::size_t>(p.index)] = 1;
     }
-    static any_tensor adjoint_of(const detail::backward_pass& walk, const any_tensor& x, int position) {
-        if (!detail::tape_storage::instance().knows(x.tape_index()))
-            throw argument_error("gradient_tape: source " + std::to_string(position) + " of shape " +
-                                 to_string(x.shape()) + " is not watched");
-        if (const any_tensor* found = walk.find(x.tape_index())) return *found;
-        any_tensor zero(x.type(), x.shape());
-        std::memset(zero.write(), 0, static_cast<std::size_t>(zero.size()) * size_of(zero.type()));
-        return zero;
-    }
+    static any_tensor adjoint_of(const detail::backward_pass& walk, const any_tensor& x, int position);
 
     tape_options options_;
     int first_ = 0;
     bool recording_ = true, used_ = false;
 };
+
+#if TG_DEFINES(eager)
+TG_DEFINITION any_tensor gradient_tape::adjoint_of(const detail::backward_pass& walk, const any_tensor& x,
+                                                   int position) {
+    if (!detail::tape_storage::instance().knows(x.tape_index()))
+        throw argument_error("gradient_tape: source " + std::to_string(position) + " of shape " + to_string(x.shape()) +
+                             " is not watched");
+    if (const any_tensor* found = walk.find(x.tape_index())) return *found;
+    any_tensor zero(x.type(), x.shape());
+    std::memset(zero.write(), 0, static_cast<std::size_t>(zero.size()) * size_of(zero.type()));
+    return zero;
+}
+#endif
+TG_COMPILED_FOR_HOST(eager, std::vector<any_tensor> gradient_tape::gradient<any_tensor>(const any_tensor&,
+                                                                                        const std::vector<any_tensor>&))
 
 namespace detail {
 /// Makes a function's argument a source with a place of its own on the tape. Other uses of the tensor, such as the function's

@@ -78,7 +78,9 @@ inline std::string_view last_operation(const formula_code& code) {
     return count == 0 ? "formula" : code.ops[region.instruction(count - 1).op]->name;
 }
 
-inline any_tensor run_formula(const formula_view& f, const formula_values& values, std::source_location where) {
+any_tensor run_formula(const formula_view& f, const formula_values& values, std::source_location where);
+#if TG_DEFINES_FOR_HOST(eager)
+TG_DEFINITION any_tensor run_formula(const formula_view& f, const formula_values& values, std::source_location where) {
     const formula_code& code = *f.code;
     const shape dims = broadcast_shape(code, values);
     any_tensor result(code.type, dims);
@@ -89,6 +91,7 @@ inline any_tensor run_formula(const formula_view& f, const formula_values& value
     if (numeric_check::active()) check_finite(last_operation(code), result, where);
     return result;
 }
+#endif
 
 /// Computes a reduction whose operand is a formula. `attributes` are the reduction's.
 template <class = void>

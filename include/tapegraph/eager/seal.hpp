@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/eager/checkpointed_run.hpp>
 #include <tapegraph/eager/generator.hpp>
 #include <tapegraph/eager/operation_record.hpp>
@@ -193,8 +194,9 @@ private:
     }
 
     template <class Op, class... T>
-    static auto run(const typename Op::attributes& attributes, const tapegraph::shape* target,
-                    std::source_location where, const tapegraph::tensor<T>&... args) {
+    static tapegraph::tensor<typename detail::result_element<Op, tapegraph::tensor<T>...>::type>
+    run(const typename Op::attributes& attributes, const tapegraph::shape* target, std::source_location where,
+        const tapegraph::tensor<T>&... args) {
         using element = typename detail::result_element<Op, tapegraph::tensor<T>...>::type;
         using result_type = tapegraph::tensor<element>;
         constexpr int count = sizeof...(T);
@@ -247,15 +249,22 @@ private:
     }
 
     // Rules that several operations share leave it to `operation` to say which it was.
-    [[noreturn]] static void throw_misfit(const inference& io, std::string_view operation = {}) {
-        std::string text = io.error;
-        if (!operation.empty()) text.append(": ").append(operation).append(" of ");
-        for (int i = 0; i < io.count; ++i)
-            text += std::string(i > 0 ? ", " : operation.empty() ? ": " : "") + name_of(io.in[i].type) + to_string(io.in[i].dims);
-        if (io.target != nullptr) text += " to " + to_string(*io.target);
-        throw shape_error(text);
-    }
+    [[noreturn]] static void throw_misfit(const inference& io, std::string_view operation = {});
 };
+
+#if TG_DEFINES(eager)
+TG_DEFINITION void eager::throw_misfit(const inference& io, std::string_view operation) {
+    std::string text = io.error;
+    if (!operation.empty()) text.append(": ").append(operation).append(" of ");
+    for (int i = 0; i < io.count; ++i)
+        text += std::string(i > 0               ? ", "
+                            : operation.empty() ? ": "
+                                                : "") +
+                name_of(io.in[i].type) + to_string(io.in[i].dims);
+    if (io.target != nullptr) text += " to " + to_string(*io.target);
+    throw shape_error(text);
+}
+#endif
 
 template <class T>
 template <expression E>

@@ -88,22 +88,7 @@ public:
 
     /// Throws dtype_error or shape_error for what a program of this trace would refuse. `values` are those of its inputs that
     /// are no parameters, in their order.
-    void check(std::initializer_list<buffer_view> values) const {
-        each(values, [&](int index, const buffer_view& value) { check_input_kind(view_, index, value); });
-        std::vector<std::int64_t> symbols(static_cast<std::size_t>(view_.atoms.size()), -1);
-        each(values, [&](int index, const buffer_view& value) {
-            bind_input_extents(view_, table_, index, value.extents, symbols);
-        });
-        const auto value_of = [&](int atom) { return symbols[static_cast<std::size_t>(atom)]; };
-        check_requirements(view_, table_, value_of);
-        each(values, [&](int index, const buffer_view& value) {
-            const input_entry& input = view_.inputs[index];
-            const entry& e = view_.nodes[input.node];
-            for (int axis = 0; axis < e.rank; ++axis)
-                check_input_extent(input, axis, value.extents[axis],
-                                   table_.evaluate(view_.pool[e.dims + axis], value_of));
-        });
-    }
+    void check(std::initializer_list<buffer_view> values) const;
 
 private:
     template <class F>
@@ -119,6 +104,23 @@ private:
     extent_table table_;
 };
 using input_rules = basic_input_rules<>;
+
+template <class X>
+void basic_input_rules<X>::check(std::initializer_list<buffer_view> values) const {
+    each(values, [&](int index, const buffer_view& value) { check_input_kind(view_, index, value); });
+    std::vector<std::int64_t> symbols(static_cast<std::size_t>(view_.atoms.size()), -1);
+    each(values, [&](int index, const buffer_view& value) {
+        bind_input_extents(view_, table_, index, value.extents, symbols);
+    });
+    const auto value_of = [&](int atom) { return symbols[static_cast<std::size_t>(atom)]; };
+    check_requirements(view_, table_, value_of);
+    each(values, [&](int index, const buffer_view& value) {
+        const input_entry& input = view_.inputs[index];
+        const entry& e = view_.nodes[input.node];
+        for (int axis = 0; axis < e.rank; ++axis)
+            check_input_extent(input, axis, value.extents[axis], table_.evaluate(view_.pool[e.dims + axis], value_of));
+    });
+}
 
 TG_COMPILED(graph, class basic_input_rules<void>)
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/eager/checkpointed_run.hpp>
 #include <tapegraph/eager/gradient_tape.hpp>
 #include <tapegraph/nn/scope.hpp>
@@ -46,18 +47,7 @@ struct eager_context {
         updates.clear();
     }
     /// Updates apply at the end of a step.
-    void apply() {
-        used.clear();
-        row_uses.clear();
-        for (pending& p : updates) {
-            if (p.target->frozen()) continue;
-            if (p.write_rows != nullptr)
-                p.write_rows(*p.target, p.indices, p.value);
-            else
-                p.target->replace(std::move(p.value));
-        }
-        updates.clear();
-    }
+    void apply();
 };
 
 /// A path of names that owns variables; what its functions mean stands with graph_scope. Errors are thrown.
@@ -65,11 +55,7 @@ class eager_scope {
 public:
     explicit eager_scope(eager_context* context, std::string path = {}) : context_(context), path_(std::move(path)) {}
 
-    eager_scope operator/(std::string_view name) const {
-        require(!name.empty() && name.front() != '/' && name.back() != '/' && name.find("//") == name.npos,
-                "scope: a name must not be empty");
-        return eager_scope(context_, path_.empty() ? std::string(name) : path_ + '/' + std::string(name));
-    }
+    eager_scope operator/(std::string_view name) const;
     eager_scope operator/(const char* name) const { return *this / std::string_view(name); }
     eager_scope operator/(int index) const {
         require(index >= 0, "scope: an index must not be negative");
@@ -80,20 +66,11 @@ public:
     template <class T>
     tensor<T> variable(std::string_view name, const shape& dims, const variable_options& options = {}) const {
         static_assert(std::is_floating_point_v<T>, "variables are float or double");
-        detail::numeric_check::enter(path_);
-        const std::string path = path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
-        tapegraph::variable& v = find<T>(path, dims, options);
-        for (const auto& u : context_->used)
-            if (u.target == &v) {
-                if (detail::checkpointed_run::repeats()) return tensor<T>(u.handle);
-                throw argument_error("variable '" + path + "': this path is already taken");
-            }
-        tensor<T> handle(v.data().viewed(dims));
-        auto& tape = detail::tape_storage::instance();
-        const bool followed = tape.recording() || detail::checkpointed_run::active();
-        if (context_->training && v.trainable() && followed) handle.set_tape_index(tape.watch());
-        context_->used.push_back({&v, handle});
-        return handle;
+        const auto first_values = [](void* to, const shape& s, const initializer& how, std::uint64_t seed,
+                                     std::string_view path) {
+            detail::initialize(static_cast<T*>(to), s, how, seed, path);
+        };
+        return tensor<T>(variable(dtype_of<T>, first_values, name, dims, options));
     }
     template <class T>
     tensor<T> variable_like(const tensor<T>&, std::string_view name, const shape& dims,
@@ -182,23 +159,69 @@ public:
     }
 
 private:
-    template <class T>
-    tapegraph::variable& find(const std::string& path, const shape& dims, const variable_options& options) const {
-        variable_list& known = *context_->variables;
-        if (context_->cursor < known.size() && known.at(context_->cursor).path() == path)
-            return known.at(context_->cursor++);
-        for (int i = 0; i < known.size(); ++i) {
-            if (known.at(i).path() != path) continue;
-            context_->cursor = i + 1;
-            return known.at(i);
-        }
-        any_tensor data(dtype_of<T>, dims);
-        detail::initialize(static_cast<T*>(data.write()), dims, options.initializer, context_->random.state.seed, path);
-        return known.add(path, std::move(data), options.trainable, false);
-    }
+    using first_values_function = void (*)(void*, const shape&, const initializer&, std::uint64_t seed,
+                                           std::string_view path);
+    any_tensor variable(dtype type, first_values_function first_values, std::string_view name, const shape& dims,
+                        const variable_options& options) const;
+    tapegraph::variable& find(dtype type, first_values_function first_values, const std::string& path,
+                              const shape& dims, const variable_options& options) const;
 
     eager_context* context_;
     std::string path_;
 };
+
+#if TG_DEFINES(nn)
+TG_DEFINITION void eager_context::apply() {
+    used.clear();
+    row_uses.clear();
+    for (pending& p : updates) {
+        if (p.target->frozen()) continue;
+        if (p.write_rows != nullptr)
+            p.write_rows(*p.target, p.indices, p.value);
+        else
+            p.target->replace(std::move(p.value));
+    }
+    updates.clear();
+}
+
+TG_DEFINITION eager_scope eager_scope::operator/(std::string_view name) const {
+    require(!name.empty() && name.front() != '/' && name.back() != '/' && name.find("//") == name.npos,
+            "scope: a name must not be empty");
+    return eager_scope(context_, path_.empty() ? std::string(name) : path_ + '/' + std::string(name));
+}
+
+TG_DEFINITION any_tensor eager_scope::variable(dtype type, first_values_function first_values, std::string_view name,
+                                               const shape& dims, const variable_options& options) const {
+    detail::numeric_check::enter(path_);
+    const std::string path = path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
+    tapegraph::variable& v = find(type, first_values, path, dims, options);
+    for (const auto& u : context_->used)
+        if (u.target == &v) {
+            if (detail::checkpointed_run::repeats()) return u.handle;
+            throw argument_error("variable '" + path + "': this path is already taken");
+        }
+    any_tensor handle = v.data().viewed(dims);
+    auto& tape = detail::tape_storage::instance();
+    const bool followed = tape.recording() || detail::checkpointed_run::active();
+    if (context_->training && v.trainable() && followed) handle.set_tape_index(tape.watch());
+    context_->used.push_back({&v, handle});
+    return handle;
+}
+
+TG_DEFINITION variable& eager_scope::find(dtype type, first_values_function first_values, const std::string& path,
+                                          const shape& dims, const variable_options& options) const {
+    variable_list& known = *context_->variables;
+    if (context_->cursor < known.size() && known.at(context_->cursor).path() == path)
+        return known.at(context_->cursor++);
+    for (int i = 0; i < known.size(); ++i) {
+        if (known.at(i).path() != path) continue;
+        context_->cursor = i + 1;
+        return known.at(i);
+    }
+    any_tensor data(type, dims);
+    first_values(data.write(), dims, options.initializer, context_->random.state.seed, path);
+    return known.add(path, std::move(data), options.trainable, false);
+}
+#endif
 
 } // namespace tapegraph

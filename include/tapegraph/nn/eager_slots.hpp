@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/nn/eager_scope.hpp>
 #include <tapegraph/ops/gather/rows.hpp>
 #include <tapegraph/runtime/perform.hpp>
@@ -30,9 +31,7 @@ public:
     }
 
 protected:
-    variable& state_variable(std::string_view name) const {
-        return (*variables_)[target_->path() + '/' + std::string(name)];
-    }
+    variable& state_variable(std::string_view name) const;
     variable* variable_of(const any_tensor& target) const {
         for (const auto& s : states_)
             if (s.second.shares_with(target)) return s.first;
@@ -44,6 +43,12 @@ protected:
     variable* target_ = nullptr;
     mutable std::vector<std::pair<variable*, any_tensor>> states_; // and what stands for them
 };
+
+#if TG_DEFINES(nn)
+TG_DEFINITION variable& eager_slots::state_variable(std::string_view name) const {
+    return (*variables_)[target_->path() + '/' + std::string(name)];
+}
+#endif
 
 /// Writes rows into a variable where it stands.
 template <class T>

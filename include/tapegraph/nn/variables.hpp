@@ -266,4 +266,10 @@ private:
 
 TG_COMPILED(nn, void detail::orthonormalize<void>(double*, std::int64_t, std::int64_t))
 
+TG_COMPILED(nn, void variable_list::refuse<void>(std::string_view) const)
+TG_COMPILED(nn,
+            void detail::initialize<float>(float*, const shape&, const initializer&, std::uint64_t, std::string_view))
+TG_COMPILED(nn,
+            void detail::initialize<double>(double*, const shape&, const initializer&, std::uint64_t, std::string_view))
+
 } // namespace tapegraph

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/call.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/cpu/map.hpp>
 #include <tapegraph/cpu/reduce.hpp>
 #include <tapegraph/cpu/widen.hpp>
@@ -23,10 +24,15 @@ inline std::size_t widened_reduction_bytes(const kernel_call& call) {
 }
 
 /// A reduction over call.domain of result `wanted` of a region, or of the operand itself where `evaluate` is null.
-inline void run_widened_reduction(const kernel_call& call, cpu::tile_function evaluate, int wanted, int results,
-                                  void (*reduce)(int, const std::int64_t*, std::uint32_t,
-                                                 const cpu::reduce_source<float>&, float*, void*),
-                                  cpu::widen_function widen) {
+void run_widened_reduction(const kernel_call& call, cpu::tile_function evaluate, int wanted, int results,
+                           void (*reduce)(int, const std::int64_t*, std::uint32_t, const cpu::reduce_source<float>&,
+                                          float*, void*),
+                           cpu::widen_function widen);
+#if TG_DEFINES(reduction)
+TG_DEFINITION void run_widened_reduction(const kernel_call& call, cpu::tile_function evaluate, int wanted, int results,
+                                         void (*reduce)(int, const std::int64_t*, std::uint32_t,
+                                                        const cpu::reduce_source<float>&, float*, void*),
+                                         cpu::widen_function widen) {
     struct state {
         cpu::region_reader reader;
         const std::byte* direct;
@@ -53,5 +59,6 @@ inline void run_widened_reduction(const kernel_call& call, cpu::tile_function ev
            static_cast<std::byte*>(call.workspace) + detail::float_bytes(out));
     cpu::narrow(out.type, out.data, wide, out.elements());
 }
+#endif
 
 } // namespace tapegraph::runtime

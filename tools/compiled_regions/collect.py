@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Writes include/tapegraph/eager/compiled_regions.hpp: the fused regions that tapegraph::kernels holds, which are those of
+vocabulary.cpp beside this file.
+
+    tools/compiled_regions/collect.py [--compiler g++] [--check]
+
+Regions are types, and what fusion makes of a formula is not to be guessed. So the vocabulary is compiled, without the component
+and for one instruction set, and the regions are read off its symbols. With --check nothing is written; it exits with 1 where the
+header is not what the vocabulary gives. A header that is out of date costs seconds of compiling, not correctness.
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+HEADER = ROOT / "include/tapegraph/eager/compiled_regions.hpp"
+TYPES = ["f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "boolean"]
+SYMBOL = re.compile(r" void tapegraph::cpu::on<tapegraph::cpu::baseline>::run<tapegraph::cpu::region_body<"
+                    r"(tapegraph::region<.*?>) *>, tapegraph::cpu::tile const\*>")
+
+BEGIN = """#pragma once
+
+#include <tapegraph/core/component.hpp>
+#include <tapegraph/cpu/region.hpp>
+#include <tapegraph/ops/ops.hpp>
+
+/// Fused regions that many programs have, held by the component (core/component.hpp). Written by
+/// tools/compiled_regions/collect.py; do not edit.
+
+namespace tapegraph::cpu {
+
+#ifdef TG_COMPONENT
+// clang-format off
+#define TG_REGION(...) TG_COMPILED(regions, void evaluate_tile<region<__VA_ARGS__>>(const tile&))
+#define TG_F32(operation, ...) instruction<operation, dtype::f32, __VA_ARGS__>
+#define TG_BOOL(operation, ...) instruction<operation, dtype::boolean, __VA_ARGS__>
+"""
+END = """#undef TG_REGION
+#undef TG_F32
+#undef TG_BOOL
+// clang-format on
+#endif
+
+} // namespace tapegraph::cpu
+"""
+
+
+def regions(compiler):
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder) / "vocabulary.o"
+        subprocess.run([compiler, "-std=c++20", "-O1", "-fopenmp", "-DTG_INSTRUCTION_SETS=1", f"-I{ROOT / 'include'}", "-c",
+                        str(pathlib.Path(__file__).parent / "vocabulary.cpp"), "-o", str(program)], check=True)
+        symbols = subprocess.run(["nm", "-C", str(program)], check=True, capture_output=True, text=True).stdout
+    found = set()
+    for match in SYMBOL.finditer(symbols):
+        text = match[1].replace("tapegraph::", "")
+        text = re.sub(r"\(dtype\)(\d+)", lambda m: "dtype::" + TYPES[int(m[1])], text)
+        text = text.removeprefix("region<")[:-1].rstrip()
+        text = re.sub(r"(, -1)+>", ">", text)  # what operands default to
+        text = re.sub(r"instruction<([\w:]+(?:<\w+>)?), dtype::f32, ([\d, ]+)>", r"TG_F32(\1, \2)", text)
+        text = re.sub(r"instruction<([\w:]+(?:<\w+>)?), dtype::boolean, ([\d, ]+)>", r"TG_BOOL(\1, \2)", text)
+        text = text.replace("detail::", "tapegraph::detail::")
+        found.add(text)
+    return sorted(found, key=lambda text: (len(text), text))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    text = BEGIN + "".join(f"TG_REGION({r})\n" for r in regions(options.compiler)) + END
+    if not options.check:
+        HEADER.write_text(text)
+        return 0
+    if HEADER.exists() and HEADER.read_text() == text:
+        return 0
+    print(f"{HEADER.relative_to(ROOT)} is not what the vocabulary gives: run tools/compiled_regions/collect.py")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
