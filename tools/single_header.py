@@ -3,8 +3,8 @@
 
 usage: single_header.py [--check] [--output FOLDER]
 
---check writes nothing, compares, and fails with a diff when the file is out of date. Beside it, all.hpp includes it, so that
-programs that include <tapegraph/all.hpp> or <tapegraph/tapegraph.hpp> take either folder.
+--check writes nothing, compares, and fails with a diff when the file is out of date. Beside it, all.hpp and the headers that the
+README's first program includes are files that include it, so that such programs take either folder.
 
 Library headers are inlined where they are first included. A header whose first include stands inside an #if may be
 needed again outside of it; it is then written in both places, behind a macro. System headers are kept at their first
@@ -43,8 +43,9 @@ END = "#define TAPEGRAPH_SINGLE_HEADER\n"
 FORWARDER = """\
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "tapegraph.hpp" // which has everything
+#include "{up}tapegraph.hpp" // which has everything
 """
+FORWARDED = [SOURCE, "tapegraph/data/synthetic.hpp"]
 
 NOTE = re.compile(r"\s*//(?!/)")
 COMMENT = re.compile(r"\s*//")
@@ -146,7 +147,7 @@ def generate():
     text = PREAMBLE.format(version=version()) + "\n".join(inliner.out) + "\n" + END
     if len(text) > MOST_BYTES:
         sys.exit(f"{SINGLE}: {len(text)} bytes, at most {MOST_BYTES} are wanted")
-    return {SINGLE: text, SOURCE: FORWARDER}
+    return {SINGLE: text} | {name: FORWARDER.format(up="../" * (name.count("/") - 1)) for name in FORWARDED}
 
 
 def main():

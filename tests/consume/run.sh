@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and runs one consumer: run.sh KIND SOURCE BUILD, where KIND is
-#   find_package | cuda | add_subdirectory | fetch_content                 a project
+#   find_package | kernels | cuda | add_subdirectory | fetch_content       a project
 #   single_header | single_header_readme | single_header_lstm              main.cpp, README.md's first program, lstm.cpp
 # ctest sets CMAKE, GENERATOR, COMPILER, LAUNCHER and VERSION.
 set -euo pipefail
@@ -28,6 +28,14 @@ else
         arguments+=("-DCMAKE_CUDA_COMPILER=$CUDA_COMPILER" -DCMAKE_CUDA_ARCHITECTURES=80-virtual)
         if [ -n "$LAUNCHER" ]; then arguments+=("-DCMAKE_CUDA_COMPILER_LAUNCHER=$LAUNCHER"); fi
     fi
+    if [ "$kind" = kernels ]; then # the component has to be built to be installed: for one instruction set, which is quicker
+        "$CMAKE" -S "$source" -B "$work/library" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_COMPILER=$COMPILER" \
+            "-DCMAKE_CXX_COMPILER_LAUNCHER=$LAUNCHER" -DTAPEGRAPH_KERNELS=ON -DTAPEGRAPH_KERNELS_INSTRUCTION_SETS=1 \
+            -DTAPEGRAPH_CUDA=OFF -DTAPEGRAPH_BUILD_TESTS=OFF -DTAPEGRAPH_BUILD_EXAMPLES=OFF -DTAPEGRAPH_BUILD_BENCHMARKS=OFF
+        "$CMAKE" --build "$work/library"
+        "$CMAKE" --install "$work/library" --prefix "$work/prefix"
+        arguments+=("-DCMAKE_PREFIX_PATH=$work/prefix" "-Dtapegraph_version=$VERSION")
+    fi
     if [ "$kind" = find_package ] || [ "$kind" = cuda ]; then
         "$CMAKE" --install "$build" --prefix "$work/prefix"
         arguments+=("-DCMAKE_PREFIX_PATH=$work/prefix" "-Dtapegraph_version=$VERSION")
@@ -35,6 +43,14 @@ else
     "$CMAKE" "${arguments[@]}"
     "$CMAKE" --build "$work/build"
     cp "$work/build/consumer" "$work/consumer"
+    if [ "$kind" = kernels ]; then
+        "$work/build/mixture"
+        if LC_ALL=C "$CMAKE" --build "$work/build" --target refused > "$work/log" 2>&1; then
+            echo "objects and a component of different instruction sets were linked" >&2
+            exit 1
+        fi
+        grep -q tapegraph_objects_differ_in_TG_INSTRUCTION_SETS "$work/log" || { cat "$work/log" >&2; exit 1; }
+    fi
 fi
 
 output=$("$work/consumer")
