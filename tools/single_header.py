@@ -33,6 +33,9 @@ PREAMBLE = """\
 #ifdef TAPEGRAPH_VERSION_MAJOR
 #error "tapegraph: the single header has everything; include no other header of the library beside it"
 #endif
+#ifdef TG_COMPONENT
+#error "tapegraph: the single header is compiled with the program; tapegraph::kernels goes with the folder include/"
+#endif
 #ifdef TG_CUDA
 #error "tapegraph: the single header is without the GPU backend; take the folders include/ and cuda/"
 #endif
@@ -52,6 +55,8 @@ COMMENT = re.compile(r"\s*//")
 TRAILING_NOTE = re.compile(r"(?<=\S)\s+//(?!/).*")
 TRAILING = re.compile(r"(?<=\S)\s+//.*")
 BEHIND_THE_SCENES = re.compile(r"tapegraph/(cpu|runtime|ir|graph|expr|ops/\w+/(cpu|\w*kernel|\w*geometry))|.*/math/")
+# What the compiled component holds; the single header is without it.
+COMPONENT_LIST = re.compile(r"tapegraph/\w+/compiled_\w+\.hpp")
 MOST_BYTES = 2_000_000
 INCLUDE_LINE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 OPENING = re.compile(r"\s*#\s*(if|ifdef|ifndef)\b")
@@ -111,7 +116,7 @@ class Inliner:
         elif match := INCLUDE_LINE.match(line):
             form, target = match.groups()
             if target.startswith("tapegraph/") and (INCLUDE / target).is_file():
-                if not self.seen(target):
+                if not self.seen(target) and not COMPONENT_LIST.fullmatch(target):
                     self.inline(target)
                 self.dropped = True
                 return

@@ -5,6 +5,9 @@
 #ifdef TAPEGRAPH_VERSION_MAJOR
 #error "tapegraph: the single header has everything; include no other header of the library beside it"
 #endif
+#ifdef TG_COMPONENT
+#error "tapegraph: the single header is compiled with the program; tapegraph::kernels goes with the folder include/"
+#endif
 #ifdef TG_CUDA
 #error "tapegraph: the single header is without the GPU backend; take the folders include/ and cuda/"
 #endif
@@ -420,7 +423,9 @@ inline math_mode current_math_mode() { return detail::math_mode_setting().load(s
 inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
 
 }
-// ---- tapegraph/eager/compiled_operations.hpp ----
+// ---- tapegraph/eager/derivatives.hpp ----
+
+// ---- tapegraph/eager/gradient_tape.hpp ----
 
 // ---- tapegraph/core/component.hpp ----
 
@@ -3195,81 +3200,9 @@ Stream& operator<<(Stream& out, const tensor<T>& t) {
 }
 // ---- tapegraph/ir/gradient.hpp ----
 
-// ---- tapegraph/ir/compiled_operations.hpp ----
+// ---- tapegraph/expr/differentiate.hpp ----
 
-// ---- tapegraph/ir/node.hpp ----
-
-// ---- tapegraph/expr/walk.hpp ----
-
-#include <tuple>
-
-namespace tapegraph {
-
-template <class E>
-struct formula_type {};
-template <class Op, class... Args>
-struct formula_type<expr<Op, Args...>> {
- template <std::size_t I>
- constexpr auto get() const {
-  return formula_type<std::tuple_element_t<I, std::tuple<Args...>>>{};
- }
-};
-
-namespace detail {
-
-template <class E>
-struct walked {
- static constexpr bool leaf = handle<E>;
-};
-template <class E>
-struct walked<formula_type<E>> : walked<E> {};
-
-template <class Visitor, class E>
-constexpr int walk_operand(Visitor&, const E&);
-
-template <class Visitor, class E, class Op, class... Args>
-constexpr int walk_operation(Visitor& visitor, const E& e, std::type_identity<expr<Op, Args...>>) {
- constexpr int count = sizeof...(Args);
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  int ids[count]{};
-  ((ids[I] = walk_operand(visitor, e.template get<I>())), ...);
-  const auto settle = [&]<std::size_t K, class Arg>(std::integral_constant<std::size_t, K>,
-              std::type_identity<Arg>) {
-   if constexpr (std::is_same_v<Arg, number>)
-    ids[K] = visitor.template number_of<Op>(e.template get<K>(), static_cast<int>(K), ids, count);
-  };
-  (settle(std::integral_constant<std::size_t, I>{}, std::type_identity<Args>{}), ...);
-  return visitor.template operation<Op>(ids, count);
- }
- (std::index_sequence_for<Args...>{});
-}
-template <class Op, class... Args>
-struct walked<expr<Op, Args...>> {
- static constexpr bool leaf = false;
- using formula = expr<Op, Args...>;
-};
-
-template <class Visitor, class E>
-constexpr int walk_operand(Visitor& visitor, const E& e) {
- if constexpr (requires { typename walked<E>::formula; })
-  return walk_operation(visitor, e, std::type_identity<typename walked<E>::formula>{});
- else if constexpr (walked<E>::leaf)
-  return visitor.leaf(e);
- else
-  return -1;
-}
-
-}
-
-template <class Visitor, class E>
-constexpr int walk_formula(Visitor& visitor, const E& e) {
- return detail::walk_operand(visitor, e);
-}
-
-}
-// ---- tapegraph/ir/trace.hpp ----
-
-// ---- tapegraph/ir/operation.hpp ----
+// ---- tapegraph/expr/dual.hpp ----
 
 // ---- tapegraph/expr/operation.hpp ----
 
@@ -3523,6 +3456,319 @@ TG_INLINE constexpr auto vjp_for(const Args&... args) {
 }
 
 }
+
+namespace tapegraph {
+
+template <class T, int N>
+struct dual {
+ T value{};
+ T factor{1};
+ T direction[N]{};
+ bool depends[N]{};
+ unsigned origin = 0;
+ unsigned* origins = nullptr;
+
+ constexpr dual() = default;
+ TG_INLINE constexpr dual(T number) : value(number) {}
+ template <arithmetic Number>
+  requires(!std::is_same_v<Number, T>)
+ TG_INLINE constexpr dual(Number number) : value(static_cast<T>(number)) {}
+ TG_INLINE static constexpr dual variable(T number, int index, unsigned* origins) {
+  dual d(number);
+  d.direction[index] = T(1);
+  d.depends[index] = true;
+  d.origin = static_cast<unsigned>(index) + 1;
+  d.origins = origins;
+  return d;
+ }
+ TG_INLINE static constexpr dual along(T number, T tangent)
+  requires(N == 1)
+ {
+  dual d(number);
+  d.factor = tangent;
+  d.direction[0] = T(1);
+  d.depends[0] = true;
+  d.origin = 1;
+  return d;
+ }
+ TG_INLINE constexpr T derivative(int index) const {
+  if (!depends[index]) return T(0);
+  return factor * direction[index];
+ }
+
+ TG_INLINE constexpr dual& operator+=(const dual& y) { return *this = *this + y; }
+ TG_INLINE constexpr dual& operator-=(const dual& y) { return *this = *this - y; }
+ TG_INLINE constexpr dual& operator*=(const dual& y) { return *this = *this * y; }
+ TG_INLINE constexpr dual& operator/=(const dual& y) { return *this = *this / y; }
+
+ TG_INLINE friend constexpr bool operator<(const dual& x, const dual& y) { return x.value < y.value; }
+ TG_INLINE friend constexpr bool operator>(const dual& x, const dual& y) { return x.value > y.value; }
+ TG_INLINE friend constexpr bool operator<=(const dual& x, const dual& y) { return x.value <= y.value; }
+ TG_INLINE friend constexpr bool operator>=(const dual& x, const dual& y) { return x.value >= y.value; }
+ TG_INLINE friend constexpr bool operator==(const dual& x, const dual& y) { return x.value == y.value; }
+ TG_INLINE friend constexpr bool operator!=(const dual& x, const dual& y) { return x.value != y.value; }
+};
+
+template <class T, int N>
+inline constexpr bool is_differential_scalar<dual<T, N>> = true;
+
+namespace detail {
+
+template <class... Args>
+struct dual_among;
+template <class T, int N, class... Rest>
+struct dual_among<dual<T, N>, Rest...> {
+ using type = dual<T, N>;
+};
+template <class First, class... Rest>
+ requires(!is_differential_scalar<First>)
+struct dual_among<First, Rest...> : dual_among<Rest...> {};
+
+template <class Dual, class Arg>
+TG_INLINE constexpr decltype(auto) lifted(const Arg& x) {
+ if constexpr (std::is_same_v<Dual, Arg>)
+  return (x);
+ else
+  return Dual(x);
+}
+
+template <std::size_t K, class T, int N>
+TG_INLINE constexpr void add_derivative(dual<T, N>& y, const T& y_factor, const dual<T, N>& x, const T& x_factor) {
+ if (!x.depends[K]) {
+  if (y.depends[K]) y.direction[K] = y_factor * y.direction[K];
+ } else if (!y.depends[K]) {
+  y.direction[K] = x_factor * x.direction[K];
+  y.depends[K] = true;
+ } else {
+  y.direction[K] = y_factor * y.direction[K] + x_factor * x.direction[K];
+ }
+}
+
+template <class T, int N, std::size_t... K>
+TG_INLINE constexpr void join(dual<T, N>& y, const dual<T, N>& x, const T& slope, std::index_sequence<K...>) {
+ const T factor = x.factor * slope;
+ if (y.origin == 0) {
+  y.factor = factor;
+  ((y.direction[K] = x.direction[K], y.depends[K] = x.depends[K]), ...);
+  y.origin = x.origin;
+  y.origins = x.origins;
+ } else if (y.origin == x.origin) {
+  y.factor = y.factor + factor;
+ } else {
+  (add_derivative<K>(y, y.factor, x, factor), ...);
+  y.factor = T(1);
+  y.origin = ++*y.origins;
+ }
+}
+
+template <class Op, int I, class T, int N, class... Values>
+TG_INLINE constexpr void chain(dual<T, N>& y, const dual<T, N>& x, const Values&... values) {
+ if constexpr (differentiable<Op, I, T, Values..., T>) {
+  if (x.origin == 0) return;
+  join(y, x, T(vjp_for<Op, I>(T(1), values..., y.value)),
+   std::make_index_sequence<static_cast<std::size_t>(N)>{});
+ }
+}
+
+template <class Op, class Dual, std::size_t... I, class... Duals>
+TG_INLINE constexpr Dual apply_lifted(std::index_sequence<I...>, const Duals&... x) {
+ Dual y(apply<Op>(x.value...));
+ (chain<Op, static_cast<int>(I)>(y, x, x.value...), ...);
+ return y;
+}
+
+template <class Op, class T, int N, std::size_t... K>
+TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool condition, const dual<T, N>& a,
+           const dual<T, N>& b) {
+ dual<T, N> y(apply<Op>(condition, a.value, b.value));
+ if (a.origin == 0 && b.origin == 0) return y;
+ y.origin = 1;
+ if constexpr (N > 1) {
+  y.origins = a.origins;
+  if (a.origin == 0) y.origins = b.origins;
+  y.origin = ++*y.origins;
+ }
+ ((y.depends[K] = a.depends[K] || b.depends[K]), ...);
+ if constexpr (N == 1) {
+  y.direction[0] = T(1);
+  y.factor = apply<Op>(condition, a.derivative(0), b.derivative(0));
+ } else {
+  ((y.direction[K] = apply<Op>(condition, a.derivative(K), b.derivative(K))), ...);
+ }
+ return y;
+}
+
+template <arithmetic T>
+TG_INLINE constexpr bool truth(T x) {
+ return x != T(0);
+}
+template <class T, int N>
+TG_INLINE constexpr bool truth(const dual<T, N>& x) {
+ return truth(x.value);
+}
+
+template <class Op, class Dual, class... Args>
+TG_INLINE constexpr Dual apply_dual(const Args&... x) {
+ return apply_lifted<Op, Dual>(std::index_sequence_for<Args...>{}, lifted<Dual>(x)...);
+}
+template <class Op, class Dual, class Condition, class A, class B>
+ requires(Op::condition_operands == 1)
+TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, const B& y) {
+ constexpr auto all = std::make_index_sequence<sizeof(Dual::depends) / sizeof(bool)>{};
+ return apply_choice<Op>(all, truth(condition), lifted<Dual>(x), lifted<Dual>(y));
+}
+
+}
+
+template <class Op, scalar... Args>
+ requires(is_differential_scalar<Args> || ...)
+TG_INLINE constexpr auto apply_scalar(const Args&... args) {
+ return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
+}
+
+}
+
+#include <array>
+#include <tuple>
+
+namespace tapegraph {
+
+template <class Value, class Gradient>
+struct value_with_gradient {
+ Value value;
+ Gradient gradient;
+
+ constexpr auto parts() const { return std::tuple<Value, Gradient>{value, gradient}; }
+};
+
+namespace detail {
+
+template <class Tuple>
+TG_INLINE constexpr auto unwrapped(Tuple&& values) {
+ if constexpr (std::tuple_size_v<std::remove_cvref_t<Tuple>> == 1)
+  return std::get<0>(std::forward<Tuple>(values));
+ else
+  return std::forward<Tuple>(values);
+}
+
+template <class F, class... Args>
+__attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const Args&... args) {
+ using T = std::common_type_t<std::conditional_t<arithmetic<Args>, std::common_type_t<Args, float>, Args>...>;
+ constexpr int count = sizeof...(Args);
+ using variable = dual<T, count>;
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  unsigned origins = count;
+  const variable y(f(variable::variable(static_cast<T>(args), static_cast<int>(I), &origins)...));
+  const std::array<T, sizeof...(I)> gradient{y.derivative(static_cast<int>(I))...};
+  return value_with_gradient<T, decltype(unwrapped(gradient))>{y.value, unwrapped(gradient)};
+ }(std::index_sequence_for<Args...>{});
+}
+
+}
+
+template <class F>
+struct value_and_gradient_of {
+ [[no_unique_address]] F f{};
+
+ constexpr auto operator()(const auto&... args) const {
+  if constexpr ((scalar<std::remove_cvref_t<decltype(args)>> && ...))
+   return detail::differentiate_scalars(f, args...);
+  else
+   return mode_of_t<std::remove_cvref_t<decltype(args)>...>::value_and_gradient(f, args...);
+ }
+};
+
+template <class F>
+struct gradient_of {
+ [[no_unique_address]] F f{};
+
+ constexpr auto operator()(const auto&... args) const { return value_and_gradient_of<F>{f}(args...).gradient; }
+};
+
+template <class F>
+constexpr auto value_and_gradient(F f) {
+ return value_and_gradient_of<F>{f};
+}
+
+template <class F>
+constexpr auto gradient(F f) {
+ return gradient_of<F>{f};
+}
+
+}
+// ---- tapegraph/ir/recompute.hpp ----
+
+// ---- tapegraph/ir/node.hpp ----
+
+// ---- tapegraph/expr/walk.hpp ----
+
+namespace tapegraph {
+
+template <class E>
+struct formula_type {};
+template <class Op, class... Args>
+struct formula_type<expr<Op, Args...>> {
+ template <std::size_t I>
+ constexpr auto get() const {
+  return formula_type<std::tuple_element_t<I, std::tuple<Args...>>>{};
+ }
+};
+
+namespace detail {
+
+template <class E>
+struct walked {
+ static constexpr bool leaf = handle<E>;
+};
+template <class E>
+struct walked<formula_type<E>> : walked<E> {};
+
+template <class Visitor, class E>
+constexpr int walk_operand(Visitor&, const E&);
+
+template <class Visitor, class E, class Op, class... Args>
+constexpr int walk_operation(Visitor& visitor, const E& e, std::type_identity<expr<Op, Args...>>) {
+ constexpr int count = sizeof...(Args);
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  int ids[count]{};
+  ((ids[I] = walk_operand(visitor, e.template get<I>())), ...);
+  const auto settle = [&]<std::size_t K, class Arg>(std::integral_constant<std::size_t, K>,
+              std::type_identity<Arg>) {
+   if constexpr (std::is_same_v<Arg, number>)
+    ids[K] = visitor.template number_of<Op>(e.template get<K>(), static_cast<int>(K), ids, count);
+  };
+  (settle(std::integral_constant<std::size_t, I>{}, std::type_identity<Args>{}), ...);
+  return visitor.template operation<Op>(ids, count);
+ }
+ (std::index_sequence_for<Args...>{});
+}
+template <class Op, class... Args>
+struct walked<expr<Op, Args...>> {
+ static constexpr bool leaf = false;
+ using formula = expr<Op, Args...>;
+};
+
+template <class Visitor, class E>
+constexpr int walk_operand(Visitor& visitor, const E& e) {
+ if constexpr (requires { typename walked<E>::formula; })
+  return walk_operation(visitor, e, std::type_identity<typename walked<E>::formula>{});
+ else if constexpr (walked<E>::leaf)
+  return visitor.leaf(e);
+ else
+  return -1;
+}
+
+}
+
+template <class Visitor, class E>
+constexpr int walk_formula(Visitor& visitor, const E& e) {
+ return detail::walk_operand(visitor, e);
+}
+
+}
+// ---- tapegraph/ir/trace.hpp ----
+
+// ---- tapegraph/ir/operation.hpp ----
 
 namespace tapegraph::ir {
 
@@ -4232,8444 +4478,6 @@ private:
 };
 
 }
-#ifdef TG_COMPONENT
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_OPS_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_OPS_HPP
-// ---- tapegraph/ops/ops.hpp ----
-
-/// Every operation.
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_CONVOLUTION_CONVOLUTION_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_CONVOLUTION_CONVOLUTION_HPP
-// ---- tapegraph/ops/convolution/convolution.hpp ----
-
-#include <cstdint>
-
-/// conv1d [batch, width, channels] and conv2d [batch, height, width, channels]; kernels [(height,) width, in, out].
-
-namespace tapegraph {
-
-enum class padding_mode : std::int64_t { valid, same, explicit_amounts, causal };
-
-/// Window geometry shared by convolution and pooling. Axis 0 is height, 1 width (conv1d uses width only).
-struct window_attributes {
- std::int64_t stride[2]{1, 1};
- std::int64_t dilation[2]{1, 1};
- std::int64_t before[2]{}, after[2]{};
- std::int64_t mode = 0; ///< a padding_mode
- std::int64_t groups = 1;
- std::int64_t count_padding = 0; ///< averages divide by the whole window, padding included
- std::int64_t window[2]{};       ///< pooling only
-
- /// Output extent along spatial axis i (0 height, 1 width) for a kernel of `size` taps.
- /// TensorFlow's definitions: valid ceil((in - effective + 1) / stride), same and causal ceil(in / stride).
- constexpr extent output(int i, extent in, std::int64_t size) const {
-  const std::int64_t effective = (size - 1) * dilation[i] + 1;
-  if (is(padding_mode::same) || is(padding_mode::causal)) return (in + (stride[i] - 1)) / stride[i];
-  return (in + (before[i] + after[i] - effective)) / stride[i] + 1;
- }
- /// Whether a window of `size` taps has a place: the output extent is positive, or as empty as the input. Of a symbolic
- /// extent this is checked when it is bound, in the operation's name.
- constexpr bool fits(int i, extent in, std::int64_t size, const char* operation) const {
-  const extent out = output(i, in, size);
-  if (out.known()) return out.value > 0 || (out.value == 0 && in.value == 0);
-  const bool always = output(i, extent(1), size).value > 0;
-  return always || at_least_or_required(out, 1, operation);
- }
- constexpr bool sensible() const {
-  return groups > 0 && stride[0] > 0 && stride[1] > 0 && dilation[0] > 0 && dilation[1] > 0;
- }
- constexpr bool negative_padding() const { return before[0] < 0 || before[1] < 0 || after[0] < 0 || after[1] < 0; }
- constexpr bool is(padding_mode which) const { return mode == static_cast<std::int64_t>(which); }
- /// Zeros in front of spatial axis i. "same" puts the odd one behind, as TensorFlow does.
- constexpr std::int64_t leading(int i, std::int64_t in, std::int64_t out, std::int64_t size) const {
-  if (is(padding_mode::causal)) return (size - 1) * dilation[i];
-  if (!is(padding_mode::same)) return before[i];
-  const std::int64_t total = (out - 1) * stride[i] + (size - 1) * dilation[i] + 1 - in;
-  return total > 0 ? total / 2 : 0;
- }
-};
-
-namespace detail {
-struct convolution_operation {
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- using attributes = window_attributes;
- /// 2 per multiply-add: an element of the convolved image sums over a filter without its last axis.
- static double flops_of(const buffer_view& image, const buffer_view& filter) {
-  const std::int64_t last = filter.extents[filter.rank - 1];
-  return last == 0 ? 0
-      : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
- }
-};
-}
-
-struct convolution_op : detail::convolution_operation {
- static constexpr std::string_view name = "convolution";
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- static constexpr void infer(const attributes& a, inference& io) {
-  const shape &x = io.in[0].dims, &w = io.in[1].dims;
-  const int spatial = x.rank() - 2;
-  io.type = io.in[0].type;
-  if (!io.require(io.in[0].type == io.in[1].type, "convolution: element types differ") ||
-   !io.require(spatial == 1 || spatial == 2, "convolution: input must be NWC or NHWC") ||
-   !io.require(w.rank() == x.rank(), "convolution: kernel rank must equal input rank") ||
-   !io.require(w.known(), "convolution: kernel extents must be numbers") ||
-   !io.require(w[0].value > 0 && (spatial == 1 || w[1].value > 0), "convolution: the kernel has no taps") ||
-   !io.require(a.sensible(), "convolution: strides, dilations and groups are positive") ||
-   !io.require(!a.negative_padding(), "convolution: padding is negative") ||
-   !io.require(spatial == 1 || !a.is(padding_mode::causal), "conv2d: causal padding is for conv1d"))
-   return;
-  const extent channels = x[spatial + 1];
-  const std::int64_t out = w[spatial + 1].value;
-  if (!io.require(equal_or_required(channels, w[spatial] * a.groups), "convolution: channels differ") ||
-   !io.require(out % a.groups == 0, "convolution: groups do not divide the filters"))
-   return;
-  io.result.push_back(x[0]);
-  for (int i = 0; i < spatial; ++i) {
-   const int axis = i + 2 - spatial;
-   if (!io.require(a.fits(axis, x[i + 1], w[i].value, "convolution"),
-       "convolution: kernel larger than padded input"))
-    return;
-   io.result.push_back(a.output(axis, x[i + 1], w[i].value));
-  }
-  io.result.push_back(out);
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto w, auto);
- static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
-};
-
-/// dL/dx from (dy, w); the target is x's shape. Linear in both operands, so its own derivatives are convolutions.
-struct convolution_input_gradient_op : detail::convolution_operation {
- static constexpr std::string_view name = "convolution_input_gradient";
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- static constexpr void infer(const attributes& a, inference& io) {
-  const shape &y = io.in[0].dims, &w = io.in[1].dims;
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  io.require(io.in[0].type == io.in[1].type, "conv_transpose: element types differ");
-  io.require(a.sensible(), "conv_transpose: strides, dilations and groups are positive");
-  io.require(!a.negative_padding(), "conv_transpose: padding is negative");
-  if (y.rank() != w.rank() || w.rank() < 3) return;
-  const std::int64_t filters = w[w.rank() - 1].value;
-  io.require(equal_or_required(y[y.rank() - 1], filters), "conv_transpose: channels differ");
-  io.require(a.groups <= 0 || filters % a.groups == 0, "conv_transpose: groups do not divide the channels");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto dy, auto w, auto);
- static double flops(const kernel_call& c) { return flops_of(c.in[0], c.in[1]); }
-};
-
-/// dL/dw from (x, dy); the target is w's shape.
-struct convolution_filter_gradient_op : detail::convolution_operation {
- static constexpr std::string_view name = "convolution_filter_gradient";
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto x, auto dy, auto);
- static double flops(const kernel_call& c) { return flops_of(c.in[1], c.out[0]); }
-};
-
-/// Convolution plus bias, then relu if Relu: what a pass makes of the three. Never differentiated.
-template <bool Relu>
-struct convolution_bias_op : detail::convolution_operation {
- static constexpr std::string_view name = Relu ? "convolution_bias_relu" : "convolution_bias";
- static constexpr bool takes_storage_types = true;
- static constexpr int arity = 3;
- static constexpr void infer(const attributes& a, inference& io) { convolution_op::infer(a, io); }
- static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
-};
-
-namespace detail {
-template <class Op, class Handle>
-constexpr Handle convolve(const window_attributes& a, const Handle& like, const auto& first, const auto& second) {
- const shape target = shape_of(like);
- return invoke<Op>(a, &target, std::source_location::current(), first, second);
-}
-}
-
-template <int I>
-constexpr auto convolution_op::vjp(const attributes& a, auto dy, auto x, auto w, auto) {
- if constexpr (I == 0)
-  return detail::convolve<convolution_input_gradient_op>(a, x, dy, w);
- else
-  return detail::convolve<convolution_filter_gradient_op>(a, w, x, dy);
-}
-template <int I>
-constexpr auto convolution_input_gradient_op::vjp(const attributes& a, auto d, auto dy, auto w, auto) {
- if constexpr (I == 0)
-  return invoke<convolution_op>(a, nullptr, std::source_location::current(), d, w);
- else
-  return detail::convolve<convolution_filter_gradient_op>(a, w, d, dy);
-}
-template <int I>
-constexpr auto convolution_filter_gradient_op::vjp(const attributes& a, auto d, auto x, auto dy, auto) {
- if constexpr (I == 0)
-  return detail::convolve<convolution_input_gradient_op>(a, x, dy, d);
- else
-  return invoke<convolution_op>(a, nullptr, std::source_location::current(), x, d);
-}
-
-/// How a window is padded: `valid`, `same` as TensorFlow defines it, amounts per side, or, in conv1d, `causal`.
-struct padding {
- padding_mode mode = padding_mode::valid;
- std::int64_t top = 0, bottom = 0, left = 0, right = 0;
-
- static constexpr padding valid() { return {}; }
- static constexpr padding same() { return {padding_mode::same, 0, 0, 0, 0}; }
- static constexpr padding amounts(std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
-  return {padding_mode::explicit_amounts, top, bottom, left, right};
- }
- /// (kernel - 1) * dilation zeros in front and none behind: output t sees inputs up to t * stride (van den Oord et al. 2016;
- /// Keras's "causal").
- static constexpr padding causal() { return {padding_mode::causal, 0, 0, 0, 0}; }
-};
-
-/// An extent of height and one of width; a single number is both.
-struct height_width {
- std::int64_t extents[2];
-
- constexpr height_width(std::int64_t both) : extents{both, both} {}
- constexpr height_width(std::int64_t height, std::int64_t width) : extents{height, width} {}
- constexpr std::int64_t& operator[](int i) { return extents[i]; }
- constexpr std::int64_t operator[](int i) const { return extents[i]; }
-};
-
-struct conv2d_options {
- height_width stride = 1;
- tapegraph::padding padding{};
- height_width dilation = 1;
- std::int64_t groups = 1;
-};
-struct conv1d_options {
- std::int64_t stride = 1;
- tapegraph::padding padding{};
- std::int64_t dilation = 1;
- std::int64_t groups = 1;
-};
-
-namespace detail {
-constexpr void set_padding(window_attributes& a, const padding& p) {
- a.mode = static_cast<std::int64_t>(p.mode);
- a.before[0] = p.top, a.after[0] = p.bottom, a.before[1] = p.left, a.after[1] = p.right;
-}
-}
-
-/// Cross-correlation of x [batch, height, width, in] with w [kernel height, kernel width, in / groups, out].
-template <tensor_like X, tensor_like W>
-constexpr auto conv2d(const X& x, const W& w, const conv2d_options& options = {},
-     std::source_location where = std::source_location::current()) {
- window_attributes a;
- for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- return invoke<convolution_op>(a, nullptr, where, x, w);
-}
-
-/// Cross-correlation of x [batch, width, in] with w [kernel, in / groups, out].
-template <tensor_like X, tensor_like W>
-constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {},
-     std::source_location where = std::source_location::current()) {
- window_attributes a;
- a.stride[1] = options.stride, a.dilation[1] = options.dilation;
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- return invoke<convolution_op>(a, nullptr, where, x, w);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_CONVOLUTION_CONVOLUTION_TRANSPOSE_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_CONVOLUTION_CONVOLUTION_TRANSPOSE_HPP
-// ---- tapegraph/ops/convolution/convolution_transpose.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_VIEW_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_VIEW_HPP
-// ---- tapegraph/ops/movement/view.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_AXES_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_AXES_HPP
-// ---- tapegraph/ops/reduction/axes.hpp ----
-
-#include <cstdint>
-#include <initializer_list>
-
-namespace tapegraph {
-
-/// Which axes to reduce. None named: all of them. Negative axes count from the end.
-struct axes {
- std::int8_t index[max_rank]{};
- std::int8_t count = 0;
- bool all = true;
-
- constexpr axes() = default;
- constexpr axes(int axis) : count(1), all(false) { index[0] = static_cast<std::int8_t>(axis); }
- constexpr axes(std::initializer_list<int> several) : all(false) {
-  for (int axis : several)
-   if (count < max_rank) index[count++] = static_cast<std::int8_t>(axis);
- }
- /// Bit i for axis i; bit 62 when an axis lies outside a tensor of this rank.
- constexpr std::int64_t bits(int rank) const {
-  if (all) return (std::int64_t{1} << rank) - 1;
-  std::int64_t mask = 0;
-  for (int i = 0; i < count; ++i) {
-   const int axis = normalized_axis(index[i], rank);
-   mask |= std::int64_t{1} << (axis < 0 ? 62 : axis);
-  }
-  return mask;
- }
-};
-
-}
-#endif
-
-#include <array>
-#include <initializer_list>
-
-/// reshape, flatten, ravel, expand_dims, squeeze: another shape over the same elements, without a copy.
-
-namespace tapegraph {
-
-struct reshape_op {
- static constexpr std::string_view name = "reshape";
- static constexpr std::string_view layer_name = "flatten";
- static constexpr operation_kind kind = operation_kind::view;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- /// What is wrong with the shape asked for, found where it was put together; then there is no target.
- enum problem : std::int64_t { none, axis_outside, two_open, open_beside_zero, open_unknown, negative, not_one };
- struct attributes {
-  std::int64_t problem = none;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  switch (a.problem) {
-  case axis_outside: io.fail("expand_dims, squeeze: an axis outside the rank, named twice, or a rank above 8"); return;
-  case two_open: io.fail("reshape: -1 stands for one extent only"); return;
-  case open_beside_zero: io.fail("reshape: beside an extent of 0, -1 can be anything"); return;
-  case open_unknown: io.fail("reshape: what -1 stands for cannot be told from symbolic extents"); return;
-  case negative: io.fail("reshape: an extent is negative"); return;
-  case not_one: io.fail("squeeze: the extent of the axis is not 1"); return;
-  default: break;
-  }
-  if (!io.require(io.target != nullptr, "reshape: no shape was given")) return;
-  io.result = *io.target;
-  for (int i = 0; i < io.result.rank(); ++i)
-   if (!io.require(is_symbolic(io.result[i].value) || io.result[i].value >= 0,
-       "reshape: the elements do not fill the extents that are given"))
-    return;
-  io.require(!io.result.overflow(), "reshape: rank above 8");
-  io.require(equal_or_required(io.in[0].dims.size(), io.result.size()), "reshape: number of elements differs");
- }
- template <int I>
- static constexpr auto vjp(const attributes&, auto dy, auto x, auto) {
-  const shape target = shape_of(x);
-  return invoke<reshape_op>({}, &target, std::source_location::current(), dy);
- }
-};
-
-namespace detail {
-/// The result of a reshape whose shape may have turned out wrong.
-template <handle H>
-constexpr auto reshaped(const H& x, const shape& target, std::int64_t problem, std::source_location where) {
- return invoke<reshape_op>({problem}, problem == reshape_op::none ? &target : nullptr, where, x);
-}
-/// A shape without axes in the symbols of another.
-constexpr shape no_axes(const shape& like) {
- shape s;
- s.attach(like.table());
- return s;
-}
-/// Whether axes are inside a rank and different from one another.
-constexpr bool distinct_axes(const axes& a, int rank) {
- std::int64_t seen = 0;
- for (int i = 0; !a.all && i < a.count; ++i) {
-  const int axis = normalized_axis(a.index[i], rank);
-  if (axis < 0 || (seen >> axis & 1) != 0) return false;
-  seen |= std::int64_t{1} << axis;
- }
- return true;
-}
-}
-
-/// The same elements in another shape. One extent may be -1: it is what remains.
-template <tensor_like A>
-constexpr auto reshape(const A& x, shape target, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- target.attach(from.table());
- int open = -1;
- std::int64_t problem = reshape_op::none;
- extent rest{1, from.table()};
- for (int i = 0; i < target.rank(); ++i) {
-  if (target[i].value == -1) {
-   if (open >= 0) problem = reshape_op::two_open;
-   open = i;
-  } else {
-   if (target[i].known() && target[i].value < 0) problem = reshape_op::negative;
-   rest = rest * target[i];
-  }
- }
- if (problem == reshape_op::none && open >= 0) {
-  const extent size = from.size();
-  if (rest.known() && rest.value == 0) {
-   problem = reshape_op::open_beside_zero;
-  } else if (rest.known()) {
-   target.set(open, size / rest.value);
-  } else {
-   const std::int64_t left = rest.table->divide_exactly(size.value, rest.value);
-   if (left == -1) problem = reshape_op::open_unknown;
-   target.set(open, {left, rest.table});
-  }
- }
- return detail::reshaped(sealed, target, problem, where);
-}
-
-/// [n, ...] to [n, everything else]
-template <tensor_like A>
-constexpr auto flatten(const A& x, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- shape target = detail::no_axes(from);
- target.push_back(from.rank() > 0 ? from[0] : extent(1));
- target.push_back(from.size(from.rank() > 0 ? 1 : 0, from.rank()));
- return invoke<reshape_op>({}, &target, where, sealed);
-}
-
-/// Everything on one axis, in row-major order.
-template <tensor_like A>
-constexpr auto ravel(const A& x, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- shape target = detail::no_axes(from);
- target.push_back(from.size());
- return invoke<reshape_op>({}, &target, where, sealed);
-}
-
-/// Inserts axes of extent 1 where the result has them (negative: counted from its end).
-template <tensor_like A>
-constexpr auto expand_dims(const A& x, axes at, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const int rank = from.rank() + at.count;
- const bool fits = !at.all && rank <= max_rank && detail::distinct_axes(at, rank);
- const std::int64_t inserted = fits ? at.bits(rank) : 0;
- shape target = detail::no_axes(from);
- for (int i = 0, next = 0; fits && i < rank; ++i) {
-  if ((inserted >> i & 1) != 0)
-   target.push_back(1);
-  else
-   target.push_back(from[next++]);
- }
- return detail::reshaped(sealed, target, fits ? reshape_op::none : reshape_op::axis_outside, where);
-}
-
-/// Drops axes, whose extents must be 1; without `which` every axis that is known to have extent 1 (a symbolic extent is not,
-/// so that the rank never depends on the data).
-template <tensor_like A>
-constexpr auto squeeze(const A& x, axes which = {}, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const bool fits = detail::distinct_axes(which, from.rank());
- std::int64_t problem = fits ? reshape_op::none : reshape_op::axis_outside;
- const std::int64_t dropped = fits ? which.bits(from.rank()) : 0;
- shape target = detail::no_axes(from);
- for (int i = 0; i < from.rank(); ++i) {
-  const bool one = from[i].value == 1;
-  if ((dropped >> i & 1) == 0 || (which.all && !one))
-   target.push_back(from[i]);
-  else if (!one && !equal_or_required(from[i], 1))
-   problem = reshape_op::not_one;
- }
- return detail::reshaped(sealed, target, problem, where);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REFUSAL_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REFUSAL_HPP
-// ---- tapegraph/ops/refusal.hpp ----
-
-/// Functions made of several operations check what no single one of them sees. What does not fit is reported as the
-/// operations report it: by the compiler in graph mode and as shape_error in eager mode, with operands and place.
-
-namespace tapegraph::detail {
-
-/// Never succeeds. `Texts::text(reason)` is a literal that says what does not fit.
-template <class Texts, int Arity>
-struct refused_op {
- static constexpr std::string_view name = "refused";
- static constexpr operation_kind kind = operation_kind::view;
- static constexpr int arity = Arity;
- struct attributes {
-  std::int64_t reason = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  io.fail(Texts::text(a.reason));
- }
-};
-
-template <class Texts, tensor_like... Args>
-constexpr auto refuse(std::int64_t reason, std::source_location where, const Args&... args) {
- return invoke<refused_op<Texts, static_cast<int>(sizeof...(Args))>>({reason}, nullptr, where, args...);
-}
-
-}
-#endif
-
-/// Transposed, depthwise and separable convolution with Keras's kernel shapes.
-
-namespace tapegraph {
-
-/// Keras leaves the output as long as it can be; `default_output` stands for that.
-inline constexpr std::int64_t default_output = -1;
-
-struct conv2d_transpose_options {
- height_width stride = 1;
- tapegraph::padding padding{};
- height_width output_padding = default_output;
- height_width dilation = 1;
- std::int64_t groups = 1;
-};
-struct conv1d_transpose_options {
- std::int64_t stride = 1;
- tapegraph::padding padding{};
- std::int64_t output_padding = default_output;
- std::int64_t dilation = 1;
- std::int64_t groups = 1;
-};
-
-namespace detail {
-
-struct convolution_texts {
- enum reason : std::int64_t {
-  rank1,
-  rank2,
-  causal,
-  output_padding,
-  nothing,
-  no_pixels,
-  depthwise_rank,
-  depthwise_channels
- };
- static constexpr const char* text(std::int64_t what) {
-  switch (what) {
-  case rank1: return "conv1d_transpose: input must be [batch, width, in], the kernel [width, out, in] of known extents";
-  case rank2:
-   return "conv2d_transpose: input must be [batch, height, width, in], the kernel [height, width, out, in] of known "
-    "extents";
-  case causal: return "conv_transpose: causal padding is for conv1d";
-  case output_padding: return "conv_transpose: output_padding does not fit stride and padding";
-  case nothing: return "conv_transpose: padding leaves no output";
-  case no_pixels: return "conv_transpose: an axis of the image is empty, which only same padding allows";
-  case depthwise_rank:
-   return "depthwise_conv: the kernel must have the input's rank, [(height,) width, in, multiplier], of known extents";
-  default: return "depthwise_conv: channels differ";
-  }
- }
-};
-
-/// The length whose convolution has `in` outputs: Keras's deconv_output_length for valid and same; with amounts
-/// (in - 1) * stride + span - before - after + output_padding, as PyTorch has it. `fits`: the convolution gives `in`.
-constexpr extent transposed_length(const window_attributes& a, int i, extent in, std::int64_t taps,
-        std::int64_t output_padding, bool& fits) {
- const std::int64_t stride = a.stride[i], span = (taps - 1) * a.dilation[i] + 1;
- const bool same = a.is(padding_mode::same);
- const bool valid = a.is(padding_mode::valid);
- if (output_padding == default_output) {
-  if (same) return in * stride;
-  if (valid) return in * stride + (span > stride ? span - stride : 0);
-  output_padding = 0;
- }
- const std::int64_t rest = same ? span % 2 + output_padding : span + output_padding - a.before[i] - a.after[i];
- fits = fits && output_padding >= 0 && (same ? rest >= 1 && rest <= stride : output_padding < stride);
- return (in - 1) * stride + rest;
-}
-
-template <tensor_like X, tensor_like W>
-constexpr auto transposed_convolution(const X& x, const W& w, const window_attributes& a, int spatial,
-         const height_width& output_padding, std::source_location where) {
- const auto input = eval(x, where);
- const auto kernel = eval(w, where);
- const shape from = shape_of(input), taps = shape_of(kernel);
- if (from.rank() != spatial + 2 || taps.rank() != spatial + 2 || !taps.known())
-  return refuse<convolution_texts>(spatial == 1 ? convolution_texts::rank1 : convolution_texts::rank2, where, input,
-          kernel);
- if (a.is(padding_mode::causal)) return refuse<convolution_texts>(convolution_texts::causal, where, input, kernel);
- shape target;
- target.attach(from.table());
- target.push_back(from[0]);
- bool fits = true, some = true, pixels = true;
- for (int i = 0; i < spatial; ++i) {
-  const int axis = i + 2 - spatial;
-  const extent size = transposed_length(a, axis, from[i + 1], taps[i].value, output_padding[axis], fits);
-  some = some && (!size.known() || size.value >= 0) && taps[i].value > 0;
-  pixels = pixels && (!from[i + 1].known() || from[i + 1].value > 0 || a.is(padding_mode::same));
-  target.push_back(size);
- }
- target.push_back(taps[spatial] * a.groups);
- if (!fits) return refuse<convolution_texts>(convolution_texts::output_padding, where, input, kernel);
- if (!pixels) return refuse<convolution_texts>(convolution_texts::no_pixels, where, input, kernel);
- if (!some) return refuse<convolution_texts>(convolution_texts::nothing, where, input, kernel);
- return invoke<convolution_input_gradient_op>(a, &target, where, input, kernel);
-}
-
-template <class Convolution, tensor_like X, tensor_like W, class Options>
-constexpr auto depthwise(const Convolution& convolve, const X& x, const W& w, Options options,
-      std::source_location where) {
- const auto input = eval(x, where);
- const auto kernel = eval(w, where);
- const shape from = shape_of(input), taps = shape_of(kernel);
- const int last = taps.rank() - 1;
- if (from.rank() != taps.rank() || last < 2 || !taps.known())
-  return refuse<convolution_texts>(convolution_texts::depthwise_rank, where, input, kernel);
- if (!equal_or_required(from[last], taps[last - 1]))
-  return refuse<convolution_texts>(convolution_texts::depthwise_channels, where, input, kernel);
- shape grouped = taps;
- grouped.set(last - 1, 1);
- grouped.set(last, taps[last - 1] * taps[last]);
- options.groups = taps[last - 1].value;
- return convolve(input, invoke<reshape_op>({}, &grouped, where, kernel), options);
-}
-
-}
-
-/// Keras's Conv2DTranspose: the adjoint of conv2d. x [batch, height, width, in], w [kernel height, kernel width, out, in]
-/// (out of one group). The output is as long as Keras makes it: in * stride + max(span - stride, 0) for valid padding,
-/// in * stride for same.
-template <tensor_like X, tensor_like W>
-constexpr auto conv2d_transpose(const X& x, const W& w, const conv2d_transpose_options& options = {},
-        std::source_location where = std::source_location::current()) {
- window_attributes a;
- for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- return detail::transposed_convolution(x, w, a, 2, options.output_padding, where);
-}
-
-/// Keras's Conv1DTranspose. x [batch, width, in], w [kernel, out, in].
-template <tensor_like X, tensor_like W>
-constexpr auto conv1d_transpose(const X& x, const W& w, const conv1d_transpose_options& options = {},
-        std::source_location where = std::source_location::current()) {
- window_attributes a;
- a.stride[1] = options.stride, a.dilation[1] = options.dilation;
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- return detail::transposed_convolution(x, w, a, 1, {default_output, options.output_padding}, where);
-}
-
-/// Each channel by filters of its own. x [batch, height, width, in], w [kernel height, kernel width, in, multiplier]; channel
-/// c gives channels c * multiplier ... of the result. `options.groups` is not looked at.
-template <tensor_like X, tensor_like W>
-constexpr auto depthwise_conv2d(const X& x, const W& w, const conv2d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::depthwise([&](const auto& image, const auto& kernel, const auto& o) { return conv2d(image, kernel, o, where); },
-       x, w, options, where);
-}
-/// x [batch, width, in], w [kernel, in, multiplier].
-template <tensor_like X, tensor_like W>
-constexpr auto depthwise_conv1d(const X& x, const W& w, const conv1d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::depthwise([&](const auto& image, const auto& kernel, const auto& o) { return conv1d(image, kernel, o, where); },
-       x, w, options, where);
-}
-
-/// A depthwise convolution and one of single taps across channels: `pointwise` is [1, 1, in * multiplier, out].
-template <tensor_like X, tensor_like W, tensor_like P>
-constexpr auto separable_conv2d(const X& x, const W& w, const P& pointwise, const conv2d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return conv2d(depthwise_conv2d(x, w, options, where), pointwise, {}, where);
-}
-/// `pointwise` is [1, in * multiplier, out].
-template <tensor_like X, tensor_like W, tensor_like P>
-constexpr auto separable_conv1d(const X& x, const W& w, const P& pointwise, const conv1d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return conv1d(depthwise_conv1d(x, w, options, where), pointwise, {}, where);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_CUMULATIVE_CUMULATIVE_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_CUMULATIVE_CUMULATIVE_HPP
-// ---- tapegraph/ops/cumulative/cumulative.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_REDUCTION_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_REDUCTION_HPP
-// ---- tapegraph/ops/reduction/reduction.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_ARITHMETIC_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_ARITHMETIC_HPP
-// ---- tapegraph/ops/elementwise/arithmetic.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_DIVISION_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_DIVISION_HPP
-// ---- tapegraph/core/math/division.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_ROUNDING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_ROUNDING_HPP
-// ---- tapegraph/core/math/rounding.hpp ----
-
-namespace tapegraph::math {
-
-template <class T>
-TG_HD constexpr T abs(T x) {
- return detail::from_bits<T>(detail::to_bits(x) & ~detail::sign_bit<T>);
-}
-
-template <class T>
-TG_HD constexpr T copysign(T x, T y) {
- constexpr auto sign = detail::sign_bit<T>;
- return detail::from_bits<T>((detail::to_bits(x) & ~sign) | (detail::to_bits(y) & sign));
-}
-
-template <class T>
-TG_HD constexpr bool is_nan(T x) {
- return x != x;
-}
-
-template <class T>
-TG_HD constexpr bool is_finite(T x) {
- return abs(x) < detail::traits<T>::infinity;
-}
-
-template <class T>
-TG_HD constexpr T minimum(T a, T b) {
- return detail::select((a < b) | (a != a), a, b);
-}
-
-template <class T>
-TG_HD constexpr T maximum(T a, T b) {
- return detail::select((a > b) | (a != a), a, b);
-}
-
-template <class T>
-TG_HD constexpr T round(T x) {
- constexpr T big = detail::traits<T>::integer_from;
- const T a = abs(x);
- const T nearest = (a + big) - big;
- return copysign(detail::select(a < big, nearest, a), x);
-}
-
-template <class T>
-TG_HD constexpr T trunc(T x) {
- const T a = abs(x), nearest = round(a);
- return copysign(nearest - detail::select(nearest > a, T(1), T(0)), x);
-}
-
-template <class T>
-TG_HD constexpr T floor(T x) {
- const T nearest = round(x);
- return copysign(nearest - detail::select(nearest > x, T(1), T(0)), x);
-}
-
-template <class T>
-TG_HD constexpr T ceil(T x) {
- const T nearest = round(x);
- return copysign(nearest + detail::select(nearest < x, T(1), T(0)), x);
-}
-
-}
-#endif
-
-namespace tapegraph::math {
-
-namespace detail {
-
-template <class T>
-constexpr T remainder_by_subtraction(T a, T b) {
- T multiple = b;
- while (multiple <= a * T(0.5)) multiple *= T(2);
- for (; multiple >= b; multiple *= T(0.5))
-  if (a >= multiple) a -= multiple;
- return a;
-}
-
-template <class T>
-TG_HD constexpr T truncated_remainder(T x, T y) {
- if (__builtin_is_constant_evaluated()) {
-  if (x != x || y != y || abs(x) == traits<T>::infinity || y == 0) return traits<T>::nan;
-  if (abs(y) == traits<T>::infinity) return x;
-  return copysign(remainder_by_subtraction(abs(x), abs(y)), x);
- }
- if constexpr (sizeof(T) == sizeof(float)) {
-  return __builtin_fmodf(x, y);
- } else {
-  return __builtin_fmod(x, y);
- }
-}
-
-}
-
-template <class T>
-TG_HD constexpr T remainder(T x, T y) {
- const T r = detail::truncated_remainder(x, y);
- const T shifted = detail::select((r < 0) != (y < 0), r + y, r);
- return detail::select(r == 0, copysign(T(0), y), shifted);
-}
-
-template <class T>
-TG_HD constexpr T floor_divide(T x, T y) {
- if (__builtin_is_constant_evaluated() && y == 0) return x == 0 ? detail::traits<T>::nan : copysign(detail::traits<T>::infinity, x);
- const T r = detail::truncated_remainder(x, y);
- const T quotient = round((x - r) / y);
- const T lowered = quotient - detail::select((r != 0) & ((r < 0) != (y < 0)), T(1), T(0));
- const T zero = copysign(T(0), detail::from_bits<T>(detail::to_bits(x) ^ detail::to_bits(y)));
- return detail::select(y == 0, x / detail::select(y == 0, y, T(1)), detail::select(lowered == 0, zero, lowered));
-}
-
-}
-#endif
-
-/// x + y, x - y, x * y, x / y, x % y, -x, with NumPy broadcasting.
-
-namespace tapegraph {
-
-namespace detail {
-
-/// Integers wrap around when a result does not fit: in two's complement that is arithmetic of unsigned numbers.
-template <class V>
-inline constexpr bool wraps = std::is_integral_v<V> && std::is_signed_v<V>;
-
-/// x / y; of integers the quotient rounded toward zero, and 0 for y = 0, where the processor would stop the program.
-template <class V>
-TG_HD constexpr V quotient(V x, V y) {
- if constexpr (std::is_same_v<V, bool>) {
-  return x & y;
- } else if constexpr (std::is_floating_point_v<V>) {
-  return x / y;
- } else {
-  const bool special = y == V(0) || (std::is_signed_v<V> && y == V(-1));
-  const V q = static_cast<V>(x / (special ? V(1) : y));
-  if constexpr (std::is_signed_v<V>) {
-   using word = std::make_unsigned_t<V>;
-   return y == V(0) ? V(0) : (special ? static_cast<V>(word(0) - static_cast<word>(x)) : q);
-  } else {
-   return y == V(0) ? V(0) : q;
-  }
- }
-}
-
-}
-
-struct add_op : map_op<2> {
- static constexpr std::string_view name = "add";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  if constexpr (detail::wraps<V>)
-   return static_cast<V>(static_cast<std::make_unsigned_t<V>>(x) + static_cast<std::make_unsigned_t<V>>(y));
-  else
-   return x + y;
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto, auto) {
-  return dy;
- }
-};
-
-struct subtract_op : map_op<2> {
- static constexpr std::string_view name = "subtract";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  if constexpr (detail::wraps<V>)
-   return static_cast<V>(static_cast<std::make_unsigned_t<V>>(x) - static_cast<std::make_unsigned_t<V>>(y));
-  else
-   return x - y;
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto, auto) {
-  if constexpr (I == 0)
-   return dy;
-  else
-   return -dy;
- }
-};
-
-struct multiply_op : map_op<2> {
- static constexpr std::string_view name = "multiply";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  if constexpr (detail::wraps<V> && sizeof(V) >= sizeof(int))
-   return static_cast<V>(static_cast<std::make_unsigned_t<V>>(x) * static_cast<std::make_unsigned_t<V>>(y));
-  else if constexpr (std::is_same_v<V, bool>)
-   return x & y;
-  else
-   return x * y;
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
-  if constexpr (I == 0)
-   return dy * y;
-  else
-   return dy * x;
- }
-};
-
-struct divide_op : map_op<2> {
- static constexpr std::string_view name = "divide";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  return detail::quotient(x, y);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y, auto q) {
-  if constexpr (I == 0)
-   return dy / y;
-  else
-   return -(dy * q) / y;
- }
-};
-
-struct negate_op : map_op<1> {
- static constexpr std::string_view name = "negate";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  if constexpr (std::is_integral_v<V>)
-   return subtract_op::value(V(0), x);
-  else
-   return -x;
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto) { return -dy; }
-};
-
-/// floor(x / y); for integers y = 0 gives 0.
-struct floor_divide_op : map_op<2> {
- static constexpr std::string_view name = "floor_divide";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  if constexpr (std::is_floating_point_v<V>) {
-   return math::floor_divide(x, y);
-  } else if constexpr (detail::wraps<V>) {
-   const V q = detail::quotient(x, y), r = subtract_op::value(x, multiply_op::value(q, y));
-   const bool below = y != V(0) && r != V(0) && (r < V(0)) != (y < V(0));
-   return static_cast<V>(q - static_cast<V>(below));
-  } else {
-   return detail::quotient(x, y);
-  }
- }
-};
-
-/// x - floor(x / y) y, with the sign of y as in NumPy and Python; for integers y = 0 gives 0.
-struct remainder_op : map_op<2> {
- static constexpr std::string_view name = "remainder";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  if constexpr (std::is_floating_point_v<V>)
-   return math::remainder(x, y);
-  else
-   return y == V(0) ? V(0) : subtract_op::value(x, multiply_op::value(floor_divide_op::value(x, y), y));
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
-  if constexpr (I == 0)
-   return dy;
-  else
-   return -(dy * apply<floor_divide_op>(x, y));
- }
-};
-
-/// (x - y)^2
-struct squared_difference_op : map_op<2> {
- static constexpr std::string_view name = "squared_difference";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  const V d = subtract_op::value(x, y);
-  return multiply_op::value(d, d);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
-  if constexpr (I == 0)
-   return dy * (2 * apply<subtract_op>(x, y));
-  else
-   return dy * (2 * apply<subtract_op>(y, x));
- }
-};
-
-/// x + t (y - x)
-struct lerp_op : map_op<3> {
- static constexpr std::string_view name = "lerp";
- template <class V>
- TG_HD static constexpr V value(V x, V y, V t) {
-  return math::detail::mul_add(t, y - x, x);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto t, auto) {
-  if constexpr (I == 0)
-   return dy * (1 - t);
-  else if constexpr (I == 1)
-   return dy * t;
-  else
-   return dy * (y - x);
- }
-};
-
-#define TG_BINARY(word, sign)                                                                                          \
- template <class A, class B>                                                                                        \
-  requires operands<A, B>                                                                                        \
- TG_INLINE constexpr auto operator sign(const A& x, const B& y) {                                                   \
-  return apply<word##_op>(x, y);                                                                                 \
- }                                                                                                                  \
- template <operand A, operand B>                                                                                    \
- TG_INLINE constexpr auto word(const A& x, const B& y) {                                                            \
-  return apply<word##_op>(x, y);                                                                                 \
- }
-
-TG_BINARY(add, +)
-TG_BINARY(subtract, -)
-TG_BINARY(multiply, *)
-TG_BINARY(divide, /)
-TG_BINARY(remainder, %)
-#undef TG_BINARY
-
-template <class A>
- requires operands<A>
-TG_INLINE constexpr auto operator-(const A& x) {
- return apply<negate_op>(x);
-}
-template <class A>
- requires operands<A>
-TG_INLINE constexpr auto operator+(const A& x) {
- return x;
-}
-template <operand A>
-TG_INLINE constexpr auto negate(const A& x) {
- return apply<negate_op>(x);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto floor_divide(const A& x, const B& y) {
- return apply<floor_divide_op>(x, y);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto squared_difference(const A& x, const B& y) {
- return apply<squared_difference_op>(x, y);
-}
-template <operand A, operand B, operand C>
-TG_INLINE constexpr auto lerp(const A& x, const B& y, const C& t) {
- return apply<lerp_op>(x, y, t);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_CAST_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_CAST_HPP
-// ---- tapegraph/ops/elementwise/cast.hpp ----
-
-namespace tapegraph {
-
-/// Another element type. To bool: x != 0. To integers: toward zero; what does not fit (NaN, too) is whatever the processor
-/// makes of it. Derivatives pass between floating types.
-template <class To>
-struct cast_op : map_op<1> {
- static constexpr std::string_view name = "cast";
- static constexpr bool integers = true;
- static constexpr bool from_integers = true;
- static constexpr dtype result_type(dtype) { return dtype_of<To>; }
- template <class V>
- TG_HD static constexpr To value(V x) {
-  if constexpr (std::is_same_v<To, bool>)
-   return x != V(0);
-  else
-   return static_cast<To>(x);
- }
- static constexpr auto vjp(auto dy, auto, auto) { return dy; }
-};
-
-/// `cast<float>(labels)`
-template <class To, operand A>
-TG_INLINE constexpr auto cast(const A& x) {
- if constexpr (arithmetic<A>)
-  return cast_op<To>::value(x);
- else
-  return apply<cast_op<To>>(x);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_IN_FLOAT_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_IN_FLOAT_HPP
-// ---- tapegraph/ops/elementwise/in_float.hpp ----
-
-/// Functions made of several steps, such as softmax, on 16-bit elements: computed in float and rounded once at the end.
-/// Rounding every step would lose digits the result could have, and counts beyond 65504 do not exist in half.
-
-namespace tapegraph::detail {
-
-/// The element type of a handle or formula.
-constexpr dtype type_of(const number&) { return dtype::boolean; }
-template <handle A>
-constexpr dtype type_of(const A& x) {
- if constexpr (requires { typename A::element_type; })
-  return dtype_of<typename A::element_type>;
- else
-  return x.type();
-}
-template <class Op, class... Args>
-constexpr dtype type_of(const expr<Op, Args...>& e) {
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  dtype common = dtype::f32;
-  bool found = false;
-  const auto look = [&](int index, bool counts, dtype type) {
-   if (found || !counts || index < Op::condition_operands) return;
-   common = type;
-   found = true;
-  };
-  (look(static_cast<int>(I), !std::is_same_v<Args, number>, type_of(e.template get<I>())), ...);
-  return Op::result_type(common);
- }(std::index_sequence_for<Args...>{});
-}
-
-template <class A>
-struct static_type {
- static constexpr dtype value = dtype::boolean;
-};
-template <handle A>
-struct static_type<A> {
- static constexpr dtype make() {
-  if constexpr (requires { typename A::element_type; })
-   return dtype_of<typename A::element_type>;
-  else
-   return static_type<std::remove_cvref_t<decltype(std::declval<const A&>().whole())>>::value;
- }
- static constexpr dtype value = make();
-};
-template <class Op, class... Args>
-struct static_type<expr<Op, Args...>> {
- static constexpr dtype make() {
-  constexpr dtype types[]{static_type<Args>::value...};
-  constexpr bool counts[]{!std::is_same_v<Args, number>...};
-  for (int i = Op::condition_operands; i < static_cast<int>(sizeof...(Args)); ++i)
-   if (counts[i]) return Op::result_type(types[i]);
-  return Op::result_type(dtype::f32);
- }
- static constexpr dtype value = make();
-};
-
-/// f(x); for 16-bit elements f(cast<float>(x)), rounded. Sealed alike in both modes, so that adjoints add alike.
-template <tensor_like A, class F>
- requires one_handle<mode_of_t<A>>
-constexpr auto in_float(const A& x, std::source_location where, const F& f) {
- using node = typename mode_of_t<A>::node;
- const dtype type = type_of(x);
- if (!is_storage_type(type)) return node(f(x));
- const node wide(f(node(eval(cast<float>(node(eval(x, where))), where))));
- return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
-}
-template <tensor_like A, class F>
- requires(!one_handle<mode_of_t<A>>)
-constexpr auto in_float(const A& x, std::source_location where, const F& f) {
- constexpr dtype type = static_type<A>::value;
- if constexpr (type == dtype::bf16)
-  return eval(cast<bfloat16>(f(eval(cast<float>(eval(x, where)), where))), where);
- else if constexpr (type == dtype::f16)
-  return eval(cast<half>(f(eval(cast<float>(eval(x, where)), where))), where);
- else
-  return f(x);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_POWER_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_POWER_HPP
-// ---- tapegraph/ops/elementwise/power.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_HPP
-// ---- tapegraph/core/math.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_ERROR_FUNCTION_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_ERROR_FUNCTION_HPP
-// ---- tapegraph/core/math/error_function.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_EXPONENTIAL_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_EXPONENTIAL_HPP
-// ---- tapegraph/core/math/exponential.hpp ----
-
-namespace tapegraph::math {
-
-namespace detail {
-
-template <class T>
-TG_HD constexpr T expm1_rest(T high, T low) {
- const T r = high - low;
- T q;
- if constexpr (sizeof(T) == sizeof(float)) {
-  q = polynomial(r, 0.49999997f, 0.16666539f, 0.041667223f, 0.00836718082f, 0.00138823956f);
- } else {
-  q = polynomial(r, 0.5, 0.16666666666666677, 0.04166666666666649, 0.008333333333320739, 0.0013888888888968377,
-     0.00019841269888681788, 2.4801587164696366e-05, 2.7557241370628163e-06, 2.755740599653311e-07,
-     2.5110109365775597e-08, 2.087529800591468e-09);
- }
- return mul_add(product(r, r), q, -low);
-}
-
-template <class T>
-TG_HD constexpr T exp_reduced(T high, T low) {
- const T w = T(1) + high;
- return w + (((T(1) - w) + high) + expm1_rest(high, low));
-}
-
-template <class T>
-struct power_of_two {
- bits_t<T> first_field, second_field;
- TG_HD constexpr T first() const { return from_exponent<T>(first_field); }
- TG_HD constexpr T second() const { return from_exponent<T>(second_field); }
- TG_HD constexpr T inverse_of_second() const { return from_exponent<T>(2 * traits<T>::bias - second_field); }
-};
-
-template <class T>
-TG_HD constexpr T exponent_of(T x) {
- return mul_add(x, traits<T>::log2_e, traits<T>::round_magic);
-}
-
-template <class T, int Shift = 0>
-TG_HD constexpr power_of_two<T> split_exponent(T t) {
- using bits = bits_t<T>;
- constexpr bits offset = 2 * (traits<T>::bias + 1) - to_bits(traits<T>::round_magic) + static_cast<bits>(Shift);
- const bits sum = to_bits(t) + offset;
- const bits half = sum >> 1;
- return {half - 1, sum - half - 1};
-}
-
-template <class T>
-TG_HD constexpr T remainder_high(T x, T t) {
- return x - product(t - traits<T>::round_magic, traits<T>::ln2_high);
-}
-template <class T>
-TG_HD constexpr T remainder_low(T t) {
- return product(t - traits<T>::round_magic, traits<T>::ln2_low);
-}
-
-template <class T>
-inline constexpr T exp_lowest = sizeof(T) == sizeof(float) ? T(-104) : T(-746);
-template <class T>
-inline constexpr T exp_highest = sizeof(T) == sizeof(float) ? T(90) : T(711);
-
-template <class T, int Shift>
-TG_HD constexpr T exp_shifted(T x) {
- const T c = within(x, -exp_lowest<T>);
- const T t = exponent_of(c);
- const T high = remainder_high(c, t);
- const T y = T(1) + (expm1_rest(high, remainder_low(t)) + high);
- const auto scale = split_exponent<T, Shift>(t);
- return product(product(y, scale.first()), scale.second());
-}
-
-template <class T>
-struct extended_exp {
- T value, lost;
-};
-template <class T>
-TG_HD constexpr extended_exp<T> exp_extended(T x) {
- const T c = within(x, -exp_lowest<T>);
- const T t = exponent_of(c);
- const T high = remainder_high(c, t), w = T(1) + high;
- const T rest = ((T(1) - w) + high) + expm1_rest(high, remainder_low(t));
- const T m = w + rest;
- const auto scale = split_exponent(t);
- return {product(product(m, scale.first()), scale.second()), product(rest - (m - w), T(2) - m)};
-}
-
-}
-
-template <class T>
-TG_HD constexpr T exp(T x) {
- return detail::exp_shifted<T, 0>(x);
-}
-
-template <class T>
-TG_HD constexpr T exp2(T x) {
- constexpr bool single = sizeof(T) == sizeof(float);
- const T c = detail::clamp(x, T(single ? -151 : -1076), T(single ? 129 : 1025));
- const T t = c + detail::traits<T>::round_magic;
- const T r = c - (t - detail::traits<T>::round_magic);
- const T y = detail::exp_reduced(detail::product(r, T(0.6931471805599453)), T(0));
- const auto scale = detail::split_exponent(t);
- return detail::product(detail::product(y, scale.first()), scale.second());
-}
-
-template <class T>
-TG_HD constexpr T expm1(T x) {
- const T c = detail::clamp(x, sizeof(T) == sizeof(float) ? T(-18) : T(-38), detail::exp_highest<T>);
- const T t = detail::exponent_of(c);
- const T high = detail::remainder_high(c, t);
- const T p = detail::expm1_rest(high, detail::remainder_low(t)) + high;
- const auto scale = detail::split_exponent(t);
- const T y = detail::product(p, scale.first()) + (scale.first() - scale.inverse_of_second());
- return detail::select(x == 0, x, detail::product(y, scale.second()));
-}
-
-template <class T>
-TG_HD constexpr T tanh(T x) {
- const T a = abs(x), z = detail::product(a, a);
- T q;
- if constexpr (sizeof(T) == sizeof(float)) {
-  q = detail::polynomial(z, -0.333333135f, 0.133324847f, -0.0538407676f, 0.0210207645f, -0.00619804021f);
- } else {
-  q = detail::polynomial(z, -0.3333333333333333, 0.13333333333332945, -0.053968253967957174, 0.021869488524811045,
-       -0.008863235275437724, 0.003592124394570226, -0.0014557995121487531,
-       0.0005897983843172588, -0.00023808944739985637, 9.36839099544834e-05,
-       -3.2597189852629236e-05, 7.2394228356751645e-06);
- }
- const T small = detail::mul_add(detail::product(a, z), q, a);
- const T c = detail::select(a > T(20), T(20), a) * 2;
- const T t = detail::exponent_of(c);
- const T high = detail::remainder_high(c, t);
- const T p = detail::expm1_rest(high, detail::remainder_low(t)) + high;
- const T scale = detail::from_exponent<T>(detail::to_bits(t) - detail::to_bits(detail::traits<T>::round_magic) +
-           detail::traits<T>::bias);
- const T large = T(1) - T(2) / (detail::product(p, scale) + (scale + T(1)));
- return copysign(detail::select(a < T(0.55), small, large), x);
-}
-
-template <class T>
-TG_HD constexpr T sigmoid(T x) {
- const auto e = detail::exp_extended(-abs(x));
- const T d = T(1) + e.value, y = detail::select(x < 0, e.value, T(1)) / d;
- const T of_e = detail::product(e.lost, T(1) - y);
- const T of_d = detail::product(e.value - (d - T(1)), T(0.75));
- return detail::mul_add(y, detail::select(x < 0, of_e, -of_e) - of_d, y);
-}
-
-template <class T>
-TG_HD constexpr T sinh(T x) {
- const T a = abs(x), z = detail::product(a, a);
- T q;
- if constexpr (sizeof(T) == sizeof(float)) {
-  q = detail::polynomial(z, 0.166666672f, 0.00833335053f, 0.000198360663f, 2.81743883e-06f);
- } else {
-  q = detail::polynomial(z, 0.16666666666666666, 0.008333333333333333, 0.0001984126984126959,
-       2.755731922412024e-06, 2.5052108345641482e-08, 1.6059050705866846e-10,
-       7.646476361317521e-13, 2.8483982842879613e-15);
- }
- const T small = detail::mul_add(detail::product(a, z), q, a);
- const T w = detail::exp_shifted<T, -1>(a);
- return copysign(detail::select(a < T(1), small, w - T(0.25) / w), x);
-}
-
-template <class T>
-TG_HD constexpr T cosh(T x) {
- const T w = detail::exp_shifted<T, -1>(abs(x));
- return w + T(0.25) / w;
-}
-
-}
-#endif
-
-namespace tapegraph::math {
-
-namespace detail {
-
-template <class T>
-TG_HD constexpr T erf_tail(T z) {
- if constexpr (sizeof(T) == sizeof(float)) {
-  return polynomial(z, 0.128379166f, -0.376126349f, 0.112837195f, -0.0268607531f, 0.0052044359f, -0.00081819261f,
-      8.53883394e-05f);
- } else {
-  return polynomial(z, 0.1283791670955126, -0.37612638903183754, 0.112837916709551, -0.026866170645124195,
-      0.0052239776253421326, -0.0008548327015004245, 0.0001205533252375538, -1.4925633695295662e-05,
-      1.6461698635027334e-06, -1.635869952656244e-07, 1.4723756492614945e-08,
-      -1.1653704389281652e-09, 6.497556905866099e-11);
- }
-}
-
-}
-
-template <class T>
-TG_HD constexpr T erf(T x) {
- constexpr bool single = sizeof(T) == sizeof(float);
- const T a = abs(x), z = detail::product(a, a);
- const T c = detail::select(a > T(single ? 4 : 6), T(single ? 4 : 6), a);
- T g;
- if constexpr (single) {
-  g = detail::polynomial(c, 0.000150611682f, -1.12938178f, -0.633663356f, -0.107858166f, 0.0247744657f,
-       -0.00399407279f, 0.000378839293f, -1.13092201e-05f, -7.37641358e-07f);
- } else {
-  g = detail::polynomial(c, 2.133345841427813e-08, -1.1283794450251903, -0.6366180612879343, -0.10277922594185174,
-       0.01914652998786122, 0.0001721485435457088, -0.0016370964396620986,
-       0.0005148983558034126, 5.1638792903929766e-05, -0.00012968888344829974,
-       7.453207127573467e-05, -2.8370923785803124e-05, 8.165234303593275e-06,
-       -1.8420554080810396e-06, 3.269142093758065e-07, -4.487907542787604e-08,
-       4.5744761666948834e-09, -3.159174397885022e-10, 1.1000563245439906e-11,
-       2.2580671245599044e-13, -3.994287851045373e-14, 1.244195109754724e-15);
- }
- const T near = detail::mul_add(a, detail::erf_tail(z), a);
- const T far = T(1) - exp(g);
- return copysign(detail::select(a < T(0.9), near, far), x);
-}
-
-namespace detail {
-
-TG_HD constexpr void exact_square(float a, float& high, float& low) {
- const float a1 = from_bits<float>(to_bits(a) & 0xfffff000u), a2 = a - a1;
- high = product(a, a);
- low = mul_add(a2, a2, mul_add(2 * a1, a2, product(a1, a1) - high));
-}
-TG_HD constexpr void exact_square(double a, double& high, double& low) { exact_product(a, a, high, low); }
-
-}
-
-template <class T>
-TG_HD constexpr T erfc(T x) {
- constexpr bool single = sizeof(T) == sizeof(float);
- constexpr T largest = single ? T(10.1) : T(27.3), centre = single ? T(2) : T(4);
- const T a = abs(x), c = detail::select(a > largest, largest, a);
- const T q = (c - centre) / (c + centre);
- constexpr T first = single ? T(1.27697837f) : T(1.2329951186255526);
- T p;
- if constexpr (single) {
-  p = detail::polynomial(q, -0.0927638933f, -0.166031361f, 0.164053157f, -0.0542051382f,
-       -0.00804460421f, 0.00863843504f, 0.00127338723f, -0.00125338696f, -0.000364626205f,
-       2.64905684e-05f);
- } else {
-  p = detail::polynomial(q, -0.13962111684056286, 0.01537965210262014, 0.06809705425473357,
-       -0.10103906603632352, 0.09373283499691396, -0.0663303658120398, 0.03716751556070729,
-       -0.016197734054709118, 0.005031969770579639, -0.0007577733615067123,
-       -0.00019925557946412183, 0.00015062229048279545, -2.440295390789884e-05,
-       -1.1224822256975093e-05, 5.71749823232777e-06, 3.012743735000957e-07,
-       -8.347652859679776e-07, 6.288750644743056e-08, 1.1515942253234202e-07,
-       -7.841907893398557e-09, -1.3649643027453165e-08, -1.8000659273409901e-09);
- }
- T square = 0, square_low = 0;
- detail::exact_square(c, square, square_low);
- const T t = detail::exponent_of(-square);
- const T r = detail::remainder_high(-square, t);
- const T w = T(1) + r;
- const T rest = ((T(1) - w) + r) + detail::expm1_rest(r, detail::remainder_low(t) + square_low);
- const T e = w + rest;
- p = detail::product(q, p);
- const T n = first + p, d = detail::mul_add(T(2), c, T(1));
- const T ratio = n / d;
- const T d_low = detail::select(c > T(0.5), T(1) - (d - T(2) * c), T(2) * c - (d - T(1)));
- const T lost = detail::mul_add(rest - (e - w), T(2) - e,
-        detail::product(T(0.9), (p - (n - first)) - detail::product(ratio, d_low)));
- const T value = detail::product(e, ratio);
- const auto scale = detail::split_exponent(t);
- const T y = detail::product(detail::product(detail::mul_add(value, lost, value), scale.first()), scale.second());
- const T near = T(1) - detail::mul_add(x, detail::erf_tail(detail::product(x, x)), x);
- return detail::select(a < T(0.25), near, detail::select(x < 0, T(2) - y, y));
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_HYPERBOLIC_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_HYPERBOLIC_HPP
-// ---- tapegraph/core/math/hyperbolic.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_LOGARITHM_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_LOGARITHM_HPP
-// ---- tapegraph/core/math/logarithm.hpp ----
-
-namespace tapegraph::math {
-
-namespace detail {
-
-template <class T>
-struct binary_split {
- T f;
- T k;
- bits_t<T> field;
-};
-
-template <class T>
-TG_HD constexpr binary_split<T> split_binary(T x) {
- using bits = bits_t<T>;
- constexpr int mantissa = traits<T>::mantissa;
- constexpr bits root_half = to_bits(sizeof(T) == sizeof(float) ? T(0.70710678f) : T(0.70710678118654757));
- const bits shifted = to_bits(x) + (to_bits(T(1)) - root_half);
- const bits field = shifted >> mantissa;
- const T m = from_bits<T>((shifted & ((bits{1} << mantissa) - 1)) + root_half);
- const T k = from_bits<T>(field | to_bits(traits<T>::integer_from)) - (traits<T>::integer_from + T(traits<T>::bias));
- return {m - T(1), k, field};
-}
-
-template <class T>
-TG_HD constexpr binary_split<T> split_binary_denormal(T x) {
- constexpr T lift = traits<T>::integer_from * 4;
- const bool denormal = x < traits<T>::smallest_normal;
- auto s = split_binary(product(x, select(denormal, lift, T(1))));
- s.k = s.k - select(denormal, T(traits<T>::mantissa + 2), T(0));
- return s;
-}
-
-template <class T>
-TG_HD constexpr T log_of_split(T f, T k, T c) {
- const T z = product(f, f), half_square = product(T(0.5), z);
- T rest;
- if constexpr (sizeof(T) == sizeof(float)) {
-  rest = product(product(f, z), polynomial(f, 0.333333313f, -0.250008196f, 0.200012296f, -0.166233644f,
-            0.142017081f, -0.131600693f, 0.127618656f, -0.0763513297f));
- } else {
-  const T s = f / (T(2) + f), y = product(s, s);
-  const T r =
-   product(y, polynomial(y, 0.6666666666666735, 0.3999999999941308, 0.2857142874277436, 0.22222198530513296,
-        0.18183566692237796, 0.15313986369804222, 0.14796627030535214));
-  rest = product(s, half_square + r);
- }
- const T low = rest + mul_add(k, traits<T>::ln2_low, c);
- return product(k, traits<T>::ln2_high) - ((half_square - low) - f);
-}
-
-}
-
-template <class T>
-TG_HD constexpr T log(T x) {
- constexpr T infinity = detail::traits<T>::infinity;
- const auto s = detail::split_binary_denormal(x);
- const T y = detail::log_of_split(s.f, s.k, T(0));
- const T special = detail::select(x == 0, -infinity, detail::traits<T>::nan);
- return detail::select(x > 0, detail::select(x < infinity, y, x), detail::select(x <= 0, special, x));
-}
-
-template <class T>
-TG_HD constexpr T log1p(T x) {
- constexpr T infinity = detail::traits<T>::infinity;
- T u = 0, lost = 0;
- detail::exact_sum(T(1), x, u, lost);
- const auto s = detail::split_binary(u);
- const T scale = detail::from_exponent<T>(2 * detail::traits<T>::bias + 1 - s.field);
- const T c = detail::product(detail::product(lost, T(0.5)), scale);
- const T inverse = detail::mul_add(s.f, s.f - T(1), T(1));
- const T y = detail::log_of_split(s.f, s.k, detail::product(c, inverse));
- const T special = detail::select(x == T(-1), -infinity, detail::traits<T>::nan);
- const T ordinary = detail::select(abs(x) < detail::traits<T>::epsilon, x, y);
- return detail::select(x > T(-1), detail::select(x < infinity, ordinary, x), detail::select(x <= T(-1), special, x));
-}
-
-template <class T>
-TG_HD constexpr T log2(T x) {
- constexpr T infinity = detail::traits<T>::infinity;
- constexpr bool single = sizeof(T) == sizeof(float);
- constexpr T high = single ? T(1.4426950408889634f) : T(1.4426950408889634);
- constexpr T low = single ? T(1.9259630335e-08f) : T(2.0355273740931033e-17);
- const auto s = detail::split_binary_denormal(x);
- const T y = detail::log_of_split(s.f, T(0), T(0));
- const T ordinary = s.k + detail::mul_add(y, high, detail::product(y, low));
- const T special = detail::select(x == 0, -infinity, detail::traits<T>::nan);
- return detail::select(x > 0, detail::select(x < infinity, ordinary, x), detail::select(x <= 0, special, x));
-}
-
-template <class T>
-TG_HD constexpr T log10(T x) {
- constexpr T infinity = detail::traits<T>::infinity;
- constexpr bool single = sizeof(T) == sizeof(float);
- constexpr T high = single ? T(0.43429448190325182f) : T(0.43429448190325182);
- constexpr T low = single ? T(-1.0103049952e-08f) : T(1.0983196502167651e-17);
- constexpr T two_high = single ? T(0x1.344p-2f) : T(0x1.34413508p-2);
- constexpr T two_low = single ? T(0x1.3509f8p-18f) : T(0x1.f79fef311f12bp-34);
- const auto s = detail::split_binary_denormal(x);
- const T y = detail::log_of_split(s.f, T(0), T(0));
- const T rest = detail::mul_add(y, low, detail::product(s.k, two_low));
- const T ordinary = detail::product(s.k, two_high) + detail::mul_add(y, high, rest);
- const T special = detail::select(x == 0, -infinity, detail::traits<T>::nan);
- return detail::select(x > 0, detail::select(x < infinity, ordinary, x), detail::select(x <= 0, special, x));
-}
-
-template <class T>
-TG_HD constexpr T softplus(T x) {
- const auto extended = detail::exp_extended(-abs(x));
- const T e = extended.value, s = e / (T(2) + e), z = detail::product(s, s);
- const T lost = detail::product(extended.lost, detail::product(T(1.7), s));
- T q;
- if constexpr (sizeof(T) == sizeof(float)) {
-  q = detail::polynomial(z, 0.666666746f, 0.39998877f, 0.286168844f, 0.214276657f, 0.243009031f);
- } else {
-  q = detail::polynomial(z, 0.6666666666666667, 0.3999999999999398, 0.2857142857250999, 0.22222222125473584,
-       0.181818232027967, 0.15384451935274066, 0.13336805769671287, 0.11715951165940157,
-       0.1097256367734593, 0.06994258380017654, 0.16467616543715816);
- }
- return detail::select(x > 0, x, T(0)) + (e - (detail::product(s, e - detail::product(z, q)) - lost));
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_ROOT_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_ROOT_HPP
-// ---- tapegraph/core/math/root.hpp ----
-
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
-extern "C" {
-__attribute__((const)) float sqrtf(float) noexcept;
-__attribute__((const)) double sqrt(double) noexcept;
-}
-#endif
-
-namespace tapegraph::math {
-
-namespace detail {
-
-template <class T>
-constexpr T sqrt_by_digits(T x) {
- using bits = bits_t<T>;
- constexpr int mantissa = traits<T>::mantissa;
- const bool denormal = x < traits<T>::smallest_normal;
- const bits b = to_bits(denormal ? x * (traits<T>::integer_from * traits<T>::integer_from) : x);
- int exponent = static_cast<int>(b >> mantissa) - static_cast<int>(traits<T>::bias) - (denormal ? 2 * mantissa : 0);
- bits m = (b & ((bits{1} << mantissa) - 1)) | (bits{1} << mantissa);
- if (exponent % 2 != 0) {
-  m *= 2;
-  exponent -= 1;
- }
- bits root = 0, remainder = 0;
- for (int digit = mantissa + 1; digit >= 0; --digit) {
-  const int shift = 2 * digit - (mantissa + 2);
-  const bits next = shift >= 0 ? (m >> shift) & 3 : (shift == -1 ? (m << 1) & 3 : 0);
-  remainder = remainder * 4 + next;
-  const bits trial = root * 4 + 1;
-  root *= 2;
-  if (remainder >= trial) {
-   remainder -= trial;
-   root += 1;
-  }
- }
- const bits rounded = (root + 1) >> 1;
- const T scale = from_exponent<T>(static_cast<bits>(exponent / 2 - mantissa + static_cast<int>(traits<T>::bias)));
- return static_cast<T>(rounded) * scale;
-}
-
-}
-
-template <class T>
-TG_HD constexpr T sqrt(T x) {
- if (__builtin_is_constant_evaluated()) {
-  if (!(x > 0) || x == detail::traits<T>::infinity) return x < 0 ? detail::traits<T>::nan : x;
-  return detail::sqrt_by_digits(x);
- }
-#if defined(__clang__) && !defined(__CUDACC__) && __has_builtin(__builtin_elementwise_sqrt)
- return __builtin_elementwise_sqrt(x);
-#elif defined(__clang__) && defined(__x86_64__) && !defined(__CUDACC__)
- using float4 = float __attribute__((vector_size(16)));
- using double2 = double __attribute__((vector_size(16)));
- if constexpr (sizeof(T) == sizeof(float)) {
-  return __builtin_ia32_sqrtss(float4{x, 0, 0, 0})[0];
- } else {
-  return __builtin_ia32_sqrtsd(double2{x, 0})[0];
- }
-#elif defined(__clang__) || defined(__CUDACC__)
- if constexpr (sizeof(T) == sizeof(float)) {
-  return __builtin_sqrtf(x);
- } else {
-  return __builtin_sqrt(x);
- }
-#else
- if constexpr (sizeof(T) == sizeof(float)) {
-  return ::sqrtf(x);
- } else {
-  return ::sqrt(x);
- }
-#endif
-}
-
-template <class T>
-TG_HD constexpr T rsqrt(T x) {
- return T(1) / sqrt(x);
-}
-
-template <class T>
-TG_HD constexpr T hypot(T x, T y) {
- constexpr T infinity = detail::traits<T>::infinity;
- constexpr bool single = sizeof(T) == sizeof(float);
- constexpr T large = single ? T(0x1p60f) : T(0x1p500), small = single ? T(0x1p-40f) : T(0x1p-400);
- const T a = abs(x), b = abs(y), m = detail::select(a > b, a, b);
- const T up = single ? T(0x1p80f) : T(0x1p600), down = single ? T(0x1p-80f) : T(0x1p-600);
- const T scale = detail::select(m > large, down, detail::select(m < small, up, T(1)));
- const T back = detail::select(m > large, up, detail::select(m < small, down, T(1)));
- const T p = detail::product(a, scale), q = detail::product(b, scale);
- const T r = detail::product(sqrt(detail::mul_add(p, p, detail::product(q, q))), back);
- return detail::select((a == infinity) | (b == infinity), infinity, r);
-}
-
-}
-#endif
-
-namespace tapegraph::math {
-
-namespace detail {
-TG_HD constexpr double log_of_normal(double x) {
- const auto s = split_binary(x);
- return log_of_split(s.f, s.k, 0.0);
-}
-}
-
-template <class T>
-TG_HD constexpr T asinh(T x) {
- const T a = abs(x);
- if constexpr (sizeof(T) == sizeof(float)) {
-  const bool finite = a < detail::traits<T>::infinity;
-  const double b = static_cast<double>(detail::select(finite, a, T(1)));
-  const T y = static_cast<T>(detail::log_of_normal(b + sqrt(detail::mul_add(b, b, 1.0))));
-  return copysign(detail::select((a > T(0x1p-12)) & finite, y, a), x);
- } else {
-  const bool big = a > T(0x1p30);
-  const T b = detail::select(big, T(1), a), square = detail::product(b, b);
-  const T w = b + square / (T(1) + sqrt(T(1) + square));
-  const T y = log1p(detail::select(big, a - T(1), w)) + detail::select(big, T(0.6931471805599453), T(0));
-  return copysign(y, x);
- }
-}
-
-template <class T>
-TG_HD constexpr T acosh(T x) {
- const bool inside = x >= T(1);
- T y = 0;
- if constexpr (sizeof(T) == sizeof(float)) {
-  const double b = static_cast<double>(detail::select(inside & (x < detail::traits<T>::infinity), x, T(1)));
-  y = static_cast<T>(detail::log_of_normal(b + sqrt(detail::product(b - 1, b + 1))));
-  y = detail::select(x == detail::traits<T>::infinity, x, y);
- } else {
-  const bool big = x > T(0x1p30);
-  const T t = detail::select(inside, x, T(1)) - T(1), u = detail::select(big, T(1), t);
-  const T w = u + sqrt(detail::mul_add(u, u, T(2) * u));
-  y = log1p(detail::select(big, t, w)) + detail::select(big, T(0.6931471805599453), T(0));
- }
- return detail::select(inside, y, detail::select(x < T(1), detail::traits<T>::nan, x));
-}
-
-template <class T>
-TG_HD constexpr T atanh(T x) {
- const T a = abs(x);
- const bool inside = a < T(1);
- const T safe = detail::select(inside, a, T(0));
- T y = 0;
- if constexpr (sizeof(T) == sizeof(float)) {
-  const double b = static_cast<double>(safe);
-  y = static_cast<T>(0.5 * detail::log_of_normal((1 + b) / (1 - b)));
-  y = detail::select(a > T(0x1p-12), y, a);
- } else {
-  const T twice = safe + safe;
-  y = T(0.5) * log1p(twice + detail::product(twice, safe) / (T(1) - safe));
- }
- const T special = detail::select(a == T(1), detail::traits<T>::infinity, detail::traits<T>::nan);
- return copysign(detail::select(inside, y, detail::select(a != a, a, special)), x);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_INVERSE_TRIGONOMETRY_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_INVERSE_TRIGONOMETRY_HPP
-// ---- tapegraph/core/math/inverse_trigonometry.hpp ----
-
-namespace tapegraph::math {
-
-namespace detail {
-
-template <class T>
-struct circle;
-
-template <>
-struct circle<float> {
- static constexpr float eighth = 0x1.921fb6p-1f, eighth_low = -0x1.777a5cp-26f;
- static constexpr float quarter = 0x1.921fb6p+0f, quarter_low = -0x1.777a5cp-25f;
- static constexpr float half = 0x1.921fb6p+1f, half_low = -0x1.777a5cp-24f;
-};
-template <>
-struct circle<double> {
- static constexpr double eighth = 0.7853981633974483, eighth_low = 3.061616997868383e-17;
- static constexpr double quarter = 1.5707963267948966, quarter_low = 6.123233995736766e-17;
- static constexpr double half = 3.141592653589793, half_low = 1.2246467991473532e-16;
-};
-
-template <class T>
-TG_HD constexpr T asin_tail(T s, T z) {
- T q;
- if constexpr (sizeof(T) == sizeof(float)) {
-  q = polynomial(z, 0.166667536f, 0.0749524161f, 0.0454771072f, 0.0241475608f, 0.042218633f);
- } else {
-  q = polynomial(z, 0.16666666666666763, 0.07499999999970265, 0.04464285717511928, 0.030381942683668933,
-     0.02237221565913892, 0.01735160011025334, 0.01398096124314775, 0.01139777766237325,
-     0.010786519632603754, 0.0036830780349786096, 0.021763409933606478, -0.021077163694677187,
-     0.03267680795642545);
- }
- return product(product(s, z), q);
-}
-
-template <class T>
-TG_HD constexpr T atan_tail(T t) {
- const T z = product(t, t);
- T q;
- if constexpr (sizeof(T) == sizeof(float)) {
-  q = polynomial(z, -0.333333164f, 0.199984893f, -0.142438486f, 0.105960011f, -0.0608345419f);
- } else {
-  q = polynomial(z, -0.3333333333333333, 0.19999999999999887, -0.14285714285695741, 0.11111111109587948,
-     -0.09090909017005838, 0.07692305383161638, -0.06666617776103798, 0.05881630402620997,
-     -0.05255595848760108, 0.04705770290810651, -0.04055675623913259, 0.029622902012480273,
-     -0.012990206354983541);
- }
- return product(product(t, z), q);
-}
-
-template <class T>
-struct octant_angle {
- T base, base_low, t, tail;
-};
-template <class T>
-TG_HD constexpr octant_angle<T> atan_ratio(T low, T high) {
- const bool upper = low > product(high, T(0.41421356237309505));
- const T t = select(upper, low - high, low) / select(upper, low + high, high);
- return {select(upper, circle<T>::eighth, T(0)), select(upper, circle<T>::eighth_low, T(0)), t, atan_tail(t)};
-}
-
-}
-
-template <class T>
-TG_HD constexpr T asin(T x) {
- using circle = detail::circle<T>;
- const T a = abs(x);
- const bool upper = a > T(0.5);
- const T z = detail::select(upper, detail::product(T(1) - a, T(0.5)), detail::product(a, a));
- const T s = detail::select(upper, sqrt(z), a);
- const T tail = detail::asin_tail(s, z);
- const T u = circle::quarter - T(2) * s, lost = (circle::quarter - u) - T(2) * s;
- return copysign(detail::select(upper, u - (T(2) * tail - (circle::quarter_low + lost)), s + tail), x);
-}
-
-template <class T>
-TG_HD constexpr T acos(T x) {
- using circle = detail::circle<T>;
- const T a = abs(x);
- const bool outer = a > T(0.5);
- const T z = detail::select(outer, detail::product(T(1) - a, T(0.5)), detail::product(a, a));
- const T s = detail::select(outer, sqrt(z), x);
- const T tail = detail::asin_tail(s, z);
- const T inner = circle::quarter - (s - (circle::quarter_low - tail));
- const T twice = T(2) * (s + tail);
- const T outside = detail::select(x < 0, circle::half - (twice - circle::half_low), twice);
- return detail::select(outer, outside, inner);
-}
-
-template <class T>
-TG_HD constexpr T atan(T x) {
- using circle = detail::circle<T>;
- const T a = abs(x);
- const bool steep = a > T(1);
- const auto o = detail::atan_ratio(detail::select(steep, T(1), a), detail::select(steep, a, T(1)));
- const T direct = o.base + (o.t + (o.tail + o.base_low));
- const T complement = (circle::quarter - o.base) - (o.t + (o.tail + (o.base_low - circle::quarter_low)));
- return copysign(detail::select(steep, complement, direct), x);
-}
-
-template <class T>
-TG_HD constexpr T atan2(T y, T x) {
- using circle = detail::circle<T>;
- constexpr T infinity = detail::traits<T>::infinity;
- const T ax = abs(x), ay = abs(y);
- const bool steep = ay > ax;
- T high = detail::select(steep, ay, ax), low = detail::select(steep, ax, ay);
- const T shrink = detail::select(high > detail::traits<T>::integer_from, T(0.25), T(1));
- low = detail::select(low == infinity, T(1), detail::product(low, shrink));
- high = detail::select(high == infinity, detail::select(ax == ay, T(1), infinity), detail::product(high, shrink));
- high = detail::select(high == 0, T(1), high);
-
- const auto o = detail::atan_ratio(low, high);
- const bool left = detail::to_bits(x) >> (8 * sizeof(T) - 1) != 0;
- const T sign = detail::select(steep != left, T(-1), T(1));
- const T centre = detail::select(steep, circle::quarter, detail::select(left, circle::half, T(0)));
- const T centre_low = detail::select(steep, circle::quarter_low, detail::select(left, circle::half_low, T(0)));
- const T base = centre + sign * o.base;
- const T base_rest = (centre - base) + sign * o.base;
- const T angle = base + (sign * o.t + (sign * o.tail + (base_rest + (centre_low + sign * o.base_low))));
- return detail::select((x != x) | (y != y), x + y, copysign(angle, y));
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_POWER_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_POWER_HPP
-// ---- tapegraph/core/math/power.hpp ----
-
-namespace tapegraph::math {
-
-namespace detail {
-
-TG_HD constexpr void log_extended(double a, double& high, double& low) {
- const auto split = split_binary_denormal(a);
- const double f = split.f, k = split.k;
- const double d = 2.0 + f, d_low = f - (d - 2.0);
- const double s = f / d;
- double p = 0, p_low = 0, z = 0, z_low = 0, third = 0, third_low = 0, c = 0, c_low = 0;
- exact_product(s, d, p, p_low);
- const double s_low = (((f - p) - p_low) - product(s, d_low)) / d;
- exact_product(s, s, z, z_low);
- z_low = mul_add(2.0 * s, s_low, z_low);
- exact_product(z, 0x1.5555555555555p-2, third, third_low);
- third_low = mul_add(z_low, 0x1.5555555555555p-2, mul_add(z, 0x1.5555555555555p-56, third_low));
- const double tail =
-  product(product(z, z),
-    polynomial(z, 0.2, 0.14285714285714188, 0.11111111111145391, 0.09090909084610338, 0.07692308378069025,
-      0.06666620138447074, 0.0588433945538458, 0.05211407163067404, 0.05506987206674839));
- const double w = third + tail, w_low = ((third - w) + tail) + third_low;
- exact_product(s, w, c, c_low);
- c_low = mul_add(s, w_low, mul_add(s_low, w, c_low));
- const double half = s + c, half_low = ((s - half) + c) + (c_low + s_low);
- const double base = product(k, traits<double>::ln2_high);
- const double m = 2.0 * half;
- const double sum = base + m;
- const double rest = ((base - sum) + m) + mul_add(2.0, half_low, product(k, traits<double>::ln2_low));
- high = sum + rest;
- low = (sum - high) + rest;
-}
-
-TG_HD constexpr double power_of_positive(double a, double y) {
- const double exponent = clamp(y, -0x1p64, 0x1p64);
- double high = 0, low = 0, z = 0, z_low = 0;
- log_extended(a, high, low);
- exact_product(exponent, high, z, z_low);
- const double c = clamp(z, exp_lowest<double>, exp_highest<double>);
- const double correction = select(c == z, mul_add(exponent, low, z_low), 0.0);
- const double t = exponent_of(c);
- const double k = t - traits<double>::round_magic;
- const double r = c - product(k, traits<double>::ln2_high);
- const double rest = correction - product(k, traits<double>::ln2_low);
- const double e = exp_reduced(r, -rest);
- const auto scale = split_exponent(t);
- return product(product(e, scale.first()), scale.second());
-}
-
-TG_HD constexpr float power_of_positive(float a, float y) {
- const auto s = split_binary(static_cast<double>(a));
- const double exponent = clamp(static_cast<double>(y), -0x1p64, 0x1p64);
- return static_cast<float>(exp(product(exponent, log_of_split(s.f, s.k, 0.0))));
-}
-
-}
-
-template <class T>
-TG_HD constexpr T pow(T x, T y) {
- constexpr T infinity = detail::traits<T>::infinity;
- const T a = abs(x);
- const bool ordinary = (a > 0) & (a < infinity);
- T r = detail::power_of_positive(detail::select(ordinary, a, T(1)), y);
- r = detail::select(ordinary, r, detail::select((a == 0) == (y < 0), infinity, T(0)));
- const T half = detail::product(y, T(0.5));
- const bool integer = trunc(y) == y, odd = integer & (trunc(half) != half);
- const T negative = detail::select(odd, -r, r);
- const bool minus = detail::to_bits(x) >> (8 * sizeof(T) - 1) != 0;
- r = detail::select(minus, negative, r);
- r = detail::select((x < 0) & (a < infinity) & !integer, detail::traits<T>::nan, r);
- r = detail::select((x != x) | (y != y), x + y, r);
- return detail::select((y == 0) | (x == T(1)), T(1), r);
-}
-
-template <class T>
-TG_HD constexpr T cbrt(T x) {
- const T a = abs(x);
- const bool ordinary = (a > 0) & (a < detail::traits<T>::infinity);
- const T safe = detail::select(ordinary, a, T(1));
- if constexpr (sizeof(T) == sizeof(float)) {
-  const auto s = detail::split_binary(static_cast<double>(safe));
-  const double log = detail::log_of_split(s.f, s.k, 0.0);
-  const T y = static_cast<T>(exp(detail::product(log, 0.33333333333333331)));
-  return copysign(detail::select(ordinary, y, a), x);
- } else {
-  const bool tiny = safe < T(0x1p-600);
-  const T b = detail::product(safe, detail::select(tiny, T(0x1p699), T(1)));
-  const auto s = detail::split_binary(b);
-  const T y = exp(detail::product(detail::log_of_split(s.f, s.k, T(0)), T(0.33333333333333331)));
-  T square = 0, square_low = 0, cube = 0, cube_low = 0;
-  detail::exact_product(y, y, square, square_low);
-  detail::exact_product(square, y, cube, cube_low);
-  const T residual = (b - cube) - detail::mul_add(square_low, y, cube_low);
-  const T better = y + residual / detail::product(T(3), square);
-  const T r = detail::product(better, detail::select(tiny, T(0x1p-233), T(1)));
-  return copysign(detail::select(ordinary, r, a), x);
- }
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_TRIGONOMETRY_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_TRIGONOMETRY_HPP
-// ---- tapegraph/core/math/trigonometry.hpp ----
-
-namespace tapegraph::math {
-
-namespace detail {
-
-template <class T>
-struct reduced_angle {
- T r, rest;
- bits_t<T> quadrant;
-};
-
-template <class T>
-TG_HD constexpr T within_eighth(T r) {
- return select(r > T(0.87), T(0.87), select(r < T(-0.87), T(-0.87), r));
-}
-
-TG_HD constexpr reduced_angle<float> reduce_angle(float x) {
- const float t = mul_add(x, 0.6366197723675814f, traits<float>::round_magic);
- const double k = t - traits<float>::round_magic;
- const double a = static_cast<double>(x) - product(k, 0x1.921fb54p+0);
- const double r = a - product(k, 0x1.10b4611a62633p-30);
- const float near = static_cast<float>(r), rest = static_cast<float>(r - static_cast<double>(near));
- return {within_eighth(near), select(abs(near) < 0.87f, rest, 0.0f), to_bits(t)};
-}
-
-TG_HD constexpr reduced_angle<double> reduce_angle(double x) {
- const double t = mul_add(x, 0.6366197723675814, traits<double>::round_magic);
- const double k = t - traits<double>::round_magic;
- const double a = (x - product(k, 0x1.921fb4p+0)) - product(k, 0x1.4442dp-24);
- double b = 0, b_low = 0, c = 0, c_low = 0;
- exact_sum(a, -product(k, 0x1.846988p-48), b, b_low);
- exact_sum(b, -product(k, 0x1.8cc514p-72), c, c_low);
- const double low = (b_low + c_low) - product(k, 0x1.80dc1cd129025p-95);
- const double r = c + low;
- const double rest = (c - r) + low;
- const bool valid = abs(r) < 0.87;
- return {within_eighth(r), select(valid, rest, 0.0), to_bits(t)};
-}
-
-template <class T>
-struct extended {
- T high, low;
-};
-
-template <class T>
-TG_HD constexpr extended<T> sin_reduced(T r, T rest) {
- const T z = product(r, r);
- T q;
- if constexpr (sizeof(T) == sizeof(float)) {
-  q = polynomial(z, -0.166666672f, 0.00833332632f, -0.000198384019f, 2.71023646e-06f);
- } else {
-  q = polynomial(z, -0.16666666666666666, 0.008333333333333299, -0.000198412698412307, 2.755731920267561e-06,
-     -2.5052102172100757e-08, 1.6058046989782275e-10, -7.564147218285971e-13);
- }
- const T correction = mul_add(T(-0.5), product(z, rest), rest);
- const T small = mul_add(product(r, z), q, correction), sum = small + r;
- return {sum, small - (sum - r)};
-}
-
-template <class T>
-TG_HD constexpr extended<T> cos_reduced(T r, T rest) {
- const T z = product(r, r), half = product(T(0.5), z);
- T q;
- if constexpr (sizeof(T) == sizeof(float)) {
-  q = polynomial(z, 0.0416666307f, -0.00138865726f, 2.43549075e-05f);
- } else {
-  q = polynomial(z, 0.041666666666666664, -0.0013888888888888837, 2.4801587301543283e-05, -2.755731920454108e-07,
-     2.0876752173235655e-09, -1.1470068602050209e-11, 4.7289202276894045e-14);
- }
- const T w = T(1) - half;
- const T small = ((T(1) - w) - half) + (product(product(z, z), q) - product(r, rest)), sum = w + small;
- return {sum, small - (sum - w)};
-}
-
-template <class T>
-TG_HD constexpr T sin_of_angle(const reduced_angle<T>& a, bits_t<T> turn) {
- using bits = bits_t<T>;
- const bits q = a.quadrant + turn;
- const T value = select_mask(bits{0} - (q & 1), cos_reduced(a.r, a.rest).high, sin_reduced(a.r, a.rest).high);
- return from_bits<T>(to_bits(value) ^ ((q & 2) << (8 * sizeof(T) - 2)));
-}
-
-}
-
-template <class T>
-TG_HD constexpr T sin(T x) {
- return detail::select(x == 0, x, detail::sin_of_angle(detail::reduce_angle(x), 0));
-}
-
-template <class T>
-TG_HD constexpr T cos(T x) {
- return detail::sin_of_angle(detail::reduce_angle(x), 1);
-}
-
-template <class T>
-TG_HD constexpr T tan(T x) {
- using bits = detail::bits_t<T>;
- const auto a = detail::reduce_angle(x);
- const auto s = detail::sin_reduced(a.r, a.rest), c = detail::cos_reduced(a.r, a.rest);
- const bits odd = bits{0} - (a.quadrant & 1);
- const T n = detail::select_mask(odd, -c.high, s.high), n_low = detail::select_mask(odd, -c.low, s.low);
- const T d = detail::select_mask(odd, s.high, c.high), d_low = detail::select_mask(odd, s.low, c.low);
- const T t = n / d;
- const T inverse = detail::product(d, detail::mul_add(t, t, T(1)));
- const T correction = detail::product(n_low - detail::product(t, d_low), inverse);
- return detail::select(x == 0, x, t + detail::select(abs(t) < detail::traits<T>::integer_from, correction, T(0)));
-}
-
-}
-#endif
-
-/// Elementary functions for float and double with equal bits everywhere: scalar code, vector lanes of every instruction
-/// set, loop tails and constant evaluation (of arguments whose computation needs no infinity or NaN on the way).
-/// Measured errors: docs/accuracy.md.
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_EXPONENTIAL_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_EXPONENTIAL_HPP
-// ---- tapegraph/ops/elementwise/exponential.hpp ----
-
-/// exp, exp2, expm1, log, log2, log10, log1p.
-
-namespace tapegraph {
-
-struct exp_op : map_op<1> {
- static constexpr std::string_view name = "exp";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::exp(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * y; }
-};
-
-struct expm1_op : map_op<1> {
- static constexpr std::string_view name = "expm1";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::expm1(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y + 1); }
-};
-
-struct log_op : map_op<1> {
- static constexpr std::string_view name = "log";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::log(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / x; }
-};
-
-struct log1p_op : map_op<1> {
- static constexpr std::string_view name = "log1p";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::log1p(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (1 + x); }
-};
-
-struct exp2_op : map_op<1> {
- static constexpr std::string_view name = "exp2";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::exp2(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (0.6931471805599453 * y); }
-};
-
-struct log2_op : map_op<1> {
- static constexpr std::string_view name = "log2";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::log2(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (0.6931471805599453 * x); }
-};
-
-struct log10_op : map_op<1> {
- static constexpr std::string_view name = "log10";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::log10(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (2.302585092994046 * x); }
-};
-
-template <operand A>
-TG_INLINE constexpr auto exp(const A& x) {
- return apply<exp_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto expm1(const A& x) {
- return apply<expm1_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto log(const A& x) {
- return apply<log_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto log1p(const A& x) {
- return apply<log1p_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto exp2(const A& x) {
- return apply<exp2_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto log2(const A& x) {
- return apply<log2_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto log10(const A& x) {
- return apply<log10_op>(x);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_SELECTION_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_SELECTION_HPP
-// ---- tapegraph/ops/elementwise/selection.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_COMPARISON_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_COMPARISON_HPP
-// ---- tapegraph/ops/elementwise/comparison.hpp ----
-
-/// Comparisons, logic, is_nan and its like. They answer bool and have no derivative. `==` compares elements, as in NumPy.
-
-namespace tapegraph {
-
-namespace detail {
-/// What a question answers: of scalars that carry derivatives, a plain bool about their values.
-template <class T>
-TG_INLINE constexpr auto without_derivatives(const T& x) {
- if constexpr (is_differential_scalar<T>)
-  return without_derivatives(x.value);
- else
-  return x;
-}
-template <class Op, class... Args>
-TG_INLINE constexpr auto answer(const Args&... x) {
- if constexpr ((is_differential_scalar<Args> || ...))
-  return apply<Op>(without_derivatives(x)...);
- else
-  return apply<Op>(x...);
-}
-}
-
-#define TG_COMPARISON(word, sign)                                                                                      \
- struct word##_op : predicate_op<2> {                                                                               \
-  static constexpr std::string_view name = #word;                                                                \
-  template <class V>                                                                                             \
-  TG_HD static constexpr bool value(V x, V y) {                                                                  \
-   return x sign y;                                                                                           \
-  }                                                                                                              \
- };                                                                                                                 \
- template <class A, class B>                                                                                        \
-  requires operands<A, B> &&(!scalar<A> || !scalar<B>)TG_INLINE constexpr auto operator sign(const A& x,         \
-                        const B& y) {       \
-   return apply<word##_op>(x, y);                                                                             \
-  }                                                                                                              \
-  template <operand A, operand B>                                                                                \
-  TG_INLINE constexpr auto word(const A& x, const B& y) {                                                        \
-   return detail::answer<word##_op>(x, y);                                                                    \
-  }
-
-TG_COMPARISON(less, <)
-TG_COMPARISON(less_equal, <=)
-TG_COMPARISON(greater, >)
-TG_COMPARISON(greater_equal, >=)
-TG_COMPARISON(equal, ==)
-TG_COMPARISON(not_equal, !=)
-#undef TG_COMPARISON
-
-struct logical_and_op : predicate_op<2> {
- static constexpr std::string_view name = "logical_and";
- template <class V>
- TG_HD static constexpr bool value(V x, V y) {
-  return bool(x) & bool(y);
- }
-};
-struct logical_or_op : predicate_op<2> {
- static constexpr std::string_view name = "logical_or";
- template <class V>
- TG_HD static constexpr bool value(V x, V y) {
-  return bool(x) | bool(y);
- }
-};
-struct logical_xor_op : predicate_op<2> {
- static constexpr std::string_view name = "logical_xor";
- template <class V>
- TG_HD static constexpr bool value(V x, V y) {
-  return bool(x) != bool(y);
- }
-};
-struct logical_not_op : predicate_op<1> {
- static constexpr std::string_view name = "logical_not";
- template <class V>
- TG_HD static constexpr bool value(V x) {
-  return !bool(x);
- }
-};
-
-template <operand A, operand B>
-TG_INLINE constexpr auto logical_and(const A& x, const B& y) {
- return detail::answer<logical_and_op>(x, y);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto logical_or(const A& x, const B& y) {
- return detail::answer<logical_or_op>(x, y);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto logical_xor(const A& x, const B& y) {
- return detail::answer<logical_xor_op>(x, y);
-}
-template <operand A>
-TG_INLINE constexpr auto logical_not(const A& x) {
- return detail::answer<logical_not_op>(x);
-}
-
-struct is_nan_op : predicate_op<1> {
- static constexpr std::string_view name = "is_nan";
- template <class V>
- TG_HD static constexpr bool value(V x) {
-  return x != x;
- }
-};
-struct is_inf_op : predicate_op<1> {
- static constexpr std::string_view name = "is_inf";
- template <class V>
- TG_HD static constexpr bool value(V x) {
-  if constexpr (std::is_floating_point_v<V>)
-   return math::abs(x) == math::detail::traits<V>::infinity;
-  else
-   return false;
- }
-};
-struct is_finite_op : predicate_op<1> {
- static constexpr std::string_view name = "is_finite";
- template <class V>
- TG_HD static constexpr bool value(V x) {
-  if constexpr (std::is_floating_point_v<V>)
-   return math::is_finite(x);
-  else
-   return true;
- }
-};
-
-template <operand A>
-TG_INLINE constexpr auto is_nan(const A& x) {
- return detail::answer<is_nan_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto is_inf(const A& x) {
- return detail::answer<is_inf_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto is_finite(const A& x) {
- return detail::answer<is_finite_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto isnan(const A& x) {
- return is_nan(x);
-}
-template <operand A>
-TG_INLINE constexpr auto isinf(const A& x) {
- return is_inf(x);
-}
-template <operand A>
-TG_INLINE constexpr auto isfinite(const A& x) {
- return is_finite(x);
-}
-
-}
-#endif
-
-/// where, maximum, minimum, clip, abs, sign, stop_gradient.
-
-namespace tapegraph {
-
-namespace detail {
-template <class V>
-TG_HD constexpr V choose(bool condition, V x, V y) {
- if constexpr (std::is_floating_point_v<V>)
-  return math::detail::select(condition, x, y);
- else
-  return condition ? x : y;
-}
-template <class V>
-TG_HD constexpr V larger(V x, V y) {
- if constexpr (std::is_floating_point_v<V>)
-  return math::maximum(x, y);
- else
-  return x > y ? x : y;
-}
-template <class V>
-TG_HD constexpr V smaller(V x, V y) {
- if constexpr (std::is_floating_point_v<V>)
-  return math::minimum(x, y);
- else
-  return x < y ? x : y;
-}
-template <class V>
-TG_HD constexpr V magnitude(V x) {
- if constexpr (std::is_floating_point_v<V>)
-  return math::abs(x);
- else if constexpr (std::is_unsigned_v<V>)
-  return x;
- else
-  return x < V(0) ? negate_op::value(x) : x;
-}
-}
-
-/// condition ? x : y, element by element.
-struct where_op : map_op<3> {
- static constexpr std::string_view name = "where";
- static constexpr bool integers = true;
- static constexpr int condition_operands = 1;
- template <class V>
- TG_HD static constexpr V value(bool condition, V x, V y) {
-  return detail::choose(condition, x, y);
- }
- template <int I>
-  requires(I > 0)
- TG_INLINE static constexpr auto vjp(auto dy, auto condition, auto, auto, auto);
-};
-
-template <operand C, operand A, operand B>
-TG_INLINE constexpr auto where(const C& condition, const A& x, const B& y) {
- return apply<where_op>(condition, x, y);
-}
-
-template <int I>
- requires(I > 0)
-TG_INLINE constexpr auto where_op::vjp(auto dy, auto condition, auto, auto, auto) {
- if constexpr (I == 1)
-  return where(condition, dy, 0);
- else
-  return where(condition, 0, dy);
-}
-
-/// The larger operand; NaN if either is. A tie sends half of the derivative to each, as TensorFlow and PyTorch do.
-struct maximum_op : map_op<2> {
- static constexpr std::string_view name = "maximum";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  return detail::larger(x, y);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
-  if constexpr (I == 0)
-   return where(x > y, dy, where(x == y, dy * 0.5, 0));
-  else
-   return where(y > x, dy, where(x == y, dy * 0.5, 0));
- }
-};
-
-struct minimum_op : map_op<2> {
- static constexpr std::string_view name = "minimum";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  return detail::smaller(x, y);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
-  if constexpr (I == 0)
-   return where(x < y, dy, where(x == y, dy * 0.5, 0));
-  else
-   return where(y < x, dy, where(x == y, dy * 0.5, 0));
- }
-};
-
-/// x kept within [low, high]: minimum(maximum(x, low), high). The derivative passes to x within the bounds and at them,
-/// to a bound beyond it, as TensorFlow and PyTorch have it.
-struct clip_op : map_op<3> {
- static constexpr std::string_view name = "clip";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V low, V high) {
-  return detail::smaller(detail::larger(x, low), high);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto low, auto high, auto) {
-  if constexpr (I == 0)
-   return where(x >= low, where(x <= high, dy, 0), 0);
-  else if constexpr (I == 1)
-   return where(x < low, where(low <= high, dy, 0), 0);
-  else
-   return where(x > high, dy, where(low > high, dy, 0));
- }
-};
-
-/// -1, 0 or 1 (NaN for NaN); derivative zero everywhere.
-struct sign_op : map_op<1> {
- static constexpr std::string_view name = "sign";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  if constexpr (std::is_unsigned_v<V>)
-   return x > V(0);
-  else
-   return detail::choose(x > V(0), V(1), detail::choose(x < V(0), V(-1), static_cast<V>(x + V(0))));
- }
-};
-
-template <operand A>
-TG_INLINE constexpr auto sign(const A& x) {
- return apply<sign_op>(x);
-}
-
-struct abs_op : map_op<1> {
- static constexpr std::string_view name = "abs";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::magnitude(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * sign(x); }
-};
-
-/// The operand unchanged; no derivative passes.
-struct stop_gradient_op : map_op<1> {
- static constexpr std::string_view name = "stop_gradient";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return x;
- }
-};
-
-template <operand A, operand B>
-TG_INLINE constexpr auto maximum(const A& x, const B& y) {
- return apply<maximum_op>(x, y);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto minimum(const A& x, const B& y) {
- return apply<minimum_op>(x, y);
-}
-template <operand A, operand B, operand C>
-TG_INLINE constexpr auto clip(const A& x, const B& low, const C& high) {
- return apply<clip_op>(x, low, high);
-}
-template <operand A>
-TG_INLINE constexpr auto abs(const A& x) {
- return apply<abs_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto stop_gradient(const A& x) {
- return apply<stop_gradient_op>(x);
-}
-
-}
-#endif
-
-/// square, sqrt, rsqrt, cbrt, reciprocal, pow, pow<n>.
-///
-/// pow(x, 2) is the general power: a number is not part of a formula's type, so it cannot choose another instruction. Where
-/// the exponent is a constant integer, pow<2>(x) multiplies instead.
-
-namespace tapegraph {
-
-struct square_op : map_op<1> {
- static constexpr std::string_view name = "square";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return multiply_op::value(x, x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (2 * x); }
-};
-
-struct sqrt_op : map_op<1> {
- static constexpr std::string_view name = "sqrt";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::sqrt(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * 0.5 / y; }
-};
-
-/// 1 / sqrt(x)
-struct rsqrt_op : map_op<1> {
- static constexpr std::string_view name = "rsqrt";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::rsqrt(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * -0.5 * (y * y * y); }
-};
-
-struct pow_op : map_op<2> {
- static constexpr std::string_view name = "pow";
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  return math::pow(x, y);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto exponent, auto y);
-};
-
-/// 1 / x
-struct reciprocal_op : map_op<1> {
- static constexpr std::string_view name = "reciprocal";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return V(1) / x;
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return -(dy * (y * y)); }
-};
-
-struct cbrt_op : map_op<1> {
- static constexpr std::string_view name = "cbrt";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::cbrt(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy / (3 * (y * y)); }
-};
-
-/// x^N by multiplications; x^-N is 1 / x^N.
-template <int N>
-struct integer_power_op : map_op<1> {
- static constexpr std::string_view name = "integer_power";
- static constexpr bool integers = N >= 0;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  if constexpr (N == 0) {
-   return V(1);
-  } else if constexpr (N == 1) {
-   return x;
-  } else if constexpr (N < 0) {
-   return V(1) / integer_power_op<-N>::value(x);
-  } else if constexpr (N % 2 == 0) {
-   const V half = integer_power_op<N / 2>::value(x);
-   return multiply_op::value(half, half);
-  } else {
-   return multiply_op::value(integer_power_op<N - 1>::value(x), x);
-  }
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, [[maybe_unused]] auto y)
-  requires(N != 0)
- {
-  if constexpr (N == 1)
-   return dy;
-  else if constexpr (N < 0)
-   return dy * (N * y / x);
-  else
-   return dy * (N * apply<integer_power_op<N - 1>>(x));
- }
-};
-
-template <operand A>
-TG_INLINE constexpr auto square(const A& x) {
- return apply<square_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto sqrt(const A& x) {
- return apply<sqrt_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto rsqrt(const A& x) {
- return apply<rsqrt_op>(x);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto pow(const A& x, const B& exponent) {
- return apply<pow_op>(x, exponent);
-}
-
-template <operand A>
-TG_INLINE constexpr auto reciprocal(const A& x) {
- return apply<reciprocal_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto cbrt(const A& x) {
- return apply<cbrt_op>(x);
-}
-/// x to a constant integer power, pow<3>(x): one instruction of a few products.
-template <int N, operand A>
-TG_INLINE constexpr auto pow(const A& x) {
- return apply<integer_power_op<N>>(x);
-}
-
-template <int I>
-TG_INLINE constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
- if constexpr (I == 0)
-  return dy * where(exponent == 0, 0, exponent * apply<pow_op>(x, exponent - 1));
- else
-  return dy * where(y == 0, 0 * x, y * apply<log_op>(where(x == 0, 0 * x + 1, x)));
-}
-
-}
-#endif
-
-#include <initializer_list>
-
-/// sum, mean, prod, max, min, any, all, count_nonzero over axes. Operands may be formulas: they are fused into the reduction.
-/// ops/reduction/moments.hpp, norm.hpp and softmax.hpp build on these. The element type stays what it is, except where said.
-
-namespace tapegraph {
-
-struct reduce_options {
- bool keepdims = false;
-};
-
-namespace detail {
-constexpr bool axes_inside(const reduce_op::attributes& a, inference& io) {
- return io.require(a.axes >> io.in[0].dims.rank() == 0, "reduction: axis outside the rank");
-}
-template <class Op, tensor_like A>
-constexpr auto reduce_over(const A& x, std::int64_t mask, bool keepdims, std::source_location where) {
- if constexpr (whole_reduction<Op>)
-  return invoke<Op>({mask, keepdims}, nullptr, where, x);
- else
-  return reduce<Op>({mask, keepdims}, where, x);
-}
-template <class Op, tensor_like A>
-constexpr auto reduce_over(const A& x, const axes& over, reduce_options options, std::source_location where) {
- return reduce_over<Op>(x, over.bits(shape_of(x).rank()), options.keepdims, where);
-}
-/// Number of elements that fall together into one.
-template <tensor_like A>
-constexpr extent reduced_size(const A& x, const axes& over) {
- const shape dims = shape_of(x);
- const std::int64_t mask = over.bits(dims.rank());
- extent product{1, dims.table()};
- for (int i = 0; i < dims.rank(); ++i)
-  if ((mask >> i & 1) != 0) product = product * dims[i];
- return product;
-}
-
-/// A reduction's result with axes of extent 1 where it reduced `from`, so that it broadcasts over it.
-template <handle A>
-constexpr auto with_kept_axes(const A& reduced, const shape& from, std::int64_t mask, std::source_location where) {
- if (shape_of(reduced).rank() == from.rank()) return reduced;
- shape target;
- target.attach(from.table());
- for (int i = 0; i < from.rank(); ++i) target.push_back((mask >> i & 1) != 0 ? extent(1) : from[i]);
- return invoke<reshape_op>({}, &target, where, reduced);
-}
-/// A result whose reduced axes were kept, without them unless `keepdims` asks for them.
-template <handle A>
-constexpr auto without_kept_axes(const A& kept, std::int64_t mask, bool keepdims, std::source_location where) {
- const shape from = shape_of(kept);
- if (keepdims || mask == 0 || mask >> from.rank() != 0) return kept;
- shape target;
- target.attach(from.table());
- for (int i = 0; i < from.rank(); ++i)
-  if ((mask >> i & 1) == 0) target.push_back(from[i]);
- return invoke<reshape_op>({}, &target, where, kept);
-}
-
-/// 1 where the operands are equal and 0 elsewhere, in their element type. Constant for derivatives.
-struct indicator_op : map_op<2> {
- static constexpr std::string_view name = "indicator";
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  return choose(x == y, V(1), V(0));
- }
-};
-}
-
-struct sum_op : reduce_op {
- static constexpr std::string_view name = "sum";
- static constexpr std::string_view layer_name = "global_average_pooling*";
- static constexpr void infer(const attributes& a, inference& io) {
-  const dtype type = io.in[0].type;
-  const bool floating = type == dtype::f32 || type == dtype::f64 || type == dtype::f16 || type == dtype::bf16;
-  if (detail::axes_inside(a, io) &&
-   io.require(type != dtype::boolean, "sum, prod: the elements are bool; count_nonzero counts them") &&
-   io.require(floating || (a.keepdims & 2) == 0, "mean: the elements are integers; cast<float>(x) first"))
-   reduce_op::infer(a, io);
- }
- static constexpr auto vjp(auto dy, auto, auto) { return dy; }
-};
-
-struct prod_op : sum_op {
- static constexpr std::string_view name = "prod";
- static constexpr std::string_view layer_name = "";
- static constexpr reduction combines = reduction::product;
- static constexpr bool whole_vjp = true;
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
-  const auto here = std::source_location::current();
-  const shape from = shape_of(x);
-  const auto total = [&](const auto& of) { return detail::reduce_over<sum_op>(of, a.axes, true, here); };
-  const auto q = eval(where(x == 0, 1, x), here);
-  const auto product = invoke<prod_op>({a.axes, 1}, nullptr, here, q);
-  const auto zeros = total(apply<detail::indicator_op>(x, 0));
-  const auto s = total(where(x == 0, x, 0));
-  const auto others = eval(zeros - apply<detail::indicator_op>(x, 0), here);
-  const auto rest = where(others == 0, 1, where(others == 1, s - where(x == 0, x, 0), 0));
-  return eval(detail::with_kept_axes(dy, from, a.axes, here) * (product / q) * rest, here);
- }
-};
-
-struct max_op : sum_op {
- static constexpr std::string_view name = "max";
- static constexpr std::string_view layer_name = "global_max_pooling*";
- static constexpr reduction combines = reduction::maximum;
- static constexpr bool whole_vjp = true;
- static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
- static constexpr void infer(const attributes& a, inference& io) {
-  if (!detail::axes_inside(a, io) ||
-   !io.require(io.in[0].type != dtype::boolean, "max, min: the elements are bool; any and all ask them"))
-   return;
-  reduce_op::infer(a, io);
-  bool empty = false, none = false;
-  for (int i = 0; i < io.in[0].dims.rank(); ++i)
-   if (io.in[0].dims[i].value == 0) ((a.axes >> i & 1) != 0 ? empty : none) = true;
-  io.require(!empty || none || (a.keepdims & empty_allowed) != 0, "max, min: a reduced axis has no elements");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y) {
-  const auto here = std::source_location::current();
-  const shape from = shape_of(x);
-  const auto best = detail::with_kept_axes(y, from, a.axes, here);
-  const auto count = detail::reduce_over<sum_op>(apply<detail::indicator_op>(x, best), a.axes, true, here);
-  return eval(apply<detail::indicator_op>(x, best) * (detail::with_kept_axes(dy, from, a.axes, here) / count), here);
- }
-};
-
-struct min_op : max_op {
- static constexpr std::string_view name = "min";
- static constexpr std::string_view layer_name = "";
- static constexpr reduction combines = reduction::minimum;
-};
-
-/// Whether any element is true, of bool operands. It has no derivative.
-struct any_op : reduce_op {
- static constexpr std::string_view name = "any";
- static constexpr reduction combines = reduction::maximum;
- static constexpr bool whole_vjp = true;
- static constexpr void infer(const attributes& a, inference& io) {
-  if (detail::axes_inside(a, io) &&
-   io.require(io.in[0].type == dtype::boolean, "any, all: the elements must be bool; compare them first (x != 0)"))
-   reduce_op::infer(a, io);
- }
-};
-struct all_op : any_op {
- static constexpr std::string_view name = "all";
- static constexpr reduction combines = reduction::minimum;
-};
-
-/// The sum; 0 of no elements. Integers wrap around as they do in NumPy and TensorFlow.
-template <tensor_like A>
-constexpr auto sum(const A& x, axes over = {}, reduce_options options = {},
-    std::source_location where = std::source_location::current()) {
- return detail::reduce_over<sum_op>(x, over, options, where);
-}
-/// The product; 1 of no elements. Its derivatives are right beside zeros.
-template <tensor_like A>
-constexpr auto prod(const A& x, axes over = {}, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::reduce_over<prod_op>(x, over, options, where);
-}
-/// The largest element; NaN if any is. Elements that attain it share the derivative evenly. Of no elements: an error.
-template <tensor_like A>
-constexpr auto max(const A& x, axes over = {}, reduce_options options = {},
-    std::source_location where = std::source_location::current()) {
- return detail::reduce_over<max_op>(x, over, options, where);
-}
-/// The smallest element; see max.
-template <tensor_like A>
-constexpr auto min(const A& x, axes over = {}, reduce_options options = {},
-    std::source_location where = std::source_location::current()) {
- return detail::reduce_over<min_op>(x, over, options, where);
-}
-/// Whether any element of a bool tensor is true; false of no elements.
-template <tensor_like A>
-constexpr auto any(const A& x, axes over = {}, reduce_options options = {},
-    std::source_location where = std::source_location::current()) {
- return detail::reduce_over<any_op>(x, over, options, where);
-}
-/// Whether all elements of a bool tensor are true; true of no elements.
-template <tensor_like A>
-constexpr auto all_of(const A& x, axes over = {}, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::reduce_over<all_op>(x, over, options, where);
-}
-/// How many elements are not zero (NaN is not), as int64.
-template <tensor_like A>
-constexpr auto count_nonzero(const A& x, axes over = {}, reduce_options options = {},
-       std::source_location where = std::source_location::current()) {
- return sum(cast<std::int64_t>(x != 0), over, options, where);
-}
-
-/// The sum by the number of elements; NaN of no elements. Integers have none: cast them first.
-template <tensor_like A>
-constexpr auto mean(const A& x, axes over = {}, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const std::int64_t floating = 2;
-  const auto total =
-   reduce<sum_op>({over.bits(shape_of(operand).rank()), floating | std::int64_t{options.keepdims}}, where, operand);
-  return eval(total / extent_number(total, detail::reduced_size(operand, over)), where);
- });
-}
-
-}
-#endif
-
-/// cumulative_sum, cumulative_product.
-
-namespace tapegraph {
-
-struct cumulative_sum_op {
- static constexpr std::string_view name = "cumulative_sum";
- static constexpr batching batched = batching::axis;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t axis = 0, reverse = 0, exclusive = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  io.require(a.axis >= 0 && a.axis < io.result.rank(), "cumulative_sum, cumulative_product: axis outside the rank");
-  io.require(io.type != dtype::boolean, "cumulative_sum, cumulative_product: the elements are bool; cast<...> first");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
-  return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, std::source_location::current(), dy);
- }
- static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
-};
-
-struct cumulative_product_op : cumulative_sum_op {
- static constexpr std::string_view name = "cumulative_product";
- static constexpr linearity linear = linearity::none;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
-  const auto here = std::source_location::current();
-  const std::int64_t axis = std::int64_t{1} << a.axis;
-  const auto running = [&](const auto& of, std::int64_t exclusive) {
-   return invoke<cumulative_sum_op>({a.axis, a.reverse, exclusive}, nullptr, here, of);
-  };
-  const auto q = eval(where(x == 0, 1, x), here);
-  const auto zero = eval(apply<detail::indicator_op>(x, 0), here);
-  const auto rank = running(zero, 0);
-  const auto before = a.exclusive != 0 ? eval(rank - zero, here) : rank;
-  const auto nth = [&](double n) { return where(x == 0, where(rank == n, x, 0), 0); };
-  const auto s1 = detail::reduce_over<sum_op>(nth(1), axis, true, here);
-  const auto s2 = detail::reduce_over<sum_op>(nth(2), axis, true, here);
-  const auto weighted = eval(where(before > 2, 0, dy * invoke<cumulative_product_op>(a, nullptr, here, q)), here);
-  const auto first = eval(where(before > 0, s1, 1), here), second = eval(where(before > 1, s2, 1), here);
-  const auto behind = [&](const auto& of) {
-   return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, here, of);
-  };
-  const auto by_first = behind(weighted * second), by_second = behind(weighted * first);
-  const auto by_others = behind(weighted * first * second);
-  const auto by_zero = where(rank == 1, by_first, where(rank == 2, by_second, 0));
-  return eval(where(x == 0, by_zero, by_others) / q, here);
- }
-};
-
-struct cumulative_options {
- bool reverse = false, exclusive = false;
-};
-
-/// Sums of the elements up to each along an axis; `exclusive` leaves the element itself out, `reverse` runs from the end.
-template <tensor_like A>
-constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options options = {},
-       std::source_location where = std::source_location::current()) {
- return invoke<cumulative_sum_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
-         nullptr, where, x);
-}
-/// Products of the elements up to each along an axis. Derivatives are right beside zeros.
-template <tensor_like A>
-constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options options = {},
-        std::source_location where = std::source_location::current()) {
- return invoke<cumulative_product_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
-          nullptr, where, x);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_EFFECT_EFFECT_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_EFFECT_EFFECT_HPP
-// ---- tapegraph/ops/effect/effect.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_FIXED_STRING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_FIXED_STRING_HPP
-// ---- tapegraph/core/fixed_string.hpp ----
-
-#include <cstddef>
-#include <string_view>
-
-namespace tapegraph {
-
-/// A string literal as a template argument: `run<"y">`, `dim<"time">`, the texts of a compile error.
-template <std::size_t N>
-struct fixed_string {
- char text[N]{};
-
- constexpr fixed_string() = default;
- constexpr fixed_string(const char (&literal)[N]) {
-  for (std::size_t i = 0; i < N; ++i) text[i] = literal[i];
- }
- constexpr std::string_view view() const { return {text, N - 1}; }
-};
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_EXPR_TRANSFORMS_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_EXPR_TRANSFORMS_HPP
-// ---- tapegraph/expr/transforms.hpp ----
-
-#include <tuple>
-#include <utility>
-
-namespace tapegraph {
-
-template <class Mode>
-struct mode_transforms;
-
-struct no_gradient_t {};
-inline constexpr no_gradient_t no_gradient{};
-
-namespace detail {
-
-template <class B, class Y, class... X>
-constexpr auto call_backward(const B& backward, const Y& dy, const Y& y, const X&... x) {
- if constexpr (std::is_invocable_v<const B&, const Y&, const Y&, const X&...>)
-  return backward(dy, y, x...);
- else
-  return backward(dy, x...);
-}
-
-template <class T>
-inline constexpr bool is_tuple = false;
-template <class... T>
-inline constexpr bool is_tuple<std::tuple<T...>> = true;
-
-template <std::size_t I, std::size_t Count, class Flows>
-constexpr decltype(auto) flow_at(const Flows& flows) {
- if constexpr (is_tuple<Flows>) {
-  static_assert(std::tuple_size_v<Flows> == Count,
-     "custom_gradient: backward returns one derivative per argument of forward");
-  return std::get<I>(flows);
- } else {
-  static_assert(Count == 1, "custom_gradient: backward returns a tuple, one derivative per argument of forward");
-  return (flows);
- }
-}
-
-inline constexpr const char* wrong_flow = "custom_gradient: a derivative has another shape or type than its argument";
-
-}
-
-template <class F, class B>
-struct custom_gradient_of {
- [[no_unique_address]] F forward{};
- [[no_unique_address]] B backward{};
-
- template <tensor_like... Args>
- constexpr auto operator()(const Args&... args) const {
-  constexpr auto where = std::source_location::current();
-  return mode_transforms<mode_of_t<Args...>>::custom(forward, backward, where, eval(args, where)...);
- }
-};
-
-template <class F, class B>
-constexpr auto custom_gradient(F forward, B backward) {
- return custom_gradient_of<F, B>{forward, backward};
-}
-
-template <class F>
-struct checkpoint_of {
- [[no_unique_address]] F f{};
-
- template <tensor_like... Args>
- constexpr auto operator()(const Args&... args) const {
-  constexpr auto where = std::source_location::current();
-  return mode_transforms<mode_of_t<Args...>>::checkpoint(f, where, eval(args, where)...);
- }
-};
-
-template <class F>
-constexpr auto checkpoint(F f) {
- return checkpoint_of<F>{f};
-}
-
-}
-#endif
-
-/// print, check_finite, check: looks at values while a model runs. In both modes they happen where the model says, every time
-/// it runs, whether or not anything reads their result; nothing else changes.
-
-namespace tapegraph {
-
-/// Base of operations that are run for what they do.
-struct effect_op {
- static constexpr operation_kind kind = operation_kind::effect;
- static constexpr int arity = 1;
- using attributes = no_attributes;
- static constexpr void infer(const attributes&, inference& io) { io.type = dtype::boolean; }
-};
-
-/// Which of them an operation is. Kernels are chosen by it: nvcc 13 finds no specialisation for a label.
-enum class effect_kind : std::uint8_t { print, check_finite, check };
-template <class Op>
-concept labelled_effect = requires {
- Op::effect;
- Op::label;
-};
-
-template <fixed_string Label>
-struct print_op : effect_op {
- static constexpr effect_kind effect = effect_kind::print;
- static constexpr std::string_view name = "print";
- static constexpr std::string_view label = Label.view();
-};
-
-template <fixed_string Label>
-struct check_finite_op : effect_op {
- static constexpr effect_kind effect = effect_kind::check_finite;
- static constexpr std::string_view name = "check_finite";
- static constexpr std::string_view label = Label.view();
- static constexpr void infer(const attributes& a, inference& io) {
-  const dtype type = io.in[0].type;
-  effect_op::infer(a, io);
-  io.require(type == dtype::f32 || type == dtype::f64, "check_finite: the operand must be f32 or f64");
- }
-};
-
-template <fixed_string Message>
-struct check_op : effect_op {
- static constexpr effect_kind effect = effect_kind::check;
- static constexpr std::string_view name = "check";
- static constexpr std::string_view label = Message.view();
- static constexpr void infer(const attributes& a, inference& io) {
-  const dtype type = io.in[0].type;
-  effect_op::infer(a, io);
-  io.require(type == dtype::boolean, "check: the condition must be bool");
- }
-};
-
-/// Prints label, element type, shape and values (long axes abbreviated) to stderr, or where set_print_sink says, and hands
-/// x through: `h = tg::print<"hidden">(h)`.
-template <fixed_string Label, tensor_like X>
-constexpr auto print(const X& x, std::source_location where = std::source_location::current()) {
- const auto value = eval(x, where);
- mode_transforms<mode_of_t<X>>::template effect<print_op<Label>>(value, where);
- return value;
-}
-
-/// Throws numeric_error naming the label and the first element that is NaN or infinite; hands x through.
-template <fixed_string Label, tensor_like X>
-constexpr auto check_finite(const X& x, std::source_location where = std::source_location::current()) {
- const auto value = eval(x, where);
- mode_transforms<mode_of_t<X>>::template effect<check_finite_op<Label>>(value, where);
- return value;
-}
-
-/// Throws check_error with the message when an element of the condition is false: `tg::check<"rates are positive">(r > 0)`.
-template <fixed_string Message, tensor_like X>
-constexpr void check(const X& condition, std::source_location where = std::source_location::current()) {
- mode_transforms<mode_of_t<X>>::template effect<check_op<Message>>(eval(condition, where), where);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_ACTIVATION_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_ACTIVATION_HPP
-// ---- tapegraph/ops/elementwise/activation.hpp ----
-
-/// relu, relu6, leaky_relu, elu, selu, sigmoid, hard_sigmoid, log_sigmoid, tanh, softplus, softsign, erf, erfc. Those that
-/// are a multiple of their operand are in gated_activation.hpp.
-
-namespace tapegraph {
-
-/// max(x, 0); the derivative at 0 is 0.
-struct relu_op : map_op<1> {
- static constexpr std::string_view name = "relu";
- static constexpr std::string_view layer_name = "relu";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::choose((x > V(0)) | (x != x), x, V(0));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, dy, 0); }
-};
-
-/// min(max(x, 0), 6); the derivative at 0 and at 6 is 0.
-struct relu6_op : map_op<1> {
- static constexpr std::string_view name = "relu6";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::smaller(relu_op::value(x), V(6));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, where(y < 6, dy, 0), 0); }
-};
-
-/// x above 0, alpha x below; the derivative at 0 is alpha. With a tensor for alpha, the parametric relu.
-struct leaky_relu_op : map_op<2> {
- static constexpr std::string_view name = "leaky_relu";
- template <class V>
- TG_HD static constexpr V value(V x, V alpha) {
-  return detail::choose(x > V(0), x, alpha * x);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
-  if constexpr (I == 0)
-   return dy * where(x > 0, 1, alpha);
-  else
-   return where(x > 0, 0, dy * x);
- }
-};
-
-/// x above 0, alpha (e^x - 1) below; the derivative at 0 is alpha.
-struct elu_op : map_op<2> {
- static constexpr std::string_view name = "elu";
- template <class V>
- TG_HD static constexpr V value(V x, V alpha) {
-  return detail::choose(x > V(0), x, alpha * math::expm1(detail::choose(x > V(0), V(0), x)));
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
-  if constexpr (I == 0)
-   return dy * where(x > 0, 1, alpha * apply<exp_op>(where(x > 0, 0, x)));
-  else
-   return dy * apply<expm1_op>(where(x > 0, 0, x));
- }
-};
-
-/// x / (1 + |x|)
-struct softsign_op : map_op<1> {
- static constexpr std::string_view name = "softsign";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  const V a = math::abs(x);
-  return math::detail::select(a == math::detail::traits<V>::infinity, math::copysign(V(1), x), x / (V(1) + a));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<square_op>(1 + apply<abs_op>(x)); }
-};
-
-/// 1 / (1 + exp(-x))
-struct sigmoid_op : map_op<1> {
- static constexpr std::string_view name = "sigmoid";
- static constexpr std::string_view layer_name = "sigmoid";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::sigmoid(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y * (1 - y)); }
-};
-
-struct tanh_op : map_op<1> {
- static constexpr std::string_view name = "tanh";
- static constexpr std::string_view layer_name = "tanh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::tanh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 - y * y); }
-};
-
-/// log(1 + exp(x)), without overflow
-struct softplus_op : map_op<1> {
- static constexpr std::string_view name = "softplus";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::softplus(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<sigmoid_op>(x); }
-};
-
-struct erf_op : map_op<1> {
- static constexpr std::string_view name = "erf";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::erf(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (1.1283791670955126 * apply<exp_op>(-(x * x))); }
-};
-
-/// 1 - erf(x)
-struct erfc_op : map_op<1> {
- static constexpr std::string_view name = "erfc";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::erfc(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (-1.1283791670955126 * apply<exp_op>(-(x * x))); }
-};
-
-template <operand A>
-TG_INLINE constexpr auto relu(const A& x) {
- return apply<relu_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto sigmoid(const A& x) {
- return apply<sigmoid_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto tanh(const A& x) {
- return apply<tanh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto softplus(const A& x) {
- return apply<softplus_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto erf(const A& x) {
- return apply<erf_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto relu6(const A& x) {
- return apply<relu6_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto softsign(const A& x) {
- return apply<softsign_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto erfc(const A& x) {
- return apply<erfc_op>(x);
-}
-template <operand A, operand B = double>
-TG_INLINE constexpr auto leaky_relu(const A& x, const B& alpha = 0.2) {
- return apply<leaky_relu_op>(x, alpha);
-}
-template <operand A, operand B = double>
-TG_INLINE constexpr auto elu(const A& x, const B& alpha = 1.0) {
- return apply<elu_op>(x, alpha);
-}
-/// scale * elu(x, alpha) with the constants that keep mean 0 and variance 1 (Klambauer et al., 2017).
-template <operand A>
-TG_INLINE constexpr auto selu(const A& x) {
- return 1.0507009873554805 * apply<elu_op>(x, 1.6732632423543772);
-}
-/// log(sigmoid(x)) = -softplus(-x)
-template <operand A>
-TG_INLINE constexpr auto log_sigmoid(const A& x) {
- return -apply<softplus_op>(-x);
-}
-/// relu6(x + 3) / 6, as in PyTorch and Keras 3; the derivative at -3 and 3 is 0.
-template <operand A>
-TG_INLINE constexpr auto hard_sigmoid(const A& x) {
- return apply<relu6_op>(x + 3.0) / 6.0;
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_GATED_ACTIVATION_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_GATED_ACTIVATION_HPP
-// ---- tapegraph/ops/elementwise/gated_activation.hpp ----
-
-/// gelu, swish (silu), mish, hard_swish: the operand times a gate between 0 and 1.
-///
-/// Far out the gate is 0 or 1 and its slope 0, and infinity times 0 would be NaN. So slopes are computed at x kept within
-/// bounds beyond which they have vanished.
-
-namespace tapegraph {
-
-namespace detail {
-template <class V>
-TG_HD constexpr V not_far_below(V x) {
- return math::detail::select(x < V(-1000), V(-1000), x);
-}
-TG_INLINE constexpr auto not_far(auto x) { return apply<clip_op>(x, -1000, 1000); }
-}
-
-/// x P(x), P the distribution function of the standard normal distribution: x erfc(-x / sqrt 2) / 2
-struct gelu_op : map_op<1> {
- static constexpr std::string_view name = "gelu";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return V(0.5) * detail::not_far_below(x) * math::erfc(V(-0.7071067811865476) * x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = detail::not_far(x);
-  return dy * (0.5 * apply<erfc_op>(-0.7071067811865476 * x) +
-     0.3989422804014327 * near * apply<exp_op>(-0.5 * (near * near)));
- }
-};
-
-/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 = x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3))
-struct gelu_tanh_op : map_op<1> {
- static constexpr std::string_view name = "gelu_tanh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  const V near = detail::not_far_below(x);
-  const V cube = near * near * near;
-  return near * math::sigmoid(V(1.5957691216057308) * math::detail::mul_add(V(0.044715), cube, near));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = detail::not_far(x);
-  const auto u = 1.5957691216057308 * (near + 0.044715 * (near * near * near));
-  const auto slope = 1.5957691216057308 * (1 + 0.134145 * (near * near));
-  return dy * (apply<sigmoid_op>(u) * (1 + near * slope * apply<sigmoid_op>(-u)));
- }
-};
-
-/// x sigmoid(x)
-struct swish_op : map_op<1> {
- static constexpr std::string_view name = "swish";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::not_far_below(x) * math::sigmoid(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = detail::not_far(x);
-  return dy * (apply<sigmoid_op>(near) * (1 + near * apply<sigmoid_op>(-near)));
- }
-};
-
-/// x tanh(softplus(x)) = x n / (n + 2), n = e^x (e^x + 2)
-struct mish_op : map_op<1> {
- static constexpr std::string_view name = "mish";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  const V e = math::exp(math::detail::select(x > V(20), V(20), x));
-  const V n = e * (e + V(2));
-  return detail::not_far_below(x) * (n / (n + V(2)));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = apply<clip_op>(x, -1000, 25);
-  const auto e = apply<exp_op>(near);
-  const auto n = e * (e + 2);
-  return dy * (n / (n + 2) + 4 * near * (e * (e + 1) / (n + 2)) / (n + 2));
- }
-};
-
-/// x relu6(x + 3) / 6; the derivative is 0 up to -3 and 1 from 3 on.
-struct hard_swish_op : map_op<1> {
- static constexpr std::string_view name = "hard_swish";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::larger(x, V(-3)) * relu6_op::value(x + V(3)) / V(6);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  return dy * where(x <= -3, 0, where(x < 3, x / 3 + 0.5, 1));
- }
-};
-
-/// The argument that asks gelu for its tanh form.
-struct approximate_t {};
-inline constexpr approximate_t approximate{};
-
-template <operand A>
-TG_INLINE constexpr auto gelu(const A& x) {
- return apply<gelu_op>(x);
-}
-/// gelu(x, tg::approximate): Keras' approximate=True, PyTorch's approximate="tanh".
-template <operand A>
-TG_INLINE constexpr auto gelu(const A& x, approximate_t) {
- return apply<gelu_tanh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto swish(const A& x) {
- return apply<swish_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto silu(const A& x) {
- return apply<swish_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto mish(const A& x) {
- return apply<mish_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto hard_swish(const A& x) {
- return apply<hard_swish_op>(x);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_HYPERBOLIC_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_HYPERBOLIC_HPP
-// ---- tapegraph/ops/elementwise/hyperbolic.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_TRIGONOMETRIC_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_TRIGONOMETRIC_HPP
-// ---- tapegraph/ops/elementwise/trigonometric.hpp ----
-
-/// sin, cos, tan, asin, acos, atan, atan2, in radians, and hypot.
-
-namespace tapegraph {
-
-struct cos_op : map_op<1> {
- static constexpr std::string_view name = "cos";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::cos(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto);
-};
-
-struct sin_op : map_op<1> {
- static constexpr std::string_view name = "sin";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::sin(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<cos_op>(x); }
-};
-
-TG_INLINE constexpr auto cos_op::vjp(auto dy, auto x, auto) { return -(dy * apply<sin_op>(x)); }
-
-struct tan_op : map_op<1> {
- static constexpr std::string_view name = "tan";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::tan(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 + y * y); }
-};
-
-/// The derivative is infinite at -1 and 1.
-struct asin_op : map_op<1> {
- static constexpr std::string_view name = "asin";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::asin(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<rsqrt_op>((1 - x) * (1 + x)); }
-};
-
-struct acos_op : map_op<1> {
- static constexpr std::string_view name = "acos";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::acos(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return -(dy * apply<rsqrt_op>((1 - x) * (1 + x))); }
-};
-
-struct atan_op : map_op<1> {
- static constexpr std::string_view name = "atan";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::atan(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (1 + x * x); }
-};
-
-/// sqrt(x^2 + y^2) without intermediate overflow; the derivative at the origin is 0.
-struct hypot_op : map_op<2> {
- static constexpr std::string_view name = "hypot";
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  return math::hypot(x, y);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto r) {
-  if constexpr (I == 0)
-   return dy * (x / where(r == 0, 1, r));
-  else
-   return dy * (y / where(r == 0, 1, r));
- }
-};
-
-/// The angle of the point (x, y), in (-pi, pi]; the derivative at the origin is 0.
-struct atan2_op : map_op<2> {
- static constexpr std::string_view name = "atan2";
- template <class V>
- TG_HD static constexpr V value(V y, V x) {
-  return math::atan2(y, x);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dz, auto y, auto x, auto) {
-  const auto length = apply<hypot_op>(x, y);
-  const auto r = where(length == 0, 1, length);
-  if constexpr (I == 0)
-   return dz * (x / r / r);
-  else
-   return -(dz * (y / r / r));
- }
-};
-
-template <operand A>
-TG_INLINE constexpr auto sin(const A& x) {
- return apply<sin_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto cos(const A& x) {
- return apply<cos_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto tan(const A& x) {
- return apply<tan_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto asin(const A& x) {
- return apply<asin_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto acos(const A& x) {
- return apply<acos_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto atan(const A& x) {
- return apply<atan_op>(x);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto atan2(const A& y, const B& x) {
- return apply<atan2_op>(y, x);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto hypot(const A& x, const B& y) {
- return apply<hypot_op>(x, y);
-}
-
-}
-#endif
-
-/// sinh, cosh, asinh, acosh, atanh. (tanh is in activation.hpp.)
-
-namespace tapegraph {
-
-struct cosh_op : map_op<1> {
- static constexpr std::string_view name = "cosh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::cosh(x);
- }
- static constexpr auto vjp(auto dy, auto x, auto);
-};
-
-struct sinh_op : map_op<1> {
- static constexpr std::string_view name = "sinh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::sinh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<cosh_op>(x); }
-};
-
-TG_INLINE constexpr auto cosh_op::vjp(auto dy, auto x, auto) { return dy * apply<sinh_op>(x); }
-
-/// The derivative, 1 / sqrt(1 + x^2), does not overflow on the way.
-struct asinh_op : map_op<1> {
- static constexpr std::string_view name = "asinh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::asinh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<hypot_op>(x, 1); }
-};
-
-/// The derivative is infinite at 1.
-struct acosh_op : map_op<1> {
- static constexpr std::string_view name = "acosh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::acosh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (apply<rsqrt_op>(x - 1) * apply<rsqrt_op>(x + 1)); }
-};
-
-/// The derivative is infinite at -1 and 1.
-struct atanh_op : map_op<1> {
- static constexpr std::string_view name = "atanh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::atanh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / ((1 - x) * (1 + x)); }
-};
-
-template <operand A>
-TG_INLINE constexpr auto sinh(const A& x) {
- return apply<sinh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto cosh(const A& x) {
- return apply<cosh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto asinh(const A& x) {
- return apply<asinh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto acosh(const A& x) {
- return apply<acosh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto atanh(const A& x) {
- return apply<atanh_op>(x);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_ROUNDING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_ROUNDING_HPP
-// ---- tapegraph/ops/elementwise/rounding.hpp ----
-
-/// floor, ceil, round (halves to even), trunc. Steps: their results count as constants. Integers stay as they are.
-
-namespace tapegraph {
-
-#define TG_ROUNDING(word)                                                                                              \
- struct word##_op : map_op<1> {                                                                                     \
-  static constexpr std::string_view name = #word;                                                               \
-  static constexpr bool integers = true;                                                                         \
-  template <class V>                                                                                             \
-  TG_HD static constexpr V value(V x) {                                                                          \
-   if constexpr (std::is_floating_point_v<V>)                                                                 \
-    return math::word(x);                                                                                  \
-   else                                                                                                       \
-    return x;                                                                                              \
-  }                                                                                                              \
- };                                                                                                                 \
- template <operand A>                                                                                               \
- TG_INLINE constexpr auto word(const A& x) {                                                                        \
-  return apply<word##_op>(x);                                                                                    \
- }
-
-TG_ROUNDING(floor)
-TG_ROUNDING(ceil)
-TG_ROUNDING(round)
-TG_ROUNDING(trunc)
-#undef TG_ROUNDING
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_GATHER_GATHER_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_GATHER_GATHER_HPP
-// ---- tapegraph/ops/gather/gather.hpp ----
-
-#include <limits>
-
-/// gather, scatter_add, gather_nd, scatter_nd, take_along, put_along, one_hot: elements chosen by int32 or int64 indices. An
-/// index outside its axis (a negative one, too) is a range_error that names the operation, the index, its position and the
-/// extent; nothing has been read or written then. Where indices meet, what they bring is added in their order.
-
-namespace tapegraph {
-
-namespace detail {
-constexpr bool index_type(dtype type) { return type == dtype::i32 || type == dtype::i64; }
-
-constexpr bool same_shape_or_required(const shape& a, const shape& b) {
- bool same = a.rank() == b.rank();
- for (int i = 0; same && i < a.rank(); ++i) same = equal_or_required(a[i], b[i]);
- return same;
-}
-}
-
-/// Slices of a table along an axis: table [batch..., before..., n, behind...], indices [batch..., picks...] to
-/// [batch..., before..., picks..., behind...].
-namespace detail {
-/// What choosing elements reads and writes: of the table no more than is chosen.
-inline double bytes_of_choice(const kernel_call& c) {
- const std::size_t chosen = c.out[0].bytes(), table = c.in[0].bytes();
- return static_cast<double>((table < chosen ? table : chosen) + c.in[1].bytes() + chosen);
-}
-}
-
-struct gather_op {
- static constexpr std::string_view name = "gather";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- struct attributes {
-  std::int64_t axis = 0, batch = 0;
- };
- /// The shape of what is gathered. False when the operands do not fit.
- static constexpr bool gathered(const attributes& a, const shape& table, const operand_info& indices, inference& io,
-        shape& result) {
-  const shape& picks = indices.dims;
-  if (!io.require(table.rank() >= 1, "gather, scatter_add: the table needs an axis") ||
-   !io.require(detail::index_type(indices.type), "gather, scatter_add: indices must be i32 or i64") ||
-   !io.require(a.axis >= 0 && a.axis < table.rank(), "gather, scatter_add: axis outside the rank") ||
-   !io.require(a.batch >= 0 && a.batch <= a.axis && a.batch <= picks.rank(),
-      "gather: batch axes must come before the axis, in the table and in the indices"))
-   return false;
-  const auto axis = static_cast<int>(a.axis), batch = static_cast<int>(a.batch);
-  result = shape();
-  result.attach(table.table());
-  for (int i = 0; i < axis; ++i) result.push_back(table[i]);
-  for (int i = 0; i < batch; ++i)
-   io.require(equal_or_required(table[i], picks[i]), "gather: extents of batch axes differ");
-  for (int i = batch; i < picks.rank(); ++i) result.push_back(picks[i]);
-  for (int i = axis + 1; i < table.rank(); ++i) result.push_back(table[i]);
-  return io.require(!result.overflow(), "gather: rank above 8");
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  gathered(a, io.in[0].dims, io.in[1], io, io.result);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// (slices, indices) to zeros of the target's shape with each slice added where its index points.
-struct scatter_add_op : gather_op {
- static constexpr bool takes_storage_types = false;
- static constexpr std::string_view name = "scatter_add";
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  shape expected;
-  if (gathered(a, io.result, io.in[1], io, expected))
-   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
-     "scatter_add: the values have not the shape that gather would give");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<gather_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto gather_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
- const shape target = shape_of(table);
- return invoke<scatter_add_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// Slices of a table by tuples: table [n1, ..., nk, rest...], indices [picks..., k] to [picks..., rest...].
-struct gather_nd_op {
- static constexpr std::string_view name = "gather_nd";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- using attributes = no_attributes;
- static constexpr bool gathered(const shape& table, const operand_info& indices, inference& io, shape& result) {
-  const shape& picks = indices.dims;
-  const extent width = picks.rank() > 0 ? picks[picks.rank() - 1] : extent(0);
-  if (!io.require(detail::index_type(indices.type), "gather_nd, scatter_nd: indices must be i32 or i64") ||
-   !io.require(width.known() && width.value >= 1 && width.value <= table.rank(),
-      "gather_nd, scatter_nd: the last extent of the indices must be a number from 1 to the table's rank"))
-   return false;
-  result = shape();
-  result.attach(table.table() != nullptr ? table.table() : picks.table());
-  for (int i = 0; i + 1 < picks.rank(); ++i) result.push_back(picks[i]);
-  for (int i = static_cast<int>(width.value); i < table.rank(); ++i) result.push_back(table[i]);
-  return io.require(!result.overflow(), "gather_nd: rank above 8");
- }
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  gathered(io.in[0].dims, io.in[1], io, io.result);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// (slices, indices) to zeros of the target's shape with each slice added where its tuple points.
-struct scatter_nd_op : gather_nd_op {
- static constexpr std::string_view name = "scatter_nd";
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  shape expected;
-  if (gathered(io.result, io.in[1], io, expected))
-   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
-     "scatter_nd: the values have not the shape that gather_nd would give");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<gather_nd_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto gather_nd_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
- const shape target = shape_of(table);
- return invoke<scatter_nd_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// Elements along an axis: x [..., n, ...], indices [..., m, ...] to [..., m, ...].
-struct take_along_op {
- static constexpr std::string_view name = "take_along";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- struct attributes {
-  std::int64_t axis = 0;
- };
- static constexpr bool fits(const attributes& a, const shape& x, const operand_info& indices, inference& io) {
-  if (!io.require(x.rank() >= 1 && x.rank() == indices.dims.rank(), "take_along, put_along: ranks differ") ||
-   !io.require(a.axis >= 0 && a.axis < x.rank(), "take_along, put_along: axis outside the rank") ||
-   !io.require(detail::index_type(indices.type), "take_along, put_along: indices must be i32 or i64"))
-   return false;
-  for (int i = 0; i < x.rank(); ++i)
-   if (i != a.axis)
-    io.require(equal_or_required(x[i], indices.dims[i]), "take_along, put_along: extents differ off the axis");
-  return io.error == nullptr;
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[1].dims;
-  fits(a, io.in[0].dims, io.in[1], io);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// The adjoint of take_along: adds each element where its index points; the target is x's shape.
-struct put_along_op : take_along_op {
- static constexpr bool takes_storage_types = false;
- static constexpr std::string_view name = "put_along";
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  if (fits(a, io.result, io.in[1], io))
-   io.require(detail::same_shape_or_required(io.in[0].dims, io.in[1].dims),
-     "put_along: values and indices differ in shape");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<take_along_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto take_along_op::vjp(const attributes& a, auto dy, auto x, auto indices, auto) {
- const shape target = shape_of(x);
- return invoke<put_along_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// indices [...] to [..., depth, ...]: `on` where the index points, `off` elsewhere.
-template <class T>
-struct one_hot_op {
- static constexpr std::string_view name = "one_hot";
- static constexpr batching batched = batching::axis;
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t depth = 0, axis = 0;
-  double on = 1, off = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype_of<T>;
-  const shape& from = io.in[0].dims;
-  if (!io.require(detail::index_type(io.in[0].type), "one_hot: indices must be i32 or i64") ||
-   !io.require(a.depth > 0, "one_hot: depth must be positive") ||
-   !io.require(a.axis >= 0 && a.axis <= from.rank(), "one_hot: axis outside the rank") ||
-   !io.require(from.rank() < max_rank, "one_hot: rank above 8"))
-   return;
-  io.result.attach(from.table());
-  for (int i = 0; i <= from.rank(); ++i) {
-   if (i == a.axis) io.result.push_back(a.depth);
-   if (i < from.rank()) io.result.push_back(from[i]);
-  }
- }
-};
-
-/// Given to gather as its axis: the first axis behind the batch axes.
-inline constexpr int behind_batch = std::numeric_limits<int>::min();
-
-namespace detail {
-constexpr gather_op::attributes gather_attributes(int axis, int batch, int rank) {
- return {axis == behind_batch ? batch : normalized_axis(axis, rank), batch};
-}
-}
-
-/// Slices of `table` along an axis, in the order of the indices (tf.gather). The first `batch_axes` axes of both operands run
-/// together: indices choose within their own batch.
-template <tensor_like A, tensor_like B>
-constexpr auto gather(const A& table, const B& indices, int axis = behind_batch, int batch_axes = 0,
-     std::source_location where = std::source_location::current()) {
- return invoke<gather_op>(detail::gather_attributes(axis, batch_axes, shape_of(table).rank()), nullptr, where, table,
-       indices);
-}
-/// Adds slices into zeros of the target's shape, each where its index points: the adjoint of gather.
-template <tensor_like A, tensor_like B>
-constexpr auto scatter_add(const A& values, const B& indices, shape target, int axis = behind_batch, int batch_axes = 0,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<scatter_add_op>(detail::gather_attributes(axis, batch_axes, target.rank()), &target, where, values,
-        indices);
-}
-/// table[i1, ..., ik] for every tuple on the last axis of the indices (tf.gather_nd).
-template <tensor_like A, tensor_like B>
-constexpr auto gather_nd(const A& table, const B& indices, std::source_location where = std::source_location::current()) {
- return invoke<gather_nd_op>({}, nullptr, where, table, indices);
-}
-/// Zeros of the target's shape with each value added where its tuple points (tf.scatter_nd): the adjoint of gather_nd.
-template <tensor_like A, tensor_like B>
-constexpr auto scatter_nd(const A& values, const B& indices, shape target,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<scatter_nd_op>({}, &target, where, values, indices);
-}
-/// The elements that the indices name along an axis (numpy.take_along_axis, torch.gather); other extents are equal.
-template <tensor_like A, tensor_like B>
-constexpr auto take_along(const A& x, const B& indices, int axis = -1,
-      std::source_location where = std::source_location::current()) {
- return invoke<take_along_op>({normalized_axis(axis, shape_of(x).rank())}, nullptr, where, x, indices);
-}
-/// Zeros of the target's shape with each value added where its index points along an axis (torch.scatter_add on zeros).
-template <tensor_like A, tensor_like B>
-constexpr auto put_along(const A& values, const B& indices, shape target, int axis = -1,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<put_along_op>({normalized_axis(axis, target.rank())}, &target, where, values, indices);
-}
-
-struct one_hot_options {
- double on = 1, off = 0;
- int axis = -1; ///< of the result
-};
-/// T(on) where the index points along a new axis of `depth`, T(off) elsewhere.
-template <class T, tensor_like A>
-constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options options = {},
-     std::source_location where = std::source_location::current()) {
- return invoke<one_hot_op<T>>({depth, normalized_axis(options.axis, shape_of(indices).rank() + 1), options.on, options.off},
-        nullptr, where, indices);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_CONCAT_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_CONCAT_HPP
-// ---- tapegraph/ops/movement/concat.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_SLICE_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_SLICE_HPP
-// ---- tapegraph/ops/movement/slice.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_LAYOUT_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_LAYOUT_HPP
-// ---- tapegraph/ops/movement/layout.hpp ----
-
-/// transpose, swap_axes, move_axis, broadcast_to: axes in another order, and repeated.
-
-namespace tapegraph {
-
-struct transpose_op {
- static constexpr std::string_view name = "transpose";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t permutation[max_rank]{}; ///< axis i of the result is axis permutation[i] of the operand
-  std::int64_t rank = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  if (!io.require(a.permutation[0] >= 0, "transpose: an axis outside the rank") ||
-   !io.require(a.rank == io.in[0].dims.rank(), "transpose: permutation and rank differ"))
-   return;
-  std::int64_t seen = 0;
-  for (int i = 0; i < a.rank; ++i) {
-   if (!io.require(a.permutation[i] >= 0 && a.permutation[i] < a.rank, "transpose: an axis outside the rank"))
-    return;
-   seen |= std::int64_t{1} << a.permutation[i];
-   io.result.push_back(io.in[0].dims[static_cast<int>(a.permutation[i])]);
-  }
-  io.require(seen == (std::int64_t{1} << a.rank) - 1, "transpose: an axis is named twice");
- }
- static constexpr attributes inverse(const attributes& a) {
-  attributes back;
-  back.rank = a.rank;
-  for (int i = 0; i < a.rank; ++i) back.permutation[a.permutation[i]] = i;
-  return back;
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
-  return invoke<transpose_op>(inverse(a), nullptr, std::source_location::current(), dy);
- }
-};
-
-/// Axes in another order; without `order` they are reversed, as in NumPy.
-template <tensor_like A>
-constexpr auto transpose(const A& x, std::initializer_list<int> order = {},
-      std::source_location where = std::source_location::current()) {
- transpose_op::attributes a;
- const int rank = shape_of(x).rank();
- if (order.size() == 0) {
-  a.rank = rank;
-  for (int i = 0; i < rank; ++i) a.permutation[i] = rank - 1 - i;
- } else {
-  for (int axis : order)
-   if (a.rank < max_rank) a.permutation[a.rank++] = normalized_axis(axis, rank);
- }
- return invoke<transpose_op>(a, nullptr, where, x);
-}
-
-/// Two axes change places.
-template <tensor_like A>
-constexpr auto swap_axes(const A& x, int first, int second, std::source_location where = std::source_location::current()) {
- transpose_op::attributes a;
- const int rank = shape_of(x).rank();
- a.rank = rank;
- for (int i = 0; i < rank; ++i) a.permutation[i] = i;
- const int i = normalized_axis(first, rank), k = normalized_axis(second, rank);
- if (i < 0 || k < 0) {
-  a.permutation[0] = -1;
-  a.rank = rank > 0 ? rank : 1;
- } else {
-  a.permutation[i] = k;
-  a.permutation[k] = i;
- }
- return invoke<transpose_op>(a, nullptr, where, x);
-}
-
-/// Axes `from` become axes `to` of the result; the others keep their order (numpy.moveaxis).
-template <tensor_like A>
-constexpr auto move_axis(const A& x, axes from, axes to, std::source_location where = std::source_location::current()) {
- transpose_op::attributes a;
- const int rank = shape_of(x).rank();
- a.rank = rank;
- const bool fits = !from.all && !to.all && from.count == to.count && detail::distinct_axes(from, rank) &&
-     detail::distinct_axes(to, rank);
- const std::int64_t moved = fits ? from.bits(rank) : 0, taken = fits ? to.bits(rank) : 0;
- for (int k = 0; fits && k < from.count; ++k)
-  a.permutation[normalized_axis(to.index[k], rank)] = normalized_axis(from.index[k], rank);
- for (int i = 0, next = 0; i < rank; ++i) {
-  if ((taken >> i & 1) != 0) continue;
-  while ((moved >> next & 1) != 0) ++next;
-  a.permutation[i] = next++;
- }
- if (!fits) {
-  a.permutation[0] = -1;
-  a.rank = rank > 0 ? rank : 1;
- }
- return invoke<transpose_op>(a, nullptr, where, x);
-}
-
-/// Repeats axes of extent 1 and adds leading ones. Elementwise, so it fuses into what reads it; like every elementwise
-/// operation its adjoint is summed back to the operand's shape by whoever differentiates.
-struct broadcast_op : map_op<1> {
- static constexpr std::string_view name = "broadcast_to";
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  bool ok = true;
-  io.result = broadcast(io.in[0].dims, *io.target, ok);
-  io.require(ok && io.result == *io.target, "broadcast_to: the shape does not broadcast to the target");
- }
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return x;
- }
- static constexpr auto vjp(auto dy, auto, auto) { return dy; }
-};
-
-template <tensor_like A>
-constexpr auto broadcast_to(const A& x, shape target, std::source_location where = std::source_location::current()) {
- target.attach(shape_of(x).table());
- return invoke<broadcast_op>({}, &target, where, x);
-}
-
-/// Sums a tensor down to a shape that broadcasts to its own: the adjoint of broadcasting.
-template <tensor_like A>
-constexpr auto sum_to(const A& x, const shape& target, std::source_location where = std::source_location::current()) {
- const shape from = shape_of(x);
- if (from == target) return eval(x, where);
- const int extra = from.rank() - target.rank();
- std::int64_t mask = 0;
- for (int i = 0; i < from.rank(); ++i)
-  if (i < extra || (target[i - extra].value == 1 && from[i].value != 1)) mask |= std::int64_t{1} << i;
- return invoke<reshape_op>({}, &target, where, reduce<sum_op>({mask, 0}, where, x));
-}
-
-}
-#endif
-
-#include <array>
-#include <cstddef>
-#include <limits>
-#include <utility>
-
-/// slice, take, reverse, split, unstack: parts of a tensor by begin, end and step; embed, the way back.
-
-namespace tapegraph {
-
-/// Used as a slice's begin, to count from the end of an axis whose extent may be known only at run time. With a positive step,
-/// at_the_end + k is a slice that ends k elements before the end; with a negative step, one that begins k elements before the
-/// last.
-inline constexpr std::int64_t at_the_end = std::numeric_limits<std::int64_t>::min();
-constexpr bool counted_from_the_end(std::int64_t begin) { return begin < at_the_end + (std::int64_t{1} << 40); }
-
-struct slice_op {
- static constexpr std::string_view name = "slice";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t begin[max_rank]{};
-  std::int64_t step[max_rank]{};
-  double fill = 0; ///< of embed: what stands where nothing was placed
- };
- /// In begin: what is wrong with a range, found where it was put together.
- enum problem : std::int64_t {
-  none = 0,
-  undecided = -1,
-  indivisible = -2,
-  wrong_sum = -3,
-  axis_outside = -4,
-  wrong_count = -5,
-  no_matrix = -6
- };
-
- /// Where the first of `count` elements lies on an axis of `size`.
- static constexpr std::int64_t first(std::int64_t begin, std::int64_t step, std::int64_t size, std::int64_t count) {
-  if (!counted_from_the_end(begin)) return begin;
-  const std::int64_t back = begin - at_the_end;
-  return step > 0 ? size - back - (step * (count - 1) + 1) : size - 1 - back;
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  if (steps_fit(a, io, "slice: more ranges than axes", "slice: a step is zero"))
-   lies_inside(a, io, io.in[0].dims, io.result, "slice", "slice: range outside the tensor");
- }
- /// Axes behind the operand's rank have step 1 unless something was said of them.
- static constexpr bool steps_fit(const attributes& a, inference& io, const char* too_many, const char* none) {
-  for (int i = 0; i < max_rank; ++i) {
-   if (a.begin[i] < 0 && !counted_from_the_end(a.begin[i])) return io.fail(text_of(a.begin[i]));
-   if (!io.require(i < io.in[0].dims.rank() ? a.step[i] != 0 : a.step[i] == 1,
-       i < io.in[0].dims.rank() ? none : too_many))
-    return false;
-  }
-  return true;
- }
- static constexpr const char* text_of(std::int64_t problem) {
-  switch (problem) {
-  case undecided: return "slice: a range of a symbolic axis runs from one end and is bounded from the other";
-  case indivisible: return "split: the extent does not divide into equal parts";
-  case wrong_sum: return "split: the sizes do not add up to the extent";
-  case axis_outside: return "slice, take, split: axis outside the rank";
-  case no_matrix: return "diag, diag_part: the axes must exist and have extents that are numbers";
-  case wrong_count: return "unstack: the number of parts is not the extent";
-  default: return "pad: amounts are negative";
-  }
- }
- /// Whether the elements of `smaller` lie inside `larger`; what depends on symbols becomes a requirement.
- static constexpr void lies_inside(const attributes& a, inference& io, const shape& larger, const shape& smaller,
-         const char* operation, const char* outside) {
-  for (int i = 0; i < larger.rank(); ++i) {
-   const extent size = larger[i], count = smaller[i];
-   if (!count.known() || count.value == 0) continue;
-   const std::int64_t span = a.step[i] * (count.value - 1);
-   std::int64_t least = 0;
-   if (counted_from_the_end(a.begin[i]))
-    least = a.begin[i] - at_the_end + (span < 0 ? -span : span) + 1;
-   else if (a.begin[i] + span >= 0)
-    least = (span < 0 ? a.begin[i] : a.begin[i] + span) + 1;
-   else
-    io.fail(outside);
-   io.require(at_least_or_required(size, least, operation), outside);
-  }
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
-};
-
-/// A tensor of the target's shape, filled with one number, in which the operand is placed at begin, in steps: the adjoint of
-/// slice, and constant padding.
-struct pad_op : slice_op {
- static constexpr std::string_view name = "pad";
- static constexpr linearity linear = linearity::none;
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  if (steps_fit(a, io, "pad: more amounts than axes", "pad: a step is zero"))
-   lies_inside(a, io, io.result, io.in[0].dims, "pad", "pad: amounts are negative");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
-  const shape target = shape_of(x);
-  attributes back = a;
-  back.fill = 0;
-  return invoke<slice_op>(back, &target, std::source_location::current(), dy);
- }
-};
-
-template <int I>
-constexpr auto slice_op::vjp(const attributes& a, auto dy, auto x, auto) {
- const shape target = shape_of(x);
- return invoke<pad_op>(a, &target, std::source_location::current(), dy);
-}
-
-/// One axis of a slice, as Python's begin:end:step.
-struct range {
- std::int64_t begin = 0;
- std::int64_t end = std::numeric_limits<std::int64_t>::max();
- std::int64_t step = 1;
-};
-/// `all` keeps an axis; as a function, tg::all(mask), it says whether all elements of a bool tensor are true.
-struct whole_axis : range {
- template <tensor_like A>
- constexpr auto operator()(const A& x, axes over = {}, reduce_options options = {},
-       std::source_location where = std::source_location::current()) const {
-  return all_of(x, over, options, where);
- }
-};
-inline constexpr whole_axis all{};
-
-namespace detail {
-
-constexpr slice_op::attributes whole_slice() {
- slice_op::attributes a;
- for (std::int64_t& step : a.step) step = 1;
- return a;
-}
-
-constexpr void slice_known_axis(const range& r, std::int64_t size, slice_op::attributes& a, shape& target, int axis) {
- const auto clip = [](std::int64_t v, std::int64_t low, std::int64_t high) { return v < low ? low : v > high ? high : v; };
- const std::int64_t low = r.step > 0 ? 0 : -1, high = r.step > 0 ? size : size - 1;
- const std::int64_t begin = clip(r.begin < 0 ? r.begin + size : r.begin, low, high);
- const bool open = r.end == all.end;
- const std::int64_t end = open ? (r.step > 0 ? size : -1) : clip(r.end < 0 ? r.end + size : r.end, low, high);
- const std::int64_t count = r.step == 0  ? 0
-       : r.step > 0 ? (end - begin + r.step - 1) / r.step
-           : (begin - end - r.step - 1) / -r.step;
- a.begin[axis] = begin < 0 || count <= 0 ? 0 : begin;
- a.step[axis] = r.step;
- target.set(axis, count < 0 ? 0 : count);
-}
-
-constexpr void slice_symbolic_axis(const range& r, extent size, slice_op::attributes& a, shape& target, int axis) {
- a.step[axis] = r.step;
- if (r.step == 0) return;
- const bool forwards = r.step > 0, open = r.end == all.end;
- const std::int64_t stride = forwards ? r.step : -r.step;
- const bool begins_at_end = r.begin < 0, ends_at_end = open ? forwards : r.end < 0;
- const std::int64_t begin = begins_at_end ? -r.begin : r.begin;
- const std::int64_t end = open ? (forwards ? 0 : -1) : ends_at_end ? -r.end : r.end;
- extent count;
- std::int64_t least = 0;
- if (begins_at_end == ends_at_end) {
-  const std::int64_t length = forwards == begins_at_end ? begin - end : end - begin;
-  count = length <= 0 ? 0 : (length + stride - 1) / stride;
-  least = begins_at_end ? (forwards ? begin : end - 1) : (forwards ? end : begin + 1);
-  if (length <= 0) least = 0;
- } else if (forwards == ends_at_end) {
-  least = forwards ? begin + end : begin + end;
-  count = (size - least + (stride - 1)) / stride;
- } else {
-  a.begin[axis] = slice_op::undecided;
-  return;
- }
- at_least_or_required(size, least, "slice");
- target.set(axis, count);
- if (!begins_at_end)
-  a.begin[axis] = begin;
- else if (forwards)
-  a.begin[axis] = at_the_end + (count.value == 0 ? 0 : begin - stride * (count.value - 1) - 1);
- else
-  a.begin[axis] = at_the_end + begin - 1;
-}
-
-}
-
-/// x[ranges...]: bounds are clipped and negative ones count from the end, as in Python; a negative step needs a begin.
-/// Axes not named are kept whole. Bounds of a symbolic axis are not clipped: the extent is required to contain them, and a
-/// range that is named from both ends must run from the front to the back ({1, -1}) or, with a negative step, backwards.
-template <tensor_like A>
-constexpr auto slice(const A& x, std::initializer_list<range> ranges,
-     std::source_location where = std::source_location::current()) {
- const shape from = shape_of(x);
- shape target = from;
- slice_op::attributes a = detail::whole_slice();
- int axis = 0;
- for (const range& r : ranges) {
-  if (axis < from.rank() && from[axis].known())
-   detail::slice_known_axis(r, from[axis].value, a, target, axis);
-  else if (axis < from.rank() && (r.begin != all.begin || r.end != all.end || r.step != all.step))
-   detail::slice_symbolic_axis(r, from[axis], a, target, axis);
-  else if (axis >= from.rank() && axis < max_rank)
-   a.step[axis] = 0;
-  ++axis;
- }
- return invoke<slice_op>(a, &target, where, x);
-}
-
-/// Element `i` of an axis (negative: from the end); the axis is dropped. x[2] is take(x, 2).
-template <tensor_like A>
-constexpr auto take(const A& x, std::int64_t i, int axis = 0, std::source_location where = std::source_location::current()) {
- const auto whole = eval(x, where);
- const shape from = shape_of(whole);
- const int at = normalized_axis(axis, from.rank());
- slice_op::attributes a = detail::whole_slice();
- shape cut = from, target = detail::no_axes(from);
- if (at < 0) {
-  a.begin[0] = slice_op::axis_outside;
- } else {
-  a.begin[at] = i < 0 ? at_the_end - i - 1 : i;
-  cut.set(at, 1);
- }
- for (int k = 0; k < from.rank(); ++k)
-  if (k != at) target.push_back(from[k]);
- const auto part = invoke<slice_op>(a, &cut, where, whole);
- return invoke<reshape_op>({}, at < 0 ? &cut : &target, where, part);
-}
-
-/// The elements of some axes backwards; of all axes unless they are named.
-template <tensor_like A>
-constexpr auto reverse(const A& x, axes over = {}, std::source_location where = std::source_location::current()) {
- const shape target = shape_of(x);
- const bool fits = detail::distinct_axes(over, target.rank());
- const std::int64_t mask = fits ? over.bits(target.rank()) : 0;
- slice_op::attributes a = detail::whole_slice();
- if (!fits) a.begin[0] = slice_op::axis_outside;
- for (int i = 0; i < target.rank(); ++i) {
-  if ((mask >> i & 1) == 0) continue;
-  a.begin[i] = at_the_end;
-  a.step[i] = -1;
- }
- return invoke<slice_op>(a, &target, where, x);
-}
-/// The same by NumPy's and PyTorch's name.
-template <tensor_like A>
-constexpr auto flip(const A& x, axes over = {}, std::source_location where = std::source_location::current()) {
- return reverse(x, over, where);
-}
-
-namespace detail {
-
-/// `count` elements of an axis behind the first `before`.
-template <handle H>
-constexpr H part_of(const H& whole, int axis, extent before, extent count, std::source_location where) {
- const shape from = shape_of(whole);
- slice_op::attributes a = whole_slice();
- shape target = from;
- target.set(axis, count);
- const extent behind = from[axis] - before - count;
- if (before.known()) {
-  a.begin[axis] = before.value;
- } else if (behind.known()) {
-  a.begin[axis] = at_the_end + behind.value;
- } else {
-  shape rest = from;
-  rest.set(axis, count + behind);
-  a.begin[axis] = at_the_end;
-  const H tail = invoke<slice_op>(a, &rest, where, whole);
-  a.begin[axis] = 0;
-  return invoke<slice_op>(a, &target, where, tail);
- }
- return invoke<slice_op>(a, &target, where, whole);
-}
-
-/// Parts that cannot be taken: the shape rule says why.
-template <handle H>
-constexpr H refused_part(const H& whole, std::int64_t problem, std::source_location where) {
- const shape target = shape_of(whole);
- slice_op::attributes a = whole_slice();
- a.begin[0] = problem;
- return invoke<slice_op>(a, &target, where, whole);
-}
-
-}
-
-/// N parts of equal extents along an axis, as std::array. A symbolic extent is required to divide.
-template <std::size_t N, tensor_like A>
-constexpr auto split(const A& x, int axis = 0, std::source_location where = std::source_location::current()) {
- static_assert(N > 0, "split: into no parts");
- const auto whole = eval(x, where);
- const shape from = shape_of(whole);
- const int at = normalized_axis(axis, from.rank());
- constexpr auto parts = static_cast<std::int64_t>(N);
- const extent size = at < 0 ? extent(0) : from[at] / parts;
- const auto problem = at < 0                                     ? slice_op::axis_outside
-      : equal_or_required(size * parts, from[at]) ? slice_op::none
-                 : slice_op::indivisible;
- const auto part = [&](std::size_t i) {
-  return problem != slice_op::none ? detail::refused_part(whole, problem, where)
-       : detail::part_of(whole, at, size * static_cast<std::int64_t>(i), size, where);
- };
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  return std::array<decltype(eval(x)), N>{part(I)...};
- }(std::make_index_sequence<N>{});
-}
-
-/// Parts of the given sizes along an axis, as std::array: split(x, {2, 3, 5}, 1). They add up to the extent.
-template <tensor_like A, std::size_t N>
-constexpr auto split(const A& x, const std::int64_t (&sizes)[N], int axis = 0,
-     std::source_location where = std::source_location::current()) {
- const auto whole = eval(x, where);
- const shape from = shape_of(whole);
- const int at = normalized_axis(axis, from.rank());
- std::int64_t sum = 0;
- bool negative = false;
- for (const std::int64_t size : sizes) sum += size, negative = negative || size < 0;
- const auto problem = at < 0                                         ? slice_op::axis_outside
-      : !negative && equal_or_required(from[at], sum) ? slice_op::none
-                  : slice_op::wrong_sum;
- const auto part = [&](std::size_t i) {
-  if (problem != slice_op::none) return detail::refused_part(whole, problem, where);
-  std::int64_t before = 0;
-  for (std::size_t k = 0; k < i; ++k) before += sizes[k];
-  return detail::part_of(whole, at, before, sizes[i], where);
- };
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  return std::array<decltype(eval(x)), N>{part(I)...};
- }(std::make_index_sequence<N>{});
-}
-
-/// The N elements of an axis of extent N, as std::array; the axis is dropped.
-template <std::size_t N, tensor_like A>
-constexpr auto unstack(const A& x, int axis = 0, std::source_location where = std::source_location::current()) {
- const auto whole = eval(x, where);
- const shape from = shape_of(whole);
- const int at = normalized_axis(axis, from.rank());
- const auto problem = at < 0 ? slice_op::axis_outside
-      : equal_or_required(from[at], static_cast<std::int64_t>(N)) ? slice_op::none
-                     : slice_op::wrong_count;
- const auto part = [&](std::size_t i) {
-  return problem != slice_op::none ? detail::refused_part(whole, problem, where)
-       : take(whole, static_cast<std::int64_t>(i), at, where);
- };
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  return std::array<decltype(eval(x)), N>{part(I)...};
- }(std::make_index_sequence<N>{});
-}
-
-}
-#endif
-
-/// concat, stack: tensors behind one another, any number of them in one pass.
-
-namespace tapegraph {
-
-struct concat_op {
- static constexpr std::string_view name = "concat";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = any_arity;
- struct attributes {
-  std::int64_t axis = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  const shape& x = io.in[0].dims;
-  io.type = io.in[0].type;
-  io.result = x;
-  const auto axis = static_cast<int>(a.axis);
-  if (!io.require(axis >= 0 && axis < x.rank(), "concat: axis outside the rank")) return;
-  extent length = x[axis];
-  for (int k = 1; k < io.count && io.error == nullptr; ++k) {
-   const shape& y = io.in[k].dims;
-   io.culprit = k;
-   if (!io.require(io.in[k].type == io.type, "concat: element types differ") ||
-    !io.require(x.rank() == y.rank(), "concat: ranks differ"))
-    return;
-   for (int i = 0; i < x.rank(); ++i)
-    if (i != axis) io.require(equal_or_required(x[i], y[i]), "concat: extents differ off the axis");
-   length = length + y[axis];
-  }
-  io.result.set(axis, length);
- }
- /// What flows to operand `which`: its part of dy.
- template <handle H>
- static constexpr H vjp(const attributes& a, const H& dy, const shape* shapes, int, int which) {
-  const auto axis = static_cast<int>(a.axis);
-  extent before{0, shapes[0].table()};
-  for (int k = 0; k < which; ++k) before = before + shapes[k][axis];
-  return detail::part_of(dy, axis, before, shapes[which][axis], std::source_location::current());
- }
-};
-
-/// Any number of handles of one type behind one another along an axis: concat({a, b, c}, 1). The operands may differ in
-/// extent along the axis only.
-template <handle H>
-constexpr H concat(std::initializer_list<H> parts, int axis = -1,
-    std::source_location where = std::source_location::current()) {
- const int rank = shape_of(*parts.begin()).rank();
- return invoke_list<concat_op>({normalized_axis(axis, rank)}, where, parts.begin(), static_cast<int>(parts.size()));
-}
-template <handle H, std::size_t N>
-constexpr H concat(const std::array<H, N>& parts, int axis = -1,
-    std::source_location where = std::source_location::current()) {
- const int rank = shape_of(parts[0]).rank();
- return invoke_list<concat_op>({normalized_axis(axis, rank)}, where, parts.data(), static_cast<int>(N));
-}
-/// Two tensors or formulas.
-template <tensor_like A, tensor_like B>
-constexpr auto concat(const A& x, const B& y, int axis = -1,
-     std::source_location where = std::source_location::current()) {
- const auto first = eval(x, where);
- const auto second = eval(y, where);
- if constexpr (std::is_same_v<mode_of_t<A>, mode_of_t<B>>) {
-  static_assert(std::is_same_v<decltype(first), decltype(second)>, "concat: element types differ");
-  return concat({first, second}, axis, where);
- } else {
-  return concat(mode_of_t<A, B>::raised(where, first, second), axis, where);
- }
-}
-
-namespace detail {
-template <handle H>
-constexpr H stacked(const H* parts, int count, int axis, std::source_location where) {
- list<H> raised;
- for (int k = 0; k < count; ++k) raised.push_back(expand_dims(parts[k], axis, where));
- const int rank = shape_of(parts[0]).rank() + 1;
- return invoke_list<concat_op>({normalized_axis(axis, rank)}, where, raised.begin(), count);
-}
-}
-
-/// Any number of handles of one shape along a new axis, which stands at `axis` of the result.
-template <handle H>
-constexpr H stack(std::initializer_list<H> parts, int axis = 0,
-    std::source_location where = std::source_location::current()) {
- return detail::stacked(parts.begin(), static_cast<int>(parts.size()), axis, where);
-}
-template <handle H, std::size_t N>
-constexpr H stack(const std::array<H, N>& parts, int axis = 0,
-    std::source_location where = std::source_location::current()) {
- return detail::stacked(parts.data(), static_cast<int>(N), axis, where);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_FILL_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_FILL_HPP
-// ---- tapegraph/ops/movement/fill.hpp ----
-
-/// Constants beside a handle, which says in which mode they are made: full_like, zeros_like, ones_like, fill, arange, linspace,
-/// eye; and masks by position: tril, triu, diag, diag_part, sequence_mask.
-
-namespace tapegraph {
-
-/// The second operand in the shape and type of the first, whose values do not matter.
-struct full_like_op : map_op<2> {
- static constexpr std::string_view name = "full_like";
- template <class V>
- TG_HD static constexpr V value(V, V y) {
-  return y;
- }
- template <int I>
-  requires(I == 1)
- static constexpr auto vjp(auto dy, auto, auto, auto) {
-  return dy;
- }
-};
-
-/// A number in the shape and element type of x. A formula, like every elementwise operation; no derivative flows to x.
-template <tensor_like A>
-constexpr auto full_like(const A& x, double value) {
- return apply<full_like_op>(x, value);
-}
-template <tensor_like A>
-constexpr auto zeros_like(const A& x) {
- return apply<full_like_op>(x, 0.0);
-}
-template <tensor_like A>
-constexpr auto ones_like(const A& x) {
- return apply<full_like_op>(x, 1.0);
-}
-
-/// begin + step i for the i-th element, counted through the whole shape; the operand says only in which mode it is made.
-template <class T>
-struct arange_op {
- static constexpr std::string_view name = "arange";
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr bool takes_storage_types = true;
- static constexpr int arity = 1;
- struct attributes {
-  double begin = 0, step = 0, last = 0;
-  std::int64_t ends = 0; ///< not zero: the last element is `last` itself
- };
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = dtype_of<T>;
-  io.result = *io.target;
-  io.require_no_negative_extent("fill, arange: an extent is negative");
- }
-};
-
-/// A tensor of one number. `like` is any handle of the model: fill<float>(x, {3, 4}, 0.5).
-template <class T, tensor_like L>
-constexpr auto fill(const L& like, shape dims, double value, std::source_location where = std::source_location::current()) {
- dims.attach(shape_of(like).table());
- return invoke<arange_op<T>>({value, 0, 0, 0}, &dims, where, like);
-}
-
-/// begin, begin + step, ...: `count` elements of type T.
-template <class T, tensor_like L>
-constexpr auto arange(const L& like, extent count, double begin = 0, double step = 1,
-     std::source_location where = std::source_location::current()) {
- shape dims;
- dims.attach(shape_of(like).table());
- dims.push_back(count);
- return invoke<arange_op<T>>({begin, step, 0, 0}, &dims, where, like);
-}
-
-/// `count` numbers at equal distances from begin to end, both included.
-template <class T, tensor_like L>
-constexpr auto linspace(const L& like, double begin, double end, std::int64_t count,
-      std::source_location where = std::source_location::current()) {
- shape dims;
- dims.attach(shape_of(like).table());
- dims.push_back(count);
- const double step = count > 1 ? (end - begin) / static_cast<double>(count - 1) : 0;
- return invoke<arange_op<T>>({begin, step, end, count > 1}, &dims, where, like);
-}
-
-namespace detail {
-/// column - row of every place of a matrix, as a formula.
-template <tensor_like L>
-constexpr auto diagonal_number(const L& like, extent rows, extent columns, std::source_location where) {
- return arange<std::int32_t>(like, columns, 0, 1, where) -
-  expand_dims(arange<std::int32_t>(like, rows, 0, 1, where), -1, where);
-}
-/// The last two extents; a vector counts as a matrix of one row that is repeated, and is refused where it meets the mask.
-constexpr extent last_extent(const shape& s, int from_end) {
- return s.rank() >= from_end ? s[s.rank() - from_end] : extent(0);
-}
-}
-
-/// ones on diagonal number `offset` (above the main one when positive), zeros elsewhere: [rows, columns].
-template <class T, tensor_like L>
-constexpr auto eye(const L& like, extent rows, extent columns, std::int64_t offset = 0,
-    std::source_location where = std::source_location::current()) {
- return eval(cast<T>(detail::diagonal_number(like, rows, columns, where) == offset), where);
-}
-template <class T, tensor_like L>
-constexpr auto eye(const L& like, extent rows, std::source_location where = std::source_location::current()) {
- return eye<T>(like, rows, rows, 0, where);
-}
-
-/// The matrices of the last two axes with zeros above diagonal number `offset`. A formula.
-template <tensor_like A>
-constexpr auto tril(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
- const shape s = shape_of(x);
- const auto kept =
-  eval(detail::diagonal_number(x, detail::last_extent(s, 2), detail::last_extent(s, 1), where) <= offset, where);
- return tapegraph::where(kept, x, 0);
-}
-/// The matrices of the last two axes with zeros below diagonal number `offset`. A formula.
-template <tensor_like A>
-constexpr auto triu(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
- const shape s = shape_of(x);
- const auto kept =
-  eval(detail::diagonal_number(x, detail::last_extent(s, 2), detail::last_extent(s, 1), where) >= offset, where);
- return tapegraph::where(kept, x, 0);
-}
-
-/// Whether place k of a row comes before its length: lengths [...] of i32 or i64 to bool [..., longest].
-template <tensor_like A>
-constexpr auto sequence_mask(const A& lengths, extent longest, std::source_location where = std::source_location::current()) {
- return eval(arange<std::int64_t>(lengths, longest, 0, 1, where) < cast<std::int64_t>(expand_dims(lengths, -1, where)),
-    where);
-}
-
-/// Diagonal number `offset` of the matrices on the last two axes, whose extents must be numbers: [..., n, m] to [..., k].
-template <tensor_like A>
-constexpr auto diag_part(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
- const auto whole = eval(x, where);
- const shape from = shape_of(whole);
- const int rank = from.rank();
- if (rank < 2 || !from[rank - 1].known() || !from[rank - 2].known())
-  return detail::refused_part(whole, slice_op::no_matrix, where);
- const std::int64_t n = from[rank - 2].value, m = from[rank - 1].value;
- const std::int64_t down = n + (offset < 0 ? offset : 0), right = m - (offset > 0 ? offset : 0);
- const std::int64_t shorter = down < right ? down : right, count = shorter < 0 ? 0 : shorter;
- shape flat = detail::no_axes(from);
- for (int i = 0; i + 2 < rank; ++i) flat.push_back(from[i]);
- flat.push_back(n * m);
- shape target = flat;
- target.set(rank - 2, count);
- slice_op::attributes a = detail::whole_slice();
- a.begin[rank - 2] = count == 0 ? 0 : offset < 0 ? -offset * m : offset;
- a.step[rank - 2] = m + 1;
- return invoke<slice_op>(a, &target, where, invoke<reshape_op>({}, &flat, where, whole));
-}
-
-/// Zeros with x on diagonal number `offset`: [..., n], n a number, to [..., n + |offset|, n + |offset|].
-template <tensor_like A>
-constexpr auto diag(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
- const auto values = eval(x, where);
- const shape from = shape_of(values);
- const int rank = from.rank();
- if (rank < 1 || rank == max_rank || !from[rank - 1].known())
-  return detail::refused_part(values, slice_op::no_matrix, where);
- const std::int64_t n = from[rank - 1].value, side = n + (offset < 0 ? -offset : offset);
- shape flat = from, target = from;
- flat.set(rank - 1, side * side);
- target.set(rank - 1, side);
- target.push_back(side);
- pad_op::attributes a = detail::whole_slice();
- a.begin[rank - 1] = n == 0 ? 0 : offset < 0 ? -offset * side : offset;
- a.step[rank - 1] = side + 1;
- return invoke<reshape_op>({}, &target, where, invoke<pad_op>(a, &flat, where, values));
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_PADDING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_PADDING_HPP
-// ---- tapegraph/ops/movement/padding.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_INDEX_MAP_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_INDEX_MAP_HPP
-// ---- tapegraph/ops/movement/index_map.hpp ----
-
-#include <cstdint>
-
-namespace tapegraph {
-
-/// How a position on an axis of a result leads to one of an operand's axis of n elements. `amount` is the number of positions
-/// in front of the operand's first element, for `repeat` how often each element stands.
-enum class index_map : std::int64_t {
- keep,      ///< a b c
- reflect,   ///< c b | a b c | b a
- symmetric, ///< b a | a b c | c b
- edge,      ///< a a | a b c | c c
- wrap,      ///< b c | a b c | a b
- repeat     ///< a a b b c c
-};
-
-/// What a shape_error says where there is nothing to choose from.
-inline constexpr const char* nothing_to_repeat = "pad: an empty axis has nothing to repeat";
-
-/// From a position on, the operand's elements from `first` stand next to one another for `count` positions: forwards (1),
-/// backwards (-1), or one element again and again (0).
-template <class Integer>
-struct basic_index_run {
- Integer first, count;
- int direction;
-};
-using index_run = basic_index_run<std::int64_t>;
-
-template <class Integer>
-constexpr Integer floor_modulo(Integer a, Integer n) {
- const Integer rest = a % n;
- return rest < 0 ? rest + n : rest;
-}
-
-/// The run that starts at `position`, not beyond `limit`. n > 0. Integer: one that holds 2 n and position + amount.
-template <class Integer>
-constexpr basic_index_run<Integer> run_at(index_map map, Integer n, Integer amount, Integer position, Integer limit) {
- basic_index_run<Integer> r{position, limit - position, 1};
- const auto at_most = [&](Integer count) {
-  if (count < r.count) r.count = count;
- };
- switch (map) {
- case index_map::keep: break;
- case index_map::wrap:
-  r.first = floor_modulo<Integer>(position - amount, n);
-  at_most(n - r.first);
-  break;
- case index_map::edge:
-  if (position < amount) {
-   r = {0, r.count, 0};
-   at_most(amount - position);
-  } else if (position < amount + n) {
-   r.first = position - amount;
-   at_most(amount + n - position);
-  } else {
-   r = {n - 1, r.count, 0};
-  }
-  break;
- case index_map::repeat:
-  r = {position / amount, r.count, 0};
-  at_most(amount - position % amount);
-  break;
- case index_map::reflect:
- case index_map::symmetric: {
-  const bool twice = map == index_map::symmetric;
-  if (n == 1) {
-   r = {0, r.count, 0};
-   break;
-  }
-  const Integer period = twice ? 2 * n : 2 * n - 2, q = floor_modulo<Integer>(position - amount, period);
-  if (q < n) {
-   r.first = q;
-   at_most(n - q);
-  } else {
-   r.first = (twice ? period - 1 : period) - q;
-   r.direction = -1;
-   at_most(period - q);
-  }
-  break;
- }
- }
- return r;
-}
-
-/// The number of positions after which a rule repeats itself; 0 if it never does.
-constexpr std::int64_t period_of(index_map map, std::int64_t n) {
- if (map == index_map::wrap) return n;
- if (map == index_map::symmetric) return 2 * n;
- if (map == index_map::reflect) return n > 1 ? 2 * n - 2 : 1;
- return 0;
-}
-
-/// The positions of the result's axis that lead to one element, in increasing order: two arithmetic progressions, merged.
-struct index_positions {
- std::int64_t first, second; ///< what comes next of each; not below `end`: nothing
- std::int64_t step, end;
-
- constexpr bool done() const { return position() >= end; }
- constexpr std::int64_t position() const { return first < second ? first : second; }
- constexpr void next() { (first < second ? first : second) += step; }
-};
-
-/// The positions that lead to element j of n, among the first `limit` positions.
-constexpr index_positions positions_of(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j,
-         std::int64_t limit) {
- const auto stretch = [&](std::int64_t from, std::int64_t to) {
-  return index_positions{from, limit, 1, to < limit ? to : limit};
- };
- switch (map) {
- case index_map::keep: break;
- case index_map::wrap: return {floor_modulo(j + amount, n), limit, n, limit};
- case index_map::repeat: return stretch(j * amount, (j + 1) * amount);
- case index_map::edge: return stretch(j == 0 ? 0 : j + amount, j == n - 1 ? limit : j + amount + 1);
- case index_map::reflect:
- case index_map::symmetric: {
-  const bool twice = map == index_map::symmetric;
-  const std::int64_t period = period_of(map, n), mirrored = twice ? -1 - j : -j;
-  const bool both = twice || (j != 0 && j != n - 1);
-  return {floor_modulo(amount + j, period), both ? floor_modulo(amount + mirrored, period) : limit, period, limit};
- }
- }
- return stretch(j, j + 1);
-}
-
-/// Calls f(position) for each of them.
-template <class F>
-constexpr void for_positions(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j, std::int64_t limit,
-       const F& f) {
- for (auto at = positions_of(map, n, amount, j, limit); !at.done(); at.next()) f(at.position());
-}
-
-}
-#endif
-
-#include <initializer_list>
-
-/// pad, tile, repeat, roll: results whose elements are chosen axis by axis by a rule, and the way back.
-
-namespace tapegraph {
-
-/// Every axis of the result by its own rule, in one pass; the extents are the target's.
-struct index_map_op {
- static constexpr std::string_view name = "index_map";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t map[max_rank]{};    ///< an index_map
-  std::int64_t amount[max_rank]{}; ///< elements in front; how often each is repeated
- };
- /// In map: what is wrong, found where the attributes were put together.
- enum problem : std::int64_t { too_many = -1, axis_outside = -2, negative = -3, rank_too_high = -4 };
-
- static constexpr bool well_formed(const attributes& a, inference& io) {
-  for (int i = 0; i < max_rank; ++i) {
-   switch (a.map[i]) {
-   case too_many: return io.fail("pad, tile: more amounts than axes");
-   case axis_outside: return io.fail("repeat, roll: axis outside the rank");
-   case negative: return io.fail("pad, tile, repeat: an amount is negative");
-   case rank_too_high: return io.fail("tile: rank above 8");
-   default: break;
-   }
-  }
-  return true;
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  if (!well_formed(a, io)) return;
-  for (int i = 0; i < io.result.rank(); ++i) {
-   const extent size = io.in[0].dims[i], wide = io.result[i];
-   const auto map = static_cast<index_map>(a.map[i]);
-   if (map == index_map::keep || size == wide || (wide.known() && wide.value == 0)) continue;
-   if (map == index_map::reflect || map == index_map::symmetric || map == index_map::edge)
-    io.require(at_least_or_required(size, 1, "pad"), nothing_to_repeat);
-  }
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
-};
-
-/// The adjoint of remap: every element of the target's shape is the sum of what was made of it, in the order in which the
-/// result has them.
-struct index_map_adjoint_op : index_map_op {
- static constexpr std::string_view name = "index_map_adjoint";
- static constexpr bool takes_storage_types = false;
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  well_formed(a, io);
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto dy, auto) {
-  const shape target = shape_of(dy);
-  return invoke<index_map_op>(a, &target, std::source_location::current(), d);
- }
-};
-
-template <int I>
-constexpr auto index_map_op::vjp(const attributes& a, auto dy, auto x, auto) {
- const shape target = shape_of(x);
- return invoke<index_map_adjoint_op>(a, &target, std::source_location::current(), dy);
-}
-
-/// What padding is made of: a number; the elements behind the border read backwards, without or with the border itself; the
-/// border; the other end of the axis. NumPy's names are constant, reflect, symmetric, edge, wrap.
-enum class pad_mode : std::uint8_t { constant, reflect, symmetric, edge, wrap };
-
-struct padding_amount {
- std::int64_t before = 0, after = 0;
-};
-
-struct pad_options {
- pad_mode mode = pad_mode::constant;
- double value = 0; ///< of constant padding, in the operand's element type
-};
-
-/// `before` and `after` elements more on each axis; axes not named stay. Padding may be longer than the axis (as in NumPy: it
-/// is reflected again), but not negative.
-template <tensor_like A>
-constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts, pad_options options = {},
-    std::source_location where = std::source_location::current()) {
- shape target = shape_of(x);
- pad_op::attributes box = detail::whole_slice();
- index_map_op::attributes a;
- const auto map = options.mode == pad_mode::reflect     ? index_map::reflect
-     : options.mode == pad_mode::symmetric ? index_map::symmetric
-     : options.mode == pad_mode::edge      ? index_map::edge
-              : index_map::wrap;
- std::int64_t problem = 0;
- int axis = 0;
- for (const padding_amount& amount : amounts) {
-  if (axis >= target.rank()) {
-   problem = index_map_op::too_many;
-   if (axis < max_rank) box.step[axis] = 0;
-   ++axis;
-   continue;
-  }
-  if (amount.before < 0 || amount.after < 0) {
-   problem = index_map_op::negative;
-   box.begin[axis] = -100;
-  } else {
-   box.begin[axis] = amount.before;
-   if (amount.before + amount.after > 0) a.map[axis] = static_cast<std::int64_t>(map);
-   a.amount[axis] = amount.before;
-   target.set(axis, target[axis] + amount.before + amount.after);
-  }
-  ++axis;
- }
- if (problem != 0) a.map[0] = problem;
- box.fill = options.value;
- const auto sealed = eval(x, where);
- const auto constant = [&] { return invoke<pad_op>(box, &target, where, sealed); };
- const auto mapped = [&] { return invoke<index_map_op>(a, &target, where, sealed); };
- if (options.mode == pad_mode::constant) return constant();
- return mapped();
-}
-
-/// The tensor repeated as a whole along each axis (numpy.tile): counts are those of the last axes; missing ones are 1, further
-/// ones add axes in front.
-template <tensor_like A>
-constexpr auto tile(const A& x, std::initializer_list<std::int64_t> counts,
-     std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const int given = static_cast<int>(counts.size()), rank = given > from.rank() ? given : from.rank();
- shape source = detail::no_axes(from), target = detail::no_axes(from);
- index_map_op::attributes a;
- if (rank > max_rank) a.map[0] = index_map_op::rank_too_high;
- for (int i = 0; i < rank && rank <= max_rank; ++i) {
-  const int own = i - (rank - from.rank()), named = i - (rank - given);
-  const std::int64_t count = named < 0 ? 1 : counts.begin()[named];
-  source.push_back(own < 0 ? extent(1) : from[own]);
-  target.push_back(source[i] * (count < 0 ? 1 : count));
-  if (count != 1) a.map[i] = count < 0 ? index_map_op::negative : static_cast<std::int64_t>(index_map::wrap);
- }
- const auto whole = rank > from.rank() && rank <= max_rank ? invoke<reshape_op>({}, &source, where, sealed) : sealed;
- return invoke<index_map_op>(a, &target, where, whole);
-}
-
-/// Each element of an axis `count` times (numpy.repeat along an axis).
-template <tensor_like A>
-constexpr auto repeat(const A& x, std::int64_t count, int axis = 0,
-     std::source_location where = std::source_location::current()) {
- shape target = shape_of(x);
- const int at = normalized_axis(axis, target.rank());
- index_map_op::attributes a;
- if (at < 0 || count < 0) {
-  a.map[0] = at < 0 ? index_map_op::axis_outside : index_map_op::negative;
- } else {
-  a.map[at] = static_cast<std::int64_t>(index_map::repeat);
-  a.amount[at] = count;
-  target.set(at, target[at] * count);
- }
- return invoke<index_map_op>(a, &target, where, x);
-}
-
-/// Elements moved by `shift` places along an axis; what leaves at one end comes in at the other.
-template <tensor_like A>
-constexpr auto roll(const A& x, std::int64_t shift, int axis = 0,
-     std::source_location where = std::source_location::current()) {
- const shape target = shape_of(x);
- const int at = normalized_axis(axis, target.rank());
- index_map_op::attributes a;
- if (at < 0) {
-  a.map[0] = index_map_op::axis_outside;
- } else {
-  a.map[at] = static_cast<std::int64_t>(index_map::wrap);
-  a.amount[at] = shift;
- }
- return invoke<index_map_op>(a, &target, where, x);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ORDERING_ORDERING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ORDERING_ORDERING_HPP
-// ---- tapegraph/ops/ordering/ordering.hpp ----
-
-/// argsort, sort, top_k, argmax, argmin. NaN counts as larger than everything in argmax and argmin alike (NumPy), and comes
-/// last in every order.
-
-namespace tapegraph {
-
-/// Order of the last axis as int32 indices; stable, NaN last. The first `count` of them only, unless that is -1.
-struct argsort_op {
- static constexpr std::string_view name = "argsort";
- static constexpr batching batched = batching::rows;
- using result_element = std::int32_t;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t descending = 0;
-  std::int64_t count = -1;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype::i32;
-  io.result = io.in[0].dims;
-  if (!io.require(io.result.rank() > 0, "sort, argsort, top_k: axis outside the rank") ||
-   !io.require(io.in[0].type != dtype::boolean, "sort, argsort, top_k: the elements are bool; cast<...> first") ||
-   a.count == -1)
-   return;
-  const extent length = io.result[io.result.rank() - 1];
-  io.require(a.count >= 0 && (!length.known() || a.count <= length.value), "top_k: k is outside [0, extent of the axis]");
-  io.result.set(io.result.rank() - 1, a.count);
- }
-};
-
-struct sort_options {
- bool descending = false;
-};
-
-namespace detail {
-/// x with `axis` and the last axis exchanged. An axis outside the rank makes a transpose that is refused.
-template <tensor_like A>
-constexpr auto with_axis_last(const A& x, int axis, std::source_location where) {
- transpose_op::attributes a;
- a.rank = shape_of(x).rank();
- const int last = static_cast<int>(a.rank) - 1, at = normalized_axis(axis, static_cast<int>(a.rank));
- for (int i = 0; i <= last; ++i) a.permutation[i] = i == at ? last : i == last ? at : i;
- return invoke<transpose_op>(a, nullptr, where, x);
-}
-template <tensor_like A>
-constexpr bool is_last_axis(const A& x, int axis) {
- return axis == -1 || axis == shape_of(x).rank() - 1;
-}
-}
-
-/// The positions, int32, that put an axis in order; equal elements keep theirs.
-template <tensor_like A>
-constexpr auto argsort(const A& x, int axis = -1, sort_options options = {},
-     std::source_location where = std::source_location::current()) {
- const auto order = [&](const auto& of) { return invoke<argsort_op>({options.descending, -1}, nullptr, where, of); };
- if (detail::is_last_axis(x, axis)) return order(x);
- return detail::with_axis_last(order(detail::with_axis_last(x, axis, where)), axis, where);
-}
-template <tensor_like A>
-constexpr auto argsort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
- return argsort(x, -1, options, where);
-}
-/// An axis in order. Derivatives follow the elements.
-template <tensor_like A>
-constexpr auto sort(const A& x, int axis = -1, sort_options options = {},
-     std::source_location where = std::source_location::current()) {
- const auto sorted = [&](const auto& of) {
-  return take_along(of, invoke<argsort_op>({options.descending, -1}, nullptr, where, of), -1, where);
- };
- if (detail::is_last_axis(x, axis)) return sorted(eval(x, where));
- return detail::with_axis_last(sorted(detail::with_axis_last(x, axis, where)), axis, where);
-}
-template <tensor_like A>
-constexpr auto sort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
- return sort(x, -1, options, where);
-}
-
-/// What `top_k` gives: elements, and their int32 positions along the axis.
-template <class Values, class Indices>
-struct values_and_indices {
- Values values;
- Indices indices;
-};
-
-struct top_k_options {
- bool largest = true; ///< the k smallest otherwise
-};
-
-/// The k largest elements along an axis, largest first, the first among equals first: `const auto [v, i] = top_k(x, 3)`.
-/// NaN is taken last. Derivatives follow the elements.
-template <tensor_like A>
-constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options options = {},
-     std::source_location where = std::source_location::current()) {
- const std::int64_t count = k < 0 ? -2 : k;
- const auto first = [&](const auto& of) { return invoke<argsort_op>({options.largest, count}, nullptr, where, of); };
- const auto result = [](const auto& values, const auto& indices) {
-  return values_and_indices<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>>{values,
-                           indices};
- };
- if (detail::is_last_axis(x, axis)) {
-  const auto value = eval(x, where);
-  const auto indices = first(value);
-  return result(take_along(value, indices, -1, where), indices);
- }
- const auto value = detail::with_axis_last(x, axis, where);
- const auto indices = first(value);
- return result(detail::with_axis_last(take_along(value, indices, -1, where), axis, where),
-    detail::with_axis_last(indices, axis, where));
-}
-
-/// Index of the first largest (smallest) element along an axis, int32.
-struct arg_reduce_op {
- static constexpr std::string_view name = "arg_reduce";
- static constexpr batching batched = batching::axis;
- using result_element = std::int32_t;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t axis = 0, maximum = 1, keepdims = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype::i32;
-  const shape& x = io.in[0].dims;
-  if (!io.require(a.axis >= 0 && a.axis < x.rank(), "argmax, argmin: axis outside the rank") ||
-   !io.require(io.in[0].type != dtype::boolean, "argmax, argmin: the elements are bool; cast<...> first"))
-   return;
-  for (int i = 0; i < x.rank(); ++i) {
-   if (i != a.axis)
-    io.result.push_back(x[i]);
-   else if (a.keepdims != 0)
-    io.result.push_back(1);
-  }
- }
-};
-
-namespace detail {
-template <tensor_like A>
-constexpr auto arg_reduce(const A& x, int axis, bool maximum, bool keepdims, std::source_location where) {
- return invoke<arg_reduce_op>({normalized_axis(axis, shape_of(x).rank()), maximum, keepdims}, nullptr, where, x);
-}
-template <tensor_like A>
-constexpr auto arg_reduce_all(const A& x, bool maximum, std::source_location where) {
- return arg_reduce(reshape(x, {-1}, where), 0, maximum, false, where);
-}
-}
-
-/// Position of the first largest element along an axis, int32; the first NaN, if there is one.
-template <tensor_like A>
-constexpr auto argmax(const A& x, int axis, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::arg_reduce(x, axis, true, options.keepdims, where);
-}
-/// Position of the first largest of all elements, counted row by row.
-template <tensor_like A>
-constexpr auto argmax(const A& x, std::source_location where = std::source_location::current()) {
- return detail::arg_reduce_all(x, true, where);
-}
-/// Position of the first smallest element along an axis, int32; the first NaN, if there is one.
-template <tensor_like A>
-constexpr auto argmin(const A& x, int axis, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::arg_reduce(x, axis, false, options.keepdims, where);
-}
-template <tensor_like A>
-constexpr auto argmin(const A& x, std::source_location where = std::source_location::current()) {
- return detail::arg_reduce_all(x, false, where);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_POOLING_LP_POOLING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_POOLING_LP_POOLING_HPP
-// ---- tapegraph/ops/pooling/lp_pooling.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_POOLING_POOLING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_POOLING_POOLING_HPP
-// ---- tapegraph/ops/pooling/pooling.hpp ----
-
-#include <algorithm>
-
-/// max and average pooling over [batch, width, channels] and [batch, height, width, channels].
-
-namespace tapegraph {
-
-namespace detail {
-constexpr void infer_pool(const window_attributes& a, inference& io) {
- const shape& x = io.in[0].dims;
- const int spatial = x.rank() - 2;
- io.type = io.in[0].type;
- if (!io.require(spatial == 1 || spatial == 2, "pooling: input must be NWC or NHWC") ||
-  !io.require(a.window[0] > 0 && a.window[1] > 0 && a.sensible(),
-     "pooling: windows, strides and dilations are positive") ||
-  !io.require(!a.negative_padding(), "pooling: padding is negative") ||
-  !io.require(!a.is(padding_mode::causal), "pooling: causal padding is for conv1d"))
-  return;
- io.result.push_back(x[0]);
- for (int i = 2 - spatial; i < 2; ++i) {
-  const std::int64_t span = (a.window[i] - 1) * a.dilation[i] + 1;
-  const extent from = x[i + spatial - 1];
-  if (!io.require(a.before[i] < span && a.after[i] < span, "pooling: padding as large as the window") ||
-   !io.require(a.fits(i, from, a.window[i], "pooling"), "pooling: window larger than padded input"))
-   return;
-  io.result.push_back(a.output(i, from, a.window[i]));
- }
- io.result.push_back(x[spatial + 1]);
-}
-
-struct pool_operation {
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- using attributes = window_attributes;
- /// A window for each element of the pooled image, the smallest of those involved.
- static double flops(const kernel_call& c) {
-  std::int64_t pooled = c.out[0].elements();
-  for (int k = 0; k < c.inputs; ++k) pooled = std::min(pooled, c.in[k].elements());
-  const auto a = attributes_from_words<pool_operation>(c.attributes);
-  return static_cast<double>(pooled * a.window[0] * a.window[1]);
- }
-};
-}
-
-struct max_pool_op : detail::pool_operation {
- static constexpr std::string_view name = "max_pool";
- static constexpr std::string_view layer_name = "max_pooling*";
- static constexpr batching batched = batching::images;
- static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
- static constexpr int arity = 1;
- static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y);
-};
-
-/// (dy, x, y) to dx: each window's derivative goes to its first maximum.
-struct max_pool_gradient_op : detail::pool_operation {
- static constexpr std::string_view name = "max_pool_gradient";
- static constexpr int arity = 3;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[1].dims;
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto dy, auto x, auto y, auto);
-};
-
-/// (d, x, y) to the value of d at each window's first maximum: the adjoint of max_pool_gradient.
-struct max_pool_select_op : detail::pool_operation {
- static constexpr std::string_view name = "max_pool_select";
- static constexpr int arity = 3;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[2].dims;
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
-  return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), d, x, y);
- }
-};
-
-template <int I>
-constexpr auto max_pool_op::vjp(const attributes& a, auto dy, auto x, auto y) {
- return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), dy, x, y);
-}
-template <int I>
- requires(I == 0)
-constexpr auto max_pool_gradient_op::vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
- return invoke<max_pool_select_op>(a, nullptr, std::source_location::current(), d, x, y);
-}
-
-/// Mean over each window's elements inside the image.
-struct average_pool_op : detail::pool_operation {
- static constexpr std::string_view name = "average_pool";
- static constexpr std::string_view layer_name = "average_pooling*";
- static constexpr batching batched = batching::images;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
-};
-
-struct average_pool_gradient_op : detail::pool_operation {
- static constexpr std::string_view name = "average_pool_gradient";
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto, auto) {
-  return invoke<average_pool_op>(a, nullptr, std::source_location::current(), d);
- }
-};
-
-template <int I>
-constexpr auto average_pool_op::vjp(const attributes& a, auto dy, auto x, auto) {
- const shape target = shape_of(x);
- return invoke<average_pool_gradient_op>(a, &target, std::source_location::current(), dy);
-}
-
-/// max_pool of 2 by 2 pixels with stride 2, unpadded, of convolution_bias_op: what a pass makes of them where nothing else reads
-/// the convolution, which then is not written out. The attributes are the convolution's. Never differentiated.
-template <bool Relu>
-struct convolution_bias_pool_op : detail::convolution_operation {
- static constexpr std::string_view name = Relu ? "convolution_bias_relu_pool" : "convolution_bias_pool";
- static constexpr int arity = 3;
- static constexpr void infer(const attributes& a, inference& io) {
-  convolution_op::infer(a, io);
-  if (!io.require(io.result.rank() == 4, "pooling: input must be NHWC")) return;
-  operand_info convolved{io.type, io.result};
-  window_attributes halves;
-  halves.stride[0] = halves.stride[1] = halves.window[0] = halves.window[1] = 2;
-  inference pooled;
-  pooled.in = &convolved, pooled.count = 1;
-  pooled.result.attach(convolved.dims.table());
-  detail::infer_pool(halves, pooled);
-  io.result = pooled.result;
-  if (pooled.error != nullptr) io.fail(pooled.error);
- }
- static double flops(const kernel_call& c) { return 4 * flops_of(c.out[0], c.in[1]); }
-};
-
-/// `stride` 0 means the window's own size.
-struct pool2d_options {
- height_width pool_size = 2;
- height_width stride = 0;
- tapegraph::padding padding{};
- height_width dilation = 1;
- bool count_include_pad = false; ///< averages: padding counts as zeros, as in PyTorch
-};
-struct pool1d_options {
- std::int64_t pool_size = 2;
- std::int64_t stride = 0;
- tapegraph::padding padding{}; ///< left and right
- std::int64_t dilation = 1;
- bool count_include_pad = false;
-};
-
-namespace detail {
-constexpr window_attributes pool_attributes(const pool2d_options& options) {
- window_attributes a;
- for (int i = 0; i < 2; ++i) {
-  a.window[i] = options.pool_size[i];
-  a.stride[i] = options.stride[i] != 0 ? options.stride[i] : options.pool_size[i];
-  a.dilation[i] = options.dilation[i];
- }
- a.count_padding = options.count_include_pad;
- set_padding(a, options.padding);
- return a;
-}
-constexpr window_attributes pool_attributes(const pool1d_options& options) {
- return pool_attributes(pool2d_options{{1, options.pool_size},
-          {1, options.stride},
-          options.padding,
-          {1, options.dilation},
-          options.count_include_pad});
-}
-
-struct pooling_texts {
- static constexpr const char* text(std::int64_t rank) {
-  return rank == 4 ? "pooling: input must be NHWC" : "pooling: input must be NWC";
- }
-};
-template <class Op, tensor_like X>
-constexpr auto pool(const X& x, const typename Op::attributes& a, int rank, std::source_location where) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != rank) return refuse<pooling_texts>(rank, where, input);
- return invoke<Op>(a, nullptr, where, input);
-}
-}
-
-/// The largest of each window of x [batch, height, width, channels]; NaN if one is in it. The derivative goes to the first
-/// maximum in row-major order.
-template <tensor_like X>
-constexpr auto max_pooling2d(const X& x, const pool2d_options& options = {},
-       std::source_location where = std::source_location::current()) {
- return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 4, where);
-}
-/// The mean of each window.
-template <tensor_like X>
-constexpr auto average_pooling2d(const X& x, const pool2d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 4, where);
-}
-/// The same for x [batch, width, channels].
-template <tensor_like X>
-constexpr auto max_pooling1d(const X& x, const pool1d_options& options = {},
-       std::source_location where = std::source_location::current()) {
- return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 3, where);
-}
-template <tensor_like X>
-constexpr auto average_pooling1d(const X& x, const pool1d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 3, where);
-}
-
-/// Over all of an image, to [batch, channels] or with keepdims [batch, 1, 1, channels]. They are the reductions `mean` and
-/// `max` over the spatial axes: equal maxima each receive the derivative.
-template <tensor_like X>
-constexpr auto global_average_pooling2d(const X& x, reduce_options options = {},
-          std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
- return mean(input, {1, 2}, options, where);
-}
-template <tensor_like X>
-constexpr auto global_max_pooling2d(const X& x, reduce_options options = {},
-         std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
- return max(input, {1, 2}, options, where);
-}
-/// The same for x [batch, width, channels].
-template <tensor_like X>
-constexpr auto global_average_pooling1d(const X& x, reduce_options options = {},
-          std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
- return mean(input, 1, options, where);
-}
-template <tensor_like X>
-constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
-         std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
- return max(input, 1, options, where);
-}
-
-}
-#endif
-
-/// Pooling by a power mean's sum, of which maximum and sum are the extremes: y = (sum of |x|^p over a window)^(1/p).
-
-namespace tapegraph {
-
-struct lp_pool_op : detail::pool_operation {
- static constexpr std::string_view name = "lp_pool";
- static constexpr std::string_view layer_name = "lp_pooling*";
- static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
- static constexpr batching batched = batching::images;
- static constexpr int arity = 1;
- struct attributes {
-  window_attributes window;
-  double norm = 2;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  if (io.require(a.norm >= 1 && a.norm < 1e9, "lp_pooling: the norm is a number from 1 on"))
-   detail::infer_pool(a.window, io);
- }
- /// dy y^(1 - p) |x|^(p - 1) sign(x), where y is not 0: there the slope is taken to be 0, as it is at a norm's origin.
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y) {
-  const shape target = shape_of(x);
-  window_attributes sums = a.window;
-  sums.count_padding = 1;
-  const auto taps = static_cast<double>(a.window.window[0] * a.window.window[1]);
-  const auto power = [&](const auto& base) { return a.norm == 2 ? eval(base * 1) : eval(pow(base, a.norm - 1)); };
-  const auto steep = power(eval(where(y == 0, 1, y)));
-  const auto each = eval(where(y == 0, 0, dy * taps / steep));
-  const auto spread = invoke<average_pool_gradient_op>(sums, &target, std::source_location::current(), each);
-  return eval(spread * sign(x) * power(eval(abs(x))));
- }
-};
-
-/// (sum of |x|^norm over each window of x [batch, height, width, channels])^(1 / norm); padding counts as zeros. `norm` is at
-/// least 1: 1 sums magnitudes, 2 is their Euclidean length, and large ones approach the maximum.
-template <tensor_like X>
-constexpr auto lp_pooling2d(const X& x, double norm, const pool2d_options& options = {},
-       std::source_location where = std::source_location::current()) {
- return detail::pool<lp_pool_op>(x, {detail::pool_attributes(options), norm}, 4, where);
-}
-/// The same for x [batch, width, channels].
-template <tensor_like X>
-constexpr auto lp_pooling1d(const X& x, double norm, const pool1d_options& options = {},
-       std::source_location where = std::source_location::current()) {
- return detail::pool<lp_pool_op>(x, {detail::pool_attributes(options), norm}, 3, where);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_EINSUM_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_EINSUM_HPP
-// ---- tapegraph/ops/product/einsum.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_AXIS_LABELS_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_AXIS_LABELS_HPP
-// ---- tapegraph/ops/product/axis_labels.hpp ----
-
-#include <string_view>
-
-/// Axes named by letters, and einsum's notation of them: "bij,bjk->bik".
-
-namespace tapegraph::detail {
-
-/// The labels of one tensor's axes, outermost first: letters; an axis that "..." stands for is its distance from the
-/// last of them, counted from 1.
-struct axis_labels {
- char label[2 * max_rank]{};
- int count = 0;
-
- constexpr int find(char c) const {
-  for (int i = 0; i < count; ++i)
-   if (label[i] == c) return i;
-  return -1;
- }
- constexpr bool has(char c) const { return find(c) >= 0; }
- /// One too many is dropped; `full` has told before.
- constexpr void push_back(char c) {
-  if (count < 2 * max_rank) label[count++] = c;
- }
- constexpr void append(const axis_labels& more) {
-  for (int i = 0; i < more.count; ++i) push_back(more.label[i]);
- }
- constexpr void remove(int at) {
-  --count;
-  for (int i = at; i < count; ++i) label[i] = label[i + 1];
- }
- friend constexpr bool operator==(const axis_labels& a, const axis_labels& b) {
-  if (a.count != b.count) return false;
-  for (int i = 0; i < a.count; ++i)
-   if (a.label[i] != b.label[i]) return false;
-  return true;
- }
-};
-
-constexpr bool of_ellipsis(char label) { return label <= max_rank; }
-
-enum class misfit : std::int64_t {
- notation,
- operands,
- axes,
- rank,
- tensordot_axes,
- tensordot_extents,
- extents,
- unknown_label,
- label_twice,
- diagonal,
-};
-
-struct label_text {
- char text[52][72]{};
-
- constexpr explicit label_text(const char* pattern) {
-  for (int i = 0; i < 52; ++i)
-   for (int k = 0; pattern[k] != 0; ++k)
-    text[i][k] = pattern[k] == '?' ? static_cast<char>(i < 26 ? 'a' + i : 'A' + i - 26) : pattern[k];
- }
- constexpr const char* of(char label) const { return text[label >= 'a' ? label - 'a' : label - 'A' + 26]; }
-};
-inline constexpr label_text extents_differ("einsum: extents of label ? differ");
-inline constexpr label_text label_unknown("einsum: label ? of the result is in no operand");
-inline constexpr label_text label_repeated("einsum: the result names label ? twice");
-inline constexpr label_text diagonal_unknown("einsum: label ? is repeated and its extent is not a number");
-
-/// What does not fit, as literals; those that name a label exist once per letter.
-struct misfit_texts {
- static constexpr std::int64_t reason(misfit what, char label = 'a') {
-  return static_cast<std::int64_t>(what) * 128 + label;
- }
- static constexpr const char* text(std::int64_t reason) {
-  const auto label = static_cast<char>(reason % 128);
-  switch (static_cast<misfit>(reason / 128)) {
-  case misfit::notation: return "einsum: subscripts are letters, ',', '->' and at most one '...' per operand";
-  case misfit::operands: return "einsum: the subscripts name another number of operands";
-  case misfit::axes: return "einsum: the subscripts name another number of axes than an operand has";
-  case misfit::rank: return "einsum: rank above 8";
-  case misfit::tensordot_axes: return "tensordot: axes are not pairs of different axes of the operands";
-  case misfit::tensordot_extents: return "tensordot: extents of summed axes differ";
-  case misfit::extents:
-   return of_ellipsis(label) ? "einsum: extents of ... do not broadcast" : extents_differ.of(label);
-  case misfit::unknown_label: return label_unknown.of(label);
-  case misfit::label_twice: return label_repeated.of(label);
-  case misfit::diagonal: return diagonal_unknown.of(label);
-  }
-  return "";
- }
-};
-
-/// A text of einsum, read: the labels of each operand and of the result.
-struct einsum_notation {
- axis_labels in[2], out;
- int ellipsis[3]{-1, -1, -1}; ///< where "..." stands among an operand's (or, last, the result's) labels
- int operands = 1;
- bool explicit_result = false, well_formed = true;
-
- constexpr explicit einsum_notation(std::string_view text) {
-  axis_labels* to = &in[0];
-  int which = 0;
-  for (std::size_t i = 0; i < text.size() && well_formed; ++i) {
-   const char c = text[i];
-   if (c == ' ') continue;
-   if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
-    well_formed = to->count < 2 * max_rank;
-    to->push_back(c);
-   } else if (c == '.') {
-    well_formed = i + 2 < text.size() && text[i + 1] == '.' && text[i + 2] == '.' && ellipsis[which] < 0;
-    ellipsis[which] = to->count;
-    i += 2;
-   } else if (c == ',') {
-    well_formed = operands == 1 && !explicit_result;
-    operands = 2;
-    to = &in[which = 1];
-   } else if (c == '-') {
-    well_formed = i + 1 < text.size() && text[i + 1] == '>' && !explicit_result;
-    explicit_result = true;
-    to = &out;
-    which = 2;
-    ++i;
-   } else {
-    well_formed = false;
-   }
-  }
- }
-
- /// Replaces operand k's "..." by the axes it stands for; false when the operand has too few or too many.
- constexpr bool expand(int k, int rank) {
-  const int more = rank - in[k].count;
-  if (more < 0 || (more > 0 && ellipsis[k] < 0)) return false;
-  if (ellipsis[k] >= 0) in[k] = with_ellipsis(in[k], ellipsis[k], more);
-  return true;
- }
- /// The result's axes, once the operands' are known: named, or every label that occurs once, in alphabetical order.
- constexpr void complete() {
-  int widest = 0;
-  for (int k = 0; k < operands; ++k)
-   for (int i = 0; i < in[k].count; ++i)
-    if (of_ellipsis(in[k].label[i]) && in[k].label[i] > widest) widest = in[k].label[i];
-  if (explicit_result) {
-   if (ellipsis[2] >= 0) out = with_ellipsis(out, ellipsis[2], widest);
-   return;
-  }
-  out = with_ellipsis(axis_labels{}, 0, widest);
-  for (char c = 'A'; c <= 'z'; ++c) {
-   int seen = 0;
-   for (int k = 0; k < operands; ++k)
-    for (int i = 0; i < in[k].count; ++i) seen += in[k].label[i] == c;
-   if (seen == 1) out.push_back(c);
-  }
- }
-
-private:
- static constexpr axis_labels with_ellipsis(const axis_labels& named, int at, int axes) {
-  axis_labels all;
-  for (int i = 0; i < at; ++i) all.push_back(named.label[i]);
-  for (int i = axes; i > 0; --i) all.push_back(static_cast<char>(i));
-  for (int i = at; i < named.count; ++i) all.push_back(named.label[i]);
-  return all;
- }
-};
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_MATMUL_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_MATMUL_HPP
-// ---- tapegraph/ops/product/matmul.hpp ----
-
-namespace tapegraph {
-
-namespace detail {
-/// [..., m, k] as [everything else, k].
-template <handle H>
-constexpr H rows_of(const H& x) {
- const shape from = shape_of(x);
- shape flat;
- flat.attach(from.table());
- flat.push_back(from.size(0, from.rank() - 1));
- flat.push_back(from[from.rank() - 1]);
- return invoke<reshape_op>({}, &flat, std::source_location::current(), x);
-}
-/// x with an axis of extent 1 at `at`.
-template <handle H>
-constexpr H with_axis(const H& x, int at, std::source_location where) {
- const shape from = shape_of(x);
- shape target;
- target.attach(from.table());
- for (int i = 0; i <= from.rank(); ++i) {
-  if (i == at) target.push_back(1);
-  if (i < from.rank()) target.push_back(from[i]);
- }
- return invoke<reshape_op>({}, &target, where, x);
-}
-/// x without axis `at` of extent 1.
-template <handle H>
-constexpr H without_axis(const H& x, int at, std::source_location where) {
- const shape from = shape_of(x);
- shape target;
- target.attach(from.table());
- for (int i = 0; i < from.rank(); ++i)
-  if (i != at) target.push_back(from[i]);
- return invoke<reshape_op>({}, &target, where, x);
-}
-}
-
-/// Matrix product over the last two axes, [..., m, k] by [..., k, n], with NumPy broadcasting of the axes before them.
-/// Operands may be read transposed without a copy.
-struct matmul_op {
- static constexpr std::string_view name = "matmul";
- static constexpr bool takes_storage_types = true;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- struct attributes {
-  std::int64_t transpose_a = 0, transpose_b = 0;
- };
- static constexpr void infer(const attributes& t, inference& io) {
-  const shape &a = io.in[0].dims, &b = io.in[1].dims;
-  io.type = io.in[0].type;
-  if (!io.require(io.in[0].type == io.in[1].type, "matmul: element types differ") ||
-   !io.require(is_floating(io.type),
-      "matmul: elements must be floating-point; cast<float>(x) converts them") ||
-   !io.require(a.rank() >= 2 && b.rank() >= 2, "matmul: an operand is a scalar"))
-   return;
-  const int ra = a.rank(), rb = b.rank();
-  const extent m = a[t.transpose_a ? ra - 1 : ra - 2], ka = a[t.transpose_a ? ra - 2 : ra - 1];
-  const extent kb = b[t.transpose_b ? rb - 1 : rb - 2], n = b[t.transpose_b ? rb - 2 : rb - 1];
-  if (!io.require(equal_or_required(ka, kb), "matmul: inner extents differ")) return;
-  bool ok = true;
-  io.result = broadcast(shape(ra - 2, a.data(), a.table()), shape(rb - 2, b.data(), b.table()), ok);
-  io.require(ok, "matmul: batch extents do not broadcast");
-  io.result.push_back(m);
-  io.result.push_back(n);
- }
- template <int I>
- static constexpr auto vjp(const attributes& t, auto dc, auto a, auto b, auto) {
-  const auto product = [](auto x, auto y, std::int64_t tx, std::int64_t ty, const shape& target) {
-   const auto full = invoke<matmul_op>({tx, ty}, nullptr, std::source_location::current(), x, y);
-   return sum_to(full, target);
-  };
-  if constexpr (I == 0)
-   return t.transpose_a ? product(b, dc, t.transpose_b, 1, shape_of(a))
-        : product(dc, b, 0, !t.transpose_b, shape_of(a));
-  else if (!t.transpose_a && shape_of(a).rank() > 2 && shape_of(b).rank() == 2)
-   return t.transpose_b ? product(detail::rows_of(dc), detail::rows_of(a), 1, 0, shape_of(b))
-        : product(detail::rows_of(a), detail::rows_of(dc), 1, 0, shape_of(b));
-  else
-   return t.transpose_b ? product(dc, a, 1, t.transpose_a, shape_of(b))
-        : product(a, dc, !t.transpose_a, 0, shape_of(b));
- }
- /// 2 m n k, for every matrix of a batch.
- static double flops(const kernel_call& c) {
-  const buffer_view& a = c.in[0];
-  const std::int64_t inner = a.extents[c.attributes[0] != 0 ? a.rank - 2 : a.rank - 1];
-  return 2 * static_cast<double>(c.out[0].elements()) * static_cast<double>(inner);
- }
-};
-
-/// Matrix product plus a bias for every row, then relu if Relu: what a pass makes of the three. Never differentiated.
-template <bool Relu>
-struct matmul_bias_op {
- static constexpr std::string_view name = Relu ? "matmul_bias_relu" : "matmul_bias";
- static constexpr bool takes_storage_types = true;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 3;
- using attributes = matmul_op::attributes;
- static constexpr void infer(const attributes& t, inference& io) { matmul_op::infer(t, io); }
- static double flops(const kernel_call& c) { return matmul_op::flops(c); }
-};
-
-struct matmul_options {
- bool transpose_a = false, transpose_b = false;
-};
-
-/// NumPy's matmul. Operands of rank 1 are a row on the left and a column on the right, and the axis they gain is dropped
-/// again; `transpose_a` and `transpose_b` do not concern them. Elements are float or double.
-template <tensor_like A, tensor_like B>
-constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
-     std::source_location where = std::source_location::current()) {
- auto x = eval(a, where);
- auto y = eval(b, where);
- const int rank_x = shape_of(x).rank(), rank_y = shape_of(y).rank();
- if (rank_x == 1) x = detail::with_axis(x, 0, where);
- if (rank_y == 1) y = detail::with_axis(y, 1, where);
- auto z = invoke<matmul_op>({options.transpose_a && rank_x != 1, options.transpose_b && rank_y != 1}, nullptr, where, x,
-       y);
- if (rank_y == 1) z = detail::without_axis(z, shape_of(z).rank() - 1, where);
- if (rank_x == 1) z = detail::without_axis(z, shape_of(z).rank() - (rank_y == 1 ? 1 : 2), where);
- return z;
-}
-
-}
-#endif
-
-/// einsum of one or two operands, lowered to sums, transposes, reshapes and one matrix product (or one fused
-/// multiplication and sum where there is no matrix).
-
-namespace tapegraph {
-
-namespace detail {
-
-/// x with its axes in the order of `wanted`, which names the same labels.
-template <handle H>
-constexpr H ordered(const H& x, const axis_labels& labels, const axis_labels& wanted, std::source_location where) {
- if (labels == wanted) return x;
- transpose_op::attributes p;
- p.rank = wanted.count;
- for (int i = 0; i < wanted.count; ++i) p.permutation[i] = labels.find(wanted.label[i]);
- return invoke<transpose_op>(p, nullptr, where, x);
-}
-
-template <handle H>
-constexpr H shaped(const H& x, const shape& target, std::source_location where) {
- if (shape_of(x) == target) return x;
- return invoke<reshape_op>({}, &target, where, x);
-}
-
-/// Sums over the axes that `kept` does not name.
-template <handle H>
-constexpr H summed(const H& x, axis_labels& labels, const axis_labels& kept, std::source_location where) {
- std::int64_t mask = 0;
- axis_labels left;
- for (int i = 0; i < labels.count; ++i) {
-  if (kept.has(labels.label[i]))
-   left.push_back(labels.label[i]);
-  else
-   mask |= std::int64_t{1} << i;
- }
- labels = left;
- if (mask == 0) return x;
- return reduce<sum_op>({mask, 0}, where, x);
-}
-
-/// One axis instead of two of the same label: the elements where both have the same index.
-template <handle H>
-constexpr H diagonal(const H& x, axis_labels& labels, int first, int second, std::source_location where) {
- const char label = labels.label[first];
- const shape from = shape_of(x);
- if (!from[first].known() || !from[second].known())
-  return refuse<misfit_texts>(misfit_texts::reason(misfit::diagonal, label), where, x);
- if (from[first].value != from[second].value)
-  return refuse<misfit_texts>(misfit_texts::reason(misfit::extents, label), where, x);
- const std::int64_t n = from[first].value;
- transpose_op::attributes last;
- shape flat;
- flat.attach(from.table());
- axis_labels rest;
- for (int i = 0; i < labels.count; ++i) {
-  if (i == first || i == second) continue;
-  last.permutation[last.rank++] = i;
-  flat.push_back(from[i]);
-  rest.push_back(labels.label[i]);
- }
- last.permutation[last.rank++] = first;
- last.permutation[last.rank++] = second;
- rest.push_back(label);
- labels = rest;
- flat.push_back(n * n);
- slice_op::attributes step;
- for (int i = 0; i < max_rank; ++i) step.step[i] = 1;
- step.step[flat.rank() - 1] = n + 1;
- shape target = flat;
- target.set(flat.rank() - 1, n);
- const H moved = invoke<reshape_op>({}, &flat, where, H(invoke<transpose_op>(last, nullptr, where, x)));
- return invoke<slice_op>(step, &target, where, moved);
-}
-
-/// Every label once.
-template <handle H>
-constexpr H without_repeats(H x, axis_labels& labels, std::source_location where) {
- for (int i = 0; i < labels.count; ++i)
-  for (int k = i + 1; k < labels.count; ++k)
-   if (labels.label[i] == labels.label[k]) {
-    const int before = labels.count;
-    x = diagonal(x, labels, i, k, where);
-    if (labels.count == before) return x;
-    i = -1;
-    break;
-   }
- return x;
-}
-
-/// Whether `order` is `first` and then the labels of `second` and `third`.
-constexpr bool reads(const axis_labels& order, const axis_labels& first, const axis_labels& second,
-     const axis_labels& third) {
- axis_labels all = first;
- all.append(second);
- all.append(third);
- return order == all;
-}
-
-/// x as matrices: [shared..., rows, columns], or [shared..., columns, rows] with `transposed` where its axes lie so.
-template <handle H>
-constexpr H as_matrices(const H& x, const axis_labels& labels, const axis_labels& shared, const axis_labels& rows,
-      const axis_labels& columns, bool& transposed, std::source_location where) {
- transposed = !reads(labels, shared, rows, columns) && reads(labels, shared, columns, rows);
- axis_labels order = shared;
- order.append(transposed ? columns : rows);
- order.append(transposed ? rows : columns);
- const H moved = ordered(x, labels, order, where);
- const shape from = shape_of(moved);
- const int split = shared.count + (transposed ? columns.count : rows.count);
- shape target;
- target.attach(from.table());
- for (int i = 0; i < shared.count; ++i) target.push_back(from[i]);
- target.push_back(from.size(shared.count, split));
- target.push_back(from.size(split, from.rank()));
- return shaped(moved, target, where);
-}
-
-/// x with axes in the order of `all`, of extent 1 where it has none.
-template <handle H>
-constexpr H aligned(const H& x, const axis_labels& labels, const axis_labels& all, std::source_location where) {
- axis_labels own;
- for (int i = 0; i < all.count; ++i)
-  if (labels.has(all.label[i])) own.push_back(all.label[i]);
- const H moved = ordered(x, labels, own, where);
- const shape from = shape_of(moved);
- shape target;
- target.attach(from.table());
- int next = 0;
- for (int i = 0; i < all.count; ++i) target.push_back(labels.has(all.label[i]) ? from[next++] : extent(1));
- return shaped(moved, target, where);
-}
-
-/// What comes of two operands: a handle of their type or, under vmap, of the type of the one that each example has for itself.
-template <handle A, handle B>
-using contracted = std::remove_cvref_t<decltype(eval(std::declval<const A&>() * std::declval<const B&>()))>;
-
-/// Under vmap the operands' handles differ where all examples share one of them.
-template <handle A, handle B>
-inline constexpr bool same_elements = std::is_same_v<A, B> || !std::is_same_v<mode_of_t<A>, mode_of_t<B>>;
-
-/// The contraction of a and b: axes that both have and `out` does not name are summed over. Every label of `out` is one of
-/// theirs and occurs once, as do those of a and b.
-template <handle A, handle B>
-constexpr contracted<A, B> contract(A a, axis_labels la, B b, axis_labels lb, const axis_labels& out,
-         std::source_location where) {
- axis_labels kept = out;
- kept.append(lb);
- a = summed(a, la, kept, where);
- kept = out;
- kept.append(la);
- b = summed(b, lb, kept, where);
-
- axis_labels shared, left, right, inner;
- bool plain = true;
- for (int i = 0; i < out.count; ++i) {
-  const char c = out.label[i];
-  (la.has(c) ? (lb.has(c) ? shared : left) : right).push_back(c);
- }
- for (int i = 0; i < la.count; ++i)
-  if (!out.has(la.label[i])) {
-   inner.push_back(la.label[i]);
-   plain = plain && !of_ellipsis(la.label[i]);
-  }
- const shape sa = shape_of(a), sb = shape_of(b);
- for (int i = 0; i < la.count; ++i) {
-  const char c = la.label[i];
-  const int k = lb.find(c);
-  if (k < 0) continue;
-  const bool ones = of_ellipsis(c) && (sa[i].value == 1 || sb[k].value == 1);
-  if (!ones && !equal_or_required(sa[i], sb[k]))
-   return refuse<misfit_texts>(misfit_texts::reason(misfit::extents, c), where, a, b);
- }
-
- if (inner.count == 0 || !plain || (left.count == 0 && right.count == 0)) {
-  axis_labels all = out;
-  all.append(inner);
-  if (all.count > max_rank) return refuse<misfit_texts>(misfit_texts::reason(misfit::rank), where, a, b);
-  const A x = aligned(a, la, all, where);
-  const B y = aligned(b, lb, all, where);
-  if (inner.count == 0) return eval(x * y, where);
-  const std::int64_t mask = ((std::int64_t{1} << inner.count) - 1) << out.count;
-  return reduce<sum_op>({mask, 0}, where, x * y);
- }
-
- if (left.count > 0 && right.count > 0 && out.find(right.label[0]) < out.find(left.label[0]))
-  return contract(b, lb, a, la, out, where);
- axis_labels other;
- for (int i = 0; i < lb.count; ++i)
-  if (inner.has(lb.label[i])) other.push_back(lb.label[i]);
- const auto in_place = [&](const axis_labels& order) {
-  return int{reads(la, shared, left, order) || reads(la, shared, order, left)} +
-   int{reads(lb, shared, order, right) || reads(lb, shared, right, order)};
- };
- if (in_place(other) > in_place(inner)) inner = other;
-
- matmul_op::attributes t;
- bool turned_a = false, turned_b = false;
- const A x = as_matrices(a, la, shared, left, inner, turned_a, where);
- const B y = as_matrices(b, lb, shared, inner, right, turned_b, where);
- t.transpose_a = turned_a, t.transpose_b = turned_b;
- const contracted<A, B> z = invoke<matmul_op>(t, nullptr, where, x, y);
- const shape product = shape_of(z);
- shape target;
- target.attach(product.table());
- for (int i = 0; i < shared.count; ++i) target.push_back(product[i]);
- for (int i = 0; i < left.count; ++i) target.push_back(sa[la.find(left.label[i])]);
- for (int i = 0; i < right.count; ++i) target.push_back(sb[lb.find(right.label[i])]);
- axis_labels order = shared;
- order.append(left);
- order.append(right);
- return ordered(shaped(z, target, where), order, out, where);
-}
-
-/// What is wrong with a notation whose axes are known, or -1.
-constexpr std::int64_t problem_of(const einsum_notation& n) {
- if (n.out.count > max_rank) return misfit_texts::reason(misfit::rank);
- for (int i = 0; i < n.out.count; ++i) {
-  const char c = n.out.label[i];
-  if (!n.in[0].has(c) && !n.in[1].has(c)) return misfit_texts::reason(misfit::unknown_label, c);
-  if (n.out.find(c) < i) return misfit_texts::reason(misfit::label_twice, c);
- }
- return -1;
-}
-
-}
-
-/// Einstein's summation with NumPy's notation, for two operands: einsum("bij,bjk->bik", a, b). Axes of one letter are the
-/// same axis; letters that the result does not name are summed over. Without "->" the result has every letter that occurs
-/// once, in alphabetical order. "..." stands for further axes, which broadcast. Extents of one letter must be equal.
-template <tensor_like A, tensor_like B>
-constexpr auto einsum(std::string_view subscripts, const A& a, const B& b,
-     std::source_location where = std::source_location::current()) {
- using namespace detail;
- auto x = eval(a, where);
- auto y = eval(b, where);
- static_assert(same_elements<decltype(x), decltype(y)>,
-    "einsum: element types differ; cast<...>() makes them equal");
- einsum_notation n(subscripts);
- std::int64_t problem = -1;
- if (!n.well_formed)
-  problem = misfit_texts::reason(misfit::notation);
- else if (n.operands != 2)
-  problem = misfit_texts::reason(misfit::operands);
- else if (!n.expand(0, shape_of(x).rank()) || !n.expand(1, shape_of(y).rank()))
-  problem = misfit_texts::reason(misfit::axes);
- if (problem < 0) {
-  n.complete();
-  problem = problem_of(n);
- }
- if (problem >= 0) return refuse<misfit_texts>(problem, where, x, y);
- x = without_repeats(x, n.in[0], where);
- y = without_repeats(y, n.in[1], where);
- if (shape_of(x).rank() != n.in[0].count || shape_of(y).rank() != n.in[1].count)
-  return refuse<misfit_texts>(misfit_texts::reason(misfit::axes), where, x, y);
- return contract(x, n.in[0], y, n.in[1], n.out, where);
-}
-
-/// Einstein's summation of one operand: "ij->ji" transposes, "ij->i" sums, "ii->i" is the diagonal, "ii" its sum.
-template <tensor_like A>
-constexpr auto einsum(std::string_view subscripts, const A& a,
-     std::source_location where = std::source_location::current()) {
- using namespace detail;
- auto x = eval(a, where);
- einsum_notation n(subscripts);
- std::int64_t problem = -1;
- if (!n.well_formed)
-  problem = misfit_texts::reason(misfit::notation);
- else if (n.operands != 1)
-  problem = misfit_texts::reason(misfit::operands);
- else if (!n.expand(0, shape_of(x).rank()))
-  problem = misfit_texts::reason(misfit::axes);
- if (problem < 0) {
-  n.complete();
-  problem = problem_of(n);
- }
- if (problem >= 0) return refuse<misfit_texts>(problem, where, x);
- x = without_repeats(x, n.in[0], where);
- if (shape_of(x).rank() != n.in[0].count) return x;
- x = summed(x, n.in[0], n.out, where);
- return ordered(x, n.in[0], n.out, where);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_TENSORDOT_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_TENSORDOT_HPP
-// ---- tapegraph/ops/product/tensordot.hpp ----
-
-/// Sums of products over chosen axes: tensordot, dot, inner, outer, vdot, with NumPy's meaning.
-
-namespace tapegraph {
-
-/// The axes tensordot sums over: the last `count` of the first operand with the first `count` of the second, or pairs of
-/// axes named for both. Negative axes count from the end.
-struct tensordot_axes {
- std::int8_t first[max_rank]{}, second[max_rank]{};
- int count = 0;
- bool named = false, fits = true;
-
- constexpr tensordot_axes(int several) : count(several), fits(several >= 0 && several <= max_rank) {}
- constexpr tensordot_axes(std::initializer_list<int> of_first, std::initializer_list<int> of_second)
-  : named(true), fits(of_first.size() == of_second.size() && of_first.size() <= max_rank) {
-  if (!fits) return;
-  for (int axis : of_first) first[count++] = static_cast<std::int8_t>(axis);
-  int i = 0;
-  for (int axis : of_second) second[i++] = static_cast<std::int8_t>(axis);
- }
-};
-
-/// sum over the chosen axes of a * b: the other axes of a, then those of b. tensordot(a, b, {{0, 2}, {1, 3}}).
-template <tensor_like A, tensor_like B>
-constexpr auto tensordot(const A& a, const B& b, const tensordot_axes& axes = 2,
-      std::source_location where = std::source_location::current()) {
- using namespace detail;
- auto x = eval(a, where);
- auto y = eval(b, where);
- static_assert(same_elements<decltype(x), decltype(y)>,
-    "tensordot: element types differ; cast<...>() makes them equal");
- const shape sx = shape_of(x), sy = shape_of(y);
- axis_labels lx, ly, out;
- bool fits = axes.fits && axes.count <= sx.rank() && axes.count <= sy.rank();
- for (int i = 0; i < sx.rank(); ++i) lx.push_back(static_cast<char>('a' + i));
- for (int i = 0; i < sy.rank(); ++i) ly.push_back(static_cast<char>('A' + i));
- misfit problem = misfit::tensordot_axes;
- for (int k = 0; k < axes.count && fits; ++k) {
-  const int i = axes.named ? normalized_axis(axes.first[k], sx.rank()) : sx.rank() - axes.count + k;
-  const int j = axes.named ? normalized_axis(axes.second[k], sy.rank()) : k;
-  fits = i >= 0 && j >= 0 && ly.label[j] < 'a' && !ly.has(lx.label[i]);
-  if (!fits) break;
-  ly.label[j] = lx.label[i];
-  if (!equal_or_required(sx[i], sy[j])) fits = false, problem = misfit::tensordot_extents;
- }
- for (int i = 0; i < lx.count; ++i)
-  if (!ly.has(lx.label[i])) out.push_back(lx.label[i]);
- for (int i = 0; i < ly.count; ++i)
-  if (!lx.has(ly.label[i])) out.push_back(ly.label[i]);
- if (fits && out.count > max_rank) fits = false, problem = misfit::rank;
- if (!fits) return refuse<misfit_texts>(misfit_texts::reason(problem), where, x, y);
- return contract(x, lx, y, ly, out, where);
-}
-
-/// NumPy's dot: of vectors the sum of products; otherwise over the last axis of a and the last but one of b (its only one
-/// where it is a vector). A scalar multiplies.
-template <tensor_like A, tensor_like B>
-constexpr auto dot(const A& a, const B& b, std::source_location where = std::source_location::current()) {
- const auto x = eval(a, where);
- const auto y = eval(b, where);
- if (shape_of(x).rank() == 0 || shape_of(y).rank() == 0) return tensordot(x, y, 0, where);
- return tensordot(x, y, tensordot_axes({-1}, {shape_of(y).rank() == 1 ? -1 : -2}), where);
-}
-
-/// NumPy's inner: over the last axis of both. A scalar multiplies.
-template <tensor_like A, tensor_like B>
-constexpr auto inner(const A& a, const B& b, std::source_location where = std::source_location::current()) {
- const auto x = eval(a, where);
- const auto y = eval(b, where);
- if (shape_of(x).rank() == 0 || shape_of(y).rank() == 0) return tensordot(x, y, 0, where);
- return tensordot(x, y, tensordot_axes({-1}, {-1}), where);
-}
-
-/// Every element of a times every element of b, [elements of a, elements of b]: NumPy's outer, which flattens.
-template <tensor_like A, tensor_like B>
-constexpr auto outer(const A& a, const B& b, std::source_location where = std::source_location::current()) {
- return eval(reshape(a, {-1, 1}, where) * reshape(b, {1, -1}, where), where);
-}
-
-/// The sum of products of all elements, of tensors with equally many: NumPy's vdot, which flattens.
-template <tensor_like A, tensor_like B>
-constexpr auto vdot(const A& a, const B& b, std::source_location where = std::source_location::current()) {
- return tensordot(reshape(a, {-1}, where), reshape(b, {-1}, where), 1, where);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RANDOM_RANDOM_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RANDOM_RANDOM_HPP
-// ---- tapegraph/ops/random/random.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_RANDOM_LAWS_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_RANDOM_LAWS_HPP
-// ---- tapegraph/core/random_laws.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_PHILOX_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_PHILOX_HPP
-// ---- tapegraph/core/philox.hpp ----
-
-#include <array>
-#include <cstdint>
-
-/// Counter-based random numbers: Philox4x32 with 10 rounds (J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random
-/// numbers: as easy as 1, 2, 3", SC 2011). Element i of a random node is a pure function of (seed, step, ordinal, i), so
-/// it does not depend on threads, chunks, vector width or mode.
-///
-/// The address: the key is the seed. The counter's 128 bits are
-///
-///     word 0  block, low 32 bits       block = i / 4 (float) or i / 2 (double)
-///     word 1  block, next 16 bits; above them the low 16 bits of the ordinal
-///     word 2  step, low 32 bits
-///     word 3  step, next 16 bits; above them the high 16 bits of the ordinal
-///
-/// so different (step, ordinal, block) have different counters, and with them independent numbers, for fewer than 2^48
-/// blocks (10^15 floats), 2^48 steps and any 32-bit ordinal.
-
-namespace tapegraph {
-
-struct philox4x32 {
- static constexpr std::uint32_t multiplier_0 = 0xd2511f53u, multiplier_2 = 0xcd9e8d57u;
- static constexpr std::uint32_t weyl_0 = 0x9e3779b9u, weyl_1 = 0xbb67ae85u;
-
-private:
- template <std::uint32_t Round>
- TG_HD static constexpr void round(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
-         std::uint32_t k0, std::uint32_t k1) {
-  const std::uint64_t a = std::uint64_t{multiplier_0} * c0, b = std::uint64_t{multiplier_2} * c2;
-  c0 = static_cast<std::uint32_t>(b >> 32) ^ c1 ^ (k0 + Round * weyl_0);
-  c2 = static_cast<std::uint32_t>(a >> 32) ^ c3 ^ (k1 + Round * weyl_1);
-  c1 = static_cast<std::uint32_t>(b);
-  c3 = static_cast<std::uint32_t>(a);
- }
-
-public:
- /// Encrypts the counter in place. Plain words, so that a loop over blocks vectorises.
- TG_HD static constexpr void encrypt(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
-          std::uint32_t k0, std::uint32_t k1) {
-  round<0>(c0, c1, c2, c3, k0, k1);
-  round<1>(c0, c1, c2, c3, k0, k1);
-  round<2>(c0, c1, c2, c3, k0, k1);
-  round<3>(c0, c1, c2, c3, k0, k1);
-  round<4>(c0, c1, c2, c3, k0, k1);
-  round<5>(c0, c1, c2, c3, k0, k1);
-  round<6>(c0, c1, c2, c3, k0, k1);
-  round<7>(c0, c1, c2, c3, k0, k1);
-  round<8>(c0, c1, c2, c3, k0, k1);
-  round<9>(c0, c1, c2, c3, k0, k1);
- }
-
- static constexpr std::array<std::uint32_t, 4> block(std::array<std::uint32_t, 4> counter,
-              std::array<std::uint32_t, 2> key) {
-  encrypt(counter[0], counter[1], counter[2], counter[3], key[0], key[1]);
-  return counter;
- }
-};
-
-namespace random {
-
-/// Uniform in [0, 1): 24 bits (float) or 53 bits (double), all multiples of 2^-24 or 2^-53.
-template <class T>
- requires(sizeof(T) == sizeof(float))
-TG_HD constexpr T uniform01(std::uint32_t word) {
- return static_cast<T>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24f;
-}
-template <class T>
- requires(sizeof(T) == sizeof(double))
-TG_HD constexpr T uniform01(std::uint32_t high, std::uint32_t low) {
- const auto upper = static_cast<double>(static_cast<std::int32_t>(high >> 6));
- const auto lower = static_cast<double>(static_cast<std::int32_t>(low >> 5));
- return math::detail::mul_add(upper, 0x1p-26, lower * 0x1p-53);
-}
-
-/// Two independent standard normal numbers from two uniform ones in [0, 1) (Box and Muller). 1 - u is in (0, 1], so the
-/// logarithm is finite; the largest magnitudes are 5.8 (float) and 8.6 (double).
-template <class T>
-TG_HD constexpr void box_muller(T u, T v, T& first, T& second) {
- const T radius = math::sqrt(T(-2) * math::log(T(1) - u));
- const T angle = T(6.283185307179586) * v;
- first = math::detail::product(radius, math::cos(angle));
- second = math::detail::product(radius, math::sin(angle));
-}
-
-/// Numbers per block of 128 bits.
-template <class T>
-inline constexpr int per_block = static_cast<int>(16 / sizeof(T));
-
-/// Names one stream of numbers: the key and the part of the counter that does not vary with the element.
-struct address {
- std::uint32_t key_0, key_1, ordinal_low, step_low, step_high;
-
- TG_HD constexpr address(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal)
-  : key_0(static_cast<std::uint32_t>(seed)),
-  key_1(static_cast<std::uint32_t>(seed >> 32)),
-  ordinal_low(ordinal << 16),
-  step_low(static_cast<std::uint32_t>(step)),
-  step_high((static_cast<std::uint32_t>(step >> 32) & 0xffffu) | (ordinal & 0xffff0000u)) {}
-};
-
-namespace detail {
-
-/// Block number `block` of a stream, as raw words.
-TG_HD constexpr void words(const address& a, std::uint32_t block_low, std::uint32_t block_high, std::uint32_t& w0,
-      std::uint32_t& w1, std::uint32_t& w2, std::uint32_t& w3) {
- w0 = block_low;
- w1 = (block_high & 0xffffu) | a.ordinal_low;
- w2 = a.step_low;
- w3 = a.step_high;
- philox4x32::encrypt(w0, w1, w2, w3, a.key_0, a.key_1);
-}
-
-struct uniform {
- static constexpr bool transforms = false;
- template <class T>
- TG_HD static constexpr void run(T&, T&) {}
-};
-
-struct normal {
- static constexpr bool transforms = true;
- template <class T>
- TG_HD static constexpr void run(T& u, T& v) {
-  T first = 0, second = 0;
-  box_muller(u, v, first, second);
-  u = first;
-  v = second;
- }
-};
-
-/// The uniform numbers of one block.
-template <class T>
-TG_HD constexpr void block_numbers(const address& a, std::uint64_t block, T (&x)[per_block<T>]) {
- std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
- words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
- if constexpr (sizeof(T) == sizeof(float)) {
-  x[0] = uniform01<T>(w0);
-  x[1] = uniform01<T>(w1);
-  x[2] = uniform01<T>(w2);
-  x[3] = uniform01<T>(w3);
- } else {
-  x[0] = uniform01<T>(w0, w1);
-  x[1] = uniform01<T>(w2, w3);
- }
-}
-
-template <class Distribution, class T>
-TG_HD constexpr T at(const address& a, std::uint64_t index) {
- T x[per_block<T>]{};
- block_numbers(a, index / per_block<T>, x);
- const int pair = static_cast<int>(index % per_block<T>) / 2 * 2;
- T u = x[pair], v = x[pair + 1];
- Distribution::run(u, v);
- return index % 2 == 0 ? u : v;
-}
-
-/// Number p of block b goes to out[p * plane + b * stride].
-template <int Count, class T>
-TG_INLINE void uniform_blocks(T* out, int plane, int stride, std::uint64_t block, const address& a) {
- const auto low = static_cast<std::uint32_t>(block), high = static_cast<std::uint32_t>(block >> 32);
-#pragma omp simd
- for (int b = 0; b < Count; ++b) {
-  const std::uint32_t b_low = low + static_cast<std::uint32_t>(b);
-  std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
-  words(a, b_low, high + static_cast<std::uint32_t>(b_low < low), w0, w1, w2, w3);
-  T* const to = out + b * stride;
-  if constexpr (sizeof(T) == sizeof(float)) {
-   to[0] = uniform01<T>(w0);
-   to[plane] = uniform01<T>(w1);
-   to[2 * plane] = uniform01<T>(w2);
-   to[3 * plane] = uniform01<T>(w3);
-  } else {
-   to[0] = uniform01<T>(w0, w1);
-   to[plane] = uniform01<T>(w2, w3);
-  }
- }
-}
-
-/// `Count` consecutive blocks, written to out[0 .. Count * per_block). A transformation works on planes (plane p holds
-/// number p of every block) in loops of its own, because a single one is too complicated for g++ to vectorise.
-template <class Distribution, int Count, class T>
-TG_INLINE void fill_blocks(T* out, std::uint64_t block, const address& a) {
- constexpr int per = per_block<T>;
- if constexpr (!Distribution::transforms) {
-  uniform_blocks<Count>(out, 1, per, block, a);
- } else {
-  T planes[per * Count];
-  uniform_blocks<Count>(planes, Count, 1, block, a);
-  for (int p = 0; p < per; p += 2) {
-   T* const u = planes + p * Count;
-   T* const v = u + Count;
-#pragma omp simd
-   for (int b = 0; b < Count; ++b) Distribution::run(u[b], v[b]);
-  }
-  for (int b = 0; b < Count; ++b)
-   for (int p = 0; p < per; ++p) out[b * per + p] = planes[p * Count + b];
- }
-}
-
-/// Elements first .. first + count - 1 of a stream.
-template <class Distribution, class T>
-TG_INLINE void fill(T* out, std::int64_t first, std::int64_t count, const address& a) {
- constexpr std::int64_t per = per_block<T>;
- constexpr int tile = 64;
- std::int64_t i = 0;
- for (; i < count && (first + i) % per != 0; ++i)
-  out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
- for (; count - i >= per * tile; i += per * tile)
-  fill_blocks<Distribution, tile>(out + i, static_cast<std::uint64_t>((first + i) / per), a);
- for (; i < count; ++i) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
-}
-
-}
-
-/// Element `index` of a random node: uniform in [0, 1).
-template <class T>
-TG_HD constexpr T uniform_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
- return detail::at<detail::uniform, T>(address(seed, step, ordinal), index);
-}
-
-/// Element `index` of a random node: standard normal.
-template <class T>
-TG_HD constexpr T normal_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
- return detail::at<detail::normal, T>(address(seed, step, ordinal), index);
-}
-
-/// out[j] = uniform_at(seed, step, ordinal, first + j) for 0 <= j < count. Always inlined: call it from a kernel body run by
-/// `cpu::dispatch` and it uses that kernel's instruction set.
-template <class T>
-TG_INLINE void fill_uniform(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
-       std::uint32_t ordinal) {
- detail::fill<detail::uniform>(out, first, count, address(seed, step, ordinal));
-}
-
-/// out[j] = normal_at(seed, step, ordinal, first + j) for 0 <= j < count.
-template <class T>
-TG_INLINE void fill_normal(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
-      std::uint32_t ordinal) {
- detail::fill<detail::normal>(out, first, count, address(seed, step, ordinal));
-}
-
-}
-}
-#endif
-
-#include <limits>
-
-/// Laws made of uniform and normal numbers of the same address. They are computed where the number has been drawn.
-
-namespace tapegraph {
-
-enum class distribution : std::int64_t { uniform, normal, truncated_normal, exponential, bernoulli };
-
-}
-
-namespace tapegraph::random {
-
-/// The largest T below b; b is not zero, infinite or NaN unless it is zero.
-template <class T>
-TG_HD constexpr T just_below(T b) {
- using bits = math::detail::bits_t<T>;
- if (b == T(0)) return -math::detail::from_bits<T>(bits{1});
- const bits raw = math::detail::to_bits(b);
- return math::detail::from_bits<T>(b > T(0) ? raw - 1 : raw + 1);
-}
-
-/// Element `index` of the truncated normal law: attempt k reads the block of numbers 2^40 k further, so attempts of
-/// different elements never meet. Beyond 2 deviations lie 4.55 % of the normal numbers.
-template <class T>
-TG_HD constexpr T truncated_normal_at(const address& a, std::uint64_t index) {
- T x = 0;
- for (std::uint64_t attempt = 0; attempt < 128; ++attempt) {
-  x = detail::at<detail::normal, T>(a, index + ((attempt * per_block<T>) << 40));
-  if (x >= T(-2) && x <= T(2)) return x;
- }
- return T(0);
-}
-
-/// 1 with a probability, from a uniform number in [0, 1).
-template <class T>
-TG_HD constexpr T bernoulli_of(T uniform, T probability) {
- return math::detail::select(uniform < probability, T(1), T(0));
-}
-
-/// Exponential with a mean, from a uniform number in [0, 1).
-template <class T>
-TG_HD constexpr T exponential_of(T uniform, T mean) {
- return (T(0) - math::log(T(1) - uniform)) * mean;
-}
-
-/// x * slope + offset, but at most `most`.
-template <class T>
-struct scaling {
- T slope, offset, most = std::numeric_limits<T>::infinity();
-
- TG_HD constexpr T operator()(T x) const {
-  const T value = math::detail::mul_add(x, slope, offset);
-  return math::detail::select(value > most, most, value);
- }
-};
-
-/// From [0, 1) to [low, high): rounding must not reach the end that the range excludes.
-template <class T>
-constexpr scaling<T> uniform_scaling(double low, double high) {
- const T offset = static_cast<T>(low), end = static_cast<T>(high);
- scaling<T> s{static_cast<T>(high - low), offset};
- if (offset < end) s.most = just_below(end);
- return s;
-}
-template <class T>
-constexpr scaling<T> normal_scaling(double mean, double deviation) {
- return {static_cast<T>(deviation), static_cast<T>(mean)};
-}
-
-/// The high word of a 64-bit product.
-TG_HD constexpr std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
- const std::uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
- const std::uint64_t low = a0 * b0, left = a1 * b0 + (low >> 32), right = a0 * b1 + (left & 0xffffffffu);
- return a1 * b1 + (left >> 32) + (right >> 32);
-}
-
-/// Element `index` of whole numbers in [0, range): 64 bits scaled to the range (D. Lemire, "Fast random integer generation
-/// in an interval", 2019, without its rejection: the probabilities differ by less than range / 2^64). Two per block.
-TG_HD constexpr std::uint64_t integer_at(const address& a, std::uint64_t index, std::uint64_t range) {
- const std::uint64_t block = index / 2;
- std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
- detail::words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
- const bool second = index % 2 != 0;
- const std::uint64_t word = (std::uint64_t{second ? w3 : w1} << 32) | (second ? w2 : w0);
- return high_product(word, range);
-}
-
-}
-#endif
-
-/// Random numbers inside models and functions: element i of the k-th random operation of an evaluation is a pure function
-/// of (seed, step, k, i), in both modes and on any number of threads. No derivative flows through them.
-
-namespace tapegraph {
-
-struct random_attributes {
- std::int64_t ordinal = 0;
- std::int64_t law = 0; ///< a `distribution`
- /// Uniform in [a, b); (truncated) normal with mean a, standard deviation b; exponential of rate a; one with
- /// probability a.
- double a = 0, b = 1;
-};
-
-/// Numbers of a law. Has no operands; the target is its shape.
-template <class T>
-struct random_op {
- static constexpr std::string_view name = "random";
- static constexpr bool takes_storage_types = true;
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::random;
- static constexpr int arity = 0;
- using attributes = random_attributes;
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype_of<T>;
-  io.result = *io.target;
-  io.require_no_negative_extent("random: an extent is negative");
-  switch (static_cast<distribution>(a.law)) {
-  case distribution::uniform: io.require(a.a < a.b, "random::uniform: low must lie below high"); break;
-  case distribution::exponential: io.require(a.a > 0, "random::exponential: the rate must be positive"); break;
-  case distribution::bernoulli:
-   io.require(a.a >= 0 && a.a <= 1, "random::bernoulli: the probability must lie in [0, 1]");
-   break;
-  default: io.require(a.b >= 0, "random::normal: the deviation must not be negative"); break;
-  }
- }
- static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
-};
-
-/// Whole numbers in [low, high), all equally likely.
-template <class T>
-struct random_integer_op {
- static constexpr std::string_view name = "random_integers";
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::random;
- static constexpr int arity = 0;
- struct attributes {
-  std::int64_t ordinal = 0;
-  std::int64_t low = 0, high = 1;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype_of<T>;
-  io.result = *io.target;
-  io.require_no_negative_extent("random: an extent is negative");
-  io.require(a.low < a.high, "random::integers: low must lie below high");
-  io.require(a.low >= std::numeric_limits<T>::min() && a.high - 1 <= std::numeric_limits<T>::max(),
-    "random::integers: the range exceeds the element type");
- }
- static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
-};
-
-namespace random {
-
-struct uniform_range {
- double low = 0, high = 1;
-};
-struct normal_law {
- double mean = 0, deviation = 1;
-};
-
-namespace detail {
-template <handle H>
-constexpr H of_law(const H& like, shape dims, distribution law, double a, double b, std::source_location where) {
- dims.attach(shape_of(like).table());
- return draw_like<random_op>({0, static_cast<std::int64_t>(law), a, b}, dims, where, like);
-}
-}
-
-/// Uniform in [low, high).
-template <handle H>
-constexpr H uniform(const H& like, const shape& dims, uniform_range range = {},
-     std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::uniform, range.low, range.high, where);
-}
-template <handle H>
-constexpr H uniform_like(const H& like, uniform_range range = {},
-      std::source_location where = std::source_location::current()) {
- return uniform(like, shape_of(like), range, where);
-}
-
-/// Normal with a mean and a standard deviation.
-template <handle H>
-constexpr H normal(const H& like, const shape& dims, normal_law law = {},
-    std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::normal, law.mean, law.deviation, where);
-}
-template <handle H>
-constexpr H normal_like(const H& like, normal_law law = {},
-      std::source_location where = std::source_location::current()) {
- return normal(like, shape_of(like), law, where);
-}
-
-/// Normal numbers within two deviations of the mean; those outside are drawn again. `deviation` is that of the normal law;
-/// what remains has 0.880 of it.
-template <handle H>
-constexpr H truncated_normal(const H& like, const shape& dims, normal_law law = {},
-       std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::truncated_normal, law.mean, law.deviation, where);
-}
-template <handle H>
-constexpr H truncated_normal_like(const H& like, normal_law law = {},
-        std::source_location where = std::source_location::current()) {
- return truncated_normal(like, shape_of(like), law, where);
-}
-
-/// Exponential with mean 1 / rate.
-template <handle H>
-constexpr H exponential(const H& like, const shape& dims, double rate = 1,
-      std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::exponential, rate, 0, where);
-}
-template <handle H>
-constexpr H exponential_like(const H& like, double rate = 1,
-       std::source_location where = std::source_location::current()) {
- return exponential(like, shape_of(like), rate, where);
-}
-
-/// One with a probability (exact to 2^-24 in float, 2^-53 in double), zero otherwise.
-template <handle H>
-constexpr H bernoulli(const H& like, const shape& dims, double probability = 0.5,
-     std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::bernoulli, probability, 0, where);
-}
-template <handle H>
-constexpr H bernoulli_like(const H& like, double probability = 0.5,
-      std::source_location where = std::source_location::current()) {
- return bernoulli(like, shape_of(like), probability, where);
-}
-
-/// Whole numbers in [low, high) of type int32 or int64; `like` gives the mode. Probabilities are equal to (high - low) / 2^64.
-template <class T = std::int32_t, handle H>
-constexpr auto integers(const H& like, shape dims, std::int64_t low, std::int64_t high,
-      std::source_location where = std::source_location::current()) {
- static_assert(std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int64_t>,
-    "random::integers: the element type is std::int32_t or std::int64_t");
- dims.attach(shape_of(like).table());
- return draw<random_integer_op<T>>({0, low, high}, dims, where, like);
-}
-
-/// 0 ... count - 1 in random order, int32: the order of 64-bit random keys.
-template <handle H>
-constexpr auto permutation(const H& like, extent count, std::source_location where = std::source_location::current()) {
- shape dims;
- dims.push_back(count);
- using limits = std::numeric_limits<std::int64_t>;
- return argsort(integers<std::int64_t>(like, dims, limits::min(), limits::max(), where), {}, where);
-}
-
-/// The rows of x (its elements along axis 0) in random order. Derivatives follow the rows.
-template <tensor_like X>
-constexpr auto shuffle(const X& x, std::source_location where = std::source_location::current()) {
- const auto rows = eval(x, where);
- const shape dims = shape_of(rows);
- return gather(rows, permutation(rows, dims.rank() > 0 ? dims[0] : extent(1), where), 0, 0, where);
-}
-
-/// One index per row of logits [..., classes], int32: class c with probability softmax(logits)[c] (the largest of
-/// logit - log(exponential)).
-template <tensor_like X>
-constexpr auto categorical(const X& logits, std::source_location where = std::source_location::current()) {
- const auto value = eval(logits, where);
- const auto times = exponential_like(value, 1, where);
- return argmax(value - log(maximum(times, 1e-30)), -1, {}, where);
-}
-
-}
-
-namespace detail {
-struct dropout_texts {
- static constexpr const char* text(std::int64_t) { return "dropout: rate must lie in [0, 1)"; }
-};
-}
-
-/// Sets each element to zero with probability `rate` and scales the others by 1 / (1 - rate), whose derivative it has.
-template <tensor_like X>
-constexpr auto dropout(const X& x, double rate, std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (!(rate >= 0 && rate < 1)) return detail::refuse<detail::dropout_texts>(0, where, input);
- if (rate == 0) return input;
- const auto drawn = random::uniform_like(input, {}, where);
- return eval(tapegraph::where(drawn >= rate, input * (1 / (1 - rate)), 0), where);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_MOMENTS_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_MOMENTS_HPP
-// ---- tapegraph/ops/reduction/moments.hpp ----
-
-/// variance, stddev, moments.
-
-namespace tapegraph {
-
-struct variance_options {
- bool keepdims = false;
- /// Subtracted from the number of elements that the squares are divided by: 0 is the population's variance (NumPy,
- /// TensorFlow, batch normalization), 1 the unbiased estimate (PyTorch). There must be more elements than that.
- std::int64_t correction = 0;
-};
-
-/// What `moments` gives.
-template <class Handle>
-struct mean_and_variance {
- Handle mean, variance;
-};
-
-namespace detail {
-/// Squared distances from `centre`, which has the reduced axes, averaged. In two passes: what one pass subtracts at the end
-/// would cancel. The error is a few epsilons of the variance and (epsilon |mean|)^2, from the mean's own rounding.
-template <handle A>
-constexpr auto squared_distance(const A& x, const A& centre, const axes& over, const variance_options& options,
-        std::source_location where) {
- const auto total = reduce_over<sum_op>(square(x - centre), over, {options.keepdims}, where);
- const extent count = reduced_size(x, over) - extent(options.correction);
- return eval(total / extent_number(total, count), where);
-}
-/// The square root; its derivative at zero is zero.
-template <handle A>
-constexpr auto root(const A& x, std::source_location where) {
- return eval(tapegraph::where(x == 0, 0, sqrt(tapegraph::where(x == 0, 1, x))), where);
-}
-}
-
-/// The mean of squared distances from the mean.
-template <tensor_like A>
-constexpr auto variance(const A& x, axes over = {}, variance_options options = {},
-      std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  return detail::squared_distance(value, mean(value, over, {.keepdims = true}, where), over, options, where);
- });
-}
-
-/// The square root of the variance. Its derivative is 0 where all elements are equal, as in PyTorch.
-template <tensor_like A>
-constexpr auto stddev(const A& x, axes over = {}, variance_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  return detail::root(variance(operand, over, options, where), where);
- });
-}
-
-/// Mean and variance, the mean computed once: `const auto [m, v] = moments(x, {0, 1})`.
-template <tensor_like A>
-constexpr auto moments(const A& x, axes over = {}, variance_options options = {},
-     std::source_location where = std::source_location::current()) {
- const auto value = eval(x, where);
- const auto centre = mean(value, over, {.keepdims = true}, where);
- const auto spread = detail::squared_distance(value, centre, over, options, where);
- const std::int64_t mask = over.bits(shape_of(value).rank());
- return mean_and_variance<std::remove_cvref_t<decltype(spread)>>{
-  detail::without_kept_axes(centre, mask, options.keepdims, where), spread};
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_NORM_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_NORM_HPP
-// ---- tapegraph/ops/reduction/norm.hpp ----
-
-#include <limits>
-
-namespace tapegraph {
-
-/// The p-norm (sum |x|^p)^(1/p) over axes: p = `order`, 2 unless said otherwise. Order 1 is the sum of magnitudes, infinity
-/// the largest, -infinity the smallest, 0 the number of elements that are not zero (its derivative is zero). Over two axes
-/// order 2 is the Frobenius norm; the matrix norms proper are others.
-///
-/// Derivatives: of order 2, x / norm; at zero, where there are many subgradients, 0 (PyTorch's; TensorFlow gives NaN). Ties
-/// of the infinite orders share evenly. Zero elements take no part in that of a positive p.
-template <tensor_like A>
-constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const auto total = [&](const auto& of) { return sum(of, over, options, where); };
-  if (order == 2) return detail::root(total(square(operand)), where);
-  if (order == 1) return total(abs(operand));
-  if (order == infinity) return max(abs(operand), over, options, where);
-  if (order == -infinity) return min(abs(operand), over, options, where);
-  const auto value = eval(operand, where);
-  if (order == 0) return total(1 - apply<detail::indicator_op>(value, 0));
-  if (order < 0) return eval(pow(total(pow(abs(value), order)), 1 / order), where);
-  const auto power = [&](const auto& base, double exponent) {
-   return tapegraph::where(base == 0, 0, pow(tapegraph::where(base == 0, 1, base), exponent));
-  };
-  const auto magnitude = eval(abs(value), where);
-  return eval(power(total(power(magnitude, order)), 1 / order), where);
- });
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_SOFTMAX_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_SOFTMAX_HPP
-// ---- tapegraph/ops/reduction/softmax.hpp ----
-
-#include <limits>
-
-/// logsumexp, softmax, log_softmax.
-
-namespace tapegraph {
-
-/// log(sum(exp(x))), shifted by the maximum so that nothing overflows; an infinite maximum is not shifted by, so that
-/// only infinities give infinity and not NaN.
-template <tensor_like A>
-constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
-      std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const auto largest = max(value, over, {.keepdims = true}, where);
-  const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
-  const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
-  const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
-  return detail::without_kept_axes(total, over.bits(shape_of(value).rank()), options.keepdims, where);
- });
-}
-
-namespace detail {
-/// The largest element along an axis, kept, by which softmax shifts; -infinity where the axis has no elements.
-template <handle A>
-constexpr auto largest_along(const A& x, int axis, std::source_location where) {
- const std::int64_t mask = axes(axis).bits(shape_of(x).rank());
- return stop_gradient(invoke<max_op>({mask, 1 | reduce_op::empty_allowed}, nullptr, where, x));
-}
-}
-
-/// log(softmax(x)) along an axis, as (x - max) - log(sum(exp(x - max))): the difference comes first, so that what the largest
-/// elements lose to the others is not rounded away with their size. NaN where softmax is.
-template <tensor_like A>
-constexpr auto log_softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const auto shifted = eval(value - detail::largest_along(value, axis, where), where);
-  const auto total = eval(log(sum(exp(shifted), axis, {.keepdims = true}, where)), where);
-  return eval(shifted - total, where);
- });
-}
-
-/// exp(x) / sum(exp(x)) along an axis; empty where the axis is. NaN where all elements are -infinity or one is +infinity, as in
-/// TensorFlow and PyTorch.
-template <tensor_like A>
-constexpr auto softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const auto raised = eval(exp(value - detail::largest_along(value, axis, where)), where);
-  return eval(raised / sum(raised, axis, {.keepdims = true}, where), where);
- });
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_VMAP_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_VMAP_HPP
-// ---- tapegraph/ops/vmap/vmap.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_BATCHED_TRANSFORMS_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_BATCHED_TRANSFORMS_HPP
-// ---- tapegraph/ops/vmap/batched_transforms.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_BATCHED_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_BATCHED_HPP
-// ---- tapegraph/ops/vmap/batched.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_EXPR_DIFFERENTIATE_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_EXPR_DIFFERENTIATE_HPP
-// ---- tapegraph/expr/differentiate.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_EXPR_DUAL_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_EXPR_DUAL_HPP
-// ---- tapegraph/expr/dual.hpp ----
-
-#include <cstddef>
-#include <utility>
-
-namespace tapegraph {
-
-template <class T, int N>
-struct dual {
- T value{};
- T factor{1};
- T direction[N]{};
- bool depends[N]{};
- unsigned origin = 0;
- unsigned* origins = nullptr;
-
- constexpr dual() = default;
- TG_INLINE constexpr dual(T number) : value(number) {}
- template <arithmetic Number>
-  requires(!std::is_same_v<Number, T>)
- TG_INLINE constexpr dual(Number number) : value(static_cast<T>(number)) {}
- TG_INLINE static constexpr dual variable(T number, int index, unsigned* origins) {
-  dual d(number);
-  d.direction[index] = T(1);
-  d.depends[index] = true;
-  d.origin = static_cast<unsigned>(index) + 1;
-  d.origins = origins;
-  return d;
- }
- TG_INLINE static constexpr dual along(T number, T tangent)
-  requires(N == 1)
- {
-  dual d(number);
-  d.factor = tangent;
-  d.direction[0] = T(1);
-  d.depends[0] = true;
-  d.origin = 1;
-  return d;
- }
- TG_INLINE constexpr T derivative(int index) const {
-  if (!depends[index]) return T(0);
-  return factor * direction[index];
- }
-
- TG_INLINE constexpr dual& operator+=(const dual& y) { return *this = *this + y; }
- TG_INLINE constexpr dual& operator-=(const dual& y) { return *this = *this - y; }
- TG_INLINE constexpr dual& operator*=(const dual& y) { return *this = *this * y; }
- TG_INLINE constexpr dual& operator/=(const dual& y) { return *this = *this / y; }
-
- TG_INLINE friend constexpr bool operator<(const dual& x, const dual& y) { return x.value < y.value; }
- TG_INLINE friend constexpr bool operator>(const dual& x, const dual& y) { return x.value > y.value; }
- TG_INLINE friend constexpr bool operator<=(const dual& x, const dual& y) { return x.value <= y.value; }
- TG_INLINE friend constexpr bool operator>=(const dual& x, const dual& y) { return x.value >= y.value; }
- TG_INLINE friend constexpr bool operator==(const dual& x, const dual& y) { return x.value == y.value; }
- TG_INLINE friend constexpr bool operator!=(const dual& x, const dual& y) { return x.value != y.value; }
-};
-
-template <class T, int N>
-inline constexpr bool is_differential_scalar<dual<T, N>> = true;
-
-namespace detail {
-
-template <class... Args>
-struct dual_among;
-template <class T, int N, class... Rest>
-struct dual_among<dual<T, N>, Rest...> {
- using type = dual<T, N>;
-};
-template <class First, class... Rest>
- requires(!is_differential_scalar<First>)
-struct dual_among<First, Rest...> : dual_among<Rest...> {};
-
-template <class Dual, class Arg>
-TG_INLINE constexpr decltype(auto) lifted(const Arg& x) {
- if constexpr (std::is_same_v<Dual, Arg>)
-  return (x);
- else
-  return Dual(x);
-}
-
-template <std::size_t K, class T, int N>
-TG_INLINE constexpr void add_derivative(dual<T, N>& y, const T& y_factor, const dual<T, N>& x, const T& x_factor) {
- if (!x.depends[K]) {
-  if (y.depends[K]) y.direction[K] = y_factor * y.direction[K];
- } else if (!y.depends[K]) {
-  y.direction[K] = x_factor * x.direction[K];
-  y.depends[K] = true;
- } else {
-  y.direction[K] = y_factor * y.direction[K] + x_factor * x.direction[K];
- }
-}
-
-template <class T, int N, std::size_t... K>
-TG_INLINE constexpr void join(dual<T, N>& y, const dual<T, N>& x, const T& slope, std::index_sequence<K...>) {
- const T factor = x.factor * slope;
- if (y.origin == 0) {
-  y.factor = factor;
-  ((y.direction[K] = x.direction[K], y.depends[K] = x.depends[K]), ...);
-  y.origin = x.origin;
-  y.origins = x.origins;
- } else if (y.origin == x.origin) {
-  y.factor = y.factor + factor;
- } else {
-  (add_derivative<K>(y, y.factor, x, factor), ...);
-  y.factor = T(1);
-  y.origin = ++*y.origins;
- }
-}
-
-template <class Op, int I, class T, int N, class... Values>
-TG_INLINE constexpr void chain(dual<T, N>& y, const dual<T, N>& x, const Values&... values) {
- if constexpr (differentiable<Op, I, T, Values..., T>) {
-  if (x.origin == 0) return;
-  join(y, x, T(vjp_for<Op, I>(T(1), values..., y.value)),
-   std::make_index_sequence<static_cast<std::size_t>(N)>{});
- }
-}
-
-template <class Op, class Dual, std::size_t... I, class... Duals>
-TG_INLINE constexpr Dual apply_lifted(std::index_sequence<I...>, const Duals&... x) {
- Dual y(apply<Op>(x.value...));
- (chain<Op, static_cast<int>(I)>(y, x, x.value...), ...);
- return y;
-}
-
-template <class Op, class T, int N, std::size_t... K>
-TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool condition, const dual<T, N>& a,
-           const dual<T, N>& b) {
- dual<T, N> y(apply<Op>(condition, a.value, b.value));
- if (a.origin == 0 && b.origin == 0) return y;
- y.origin = 1;
- if constexpr (N > 1) {
-  y.origins = a.origins;
-  if (a.origin == 0) y.origins = b.origins;
-  y.origin = ++*y.origins;
- }
- ((y.depends[K] = a.depends[K] || b.depends[K]), ...);
- if constexpr (N == 1) {
-  y.direction[0] = T(1);
-  y.factor = apply<Op>(condition, a.derivative(0), b.derivative(0));
- } else {
-  ((y.direction[K] = apply<Op>(condition, a.derivative(K), b.derivative(K))), ...);
- }
- return y;
-}
-
-template <arithmetic T>
-TG_INLINE constexpr bool truth(T x) {
- return x != T(0);
-}
-template <class T, int N>
-TG_INLINE constexpr bool truth(const dual<T, N>& x) {
- return truth(x.value);
-}
-
-template <class Op, class Dual, class... Args>
-TG_INLINE constexpr Dual apply_dual(const Args&... x) {
- return apply_lifted<Op, Dual>(std::index_sequence_for<Args...>{}, lifted<Dual>(x)...);
-}
-template <class Op, class Dual, class Condition, class A, class B>
- requires(Op::condition_operands == 1)
-TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, const B& y) {
- constexpr auto all = std::make_index_sequence<sizeof(Dual::depends) / sizeof(bool)>{};
- return apply_choice<Op>(all, truth(condition), lifted<Dual>(x), lifted<Dual>(y));
-}
-
-}
-
-template <class Op, scalar... Args>
- requires(is_differential_scalar<Args> || ...)
-TG_INLINE constexpr auto apply_scalar(const Args&... args) {
- return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
-}
-
-}
-#endif
-
-#include <array>
-#include <tuple>
-#include <utility>
-
-namespace tapegraph {
-
-template <class Value, class Gradient>
-struct value_with_gradient {
- Value value;
- Gradient gradient;
-
- constexpr auto parts() const { return std::tuple<Value, Gradient>{value, gradient}; }
-};
-
-namespace detail {
-
-template <class Tuple>
-TG_INLINE constexpr auto unwrapped(Tuple&& values) {
- if constexpr (std::tuple_size_v<std::remove_cvref_t<Tuple>> == 1)
-  return std::get<0>(std::forward<Tuple>(values));
- else
-  return std::forward<Tuple>(values);
-}
-
-template <class F, class... Args>
-__attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const Args&... args) {
- using T = std::common_type_t<std::conditional_t<arithmetic<Args>, std::common_type_t<Args, float>, Args>...>;
- constexpr int count = sizeof...(Args);
- using variable = dual<T, count>;
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  unsigned origins = count;
-  const variable y(f(variable::variable(static_cast<T>(args), static_cast<int>(I), &origins)...));
-  const std::array<T, sizeof...(I)> gradient{y.derivative(static_cast<int>(I))...};
-  return value_with_gradient<T, decltype(unwrapped(gradient))>{y.value, unwrapped(gradient)};
- }(std::index_sequence_for<Args...>{});
-}
-
-}
-
-template <class F>
-struct value_and_gradient_of {
- [[no_unique_address]] F f{};
-
- constexpr auto operator()(const auto&... args) const {
-  if constexpr ((scalar<std::remove_cvref_t<decltype(args)>> && ...))
-   return detail::differentiate_scalars(f, args...);
-  else
-   return mode_of_t<std::remove_cvref_t<decltype(args)>...>::value_and_gradient(f, args...);
- }
-};
-
-template <class F>
-struct gradient_of {
- [[no_unique_address]] F f{};
-
- constexpr auto operator()(const auto&... args) const { return value_and_gradient_of<F>{f}(args...).gradient; }
-};
-
-template <class F>
-constexpr auto value_and_gradient(F f) {
- return value_and_gradient_of<F>{f};
-}
-
-template <class F>
-constexpr auto gradient(F f) {
- return gradient_of<F>{f};
-}
-
-}
-#endif
-
-#include <array>
-
-/// Batches that show the shape of one example: what functions under vmap compute with. Every operation on one is carried out
-/// for the whole batch at once. A mode over another mode.
-
-namespace tapegraph {
-
-template <class Mode, class Tag>
-struct batched_mode;
-
-/// A value per example of a batch, one behind another along axis 0 of `whole`. `Tag` tells vmaps apart.
-template <class Handle, class Tag>
-class batched {
-public:
- constexpr batched() = default; ///< stands for nothing until it is assigned to
- constexpr explicit batched(const Handle& whole) : whole_(whole) {}
- /// Seals a formula.
- template <expression E>
- constexpr batched(const E& e, std::source_location where = std::source_location::current()) : batched(eval(e, where)) {}
-
- constexpr const Handle& whole() const { return whole_; }
- constexpr extent count() const { return shape_of(whole_)[0]; }
- constexpr tapegraph::shape shape() const {
-  const tapegraph::shape s = shape_of(whole_);
-  return {s.rank() - 1, s.data() + 1, s.table()};
- }
- constexpr int rank() const { return shape_of(whole_).rank() - 1; }
- constexpr dtype type() const { return whole_.type(); }
-
-private:
- Handle whole_{};
-};
-
-template <class Handle, class Tag>
-struct handle_traits<batched<Handle, Tag>> {
- using mode = batched_mode<typename handle_traits<Handle>::mode, Tag>;
-};
-
-/// How an operation is carried out for a batch: `apply(context, attributes, operands...)`, at least one of them batched,
-/// returns a handle with the batch in front. Operations of one's own get a specialisation.
-template <class Op>
-struct batching_rule {
- template <class Context>
- static constexpr auto apply(const Context& c, const typename Op::attributes&, const auto& first, const auto&...) {
-  static_assert(always_false<Op>, "vmap: this operation has no batching rule; specialise tg::batching_rule for it");
-  return c.whole(first);
- }
-};
-
-namespace detail {
-
-template <class First, class Second>
-inline constexpr bool encloses = false;
-template <class Mode, class Tag, class Second>
-inline constexpr bool encloses<batched_mode<Mode, Tag>, Second> = std::is_same_v<Mode, Second> || encloses<Mode, Second>;
-template <class Mode>
-inline constexpr bool is_batched_mode = false;
-template <class Mode, class Tag>
-inline constexpr bool is_batched_mode<batched_mode<Mode, Tag>> = true;
-
-template <class First, class Second>
- requires encloses<First, Second>
-struct one_mode<First, Second> {
- using type = First;
-};
-template <class First, class Second>
- requires encloses<Second, First>
-struct one_mode<First, Second> {
- using type = Second;
-};
-template <class First, class Second>
- requires(is_batched_mode<First> && is_batched_mode<Second> && !std::is_same_v<First, Second> &&
-   !encloses<First, Second> && !encloses<Second, First>)
-struct one_mode<First, Second> {
- static_assert(always_false<First>, "values of two vmaps meet and neither runs inside the other's values: hand the outer "
-         "one's value to the inner vmap as an argument");
- using type = First;
-};
-
-template <class Tag, class T>
-inline constexpr bool batched_by = false;
-template <class Tag, class Handle>
-inline constexpr bool batched_by<Tag, batched<Handle, Tag>> = true;
-
-/// [count, extents of s...]
-constexpr shape with_batch(extent count, const shape& s) {
- shape result;
- result.attach(count.table != nullptr ? count.table : s.table());
- result.push_back(count);
- for (int i = 0; i < s.rank(); ++i) result.push_back(s[i]);
- return result;
-}
-
-/// The batch with axes of extent 1 behind axis 0, so that one example has `rank` axes and lines up with other operands.
-template <class Handle, class Tag>
-constexpr auto lined_up(const batched<Handle, Tag>& x, int rank, std::source_location where) {
- const shape own = x.shape();
- if (own.rank() >= rank) return x.whole();
- shape target = with_batch(x.count(), {});
- for (int i = own.rank(); i < rank; ++i) target.push_back(1);
- for (int i = 0; i < own.rank(); ++i) target.push_back(own[i]);
- return eval(invoke<reshape_op>({}, &target, where, x.whole()));
-}
-
-/// A handle of `Mode`: one of a mode below is repeated over the batches of `like`.
-template <class Mode, class Handle, class Like>
-constexpr auto raised(const Handle& x, const Like& like, std::source_location where) {
- if constexpr (std::is_same_v<mode_of_t<Handle>, Mode>) {
-  return x;
- } else {
-  const auto inner = raised<typename Mode::below>(x, like.whole(), where);
-  const shape target = with_batch(like.count(), shape_of(inner));
-  const auto whole = invoke<broadcast_op>({}, &target, where, inner);
-  return batched<std::remove_cvref_t<decltype(whole)>, typename Mode::tag>(whole);
- }
-}
-
-/// The first operand that is batched by Tag.
-template <class Tag, class First, class... Rest>
-constexpr const auto& first_batched(const First& first, const Rest&... rest) {
- if constexpr (batched_by<Tag, First>)
-  return first;
- else
-  return first_batched<Tag>(rest...);
-}
-
-/// A formula over batches as one over the handles below; one example of it has `rank` axes.
-template <class Tag, class E>
-constexpr auto lowered_formula(const E& e, int rank, std::source_location where) {
- if constexpr (batched_by<Tag, E>) {
-  return lined_up(e, rank, where);
- } else if constexpr (expression<E>) {
-  return [&]<class Op, class... Args, std::size_t... I>(const expr<Op, Args...>& f, std::index_sequence<I...>) {
-   using result = expr<Op, decltype(lowered_formula<Tag>(f.template get<I>(), rank, where))...>;
-   return result(lowered_formula<Tag>(f.template get<I>(), rank, where)...);
-  }(e, std::make_index_sequence<static_cast<std::size_t>(E::arity)>{});
- } else {
-  return e;
- }
-}
-
-/// What rules work with.
-template <class Mode>
-struct batch_context {
- using tag = typename Mode::tag;
- extent count;        ///< examples
- const shape* target; ///< the shape asked for, of one example; null when there is none
- std::source_location where;
-
- template <class T>
- static constexpr bool is_batched = batched_by<tag, T>;
-
- /// The batch, or an operand that has none as it is.
- template <class T>
- static constexpr const auto& whole(const T& x) {
-  if constexpr (is_batched<T>)
-   return x.whole();
-  else
-   return x;
- }
- /// The batch; an operand that has none is repeated.
- template <class T>
- constexpr auto spread(const T& x, const auto& like) const {
-  return raised<Mode>(x, like, where).whole();
- }
- constexpr shape with_batch(const shape& s) const { return detail::with_batch(count, s); }
-
- /// The operation on handles of the mode below.
- template <class Op>
- constexpr auto run(const typename Op::attributes& attributes, const shape* shape_asked, const auto&... x) const {
-  return invoke<Op>(attributes, shape_asked, where, x...);
- }
- constexpr auto reshape(const auto& x, const shape& to) const { return run<reshape_op>({}, &to, x); }
- /// Axis `from` moved to stand at `to`.
- constexpr auto move_axis(const auto& x, int from, int to) const {
-  transpose_op::attributes a;
-  const int rank = shape_of(x).rank();
-  a.rank = rank;
-  for (int i = 0, next = 0; i < rank; ++i) {
-   if (next == from) ++next;
-   a.permutation[i] = i == to ? from : next++;
-  }
-  return run<transpose_op>(a, nullptr, x);
- }
-};
-
-/// The name for results in modes that have one.
-template <class Mode, class Tag>
-struct batched_results {};
-template <one_handle Mode, class Tag>
-struct batched_results<Mode, Tag> {
- using node = batched<typename Mode::node, Tag>;
-};
-
-}
-
-/// The mode of batches over handles of Mode.
-template <class Mode, class Tag>
-struct batched_mode : detail::batched_results<Mode, Tag> {
- using below = Mode;
- using tag = Tag;
-
- template <tensor_like E>
- static constexpr auto seal(const E& e, std::source_location where) {
-  if constexpr (handle<E>)
-   return e;
-  else
-   return wrapped(Mode::seal(detail::lowered_formula<Tag>(e, shape_of(e).rank(), where), where));
- }
-
- template <class Op, class... Args>
- static constexpr auto invoke(const typename Op::attributes& attributes, const shape* target,
-        std::source_location where, const Args&... args) {
-  return run<Op>(attributes, target, where, eval(args, where)...);
- }
-
- /// Operations of any number of operands have one axis as attribute.
- template <class Op, class Handle>
- static constexpr batched<Handle, Tag> invoke_list(const typename Op::attributes& attributes, std::source_location where,
-             const batched<Handle, Tag>* parts, int count) {
-  auto shifted = attributes;
-  ++shifted.axis;
-  list<Handle> wholes;
-  for (int k = 0; k < count; ++k) wholes.push_back(parts[k].whole());
-  return wrapped(Mode::template invoke_list<Op>(shifted, where, wholes.begin(), count));
- }
-
- template <class Op, tensor_like E>
- static constexpr auto reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
-  auto shifted = attributes;
-  shifted.axes <<= 1;
-  return wrapped(Mode::template reduce<Op>(shifted, where, detail::lowered_formula<Tag>(e, shape_of(e).rank(), where)));
- }
-
- template <class Handle>
- static constexpr auto extent_number(const batched<Handle, Tag>& like, extent value) {
-  return Mode::extent_number(like.whole(), value);
- }
-
- template <class Handle>
- static constexpr shape shape_of(const batched<Handle, Tag>& x) {
-  return x.shape();
- }
- static constexpr shape shape_of(const number&) { return {}; }
- template <class T>
- static constexpr shape shape_of(const T& e) {
-  if constexpr (handle<T>) {
-   return tapegraph::shape_of(e);
-  } else {
-   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    shape result = shape_of(e.template get<0>());
-    bool ok = true;
-    ((result = I == 0 ? result : broadcast(result, shape_of(e.template get<I>()), ok)), ...);
-    return result;
-   }(std::make_index_sequence<static_cast<std::size_t>(T::arity)>{});
-  }
- }
-
- /// The value and the gradient of every example. Examples do not affect each other, so this is the gradient of their sum.
- /// Arguments that are not batched are first repeated.
- template <class F, tensor_like... Args>
- static constexpr auto value_and_gradient(const F& f, const Args&... args) {
-  const auto where = std::source_location::current();
-  return with_handles(
-   [&](const auto& like, const auto&... x) {
-    const auto of_wholes = [&](const auto&... h) {
-     return detail::raised<batched_mode>(eval(f(wrapped(h)...)), like, where).whole();
-    };
-    const auto r = Mode::value_and_gradient(of_wholes, detail::raised<batched_mode>(x, like, where).whole()...);
-    const auto gradient = each_wrapped(r.gradient);
-    return value_with_gradient<decltype(wrapped(r.value)), std::remove_cvref_t<decltype(gradient)>>{
-     wrapped(r.value), gradient};
-   },
-   eval(args, where)...);
- }
-
- /// Handles of this mode: those of modes below are repeated over the batch.
- template <class... Handles>
- static constexpr auto raised(std::source_location where, const Handles&... x) {
-  const auto& like = detail::first_batched<Tag>(x...);
-  return std::array{detail::raised<batched_mode>(x, like, where)...};
- }
-
- template <class Handle>
- static constexpr batched<Handle, Tag> wrapped(const Handle& whole) {
-  return batched<Handle, Tag>(whole);
- }
-
-private:
- static constexpr auto each_wrapped(const auto& whole) { return wrapped(whole); }
- template <class... T>
- static constexpr auto each_wrapped(const std::tuple<T...>& wholes) {
-  return std::apply([](const auto&... whole) { return std::tuple{wrapped(whole)...}; }, wholes);
- }
- template <class F, class... Args>
- static constexpr auto with_handles(const F& f, const Args&... x) {
-  return f(detail::first_batched<Tag>(x...), x...);
- }
-
- template <class Op, class... Args>
- static constexpr auto run(const typename Op::attributes& attributes, const shape* target, std::source_location where,
-       const Args&... args) {
-  const auto& like = detail::first_batched<Tag>(args...);
-  constexpr int count = sizeof...(Args);
-  const operand_info in[count]{operand_info{args.type(), shape_of(args)}...};
-  inference io{in, count, target, in[0].type, {}, nullptr};
-  Op::infer(attributes, io);
-  if (io.error != nullptr)
-   mode_transforms<Mode>::refuse(like.whole(), io.error, in[0].dims, in[count - 1].dims);
-  const detail::batch_context<batched_mode> context{like.count(), target, where};
-  return wrapped(batching_rule<Op>::apply(context, attributes, args...));
- }
-};
-
-}
-#endif
-
-/// Function transforms under vmap: those of the mode below, of functions that see batches.
-
-namespace tapegraph {
-
-namespace detail {
-
-/// An operand from below as the function sees it.
-template <class Mode, bool Batched>
-constexpr auto as_seen(const auto& x) {
- if constexpr (Batched)
-  return Mode::wrapped(x);
- else
-  return x;
-}
-
-/// A backward function on batches as one on their wholes. Which arguments are batched is part of its type.
-template <class B, class Mode, bool... Batched>
-struct lowered_backward {
- [[no_unique_address]] B backward{};
-
- constexpr auto operator()(const auto& dy, const auto& y, const auto&... x) const {
-  const auto above = Mode::wrapped(dy);
-  const auto flows = call_backward(backward, above, Mode::wrapped(y), as_seen<Mode, Batched>(x)...);
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-   return std::tuple{lowered<Batched>(flow_at<I, sizeof...(Batched)>(flows), above)...};
-  }(std::make_index_sequence<sizeof...(Batched)>{});
- }
-
-private:
- template <bool Mapped, class Flow>
- static constexpr auto lowered(const Flow& flow, const auto& like) {
-  if constexpr (std::is_same_v<Flow, no_gradient_t>) {
-   return flow;
-  } else {
-   const auto where = std::source_location::current();
-   const auto whole = raised<Mode>(eval(flow, where), like, where).whole();
-   if constexpr (Mapped)
-    return whole;
-   else
-    return sum(whole, 0, {}, where);
-  }
- }
-};
-
-}
-
-template <class Mode, class Tag>
-struct mode_transforms<batched_mode<Mode, Tag>> {
- using mode = batched_mode<Mode, Tag>;
- using below = mode_transforms<Mode>;
-
- template <class F, class B, class... X>
- static constexpr auto custom(const F& f, const B& backward, std::source_location where, const X&... x) {
-  using lowered = detail::lowered_backward<B, mode, detail::batched_by<Tag, X>...>;
-  return mode::wrapped(
-   below::custom(on_wholes<X...>(f, where, x...), lowered{backward}, where, whole(x, where, x...)...));
- }
- template <class F, class... X>
- static constexpr auto checkpoint(const F& f, std::source_location where, const X&... x) {
-  return mode::wrapped(below::checkpoint(on_wholes<X...>(f, where, x...), where, whole(x, where, x...)...));
- }
- template <class Op, class Handle>
- static constexpr void effect(const batched<Handle, Tag>& x, std::source_location where) {
-  below::template effect<Op>(x.whole(), where);
- }
- template <class Handle>
- static constexpr void refuse(const batched<Handle, Tag>& like, const char* what, const shape& first,
-        const shape& second) {
-  below::refuse(like.whole(), what, first, second);
- }
-
-private:
- template <class X>
- static constexpr auto whole(const X& x, std::source_location where, const auto&... operands) {
-  if constexpr (detail::batched_by<Tag, X>)
-   return x.whole();
-  else
-   return detail::raised<Mode>(x, detail::first_batched<Tag>(operands...).whole(), where);
- }
- template <class... X, class F>
- static constexpr auto on_wholes(const F& f, std::source_location where, const auto&... x) {
-  const auto like = detail::first_batched<Tag>(x...);
-  return [f, where, like](const auto&... h) {
-   const auto result = eval(f(detail::as_seen<mode, detail::batched_by<Tag, X>>(h)...), where);
-   return detail::raised<mode>(result, like, where).whole();
-  };
- }
-};
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_BATCHING_RULES_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_BATCHING_RULES_HPP
-// ---- tapegraph/ops/vmap/batching_rules.hpp ----
-
-/// Every operation's rule for batches.
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_CONVOLUTION_BATCHING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_CONVOLUTION_BATCHING_HPP
-// ---- tapegraph/ops/convolution/batching.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_BATCHING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_BATCHING_HPP
-// ---- tapegraph/ops/vmap/batching.hpp ----
-
-/// How operations are carried out for a batch, where a word says it (`batching`): the batch is one more axis in front.
-/// Elementwise operations and reductions need no rule.
-
-namespace tapegraph {
-
-/// Reductions that are differentiated as a whole come as operations.
-template <class Op>
- requires whole_reduction<Op>
-struct batching_rule<Op> {
- static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
-  auto shifted = a;
-  shifted.axes <<= 1;
-  return c.template run<Op>(shifted, nullptr, c.whole(x));
- }
-};
-
-/// What does not fit one example does not fit the batch.
-template <class Texts, int Arity>
-struct batching_rule<detail::refused_op<Texts, Arity>> {
- static constexpr auto apply(const auto& c, const auto& a, const auto&... x) {
-  return c.template run<detail::refused_op<Texts, Arity>>(a, nullptr, c.whole(x)...);
- }
-};
-
-namespace detail {
-/// The operation has one axis as attribute.
-template <class Op>
-struct batched_axis {
- static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
-  auto shifted = a;
-  ++shifted.axis;
-  return c.template run<Op>(shifted, nullptr, c.whole(x));
- }
-};
-/// The operation works along the last axis, or element by element: the batch is one of the axes before it.
-template <class Op>
-struct batched_rows {
- static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
-  return c.template run<Op>(a, nullptr, c.whole(x));
- }
-};
-/// The operation has a batch of its own in front: both become one.
-template <class Op>
-struct batched_images {
- static constexpr auto apply(const auto& c, const auto& a, const auto& x, const auto&... filters) {
-  const shape images = shape_of(c.whole(x));
-  shape folded;
-  folded.attach(images.table());
-  folded.push_back(images.size(0, 2));
-  for (int i = 2; i < images.rank(); ++i) folded.push_back(images[i]);
-  const auto y = c.template run<Op>(a, nullptr, c.reshape(c.whole(x), folded), filters...);
-  const shape found = shape_of(y);
-  shape unfolded = c.with_batch({});
-  unfolded.push_back(images[1]);
-  for (int i = 1; i < found.rank(); ++i) unfolded.push_back(found[i]);
-  return c.reshape(y, unfolded);
- }
-};
-}
-
-template <class Op>
- requires(Op::batched == batching::rows)
-struct batching_rule<Op> : detail::batched_rows<Op> {};
-template <class Op>
- requires(Op::batched == batching::axis)
-struct batching_rule<Op> : detail::batched_axis<Op> {};
-template <class Op>
- requires(Op::batched == batching::images)
-struct batching_rule<Op> : detail::batched_images<Op> {};
-
-}
-#endif
-
-/// Convolutions for a batch.
-
-namespace tapegraph {
-
-/// Filters for all examples: more images. Filters per example: more groups of channels.
-template <>
-struct batching_rule<convolution_op> {
- template <class C, class X, class W>
- static constexpr auto apply(const C& c, const window_attributes& a, const X& x, const W& w) {
-  if constexpr (!C::template is_batched<W>) {
-   return detail::batched_images<convolution_op>::apply(c, a, x, w);
-  } else {
-   if (!c.count.known())
-    mode_transforms<mode_of_t<std::remove_cvref_t<decltype(c.whole(w))>>>::refuse(
-     c.whole(w), "vmap: filters per example need a number of examples known to the compiler",
-     shape_of(x), shape_of(w));
-   window_attributes grouped = a;
-   grouped.groups = a.groups * (c.count.known() ? c.count.value : 1);
-   const auto y =
-    c.template run<convolution_op>(grouped, nullptr, channels(c, c.spread(x, w)), channels(c, c.whole(w)));
-   const shape found = shape_of(y), filters = shape_of(w);
-   const int rank = found.rank();
-   shape parted = found;
-   parted.set(rank - 1, c.count);
-   parted.push_back(filters[filters.rank() - 1]);
-   return c.move_axis(c.reshape(y, parted), rank - 1, 0);
-  }
- }
-
-private:
- /// [examples, ..., channels] to [..., examples * channels]
- static constexpr auto channels(const auto& c, const auto& whole) {
-  const int rank = shape_of(whole).rank();
-  const auto moved = c.move_axis(whole, 0, rank - 2);
-  const shape s = shape_of(moved);
-  shape merged;
-  merged.attach(s.table());
-  for (int i = 0; i + 2 < rank; ++i) merged.push_back(s[i]);
-  merged.push_back(s.size(rank - 2, rank));
-  return c.reshape(moved, merged);
- }
-};
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_GATHER_BATCHING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_GATHER_BATCHING_HPP
-// ---- tapegraph/ops/gather/batching.hpp ----
-
-/// How elements are chosen by indices for a batch.
-
-namespace tapegraph {
-
-/// Slices of a table per example or of one table, by indices per example or by the same ones.
-template <>
-struct batching_rule<gather_op> {
- template <class C, class Table, class Indices>
- static constexpr auto apply(const C& c, const gather_op::attributes& a, const Table& table,
-        const Indices& indices) {
-  if constexpr (!C::template is_batched<Table>) {
-   if (a.batch == 0) {
-    const auto taken = c.template run<gather_op>(a, nullptr, table, c.whole(indices));
-    return c.move_axis(taken, static_cast<int>(a.axis), 0);
-   }
-  } else if constexpr (!C::template is_batched<Indices>) {
-   if (a.batch == 0) return c.template run<gather_op>({a.axis + 1, 0}, nullptr, c.whole(table), indices);
-  }
-  const auto& like = detail::first_batched<typename C::tag>(table, indices);
-  return c.template run<gather_op>({a.axis + 1, a.batch + 1}, nullptr, c.spread(table, like),
-          c.spread(indices, like));
- }
-};
-template <>
-struct batching_rule<scatter_add_op> {
- template <class C, class Values, class Indices>
- static constexpr auto apply(const C& c, const gather_op::attributes& a, const Values& values,
-        const Indices& indices) {
-  const shape to = c.with_batch(*c.target);
-  if constexpr (!C::template is_batched<Indices>) {
-   if (a.batch == 0) return c.template run<scatter_add_op>({a.axis + 1, 0}, &to, c.whole(values), indices);
-  }
-  const auto& like = detail::first_batched<typename C::tag>(values, indices);
-  return c.template run<scatter_add_op>({a.axis + 1, a.batch + 1}, &to, c.spread(values, like),
-           c.spread(indices, like));
- }
-};
-
-namespace detail {
-template <class Op>
-struct batched_along {
- template <class C, class X, class Indices>
- static constexpr auto apply(const C& c, const take_along_op::attributes& a, const X& x, const Indices& indices) {
-  const auto& like = first_batched<typename C::tag>(x, indices);
-  const shape to = c.target != nullptr ? c.with_batch(*c.target) : shape{};
-  return c.template run<Op>({a.axis + 1}, c.target != nullptr ? &to : nullptr, c.spread(x, like),
-        c.spread(indices, like));
- }
-};
-}
-
-template <>
-struct batching_rule<take_along_op> : detail::batched_along<take_along_op> {};
-template <>
-struct batching_rule<put_along_op> : detail::batched_along<put_along_op> {};
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_BATCHING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_BATCHING_HPP
-// ---- tapegraph/ops/movement/batching.hpp ----
-
-/// How elements are moved for a batch.
-
-namespace tapegraph {
-
-template <>
-struct batching_rule<reshape_op> {
- static constexpr auto apply(const auto& c, const reshape_op::attributes& a, const auto& x) {
-  const shape to = c.target != nullptr ? c.with_batch(*c.target) : shape{};
-  return c.template run<reshape_op>(a, c.target != nullptr ? &to : nullptr, c.whole(x));
- }
-};
-template <>
-struct batching_rule<broadcast_op> {
- static constexpr auto apply(const auto& c, const no_attributes&, const auto& x) {
-  const shape to = c.with_batch(*c.target);
-  return c.template run<broadcast_op>({}, &to, detail::lined_up(x, c.target->rank(), c.where));
- }
-};
-template <>
-struct batching_rule<transpose_op> {
- static constexpr auto apply(const auto& c, const transpose_op::attributes& a, const auto& x) {
-  transpose_op::attributes shifted;
-  shifted.rank = a.rank + 1;
-  for (int i = 0; i < a.rank && i + 1 < max_rank; ++i) shifted.permutation[i + 1] = a.permutation[i] + 1;
-  return c.template run<transpose_op>(shifted, nullptr, c.whole(x));
- }
-};
-
-namespace detail {
-/// slice and pad: the batch is kept whole.
-template <class Op>
-struct batched_ranges {
- static constexpr auto apply(const auto& c, const slice_op::attributes& a, const auto& x) {
-  auto shifted = a;
-  shifted.begin[0] = 0, shifted.step[0] = 1;
-  for (int i = 0; i + 1 < max_rank; ++i) shifted.begin[i + 1] = a.begin[i], shifted.step[i + 1] = a.step[i];
-  const shape to = c.with_batch(*c.target);
-  return c.template run<Op>(shifted, &to, c.whole(x));
- }
-};
-/// index_map and its adjoint: one rule per axis; the batch is kept.
-template <class Op>
-struct batched_map {
- static constexpr auto apply(const auto& c, const index_map_op::attributes& a, const auto& x) {
-  typename Op::attributes shifted;
-  for (int i = 0; i + 1 < max_rank; ++i) shifted.map[i + 1] = a.map[i], shifted.amount[i + 1] = a.amount[i];
-  if (a.map[0] < 0) shifted.map[0] = a.map[0];
-  const shape to = c.with_batch(*c.target);
-  return c.template run<Op>(shifted, &to, c.whole(x));
- }
-};
-}
-
-/// fill, arange, linspace: the same for every example.
-template <class T>
-struct batching_rule<arange_op<T>> {
- static constexpr auto apply(const auto& c, const typename arange_op<T>::attributes& a, const auto& x) {
-  const shape to = c.with_batch(*c.target);
-  const auto one = c.template run<arange_op<T>>(a, c.target, c.whole(x));
-  return c.template run<broadcast_op>({}, &to, one);
- }
-};
-
-template <>
-struct batching_rule<slice_op> : detail::batched_ranges<slice_op> {};
-template <>
-struct batching_rule<pad_op> : detail::batched_ranges<pad_op> {};
-template <>
-struct batching_rule<index_map_op> : detail::batched_map<index_map_op> {};
-template <>
-struct batching_rule<index_map_adjoint_op> : detail::batched_map<index_map_adjoint_op> {};
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_BATCHING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_BATCHING_HPP
-// ---- tapegraph/ops/product/batching.hpp ----
-
-/// Matrix products for a batch.
-
-namespace tapegraph {
-
-template <>
-struct batching_rule<matmul_op> {
- template <class C, class A, class B>
- static constexpr auto apply(const C& c, const matmul_op::attributes& t, const A& a, const B& b) {
-  const shape left = shape_of(a), right = shape_of(b);
-  const int rank = left.rank() > right.rank() ? left.rank() : right.rank();
-  if constexpr (!C::template is_batched<B>) {
-   if (right.rank() == 2 && left.rank() >= 2 && t.transpose_a == 0) {
-    const shape stacked = shape_of(c.whole(a));
-    const shape product = [&] {
-     shape s = stacked;
-     s.set(stacked.rank() - 1, right[t.transpose_b != 0 ? 0 : 1]);
-     return s;
-    }();
-    shape rows;
-    rows.attach(stacked.table());
-    rows.push_back(stacked.size(0, stacked.rank() - 1));
-    rows.push_back(stacked[stacked.rank() - 1]);
-    return c.reshape(c.template run<matmul_op>(t, nullptr, c.reshape(c.whole(a), rows), b), product);
-   }
-  }
-  const auto side = [&]<class X>(const X& x) {
-   if constexpr (C::template is_batched<X>)
-    return detail::lined_up(x, rank, c.where);
-   else
-    return x;
-  };
-  return c.template run<matmul_op>(t, nullptr, side(a), side(b));
- }
-};
-
-}
-#endif
-#endif
-
-#include <limits>
-
-/// vmap: a function of one example becomes a function of a batch of them.
-
-namespace tapegraph {
-
-/// Given to vmap in place of an axis, for an argument that is not mapped: every example sees all of it.
-inline constexpr int unbatched = std::numeric_limits<int>::min();
-
-/// vmap(f) as a function object.
-template <class F, int... Axes>
-struct vmap_of {
- [[no_unique_address]] F f{};
-
- template <tensor_like... Args>
- constexpr auto operator()(const Args&... args) const {
-  static_assert(sizeof...(Axes) == 0 || sizeof...(Axes) == sizeof...(Args), "vmap: one axis per argument");
-  constexpr int axes[sizeof...(Args) + 1]{Axes...};
-  const auto where = std::source_location::current();
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-   static_assert(((axes[I] != unbatched) || ...), "vmap: no argument is mapped");
-   using mode = mode_of_t<Args...>;
-   return with_mapped(where, mapped<axes[I], mode>(eval(args, where), where, args...)...);
-  }(std::index_sequence_for<Args...>{});
- }
-
-private:
- template <class Mode, class First, class... Rest>
- static constexpr const auto& of_mode(const First& first, const Rest&... rest) {
-  if constexpr (std::is_same_v<mode_of_t<First>, Mode> && handle<First>)
-   return first;
-  else
-   return of_mode<Mode>(rest...);
- }
- template <int Axis, class Mode, class Handle, class... Args>
- static constexpr auto mapped(const Handle& own, std::source_location where, const Args&... args) {
-  if constexpr (Axis == unbatched) {
-   return own;
-  } else {
-   const auto x = [&] {
-    if constexpr (std::is_same_v<mode_of_t<Handle>, Mode>)
-     return own;
-    else
-     return detail::raised<Mode>(own, of_mode<Mode>(eval(args)...), where);
-   }();
-   const shape s = shape_of(x);
-   const int axis = normalized_axis(Axis, s.rank());
-   if (axis < 0) mode_transforms<Mode>::refuse(x, "vmap: axis outside the rank", s, s);
-   using handle_type = std::remove_cvref_t<decltype(x)>;
-   if constexpr (Axis != 0) {
-    const detail::batch_context<batched_mode<Mode, vmap_of>> context{1, nullptr, where};
-    if (axis > 0) return batched<handle_type, vmap_of>(context.move_axis(x, axis, 0));
-   }
-   if (s.rank() == 0) {
-    const shape one{1};
-    return batched<handle_type, vmap_of>(invoke<reshape_op>({}, &one, where, x));
-   }
-   return batched<handle_type, vmap_of>(x);
-  }
- }
- template <class... Handles>
- constexpr auto with_mapped(std::source_location where, const Handles&... x) const {
-  const auto& like = detail::first_batched<vmap_of>(x...);
-  (check(like, x), ...);
-  return unwrapped(f(x...), like, where);
- }
- template <class Like, class Handle>
- static constexpr void check(const Like& like, const Handle& x) {
-  if constexpr (detail::batched_by<vmap_of, Handle>)
-   if (!equal_or_required(like.count(), x.count()))
-    mode_transforms<mode_of_t<std::remove_cvref_t<decltype(like.whole())>>>::refuse(
-     like.whole(), "vmap: mapped arguments differ in the number of examples", shape_of(like.whole()),
-     shape_of(x.whole()));
- }
-
- template <tensor_like R>
- static constexpr auto unwrapped(const R& result, const auto& like, std::source_location where) {
-  return detail::raised<mode_of_t<std::remove_cvref_t<decltype(like)>>>(eval(result, where), like, where).whole();
- }
- template <class... R>
- static constexpr auto unwrapped(const std::tuple<R...>& results, const auto& like, std::source_location where) {
-  return std::apply([&](const auto&... r) { return std::tuple{unwrapped(r, like, where)...}; }, results);
- }
- template <class V, class G>
- static constexpr auto unwrapped(const value_with_gradient<V, G>& r, const auto& like, std::source_location where) {
-  const auto value = unwrapped(r.value, like, where);
-  const auto gradient = unwrapped(r.gradient, like, where);
-  return value_with_gradient<std::remove_cvref_t<decltype(value)>, std::remove_cvref_t<decltype(gradient)>>{value,
-                           gradient};
- }
-};
-
-/// vmap(f)(x...): f of every example along the arguments' first axes; results have the examples along axis 0. Other axes
-/// are named in order, `unbatched` for an argument that all examples share: `vmap<0, unbatched>(f)(images, weights)`. f
-/// may return a tensor, a tuple, or what value_and_gradient returns; vmap(gradient(f)) gives a gradient per example.
-template <int... Axes, class F>
-constexpr auto vmap(F f) {
- return vmap_of<F, Axes...>{f};
-}
-
-}
-#endif
-#endif
-#endif
-
-namespace tapegraph {
-
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<abs_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<acos_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<acosh_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<add_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<asin_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<asinh_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<atan2_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<atan_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<atanh_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<cbrt_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<clip_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<cos_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<cosh_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<divide_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<elu_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<erf_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<erfc_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<exp2_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<exp_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<expm1_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<floor_divide_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<gelu_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<gelu_tanh_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<hard_swish_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<hypot_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<is_finite_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<is_inf_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<is_nan_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<leaky_relu_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<lerp_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<log10_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<log1p_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<log2_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<log_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<logical_and_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<logical_not_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<logical_or_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<logical_xor_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<maximum_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<minimum_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<mish_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<multiply_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<negate_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<pow_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<reciprocal_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<relu6_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<relu_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<remainder_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<rsqrt_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<sigmoid_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<sign_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<sin_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<sinh_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<softplus_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<softsign_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<sqrt_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<square_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<squared_difference_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<stop_gradient_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<subtract_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<swish_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<tan_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<tanh_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<where_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<less_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<less_equal_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<greater_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<greater_equal_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<equal_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<not_equal_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<floor_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<ceil_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<round_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<trunc_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<transpose_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<reshape_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<broadcast_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<slice_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<pad_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<index_map_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<index_map_adjoint_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<concat_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<full_like_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<sum_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<prod_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<max_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<min_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<any_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<all_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<matmul_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<gather_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<scatter_add_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<gather_nd_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<scatter_nd_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<take_along_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<put_along_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<argsort_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<arg_reduce_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<cumulative_sum_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<cumulative_product_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<convolution_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<convolution_input_gradient_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<convolution_filter_gradient_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<max_pool_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<max_pool_gradient_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<max_pool_select_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<average_pool_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<average_pool_gradient_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<lp_pool_op>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<cast_op<float>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<cast_op<double>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<cast_op<half>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<cast_op<bfloat16>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<cast_op<std::int32_t>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<cast_op<std::int64_t>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<cast_op<bool>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<matmul_bias_op<false>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<matmul_bias_op<true>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<convolution_bias_op<false>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<convolution_bias_op<true>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<convolution_bias_pool_op<false>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<convolution_bias_pool_op<true>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<random_op<float>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<random_op<double>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<arange_op<float>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<one_hot_op<float>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<integer_power_op<2>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<integer_power_op<3>>)
-TG_COMPILED(operations, const ir::operation ir::descriptor_of<detail::indicator_op>)
-
-}
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_EXPR_DIFFERENTIATE_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_EXPR_DIFFERENTIATE_HPP
-// ---- tapegraph/expr/differentiate.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_EXPR_DUAL_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_EXPR_DUAL_HPP
-// ---- tapegraph/expr/dual.hpp ----
-
-namespace tapegraph {
-
-template <class T, int N>
-struct dual {
- T value{};
- T factor{1};
- T direction[N]{};
- bool depends[N]{};
- unsigned origin = 0;
- unsigned* origins = nullptr;
-
- constexpr dual() = default;
- TG_INLINE constexpr dual(T number) : value(number) {}
- template <arithmetic Number>
-  requires(!std::is_same_v<Number, T>)
- TG_INLINE constexpr dual(Number number) : value(static_cast<T>(number)) {}
- TG_INLINE static constexpr dual variable(T number, int index, unsigned* origins) {
-  dual d(number);
-  d.direction[index] = T(1);
-  d.depends[index] = true;
-  d.origin = static_cast<unsigned>(index) + 1;
-  d.origins = origins;
-  return d;
- }
- TG_INLINE static constexpr dual along(T number, T tangent)
-  requires(N == 1)
- {
-  dual d(number);
-  d.factor = tangent;
-  d.direction[0] = T(1);
-  d.depends[0] = true;
-  d.origin = 1;
-  return d;
- }
- TG_INLINE constexpr T derivative(int index) const {
-  if (!depends[index]) return T(0);
-  return factor * direction[index];
- }
-
- TG_INLINE constexpr dual& operator+=(const dual& y) { return *this = *this + y; }
- TG_INLINE constexpr dual& operator-=(const dual& y) { return *this = *this - y; }
- TG_INLINE constexpr dual& operator*=(const dual& y) { return *this = *this * y; }
- TG_INLINE constexpr dual& operator/=(const dual& y) { return *this = *this / y; }
-
- TG_INLINE friend constexpr bool operator<(const dual& x, const dual& y) { return x.value < y.value; }
- TG_INLINE friend constexpr bool operator>(const dual& x, const dual& y) { return x.value > y.value; }
- TG_INLINE friend constexpr bool operator<=(const dual& x, const dual& y) { return x.value <= y.value; }
- TG_INLINE friend constexpr bool operator>=(const dual& x, const dual& y) { return x.value >= y.value; }
- TG_INLINE friend constexpr bool operator==(const dual& x, const dual& y) { return x.value == y.value; }
- TG_INLINE friend constexpr bool operator!=(const dual& x, const dual& y) { return x.value != y.value; }
-};
-
-template <class T, int N>
-inline constexpr bool is_differential_scalar<dual<T, N>> = true;
-
-namespace detail {
-
-template <class... Args>
-struct dual_among;
-template <class T, int N, class... Rest>
-struct dual_among<dual<T, N>, Rest...> {
- using type = dual<T, N>;
-};
-template <class First, class... Rest>
- requires(!is_differential_scalar<First>)
-struct dual_among<First, Rest...> : dual_among<Rest...> {};
-
-template <class Dual, class Arg>
-TG_INLINE constexpr decltype(auto) lifted(const Arg& x) {
- if constexpr (std::is_same_v<Dual, Arg>)
-  return (x);
- else
-  return Dual(x);
-}
-
-template <std::size_t K, class T, int N>
-TG_INLINE constexpr void add_derivative(dual<T, N>& y, const T& y_factor, const dual<T, N>& x, const T& x_factor) {
- if (!x.depends[K]) {
-  if (y.depends[K]) y.direction[K] = y_factor * y.direction[K];
- } else if (!y.depends[K]) {
-  y.direction[K] = x_factor * x.direction[K];
-  y.depends[K] = true;
- } else {
-  y.direction[K] = y_factor * y.direction[K] + x_factor * x.direction[K];
- }
-}
-
-template <class T, int N, std::size_t... K>
-TG_INLINE constexpr void join(dual<T, N>& y, const dual<T, N>& x, const T& slope, std::index_sequence<K...>) {
- const T factor = x.factor * slope;
- if (y.origin == 0) {
-  y.factor = factor;
-  ((y.direction[K] = x.direction[K], y.depends[K] = x.depends[K]), ...);
-  y.origin = x.origin;
-  y.origins = x.origins;
- } else if (y.origin == x.origin) {
-  y.factor = y.factor + factor;
- } else {
-  (add_derivative<K>(y, y.factor, x, factor), ...);
-  y.factor = T(1);
-  y.origin = ++*y.origins;
- }
-}
-
-template <class Op, int I, class T, int N, class... Values>
-TG_INLINE constexpr void chain(dual<T, N>& y, const dual<T, N>& x, const Values&... values) {
- if constexpr (differentiable<Op, I, T, Values..., T>) {
-  if (x.origin == 0) return;
-  join(y, x, T(vjp_for<Op, I>(T(1), values..., y.value)),
-   std::make_index_sequence<static_cast<std::size_t>(N)>{});
- }
-}
-
-template <class Op, class Dual, std::size_t... I, class... Duals>
-TG_INLINE constexpr Dual apply_lifted(std::index_sequence<I...>, const Duals&... x) {
- Dual y(apply<Op>(x.value...));
- (chain<Op, static_cast<int>(I)>(y, x, x.value...), ...);
- return y;
-}
-
-template <class Op, class T, int N, std::size_t... K>
-TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool condition, const dual<T, N>& a,
-           const dual<T, N>& b) {
- dual<T, N> y(apply<Op>(condition, a.value, b.value));
- if (a.origin == 0 && b.origin == 0) return y;
- y.origin = 1;
- if constexpr (N > 1) {
-  y.origins = a.origins;
-  if (a.origin == 0) y.origins = b.origins;
-  y.origin = ++*y.origins;
- }
- ((y.depends[K] = a.depends[K] || b.depends[K]), ...);
- if constexpr (N == 1) {
-  y.direction[0] = T(1);
-  y.factor = apply<Op>(condition, a.derivative(0), b.derivative(0));
- } else {
-  ((y.direction[K] = apply<Op>(condition, a.derivative(K), b.derivative(K))), ...);
- }
- return y;
-}
-
-template <arithmetic T>
-TG_INLINE constexpr bool truth(T x) {
- return x != T(0);
-}
-template <class T, int N>
-TG_INLINE constexpr bool truth(const dual<T, N>& x) {
- return truth(x.value);
-}
-
-template <class Op, class Dual, class... Args>
-TG_INLINE constexpr Dual apply_dual(const Args&... x) {
- return apply_lifted<Op, Dual>(std::index_sequence_for<Args...>{}, lifted<Dual>(x)...);
-}
-template <class Op, class Dual, class Condition, class A, class B>
- requires(Op::condition_operands == 1)
-TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, const B& y) {
- constexpr auto all = std::make_index_sequence<sizeof(Dual::depends) / sizeof(bool)>{};
- return apply_choice<Op>(all, truth(condition), lifted<Dual>(x), lifted<Dual>(y));
-}
-
-}
-
-template <class Op, scalar... Args>
- requires(is_differential_scalar<Args> || ...)
-TG_INLINE constexpr auto apply_scalar(const Args&... args) {
- return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
-}
-
-}
-#endif
-
-#include <array>
-
-namespace tapegraph {
-
-template <class Value, class Gradient>
-struct value_with_gradient {
- Value value;
- Gradient gradient;
-
- constexpr auto parts() const { return std::tuple<Value, Gradient>{value, gradient}; }
-};
-
-namespace detail {
-
-template <class Tuple>
-TG_INLINE constexpr auto unwrapped(Tuple&& values) {
- if constexpr (std::tuple_size_v<std::remove_cvref_t<Tuple>> == 1)
-  return std::get<0>(std::forward<Tuple>(values));
- else
-  return std::forward<Tuple>(values);
-}
-
-template <class F, class... Args>
-__attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const Args&... args) {
- using T = std::common_type_t<std::conditional_t<arithmetic<Args>, std::common_type_t<Args, float>, Args>...>;
- constexpr int count = sizeof...(Args);
- using variable = dual<T, count>;
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  unsigned origins = count;
-  const variable y(f(variable::variable(static_cast<T>(args), static_cast<int>(I), &origins)...));
-  const std::array<T, sizeof...(I)> gradient{y.derivative(static_cast<int>(I))...};
-  return value_with_gradient<T, decltype(unwrapped(gradient))>{y.value, unwrapped(gradient)};
- }(std::index_sequence_for<Args...>{});
-}
-
-}
-
-template <class F>
-struct value_and_gradient_of {
- [[no_unique_address]] F f{};
-
- constexpr auto operator()(const auto&... args) const {
-  if constexpr ((scalar<std::remove_cvref_t<decltype(args)>> && ...))
-   return detail::differentiate_scalars(f, args...);
-  else
-   return mode_of_t<std::remove_cvref_t<decltype(args)>...>::value_and_gradient(f, args...);
- }
-};
-
-template <class F>
-struct gradient_of {
- [[no_unique_address]] F f{};
-
- constexpr auto operator()(const auto&... args) const { return value_and_gradient_of<F>{f}(args...).gradient; }
-};
-
-template <class F>
-constexpr auto value_and_gradient(F f) {
- return value_and_gradient_of<F>{f};
-}
-
-template <class F>
-constexpr auto gradient(F f) {
- return gradient_of<F>{f};
-}
-
-}
-#endif
-// ---- tapegraph/ir/recompute.hpp ----
 
 namespace tapegraph::ir {
 
@@ -12780,8 +4588,6 @@ private:
 };
 
 }
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_CAST_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_CAST_HPP
 // ---- tapegraph/ops/elementwise/cast.hpp ----
 
 namespace tapegraph {
@@ -12814,17 +4620,10 @@ TG_INLINE constexpr auto cast(const A& x) {
 }
 
 }
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_LAYOUT_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_LAYOUT_HPP
 // ---- tapegraph/ops/movement/layout.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_VIEW_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_VIEW_HPP
 // ---- tapegraph/ops/movement/view.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_AXES_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_AXES_HPP
 // ---- tapegraph/ops/reduction/axes.hpp ----
 
 namespace tapegraph {
@@ -12854,7 +4653,6 @@ struct axes {
 };
 
 }
-#endif
 
 /// reshape, flatten, ravel, expand_dims, squeeze: another shape over the same elements, without a copy.
 
@@ -13015,21 +4813,12 @@ constexpr auto squeeze(const A& x, axes which = {}, std::source_location where =
 }
 
 }
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_REDUCTION_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_REDUCTION_HPP
 // ---- tapegraph/ops/reduction/reduction.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_ARITHMETIC_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_ARITHMETIC_HPP
 // ---- tapegraph/ops/elementwise/arithmetic.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_DIVISION_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_DIVISION_HPP
 // ---- tapegraph/core/math/division.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_ROUNDING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_ROUNDING_HPP
 // ---- tapegraph/core/math/rounding.hpp ----
 
 namespace tapegraph::math {
@@ -13092,7 +4881,6 @@ TG_HD constexpr T ceil(T x) {
 }
 
 }
-#endif
 
 namespace tapegraph::math {
 
@@ -13141,7 +4929,6 @@ TG_HD constexpr T floor_divide(T x, T y) {
 }
 
 }
-#endif
 
 /// x + y, x - y, x * y, x / y, x % y, -x, with NumPy broadcasting.
 
@@ -13379,9 +5166,6 @@ TG_INLINE constexpr auto lerp(const A& x, const B& y, const C& t) {
 }
 
 }
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_IN_FLOAT_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_IN_FLOAT_HPP
 // ---- tapegraph/ops/elementwise/in_float.hpp ----
 
 /// Functions made of several steps, such as softmax, on 16-bit elements: computed in float and rounded once at the end.
@@ -13462,21 +5246,12 @@ constexpr auto in_float(const A& x, std::source_location where, const F& f) {
 }
 
 }
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_POWER_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_POWER_HPP
 // ---- tapegraph/ops/elementwise/power.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_HPP
 // ---- tapegraph/core/math.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_ERROR_FUNCTION_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_ERROR_FUNCTION_HPP
 // ---- tapegraph/core/math/error_function.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_EXPONENTIAL_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_EXPONENTIAL_HPP
 // ---- tapegraph/core/math/exponential.hpp ----
 
 namespace tapegraph::math {
@@ -13648,7 +5423,6 @@ TG_HD constexpr T cosh(T x) {
 }
 
 }
-#endif
 
 namespace tapegraph::math {
 
@@ -13745,13 +5519,8 @@ TG_HD constexpr T erfc(T x) {
 }
 
 }
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_HYPERBOLIC_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_HYPERBOLIC_HPP
 // ---- tapegraph/core/math/hyperbolic.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_LOGARITHM_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_LOGARITHM_HPP
 // ---- tapegraph/core/math/logarithm.hpp ----
 
 namespace tapegraph::math {
@@ -13876,9 +5645,6 @@ TG_HD constexpr T softplus(T x) {
 }
 
 }
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_ROOT_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_ROOT_HPP
 // ---- tapegraph/core/math/root.hpp ----
 
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
@@ -13974,7 +5740,6 @@ TG_HD constexpr T hypot(T x, T y) {
 }
 
 }
-#endif
 
 namespace tapegraph::math {
 
@@ -14038,9 +5803,6 @@ TG_HD constexpr T atanh(T x) {
 }
 
 }
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_INVERSE_TRIGONOMETRY_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_INVERSE_TRIGONOMETRY_HPP
 // ---- tapegraph/core/math/inverse_trigonometry.hpp ----
 
 namespace tapegraph::math {
@@ -14166,9 +5928,6 @@ TG_HD constexpr T atan2(T y, T x) {
 }
 
 }
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_POWER_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_POWER_HPP
 // ---- tapegraph/core/math/power.hpp ----
 
 namespace tapegraph::math {
@@ -14270,9 +6029,6 @@ TG_HD constexpr T cbrt(T x) {
 }
 
 }
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_TRIGONOMETRY_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_MATH_TRIGONOMETRY_HPP
 // ---- tapegraph/core/math/trigonometry.hpp ----
 
 namespace tapegraph::math {
@@ -14383,14 +6139,10 @@ TG_HD constexpr T tan(T x) {
 }
 
 }
-#endif
 
 /// Elementary functions for float and double with equal bits everywhere: scalar code, vector lanes of every instruction
 /// set, loop tails and constant evaluation (of arguments whose computation needs no infinity or NaN on the way).
 /// Measured errors: docs/accuracy.md.
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_EXPONENTIAL_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_EXPONENTIAL_HPP
 // ---- tapegraph/ops/elementwise/exponential.hpp ----
 
 /// exp, exp2, expm1, log, log2, log10, log1p.
@@ -14490,13 +6242,8 @@ TG_INLINE constexpr auto log10(const A& x) {
 }
 
 }
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_SELECTION_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_SELECTION_HPP
 // ---- tapegraph/ops/elementwise/selection.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_COMPARISON_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_COMPARISON_HPP
 // ---- tapegraph/ops/elementwise/comparison.hpp ----
 
 /// Comparisons, logic, is_nan and its like. They answer bool and have no derivative. `==` compares elements, as in NumPy.
@@ -14647,7 +6394,6 @@ TG_INLINE constexpr auto isfinite(const A& x) {
 }
 
 }
-#endif
 
 /// where, maximum, minimum, clip, abs, sign, stop_gradient.
 
@@ -14827,7 +6573,6 @@ TG_INLINE constexpr auto stop_gradient(const A& x) {
 }
 
 }
-#endif
 
 /// square, sqrt, rsqrt, cbrt, reciprocal, pow, pow<n>.
 ///
@@ -14966,7 +6711,6 @@ TG_INLINE constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
 }
 
 }
-#endif
 
 /// sum, mean, prod, max, min, any, all, count_nonzero over axes. Operands may be formulas: they are fused into the reduction.
 /// ops/reduction/moments.hpp, norm.hpp and softmax.hpp build on these. The element type stays what it is, except where said.
@@ -15172,7 +6916,6 @@ constexpr auto mean(const A& x, axes over = {}, reduce_options options = {},
 }
 
 }
-#endif
 
 /// transpose, swap_axes, move_axis, broadcast_to: axes in another order, and repeated.
 
@@ -15308,7 +7051,6 @@ constexpr auto sum_to(const A& x, const shape& target, std::source_location wher
 }
 
 }
-#endif
 
 namespace tapegraph::ir {
 
@@ -19551,8 +11293,6 @@ TG_COMPILED_FOR_HOST(eager, any_tensor ones_like<any_tensor>(const any_tensor&))
 
 // ---- tapegraph/ops/convolution/call_geometry.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_CONVOLUTION_CONVOLUTION_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_CONVOLUTION_CONVOLUTION_HPP
 // ---- tapegraph/ops/convolution/convolution.hpp ----
 
 /// conv1d [batch, width, channels] and conv2d [batch, height, width, channels]; kernels [(height,) width, in, out].
@@ -19795,7 +11535,6 @@ constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {}
 }
 
 }
-#endif
 // ---- tapegraph/ops/convolution/geometry.hpp ----
 
 namespace tapegraph {
@@ -21346,8 +13085,6 @@ void cumulative_sum(int rank, const std::int64_t* extents, int axis, bool exclus
 }
 
 }
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_CUMULATIVE_CUMULATIVE_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_CUMULATIVE_CUMULATIVE_HPP
 // ---- tapegraph/ops/cumulative/cumulative.hpp ----
 
 /// cumulative_sum, cumulative_product.
@@ -21427,7 +13164,6 @@ constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options 
 }
 
 }
-#endif
 
 namespace tapegraph::runtime {
 
@@ -21455,12 +13191,8 @@ TG_COMPILED_KERNELS(cumulative, number_types, cumulative_product_op)
 }
 // ---- tapegraph/ops/effect/kernel.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_EFFECT_EFFECT_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_EFFECT_EFFECT_HPP
 // ---- tapegraph/ops/effect/effect.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_FIXED_STRING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_FIXED_STRING_HPP
 // ---- tapegraph/core/fixed_string.hpp ----
 
 namespace tapegraph {
@@ -21478,9 +13210,6 @@ struct fixed_string {
 };
 
 }
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_EXPR_TRANSFORMS_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_EXPR_TRANSFORMS_HPP
 // ---- tapegraph/expr/transforms.hpp ----
 
 namespace tapegraph {
@@ -21556,7 +13285,6 @@ constexpr auto checkpoint(F f) {
 }
 
 }
-#endif
 
 /// print, check_finite, check: looks at values while a model runs. In both modes they happen where the model says, every time
 /// it runs, whether or not anything reads their result; nothing else changes.
@@ -21634,7 +13362,6 @@ constexpr void check(const X& condition, std::source_location where = std::sourc
 }
 
 }
-#endif
 
 namespace tapegraph {
 
@@ -22537,8 +14264,6 @@ void one_hot(std::int64_t outer, std::int64_t inner, const Index* indices, std::
 }
 
 }
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_GATHER_GATHER_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_GATHER_GATHER_HPP
 // ---- tapegraph/ops/gather/gather.hpp ----
 
 /// gather, scatter_add, gather_nd, scatter_nd, take_along, put_along, one_hot: elements chosen by int32 or int64 indices. An
@@ -22842,7 +14567,6 @@ constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options opt
 }
 
 }
-#endif
 
 namespace tapegraph::runtime {
 
@@ -22956,12 +14680,8 @@ TG_COMPILED_KERNELS(gather, number_types, put_along_op)
 }
 // ---- tapegraph/ops/movement/kernel.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_CONCAT_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_CONCAT_HPP
 // ---- tapegraph/ops/movement/concat.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_SLICE_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_SLICE_HPP
 // ---- tapegraph/ops/movement/slice.hpp ----
 
 /// slice, take, reverse, split, unstack: parts of a tensor by begin, end and step; embed, the way back.
@@ -23312,7 +15032,6 @@ constexpr auto unstack(const A& x, int axis = 0, std::source_location where = st
 }
 
 }
-#endif
 
 /// concat, stack: tensors behind one another, any number of them in one pass.
 
@@ -23408,11 +15127,8 @@ constexpr H stack(const std::array<H, N>& parts, int axis = 0,
 }
 
 }
-#endif
 // ---- tapegraph/ops/movement/cpu_index_map.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_INDEX_MAP_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_INDEX_MAP_HPP
 // ---- tapegraph/ops/movement/index_map.hpp ----
 
 namespace tapegraph {
@@ -23544,7 +15260,6 @@ constexpr void for_positions(index_map map, std::int64_t n, std::int64_t amount,
 }
 
 }
-#endif
 
 namespace tapegraph::cpu {
 
@@ -23850,8 +15565,6 @@ void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const
 }
 
 }
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_FILL_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_FILL_HPP
 // ---- tapegraph/ops/movement/fill.hpp ----
 
 /// Constants beside a handle, which says in which mode they are made: full_like, zeros_like, ones_like, fill, arange, linspace,
@@ -24025,9 +15738,6 @@ constexpr auto diag(const A& x, std::int64_t offset = 0, std::source_location wh
 }
 
 }
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_PADDING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_PADDING_HPP
 // ---- tapegraph/ops/movement/padding.hpp ----
 
 /// pad, tile, repeat, roll: results whose elements are chosen axis by axis by a rule, and the way back.
@@ -24210,7 +15920,6 @@ constexpr auto roll(const A& x, std::int64_t shift, int axis = 0,
 }
 
 }
-#endif
 
 namespace tapegraph::runtime {
 
@@ -24603,8 +16312,6 @@ void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, In
 }
 
 }
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ORDERING_ORDERING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ORDERING_ORDERING_HPP
 // ---- tapegraph/ops/ordering/ordering.hpp ----
 
 /// argsort, sort, top_k, argmax, argmin. NaN counts as larger than everything in argmax and argmin alike (NumPy), and comes
@@ -24777,7 +16484,6 @@ constexpr auto argmin(const A& x, std::source_location where = std::source_locat
 }
 
 }
-#endif
 
 namespace tapegraph::runtime {
 
@@ -25036,12 +16742,8 @@ void average_pool_gradient(const pool_geometry& g, const T* dy, T* dx, bool coun
 }
 
 }
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_POOLING_POOLING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_POOLING_POOLING_HPP
 // ---- tapegraph/ops/pooling/pooling.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REFUSAL_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REFUSAL_HPP
 // ---- tapegraph/ops/refusal.hpp ----
 
 /// Functions made of several operations check what no single one of them sees. What does not fit is reported as the
@@ -25071,7 +16773,6 @@ constexpr auto refuse(std::int64_t reason, std::source_location where, const Arg
 }
 
 }
-#endif
 
 /// max and average pooling over [batch, width, channels] and [batch, height, width, channels].
 
@@ -25324,7 +17025,6 @@ constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
 }
 
 }
-#endif
 
 namespace tapegraph::runtime {
 
@@ -25491,8 +17191,6 @@ TG_COMPILED_KERNELS(pooling, floating_types, convolution_bias_pool_op<true>)
 }
 // ---- tapegraph/ops/pooling/lp_pooling_kernel.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_POOLING_LP_POOLING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_POOLING_LP_POOLING_HPP
 // ---- tapegraph/ops/pooling/lp_pooling.hpp ----
 
 /// Pooling by a power mean's sum, of which maximum and sum are the extremes: y = (sum of |x|^p over a window)^(1/p).
@@ -25543,7 +17241,6 @@ constexpr auto lp_pooling1d(const X& x, double norm, const pool1d_options& optio
 }
 
 }
-#endif
 
 namespace tapegraph {
 
@@ -26098,8 +17795,6 @@ std::size_t product_workspace(const cpu::gemm_arguments<T>& g, std::int64_t batc
 #endif
 
 }
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_MATMUL_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_MATMUL_HPP
 // ---- tapegraph/ops/product/matmul.hpp ----
 
 namespace tapegraph {
@@ -26228,7 +17923,6 @@ constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
 }
 
 }
-#endif
 
 namespace tapegraph::runtime {
 
@@ -26600,12 +18294,8 @@ TG_COMPILED_KERNELS(product, floating_types, matmul_bias_op<true>)
 }
 // ---- tapegraph/ops/random/kernel.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_RANDOM_LAWS_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_RANDOM_LAWS_HPP
 // ---- tapegraph/core/random_laws.hpp ----
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_CORE_PHILOX_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_CORE_PHILOX_HPP
 // ---- tapegraph/core/philox.hpp ----
 
 /// Counter-based random numbers: Philox4x32 with 10 rounds (J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random
@@ -26846,7 +18536,6 @@ TG_INLINE void fill_normal(T* out, std::int64_t first, std::int64_t count, std::
 
 }
 }
-#endif
 
 /// Laws made of uniform and normal numbers of the same address. They are computed where the number has been drawn.
 
@@ -26934,9 +18623,6 @@ TG_HD constexpr std::uint64_t integer_at(const address& a, std::uint64_t index, 
 }
 
 }
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RANDOM_RANDOM_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RANDOM_RANDOM_HPP
 // ---- tapegraph/ops/random/random.hpp ----
 
 /// Random numbers inside models and functions: element i of the k-th random operation of an evaluation is a pure function
@@ -27132,7 +18818,6 @@ constexpr auto dropout(const X& x, double rate, std::source_location where = std
 }
 
 }
-#endif
 
 namespace tapegraph::runtime {
 
@@ -27538,2490 +19223,6 @@ template <expression E>
 tensor<T>::tensor(const E& e, std::source_location where) : tensor(any_tensor(eager::seal(e, where))) {}
 
 }
-
-/// Operations of eager mode that the component (core/component.hpp) holds, and their records on the tape: on tensors of float,
-/// which most programs compute with. Others are compiled where they are used.
-
-namespace tapegraph {
-
-#define TG_COMPILED_OPERATION(operation, a)                                                                            \
- TG_COMPILED_FOR_HOST(eager, tensor<a> eager::run<operation, a>(const operation::attributes&, const shape*,         \
-                std::source_location, const tensor<a>&))            \
- TG_COMPILED_FOR_HOST(eager, struct detail::operation_record<operation, tensor<a>, tensor<a>>)
-#define TG_COMPILED_OPERATION2(operation, a, b)                                                                        \
- TG_COMPILED_FOR_HOST(eager, tensor<a> eager::run<operation, a, b>(const operation::attributes&, const shape*,      \
-                 std::source_location, const tensor<a>&,          \
-                 const tensor<b>&))                               \
- TG_COMPILED_FOR_HOST(eager, struct detail::operation_record<operation, tensor<a>, tensor<a>, tensor<b>>)
-#define TG_COMPILED_OPERATION3(operation, a)                                                                           \
- TG_COMPILED_FOR_HOST(eager, tensor<a> eager::run<operation, a, a, a>(const operation::attributes&, const shape*,   \
-                  std::source_location, const tensor<a>&,       \
-                  const tensor<a>&, const tensor<a>&))          \
- TG_COMPILED_FOR_HOST(eager, struct detail::operation_record<operation, tensor<a>, tensor<a>, tensor<a>, tensor<a>>)
-
-TG_COMPILED_OPERATION(reshape_op, float)
-TG_COMPILED_OPERATION(transpose_op, float)
-TG_COMPILED_OPERATION(slice_op, float)
-TG_COMPILED_OPERATION(pad_op, float)
-TG_COMPILED_OPERATION(index_map_op, float)
-TG_COMPILED_OPERATION(index_map_adjoint_op, float)
-TG_COMPILED_OPERATION(max_op, float)
-TG_COMPILED_OPERATION(min_op, float)
-TG_COMPILED_OPERATION(prod_op, float)
-TG_COMPILED_OPERATION(cumulative_sum_op, float)
-TG_COMPILED_OPERATION(cumulative_product_op, float)
-TG_COMPILED_OPERATION(max_pool_op, float)
-TG_COMPILED_OPERATION(average_pool_op, float)
-TG_COMPILED_OPERATION(average_pool_gradient_op, float)
-TG_COMPILED_OPERATION(lp_pool_op, float)
-TG_COMPILED_OPERATION2(matmul_op, float, float)
-TG_COMPILED_OPERATION2(convolution_op, float, float)
-TG_COMPILED_OPERATION2(convolution_input_gradient_op, float, float)
-TG_COMPILED_OPERATION2(convolution_filter_gradient_op, float, float)
-TG_COMPILED_OPERATION2(gather_op, float, std::int32_t)
-TG_COMPILED_OPERATION2(scatter_add_op, float, std::int32_t)
-TG_COMPILED_OPERATION2(gather_op, float, std::int64_t)
-TG_COMPILED_OPERATION2(scatter_add_op, float, std::int64_t)
-TG_COMPILED_OPERATION3(max_pool_gradient_op, float)
-TG_COMPILED_OPERATION3(max_pool_select_op, float)
-TG_COMPILED_FOR_HOST(eager, tensor<float> eager::invoke_list<concat_op, float>(const concat_op::attributes&,
-                   std::source_location,
-                   const tensor<float>*, int))
-TG_COMPILED_FOR_HOST(eager, struct detail::list_record<concat_op, float>)
-
-#undef TG_COMPILED_OPERATION
-#undef TG_COMPILED_OPERATION2
-#undef TG_COMPILED_OPERATION3
-
-}
-// ---- tapegraph/eager/compiled_regions.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_OPS_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_OPS_HPP
-// ---- tapegraph/ops/ops.hpp ----
-
-/// Every operation.
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_CONVOLUTION_CONVOLUTION_TRANSPOSE_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_CONVOLUTION_CONVOLUTION_TRANSPOSE_HPP
-// ---- tapegraph/ops/convolution/convolution_transpose.hpp ----
-
-/// Transposed, depthwise and separable convolution with Keras's kernel shapes.
-
-namespace tapegraph {
-
-/// Keras leaves the output as long as it can be; `default_output` stands for that.
-inline constexpr std::int64_t default_output = -1;
-
-struct conv2d_transpose_options {
- height_width stride = 1;
- tapegraph::padding padding{};
- height_width output_padding = default_output;
- height_width dilation = 1;
- std::int64_t groups = 1;
-};
-struct conv1d_transpose_options {
- std::int64_t stride = 1;
- tapegraph::padding padding{};
- std::int64_t output_padding = default_output;
- std::int64_t dilation = 1;
- std::int64_t groups = 1;
-};
-
-namespace detail {
-
-struct convolution_texts {
- enum reason : std::int64_t {
-  rank1,
-  rank2,
-  causal,
-  output_padding,
-  nothing,
-  no_pixels,
-  depthwise_rank,
-  depthwise_channels
- };
- static constexpr const char* text(std::int64_t what) {
-  switch (what) {
-  case rank1: return "conv1d_transpose: input must be [batch, width, in], the kernel [width, out, in] of known extents";
-  case rank2:
-   return "conv2d_transpose: input must be [batch, height, width, in], the kernel [height, width, out, in] of known "
-    "extents";
-  case causal: return "conv_transpose: causal padding is for conv1d";
-  case output_padding: return "conv_transpose: output_padding does not fit stride and padding";
-  case nothing: return "conv_transpose: padding leaves no output";
-  case no_pixels: return "conv_transpose: an axis of the image is empty, which only same padding allows";
-  case depthwise_rank:
-   return "depthwise_conv: the kernel must have the input's rank, [(height,) width, in, multiplier], of known extents";
-  default: return "depthwise_conv: channels differ";
-  }
- }
-};
-
-/// The length whose convolution has `in` outputs: Keras's deconv_output_length for valid and same; with amounts
-/// (in - 1) * stride + span - before - after + output_padding, as PyTorch has it. `fits`: the convolution gives `in`.
-constexpr extent transposed_length(const window_attributes& a, int i, extent in, std::int64_t taps,
-        std::int64_t output_padding, bool& fits) {
- const std::int64_t stride = a.stride[i], span = (taps - 1) * a.dilation[i] + 1;
- const bool same = a.is(padding_mode::same);
- const bool valid = a.is(padding_mode::valid);
- if (output_padding == default_output) {
-  if (same) return in * stride;
-  if (valid) return in * stride + (span > stride ? span - stride : 0);
-  output_padding = 0;
- }
- const std::int64_t rest = same ? span % 2 + output_padding : span + output_padding - a.before[i] - a.after[i];
- fits = fits && output_padding >= 0 && (same ? rest >= 1 && rest <= stride : output_padding < stride);
- return (in - 1) * stride + rest;
-}
-
-template <tensor_like X, tensor_like W>
-constexpr auto transposed_convolution(const X& x, const W& w, const window_attributes& a, int spatial,
-         const height_width& output_padding, std::source_location where) {
- const auto input = eval(x, where);
- const auto kernel = eval(w, where);
- const shape from = shape_of(input), taps = shape_of(kernel);
- if (from.rank() != spatial + 2 || taps.rank() != spatial + 2 || !taps.known())
-  return refuse<convolution_texts>(spatial == 1 ? convolution_texts::rank1 : convolution_texts::rank2, where, input,
-          kernel);
- if (a.is(padding_mode::causal)) return refuse<convolution_texts>(convolution_texts::causal, where, input, kernel);
- shape target;
- target.attach(from.table());
- target.push_back(from[0]);
- bool fits = true, some = true, pixels = true;
- for (int i = 0; i < spatial; ++i) {
-  const int axis = i + 2 - spatial;
-  const extent size = transposed_length(a, axis, from[i + 1], taps[i].value, output_padding[axis], fits);
-  some = some && (!size.known() || size.value >= 0) && taps[i].value > 0;
-  pixels = pixels && (!from[i + 1].known() || from[i + 1].value > 0 || a.is(padding_mode::same));
-  target.push_back(size);
- }
- target.push_back(taps[spatial] * a.groups);
- if (!fits) return refuse<convolution_texts>(convolution_texts::output_padding, where, input, kernel);
- if (!pixels) return refuse<convolution_texts>(convolution_texts::no_pixels, where, input, kernel);
- if (!some) return refuse<convolution_texts>(convolution_texts::nothing, where, input, kernel);
- return invoke<convolution_input_gradient_op>(a, &target, where, input, kernel);
-}
-
-template <class Convolution, tensor_like X, tensor_like W, class Options>
-constexpr auto depthwise(const Convolution& convolve, const X& x, const W& w, Options options,
-      std::source_location where) {
- const auto input = eval(x, where);
- const auto kernel = eval(w, where);
- const shape from = shape_of(input), taps = shape_of(kernel);
- const int last = taps.rank() - 1;
- if (from.rank() != taps.rank() || last < 2 || !taps.known())
-  return refuse<convolution_texts>(convolution_texts::depthwise_rank, where, input, kernel);
- if (!equal_or_required(from[last], taps[last - 1]))
-  return refuse<convolution_texts>(convolution_texts::depthwise_channels, where, input, kernel);
- shape grouped = taps;
- grouped.set(last - 1, 1);
- grouped.set(last, taps[last - 1] * taps[last]);
- options.groups = taps[last - 1].value;
- return convolve(input, invoke<reshape_op>({}, &grouped, where, kernel), options);
-}
-
-}
-
-/// Keras's Conv2DTranspose: the adjoint of conv2d. x [batch, height, width, in], w [kernel height, kernel width, out, in]
-/// (out of one group). The output is as long as Keras makes it: in * stride + max(span - stride, 0) for valid padding,
-/// in * stride for same.
-template <tensor_like X, tensor_like W>
-constexpr auto conv2d_transpose(const X& x, const W& w, const conv2d_transpose_options& options = {},
-        std::source_location where = std::source_location::current()) {
- window_attributes a;
- for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- return detail::transposed_convolution(x, w, a, 2, options.output_padding, where);
-}
-
-/// Keras's Conv1DTranspose. x [batch, width, in], w [kernel, out, in].
-template <tensor_like X, tensor_like W>
-constexpr auto conv1d_transpose(const X& x, const W& w, const conv1d_transpose_options& options = {},
-        std::source_location where = std::source_location::current()) {
- window_attributes a;
- a.stride[1] = options.stride, a.dilation[1] = options.dilation;
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- return detail::transposed_convolution(x, w, a, 1, {default_output, options.output_padding}, where);
-}
-
-/// Each channel by filters of its own. x [batch, height, width, in], w [kernel height, kernel width, in, multiplier]; channel
-/// c gives channels c * multiplier ... of the result. `options.groups` is not looked at.
-template <tensor_like X, tensor_like W>
-constexpr auto depthwise_conv2d(const X& x, const W& w, const conv2d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::depthwise([&](const auto& image, const auto& kernel, const auto& o) { return conv2d(image, kernel, o, where); },
-       x, w, options, where);
-}
-/// x [batch, width, in], w [kernel, in, multiplier].
-template <tensor_like X, tensor_like W>
-constexpr auto depthwise_conv1d(const X& x, const W& w, const conv1d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::depthwise([&](const auto& image, const auto& kernel, const auto& o) { return conv1d(image, kernel, o, where); },
-       x, w, options, where);
-}
-
-/// A depthwise convolution and one of single taps across channels: `pointwise` is [1, 1, in * multiplier, out].
-template <tensor_like X, tensor_like W, tensor_like P>
-constexpr auto separable_conv2d(const X& x, const W& w, const P& pointwise, const conv2d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return conv2d(depthwise_conv2d(x, w, options, where), pointwise, {}, where);
-}
-/// `pointwise` is [1, in * multiplier, out].
-template <tensor_like X, tensor_like W, tensor_like P>
-constexpr auto separable_conv1d(const X& x, const W& w, const P& pointwise, const conv1d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return conv1d(depthwise_conv1d(x, w, options, where), pointwise, {}, where);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_ACTIVATION_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_ACTIVATION_HPP
-// ---- tapegraph/ops/elementwise/activation.hpp ----
-
-/// relu, relu6, leaky_relu, elu, selu, sigmoid, hard_sigmoid, log_sigmoid, tanh, softplus, softsign, erf, erfc. Those that
-/// are a multiple of their operand are in gated_activation.hpp.
-
-namespace tapegraph {
-
-/// max(x, 0); the derivative at 0 is 0.
-struct relu_op : map_op<1> {
- static constexpr std::string_view name = "relu";
- static constexpr std::string_view layer_name = "relu";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::choose((x > V(0)) | (x != x), x, V(0));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, dy, 0); }
-};
-
-/// min(max(x, 0), 6); the derivative at 0 and at 6 is 0.
-struct relu6_op : map_op<1> {
- static constexpr std::string_view name = "relu6";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::smaller(relu_op::value(x), V(6));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, where(y < 6, dy, 0), 0); }
-};
-
-/// x above 0, alpha x below; the derivative at 0 is alpha. With a tensor for alpha, the parametric relu.
-struct leaky_relu_op : map_op<2> {
- static constexpr std::string_view name = "leaky_relu";
- template <class V>
- TG_HD static constexpr V value(V x, V alpha) {
-  return detail::choose(x > V(0), x, alpha * x);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
-  if constexpr (I == 0)
-   return dy * where(x > 0, 1, alpha);
-  else
-   return where(x > 0, 0, dy * x);
- }
-};
-
-/// x above 0, alpha (e^x - 1) below; the derivative at 0 is alpha.
-struct elu_op : map_op<2> {
- static constexpr std::string_view name = "elu";
- template <class V>
- TG_HD static constexpr V value(V x, V alpha) {
-  return detail::choose(x > V(0), x, alpha * math::expm1(detail::choose(x > V(0), V(0), x)));
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
-  if constexpr (I == 0)
-   return dy * where(x > 0, 1, alpha * apply<exp_op>(where(x > 0, 0, x)));
-  else
-   return dy * apply<expm1_op>(where(x > 0, 0, x));
- }
-};
-
-/// x / (1 + |x|)
-struct softsign_op : map_op<1> {
- static constexpr std::string_view name = "softsign";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  const V a = math::abs(x);
-  return math::detail::select(a == math::detail::traits<V>::infinity, math::copysign(V(1), x), x / (V(1) + a));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<square_op>(1 + apply<abs_op>(x)); }
-};
-
-/// 1 / (1 + exp(-x))
-struct sigmoid_op : map_op<1> {
- static constexpr std::string_view name = "sigmoid";
- static constexpr std::string_view layer_name = "sigmoid";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::sigmoid(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y * (1 - y)); }
-};
-
-struct tanh_op : map_op<1> {
- static constexpr std::string_view name = "tanh";
- static constexpr std::string_view layer_name = "tanh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::tanh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 - y * y); }
-};
-
-/// log(1 + exp(x)), without overflow
-struct softplus_op : map_op<1> {
- static constexpr std::string_view name = "softplus";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::softplus(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<sigmoid_op>(x); }
-};
-
-struct erf_op : map_op<1> {
- static constexpr std::string_view name = "erf";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::erf(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (1.1283791670955126 * apply<exp_op>(-(x * x))); }
-};
-
-/// 1 - erf(x)
-struct erfc_op : map_op<1> {
- static constexpr std::string_view name = "erfc";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::erfc(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (-1.1283791670955126 * apply<exp_op>(-(x * x))); }
-};
-
-template <operand A>
-TG_INLINE constexpr auto relu(const A& x) {
- return apply<relu_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto sigmoid(const A& x) {
- return apply<sigmoid_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto tanh(const A& x) {
- return apply<tanh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto softplus(const A& x) {
- return apply<softplus_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto erf(const A& x) {
- return apply<erf_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto relu6(const A& x) {
- return apply<relu6_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto softsign(const A& x) {
- return apply<softsign_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto erfc(const A& x) {
- return apply<erfc_op>(x);
-}
-template <operand A, operand B = double>
-TG_INLINE constexpr auto leaky_relu(const A& x, const B& alpha = 0.2) {
- return apply<leaky_relu_op>(x, alpha);
-}
-template <operand A, operand B = double>
-TG_INLINE constexpr auto elu(const A& x, const B& alpha = 1.0) {
- return apply<elu_op>(x, alpha);
-}
-/// scale * elu(x, alpha) with the constants that keep mean 0 and variance 1 (Klambauer et al., 2017).
-template <operand A>
-TG_INLINE constexpr auto selu(const A& x) {
- return 1.0507009873554805 * apply<elu_op>(x, 1.6732632423543772);
-}
-/// log(sigmoid(x)) = -softplus(-x)
-template <operand A>
-TG_INLINE constexpr auto log_sigmoid(const A& x) {
- return -apply<softplus_op>(-x);
-}
-/// relu6(x + 3) / 6, as in PyTorch and Keras 3; the derivative at -3 and 3 is 0.
-template <operand A>
-TG_INLINE constexpr auto hard_sigmoid(const A& x) {
- return apply<relu6_op>(x + 3.0) / 6.0;
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_GATED_ACTIVATION_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_GATED_ACTIVATION_HPP
-// ---- tapegraph/ops/elementwise/gated_activation.hpp ----
-
-/// gelu, swish (silu), mish, hard_swish: the operand times a gate between 0 and 1.
-///
-/// Far out the gate is 0 or 1 and its slope 0, and infinity times 0 would be NaN. So slopes are computed at x kept within
-/// bounds beyond which they have vanished.
-
-namespace tapegraph {
-
-namespace detail {
-template <class V>
-TG_HD constexpr V not_far_below(V x) {
- return math::detail::select(x < V(-1000), V(-1000), x);
-}
-TG_INLINE constexpr auto not_far(auto x) { return apply<clip_op>(x, -1000, 1000); }
-}
-
-/// x P(x), P the distribution function of the standard normal distribution: x erfc(-x / sqrt 2) / 2
-struct gelu_op : map_op<1> {
- static constexpr std::string_view name = "gelu";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return V(0.5) * detail::not_far_below(x) * math::erfc(V(-0.7071067811865476) * x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = detail::not_far(x);
-  return dy * (0.5 * apply<erfc_op>(-0.7071067811865476 * x) +
-     0.3989422804014327 * near * apply<exp_op>(-0.5 * (near * near)));
- }
-};
-
-/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 = x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3))
-struct gelu_tanh_op : map_op<1> {
- static constexpr std::string_view name = "gelu_tanh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  const V near = detail::not_far_below(x);
-  const V cube = near * near * near;
-  return near * math::sigmoid(V(1.5957691216057308) * math::detail::mul_add(V(0.044715), cube, near));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = detail::not_far(x);
-  const auto u = 1.5957691216057308 * (near + 0.044715 * (near * near * near));
-  const auto slope = 1.5957691216057308 * (1 + 0.134145 * (near * near));
-  return dy * (apply<sigmoid_op>(u) * (1 + near * slope * apply<sigmoid_op>(-u)));
- }
-};
-
-/// x sigmoid(x)
-struct swish_op : map_op<1> {
- static constexpr std::string_view name = "swish";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::not_far_below(x) * math::sigmoid(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = detail::not_far(x);
-  return dy * (apply<sigmoid_op>(near) * (1 + near * apply<sigmoid_op>(-near)));
- }
-};
-
-/// x tanh(softplus(x)) = x n / (n + 2), n = e^x (e^x + 2)
-struct mish_op : map_op<1> {
- static constexpr std::string_view name = "mish";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  const V e = math::exp(math::detail::select(x > V(20), V(20), x));
-  const V n = e * (e + V(2));
-  return detail::not_far_below(x) * (n / (n + V(2)));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = apply<clip_op>(x, -1000, 25);
-  const auto e = apply<exp_op>(near);
-  const auto n = e * (e + 2);
-  return dy * (n / (n + 2) + 4 * near * (e * (e + 1) / (n + 2)) / (n + 2));
- }
-};
-
-/// x relu6(x + 3) / 6; the derivative is 0 up to -3 and 1 from 3 on.
-struct hard_swish_op : map_op<1> {
- static constexpr std::string_view name = "hard_swish";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::larger(x, V(-3)) * relu6_op::value(x + V(3)) / V(6);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  return dy * where(x <= -3, 0, where(x < 3, x / 3 + 0.5, 1));
- }
-};
-
-/// The argument that asks gelu for its tanh form.
-struct approximate_t {};
-inline constexpr approximate_t approximate{};
-
-template <operand A>
-TG_INLINE constexpr auto gelu(const A& x) {
- return apply<gelu_op>(x);
-}
-/// gelu(x, tg::approximate): Keras' approximate=True, PyTorch's approximate="tanh".
-template <operand A>
-TG_INLINE constexpr auto gelu(const A& x, approximate_t) {
- return apply<gelu_tanh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto swish(const A& x) {
- return apply<swish_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto silu(const A& x) {
- return apply<swish_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto mish(const A& x) {
- return apply<mish_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto hard_swish(const A& x) {
- return apply<hard_swish_op>(x);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_HYPERBOLIC_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_HYPERBOLIC_HPP
-// ---- tapegraph/ops/elementwise/hyperbolic.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_TRIGONOMETRIC_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_TRIGONOMETRIC_HPP
-// ---- tapegraph/ops/elementwise/trigonometric.hpp ----
-
-/// sin, cos, tan, asin, acos, atan, atan2, in radians, and hypot.
-
-namespace tapegraph {
-
-struct cos_op : map_op<1> {
- static constexpr std::string_view name = "cos";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::cos(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto);
-};
-
-struct sin_op : map_op<1> {
- static constexpr std::string_view name = "sin";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::sin(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<cos_op>(x); }
-};
-
-TG_INLINE constexpr auto cos_op::vjp(auto dy, auto x, auto) { return -(dy * apply<sin_op>(x)); }
-
-struct tan_op : map_op<1> {
- static constexpr std::string_view name = "tan";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::tan(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 + y * y); }
-};
-
-/// The derivative is infinite at -1 and 1.
-struct asin_op : map_op<1> {
- static constexpr std::string_view name = "asin";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::asin(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<rsqrt_op>((1 - x) * (1 + x)); }
-};
-
-struct acos_op : map_op<1> {
- static constexpr std::string_view name = "acos";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::acos(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return -(dy * apply<rsqrt_op>((1 - x) * (1 + x))); }
-};
-
-struct atan_op : map_op<1> {
- static constexpr std::string_view name = "atan";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::atan(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (1 + x * x); }
-};
-
-/// sqrt(x^2 + y^2) without intermediate overflow; the derivative at the origin is 0.
-struct hypot_op : map_op<2> {
- static constexpr std::string_view name = "hypot";
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  return math::hypot(x, y);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto r) {
-  if constexpr (I == 0)
-   return dy * (x / where(r == 0, 1, r));
-  else
-   return dy * (y / where(r == 0, 1, r));
- }
-};
-
-/// The angle of the point (x, y), in (-pi, pi]; the derivative at the origin is 0.
-struct atan2_op : map_op<2> {
- static constexpr std::string_view name = "atan2";
- template <class V>
- TG_HD static constexpr V value(V y, V x) {
-  return math::atan2(y, x);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dz, auto y, auto x, auto) {
-  const auto length = apply<hypot_op>(x, y);
-  const auto r = where(length == 0, 1, length);
-  if constexpr (I == 0)
-   return dz * (x / r / r);
-  else
-   return -(dz * (y / r / r));
- }
-};
-
-template <operand A>
-TG_INLINE constexpr auto sin(const A& x) {
- return apply<sin_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto cos(const A& x) {
- return apply<cos_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto tan(const A& x) {
- return apply<tan_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto asin(const A& x) {
- return apply<asin_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto acos(const A& x) {
- return apply<acos_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto atan(const A& x) {
- return apply<atan_op>(x);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto atan2(const A& y, const B& x) {
- return apply<atan2_op>(y, x);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto hypot(const A& x, const B& y) {
- return apply<hypot_op>(x, y);
-}
-
-}
-#endif
-
-/// sinh, cosh, asinh, acosh, atanh. (tanh is in activation.hpp.)
-
-namespace tapegraph {
-
-struct cosh_op : map_op<1> {
- static constexpr std::string_view name = "cosh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::cosh(x);
- }
- static constexpr auto vjp(auto dy, auto x, auto);
-};
-
-struct sinh_op : map_op<1> {
- static constexpr std::string_view name = "sinh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::sinh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<cosh_op>(x); }
-};
-
-TG_INLINE constexpr auto cosh_op::vjp(auto dy, auto x, auto) { return dy * apply<sinh_op>(x); }
-
-/// The derivative, 1 / sqrt(1 + x^2), does not overflow on the way.
-struct asinh_op : map_op<1> {
- static constexpr std::string_view name = "asinh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::asinh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<hypot_op>(x, 1); }
-};
-
-/// The derivative is infinite at 1.
-struct acosh_op : map_op<1> {
- static constexpr std::string_view name = "acosh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::acosh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (apply<rsqrt_op>(x - 1) * apply<rsqrt_op>(x + 1)); }
-};
-
-/// The derivative is infinite at -1 and 1.
-struct atanh_op : map_op<1> {
- static constexpr std::string_view name = "atanh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::atanh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / ((1 - x) * (1 + x)); }
-};
-
-template <operand A>
-TG_INLINE constexpr auto sinh(const A& x) {
- return apply<sinh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto cosh(const A& x) {
- return apply<cosh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto asinh(const A& x) {
- return apply<asinh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto acosh(const A& x) {
- return apply<acosh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto atanh(const A& x) {
- return apply<atanh_op>(x);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_ROUNDING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_ELEMENTWISE_ROUNDING_HPP
-// ---- tapegraph/ops/elementwise/rounding.hpp ----
-
-/// floor, ceil, round (halves to even), trunc. Steps: their results count as constants. Integers stay as they are.
-
-namespace tapegraph {
-
-#define TG_ROUNDING(word)                                                                                              \
- struct word##_op : map_op<1> {                                                                                     \
-  static constexpr std::string_view name = #word;                                                               \
-  static constexpr bool integers = true;                                                                         \
-  template <class V>                                                                                             \
-  TG_HD static constexpr V value(V x) {                                                                          \
-   if constexpr (std::is_floating_point_v<V>)                                                                 \
-    return math::word(x);                                                                                  \
-   else                                                                                                       \
-    return x;                                                                                              \
-  }                                                                                                              \
- };                                                                                                                 \
- template <operand A>                                                                                               \
- TG_INLINE constexpr auto word(const A& x) {                                                                        \
-  return apply<word##_op>(x);                                                                                    \
- }
-
-TG_ROUNDING(floor)
-TG_ROUNDING(ceil)
-TG_ROUNDING(round)
-TG_ROUNDING(trunc)
-#undef TG_ROUNDING
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_EINSUM_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_EINSUM_HPP
-// ---- tapegraph/ops/product/einsum.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_AXIS_LABELS_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_AXIS_LABELS_HPP
-// ---- tapegraph/ops/product/axis_labels.hpp ----
-
-/// Axes named by letters, and einsum's notation of them: "bij,bjk->bik".
-
-namespace tapegraph::detail {
-
-/// The labels of one tensor's axes, outermost first: letters; an axis that "..." stands for is its distance from the
-/// last of them, counted from 1.
-struct axis_labels {
- char label[2 * max_rank]{};
- int count = 0;
-
- constexpr int find(char c) const {
-  for (int i = 0; i < count; ++i)
-   if (label[i] == c) return i;
-  return -1;
- }
- constexpr bool has(char c) const { return find(c) >= 0; }
- /// One too many is dropped; `full` has told before.
- constexpr void push_back(char c) {
-  if (count < 2 * max_rank) label[count++] = c;
- }
- constexpr void append(const axis_labels& more) {
-  for (int i = 0; i < more.count; ++i) push_back(more.label[i]);
- }
- constexpr void remove(int at) {
-  --count;
-  for (int i = at; i < count; ++i) label[i] = label[i + 1];
- }
- friend constexpr bool operator==(const axis_labels& a, const axis_labels& b) {
-  if (a.count != b.count) return false;
-  for (int i = 0; i < a.count; ++i)
-   if (a.label[i] != b.label[i]) return false;
-  return true;
- }
-};
-
-constexpr bool of_ellipsis(char label) { return label <= max_rank; }
-
-enum class misfit : std::int64_t {
- notation,
- operands,
- axes,
- rank,
- tensordot_axes,
- tensordot_extents,
- extents,
- unknown_label,
- label_twice,
- diagonal,
-};
-
-struct label_text {
- char text[52][72]{};
-
- constexpr explicit label_text(const char* pattern) {
-  for (int i = 0; i < 52; ++i)
-   for (int k = 0; pattern[k] != 0; ++k)
-    text[i][k] = pattern[k] == '?' ? static_cast<char>(i < 26 ? 'a' + i : 'A' + i - 26) : pattern[k];
- }
- constexpr const char* of(char label) const { return text[label >= 'a' ? label - 'a' : label - 'A' + 26]; }
-};
-inline constexpr label_text extents_differ("einsum: extents of label ? differ");
-inline constexpr label_text label_unknown("einsum: label ? of the result is in no operand");
-inline constexpr label_text label_repeated("einsum: the result names label ? twice");
-inline constexpr label_text diagonal_unknown("einsum: label ? is repeated and its extent is not a number");
-
-/// What does not fit, as literals; those that name a label exist once per letter.
-struct misfit_texts {
- static constexpr std::int64_t reason(misfit what, char label = 'a') {
-  return static_cast<std::int64_t>(what) * 128 + label;
- }
- static constexpr const char* text(std::int64_t reason) {
-  const auto label = static_cast<char>(reason % 128);
-  switch (static_cast<misfit>(reason / 128)) {
-  case misfit::notation: return "einsum: subscripts are letters, ',', '->' and at most one '...' per operand";
-  case misfit::operands: return "einsum: the subscripts name another number of operands";
-  case misfit::axes: return "einsum: the subscripts name another number of axes than an operand has";
-  case misfit::rank: return "einsum: rank above 8";
-  case misfit::tensordot_axes: return "tensordot: axes are not pairs of different axes of the operands";
-  case misfit::tensordot_extents: return "tensordot: extents of summed axes differ";
-  case misfit::extents:
-   return of_ellipsis(label) ? "einsum: extents of ... do not broadcast" : extents_differ.of(label);
-  case misfit::unknown_label: return label_unknown.of(label);
-  case misfit::label_twice: return label_repeated.of(label);
-  case misfit::diagonal: return diagonal_unknown.of(label);
-  }
-  return "";
- }
-};
-
-/// A text of einsum, read: the labels of each operand and of the result.
-struct einsum_notation {
- axis_labels in[2], out;
- int ellipsis[3]{-1, -1, -1}; ///< where "..." stands among an operand's (or, last, the result's) labels
- int operands = 1;
- bool explicit_result = false, well_formed = true;
-
- constexpr explicit einsum_notation(std::string_view text) {
-  axis_labels* to = &in[0];
-  int which = 0;
-  for (std::size_t i = 0; i < text.size() && well_formed; ++i) {
-   const char c = text[i];
-   if (c == ' ') continue;
-   if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
-    well_formed = to->count < 2 * max_rank;
-    to->push_back(c);
-   } else if (c == '.') {
-    well_formed = i + 2 < text.size() && text[i + 1] == '.' && text[i + 2] == '.' && ellipsis[which] < 0;
-    ellipsis[which] = to->count;
-    i += 2;
-   } else if (c == ',') {
-    well_formed = operands == 1 && !explicit_result;
-    operands = 2;
-    to = &in[which = 1];
-   } else if (c == '-') {
-    well_formed = i + 1 < text.size() && text[i + 1] == '>' && !explicit_result;
-    explicit_result = true;
-    to = &out;
-    which = 2;
-    ++i;
-   } else {
-    well_formed = false;
-   }
-  }
- }
-
- /// Replaces operand k's "..." by the axes it stands for; false when the operand has too few or too many.
- constexpr bool expand(int k, int rank) {
-  const int more = rank - in[k].count;
-  if (more < 0 || (more > 0 && ellipsis[k] < 0)) return false;
-  if (ellipsis[k] >= 0) in[k] = with_ellipsis(in[k], ellipsis[k], more);
-  return true;
- }
- /// The result's axes, once the operands' are known: named, or every label that occurs once, in alphabetical order.
- constexpr void complete() {
-  int widest = 0;
-  for (int k = 0; k < operands; ++k)
-   for (int i = 0; i < in[k].count; ++i)
-    if (of_ellipsis(in[k].label[i]) && in[k].label[i] > widest) widest = in[k].label[i];
-  if (explicit_result) {
-   if (ellipsis[2] >= 0) out = with_ellipsis(out, ellipsis[2], widest);
-   return;
-  }
-  out = with_ellipsis(axis_labels{}, 0, widest);
-  for (char c = 'A'; c <= 'z'; ++c) {
-   int seen = 0;
-   for (int k = 0; k < operands; ++k)
-    for (int i = 0; i < in[k].count; ++i) seen += in[k].label[i] == c;
-   if (seen == 1) out.push_back(c);
-  }
- }
-
-private:
- static constexpr axis_labels with_ellipsis(const axis_labels& named, int at, int axes) {
-  axis_labels all;
-  for (int i = 0; i < at; ++i) all.push_back(named.label[i]);
-  for (int i = axes; i > 0; --i) all.push_back(static_cast<char>(i));
-  for (int i = at; i < named.count; ++i) all.push_back(named.label[i]);
-  return all;
- }
-};
-
-}
-#endif
-
-/// einsum of one or two operands, lowered to sums, transposes, reshapes and one matrix product (or one fused
-/// multiplication and sum where there is no matrix).
-
-namespace tapegraph {
-
-namespace detail {
-
-/// x with its axes in the order of `wanted`, which names the same labels.
-template <handle H>
-constexpr H ordered(const H& x, const axis_labels& labels, const axis_labels& wanted, std::source_location where) {
- if (labels == wanted) return x;
- transpose_op::attributes p;
- p.rank = wanted.count;
- for (int i = 0; i < wanted.count; ++i) p.permutation[i] = labels.find(wanted.label[i]);
- return invoke<transpose_op>(p, nullptr, where, x);
-}
-
-template <handle H>
-constexpr H shaped(const H& x, const shape& target, std::source_location where) {
- if (shape_of(x) == target) return x;
- return invoke<reshape_op>({}, &target, where, x);
-}
-
-/// Sums over the axes that `kept` does not name.
-template <handle H>
-constexpr H summed(const H& x, axis_labels& labels, const axis_labels& kept, std::source_location where) {
- std::int64_t mask = 0;
- axis_labels left;
- for (int i = 0; i < labels.count; ++i) {
-  if (kept.has(labels.label[i]))
-   left.push_back(labels.label[i]);
-  else
-   mask |= std::int64_t{1} << i;
- }
- labels = left;
- if (mask == 0) return x;
- return reduce<sum_op>({mask, 0}, where, x);
-}
-
-/// One axis instead of two of the same label: the elements where both have the same index.
-template <handle H>
-constexpr H diagonal(const H& x, axis_labels& labels, int first, int second, std::source_location where) {
- const char label = labels.label[first];
- const shape from = shape_of(x);
- if (!from[first].known() || !from[second].known())
-  return refuse<misfit_texts>(misfit_texts::reason(misfit::diagonal, label), where, x);
- if (from[first].value != from[second].value)
-  return refuse<misfit_texts>(misfit_texts::reason(misfit::extents, label), where, x);
- const std::int64_t n = from[first].value;
- transpose_op::attributes last;
- shape flat;
- flat.attach(from.table());
- axis_labels rest;
- for (int i = 0; i < labels.count; ++i) {
-  if (i == first || i == second) continue;
-  last.permutation[last.rank++] = i;
-  flat.push_back(from[i]);
-  rest.push_back(labels.label[i]);
- }
- last.permutation[last.rank++] = first;
- last.permutation[last.rank++] = second;
- rest.push_back(label);
- labels = rest;
- flat.push_back(n * n);
- slice_op::attributes step;
- for (int i = 0; i < max_rank; ++i) step.step[i] = 1;
- step.step[flat.rank() - 1] = n + 1;
- shape target = flat;
- target.set(flat.rank() - 1, n);
- const H moved = invoke<reshape_op>({}, &flat, where, H(invoke<transpose_op>(last, nullptr, where, x)));
- return invoke<slice_op>(step, &target, where, moved);
-}
-
-/// Every label once.
-template <handle H>
-constexpr H without_repeats(H x, axis_labels& labels, std::source_location where) {
- for (int i = 0; i < labels.count; ++i)
-  for (int k = i + 1; k < labels.count; ++k)
-   if (labels.label[i] == labels.label[k]) {
-    const int before = labels.count;
-    x = diagonal(x, labels, i, k, where);
-    if (labels.count == before) return x;
-    i = -1;
-    break;
-   }
- return x;
-}
-
-/// Whether `order` is `first` and then the labels of `second` and `third`.
-constexpr bool reads(const axis_labels& order, const axis_labels& first, const axis_labels& second,
-     const axis_labels& third) {
- axis_labels all = first;
- all.append(second);
- all.append(third);
- return order == all;
-}
-
-/// x as matrices: [shared..., rows, columns], or [shared..., columns, rows] with `transposed` where its axes lie so.
-template <handle H>
-constexpr H as_matrices(const H& x, const axis_labels& labels, const axis_labels& shared, const axis_labels& rows,
-      const axis_labels& columns, bool& transposed, std::source_location where) {
- transposed = !reads(labels, shared, rows, columns) && reads(labels, shared, columns, rows);
- axis_labels order = shared;
- order.append(transposed ? columns : rows);
- order.append(transposed ? rows : columns);
- const H moved = ordered(x, labels, order, where);
- const shape from = shape_of(moved);
- const int split = shared.count + (transposed ? columns.count : rows.count);
- shape target;
- target.attach(from.table());
- for (int i = 0; i < shared.count; ++i) target.push_back(from[i]);
- target.push_back(from.size(shared.count, split));
- target.push_back(from.size(split, from.rank()));
- return shaped(moved, target, where);
-}
-
-/// x with axes in the order of `all`, of extent 1 where it has none.
-template <handle H>
-constexpr H aligned(const H& x, const axis_labels& labels, const axis_labels& all, std::source_location where) {
- axis_labels own;
- for (int i = 0; i < all.count; ++i)
-  if (labels.has(all.label[i])) own.push_back(all.label[i]);
- const H moved = ordered(x, labels, own, where);
- const shape from = shape_of(moved);
- shape target;
- target.attach(from.table());
- int next = 0;
- for (int i = 0; i < all.count; ++i) target.push_back(labels.has(all.label[i]) ? from[next++] : extent(1));
- return shaped(moved, target, where);
-}
-
-/// What comes of two operands: a handle of their type or, under vmap, of the type of the one that each example has for itself.
-template <handle A, handle B>
-using contracted = std::remove_cvref_t<decltype(eval(std::declval<const A&>() * std::declval<const B&>()))>;
-
-/// Under vmap the operands' handles differ where all examples share one of them.
-template <handle A, handle B>
-inline constexpr bool same_elements = std::is_same_v<A, B> || !std::is_same_v<mode_of_t<A>, mode_of_t<B>>;
-
-/// The contraction of a and b: axes that both have and `out` does not name are summed over. Every label of `out` is one of
-/// theirs and occurs once, as do those of a and b.
-template <handle A, handle B>
-constexpr contracted<A, B> contract(A a, axis_labels la, B b, axis_labels lb, const axis_labels& out,
-         std::source_location where) {
- axis_labels kept = out;
- kept.append(lb);
- a = summed(a, la, kept, where);
- kept = out;
- kept.append(la);
- b = summed(b, lb, kept, where);
-
- axis_labels shared, left, right, inner;
- bool plain = true;
- for (int i = 0; i < out.count; ++i) {
-  const char c = out.label[i];
-  (la.has(c) ? (lb.has(c) ? shared : left) : right).push_back(c);
- }
- for (int i = 0; i < la.count; ++i)
-  if (!out.has(la.label[i])) {
-   inner.push_back(la.label[i]);
-   plain = plain && !of_ellipsis(la.label[i]);
-  }
- const shape sa = shape_of(a), sb = shape_of(b);
- for (int i = 0; i < la.count; ++i) {
-  const char c = la.label[i];
-  const int k = lb.find(c);
-  if (k < 0) continue;
-  const bool ones = of_ellipsis(c) && (sa[i].value == 1 || sb[k].value == 1);
-  if (!ones && !equal_or_required(sa[i], sb[k]))
-   return refuse<misfit_texts>(misfit_texts::reason(misfit::extents, c), where, a, b);
- }
-
- if (inner.count == 0 || !plain || (left.count == 0 && right.count == 0)) {
-  axis_labels all = out;
-  all.append(inner);
-  if (all.count > max_rank) return refuse<misfit_texts>(misfit_texts::reason(misfit::rank), where, a, b);
-  const A x = aligned(a, la, all, where);
-  const B y = aligned(b, lb, all, where);
-  if (inner.count == 0) return eval(x * y, where);
-  const std::int64_t mask = ((std::int64_t{1} << inner.count) - 1) << out.count;
-  return reduce<sum_op>({mask, 0}, where, x * y);
- }
-
- if (left.count > 0 && right.count > 0 && out.find(right.label[0]) < out.find(left.label[0]))
-  return contract(b, lb, a, la, out, where);
- axis_labels other;
- for (int i = 0; i < lb.count; ++i)
-  if (inner.has(lb.label[i])) other.push_back(lb.label[i]);
- const auto in_place = [&](const axis_labels& order) {
-  return int{reads(la, shared, left, order) || reads(la, shared, order, left)} +
-   int{reads(lb, shared, order, right) || reads(lb, shared, right, order)};
- };
- if (in_place(other) > in_place(inner)) inner = other;
-
- matmul_op::attributes t;
- bool turned_a = false, turned_b = false;
- const A x = as_matrices(a, la, shared, left, inner, turned_a, where);
- const B y = as_matrices(b, lb, shared, inner, right, turned_b, where);
- t.transpose_a = turned_a, t.transpose_b = turned_b;
- const contracted<A, B> z = invoke<matmul_op>(t, nullptr, where, x, y);
- const shape product = shape_of(z);
- shape target;
- target.attach(product.table());
- for (int i = 0; i < shared.count; ++i) target.push_back(product[i]);
- for (int i = 0; i < left.count; ++i) target.push_back(sa[la.find(left.label[i])]);
- for (int i = 0; i < right.count; ++i) target.push_back(sb[lb.find(right.label[i])]);
- axis_labels order = shared;
- order.append(left);
- order.append(right);
- return ordered(shaped(z, target, where), order, out, where);
-}
-
-/// What is wrong with a notation whose axes are known, or -1.
-constexpr std::int64_t problem_of(const einsum_notation& n) {
- if (n.out.count > max_rank) return misfit_texts::reason(misfit::rank);
- for (int i = 0; i < n.out.count; ++i) {
-  const char c = n.out.label[i];
-  if (!n.in[0].has(c) && !n.in[1].has(c)) return misfit_texts::reason(misfit::unknown_label, c);
-  if (n.out.find(c) < i) return misfit_texts::reason(misfit::label_twice, c);
- }
- return -1;
-}
-
-}
-
-/// Einstein's summation with NumPy's notation, for two operands: einsum("bij,bjk->bik", a, b). Axes of one letter are the
-/// same axis; letters that the result does not name are summed over. Without "->" the result has every letter that occurs
-/// once, in alphabetical order. "..." stands for further axes, which broadcast. Extents of one letter must be equal.
-template <tensor_like A, tensor_like B>
-constexpr auto einsum(std::string_view subscripts, const A& a, const B& b,
-     std::source_location where = std::source_location::current()) {
- using namespace detail;
- auto x = eval(a, where);
- auto y = eval(b, where);
- static_assert(same_elements<decltype(x), decltype(y)>,
-    "einsum: element types differ; cast<...>() makes them equal");
- einsum_notation n(subscripts);
- std::int64_t problem = -1;
- if (!n.well_formed)
-  problem = misfit_texts::reason(misfit::notation);
- else if (n.operands != 2)
-  problem = misfit_texts::reason(misfit::operands);
- else if (!n.expand(0, shape_of(x).rank()) || !n.expand(1, shape_of(y).rank()))
-  problem = misfit_texts::reason(misfit::axes);
- if (problem < 0) {
-  n.complete();
-  problem = problem_of(n);
- }
- if (problem >= 0) return refuse<misfit_texts>(problem, where, x, y);
- x = without_repeats(x, n.in[0], where);
- y = without_repeats(y, n.in[1], where);
- if (shape_of(x).rank() != n.in[0].count || shape_of(y).rank() != n.in[1].count)
-  return refuse<misfit_texts>(misfit_texts::reason(misfit::axes), where, x, y);
- return contract(x, n.in[0], y, n.in[1], n.out, where);
-}
-
-/// Einstein's summation of one operand: "ij->ji" transposes, "ij->i" sums, "ii->i" is the diagonal, "ii" its sum.
-template <tensor_like A>
-constexpr auto einsum(std::string_view subscripts, const A& a,
-     std::source_location where = std::source_location::current()) {
- using namespace detail;
- auto x = eval(a, where);
- einsum_notation n(subscripts);
- std::int64_t problem = -1;
- if (!n.well_formed)
-  problem = misfit_texts::reason(misfit::notation);
- else if (n.operands != 1)
-  problem = misfit_texts::reason(misfit::operands);
- else if (!n.expand(0, shape_of(x).rank()))
-  problem = misfit_texts::reason(misfit::axes);
- if (problem < 0) {
-  n.complete();
-  problem = problem_of(n);
- }
- if (problem >= 0) return refuse<misfit_texts>(problem, where, x);
- x = without_repeats(x, n.in[0], where);
- if (shape_of(x).rank() != n.in[0].count) return x;
- x = summed(x, n.in[0], n.out, where);
- return ordered(x, n.in[0], n.out, where);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_TENSORDOT_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_TENSORDOT_HPP
-// ---- tapegraph/ops/product/tensordot.hpp ----
-
-/// Sums of products over chosen axes: tensordot, dot, inner, outer, vdot, with NumPy's meaning.
-
-namespace tapegraph {
-
-/// The axes tensordot sums over: the last `count` of the first operand with the first `count` of the second, or pairs of
-/// axes named for both. Negative axes count from the end.
-struct tensordot_axes {
- std::int8_t first[max_rank]{}, second[max_rank]{};
- int count = 0;
- bool named = false, fits = true;
-
- constexpr tensordot_axes(int several) : count(several), fits(several >= 0 && several <= max_rank) {}
- constexpr tensordot_axes(std::initializer_list<int> of_first, std::initializer_list<int> of_second)
-  : named(true), fits(of_first.size() == of_second.size() && of_first.size() <= max_rank) {
-  if (!fits) return;
-  for (int axis : of_first) first[count++] = static_cast<std::int8_t>(axis);
-  int i = 0;
-  for (int axis : of_second) second[i++] = static_cast<std::int8_t>(axis);
- }
-};
-
-/// sum over the chosen axes of a * b: the other axes of a, then those of b. tensordot(a, b, {{0, 2}, {1, 3}}).
-template <tensor_like A, tensor_like B>
-constexpr auto tensordot(const A& a, const B& b, const tensordot_axes& axes = 2,
-      std::source_location where = std::source_location::current()) {
- using namespace detail;
- auto x = eval(a, where);
- auto y = eval(b, where);
- static_assert(same_elements<decltype(x), decltype(y)>,
-    "tensordot: element types differ; cast<...>() makes them equal");
- const shape sx = shape_of(x), sy = shape_of(y);
- axis_labels lx, ly, out;
- bool fits = axes.fits && axes.count <= sx.rank() && axes.count <= sy.rank();
- for (int i = 0; i < sx.rank(); ++i) lx.push_back(static_cast<char>('a' + i));
- for (int i = 0; i < sy.rank(); ++i) ly.push_back(static_cast<char>('A' + i));
- misfit problem = misfit::tensordot_axes;
- for (int k = 0; k < axes.count && fits; ++k) {
-  const int i = axes.named ? normalized_axis(axes.first[k], sx.rank()) : sx.rank() - axes.count + k;
-  const int j = axes.named ? normalized_axis(axes.second[k], sy.rank()) : k;
-  fits = i >= 0 && j >= 0 && ly.label[j] < 'a' && !ly.has(lx.label[i]);
-  if (!fits) break;
-  ly.label[j] = lx.label[i];
-  if (!equal_or_required(sx[i], sy[j])) fits = false, problem = misfit::tensordot_extents;
- }
- for (int i = 0; i < lx.count; ++i)
-  if (!ly.has(lx.label[i])) out.push_back(lx.label[i]);
- for (int i = 0; i < ly.count; ++i)
-  if (!lx.has(ly.label[i])) out.push_back(ly.label[i]);
- if (fits && out.count > max_rank) fits = false, problem = misfit::rank;
- if (!fits) return refuse<misfit_texts>(misfit_texts::reason(problem), where, x, y);
- return contract(x, lx, y, ly, out, where);
-}
-
-/// NumPy's dot: of vectors the sum of products; otherwise over the last axis of a and the last but one of b (its only one
-/// where it is a vector). A scalar multiplies.
-template <tensor_like A, tensor_like B>
-constexpr auto dot(const A& a, const B& b, std::source_location where = std::source_location::current()) {
- const auto x = eval(a, where);
- const auto y = eval(b, where);
- if (shape_of(x).rank() == 0 || shape_of(y).rank() == 0) return tensordot(x, y, 0, where);
- return tensordot(x, y, tensordot_axes({-1}, {shape_of(y).rank() == 1 ? -1 : -2}), where);
-}
-
-/// NumPy's inner: over the last axis of both. A scalar multiplies.
-template <tensor_like A, tensor_like B>
-constexpr auto inner(const A& a, const B& b, std::source_location where = std::source_location::current()) {
- const auto x = eval(a, where);
- const auto y = eval(b, where);
- if (shape_of(x).rank() == 0 || shape_of(y).rank() == 0) return tensordot(x, y, 0, where);
- return tensordot(x, y, tensordot_axes({-1}, {-1}), where);
-}
-
-/// Every element of a times every element of b, [elements of a, elements of b]: NumPy's outer, which flattens.
-template <tensor_like A, tensor_like B>
-constexpr auto outer(const A& a, const B& b, std::source_location where = std::source_location::current()) {
- return eval(reshape(a, {-1, 1}, where) * reshape(b, {1, -1}, where), where);
-}
-
-/// The sum of products of all elements, of tensors with equally many: NumPy's vdot, which flattens.
-template <tensor_like A, tensor_like B>
-constexpr auto vdot(const A& a, const B& b, std::source_location where = std::source_location::current()) {
- return tensordot(reshape(a, {-1}, where), reshape(b, {-1}, where), 1, where);
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_MOMENTS_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_MOMENTS_HPP
-// ---- tapegraph/ops/reduction/moments.hpp ----
-
-/// variance, stddev, moments.
-
-namespace tapegraph {
-
-struct variance_options {
- bool keepdims = false;
- /// Subtracted from the number of elements that the squares are divided by: 0 is the population's variance (NumPy,
- /// TensorFlow, batch normalization), 1 the unbiased estimate (PyTorch). There must be more elements than that.
- std::int64_t correction = 0;
-};
-
-/// What `moments` gives.
-template <class Handle>
-struct mean_and_variance {
- Handle mean, variance;
-};
-
-namespace detail {
-/// Squared distances from `centre`, which has the reduced axes, averaged. In two passes: what one pass subtracts at the end
-/// would cancel. The error is a few epsilons of the variance and (epsilon |mean|)^2, from the mean's own rounding.
-template <handle A>
-constexpr auto squared_distance(const A& x, const A& centre, const axes& over, const variance_options& options,
-        std::source_location where) {
- const auto total = reduce_over<sum_op>(square(x - centre), over, {options.keepdims}, where);
- const extent count = reduced_size(x, over) - extent(options.correction);
- return eval(total / extent_number(total, count), where);
-}
-/// The square root; its derivative at zero is zero.
-template <handle A>
-constexpr auto root(const A& x, std::source_location where) {
- return eval(tapegraph::where(x == 0, 0, sqrt(tapegraph::where(x == 0, 1, x))), where);
-}
-}
-
-/// The mean of squared distances from the mean.
-template <tensor_like A>
-constexpr auto variance(const A& x, axes over = {}, variance_options options = {},
-      std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  return detail::squared_distance(value, mean(value, over, {.keepdims = true}, where), over, options, where);
- });
-}
-
-/// The square root of the variance. Its derivative is 0 where all elements are equal, as in PyTorch.
-template <tensor_like A>
-constexpr auto stddev(const A& x, axes over = {}, variance_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  return detail::root(variance(operand, over, options, where), where);
- });
-}
-
-/// Mean and variance, the mean computed once: `const auto [m, v] = moments(x, {0, 1})`.
-template <tensor_like A>
-constexpr auto moments(const A& x, axes over = {}, variance_options options = {},
-     std::source_location where = std::source_location::current()) {
- const auto value = eval(x, where);
- const auto centre = mean(value, over, {.keepdims = true}, where);
- const auto spread = detail::squared_distance(value, centre, over, options, where);
- const std::int64_t mask = over.bits(shape_of(value).rank());
- return mean_and_variance<std::remove_cvref_t<decltype(spread)>>{
-  detail::without_kept_axes(centre, mask, options.keepdims, where), spread};
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_NORM_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_NORM_HPP
-// ---- tapegraph/ops/reduction/norm.hpp ----
-
-namespace tapegraph {
-
-/// The p-norm (sum |x|^p)^(1/p) over axes: p = `order`, 2 unless said otherwise. Order 1 is the sum of magnitudes, infinity
-/// the largest, -infinity the smallest, 0 the number of elements that are not zero (its derivative is zero). Over two axes
-/// order 2 is the Frobenius norm; the matrix norms proper are others.
-///
-/// Derivatives: of order 2, x / norm; at zero, where there are many subgradients, 0 (PyTorch's; TensorFlow gives NaN). Ties
-/// of the infinite orders share evenly. Zero elements take no part in that of a positive p.
-template <tensor_like A>
-constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const auto total = [&](const auto& of) { return sum(of, over, options, where); };
-  if (order == 2) return detail::root(total(square(operand)), where);
-  if (order == 1) return total(abs(operand));
-  if (order == infinity) return max(abs(operand), over, options, where);
-  if (order == -infinity) return min(abs(operand), over, options, where);
-  const auto value = eval(operand, where);
-  if (order == 0) return total(1 - apply<detail::indicator_op>(value, 0));
-  if (order < 0) return eval(pow(total(pow(abs(value), order)), 1 / order), where);
-  const auto power = [&](const auto& base, double exponent) {
-   return tapegraph::where(base == 0, 0, pow(tapegraph::where(base == 0, 1, base), exponent));
-  };
-  const auto magnitude = eval(abs(value), where);
-  return eval(power(total(power(magnitude, order)), 1 / order), where);
- });
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_SOFTMAX_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_REDUCTION_SOFTMAX_HPP
-// ---- tapegraph/ops/reduction/softmax.hpp ----
-
-/// logsumexp, softmax, log_softmax.
-
-namespace tapegraph {
-
-/// log(sum(exp(x))), shifted by the maximum so that nothing overflows; an infinite maximum is not shifted by, so that
-/// only infinities give infinity and not NaN.
-template <tensor_like A>
-constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
-      std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const auto largest = max(value, over, {.keepdims = true}, where);
-  const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
-  const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
-  const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
-  return detail::without_kept_axes(total, over.bits(shape_of(value).rank()), options.keepdims, where);
- });
-}
-
-namespace detail {
-/// The largest element along an axis, kept, by which softmax shifts; -infinity where the axis has no elements.
-template <handle A>
-constexpr auto largest_along(const A& x, int axis, std::source_location where) {
- const std::int64_t mask = axes(axis).bits(shape_of(x).rank());
- return stop_gradient(invoke<max_op>({mask, 1 | reduce_op::empty_allowed}, nullptr, where, x));
-}
-}
-
-/// log(softmax(x)) along an axis, as (x - max) - log(sum(exp(x - max))): the difference comes first, so that what the largest
-/// elements lose to the others is not rounded away with their size. NaN where softmax is.
-template <tensor_like A>
-constexpr auto log_softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const auto shifted = eval(value - detail::largest_along(value, axis, where), where);
-  const auto total = eval(log(sum(exp(shifted), axis, {.keepdims = true}, where)), where);
-  return eval(shifted - total, where);
- });
-}
-
-/// exp(x) / sum(exp(x)) along an axis; empty where the axis is. NaN where all elements are -infinity or one is +infinity, as in
-/// TensorFlow and PyTorch.
-template <tensor_like A>
-constexpr auto softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const auto raised = eval(exp(value - detail::largest_along(value, axis, where)), where);
-  return eval(raised / sum(raised, axis, {.keepdims = true}, where), where);
- });
-}
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_VMAP_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_VMAP_HPP
-// ---- tapegraph/ops/vmap/vmap.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_BATCHED_TRANSFORMS_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_BATCHED_TRANSFORMS_HPP
-// ---- tapegraph/ops/vmap/batched_transforms.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_BATCHED_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_BATCHED_HPP
-// ---- tapegraph/ops/vmap/batched.hpp ----
-
-/// Batches that show the shape of one example: what functions under vmap compute with. Every operation on one is carried out
-/// for the whole batch at once. A mode over another mode.
-
-namespace tapegraph {
-
-template <class Mode, class Tag>
-struct batched_mode;
-
-/// A value per example of a batch, one behind another along axis 0 of `whole`. `Tag` tells vmaps apart.
-template <class Handle, class Tag>
-class batched {
-public:
- constexpr batched() = default; ///< stands for nothing until it is assigned to
- constexpr explicit batched(const Handle& whole) : whole_(whole) {}
- /// Seals a formula.
- template <expression E>
- constexpr batched(const E& e, std::source_location where = std::source_location::current()) : batched(eval(e, where)) {}
-
- constexpr const Handle& whole() const { return whole_; }
- constexpr extent count() const { return shape_of(whole_)[0]; }
- constexpr tapegraph::shape shape() const {
-  const tapegraph::shape s = shape_of(whole_);
-  return {s.rank() - 1, s.data() + 1, s.table()};
- }
- constexpr int rank() const { return shape_of(whole_).rank() - 1; }
- constexpr dtype type() const { return whole_.type(); }
-
-private:
- Handle whole_{};
-};
-
-template <class Handle, class Tag>
-struct handle_traits<batched<Handle, Tag>> {
- using mode = batched_mode<typename handle_traits<Handle>::mode, Tag>;
-};
-
-/// How an operation is carried out for a batch: `apply(context, attributes, operands...)`, at least one of them batched,
-/// returns a handle with the batch in front. Operations of one's own get a specialisation.
-template <class Op>
-struct batching_rule {
- template <class Context>
- static constexpr auto apply(const Context& c, const typename Op::attributes&, const auto& first, const auto&...) {
-  static_assert(always_false<Op>, "vmap: this operation has no batching rule; specialise tg::batching_rule for it");
-  return c.whole(first);
- }
-};
-
-namespace detail {
-
-template <class First, class Second>
-inline constexpr bool encloses = false;
-template <class Mode, class Tag, class Second>
-inline constexpr bool encloses<batched_mode<Mode, Tag>, Second> = std::is_same_v<Mode, Second> || encloses<Mode, Second>;
-template <class Mode>
-inline constexpr bool is_batched_mode = false;
-template <class Mode, class Tag>
-inline constexpr bool is_batched_mode<batched_mode<Mode, Tag>> = true;
-
-template <class First, class Second>
- requires encloses<First, Second>
-struct one_mode<First, Second> {
- using type = First;
-};
-template <class First, class Second>
- requires encloses<Second, First>
-struct one_mode<First, Second> {
- using type = Second;
-};
-template <class First, class Second>
- requires(is_batched_mode<First> && is_batched_mode<Second> && !std::is_same_v<First, Second> &&
-   !encloses<First, Second> && !encloses<Second, First>)
-struct one_mode<First, Second> {
- static_assert(always_false<First>, "values of two vmaps meet and neither runs inside the other's values: hand the outer "
-         "one's value to the inner vmap as an argument");
- using type = First;
-};
-
-template <class Tag, class T>
-inline constexpr bool batched_by = false;
-template <class Tag, class Handle>
-inline constexpr bool batched_by<Tag, batched<Handle, Tag>> = true;
-
-/// [count, extents of s...]
-constexpr shape with_batch(extent count, const shape& s) {
- shape result;
- result.attach(count.table != nullptr ? count.table : s.table());
- result.push_back(count);
- for (int i = 0; i < s.rank(); ++i) result.push_back(s[i]);
- return result;
-}
-
-/// The batch with axes of extent 1 behind axis 0, so that one example has `rank` axes and lines up with other operands.
-template <class Handle, class Tag>
-constexpr auto lined_up(const batched<Handle, Tag>& x, int rank, std::source_location where) {
- const shape own = x.shape();
- if (own.rank() >= rank) return x.whole();
- shape target = with_batch(x.count(), {});
- for (int i = own.rank(); i < rank; ++i) target.push_back(1);
- for (int i = 0; i < own.rank(); ++i) target.push_back(own[i]);
- return eval(invoke<reshape_op>({}, &target, where, x.whole()));
-}
-
-/// A handle of `Mode`: one of a mode below is repeated over the batches of `like`.
-template <class Mode, class Handle, class Like>
-constexpr auto raised(const Handle& x, const Like& like, std::source_location where) {
- if constexpr (std::is_same_v<mode_of_t<Handle>, Mode>) {
-  return x;
- } else {
-  const auto inner = raised<typename Mode::below>(x, like.whole(), where);
-  const shape target = with_batch(like.count(), shape_of(inner));
-  const auto whole = invoke<broadcast_op>({}, &target, where, inner);
-  return batched<std::remove_cvref_t<decltype(whole)>, typename Mode::tag>(whole);
- }
-}
-
-/// The first operand that is batched by Tag.
-template <class Tag, class First, class... Rest>
-constexpr const auto& first_batched(const First& first, const Rest&... rest) {
- if constexpr (batched_by<Tag, First>)
-  return first;
- else
-  return first_batched<Tag>(rest...);
-}
-
-/// A formula over batches as one over the handles below; one example of it has `rank` axes.
-template <class Tag, class E>
-constexpr auto lowered_formula(const E& e, int rank, std::source_location where) {
- if constexpr (batched_by<Tag, E>) {
-  return lined_up(e, rank, where);
- } else if constexpr (expression<E>) {
-  return [&]<class Op, class... Args, std::size_t... I>(const expr<Op, Args...>& f, std::index_sequence<I...>) {
-   using result = expr<Op, decltype(lowered_formula<Tag>(f.template get<I>(), rank, where))...>;
-   return result(lowered_formula<Tag>(f.template get<I>(), rank, where)...);
-  }(e, std::make_index_sequence<static_cast<std::size_t>(E::arity)>{});
- } else {
-  return e;
- }
-}
-
-/// What rules work with.
-template <class Mode>
-struct batch_context {
- using tag = typename Mode::tag;
- extent count;        ///< examples
- const shape* target; ///< the shape asked for, of one example; null when there is none
- std::source_location where;
-
- template <class T>
- static constexpr bool is_batched = batched_by<tag, T>;
-
- /// The batch, or an operand that has none as it is.
- template <class T>
- static constexpr const auto& whole(const T& x) {
-  if constexpr (is_batched<T>)
-   return x.whole();
-  else
-   return x;
- }
- /// The batch; an operand that has none is repeated.
- template <class T>
- constexpr auto spread(const T& x, const auto& like) const {
-  return raised<Mode>(x, like, where).whole();
- }
- constexpr shape with_batch(const shape& s) const { return detail::with_batch(count, s); }
-
- /// The operation on handles of the mode below.
- template <class Op>
- constexpr auto run(const typename Op::attributes& attributes, const shape* shape_asked, const auto&... x) const {
-  return invoke<Op>(attributes, shape_asked, where, x...);
- }
- constexpr auto reshape(const auto& x, const shape& to) const { return run<reshape_op>({}, &to, x); }
- /// Axis `from` moved to stand at `to`.
- constexpr auto move_axis(const auto& x, int from, int to) const {
-  transpose_op::attributes a;
-  const int rank = shape_of(x).rank();
-  a.rank = rank;
-  for (int i = 0, next = 0; i < rank; ++i) {
-   if (next == from) ++next;
-   a.permutation[i] = i == to ? from : next++;
-  }
-  return run<transpose_op>(a, nullptr, x);
- }
-};
-
-/// The name for results in modes that have one.
-template <class Mode, class Tag>
-struct batched_results {};
-template <one_handle Mode, class Tag>
-struct batched_results<Mode, Tag> {
- using node = batched<typename Mode::node, Tag>;
-};
-
-}
-
-/// The mode of batches over handles of Mode.
-template <class Mode, class Tag>
-struct batched_mode : detail::batched_results<Mode, Tag> {
- using below = Mode;
- using tag = Tag;
-
- template <tensor_like E>
- static constexpr auto seal(const E& e, std::source_location where) {
-  if constexpr (handle<E>)
-   return e;
-  else
-   return wrapped(Mode::seal(detail::lowered_formula<Tag>(e, shape_of(e).rank(), where), where));
- }
-
- template <class Op, class... Args>
- static constexpr auto invoke(const typename Op::attributes& attributes, const shape* target,
-        std::source_location where, const Args&... args) {
-  return run<Op>(attributes, target, where, eval(args, where)...);
- }
-
- /// Operations of any number of operands have one axis as attribute.
- template <class Op, class Handle>
- static constexpr batched<Handle, Tag> invoke_list(const typename Op::attributes& attributes, std::source_location where,
-             const batched<Handle, Tag>* parts, int count) {
-  auto shifted = attributes;
-  ++shifted.axis;
-  list<Handle> wholes;
-  for (int k = 0; k < count; ++k) wholes.push_back(parts[k].whole());
-  return wrapped(Mode::template invoke_list<Op>(shifted, where, wholes.begin(), count));
- }
-
- template <class Op, tensor_like E>
- static constexpr auto reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
-  auto shifted = attributes;
-  shifted.axes <<= 1;
-  return wrapped(Mode::template reduce<Op>(shifted, where, detail::lowered_formula<Tag>(e, shape_of(e).rank(), where)));
- }
-
- template <class Handle>
- static constexpr auto extent_number(const batched<Handle, Tag>& like, extent value) {
-  return Mode::extent_number(like.whole(), value);
- }
-
- template <class Handle>
- static constexpr shape shape_of(const batched<Handle, Tag>& x) {
-  return x.shape();
- }
- static constexpr shape shape_of(const number&) { return {}; }
- template <class T>
- static constexpr shape shape_of(const T& e) {
-  if constexpr (handle<T>) {
-   return tapegraph::shape_of(e);
-  } else {
-   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    shape result = shape_of(e.template get<0>());
-    bool ok = true;
-    ((result = I == 0 ? result : broadcast(result, shape_of(e.template get<I>()), ok)), ...);
-    return result;
-   }(std::make_index_sequence<static_cast<std::size_t>(T::arity)>{});
-  }
- }
-
- /// The value and the gradient of every example. Examples do not affect each other, so this is the gradient of their sum.
- /// Arguments that are not batched are first repeated.
- template <class F, tensor_like... Args>
- static constexpr auto value_and_gradient(const F& f, const Args&... args) {
-  const auto where = std::source_location::current();
-  return with_handles(
-   [&](const auto& like, const auto&... x) {
-    const auto of_wholes = [&](const auto&... h) {
-     return detail::raised<batched_mode>(eval(f(wrapped(h)...)), like, where).whole();
-    };
-    const auto r = Mode::value_and_gradient(of_wholes, detail::raised<batched_mode>(x, like, where).whole()...);
-    const auto gradient = each_wrapped(r.gradient);
-    return value_with_gradient<decltype(wrapped(r.value)), std::remove_cvref_t<decltype(gradient)>>{
-     wrapped(r.value), gradient};
-   },
-   eval(args, where)...);
- }
-
- /// Handles of this mode: those of modes below are repeated over the batch.
- template <class... Handles>
- static constexpr auto raised(std::source_location where, const Handles&... x) {
-  const auto& like = detail::first_batched<Tag>(x...);
-  return std::array{detail::raised<batched_mode>(x, like, where)...};
- }
-
- template <class Handle>
- static constexpr batched<Handle, Tag> wrapped(const Handle& whole) {
-  return batched<Handle, Tag>(whole);
- }
-
-private:
- static constexpr auto each_wrapped(const auto& whole) { return wrapped(whole); }
- template <class... T>
- static constexpr auto each_wrapped(const std::tuple<T...>& wholes) {
-  return std::apply([](const auto&... whole) { return std::tuple{wrapped(whole)...}; }, wholes);
- }
- template <class F, class... Args>
- static constexpr auto with_handles(const F& f, const Args&... x) {
-  return f(detail::first_batched<Tag>(x...), x...);
- }
-
- template <class Op, class... Args>
- static constexpr auto run(const typename Op::attributes& attributes, const shape* target, std::source_location where,
-       const Args&... args) {
-  const auto& like = detail::first_batched<Tag>(args...);
-  constexpr int count = sizeof...(Args);
-  const operand_info in[count]{operand_info{args.type(), shape_of(args)}...};
-  inference io{in, count, target, in[0].type, {}, nullptr};
-  Op::infer(attributes, io);
-  if (io.error != nullptr)
-   mode_transforms<Mode>::refuse(like.whole(), io.error, in[0].dims, in[count - 1].dims);
-  const detail::batch_context<batched_mode> context{like.count(), target, where};
-  return wrapped(batching_rule<Op>::apply(context, attributes, args...));
- }
-};
-
-}
-#endif
-
-/// Function transforms under vmap: those of the mode below, of functions that see batches.
-
-namespace tapegraph {
-
-namespace detail {
-
-/// An operand from below as the function sees it.
-template <class Mode, bool Batched>
-constexpr auto as_seen(const auto& x) {
- if constexpr (Batched)
-  return Mode::wrapped(x);
- else
-  return x;
-}
-
-/// A backward function on batches as one on their wholes. Which arguments are batched is part of its type.
-template <class B, class Mode, bool... Batched>
-struct lowered_backward {
- [[no_unique_address]] B backward{};
-
- constexpr auto operator()(const auto& dy, const auto& y, const auto&... x) const {
-  const auto above = Mode::wrapped(dy);
-  const auto flows = call_backward(backward, above, Mode::wrapped(y), as_seen<Mode, Batched>(x)...);
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-   return std::tuple{lowered<Batched>(flow_at<I, sizeof...(Batched)>(flows), above)...};
-  }(std::make_index_sequence<sizeof...(Batched)>{});
- }
-
-private:
- template <bool Mapped, class Flow>
- static constexpr auto lowered(const Flow& flow, const auto& like) {
-  if constexpr (std::is_same_v<Flow, no_gradient_t>) {
-   return flow;
-  } else {
-   const auto where = std::source_location::current();
-   const auto whole = raised<Mode>(eval(flow, where), like, where).whole();
-   if constexpr (Mapped)
-    return whole;
-   else
-    return sum(whole, 0, {}, where);
-  }
- }
-};
-
-}
-
-template <class Mode, class Tag>
-struct mode_transforms<batched_mode<Mode, Tag>> {
- using mode = batched_mode<Mode, Tag>;
- using below = mode_transforms<Mode>;
-
- template <class F, class B, class... X>
- static constexpr auto custom(const F& f, const B& backward, std::source_location where, const X&... x) {
-  using lowered = detail::lowered_backward<B, mode, detail::batched_by<Tag, X>...>;
-  return mode::wrapped(
-   below::custom(on_wholes<X...>(f, where, x...), lowered{backward}, where, whole(x, where, x...)...));
- }
- template <class F, class... X>
- static constexpr auto checkpoint(const F& f, std::source_location where, const X&... x) {
-  return mode::wrapped(below::checkpoint(on_wholes<X...>(f, where, x...), where, whole(x, where, x...)...));
- }
- template <class Op, class Handle>
- static constexpr void effect(const batched<Handle, Tag>& x, std::source_location where) {
-  below::template effect<Op>(x.whole(), where);
- }
- template <class Handle>
- static constexpr void refuse(const batched<Handle, Tag>& like, const char* what, const shape& first,
-        const shape& second) {
-  below::refuse(like.whole(), what, first, second);
- }
-
-private:
- template <class X>
- static constexpr auto whole(const X& x, std::source_location where, const auto&... operands) {
-  if constexpr (detail::batched_by<Tag, X>)
-   return x.whole();
-  else
-   return detail::raised<Mode>(x, detail::first_batched<Tag>(operands...).whole(), where);
- }
- template <class... X, class F>
- static constexpr auto on_wholes(const F& f, std::source_location where, const auto&... x) {
-  const auto like = detail::first_batched<Tag>(x...);
-  return [f, where, like](const auto&... h) {
-   const auto result = eval(f(detail::as_seen<mode, detail::batched_by<Tag, X>>(h)...), where);
-   return detail::raised<mode>(result, like, where).whole();
-  };
- }
-};
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_BATCHING_RULES_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_BATCHING_RULES_HPP
-// ---- tapegraph/ops/vmap/batching_rules.hpp ----
-
-/// Every operation's rule for batches.
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_CONVOLUTION_BATCHING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_CONVOLUTION_BATCHING_HPP
-// ---- tapegraph/ops/convolution/batching.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_BATCHING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_VMAP_BATCHING_HPP
-// ---- tapegraph/ops/vmap/batching.hpp ----
-
-/// How operations are carried out for a batch, where a word says it (`batching`): the batch is one more axis in front.
-/// Elementwise operations and reductions need no rule.
-
-namespace tapegraph {
-
-/// Reductions that are differentiated as a whole come as operations.
-template <class Op>
- requires whole_reduction<Op>
-struct batching_rule<Op> {
- static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
-  auto shifted = a;
-  shifted.axes <<= 1;
-  return c.template run<Op>(shifted, nullptr, c.whole(x));
- }
-};
-
-/// What does not fit one example does not fit the batch.
-template <class Texts, int Arity>
-struct batching_rule<detail::refused_op<Texts, Arity>> {
- static constexpr auto apply(const auto& c, const auto& a, const auto&... x) {
-  return c.template run<detail::refused_op<Texts, Arity>>(a, nullptr, c.whole(x)...);
- }
-};
-
-namespace detail {
-/// The operation has one axis as attribute.
-template <class Op>
-struct batched_axis {
- static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
-  auto shifted = a;
-  ++shifted.axis;
-  return c.template run<Op>(shifted, nullptr, c.whole(x));
- }
-};
-/// The operation works along the last axis, or element by element: the batch is one of the axes before it.
-template <class Op>
-struct batched_rows {
- static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
-  return c.template run<Op>(a, nullptr, c.whole(x));
- }
-};
-/// The operation has a batch of its own in front: both become one.
-template <class Op>
-struct batched_images {
- static constexpr auto apply(const auto& c, const auto& a, const auto& x, const auto&... filters) {
-  const shape images = shape_of(c.whole(x));
-  shape folded;
-  folded.attach(images.table());
-  folded.push_back(images.size(0, 2));
-  for (int i = 2; i < images.rank(); ++i) folded.push_back(images[i]);
-  const auto y = c.template run<Op>(a, nullptr, c.reshape(c.whole(x), folded), filters...);
-  const shape found = shape_of(y);
-  shape unfolded = c.with_batch({});
-  unfolded.push_back(images[1]);
-  for (int i = 1; i < found.rank(); ++i) unfolded.push_back(found[i]);
-  return c.reshape(y, unfolded);
- }
-};
-}
-
-template <class Op>
- requires(Op::batched == batching::rows)
-struct batching_rule<Op> : detail::batched_rows<Op> {};
-template <class Op>
- requires(Op::batched == batching::axis)
-struct batching_rule<Op> : detail::batched_axis<Op> {};
-template <class Op>
- requires(Op::batched == batching::images)
-struct batching_rule<Op> : detail::batched_images<Op> {};
-
-}
-#endif
-
-/// Convolutions for a batch.
-
-namespace tapegraph {
-
-/// Filters for all examples: more images. Filters per example: more groups of channels.
-template <>
-struct batching_rule<convolution_op> {
- template <class C, class X, class W>
- static constexpr auto apply(const C& c, const window_attributes& a, const X& x, const W& w) {
-  if constexpr (!C::template is_batched<W>) {
-   return detail::batched_images<convolution_op>::apply(c, a, x, w);
-  } else {
-   if (!c.count.known())
-    mode_transforms<mode_of_t<std::remove_cvref_t<decltype(c.whole(w))>>>::refuse(
-     c.whole(w), "vmap: filters per example need a number of examples known to the compiler",
-     shape_of(x), shape_of(w));
-   window_attributes grouped = a;
-   grouped.groups = a.groups * (c.count.known() ? c.count.value : 1);
-   const auto y =
-    c.template run<convolution_op>(grouped, nullptr, channels(c, c.spread(x, w)), channels(c, c.whole(w)));
-   const shape found = shape_of(y), filters = shape_of(w);
-   const int rank = found.rank();
-   shape parted = found;
-   parted.set(rank - 1, c.count);
-   parted.push_back(filters[filters.rank() - 1]);
-   return c.move_axis(c.reshape(y, parted), rank - 1, 0);
-  }
- }
-
-private:
- /// [examples, ..., channels] to [..., examples * channels]
- static constexpr auto channels(const auto& c, const auto& whole) {
-  const int rank = shape_of(whole).rank();
-  const auto moved = c.move_axis(whole, 0, rank - 2);
-  const shape s = shape_of(moved);
-  shape merged;
-  merged.attach(s.table());
-  for (int i = 0; i + 2 < rank; ++i) merged.push_back(s[i]);
-  merged.push_back(s.size(rank - 2, rank));
-  return c.reshape(moved, merged);
- }
-};
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_GATHER_BATCHING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_GATHER_BATCHING_HPP
-// ---- tapegraph/ops/gather/batching.hpp ----
-
-/// How elements are chosen by indices for a batch.
-
-namespace tapegraph {
-
-/// Slices of a table per example or of one table, by indices per example or by the same ones.
-template <>
-struct batching_rule<gather_op> {
- template <class C, class Table, class Indices>
- static constexpr auto apply(const C& c, const gather_op::attributes& a, const Table& table,
-        const Indices& indices) {
-  if constexpr (!C::template is_batched<Table>) {
-   if (a.batch == 0) {
-    const auto taken = c.template run<gather_op>(a, nullptr, table, c.whole(indices));
-    return c.move_axis(taken, static_cast<int>(a.axis), 0);
-   }
-  } else if constexpr (!C::template is_batched<Indices>) {
-   if (a.batch == 0) return c.template run<gather_op>({a.axis + 1, 0}, nullptr, c.whole(table), indices);
-  }
-  const auto& like = detail::first_batched<typename C::tag>(table, indices);
-  return c.template run<gather_op>({a.axis + 1, a.batch + 1}, nullptr, c.spread(table, like),
-          c.spread(indices, like));
- }
-};
-template <>
-struct batching_rule<scatter_add_op> {
- template <class C, class Values, class Indices>
- static constexpr auto apply(const C& c, const gather_op::attributes& a, const Values& values,
-        const Indices& indices) {
-  const shape to = c.with_batch(*c.target);
-  if constexpr (!C::template is_batched<Indices>) {
-   if (a.batch == 0) return c.template run<scatter_add_op>({a.axis + 1, 0}, &to, c.whole(values), indices);
-  }
-  const auto& like = detail::first_batched<typename C::tag>(values, indices);
-  return c.template run<scatter_add_op>({a.axis + 1, a.batch + 1}, &to, c.spread(values, like),
-           c.spread(indices, like));
- }
-};
-
-namespace detail {
-template <class Op>
-struct batched_along {
- template <class C, class X, class Indices>
- static constexpr auto apply(const C& c, const take_along_op::attributes& a, const X& x, const Indices& indices) {
-  const auto& like = first_batched<typename C::tag>(x, indices);
-  const shape to = c.target != nullptr ? c.with_batch(*c.target) : shape{};
-  return c.template run<Op>({a.axis + 1}, c.target != nullptr ? &to : nullptr, c.spread(x, like),
-        c.spread(indices, like));
- }
-};
-}
-
-template <>
-struct batching_rule<take_along_op> : detail::batched_along<take_along_op> {};
-template <>
-struct batching_rule<put_along_op> : detail::batched_along<put_along_op> {};
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_BATCHING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_MOVEMENT_BATCHING_HPP
-// ---- tapegraph/ops/movement/batching.hpp ----
-
-/// How elements are moved for a batch.
-
-namespace tapegraph {
-
-template <>
-struct batching_rule<reshape_op> {
- static constexpr auto apply(const auto& c, const reshape_op::attributes& a, const auto& x) {
-  const shape to = c.target != nullptr ? c.with_batch(*c.target) : shape{};
-  return c.template run<reshape_op>(a, c.target != nullptr ? &to : nullptr, c.whole(x));
- }
-};
-template <>
-struct batching_rule<broadcast_op> {
- static constexpr auto apply(const auto& c, const no_attributes&, const auto& x) {
-  const shape to = c.with_batch(*c.target);
-  return c.template run<broadcast_op>({}, &to, detail::lined_up(x, c.target->rank(), c.where));
- }
-};
-template <>
-struct batching_rule<transpose_op> {
- static constexpr auto apply(const auto& c, const transpose_op::attributes& a, const auto& x) {
-  transpose_op::attributes shifted;
-  shifted.rank = a.rank + 1;
-  for (int i = 0; i < a.rank && i + 1 < max_rank; ++i) shifted.permutation[i + 1] = a.permutation[i] + 1;
-  return c.template run<transpose_op>(shifted, nullptr, c.whole(x));
- }
-};
-
-namespace detail {
-/// slice and pad: the batch is kept whole.
-template <class Op>
-struct batched_ranges {
- static constexpr auto apply(const auto& c, const slice_op::attributes& a, const auto& x) {
-  auto shifted = a;
-  shifted.begin[0] = 0, shifted.step[0] = 1;
-  for (int i = 0; i + 1 < max_rank; ++i) shifted.begin[i + 1] = a.begin[i], shifted.step[i + 1] = a.step[i];
-  const shape to = c.with_batch(*c.target);
-  return c.template run<Op>(shifted, &to, c.whole(x));
- }
-};
-/// index_map and its adjoint: one rule per axis; the batch is kept.
-template <class Op>
-struct batched_map {
- static constexpr auto apply(const auto& c, const index_map_op::attributes& a, const auto& x) {
-  typename Op::attributes shifted;
-  for (int i = 0; i + 1 < max_rank; ++i) shifted.map[i + 1] = a.map[i], shifted.amount[i + 1] = a.amount[i];
-  if (a.map[0] < 0) shifted.map[0] = a.map[0];
-  const shape to = c.with_batch(*c.target);
-  return c.template run<Op>(shifted, &to, c.whole(x));
- }
-};
-}
-
-/// fill, arange, linspace: the same for every example.
-template <class T>
-struct batching_rule<arange_op<T>> {
- static constexpr auto apply(const auto& c, const typename arange_op<T>::attributes& a, const auto& x) {
-  const shape to = c.with_batch(*c.target);
-  const auto one = c.template run<arange_op<T>>(a, c.target, c.whole(x));
-  return c.template run<broadcast_op>({}, &to, one);
- }
-};
-
-template <>
-struct batching_rule<slice_op> : detail::batched_ranges<slice_op> {};
-template <>
-struct batching_rule<pad_op> : detail::batched_ranges<pad_op> {};
-template <>
-struct batching_rule<index_map_op> : detail::batched_map<index_map_op> {};
-template <>
-struct batching_rule<index_map_adjoint_op> : detail::batched_map<index_map_adjoint_op> {};
-
-}
-#endif
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_BATCHING_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_PRODUCT_BATCHING_HPP
-// ---- tapegraph/ops/product/batching.hpp ----
-
-/// Matrix products for a batch.
-
-namespace tapegraph {
-
-template <>
-struct batching_rule<matmul_op> {
- template <class C, class A, class B>
- static constexpr auto apply(const C& c, const matmul_op::attributes& t, const A& a, const B& b) {
-  const shape left = shape_of(a), right = shape_of(b);
-  const int rank = left.rank() > right.rank() ? left.rank() : right.rank();
-  if constexpr (!C::template is_batched<B>) {
-   if (right.rank() == 2 && left.rank() >= 2 && t.transpose_a == 0) {
-    const shape stacked = shape_of(c.whole(a));
-    const shape product = [&] {
-     shape s = stacked;
-     s.set(stacked.rank() - 1, right[t.transpose_b != 0 ? 0 : 1]);
-     return s;
-    }();
-    shape rows;
-    rows.attach(stacked.table());
-    rows.push_back(stacked.size(0, stacked.rank() - 1));
-    rows.push_back(stacked[stacked.rank() - 1]);
-    return c.reshape(c.template run<matmul_op>(t, nullptr, c.reshape(c.whole(a), rows), b), product);
-   }
-  }
-  const auto side = [&]<class X>(const X& x) {
-   if constexpr (C::template is_batched<X>)
-    return detail::lined_up(x, rank, c.where);
-   else
-    return x;
-  };
-  return c.template run<matmul_op>(t, nullptr, side(a), side(b));
- }
-};
-
-}
-#endif
-#endif
-
-/// vmap: a function of one example becomes a function of a batch of them.
-
-namespace tapegraph {
-
-/// Given to vmap in place of an axis, for an argument that is not mapped: every example sees all of it.
-inline constexpr int unbatched = std::numeric_limits<int>::min();
-
-/// vmap(f) as a function object.
-template <class F, int... Axes>
-struct vmap_of {
- [[no_unique_address]] F f{};
-
- template <tensor_like... Args>
- constexpr auto operator()(const Args&... args) const {
-  static_assert(sizeof...(Axes) == 0 || sizeof...(Axes) == sizeof...(Args), "vmap: one axis per argument");
-  constexpr int axes[sizeof...(Args) + 1]{Axes...};
-  const auto where = std::source_location::current();
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-   static_assert(((axes[I] != unbatched) || ...), "vmap: no argument is mapped");
-   using mode = mode_of_t<Args...>;
-   return with_mapped(where, mapped<axes[I], mode>(eval(args, where), where, args...)...);
-  }(std::index_sequence_for<Args...>{});
- }
-
-private:
- template <class Mode, class First, class... Rest>
- static constexpr const auto& of_mode(const First& first, const Rest&... rest) {
-  if constexpr (std::is_same_v<mode_of_t<First>, Mode> && handle<First>)
-   return first;
-  else
-   return of_mode<Mode>(rest...);
- }
- template <int Axis, class Mode, class Handle, class... Args>
- static constexpr auto mapped(const Handle& own, std::source_location where, const Args&... args) {
-  if constexpr (Axis == unbatched) {
-   return own;
-  } else {
-   const auto x = [&] {
-    if constexpr (std::is_same_v<mode_of_t<Handle>, Mode>)
-     return own;
-    else
-     return detail::raised<Mode>(own, of_mode<Mode>(eval(args)...), where);
-   }();
-   const shape s = shape_of(x);
-   const int axis = normalized_axis(Axis, s.rank());
-   if (axis < 0) mode_transforms<Mode>::refuse(x, "vmap: axis outside the rank", s, s);
-   using handle_type = std::remove_cvref_t<decltype(x)>;
-   if constexpr (Axis != 0) {
-    const detail::batch_context<batched_mode<Mode, vmap_of>> context{1, nullptr, where};
-    if (axis > 0) return batched<handle_type, vmap_of>(context.move_axis(x, axis, 0));
-   }
-   if (s.rank() == 0) {
-    const shape one{1};
-    return batched<handle_type, vmap_of>(invoke<reshape_op>({}, &one, where, x));
-   }
-   return batched<handle_type, vmap_of>(x);
-  }
- }
- template <class... Handles>
- constexpr auto with_mapped(std::source_location where, const Handles&... x) const {
-  const auto& like = detail::first_batched<vmap_of>(x...);
-  (check(like, x), ...);
-  return unwrapped(f(x...), like, where);
- }
- template <class Like, class Handle>
- static constexpr void check(const Like& like, const Handle& x) {
-  if constexpr (detail::batched_by<vmap_of, Handle>)
-   if (!equal_or_required(like.count(), x.count()))
-    mode_transforms<mode_of_t<std::remove_cvref_t<decltype(like.whole())>>>::refuse(
-     like.whole(), "vmap: mapped arguments differ in the number of examples", shape_of(like.whole()),
-     shape_of(x.whole()));
- }
-
- template <tensor_like R>
- static constexpr auto unwrapped(const R& result, const auto& like, std::source_location where) {
-  return detail::raised<mode_of_t<std::remove_cvref_t<decltype(like)>>>(eval(result, where), like, where).whole();
- }
- template <class... R>
- static constexpr auto unwrapped(const std::tuple<R...>& results, const auto& like, std::source_location where) {
-  return std::apply([&](const auto&... r) { return std::tuple{unwrapped(r, like, where)...}; }, results);
- }
- template <class V, class G>
- static constexpr auto unwrapped(const value_with_gradient<V, G>& r, const auto& like, std::source_location where) {
-  const auto value = unwrapped(r.value, like, where);
-  const auto gradient = unwrapped(r.gradient, like, where);
-  return value_with_gradient<std::remove_cvref_t<decltype(value)>, std::remove_cvref_t<decltype(gradient)>>{value,
-                           gradient};
- }
-};
-
-/// vmap(f)(x...): f of every example along the arguments' first axes; results have the examples along axis 0. Other axes
-/// are named in order, `unbatched` for an argument that all examples share: `vmap<0, unbatched>(f)(images, weights)`. f
-/// may return a tensor, a tuple, or what value_and_gradient returns; vmap(gradient(f)) gives a gradient per example.
-template <int... Axes, class F>
-constexpr auto vmap(F f) {
- return vmap_of<F, Axes...>{f};
-}
-
-}
-#endif
-#endif
-
-/// Fused regions that many programs have, held by the component (core/component.hpp). Written by
-/// tools/compiled_regions/collect.py; do not edit.
-
-namespace tapegraph::cpu {
-
-#ifdef TG_COMPONENT
-#define TG_REGION(...) TG_COMPILED(regions, void evaluate_tile<region<__VA_ARGS__>>(const tile&))
-#define TG_F32(operation, ...) instruction<operation, dtype::f32, __VA_ARGS__>
-#define TG_BOOL(operation, ...) instruction<operation, dtype::boolean, __VA_ARGS__>
-TG_REGION(slots<dtype::f32>, results<0>)
-TG_REGION(slots<dtype::f32>, results<0, 0>)
-TG_REGION(slots<dtype::f32>, results<1>, TG_F32(abs_op, 0))
-TG_REGION(slots<dtype::f32>, results<1>, TG_F32(cos_op, 0))
-TG_REGION(slots<dtype::f32>, results<1>, TG_F32(exp_op, 0))
-TG_REGION(slots<dtype::f32>, results<1>, TG_F32(log_op, 0))
-TG_REGION(slots<dtype::f32>, results<1>, TG_F32(sin_op, 0))
-TG_REGION(slots<dtype::f32>, results<1>, TG_F32(gelu_op, 0))
-TG_REGION(slots<dtype::f32>, results<1>, TG_F32(relu_op, 0))
-TG_REGION(slots<dtype::f32>, results<1>, TG_F32(sqrt_op, 0))
-TG_REGION(slots<dtype::f32>, results<1>, TG_F32(tanh_op, 0))
-TG_REGION(slots<dtype::f32>, results<1>, TG_F32(rsqrt_op, 0))
-TG_REGION(slots<dtype::f32>, results<1>, TG_F32(swish_op, 0))
-TG_REGION(slots<dtype::f32>, results<1>, TG_F32(negate_op, 0))
-TG_REGION(slots<dtype::f32>, results<1>, TG_F32(square_op, 0))
-TG_REGION(slots<dtype::f32>, results<1>, TG_F32(sigmoid_op, 0))
-TG_REGION(slots<dtype::f32>, results<1>, TG_F32(softplus_op, 0))
-TG_REGION(slots<dtype::f32>, results<0, 1>, TG_F32(negate_op, 0))
-TG_REGION(slots<dtype::f32>, results<1>, TG_F32(broadcast_op, 0))
-TG_REGION(slots<dtype::f64>, results<1>, TG_F32(cast_op<float>, 0))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<2>, TG_F32(add_op, 0, 1))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<2>, TG_F32(elu_op, 0, 1))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<2>, TG_F32(divide_op, 0, 1))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<2>, TG_F32(maximum_op, 0, 1))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<2>, TG_F32(minimum_op, 0, 1))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<2>, TG_F32(multiply_op, 0, 1))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<2>, TG_F32(subtract_op, 0, 1))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<2>, TG_F32(leaky_relu_op, 0, 1))
-TG_REGION(slots<dtype::f64, dtype::f64>, results<2>, instruction<add_op, dtype::f64, 0, 1>)
-TG_REGION(slots<dtype::f32, dtype::f32>, results<3>, TG_F32(add_op, 0, 1), TG_F32(gelu_op, 2))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<3>, TG_F32(add_op, 0, 1), TG_F32(relu_op, 2))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<3>, TG_F32(add_op, 0, 1), TG_F32(tanh_op, 2))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<3>, TG_F32(add_op, 0, 1), TG_F32(rsqrt_op, 2))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<3>, TG_F32(add_op, 0, 1), TG_F32(swish_op, 2))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<3>, TG_F32(add_op, 0, 1), TG_F32(sigmoid_op, 2))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<3>, TG_F32(add_op, 0, 1), TG_F32(softplus_op, 2))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<3>, TG_F32(cos_op, 1), TG_F32(multiply_op, 0, 2))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<3>, TG_F32(exp_op, 1), TG_F32(multiply_op, 0, 2))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<2>, TG_F32(tapegraph::detail::indicator_op, 0, 1))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<3>, TG_F32(sign_op, 1), TG_F32(multiply_op, 0, 2))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<3>, TG_F32(subtract_op, 0, 1), TG_F32(square_op, 2))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<3>, TG_F32(sigmoid_op, 1), TG_F32(multiply_op, 0, 2))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<3, 0>, TG_F32(negate_op, 0), TG_F32(multiply_op, 2, 1))
-TG_REGION(slots<dtype::i32, dtype::i32>, results<3>, TG_BOOL(equal_op, 0, 1), TG_F32(cast_op<float>, 2))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<2, 3, 0>, TG_F32(multiply_op, 0, 1), TG_F32(negate_op, 2))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<4>, TG_F32(add_op, 0, 1), TG_F32(elu_op, 3, 2))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<3>, TG_F32(stop_gradient_op, 1), TG_F32(subtract_op, 0, 2))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<4>, TG_F32(add_op, 0, 1), TG_F32(divide_op, 3, 2))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<4>, TG_F32(add_op, 0, 1), TG_F32(leaky_relu_op, 3, 2))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<4>, TG_F32(maximum_op, 0, 1), TG_F32(minimum_op, 3, 2))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<4>, TG_F32(multiply_op, 0, 1), TG_F32(divide_op, 3, 2))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<4>, TG_BOOL(greater_op, 0, 1), TG_F32(where_op, 3, 2, 1))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<4>, TG_F32(multiply_op, 1, 2), TG_F32(multiply_op, 0, 3))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<4>, TG_F32(multiply_op, 1, 2), TG_F32(subtract_op, 0, 3))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<4>, TG_F32(subtract_op, 0, 1), TG_F32(multiply_op, 3, 2))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<4>, TG_F32(subtract_op, 1, 2), TG_F32(multiply_op, 0, 3))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<4>, TG_F32(sin_op, 1), TG_F32(multiply_op, 0, 2), TG_F32(negate_op, 3))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<3, 4>, TG_F32(multiply_op, 0, 1), TG_F32(multiply_op, 0, 2))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<4, 4>, TG_BOOL(greater_op, 0, 1), TG_F32(where_op, 3, 2, 1))
-TG_REGION(slots<dtype::f32, dtype::f32>, results<4>, TG_F32(stop_gradient_op, 1), TG_F32(subtract_op, 0, 2), TG_F32(exp_op, 3))
-TG_REGION(slots<dtype::boolean, dtype::f32, dtype::f32, dtype::f32>, results<5>, TG_F32(divide_op, 2, 3), TG_F32(where_op, 0, 1, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5>, TG_F32(divide_op, 0, 1), TG_F32(add_op, 3, 2), TG_F32(rsqrt_op, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5>, TG_F32(exp_op, 2), TG_F32(multiply_op, 1, 3), TG_F32(add_op, 0, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5>, TG_F32(add_op, 0, 1), TG_F32(rsqrt_op, 3), TG_F32(multiply_op, 4, 2))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5>, TG_F32(add_op, 0, 1), TG_F32(subtract_op, 3, 2), TG_F32(square_op, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5>, TG_F32(multiply_op, 0, 1), TG_F32(negate_op, 3), TG_F32(divide_op, 4, 2))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5, 5>, TG_F32(add_op, 1, 2), TG_F32(sigmoid_op, 3), TG_F32(multiply_op, 0, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5>, TG_F32(subtract_op, 2, 0), TG_F32(multiply_op, 1, 3), TG_F32(add_op, 0, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<3, 5>, TG_F32(multiply_op, 0, 1), TG_F32(negate_op, 0), TG_F32(multiply_op, 4, 2))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5>, TG_F32(multiply_op, 2, 2), TG_F32(subtract_op, 1, 3), TG_F32(multiply_op, 0, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5>, TG_F32(subtract_op, 2, 1), TG_F32(multiply_op, 1, 3), TG_F32(multiply_op, 0, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<3, 0, 5>, TG_F32(multiply_op, 0, 1), TG_F32(negate_op, 0), TG_F32(multiply_op, 4, 2))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5, 5>, TG_F32(multiply_op, 2, 2), TG_F32(subtract_op, 1, 3), TG_F32(multiply_op, 0, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5, 5>, TG_F32(subtract_op, 2, 1), TG_F32(multiply_op, 1, 3), TG_F32(multiply_op, 0, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<6>, TG_F32(multiply_op, 0, 1), TG_F32(multiply_op, 2, 3), TG_F32(add_op, 4, 5))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<6>, TG_F32(subtract_op, 0, 1), TG_F32(multiply_op, 4, 2), TG_F32(add_op, 5, 3))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<6>, TG_F32(subtract_op, 2, 3), TG_F32(multiply_op, 1, 4), TG_F32(add_op, 0, 5))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<6>, TG_F32(multiply_op, 0, 1), TG_F32(multiply_op, 2, 3), TG_F32(subtract_op, 4, 5))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<6>, TG_F32(subtract_op, 1, 2), TG_F32(multiply_op, 0, 4), TG_F32(multiply_op, 5, 3))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<6>, TG_F32(subtract_op, 2, 3), TG_F32(multiply_op, 1, 4), TG_F32(multiply_op, 0, 5))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<6>, TG_F32(square_op, 2), TG_F32(subtract_op, 3, 0), TG_F32(multiply_op, 1, 4), TG_F32(add_op, 0, 5))
-TG_REGION(slots<dtype::boolean, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<7>, TG_F32(add_op, 2, 3), TG_F32(where_op, 0, 1, 5), TG_F32(divide_op, 6, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<3, 6>, TG_F32(divide_op, 0, 1), TG_F32(multiply_op, 0, 2), TG_F32(negate_op, 4), TG_F32(divide_op, 5, 1))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<7>, TG_BOOL(greater_op, 1, 2), TG_F32(where_op, 5, 3, 4), TG_F32(multiply_op, 0, 6))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<6>, TG_BOOL(greater_op, 0, 1), TG_BOOL(greater_op, 2, 1), TG_BOOL(equal_op, 3, 4), TG_F32(cast_op<float>, 5))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<6>, TG_F32(multiply_op, 0, 1), TG_F32(multiply_op, 2, 2), TG_F32(multiply_op, 4, 2), TG_F32(multiply_op, 3, 5))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<7>, TG_F32(square_op, 2), TG_F32(subtract_op, 4, 3), TG_F32(multiply_op, 1, 5), TG_F32(add_op, 0, 6))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<7>, TG_BOOL(greater_equal_op, 0, 1), TG_F32(multiply_op, 2, 3), TG_F32(where_op, 5, 6, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<7>, TG_BOOL(greater_equal_op, 0, 1), TG_F32(where_op, 5, 2, 3), TG_F32(multiply_op, 6, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<6>, TG_F32(tapegraph::detail::indicator_op, 0, 1), TG_F32(divide_op, 2, 3), TG_F32(multiply_op, 4, 5))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<6, 7>, TG_F32(subtract_op, 2, 3), TG_F32(multiply_op, 1, 4), TG_F32(multiply_op, 0, 5), TG_F32(negate_op, 6))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<7>, TG_BOOL(greater_op, 0, 1), TG_BOOL(greater_op, 2, 3), TG_BOOL(equal_op, 4, 5), TG_F32(cast_op<float>, 6))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<4, 5, 7>, TG_F32(multiply_op, 0, 1), TG_F32(negate_op, 4), TG_F32(subtract_op, 2, 3), TG_F32(multiply_op, 0, 6))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<6, 7, 0>, TG_F32(multiply_op, 0, 1), TG_F32(multiply_op, 2, 3), TG_F32(multiply_op, 4, 5), TG_F32(negate_op, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<4, 5, 7, 0>, TG_F32(multiply_op, 0, 1), TG_F32(negate_op, 4), TG_F32(subtract_op, 2, 3), TG_F32(multiply_op, 0, 6))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<8>, TG_F32(multiply_op, 1, 2), TG_F32(add_op, 0, 5), TG_F32(multiply_op, 3, 4), TG_F32(subtract_op, 6, 7))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<8>, TG_F32(subtract_op, 0, 1), TG_F32(multiply_op, 2, 3), TG_F32(multiply_op, 5, 6), TG_F32(add_op, 7, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<8>, TG_F32(multiply_op, 0, 1), TG_F32(multiply_op, 3, 4), TG_F32(multiply_op, 2, 6), TG_F32(subtract_op, 5, 7))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<9, 9>, TG_F32(add_op, 1, 2), TG_BOOL(greater_op, 6, 3), TG_F32(where_op, 7, 4, 5), TG_F32(multiply_op, 0, 8))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<9>, TG_F32(add_op, 0, 1), TG_F32(sigmoid_op, 5), TG_F32(subtract_op, 6, 2), TG_F32(multiply_op, 7, 3), TG_F32(add_op, 8, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<9>, TG_F32(multiply_op, 1, 2), TG_F32(sqrt_op, 3), TG_F32(add_op, 6, 4), TG_F32(divide_op, 5, 7), TG_F32(subtract_op, 0, 8))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<8>, TG_F32(multiply_op, 0, 1), TG_F32(multiply_op, 2, 2), TG_F32(multiply_op, 5, 2), TG_F32(multiply_op, 4, 6), TG_F32(divide_op, 7, 3))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<10>, TG_F32(add_op, 0, 1), TG_F32(broadcast_op, 2), TG_F32(add_op, 5, 6), TG_F32(multiply_op, 4, 4), TG_F32(subtract_op, 3, 8), TG_F32(multiply_op, 7, 9))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<10>, TG_F32(add_op, 0, 1), TG_F32(broadcast_op, 2), TG_F32(add_op, 5, 6), TG_F32(subtract_op, 4, 3), TG_F32(multiply_op, 3, 8), TG_F32(multiply_op, 7, 9))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<10>, TG_F32(multiply_op, 0, 1), TG_F32(add_op, 2, 3), TG_F32(sigmoid_op, 6), TG_F32(subtract_op, 4, 7), TG_F32(multiply_op, 7, 8), TG_F32(multiply_op, 5, 9))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<10>, TG_BOOL(greater_op, 1, 2), TG_F32(where_op, 5, 2, 1), TG_F32(exp_op, 6), TG_F32(multiply_op, 4, 7), TG_F32(where_op, 5, 3, 8), TG_F32(multiply_op, 0, 9))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<10>, TG_F32(maximum_op, 0, 1), TG_F32(multiply_op, 0, 2), TG_F32(subtract_op, 3, 4), TG_F32(abs_op, 0), TG_F32(negate_op, 6), TG_F32(exp_op, 7), TG_F32(log1p_op, 8), TG_F32(add_op, 5, 9))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<10>, TG_F32(log_op, 1), TG_F32(multiply_op, 0, 3), TG_F32(subtract_op, 2, 0), TG_F32(subtract_op, 2, 1), TG_F32(log_op, 6), TG_F32(multiply_op, 5, 7), TG_F32(add_op, 4, 8), TG_F32(negate_op, 9))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<12>, TG_F32(maximum_op, 0, 1), TG_F32(multiply_op, 2, 3), TG_F32(subtract_op, 5, 6), TG_F32(abs_op, 4), TG_F32(negate_op, 8), TG_F32(exp_op, 9), TG_F32(log1p_op, 10), TG_F32(add_op, 7, 11))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<9, 11>, TG_BOOL(less_op, 0, 1), TG_BOOL(equal_op, 0, 1), TG_F32(multiply_op, 2, 3), TG_F32(where_op, 6, 7, 4), TG_F32(where_op, 5, 2, 8), TG_BOOL(less_op, 1, 0), TG_F32(where_op, 10, 2, 8))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<9, 11>, TG_BOOL(greater_op, 0, 1), TG_BOOL(equal_op, 0, 1), TG_F32(multiply_op, 2, 3), TG_F32(where_op, 6, 7, 4), TG_F32(where_op, 5, 2, 8), TG_BOOL(greater_op, 1, 0), TG_F32(where_op, 10, 2, 8))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<12, 12>, TG_F32(add_op, 1, 2), TG_BOOL(greater_op, 6, 3), TG_F32(where_op, 7, 3, 6), TG_F32(exp_op, 8), TG_F32(multiply_op, 5, 9), TG_F32(where_op, 7, 4, 10), TG_F32(multiply_op, 0, 11))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<12>, TG_F32(clip_op, 1, 2, 3), TG_F32(sigmoid_op, 5), TG_F32(negate_op, 5), TG_F32(sigmoid_op, 7), TG_F32(multiply_op, 5, 8), TG_F32(add_op, 4, 9), TG_F32(multiply_op, 6, 10), TG_F32(multiply_op, 0, 11))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<13>, TG_BOOL(greater_equal_op, 0, 1), TG_F32(subtract_op, 2, 3), TG_F32(multiply_op, 9, 4), TG_F32(add_op, 10, 5), TG_F32(multiply_op, 11, 6), TG_F32(where_op, 8, 12, 7))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<7, 11>, TG_F32(tapegraph::detail::indicator_op, 1, 2), TG_F32(multiply_op, 0, 5), TG_F32(divide_op, 6, 3), TG_F32(divide_op, 4, 3), TG_F32(multiply_op, 6, 8), TG_F32(negate_op, 9), TG_F32(divide_op, 10, 3))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<13>, TG_F32(log_op, 1), TG_F32(multiply_op, 0, 6), TG_F32(subtract_op, 2, 3), TG_F32(subtract_op, 4, 5), TG_F32(log_op, 9), TG_F32(multiply_op, 8, 10), TG_F32(add_op, 7, 11), TG_F32(negate_op, 12))
-TG_REGION(slots<dtype::boolean, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<13>, TG_F32(multiply_op, 2, 3), TG_F32(multiply_op, 7, 4), TG_F32(multiply_op, 5, 5), TG_F32(multiply_op, 9, 5), TG_F32(multiply_op, 8, 10), TG_F32(where_op, 0, 1, 11), TG_F32(divide_op, 12, 6))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<14, 14>, TG_F32(add_op, 1, 2), TG_F32(clip_op, 6, 3, 4), TG_F32(sigmoid_op, 7), TG_F32(negate_op, 7), TG_F32(sigmoid_op, 9), TG_F32(multiply_op, 7, 10), TG_F32(add_op, 5, 11), TG_F32(multiply_op, 8, 12), TG_F32(multiply_op, 0, 13))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<14>, TG_F32(maximum_op, 1, 2), TG_F32(minimum_op, 5, 3), TG_F32(log_op, 6), TG_F32(multiply_op, 0, 7), TG_F32(subtract_op, 4, 0), TG_F32(subtract_op, 4, 6), TG_F32(log_op, 10), TG_F32(multiply_op, 9, 11), TG_F32(add_op, 8, 12), TG_F32(negate_op, 13))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<16>, TG_BOOL(greater_op, 0, 1), TG_F32(maximum_op, 0, 1), TG_BOOL(less_op, 7, 2), TG_BOOL(equal_op, 7, 2), TG_F32(multiply_op, 3, 4), TG_F32(where_op, 9, 10, 5), TG_F32(where_op, 8, 3, 11), TG_BOOL(equal_op, 0, 1), TG_F32(multiply_op, 12, 4), TG_F32(where_op, 13, 14, 5), TG_F32(where_op, 6, 12, 15))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<10, 17, 0>, TG_F32(negate_op, 0), TG_F32(sqrt_op, 1), TG_F32(add_op, 7, 2), TG_F32(divide_op, 6, 8), TG_F32(multiply_op, 9, 3), TG_F32(multiply_op, 3, 4), TG_F32(divide_op, 11, 8), TG_F32(multiply_op, 6, 12), TG_F32(negate_op, 13), TG_F32(divide_op, 14, 8), TG_F32(multiply_op, 15, 5), TG_F32(divide_op, 16, 7))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<18>, TG_F32(multiply_op, 2, 3), TG_F32(erfc_op, 8), TG_F32(multiply_op, 1, 9), TG_F32(clip_op, 3, 5, 6), TG_F32(multiply_op, 4, 11), TG_F32(multiply_op, 11, 11), TG_F32(multiply_op, 7, 13), TG_F32(exp_op, 14), TG_F32(multiply_op, 12, 15), TG_F32(add_op, 10, 16), TG_F32(multiply_op, 0, 17))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<9, 11, 15, 19>, TG_F32(negate_op, 0), TG_F32(multiply_op, 7, 1), TG_F32(divide_op, 8, 2), TG_F32(log_op, 2), TG_F32(multiply_op, 7, 10), TG_F32(subtract_op, 3, 4), TG_F32(log_op, 12), TG_F32(multiply_op, 7, 13), TG_F32(negate_op, 14), TG_F32(subtract_op, 5, 6), TG_F32(multiply_op, 7, 16), TG_F32(divide_op, 17, 12), TG_F32(negate_op, 18))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<20, 20>, TG_F32(add_op, 3, 4), TG_F32(multiply_op, 2, 9), TG_F32(erfc_op, 10), TG_F32(multiply_op, 1, 11), TG_F32(clip_op, 9, 6, 7), TG_F32(multiply_op, 5, 13), TG_F32(multiply_op, 13, 13), TG_F32(multiply_op, 8, 15), TG_F32(exp_op, 16), TG_F32(multiply_op, 14, 17), TG_F32(add_op, 12, 18), TG_F32(multiply_op, 0, 19))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<22>, TG_BOOL(greater_op, 0, 1), TG_BOOL(equal_op, 0, 1), TG_F32(where_op, 8, 3, 1), TG_F32(where_op, 7, 2, 9), TG_F32(multiply_op, 4, 5), TG_F32(add_op, 10, 11), TG_F32(abs_op, 0), TG_F32(negate_op, 13), TG_F32(exp_op, 14), TG_F32(add_op, 6, 15), TG_F32(divide_op, 2, 16), TG_F32(multiply_op, 17, 15), TG_F32(negate_op, 18), TG_F32(sign_op, 0), TG_F32(multiply_op, 19, 20), TG_F32(add_op, 12, 21))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<13, 15, 16, 25>, TG_BOOL(greater_op, 0, 1), TG_BOOL(equal_op, 0, 1), TG_F32(multiply_op, 2, 3), TG_F32(where_op, 10, 11, 4), TG_F32(where_op, 9, 2, 12), TG_F32(negate_op, 2), TG_F32(multiply_op, 14, 5), TG_F32(multiply_op, 14, 6), TG_F32(abs_op, 8), TG_F32(negate_op, 17), TG_F32(exp_op, 18), TG_F32(add_op, 7, 19), TG_F32(divide_op, 2, 20), TG_F32(multiply_op, 21, 19), TG_F32(negate_op, 22), TG_F32(sign_op, 8), TG_F32(multiply_op, 23, 24))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<27>, TG_BOOL(greater_op, 0, 1), TG_F32(maximum_op, 0, 1), TG_BOOL(less_op, 10, 2), TG_F32(multiply_op, 3, 4), TG_F32(divide_op, 12, 5), TG_F32(subtract_op, 6, 4), TG_F32(multiply_op, 3, 14), TG_F32(subtract_op, 6, 5), TG_F32(divide_op, 15, 16), TG_F32(negate_op, 17), TG_F32(add_op, 13, 18), TG_BOOL(equal_op, 10, 2), TG_F32(multiply_op, 19, 7), TG_F32(where_op, 20, 21, 8), TG_F32(where_op, 11, 19, 22), TG_BOOL(equal_op, 0, 1), TG_F32(multiply_op, 23, 7), TG_F32(where_op, 24, 25, 8), TG_F32(where_op, 9, 23, 26))
-#undef TG_REGION
-#undef TG_F32
-#undef TG_BOOL
-#endif
-
-}
-// ---- tapegraph/eager/derivatives.hpp ----
-
-// ---- tapegraph/eager/gradient_tape.hpp ----
 
 namespace tapegraph {
 
@@ -30927,6 +20128,187 @@ struct mode_transforms<eager> {
 // ---- tapegraph/graph/compile.hpp ----
 
 // ---- tapegraph/graph/passes/epilogue.hpp ----
+
+// ---- tapegraph/ops/elementwise/activation.hpp ----
+
+/// relu, relu6, leaky_relu, elu, selu, sigmoid, hard_sigmoid, log_sigmoid, tanh, softplus, softsign, erf, erfc. Those that
+/// are a multiple of their operand are in gated_activation.hpp.
+
+namespace tapegraph {
+
+/// max(x, 0); the derivative at 0 is 0.
+struct relu_op : map_op<1> {
+ static constexpr std::string_view name = "relu";
+ static constexpr std::string_view layer_name = "relu";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return detail::choose((x > V(0)) | (x != x), x, V(0));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, dy, 0); }
+};
+
+/// min(max(x, 0), 6); the derivative at 0 and at 6 is 0.
+struct relu6_op : map_op<1> {
+ static constexpr std::string_view name = "relu6";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return detail::smaller(relu_op::value(x), V(6));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, where(y < 6, dy, 0), 0); }
+};
+
+/// x above 0, alpha x below; the derivative at 0 is alpha. With a tensor for alpha, the parametric relu.
+struct leaky_relu_op : map_op<2> {
+ static constexpr std::string_view name = "leaky_relu";
+ template <class V>
+ TG_HD static constexpr V value(V x, V alpha) {
+  return detail::choose(x > V(0), x, alpha * x);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
+  if constexpr (I == 0)
+   return dy * where(x > 0, 1, alpha);
+  else
+   return where(x > 0, 0, dy * x);
+ }
+};
+
+/// x above 0, alpha (e^x - 1) below; the derivative at 0 is alpha.
+struct elu_op : map_op<2> {
+ static constexpr std::string_view name = "elu";
+ template <class V>
+ TG_HD static constexpr V value(V x, V alpha) {
+  return detail::choose(x > V(0), x, alpha * math::expm1(detail::choose(x > V(0), V(0), x)));
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
+  if constexpr (I == 0)
+   return dy * where(x > 0, 1, alpha * apply<exp_op>(where(x > 0, 0, x)));
+  else
+   return dy * apply<expm1_op>(where(x > 0, 0, x));
+ }
+};
+
+/// x / (1 + |x|)
+struct softsign_op : map_op<1> {
+ static constexpr std::string_view name = "softsign";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  const V a = math::abs(x);
+  return math::detail::select(a == math::detail::traits<V>::infinity, math::copysign(V(1), x), x / (V(1) + a));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<square_op>(1 + apply<abs_op>(x)); }
+};
+
+/// 1 / (1 + exp(-x))
+struct sigmoid_op : map_op<1> {
+ static constexpr std::string_view name = "sigmoid";
+ static constexpr std::string_view layer_name = "sigmoid";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::sigmoid(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y * (1 - y)); }
+};
+
+struct tanh_op : map_op<1> {
+ static constexpr std::string_view name = "tanh";
+ static constexpr std::string_view layer_name = "tanh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::tanh(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 - y * y); }
+};
+
+/// log(1 + exp(x)), without overflow
+struct softplus_op : map_op<1> {
+ static constexpr std::string_view name = "softplus";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::softplus(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<sigmoid_op>(x); }
+};
+
+struct erf_op : map_op<1> {
+ static constexpr std::string_view name = "erf";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::erf(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (1.1283791670955126 * apply<exp_op>(-(x * x))); }
+};
+
+/// 1 - erf(x)
+struct erfc_op : map_op<1> {
+ static constexpr std::string_view name = "erfc";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::erfc(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (-1.1283791670955126 * apply<exp_op>(-(x * x))); }
+};
+
+template <operand A>
+TG_INLINE constexpr auto relu(const A& x) {
+ return apply<relu_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto sigmoid(const A& x) {
+ return apply<sigmoid_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto tanh(const A& x) {
+ return apply<tanh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto softplus(const A& x) {
+ return apply<softplus_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto erf(const A& x) {
+ return apply<erf_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto relu6(const A& x) {
+ return apply<relu6_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto softsign(const A& x) {
+ return apply<softsign_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto erfc(const A& x) {
+ return apply<erfc_op>(x);
+}
+template <operand A, operand B = double>
+TG_INLINE constexpr auto leaky_relu(const A& x, const B& alpha = 0.2) {
+ return apply<leaky_relu_op>(x, alpha);
+}
+template <operand A, operand B = double>
+TG_INLINE constexpr auto elu(const A& x, const B& alpha = 1.0) {
+ return apply<elu_op>(x, alpha);
+}
+/// scale * elu(x, alpha) with the constants that keep mean 0 and variance 1 (Klambauer et al., 2017).
+template <operand A>
+TG_INLINE constexpr auto selu(const A& x) {
+ return 1.0507009873554805 * apply<elu_op>(x, 1.6732632423543772);
+}
+/// log(sigmoid(x)) = -softplus(-x)
+template <operand A>
+TG_INLINE constexpr auto log_sigmoid(const A& x) {
+ return -apply<softplus_op>(-x);
+}
+/// relu6(x + 3) / 6, as in PyTorch and Keras 3; the derivative at -3 and 3 is 0.
+template <operand A>
+TG_INLINE constexpr auto hard_sigmoid(const A& x) {
+ return apply<relu6_op>(x + 3.0) / 6.0;
+}
+
+}
 
 namespace tapegraph::ir {
 
@@ -34906,6 +24288,61 @@ struct history {
 
 // ---- tapegraph/nn/losses.hpp ----
 
+// ---- tapegraph/ops/reduction/softmax.hpp ----
+
+/// logsumexp, softmax, log_softmax.
+
+namespace tapegraph {
+
+/// log(sum(exp(x))), shifted by the maximum so that nothing overflows; an infinite maximum is not shifted by, so that
+/// only infinities give infinity and not NaN.
+template <tensor_like A>
+constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
+      std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const auto value = eval(operand, where);
+  const auto largest = max(value, over, {.keepdims = true}, where);
+  const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
+  const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
+  const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
+  return detail::without_kept_axes(total, over.bits(shape_of(value).rank()), options.keepdims, where);
+ });
+}
+
+namespace detail {
+/// The largest element along an axis, kept, by which softmax shifts; -infinity where the axis has no elements.
+template <handle A>
+constexpr auto largest_along(const A& x, int axis, std::source_location where) {
+ const std::int64_t mask = axes(axis).bits(shape_of(x).rank());
+ return stop_gradient(invoke<max_op>({mask, 1 | reduce_op::empty_allowed}, nullptr, where, x));
+}
+}
+
+/// log(softmax(x)) along an axis, as (x - max) - log(sum(exp(x - max))): the difference comes first, so that what the largest
+/// elements lose to the others is not rounded away with their size. NaN where softmax is.
+template <tensor_like A>
+constexpr auto log_softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const auto value = eval(operand, where);
+  const auto shifted = eval(value - detail::largest_along(value, axis, where), where);
+  const auto total = eval(log(sum(exp(shifted), axis, {.keepdims = true}, where)), where);
+  return eval(shifted - total, where);
+ });
+}
+
+/// exp(x) / sum(exp(x)) along an axis; empty where the axis is. NaN where all elements are -infinity or one is +infinity, as in
+/// TensorFlow and PyTorch.
+template <tensor_like A>
+constexpr auto softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const auto value = eval(operand, where);
+  const auto raised = eval(exp(value - detail::largest_along(value, axis, where)), where);
+  return eval(raised / sum(raised, axis, {.keepdims = true}, where), where);
+ });
+}
+
+}
+
 /// Losses. A loss is an empty type with `operator()(output, labels)`, the mean loss of the batch; `labels(type, shape)`, element
 /// type and shape of the labels for an output of this type and shape; and, where it has a meaning, `accuracy(output, labels)`,
 /// the share of records that are right.
@@ -36955,6 +26392,75 @@ constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o 
 }
 // ---- tapegraph/nn/layers/normalization.hpp ----
 
+// ---- tapegraph/ops/reduction/moments.hpp ----
+
+/// variance, stddev, moments.
+
+namespace tapegraph {
+
+struct variance_options {
+ bool keepdims = false;
+ /// Subtracted from the number of elements that the squares are divided by: 0 is the population's variance (NumPy,
+ /// TensorFlow, batch normalization), 1 the unbiased estimate (PyTorch). There must be more elements than that.
+ std::int64_t correction = 0;
+};
+
+/// What `moments` gives.
+template <class Handle>
+struct mean_and_variance {
+ Handle mean, variance;
+};
+
+namespace detail {
+/// Squared distances from `centre`, which has the reduced axes, averaged. In two passes: what one pass subtracts at the end
+/// would cancel. The error is a few epsilons of the variance and (epsilon |mean|)^2, from the mean's own rounding.
+template <handle A>
+constexpr auto squared_distance(const A& x, const A& centre, const axes& over, const variance_options& options,
+        std::source_location where) {
+ const auto total = reduce_over<sum_op>(square(x - centre), over, {options.keepdims}, where);
+ const extent count = reduced_size(x, over) - extent(options.correction);
+ return eval(total / extent_number(total, count), where);
+}
+/// The square root; its derivative at zero is zero.
+template <handle A>
+constexpr auto root(const A& x, std::source_location where) {
+ return eval(tapegraph::where(x == 0, 0, sqrt(tapegraph::where(x == 0, 1, x))), where);
+}
+}
+
+/// The mean of squared distances from the mean.
+template <tensor_like A>
+constexpr auto variance(const A& x, axes over = {}, variance_options options = {},
+      std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const auto value = eval(operand, where);
+  return detail::squared_distance(value, mean(value, over, {.keepdims = true}, where), over, options, where);
+ });
+}
+
+/// The square root of the variance. Its derivative is 0 where all elements are equal, as in PyTorch.
+template <tensor_like A>
+constexpr auto stddev(const A& x, axes over = {}, variance_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  return detail::root(variance(operand, over, options, where), where);
+ });
+}
+
+/// Mean and variance, the mean computed once: `const auto [m, v] = moments(x, {0, 1})`.
+template <tensor_like A>
+constexpr auto moments(const A& x, axes over = {}, variance_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const auto value = eval(x, where);
+ const auto centre = mean(value, over, {.keepdims = true}, where);
+ const auto spread = detail::squared_distance(value, centre, over, options, where);
+ const std::int64_t mask = over.bits(shape_of(value).rank());
+ return mean_and_variance<std::remove_cvref_t<decltype(spread)>>{
+  detail::without_kept_axes(centre, mask, options.keepdims, where), spread};
+}
+
+}
+
 namespace tapegraph {
 
 /// Defaults as in Keras.
@@ -37146,6 +26652,1918 @@ private:
  std::uint64_t seed_ = 0, step_ = 0;
  runtime::device_runtime* device_;
 };
+
+}
+// ---- tapegraph/ops/ops.hpp ----
+
+/// Every operation.
+
+// ---- tapegraph/ops/convolution/convolution_transpose.hpp ----
+
+/// Transposed, depthwise and separable convolution with Keras's kernel shapes.
+
+namespace tapegraph {
+
+/// Keras leaves the output as long as it can be; `default_output` stands for that.
+inline constexpr std::int64_t default_output = -1;
+
+struct conv2d_transpose_options {
+ height_width stride = 1;
+ tapegraph::padding padding{};
+ height_width output_padding = default_output;
+ height_width dilation = 1;
+ std::int64_t groups = 1;
+};
+struct conv1d_transpose_options {
+ std::int64_t stride = 1;
+ tapegraph::padding padding{};
+ std::int64_t output_padding = default_output;
+ std::int64_t dilation = 1;
+ std::int64_t groups = 1;
+};
+
+namespace detail {
+
+struct convolution_texts {
+ enum reason : std::int64_t {
+  rank1,
+  rank2,
+  causal,
+  output_padding,
+  nothing,
+  no_pixels,
+  depthwise_rank,
+  depthwise_channels
+ };
+ static constexpr const char* text(std::int64_t what) {
+  switch (what) {
+  case rank1: return "conv1d_transpose: input must be [batch, width, in], the kernel [width, out, in] of known extents";
+  case rank2:
+   return "conv2d_transpose: input must be [batch, height, width, in], the kernel [height, width, out, in] of known "
+    "extents";
+  case causal: return "conv_transpose: causal padding is for conv1d";
+  case output_padding: return "conv_transpose: output_padding does not fit stride and padding";
+  case nothing: return "conv_transpose: padding leaves no output";
+  case no_pixels: return "conv_transpose: an axis of the image is empty, which only same padding allows";
+  case depthwise_rank:
+   return "depthwise_conv: the kernel must have the input's rank, [(height,) width, in, multiplier], of known extents";
+  default: return "depthwise_conv: channels differ";
+  }
+ }
+};
+
+/// The length whose convolution has `in` outputs: Keras's deconv_output_length for valid and same; with amounts
+/// (in - 1) * stride + span - before - after + output_padding, as PyTorch has it. `fits`: the convolution gives `in`.
+constexpr extent transposed_length(const window_attributes& a, int i, extent in, std::int64_t taps,
+        std::int64_t output_padding, bool& fits) {
+ const std::int64_t stride = a.stride[i], span = (taps - 1) * a.dilation[i] + 1;
+ const bool same = a.is(padding_mode::same);
+ const bool valid = a.is(padding_mode::valid);
+ if (output_padding == default_output) {
+  if (same) return in * stride;
+  if (valid) return in * stride + (span > stride ? span - stride : 0);
+  output_padding = 0;
+ }
+ const std::int64_t rest = same ? span % 2 + output_padding : span + output_padding - a.before[i] - a.after[i];
+ fits = fits && output_padding >= 0 && (same ? rest >= 1 && rest <= stride : output_padding < stride);
+ return (in - 1) * stride + rest;
+}
+
+template <tensor_like X, tensor_like W>
+constexpr auto transposed_convolution(const X& x, const W& w, const window_attributes& a, int spatial,
+         const height_width& output_padding, std::source_location where) {
+ const auto input = eval(x, where);
+ const auto kernel = eval(w, where);
+ const shape from = shape_of(input), taps = shape_of(kernel);
+ if (from.rank() != spatial + 2 || taps.rank() != spatial + 2 || !taps.known())
+  return refuse<convolution_texts>(spatial == 1 ? convolution_texts::rank1 : convolution_texts::rank2, where, input,
+          kernel);
+ if (a.is(padding_mode::causal)) return refuse<convolution_texts>(convolution_texts::causal, where, input, kernel);
+ shape target;
+ target.attach(from.table());
+ target.push_back(from[0]);
+ bool fits = true, some = true, pixels = true;
+ for (int i = 0; i < spatial; ++i) {
+  const int axis = i + 2 - spatial;
+  const extent size = transposed_length(a, axis, from[i + 1], taps[i].value, output_padding[axis], fits);
+  some = some && (!size.known() || size.value >= 0) && taps[i].value > 0;
+  pixels = pixels && (!from[i + 1].known() || from[i + 1].value > 0 || a.is(padding_mode::same));
+  target.push_back(size);
+ }
+ target.push_back(taps[spatial] * a.groups);
+ if (!fits) return refuse<convolution_texts>(convolution_texts::output_padding, where, input, kernel);
+ if (!pixels) return refuse<convolution_texts>(convolution_texts::no_pixels, where, input, kernel);
+ if (!some) return refuse<convolution_texts>(convolution_texts::nothing, where, input, kernel);
+ return invoke<convolution_input_gradient_op>(a, &target, where, input, kernel);
+}
+
+template <class Convolution, tensor_like X, tensor_like W, class Options>
+constexpr auto depthwise(const Convolution& convolve, const X& x, const W& w, Options options,
+      std::source_location where) {
+ const auto input = eval(x, where);
+ const auto kernel = eval(w, where);
+ const shape from = shape_of(input), taps = shape_of(kernel);
+ const int last = taps.rank() - 1;
+ if (from.rank() != taps.rank() || last < 2 || !taps.known())
+  return refuse<convolution_texts>(convolution_texts::depthwise_rank, where, input, kernel);
+ if (!equal_or_required(from[last], taps[last - 1]))
+  return refuse<convolution_texts>(convolution_texts::depthwise_channels, where, input, kernel);
+ shape grouped = taps;
+ grouped.set(last - 1, 1);
+ grouped.set(last, taps[last - 1] * taps[last]);
+ options.groups = taps[last - 1].value;
+ return convolve(input, invoke<reshape_op>({}, &grouped, where, kernel), options);
+}
+
+}
+
+/// Keras's Conv2DTranspose: the adjoint of conv2d. x [batch, height, width, in], w [kernel height, kernel width, out, in]
+/// (out of one group). The output is as long as Keras makes it: in * stride + max(span - stride, 0) for valid padding,
+/// in * stride for same.
+template <tensor_like X, tensor_like W>
+constexpr auto conv2d_transpose(const X& x, const W& w, const conv2d_transpose_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ window_attributes a;
+ for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
+ a.groups = options.groups;
+ detail::set_padding(a, options.padding);
+ return detail::transposed_convolution(x, w, a, 2, options.output_padding, where);
+}
+
+/// Keras's Conv1DTranspose. x [batch, width, in], w [kernel, out, in].
+template <tensor_like X, tensor_like W>
+constexpr auto conv1d_transpose(const X& x, const W& w, const conv1d_transpose_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ window_attributes a;
+ a.stride[1] = options.stride, a.dilation[1] = options.dilation;
+ a.groups = options.groups;
+ detail::set_padding(a, options.padding);
+ return detail::transposed_convolution(x, w, a, 1, {default_output, options.output_padding}, where);
+}
+
+/// Each channel by filters of its own. x [batch, height, width, in], w [kernel height, kernel width, in, multiplier]; channel
+/// c gives channels c * multiplier ... of the result. `options.groups` is not looked at.
+template <tensor_like X, tensor_like W>
+constexpr auto depthwise_conv2d(const X& x, const W& w, const conv2d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::depthwise([&](const auto& image, const auto& kernel, const auto& o) { return conv2d(image, kernel, o, where); },
+       x, w, options, where);
+}
+/// x [batch, width, in], w [kernel, in, multiplier].
+template <tensor_like X, tensor_like W>
+constexpr auto depthwise_conv1d(const X& x, const W& w, const conv1d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::depthwise([&](const auto& image, const auto& kernel, const auto& o) { return conv1d(image, kernel, o, where); },
+       x, w, options, where);
+}
+
+/// A depthwise convolution and one of single taps across channels: `pointwise` is [1, 1, in * multiplier, out].
+template <tensor_like X, tensor_like W, tensor_like P>
+constexpr auto separable_conv2d(const X& x, const W& w, const P& pointwise, const conv2d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return conv2d(depthwise_conv2d(x, w, options, where), pointwise, {}, where);
+}
+/// `pointwise` is [1, in * multiplier, out].
+template <tensor_like X, tensor_like W, tensor_like P>
+constexpr auto separable_conv1d(const X& x, const W& w, const P& pointwise, const conv1d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return conv1d(depthwise_conv1d(x, w, options, where), pointwise, {}, where);
+}
+
+}
+// ---- tapegraph/ops/elementwise/gated_activation.hpp ----
+
+/// gelu, swish (silu), mish, hard_swish: the operand times a gate between 0 and 1.
+///
+/// Far out the gate is 0 or 1 and its slope 0, and infinity times 0 would be NaN. So slopes are computed at x kept within
+/// bounds beyond which they have vanished.
+
+namespace tapegraph {
+
+namespace detail {
+template <class V>
+TG_HD constexpr V not_far_below(V x) {
+ return math::detail::select(x < V(-1000), V(-1000), x);
+}
+TG_INLINE constexpr auto not_far(auto x) { return apply<clip_op>(x, -1000, 1000); }
+}
+
+/// x P(x), P the distribution function of the standard normal distribution: x erfc(-x / sqrt 2) / 2
+struct gelu_op : map_op<1> {
+ static constexpr std::string_view name = "gelu";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return V(0.5) * detail::not_far_below(x) * math::erfc(V(-0.7071067811865476) * x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  const auto near = detail::not_far(x);
+  return dy * (0.5 * apply<erfc_op>(-0.7071067811865476 * x) +
+     0.3989422804014327 * near * apply<exp_op>(-0.5 * (near * near)));
+ }
+};
+
+/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 = x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3))
+struct gelu_tanh_op : map_op<1> {
+ static constexpr std::string_view name = "gelu_tanh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  const V near = detail::not_far_below(x);
+  const V cube = near * near * near;
+  return near * math::sigmoid(V(1.5957691216057308) * math::detail::mul_add(V(0.044715), cube, near));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  const auto near = detail::not_far(x);
+  const auto u = 1.5957691216057308 * (near + 0.044715 * (near * near * near));
+  const auto slope = 1.5957691216057308 * (1 + 0.134145 * (near * near));
+  return dy * (apply<sigmoid_op>(u) * (1 + near * slope * apply<sigmoid_op>(-u)));
+ }
+};
+
+/// x sigmoid(x)
+struct swish_op : map_op<1> {
+ static constexpr std::string_view name = "swish";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return detail::not_far_below(x) * math::sigmoid(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  const auto near = detail::not_far(x);
+  return dy * (apply<sigmoid_op>(near) * (1 + near * apply<sigmoid_op>(-near)));
+ }
+};
+
+/// x tanh(softplus(x)) = x n / (n + 2), n = e^x (e^x + 2)
+struct mish_op : map_op<1> {
+ static constexpr std::string_view name = "mish";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  const V e = math::exp(math::detail::select(x > V(20), V(20), x));
+  const V n = e * (e + V(2));
+  return detail::not_far_below(x) * (n / (n + V(2)));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  const auto near = apply<clip_op>(x, -1000, 25);
+  const auto e = apply<exp_op>(near);
+  const auto n = e * (e + 2);
+  return dy * (n / (n + 2) + 4 * near * (e * (e + 1) / (n + 2)) / (n + 2));
+ }
+};
+
+/// x relu6(x + 3) / 6; the derivative is 0 up to -3 and 1 from 3 on.
+struct hard_swish_op : map_op<1> {
+ static constexpr std::string_view name = "hard_swish";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return detail::larger(x, V(-3)) * relu6_op::value(x + V(3)) / V(6);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  return dy * where(x <= -3, 0, where(x < 3, x / 3 + 0.5, 1));
+ }
+};
+
+/// The argument that asks gelu for its tanh form.
+struct approximate_t {};
+inline constexpr approximate_t approximate{};
+
+template <operand A>
+TG_INLINE constexpr auto gelu(const A& x) {
+ return apply<gelu_op>(x);
+}
+/// gelu(x, tg::approximate): Keras' approximate=True, PyTorch's approximate="tanh".
+template <operand A>
+TG_INLINE constexpr auto gelu(const A& x, approximate_t) {
+ return apply<gelu_tanh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto swish(const A& x) {
+ return apply<swish_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto silu(const A& x) {
+ return apply<swish_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto mish(const A& x) {
+ return apply<mish_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto hard_swish(const A& x) {
+ return apply<hard_swish_op>(x);
+}
+
+}
+// ---- tapegraph/ops/elementwise/hyperbolic.hpp ----
+
+// ---- tapegraph/ops/elementwise/trigonometric.hpp ----
+
+/// sin, cos, tan, asin, acos, atan, atan2, in radians, and hypot.
+
+namespace tapegraph {
+
+struct cos_op : map_op<1> {
+ static constexpr std::string_view name = "cos";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::cos(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto);
+};
+
+struct sin_op : map_op<1> {
+ static constexpr std::string_view name = "sin";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::sin(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<cos_op>(x); }
+};
+
+TG_INLINE constexpr auto cos_op::vjp(auto dy, auto x, auto) { return -(dy * apply<sin_op>(x)); }
+
+struct tan_op : map_op<1> {
+ static constexpr std::string_view name = "tan";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::tan(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 + y * y); }
+};
+
+/// The derivative is infinite at -1 and 1.
+struct asin_op : map_op<1> {
+ static constexpr std::string_view name = "asin";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::asin(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<rsqrt_op>((1 - x) * (1 + x)); }
+};
+
+struct acos_op : map_op<1> {
+ static constexpr std::string_view name = "acos";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::acos(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return -(dy * apply<rsqrt_op>((1 - x) * (1 + x))); }
+};
+
+struct atan_op : map_op<1> {
+ static constexpr std::string_view name = "atan";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::atan(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (1 + x * x); }
+};
+
+/// sqrt(x^2 + y^2) without intermediate overflow; the derivative at the origin is 0.
+struct hypot_op : map_op<2> {
+ static constexpr std::string_view name = "hypot";
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  return math::hypot(x, y);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto r) {
+  if constexpr (I == 0)
+   return dy * (x / where(r == 0, 1, r));
+  else
+   return dy * (y / where(r == 0, 1, r));
+ }
+};
+
+/// The angle of the point (x, y), in (-pi, pi]; the derivative at the origin is 0.
+struct atan2_op : map_op<2> {
+ static constexpr std::string_view name = "atan2";
+ template <class V>
+ TG_HD static constexpr V value(V y, V x) {
+  return math::atan2(y, x);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dz, auto y, auto x, auto) {
+  const auto length = apply<hypot_op>(x, y);
+  const auto r = where(length == 0, 1, length);
+  if constexpr (I == 0)
+   return dz * (x / r / r);
+  else
+   return -(dz * (y / r / r));
+ }
+};
+
+template <operand A>
+TG_INLINE constexpr auto sin(const A& x) {
+ return apply<sin_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto cos(const A& x) {
+ return apply<cos_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto tan(const A& x) {
+ return apply<tan_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto asin(const A& x) {
+ return apply<asin_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto acos(const A& x) {
+ return apply<acos_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto atan(const A& x) {
+ return apply<atan_op>(x);
+}
+template <operand A, operand B>
+TG_INLINE constexpr auto atan2(const A& y, const B& x) {
+ return apply<atan2_op>(y, x);
+}
+template <operand A, operand B>
+TG_INLINE constexpr auto hypot(const A& x, const B& y) {
+ return apply<hypot_op>(x, y);
+}
+
+}
+
+/// sinh, cosh, asinh, acosh, atanh. (tanh is in activation.hpp.)
+
+namespace tapegraph {
+
+struct cosh_op : map_op<1> {
+ static constexpr std::string_view name = "cosh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::cosh(x);
+ }
+ static constexpr auto vjp(auto dy, auto x, auto);
+};
+
+struct sinh_op : map_op<1> {
+ static constexpr std::string_view name = "sinh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::sinh(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<cosh_op>(x); }
+};
+
+TG_INLINE constexpr auto cosh_op::vjp(auto dy, auto x, auto) { return dy * apply<sinh_op>(x); }
+
+/// The derivative, 1 / sqrt(1 + x^2), does not overflow on the way.
+struct asinh_op : map_op<1> {
+ static constexpr std::string_view name = "asinh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::asinh(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<hypot_op>(x, 1); }
+};
+
+/// The derivative is infinite at 1.
+struct acosh_op : map_op<1> {
+ static constexpr std::string_view name = "acosh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::acosh(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (apply<rsqrt_op>(x - 1) * apply<rsqrt_op>(x + 1)); }
+};
+
+/// The derivative is infinite at -1 and 1.
+struct atanh_op : map_op<1> {
+ static constexpr std::string_view name = "atanh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::atanh(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / ((1 - x) * (1 + x)); }
+};
+
+template <operand A>
+TG_INLINE constexpr auto sinh(const A& x) {
+ return apply<sinh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto cosh(const A& x) {
+ return apply<cosh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto asinh(const A& x) {
+ return apply<asinh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto acosh(const A& x) {
+ return apply<acosh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto atanh(const A& x) {
+ return apply<atanh_op>(x);
+}
+
+}
+// ---- tapegraph/ops/elementwise/rounding.hpp ----
+
+/// floor, ceil, round (halves to even), trunc. Steps: their results count as constants. Integers stay as they are.
+
+namespace tapegraph {
+
+#define TG_ROUNDING(word)                                                                                              \
+ struct word##_op : map_op<1> {                                                                                     \
+  static constexpr std::string_view name = #word;                                                               \
+  static constexpr bool integers = true;                                                                         \
+  template <class V>                                                                                             \
+  TG_HD static constexpr V value(V x) {                                                                          \
+   if constexpr (std::is_floating_point_v<V>)                                                                 \
+    return math::word(x);                                                                                  \
+   else                                                                                                       \
+    return x;                                                                                              \
+  }                                                                                                              \
+ };                                                                                                                 \
+ template <operand A>                                                                                               \
+ TG_INLINE constexpr auto word(const A& x) {                                                                        \
+  return apply<word##_op>(x);                                                                                    \
+ }
+
+TG_ROUNDING(floor)
+TG_ROUNDING(ceil)
+TG_ROUNDING(round)
+TG_ROUNDING(trunc)
+#undef TG_ROUNDING
+
+}
+// ---- tapegraph/ops/product/einsum.hpp ----
+
+// ---- tapegraph/ops/product/axis_labels.hpp ----
+
+/// Axes named by letters, and einsum's notation of them: "bij,bjk->bik".
+
+namespace tapegraph::detail {
+
+/// The labels of one tensor's axes, outermost first: letters; an axis that "..." stands for is its distance from the
+/// last of them, counted from 1.
+struct axis_labels {
+ char label[2 * max_rank]{};
+ int count = 0;
+
+ constexpr int find(char c) const {
+  for (int i = 0; i < count; ++i)
+   if (label[i] == c) return i;
+  return -1;
+ }
+ constexpr bool has(char c) const { return find(c) >= 0; }
+ /// One too many is dropped; `full` has told before.
+ constexpr void push_back(char c) {
+  if (count < 2 * max_rank) label[count++] = c;
+ }
+ constexpr void append(const axis_labels& more) {
+  for (int i = 0; i < more.count; ++i) push_back(more.label[i]);
+ }
+ constexpr void remove(int at) {
+  --count;
+  for (int i = at; i < count; ++i) label[i] = label[i + 1];
+ }
+ friend constexpr bool operator==(const axis_labels& a, const axis_labels& b) {
+  if (a.count != b.count) return false;
+  for (int i = 0; i < a.count; ++i)
+   if (a.label[i] != b.label[i]) return false;
+  return true;
+ }
+};
+
+constexpr bool of_ellipsis(char label) { return label <= max_rank; }
+
+enum class misfit : std::int64_t {
+ notation,
+ operands,
+ axes,
+ rank,
+ tensordot_axes,
+ tensordot_extents,
+ extents,
+ unknown_label,
+ label_twice,
+ diagonal,
+};
+
+struct label_text {
+ char text[52][72]{};
+
+ constexpr explicit label_text(const char* pattern) {
+  for (int i = 0; i < 52; ++i)
+   for (int k = 0; pattern[k] != 0; ++k)
+    text[i][k] = pattern[k] == '?' ? static_cast<char>(i < 26 ? 'a' + i : 'A' + i - 26) : pattern[k];
+ }
+ constexpr const char* of(char label) const { return text[label >= 'a' ? label - 'a' : label - 'A' + 26]; }
+};
+inline constexpr label_text extents_differ("einsum: extents of label ? differ");
+inline constexpr label_text label_unknown("einsum: label ? of the result is in no operand");
+inline constexpr label_text label_repeated("einsum: the result names label ? twice");
+inline constexpr label_text diagonal_unknown("einsum: label ? is repeated and its extent is not a number");
+
+/// What does not fit, as literals; those that name a label exist once per letter.
+struct misfit_texts {
+ static constexpr std::int64_t reason(misfit what, char label = 'a') {
+  return static_cast<std::int64_t>(what) * 128 + label;
+ }
+ static constexpr const char* text(std::int64_t reason) {
+  const auto label = static_cast<char>(reason % 128);
+  switch (static_cast<misfit>(reason / 128)) {
+  case misfit::notation: return "einsum: subscripts are letters, ',', '->' and at most one '...' per operand";
+  case misfit::operands: return "einsum: the subscripts name another number of operands";
+  case misfit::axes: return "einsum: the subscripts name another number of axes than an operand has";
+  case misfit::rank: return "einsum: rank above 8";
+  case misfit::tensordot_axes: return "tensordot: axes are not pairs of different axes of the operands";
+  case misfit::tensordot_extents: return "tensordot: extents of summed axes differ";
+  case misfit::extents:
+   return of_ellipsis(label) ? "einsum: extents of ... do not broadcast" : extents_differ.of(label);
+  case misfit::unknown_label: return label_unknown.of(label);
+  case misfit::label_twice: return label_repeated.of(label);
+  case misfit::diagonal: return diagonal_unknown.of(label);
+  }
+  return "";
+ }
+};
+
+/// A text of einsum, read: the labels of each operand and of the result.
+struct einsum_notation {
+ axis_labels in[2], out;
+ int ellipsis[3]{-1, -1, -1}; ///< where "..." stands among an operand's (or, last, the result's) labels
+ int operands = 1;
+ bool explicit_result = false, well_formed = true;
+
+ constexpr explicit einsum_notation(std::string_view text) {
+  axis_labels* to = &in[0];
+  int which = 0;
+  for (std::size_t i = 0; i < text.size() && well_formed; ++i) {
+   const char c = text[i];
+   if (c == ' ') continue;
+   if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
+    well_formed = to->count < 2 * max_rank;
+    to->push_back(c);
+   } else if (c == '.') {
+    well_formed = i + 2 < text.size() && text[i + 1] == '.' && text[i + 2] == '.' && ellipsis[which] < 0;
+    ellipsis[which] = to->count;
+    i += 2;
+   } else if (c == ',') {
+    well_formed = operands == 1 && !explicit_result;
+    operands = 2;
+    to = &in[which = 1];
+   } else if (c == '-') {
+    well_formed = i + 1 < text.size() && text[i + 1] == '>' && !explicit_result;
+    explicit_result = true;
+    to = &out;
+    which = 2;
+    ++i;
+   } else {
+    well_formed = false;
+   }
+  }
+ }
+
+ /// Replaces operand k's "..." by the axes it stands for; false when the operand has too few or too many.
+ constexpr bool expand(int k, int rank) {
+  const int more = rank - in[k].count;
+  if (more < 0 || (more > 0 && ellipsis[k] < 0)) return false;
+  if (ellipsis[k] >= 0) in[k] = with_ellipsis(in[k], ellipsis[k], more);
+  return true;
+ }
+ /// The result's axes, once the operands' are known: named, or every label that occurs once, in alphabetical order.
+ constexpr void complete() {
+  int widest = 0;
+  for (int k = 0; k < operands; ++k)
+   for (int i = 0; i < in[k].count; ++i)
+    if (of_ellipsis(in[k].label[i]) && in[k].label[i] > widest) widest = in[k].label[i];
+  if (explicit_result) {
+   if (ellipsis[2] >= 0) out = with_ellipsis(out, ellipsis[2], widest);
+   return;
+  }
+  out = with_ellipsis(axis_labels{}, 0, widest);
+  for (char c = 'A'; c <= 'z'; ++c) {
+   int seen = 0;
+   for (int k = 0; k < operands; ++k)
+    for (int i = 0; i < in[k].count; ++i) seen += in[k].label[i] == c;
+   if (seen == 1) out.push_back(c);
+  }
+ }
+
+private:
+ static constexpr axis_labels with_ellipsis(const axis_labels& named, int at, int axes) {
+  axis_labels all;
+  for (int i = 0; i < at; ++i) all.push_back(named.label[i]);
+  for (int i = axes; i > 0; --i) all.push_back(static_cast<char>(i));
+  for (int i = at; i < named.count; ++i) all.push_back(named.label[i]);
+  return all;
+ }
+};
+
+}
+
+/// einsum of one or two operands, lowered to sums, transposes, reshapes and one matrix product (or one fused
+/// multiplication and sum where there is no matrix).
+
+namespace tapegraph {
+
+namespace detail {
+
+/// x with its axes in the order of `wanted`, which names the same labels.
+template <handle H>
+constexpr H ordered(const H& x, const axis_labels& labels, const axis_labels& wanted, std::source_location where) {
+ if (labels == wanted) return x;
+ transpose_op::attributes p;
+ p.rank = wanted.count;
+ for (int i = 0; i < wanted.count; ++i) p.permutation[i] = labels.find(wanted.label[i]);
+ return invoke<transpose_op>(p, nullptr, where, x);
+}
+
+template <handle H>
+constexpr H shaped(const H& x, const shape& target, std::source_location where) {
+ if (shape_of(x) == target) return x;
+ return invoke<reshape_op>({}, &target, where, x);
+}
+
+/// Sums over the axes that `kept` does not name.
+template <handle H>
+constexpr H summed(const H& x, axis_labels& labels, const axis_labels& kept, std::source_location where) {
+ std::int64_t mask = 0;
+ axis_labels left;
+ for (int i = 0; i < labels.count; ++i) {
+  if (kept.has(labels.label[i]))
+   left.push_back(labels.label[i]);
+  else
+   mask |= std::int64_t{1} << i;
+ }
+ labels = left;
+ if (mask == 0) return x;
+ return reduce<sum_op>({mask, 0}, where, x);
+}
+
+/// One axis instead of two of the same label: the elements where both have the same index.
+template <handle H>
+constexpr H diagonal(const H& x, axis_labels& labels, int first, int second, std::source_location where) {
+ const char label = labels.label[first];
+ const shape from = shape_of(x);
+ if (!from[first].known() || !from[second].known())
+  return refuse<misfit_texts>(misfit_texts::reason(misfit::diagonal, label), where, x);
+ if (from[first].value != from[second].value)
+  return refuse<misfit_texts>(misfit_texts::reason(misfit::extents, label), where, x);
+ const std::int64_t n = from[first].value;
+ transpose_op::attributes last;
+ shape flat;
+ flat.attach(from.table());
+ axis_labels rest;
+ for (int i = 0; i < labels.count; ++i) {
+  if (i == first || i == second) continue;
+  last.permutation[last.rank++] = i;
+  flat.push_back(from[i]);
+  rest.push_back(labels.label[i]);
+ }
+ last.permutation[last.rank++] = first;
+ last.permutation[last.rank++] = second;
+ rest.push_back(label);
+ labels = rest;
+ flat.push_back(n * n);
+ slice_op::attributes step;
+ for (int i = 0; i < max_rank; ++i) step.step[i] = 1;
+ step.step[flat.rank() - 1] = n + 1;
+ shape target = flat;
+ target.set(flat.rank() - 1, n);
+ const H moved = invoke<reshape_op>({}, &flat, where, H(invoke<transpose_op>(last, nullptr, where, x)));
+ return invoke<slice_op>(step, &target, where, moved);
+}
+
+/// Every label once.
+template <handle H>
+constexpr H without_repeats(H x, axis_labels& labels, std::source_location where) {
+ for (int i = 0; i < labels.count; ++i)
+  for (int k = i + 1; k < labels.count; ++k)
+   if (labels.label[i] == labels.label[k]) {
+    const int before = labels.count;
+    x = diagonal(x, labels, i, k, where);
+    if (labels.count == before) return x;
+    i = -1;
+    break;
+   }
+ return x;
+}
+
+/// Whether `order` is `first` and then the labels of `second` and `third`.
+constexpr bool reads(const axis_labels& order, const axis_labels& first, const axis_labels& second,
+     const axis_labels& third) {
+ axis_labels all = first;
+ all.append(second);
+ all.append(third);
+ return order == all;
+}
+
+/// x as matrices: [shared..., rows, columns], or [shared..., columns, rows] with `transposed` where its axes lie so.
+template <handle H>
+constexpr H as_matrices(const H& x, const axis_labels& labels, const axis_labels& shared, const axis_labels& rows,
+      const axis_labels& columns, bool& transposed, std::source_location where) {
+ transposed = !reads(labels, shared, rows, columns) && reads(labels, shared, columns, rows);
+ axis_labels order = shared;
+ order.append(transposed ? columns : rows);
+ order.append(transposed ? rows : columns);
+ const H moved = ordered(x, labels, order, where);
+ const shape from = shape_of(moved);
+ const int split = shared.count + (transposed ? columns.count : rows.count);
+ shape target;
+ target.attach(from.table());
+ for (int i = 0; i < shared.count; ++i) target.push_back(from[i]);
+ target.push_back(from.size(shared.count, split));
+ target.push_back(from.size(split, from.rank()));
+ return shaped(moved, target, where);
+}
+
+/// x with axes in the order of `all`, of extent 1 where it has none.
+template <handle H>
+constexpr H aligned(const H& x, const axis_labels& labels, const axis_labels& all, std::source_location where) {
+ axis_labels own;
+ for (int i = 0; i < all.count; ++i)
+  if (labels.has(all.label[i])) own.push_back(all.label[i]);
+ const H moved = ordered(x, labels, own, where);
+ const shape from = shape_of(moved);
+ shape target;
+ target.attach(from.table());
+ int next = 0;
+ for (int i = 0; i < all.count; ++i) target.push_back(labels.has(all.label[i]) ? from[next++] : extent(1));
+ return shaped(moved, target, where);
+}
+
+/// What comes of two operands: a handle of their type or, under vmap, of the type of the one that each example has for itself.
+template <handle A, handle B>
+using contracted = std::remove_cvref_t<decltype(eval(std::declval<const A&>() * std::declval<const B&>()))>;
+
+/// Under vmap the operands' handles differ where all examples share one of them.
+template <handle A, handle B>
+inline constexpr bool same_elements = std::is_same_v<A, B> || !std::is_same_v<mode_of_t<A>, mode_of_t<B>>;
+
+/// The contraction of a and b: axes that both have and `out` does not name are summed over. Every label of `out` is one of
+/// theirs and occurs once, as do those of a and b.
+template <handle A, handle B>
+constexpr contracted<A, B> contract(A a, axis_labels la, B b, axis_labels lb, const axis_labels& out,
+         std::source_location where) {
+ axis_labels kept = out;
+ kept.append(lb);
+ a = summed(a, la, kept, where);
+ kept = out;
+ kept.append(la);
+ b = summed(b, lb, kept, where);
+
+ axis_labels shared, left, right, inner;
+ bool plain = true;
+ for (int i = 0; i < out.count; ++i) {
+  const char c = out.label[i];
+  (la.has(c) ? (lb.has(c) ? shared : left) : right).push_back(c);
+ }
+ for (int i = 0; i < la.count; ++i)
+  if (!out.has(la.label[i])) {
+   inner.push_back(la.label[i]);
+   plain = plain && !of_ellipsis(la.label[i]);
+  }
+ const shape sa = shape_of(a), sb = shape_of(b);
+ for (int i = 0; i < la.count; ++i) {
+  const char c = la.label[i];
+  const int k = lb.find(c);
+  if (k < 0) continue;
+  const bool ones = of_ellipsis(c) && (sa[i].value == 1 || sb[k].value == 1);
+  if (!ones && !equal_or_required(sa[i], sb[k]))
+   return refuse<misfit_texts>(misfit_texts::reason(misfit::extents, c), where, a, b);
+ }
+
+ if (inner.count == 0 || !plain || (left.count == 0 && right.count == 0)) {
+  axis_labels all = out;
+  all.append(inner);
+  if (all.count > max_rank) return refuse<misfit_texts>(misfit_texts::reason(misfit::rank), where, a, b);
+  const A x = aligned(a, la, all, where);
+  const B y = aligned(b, lb, all, where);
+  if (inner.count == 0) return eval(x * y, where);
+  const std::int64_t mask = ((std::int64_t{1} << inner.count) - 1) << out.count;
+  return reduce<sum_op>({mask, 0}, where, x * y);
+ }
+
+ if (left.count > 0 && right.count > 0 && out.find(right.label[0]) < out.find(left.label[0]))
+  return contract(b, lb, a, la, out, where);
+ axis_labels other;
+ for (int i = 0; i < lb.count; ++i)
+  if (inner.has(lb.label[i])) other.push_back(lb.label[i]);
+ const auto in_place = [&](const axis_labels& order) {
+  return int{reads(la, shared, left, order) || reads(la, shared, order, left)} +
+   int{reads(lb, shared, order, right) || reads(lb, shared, right, order)};
+ };
+ if (in_place(other) > in_place(inner)) inner = other;
+
+ matmul_op::attributes t;
+ bool turned_a = false, turned_b = false;
+ const A x = as_matrices(a, la, shared, left, inner, turned_a, where);
+ const B y = as_matrices(b, lb, shared, inner, right, turned_b, where);
+ t.transpose_a = turned_a, t.transpose_b = turned_b;
+ const contracted<A, B> z = invoke<matmul_op>(t, nullptr, where, x, y);
+ const shape product = shape_of(z);
+ shape target;
+ target.attach(product.table());
+ for (int i = 0; i < shared.count; ++i) target.push_back(product[i]);
+ for (int i = 0; i < left.count; ++i) target.push_back(sa[la.find(left.label[i])]);
+ for (int i = 0; i < right.count; ++i) target.push_back(sb[lb.find(right.label[i])]);
+ axis_labels order = shared;
+ order.append(left);
+ order.append(right);
+ return ordered(shaped(z, target, where), order, out, where);
+}
+
+/// What is wrong with a notation whose axes are known, or -1.
+constexpr std::int64_t problem_of(const einsum_notation& n) {
+ if (n.out.count > max_rank) return misfit_texts::reason(misfit::rank);
+ for (int i = 0; i < n.out.count; ++i) {
+  const char c = n.out.label[i];
+  if (!n.in[0].has(c) && !n.in[1].has(c)) return misfit_texts::reason(misfit::unknown_label, c);
+  if (n.out.find(c) < i) return misfit_texts::reason(misfit::label_twice, c);
+ }
+ return -1;
+}
+
+}
+
+/// Einstein's summation with NumPy's notation, for two operands: einsum("bij,bjk->bik", a, b). Axes of one letter are the
+/// same axis; letters that the result does not name are summed over. Without "->" the result has every letter that occurs
+/// once, in alphabetical order. "..." stands for further axes, which broadcast. Extents of one letter must be equal.
+template <tensor_like A, tensor_like B>
+constexpr auto einsum(std::string_view subscripts, const A& a, const B& b,
+     std::source_location where = std::source_location::current()) {
+ using namespace detail;
+ auto x = eval(a, where);
+ auto y = eval(b, where);
+ static_assert(same_elements<decltype(x), decltype(y)>,
+    "einsum: element types differ; cast<...>() makes them equal");
+ einsum_notation n(subscripts);
+ std::int64_t problem = -1;
+ if (!n.well_formed)
+  problem = misfit_texts::reason(misfit::notation);
+ else if (n.operands != 2)
+  problem = misfit_texts::reason(misfit::operands);
+ else if (!n.expand(0, shape_of(x).rank()) || !n.expand(1, shape_of(y).rank()))
+  problem = misfit_texts::reason(misfit::axes);
+ if (problem < 0) {
+  n.complete();
+  problem = problem_of(n);
+ }
+ if (problem >= 0) return refuse<misfit_texts>(problem, where, x, y);
+ x = without_repeats(x, n.in[0], where);
+ y = without_repeats(y, n.in[1], where);
+ if (shape_of(x).rank() != n.in[0].count || shape_of(y).rank() != n.in[1].count)
+  return refuse<misfit_texts>(misfit_texts::reason(misfit::axes), where, x, y);
+ return contract(x, n.in[0], y, n.in[1], n.out, where);
+}
+
+/// Einstein's summation of one operand: "ij->ji" transposes, "ij->i" sums, "ii->i" is the diagonal, "ii" its sum.
+template <tensor_like A>
+constexpr auto einsum(std::string_view subscripts, const A& a,
+     std::source_location where = std::source_location::current()) {
+ using namespace detail;
+ auto x = eval(a, where);
+ einsum_notation n(subscripts);
+ std::int64_t problem = -1;
+ if (!n.well_formed)
+  problem = misfit_texts::reason(misfit::notation);
+ else if (n.operands != 1)
+  problem = misfit_texts::reason(misfit::operands);
+ else if (!n.expand(0, shape_of(x).rank()))
+  problem = misfit_texts::reason(misfit::axes);
+ if (problem < 0) {
+  n.complete();
+  problem = problem_of(n);
+ }
+ if (problem >= 0) return refuse<misfit_texts>(problem, where, x);
+ x = without_repeats(x, n.in[0], where);
+ if (shape_of(x).rank() != n.in[0].count) return x;
+ x = summed(x, n.in[0], n.out, where);
+ return ordered(x, n.in[0], n.out, where);
+}
+
+}
+// ---- tapegraph/ops/product/tensordot.hpp ----
+
+/// Sums of products over chosen axes: tensordot, dot, inner, outer, vdot, with NumPy's meaning.
+
+namespace tapegraph {
+
+/// The axes tensordot sums over: the last `count` of the first operand with the first `count` of the second, or pairs of
+/// axes named for both. Negative axes count from the end.
+struct tensordot_axes {
+ std::int8_t first[max_rank]{}, second[max_rank]{};
+ int count = 0;
+ bool named = false, fits = true;
+
+ constexpr tensordot_axes(int several) : count(several), fits(several >= 0 && several <= max_rank) {}
+ constexpr tensordot_axes(std::initializer_list<int> of_first, std::initializer_list<int> of_second)
+  : named(true), fits(of_first.size() == of_second.size() && of_first.size() <= max_rank) {
+  if (!fits) return;
+  for (int axis : of_first) first[count++] = static_cast<std::int8_t>(axis);
+  int i = 0;
+  for (int axis : of_second) second[i++] = static_cast<std::int8_t>(axis);
+ }
+};
+
+/// sum over the chosen axes of a * b: the other axes of a, then those of b. tensordot(a, b, {{0, 2}, {1, 3}}).
+template <tensor_like A, tensor_like B>
+constexpr auto tensordot(const A& a, const B& b, const tensordot_axes& axes = 2,
+      std::source_location where = std::source_location::current()) {
+ using namespace detail;
+ auto x = eval(a, where);
+ auto y = eval(b, where);
+ static_assert(same_elements<decltype(x), decltype(y)>,
+    "tensordot: element types differ; cast<...>() makes them equal");
+ const shape sx = shape_of(x), sy = shape_of(y);
+ axis_labels lx, ly, out;
+ bool fits = axes.fits && axes.count <= sx.rank() && axes.count <= sy.rank();
+ for (int i = 0; i < sx.rank(); ++i) lx.push_back(static_cast<char>('a' + i));
+ for (int i = 0; i < sy.rank(); ++i) ly.push_back(static_cast<char>('A' + i));
+ misfit problem = misfit::tensordot_axes;
+ for (int k = 0; k < axes.count && fits; ++k) {
+  const int i = axes.named ? normalized_axis(axes.first[k], sx.rank()) : sx.rank() - axes.count + k;
+  const int j = axes.named ? normalized_axis(axes.second[k], sy.rank()) : k;
+  fits = i >= 0 && j >= 0 && ly.label[j] < 'a' && !ly.has(lx.label[i]);
+  if (!fits) break;
+  ly.label[j] = lx.label[i];
+  if (!equal_or_required(sx[i], sy[j])) fits = false, problem = misfit::tensordot_extents;
+ }
+ for (int i = 0; i < lx.count; ++i)
+  if (!ly.has(lx.label[i])) out.push_back(lx.label[i]);
+ for (int i = 0; i < ly.count; ++i)
+  if (!lx.has(ly.label[i])) out.push_back(ly.label[i]);
+ if (fits && out.count > max_rank) fits = false, problem = misfit::rank;
+ if (!fits) return refuse<misfit_texts>(misfit_texts::reason(problem), where, x, y);
+ return contract(x, lx, y, ly, out, where);
+}
+
+/// NumPy's dot: of vectors the sum of products; otherwise over the last axis of a and the last but one of b (its only one
+/// where it is a vector). A scalar multiplies.
+template <tensor_like A, tensor_like B>
+constexpr auto dot(const A& a, const B& b, std::source_location where = std::source_location::current()) {
+ const auto x = eval(a, where);
+ const auto y = eval(b, where);
+ if (shape_of(x).rank() == 0 || shape_of(y).rank() == 0) return tensordot(x, y, 0, where);
+ return tensordot(x, y, tensordot_axes({-1}, {shape_of(y).rank() == 1 ? -1 : -2}), where);
+}
+
+/// NumPy's inner: over the last axis of both. A scalar multiplies.
+template <tensor_like A, tensor_like B>
+constexpr auto inner(const A& a, const B& b, std::source_location where = std::source_location::current()) {
+ const auto x = eval(a, where);
+ const auto y = eval(b, where);
+ if (shape_of(x).rank() == 0 || shape_of(y).rank() == 0) return tensordot(x, y, 0, where);
+ return tensordot(x, y, tensordot_axes({-1}, {-1}), where);
+}
+
+/// Every element of a times every element of b, [elements of a, elements of b]: NumPy's outer, which flattens.
+template <tensor_like A, tensor_like B>
+constexpr auto outer(const A& a, const B& b, std::source_location where = std::source_location::current()) {
+ return eval(reshape(a, {-1, 1}, where) * reshape(b, {1, -1}, where), where);
+}
+
+/// The sum of products of all elements, of tensors with equally many: NumPy's vdot, which flattens.
+template <tensor_like A, tensor_like B>
+constexpr auto vdot(const A& a, const B& b, std::source_location where = std::source_location::current()) {
+ return tensordot(reshape(a, {-1}, where), reshape(b, {-1}, where), 1, where);
+}
+
+}
+// ---- tapegraph/ops/reduction/norm.hpp ----
+
+namespace tapegraph {
+
+/// The p-norm (sum |x|^p)^(1/p) over axes: p = `order`, 2 unless said otherwise. Order 1 is the sum of magnitudes, infinity
+/// the largest, -infinity the smallest, 0 the number of elements that are not zero (its derivative is zero). Over two axes
+/// order 2 is the Frobenius norm; the matrix norms proper are others.
+///
+/// Derivatives: of order 2, x / norm; at zero, where there are many subgradients, 0 (PyTorch's; TensorFlow gives NaN). Ties
+/// of the infinite orders share evenly. Zero elements take no part in that of a positive p.
+template <tensor_like A>
+constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto total = [&](const auto& of) { return sum(of, over, options, where); };
+  if (order == 2) return detail::root(total(square(operand)), where);
+  if (order == 1) return total(abs(operand));
+  if (order == infinity) return max(abs(operand), over, options, where);
+  if (order == -infinity) return min(abs(operand), over, options, where);
+  const auto value = eval(operand, where);
+  if (order == 0) return total(1 - apply<detail::indicator_op>(value, 0));
+  if (order < 0) return eval(pow(total(pow(abs(value), order)), 1 / order), where);
+  const auto power = [&](const auto& base, double exponent) {
+   return tapegraph::where(base == 0, 0, pow(tapegraph::where(base == 0, 1, base), exponent));
+  };
+  const auto magnitude = eval(abs(value), where);
+  return eval(power(total(power(magnitude, order)), 1 / order), where);
+ });
+}
+
+}
+// ---- tapegraph/ops/vmap/vmap.hpp ----
+
+// ---- tapegraph/ops/vmap/batched_transforms.hpp ----
+
+// ---- tapegraph/ops/vmap/batched.hpp ----
+
+/// Batches that show the shape of one example: what functions under vmap compute with. Every operation on one is carried out
+/// for the whole batch at once. A mode over another mode.
+
+namespace tapegraph {
+
+template <class Mode, class Tag>
+struct batched_mode;
+
+/// A value per example of a batch, one behind another along axis 0 of `whole`. `Tag` tells vmaps apart.
+template <class Handle, class Tag>
+class batched {
+public:
+ constexpr batched() = default; ///< stands for nothing until it is assigned to
+ constexpr explicit batched(const Handle& whole) : whole_(whole) {}
+ /// Seals a formula.
+ template <expression E>
+ constexpr batched(const E& e, std::source_location where = std::source_location::current()) : batched(eval(e, where)) {}
+
+ constexpr const Handle& whole() const { return whole_; }
+ constexpr extent count() const { return shape_of(whole_)[0]; }
+ constexpr tapegraph::shape shape() const {
+  const tapegraph::shape s = shape_of(whole_);
+  return {s.rank() - 1, s.data() + 1, s.table()};
+ }
+ constexpr int rank() const { return shape_of(whole_).rank() - 1; }
+ constexpr dtype type() const { return whole_.type(); }
+
+private:
+ Handle whole_{};
+};
+
+template <class Handle, class Tag>
+struct handle_traits<batched<Handle, Tag>> {
+ using mode = batched_mode<typename handle_traits<Handle>::mode, Tag>;
+};
+
+/// How an operation is carried out for a batch: `apply(context, attributes, operands...)`, at least one of them batched,
+/// returns a handle with the batch in front. Operations of one's own get a specialisation.
+template <class Op>
+struct batching_rule {
+ template <class Context>
+ static constexpr auto apply(const Context& c, const typename Op::attributes&, const auto& first, const auto&...) {
+  static_assert(always_false<Op>, "vmap: this operation has no batching rule; specialise tg::batching_rule for it");
+  return c.whole(first);
+ }
+};
+
+namespace detail {
+
+template <class First, class Second>
+inline constexpr bool encloses = false;
+template <class Mode, class Tag, class Second>
+inline constexpr bool encloses<batched_mode<Mode, Tag>, Second> = std::is_same_v<Mode, Second> || encloses<Mode, Second>;
+template <class Mode>
+inline constexpr bool is_batched_mode = false;
+template <class Mode, class Tag>
+inline constexpr bool is_batched_mode<batched_mode<Mode, Tag>> = true;
+
+template <class First, class Second>
+ requires encloses<First, Second>
+struct one_mode<First, Second> {
+ using type = First;
+};
+template <class First, class Second>
+ requires encloses<Second, First>
+struct one_mode<First, Second> {
+ using type = Second;
+};
+template <class First, class Second>
+ requires(is_batched_mode<First> && is_batched_mode<Second> && !std::is_same_v<First, Second> &&
+   !encloses<First, Second> && !encloses<Second, First>)
+struct one_mode<First, Second> {
+ static_assert(always_false<First>, "values of two vmaps meet and neither runs inside the other's values: hand the outer "
+         "one's value to the inner vmap as an argument");
+ using type = First;
+};
+
+template <class Tag, class T>
+inline constexpr bool batched_by = false;
+template <class Tag, class Handle>
+inline constexpr bool batched_by<Tag, batched<Handle, Tag>> = true;
+
+/// [count, extents of s...]
+constexpr shape with_batch(extent count, const shape& s) {
+ shape result;
+ result.attach(count.table != nullptr ? count.table : s.table());
+ result.push_back(count);
+ for (int i = 0; i < s.rank(); ++i) result.push_back(s[i]);
+ return result;
+}
+
+/// The batch with axes of extent 1 behind axis 0, so that one example has `rank` axes and lines up with other operands.
+template <class Handle, class Tag>
+constexpr auto lined_up(const batched<Handle, Tag>& x, int rank, std::source_location where) {
+ const shape own = x.shape();
+ if (own.rank() >= rank) return x.whole();
+ shape target = with_batch(x.count(), {});
+ for (int i = own.rank(); i < rank; ++i) target.push_back(1);
+ for (int i = 0; i < own.rank(); ++i) target.push_back(own[i]);
+ return eval(invoke<reshape_op>({}, &target, where, x.whole()));
+}
+
+/// A handle of `Mode`: one of a mode below is repeated over the batches of `like`.
+template <class Mode, class Handle, class Like>
+constexpr auto raised(const Handle& x, const Like& like, std::source_location where) {
+ if constexpr (std::is_same_v<mode_of_t<Handle>, Mode>) {
+  return x;
+ } else {
+  const auto inner = raised<typename Mode::below>(x, like.whole(), where);
+  const shape target = with_batch(like.count(), shape_of(inner));
+  const auto whole = invoke<broadcast_op>({}, &target, where, inner);
+  return batched<std::remove_cvref_t<decltype(whole)>, typename Mode::tag>(whole);
+ }
+}
+
+/// The first operand that is batched by Tag.
+template <class Tag, class First, class... Rest>
+constexpr const auto& first_batched(const First& first, const Rest&... rest) {
+ if constexpr (batched_by<Tag, First>)
+  return first;
+ else
+  return first_batched<Tag>(rest...);
+}
+
+/// A formula over batches as one over the handles below; one example of it has `rank` axes.
+template <class Tag, class E>
+constexpr auto lowered_formula(const E& e, int rank, std::source_location where) {
+ if constexpr (batched_by<Tag, E>) {
+  return lined_up(e, rank, where);
+ } else if constexpr (expression<E>) {
+  return [&]<class Op, class... Args, std::size_t... I>(const expr<Op, Args...>& f, std::index_sequence<I...>) {
+   using result = expr<Op, decltype(lowered_formula<Tag>(f.template get<I>(), rank, where))...>;
+   return result(lowered_formula<Tag>(f.template get<I>(), rank, where)...);
+  }(e, std::make_index_sequence<static_cast<std::size_t>(E::arity)>{});
+ } else {
+  return e;
+ }
+}
+
+/// What rules work with.
+template <class Mode>
+struct batch_context {
+ using tag = typename Mode::tag;
+ extent count;        ///< examples
+ const shape* target; ///< the shape asked for, of one example; null when there is none
+ std::source_location where;
+
+ template <class T>
+ static constexpr bool is_batched = batched_by<tag, T>;
+
+ /// The batch, or an operand that has none as it is.
+ template <class T>
+ static constexpr const auto& whole(const T& x) {
+  if constexpr (is_batched<T>)
+   return x.whole();
+  else
+   return x;
+ }
+ /// The batch; an operand that has none is repeated.
+ template <class T>
+ constexpr auto spread(const T& x, const auto& like) const {
+  return raised<Mode>(x, like, where).whole();
+ }
+ constexpr shape with_batch(const shape& s) const { return detail::with_batch(count, s); }
+
+ /// The operation on handles of the mode below.
+ template <class Op>
+ constexpr auto run(const typename Op::attributes& attributes, const shape* shape_asked, const auto&... x) const {
+  return invoke<Op>(attributes, shape_asked, where, x...);
+ }
+ constexpr auto reshape(const auto& x, const shape& to) const { return run<reshape_op>({}, &to, x); }
+ /// Axis `from` moved to stand at `to`.
+ constexpr auto move_axis(const auto& x, int from, int to) const {
+  transpose_op::attributes a;
+  const int rank = shape_of(x).rank();
+  a.rank = rank;
+  for (int i = 0, next = 0; i < rank; ++i) {
+   if (next == from) ++next;
+   a.permutation[i] = i == to ? from : next++;
+  }
+  return run<transpose_op>(a, nullptr, x);
+ }
+};
+
+/// The name for results in modes that have one.
+template <class Mode, class Tag>
+struct batched_results {};
+template <one_handle Mode, class Tag>
+struct batched_results<Mode, Tag> {
+ using node = batched<typename Mode::node, Tag>;
+};
+
+}
+
+/// The mode of batches over handles of Mode.
+template <class Mode, class Tag>
+struct batched_mode : detail::batched_results<Mode, Tag> {
+ using below = Mode;
+ using tag = Tag;
+
+ template <tensor_like E>
+ static constexpr auto seal(const E& e, std::source_location where) {
+  if constexpr (handle<E>)
+   return e;
+  else
+   return wrapped(Mode::seal(detail::lowered_formula<Tag>(e, shape_of(e).rank(), where), where));
+ }
+
+ template <class Op, class... Args>
+ static constexpr auto invoke(const typename Op::attributes& attributes, const shape* target,
+        std::source_location where, const Args&... args) {
+  return run<Op>(attributes, target, where, eval(args, where)...);
+ }
+
+ /// Operations of any number of operands have one axis as attribute.
+ template <class Op, class Handle>
+ static constexpr batched<Handle, Tag> invoke_list(const typename Op::attributes& attributes, std::source_location where,
+             const batched<Handle, Tag>* parts, int count) {
+  auto shifted = attributes;
+  ++shifted.axis;
+  list<Handle> wholes;
+  for (int k = 0; k < count; ++k) wholes.push_back(parts[k].whole());
+  return wrapped(Mode::template invoke_list<Op>(shifted, where, wholes.begin(), count));
+ }
+
+ template <class Op, tensor_like E>
+ static constexpr auto reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
+  auto shifted = attributes;
+  shifted.axes <<= 1;
+  return wrapped(Mode::template reduce<Op>(shifted, where, detail::lowered_formula<Tag>(e, shape_of(e).rank(), where)));
+ }
+
+ template <class Handle>
+ static constexpr auto extent_number(const batched<Handle, Tag>& like, extent value) {
+  return Mode::extent_number(like.whole(), value);
+ }
+
+ template <class Handle>
+ static constexpr shape shape_of(const batched<Handle, Tag>& x) {
+  return x.shape();
+ }
+ static constexpr shape shape_of(const number&) { return {}; }
+ template <class T>
+ static constexpr shape shape_of(const T& e) {
+  if constexpr (handle<T>) {
+   return tapegraph::shape_of(e);
+  } else {
+   return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    shape result = shape_of(e.template get<0>());
+    bool ok = true;
+    ((result = I == 0 ? result : broadcast(result, shape_of(e.template get<I>()), ok)), ...);
+    return result;
+   }(std::make_index_sequence<static_cast<std::size_t>(T::arity)>{});
+  }
+ }
+
+ /// The value and the gradient of every example. Examples do not affect each other, so this is the gradient of their sum.
+ /// Arguments that are not batched are first repeated.
+ template <class F, tensor_like... Args>
+ static constexpr auto value_and_gradient(const F& f, const Args&... args) {
+  const auto where = std::source_location::current();
+  return with_handles(
+   [&](const auto& like, const auto&... x) {
+    const auto of_wholes = [&](const auto&... h) {
+     return detail::raised<batched_mode>(eval(f(wrapped(h)...)), like, where).whole();
+    };
+    const auto r = Mode::value_and_gradient(of_wholes, detail::raised<batched_mode>(x, like, where).whole()...);
+    const auto gradient = each_wrapped(r.gradient);
+    return value_with_gradient<decltype(wrapped(r.value)), std::remove_cvref_t<decltype(gradient)>>{
+     wrapped(r.value), gradient};
+   },
+   eval(args, where)...);
+ }
+
+ /// Handles of this mode: those of modes below are repeated over the batch.
+ template <class... Handles>
+ static constexpr auto raised(std::source_location where, const Handles&... x) {
+  const auto& like = detail::first_batched<Tag>(x...);
+  return std::array{detail::raised<batched_mode>(x, like, where)...};
+ }
+
+ template <class Handle>
+ static constexpr batched<Handle, Tag> wrapped(const Handle& whole) {
+  return batched<Handle, Tag>(whole);
+ }
+
+private:
+ static constexpr auto each_wrapped(const auto& whole) { return wrapped(whole); }
+ template <class... T>
+ static constexpr auto each_wrapped(const std::tuple<T...>& wholes) {
+  return std::apply([](const auto&... whole) { return std::tuple{wrapped(whole)...}; }, wholes);
+ }
+ template <class F, class... Args>
+ static constexpr auto with_handles(const F& f, const Args&... x) {
+  return f(detail::first_batched<Tag>(x...), x...);
+ }
+
+ template <class Op, class... Args>
+ static constexpr auto run(const typename Op::attributes& attributes, const shape* target, std::source_location where,
+       const Args&... args) {
+  const auto& like = detail::first_batched<Tag>(args...);
+  constexpr int count = sizeof...(Args);
+  const operand_info in[count]{operand_info{args.type(), shape_of(args)}...};
+  inference io{in, count, target, in[0].type, {}, nullptr};
+  Op::infer(attributes, io);
+  if (io.error != nullptr)
+   mode_transforms<Mode>::refuse(like.whole(), io.error, in[0].dims, in[count - 1].dims);
+  const detail::batch_context<batched_mode> context{like.count(), target, where};
+  return wrapped(batching_rule<Op>::apply(context, attributes, args...));
+ }
+};
+
+}
+
+/// Function transforms under vmap: those of the mode below, of functions that see batches.
+
+namespace tapegraph {
+
+namespace detail {
+
+/// An operand from below as the function sees it.
+template <class Mode, bool Batched>
+constexpr auto as_seen(const auto& x) {
+ if constexpr (Batched)
+  return Mode::wrapped(x);
+ else
+  return x;
+}
+
+/// A backward function on batches as one on their wholes. Which arguments are batched is part of its type.
+template <class B, class Mode, bool... Batched>
+struct lowered_backward {
+ [[no_unique_address]] B backward{};
+
+ constexpr auto operator()(const auto& dy, const auto& y, const auto&... x) const {
+  const auto above = Mode::wrapped(dy);
+  const auto flows = call_backward(backward, above, Mode::wrapped(y), as_seen<Mode, Batched>(x)...);
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+   return std::tuple{lowered<Batched>(flow_at<I, sizeof...(Batched)>(flows), above)...};
+  }(std::make_index_sequence<sizeof...(Batched)>{});
+ }
+
+private:
+ template <bool Mapped, class Flow>
+ static constexpr auto lowered(const Flow& flow, const auto& like) {
+  if constexpr (std::is_same_v<Flow, no_gradient_t>) {
+   return flow;
+  } else {
+   const auto where = std::source_location::current();
+   const auto whole = raised<Mode>(eval(flow, where), like, where).whole();
+   if constexpr (Mapped)
+    return whole;
+   else
+    return sum(whole, 0, {}, where);
+  }
+ }
+};
+
+}
+
+template <class Mode, class Tag>
+struct mode_transforms<batched_mode<Mode, Tag>> {
+ using mode = batched_mode<Mode, Tag>;
+ using below = mode_transforms<Mode>;
+
+ template <class F, class B, class... X>
+ static constexpr auto custom(const F& f, const B& backward, std::source_location where, const X&... x) {
+  using lowered = detail::lowered_backward<B, mode, detail::batched_by<Tag, X>...>;
+  return mode::wrapped(
+   below::custom(on_wholes<X...>(f, where, x...), lowered{backward}, where, whole(x, where, x...)...));
+ }
+ template <class F, class... X>
+ static constexpr auto checkpoint(const F& f, std::source_location where, const X&... x) {
+  return mode::wrapped(below::checkpoint(on_wholes<X...>(f, where, x...), where, whole(x, where, x...)...));
+ }
+ template <class Op, class Handle>
+ static constexpr void effect(const batched<Handle, Tag>& x, std::source_location where) {
+  below::template effect<Op>(x.whole(), where);
+ }
+ template <class Handle>
+ static constexpr void refuse(const batched<Handle, Tag>& like, const char* what, const shape& first,
+        const shape& second) {
+  below::refuse(like.whole(), what, first, second);
+ }
+
+private:
+ template <class X>
+ static constexpr auto whole(const X& x, std::source_location where, const auto&... operands) {
+  if constexpr (detail::batched_by<Tag, X>)
+   return x.whole();
+  else
+   return detail::raised<Mode>(x, detail::first_batched<Tag>(operands...).whole(), where);
+ }
+ template <class... X, class F>
+ static constexpr auto on_wholes(const F& f, std::source_location where, const auto&... x) {
+  const auto like = detail::first_batched<Tag>(x...);
+  return [f, where, like](const auto&... h) {
+   const auto result = eval(f(detail::as_seen<mode, detail::batched_by<Tag, X>>(h)...), where);
+   return detail::raised<mode>(result, like, where).whole();
+  };
+ }
+};
+
+}
+// ---- tapegraph/ops/vmap/batching_rules.hpp ----
+
+/// Every operation's rule for batches.
+
+// ---- tapegraph/ops/convolution/batching.hpp ----
+
+// ---- tapegraph/ops/vmap/batching.hpp ----
+
+/// How operations are carried out for a batch, where a word says it (`batching`): the batch is one more axis in front.
+/// Elementwise operations and reductions need no rule.
+
+namespace tapegraph {
+
+/// Reductions that are differentiated as a whole come as operations.
+template <class Op>
+ requires whole_reduction<Op>
+struct batching_rule<Op> {
+ static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
+  auto shifted = a;
+  shifted.axes <<= 1;
+  return c.template run<Op>(shifted, nullptr, c.whole(x));
+ }
+};
+
+/// What does not fit one example does not fit the batch.
+template <class Texts, int Arity>
+struct batching_rule<detail::refused_op<Texts, Arity>> {
+ static constexpr auto apply(const auto& c, const auto& a, const auto&... x) {
+  return c.template run<detail::refused_op<Texts, Arity>>(a, nullptr, c.whole(x)...);
+ }
+};
+
+namespace detail {
+/// The operation has one axis as attribute.
+template <class Op>
+struct batched_axis {
+ static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
+  auto shifted = a;
+  ++shifted.axis;
+  return c.template run<Op>(shifted, nullptr, c.whole(x));
+ }
+};
+/// The operation works along the last axis, or element by element: the batch is one of the axes before it.
+template <class Op>
+struct batched_rows {
+ static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
+  return c.template run<Op>(a, nullptr, c.whole(x));
+ }
+};
+/// The operation has a batch of its own in front: both become one.
+template <class Op>
+struct batched_images {
+ static constexpr auto apply(const auto& c, const auto& a, const auto& x, const auto&... filters) {
+  const shape images = shape_of(c.whole(x));
+  shape folded;
+  folded.attach(images.table());
+  folded.push_back(images.size(0, 2));
+  for (int i = 2; i < images.rank(); ++i) folded.push_back(images[i]);
+  const auto y = c.template run<Op>(a, nullptr, c.reshape(c.whole(x), folded), filters...);
+  const shape found = shape_of(y);
+  shape unfolded = c.with_batch({});
+  unfolded.push_back(images[1]);
+  for (int i = 1; i < found.rank(); ++i) unfolded.push_back(found[i]);
+  return c.reshape(y, unfolded);
+ }
+};
+}
+
+template <class Op>
+ requires(Op::batched == batching::rows)
+struct batching_rule<Op> : detail::batched_rows<Op> {};
+template <class Op>
+ requires(Op::batched == batching::axis)
+struct batching_rule<Op> : detail::batched_axis<Op> {};
+template <class Op>
+ requires(Op::batched == batching::images)
+struct batching_rule<Op> : detail::batched_images<Op> {};
+
+}
+
+/// Convolutions for a batch.
+
+namespace tapegraph {
+
+/// Filters for all examples: more images. Filters per example: more groups of channels.
+template <>
+struct batching_rule<convolution_op> {
+ template <class C, class X, class W>
+ static constexpr auto apply(const C& c, const window_attributes& a, const X& x, const W& w) {
+  if constexpr (!C::template is_batched<W>) {
+   return detail::batched_images<convolution_op>::apply(c, a, x, w);
+  } else {
+   if (!c.count.known())
+    mode_transforms<mode_of_t<std::remove_cvref_t<decltype(c.whole(w))>>>::refuse(
+     c.whole(w), "vmap: filters per example need a number of examples known to the compiler",
+     shape_of(x), shape_of(w));
+   window_attributes grouped = a;
+   grouped.groups = a.groups * (c.count.known() ? c.count.value : 1);
+   const auto y =
+    c.template run<convolution_op>(grouped, nullptr, channels(c, c.spread(x, w)), channels(c, c.whole(w)));
+   const shape found = shape_of(y), filters = shape_of(w);
+   const int rank = found.rank();
+   shape parted = found;
+   parted.set(rank - 1, c.count);
+   parted.push_back(filters[filters.rank() - 1]);
+   return c.move_axis(c.reshape(y, parted), rank - 1, 0);
+  }
+ }
+
+private:
+ /// [examples, ..., channels] to [..., examples * channels]
+ static constexpr auto channels(const auto& c, const auto& whole) {
+  const int rank = shape_of(whole).rank();
+  const auto moved = c.move_axis(whole, 0, rank - 2);
+  const shape s = shape_of(moved);
+  shape merged;
+  merged.attach(s.table());
+  for (int i = 0; i + 2 < rank; ++i) merged.push_back(s[i]);
+  merged.push_back(s.size(rank - 2, rank));
+  return c.reshape(moved, merged);
+ }
+};
+
+}
+// ---- tapegraph/ops/gather/batching.hpp ----
+
+/// How elements are chosen by indices for a batch.
+
+namespace tapegraph {
+
+/// Slices of a table per example or of one table, by indices per example or by the same ones.
+template <>
+struct batching_rule<gather_op> {
+ template <class C, class Table, class Indices>
+ static constexpr auto apply(const C& c, const gather_op::attributes& a, const Table& table,
+        const Indices& indices) {
+  if constexpr (!C::template is_batched<Table>) {
+   if (a.batch == 0) {
+    const auto taken = c.template run<gather_op>(a, nullptr, table, c.whole(indices));
+    return c.move_axis(taken, static_cast<int>(a.axis), 0);
+   }
+  } else if constexpr (!C::template is_batched<Indices>) {
+   if (a.batch == 0) return c.template run<gather_op>({a.axis + 1, 0}, nullptr, c.whole(table), indices);
+  }
+  const auto& like = detail::first_batched<typename C::tag>(table, indices);
+  return c.template run<gather_op>({a.axis + 1, a.batch + 1}, nullptr, c.spread(table, like),
+          c.spread(indices, like));
+ }
+};
+template <>
+struct batching_rule<scatter_add_op> {
+ template <class C, class Values, class Indices>
+ static constexpr auto apply(const C& c, const gather_op::attributes& a, const Values& values,
+        const Indices& indices) {
+  const shape to = c.with_batch(*c.target);
+  if constexpr (!C::template is_batched<Indices>) {
+   if (a.batch == 0) return c.template run<scatter_add_op>({a.axis + 1, 0}, &to, c.whole(values), indices);
+  }
+  const auto& like = detail::first_batched<typename C::tag>(values, indices);
+  return c.template run<scatter_add_op>({a.axis + 1, a.batch + 1}, &to, c.spread(values, like),
+           c.spread(indices, like));
+ }
+};
+
+namespace detail {
+template <class Op>
+struct batched_along {
+ template <class C, class X, class Indices>
+ static constexpr auto apply(const C& c, const take_along_op::attributes& a, const X& x, const Indices& indices) {
+  const auto& like = first_batched<typename C::tag>(x, indices);
+  const shape to = c.target != nullptr ? c.with_batch(*c.target) : shape{};
+  return c.template run<Op>({a.axis + 1}, c.target != nullptr ? &to : nullptr, c.spread(x, like),
+        c.spread(indices, like));
+ }
+};
+}
+
+template <>
+struct batching_rule<take_along_op> : detail::batched_along<take_along_op> {};
+template <>
+struct batching_rule<put_along_op> : detail::batched_along<put_along_op> {};
+
+}
+// ---- tapegraph/ops/movement/batching.hpp ----
+
+/// How elements are moved for a batch.
+
+namespace tapegraph {
+
+template <>
+struct batching_rule<reshape_op> {
+ static constexpr auto apply(const auto& c, const reshape_op::attributes& a, const auto& x) {
+  const shape to = c.target != nullptr ? c.with_batch(*c.target) : shape{};
+  return c.template run<reshape_op>(a, c.target != nullptr ? &to : nullptr, c.whole(x));
+ }
+};
+template <>
+struct batching_rule<broadcast_op> {
+ static constexpr auto apply(const auto& c, const no_attributes&, const auto& x) {
+  const shape to = c.with_batch(*c.target);
+  return c.template run<broadcast_op>({}, &to, detail::lined_up(x, c.target->rank(), c.where));
+ }
+};
+template <>
+struct batching_rule<transpose_op> {
+ static constexpr auto apply(const auto& c, const transpose_op::attributes& a, const auto& x) {
+  transpose_op::attributes shifted;
+  shifted.rank = a.rank + 1;
+  for (int i = 0; i < a.rank && i + 1 < max_rank; ++i) shifted.permutation[i + 1] = a.permutation[i] + 1;
+  return c.template run<transpose_op>(shifted, nullptr, c.whole(x));
+ }
+};
+
+namespace detail {
+/// slice and pad: the batch is kept whole.
+template <class Op>
+struct batched_ranges {
+ static constexpr auto apply(const auto& c, const slice_op::attributes& a, const auto& x) {
+  auto shifted = a;
+  shifted.begin[0] = 0, shifted.step[0] = 1;
+  for (int i = 0; i + 1 < max_rank; ++i) shifted.begin[i + 1] = a.begin[i], shifted.step[i + 1] = a.step[i];
+  const shape to = c.with_batch(*c.target);
+  return c.template run<Op>(shifted, &to, c.whole(x));
+ }
+};
+/// index_map and its adjoint: one rule per axis; the batch is kept.
+template <class Op>
+struct batched_map {
+ static constexpr auto apply(const auto& c, const index_map_op::attributes& a, const auto& x) {
+  typename Op::attributes shifted;
+  for (int i = 0; i + 1 < max_rank; ++i) shifted.map[i + 1] = a.map[i], shifted.amount[i + 1] = a.amount[i];
+  if (a.map[0] < 0) shifted.map[0] = a.map[0];
+  const shape to = c.with_batch(*c.target);
+  return c.template run<Op>(shifted, &to, c.whole(x));
+ }
+};
+}
+
+/// fill, arange, linspace: the same for every example.
+template <class T>
+struct batching_rule<arange_op<T>> {
+ static constexpr auto apply(const auto& c, const typename arange_op<T>::attributes& a, const auto& x) {
+  const shape to = c.with_batch(*c.target);
+  const auto one = c.template run<arange_op<T>>(a, c.target, c.whole(x));
+  return c.template run<broadcast_op>({}, &to, one);
+ }
+};
+
+template <>
+struct batching_rule<slice_op> : detail::batched_ranges<slice_op> {};
+template <>
+struct batching_rule<pad_op> : detail::batched_ranges<pad_op> {};
+template <>
+struct batching_rule<index_map_op> : detail::batched_map<index_map_op> {};
+template <>
+struct batching_rule<index_map_adjoint_op> : detail::batched_map<index_map_adjoint_op> {};
+
+}
+// ---- tapegraph/ops/product/batching.hpp ----
+
+/// Matrix products for a batch.
+
+namespace tapegraph {
+
+template <>
+struct batching_rule<matmul_op> {
+ template <class C, class A, class B>
+ static constexpr auto apply(const C& c, const matmul_op::attributes& t, const A& a, const B& b) {
+  const shape left = shape_of(a), right = shape_of(b);
+  const int rank = left.rank() > right.rank() ? left.rank() : right.rank();
+  if constexpr (!C::template is_batched<B>) {
+   if (right.rank() == 2 && left.rank() >= 2 && t.transpose_a == 0) {
+    const shape stacked = shape_of(c.whole(a));
+    const shape product = [&] {
+     shape s = stacked;
+     s.set(stacked.rank() - 1, right[t.transpose_b != 0 ? 0 : 1]);
+     return s;
+    }();
+    shape rows;
+    rows.attach(stacked.table());
+    rows.push_back(stacked.size(0, stacked.rank() - 1));
+    rows.push_back(stacked[stacked.rank() - 1]);
+    return c.reshape(c.template run<matmul_op>(t, nullptr, c.reshape(c.whole(a), rows), b), product);
+   }
+  }
+  const auto side = [&]<class X>(const X& x) {
+   if constexpr (C::template is_batched<X>)
+    return detail::lined_up(x, rank, c.where);
+   else
+    return x;
+  };
+  return c.template run<matmul_op>(t, nullptr, side(a), side(b));
+ }
+};
+
+}
+
+/// vmap: a function of one example becomes a function of a batch of them.
+
+namespace tapegraph {
+
+/// Given to vmap in place of an axis, for an argument that is not mapped: every example sees all of it.
+inline constexpr int unbatched = std::numeric_limits<int>::min();
+
+/// vmap(f) as a function object.
+template <class F, int... Axes>
+struct vmap_of {
+ [[no_unique_address]] F f{};
+
+ template <tensor_like... Args>
+ constexpr auto operator()(const Args&... args) const {
+  static_assert(sizeof...(Axes) == 0 || sizeof...(Axes) == sizeof...(Args), "vmap: one axis per argument");
+  constexpr int axes[sizeof...(Args) + 1]{Axes...};
+  const auto where = std::source_location::current();
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+   static_assert(((axes[I] != unbatched) || ...), "vmap: no argument is mapped");
+   using mode = mode_of_t<Args...>;
+   return with_mapped(where, mapped<axes[I], mode>(eval(args, where), where, args...)...);
+  }(std::index_sequence_for<Args...>{});
+ }
+
+private:
+ template <class Mode, class First, class... Rest>
+ static constexpr const auto& of_mode(const First& first, const Rest&... rest) {
+  if constexpr (std::is_same_v<mode_of_t<First>, Mode> && handle<First>)
+   return first;
+  else
+   return of_mode<Mode>(rest...);
+ }
+ template <int Axis, class Mode, class Handle, class... Args>
+ static constexpr auto mapped(const Handle& own, std::source_location where, const Args&... args) {
+  if constexpr (Axis == unbatched) {
+   return own;
+  } else {
+   const auto x = [&] {
+    if constexpr (std::is_same_v<mode_of_t<Handle>, Mode>)
+     return own;
+    else
+     return detail::raised<Mode>(own, of_mode<Mode>(eval(args)...), where);
+   }();
+   const shape s = shape_of(x);
+   const int axis = normalized_axis(Axis, s.rank());
+   if (axis < 0) mode_transforms<Mode>::refuse(x, "vmap: axis outside the rank", s, s);
+   using handle_type = std::remove_cvref_t<decltype(x)>;
+   if constexpr (Axis != 0) {
+    const detail::batch_context<batched_mode<Mode, vmap_of>> context{1, nullptr, where};
+    if (axis > 0) return batched<handle_type, vmap_of>(context.move_axis(x, axis, 0));
+   }
+   if (s.rank() == 0) {
+    const shape one{1};
+    return batched<handle_type, vmap_of>(invoke<reshape_op>({}, &one, where, x));
+   }
+   return batched<handle_type, vmap_of>(x);
+  }
+ }
+ template <class... Handles>
+ constexpr auto with_mapped(std::source_location where, const Handles&... x) const {
+  const auto& like = detail::first_batched<vmap_of>(x...);
+  (check(like, x), ...);
+  return unwrapped(f(x...), like, where);
+ }
+ template <class Like, class Handle>
+ static constexpr void check(const Like& like, const Handle& x) {
+  if constexpr (detail::batched_by<vmap_of, Handle>)
+   if (!equal_or_required(like.count(), x.count()))
+    mode_transforms<mode_of_t<std::remove_cvref_t<decltype(like.whole())>>>::refuse(
+     like.whole(), "vmap: mapped arguments differ in the number of examples", shape_of(like.whole()),
+     shape_of(x.whole()));
+ }
+
+ template <tensor_like R>
+ static constexpr auto unwrapped(const R& result, const auto& like, std::source_location where) {
+  return detail::raised<mode_of_t<std::remove_cvref_t<decltype(like)>>>(eval(result, where), like, where).whole();
+ }
+ template <class... R>
+ static constexpr auto unwrapped(const std::tuple<R...>& results, const auto& like, std::source_location where) {
+  return std::apply([&](const auto&... r) { return std::tuple{unwrapped(r, like, where)...}; }, results);
+ }
+ template <class V, class G>
+ static constexpr auto unwrapped(const value_with_gradient<V, G>& r, const auto& like, std::source_location where) {
+  const auto value = unwrapped(r.value, like, where);
+  const auto gradient = unwrapped(r.gradient, like, where);
+  return value_with_gradient<std::remove_cvref_t<decltype(value)>, std::remove_cvref_t<decltype(gradient)>>{value,
+                           gradient};
+ }
+};
+
+/// vmap(f)(x...): f of every example along the arguments' first axes; results have the examples along axis 0. Other axes
+/// are named in order, `unbatched` for an argument that all examples share: `vmap<0, unbatched>(f)(images, weights)`. f
+/// may return a tensor, a tuple, or what value_and_gradient returns; vmap(gradient(f)) gives a gradient per example.
+template <int... Axes, class F>
+constexpr auto vmap(F f) {
+ return vmap_of<F, Axes...>{f};
+}
 
 }
 
