@@ -6,6 +6,9 @@
 #include <tapegraph/ir/region_code.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
+#include <array>
+#include <cstddef>
+
 /// The code of a sealed formula. While the program is compiled, the formula's type is traced and differentiated by the functions
 /// that differentiate graphs. The result is two regions, one for the value and one for the adjoints of all leaves.
 
@@ -18,9 +21,7 @@ inline constexpr int most_numbers = 16;
 enum source_code : int { first_number = 100, from_output = 200, from_adjoint = 201 };
 
 /// Shapes are not known here: everything is traced as a scalar, and broadcasting is the drivers' business.
-struct formula_code {
-    int kernel_words[4096]{}; // the value's region, then the adjoints'
-    const ir::operation* ops[64]{};
+struct formula_facts {
     int forward = 0, backward = 0; // first words
     int leaves = 0, numbers = 0;
     int forward_sources[most_leaves + most_numbers]{}, forward_slots = 0;
@@ -34,7 +35,22 @@ struct formula_code {
     const char* error = nullptr;
     bool too_long = false;
     bool reduced = false; // `error` is the reduction's
+};
 
+/// What tracing writes, while the program is compiled.
+struct formula_trace : formula_facts {
+    int kernel_words[4096]{}; // the value's region, then the adjoints'
+    const ir::operation* ops[64]{};
+    int word_count = 0, op_count = 0;
+};
+
+/// What the program has of it.
+struct formula_code : formula_facts {
+    const int* kernel_words;
+    const ir::operation* const* ops;
+
+    constexpr formula_code(const formula_facts& facts, const int* words, const ir::operation* const* operations)
+        : formula_facts(facts), kernel_words(words), ops(operations) {}
     constexpr ir::region_view value_region() const { return {kernel_words + forward}; }
     constexpr ir::region_view adjoint_region() const { return {kernel_words + backward}; }
 };
@@ -64,8 +80,8 @@ struct formula_tracer {
 
 /// Traces formula E, under reduction Reduce when that is not void, differentiates it and encodes both regions.
 template <class E, class Reduce>
-constexpr formula_code make_formula() {
-    formula_code code;
+constexpr formula_trace make_formula() {
+    formula_trace code;
     ir::trace t;
     formula_tracer tracer{t};
     const int domain = walk_formula(tracer, formula_type<E>{});
@@ -92,16 +108,15 @@ constexpr formula_code make_formula() {
     code.reduced = last != domain && t.error.operation.empty();
     if (code.error != nullptr) return code;
 
-    int ops = 0, words = 0;
     const auto op_index = [&](const ir::operation* op) {
-        for (int i = 0; i < ops; ++i)
+        for (int i = 0; i < code.op_count; ++i)
             if (ir::same_operation(code.ops[i], op)) return i;
-        code.ops[ops] = op;
-        return ops++;
+        code.ops[code.op_count] = op;
+        return code.op_count++;
     };
     const auto write = [&](const ir::region_code& r) {
-        const int first = words;
-        for (int word : r.words) code.kernel_words[words++] = word;
+        const int first = code.word_count;
+        for (int word : r.words) code.kernel_words[code.word_count++] = word;
         return first;
     };
     const auto source_of = [&](int node, int output, int adjoint) {
@@ -159,7 +174,7 @@ constexpr formula_code make_formula() {
 /// The code of a formula as a constant, in the form that decoded_region reads.
 template <class E, class Reduce>
 struct formula {
-    static constexpr formula_code value = make_formula<E, Reduce>();
+    static constexpr formula_trace value = make_formula<E, Reduce>();
     static_assert(!value.too_long || always_false<E>,
                   "a formula may have at most 12 tensors and 16 numbers: seal a part of it with tg::eval");
     static_assert(value.error == nullptr || !value.reduced || always_false<E>,
@@ -169,6 +184,17 @@ struct formula {
                   "the operands of this formula do not fit: element types differ; cast<...>() makes them equal");
     using forward = typename ir::decoded_region<formula, value.forward>::type;
     using backward = typename ir::decoded_region<formula, value.backward>::type;
+
+    // As long as they are used: the program holds these, and not `value`.
+    template <class T, int Count>
+    static constexpr auto first_of(const T* from) {
+        std::array<T, Count + 1> result{};
+        for (int i = 0; i < Count; ++i) result[static_cast<std::size_t>(i)] = from[i];
+        return result;
+    }
+    static constexpr auto words = first_of<int, value.word_count>(value.kernel_words);
+    static constexpr auto ops = first_of<const ir::operation*, value.op_count>(value.ops);
+    static constexpr formula_code code{value, words.data(), ops.data()};
 };
 
 /// What run-time code needs of a formula, without its type.
@@ -203,7 +229,7 @@ constexpr runtime::kernel_functions sum_on_device_for() {
 template <class E, class Reduce>
 constexpr formula_view make_formula_view() {
     using f = formula<E, Reduce>;
-    formula_view v{&f::value, &cpu::evaluate_tile<typename f::forward>, nullptr, {}, {}, {}, false, {}, nullptr};
+    formula_view v{&f::code, &cpu::evaluate_tile<typename f::forward>, nullptr, {}, {}, {}, false, {}, nullptr};
     v.forward_on_device = runtime::map_kernel_for<typename f::forward>().on_device;
     if constexpr (f::value.results > 0) {
         v.backward = &cpu::evaluate_tile<typename f::backward>;
