@@ -36,7 +36,7 @@ struct tracer {
         const int own = t.nodes.size();
         const graph_node result = operation_named(c.op).graph(x.data(), c.with);
         if (own == start) return result;
-        int first = own; // the row's first own node is the one that reads the operands
+        int first = own; // the operation's first own node is the one that reads the operands
         while (first < t.nodes.size() && t.nodes[first].op->kind == operation_kind::leaf) ++first;
         if (first == t.nodes.size()) return result;
         if (!t.nodes[first].op->in_formula()) return result; // max, prod: differentiated whole, they seal their operand

@@ -1,12 +1,12 @@
-#include <fuzz/rows.hpp>
+#include <operations/builders.hpp>
 
 #include <cmath>
 
 /// Constants made beside an operand, and functions whose derivative is not simply that of their value.
 
-namespace tapegraph::fuzz {
+namespace tapegraph::testing {
 
-namespace {
+namespace constants {
 
 // Constants that depend on an operand for its mode alone, by themselves and beside it.
 operation fill_row() {
@@ -49,18 +49,19 @@ operation numbered_row(const char* name) {
         },
         [](const array& x, const attributes& with) {
             const std::int64_t n = with.whole[0];
-            return testing::map(
-                {x,
-                 [&] {
-                     array line({n});
-                     const real first = static_cast<real>(with.real[0]), second = static_cast<real>(with.real[1]);
-                     for (std::int64_t i = 0; i < n; ++i)
-                         line[i] = !Ends   ? first + second * static_cast<real>(i)
-                                   : n > 1 ? first + (second - first) * static_cast<real>(i) / static_cast<real>(n - 1)
-                                           : first;
-                     return line;
-                 }()},
-                [](const real* v) { return Ends ? v[0] + v[1] : v[0] * v[1]; });
+            return map({x,
+                        [&] {
+                            array line({n});
+                            const real first = static_cast<real>(with.real[0]),
+                                       second = static_cast<real>(with.real[1]);
+                            for (std::int64_t i = 0; i < n; ++i)
+                                line[i] =
+                                    !Ends   ? first + second * static_cast<real>(i)
+                                    : n > 1 ? first + (second - first) * static_cast<real>(i) / static_cast<real>(n - 1)
+                                            : first;
+                            return line;
+                        }()},
+                       [](const real* v) { return Ends ? v[0] + v[1] : v[0] * v[1]; });
         });
     return row;
 }
@@ -79,7 +80,7 @@ operation custom_row() {
                 "tg::custom_gradient([](const auto& at) { return tg::eval(square(at)); }, [](const auto& "
                 "dy, const auto& at) { return dy * (at + 3); })($)");
         },
-        [](const array& x, const attributes&) { return testing::map({x}, [](const real* v) { return v[0] * v[0]; }); });
+        [](const array& x, const attributes&) { return map({x}, [](const real* v) { return v[0] * v[0]; }); });
     row.domains = {{-30, 30}};
     row.smooth = false;
     return row;
@@ -95,15 +96,16 @@ operation checkpoint_row() {
             return std::string("tg::checkpoint([](const auto& at) { return tg::eval(tg::eval(tanh(at)) * at); })($)");
         },
         [](const array& x, const attributes&) {
-            return testing::map({x}, [](const real* v) { return std::tanh(v[0]) * v[0]; });
+            return map({x}, [](const real* v) { return std::tanh(v[0]) * v[0]; });
         });
     return row;
 }
 
-} // namespace
+} // namespace constants
 
 std::vector<operation> constant_operations() {
+    using namespace constants;
     return {fill_row(), numbered_row<false>("arange"), numbered_row<true>("linspace"), custom_row(), checkpoint_row()};
 }
 
-} // namespace tapegraph::fuzz
+} // namespace tapegraph::testing
