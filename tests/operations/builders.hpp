@@ -19,8 +19,7 @@ auto with_list(const std::vector<T>& v, const F& f) {
     case 3: return f(list{v[0], v[1], v[2]});
     case 4: return f(list{v[0], v[1], v[2], v[3]});
     case 5: return f(list{v[0], v[1], v[2], v[3], v[4]});
-    case 8: return f(list{v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}); // the largest rank
-    default: throw argument_error("random programs have ranks up to 5, rows up to 5 or 8");
+    default: throw argument_error("random programs and rows of lists have ranks up to 5");
     }
 }
 

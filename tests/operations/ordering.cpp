@@ -248,7 +248,9 @@ std::vector<operation> extremes() {
                     [](const auto& x, const attributes& with) {
                         return argmin(x, axis_of(with), keepdims_if{with.whole[1] != 0});
                     },
-                    false, {tied({{0, 0}, {}}, {{{1}}, {{7}}, {{3, 5}}, {{3, 0}}, {{2, 3, 5}}, {{513, 5}}})}),
+                    false,
+                    {tied({{0, 0}, {}}, {{{1}}, {{7}}, {{3, 5}}, {{3, 0}}, {{2, 3, 5}}, {{513, 5}}}),
+                     tied({{1, 1}, {}}, {{{3, 5}}, {{2, 3, 5}}})}),
             all};
 }
 
