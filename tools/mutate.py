@@ -37,8 +37,8 @@ FLAGS = ["-std=c++20", "-w", "-fopenmp", "-DTG_INSTRUCTION_SETS=1", "-fconstexpr
 
 
 def table(rows, *more):
-    """Programs that check a file of rows, then test files of their own."""
-    return [(f"ops/{rows}_rows", "ops/table_test")] + [(m,) for m in more]
+    """Programs that check a file of operations by its rows, then test files of their own."""
+    return [(f"operations/{rows}", "ops/table_test", "operations/operation", "operations/formula")] + [(m,) for m in more]
 
 
 STORED = "ops/stored_test"
@@ -239,7 +239,7 @@ class Builder:
         if not ok:
             return None, errors
         binary = os.path.join(self.folder, "program")
-        # The changed object first: of functions that both have, the linker takes its. A table's other rows are left out.
+        # The changed object first: of functions that both have, the linker takes its. The table's other operations are left out.
         objects = [first, self.plain_object("main")] + [self.plain_object(t) for t in program[1:]]
         linked = subprocess.run(["g++", "-fopenmp", "-no-pie", *objects, "-Wl,--unresolved-symbols=ignore-all", "-o", binary],
                                 stderr=subprocess.PIPE, text=True)
@@ -248,8 +248,8 @@ class Builder:
     @staticmethod
     def passes(program, binary, mutant=0):
         command = [binary, "--abort-after=1"]
-        if program[0].endswith("_rows"):
-            command.append("-tc=" + TABLE_CASES[program[0][4:-5]])
+        if program[0].startswith("operations/"):
+            command.append("-tc=" + TABLE_CASES[program[0][len("operations/"):]])
         try:
             run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300,
                                  env={**os.environ, "OMP_NUM_THREADS": "1", "TAPEGRAPH_MUTANT": str(mutant)})
@@ -319,9 +319,9 @@ def try_alone(builder, overlay, m, sound):
     return "survived"
 
 
-# The test case of table_test.cpp that runs a file of rows.
+# The test case of table_test.cpp that runs a file of operations.
 TABLE_CASES = {}
-for rows_case in re.finditer(r'TEST_CASE\("([^"]+)"\) \{ check\((\w+)_rows\(\)\)',
+for rows_case in re.finditer(r'TEST_CASE\("([^"]+)"\) \{ check\(rows_of\((\w+)_operations\(\)\)\)',
                              open(os.path.join(ROOT, "tests", "ops", "table_test.cpp")).read()):
     TABLE_CASES[rows_case.group(2)] = rows_case.group(1).replace(",", "?")
 

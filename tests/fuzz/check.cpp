@@ -126,9 +126,9 @@ bool has_ties(const any_tensor& x) {
 bool differentiable(const program& p, const std::vector<any_tensor>& values) {
     for (const instruction& c : p.code) {
         if (c.leaf()) continue;
-        const operation& row = operation_named(c.op);
-        if (!row.smooth) return false;
-        if (row.splits_ties && has_ties(values[static_cast<std::size_t>(c.operands[0])])) return false;
+        const operation& op = operation_named(c.op);
+        if (!op.smooth) return false;
+        if (op.splits_ties && has_ties(values[static_cast<std::size_t>(c.operands[0])])) return false;
     }
     return true;
 }

@@ -6,7 +6,7 @@
 
 /// What is checked of a random program.
 ///
-///   value         every instruction against plain loops in long double, where its row has them
+///   value         every instruction against plain loops in long double, where the operation has them
 ///   trace         the unoptimised trace, node by node: the bits of eager mode, values and gradients;
 ///                 second derivatives close to those of nested tapes; the same of tangents
 ///   formulas      the same with inner instructions inside the formulas that use them: equal values, gradients up to

@@ -39,42 +39,32 @@ any_tensor leaf_value(const instruction& c) {
 
 } // namespace
 
-array plain_values(const any_tensor& x) {
-    array a(testing::extents_of(x.shape()));
-    for (std::int64_t i = 0; i < a.size(); ++i) {
-        if (x.type() == dtype::f64) a[i] = static_cast<const double*>(x.read())[i];
-        if (x.type() == dtype::i32) a[i] = static_cast<const std::int32_t*>(x.read())[i];
-        if (x.type() == dtype::boolean) a[i] = static_cast<const bool*>(x.read())[i] ? 1 : 0;
-    }
-    return a;
-}
-
 std::vector<any_tensor> leaves_of(const program& p) {
     std::vector<any_tensor> leaves;
     for (const instruction& c : p.code) leaves.push_back(c.leaf() ? leaf_value(c) : any_tensor());
     return leaves;
 }
 
-void check_domains(const operation& row, const instruction& c, const std::vector<any_tensor>& operands) {
-    if (operands.size() != row.types.size()) throw unsuitable(row.name + ": number of operands");
+void check_domains(const operation& op, const instruction& c, const std::vector<any_tensor>& operands) {
+    if (operands.size() != op.types.size()) throw unsuitable(op.name + ": number of operands");
     std::vector<extents> dims;
     for (const any_tensor& x : operands) dims.push_back(testing::extents_of(x.shape()));
     for (std::size_t k = 0; k < operands.size(); ++k) {
         const any_tensor& x = operands[k];
-        if (x.type() != row.types[k]) throw unsuitable(row.name + ": element type of an operand");
+        if (x.type() != op.types[k]) throw unsuitable(op.name + ": element type of an operand");
         for (std::int64_t i = 0; x.type() == dtype::f64 && i < x.size(); ++i) {
             const double v = static_cast<const double*>(x.read())[i];
-            if (!(v >= row.domains[k].low && v <= row.domains[k].high)) throw unsuitable(row.name + ": domain");
+            if (!(v >= op.domains[k].low && v <= op.domains[k].high)) throw unsuitable(op.name + ": domain");
         }
         const std::int64_t limit =
-            x.type() == dtype::i32 && row.index_limit ? row.index_limit(dims, c.with) : std::int64_t{1} << 31;
+            x.type() == dtype::i32 && op.index_limit ? op.index_limit(dims, c.with) : std::int64_t{1} << 31;
         for (std::int64_t i = 0; x.type() == dtype::i32 && i < x.size(); ++i)
-            if (static_cast<const std::int32_t*>(x.read())[i] >= limit) throw unsuitable(row.name + ": index");
+            if (static_cast<const std::int32_t*>(x.read())[i] >= limit) throw unsuitable(op.name + ": index");
     }
-    if (!row.accepts) return;
+    if (!op.accepts) return;
     std::vector<array> plain;
     for (const any_tensor& x : operands) plain.push_back(plain_values(x));
-    if (!row.accepts(plain, c.with)) throw unsuitable(row.name + ": values");
+    if (!op.accepts(plain, c.with)) throw unsuitable(op.name + ": values");
 }
 
 any_tensor run_instruction(const instruction& c, const any_tensor* operands) {

@@ -16,9 +16,6 @@ struct unsuitable : error {
     using error::error;
 };
 
-/// The elements as plain numbers.
-array plain_values(const any_tensor& x);
-
 /// The values of leaves, by instruction; empty tensors elsewhere.
 std::vector<any_tensor> leaves_of(const program& p);
 
@@ -27,8 +24,8 @@ std::vector<any_tensor> run_eagerly(program& p, const std::vector<any_tensor>& l
 
 /// One instruction of a program, operands given.
 any_tensor run_instruction(const instruction& c, const any_tensor* operands);
-/// Throws unsuitable where operands are not what the row wants. `result` may be null.
-void check_domains(const operation& row, const instruction& c, const std::vector<any_tensor>& operands);
+/// Throws unsuitable where operands are not what the operation wants. `result` may be null.
+void check_domains(const operation& op, const instruction& c, const std::vector<any_tensor>& operands);
 
 /// Inputs to differentiate by: instructions of op "input".
 std::vector<int> sources_of(const program& p);

@@ -29,8 +29,8 @@ outcome run(const campaign& c) {
     };
     outcome result;
     std::vector<std::string> unused;
-    for (const operation& row : all_operations())
-        if (row.weight > 0) unused.push_back(row.name);
+    for (const operation& op : all_operations())
+        if (op.weight > 0) unused.push_back(op.name);
     for (std::uint64_t seed = c.first_seed; static_cast<int>(result.failures.size()) < c.most_failures; ++seed) {
         if (c.count > 0 && seed - c.first_seed >= static_cast<std::uint64_t>(c.count)) break;
         if (c.seconds > 0 && elapsed() > c.seconds) break;

@@ -19,7 +19,7 @@ struct campaign {
 struct outcome {
     statistics counts;
     std::vector<std::string> failures; ///< each what a developer needs: seed, program, smallest program, C++
-    std::vector<std::string> unused;   ///< rows of the table that no program had
+    std::vector<std::string> unused;   ///< operations that no program had
     double seconds = 0;
 };
 

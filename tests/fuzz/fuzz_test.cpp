@@ -122,11 +122,11 @@ TEST_CASE("a program survives being printed and read, and gives the same source"
 
 TEST_CASE("a wrong derivative is found and shrunk to one operation on one number") {
     static_assert(tg::ir::operation_binding<wrong_cube_op>::bound);
-    operation row = formula<double>(
+    operation op = formula<double>(
         "wrong_cube", [](const auto& x, const attributes&) { return tg::apply<wrong_cube_op>(x); }, [] {},
         "wrong_cube(x)", {{-5, 5}});
-    row.weight = 0; // for this test alone
-    add_operation(row);
+    op.weight = 0; // for this test alone
+    add_operation(op);
     const program p = found_and_shrunk("differences", {}, "wrong_cube");
     INFO(to_text(p));
     CHECK(computed(p) == 1);
@@ -137,12 +137,12 @@ TEST_CASE("a wrong derivative is found and shrunk to one operation on one number
 
 TEST_CASE("a wrong tangent is found and shrunk to one operation") {
     static_assert(tg::ir::operation_binding<careless_pad_op>::bound);
-    operation row = make_operation<double>("careless_pad", careless_pad{});
-    row.weight = 0;
-    row.accepts = [](const std::vector<array>& x, const attributes&) { return x[0].dims.size() == 1; };
-    row.draw = [](choices&, const std::vector<extents>& x, attributes&) { return x[0].size() == 1; };
-    row.source = [](const std::vector<std::string>& x, const attributes&) { return "careless_pad(" + x[0] + ")"; };
-    add_operation(row);
+    operation op = make_operation<double>("careless_pad", careless_pad{});
+    op.weight = 0;
+    op.accepts = [](const std::vector<array>& x, const attributes&) { return x[0].dims.size() == 1; };
+    op.draw = [](choices&, const std::vector<extents>& x, attributes&) { return x[0].size() == 1; };
+    op.source = [](const std::vector<std::string>& x, const attributes&) { return "careless_pad(" + x[0] + ")"; };
+    add_operation(op);
     const program p = found_and_shrunk("forward", {}, "careless_pad");
     INFO(to_text(p));
     CHECK(computed(p) == 1);
@@ -150,17 +150,17 @@ TEST_CASE("a wrong tangent is found and shrunk to one operation") {
 }
 
 TEST_CASE("a wrong value is found and keeps the extents it needs") {
-    operation row = make_operation<double>("forgetful_sum", forgetful_sum{});
-    row.weight = 0;
-    row.draw = [](choices&, const std::vector<extents>& x, attributes&) { return !x[0].empty(); };
-    row.source = [](const std::vector<std::string>& x, const attributes&) { return "forgetful_sum(" + x[0] + ")"; };
-    row.reference = [](const std::vector<array>& x, const attributes&) { // pretends to start over after four
+    operation op = make_operation<double>("forgetful_sum", forgetful_sum{});
+    op.weight = 0;
+    op.draw = [](choices&, const std::vector<extents>& x, attributes&) { return !x[0].empty(); };
+    op.source = [](const std::vector<std::string>& x, const attributes&) { return "forgetful_sum(" + x[0] + ")"; };
+    op.reference = [](const std::vector<array>& x, const attributes&) { // pretends to start over after four
         array y(x[0].dims);
         const std::int64_t n = x[0].dims.back();
         for (std::int64_t i = 0; i < y.size(); ++i) y[i] = x[0][i] + (i % n == 0 || i % n == 4 ? 0 : y[i - 1]);
         return y;
     };
-    add_operation(row);
+    add_operation(op);
     const program p = found_and_shrunk("value", {}, "forgetful_sum");
     INFO(to_text(p));
     CHECK(computed(p) == 1);

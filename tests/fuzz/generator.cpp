@@ -27,7 +27,7 @@ class generator {
 public:
     generator(std::uint64_t seed, const generator_options& options) : random_(seed), options_(options) {
         if (random_.chance(0.04)) options_.most_elements *= 10;
-        for (const operation& row : all_operations()) total_weight_ += row.weight;
+        for (const operation& op : all_operations()) total_weight_ += op.weight;
     }
 
     program run() {
@@ -48,8 +48,8 @@ public:
 private:
     const operation& draw_operation() {
         double at = random_.between(0, total_weight_);
-        for (const operation& row : all_operations())
-            if ((at -= row.weight) < 0) return row;
+        for (const operation& op : all_operations())
+            if ((at -= op.weight) < 0) return op;
         return all_operations().front();
     }
 
@@ -144,36 +144,36 @@ private:
         return ok;
     }
 
-    bool append(const operation& row) {
+    bool append(const operation& op) {
         const program before = program_;
         const auto values = values_;
         const auto spans = spans_;
-        if (try_append(row)) return true;
+        if (try_append(op)) return true;
         program_ = before, values_ = values, spans_ = spans;
         return false;
     }
 
-    bool try_append(const operation& row) {
+    bool try_append(const operation& op) {
         instruction c;
-        c.op = row.name;
+        c.op = op.name;
         std::vector<extents> dims;
         std::vector<int> chosen;
-        for (std::size_t k = 0; k < row.types.size(); ++k) {
+        for (std::size_t k = 0; k < op.types.size(); ++k) {
             int value = -1;
-            const bool index = row.types[k] == dtype::i32; // which indices fit is known when attributes are
+            const bool index = op.types[k] == dtype::i32; // which indices fit is known when attributes are
             const std::int64_t unlimited = std::int64_t{1} << 40;
             if (k == 0) {
                 if (random_.chance(0.88))
-                    value = existing([&](int v) { return fits(v, row.types[0], row.domains[0], unlimited); });
+                    value = existing([&](int v) { return fits(v, op.types[0], op.domains[0], unlimited); });
                 dims.push_back(value < 0 ? random_dims() : program_.code[static_cast<std::size_t>(value)].dims);
             } else {
                 extents wanted;
-                if (row.partner) {
-                    if (!row.partner(random_, k, dims, wanted)) return false;
+                if (op.partner) {
+                    if (!op.partner(random_, k, dims, wanted)) return false;
                 } else {
                     wanted = broadcast_partner(dims[0]);
                     const int other = random_.chance(0.6) ? existing([&](int v) {
-                        return fits(v, row.types[k], row.domains[k], unlimited) && broadcasts(dims, v);
+                        return fits(v, op.types[k], op.domains[k], unlimited) && broadcasts(dims, v);
                     })
                                                           : -1;
                     if (other >= 0) wanted = program_.code[static_cast<std::size_t>(other)].dims;
@@ -181,36 +181,36 @@ private:
                 if (testing::count_of(wanted) > options_.most_elements || wanted.size() > 5) return false;
                 if (!index && random_.chance(0.85))
                     value = existing([&](int v) {
-                        return fits(v, row.types[k], row.domains[k], unlimited) &&
+                        return fits(v, op.types[k], op.domains[k], unlimited) &&
                                program_.code[static_cast<std::size_t>(v)].dims == wanted;
                     });
                 dims.push_back(wanted);
             }
             chosen.push_back(index ? -1 : value);
         }
-        if (row.draw && !row.draw(random_, dims, c.with)) return false;
-        for (std::size_t k = 0; k < row.types.size(); ++k) {
+        if (op.draw && !op.draw(random_, dims, c.with)) return false;
+        for (std::size_t k = 0; k < op.types.size(); ++k) {
             if (chosen[k] < 0) {
-                const bool limited = row.types[k] == dtype::i32 && row.index_limit;
-                const std::int64_t limit = limited ? row.index_limit(dims, c.with) : 5;
+                const bool limited = op.types[k] == dtype::i32 && op.index_limit;
+                const std::int64_t limit = limited ? op.index_limit(dims, c.with) : 5;
                 if (limit < 1) return false;
-                if (row.types[k] == dtype::i32)
+                if (op.types[k] == dtype::i32)
                     chosen[k] = existing([&](int v) {
                         return fits(v, dtype::i32, {}, limit) &&
                                program_.code[static_cast<std::size_t>(v)].dims == dims[k];
                     });
-                if (chosen[k] < 0) chosen[k] = add_leaf(row.types[k], dims[k], row.domains[k], limit);
+                if (chosen[k] < 0) chosen[k] = add_leaf(op.types[k], dims[k], op.domains[k], limit);
             }
             c.operands.push_back(chosen[k]);
         }
-        return evaluate_and_keep(row, c);
+        return evaluate_and_keep(op, c);
     }
 
-    bool evaluate_and_keep(const operation& row, instruction c) {
+    bool evaluate_and_keep(const operation& op, instruction c) {
         std::vector<any_tensor> operands;
         for (const int operand : c.operands) operands.push_back(values_[static_cast<std::size_t>(operand)]);
         try {
-            check_domains(row, c, operands);
+            check_domains(op, c, operands);
             const any_tensor value = run_instruction(c, operands.data());
             const span s = span_of(value);
             const bool large = value.type() == dtype::f64 && value.size() > 0 && !(std::max(-s.low, s.high) <= 1e3);

@@ -86,7 +86,7 @@ std::string check_mapped(const program& p, const std::vector<any_tensor>& values
             first = false;
             continue;
         }
-        const operation& row = operation_named(c.op);
+        const operation& op = operation_named(c.op);
         std::vector<any_tensor> x;
         std::uint32_t set = 0;
         real scale = 1;
@@ -110,14 +110,14 @@ std::string check_mapped(const program& p, const std::vector<any_tensor>& values
         }
         all[i] = batch_of(want);
         own[i] = true;
-        if (row.mapped == nullptr) continue;
-        if (std::find(row.mapped_sets.begin(), row.mapped_sets.end(), set) == row.mapped_sets.end()) {
+        if (op.mapped == nullptr) continue;
+        if (std::find(op.mapped_sets.begin(), op.mapped_sets.end(), set) == op.mapped_sets.end()) {
             for (std::size_t k = 0; k < x.size(); ++k)
                 if ((set >> k & 1) == 0)
                     x[k] = batch_of(std::vector<any_tensor>(static_cast<std::size_t>(count), x[k]));
-            set = row.mapped_sets[0];
+            set = op.mapped_sets[0];
         }
-        if (std::string text = compare(row.mapped(set, x.data(), c.with), want, scale); !text.empty())
+        if (std::string text = compare(op.mapped(set, x.data(), c.with), want, scale); !text.empty())
             return "v" + std::to_string(i) + " (" + c.op + ", " + std::to_string(count) + " examples, operands " +
                    std::to_string(set) + " are batches): " + text;
         ++instructions;

@@ -2,7 +2,6 @@
 
 #include <tapegraph/core/error.hpp>
 
-#include <cstdio>
 #include <cstdlib>
 #include <sstream>
 
@@ -42,12 +41,6 @@ int value_number(const std::string& word) {
 }
 
 } // namespace
-
-std::string number_text(double value) {
-    char buffer[40];
-    std::snprintf(buffer, sizeof buffer, "%.17g", value);
-    return buffer;
-}
 
 std::string to_text(const program& p) {
     std::string text;

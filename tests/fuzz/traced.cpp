@@ -36,7 +36,7 @@ struct tracer {
         const int own = t.nodes.size();
         const graph_node result = operation_named(c.op).graph(x.data(), c.with);
         if (own == start) return result;
-        int first = own; // the row's first own node is the one that reads the operands
+        int first = own; // the operation's first own node is the one that reads the operands
         while (first < t.nodes.size() && t.nodes[first].op->kind == operation_kind::leaf) ++first;
         if (first == t.nodes.size()) return result;
         if (!t.nodes[first].op->in_formula()) return result; // max, prod: differentiated whole, they seal their operand
@@ -116,12 +116,12 @@ std::vector<any_tensor> trace_program(ir::trace& t, const program& p, const std:
         for (const graph_node& each : of) last = std::max(last, each.id() + 1);
         for (int each : sources) last = std::max(last, each + 1);
         const list<int> all = ir::push_forward(t, 0, last, sources, tangents);
-        std::vector<graph_node> found;
+        std::vector<graph_node> made;
         for (const graph_node& each : of) {
-            found.emplace_back(&t, all[each.id()] >= 0 ? all[each.id()] : ir::detail::zeros_like(t, each.id()));
-            t.outputs.push_back({name, found.back().id()});
+            made.emplace_back(&t, all[each.id()] >= 0 ? all[each.id()] : ir::detail::zeros_like(t, each.id()));
+            t.outputs.push_back({name, made.back().id()});
         }
-        return found;
+        return made;
     };
     const std::vector<graph_node> directions = fed("directions", &direction);
     const std::vector<graph_node> tangents = pushed(y, directions, "tangent");
@@ -210,16 +210,16 @@ results interpret(ir::trace& t, const std::vector<any_tensor>& feeds, const prog
 results sorted_out(const std::vector<any_tensor>& outputs, const program& p) {
     results r;
     const std::size_t sources = sources_of(p).size();
-    std::size_t at = 0, real = 0;
+    std::size_t at = 0, real_ones = 0;
     const auto take = [&](std::vector<any_tensor>& to, std::size_t count) {
         for (; count > 0 && at < outputs.size(); --count) to.push_back(outputs[at++]);
     };
     take(r.outputs, p.outputs.size());
-    for (const any_tensor& y : r.outputs) real += y.type() == dtype::f64;
+    for (const any_tensor& y : r.outputs) real_ones += y.type() == dtype::f64;
     if (at == outputs.size()) return r;
     r.loss = *static_cast<const double*>(outputs[at++].read());
     take(r.gradients, sources);
-    take(r.tangents, real);
+    take(r.tangents, real_ones);
     take(r.second, sources);
     take(r.products, sources);
     take(r.mixed, sources);

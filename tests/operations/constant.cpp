@@ -1,15 +1,15 @@
-#include <fuzz/rows.hpp>
+#include <operations/builders.hpp>
 
 #include <cmath>
 
 /// Constants made beside an operand, and functions whose derivative is not simply that of their value.
 
-namespace tapegraph::fuzz {
+namespace tapegraph::testing {
 
-namespace {
+namespace constants {
 
 // Constants that depend on an operand for its mode alone, by themselves and beside it.
-operation fill_row() {
+operation fill_operation() {
     return one_operand<double>(
         "fill",
         [](const auto& x, const attributes& with) { return fill<double>(x, shape_of_words(with.whole), with.real[0]); },
@@ -25,8 +25,8 @@ operation fill_row() {
 }
 
 template <bool Ends>
-operation numbered_row(const char* name) {
-    operation row = one_operand<double>(
+operation numbered_operation(const char* name) {
+    operation made = one_operand<double>(
         name,
         [](const auto& x, const attributes& with) {
             if constexpr (Ends)
@@ -48,26 +48,19 @@ operation numbered_row(const char* name) {
                               second + "); }($)";
         },
         [](const array& x, const attributes& with) {
-            const std::int64_t n = with.whole[0];
-            return testing::map(
-                {x,
-                 [&] {
-                     array line({n});
-                     const real first = static_cast<real>(with.real[0]), second = static_cast<real>(with.real[1]);
-                     for (std::int64_t i = 0; i < n; ++i)
-                         line[i] = !Ends   ? first + second * static_cast<real>(i)
-                                   : n > 1 ? first + (second - first) * static_cast<real>(i) / static_cast<real>(n - 1)
-                                           : first;
-                     return line;
-                 }()},
-                [](const real* v) { return Ends ? v[0] + v[1] : v[0] * v[1]; });
+            array line({with.whole[0]});
+            const real first = static_cast<real>(with.real[0]), second = static_cast<real>(with.real[1]);
+            const real gaps = static_cast<real>(std::max<std::int64_t>(line.size() - 1, 1));
+            const real step = Ends ? (second - first) / gaps : second;
+            for (std::int64_t i = 0; i < line.size(); ++i) line[i] = first + step * static_cast<real>(i);
+            return map({x, line}, [](const real* v) { return Ends ? v[0] + v[1] : v[0] * v[1]; });
         });
-    return row;
+    return made;
 }
 
 // A derivative that is not the value's, and a function that is computed again for its derivative.
-operation custom_row() {
-    operation row = one_operand<double>(
+operation custom_operation() {
+    operation made = one_operand<double>(
         "custom_gradient",
         [](const auto& x, const attributes&) {
             return custom_gradient([](const auto& at) { return eval(square(at)); },
@@ -79,13 +72,13 @@ operation custom_row() {
                 "tg::custom_gradient([](const auto& at) { return tg::eval(square(at)); }, [](const auto& "
                 "dy, const auto& at) { return dy * (at + 3); })($)");
         },
-        [](const array& x, const attributes&) { return testing::map({x}, [](const real* v) { return v[0] * v[0]; }); });
-    row.domains = {{-30, 30}};
-    row.smooth = false;
-    return row;
+        [](const array& x, const attributes&) { return map({x}, [](const real* v) { return v[0] * v[0]; }); });
+    made.domains = {{-30, 30}};
+    made.smooth = false;
+    return made;
 }
-operation checkpoint_row() {
-    operation row = one_operand<double>(
+operation checkpoint_operation() {
+    operation made = one_operand<double>(
         "checkpoint",
         [](const auto& x, const attributes&) {
             return checkpoint([](const auto& at) { return eval(eval(tanh(at)) * at); })(x);
@@ -95,15 +88,17 @@ operation checkpoint_row() {
             return std::string("tg::checkpoint([](const auto& at) { return tg::eval(tg::eval(tanh(at)) * at); })($)");
         },
         [](const array& x, const attributes&) {
-            return testing::map({x}, [](const real* v) { return std::tanh(v[0]) * v[0]; });
+            return map({x}, [](const real* v) { return std::tanh(v[0]) * v[0]; });
         });
-    return row;
+    return made;
 }
 
-} // namespace
+} // namespace constants
 
 std::vector<operation> constant_operations() {
-    return {fill_row(), numbered_row<false>("arange"), numbered_row<true>("linspace"), custom_row(), checkpoint_row()};
+    using namespace constants;
+    return {fill_operation(), numbered_operation<false>("arange"), numbered_operation<true>("linspace"),
+            custom_operation(), checkpoint_operation()};
 }
 
-} // namespace tapegraph::fuzz
+} // namespace tapegraph::testing

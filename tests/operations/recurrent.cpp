@@ -1,10 +1,10 @@
 #include <tapegraph/nn/layers/recurrent.hpp>
 
-#include <ops/table.hpp>
+#include <operations/builders.hpp>
 
 namespace tapegraph::testing {
 
-namespace {
+namespace lstms {
 
 /// An LSTM with everything there is to it. Empty arrays: no mask, no dropout, states of zeros.
 struct lstm_reference {
@@ -91,113 +91,121 @@ constexpr auto joined = [](const auto& values, bool sequences) {
     return concat({sequences ? values.output : row(values.output), row(values.hidden), row(values.cell)}, 1);
 };
 
-} // namespace
-
-std::vector<row> recurrent_rows() {
-    std::vector<row> rows;
-    const auto put = [&](row r, std::vector<std::vector<extents>> shapes) {
-        rows.push_back(recurrent_row(std::move(r), std::move(shapes)));
-    };
-    // More than a group of 64 units, more than the 96 rows whose products are kept, more than a tile, primes, one of each.
-    const std::vector<std::vector<extents>> shapes{shapes_of(1, 1, 1, 1),  shapes_of(2, 3, 2, 3),
-                                                   shapes_of(1, 5, 3, 67), shapes_of(13, 2, 1, 5),
-                                                   shapes_of(97, 3, 2, 2), shapes_of(3, 2, 5, 131)};
-    std::vector<std::vector<extents>> empty = shapes;
-    empty.push_back(shapes_of(0, 3, 2, 3));
-    empty.push_back(shapes_of(2, 0, 2, 3));
-    put(make_row<4>(
-            "lstm", [](auto x, auto w, auto r, auto b) { return lstm(x, w, r, b); }, {},
-            [](const std::vector<array>& x) { return lstm_reference(x[0], x[1], x[2], x[3], {}).last(); }),
-        empty);
-    put(make_row<4>(
-            "lstm, sequences",
-            [](auto x, auto w, auto r, auto b) { return lstm(x, w, r, b, {.return_sequences = true}); }, {},
-            [](const std::vector<array>& x) { return lstm_reference(x[0], x[1], x[2], x[3], {}).h; }),
-        empty);
-    put(make_row<4, false>(
-            "lstm, recomputed",
-            [](auto x, auto w, auto r, auto b) {
-                return lstm(x, w, r, b, {.return_sequences = true, .recompute = true});
-            },
-            {}, [](const std::vector<array>& x) { return lstm_reference(x[0], x[1], x[2], x[3], {}).h; }),
-        empty);
-    put(make_row<4, false>(
-            "lstm backwards with relu and hard sigmoid",
-            [](auto x, auto w, auto r, auto b) {
-                return lstm(x, w, r, b,
-                            {.activation = cell_activation::relu,
-                             .recurrent_activation = gate_activation::hard_sigmoid,
-                             .return_sequences = true,
-                             .go_backwards = true});
-            },
-            {},
-            [](const std::vector<array>& x) {
-                return lstm_reference(x[0], x[1], x[2], x[3], {.relu = true, .hard = true, .backwards = true}).h;
-            }),
-        {shapes_of(1, 1, 1, 1), shapes_of(2, 3, 2, 3), shapes_of(7, 4, 3, 17)});
-    const auto with_initial = [](std::vector<extents> s, bool lengths) {
+// whole: sequences, recomputed, relu and hard sigmoid, backwards.
+lstm_options options_of(const attributes& with) {
+    lstm_options options;
+    if (with.whole[0] != 0) options.return_sequences = true;
+    if (with.whole[1] != 0) options.recompute = true;
+    if (with.whole[2] != 0) options.activation = cell_activation::relu;
+    if (with.whole[2] != 0) options.recurrent_activation = gate_activation::hard_sigmoid;
+    if (with.whole[3] != 0) options.go_backwards = true;
+    return options;
+}
+shape_list with_initial(shape_list shapes, bool lengths) {
+    for (auto& s : shapes) {
         s.push_back({s[0][0], s[2][0]});
         s.push_back(s.back());
         if (lengths) s.push_back({s[0][0]});
-        return s;
+    }
+    return shapes;
+}
+
+operation plain() {
+    // More than a group of 64 units, more than the 96 rows whose products are kept, more than a tile, primes, one of each.
+    const shape_list all{shapes_of(1, 1, 1, 1),  shapes_of(2, 3, 2, 3),  shapes_of(1, 5, 3, 67),
+                         shapes_of(13, 2, 1, 5), shapes_of(97, 3, 2, 2), shapes_of(3, 2, 5, 131),
+                         shapes_of(0, 3, 2, 3),  shapes_of(2, 0, 2, 3)};
+    operation made = make_operation<floating, floating, floating, floating>(
+        "lstm", not_drawn{[](const auto& x, const auto& w, const auto& r, const auto& b, const attributes& with) {
+            return lstm(x, w, r, b, options_of(with));
+        }},
+        {recurrent_row({{0, 0, 0, 0}, {}}, all), recurrent_row({{1, 0, 0, 0}, {}}, all),
+         recurrent_row({{1, 1, 0, 0}, {}}, all),
+         recurrent_row({{1, 0, 1, 1}, {}}, {shapes_of(1, 1, 1, 1), shapes_of(2, 3, 2, 3), shapes_of(7, 4, 3, 17)})});
+    made.reference = [](const std::vector<array>& x, const attributes& with) {
+        const bool other = with.whole[2] != 0;
+        const lstm_reference reference(x[0], x[1], x[2], x[3],
+                                       {.relu = other, .hard = other, .backwards = with.whole[3] != 0});
+        return with.whole[0] != 0 ? reference.h : reference.last();
     };
-    put(make_row<6>(
-            "lstm from a state to a state",
-            [](auto x, auto w, auto r, auto b, auto h, auto c) {
-                return joined(lstm_with_state(x, w, r, b, {}, initial_state{h, c}), false);
-            },
-            {},
-            [](const std::vector<array>& x) {
-                return lstm_reference(x[0], x[1], x[2], x[3], {.h0 = x[4], .c0 = x[5]}).with_state(false);
-            }),
-        {with_initial(shapes_of(1, 1, 1, 1), false), with_initial(shapes_of(3, 5, 2, 4), false),
-         with_initial(shapes_of(1, 2, 1, 71), false)});
-    row masked = make_row<7>(
+    return made;
+}
+
+operation from_a_state() {
+    operation made = make_operation<floating, floating, floating, floating, floating, floating>(
+        "lstm from a state to a state",
+        not_drawn{[](const auto& x, const auto& w, const auto& r, const auto& b, const auto& h, const auto& c,
+                     const attributes&) {
+            return joined(lstm_with_state(x, w, r, b, {}, initial_state{h, c}), false);
+        }},
+        {recurrent_row({},
+                       with_initial({shapes_of(1, 1, 1, 1), shapes_of(3, 5, 2, 4), shapes_of(1, 2, 1, 71)}, false))});
+    made.reference = [](const std::vector<array>& x, const attributes&) {
+        return lstm_reference(x[0], x[1], x[2], x[3], {.h0 = x[4], .c0 = x[5]}).with_state(false);
+    };
+    return made;
+}
+
+operation by_length() {
+    row masked =
+        recurrent_row({}, with_initial({shapes_of(1, 1, 1, 1), shapes_of(5, 5, 2, 3), shapes_of(2, 4, 1, 67)}, true));
+    masked.domains.resize(6);
+    masked.domains.push_back({0, 6});
+    operation made = make_operation<floating, floating, floating, floating, floating, floating, std::int64_t>(
         "lstm by length, dropped out, from a state to all",
-        [](auto x, auto w, auto r, auto b, auto h, auto c, auto lengths) {
-            const auto mask = sequence_mask(cast<std::int64_t>(lengths), shape_of(x)[1]);
+        not_drawn{[](const auto& x, const auto& w, const auto& r, const auto& b, const auto& h, const auto& c,
+                     const auto& lengths, const attributes&) {
+            const auto mask = sequence_mask(lengths, shape_of(x)[1]);
             const auto factors = eval(where(full_like(h, 1) > 2, 0, 1.25 * zeros_like(h) + 0.75));
             return joined(lstm_with_state(x, w, r, b, {.return_sequences = true}, recurrent_dropout{factors},
                                           initial_state{h, c}, step_mask{mask}),
                           true);
-        },
-        {{}, {}, {}, {}, {}, {}, {0, 6}},
-        [](const std::vector<array>& x) {
-            array factors(x[4].dims, 0.75);
-            return lstm_reference(x[0], x[1], x[2], x[3],
-                                  {.h0 = x[4], .c0 = x[5], .mask = length_mask(x[6], x[0].dims[1]), .dropped = factors})
-                .with_state(true);
-        });
-    masked.watched = 6;
-    put(masked, {with_initial(shapes_of(1, 1, 1, 1), true), with_initial(shapes_of(5, 5, 2, 3), true),
-                 with_initial(shapes_of(2, 4, 1, 67), true)});
-    row gaps = make_row<5>(
+        }},
+        {masked});
+    made.reference = [](const std::vector<array>& x, const attributes&) {
+        const array factors(x[4].dims, 0.75);
+        return lstm_reference(x[0], x[1], x[2], x[3],
+                              {.h0 = x[4], .c0 = x[5], .mask = length_mask(x[6], x[0].dims[1]), .dropped = factors})
+            .with_state(true);
+    };
+    return made;
+}
+
+operation with_gaps() {
+    shape_list shapes{shapes_of(1, 1, 1, 1), shapes_of(5, 4, 2, 3), shapes_of(3, 3, 1, 19)};
+    for (auto& s : shapes) s.push_back({s[0][0], s[0][1] + s[2][0]});
+    row gaps = recurrent_row({}, shapes);
+    gaps.domains.resize(4);
+    gaps.domains.push_back({0, 3});
+    gaps.watched = 4;
+    operation made = make_operation<floating, floating, floating, floating, floating>(
         "lstm backwards with gaps, dropped out",
-        [](auto x, auto w, auto r, auto b, auto picks) { // [batch, time + units] of 0 to 2
+        not_drawn{[](const auto& x, const auto& w, const auto& r, const auto& b, const auto& picks,
+                     const attributes&) { // picks [batch, time + units] of 0 to 2
             const extent time = shape_of(x)[1], units = shape_of(r)[0];
             const auto mask = eval(detail::part_of(picks, 1, extent(0, time.table), time, {}) > 0);
             const auto factors = detail::part_of(picks, 1, time, units, {});
             return lstm(x, w, r, b, {.return_sequences = true, .go_backwards = true}, step_mask{mask},
                         recurrent_dropout{factors});
-        },
-        {{}, {}, {}, {}, {0, 3}},
-        [](const std::vector<array>& x) {
-            const std::int64_t batch = x[0].dims[0], time = x[0].dims[1], units = x[2].dims[0];
-            array mask({batch, time}), factors({batch, units});
-            for (std::int64_t n = 0; n < batch; ++n) {
-                for (std::int64_t t = 0; t < time; ++t) mask.at({n, t}) = x[4].at({n, t}) > 0;
-                for (std::int64_t u = 0; u < units; ++u) factors.at({n, u}) = x[4].at({n, time + u});
-            }
-            return lstm_reference(x[0], x[1], x[2], x[3], {.mask = mask, .dropped = factors, .backwards = true}).h;
-        });
-    gaps.watched = 4;
-    const auto with_picks = [](std::vector<extents> s) {
-        s.push_back({s[0][0], s[0][1] + s[2][0]});
-        return s;
+        }},
+        {gaps});
+    made.reference = [](const std::vector<array>& x, const attributes&) {
+        const std::int64_t batch = x[0].dims[0], time = x[0].dims[1], units = x[2].dims[0];
+        array mask({batch, time}), factors({batch, units});
+        for (std::int64_t n = 0; n < batch; ++n) {
+            for (std::int64_t t = 0; t < time; ++t) mask.at({n, t}) = x[4].at({n, t}) > 0;
+            for (std::int64_t u = 0; u < units; ++u) factors.at({n, u}) = x[4].at({n, time + u});
+        }
+        return lstm_reference(x[0], x[1], x[2], x[3], {.mask = mask, .dropped = factors, .backwards = true}).h;
     };
-    put(gaps,
-        {with_picks(shapes_of(1, 1, 1, 1)), with_picks(shapes_of(5, 4, 2, 3)), with_picks(shapes_of(3, 3, 1, 19))});
-    return rows;
+    return made;
+}
+
+} // namespace lstms
+
+std::vector<operation> recurrent_operations() {
+    using namespace lstms;
+    return {plain(), from_a_state(), by_length(), with_gaps()};
 }
 
 } // namespace tapegraph::testing

@@ -1,11 +1,11 @@
 #include <tapegraph/nn/layers/gru.hpp>
 #include <tapegraph/nn/layers/simple_rnn.hpp>
 
-#include <ops/table.hpp>
+#include <operations/builders.hpp>
 
 namespace tapegraph::testing {
 
-namespace {
+namespace grus {
 
 /// A GRU or, with a kernel as wide as its state, a simple recurrent layer. Empty arrays: no mask, no dropout, a state of zeros.
 struct recurrence_reference {
@@ -97,22 +97,6 @@ constexpr auto with_picks = [](const auto& x, const auto& r, const auto& picks, 
     return f(step_mask{mask}, recurrent_dropout{detail::part_of(picks, 1, time, units, {})});
 };
 
-template <bool After>
-constexpr auto whole_gru = [](auto x, auto w, auto r, auto b, auto h, auto picks) {
-    return with_picks(x, r, picks, [&](const auto&... extras) {
-        const auto [y, last] =
-            gru_with_state(x, w, r, b, {.reset_after = After, .return_sequences = true}, initial_state{h}, extras...);
-        return concat({y, expand_dims(last, 1)}, 1);
-    });
-};
-constexpr auto whole_rnn = [](auto x, auto w, auto r, auto b, auto h, auto picks) {
-    return with_picks(x, r, picks, [&](const auto&... extras) {
-        const auto [y, last] = simple_rnn_with_state(x, w, r, b, {.return_sequences = true, .go_backwards = true},
-                                                     extras..., initial_state{h});
-        return concat({y, expand_dims(last, 1)}, 1);
-    });
-};
-
 array expected_whole(const std::vector<array>& x, bool after, bool backwards) {
     const std::int64_t batch = x[0].dims[0], time = x[0].dims[1], units = x[2].dims[0];
     array mask({batch, time}), factors({batch, units}), all({batch, time + 1, units});
@@ -131,96 +115,121 @@ array expected_whole(const std::vector<array>& x, bool after, bool backwards) {
     return all;
 }
 
-} // namespace
+// whole: sequences, recomputed, relu, hard sigmoid, backwards, and of a GRU whether the reset gate comes after the product.
+template <class Options>
+Options options_of(const attributes& with) {
+    Options options;
+    if (with.whole[0] != 0) options.return_sequences = true;
+    if (with.whole[1] != 0) options.recompute = true;
+    if (with.whole[4] != 0) options.go_backwards = true;
+    if (with.whole[2] != 0) options.activation = cell_activation::relu;
+    if constexpr (requires { options.reset_after; }) {
+        if (with.whole[3] != 0) options.recurrent_activation = gate_activation::hard_sigmoid;
+        if (with.whole[5] == 0) options.reset_after = false;
+    }
+    return options;
+}
+array expected_plain(const std::vector<array>& x, const attributes& with) {
+    return recurrence_reference{x[0],
+                                x[1],
+                                x[2],
+                                x[3],
+                                {.after = with.whole[5] != 0,
+                                 .relu = with.whole[2] != 0,
+                                 .hard = with.whole[3] != 0,
+                                 .backwards = with.whole[4] != 0}}
+        .rows(with.whole[0] != 0);
+}
+// Weights are smaller than elsewhere where a step would move the state far, for differences along all of R at once.
+row at(attributes with, shape_list shapes, double most = 0.3) {
+    row r = recurrent_row(std::move(with), std::move(shapes), most);
+    r.domains.push_back({-most, most});
+    return r;
+}
+row whole(attributes with, shape_list shapes, double most = 0.3) {
+    for (auto& s : shapes) s = with_extras(s);
+    row r = at(std::move(with), std::move(shapes), most);
+    r.domains.insert(r.domains.end(), {{-0.5, 0.5}, {0, 3}});
+    r.watched = 5;
+    return r;
+}
 
-std::vector<row> gru_rows() {
-    std::vector<row> rows;
-    // Weights are smaller than elsewhere where a step would move the state far, for differences along all of R at once.
-    const auto put = [&](row r, std::vector<std::vector<extents>> shapes, double most = 0.3) {
-        r = recurrent_row(std::move(r), std::move(shapes));
-        for (std::size_t k : {1, 2, 3}) r.domains[k] = {-most, most};
-        if (r.domains.size() > 4) r.domains[4] = {-0.5, 0.5};
-        rows.push_back(std::move(r));
+operation gates() {
+    const attributes before{{1, 1, 0, 0, 0, 0}, {}};
+    operation made = make_operation<floating, floating, floating, floating>(
+        "gru", not_drawn{[](const auto& x, const auto& w, const auto& r, const auto& b, const attributes& with) {
+            return gru(x, w, r, b, options_of<gru_options>(with));
+        }},
+        // More than a group of 64 units, more than the 96 rows whose products are kept, more than a tile, primes, one of each.
+        {at({{0, 0, 0, 0, 0, 1}, {}},
+            {shapes_of(1, 1, 1, 1), shapes_of(2, 3, 2, 3), shapes_of(1, 5, 3, 67), shapes_of(97, 3, 2, 2),
+             shapes_of(3, 2, 5, 131), shapes_of(0, 3, 2, 3), shapes_of(2, 0, 2, 3)}),
+         at(before, {shapes_of(1, 1, 1, 1, false), shapes_of(2, 3, 2, 3, false), shapes_of(1, 5, 3, 67, false),
+                     shapes_of(97, 3, 2, 2, false), shapes_of(3, 2, 5, 131, false), shapes_of(0, 3, 2, 3, false),
+                     shapes_of(2, 0, 2, 3, false)}),
+         at({{1, 0, 1, 1, 1, 1}, {}}, {shapes_of(1, 1, 1, 1), shapes_of(2, 3, 2, 3), shapes_of(7, 4, 3, 17)})});
+    made.reference = expected_plain;
+    return made;
+}
+operation gates_from_a_state() {
+    const auto shapes = [](bool after) {
+        return shape_list{shapes_of(1, 1, 1, 1, after), shapes_of(5, 4, 2, 3, after), shapes_of(2, 3, 1, 67, after)};
     };
-    // More than a group of 64 units, more than the 96 rows whose products are kept, more than a tile, primes, one of each.
-    put(make_row<4>(
-            "gru", [](auto x, auto w, auto r, auto b) { return gru(x, w, r, b); }, {},
-            [](const std::vector<array>& x) {
-                return recurrence_reference{x[0], x[1], x[2], x[3], {}}.rows(false);
-            }),
-        {shapes_of(1, 1, 1, 1), shapes_of(2, 3, 2, 3), shapes_of(1, 5, 3, 67), shapes_of(97, 3, 2, 2),
-         shapes_of(3, 2, 5, 131), shapes_of(0, 3, 2, 3), shapes_of(2, 0, 2, 3)});
-    put(make_row<4>(
-            "gru, recomputed, the reset gate before the product",
-            [](auto x, auto w, auto r, auto b) {
-                return gru(x, w, r, b, {.reset_after = false, .return_sequences = true, .recompute = true});
-            },
-            {},
-            [](const std::vector<array>& x) {
-                return recurrence_reference{x[0], x[1], x[2], x[3], {.after = false}}.rows(true);
-            }),
-        {shapes_of(1, 1, 1, 1, false), shapes_of(2, 3, 2, 3, false), shapes_of(1, 5, 3, 67, false),
-         shapes_of(97, 3, 2, 2, false), shapes_of(3, 2, 5, 131, false), shapes_of(0, 3, 2, 3, false),
-         shapes_of(2, 0, 2, 3, false)});
-    put(make_row<4, false>(
-            "gru backwards with relu and hard sigmoid",
-            [](auto x, auto w, auto r, auto b) {
-                return gru(x, w, r, b,
-                           {.activation = cell_activation::relu,
-                            .recurrent_activation = gate_activation::hard_sigmoid,
-                            .return_sequences = true,
-                            .go_backwards = true});
-            },
-            {},
-            [](const std::vector<array>& x) {
-                return recurrence_reference{x[0], x[1], x[2], x[3], {.relu = true, .hard = true, .backwards = true}}
-                    .rows(true);
-            }),
-        {shapes_of(1, 1, 1, 1), shapes_of(2, 3, 2, 3), shapes_of(7, 4, 3, 17)});
-    const auto whole = [&](row r, bool after) {
-        r.watched = 5;
-        put(std::move(r), {with_extras(shapes_of(1, 1, 1, 1, after)), with_extras(shapes_of(5, 4, 2, 3, after)),
-                           with_extras(shapes_of(2, 3, 1, 67, after))});
+    operation made = make_operation<double, double, double, double, double, double>(
+        "gru from a state to a state with gaps, dropped out",
+        not_drawn{[](const auto& x, const auto& w, const auto& r, const auto& b, const auto& h, const auto& picks,
+                     const attributes& with) {
+            return with_picks(x, r, picks, [&](const auto&... extras) {
+                const auto [y, last] =
+                    gru_with_state(x, w, r, b, options_of<gru_options>(with), initial_state{h}, extras...);
+                return concat({y, expand_dims(last, 1)}, 1);
+            });
+        }},
+        {whole({{1, 0, 0, 0, 0, 1}, {}}, shapes(true)), whole({{1, 0, 0, 0, 0, 0}, {}}, shapes(false))});
+    made.reference = [](const std::vector<array>& x, const attributes& with) {
+        return expected_whole(x, with.whole[5] != 0, false);
     };
-    const std::vector<interval> picks{{}, {}, {}, {}, {}, {0, 3}};
-    whole(make_row<6, false>("gru from a state to a state with gaps, dropped out", whole_gru<true>, picks,
-                             [](const std::vector<array>& x) { return expected_whole(x, true, false); }),
-          true);
-    whole(make_row<6, false>("the same, the reset gate before the product", whole_gru<false>, picks,
-                             [](const std::vector<array>& x) { return expected_whole(x, false, false); }),
-          false);
-    const auto simple = [](const std::vector<array>& x) {
-        return recurrence_reference{x[0], x[1], x[2], x[3], {}}.rows(false);
-    };
-    row rnn = make_row<4>(
-        "simple_rnn", [](auto x, auto w, auto r, auto b) { return simple_rnn(x, w, r, b); }, {}, simple);
-    put(rnn,
-        {simple_shapes(1, 1, 1, 1), simple_shapes(2, 3, 2, 3), simple_shapes(97, 3, 2, 2), simple_shapes(0, 3, 2, 3),
-         simple_shapes(2, 0, 2, 3)},
-        0.1);
+    return made;
+}
+
+operation simple() {
     // Nothing holds a step back here, so functions of many units are too far from straight for differences: see
     // composed_recurrent_test.cpp.
-    rnn.derivatives = 0;
-    put(rnn, {simple_shapes(1, 5, 3, 67), simple_shapes(3, 2, 5, 131)});
-    put(make_row<4, false>(
-            "simple_rnn with relu, recomputed",
-            [](auto x, auto w, auto r, auto b) {
-                return simple_rnn(x, w, r, b, {.activation = cell_activation::relu, .recompute = true});
-            },
-            {},
-            [](const std::vector<array>& x) {
-                return recurrence_reference{x[0], x[1], x[2], x[3], {.relu = true}}.rows(false);
-            }),
-        {simple_shapes(1, 1, 1, 1), simple_shapes(3, 4, 2, 7)});
-    row whole_row =
-        make_row<6, false>("simple_rnn backwards from a state to a state with gaps, dropped out", whole_rnn, picks,
-                           [](const std::vector<array>& x) { return expected_whole(x, true, true); });
-    whole_row.watched = 5;
-    put(whole_row,
-        {with_extras(simple_shapes(1, 1, 1, 1)), with_extras(simple_shapes(5, 4, 2, 3)),
-         with_extras(simple_shapes(2, 3, 1, 11))},
-        0.1);
-    return rows;
+    row far = at({{0, 0, 0, 0, 0, 1}, {}}, {simple_shapes(1, 5, 3, 67), simple_shapes(3, 2, 5, 131)});
+    far.derivatives = 0;
+    operation made = make_operation<floating, floating, floating, floating>(
+        "simple_rnn", not_drawn{[](const auto& x, const auto& w, const auto& r, const auto& b, const attributes& with) {
+            return simple_rnn(x, w, r, b, options_of<simple_rnn_options>(with));
+        }},
+        {at({{0, 0, 0, 0, 0, 1}, {}},
+            {simple_shapes(1, 1, 1, 1), simple_shapes(2, 3, 2, 3), simple_shapes(97, 3, 2, 2),
+             simple_shapes(0, 3, 2, 3), simple_shapes(2, 0, 2, 3)},
+            0.1),
+         far, at({{0, 1, 1, 0, 0, 1}, {}}, {simple_shapes(1, 1, 1, 1), simple_shapes(3, 4, 2, 7)})});
+    made.reference = expected_plain;
+    return made;
+}
+operation simple_from_a_state() {
+    operation made = make_operation<double, double, double, double, double, double>(
+        "simple_rnn backwards from a state to a state with gaps, dropped out",
+        not_drawn{[](const auto& x, const auto& w, const auto& r, const auto& b, const auto& h, const auto& picks,
+                     const attributes&) {
+            return with_picks(x, r, picks, [&](const auto&... extras) {
+                const auto [y, last] = simple_rnn_with_state(
+                    x, w, r, b, {.return_sequences = true, .go_backwards = true}, extras..., initial_state{h});
+                return concat({y, expand_dims(last, 1)}, 1);
+            });
+        }},
+        {whole({}, {simple_shapes(1, 1, 1, 1), simple_shapes(5, 4, 2, 3), simple_shapes(2, 3, 1, 11)}, 0.1)});
+    made.reference = [](const std::vector<array>& x, const attributes&) { return expected_whole(x, true, true); };
+    return made;
+}
+
+} // namespace grus
+
+std::vector<operation> gru_operations() {
+    using namespace grus;
+    return {gates(), gates_from_a_state(), simple(), simple_from_a_state()};
 }
 
 } // namespace tapegraph::testing
