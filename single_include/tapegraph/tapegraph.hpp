@@ -7915,7 +7915,14 @@ constexpr region_code encode_region(trace& t, const list<int>& roots, const IsSl
 #undef TG_INSTRUCTION_SETS
 #define TG_INSTRUCTION_SETS 1
 #elif !defined(TG_INSTRUCTION_SETS)
+#if !defined(TG_COMPONENT) && defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BW__) &&                \
+ defined(__AVX512VL__) && defined(__FMA__)
+#define TG_INSTRUCTION_SETS 4
+#elif !defined(TG_COMPONENT) && defined(__AVX2__) && defined(__FMA__)
+#define TG_INSTRUCTION_SETS 6
+#else
 #define TG_INSTRUCTION_SETS 7
+#endif
 #endif
 static_assert(TG_INSTRUCTION_SETS >= 1 && TG_INSTRUCTION_SETS <= 7,
    "TG_INSTRUCTION_SETS is a sum of 1 (baseline), 2 (AVX2) and 4 (AVX-512)");
@@ -9753,9 +9760,7 @@ inline constexpr int most_numbers = 16;
 enum source_code : int { first_number = 100, from_output = 200, from_adjoint = 201 };
 
 /// Shapes are not known here: everything is traced as a scalar, and broadcasting is the drivers' business.
-struct formula_code {
- int kernel_words[4096]{};
- const ir::operation* ops[64]{};
+struct formula_facts {
  int forward = 0, backward = 0;
  int leaves = 0, numbers = 0;
  int forward_sources[most_leaves + most_numbers]{}, forward_slots = 0;
@@ -9769,7 +9774,22 @@ struct formula_code {
  const char* error = nullptr;
  bool too_long = false;
  bool reduced = false;
+};
 
+/// What tracing writes, while the program is compiled.
+struct formula_trace : formula_facts {
+ int kernel_words[4096]{};
+ const ir::operation* ops[64]{};
+ int word_count = 0, op_count = 0;
+};
+
+/// What the program has of it.
+struct formula_code : formula_facts {
+ const int* kernel_words;
+ const ir::operation* const* ops;
+
+ constexpr formula_code(const formula_facts& facts, const int* words, const ir::operation* const* operations)
+  : formula_facts(facts), kernel_words(words), ops(operations) {}
  constexpr ir::region_view value_region() const { return {kernel_words + forward}; }
  constexpr ir::region_view adjoint_region() const { return {kernel_words + backward}; }
 };
@@ -9799,8 +9819,8 @@ struct formula_tracer {
 
 /// Traces formula E, under reduction Reduce when that is not void, differentiates it and encodes both regions.
 template <class E, class Reduce>
-constexpr formula_code make_formula() {
- formula_code code;
+constexpr formula_trace make_formula() {
+ formula_trace code;
  ir::trace t;
  formula_tracer tracer{t};
  const int domain = walk_formula(tracer, formula_type<E>{});
@@ -9827,16 +9847,15 @@ constexpr formula_code make_formula() {
  code.reduced = last != domain && t.error.operation.empty();
  if (code.error != nullptr) return code;
 
- int ops = 0, words = 0;
  const auto op_index = [&](const ir::operation* op) {
-  for (int i = 0; i < ops; ++i)
+  for (int i = 0; i < code.op_count; ++i)
    if (ir::same_operation(code.ops[i], op)) return i;
-  code.ops[ops] = op;
-  return ops++;
+  code.ops[code.op_count] = op;
+  return code.op_count++;
  };
  const auto write = [&](const ir::region_code& r) {
-  const int first = words;
-  for (int word : r.words) code.kernel_words[words++] = word;
+  const int first = code.word_count;
+  for (int word : r.words) code.kernel_words[code.word_count++] = word;
   return first;
  };
  const auto source_of = [&](int node, int output, int adjoint) {
@@ -9893,7 +9912,7 @@ constexpr formula_code make_formula() {
 /// The code of a formula as a constant, in the form that decoded_region reads.
 template <class E, class Reduce>
 struct formula {
- static constexpr formula_code value = make_formula<E, Reduce>();
+ static constexpr formula_trace value = make_formula<E, Reduce>();
  static_assert(!value.too_long || always_false<E>,
     "a formula may have at most 12 tensors and 16 numbers: seal a part of it with tg::eval");
  static_assert(value.error == nullptr || !value.reduced || always_false<E>,
@@ -9903,6 +9922,16 @@ struct formula {
     "the operands of this formula do not fit: element types differ; cast<...>() makes them equal");
  using forward = typename ir::decoded_region<formula, value.forward>::type;
  using backward = typename ir::decoded_region<formula, value.backward>::type;
+
+ template <class T, int Count>
+ static constexpr auto first_of(const T* from) {
+  std::array<T, Count + 1> result{};
+  for (int i = 0; i < Count; ++i) result[static_cast<std::size_t>(i)] = from[i];
+  return result;
+ }
+ static constexpr auto words = first_of<int, value.word_count>(value.kernel_words);
+ static constexpr auto ops = first_of<const ir::operation*, value.op_count>(value.ops);
+ static constexpr formula_code code{value, words.data(), ops.data()};
 };
 
 /// What run-time code needs of a formula, without its type.
@@ -9937,7 +9966,7 @@ constexpr runtime::kernel_functions sum_on_device_for() {
 template <class E, class Reduce>
 constexpr formula_view make_formula_view() {
  using f = formula<E, Reduce>;
- formula_view v{&f::value, &cpu::evaluate_tile<typename f::forward>, nullptr, {}, {}, {}, false, {}, nullptr};
+ formula_view v{&f::code, &cpu::evaluate_tile<typename f::forward>, nullptr, {}, {}, {}, false, {}, nullptr};
  v.forward_on_device = runtime::map_kernel_for<typename f::forward>().on_device;
  if constexpr (f::value.results > 0) {
   v.backward = &cpu::evaluate_tile<typename f::backward>;
@@ -17795,6 +17824,8 @@ std::size_t product_workspace(const cpu::gemm_arguments<T>& g, std::int64_t batc
 #endif
 
 }
+// ---- tapegraph/ops/product/kernel_matrices.hpp ----
+
 // ---- tapegraph/ops/product/matmul.hpp ----
 
 namespace tapegraph {
@@ -17924,6 +17955,44 @@ constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
 
 }
 
+namespace tapegraph::runtime::detail {
+
+template <class T>
+cpu::gemm_arguments<T> first_product(const kernel_call& call) {
+ const auto t = attributes_of<matmul_op>(call);
+ const buffer_view &a = call.in[0], &b = call.in[1], &c = call.out[0];
+ cpu::gemm_arguments<T> g{};
+ g.m = c.extents[c.rank - 2];
+ g.n = c.extents[c.rank - 1];
+ g.k = a.extents[t.transpose_a ? a.rank - 2 : a.rank - 1];
+ g.a = a.as<const T>();
+ g.lda = a.extents[a.rank - 1];
+ g.transpose_a = t.transpose_a != 0;
+ g.b = b.as<const T>();
+ g.ldb = b.extents[b.rank - 1];
+ g.transpose_b = t.transpose_b != 0;
+ g.c = c.as<T>();
+ g.ldc = g.n;
+ return g;
+}
+
+inline std::int64_t matrices_of(const buffer_view& x) { return span(x, 0, x.rank - 2); }
+
+inline std::int64_t matrix_offset(const buffer_view& x, const buffer_view& c, std::int64_t index) {
+ const int outer = c.rank - 2;
+ std::int64_t at = 0, stride = x.extents[x.rank - 2] * x.extents[x.rank - 1];
+ for (int i = outer - 1; i >= 0; --i) {
+  const int axis = i - (outer - (x.rank - 2));
+  const std::int64_t own = axis >= 0 ? x.extents[axis] : 1;
+  if (own != 1) at += index % c.extents[i] * stride;
+  index /= c.extents[i];
+  stride *= own;
+ }
+ return at;
+}
+
+}
+
 namespace tapegraph::runtime {
 
 template <class T>
@@ -17936,26 +18005,11 @@ struct kernel<matmul_op, T> {
   std::int64_t batch = 1;
  };
  static job matrices(const kernel_call& call) {
-  const auto t = attributes_of<matmul_op>(call);
-  const buffer_view &a = call.in[0], &b = call.in[1], &c = call.out[0];
-  job j{};
+  const buffer_view &a = call.in[0], &b = call.in[1];
+  job j{detail::first_product<T>(call), detail::matrices_of(call.out[0])};
   cpu::gemm_arguments<T>& g = j.first;
-  g.m = c.extents[c.rank - 2];
-  g.n = c.extents[c.rank - 1];
-  g.k = a.extents[t.transpose_a ? a.rank - 2 : a.rank - 1];
-  g.a = a.as<const T>();
-  g.lda = a.extents[a.rank - 1];
-  g.transpose_a = t.transpose_a != 0;
-  g.b = b.as<const T>();
-  g.ldb = b.extents[b.rank - 1];
-  g.transpose_b = t.transpose_b != 0;
-  g.c = c.as<T>();
-  g.ldc = g.n;
-  g.accumulate = false;
-  j.batch = 1;
-  for (int i = 0; i < c.rank - 2; ++i) j.batch *= c.extents[i];
   if (g.m == 1 && g.transpose_a) g.transpose_a = false, g.lda = g.k;
-  if (j.batch > 1 && !g.transpose_a && matrices_of(a) == j.batch && matrices_of(b) == 1) {
+  if (j.batch > 1 && !g.transpose_a && detail::matrices_of(a) == j.batch && detail::matrices_of(b) == 1) {
    g.m *= j.batch;
    j.batch = 1;
   }
@@ -17970,35 +18024,15 @@ struct kernel<matmul_op, T> {
   job j = matrices(call);
   j.first.bias = bias;
   j.first.relu = relu;
-  const buffer_view &a = call.in[0], &b = call.in[1], &c = call.out[0];
-  const int outer = c.rank - 2;
-  const auto offset = [&](const buffer_view& x, std::int64_t index) {
-   std::int64_t at = 0, stride = x.extents[x.rank - 2] * x.extents[x.rank - 1];
-   for (int i = outer - 1; i >= 0; --i) {
-    const int axis = i - (outer - (x.rank - 2));
-    const std::int64_t own = axis >= 0 ? x.extents[axis] : 1;
-    if (own != 1) at += index % c.extents[i] * stride;
-    index /= c.extents[i];
-    stride *= own;
-   }
-   return at;
-  };
   product_each<T>(
    j.first, j.batch,
    [&](std::int64_t i, cpu::gemm_arguments<T>& g) {
     if (i == 0) return;
-    g.a += offset(a, i);
-    g.b += offset(b, i);
+    g.a += detail::matrix_offset(call.in[0], call.out[0], i);
+    g.b += detail::matrix_offset(call.in[1], call.out[0], i);
     g.c += i * g.m * g.n;
    },
    call.workspace);
- }
-
-private:
- static std::int64_t matrices_of(const buffer_view& x) {
-  std::int64_t count = 1;
-  for (int i = 0; i < x.rank - 2; ++i) count *= x.extents[i];
-  return count;
  }
 };
 
@@ -18230,20 +18264,7 @@ namespace tapegraph::runtime {
 template <storage_type T>
 struct kernel<matmul_op, T> {
  static cpu::gemm_arguments<T> matrices(const kernel_call& call) {
-  const auto t = attributes_of<matmul_op>(call);
-  const buffer_view &a = call.in[0], &b = call.in[1], &c = call.out[0];
-  cpu::gemm_arguments<T> g{};
-  g.m = c.extents[c.rank - 2];
-  g.n = c.extents[c.rank - 1];
-  g.k = a.extents[t.transpose_a ? a.rank - 2 : a.rank - 1];
-  g.a = a.as<const T>();
-  g.lda = a.extents[a.rank - 1];
-  g.transpose_a = t.transpose_a != 0;
-  g.b = b.as<const T>();
-  g.ldb = b.extents[b.rank - 1];
-  g.transpose_b = t.transpose_b != 0;
-  g.c = c.as<T>();
-  g.ldc = g.n;
+  cpu::gemm_arguments<T> g = detail::first_product<T>(call);
   if (call.inputs > 2) g.bias = call.in[2].as<const T>();
   return g;
  }
@@ -18255,24 +18276,11 @@ struct kernel<matmul_op, T> {
  static void multiply(const kernel_call& call) {
   const cpu::gemm_arguments<T> first = matrices(call);
   const buffer_view& c = call.out[0];
-  const int outer = c.rank - 2;
-  std::int64_t batch = 1;
-  for (int i = 0; i < outer; ++i) batch *= c.extents[i];
-  const auto offset = [&](const buffer_view& x, std::int64_t index) {
-   std::int64_t at = 0, stride = x.extents[x.rank - 2] * x.extents[x.rank - 1];
-   for (int i = outer - 1; i >= 0; --i) {
-    const int axis = i - (outer - (x.rank - 2));
-    const std::int64_t own = axis >= 0 ? x.extents[axis] : 1;
-    if (own != 1) at += index % c.extents[i] * stride;
-    index /= c.extents[i];
-    stride *= own;
-   }
-   return at;
-  };
+  const std::int64_t batch = detail::matrices_of(c);
   for (std::int64_t i = 0; i < batch; ++i) {
    cpu::gemm_arguments<T> g = first;
-   g.a += offset(call.in[0], i);
-   g.b += offset(call.in[1], i);
+   g.a += detail::matrix_offset(call.in[0], c, i);
+   g.b += detail::matrix_offset(call.in[1], c, i);
    g.c += i * g.m * g.n;
    cpu::gemm_storage<T, Finish>(g, call.workspace);
   }

@@ -8,15 +8,24 @@
 /// program built with a plain -O2 uses what the processor has. The set is a template parameter, never a macro: functions
 /// for different sets have different names and the linker cannot merge them.
 ///
-/// TG_INSTRUCTION_SETS says which sets kernels are compiled for: the sum of 1 (baseline), 2 (AVX2) and 4 (AVX-512), all of
-/// them unless it is defined. Fewer make a program smaller and its compilation shorter; on a processor that has none of
-/// them the first kernel throws. All sources of a program must define it alike, as a single digit; the linker sees to it.
+/// TG_INSTRUCTION_SETS says which sets kernels are compiled for: the sum of 1 (baseline), 2 (AVX2) and 4 (AVX-512). Fewer make a
+/// program smaller and its compilation shorter; on a processor that has none of them the first kernel throws. All sources of a
+/// program must define it alike, as a single digit; the linker sees to it. Unless it is defined, these are the sets that the
+/// program may meet: all of them, or those from what the compiler's own options (-march) require anyway. A program that links the
+/// component has the component's.
 
 #if !defined(__x86_64__)
 #undef TG_INSTRUCTION_SETS
 #define TG_INSTRUCTION_SETS 1
 #elif !defined(TG_INSTRUCTION_SETS)
+#if !defined(TG_COMPONENT) && defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BW__) &&                \
+    defined(__AVX512VL__) && defined(__FMA__)
+#define TG_INSTRUCTION_SETS 4
+#elif !defined(TG_COMPONENT) && defined(__AVX2__) && defined(__FMA__)
+#define TG_INSTRUCTION_SETS 6
+#else
 #define TG_INSTRUCTION_SETS 7
+#endif
 #endif
 static_assert(TG_INSTRUCTION_SETS >= 1 && TG_INSTRUCTION_SETS <= 7,
               "TG_INSTRUCTION_SETS is a sum of 1 (baseline), 2 (AVX2) and 4 (AVX-512)");
