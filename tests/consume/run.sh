@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and runs one consumer: run.sh KIND SOURCE BUILD, where KIND is
-#   find_package | cuda | add_subdirectory | fetch_content                 a project
+#   find_package | compilation | cuda | add_subdirectory | fetch_content   a project
 #   single_header | single_header_readme | single_header_lstm              main.cpp, README.md's first program, lstm.cpp
 # ctest sets CMAKE, GENERATOR, COMPILER, LAUNCHER and VERSION.
 set -euo pipefail
@@ -28,7 +28,7 @@ else
         arguments+=("-DCMAKE_CUDA_COMPILER=$CUDA_COMPILER" -DCMAKE_CUDA_ARCHITECTURES=80-virtual)
         if [ -n "$LAUNCHER" ]; then arguments+=("-DCMAKE_CUDA_COMPILER_LAUNCHER=$LAUNCHER"); fi
     fi
-    if [ "$kind" = find_package ] || [ "$kind" = cuda ]; then
+    if [[ $kind = @(find_package|compilation|cuda) ]]; then
         "$CMAKE" --install "$build" --prefix "$work/prefix"
         arguments+=("-DCMAKE_PREFIX_PATH=$work/prefix" "-Dtapegraph_version=$VERSION")
     fi
