@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/clock.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/data/loader.hpp>
 #include <tapegraph/graph/compile.hpp>
@@ -9,7 +10,6 @@
 #include <tapegraph/nn/summary.hpp>
 #include <tapegraph/nn/training.hpp>
 
-#include <chrono>
 #include <cmath>
 #include <deque>
 #include <memory>
@@ -309,8 +309,7 @@ private:
 
     epoch_result run_epoch(data::loader& loader, std::int64_t epoch, const fit_options& options,
                            io::progress_line& progress) {
-        using clock = std::chrono::steady_clock;
-        const auto start = clock::now();
+        const double start = detail::steady_seconds();
         std::int64_t steps = loader.batches_per_epoch();
         if (options.steps_per_epoch > 0) steps = std::min(steps, options.steps_per_epoch);
         progress.begin_epoch(epoch + 1, options.epochs, steps);
@@ -339,7 +338,7 @@ private:
         const auto seen = static_cast<double>(std::max<std::int64_t>(r.records, 1));
         r.loss /= seen;
         r.accuracy /= seen;
-        r.seconds = std::chrono::duration<double>(clock::now() - start).count();
+        r.seconds = detail::steady_seconds() - start;
         r.ingestion_seconds = loader.wait_seconds();
         if (options.validation_data) {
             const step_result v = evaluate(*options.validation_data, options.batch_size);
