@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 set(tapegraph_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tapegraph")
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tapegraph" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-    FILES_MATCHING PATTERN "*.hpp")
+    FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cpp")
 # Nothing of it is compiled here, so whether nvcc is found is asked where it is used.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/cuda/tapegraph" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "*.cu")
@@ -27,6 +27,7 @@ install(FILES
     "${PROJECT_BINARY_DIR}/tapegraph-config.cmake"
     "${PROJECT_BINARY_DIR}/tapegraph-config-version.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/tapegraph-components.cmake"
+    "${CMAKE_CURRENT_LIST_DIR}/tapegraph-compilation.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/tapegraph-cuda.cmake"
     DESTINATION "${tapegraph_package_dir}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/tapegraph")

@@ -29,6 +29,7 @@ phase_done "configure"
 
 cmake --build "$build" --parallel "$(job_count)"
 phase_done "build"
+python3 tools/build_times.py "$build"
 
 status=0
 rm -f "$build/Testing/Temporary/LastTest.log"

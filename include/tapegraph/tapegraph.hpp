@@ -2,16 +2,6 @@
 
 /// TapeGraph: automatic differentiation and neural networks. One model, two modes.
 
-#include <tapegraph/core/device.hpp>
-#include <tapegraph/core/math_mode.hpp>
-#include <tapegraph/eager/compiled_operations.hpp>
-#include <tapegraph/eager/compiled_regions.hpp>
-#include <tapegraph/eager/derivatives.hpp>
-#include <tapegraph/eager/gradient_tape.hpp>
-#include <tapegraph/eager/random.hpp>
-#include <tapegraph/eager/transforms.hpp>
-#include <tapegraph/expr/derivatives.hpp>
-#include <tapegraph/expr/differentiate.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/graph/derivatives.hpp>
 #include <tapegraph/graph/transforms.hpp>
@@ -24,8 +14,7 @@
 #include <tapegraph/nn/losses.hpp>
 #include <tapegraph/nn/optimizers.hpp>
 #include <tapegraph/nn/session.hpp>
-#include <tapegraph/ops/ops.hpp>
-#include <tapegraph/runtime/placement_log.hpp>
+#include <tapegraph/tensor.hpp>
 
 #ifdef TG_CUDA
 #include <tapegraph/cuda/backend.cuh>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and runs one consumer: run.sh KIND SOURCE BUILD, where KIND is
-#   find_package | kernels | cuda | add_subdirectory | fetch_content       a project
+#   find_package | kernels | compilation | cuda | add_subdirectory | fetch_content    a project
 #   single_header | single_header_readme | single_header_lstm              main.cpp, README.md's first program, lstm.cpp
 # ctest sets CMAKE, GENERATOR, COMPILER, LAUNCHER and VERSION.
 set -euo pipefail
@@ -36,7 +36,7 @@ else
         "$CMAKE" --install "$work/library" --prefix "$work/prefix"
         arguments+=("-DCMAKE_PREFIX_PATH=$work/prefix" "-Dtapegraph_version=$VERSION")
     fi
-    if [ "$kind" = find_package ] || [ "$kind" = cuda ]; then
+    if [[ $kind = @(find_package|compilation|cuda) ]]; then
         "$CMAKE" --install "$build" --prefix "$work/prefix"
         arguments+=("-DCMAKE_PREFIX_PATH=$work/prefix" "-Dtapegraph_version=$VERSION")
     fi

@@ -1,11 +1,11 @@
 #pragma once
 
+#include <tapegraph/core/clock.hpp>
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/data/dataset.hpp>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -124,9 +124,9 @@ public:
     /// The next batch, valid until the next call; null at the end of the epoch. Rethrows what the source threw, after
     /// the batches that were complete. Throws argument_error before begin_epoch().
     const batch* next() {
-        const auto asked = std::chrono::steady_clock::now();
+        const double asked = tapegraph::detail::steady_seconds();
         const batch* result = thread_.joinable() ? take() : assemble();
-        wait_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
+        wait_seconds_ += tapegraph::detail::steady_seconds() - asked;
         return result;
     }
 

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <tapegraph/core/config.hpp>
+#include <tapegraph/core/clock.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -56,7 +55,7 @@ public:
     using clock_function = double (*)(); ///< seconds since some fixed moment
 
     explicit progress_line(std::ostream& out = std::cerr, progress_style style = progress_style::automatic,
-                           clock_function now = steady_seconds)
+                           clock_function now = tapegraph::detail::steady_seconds)
         : out_(out), style_(style), now_(now) {
         int descriptor = -1;
         if (&out == &std::cout) descriptor = STDOUT_FILENO;
@@ -103,10 +102,6 @@ public:
     }
 
 private:
-    static double steady_seconds() {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-    }
-
     template <class... Args>
     void append(const char* format, Args... args) {
         char text[96];

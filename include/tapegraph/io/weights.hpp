@@ -14,6 +14,9 @@
 
 /// Weights in files: `model.save`, `model.load`, and tensors by name, all as safetensors. Not in the umbrella header,
 /// because reading the format needs a JSON library: #include <tapegraph/io/weights.hpp> beside <tapegraph/tapegraph.hpp>.
+///
+/// With TG_WEIGHTS_COMPILED these functions are only declared here, and the JSON library is not included: they are compiled once
+/// in io/weights.cpp (in CMake the library tapegraph::weights, which defines the macro).
 
 namespace tapegraph {
 
@@ -29,7 +32,8 @@ inline std::string stored_name(const variable& v) {
 }
 
 /// The step a file was written at; throws data_error where the number is none.
-inline std::int64_t stored_step(const io::safetensors_file& file, const std::string& name) {
+template <class = void>
+std::int64_t stored_step(const io::safetensors_file& file, const std::string& name) {
     const auto found = file.metadata.find("step");
     if (found == file.metadata.end()) throw data_error(name + ": holds an optimizer's state but no step count");
     std::int64_t step = -1;
@@ -40,8 +44,9 @@ inline std::int64_t stored_step(const io::safetensors_file& file, const std::str
     return step;
 }
 
-inline void save_weights(const std::filesystem::path& path, const variable_list& variables, std::int64_t step,
-                         const save_options& options) {
+template <class = void>
+void save_weights(const std::filesystem::path& path, const variable_list& variables, std::int64_t step,
+                  const save_options& options) {
     std::vector<io::safetensors_entry> entries;
     for (const variable& v : variables)
         if (!v.optimizer_state() || options.optimizer_state)
@@ -52,8 +57,9 @@ inline void save_weights(const std::filesystem::path& path, const variable_list&
                                   {"optimizer_state", options.optimizer_state ? "true" : "false"}});
 }
 
-inline void load_weights(const std::filesystem::path& path, variable_list& variables, std::int64_t& step,
-                         bool optimizer_state) {
+template <class = void>
+void load_weights(const std::filesystem::path& path, variable_list& variables, std::int64_t& step,
+                  bool optimizer_state) {
     const io::safetensors_file file = io::read_safetensors_file(path);
     const std::string name = io::detail::quoted(path);
     const auto flag = file.metadata.find("optimizer_state");
@@ -68,8 +74,8 @@ inline void load_weights(const std::filesystem::path& path, variable_list& varia
         if (found == file.tensors.end()) throw data_error(name + ": no tensor '" + key + "', which the model has");
         const io::host_array& a = found->second;
         if (a.shape != extents_of(v.shape()))
-            throw shape_error(name + ": tensor '" + key + "' has shape " + io::shape_text(a.shape) + ", the model's is " +
-                              to_string(v.shape()));
+            throw shape_error(name + ": tensor '" + key + "' has shape " + io::shape_text(a.shape) +
+                              ", the model's is " + to_string(v.shape()));
         if (a.type != v.type())
             throw dtype_error(name + ": tensor '" + key + "' is " + name_of(a.type) + ", the model's is " +
                               name_of(v.type()));
@@ -106,7 +112,8 @@ namespace io {
 
 /// All tensors of a safetensors file by name: `tg::tensor<float> x(tensors.at("x"))`. Throws data_error naming file and
 /// tensor where the file is missing, truncated or corrupt, shape_error for a tensor of more than 8 axes.
-inline std::map<std::string, any_tensor> read_safetensors(const std::filesystem::path& path) {
+template <class = void>
+std::map<std::string, any_tensor> read_safetensors(const std::filesystem::path& path) {
     std::map<std::string, any_tensor> result;
     for (const auto& [name, array] : read_safetensors_arrays(path)) {
         if (array.shape.size() > static_cast<std::size_t>(max_rank))
@@ -121,7 +128,8 @@ inline std::map<std::string, any_tensor> read_safetensors(const std::filesystem:
 
 /// Writes tensors by name; a `tensor<T>` converts. The file replaces an older one only when complete. Throws
 /// argument_error for an impossible name, data_error where writing fails.
-inline void write_safetensors(const std::filesystem::path& path, const std::map<std::string, any_tensor>& tensors) {
+template <class = void>
+void write_safetensors(const std::filesystem::path& path, const std::map<std::string, any_tensor>& tensors) {
     std::vector<safetensors_entry> entries;
     for (const auto& [name, value] : tensors)
         entries.push_back({name, value.type(), tapegraph::detail::extents_of(value.shape()), value.read()});
@@ -130,3 +138,21 @@ inline void write_safetensors(const std::filesystem::path& path, const std::map<
 
 } // namespace io
 } // namespace tapegraph
+
+#if defined(TG_WEIGHTS_COMPILED)
+#define TG_WEIGHTS_INSTANCE extern template
+#endif
+#if defined(TG_WEIGHTS_INSTANCE) // or `template`, in the file that has them
+namespace tapegraph {
+TG_WEIGHTS_INSTANCE io::safetensors_file io::read_safetensors_file<>(const std::filesystem::path&);
+TG_WEIGHTS_INSTANCE void io::write_safetensors_arrays<>(const std::filesystem::path&,
+                                                        const std::vector<safetensors_entry>&,
+                                                        const std::map<std::string, std::string>&);
+TG_WEIGHTS_INSTANCE std::map<std::string, any_tensor> io::read_safetensors<>(const std::filesystem::path&);
+TG_WEIGHTS_INSTANCE void io::write_safetensors<>(const std::filesystem::path&,
+                                                 const std::map<std::string, any_tensor>&);
+TG_WEIGHTS_INSTANCE void detail::save_weights<>(const std::filesystem::path&, const variable_list&, std::int64_t,
+                                                const save_options&);
+TG_WEIGHTS_INSTANCE void detail::load_weights<>(const std::filesystem::path&, variable_list&, std::int64_t&, bool);
+} // namespace tapegraph
+#endif

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/clock.hpp>
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/data/loader.hpp>
@@ -7,7 +8,6 @@
 #include <tapegraph/nn/history.hpp>
 #include <tapegraph/nn/model_base.hpp>
 
-#include <chrono>
 #include <cmath>
 #include <deque>
 #include <optional>
@@ -189,8 +189,7 @@ void basic_trainer<X>::run_ahead(const mode_calls& calls, data::loader& loader, 
 template <class X>
 epoch_result basic_trainer<X>::run_epoch(const mode_calls& calls, data::loader& loader, std::int64_t epoch, const fit_options& options,
                        io::progress_line& progress) {
-    using clock = std::chrono::steady_clock;
-    const auto start = clock::now();
+    const double start = steady_seconds();
     std::int64_t steps = loader.batches_per_epoch();
     if (options.steps_per_epoch > 0) steps = std::min(steps, options.steps_per_epoch);
     progress.begin_epoch(epoch + 1, options.epochs, steps);
@@ -217,7 +216,7 @@ epoch_result basic_trainer<X>::run_epoch(const mode_calls& calls, data::loader& 
     const auto seen = static_cast<double>(std::max<std::int64_t>(r.records, 1));
     r.loss /= seen;
     r.accuracy /= seen;
-    r.seconds = std::chrono::duration<double>(clock::now() - start).count();
+    r.seconds = steady_seconds() - start;
     r.ingestion_seconds = loader.wait_seconds();
     if (options.validation_data) {
         const step_result v = evaluate_with(calls, *options.validation_data, options.batch_size);

@@ -1,0 +1,4 @@
+// The same for programs that compile no models.
+#include <tapegraph/tensor.hpp>
+
+int main() {}

@@ -1,0 +1,4 @@
+// What every program pays before its first line.
+#include <tapegraph/tapegraph.hpp>
+
+int main() {}

@@ -1,0 +1,17 @@
+#pragma once
+
+/// Tensors, operations on them, the tape and derivatives of functions: what a program needs that compiles no models. It costs two
+/// thirds of <tapegraph/tapegraph.hpp>, which has it and, besides, graph mode, layers, optimizers, data sets and GPUs.
+
+#include <tapegraph/core/device.hpp>
+#include <tapegraph/core/math_mode.hpp>
+#include <tapegraph/eager/compiled_operations.hpp>
+#include <tapegraph/eager/compiled_regions.hpp>
+#include <tapegraph/eager/derivatives.hpp>
+#include <tapegraph/eager/gradient_tape.hpp>
+#include <tapegraph/eager/random.hpp>
+#include <tapegraph/eager/transforms.hpp>
+#include <tapegraph/expr/derivatives.hpp>
+#include <tapegraph/expr/differentiate.hpp>
+#include <tapegraph/ops/ops.hpp>
+#include <tapegraph/runtime/placement_log.hpp>
