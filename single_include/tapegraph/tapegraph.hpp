@@ -20,9 +20,9 @@
 
 /// TapeGraph: automatic differentiation and neural networks. One model, two modes.
 
-// ---- tapegraph/core/device.hpp ----
+// ---- tapegraph/graph/compile.hpp ----
 
-// ---- tapegraph/core/error.hpp ----
+// ---- tapegraph/core/fixed_string.hpp ----
 
 // ---- tapegraph/core/config.hpp ----
 
@@ -83,7 +83,7 @@ inline bool objects_agree(const char* choice, const char* own, const char* first
 }
 }
 
-#if defined(__ELF__)
+#if defined(__ELF__) && !defined(TG_MODULE)
 #define TG_OBJECTS_AGREE_LINKED(symbol, variable)                                                                      \
  extern "C" {                                                                                                       \
  [[gnu::used]] inline const char variable = 0;                                                                      \
@@ -141,348 +141,196 @@ inline constexpr bool always_false = false;
 }
 
 #include <cstddef>
-#include <cstdint>
-#include <stdexcept>
-#include <string>
-
-namespace tapegraph {
-
-/// Base of everything the library throws on purpose. `what()` is one line that names the culprit.
-struct error : std::runtime_error {
- using std::runtime_error::runtime_error;
-};
-
-/// Shapes that do not fit an operation; both are named.
-struct shape_error : error {
- using error::error;
-};
-
-/// An element type an operation or a file does not accept.
-struct dtype_error : error {
- using error::error;
-};
-
-/// An index, label or size outside its range.
-struct range_error : error {
- using error::error;
-};
-
-/// What a range_error says of an index outside [0, extent); `position`: where it stands, "12" or "[3, 1]".
-inline std::string index_outside(const std::string& operation, std::int64_t index, const std::string& position,
-        std::int64_t extent) {
- return operation + ": index " + std::to_string(index) + " at position " + position + " is outside [0, " +
-  std::to_string(extent) + ")";
-}
-
-/// An argument that makes no sense: a negative batch size, an unknown name, a missing gradient.
-struct argument_error : error {
- using error::error;
-};
-
-/// A file that is missing, truncated, corrupt or of the wrong format; file and record are named.
-struct data_error : error {
- using error::error;
-};
-
-/// A condition of tg::check that does not hold.
-struct check_error : error {
- using error::error;
-};
-
-/// A value that is not finite where the user asked for a check.
-struct numeric_error : error {
- using error::error;
-};
-
-/// A device that is missing, or a call to it that failed; the call and its purpose are named.
-struct device_error : error {
- using error::error;
-};
-
-/// A device's memory does not suffice: what was asked, the limit and the largest buffers are named.
-struct out_of_memory : device_error {
- explicit out_of_memory(const std::string& text, std::size_t asked_for = 0, std::size_t held = 0)
-  : device_error(text), asked(asked_for), in_use(held) {}
-
- std::size_t asked;  ///< bytes that were not to be had
- std::size_t in_use; ///< bytes in buffers beside them
-};
-
-}
-
-#include <algorithm>
-#include <charconv>
-#include <compare>
 #include <string_view>
-#include <vector>
-
-/// Where tensors live and kernels run. Knows nothing of CUDA: the backend, if a program has it, says what there is.
 
 namespace tapegraph {
 
-/// The CPU, or a GPU by its index.
-class device {
-public:
- constexpr device() = default;
- static constexpr device cpu() { return {}; }
- /// Throws argument_error for a negative index; whether there is such a GPU shows when it is used.
- static constexpr device cuda(int index = 0) {
-  if (index < 0) throw argument_error("device::cuda: the index is " + std::to_string(index));
-  device d;
-  d.index_ = index;
-  return d;
+/// A string literal as a template argument: `run<"y">`, `dim<"time">`, the texts of a compile error.
+template <std::size_t N>
+struct fixed_string {
+ char text[N]{};
+
+ constexpr fixed_string() = default;
+ constexpr fixed_string(const char (&literal)[N]) {
+  for (std::size_t i = 0; i < N; ++i) text[i] = literal[i];
  }
- /// "cpu"; "gpu" or "cuda" for the first GPU, "gpu:1" or "cuda:1" for others. Throws argument_error that names the text.
- static device parse(std::string_view text);
-
- constexpr bool is_cpu() const { return index_ < 0; }
- constexpr bool is_cuda() const { return index_ >= 0; }
- /// The number of the GPU among those that CUDA shows; -1 for the CPU.
- constexpr int index() const { return index_; }
- /// "cpu", "cuda:0"; parse() reads it.
- std::string name() const { return is_cpu() ? "cpu" : "cuda:" + std::to_string(index_); }
-
- friend constexpr bool operator==(device a, device b) { return a.index_ == b.index_; }
- /// The CPU comes first.
- friend constexpr auto operator<=>(device a, device b) { return a.index_ <=> b.index_; }
-
-private:
- int index_ = -1;
+ constexpr std::string_view view() const { return {text, N - 1}; }
 };
 
-inline device device::parse(std::string_view text) {
- if (text == "cpu") return cpu();
- std::string_view rest = text;
- for (std::string_view kind : {"gpu", "cuda"})
-  if (text.substr(0, kind.size()) == kind) rest = text.substr(kind.size());
- if (rest.empty() && !text.empty()) return cuda();
- int index = -1;
- if (rest.size() > 1 && rest.size() < text.size() && rest[0] == ':') {
-  const auto [end, status] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), index);
-  if (status == std::errc{} && end == rest.data() + rest.size() && index >= 0) return cuda(index);
- }
- throw argument_error("device '" + std::string(text) +
-      "': expected cpu, gpu, cuda, or cuda:N with the GPU's number");
 }
+// ---- tapegraph/graph/passes/epilogue.hpp ----
 
-/// What a device is; a number that is not known is 0.
-struct device_report {
- device id;
- std::string name;         ///< the maker's
- std::size_t memory = 0;   ///< bytes
- int major = 0, minor = 0; ///< compute capability, of GPUs
- int multiprocessors = 0;  ///< of a GPU; hardware threads of the CPU
+// ---- tapegraph/ir/rewrite.hpp ----
+
+// ---- tapegraph/ir/node.hpp ----
+
+// ---- tapegraph/expr/apply.hpp ----
+
+// ---- tapegraph/core/math/bits.hpp ----
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace tapegraph::math::detail {
+
+template <class T>
+struct traits;
+
+template <>
+struct traits<float> {
+ using bits = std::uint32_t;
+ static constexpr int mantissa = 23;
+ static constexpr bits bias = 127;
+ static constexpr float infinity = std::numeric_limits<float>::infinity();
+ static constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+ static constexpr float round_magic = 0x1.8p23f;
+ static constexpr float integer_from = 0x1p23f;
+ static constexpr float epsilon = 0x1p-24f;
+ static constexpr float smallest_normal = 0x1p-126f;
+ static constexpr float log2_e = 1.4426950408889634f;
+ static constexpr float ln2_high = 0x1.62e4p-1f, ln2_low = 1.42860677e-06f;
 };
 
-namespace runtime {
-class device_runtime;
-}
-
-namespace detail {
-
-/// What the CUDA backend fills in where a program contains it (cuda/devices.hpp); null otherwise. Functions of this header
-/// ask here instead of for a macro, so that sources compiled with and without CUDA have the same definitions.
-struct device_backend {
- int (*count)() = nullptr;
- std::string (*why_none)() = nullptr; ///< CUDA's own words for a count of 0
- device_report (*report)(int) = nullptr;
- runtime::device_runtime* (*open)(int) = nullptr; ///< of an available GPU
+template <>
+struct traits<double> {
+ using bits = std::uint64_t;
+ static constexpr int mantissa = 52;
+ static constexpr bits bias = 1023;
+ static constexpr double infinity = std::numeric_limits<double>::infinity();
+ static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+ static constexpr double round_magic = 0x1.8p52;
+ static constexpr double integer_from = 0x1p52;
+ static constexpr double epsilon = 0x1p-53;
+ static constexpr double smallest_normal = 0x1p-1022;
+ static constexpr double log2_e = 1.4426950408889634;
+ static constexpr double ln2_high = 0x1.62e42fefp-1, ln2_low = 0x1.473de6af278edp-34;
 };
-inline device_backend& cuda_backend() {
- static device_backend backend;
- return backend;
+
+template <class T>
+using bits_t = typename traits<T>::bits;
+
+template <class T>
+inline constexpr bits_t<T> sign_bit = bits_t<T>{1} << (8 * sizeof(T) - 1);
+
+template <class T>
+TG_HD constexpr bits_t<T> to_bits(T x) {
+ return __builtin_bit_cast(bits_t<T>, x);
+}
+template <class T>
+TG_HD constexpr T from_bits(bits_t<T> b) {
+ return __builtin_bit_cast(T, b);
 }
 
-inline std::string readable_bytes(std::size_t bytes) {
- const char* const units[]{"bytes", "KiB", "MiB", "GiB"};
- double value = static_cast<double>(bytes);
- int unit = 0;
- while (value >= 1024 && unit < 3) value /= 1024, ++unit;
- char text[48];
- std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
- return text;
+template <class T>
+TG_HD constexpr T select_mask(bits_t<T> mask, T a, T b) {
+ return from_bits<T>((to_bits(a) & mask) | (to_bits(b) & ~mask));
 }
 
-template <class = void>
-device_report cpu_report() {
- device_report r{device::cpu(), "processor"};
- const auto each_line = [](const char* file, const auto& f) {
-  std::FILE* const lines = std::fopen(file, "r");
-  if (lines == nullptr) return;
-  for (char line[512]; std::fgets(line, sizeof line, lines) != nullptr;) f(std::string_view(line));
-  std::fclose(lines);
- };
- each_line("/proc/cpuinfo", [&](std::string_view line) {
-  if (line.substr(0, 9) == "processor") ++r.multiprocessors;
-  const std::size_t colon = line.find(": ");
-  if (line.substr(0, 10) == "model name" && colon != line.npos)
-   r.name = line.substr(colon + 2, line.find('\n') - colon - 2);
- });
- each_line("/proc/meminfo", [&](std::string_view line) {
-  if (line.substr(0, 9) != "MemTotal:") return;
-  const std::size_t digits = std::min(line.find_first_of("0123456789"), line.size());
-  std::from_chars(line.data() + digits, line.data() + line.size(), r.memory);
-  r.memory *= 1024;
- });
- return r;
+template <class T>
+TG_HD constexpr T select(bool condition, T a, T b) {
+#if defined(__clang__) || defined(__CUDA_ARCH__)
+ return condition ? a : b;
+#else
+ return select_mask<T>(-static_cast<bits_t<T>>(condition), a, b);
+#endif
 }
 
-/// Why a device cannot be used; empty if it can.
-inline std::string why_unavailable(device d) {
- if (d.is_cpu()) return {};
- const device_backend& backend = cuda_backend();
- if (backend.count == nullptr)
-  return d.name() +
-   " cannot be used: this program was built without CUDA (compile it with nvcc and link tapegraph::cuda)";
- const int count = backend.count();
- if (count == 0) return d.name() + " cannot be used: " + backend.why_none();
- if (d.index() >= count)
-  return d.name() + " does not exist: this machine has " +
-   (count == 1 ? "cuda:0 alone" : "cuda:0 to cuda:" + std::to_string(count - 1));
- return {};
-}
-
-}
-
-/// The CPU and then the GPUs that CUDA shows; the CPU alone in a program without CUDA.
-template <class = void>
-std::vector<device_report> list_devices() {
- std::vector<device_report> devices{detail::cpu_report()};
- const detail::device_backend& backend = detail::cuda_backend();
- const int count = backend.count == nullptr ? 0 : backend.count();
- for (int i = 0; i < count; ++i) devices.push_back(backend.report(i));
- return devices;
-}
-
-/// A table with one line per device.
-template <class = void>
-std::string device_table(const std::vector<device_report>& devices = list_devices()) {
- std::vector<std::vector<std::string>> rows{{"device", "memory", "capability", "processors", "name"}};
- for (const device_report& r : devices) {
-  const auto known = [](bool is, std::string text) { return is ? text : std::string("-"); };
-  rows.push_back({r.id.name(), known(r.memory > 0, detail::readable_bytes(r.memory)),
-      known(r.major > 0, std::to_string(r.major) + "." + std::to_string(r.minor)),
-      known(r.multiprocessors > 0, std::to_string(r.multiprocessors)), r.name});
- }
- std::string text;
- for (const auto& row : rows) {
-  for (std::size_t column = 0; column + 1 < row.size(); ++column) {
-   std::size_t width = 0;
-   for (const auto& other : rows) width = std::max(width, other[column].size());
-   text += row[column] + std::string(width + 2 - row[column].size(), ' ');
+template <class T>
+TG_HD constexpr T product(T a, T b) {
+#if defined(__CUDA_ARCH__)
+ if (!__builtin_is_constant_evaluated()) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+   return __fmul_rn(a, b);
+  } else {
+   return __dmul_rn(a, b);
   }
-  text += row.back() + "\n";
  }
- return text;
+ return a * b;
+#elif defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+ return __builtin_assoc_barrier(a * b);
+#else
+ const T p = a * b;
+ return p;
+#endif
 }
 
-/// Throws device_error with the reason if the device cannot be used.
-inline void check_available(device d) {
- if (const std::string why = detail::why_unavailable(d); !why.empty()) throw device_error(why);
+template <class T>
+TG_HD constexpr T mul_add(T a, T b, T c) {
+ return product(a, b) + c;
 }
 
-/// The device if it can be used, else the CPU; the first time, the reason goes to stderr.
-inline device available_or_cpu(device wanted) {
- const std::string why = detail::why_unavailable(wanted);
- if (why.empty()) return wanted;
- static const bool said = [&] {
-  return std::fprintf(stderr, "tapegraph: %s; continuing on the CPU\n", why.c_str()) > 0;
- }();
- static_cast<void>(said);
- return device::cpu();
+template <class T>
+TG_HD constexpr T by_pairs(T, T, T c0) {
+ return c0;
 }
-
+template <class T>
+TG_HD constexpr T by_pairs(T x, T, T c0, T c1) {
+ return mul_add(x, c1, c0);
 }
-// ---- tapegraph/core/math_mode.hpp ----
-
-#include <atomic>
-
-namespace tapegraph {
-
-/// How a GPU multiplies the float operands of convolutions and matrix products. Sums are float in each. The CPU, and
-/// devices without such units (compute capability below 8.0), always compute as fp32 says; double is not concerned.
-enum class math_mode : std::uint8_t {
- fp32,  ///< every product in float: the default, because both modes and all devices are compared
- tf32,  ///< on tensor cores, operands rounded to 10 bits: relative error of a factor 2^-11
- tf32x3 ///< on tensor cores, each operand in two parts: nearly fp32's accuracy
-};
-
-namespace detail {
-inline std::atomic<math_mode>& math_mode_setting() {
- static std::atomic<math_mode> mode{math_mode::fp32};
- return mode;
+template <class T, class... Rest>
+TG_HD constexpr T by_pairs(T x, T x2, T c0, T c1, T c2, Rest... rest) {
+ return mul_add(x2, by_pairs(x, x2, c2, rest...), mul_add(x, c1, c0));
 }
+template <class T, class... C>
+ requires(sizeof...(C) <= 4)
+TG_HD constexpr T by_fours(T x, T x2, T, C... c) { return by_pairs(x, x2, c...); }
+template <class T, class... Rest>
+TG_HD constexpr T by_fours(T x, T x2, T x4, T c0, T c1, T c2, T c3, T c4, Rest... rest) {
+ return mul_add(x4, by_fours(x, x2, x4, c4, rest...), by_pairs(x, x2, c0, c1, c2, c3));
 }
-
-inline math_mode current_math_mode() { return detail::math_mode_setting().load(std::memory_order_relaxed); }
-
-/// For the whole process, from the next kernel on. What has been captured for replay keeps the mode it was captured in.
-inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
-
-}
-// ---- tapegraph/eager/derivatives.hpp ----
-
-// ---- tapegraph/eager/gradient_tape.hpp ----
-
-// ---- tapegraph/eager/seal.hpp ----
-
-// ---- tapegraph/eager/checkpointed_run.hpp ----
-
-namespace tapegraph::detail {
-
-/// While a checkpointed function runs on this thread. The first run notes which random nodes it drew; the second one, for
-/// the derivative, draws the same and meets the variables of the first.
-class checkpointed_run {
-public:
- checkpointed_run(std::vector<std::int64_t>& ordinals, bool second)
-  : ordinals_(ordinals), before_(current()), second_(second) {
-  current() = this;
+template <class T, class... C>
+TG_HD constexpr T polynomial(T x, C... c) {
+ const T x2 = product(x, x);
+ if constexpr (sizeof...(C) <= 6) {
+  return by_pairs(x, x2, c...);
+ } else {
+  return by_fours(x, x2, product(x2, x2), c...);
  }
- checkpointed_run(const checkpointed_run&) = delete;
- checkpointed_run& operator=(const checkpointed_run&) = delete;
- ~checkpointed_run() { current() = before_; }
+}
 
- static bool active() { return current() != nullptr; }
- /// Whether a checkpointed function is running for the second time.
- static bool repeats() {
-  for (const checkpointed_run* run = current(); run != nullptr; run = run->before_)
-   if (run->second_) return true;
-  return false;
- }
- /// The number of the next random operation; `stream` is what numbers them outside checkpoints.
- template <class Stream>
- static std::int64_t ordinal(Stream& stream) {
-  return drawn(current(), stream);
- }
+template <class T>
+TG_HD constexpr T within(T x, T most) {
+ using bits = bits_t<T>;
+ using whole = std::make_signed_t<bits>;
+ const auto b = to_bits(x);
+ const auto magnitude = static_cast<whole>(b & ~sign_bit<T>);
+ const auto limit = static_cast<whole>(to_bits(most));
+ const whole kept = magnitude < limit ? magnitude : limit;
+ const whole nan = (static_cast<whole>(to_bits(traits<T>::infinity)) - magnitude) >> (8 * sizeof(T) - 1);
+ return from_bits<T>(static_cast<bits>(kept | nan) | (b & sign_bit<T>));
+}
 
-private:
- static checkpointed_run*& current() {
-  static thread_local checkpointed_run* run = nullptr;
-  return run;
- }
- template <class Stream>
- static std::int64_t drawn(checkpointed_run* run, Stream& stream) {
-  if (run == nullptr) return stream.next();
-  if (run->second_ && run->next_ < run->ordinals_.size()) return run->ordinals_[run->next_++];
-  const std::int64_t number = drawn(run->before_, stream);
-  run->ordinals_.push_back(number);
-  return number;
- }
+template <class T>
+TG_HD constexpr T clamp(T x, T low, T high) {
+ const T y = select(x < low, low, x);
+ return select(y > high, high, y);
+}
 
- std::vector<std::int64_t>& ordinals_;
- std::size_t next_ = 0;
- checkpointed_run* before_;
- bool second_;
-};
+template <class T>
+TG_HD constexpr T from_exponent(bits_t<T> field) {
+ return from_bits<T>(field << traits<T>::mantissa);
+}
+
+TG_HD constexpr void exact_product(double a, double b, double& high, double& low) {
+ constexpr std::uint64_t upper = ~((std::uint64_t{1} << 27) - 1);
+ const double a1 = from_bits<double>(to_bits(a) & upper), a2 = a - a1;
+ const double b1 = from_bits<double>(to_bits(b) & upper), b2 = b - b1;
+ high = product(a, b);
+ low = mul_add(a2, b2, mul_add(a2, b1, mul_add(a1, b2, product(a1, b1) - high)));
+}
+
+template <class T>
+TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
+ high = a + b;
+ const T t = high - a;
+ low = (a - (high - t)) + (b - t);
+}
 
 }
-// ---- tapegraph/eager/generator.hpp ----
-
-// ---- tapegraph/core/call.hpp ----
+// ---- tapegraph/expr/expr.hpp ----
 
 // ---- tapegraph/core/dtype.hpp ----
-
-#include <type_traits>
 
 /// Element types as run-time values: what files, data sets and error messages speak of.
 
@@ -655,8 +503,6 @@ private:
 };
 
 }
-
-#include <limits>
 
 /// Extents of shapes: numbers, or polynomials of symbols while a graph is traced.
 ///
@@ -929,6 +775,8 @@ private:
 
 }
 
+#include <string>
+
 namespace tapegraph {
 
 inline constexpr int max_rank = 8;
@@ -1055,1519 +903,8 @@ inline std::string to_string(const shape& s) {
 
 }
 
-namespace tapegraph {
-
-/// A tensor as kernels see it: contiguous elements, row-major, extents known.
-struct buffer_view {
- void* data = nullptr;
- dtype type = dtype::f32;
- std::int8_t memory = 0; ///< whose memory `data` is: 0 the CPU's, n + 1 that of GPU n
- int rank = 0;
- std::int64_t extents[max_rank]{};
-
- template <class T>
- T* as() const {
-  return static_cast<T*>(data);
- }
- std::int64_t elements() const {
-  std::int64_t product = 1;
-  for (int i = 0; i < rank; ++i) product *= extents[i];
-  return product;
- }
- std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_of(type); }
-};
-
-/// What random kernels draw from: values are a pure function of (seed, step, the node's ordinal, the element).
-struct random_state {
- std::uint64_t seed = 0;
- std::uint64_t step = 0;
-};
-
-/// One call of a kernel, the same in both modes: operands, results, the operation's attributes and scratch memory.
-struct kernel_call {
- const buffer_view* in = nullptr;
- int inputs = 0;
- const buffer_view* out = nullptr;
- int outputs = 0;
- const std::int64_t* attributes = nullptr;
- buffer_view domain; ///< the index space of an elementwise producer (its data is not used)
- void* workspace = nullptr;
- const random_state* random = nullptr;
- /// Where a device's kernels note what they cannot throw; null on the CPU.
- void* fault = nullptr;
- /// A device's stream, on which everything above lies in that device's memory (`random` too); null on the CPU.
- void* stream = nullptr;
- /// What the symbols in extents stand for in the program that makes the call, in the CPU's memory; null in eager mode.
- const std::int64_t* symbols = nullptr;
-};
-
-using kernel_function = void (*)(const kernel_call&);
-using workspace_function = std::size_t (*)(const kernel_call&);
-using cost_function = double (*)(const kernel_call&);
-
-}
-
-/// Where eager mode's random operations draw from: each thread has a stream of its own, and a call of a function or a
-/// step of a model puts its own in place while it lasts.
-
-namespace tapegraph::detail {
-
-/// Numbers the random operations of one evaluation in the order in which they run, as a trace numbers its nodes.
-struct random_stream {
- random_state state;
- std::int64_t ordinals = 0;
-
- constexpr std::int64_t next() {
-  if (ordinals == most) {
-   ordinals = 0;
-   ++state.step;
-  }
-  return ordinals++;
- }
-
-private:
- static constexpr std::int64_t most = 0xFFFFFF00;
-};
-
-struct random_generator {
- static constexpr std::uint64_t free_steps = std::uint64_t{1} << 47;
-
- std::uint64_t seed = 0;
- std::uint64_t changes = 0; ///< how often the seed has been set
- random_stream free{{0, free_steps}, 0};
- random_stream* active = nullptr;
-
- static random_generator& instance() {
-  static thread_local random_generator generator;
-  return generator;
- }
- random_stream& stream() { return active != nullptr ? *active : free; }
- void set_seed(std::uint64_t value) {
-  seed = value;
-  ++changes;
-  free = {{value, free_steps}, 0};
- }
-};
-
-/// While it lives, random operations of this thread draw from `stream`.
-class random_scope {
-public:
- explicit random_scope(random_stream& stream) : outer_(random_generator::instance().active) {
-  random_generator::instance().active = &stream;
- }
- random_scope(const random_scope&) = delete;
- random_scope& operator=(const random_scope&) = delete;
- ~random_scope() { random_generator::instance().active = outer_; }
-
-private:
- random_stream* outer_;
-};
-
-/// The random state of a function's calls: every call is a step, counted from the last time the seed was set.
-class call_counter {
-public:
- random_state next() {
-  follow_seed();
-  steps each{state_.step};
-  const std::int64_t step = checkpointed_run::ordinal(each);
-  return {state_.seed, static_cast<std::uint64_t>(step)};
- }
- void set_seed(std::uint64_t seed) {
-  state_ = {seed, 0};
-  own_seed_ = true;
- }
-
-private:
- struct steps {
-  std::uint64_t& step;
-  std::int64_t next() { return static_cast<std::int64_t>(step++); }
- };
- void follow_seed() {
-  const random_generator& g = random_generator::instance();
-  if (own_seed_ || seen_ == g.changes + 1) return;
-  state_ = {g.seed, 0};
-  seen_ = g.changes + 1;
- }
-
- random_state state_;
- std::uint64_t seen_ = 0;
- bool own_seed_ = false;
-};
-
-}
-// ---- tapegraph/eager/operation_record.hpp ----
-
-// ---- tapegraph/eager/operation_tangent.hpp ----
-
-// ---- tapegraph/eager/jvp.hpp ----
-
-// ---- tapegraph/eager/tape.hpp ----
-
-// ---- tapegraph/eager/any_tensor.hpp ----
-
-// ---- tapegraph/eager/storage.hpp ----
-
-// ---- tapegraph/runtime/device_runtime.hpp ----
-
-// ---- tapegraph/core/environment.hpp ----
-
-/// Settings that a program takes from its environment.
-
-namespace tapegraph::detail {
-
-/// The value of a variable; null where it is not set, or empty.
-inline const char* environment(const char* variable) {
- const char* const value = std::getenv(variable);
- return value == nullptr || *value == 0 ? nullptr : value;
-}
-
-/// Throws argument_error: "TAPEGRAPH_ISA='avx9': expected baseline, avx2 or avx512".
-[[noreturn]] inline void refuse_environment(const char* variable, const char* value, const std::string& expected) {
- throw argument_error(std::string(variable) + "='" + value + "': expected " + expected);
-}
-
-/// The position of a variable's value among some words; `otherwise` where it is not set. Throws argument_error that names the
-/// variable, its value and the words.
-template <class = void>
-int environment_choice(const char* variable, std::initializer_list<const char*> words, int otherwise) {
- const char* const value = environment(variable);
- if (value == nullptr) return otherwise;
- std::string expected;
- const int count = static_cast<int>(words.size());
- for (int i = 0; i < count; ++i) {
-  const char* const word = words.begin()[i];
-  if (std::string_view(value) == word) return i;
-  expected.append(i == 0 ? "" : i + 1 == count ? " or " : ", ").append(word);
- }
- refuse_environment(variable, value, expected);
-}
-
-/// 0 or 1.
-inline bool environment_flag(const char* variable, bool otherwise) {
- return environment_choice(variable, {"0", "1"}, otherwise ? 1 : 0) == 1;
-}
-
-}
-
-#include <mutex>
-
-namespace tapegraph {
-
-namespace runtime {
-
-constexpr std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
-
-class device_runtime {
-public:
- virtual device id() const = 0;
- virtual void enter() = 0;
-
- virtual void* allocate(std::size_t bytes, const char* what) = 0;
- virtual void release(void* at) noexcept = 0;
- virtual void* scratch(std::size_t bytes) = 0;
-
- virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
- virtual void feed(void* to, const void* from, std::size_t bytes) = 0;
- struct piece {
-  void* to;
-  const void* from;
-  std::size_t bytes;
- };
- void download(void* to, const void* from, std::size_t bytes) {
-  const piece all{to, from, bytes};
-  bring_to_host(&all, 1);
- }
- virtual void bring_to_host(const piece* pieces, int count) = 0;
- virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
- virtual void wait() = 0;
-
- virtual void* constant(const void* from, std::size_t bytes) = 0;
- virtual void* stream() = 0;
- virtual void* fault() = 0;
-
- virtual std::int64_t publish(const void* from, std::size_t bytes) = 0;
- virtual const void* published(std::int64_t number) = 0;
-
- virtual void begin_capture() = 0;
- virtual void* end_capture() = 0;
- virtual void replay(void* graph) = 0;
- virtual void drop(void* graph) noexcept = 0;
-
- std::recursive_mutex& turns() { return turns_; }
-
-protected:
- ~device_runtime() = default;
-
-private:
- std::recursive_mutex turns_;
-};
-
-class device_turn {
-public:
- explicit device_turn(device_runtime* d) {
-  if (d != nullptr) lock_ = std::unique_lock(d->turns());
- }
-
-private:
- std::unique_lock<std::recursive_mutex> lock_;
-};
-
-inline device_runtime& runtime_of(device d) {
- check_available(d);
- return *tapegraph::detail::cuda_backend().open(d.index());
-}
-
-inline device_runtime* runtime_for(device d) {
- const tapegraph::detail::device_backend& gpus = tapegraph::detail::cuda_backend();
- if (d.is_cuda() && gpus.count != nullptr && gpus.count() == 0) d = available_or_cpu(d);
- return d.is_cpu() ? nullptr : &runtime_of(d);
-}
-
-inline bool& capture_steps() {
- static bool on = tapegraph::detail::environment_flag("TAPEGRAPH_CAPTURE", true);
- return on;
-}
-
-namespace detail {
-inline device_runtime*& thread_runtime() {
- static constinit thread_local device_runtime* current = nullptr;
- return current;
-}
-}
-
-inline device_runtime* current_runtime() { return detail::thread_runtime(); }
-
-inline std::int8_t memory_of(const device_runtime* d) {
- return d == nullptr ? std::int8_t{0} : static_cast<std::int8_t>(d->id().index() + 1);
-}
-
-}
-
-inline device current_device() {
- const runtime::device_runtime* const d = runtime::current_runtime();
- return d == nullptr ? device::cpu() : d->id();
-}
-
-class device_scope {
-public:
- explicit device_scope(device d) : device_scope(runtime::runtime_for(d)) {}
- explicit device_scope(runtime::device_runtime* d) : before_(runtime::current_runtime()) { change(d); }
- device_scope(const device_scope&) = delete;
- device_scope& operator=(const device_scope&) = delete;
- ~device_scope() { change(before_); }
-
-private:
- static void change(runtime::device_runtime* d) {
-  runtime::detail::thread_runtime() = d;
-  if (d != nullptr) d->enter();
- }
-
- runtime::device_runtime* before_;
-};
-
-}
-// ---- tapegraph/runtime/memory.hpp ----
-
-#include <utility>
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
-namespace tapegraph {
-
-namespace runtime {
-
-inline constexpr std::size_t alignment = 64;
-
-constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
-struct arena_counters {
- std::atomic<std::size_t> in_use{0}, limit{SIZE_MAX};
-
- static arena_counters& instance() {
-  static arena_counters counters;
-  return counters;
- }
-};
-
-template <class = void>
-[[noreturn]] void refuse_arena(std::size_t asked, std::size_t in_use, std::size_t limit) {
- throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(asked) + " asked, " +
-       tapegraph::detail::readable_bytes(in_use) + " in use" +
-       (limit == SIZE_MAX ? "" : ", limit " + tapegraph::detail::readable_bytes(limit)),
-      asked, in_use);
-}
-
-class arena {
-public:
- arena() = default;
- explicit arena(std::size_t bytes) : size_(bytes) {
-  if (bytes == 0) return;
-  constexpr std::size_t huge = std::size_t{1} << 21;
-  const std::size_t boundary = bytes >= 2 * huge ? huge : alignment;
-  const std::size_t whole = (bytes + boundary - 1) / boundary * boundary;
-  arena_counters& all = arena_counters::instance();
-  const std::size_t before = all.in_use.fetch_add(bytes, std::memory_order_relaxed);
-  const std::size_t limit = all.limit.load(std::memory_order_relaxed);
-  if (before <= limit && bytes <= limit - before) data_ = std::aligned_alloc(boundary, whole);
-  if (data_ == nullptr) {
-   all.in_use.fetch_sub(bytes, std::memory_order_relaxed);
-   refuse_arena(bytes, before, limit);
-  }
-#if defined(__linux__)
-  if (boundary == huge) madvise(data_, whole, MADV_HUGEPAGE);
-#endif
- }
- arena(arena&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
- arena& operator=(arena&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
- }
- ~arena() {
-  if (data_ == nullptr) return;
-  arena_counters::instance().in_use.fetch_sub(size_, std::memory_order_relaxed);
-  std::free(data_);
- }
-
- std::byte* data() const { return static_cast<std::byte*>(data_); }
- std::size_t size() const { return size_; }
-
-private:
- void* data_ = nullptr;
- std::size_t size_ = 0;
-};
-
-}
-
-inline void set_memory_limit(std::size_t bytes) { runtime::arena_counters::instance().limit.store(bytes); }
-
-}
-
-#include <bit>
-#include <new>
-
-/// Reference-counted buffers from a caching pool: a training loop stops asking the system for memory after its first step.
-
-namespace tapegraph {
-
-/// Bytes in buffers of eager tensors, of the whole process.
-struct memory_statistics {
- std::int64_t in_use = 0; ///< in live tensors
- std::int64_t peak = 0;   ///< the most that was in use since the last reset
- std::int64_t cached = 0; ///< kept for reuse
-};
-
-namespace detail {
-
-struct pool_counters {
- std::atomic<std::int64_t> in_use{0}, peak{0}, cached{0};
-
- static pool_counters& instance() {
-  static pool_counters counters;
-  return counters;
- }
- void take(std::int64_t bytes) {
-  const std::int64_t now = in_use.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (now > peak.load(std::memory_order_relaxed)) peak.store(now, std::memory_order_relaxed);
- }
-};
-
-/// A buffer's copies on the CPU and on a GPU. A buffer is written once, as the result of a kernel or by whoever fills it, so
-/// that both copies stay good: a tensor is brought to a device, or to the host, at most once. Writing on the CPU (any_tensor::write) drops
-/// the GPU's.
-class copies {
-public:
- /// `host`: where the CPU's elements stand, with their values; null for a buffer made on the device.
- copies(runtime::device_runtime& d, std::byte* host, std::size_t bytes)
-  : device_(&d), host_(host), bytes_(bytes), host_good_(host != nullptr) {}
- copies(const copies&) = delete;
- copies& operator=(const copies&) = delete;
- ~copies() {
-  if (remote_ != nullptr) device_->release(remote_);
- }
-
- /// For the CPU to read, or to write (`change`).
- std::byte* host(bool change) {
-  const std::lock_guard lock(mutex_);
-  if (host_ == nullptr) {
-   own_ = runtime::arena(bytes_ > 0 ? bytes_ : 1);
-   host_ = own_.data();
-  }
-  if (!host_good_ && remote_good_) device_->download(host_, remote_, bytes_);
-  host_good_ = true;
-  remote_good_ = remote_good_ && !change;
-  return host_;
- }
- /// For kernels of a device to read, or to write (`change`).
- void* remote(runtime::device_runtime& d, bool change) {
-  if (device_ != &d) move_to(d);
-  const std::lock_guard lock(mutex_);
-  if (remote_ == nullptr) remote_ = d.allocate(bytes_, "tensor");
-  if (host_good_ && !remote_good_) d.upload(remote_, host_, bytes_);
-  remote_good_ = true;
-  host_good_ = host_good_ && !change;
-  return remote_;
- }
-
-private:
- void move_to(runtime::device_runtime& d) {
-  host(true);
-  const std::lock_guard lock(mutex_);
-  if (remote_ != nullptr) device_->release(remote_);
-  remote_ = nullptr;
-  device_ = &d;
- }
-
- std::mutex mutex_;
- runtime::device_runtime* device_;
- void* remote_ = nullptr;
- std::byte* host_;
- std::size_t bytes_;
- bool host_good_, remote_good_ = false;
- runtime::arena own_;
-};
-
-/// A buffer: this header, then the elements, both in one block. Those made on a GPU have no elements here.
-struct alignas(runtime::alignment) storage {
- std::atomic<std::int32_t> references{1};
- std::int32_t size_class = 0;
- std::size_t bytes = 0;
- storage* next = nullptr;
- std::atomic<copies*> elsewhere{nullptr};
- runtime::arena block;
-
- static constexpr std::int32_t on_device = -1;
-
- std::byte* elements() { return reinterpret_cast<std::byte*>(this + 1); }
- std::byte* data(bool change) {
-  copies* const both = elsewhere.load(std::memory_order_acquire);
-  return both == nullptr ? elements() : both->host(change);
- }
- void* remote(runtime::device_runtime& d, bool change) {
-  if (elsewhere.load(std::memory_order_acquire) == nullptr) {
-   copies* const made = new copies(d, elements(), bytes);
-   copies* none = nullptr;
-   if (!elsewhere.compare_exchange_strong(none, made)) delete made;
-  }
-  return elsewhere.load(std::memory_order_acquire)->remote(d, change);
- }
- static storage* make_on(runtime::device_runtime& d, std::size_t bytes) {
-  auto* const s = new storage;
-  s->size_class = on_device;
-  s->bytes = bytes;
-  s->elsewhere = new copies(d, nullptr, bytes);
-  return s;
- }
-};
-
-/// Free buffers of one thread by size class: four classes per power of two, so at most a quarter is wasted.
-class buffer_pool {
-public:
- static buffer_pool& instance() {
-  static thread_local buffer_pool pool;
-  return pool;
- }
-
- storage* allocate(std::size_t bytes) {
-  const int cls = class_of(bytes);
-  storage*& head = free_[cls];
-  storage* s = head;
-  if (s != nullptr) {
-   head = s->next;
-   s->references.store(1, std::memory_order_relaxed);
-   pool_counters::instance().cached.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
-  } else {
-   const std::size_t size = bytes_of(cls);
-   runtime::arena block = make_block(sizeof(storage) + size);
-   s = new (block.data()) storage;
-   s->size_class = cls;
-   s->bytes = size;
-   s->block = static_cast<runtime::arena&&>(block);
-  }
-  pool_counters::instance().take(static_cast<std::int64_t>(s->bytes));
-  return s;
- }
-
- void release(storage* s) {
-  if (copies* const both = s->elsewhere.exchange(nullptr); both != nullptr) delete both;
-  if (s->size_class == storage::on_device) {
-   delete s;
-   return;
-  }
-  pool_counters& counters = pool_counters::instance();
-  counters.in_use.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
-  counters.cached.fetch_add(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
-  s->next = free_[s->size_class];
-  free_[s->size_class] = s;
- }
-
- /// Gives every cached buffer of this thread back to the system.
- void trim() {
-  for (storage*& head : free_) {
-   while (head != nullptr) {
-    storage* const s = head;
-    head = s->next;
-    pool_counters::instance().cached.fetch_sub(static_cast<std::int64_t>(s->bytes),
-              std::memory_order_relaxed);
-    const runtime::arena block = static_cast<runtime::arena&&>(s->block);
-    s->~storage();
-   }
-  }
- }
-
- ~buffer_pool() { trim(); }
-
-private:
- runtime::arena make_block(std::size_t bytes) {
-  try {
-   return runtime::arena(bytes);
-  } catch (const out_of_memory&) {
-   trim();
-  }
-  return runtime::arena(bytes);
- }
- static constexpr int class_of(std::size_t bytes) {
-  const std::size_t size = bytes <= 64 ? 64 : bytes;
-  const int power = static_cast<int>(std::bit_width(size - 1)) - 1;
-  const std::size_t quarter = std::size_t{1} << (power - 2);
-  const auto step = static_cast<int>((size - (std::size_t{1} << power) + quarter - 1) / quarter);
-  return (power - 5) * 4 + step;
- }
- static constexpr std::size_t bytes_of(int cls) {
-  const int power = (cls - 1) / 4 + 5, step = (cls - 1) % 4 + 1;
-  return (std::size_t{1} << power) + static_cast<std::size_t>(step) * (std::size_t{1} << (power - 2));
- }
-
- storage* free_[160]{};
-};
-
-/// A counted reference to a buffer.
-class storage_reference {
-public:
- storage_reference() = default;
- explicit storage_reference(std::size_t bytes)
-  : storage_(runtime::current_runtime() == nullptr ? buffer_pool::instance().allocate(bytes)
-              : storage::make_on(*runtime::current_runtime(), bytes)) {}
- storage_reference(const storage_reference& other) : storage_(other.storage_) {
-  if (storage_ != nullptr) storage_->references.fetch_add(1, std::memory_order_relaxed);
- }
- storage_reference(storage_reference&& other) noexcept : storage_(other.storage_) { other.storage_ = nullptr; }
- storage_reference& operator=(storage_reference other) noexcept {
-  storage* const mine = storage_;
-  storage_ = other.storage_;
-  other.storage_ = mine;
-  return *this;
- }
- ~storage_reference() {
-  if (storage_ != nullptr && storage_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
-   buffer_pool::instance().release(storage_);
- }
-
- /// The elements in the CPU's memory, for reading, or for writing (`change`).
- void* data(bool change) const { return storage_ == nullptr ? nullptr : storage_->data(change); }
- /// The elements in a device's memory.
- void* remote(runtime::device_runtime& d, bool change) const {
-  return storage_ == nullptr ? nullptr : storage_->remote(d, change);
- }
- const void* identity() const { return storage_; }
- bool empty() const { return storage_ == nullptr; }
- bool shared() const { return storage_ != nullptr && storage_->references.load(std::memory_order_acquire) > 1; }
-
-private:
- storage* storage_ = nullptr;
-};
-
-}
-
-/// Bytes of tensors' buffers in the CPU's memory, of all threads: in use, the most since reset_peak_memory(), and kept for the next.
-inline memory_statistics eager_memory() {
- const auto& c = detail::pool_counters::instance();
- return {c.in_use.load(), c.peak.load(), c.cached.load()};
-}
-/// The peak counts anew from what is in use.
-inline void reset_peak_memory() {
- auto& c = detail::pool_counters::instance();
- c.peak.store(c.in_use.load());
-}
-/// Returns cached buffers of the calling thread to the system.
-inline void trim_memory() { detail::buffer_pool::instance().trim(); }
-
-}
-
-namespace tapegraph {
-
-/// Where a tensor stands on this thread's tape. A place is never a pointer: tapes come and go.
-struct tape_index {
- std::uint32_t serial = 0;
- std::int32_t index = -1;
-};
-
-namespace detail {
-/// The serial number of this thread's tape. No two tapes of a process share one, so a place of an ended tape, or of another
-/// thread's, is never taken for one of this tape.
-struct tape_serial {
- static constexpr std::uint32_t none = ~std::uint32_t{0};
- static inline thread_local std::uint32_t current = none;
-
- static std::uint32_t next() {
-  static std::atomic<std::uint32_t> last{0};
-  std::uint32_t serial = 0;
-  while (serial == 0 || serial == none) serial = last.fetch_add(1, std::memory_order_relaxed) + 1;
-  return serial;
- }
-};
-}
-
-/// An eager tensor whose element type is a value: shape, buffer, place on a tape. `tensor<T>` is the typed handle.
-class any_tensor {
-public:
- any_tensor() = default;
- any_tensor(dtype type, const tapegraph::shape& dims)
-  : storage_(static_cast<std::size_t>(dims.elements()) * size_of(type)), dims_(dims), type_(type) {
-  dims_.attach(nullptr);
- }
-
- const tapegraph::shape& shape() const { return dims_; }
- int rank() const { return dims_.rank(); }
- std::int64_t size() const { return dims_.elements(); }
- dtype type() const { return type_; }
- tapegraph::tape_index tape_index() const { return tape_index_; }
- void set_tape_index(tapegraph::tape_index index) { tape_index_ = index; }
- bool has_storage() const { return !storage_.empty(); }
- /// The elements in the CPU's memory, to read. Waits for the device.
- const void* read() const { return storage_.data(false); }
- /// The same to write to: a buffer that others share is copied first, and a copy on a device is no longer used. Throws
- /// argument_error for a tensor that a live gradient_tape of this thread follows. Good until the tensor is used otherwise.
- void* write() {
-  if (tape_index_.serial != 0) leave_tape();
-  unshare();
-  return storage_.data(true);
- }
- /// Sees to it that no other tensor is over this one's buffer.
- void unshare() {
-  if (!storage_.shared()) return;
-  const detail::storage_reference old = storage_;
-  const auto bytes = static_cast<std::size_t>(size()) * size_of(type_);
-  storage_ = detail::storage_reference(bytes);
-  if (bytes > 0) std::memcpy(storage_.data(true), old.data(false), bytes);
- }
- /// Whether another tensor is over the same buffer, too.
- bool shared() const { return storage_.shared(); }
- /// Whether two tensors are over the same buffer.
- bool shares_with(const any_tensor& other) const { return storage_.identity() == other.storage_.identity(); }
-
- /// For the kernels of the device this thread computes on: to read, or to write a new tensor. Elements that are elsewhere
- /// are copied there.
- buffer_view view() const { return view_on(runtime::current_runtime()); }
- buffer_view view_on(runtime::device_runtime* d) const { return seen_from(d, false); }
- /// The same for kernels that write over elements that are there. Shared buffers and tapes: as of `write`.
- buffer_view write_on(runtime::device_runtime* d) {
-  if (tape_index_.serial != 0) leave_tape();
-  unshare();
-  return seen_from(d, true);
- }
- buffer_view outline_view() const {
-  buffer_view v;
-  v.type = type_;
-  v.rank = dims_.rank();
-  for (int i = 0; i < v.rank; ++i) v.extents[i] = dims_.data()[i];
-  return v;
- }
-
- /// The same elements under another shape of equal size; off the tape.
- any_tensor viewed(const tapegraph::shape& dims) const {
-  any_tensor other = *this;
-  other.dims_ = dims;
-  other.dims_.attach(nullptr);
-  other.tape_index_ = {};
-  return other;
- }
- /// Shape and place without the buffer: for records that need only those.
- any_tensor outline() const {
-  any_tensor other;
-  other.dims_ = dims_;
-  other.type_ = type_;
-  other.tape_index_ = tape_index_;
-  return other;
- }
- /// A shape without a buffer.
- static any_tensor outline_of(dtype type, const tapegraph::shape& dims) {
-  any_tensor t;
-  t.dims_ = dims;
-  t.type_ = type;
-  return t;
- }
- void drop_storage() { storage_ = {}; }
-
-protected:
- buffer_view seen_from(runtime::device_runtime* d, bool change) const {
-  buffer_view v = outline_view();
-  v.data = d == nullptr ? storage_.data(change) : storage_.remote(*d, change);
-  v.memory = runtime::memory_of(d);
-  return v;
- }
- void leave_tape() {
-  if (tape_index_.serial == detail::tape_serial::current)
-   throw argument_error("tensor: a gradient_tape follows this tensor of shape " + to_string(dims_) +
-        "; write to it before watch() or after the tape, or to x.detach()");
-  tape_index_ = {};
- }
-
- detail::storage_reference storage_;
- tapegraph::shape dims_;
- tapegraph::tape_index tape_index_;
- dtype type_ = dtype::f32;
-};
-
-}
-
-/// The tape: a flat arena of records, one per sealed formula or operation, in the order in which they ran.
-
-namespace tapegraph::detail {
-
-template <class Tensor>
-class basic_backward_pass;
-using backward_pass = basic_backward_pass<any_tensor>;
-class jvp_pass;
-
-/// What ran and how to differentiate it. Records live in the tape's arena; `destroy` ends the objects they hold.
-struct tape_record {
- void (*backward)(tape_record&, backward_pass&, const any_tensor& adjoint);
- void (*destroy)(tape_record&);
- /// Sets the tangent of what ran, given those of its operands; false when none of them has one.
- bool (*jvp)(tape_record&, const jvp_pass&, any_tensor& tangent);
-};
-
-/// One tape per thread, shared by all gradient_tape objects of the thread (a nested tape is a later stretch of it).
-class tape_storage {
-public:
- static tape_storage& instance() {
-  static thread_local tape_storage tape;
-  return tape;
- }
- ~tape_storage() { clear(0); }
-
- /// Whether anything is being recorded now.
- bool recording() const { return active_ > 0; }
- bool tracks(const any_tensor& t) const { return active_ > 0 && knows(t.tape_index()); }
- bool knows(tape_index at) const { return at.serial == tape_serial::current; }
- int length() const { return static_cast<int>(records_.size()); }
- tape_record* record(int index) { return records_[static_cast<std::size_t>(index)]; }
-
- void start() {
-  ++active_;
-  if (open_++ == 0) tape_serial::current = tape_serial::next();
- }
- void stop() { --active_; }
- void resume() { ++active_; }
- /// Nothing is recorded until `unpause` is given what this returned.
- int pause() { return std::exchange(active_, 0); }
- void unpause(int active) { active_ = active; }
- /// A tape object has gone. When it was the last one the records go too.
- void close(bool was_recording) {
-  if (was_recording) --active_;
-  if (--open_ == 0) clear(0);
- }
- /// Whether derivatives may themselves be differentiated later: then records keep all their operands.
- bool keeps_everything() const { return open_ > 1 || persistent_ > 0; }
- void persist(int change) { persistent_ += change; }
- /// Whether somebody will walk forwards over what is recorded now.
- bool forward_wanted() const { return forward_ > 0; }
- void want_forward(int change) { forward_ += change; }
- int open() const { return open_; }
-
- tape_index watch() {
-  records_.push_back(nullptr);
-  return {tape_serial::current, length() - 1};
- }
-
- /// Builds a record of type R at the end of the tape and returns it; `at` is where its result stands.
- template <class R, class... Parts>
- R& append(tape_index& at, const Parts&... parts) {
-  static_assert(alignof(R) <= 16);
-  R* const r = new (take(sizeof(R))) R(parts...);
-  r->tape_record::backward = &R::backward;
-  r->tape_record::destroy = &R::destroy;
-  r->tape_record::jvp = nullptr;
-  if constexpr (requires { r->tape_record::jvp = &R::jvp; }) r->tape_record::jvp = &R::jvp;
-  records_.push_back(r);
-  at = {tape_serial::current, length() - 1};
-  return *r;
- }
- /// Memory that lives as long as the records.
- void* take(std::size_t bytes) {
-  bytes = (bytes + 15) / 16 * 16;
-  if (bytes > block_bytes) {
-   large_.push_back(runtime::arena(bytes));
-   return large_.back().data();
-  }
-  if (used_ + bytes > block_bytes) {
-   ++block_;
-   used_ = 0;
-  }
-  if (block_ >= blocks_.size()) blocks_.push_back(runtime::arena(block_bytes));
-  void* const result = blocks_[block_].data() + used_;
-  used_ += bytes;
-  return result;
- }
-
- /// Forgets records from `first` on; forgetting all of them makes every place of theirs stale.
- void clear(int first) {
-  for (int i = length() - 1; i >= first; --i)
-   if (tape_record* const r = records_[static_cast<std::size_t>(i)]; r != nullptr) r->destroy(*r);
-  records_.resize(static_cast<std::size_t>(first));
-  if (first == 0) {
-   block_ = used_ = 0;
-   large_.clear();
-   tape_serial::current = open_ > 0 ? tape_serial::next() : tape_serial::none;
-  }
- }
-
- /// Where the tape ends now, and back to there.
- struct mark {
-  int length;
-  std::size_t block, used, large;
- };
- mark end() const { return {length(), block_, used_, large_.size()}; }
- void rewind(const mark& to) {
-  clear(to.length);
-  if (to.length == 0) return;
-  block_ = to.block;
-  used_ = to.used;
-  while (large_.size() > to.large) large_.pop_back();
- }
-
-private:
- static constexpr std::size_t block_bytes = std::size_t{1} << 16;
- std::vector<tape_record*> records_;
- std::vector<runtime::arena> blocks_, large_;
- std::size_t block_ = 0, used_ = 0;
- int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0;
-};
-
-/// Adds two tensors of one type and shape, on the tape when they are tracked.
-template <class Tensor>
-Tensor add_adjoints(const Tensor& a, const Tensor& b);
-/// A tensor filled with ones.
-template <class Tensor>
-Tensor ones_like(const Tensor& like);
-
-/// One backward walk from a value to its sources. Every walk begins without adjoints.
-template <class Tensor>
-class basic_backward_pass {
-public:
- explicit basic_backward_pass(int length) : basic_backward_pass(0, length) {}
- /// Everything before place `first` counts as a constant.
- basic_backward_pass(int first, int end)
-  : first_(first),
-  adjoints_(static_cast<std::size_t>(end - first)),
-  present_(static_cast<std::size_t>(end - first)),
-  add_([](basic_backward_pass& walk, const any_tensor& to, any_tensor adjoint) {
-   walk.add(to, std::move(adjoint));
-  }) {}
-
- bool wants(const any_tensor& t) const {
-  const tape_index p = t.tape_index();
-  return tape_storage::instance().knows(p) && p.index >= first_ && number(p.index) < present_.size();
- }
- void add(const any_tensor& to, any_tensor adjoint) {
-  const std::size_t at = number(to.tape_index().index);
-  if (present_[at])
-   adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
-  else
-   adjoints_[at] = std::move(adjoint);
-  present_[at] = 1;
- }
- /// `add` for records of programs that may never walk: compiled only where somebody does.
- void hand(const any_tensor& to, any_tensor adjoint) { add_(*this, to, std::move(adjoint)); }
- /// Puts back what a record was given, for a record before it to find.
- void keep(tape_index at, const any_tensor& adjoint) { adjoints_[number(at.index)] = adjoint; }
- /// The walk will call this place's record even if nothing arrives there (then with an adjoint without a buffer), or not.
- void visit(tape_index at, bool on) { present_[number(at.index)] = on; }
- const any_tensor* find(tape_index asked) const {
-  const std::size_t at = number(asked.index);
-  return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
- }
-
- /// `keep[i]`: the adjoint at place i is asked for and must survive the walk.
- void run(const any_tensor& y, int first, const std::vector<char>& keep) {
-  add(y, ones_like(y));
-  run(y.tape_index().index, first, keep);
- }
- /// The walk itself, from place `last` down, when adjoints have been added.
- void run(int last, int first, const std::vector<char>& keep) { walk(last, first, &keep); }
- /// The walk when the adjoints of watched tensors are all that is asked for.
- void run(int last, int first) { walk(last, first, nullptr); }
-
- /// Called within a walk, for records from `first` on that were made after the walk began: walks through these records.
- /// Adjoints that reach places before them are left to the walk that goes on.
- void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
-  const std::size_t length = present_.size();
-  const std::size_t needed = number(y.tape_index().index) + 1;
-  if (needed > length) {
-   adjoints_.resize(needed);
-   present_.resize(needed);
-  }
-  add(y, adjoint);
-  walk(y.tape_index().index, first, nullptr);
-  adjoints_.resize(length);
-  present_.resize(length);
- }
-
-private:
- void walk(int from, int first, const std::vector<char>* keep) {
-  tape_storage& tape = tape_storage::instance();
-  for (int i = from; i >= first; --i) {
-   if (!present_[number(i)]) continue;
-   tape_record* const r = tape.record(i);
-   if (r == nullptr) continue;
-   const any_tensor adjoint = adjoints_[number(i)];
-   if (keep == nullptr || !(*keep)[static_cast<std::size_t>(i)]) adjoints_[number(i)].drop_storage();
-   r->backward(*r, *this, adjoint);
-  }
- }
- std::size_t number(int at) const { return static_cast<std::size_t>(at - first_); }
-
- int first_;
- std::vector<Tensor> adjoints_;
- std::vector<char> present_;
- void (*add_)(basic_backward_pass&, const any_tensor& to, any_tensor adjoint);
-};
-
-}
-
-/// Forward-mode differentiation in eager mode: one walk over the tape, in the order in which its records were made.
-
-namespace tapegraph::detail {
-
-/// The arithmetic that the walk needs. Whoever starts a walk passes these functions in, so that programs that never use forward
-/// mode do not compile them.
-struct forward_kernels {
- /// sum + a * b, broadcast; a * b when `sum` is null
- any_tensor (*multiply_add)(const any_tensor* sum, const any_tensor& a, const any_tensor& b);
- any_tensor (*add)(const any_tensor& a, const any_tensor& b);
- any_tensor (*converted)(const any_tensor& a, dtype type);
- /// The tangent of a record's value, computed from nothing but the record's backward function; false when there is none.
- bool (*transposed)(tape_record&, const any_tensor* const* operands, int count, const any_tensor& output,
-     const jvp_pass&, any_tensor& tangent);
-};
-
-/// The tangents of tracked tensors, indexed by their places on the tape.
-class jvp_pass {
-public:
- const forward_kernels& kernels;
-
- jvp_pass(int base, int end, const forward_kernels& functions)
-  : kernels(functions),
-  base_(base),
-  tangents_(static_cast<std::size_t>(end - base)),
-  present_(static_cast<std::size_t>(end - base)) {}
-
- /// The tangent of a recorded or watched tensor; null when it has none.
- const any_tensor* find(const any_tensor& t) const {
-  const tape_index p = t.tape_index();
-  if (!tape_storage::instance().knows(p) || p.index < base_) return nullptr;
-  const auto at = static_cast<std::size_t>(p.index - base_);
-  return at < present_.size() && present_[at] ? &tangents_[at] : nullptr;
- }
- void set(int index, any_tensor tangent) {
-  tangents_[static_cast<std::size_t>(index - base_)] = std::move(tangent);
-  present_[static_cast<std::size_t>(index - base_)] = 1;
- }
-
- void run(int first, int end) {
-  tape_storage& tape = tape_storage::instance();
-  for (int i = first; i < end; ++i) {
-   tape_record* const r = tape.record(i);
-   if (r == nullptr) continue;
-   if (r->jvp == nullptr) throw argument_error("jvp: an operation on the tape has no forward mode");
-   any_tensor tangent;
-   if (r->jvp(*r, *this, tangent)) set(i, std::move(tangent));
-  }
- }
-
-private:
- int base_;
- std::vector<any_tensor> tangents_;
- std::vector<char> present_;
-};
-
-}
-// ---- tapegraph/eager/tensor.hpp ----
-
-// ---- tapegraph/core/print.hpp ----
-
-// ---- tapegraph/core/half.hpp ----
-
-/// The 16-bit floating-point types. They store: numbers of them are computed with as float.
-///
-/// Conversions are integer arithmetic on the patterns, without branches, so that loops over them vectorise and every
-/// instruction set, the scalar code and the compiler's constant evaluation give the same bits.
-
-namespace tapegraph {
-
-namespace detail {
-
-template <class Bits>
-TG_HD constexpr Bits blend(Bits mask, Bits a, Bits b) {
- return (a & mask) | (b & ~mask);
-}
-template <class Bits>
-TG_HD constexpr Bits mask_of(bool condition) {
- return Bits(0) - static_cast<Bits>(condition);
-}
-
-TG_HD constexpr std::uint32_t above(std::uint32_t magnitude, std::uint32_t bound) {
- return mask_of<std::uint32_t>(static_cast<std::int32_t>(magnitude) > static_cast<std::int32_t>(bound));
-}
-
-TG_HD constexpr std::uint16_t bfloat16_bits(float x) {
- const auto u = __builtin_bit_cast(std::uint32_t, x);
- const std::uint32_t rounded = (u + 0x7FFFu + (u >> 16 & 1u)) >> 16;
- const std::uint32_t nan = above(u & 0x7FFFFFFFu, 0x7F800000u);
- return static_cast<std::uint16_t>(blend(nan, u >> 16 | 0x40u, rounded));
-}
-TG_HD constexpr float float_of_bfloat16(std::uint16_t bits) {
- return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
-}
-
-TG_HD constexpr std::uint16_t half_bits(float x) {
- const auto u = __builtin_bit_cast(std::uint32_t, x);
- const std::uint32_t magnitude = u & 0x7FFFFFFFu;
- const std::uint32_t normal = (magnitude - (112u << 23) + 0xFFFu + (magnitude >> 13 & 1u)) >> 13;
- const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
- const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
- const std::uint32_t denormal = __builtin_bit_cast(std::uint32_t, shifted) - 0x3F000000u;
- const std::uint32_t infinite = above(magnitude, 0x477FEFFFu);
- const std::uint32_t nan = above(magnitude, 0x7F800000u);
- std::uint32_t result = blend(small, denormal, normal);
- result = blend(infinite, 0x7C00u | (nan & (0x200u | (magnitude >> 13 & 0x3FFu))), result);
- return static_cast<std::uint16_t>((u >> 16 & 0x8000u) | result);
-}
-TG_HD constexpr float float_of_half(std::uint16_t bits) {
- const std::uint32_t magnitude = static_cast<std::uint32_t>(bits & 0x7FFFu) << 13;
- const std::uint32_t wide = above(magnitude, 0x0F7FFFFFu);
- const std::uint32_t normal = magnitude + (112u << 23) + (wide & (112u << 23));
- const std::uint32_t small = ~above(magnitude, 0x007FFFFFu);
- const float shifted = __builtin_bit_cast(float, (magnitude & small) + (113u << 23));
- const auto denormal = __builtin_bit_cast(std::uint32_t, shifted - 0x1p-14f);
- const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
- return __builtin_bit_cast(float, sign | blend(small, denormal, normal));
-}
-
-TG_HD constexpr float rounded_to_bfloat16(float x) {
- const auto u = __builtin_bit_cast(std::uint32_t, x);
- const std::uint32_t nan = above(u & 0x7FFFFFFFu, 0x7F800000u);
- return __builtin_bit_cast(float, blend(nan, u | 0x400000u, u + 0x7FFFu + (u >> 16 & 1u)) & 0xFFFF0000u);
-}
-TG_HD constexpr float rounded_to_half(float x) {
- const auto u = __builtin_bit_cast(std::uint32_t, x);
- const std::uint32_t magnitude = u & 0x7FFFFFFFu, sign = u & 0x80000000u;
- const std::uint32_t normal = (magnitude + 0xFFFu + (magnitude >> 13 & 1u)) & 0xFFFFE000u;
- const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
- const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
- const auto denormal = __builtin_bit_cast(std::uint32_t, shifted - 0.5f);
- const std::uint32_t infinite = above(magnitude, 0x477FEFFFu), nan = above(magnitude, 0x7F800000u);
- const std::uint32_t special = 0x7F800000u | (nan & (0x400000u | (magnitude & 0x7FE000u)));
- return __builtin_bit_cast(float, sign | blend(infinite, special, blend(small, denormal, normal)));
-}
-
-TG_HD constexpr float rounded_to_odd(double x) {
- constexpr double largest = std::numeric_limits<float>::max();
- const auto u = __builtin_bit_cast(std::uint64_t, x);
- const std::uint64_t magnitude = u & ~(std::uint64_t{1} << 63);
- const std::uint64_t nan = mask_of<std::uint64_t>(magnitude > 0x7FF0000000000000u);
- const std::uint64_t over = mask_of<std::uint64_t>(magnitude > __builtin_bit_cast(std::uint64_t, largest)) & ~nan;
- const auto exact = __builtin_bit_cast(double, blend(over, __builtin_bit_cast(std::uint64_t, largest), magnitude & ~nan));
- const auto nearest = static_cast<float>(exact);
- const auto bits = __builtin_bit_cast(std::uint32_t, nearest);
- const auto back = static_cast<double>(nearest);
- const auto even = static_cast<std::uint32_t>(~bits & 1u);
- const std::uint32_t odd = bits + (even & static_cast<std::uint32_t>(back < exact)) -
-       (even & static_cast<std::uint32_t>(back > exact));
- const std::uint32_t quiet = 0x7FC00000u | static_cast<std::uint32_t>(magnitude >> 29 & 0x3FFFFFu);
- const std::uint32_t sign = static_cast<std::uint32_t>(u >> 63) << 31;
- return __builtin_bit_cast(float, sign | blend(static_cast<std::uint32_t>(nan), quiet, odd));
-}
-
-template <class Number>
-TG_HD constexpr float before_rounding(Number x) {
- if constexpr (std::is_same_v<Number, float>) {
-  return x;
- } else if constexpr (std::is_integral_v<Number> && sizeof(Number) <= 2) {
-  return static_cast<float>(x);
- } else if constexpr (std::is_integral_v<Number> && sizeof(Number) == 8) {
-  const bool negative = x < Number(0);
-  const auto u = static_cast<std::uint64_t>(x), magnitude = negative ? 0 - u : u;
-  const std::uint64_t rest = static_cast<std::uint64_t>((magnitude & 0x7FFu) != 0) << 11;
-  const std::uint64_t kept = magnitude >> 53 != 0 ? (magnitude & ~std::uint64_t{0x7FF}) | rest : magnitude;
-  const auto value = static_cast<double>(kept);
-  return rounded_to_odd(negative ? -value : value);
- } else {
-  return rounded_to_odd(static_cast<double>(x));
- }
-}
-
-}
-
-/// The upper half of a float: its range with 8 significant bits. Conversions round once, to nearest even.
-struct bfloat16 {
- std::uint16_t bits;
-
- bfloat16() = default;
- template <class Number>
-  requires std::is_arithmetic_v<Number>
- TG_HD constexpr explicit bfloat16(Number x) : bits(detail::bfloat16_bits(detail::before_rounding(x))) {}
- template <class Number>
-  requires std::is_arithmetic_v<Number>
- TG_HD constexpr explicit operator Number() const {
-  return static_cast<Number>(detail::float_of_bfloat16(bits));
- }
- static constexpr bfloat16 from_bits(std::uint16_t pattern) {
-  bfloat16 x{};
-  x.bits = pattern;
-  return x;
- }
- friend constexpr bool operator==(bfloat16 a, bfloat16 b) { return float(a) == float(b); }
-};
-
-/// IEEE 754 binary16: 11 significant bits, up to 65504. Conversions round once, to nearest even.
-struct half {
- std::uint16_t bits;
-
- half() = default;
- template <class Number>
-  requires std::is_arithmetic_v<Number>
- TG_HD constexpr explicit half(Number x) : bits(detail::half_bits(detail::before_rounding(x))) {}
- template <class Number>
-  requires std::is_arithmetic_v<Number>
- TG_HD constexpr explicit operator Number() const {
-  return static_cast<Number>(detail::float_of_half(bits));
- }
- static constexpr half from_bits(std::uint16_t pattern) {
-  half x{};
-  x.bits = pattern;
-  return x;
- }
- friend constexpr bool operator==(half a, half b) { return float(a) == float(b); }
-};
-
-template <>
-struct dtype_traits<bfloat16> {
- static constexpr dtype value = dtype::bf16;
-};
-template <>
-struct dtype_traits<half> {
- static constexpr dtype value = dtype::f16;
-};
-
-/// Types that are only stored in: bfloat16 and half.
-template <class T>
-concept storage_type = std::is_same_v<T, bfloat16> || std::is_same_v<T, half>;
-
-template <storage_type T>
-TG_HD constexpr std::uint16_t storage_bits(float x) {
- if constexpr (std::is_same_v<T, half>)
-  return detail::half_bits(x);
- else
-  return detail::bfloat16_bits(x);
-}
-template <storage_type T>
-TG_HD constexpr float rounded_to(float x) {
- if constexpr (std::is_same_v<T, half>)
-  return detail::rounded_to_half(x);
- else
-  return detail::rounded_to_bfloat16(x);
-}
-template <storage_type T>
-TG_HD constexpr float float_of(std::uint16_t bits) {
- if constexpr (std::is_same_v<T, half>)
-  return detail::float_of_half(bits);
- else
-  return detail::float_of_bfloat16(bits);
-}
-
-constexpr bool is_storage_type(dtype type) { return type == dtype::bf16 || type == dtype::f16; }
-
-namespace detail {
-template <class T>
-struct arithmetic_type {
- using type = T;
-};
-template <storage_type T>
-struct arithmetic_type<T> {
- using type = float;
-};
-}
-
-/// What numbers of T are computed with: float for the 16-bit types, T itself otherwise.
-template <class T>
-using arithmetic_type_t = typename detail::arithmetic_type<T>::type;
-
-/// Whether tensors of T have derivatives.
-template <class T>
-inline constexpr bool is_floating_type = std::is_floating_point_v<T> || storage_type<T>;
-
-}
-
-template <>
-struct std::numeric_limits<tapegraph::bfloat16> : std::numeric_limits<float> {
- static constexpr int digits = 8;
- static constexpr tapegraph::bfloat16 min() { return tapegraph::bfloat16::from_bits(0x0080); }
- static constexpr tapegraph::bfloat16 max() { return tapegraph::bfloat16::from_bits(0x7F7F); }
- static constexpr tapegraph::bfloat16 lowest() { return tapegraph::bfloat16::from_bits(0xFF7F); }
- static constexpr tapegraph::bfloat16 epsilon() { return tapegraph::bfloat16::from_bits(0x3C00); }
- static constexpr tapegraph::bfloat16 infinity() { return tapegraph::bfloat16::from_bits(0x7F80); }
- static constexpr tapegraph::bfloat16 quiet_NaN() { return tapegraph::bfloat16::from_bits(0x7FC0); }
- static constexpr tapegraph::bfloat16 denorm_min() { return tapegraph::bfloat16::from_bits(0x0001); }
-};
-template <>
-struct std::numeric_limits<tapegraph::half> : std::numeric_limits<float> {
- static constexpr int digits = 11;
- static constexpr tapegraph::half min() { return tapegraph::half::from_bits(0x0400); }
- static constexpr tapegraph::half max() { return tapegraph::half::from_bits(0x7BFF); }
- static constexpr tapegraph::half lowest() { return tapegraph::half::from_bits(0xFBFF); }
- static constexpr tapegraph::half epsilon() { return tapegraph::half::from_bits(0x1400); }
- static constexpr tapegraph::half infinity() { return tapegraph::half::from_bits(0x7C00); }
- static constexpr tapegraph::half quiet_NaN() { return tapegraph::half::from_bits(0x7E00); }
- static constexpr tapegraph::half denorm_min() { return tapegraph::half::from_bits(0x0001); }
-};
-
-/// Values as text.
-
-namespace tapegraph {
-
-namespace detail {
-
-/// The fewest digits that give the value back.
-template <class T>
-char* number_text(char* first, char* last, T value) {
- if constexpr (storage_type<T>) {
-  char* end = first;
-  for (int digits = 1; digits <= 5; ++digits) {
-   float back = 0;
-   end = std::to_chars(first, last, static_cast<float>(value), std::chars_format::general, digits).ptr;
-   std::from_chars(first, end, back);
-   if (T(back) == value) break;
-  }
-  return end;
- } else {
-  return std::to_chars(first, last, value).ptr;
- }
-}
-
-template <class T>
-void print_value(std::string& text, T value) {
- if constexpr (std::is_same_v<T, bool>) {
-  text += value ? "true" : "false";
- } else if constexpr (is_floating_type<T>) {
-  char buffer[48];
-  const auto end = number_text(buffer, buffer + sizeof buffer, value);
-  text.append(buffer, end);
-  bool plain = true;
-  for (const char* c = buffer; c != end; ++c) plain = plain && (*c == '-' || (*c >= '0' && *c <= '9'));
-  if (plain) text += '.';
- } else {
-  text += std::to_string(value);
- }
-}
-
-/// "[[1. 2.]\n [3. 4.]]" as NumPy prints it: rows on lines of their own, long axes abbreviated.
-template <class T>
-void print_axis(std::string& text, const T* data, const shape& s, int axis, int indent) {
- if (axis == s.rank()) return print_value(text, *data);
- constexpr std::int64_t most = 1000, edge = 3;
- std::int64_t stride = 1;
- for (int i = axis + 1; i < s.rank(); ++i) stride *= s[i].value;
- const std::int64_t extent = s[axis].value;
- const bool abbreviate = s.elements() > most && extent > 2 * edge;
- text += '[';
- for (std::int64_t i = 0; i < extent; ++i) {
-  if (i > 0) {
-   if (axis + 1 == s.rank())
-    text += ' ';
-   else
-    text.append(static_cast<std::size_t>(std::max(1, s.rank() - axis - 1)), '\n')
-     .append(static_cast<std::size_t>(indent) + 1, ' ');
-  }
-  if (abbreviate && i == edge) {
-   text += "...";
-   i = extent - edge - 1;
-   continue;
-  }
-  print_axis(text, data + i * stride, s, axis + 1, indent + 1);
- }
- text += ']';
-}
-
-}
-
-}
-// ---- tapegraph/expr/apply.hpp ----
-
-// ---- tapegraph/core/math/bits.hpp ----
-
-namespace tapegraph::math::detail {
-
-template <class T>
-struct traits;
-
-template <>
-struct traits<float> {
- using bits = std::uint32_t;
- static constexpr int mantissa = 23;
- static constexpr bits bias = 127;
- static constexpr float infinity = std::numeric_limits<float>::infinity();
- static constexpr float nan = std::numeric_limits<float>::quiet_NaN();
- static constexpr float round_magic = 0x1.8p23f;
- static constexpr float integer_from = 0x1p23f;
- static constexpr float epsilon = 0x1p-24f;
- static constexpr float smallest_normal = 0x1p-126f;
- static constexpr float log2_e = 1.4426950408889634f;
- static constexpr float ln2_high = 0x1.62e4p-1f, ln2_low = 1.42860677e-06f;
-};
-
-template <>
-struct traits<double> {
- using bits = std::uint64_t;
- static constexpr int mantissa = 52;
- static constexpr bits bias = 1023;
- static constexpr double infinity = std::numeric_limits<double>::infinity();
- static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
- static constexpr double round_magic = 0x1.8p52;
- static constexpr double integer_from = 0x1p52;
- static constexpr double epsilon = 0x1p-53;
- static constexpr double smallest_normal = 0x1p-1022;
- static constexpr double log2_e = 1.4426950408889634;
- static constexpr double ln2_high = 0x1.62e42fefp-1, ln2_low = 0x1.473de6af278edp-34;
-};
-
-template <class T>
-using bits_t = typename traits<T>::bits;
-
-template <class T>
-inline constexpr bits_t<T> sign_bit = bits_t<T>{1} << (8 * sizeof(T) - 1);
-
-template <class T>
-TG_HD constexpr bits_t<T> to_bits(T x) {
- return __builtin_bit_cast(bits_t<T>, x);
-}
-template <class T>
-TG_HD constexpr T from_bits(bits_t<T> b) {
- return __builtin_bit_cast(T, b);
-}
-
-template <class T>
-TG_HD constexpr T select_mask(bits_t<T> mask, T a, T b) {
- return from_bits<T>((to_bits(a) & mask) | (to_bits(b) & ~mask));
-}
-
-template <class T>
-TG_HD constexpr T select(bool condition, T a, T b) {
-#if defined(__clang__) || defined(__CUDA_ARCH__)
- return condition ? a : b;
-#else
- return select_mask<T>(-static_cast<bits_t<T>>(condition), a, b);
-#endif
-}
-
-template <class T>
-TG_HD constexpr T product(T a, T b) {
-#if defined(__CUDA_ARCH__)
- if (!__builtin_is_constant_evaluated()) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-   return __fmul_rn(a, b);
-  } else {
-   return __dmul_rn(a, b);
-  }
- }
- return a * b;
-#elif defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
- return __builtin_assoc_barrier(a * b);
-#else
- const T p = a * b;
- return p;
-#endif
-}
-
-template <class T>
-TG_HD constexpr T mul_add(T a, T b, T c) {
- return product(a, b) + c;
-}
-
-template <class T>
-TG_HD constexpr T by_pairs(T, T, T c0) {
- return c0;
-}
-template <class T>
-TG_HD constexpr T by_pairs(T x, T, T c0, T c1) {
- return mul_add(x, c1, c0);
-}
-template <class T, class... Rest>
-TG_HD constexpr T by_pairs(T x, T x2, T c0, T c1, T c2, Rest... rest) {
- return mul_add(x2, by_pairs(x, x2, c2, rest...), mul_add(x, c1, c0));
-}
-template <class T, class... C>
- requires(sizeof...(C) <= 4)
-TG_HD constexpr T by_fours(T x, T x2, T, C... c) { return by_pairs(x, x2, c...); }
-template <class T, class... Rest>
-TG_HD constexpr T by_fours(T x, T x2, T x4, T c0, T c1, T c2, T c3, T c4, Rest... rest) {
- return mul_add(x4, by_fours(x, x2, x4, c4, rest...), by_pairs(x, x2, c0, c1, c2, c3));
-}
-template <class T, class... C>
-TG_HD constexpr T polynomial(T x, C... c) {
- const T x2 = product(x, x);
- if constexpr (sizeof...(C) <= 6) {
-  return by_pairs(x, x2, c...);
- } else {
-  return by_fours(x, x2, product(x2, x2), c...);
- }
-}
-
-template <class T>
-TG_HD constexpr T within(T x, T most) {
- using bits = bits_t<T>;
- using whole = std::make_signed_t<bits>;
- const auto b = to_bits(x);
- const auto magnitude = static_cast<whole>(b & ~sign_bit<T>);
- const auto limit = static_cast<whole>(to_bits(most));
- const whole kept = magnitude < limit ? magnitude : limit;
- const whole nan = (static_cast<whole>(to_bits(traits<T>::infinity)) - magnitude) >> (8 * sizeof(T) - 1);
- return from_bits<T>(static_cast<bits>(kept | nan) | (b & sign_bit<T>));
-}
-
-template <class T>
-TG_HD constexpr T clamp(T x, T low, T high) {
- const T y = select(x < low, low, x);
- return select(y > high, high, y);
-}
-
-template <class T>
-TG_HD constexpr T from_exponent(bits_t<T> field) {
- return from_bits<T>(field << traits<T>::mantissa);
-}
-
-TG_HD constexpr void exact_product(double a, double b, double& high, double& low) {
- constexpr std::uint64_t upper = ~((std::uint64_t{1} << 27) - 1);
- const double a1 = from_bits<double>(to_bits(a) & upper), a2 = a - a1;
- const double b1 = from_bits<double>(to_bits(b) & upper), b2 = b - b1;
- high = product(a, b);
- low = mul_add(a2, b2, mul_add(a2, b1, mul_add(a1, b2, product(a1, b1) - high)));
-}
-
-template <class T>
-TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
- high = a + b;
- const T t = high - a;
- low = (a - (high - t)) + (b - t);
-}
-
-}
-// ---- tapegraph/expr/expr.hpp ----
-
 #include <concepts>
+#include <utility>
 
 namespace tapegraph {
 
@@ -2841,208 +1178,203 @@ constexpr shape shape_of(const Arg& arg) {
 }
 
 }
+// ---- tapegraph/expr/walk.hpp ----
 
-#include <span>
+#include <tuple>
 
 namespace tapegraph {
 
-struct eager;
-
-template <class T>
-class tensor;
-
-template <class T>
-struct handle_traits<tensor<T>> {
- using mode = eager;
-};
-
-/// An array of values with a run-time shape. Copies share the buffer; writing to a shared one copies first. The values
-/// are there as soon as the statement that makes them has run.
-template <class T>
-class tensor : public any_tensor {
-public:
- using element_type = T;
- using number_type = arithmetic_type_t<T>;
-
- /// A tensor without elements, shape [0].
- tensor() : any_tensor(dtype_of<T>, tapegraph::shape{0}) {}
- tensor(T value) : any_tensor(dtype_of<T>, tapegraph::shape{}) { *mutable_data() = value; }
- /// Elements not set.
- static tensor uninitialized(const tapegraph::shape& dims) { return tensor(any_tensor(dtype_of<T>, checked(dims))); }
-
- /// Lists of numbers; for the 16-bit types of floats, which are rounded.
- tensor(std::initializer_list<number_type> values)
-  : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(values.size())}) {
-  copy(values, mutable_data());
- }
- tensor(std::initializer_list<std::initializer_list<number_type>> rows)
-  : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(rows.size()), width(rows)}) {
-  T* to = mutable_data();
-  for (const auto& row : rows) {
-   if (static_cast<std::int64_t>(row.size()) != shape()[1].value)
-    throw shape_error("tensor: rows of a nested list differ in length: " +
-        std::to_string(shape()[1].value) + " and " + std::to_string(row.size()));
-   to = copy(row, to);
-  }
- }
- tensor(std::initializer_list<std::initializer_list<std::initializer_list<number_type>>> blocks) : tensor() {
-  std::vector<number_type> values;
-  std::int64_t rows = -1, columns = -1;
-  for (const auto& block : blocks) {
-   if (rows < 0) rows = static_cast<std::int64_t>(block.size());
-   if (rows != static_cast<std::int64_t>(block.size()))
-    throw shape_error("tensor: blocks of a nested list differ in length");
-   for (const auto& row : block) {
-    if (columns < 0) columns = static_cast<std::int64_t>(row.size());
-    if (columns != static_cast<std::int64_t>(row.size()))
-     throw shape_error("tensor: rows of a nested list differ in length");
-    values.insert(values.end(), row.begin(), row.end());
-   }
-  }
-  *this = uninitialized({static_cast<std::int64_t>(blocks.size()), std::max<std::int64_t>(rows, 0),
-       std::max<std::int64_t>(columns, 0)});
-  copy(values, mutable_data());
- }
- /// Seals a formula: one fused kernel, one tape record.
- template <expression E>
- tensor(const E& e, std::source_location where = std::source_location::current());
-
- explicit tensor(any_tensor untyped) : any_tensor(std::move(untyped)) {
-  if (type() != dtype_of<T>)
-   throw dtype_error(std::string("tensor<") + name_of(dtype_of<T>) + ">: the elements are " + name_of(type()));
- }
-
- /// In the CPU's memory; waits for the device if that computed them.
- const T* data() const { return static_cast<const T*>(read()); }
- /// Memory to write to; what shares the buffer keeps the old values. Throws argument_error for a tensor that a live
- /// gradient_tape of this thread follows (watched, or computed from what is). Good until the tensor is next copied or used in
- /// an operation.
- T* mutable_data() { return static_cast<T*>(write()); }
- /// The same values off the tape, a constant to it; may be written to. The buffer is shared until then.
- tensor detach() const {
-  tensor constant = *this;
-  constant.tape_index_ = {};
-  return constant;
- }
- /// All elements, row by row; waits as data() does.
- std::span<const T> values() const { return {data(), static_cast<std::size_t>(size())}; }
-
- /// One element, by an index per axis from 0; `set` writes one. Throws shape_error for another number of indices, range_error
- /// for one outside its axis.
- template <std::integral... Index>
- T operator()(Index... index) const {
-  return data()[offset(index...)];
- }
- /// Writes one element: t.set(2.5, row, column). Errors as of operator() and mutable_data.
- template <std::integral... Index>
- void set(T value, Index... index) {
-  const std::int64_t at = offset(index...);
-  mutable_data()[at] = value;
- }
-
- std::vector<T> to_vector() const { return std::vector<T>(data(), data() + size()); }
- /// The value of a tensor of one element; throws shape_error for others.
- T item() const {
-  if (size() != 1) throw shape_error("item: the tensor has shape " + to_string(shape()));
-  return *data();
- }
- explicit operator T() const { return item(); }
-
-private:
- template <class List>
- static T* copy(const List& from, T* to) {
-  for (const auto& value : from) *to++ = static_cast<T>(value);
-  return to;
- }
- static std::int64_t width(const std::initializer_list<std::initializer_list<number_type>>& rows) {
-  return rows.size() == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size());
- }
- static const tapegraph::shape& checked(const tapegraph::shape& dims) {
-  for (int i = 0; i < dims.rank(); ++i)
-   if (dims[i].value < 0) throw shape_error("tensor: negative extent in shape " + to_string(dims));
-  return dims;
- }
- template <class... Index>
- std::int64_t offset(Index... index) const {
-  if (sizeof...(index) != static_cast<std::size_t>(rank()))
-   throw shape_error("tensor: " + std::to_string(sizeof...(index)) + " indices for shape " +
-       to_string(shape()));
-  const std::int64_t at[sizeof...(index) + 1]{static_cast<std::int64_t>(index)...};
-  std::int64_t flat = 0;
-  for (int i = 0; i < rank(); ++i) {
-   if (at[i] < 0 || at[i] >= shape()[i].value)
-    throw range_error("tensor: index " + std::to_string(at[i]) + " on axis " + std::to_string(i) +
-        " is outside shape " + to_string(shape()));
-   flat = flat * shape()[i].value + at[i];
-  }
-  return flat;
+template <class E>
+struct formula_type {};
+template <class Op, class... Args>
+struct formula_type<expr<Op, Args...>> {
+ template <std::size_t I>
+ constexpr auto get() const {
+  return formula_type<std::tuple_element_t<I, std::tuple<Args...>>>{};
  }
 };
 
-/// A tensor with every element `value`.
-template <class T>
-tensor<T> full(const shape& dims, T value) {
- auto result = tensor<T>::uninitialized(dims);
- std::fill_n(result.mutable_data(), result.size(), value);
- return result;
-}
-/// zeros<float>({2, 3})
-template <class T>
-tensor<T> zeros(const shape& dims) {
- return full<T>(dims, T(0));
-}
-/// ones<float>({2, 3})
-template <class T>
-tensor<T> ones(const shape& dims) {
- return full<T>(dims, T(1));
-}
-/// begin, begin + step, ... (`count` of them)
-template <class T>
-tensor<T> arange(std::int64_t count, T begin = T(0), T step = T(1)) {
- auto result = tensor<T>::uninitialized({count});
- using real = arithmetic_type_t<T>;
- T* const to = result.mutable_data();
- for (std::int64_t i = 0; i < count; ++i)
-  to[i] = static_cast<T>(static_cast<real>(begin) + static_cast<real>(i) * static_cast<real>(step));
- return result;
-}
-/// Copies from any contiguous range; throws shape_error where its size is not the product of the extents.
-template <class T, class Range>
-tensor<T> from_range(const Range& values, const shape& dims) {
- auto result = tensor<T>::uninitialized(dims);
- const auto count = static_cast<std::int64_t>(std::size(values));
- if (count != result.size())
-  throw shape_error("from_range: " + std::to_string(count) + " values for shape " + to_string(dims));
- T* to = result.mutable_data();
- for (const auto& value : values) *to++ = static_cast<T>(value);
- return result;
-}
+namespace detail {
 
-/// Nested brackets; of more than 1000 elements three at either end of long axes.
-template <class T>
-std::string to_string(const tensor<T>& t) {
- std::string text;
- detail::print_axis(text, t.data(), t.shape(), 0, 0);
- return text;
-}
+template <class E>
+struct walked {
+ static constexpr bool leaf = handle<E>;
+};
+template <class E>
+struct walked<formula_type<E>> : walked<E> {};
 
-template <class Stream, class T>
- requires requires(Stream& out, const std::string& text) { out << text; }
-Stream& operator<<(Stream& out, const tensor<T>& t) {
- out << to_string(t);
- return out;
+template <class Visitor, class E>
+constexpr int walk_operand(Visitor&, const E&);
+
+template <class Visitor, class E, class Op, class... Args>
+constexpr int walk_operation(Visitor& visitor, const E& e, std::type_identity<expr<Op, Args...>>) {
+ constexpr int count = sizeof...(Args);
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  int ids[count]{};
+  ((ids[I] = walk_operand(visitor, e.template get<I>())), ...);
+  const auto settle = [&]<std::size_t K, class Arg>(std::integral_constant<std::size_t, K>,
+              std::type_identity<Arg>) {
+   if constexpr (std::is_same_v<Arg, number>)
+    ids[K] = visitor.template number_of<Op>(e.template get<K>(), static_cast<int>(K), ids, count);
+  };
+  (settle(std::integral_constant<std::size_t, I>{}, std::type_identity<Args>{}), ...);
+  return visitor.template operation<Op>(ids, count);
+ }
+ (std::index_sequence_for<Args...>{});
+}
+template <class Op, class... Args>
+struct walked<expr<Op, Args...>> {
+ static constexpr bool leaf = false;
+ using formula = expr<Op, Args...>;
+};
+
+template <class Visitor, class E>
+constexpr int walk_operand(Visitor& visitor, const E& e) {
+ if constexpr (requires { typename walked<E>::formula; })
+  return walk_operation(visitor, e, std::type_identity<typename walked<E>::formula>{});
+ else if constexpr (walked<E>::leaf)
+  return visitor.leaf(e);
+ else
+  return -1;
 }
 
 }
-// ---- tapegraph/ir/gradient.hpp ----
 
-// ---- tapegraph/expr/differentiate.hpp ----
+template <class Visitor, class E>
+constexpr int walk_formula(Visitor& visitor, const E& e) {
+ return detail::walk_operand(visitor, e);
+}
 
-// ---- tapegraph/expr/dual.hpp ----
+}
+// ---- tapegraph/ir/trace.hpp ----
+
+// ---- tapegraph/ir/operation.hpp ----
 
 // ---- tapegraph/expr/operation.hpp ----
 
+// ---- tapegraph/core/call.hpp ----
+
+namespace tapegraph {
+
+/// A tensor as kernels see it: contiguous elements, row-major, extents known.
+struct buffer_view {
+ void* data = nullptr;
+ dtype type = dtype::f32;
+ std::int8_t memory = 0; ///< whose memory `data` is: 0 the CPU's, n + 1 that of GPU n
+ int rank = 0;
+ std::int64_t extents[max_rank]{};
+
+ template <class T>
+ T* as() const {
+  return static_cast<T*>(data);
+ }
+ std::int64_t elements() const {
+  std::int64_t product = 1;
+  for (int i = 0; i < rank; ++i) product *= extents[i];
+  return product;
+ }
+ std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_of(type); }
+};
+
+/// What random kernels draw from: values are a pure function of (seed, step, the node's ordinal, the element).
+struct random_state {
+ std::uint64_t seed = 0;
+ std::uint64_t step = 0;
+};
+
+/// One call of a kernel, the same in both modes: operands, results, the operation's attributes and scratch memory.
+struct kernel_call {
+ const buffer_view* in = nullptr;
+ int inputs = 0;
+ const buffer_view* out = nullptr;
+ int outputs = 0;
+ const std::int64_t* attributes = nullptr;
+ buffer_view domain; ///< the index space of an elementwise producer (its data is not used)
+ void* workspace = nullptr;
+ const random_state* random = nullptr;
+ /// Where a device's kernels note what they cannot throw; null on the CPU.
+ void* fault = nullptr;
+ /// A device's stream, on which everything above lies in that device's memory (`random` too); null on the CPU.
+ void* stream = nullptr;
+ /// What the symbols in extents stand for in the program that makes the call, in the CPU's memory; null in eager mode.
+ const std::int64_t* symbols = nullptr;
+};
+
+using kernel_function = void (*)(const kernel_call&);
+using workspace_function = std::size_t (*)(const kernel_call&);
+using cost_function = double (*)(const kernel_call&);
+
+}
 // ---- tapegraph/core/reduction.hpp ----
+
+// ---- tapegraph/core/error.hpp ----
+
+#include <stdexcept>
+
+namespace tapegraph {
+
+/// Base of everything the library throws on purpose. `what()` is one line that names the culprit.
+struct error : std::runtime_error {
+ using std::runtime_error::runtime_error;
+};
+
+/// Shapes that do not fit an operation; both are named.
+struct shape_error : error {
+ using error::error;
+};
+
+/// An element type an operation or a file does not accept.
+struct dtype_error : error {
+ using error::error;
+};
+
+/// An index, label or size outside its range.
+struct range_error : error {
+ using error::error;
+};
+
+/// What a range_error says of an index outside [0, extent); `position`: where it stands, "12" or "[3, 1]".
+inline std::string index_outside(const std::string& operation, std::int64_t index, const std::string& position,
+        std::int64_t extent) {
+ return operation + ": index " + std::to_string(index) + " at position " + position + " is outside [0, " +
+  std::to_string(extent) + ")";
+}
+
+/// An argument that makes no sense: a negative batch size, an unknown name, a missing gradient.
+struct argument_error : error {
+ using error::error;
+};
+
+/// A file that is missing, truncated, corrupt or of the wrong format; file and record are named.
+struct data_error : error {
+ using error::error;
+};
+
+/// A condition of tg::check that does not hold.
+struct check_error : error {
+ using error::error;
+};
+
+/// A value that is not finite where the user asked for a check.
+struct numeric_error : error {
+ using error::error;
+};
+
+/// A device that is missing, or a call to it that failed; the call and its purpose are named.
+struct device_error : error {
+ using error::error;
+};
+
+/// A device's memory does not suffice: what was asked, the limit and the largest buffers are named.
+struct out_of_memory : device_error {
+ explicit out_of_memory(const std::string& text, std::size_t asked_for = 0, std::size_t held = 0)
+  : device_error(text), asked(asked_for), in_use(held) {}
+
+ std::size_t asked;  ///< bytes that were not to be had
+ std::size_t in_use; ///< bytes in buffers beside them
+};
+
+}
 
 /// What reductions fold values with, on every backend.
 
@@ -3095,6 +1427,8 @@ inline std::int64_t results_of_nothing(reduction kind, int rank, const std::int6
 }
 
 }
+
+#include <bit>
 
 namespace tapegraph {
 
@@ -3292,319 +1626,6 @@ TG_INLINE constexpr auto vjp_for(const Args&... args) {
 }
 
 }
-
-namespace tapegraph {
-
-template <class T, int N>
-struct dual {
- T value{};
- T factor{1};
- T direction[N]{};
- bool depends[N]{};
- unsigned origin = 0;
- unsigned* origins = nullptr;
-
- constexpr dual() = default;
- TG_INLINE constexpr dual(T number) : value(number) {}
- template <arithmetic Number>
-  requires(!std::is_same_v<Number, T>)
- TG_INLINE constexpr dual(Number number) : value(static_cast<T>(number)) {}
- TG_INLINE static constexpr dual variable(T number, int index, unsigned* origins) {
-  dual d(number);
-  d.direction[index] = T(1);
-  d.depends[index] = true;
-  d.origin = static_cast<unsigned>(index) + 1;
-  d.origins = origins;
-  return d;
- }
- TG_INLINE static constexpr dual along(T number, T tangent)
-  requires(N == 1)
- {
-  dual d(number);
-  d.factor = tangent;
-  d.direction[0] = T(1);
-  d.depends[0] = true;
-  d.origin = 1;
-  return d;
- }
- TG_INLINE constexpr T derivative(int index) const {
-  if (!depends[index]) return T(0);
-  return factor * direction[index];
- }
-
- TG_INLINE constexpr dual& operator+=(const dual& y) { return *this = *this + y; }
- TG_INLINE constexpr dual& operator-=(const dual& y) { return *this = *this - y; }
- TG_INLINE constexpr dual& operator*=(const dual& y) { return *this = *this * y; }
- TG_INLINE constexpr dual& operator/=(const dual& y) { return *this = *this / y; }
-
- TG_INLINE friend constexpr bool operator<(const dual& x, const dual& y) { return x.value < y.value; }
- TG_INLINE friend constexpr bool operator>(const dual& x, const dual& y) { return x.value > y.value; }
- TG_INLINE friend constexpr bool operator<=(const dual& x, const dual& y) { return x.value <= y.value; }
- TG_INLINE friend constexpr bool operator>=(const dual& x, const dual& y) { return x.value >= y.value; }
- TG_INLINE friend constexpr bool operator==(const dual& x, const dual& y) { return x.value == y.value; }
- TG_INLINE friend constexpr bool operator!=(const dual& x, const dual& y) { return x.value != y.value; }
-};
-
-template <class T, int N>
-inline constexpr bool is_differential_scalar<dual<T, N>> = true;
-
-namespace detail {
-
-template <class... Args>
-struct dual_among;
-template <class T, int N, class... Rest>
-struct dual_among<dual<T, N>, Rest...> {
- using type = dual<T, N>;
-};
-template <class First, class... Rest>
- requires(!is_differential_scalar<First>)
-struct dual_among<First, Rest...> : dual_among<Rest...> {};
-
-template <class Dual, class Arg>
-TG_INLINE constexpr decltype(auto) lifted(const Arg& x) {
- if constexpr (std::is_same_v<Dual, Arg>)
-  return (x);
- else
-  return Dual(x);
-}
-
-template <std::size_t K, class T, int N>
-TG_INLINE constexpr void add_derivative(dual<T, N>& y, const T& y_factor, const dual<T, N>& x, const T& x_factor) {
- if (!x.depends[K]) {
-  if (y.depends[K]) y.direction[K] = y_factor * y.direction[K];
- } else if (!y.depends[K]) {
-  y.direction[K] = x_factor * x.direction[K];
-  y.depends[K] = true;
- } else {
-  y.direction[K] = y_factor * y.direction[K] + x_factor * x.direction[K];
- }
-}
-
-template <class T, int N, std::size_t... K>
-TG_INLINE constexpr void join(dual<T, N>& y, const dual<T, N>& x, const T& slope, std::index_sequence<K...>) {
- const T factor = x.factor * slope;
- if (y.origin == 0) {
-  y.factor = factor;
-  ((y.direction[K] = x.direction[K], y.depends[K] = x.depends[K]), ...);
-  y.origin = x.origin;
-  y.origins = x.origins;
- } else if (y.origin == x.origin) {
-  y.factor = y.factor + factor;
- } else {
-  (add_derivative<K>(y, y.factor, x, factor), ...);
-  y.factor = T(1);
-  y.origin = ++*y.origins;
- }
-}
-
-template <class Op, int I, class T, int N, class... Values>
-TG_INLINE constexpr void chain(dual<T, N>& y, const dual<T, N>& x, const Values&... values) {
- if constexpr (differentiable<Op, I, T, Values..., T>) {
-  if (x.origin == 0) return;
-  join(y, x, T(vjp_for<Op, I>(T(1), values..., y.value)),
-   std::make_index_sequence<static_cast<std::size_t>(N)>{});
- }
-}
-
-template <class Op, class Dual, std::size_t... I, class... Duals>
-TG_INLINE constexpr Dual apply_lifted(std::index_sequence<I...>, const Duals&... x) {
- Dual y(apply<Op>(x.value...));
- (chain<Op, static_cast<int>(I)>(y, x, x.value...), ...);
- return y;
-}
-
-template <class Op, class T, int N, std::size_t... K>
-TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool condition, const dual<T, N>& a,
-           const dual<T, N>& b) {
- dual<T, N> y(apply<Op>(condition, a.value, b.value));
- if (a.origin == 0 && b.origin == 0) return y;
- y.origin = 1;
- if constexpr (N > 1) {
-  y.origins = a.origins;
-  if (a.origin == 0) y.origins = b.origins;
-  y.origin = ++*y.origins;
- }
- ((y.depends[K] = a.depends[K] || b.depends[K]), ...);
- if constexpr (N == 1) {
-  y.direction[0] = T(1);
-  y.factor = apply<Op>(condition, a.derivative(0), b.derivative(0));
- } else {
-  ((y.direction[K] = apply<Op>(condition, a.derivative(K), b.derivative(K))), ...);
- }
- return y;
-}
-
-template <arithmetic T>
-TG_INLINE constexpr bool truth(T x) {
- return x != T(0);
-}
-template <class T, int N>
-TG_INLINE constexpr bool truth(const dual<T, N>& x) {
- return truth(x.value);
-}
-
-template <class Op, class Dual, class... Args>
-TG_INLINE constexpr Dual apply_dual(const Args&... x) {
- return apply_lifted<Op, Dual>(std::index_sequence_for<Args...>{}, lifted<Dual>(x)...);
-}
-template <class Op, class Dual, class Condition, class A, class B>
- requires(Op::condition_operands == 1)
-TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, const B& y) {
- constexpr auto all = std::make_index_sequence<sizeof(Dual::depends) / sizeof(bool)>{};
- return apply_choice<Op>(all, truth(condition), lifted<Dual>(x), lifted<Dual>(y));
-}
-
-}
-
-template <class Op, scalar... Args>
- requires(is_differential_scalar<Args> || ...)
-TG_INLINE constexpr auto apply_scalar(const Args&... args) {
- return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
-}
-
-}
-
-#include <array>
-#include <tuple>
-
-namespace tapegraph {
-
-template <class Value, class Gradient>
-struct value_with_gradient {
- Value value;
- Gradient gradient;
-
- constexpr auto parts() const { return std::tuple<Value, Gradient>{value, gradient}; }
-};
-
-namespace detail {
-
-template <class Tuple>
-TG_INLINE constexpr auto unwrapped(Tuple&& values) {
- if constexpr (std::tuple_size_v<std::remove_cvref_t<Tuple>> == 1)
-  return std::get<0>(std::forward<Tuple>(values));
- else
-  return std::forward<Tuple>(values);
-}
-
-template <class F, class... Args>
-__attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const Args&... args) {
- using T = std::common_type_t<std::conditional_t<arithmetic<Args>, std::common_type_t<Args, float>, Args>...>;
- constexpr int count = sizeof...(Args);
- using variable = dual<T, count>;
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  unsigned origins = count;
-  const variable y(f(variable::variable(static_cast<T>(args), static_cast<int>(I), &origins)...));
-  const std::array<T, sizeof...(I)> gradient{y.derivative(static_cast<int>(I))...};
-  return value_with_gradient<T, decltype(unwrapped(gradient))>{y.value, unwrapped(gradient)};
- }(std::index_sequence_for<Args...>{});
-}
-
-}
-
-template <class F>
-struct value_and_gradient_of {
- [[no_unique_address]] F f{};
-
- constexpr auto operator()(const auto&... args) const {
-  if constexpr ((scalar<std::remove_cvref_t<decltype(args)>> && ...))
-   return detail::differentiate_scalars(f, args...);
-  else
-   return mode_of_t<std::remove_cvref_t<decltype(args)>...>::value_and_gradient(f, args...);
- }
-};
-
-template <class F>
-struct gradient_of {
- [[no_unique_address]] F f{};
-
- constexpr auto operator()(const auto&... args) const { return value_and_gradient_of<F>{f}(args...).gradient; }
-};
-
-template <class F>
-constexpr auto value_and_gradient(F f) {
- return value_and_gradient_of<F>{f};
-}
-
-template <class F>
-constexpr auto gradient(F f) {
- return gradient_of<F>{f};
-}
-
-}
-// ---- tapegraph/ir/recompute.hpp ----
-
-// ---- tapegraph/ir/node.hpp ----
-
-// ---- tapegraph/expr/walk.hpp ----
-
-namespace tapegraph {
-
-template <class E>
-struct formula_type {};
-template <class Op, class... Args>
-struct formula_type<expr<Op, Args...>> {
- template <std::size_t I>
- constexpr auto get() const {
-  return formula_type<std::tuple_element_t<I, std::tuple<Args...>>>{};
- }
-};
-
-namespace detail {
-
-template <class E>
-struct walked {
- static constexpr bool leaf = handle<E>;
-};
-template <class E>
-struct walked<formula_type<E>> : walked<E> {};
-
-template <class Visitor, class E>
-constexpr int walk_operand(Visitor&, const E&);
-
-template <class Visitor, class E, class Op, class... Args>
-constexpr int walk_operation(Visitor& visitor, const E& e, std::type_identity<expr<Op, Args...>>) {
- constexpr int count = sizeof...(Args);
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  int ids[count]{};
-  ((ids[I] = walk_operand(visitor, e.template get<I>())), ...);
-  const auto settle = [&]<std::size_t K, class Arg>(std::integral_constant<std::size_t, K>,
-              std::type_identity<Arg>) {
-   if constexpr (std::is_same_v<Arg, number>)
-    ids[K] = visitor.template number_of<Op>(e.template get<K>(), static_cast<int>(K), ids, count);
-  };
-  (settle(std::integral_constant<std::size_t, I>{}, std::type_identity<Args>{}), ...);
-  return visitor.template operation<Op>(ids, count);
- }
- (std::index_sequence_for<Args...>{});
-}
-template <class Op, class... Args>
-struct walked<expr<Op, Args...>> {
- static constexpr bool leaf = false;
- using formula = expr<Op, Args...>;
-};
-
-template <class Visitor, class E>
-constexpr int walk_operand(Visitor& visitor, const E& e) {
- if constexpr (requires { typename walked<E>::formula; })
-  return walk_operation(visitor, e, std::type_identity<typename walked<E>::formula>{});
- else if constexpr (walked<E>::leaf)
-  return visitor.leaf(e);
- else
-  return -1;
-}
-
-}
-
-template <class Visitor, class E>
-constexpr int walk_formula(Visitor& visitor, const E& e) {
- return detail::walk_operand(visitor, e);
-}
-
-}
-// ---- tapegraph/ir/trace.hpp ----
-
-// ---- tapegraph/ir/operation.hpp ----
 
 namespace tapegraph::ir {
 
@@ -4317,341 +2338,59 @@ private:
 
 namespace tapegraph::ir {
 
-struct checkpoint_op : identity_node {
- static constexpr std::string_view name = "checkpoint";
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t first = 0;
- };
- template <int I>
- static constexpr node vjp(const attributes&, node dy, node, node) {
-  return dy;
- }
-};
-
-struct recompute_op {
- static constexpr std::string_view name = "recompute";
- static constexpr operation_kind kind = operation_kind::view;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t checkpoint = 0;
- };
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
- }
- template <int I>
- static constexpr node vjp(const attributes&, node dy, node, node) {
-  return dy;
- }
-};
-
-class recomputation {
-public:
- constexpr recomputation(trace& t, int count) : t_(t), copy_(count, -1) {}
-
- constexpr int copy_of(int id) const { return copy_[id] >= 0 ? copy_[id] : id; }
- constexpr int origin_of(int id) const { return id < origin_.size() && origin_[id] >= 0 ? origin_[id] : id; }
-
- constexpr void repeat(int checkpoint) {
-  const auto first = static_cast<int>(t_.words_of(checkpoint)[0]);
-  const int scope = t_.scope, line = t_.line;
-  const auto copied = [&](int id) {
-   const operation_kind kind = t_.nodes[id].op->kind;
-   return id >= first && id < checkpoint && kind != operation_kind::leaf && kind != operation_kind::effect;
-  };
-  list<int> outside, names;
-  const auto name_of = [&](int id) {
-   for (int k = 0; k < outside.size(); ++k)
-    if (outside[k] == id) return names[k];
-   return -1;
-  };
-  for (int i = first; i < checkpoint; ++i) {
-   for (int k = 0; copied(i) && k < t_.nodes[i].arguments; ++k) {
-    const int id = t_.argument(i, k);
-    if (copied(id) || name_of(id) >= 0) continue;
-    outside.push_back(id);
-    names.push_back(named(id, checkpoint));
-   }
-  }
-  list<int> made(checkpoint - first, -1);
-  int group = -1, last_group = -1;
-  for (int i = first; i < checkpoint; ++i) {
-   if (!copied(i)) continue;
-   const entry e = t_.nodes[i];
-   list<int> args(e.arguments);
-   for (int k = 0; k < e.arguments; ++k) {
-    const int id = t_.argument(i, k);
-    args[k] = copied(id) ? made[id - first] : name_of(id);
-   }
-   t_.scope = e.scope;
-   t_.line = e.line;
-   const int words = t_.is(i, descriptor_of<checkpoint_op>) ? t_.words.push_back(t_.nodes.size()) : e.words;
-   const int id = t_.append(*e.op, e.type, e.rank, e.dims, args.begin(), e.arguments, words);
-   if (e.group != last_group) {
-    last_group = e.group;
-    group = t_.nodes[id].group;
-   }
-   t_.nodes[id].group = group;
-   t_.nodes[id].sealed = e.sealed;
-   made[i - first] = id;
-   note(id, i);
-  }
-  for (int i = first; i < checkpoint; ++i)
-   if (made[i - first] >= 0) copy_[i] = made[i - first];
-  t_.scope = scope;
-  t_.line = line;
- }
-
-private:
- constexpr int named(int id, int checkpoint) {
-  if (t_.is(id, descriptor_of<constant_op>) || t_.is(id, descriptor_of<extent_op>)) return id;
-  static_assert(operation_binding<recompute_op>::bound);
-  const int from = copy_of(id), word = t_.words.push_back(checkpoint);
-  const entry e = t_.nodes[from];
-  const int name = t_.append(descriptor_of<recompute_op>, e.type, e.rank, e.dims, &from, 1, word);
-  note(name, id);
-  return name;
- }
- constexpr void note(int id, int origin) {
-  origin_.resize(id + 1, -1);
-  origin_[id] = origin;
- }
-
- trace& t_;
- list<int> copy_, origin_;
-};
-
+constexpr void redirect(trace& t, const list<int>& target) {
+ for (int& argument : t.arguments) argument = target[argument];
+ for (output_entry& output : t.outputs) output.node = target[output.node];
+ for (assignment_entry& update : t.assignments) update.node = target[update.node];
 }
-// ---- tapegraph/ops/elementwise/cast.hpp ----
 
-namespace tapegraph {
-
-/// Another element type. To bool: x != 0. To integers: toward zero; what does not fit (NaN, too) is whatever the processor
-/// makes of it. Derivatives pass between floating types.
-template <class To>
-struct cast_op : map_op<1> {
- static constexpr std::string_view name = "cast";
- static constexpr bool integers = true;
- static constexpr bool from_integers = true;
- static constexpr dtype result_type(dtype) { return dtype_of<To>; }
- template <class V>
- TG_HD static constexpr To value(V x) {
-  if constexpr (std::is_same_v<To, bool>)
-   return x != V(0);
-  else
-   return static_cast<To>(x);
+constexpr void compact(trace& t, const list<int>& keep) {
+ list<int> moved(t.nodes.size(), -1);
+ list<int> arguments;
+ int next = 0;
+ for (int i = 0; i < t.nodes.size(); ++i) {
+  if (keep[i] == 0) continue;
+  entry e = t.nodes[i];
+  const int first = arguments.size();
+  for (int k = 0; k < e.arguments; ++k) arguments.push_back(moved[t.arguments[e.first_argument + k]]);
+  e.first_argument = first;
+  t.nodes[next] = e;
+  moved[i] = next++;
  }
- static constexpr auto vjp(auto dy, auto, auto) { return dy; }
-};
+ t.nodes.resize(next);
+ t.arguments = static_cast<list<int>&&>(arguments);
+ for (input_entry& input : t.inputs) input.node = moved[input.node];
+ for (variable_entry& variable : t.variables) variable.node = moved[variable.node];
+ for (output_entry& output : t.outputs) output.node = moved[output.node];
+ for (assignment_entry& update : t.assignments) update.node = moved[update.node];
+ t.layers.clear();
+}
 
-/// `cast<float>(labels)`
-template <class To, operand A>
-TG_INLINE constexpr auto cast(const A& x) {
- if constexpr (arithmetic<A>)
-  return cast_op<To>::value(x);
- else
-  return apply<cast_op<To>>(x);
+constexpr list<int> live_nodes(const trace& t) {
+ list<int> live(t.nodes.size(), 0);
+ for (const output_entry& output : t.outputs) live[output.node] = 1;
+ for (const assignment_entry& update : t.assignments) live[update.node] = 1;
+ for (const input_entry& input : t.inputs) live[input.node] = 1;
+ for (const variable_entry& variable : t.variables) live[variable.node] = 1;
+ for (int i = t.nodes.size() - 1; i >= 0; --i) {
+  const entry& e = t.nodes[i];
+  if (e.op->kind == operation_kind::effect) live[i] = 1;
+  if (live[i] == 0) continue;
+  for (int k = 0; k < e.arguments; ++k) live[t.arguments[e.first_argument + k]] = 1;
+ }
+ return live;
+}
+
+constexpr void note_pass(trace& t, std::string_view name) {
+ int count = 0;
+ for (const int live : live_nodes(t)) count += live;
+ t.history.push_back({name, count});
 }
 
 }
-// ---- tapegraph/ops/movement/layout.hpp ----
+// ---- tapegraph/ops/elementwise/activation.hpp ----
 
-// ---- tapegraph/ops/movement/view.hpp ----
-
-// ---- tapegraph/ops/reduction/axes.hpp ----
-
-namespace tapegraph {
-
-/// Which axes to reduce. None named: all of them. Negative axes count from the end.
-struct axes {
- std::int8_t index[max_rank]{};
- std::int8_t count = 0;
- bool all = true;
-
- constexpr axes() = default;
- constexpr axes(int axis) : count(1), all(false) { index[0] = static_cast<std::int8_t>(axis); }
- constexpr axes(std::initializer_list<int> several) : all(false) {
-  for (int axis : several)
-   if (count < max_rank) index[count++] = static_cast<std::int8_t>(axis);
- }
- /// Bit i for axis i; bit 62 when an axis lies outside a tensor of this rank.
- constexpr std::int64_t bits(int rank) const {
-  if (all) return (std::int64_t{1} << rank) - 1;
-  std::int64_t mask = 0;
-  for (int i = 0; i < count; ++i) {
-   const int axis = normalized_axis(index[i], rank);
-   mask |= std::int64_t{1} << (axis < 0 ? 62 : axis);
-  }
-  return mask;
- }
-};
-
-}
-
-/// reshape, flatten, ravel, expand_dims, squeeze: another shape over the same elements, without a copy.
-
-namespace tapegraph {
-
-struct reshape_op {
- static constexpr std::string_view name = "reshape";
- static constexpr std::string_view layer_name = "flatten";
- static constexpr operation_kind kind = operation_kind::view;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- /// What is wrong with the shape asked for, found where it was put together; then there is no target.
- enum problem : std::int64_t { none, axis_outside, two_open, open_beside_zero, open_unknown, negative, not_one };
- struct attributes {
-  std::int64_t problem = none;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  switch (a.problem) {
-  case axis_outside: io.fail("expand_dims, squeeze: an axis outside the rank, named twice, or a rank above 8"); return;
-  case two_open: io.fail("reshape: -1 stands for one extent only"); return;
-  case open_beside_zero: io.fail("reshape: beside an extent of 0, -1 can be anything"); return;
-  case open_unknown: io.fail("reshape: what -1 stands for cannot be told from symbolic extents"); return;
-  case negative: io.fail("reshape: an extent is negative"); return;
-  case not_one: io.fail("squeeze: the extent of the axis is not 1"); return;
-  default: break;
-  }
-  if (!io.require(io.target != nullptr, "reshape: no shape was given")) return;
-  io.result = *io.target;
-  for (int i = 0; i < io.result.rank(); ++i)
-   if (!io.require(is_symbolic(io.result[i].value) || io.result[i].value >= 0,
-       "reshape: the elements do not fill the extents that are given"))
-    return;
-  io.require(!io.result.overflow(), "reshape: rank above 8");
-  io.require(equal_or_required(io.in[0].dims.size(), io.result.size()), "reshape: number of elements differs");
- }
- template <int I>
- static constexpr auto vjp(const attributes&, auto dy, auto x, auto) {
-  const shape target = shape_of(x);
-  return invoke<reshape_op>({}, &target, std::source_location::current(), dy);
- }
-};
-
-namespace detail {
-/// The result of a reshape whose shape may have turned out wrong.
-template <handle H>
-constexpr auto reshaped(const H& x, const shape& target, std::int64_t problem, std::source_location where) {
- return invoke<reshape_op>({problem}, problem == reshape_op::none ? &target : nullptr, where, x);
-}
-/// A shape without axes in the symbols of another.
-constexpr shape no_axes(const shape& like) {
- shape s;
- s.attach(like.table());
- return s;
-}
-/// Whether axes are inside a rank and different from one another.
-constexpr bool distinct_axes(const axes& a, int rank) {
- std::int64_t seen = 0;
- for (int i = 0; !a.all && i < a.count; ++i) {
-  const int axis = normalized_axis(a.index[i], rank);
-  if (axis < 0 || (seen >> axis & 1) != 0) return false;
-  seen |= std::int64_t{1} << axis;
- }
- return true;
-}
-}
-
-/// The same elements in another shape. One extent may be -1: it is what remains.
-template <tensor_like A>
-constexpr auto reshape(const A& x, shape target, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- target.attach(from.table());
- int open = -1;
- std::int64_t problem = reshape_op::none;
- extent rest{1, from.table()};
- for (int i = 0; i < target.rank(); ++i) {
-  if (target[i].value == -1) {
-   if (open >= 0) problem = reshape_op::two_open;
-   open = i;
-  } else {
-   if (target[i].known() && target[i].value < 0) problem = reshape_op::negative;
-   rest = rest * target[i];
-  }
- }
- if (problem == reshape_op::none && open >= 0) {
-  const extent size = from.size();
-  if (rest.known() && rest.value == 0) {
-   problem = reshape_op::open_beside_zero;
-  } else if (rest.known()) {
-   target.set(open, size / rest.value);
-  } else {
-   const std::int64_t left = rest.table->divide_exactly(size.value, rest.value);
-   if (left == -1) problem = reshape_op::open_unknown;
-   target.set(open, {left, rest.table});
-  }
- }
- return detail::reshaped(sealed, target, problem, where);
-}
-
-/// [n, ...] to [n, everything else]
-template <tensor_like A>
-constexpr auto flatten(const A& x, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- shape target = detail::no_axes(from);
- target.push_back(from.rank() > 0 ? from[0] : extent(1));
- target.push_back(from.size(from.rank() > 0 ? 1 : 0, from.rank()));
- return invoke<reshape_op>({}, &target, where, sealed);
-}
-
-/// Everything on one axis, in row-major order.
-template <tensor_like A>
-constexpr auto ravel(const A& x, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- shape target = detail::no_axes(from);
- target.push_back(from.size());
- return invoke<reshape_op>({}, &target, where, sealed);
-}
-
-/// Inserts axes of extent 1 where the result has them (negative: counted from its end).
-template <tensor_like A>
-constexpr auto expand_dims(const A& x, axes at, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const int rank = from.rank() + at.count;
- const bool fits = !at.all && rank <= max_rank && detail::distinct_axes(at, rank);
- const std::int64_t inserted = fits ? at.bits(rank) : 0;
- shape target = detail::no_axes(from);
- for (int i = 0, next = 0; fits && i < rank; ++i) {
-  if ((inserted >> i & 1) != 0)
-   target.push_back(1);
-  else
-   target.push_back(from[next++]);
- }
- return detail::reshaped(sealed, target, fits ? reshape_op::none : reshape_op::axis_outside, where);
-}
-
-/// Drops axes, whose extents must be 1; without `which` every axis that is known to have extent 1 (a symbolic extent is not,
-/// so that the rank never depends on the data).
-template <tensor_like A>
-constexpr auto squeeze(const A& x, axes which = {}, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const bool fits = detail::distinct_axes(which, from.rank());
- std::int64_t problem = fits ? reshape_op::none : reshape_op::axis_outside;
- const std::int64_t dropped = fits ? which.bits(from.rank()) : 0;
- shape target = detail::no_axes(from);
- for (int i = 0; i < from.rank(); ++i) {
-  const bool one = from[i].value == 1;
-  if ((dropped >> i & 1) == 0 || (which.all && !one))
-   target.push_back(from[i]);
-  else if (!one && !equal_or_required(from[i], 1))
-   problem = reshape_op::not_one;
- }
- return detail::reshaped(sealed, target, problem, where);
-}
-
-}
-// ---- tapegraph/ops/reduction/reduction.hpp ----
-
-// ---- tapegraph/ops/elementwise/arithmetic.hpp ----
+// ---- tapegraph/core/math.hpp ----
 
 // ---- tapegraph/core/math/division.hpp ----
 
@@ -4765,327 +2504,6 @@ TG_HD constexpr T floor_divide(T x, T y) {
 }
 
 }
-
-/// x + y, x - y, x * y, x / y, x % y, -x, with NumPy broadcasting.
-
-namespace tapegraph {
-
-namespace detail {
-
-/// Integers wrap around when a result does not fit: in two's complement that is arithmetic of unsigned numbers.
-template <class V>
-inline constexpr bool wraps = std::is_integral_v<V> && std::is_signed_v<V>;
-
-/// x / y; of integers the quotient rounded toward zero, and 0 for y = 0, where the processor would stop the program.
-template <class V>
-TG_HD constexpr V quotient(V x, V y) {
- if constexpr (std::is_same_v<V, bool>) {
-  return x & y;
- } else if constexpr (std::is_floating_point_v<V>) {
-  return x / y;
- } else {
-  const bool special = y == V(0) || (std::is_signed_v<V> && y == V(-1));
-  const V q = static_cast<V>(x / (special ? V(1) : y));
-  if constexpr (std::is_signed_v<V>) {
-   using word = std::make_unsigned_t<V>;
-   return y == V(0) ? V(0) : (special ? static_cast<V>(word(0) - static_cast<word>(x)) : q);
-  } else {
-   return y == V(0) ? V(0) : q;
-  }
- }
-}
-
-}
-
-struct add_op : map_op<2> {
- static constexpr std::string_view name = "add";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  if constexpr (detail::wraps<V>)
-   return static_cast<V>(static_cast<std::make_unsigned_t<V>>(x) + static_cast<std::make_unsigned_t<V>>(y));
-  else
-   return x + y;
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto, auto) {
-  return dy;
- }
-};
-
-struct subtract_op : map_op<2> {
- static constexpr std::string_view name = "subtract";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  if constexpr (detail::wraps<V>)
-   return static_cast<V>(static_cast<std::make_unsigned_t<V>>(x) - static_cast<std::make_unsigned_t<V>>(y));
-  else
-   return x - y;
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto, auto) {
-  if constexpr (I == 0)
-   return dy;
-  else
-   return -dy;
- }
-};
-
-struct multiply_op : map_op<2> {
- static constexpr std::string_view name = "multiply";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  if constexpr (detail::wraps<V> && sizeof(V) >= sizeof(int))
-   return static_cast<V>(static_cast<std::make_unsigned_t<V>>(x) * static_cast<std::make_unsigned_t<V>>(y));
-  else if constexpr (std::is_same_v<V, bool>)
-   return x & y;
-  else
-   return x * y;
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
-  if constexpr (I == 0)
-   return dy * y;
-  else
-   return dy * x;
- }
-};
-
-struct divide_op : map_op<2> {
- static constexpr std::string_view name = "divide";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  return detail::quotient(x, y);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y, auto q) {
-  if constexpr (I == 0)
-   return dy / y;
-  else
-   return -(dy * q) / y;
- }
-};
-
-struct negate_op : map_op<1> {
- static constexpr std::string_view name = "negate";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  if constexpr (std::is_integral_v<V>)
-   return subtract_op::value(V(0), x);
-  else
-   return -x;
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto) { return -dy; }
-};
-
-/// floor(x / y); for integers y = 0 gives 0.
-struct floor_divide_op : map_op<2> {
- static constexpr std::string_view name = "floor_divide";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  if constexpr (std::is_floating_point_v<V>) {
-   return math::floor_divide(x, y);
-  } else if constexpr (detail::wraps<V>) {
-   const V q = detail::quotient(x, y), r = subtract_op::value(x, multiply_op::value(q, y));
-   const bool below = y != V(0) && r != V(0) && (r < V(0)) != (y < V(0));
-   return static_cast<V>(q - static_cast<V>(below));
-  } else {
-   return detail::quotient(x, y);
-  }
- }
-};
-
-/// x - floor(x / y) y, with the sign of y as in NumPy and Python; for integers y = 0 gives 0.
-struct remainder_op : map_op<2> {
- static constexpr std::string_view name = "remainder";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  if constexpr (std::is_floating_point_v<V>)
-   return math::remainder(x, y);
-  else
-   return y == V(0) ? V(0) : subtract_op::value(x, multiply_op::value(floor_divide_op::value(x, y), y));
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
-  if constexpr (I == 0)
-   return dy;
-  else
-   return -(dy * apply<floor_divide_op>(x, y));
- }
-};
-
-/// (x - y)^2
-struct squared_difference_op : map_op<2> {
- static constexpr std::string_view name = "squared_difference";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  const V d = subtract_op::value(x, y);
-  return multiply_op::value(d, d);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
-  if constexpr (I == 0)
-   return dy * (2 * apply<subtract_op>(x, y));
-  else
-   return dy * (2 * apply<subtract_op>(y, x));
- }
-};
-
-/// x + t (y - x)
-struct lerp_op : map_op<3> {
- static constexpr std::string_view name = "lerp";
- template <class V>
- TG_HD static constexpr V value(V x, V y, V t) {
-  return math::detail::mul_add(t, y - x, x);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto t, auto) {
-  if constexpr (I == 0)
-   return dy * (1 - t);
-  else if constexpr (I == 1)
-   return dy * t;
-  else
-   return dy * (y - x);
- }
-};
-
-#define TG_BINARY(word, sign)                                                                                          \
- template <class A, class B>                                                                                        \
-  requires operands<A, B>                                                                                        \
- TG_INLINE constexpr auto operator sign(const A& x, const B& y) {                                                   \
-  return apply<word##_op>(x, y);                                                                                 \
- }                                                                                                                  \
- template <operand A, operand B>                                                                                    \
- TG_INLINE constexpr auto word(const A& x, const B& y) {                                                            \
-  return apply<word##_op>(x, y);                                                                                 \
- }
-
-TG_BINARY(add, +)
-TG_BINARY(subtract, -)
-TG_BINARY(multiply, *)
-TG_BINARY(divide, /)
-TG_BINARY(remainder, %)
-#undef TG_BINARY
-
-template <class A>
- requires operands<A>
-TG_INLINE constexpr auto operator-(const A& x) {
- return apply<negate_op>(x);
-}
-template <class A>
- requires operands<A>
-TG_INLINE constexpr auto operator+(const A& x) {
- return x;
-}
-template <operand A>
-TG_INLINE constexpr auto negate(const A& x) {
- return apply<negate_op>(x);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto floor_divide(const A& x, const B& y) {
- return apply<floor_divide_op>(x, y);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto squared_difference(const A& x, const B& y) {
- return apply<squared_difference_op>(x, y);
-}
-template <operand A, operand B, operand C>
-TG_INLINE constexpr auto lerp(const A& x, const B& y, const C& t) {
- return apply<lerp_op>(x, y, t);
-}
-
-}
-// ---- tapegraph/ops/elementwise/in_float.hpp ----
-
-/// Functions made of several steps, such as softmax, on 16-bit elements: computed in float and rounded once at the end.
-/// Rounding every step would lose digits the result could have, and counts beyond 65504 do not exist in half.
-
-namespace tapegraph::detail {
-
-/// The element type of a handle or formula.
-constexpr dtype type_of(const number&) { return dtype::boolean; }
-template <handle A>
-constexpr dtype type_of(const A& x) {
- if constexpr (requires { typename A::element_type; })
-  return dtype_of<typename A::element_type>;
- else
-  return x.type();
-}
-template <class Op, class... Args>
-constexpr dtype type_of(const expr<Op, Args...>& e) {
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  dtype common = dtype::f32;
-  bool found = false;
-  const auto look = [&](int index, bool counts, dtype type) {
-   if (found || !counts || index < Op::condition_operands) return;
-   common = type;
-   found = true;
-  };
-  (look(static_cast<int>(I), !std::is_same_v<Args, number>, type_of(e.template get<I>())), ...);
-  return Op::result_type(common);
- }(std::index_sequence_for<Args...>{});
-}
-
-template <class A>
-struct static_type {
- static constexpr dtype value = dtype::boolean;
-};
-template <handle A>
-struct static_type<A> {
- static constexpr dtype make() {
-  if constexpr (requires { typename A::element_type; })
-   return dtype_of<typename A::element_type>;
-  else
-   return static_type<std::remove_cvref_t<decltype(std::declval<const A&>().whole())>>::value;
- }
- static constexpr dtype value = make();
-};
-template <class Op, class... Args>
-struct static_type<expr<Op, Args...>> {
- static constexpr dtype make() {
-  constexpr dtype types[]{static_type<Args>::value...};
-  constexpr bool counts[]{!std::is_same_v<Args, number>...};
-  for (int i = Op::condition_operands; i < static_cast<int>(sizeof...(Args)); ++i)
-   if (counts[i]) return Op::result_type(types[i]);
-  return Op::result_type(dtype::f32);
- }
- static constexpr dtype value = make();
-};
-
-/// f(x); for 16-bit elements f(cast<float>(x)), rounded. Sealed alike in both modes, so that adjoints add alike.
-template <tensor_like A, class F>
- requires one_handle<mode_of_t<A>>
-constexpr auto in_float(const A& x, std::source_location where, const F& f) {
- using node = typename mode_of_t<A>::node;
- const dtype type = type_of(x);
- if (!is_storage_type(type)) return node(f(x));
- const node wide(f(node(eval(cast<float>(node(eval(x, where))), where))));
- return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
-}
-template <tensor_like A, class F>
- requires(!one_handle<mode_of_t<A>>)
-constexpr auto in_float(const A& x, std::source_location where, const F& f) {
- constexpr dtype type = static_type<A>::value;
- if constexpr (type == dtype::bf16)
-  return eval(cast<bfloat16>(f(eval(cast<float>(eval(x, where)), where))), where);
- else if constexpr (type == dtype::f16)
-  return eval(cast<half>(f(eval(cast<float>(eval(x, where)), where))), where);
- else
-  return f(x);
-}
-
-}
-// ---- tapegraph/ops/elementwise/power.hpp ----
-
-// ---- tapegraph/core/math.hpp ----
-
 // ---- tapegraph/core/math/error_function.hpp ----
 
 // ---- tapegraph/core/math/exponential.hpp ----
@@ -5979,7 +3397,248 @@ TG_HD constexpr T tan(T x) {
 /// Elementary functions for float and double with equal bits everywhere: scalar code, vector lanes of every instruction
 /// set, loop tails and constant evaluation (of arguments whose computation needs no infinity or NaN on the way).
 /// Measured errors: docs/accuracy.md.
+// ---- tapegraph/ops/elementwise/power.hpp ----
+
 // ---- tapegraph/ops/elementwise/exponential.hpp ----
+
+// ---- tapegraph/ops/elementwise/arithmetic.hpp ----
+
+/// x + y, x - y, x * y, x / y, x % y, -x, with NumPy broadcasting.
+
+namespace tapegraph {
+
+namespace detail {
+
+/// Integers wrap around when a result does not fit: in two's complement that is arithmetic of unsigned numbers.
+template <class V>
+inline constexpr bool wraps = std::is_integral_v<V> && std::is_signed_v<V>;
+
+/// x / y; of integers the quotient rounded toward zero, and 0 for y = 0, where the processor would stop the program.
+template <class V>
+TG_HD constexpr V quotient(V x, V y) {
+ if constexpr (std::is_same_v<V, bool>) {
+  return x & y;
+ } else if constexpr (std::is_floating_point_v<V>) {
+  return x / y;
+ } else {
+  const bool special = y == V(0) || (std::is_signed_v<V> && y == V(-1));
+  const V q = static_cast<V>(x / (special ? V(1) : y));
+  if constexpr (std::is_signed_v<V>) {
+   using word = std::make_unsigned_t<V>;
+   return y == V(0) ? V(0) : (special ? static_cast<V>(word(0) - static_cast<word>(x)) : q);
+  } else {
+   return y == V(0) ? V(0) : q;
+  }
+ }
+}
+
+}
+
+struct add_op : map_op<2> {
+ static constexpr std::string_view name = "add";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  if constexpr (detail::wraps<V>)
+   return static_cast<V>(static_cast<std::make_unsigned_t<V>>(x) + static_cast<std::make_unsigned_t<V>>(y));
+  else
+   return x + y;
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto, auto) {
+  return dy;
+ }
+};
+
+struct subtract_op : map_op<2> {
+ static constexpr std::string_view name = "subtract";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  if constexpr (detail::wraps<V>)
+   return static_cast<V>(static_cast<std::make_unsigned_t<V>>(x) - static_cast<std::make_unsigned_t<V>>(y));
+  else
+   return x - y;
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto, auto) {
+  if constexpr (I == 0)
+   return dy;
+  else
+   return -dy;
+ }
+};
+
+struct multiply_op : map_op<2> {
+ static constexpr std::string_view name = "multiply";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  if constexpr (detail::wraps<V> && sizeof(V) >= sizeof(int))
+   return static_cast<V>(static_cast<std::make_unsigned_t<V>>(x) * static_cast<std::make_unsigned_t<V>>(y));
+  else if constexpr (std::is_same_v<V, bool>)
+   return x & y;
+  else
+   return x * y;
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
+  if constexpr (I == 0)
+   return dy * y;
+  else
+   return dy * x;
+ }
+};
+
+struct divide_op : map_op<2> {
+ static constexpr std::string_view name = "divide";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  return detail::quotient(x, y);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y, auto q) {
+  if constexpr (I == 0)
+   return dy / y;
+  else
+   return -(dy * q) / y;
+ }
+};
+
+struct negate_op : map_op<1> {
+ static constexpr std::string_view name = "negate";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  if constexpr (std::is_integral_v<V>)
+   return subtract_op::value(V(0), x);
+  else
+   return -x;
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto) { return -dy; }
+};
+
+/// floor(x / y); for integers y = 0 gives 0.
+struct floor_divide_op : map_op<2> {
+ static constexpr std::string_view name = "floor_divide";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  if constexpr (std::is_floating_point_v<V>) {
+   return math::floor_divide(x, y);
+  } else if constexpr (detail::wraps<V>) {
+   const V q = detail::quotient(x, y), r = subtract_op::value(x, multiply_op::value(q, y));
+   const bool below = y != V(0) && r != V(0) && (r < V(0)) != (y < V(0));
+   return static_cast<V>(q - static_cast<V>(below));
+  } else {
+   return detail::quotient(x, y);
+  }
+ }
+};
+
+/// x - floor(x / y) y, with the sign of y as in NumPy and Python; for integers y = 0 gives 0.
+struct remainder_op : map_op<2> {
+ static constexpr std::string_view name = "remainder";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  if constexpr (std::is_floating_point_v<V>)
+   return math::remainder(x, y);
+  else
+   return y == V(0) ? V(0) : subtract_op::value(x, multiply_op::value(floor_divide_op::value(x, y), y));
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
+  if constexpr (I == 0)
+   return dy;
+  else
+   return -(dy * apply<floor_divide_op>(x, y));
+ }
+};
+
+/// (x - y)^2
+struct squared_difference_op : map_op<2> {
+ static constexpr std::string_view name = "squared_difference";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  const V d = subtract_op::value(x, y);
+  return multiply_op::value(d, d);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
+  if constexpr (I == 0)
+   return dy * (2 * apply<subtract_op>(x, y));
+  else
+   return dy * (2 * apply<subtract_op>(y, x));
+ }
+};
+
+/// x + t (y - x)
+struct lerp_op : map_op<3> {
+ static constexpr std::string_view name = "lerp";
+ template <class V>
+ TG_HD static constexpr V value(V x, V y, V t) {
+  return math::detail::mul_add(t, y - x, x);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto t, auto) {
+  if constexpr (I == 0)
+   return dy * (1 - t);
+  else if constexpr (I == 1)
+   return dy * t;
+  else
+   return dy * (y - x);
+ }
+};
+
+#define TG_BINARY(word, sign)                                                                                          \
+ template <class A, class B>                                                                                        \
+  requires operands<A, B>                                                                                        \
+ TG_INLINE constexpr auto operator sign(const A& x, const B& y) {                                                   \
+  return apply<word##_op>(x, y);                                                                                 \
+ }                                                                                                                  \
+ template <operand A, operand B>                                                                                    \
+ TG_INLINE constexpr auto word(const A& x, const B& y) {                                                            \
+  return apply<word##_op>(x, y);                                                                                 \
+ }
+
+TG_BINARY(add, +)
+TG_BINARY(subtract, -)
+TG_BINARY(multiply, *)
+TG_BINARY(divide, /)
+TG_BINARY(remainder, %)
+#undef TG_BINARY
+
+template <class A>
+ requires operands<A>
+TG_INLINE constexpr auto operator-(const A& x) {
+ return apply<negate_op>(x);
+}
+template <class A>
+ requires operands<A>
+TG_INLINE constexpr auto operator+(const A& x) {
+ return x;
+}
+template <operand A>
+TG_INLINE constexpr auto negate(const A& x) {
+ return apply<negate_op>(x);
+}
+template <operand A, operand B>
+TG_INLINE constexpr auto floor_divide(const A& x, const B& y) {
+ return apply<floor_divide_op>(x, y);
+}
+template <operand A, operand B>
+TG_INLINE constexpr auto squared_difference(const A& x, const B& y) {
+ return apply<squared_difference_op>(x, y);
+}
+template <operand A, operand B, operand C>
+TG_INLINE constexpr auto lerp(const A& x, const B& y, const C& t) {
+ return apply<lerp_op>(x, y, t);
+}
+
+}
 
 /// exp, exp2, expm1, log, log2, log10, log1p.
 
@@ -6548,6 +4207,972 @@ TG_INLINE constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
 
 }
 
+/// relu, relu6, leaky_relu, elu, selu, sigmoid, hard_sigmoid, log_sigmoid, tanh, softplus, softsign, erf, erfc. Those that
+/// are a multiple of their operand are in gated_activation.hpp.
+
+namespace tapegraph {
+
+/// max(x, 0); the derivative at 0 is 0.
+struct relu_op : map_op<1> {
+ static constexpr std::string_view name = "relu";
+ static constexpr std::string_view layer_name = "relu";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return detail::choose((x > V(0)) | (x != x), x, V(0));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, dy, 0); }
+};
+
+/// min(max(x, 0), 6); the derivative at 0 and at 6 is 0.
+struct relu6_op : map_op<1> {
+ static constexpr std::string_view name = "relu6";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return detail::smaller(relu_op::value(x), V(6));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, where(y < 6, dy, 0), 0); }
+};
+
+/// x above 0, alpha x below; the derivative at 0 is alpha. With a tensor for alpha, the parametric relu.
+struct leaky_relu_op : map_op<2> {
+ static constexpr std::string_view name = "leaky_relu";
+ template <class V>
+ TG_HD static constexpr V value(V x, V alpha) {
+  return detail::choose(x > V(0), x, alpha * x);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
+  if constexpr (I == 0)
+   return dy * where(x > 0, 1, alpha);
+  else
+   return where(x > 0, 0, dy * x);
+ }
+};
+
+/// x above 0, alpha (e^x - 1) below; the derivative at 0 is alpha.
+struct elu_op : map_op<2> {
+ static constexpr std::string_view name = "elu";
+ template <class V>
+ TG_HD static constexpr V value(V x, V alpha) {
+  return detail::choose(x > V(0), x, alpha * math::expm1(detail::choose(x > V(0), V(0), x)));
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
+  if constexpr (I == 0)
+   return dy * where(x > 0, 1, alpha * apply<exp_op>(where(x > 0, 0, x)));
+  else
+   return dy * apply<expm1_op>(where(x > 0, 0, x));
+ }
+};
+
+/// x / (1 + |x|)
+struct softsign_op : map_op<1> {
+ static constexpr std::string_view name = "softsign";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  const V a = math::abs(x);
+  return math::detail::select(a == math::detail::traits<V>::infinity, math::copysign(V(1), x), x / (V(1) + a));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<square_op>(1 + apply<abs_op>(x)); }
+};
+
+/// 1 / (1 + exp(-x))
+struct sigmoid_op : map_op<1> {
+ static constexpr std::string_view name = "sigmoid";
+ static constexpr std::string_view layer_name = "sigmoid";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::sigmoid(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y * (1 - y)); }
+};
+
+struct tanh_op : map_op<1> {
+ static constexpr std::string_view name = "tanh";
+ static constexpr std::string_view layer_name = "tanh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::tanh(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 - y * y); }
+};
+
+/// log(1 + exp(x)), without overflow
+struct softplus_op : map_op<1> {
+ static constexpr std::string_view name = "softplus";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::softplus(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<sigmoid_op>(x); }
+};
+
+struct erf_op : map_op<1> {
+ static constexpr std::string_view name = "erf";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::erf(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (1.1283791670955126 * apply<exp_op>(-(x * x))); }
+};
+
+/// 1 - erf(x)
+struct erfc_op : map_op<1> {
+ static constexpr std::string_view name = "erfc";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return math::erfc(x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (-1.1283791670955126 * apply<exp_op>(-(x * x))); }
+};
+
+template <operand A>
+TG_INLINE constexpr auto relu(const A& x) {
+ return apply<relu_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto sigmoid(const A& x) {
+ return apply<sigmoid_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto tanh(const A& x) {
+ return apply<tanh_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto softplus(const A& x) {
+ return apply<softplus_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto erf(const A& x) {
+ return apply<erf_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto relu6(const A& x) {
+ return apply<relu6_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto softsign(const A& x) {
+ return apply<softsign_op>(x);
+}
+template <operand A>
+TG_INLINE constexpr auto erfc(const A& x) {
+ return apply<erfc_op>(x);
+}
+template <operand A, operand B = double>
+TG_INLINE constexpr auto leaky_relu(const A& x, const B& alpha = 0.2) {
+ return apply<leaky_relu_op>(x, alpha);
+}
+template <operand A, operand B = double>
+TG_INLINE constexpr auto elu(const A& x, const B& alpha = 1.0) {
+ return apply<elu_op>(x, alpha);
+}
+/// scale * elu(x, alpha) with the constants that keep mean 0 and variance 1 (Klambauer et al., 2017).
+template <operand A>
+TG_INLINE constexpr auto selu(const A& x) {
+ return 1.0507009873554805 * apply<elu_op>(x, 1.6732632423543772);
+}
+/// log(sigmoid(x)) = -softplus(-x)
+template <operand A>
+TG_INLINE constexpr auto log_sigmoid(const A& x) {
+ return -apply<softplus_op>(-x);
+}
+/// relu6(x + 3) / 6, as in PyTorch and Keras 3; the derivative at -3 and 3 is 0.
+template <operand A>
+TG_INLINE constexpr auto hard_sigmoid(const A& x) {
+ return apply<relu6_op>(x + 3.0) / 6.0;
+}
+
+}
+// ---- tapegraph/ops/pooling/pooling.hpp ----
+
+// ---- tapegraph/ops/convolution/convolution.hpp ----
+
+/// conv1d [batch, width, channels] and conv2d [batch, height, width, channels]; kernels [(height,) width, in, out].
+
+namespace tapegraph {
+
+enum class padding_mode : std::int64_t { valid, same, explicit_amounts, causal };
+
+/// Window geometry shared by convolution and pooling. Axis 0 is height, 1 width (conv1d uses width only).
+struct window_attributes {
+ std::int64_t stride[2]{1, 1};
+ std::int64_t dilation[2]{1, 1};
+ std::int64_t before[2]{}, after[2]{};
+ std::int64_t mode = 0; ///< a padding_mode
+ std::int64_t groups = 1;
+ std::int64_t count_padding = 0; ///< averages divide by the whole window, padding included
+ std::int64_t window[2]{};       ///< pooling only
+
+ /// Output extent along spatial axis i (0 height, 1 width) for a kernel of `size` taps.
+ /// TensorFlow's definitions: valid ceil((in - effective + 1) / stride), same and causal ceil(in / stride).
+ constexpr extent output(int i, extent in, std::int64_t size) const {
+  const std::int64_t effective = (size - 1) * dilation[i] + 1;
+  if (is(padding_mode::same) || is(padding_mode::causal)) return (in + (stride[i] - 1)) / stride[i];
+  return (in + (before[i] + after[i] - effective)) / stride[i] + 1;
+ }
+ /// Whether a window of `size` taps has a place: the output extent is positive, or as empty as the input. Of a symbolic
+ /// extent this is checked when it is bound, in the operation's name.
+ constexpr bool fits(int i, extent in, std::int64_t size, const char* operation) const {
+  const extent out = output(i, in, size);
+  if (out.known()) return out.value > 0 || (out.value == 0 && in.value == 0);
+  const bool always = output(i, extent(1), size).value > 0;
+  return always || at_least_or_required(out, 1, operation);
+ }
+ constexpr bool sensible() const {
+  return groups > 0 && stride[0] > 0 && stride[1] > 0 && dilation[0] > 0 && dilation[1] > 0;
+ }
+ constexpr bool negative_padding() const { return before[0] < 0 || before[1] < 0 || after[0] < 0 || after[1] < 0; }
+ constexpr bool is(padding_mode which) const { return mode == static_cast<std::int64_t>(which); }
+ /// Zeros in front of spatial axis i. "same" puts the odd one behind, as TensorFlow does.
+ constexpr std::int64_t leading(int i, std::int64_t in, std::int64_t out, std::int64_t size) const {
+  if (is(padding_mode::causal)) return (size - 1) * dilation[i];
+  if (!is(padding_mode::same)) return before[i];
+  const std::int64_t total = (out - 1) * stride[i] + (size - 1) * dilation[i] + 1 - in;
+  return total > 0 ? total / 2 : 0;
+ }
+};
+
+namespace detail {
+struct convolution_operation {
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ using attributes = window_attributes;
+ /// 2 per multiply-add: an element of the convolved image sums over a filter without its last axis.
+ static double flops_of(const buffer_view& image, const buffer_view& filter) {
+  const std::int64_t last = filter.extents[filter.rank - 1];
+  return last == 0 ? 0
+      : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
+ }
+};
+}
+
+struct convolution_op : detail::convolution_operation {
+ static constexpr std::string_view name = "convolution";
+ static constexpr linearity linear = linearity::each;
+ static constexpr int arity = 2;
+ static constexpr void infer(const attributes& a, inference& io) {
+  const shape &x = io.in[0].dims, &w = io.in[1].dims;
+  const int spatial = x.rank() - 2;
+  io.type = io.in[0].type;
+  if (!io.require(io.in[0].type == io.in[1].type, "convolution: element types differ") ||
+   !io.require(spatial == 1 || spatial == 2, "convolution: input must be NWC or NHWC") ||
+   !io.require(w.rank() == x.rank(), "convolution: kernel rank must equal input rank") ||
+   !io.require(w.known(), "convolution: kernel extents must be numbers") ||
+   !io.require(w[0].value > 0 && (spatial == 1 || w[1].value > 0), "convolution: the kernel has no taps") ||
+   !io.require(a.sensible(), "convolution: strides, dilations and groups are positive") ||
+   !io.require(!a.negative_padding(), "convolution: padding is negative") ||
+   !io.require(spatial == 1 || !a.is(padding_mode::causal), "conv2d: causal padding is for conv1d"))
+   return;
+  const extent channels = x[spatial + 1];
+  const std::int64_t out = w[spatial + 1].value;
+  if (!io.require(equal_or_required(channels, w[spatial] * a.groups), "convolution: channels differ") ||
+   !io.require(out % a.groups == 0, "convolution: groups do not divide the filters"))
+   return;
+  io.result.push_back(x[0]);
+  for (int i = 0; i < spatial; ++i) {
+   const int axis = i + 2 - spatial;
+   if (!io.require(a.fits(axis, x[i + 1], w[i].value, "convolution"),
+       "convolution: kernel larger than padded input"))
+    return;
+   io.result.push_back(a.output(axis, x[i + 1], w[i].value));
+  }
+  io.result.push_back(out);
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto w, auto);
+ static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
+};
+
+/// dL/dx from (dy, w); the target is x's shape. Linear in both operands, so its own derivatives are convolutions.
+struct convolution_input_gradient_op : detail::convolution_operation {
+ static constexpr std::string_view name = "convolution_input_gradient";
+ static constexpr linearity linear = linearity::each;
+ static constexpr int arity = 2;
+ static constexpr void infer(const attributes& a, inference& io) {
+  const shape &y = io.in[0].dims, &w = io.in[1].dims;
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  io.require(io.in[0].type == io.in[1].type, "conv_transpose: element types differ");
+  io.require(a.sensible(), "conv_transpose: strides, dilations and groups are positive");
+  io.require(!a.negative_padding(), "conv_transpose: padding is negative");
+  if (y.rank() != w.rank() || w.rank() < 3) return;
+  const std::int64_t filters = w[w.rank() - 1].value;
+  io.require(equal_or_required(y[y.rank() - 1], filters), "conv_transpose: channels differ");
+  io.require(a.groups <= 0 || filters % a.groups == 0, "conv_transpose: groups do not divide the channels");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto d, auto dy, auto w, auto);
+ static double flops(const kernel_call& c) { return flops_of(c.in[0], c.in[1]); }
+};
+
+/// dL/dw from (x, dy); the target is w's shape.
+struct convolution_filter_gradient_op : detail::convolution_operation {
+ static constexpr std::string_view name = "convolution_filter_gradient";
+ static constexpr linearity linear = linearity::each;
+ static constexpr int arity = 2;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto d, auto x, auto dy, auto);
+ static double flops(const kernel_call& c) { return flops_of(c.in[1], c.out[0]); }
+};
+
+/// Convolution plus bias, then relu if Relu: what a pass makes of the three. Never differentiated.
+template <bool Relu>
+struct convolution_bias_op : detail::convolution_operation {
+ static constexpr std::string_view name = Relu ? "convolution_bias_relu" : "convolution_bias";
+ static constexpr bool takes_storage_types = true;
+ static constexpr int arity = 3;
+ static constexpr void infer(const attributes& a, inference& io) { convolution_op::infer(a, io); }
+ static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
+};
+
+namespace detail {
+template <class Op, class Handle>
+constexpr Handle convolve(const window_attributes& a, const Handle& like, const auto& first, const auto& second) {
+ const shape target = shape_of(like);
+ return invoke<Op>(a, &target, std::source_location::current(), first, second);
+}
+}
+
+template <int I>
+constexpr auto convolution_op::vjp(const attributes& a, auto dy, auto x, auto w, auto) {
+ if constexpr (I == 0)
+  return detail::convolve<convolution_input_gradient_op>(a, x, dy, w);
+ else
+  return detail::convolve<convolution_filter_gradient_op>(a, w, x, dy);
+}
+template <int I>
+constexpr auto convolution_input_gradient_op::vjp(const attributes& a, auto d, auto dy, auto w, auto) {
+ if constexpr (I == 0)
+  return invoke<convolution_op>(a, nullptr, std::source_location::current(), d, w);
+ else
+  return detail::convolve<convolution_filter_gradient_op>(a, w, d, dy);
+}
+template <int I>
+constexpr auto convolution_filter_gradient_op::vjp(const attributes& a, auto d, auto x, auto dy, auto) {
+ if constexpr (I == 0)
+  return detail::convolve<convolution_input_gradient_op>(a, x, dy, d);
+ else
+  return invoke<convolution_op>(a, nullptr, std::source_location::current(), x, d);
+}
+
+/// How a window is padded: `valid`, `same` as TensorFlow defines it, amounts per side, or, in conv1d, `causal`.
+struct padding {
+ padding_mode mode = padding_mode::valid;
+ std::int64_t top = 0, bottom = 0, left = 0, right = 0;
+
+ static constexpr padding valid() { return {}; }
+ static constexpr padding same() { return {padding_mode::same, 0, 0, 0, 0}; }
+ static constexpr padding amounts(std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
+  return {padding_mode::explicit_amounts, top, bottom, left, right};
+ }
+ /// (kernel - 1) * dilation zeros in front and none behind: output t sees inputs up to t * stride (van den Oord et al. 2016;
+ /// Keras's "causal").
+ static constexpr padding causal() { return {padding_mode::causal, 0, 0, 0, 0}; }
+};
+
+/// An extent of height and one of width; a single number is both.
+struct height_width {
+ std::int64_t extents[2];
+
+ constexpr height_width(std::int64_t both) : extents{both, both} {}
+ constexpr height_width(std::int64_t height, std::int64_t width) : extents{height, width} {}
+ constexpr std::int64_t& operator[](int i) { return extents[i]; }
+ constexpr std::int64_t operator[](int i) const { return extents[i]; }
+};
+
+struct conv2d_options {
+ height_width stride = 1;
+ tapegraph::padding padding{};
+ height_width dilation = 1;
+ std::int64_t groups = 1;
+};
+struct conv1d_options {
+ std::int64_t stride = 1;
+ tapegraph::padding padding{};
+ std::int64_t dilation = 1;
+ std::int64_t groups = 1;
+};
+
+namespace detail {
+constexpr void set_padding(window_attributes& a, const padding& p) {
+ a.mode = static_cast<std::int64_t>(p.mode);
+ a.before[0] = p.top, a.after[0] = p.bottom, a.before[1] = p.left, a.after[1] = p.right;
+}
+}
+
+/// Cross-correlation of x [batch, height, width, in] with w [kernel height, kernel width, in / groups, out].
+template <tensor_like X, tensor_like W>
+constexpr auto conv2d(const X& x, const W& w, const conv2d_options& options = {},
+     std::source_location where = std::source_location::current()) {
+ window_attributes a;
+ for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
+ a.groups = options.groups;
+ detail::set_padding(a, options.padding);
+ return invoke<convolution_op>(a, nullptr, where, x, w);
+}
+
+/// Cross-correlation of x [batch, width, in] with w [kernel, in / groups, out].
+template <tensor_like X, tensor_like W>
+constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {},
+     std::source_location where = std::source_location::current()) {
+ window_attributes a;
+ a.stride[1] = options.stride, a.dilation[1] = options.dilation;
+ a.groups = options.groups;
+ detail::set_padding(a, options.padding);
+ return invoke<convolution_op>(a, nullptr, where, x, w);
+}
+
+}
+// ---- tapegraph/ops/reduction/reduction.hpp ----
+
+// ---- tapegraph/ops/elementwise/cast.hpp ----
+
+namespace tapegraph {
+
+/// Another element type. To bool: x != 0. To integers: toward zero; what does not fit (NaN, too) is whatever the processor
+/// makes of it. Derivatives pass between floating types.
+template <class To>
+struct cast_op : map_op<1> {
+ static constexpr std::string_view name = "cast";
+ static constexpr bool integers = true;
+ static constexpr bool from_integers = true;
+ static constexpr dtype result_type(dtype) { return dtype_of<To>; }
+ template <class V>
+ TG_HD static constexpr To value(V x) {
+  if constexpr (std::is_same_v<To, bool>)
+   return x != V(0);
+  else
+   return static_cast<To>(x);
+ }
+ static constexpr auto vjp(auto dy, auto, auto) { return dy; }
+};
+
+/// `cast<float>(labels)`
+template <class To, operand A>
+TG_INLINE constexpr auto cast(const A& x) {
+ if constexpr (arithmetic<A>)
+  return cast_op<To>::value(x);
+ else
+  return apply<cast_op<To>>(x);
+}
+
+}
+// ---- tapegraph/ops/elementwise/in_float.hpp ----
+
+// ---- tapegraph/core/half.hpp ----
+
+/// The 16-bit floating-point types. They store: numbers of them are computed with as float.
+///
+/// Conversions are integer arithmetic on the patterns, without branches, so that loops over them vectorise and every
+/// instruction set, the scalar code and the compiler's constant evaluation give the same bits.
+
+namespace tapegraph {
+
+namespace detail {
+
+template <class Bits>
+TG_HD constexpr Bits blend(Bits mask, Bits a, Bits b) {
+ return (a & mask) | (b & ~mask);
+}
+template <class Bits>
+TG_HD constexpr Bits mask_of(bool condition) {
+ return Bits(0) - static_cast<Bits>(condition);
+}
+
+TG_HD constexpr std::uint32_t above(std::uint32_t magnitude, std::uint32_t bound) {
+ return mask_of<std::uint32_t>(static_cast<std::int32_t>(magnitude) > static_cast<std::int32_t>(bound));
+}
+
+TG_HD constexpr std::uint16_t bfloat16_bits(float x) {
+ const auto u = __builtin_bit_cast(std::uint32_t, x);
+ const std::uint32_t rounded = (u + 0x7FFFu + (u >> 16 & 1u)) >> 16;
+ const std::uint32_t nan = above(u & 0x7FFFFFFFu, 0x7F800000u);
+ return static_cast<std::uint16_t>(blend(nan, u >> 16 | 0x40u, rounded));
+}
+TG_HD constexpr float float_of_bfloat16(std::uint16_t bits) {
+ return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
+}
+
+TG_HD constexpr std::uint16_t half_bits(float x) {
+ const auto u = __builtin_bit_cast(std::uint32_t, x);
+ const std::uint32_t magnitude = u & 0x7FFFFFFFu;
+ const std::uint32_t normal = (magnitude - (112u << 23) + 0xFFFu + (magnitude >> 13 & 1u)) >> 13;
+ const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
+ const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
+ const std::uint32_t denormal = __builtin_bit_cast(std::uint32_t, shifted) - 0x3F000000u;
+ const std::uint32_t infinite = above(magnitude, 0x477FEFFFu);
+ const std::uint32_t nan = above(magnitude, 0x7F800000u);
+ std::uint32_t result = blend(small, denormal, normal);
+ result = blend(infinite, 0x7C00u | (nan & (0x200u | (magnitude >> 13 & 0x3FFu))), result);
+ return static_cast<std::uint16_t>((u >> 16 & 0x8000u) | result);
+}
+TG_HD constexpr float float_of_half(std::uint16_t bits) {
+ const std::uint32_t magnitude = static_cast<std::uint32_t>(bits & 0x7FFFu) << 13;
+ const std::uint32_t wide = above(magnitude, 0x0F7FFFFFu);
+ const std::uint32_t normal = magnitude + (112u << 23) + (wide & (112u << 23));
+ const std::uint32_t small = ~above(magnitude, 0x007FFFFFu);
+ const float shifted = __builtin_bit_cast(float, (magnitude & small) + (113u << 23));
+ const auto denormal = __builtin_bit_cast(std::uint32_t, shifted - 0x1p-14f);
+ const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
+ return __builtin_bit_cast(float, sign | blend(small, denormal, normal));
+}
+
+TG_HD constexpr float rounded_to_bfloat16(float x) {
+ const auto u = __builtin_bit_cast(std::uint32_t, x);
+ const std::uint32_t nan = above(u & 0x7FFFFFFFu, 0x7F800000u);
+ return __builtin_bit_cast(float, blend(nan, u | 0x400000u, u + 0x7FFFu + (u >> 16 & 1u)) & 0xFFFF0000u);
+}
+TG_HD constexpr float rounded_to_half(float x) {
+ const auto u = __builtin_bit_cast(std::uint32_t, x);
+ const std::uint32_t magnitude = u & 0x7FFFFFFFu, sign = u & 0x80000000u;
+ const std::uint32_t normal = (magnitude + 0xFFFu + (magnitude >> 13 & 1u)) & 0xFFFFE000u;
+ const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
+ const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
+ const auto denormal = __builtin_bit_cast(std::uint32_t, shifted - 0.5f);
+ const std::uint32_t infinite = above(magnitude, 0x477FEFFFu), nan = above(magnitude, 0x7F800000u);
+ const std::uint32_t special = 0x7F800000u | (nan & (0x400000u | (magnitude & 0x7FE000u)));
+ return __builtin_bit_cast(float, sign | blend(infinite, special, blend(small, denormal, normal)));
+}
+
+TG_HD constexpr float rounded_to_odd(double x) {
+ constexpr double largest = std::numeric_limits<float>::max();
+ const auto u = __builtin_bit_cast(std::uint64_t, x);
+ const std::uint64_t magnitude = u & ~(std::uint64_t{1} << 63);
+ const std::uint64_t nan = mask_of<std::uint64_t>(magnitude > 0x7FF0000000000000u);
+ const std::uint64_t over = mask_of<std::uint64_t>(magnitude > __builtin_bit_cast(std::uint64_t, largest)) & ~nan;
+ const auto exact = __builtin_bit_cast(double, blend(over, __builtin_bit_cast(std::uint64_t, largest), magnitude & ~nan));
+ const auto nearest = static_cast<float>(exact);
+ const auto bits = __builtin_bit_cast(std::uint32_t, nearest);
+ const auto back = static_cast<double>(nearest);
+ const auto even = static_cast<std::uint32_t>(~bits & 1u);
+ const std::uint32_t odd = bits + (even & static_cast<std::uint32_t>(back < exact)) -
+       (even & static_cast<std::uint32_t>(back > exact));
+ const std::uint32_t quiet = 0x7FC00000u | static_cast<std::uint32_t>(magnitude >> 29 & 0x3FFFFFu);
+ const std::uint32_t sign = static_cast<std::uint32_t>(u >> 63) << 31;
+ return __builtin_bit_cast(float, sign | blend(static_cast<std::uint32_t>(nan), quiet, odd));
+}
+
+template <class Number>
+TG_HD constexpr float before_rounding(Number x) {
+ if constexpr (std::is_same_v<Number, float>) {
+  return x;
+ } else if constexpr (std::is_integral_v<Number> && sizeof(Number) <= 2) {
+  return static_cast<float>(x);
+ } else if constexpr (std::is_integral_v<Number> && sizeof(Number) == 8) {
+  const bool negative = x < Number(0);
+  const auto u = static_cast<std::uint64_t>(x), magnitude = negative ? 0 - u : u;
+  const std::uint64_t rest = static_cast<std::uint64_t>((magnitude & 0x7FFu) != 0) << 11;
+  const std::uint64_t kept = magnitude >> 53 != 0 ? (magnitude & ~std::uint64_t{0x7FF}) | rest : magnitude;
+  const auto value = static_cast<double>(kept);
+  return rounded_to_odd(negative ? -value : value);
+ } else {
+  return rounded_to_odd(static_cast<double>(x));
+ }
+}
+
+}
+
+/// The upper half of a float: its range with 8 significant bits. Conversions round once, to nearest even.
+struct bfloat16 {
+ std::uint16_t bits;
+
+ bfloat16() = default;
+ template <class Number>
+  requires std::is_arithmetic_v<Number>
+ TG_HD constexpr explicit bfloat16(Number x) : bits(detail::bfloat16_bits(detail::before_rounding(x))) {}
+ template <class Number>
+  requires std::is_arithmetic_v<Number>
+ TG_HD constexpr explicit operator Number() const {
+  return static_cast<Number>(detail::float_of_bfloat16(bits));
+ }
+ static constexpr bfloat16 from_bits(std::uint16_t pattern) {
+  bfloat16 x{};
+  x.bits = pattern;
+  return x;
+ }
+ friend constexpr bool operator==(bfloat16 a, bfloat16 b) { return float(a) == float(b); }
+};
+
+/// IEEE 754 binary16: 11 significant bits, up to 65504. Conversions round once, to nearest even.
+struct half {
+ std::uint16_t bits;
+
+ half() = default;
+ template <class Number>
+  requires std::is_arithmetic_v<Number>
+ TG_HD constexpr explicit half(Number x) : bits(detail::half_bits(detail::before_rounding(x))) {}
+ template <class Number>
+  requires std::is_arithmetic_v<Number>
+ TG_HD constexpr explicit operator Number() const {
+  return static_cast<Number>(detail::float_of_half(bits));
+ }
+ static constexpr half from_bits(std::uint16_t pattern) {
+  half x{};
+  x.bits = pattern;
+  return x;
+ }
+ friend constexpr bool operator==(half a, half b) { return float(a) == float(b); }
+};
+
+template <>
+struct dtype_traits<bfloat16> {
+ static constexpr dtype value = dtype::bf16;
+};
+template <>
+struct dtype_traits<half> {
+ static constexpr dtype value = dtype::f16;
+};
+
+/// Types that are only stored in: bfloat16 and half.
+template <class T>
+concept storage_type = std::is_same_v<T, bfloat16> || std::is_same_v<T, half>;
+
+template <storage_type T>
+TG_HD constexpr std::uint16_t storage_bits(float x) {
+ if constexpr (std::is_same_v<T, half>)
+  return detail::half_bits(x);
+ else
+  return detail::bfloat16_bits(x);
+}
+template <storage_type T>
+TG_HD constexpr float rounded_to(float x) {
+ if constexpr (std::is_same_v<T, half>)
+  return detail::rounded_to_half(x);
+ else
+  return detail::rounded_to_bfloat16(x);
+}
+template <storage_type T>
+TG_HD constexpr float float_of(std::uint16_t bits) {
+ if constexpr (std::is_same_v<T, half>)
+  return detail::float_of_half(bits);
+ else
+  return detail::float_of_bfloat16(bits);
+}
+
+constexpr bool is_storage_type(dtype type) { return type == dtype::bf16 || type == dtype::f16; }
+
+namespace detail {
+template <class T>
+struct arithmetic_type {
+ using type = T;
+};
+template <storage_type T>
+struct arithmetic_type<T> {
+ using type = float;
+};
+}
+
+/// What numbers of T are computed with: float for the 16-bit types, T itself otherwise.
+template <class T>
+using arithmetic_type_t = typename detail::arithmetic_type<T>::type;
+
+/// Whether tensors of T have derivatives.
+template <class T>
+inline constexpr bool is_floating_type = std::is_floating_point_v<T> || storage_type<T>;
+
+}
+
+template <>
+struct std::numeric_limits<tapegraph::bfloat16> : std::numeric_limits<float> {
+ static constexpr int digits = 8;
+ static constexpr tapegraph::bfloat16 min() { return tapegraph::bfloat16::from_bits(0x0080); }
+ static constexpr tapegraph::bfloat16 max() { return tapegraph::bfloat16::from_bits(0x7F7F); }
+ static constexpr tapegraph::bfloat16 lowest() { return tapegraph::bfloat16::from_bits(0xFF7F); }
+ static constexpr tapegraph::bfloat16 epsilon() { return tapegraph::bfloat16::from_bits(0x3C00); }
+ static constexpr tapegraph::bfloat16 infinity() { return tapegraph::bfloat16::from_bits(0x7F80); }
+ static constexpr tapegraph::bfloat16 quiet_NaN() { return tapegraph::bfloat16::from_bits(0x7FC0); }
+ static constexpr tapegraph::bfloat16 denorm_min() { return tapegraph::bfloat16::from_bits(0x0001); }
+};
+template <>
+struct std::numeric_limits<tapegraph::half> : std::numeric_limits<float> {
+ static constexpr int digits = 11;
+ static constexpr tapegraph::half min() { return tapegraph::half::from_bits(0x0400); }
+ static constexpr tapegraph::half max() { return tapegraph::half::from_bits(0x7BFF); }
+ static constexpr tapegraph::half lowest() { return tapegraph::half::from_bits(0xFBFF); }
+ static constexpr tapegraph::half epsilon() { return tapegraph::half::from_bits(0x1400); }
+ static constexpr tapegraph::half infinity() { return tapegraph::half::from_bits(0x7C00); }
+ static constexpr tapegraph::half quiet_NaN() { return tapegraph::half::from_bits(0x7E00); }
+ static constexpr tapegraph::half denorm_min() { return tapegraph::half::from_bits(0x0001); }
+};
+
+/// Functions made of several steps, such as softmax, on 16-bit elements: computed in float and rounded once at the end.
+/// Rounding every step would lose digits the result could have, and counts beyond 65504 do not exist in half.
+
+namespace tapegraph::detail {
+
+/// The element type of a handle or formula.
+constexpr dtype type_of(const number&) { return dtype::boolean; }
+template <handle A>
+constexpr dtype type_of(const A& x) {
+ if constexpr (requires { typename A::element_type; })
+  return dtype_of<typename A::element_type>;
+ else
+  return x.type();
+}
+template <class Op, class... Args>
+constexpr dtype type_of(const expr<Op, Args...>& e) {
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  dtype common = dtype::f32;
+  bool found = false;
+  const auto look = [&](int index, bool counts, dtype type) {
+   if (found || !counts || index < Op::condition_operands) return;
+   common = type;
+   found = true;
+  };
+  (look(static_cast<int>(I), !std::is_same_v<Args, number>, type_of(e.template get<I>())), ...);
+  return Op::result_type(common);
+ }(std::index_sequence_for<Args...>{});
+}
+
+template <class A>
+struct static_type {
+ static constexpr dtype value = dtype::boolean;
+};
+template <handle A>
+struct static_type<A> {
+ static constexpr dtype make() {
+  if constexpr (requires { typename A::element_type; })
+   return dtype_of<typename A::element_type>;
+  else
+   return static_type<std::remove_cvref_t<decltype(std::declval<const A&>().whole())>>::value;
+ }
+ static constexpr dtype value = make();
+};
+template <class Op, class... Args>
+struct static_type<expr<Op, Args...>> {
+ static constexpr dtype make() {
+  constexpr dtype types[]{static_type<Args>::value...};
+  constexpr bool counts[]{!std::is_same_v<Args, number>...};
+  for (int i = Op::condition_operands; i < static_cast<int>(sizeof...(Args)); ++i)
+   if (counts[i]) return Op::result_type(types[i]);
+  return Op::result_type(dtype::f32);
+ }
+ static constexpr dtype value = make();
+};
+
+/// f(x); for 16-bit elements f(cast<float>(x)), rounded. Sealed alike in both modes, so that adjoints add alike.
+template <tensor_like A, class F>
+ requires one_handle<mode_of_t<A>>
+constexpr auto in_float(const A& x, std::source_location where, const F& f) {
+ using node = typename mode_of_t<A>::node;
+ const dtype type = type_of(x);
+ if (!is_storage_type(type)) return node(f(x));
+ const node wide(f(node(eval(cast<float>(node(eval(x, where))), where))));
+ return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
+}
+template <tensor_like A, class F>
+ requires(!one_handle<mode_of_t<A>>)
+constexpr auto in_float(const A& x, std::source_location where, const F& f) {
+ constexpr dtype type = static_type<A>::value;
+ if constexpr (type == dtype::bf16)
+  return eval(cast<bfloat16>(f(eval(cast<float>(eval(x, where)), where))), where);
+ else if constexpr (type == dtype::f16)
+  return eval(cast<half>(f(eval(cast<float>(eval(x, where)), where))), where);
+ else
+  return f(x);
+}
+
+}
+// ---- tapegraph/ops/movement/view.hpp ----
+
+// ---- tapegraph/ops/reduction/axes.hpp ----
+
+namespace tapegraph {
+
+/// Which axes to reduce. None named: all of them. Negative axes count from the end.
+struct axes {
+ std::int8_t index[max_rank]{};
+ std::int8_t count = 0;
+ bool all = true;
+
+ constexpr axes() = default;
+ constexpr axes(int axis) : count(1), all(false) { index[0] = static_cast<std::int8_t>(axis); }
+ constexpr axes(std::initializer_list<int> several) : all(false) {
+  for (int axis : several)
+   if (count < max_rank) index[count++] = static_cast<std::int8_t>(axis);
+ }
+ /// Bit i for axis i; bit 62 when an axis lies outside a tensor of this rank.
+ constexpr std::int64_t bits(int rank) const {
+  if (all) return (std::int64_t{1} << rank) - 1;
+  std::int64_t mask = 0;
+  for (int i = 0; i < count; ++i) {
+   const int axis = normalized_axis(index[i], rank);
+   mask |= std::int64_t{1} << (axis < 0 ? 62 : axis);
+  }
+  return mask;
+ }
+};
+
+}
+
+#include <array>
+
+/// reshape, flatten, ravel, expand_dims, squeeze: another shape over the same elements, without a copy.
+
+namespace tapegraph {
+
+struct reshape_op {
+ static constexpr std::string_view name = "reshape";
+ static constexpr std::string_view layer_name = "flatten";
+ static constexpr operation_kind kind = operation_kind::view;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ /// What is wrong with the shape asked for, found where it was put together; then there is no target.
+ enum problem : std::int64_t { none, axis_outside, two_open, open_beside_zero, open_unknown, negative, not_one };
+ struct attributes {
+  std::int64_t problem = none;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  switch (a.problem) {
+  case axis_outside: io.fail("expand_dims, squeeze: an axis outside the rank, named twice, or a rank above 8"); return;
+  case two_open: io.fail("reshape: -1 stands for one extent only"); return;
+  case open_beside_zero: io.fail("reshape: beside an extent of 0, -1 can be anything"); return;
+  case open_unknown: io.fail("reshape: what -1 stands for cannot be told from symbolic extents"); return;
+  case negative: io.fail("reshape: an extent is negative"); return;
+  case not_one: io.fail("squeeze: the extent of the axis is not 1"); return;
+  default: break;
+  }
+  if (!io.require(io.target != nullptr, "reshape: no shape was given")) return;
+  io.result = *io.target;
+  for (int i = 0; i < io.result.rank(); ++i)
+   if (!io.require(is_symbolic(io.result[i].value) || io.result[i].value >= 0,
+       "reshape: the elements do not fill the extents that are given"))
+    return;
+  io.require(!io.result.overflow(), "reshape: rank above 8");
+  io.require(equal_or_required(io.in[0].dims.size(), io.result.size()), "reshape: number of elements differs");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes&, auto dy, auto x, auto) {
+  const shape target = shape_of(x);
+  return invoke<reshape_op>({}, &target, std::source_location::current(), dy);
+ }
+};
+
+namespace detail {
+/// The result of a reshape whose shape may have turned out wrong.
+template <handle H>
+constexpr auto reshaped(const H& x, const shape& target, std::int64_t problem, std::source_location where) {
+ return invoke<reshape_op>({problem}, problem == reshape_op::none ? &target : nullptr, where, x);
+}
+/// A shape without axes in the symbols of another.
+constexpr shape no_axes(const shape& like) {
+ shape s;
+ s.attach(like.table());
+ return s;
+}
+/// Whether axes are inside a rank and different from one another.
+constexpr bool distinct_axes(const axes& a, int rank) {
+ std::int64_t seen = 0;
+ for (int i = 0; !a.all && i < a.count; ++i) {
+  const int axis = normalized_axis(a.index[i], rank);
+  if (axis < 0 || (seen >> axis & 1) != 0) return false;
+  seen |= std::int64_t{1} << axis;
+ }
+ return true;
+}
+}
+
+/// The same elements in another shape. One extent may be -1: it is what remains.
+template <tensor_like A>
+constexpr auto reshape(const A& x, shape target, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ target.attach(from.table());
+ int open = -1;
+ std::int64_t problem = reshape_op::none;
+ extent rest{1, from.table()};
+ for (int i = 0; i < target.rank(); ++i) {
+  if (target[i].value == -1) {
+   if (open >= 0) problem = reshape_op::two_open;
+   open = i;
+  } else {
+   if (target[i].known() && target[i].value < 0) problem = reshape_op::negative;
+   rest = rest * target[i];
+  }
+ }
+ if (problem == reshape_op::none && open >= 0) {
+  const extent size = from.size();
+  if (rest.known() && rest.value == 0) {
+   problem = reshape_op::open_beside_zero;
+  } else if (rest.known()) {
+   target.set(open, size / rest.value);
+  } else {
+   const std::int64_t left = rest.table->divide_exactly(size.value, rest.value);
+   if (left == -1) problem = reshape_op::open_unknown;
+   target.set(open, {left, rest.table});
+  }
+ }
+ return detail::reshaped(sealed, target, problem, where);
+}
+
+/// [n, ...] to [n, everything else]
+template <tensor_like A>
+constexpr auto flatten(const A& x, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ shape target = detail::no_axes(from);
+ target.push_back(from.rank() > 0 ? from[0] : extent(1));
+ target.push_back(from.size(from.rank() > 0 ? 1 : 0, from.rank()));
+ return invoke<reshape_op>({}, &target, where, sealed);
+}
+
+/// Everything on one axis, in row-major order.
+template <tensor_like A>
+constexpr auto ravel(const A& x, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ shape target = detail::no_axes(from);
+ target.push_back(from.size());
+ return invoke<reshape_op>({}, &target, where, sealed);
+}
+
+/// Inserts axes of extent 1 where the result has them (negative: counted from its end).
+template <tensor_like A>
+constexpr auto expand_dims(const A& x, axes at, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ const int rank = from.rank() + at.count;
+ const bool fits = !at.all && rank <= max_rank && detail::distinct_axes(at, rank);
+ const std::int64_t inserted = fits ? at.bits(rank) : 0;
+ shape target = detail::no_axes(from);
+ for (int i = 0, next = 0; fits && i < rank; ++i) {
+  if ((inserted >> i & 1) != 0)
+   target.push_back(1);
+  else
+   target.push_back(from[next++]);
+ }
+ return detail::reshaped(sealed, target, fits ? reshape_op::none : reshape_op::axis_outside, where);
+}
+
+/// Drops axes, whose extents must be 1; without `which` every axis that is known to have extent 1 (a symbolic extent is not,
+/// so that the rank never depends on the data).
+template <tensor_like A>
+constexpr auto squeeze(const A& x, axes which = {}, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ const bool fits = detail::distinct_axes(which, from.rank());
+ std::int64_t problem = fits ? reshape_op::none : reshape_op::axis_outside;
+ const std::int64_t dropped = fits ? which.bits(from.rank()) : 0;
+ shape target = detail::no_axes(from);
+ for (int i = 0; i < from.rank(); ++i) {
+  const bool one = from[i].value == 1;
+  if ((dropped >> i & 1) == 0 || (which.all && !one))
+   target.push_back(from[i]);
+  else if (!one && !equal_or_required(from[i], 1))
+   problem = reshape_op::not_one;
+ }
+ return detail::reshaped(sealed, target, problem, where);
+}
+
+}
+
 /// sum, mean, prod, max, min, any, all, count_nonzero over axes. Operands may be formulas: they are fused into the reduction.
 /// ops/reduction/moments.hpp, norm.hpp and softmax.hpp build on these. The element type stays what it is, except where said.
 
@@ -6752,6 +5377,292 @@ constexpr auto mean(const A& x, axes over = {}, reduce_options options = {},
 }
 
 }
+// ---- tapegraph/ops/refusal.hpp ----
+
+/// Functions made of several operations check what no single one of them sees. What does not fit is reported as the
+/// operations report it: by the compiler in graph mode and as shape_error in eager mode, with operands and place.
+
+namespace tapegraph::detail {
+
+/// Never succeeds. `Texts::text(reason)` is a literal that says what does not fit.
+template <class Texts, int Arity>
+struct refused_op {
+ static constexpr std::string_view name = "refused";
+ static constexpr operation_kind kind = operation_kind::view;
+ static constexpr int arity = Arity;
+ struct attributes {
+  std::int64_t reason = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  io.fail(Texts::text(a.reason));
+ }
+};
+
+template <class Texts, tensor_like... Args>
+constexpr auto refuse(std::int64_t reason, std::source_location where, const Args&... args) {
+ return invoke<refused_op<Texts, static_cast<int>(sizeof...(Args))>>({reason}, nullptr, where, args...);
+}
+
+}
+
+#include <algorithm>
+
+/// max and average pooling over [batch, width, channels] and [batch, height, width, channels].
+
+namespace tapegraph {
+
+namespace detail {
+constexpr void infer_pool(const window_attributes& a, inference& io) {
+ const shape& x = io.in[0].dims;
+ const int spatial = x.rank() - 2;
+ io.type = io.in[0].type;
+ if (!io.require(spatial == 1 || spatial == 2, "pooling: input must be NWC or NHWC") ||
+  !io.require(a.window[0] > 0 && a.window[1] > 0 && a.sensible(),
+     "pooling: windows, strides and dilations are positive") ||
+  !io.require(!a.negative_padding(), "pooling: padding is negative") ||
+  !io.require(!a.is(padding_mode::causal), "pooling: causal padding is for conv1d"))
+  return;
+ io.result.push_back(x[0]);
+ for (int i = 2 - spatial; i < 2; ++i) {
+  const std::int64_t span = (a.window[i] - 1) * a.dilation[i] + 1;
+  const extent from = x[i + spatial - 1];
+  if (!io.require(a.before[i] < span && a.after[i] < span, "pooling: padding as large as the window") ||
+   !io.require(a.fits(i, from, a.window[i], "pooling"), "pooling: window larger than padded input"))
+   return;
+  io.result.push_back(a.output(i, from, a.window[i]));
+ }
+ io.result.push_back(x[spatial + 1]);
+}
+
+struct pool_operation {
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ using attributes = window_attributes;
+ /// A window for each element of the pooled image, the smallest of those involved.
+ static double flops(const kernel_call& c) {
+  std::int64_t pooled = c.out[0].elements();
+  for (int k = 0; k < c.inputs; ++k) pooled = std::min(pooled, c.in[k].elements());
+  const auto a = attributes_from_words<pool_operation>(c.attributes);
+  return static_cast<double>(pooled * a.window[0] * a.window[1]);
+ }
+};
+}
+
+struct max_pool_op : detail::pool_operation {
+ static constexpr std::string_view name = "max_pool";
+ static constexpr std::string_view layer_name = "max_pooling*";
+ static constexpr batching batched = batching::images;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
+ static constexpr int arity = 1;
+ static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y);
+};
+
+/// (dy, x, y) to dx: each window's derivative goes to its first maximum.
+struct max_pool_gradient_op : detail::pool_operation {
+ static constexpr std::string_view name = "max_pool_gradient";
+ static constexpr int arity = 3;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[1].dims;
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto dy, auto x, auto y, auto);
+};
+
+/// (d, x, y) to the value of d at each window's first maximum: the adjoint of max_pool_gradient.
+struct max_pool_select_op : detail::pool_operation {
+ static constexpr std::string_view name = "max_pool_select";
+ static constexpr int arity = 3;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[2].dims;
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
+  return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), d, x, y);
+ }
+};
+
+template <int I>
+constexpr auto max_pool_op::vjp(const attributes& a, auto dy, auto x, auto y) {
+ return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), dy, x, y);
+}
+template <int I>
+ requires(I == 0)
+constexpr auto max_pool_gradient_op::vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
+ return invoke<max_pool_select_op>(a, nullptr, std::source_location::current(), d, x, y);
+}
+
+/// Mean over each window's elements inside the image.
+struct average_pool_op : detail::pool_operation {
+ static constexpr std::string_view name = "average_pool";
+ static constexpr std::string_view layer_name = "average_pooling*";
+ static constexpr batching batched = batching::images;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
+};
+
+struct average_pool_gradient_op : detail::pool_operation {
+ static constexpr std::string_view name = "average_pool_gradient";
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto) {
+  return invoke<average_pool_op>(a, nullptr, std::source_location::current(), d);
+ }
+};
+
+template <int I>
+constexpr auto average_pool_op::vjp(const attributes& a, auto dy, auto x, auto) {
+ const shape target = shape_of(x);
+ return invoke<average_pool_gradient_op>(a, &target, std::source_location::current(), dy);
+}
+
+/// max_pool of 2 by 2 pixels with stride 2, unpadded, of convolution_bias_op: what a pass makes of them where nothing else reads
+/// the convolution, which then is not written out. The attributes are the convolution's. Never differentiated.
+template <bool Relu>
+struct convolution_bias_pool_op : detail::convolution_operation {
+ static constexpr std::string_view name = Relu ? "convolution_bias_relu_pool" : "convolution_bias_pool";
+ static constexpr int arity = 3;
+ static constexpr void infer(const attributes& a, inference& io) {
+  convolution_op::infer(a, io);
+  if (!io.require(io.result.rank() == 4, "pooling: input must be NHWC")) return;
+  operand_info convolved{io.type, io.result};
+  window_attributes halves;
+  halves.stride[0] = halves.stride[1] = halves.window[0] = halves.window[1] = 2;
+  inference pooled;
+  pooled.in = &convolved, pooled.count = 1;
+  pooled.result.attach(convolved.dims.table());
+  detail::infer_pool(halves, pooled);
+  io.result = pooled.result;
+  if (pooled.error != nullptr) io.fail(pooled.error);
+ }
+ static double flops(const kernel_call& c) { return 4 * flops_of(c.out[0], c.in[1]); }
+};
+
+/// `stride` 0 means the window's own size.
+struct pool2d_options {
+ height_width pool_size = 2;
+ height_width stride = 0;
+ tapegraph::padding padding{};
+ height_width dilation = 1;
+ bool count_include_pad = false; ///< averages: padding counts as zeros, as in PyTorch
+};
+struct pool1d_options {
+ std::int64_t pool_size = 2;
+ std::int64_t stride = 0;
+ tapegraph::padding padding{}; ///< left and right
+ std::int64_t dilation = 1;
+ bool count_include_pad = false;
+};
+
+namespace detail {
+constexpr window_attributes pool_attributes(const pool2d_options& options) {
+ window_attributes a;
+ for (int i = 0; i < 2; ++i) {
+  a.window[i] = options.pool_size[i];
+  a.stride[i] = options.stride[i] != 0 ? options.stride[i] : options.pool_size[i];
+  a.dilation[i] = options.dilation[i];
+ }
+ a.count_padding = options.count_include_pad;
+ set_padding(a, options.padding);
+ return a;
+}
+constexpr window_attributes pool_attributes(const pool1d_options& options) {
+ return pool_attributes(pool2d_options{{1, options.pool_size},
+          {1, options.stride},
+          options.padding,
+          {1, options.dilation},
+          options.count_include_pad});
+}
+
+struct pooling_texts {
+ static constexpr const char* text(std::int64_t rank) {
+  return rank == 4 ? "pooling: input must be NHWC" : "pooling: input must be NWC";
+ }
+};
+template <class Op, tensor_like X>
+constexpr auto pool(const X& x, const typename Op::attributes& a, int rank, std::source_location where) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != rank) return refuse<pooling_texts>(rank, where, input);
+ return invoke<Op>(a, nullptr, where, input);
+}
+}
+
+/// The largest of each window of x [batch, height, width, channels]; NaN if one is in it. The derivative goes to the first
+/// maximum in row-major order.
+template <tensor_like X>
+constexpr auto max_pooling2d(const X& x, const pool2d_options& options = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 4, where);
+}
+/// The mean of each window.
+template <tensor_like X>
+constexpr auto average_pooling2d(const X& x, const pool2d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 4, where);
+}
+/// The same for x [batch, width, channels].
+template <tensor_like X>
+constexpr auto max_pooling1d(const X& x, const pool1d_options& options = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 3, where);
+}
+template <tensor_like X>
+constexpr auto average_pooling1d(const X& x, const pool1d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 3, where);
+}
+
+/// Over all of an image, to [batch, channels] or with keepdims [batch, 1, 1, channels]. They are the reductions `mean` and
+/// `max` over the spatial axes: equal maxima each receive the derivative.
+template <tensor_like X>
+constexpr auto global_average_pooling2d(const X& x, reduce_options options = {},
+          std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
+ return mean(input, {1, 2}, options, where);
+}
+template <tensor_like X>
+constexpr auto global_max_pooling2d(const X& x, reduce_options options = {},
+         std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
+ return max(input, {1, 2}, options, where);
+}
+/// The same for x [batch, width, channels].
+template <tensor_like X>
+constexpr auto global_average_pooling1d(const X& x, reduce_options options = {},
+          std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
+ return mean(input, 1, options, where);
+}
+template <tensor_like X>
+constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
+         std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
+ return max(input, 1, options, where);
+}
+
+}
+// ---- tapegraph/ops/product/matmul.hpp ----
+
+// ---- tapegraph/ops/movement/layout.hpp ----
 
 /// transpose, swap_axes, move_axis, broadcast_to: axes in another order, and repeated.
 
@@ -6888,648 +5799,822 @@ constexpr auto sum_to(const A& x, const shape& target, std::source_location wher
 
 }
 
-namespace tapegraph::ir {
-
-struct contribution {
- int leaf, adjoint;
-};
+namespace tapegraph {
 
 namespace detail {
-
-using tapegraph::is_floating;
-
-constexpr int converted(trace& t, int at, dtype type) {
- if (t.nodes[at].type == type) return at;
- static_assert(operation_binding<cast_op<float>>::bound && operation_binding<cast_op<double>>::bound);
- static_assert(operation_binding<cast_op<half>>::bound && operation_binding<cast_op<bfloat16>>::bound);
- switch (type) {
- case dtype::f64: return t.map(descriptor_of<cast_op<double>>, &at, 1);
- case dtype::f16: return t.map(descriptor_of<cast_op<half>>, &at, 1);
- case dtype::bf16: return t.map(descriptor_of<cast_op<bfloat16>>, &at, 1);
- default: return t.map(descriptor_of<cast_op<float>>, &at, 1);
- }
+/// [..., m, k] as [everything else, k].
+template <handle H>
+constexpr H rows_of(const H& x) {
+ const shape from = shape_of(x);
+ shape flat;
+ flat.attach(from.table());
+ flat.push_back(from.size(0, from.rank() - 1));
+ flat.push_back(from[from.rank() - 1]);
+ return invoke<reshape_op>({}, &flat, std::source_location::current(), x);
 }
-
-constexpr node reshaped(trace& t, int at, const shape& target) {
- return invoke<reshape_op>({}, &target, std::source_location{}, node(&t, at));
-}
-
-constexpr int with_kept_axes(trace& t, int reduced, int operand, std::int64_t axes) {
- if (t.nodes[reduced].rank == t.nodes[operand].rank) return reduced;
- const shape from = t.dims(operand);
+/// x with an axis of extent 1 at `at`.
+template <handle H>
+constexpr H with_axis(const H& x, int at, std::source_location where) {
+ const shape from = shape_of(x);
  shape target;
- target.attach(&t.extents);
- for (int i = 0; i < from.rank(); ++i) target.push_back((axes >> i & 1) != 0 ? extent(1) : from[i]);
- return reshaped(t, reduced, target).id();
+ target.attach(from.table());
+ for (int i = 0; i <= from.rank(); ++i) {
+  if (i == at) target.push_back(1);
+  if (i < from.rank()) target.push_back(from[i]);
+ }
+ return invoke<reshape_op>({}, &target, where, x);
+}
+/// x without axis `at` of extent 1.
+template <handle H>
+constexpr H without_axis(const H& x, int at, std::source_location where) {
+ const shape from = shape_of(x);
+ shape target;
+ target.attach(from.table());
+ for (int i = 0; i < from.rank(); ++i)
+  if (i != at) target.push_back(from[i]);
+ return invoke<reshape_op>({}, &target, where, x);
+}
 }
 
-constexpr void own_group(trace& t, int first) {
- for (int i = first; i < t.nodes.size(); ++i) t.nodes[i].sealed = t.nodes[i].op->kind != operation_kind::map;
-}
-
-}
-
-constexpr int group_begin(const trace& t, int last) {
- int first = last;
- while (first > 0 &&
-  (t.nodes[first - 1].group == t.nodes[last].group || t.nodes[first - 1].op->kind == operation_kind::leaf))
-  --first;
- return first;
-}
-
-template <class Wanted>
-constexpr list<contribution> differentiate_group(trace& t, int last, int output, int adjoint, const Wanted& wanted,
-            bool over_operand = false) {
- const int group = t.nodes[last].group;
- const int first = group_begin(t, last);
- const int count = last - first + 1;
- const auto inside = [&](int id) {
-  return id >= first && id < last && t.nodes[id].group == group;
+/// Matrix product over the last two axes, [..., m, k] by [..., k, n], with NumPy broadcasting of the axes before them.
+/// Operands may be read transposed without a copy.
+struct matmul_op {
+ static constexpr std::string_view name = "matmul";
+ static constexpr bool takes_storage_types = true;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr linearity linear = linearity::each;
+ static constexpr int arity = 2;
+ struct attributes {
+  std::int64_t transpose_a = 0, transpose_b = 0;
  };
-
- list<int> copy(count, -1);
- list<int> wants(count, 0);
- const int start = t.nodes.size();
- for (int i = first; i <= last; ++i) {
-  if (i < last && !inside(i)) continue;
-  bool any = false;
-  int args[4]{};
-  for (int k = 0; k < t.nodes[i].arguments; ++k) {
-   const int arg = t.argument(i, k);
-   args[k] = inside(arg) ? copy[arg - first] : arg;
-   any = any || (inside(arg) ? wants[arg - first] != 0 : wanted(arg));
-  }
-  wants[i - first] = any;
-  if (i == last) break;
-  const entry e = t.nodes[i];
-  copy[i - first] = t.append(*e.op, e.type, e.rank, e.dims, args, e.arguments, e.words);
+ static constexpr void infer(const attributes& t, inference& io) {
+  const shape &a = io.in[0].dims, &b = io.in[1].dims;
+  io.type = io.in[0].type;
+  if (!io.require(io.in[0].type == io.in[1].type, "matmul: element types differ") ||
+   !io.require(is_floating(io.type),
+      "matmul: elements must be floating-point; cast<float>(x) converts them") ||
+   !io.require(a.rank() >= 2 && b.rank() >= 2, "matmul: an operand is a scalar"))
+   return;
+  const int ra = a.rank(), rb = b.rank();
+  const extent m = a[t.transpose_a ? ra - 1 : ra - 2], ka = a[t.transpose_a ? ra - 2 : ra - 1];
+  const extent kb = b[t.transpose_b ? rb - 1 : rb - 2], n = b[t.transpose_b ? rb - 2 : rb - 1];
+  if (!io.require(equal_or_required(ka, kb), "matmul: inner extents differ")) return;
+  bool ok = true;
+  io.result = broadcast(shape(ra - 2, a.data(), a.table()), shape(rb - 2, b.data(), b.table()), ok);
+  io.require(ok, "matmul: batch extents do not broadcast");
+  io.result.push_back(m);
+  io.result.push_back(n);
  }
-
- list<int> adjoints(count, -1);
- adjoints[count - 1] = adjoint;
- list<contribution> by_occurrence(count * 4, contribution{-1, -1});
- for (int i = last; i >= first; --i) {
-  int above = adjoints[i - first];
-  if (above < 0) continue;
-  int args[4]{};
-  const int arguments = t.nodes[i].arguments;
-  for (int k = 0; k < arguments; ++k) {
-   const int arg = t.argument(i, k);
-   args[k] = inside(arg) ? copy[arg - first] : arg;
-  }
-  int value = i == last ? output : copy[i - first];
-  if (t.nodes[i].op->kind == operation_kind::reduce) {
-   const std::int64_t axes = t.words_of(i)[0];
-   if (!over_operand) above = detail::with_kept_axes(t, above, args[0], axes);
-   value = detail::with_kept_axes(t, value, args[0], axes);
-  }
-  for (int k = 0; k < arguments; ++k) {
-   const int arg = t.argument(i, k);
-   if (!detail::is_floating(t.nodes[arg].type)) continue;
-   if (inside(arg) ? wants[arg - first] == 0 : !wanted(arg)) continue;
-   int flow = t.nodes[i].op->vjp(t, t.words_of(i), k, above, args, value);
-   if (flow < 0) continue;
-   flow = detail::converted(t, flow, t.nodes[arg].type);
-   if (inside(arg))
-    adjoints[arg - first] = flow;
-   else
-    by_occurrence[(i - first) * 4 + k] = {arg, flow};
-  }
- }
- detail::own_group(t, start);
-
- list<contribution> result;
- for (int i = 0; i < by_occurrence.size(); ++i)
-  if (by_occurrence[i].leaf >= 0) result.push_back(by_occurrence[i]);
- return result;
-}
-
-namespace detail {
-
-constexpr int fitted(trace& t, int flow, int domain, int leaf) {
- if (!t.same_shape(flow, domain)) {
-  const shape target = t.dims(domain);
-  flow = invoke<broadcast_op>({}, &target, std::source_location{}, node(&t, flow)).id();
-  t.nodes[flow].sealed = false;
- }
- if (t.same_shape(flow, leaf)) {
-  t.nodes[flow].sealed = true;
-  return flow;
- }
- return sum_to(node(&t, flow), t.dims(leaf), std::source_location{}).id();
-}
-
-constexpr int accumulated(trace& t, int sum, int flow) {
- if (sum < 0) return flow;
- const int args[2]{sum, flow};
- static_assert(operation_binding<add_op>::bound);
- return t.map(descriptor_of<add_op>, args, 2);
-}
-
-}
-
-constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
-       int first = 0) {
- t.differentiated = true;
- int count = 0;
- for (int y : ys) count = y >= count ? y + 1 : count;
- list<int> depends(count, 0), adjoint(count, -1);
- for (int source : sources)
-  if (source < count) depends[source] = 1;
- for (int i = first; i < count; ++i)
-  for (int k = 0; k < t.nodes[i].arguments && depends[i] == 0; ++k)
-   depends[i] = detail::is_floating(t.nodes[i].type) && depends[t.argument(i, k)] != 0;
- list<int> result(sources.size(), -1);
- for (int k = 0; k < ys.size(); ++k) {
-  const int y = ys[k];
-  if (depends[y] == 0) continue;
-  int seed = seeds[k];
-  if (seed < 0) {
-   seed = t.constant(1, t.nodes[y].type);
-   if (t.nodes[y].rank > 0) seed = detail::fitted(t, seed, y, y);
-  }
-  adjoint[y] = detail::accumulated(t, adjoint[y], seed);
- }
- recomputation again(t, count);
- const auto wanted = [&](int id) {
-  const int origin = again.origin_of(id);
-  return origin < count && depends[origin] != 0;
- };
- const auto add = [&](int to, int flow) {
-  int& sum = adjoint[again.origin_of(to)];
-  sum = detail::accumulated(t, sum, flow);
- };
- for (int i = count - 1; i >= first; --i) {
-  if (adjoint[i] < 0 || depends[i] == 0 || t.nodes[i].arguments == 0) continue;
-  const operation& op = *t.nodes[i].op;
-  t.scope = t.nodes[i].scope;
-  t.line = t.nodes[i].line;
-  if (t.is(i, descriptor_of<checkpoint_op>)) again.repeat(i);
-  const int at = again.copy_of(i);
-  if (op.in_formula()) {
-   const int domain = op.kind == operation_kind::reduce ? t.argument(at, 0) : at;
-   for (const contribution& c : differentiate_group(t, at, at, adjoint[i], wanted))
-    add(c.leaf, detail::fitted(t, c.adjoint, domain, c.leaf));
-   continue;
-  }
-  list<int> args(t.nodes[i].arguments);
-  for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(at, k);
-  std::uint64_t asked = 0;
-  for (int k = 0; k < t.nodes[i].arguments && k < 64; ++k)
-   if (wanted(args[k]) && detail::is_floating(t.nodes[args[k]].type)) asked |= std::uint64_t{1} << k;
-  for (int k = 0; k < t.nodes[i].arguments; ++k) {
-   if (!wanted(args[k]) || !detail::is_floating(t.nodes[args[k]].type)) continue;
-   t.wanted = asked;
-   const int flow = op.vjp(t, t.words_of(at), k, adjoint[i], args.begin(), at);
-   if (flow >= 0) add(args[k], flow);
-  }
-  t.wanted = ~std::uint64_t{0};
- }
- for (int s = 0; s < sources.size(); ++s)
-  if (sources[s] < count) result[s] = adjoint[sources[s]];
- return result;
-}
-
-constexpr list<int> gradient(trace& t, int y, const list<int>& sources, int first = 0) {
- return pullback(t, list<int>{y}, list<int>{-1}, sources, first);
-}
-
-namespace detail {
-
-constexpr int zeros_like(trace& t, int like) {
- const shape target = t.dims(like);
- const node zero(&t, t.constant(0, t.nodes[like].type));
- return target.rank() == 0 ? zero.id() : invoke<broadcast_op>({}, &target, std::source_location{}, zero).id();
-}
-
-}
-
-}
-
-namespace tapegraph {
-
-template <class F, tensor_like... Args>
-constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
- ir::trace& t = first_owner(args...);
- const node sources[]{ir::detail::reshaped(t, seal(args, std::source_location{}).id(), shape_of(args))...};
- const int first = t.nodes.size();
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  const node y = eval(f(sources[I]...));
-  list<int> ids;
-  (ids.push_back(sources[I].id()), ...);
-  list<int> found = ir::gradient(t, y.id(), ids, first);
-  for (int i = 0; i < found.size(); ++i)
-   if (found[i] < 0) found[i] = ir::detail::zeros_like(t, ids[i]);
-  auto result = detail::unwrapped(std::tuple{node(&t, found[static_cast<int>(I)])...});
-  return value_with_gradient<node, decltype(result)>{y, result};
- }(std::index_sequence_for<Args...>{});
-}
-
-}
-
-#include <optional>
-
-/// Forward mode through operations that are not elementwise. A record has `attributes`, `inputs` (a tuple) and `output`.
-
-namespace tapegraph::detail {
-
-inline any_tensor zeros_of(dtype type, const shape& dims) {
- any_tensor zero(type, dims);
- if (zero.size() > 0) std::memset(zero.write(), 0, static_cast<std::size_t>(zero.size()) * size_of(type));
- return zero;
-}
-
-/// One operand's part of the tangent. The operand's adjoint is a linear function of the value's adjoint. That function is recorded
-/// with a placeholder for the value's adjoint; pulling the operand's tangent back through the recording applies its transpose,
-/// which gives the tangent. Empty where the operand has no derivative.
-template <class Tensor>
-std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand, const Tensor& output,
-         const Tensor& direction) {
- tape_storage& tape = tape_storage::instance();
- Tensor adjoint = zeros_of(output.type(), output.shape());
- const int first = tape.length();
- tape.start();
- adjoint.set_tape_index(tape.watch());
- backward_pass there(operand.tape_index().index,
-      operand.tape_index().index + 1);
- record.backward(record, there, adjoint);
- tape.close(true);
- std::optional<Tensor> found;
- backward_pass back(first, tape.length());
- if (const Tensor* const flow = there.find(operand.tape_index()); flow != nullptr && back.wants(*flow)) {
-  back.add(*flow, direction);
-  back.run(flow->tape_index().index, first);
-  if (const Tensor* const at = back.find(adjoint.tape_index())) found = *at;
- }
- if (!tape.recording()) tape.clear(first);
- return found;
-}
-
-/// Implements forward_kernels::transposed: the sum of a term for each operand that has a tangent.
-template <class Tensor>
-bool transposed_tangent(tape_record& record, const Tensor* const* operands, int count, const Tensor& output,
-      const jvp_pass& walk, Tensor& tangent) {
- bool any = false;
- for (int k = 0; k < count; ++k) {
-  const Tensor* const direction = walk.find(*operands[k]);
-  if (direction == nullptr) continue;
-  bool repeated = false;
-  for (int before = 0; before < k; ++before) repeated = repeated || walk.find(*operands[before]) == direction;
-  if (repeated) continue;
-  const std::optional<Tensor> term = transposed_flow(record, *operands[k], output, *direction);
-  if (!term) continue;
-  tangent = any ? walk.kernels.add(tangent, *term) : *term;
-  any = true;
- }
- return any;
-}
-/// Calls forward_kernels::transposed with the operands and the value of a record that has `inputs` and `output`.
-template <class Record>
-bool tangent_by_going_back(Record& record, const jvp_pass& walk, any_tensor& tangent) {
- return std::apply(
-  [&](const auto&... in) {
-   const any_tensor* const operands[]{&in...};
-   return walk.kernels.transposed(record, operands, static_cast<int>(sizeof...(in)), record.output, walk,
-          tangent);
-  },
-  record.inputs);
-}
-
-/// The tangent of a linear operation: the operation is applied to the tangents of its operands.
-template <class Op, class Record>
-class linear_tangents {
-public:
- linear_tangents(const Record& record, const jvp_pass& walk) : self_(record), walk_(walk) {}
-
- bool run(any_tensor& tangent) const { return run(tangent, std::make_index_sequence<std::tuple_size_v<inputs>>{}); }
-
-private:
- using inputs = std::remove_cvref_t<decltype(std::declval<Record>().inputs)>;
- using result = std::remove_cvref_t<decltype(std::declval<Record>().output)>;
- template <std::size_t I>
- using input = std::tuple_element_t<I, inputs>;
-
- template <std::size_t... I>
- bool run(any_tensor& tangent, std::index_sequence<I...>) const {
-  static_assert(differentiable<Op, 0, typename Op::attributes, result, input<I>..., result>,
-     "an operation that says it is linear has a derivative");
-  bool any = false;
-  if constexpr (linearity_of<Op> == linearity::joint) {
-   any = (... || (walk_.find(std::get<I>(self_.inputs)) != nullptr));
-   if (any) tangent = applied(inputs(direction<I>()...));
-  } else {
-   const auto add_along = [&]<std::size_t Operand>() {
-    const any_tensor* const found = walk_.find(std::get<Operand>(self_.inputs));
-    if (found == nullptr) return;
-    inputs operands = self_.inputs;
-    std::get<Operand>(operands) = input<Operand>(*found);
-    const result term = applied(operands);
-    tangent = any ? walk_.kernels.add(tangent, term) : any_tensor(term);
-    any = true;
-   };
-   (add_along.template operator()<I>(), ...);
-  }
-  return any;
- }
-
- result applied(const inputs& operands) const {
-  const shape target = self_.output.shape();
-  return std::apply(
-   [&](const auto&... each) {
-    return tapegraph::invoke<Op>(self_.attributes, &target, std::source_location{}, each...);
-   },
-   operands);
- }
- template <std::size_t I>
- input<I> direction() const {
-  const input<I>& at = std::get<I>(self_.inputs);
-  if constexpr (!ir::detail::is_floating(dtype_of<typename input<I>::element_type>)) {
-   return at;
-  } else {
-   const any_tensor* const found = walk_.find(at);
-   return found != nullptr ? input<I>(*found) : zeros<typename input<I>::element_type>(at.shape());
-  }
- }
-
- const Record& self_;
- const jvp_pass& walk_;
-};
-
-/// The tangent of a record's value. A linear operation is applied to tangents; of any other operation the vjp is transposed. False
-/// when no operand has a tangent.
-template <class Op, class Record>
-bool operation_tangent(Record& record, const jvp_pass& walk, any_tensor& tangent) {
- using result = std::remove_cvref_t<decltype(record.output)>;
- if constexpr (!ir::detail::is_floating(dtype_of<typename result::element_type>)) {
-  return false;
- } else if constexpr (linearity_of<Op> != linearity::none) {
-  return linear_tangents<Op, Record>(record, walk).run(tangent);
- } else {
-  return tangent_by_going_back(record, walk, tangent);
- }
-}
-
-}
-
-/// How operations that are not elementwise are recorded on the tape.
-
-namespace tapegraph::detail {
-
-/// The tape's record of an operation that is not elementwise.
-template <class Op, class Result, class... Args>
-struct operation_record : tape_record {
- typename Op::attributes attributes;
- std::tuple<Args...> inputs;
- Result output;
-
- static void destroy(tape_record& base) { static_cast<operation_record&>(base).~operation_record(); }
- static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
-  auto& self = static_cast<operation_record&>(base);
-  const Result dy(adjoint);
-  const auto every_flow = [&](const auto& shared) {
-   [&]<std::size_t... I>(std::index_sequence<I...>) { (self.template flow<I>(walk, dy, shared), ...); }
-   (std::index_sequence_for<Args...>{});
+ template <int I>
+ static constexpr auto vjp(const attributes& t, auto dc, auto a, auto b, auto) {
+  const auto product = [](auto x, auto y, std::int64_t tx, std::int64_t ty, const shape& target) {
+   const auto full = invoke<matmul_op>({tx, ty}, nullptr, std::source_location::current(), x, y);
+   return sum_to(full, target);
   };
-  if constexpr (shares_vjp<Op, typename Op::attributes, Result, Args..., Result>)
-   std::apply(
-    [&](const auto&... in) {
-     if ((walk.wants(in) || ...)) every_flow(Op::shared(self.attributes, dy, in..., self.output));
-    },
-    self.inputs);
+  if constexpr (I == 0)
+   return t.transpose_a ? product(b, dc, t.transpose_b, 1, shape_of(a))
+        : product(dc, b, 0, !t.transpose_b, shape_of(a));
+  else if (!t.transpose_a && shape_of(a).rank() > 2 && shape_of(b).rank() == 2)
+   return t.transpose_b ? product(detail::rows_of(dc), detail::rows_of(a), 1, 0, shape_of(b))
+        : product(detail::rows_of(a), detail::rows_of(dc), 1, 0, shape_of(b));
   else
-   every_flow(nullptr);
+   return t.transpose_b ? product(dc, a, 1, t.transpose_a, shape_of(b))
+        : product(a, dc, !t.transpose_a, 0, shape_of(b));
  }
-
- static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
-  return operation_tangent<Op>(static_cast<operation_record&>(base), walk, tangent);
- }
-
-private:
- template <std::size_t I, class Shared>
- void flow(backward_pass& walk, const Result& adjoint, [[maybe_unused]] const Shared& shared) {
-  const auto& input = std::get<I>(inputs);
-  if (!walk.wants(input)) return;
-  using element = typename std::remove_cvref_t<decltype(input)>::element_type;
-  if constexpr (ir::detail::is_floating(dtype_of<element>)) {
-   if constexpr (has_indexed_vjp<Op, int(I), typename Op::attributes, Result, Args..., Result>)
-    walk.add(input, eval(std::apply(
-         [&](const auto&... in) {
-          if constexpr (std::is_null_pointer_v<Shared>)
-           return Op::template vjp<int(I)>(attributes, adjoint, in..., output);
-          else
-           return Op::template flow<int(I)>(attributes, shared, adjoint, in...,
-                   output);
-         },
-         inputs)));
-  }
+ /// 2 m n k, for every matrix of a batch.
+ static double flops(const kernel_call& c) {
+  const buffer_view& a = c.in[0];
+  const std::int64_t inner = a.extents[c.attributes[0] != 0 ? a.rank - 2 : a.rank - 1];
+  return 2 * static_cast<double>(c.out[0].elements()) * static_cast<double>(inner);
  }
 };
 
-/// The tape's record of an operation with any number of operands. It keeps their shapes; no derivative needs their values.
-template <class Op, class T>
-struct list_record : tape_record {
- typename Op::attributes attributes;
- std::vector<any_tensor> inputs;
- list<shape> shapes;
-
- static void destroy(tape_record& base) { static_cast<list_record&>(base).~list_record(); }
- static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
-  auto& self = static_cast<list_record&>(base);
-  for (int k = 0; k < self.shapes.size(); ++k) {
-   const any_tensor& input = self.inputs[static_cast<std::size_t>(k)];
-   if (walk.wants(input))
-    walk.add(input,
-      Op::vjp(self.attributes, tensor<T>(adjoint), self.shapes.begin(), self.shapes.size(), k));
-  }
- }
- static_assert(linearity_of<Op> == linearity::joint, "forward mode of an operation of any number of operands");
- static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
-  auto& self = static_cast<list_record&>(base);
-  if constexpr (!ir::detail::is_floating(dtype_of<T>)) return false;
-  std::vector<tensor<T>> parts;
-  bool any = false;
-  for (int k = 0; k < self.shapes.size(); ++k) {
-   const any_tensor* const found = walk.find(self.inputs[static_cast<std::size_t>(k)]);
-   any = any || found != nullptr;
-   parts.push_back(found != nullptr ? tensor<T>(*found) : zeros<T>(self.shapes[k]));
-  }
-  if (any)
-   tangent = tapegraph::invoke_list<Op>(self.attributes, std::source_location{}, parts.data(),
-            static_cast<int>(parts.size()));
-  return any;
- }
+/// Matrix product plus a bias for every row, then relu if Relu: what a pass makes of the three. Never differentiated.
+template <bool Relu>
+struct matmul_bias_op {
+ static constexpr std::string_view name = Relu ? "matmul_bias_relu" : "matmul_bias";
+ static constexpr bool takes_storage_types = true;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 3;
+ using attributes = matmul_op::attributes;
+ static constexpr void infer(const attributes& t, inference& io) { matmul_op::infer(t, io); }
+ static double flops(const kernel_call& c) { return matmul_op::flops(c); }
 };
 
-template <class T>
-tensor<T> outlined(const tensor<T>& t, bool whole) {
- return whole ? t : tensor<T>(t.outline());
+struct matmul_options {
+ bool transpose_a = false, transpose_b = false;
+};
+
+/// NumPy's matmul. Operands of rank 1 are a row on the left and a column on the right, and the axis they gain is dropped
+/// again; `transpose_a` and `transpose_b` do not concern them. Elements are float or double.
+template <tensor_like A, tensor_like B>
+constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
+     std::source_location where = std::source_location::current()) {
+ auto x = eval(a, where);
+ auto y = eval(b, where);
+ const int rank_x = shape_of(x).rank(), rank_y = shape_of(y).rank();
+ if (rank_x == 1) x = detail::with_axis(x, 0, where);
+ if (rank_y == 1) y = detail::with_axis(y, 1, where);
+ auto z = invoke<matmul_op>({options.transpose_a && rank_x != 1, options.transpose_b && rank_y != 1}, nullptr, where, x,
+       y);
+ if (rank_y == 1) z = detail::without_axis(z, shape_of(z).rank() - 1, where);
+ if (rank_x == 1) z = detail::without_axis(z, shape_of(z).rank() - (rank_y == 1 ? 1 : 2), where);
+ return z;
 }
 
 }
-// ---- tapegraph/eager/replay.hpp ----
 
-// ---- tapegraph/eager/records.hpp ----
+namespace tapegraph::ir {
 
-// ---- tapegraph/core/partial_array.hpp ----
+namespace detail {
+
+constexpr list<int> use_counts(const trace& t) {
+ list<int> uses(t.nodes.size(), 0);
+ for (const entry& e : t.nodes)
+  for (int k = 0; k < e.arguments; ++k) ++uses[t.arguments[e.first_argument + k]];
+ for (const output_entry& output : t.outputs) ++uses[output.node];
+ for (const assignment_entry& update : t.assignments) ++uses[update.node];
+ return uses;
+}
+
+constexpr list<int> read_from_memory(const trace& t) {
+ list<int> marks(t.nodes.size(), 0);
+ for (int i = 0; i < t.nodes.size(); ++i) {
+  const entry& e = t.nodes[i];
+  const bool map = e.op->kind == operation_kind::map, reduce = e.op->kind == operation_kind::reduce;
+  for (int k = 0; k < e.arguments; ++k)
+   if (!(map || reduce) || (map && !t.same_shape(t.argument(i, k), i))) marks[t.argument(i, k)] = 1;
+ }
+ for (const output_entry& output : t.outputs) marks[output.node] = 1;
+ for (const assignment_entry& update : t.assignments) marks[update.node] = 1;
+ return marks;
+}
+
+constexpr void fuse_into(trace& t, int i, const operation& op, int c, int bias = -1) {
+ const entry from = t.nodes[c];
+ entry& e = t.nodes[i];
+ e.op = &op;
+ e.words = from.words;
+ e.first_argument = t.arguments.size();
+ e.arguments = from.arguments + (bias < 0 ? 0 : 1);
+ e.sealed = true;
+ for (int k = 0; k < from.arguments; ++k) t.arguments.push_back(int{t.arguments[from.first_argument + k]});
+ if (bias >= 0) t.arguments.push_back(bias);
+}
+
+constexpr int sum_with_bias(const trace& t, int i, const operation& op, const list<int>& uses) {
+ const entry& e = t.nodes[i];
+ for (int k = 0; k < 2; ++k) {
+  const int c = t.argument(i, k);
+  const entry& b = t.nodes[t.argument(i, 1 - k)];
+  if (t.nodes[c].is(op) && uses[c] == 1 && b.rank == 1 && t.same_shape(c, i) &&
+   t.pool[b.dims] == t.pool[e.dims + e.rank - 1])
+   return k;
+ }
+ return -1;
+}
+
+constexpr bool halves_images(const trace& t, int i) {
+ if (t.nodes[i].rank != 4 || (t.nodes[i].type != dtype::f32 && t.nodes[i].type != dtype::f64)) return false;
+ const auto a = attributes_from_words<max_pool_op>(t.words_of(i));
+ for (int axis = 0; axis < 2; ++axis)
+  if (a.window[axis] != 2 || a.stride[axis] != 2 || a.dilation[axis] != 1 || a.before[axis] != 0 ||
+   a.after[axis] != 0)
+   return false;
+ return a.mode != static_cast<std::int64_t>(padding_mode::same);
+}
+
+}
+
+template <class = void>
+constexpr void fuse_epilogues(trace& t) {
+ static_assert(operation_binding<convolution_bias_op<false>>::bound &&
+    operation_binding<convolution_bias_op<true>>::bound &&
+    operation_binding<matmul_bias_op<false>>::bound && operation_binding<matmul_bias_op<true>>::bound &&
+    operation_binding<convolution_bias_pool_op<false>>::bound &&
+    operation_binding<convolution_bias_pool_op<true>>::bound);
+ list<int> uses = detail::use_counts(t);
+ const list<int> in_memory = detail::read_from_memory(t);
+ for (int i = 0; i < t.nodes.size(); ++i) {
+  const entry e = t.nodes[i];
+  const auto take = [&](int sum, const operation& plain, const operation& fused) {
+   const int k = detail::sum_with_bias(t, sum, plain, uses);
+   if (k < 0) return false;
+   const int c = t.argument(sum, k);
+   detail::fuse_into(t, i, fused, c, t.argument(sum, 1 - k));
+   uses[c] = 0;
+   return true;
+  };
+  if (e.is(descriptor_of<add_op>)) {
+   if (take(i, descriptor_of<convolution_op>, descriptor_of<convolution_bias_op<false>>)) continue;
+   if (in_memory[i] != 0) take(i, descriptor_of<matmul_op>, descriptor_of<matmul_bias_op<false>>);
+  } else if (e.is(descriptor_of<relu_op>)) {
+   const int c = t.argument(i, 0);
+   if (uses[c] != 1) continue;
+   if (t.nodes[c].is(descriptor_of<convolution_bias_op<false>>))
+    detail::fuse_into(t, i, descriptor_of<convolution_bias_op<true>>, c);
+   else if (t.nodes[c].is(descriptor_of<add_op>) && in_memory[i] != 0)
+    take(c, descriptor_of<matmul_op>, descriptor_of<matmul_bias_op<true>>);
+  } else if (e.is(descriptor_of<max_pool_op>)) {
+   const int c = t.argument(i, 0);
+   if (uses[c] != 1 || !detail::halves_images(t, i)) continue;
+   if (t.nodes[c].is(descriptor_of<convolution_bias_op<false>>))
+    detail::fuse_into(t, i, descriptor_of<convolution_bias_pool_op<false>>, c);
+   else if (t.nodes[c].is(descriptor_of<convolution_bias_op<true>>))
+    detail::fuse_into(t, i, descriptor_of<convolution_bias_pool_op<true>>, c);
+  }
+ }
+ note_pass(t, "epilogues");
+}
+
+}
+// ---- tapegraph/graph/passes/snapshot_variables.hpp ----
+
+namespace tapegraph::ir {
+
+namespace detail {
+
+constexpr int variable_behind(const trace& t, int node) {
+ while (t.nodes[node].op->kind == operation_kind::view) node = t.argument(node, 0);
+ return t.is(node, descriptor_of<variable_op>) ? static_cast<int>(t.words[t.nodes[node].words]) : -1;
+}
+
+}
+
+constexpr void snapshot_variables(trace& t) {
+ list<int> updated(t.variables.size(), 0), copies(t.nodes.size(), -1);
+ for (const assignment_entry& update : t.assignments) updated[update.variable] = 1;
+ static_assert(operation_binding<stop_gradient_op>::bound);
+ const auto held = [&](int id) {
+  if (copies[id] < 0) copies[id] = t.map(descriptor_of<stop_gradient_op>, &id, 1);
+  return copies[id];
+ };
+ for (output_entry& output : t.outputs)
+  if (const int v = detail::variable_behind(t, output.node); v >= 0 && updated[v] != 0)
+   output.node = held(output.node);
+ for (assignment_entry& update : t.assignments)
+  if (const int v = detail::variable_behind(t, update.node); v >= 0 && v != update.variable && updated[v] != 0)
+   update.node = held(update.node);
+}
+
+}
+// ---- tapegraph/graph/program.hpp ----
+
+// ---- tapegraph/graph/bound_program.hpp ----
+
+// ---- tapegraph/graph/device_memory.hpp ----
+
+// ---- tapegraph/runtime/device_runtime.hpp ----
+
+// ---- tapegraph/core/device.hpp ----
+
+#include <charconv>
+#include <compare>
+#include <vector>
+
+/// Where tensors live and kernels run. Knows nothing of CUDA: the backend, if a program has it, says what there is.
 
 namespace tapegraph {
 
-/// Room for Capacity objects of which the first `count` exist: no time goes into the others.
-template <class T, int Capacity>
-class partial_array {
+/// The CPU, or a GPU by its index.
+class device {
 public:
- explicit partial_array(int count) : count_(count) {
-  for (int i = 0; i < count; ++i) new (&items_[i]) T();
+ constexpr device() = default;
+ static constexpr device cpu() { return {}; }
+ /// Throws argument_error for a negative index; whether there is such a GPU shows when it is used.
+ static constexpr device cuda(int index = 0) {
+  if (index < 0) throw argument_error("device::cuda: the index is " + std::to_string(index));
+  device d;
+  d.index_ = index;
+  return d;
  }
- partial_array(const partial_array&) = delete;
- partial_array& operator=(const partial_array&) = delete;
- ~partial_array() {
-  for (int i = 0; i < count_; ++i) items_[i].~T();
- }
+ /// "cpu"; "gpu" or "cuda" for the first GPU, "gpu:1" or "cuda:1" for others. Throws argument_error that names the text.
+ static device parse(std::string_view text);
 
- T& operator[](int i) { return items_[i]; }
- const T& operator[](int i) const { return items_[i]; }
- T* data() { return items_; }
+ constexpr bool is_cpu() const { return index_ < 0; }
+ constexpr bool is_cuda() const { return index_ >= 0; }
+ /// The number of the GPU among those that CUDA shows; -1 for the CPU.
+ constexpr int index() const { return index_; }
+ /// "cpu", "cuda:0"; parse() reads it.
+ std::string name() const { return is_cpu() ? "cpu" : "cuda:" + std::to_string(index_); }
+
+ friend constexpr bool operator==(device a, device b) { return a.index_ == b.index_; }
+ /// The CPU comes first.
+ friend constexpr auto operator<=>(device a, device b) { return a.index_ <=> b.index_; }
 
 private:
- union {
-  T items_[Capacity];
- };
- int count_;
+ int index_ = -1;
 };
 
-}
-// ---- tapegraph/eager/formula.hpp ----
-
-// ---- tapegraph/ir/eliminate.hpp ----
-
-// ---- tapegraph/ir/rewrite.hpp ----
-
-namespace tapegraph::ir {
-
-constexpr void redirect(trace& t, const list<int>& target) {
- for (int& argument : t.arguments) argument = target[argument];
- for (output_entry& output : t.outputs) output.node = target[output.node];
- for (assignment_entry& update : t.assignments) update.node = target[update.node];
-}
-
-constexpr void compact(trace& t, const list<int>& keep) {
- list<int> moved(t.nodes.size(), -1);
- list<int> arguments;
- int next = 0;
- for (int i = 0; i < t.nodes.size(); ++i) {
-  if (keep[i] == 0) continue;
-  entry e = t.nodes[i];
-  const int first = arguments.size();
-  for (int k = 0; k < e.arguments; ++k) arguments.push_back(moved[t.arguments[e.first_argument + k]]);
-  e.first_argument = first;
-  t.nodes[next] = e;
-  moved[i] = next++;
+inline device device::parse(std::string_view text) {
+ if (text == "cpu") return cpu();
+ std::string_view rest = text;
+ for (std::string_view kind : {"gpu", "cuda"})
+  if (text.substr(0, kind.size()) == kind) rest = text.substr(kind.size());
+ if (rest.empty() && !text.empty()) return cuda();
+ int index = -1;
+ if (rest.size() > 1 && rest.size() < text.size() && rest[0] == ':') {
+  const auto [end, status] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), index);
+  if (status == std::errc{} && end == rest.data() + rest.size() && index >= 0) return cuda(index);
  }
- t.nodes.resize(next);
- t.arguments = static_cast<list<int>&&>(arguments);
- for (input_entry& input : t.inputs) input.node = moved[input.node];
- for (variable_entry& variable : t.variables) variable.node = moved[variable.node];
- for (output_entry& output : t.outputs) output.node = moved[output.node];
- for (assignment_entry& update : t.assignments) update.node = moved[update.node];
- t.layers.clear();
+ throw argument_error("device '" + std::string(text) +
+      "': expected cpu, gpu, cuda, or cuda:N with the GPU's number");
 }
 
-constexpr list<int> live_nodes(const trace& t) {
- list<int> live(t.nodes.size(), 0);
- for (const output_entry& output : t.outputs) live[output.node] = 1;
- for (const assignment_entry& update : t.assignments) live[update.node] = 1;
- for (const input_entry& input : t.inputs) live[input.node] = 1;
- for (const variable_entry& variable : t.variables) live[variable.node] = 1;
- for (int i = t.nodes.size() - 1; i >= 0; --i) {
-  const entry& e = t.nodes[i];
-  if (e.op->kind == operation_kind::effect) live[i] = 1;
-  if (live[i] == 0) continue;
-  for (int k = 0; k < e.arguments; ++k) live[t.arguments[e.first_argument + k]] = 1;
- }
- return live;
-}
+/// What a device is; a number that is not known is 0.
+struct device_report {
+ device id;
+ std::string name;         ///< the maker's
+ std::size_t memory = 0;   ///< bytes
+ int major = 0, minor = 0; ///< compute capability, of GPUs
+ int multiprocessors = 0;  ///< of a GPU; hardware threads of the CPU
+};
 
-constexpr void note_pass(trace& t, std::string_view name) {
- int count = 0;
- for (const int live : live_nodes(t)) count += live;
- t.history.push_back({name, count});
-}
-
-}
-
-namespace tapegraph::ir {
-
-constexpr void eliminate_dead_nodes(trace& t) {
- compact(t, live_nodes(t));
- note_pass(t, "dead nodes");
+namespace runtime {
+class device_runtime;
 }
 
 namespace detail {
 
-constexpr std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
- return (hash ^ value) * 0x9E3779B97F4A7C15u ^ (hash >> 29);
+/// What the CUDA backend fills in where a program contains it (cuda/devices.hpp); null otherwise. Functions of this header
+/// ask here instead of for a macro, so that sources compiled with and without CUDA have the same definitions.
+struct device_backend {
+ int (*count)() = nullptr;
+ std::string (*why_none)() = nullptr; ///< CUDA's own words for a count of 0
+ device_report (*report)(int) = nullptr;
+ runtime::device_runtime* (*open)(int) = nullptr; ///< of an available GPU
+};
+inline device_backend& cuda_backend() {
+ static device_backend backend;
+ return backend;
 }
 
-constexpr std::uint64_t hash_of(const trace& t, int i, int op_index) {
- const entry& e = t.nodes[i];
- std::uint64_t hash = mixed(static_cast<std::uint64_t>(op_index), static_cast<std::uint64_t>(e.type) + 1);
- for (int k = 0; k < e.arguments; ++k) hash = mixed(hash, static_cast<std::uint64_t>(t.argument(i, k)));
- for (int k = 0; k < e.rank; ++k) hash = mixed(hash, static_cast<std::uint64_t>(t.pool[e.dims + k]));
- const int words = e.op->kind == operation_kind::leaf ? 1 : e.op->words;
- for (int k = 0; k < words; ++k) hash = mixed(hash, static_cast<std::uint64_t>(t.words[e.words + k]));
- return hash;
+inline std::string readable_bytes(std::size_t bytes) {
+ const char* const units[]{"bytes", "KiB", "MiB", "GiB"};
+ double value = static_cast<double>(bytes);
+ int unit = 0;
+ while (value >= 1024 && unit < 3) value /= 1024, ++unit;
+ char text[48];
+ std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
+ return text;
 }
 
-constexpr bool equal_nodes(const trace& t, int a, int b) {
- const entry &x = t.nodes[a], &y = t.nodes[b];
- if (!same_operation(x.op, y.op) || x.type != y.type || x.arguments != y.arguments || !t.same_shape(a, b))
-  return false;
- for (int k = 0; k < x.arguments; ++k)
-  if (t.argument(a, k) != t.argument(b, k)) return false;
- const int words = x.op->kind == operation_kind::leaf ? 1 : x.op->words;
- for (int k = 0; k < words; ++k)
-  if (t.words[x.words + k] != t.words[y.words + k]) return false;
- return true;
+template <class = void>
+device_report cpu_report() {
+ device_report r{device::cpu(), "processor"};
+ const auto each_line = [](const char* file, const auto& f) {
+  std::FILE* const lines = std::fopen(file, "r");
+  if (lines == nullptr) return;
+  for (char line[512]; std::fgets(line, sizeof line, lines) != nullptr;) f(std::string_view(line));
+  std::fclose(lines);
+ };
+ each_line("/proc/cpuinfo", [&](std::string_view line) {
+  if (line.substr(0, 9) == "processor") ++r.multiprocessors;
+  const std::size_t colon = line.find(": ");
+  if (line.substr(0, 10) == "model name" && colon != line.npos)
+   r.name = line.substr(colon + 2, line.find('\n') - colon - 2);
+ });
+ each_line("/proc/meminfo", [&](std::string_view line) {
+  if (line.substr(0, 9) != "MemTotal:") return;
+  const std::size_t digits = std::min(line.find_first_of("0123456789"), line.size());
+  std::from_chars(line.data() + digits, line.data() + line.size(), r.memory);
+  r.memory *= 1024;
+ });
+ return r;
+}
+
+/// Why a device cannot be used; empty if it can.
+inline std::string why_unavailable(device d) {
+ if (d.is_cpu()) return {};
+ const device_backend& backend = cuda_backend();
+ if (backend.count == nullptr)
+  return d.name() +
+   " cannot be used: this program was built without CUDA (compile it with nvcc and link tapegraph::cuda)";
+ const int count = backend.count();
+ if (count == 0) return d.name() + " cannot be used: " + backend.why_none();
+ if (d.index() >= count)
+  return d.name() + " does not exist: this machine has " +
+   (count == 1 ? "cuda:0 alone" : "cuda:0 to cuda:" + std::to_string(count - 1));
+ return {};
 }
 
 }
 
-constexpr void eliminate_common_subexpressions(trace& t) {
- const int count = t.nodes.size();
- int buckets = 16;
- while (buckets < 2 * count) buckets *= 2;
- list<int> head(buckets, -1), next(count, -1), target(count, 0);
- list<const operation*> ops;
- for (int i = 0; i < count; ++i) {
-  target[i] = i;
-  const entry& e = t.nodes[i];
-  for (int k = 0; k < e.arguments; ++k) {
-   int& argument = t.arguments[e.first_argument + k];
-   argument = target[argument];
-  }
-  if (e.op->kind == operation_kind::random || e.op->kind == operation_kind::effect ||
-   e.is(descriptor_of<input_op>) || e.is(descriptor_of<variable_op>))
-   continue;
-  int op_index = 0;
-  while (op_index < ops.size() && !same_operation(ops[op_index], e.op)) ++op_index;
-  if (op_index == ops.size()) ops.push_back(e.op);
-  int& bucket = head[static_cast<int>(detail::hash_of(t, i, op_index) & static_cast<std::uint64_t>(buckets - 1))];
-  int same = bucket;
-  while (same >= 0 && !detail::equal_nodes(t, i, same)) same = next[same];
-  if (same >= 0) {
-   target[i] = same;
-   t.nodes[same].sealed = t.nodes[same].sealed || e.sealed;
-  } else {
-   next[i] = bucket;
-   bucket = i;
-  }
+/// The CPU and then the GPUs that CUDA shows; the CPU alone in a program without CUDA.
+template <class = void>
+std::vector<device_report> list_devices() {
+ std::vector<device_report> devices{detail::cpu_report()};
+ const detail::device_backend& backend = detail::cuda_backend();
+ const int count = backend.count == nullptr ? 0 : backend.count();
+ for (int i = 0; i < count; ++i) devices.push_back(backend.report(i));
+ return devices;
+}
+
+/// A table with one line per device.
+template <class = void>
+std::string device_table(const std::vector<device_report>& devices = list_devices()) {
+ std::vector<std::vector<std::string>> rows{{"device", "memory", "capability", "processors", "name"}};
+ for (const device_report& r : devices) {
+  const auto known = [](bool is, std::string text) { return is ? text : std::string("-"); };
+  rows.push_back({r.id.name(), known(r.memory > 0, detail::readable_bytes(r.memory)),
+      known(r.major > 0, std::to_string(r.major) + "." + std::to_string(r.minor)),
+      known(r.multiprocessors > 0, std::to_string(r.multiprocessors)), r.name});
  }
- redirect(t, target);
- note_pass(t, "common subexpressions");
+ std::string text;
+ for (const auto& row : rows) {
+  for (std::size_t column = 0; column + 1 < row.size(); ++column) {
+   std::size_t width = 0;
+   for (const auto& other : rows) width = std::max(width, other[column].size());
+   text += row[column] + std::string(width + 2 - row[column].size(), ' ');
+  }
+  text += row.back() + "\n";
+ }
+ return text;
+}
+
+/// Throws device_error with the reason if the device cannot be used.
+inline void check_available(device d) {
+ if (const std::string why = detail::why_unavailable(d); !why.empty()) throw device_error(why);
+}
+
+/// The device if it can be used, else the CPU; the first time, the reason goes to stderr.
+inline device available_or_cpu(device wanted) {
+ const std::string why = detail::why_unavailable(wanted);
+ if (why.empty()) return wanted;
+ static const bool said = [&] {
+  return std::fprintf(stderr, "tapegraph: %s; continuing on the CPU\n", why.c_str()) > 0;
+ }();
+ static_cast<void>(said);
+ return device::cpu();
 }
 
 }
+// ---- tapegraph/core/environment.hpp ----
+
+/// Settings that a program takes from its environment.
+
+namespace tapegraph::detail {
+
+/// The value of a variable; null where it is not set, or empty.
+inline const char* environment(const char* variable) {
+ const char* const value = std::getenv(variable);
+ return value == nullptr || *value == 0 ? nullptr : value;
+}
+
+/// Throws argument_error: "TAPEGRAPH_ISA='avx9': expected baseline, avx2 or avx512".
+[[noreturn]] inline void refuse_environment(const char* variable, const char* value, const std::string& expected) {
+ throw argument_error(std::string(variable) + "='" + value + "': expected " + expected);
+}
+
+/// The position of a variable's value among some words; `otherwise` where it is not set. Throws argument_error that names the
+/// variable, its value and the words.
+template <class = void>
+int environment_choice(const char* variable, std::initializer_list<const char*> words, int otherwise) {
+ const char* const value = environment(variable);
+ if (value == nullptr) return otherwise;
+ std::string expected;
+ const int count = static_cast<int>(words.size());
+ for (int i = 0; i < count; ++i) {
+  const char* const word = words.begin()[i];
+  if (std::string_view(value) == word) return i;
+  expected.append(i == 0 ? "" : i + 1 == count ? " or " : ", ").append(word);
+ }
+ refuse_environment(variable, value, expected);
+}
+
+/// 0 or 1.
+inline bool environment_flag(const char* variable, bool otherwise) {
+ return environment_choice(variable, {"0", "1"}, otherwise ? 1 : 0) == 1;
+}
+
+}
+
+#include <mutex>
+
+namespace tapegraph {
+
+namespace runtime {
+
+constexpr std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+
+class device_runtime {
+public:
+ virtual device id() const = 0;
+ virtual void enter() = 0;
+
+ virtual void* allocate(std::size_t bytes, const char* what) = 0;
+ virtual void release(void* at) noexcept = 0;
+ virtual void* scratch(std::size_t bytes) = 0;
+
+ virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
+ virtual void feed(void* to, const void* from, std::size_t bytes) = 0;
+ struct piece {
+  void* to;
+  const void* from;
+  std::size_t bytes;
+ };
+ void download(void* to, const void* from, std::size_t bytes) {
+  const piece all{to, from, bytes};
+  bring_to_host(&all, 1);
+ }
+ virtual void bring_to_host(const piece* pieces, int count) = 0;
+ virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+ virtual void wait() = 0;
+
+ virtual void* constant(const void* from, std::size_t bytes) = 0;
+ virtual void* stream() = 0;
+ virtual void* fault() = 0;
+
+ virtual std::int64_t publish(const void* from, std::size_t bytes) = 0;
+ virtual const void* published(std::int64_t number) = 0;
+
+ virtual void begin_capture() = 0;
+ virtual void* end_capture() = 0;
+ virtual void replay(void* graph) = 0;
+ virtual void drop(void* graph) noexcept = 0;
+
+ std::recursive_mutex& turns() { return turns_; }
+
+protected:
+ ~device_runtime() = default;
+
+private:
+ std::recursive_mutex turns_;
+};
+
+class device_turn {
+public:
+ explicit device_turn(device_runtime* d) {
+  if (d != nullptr) lock_ = std::unique_lock(d->turns());
+ }
+
+private:
+ std::unique_lock<std::recursive_mutex> lock_;
+};
+
+inline device_runtime& runtime_of(device d) {
+ check_available(d);
+ return *tapegraph::detail::cuda_backend().open(d.index());
+}
+
+inline device_runtime* runtime_for(device d) {
+ const tapegraph::detail::device_backend& gpus = tapegraph::detail::cuda_backend();
+ if (d.is_cuda() && gpus.count != nullptr && gpus.count() == 0) d = available_or_cpu(d);
+ return d.is_cpu() ? nullptr : &runtime_of(d);
+}
+
+inline bool& capture_steps() {
+ static bool on = tapegraph::detail::environment_flag("TAPEGRAPH_CAPTURE", true);
+ return on;
+}
+
+namespace detail {
+inline device_runtime*& thread_runtime() {
+ static constinit thread_local device_runtime* current = nullptr;
+ return current;
+}
+}
+
+inline device_runtime* current_runtime() { return detail::thread_runtime(); }
+
+inline std::int8_t memory_of(const device_runtime* d) {
+ return d == nullptr ? std::int8_t{0} : static_cast<std::int8_t>(d->id().index() + 1);
+}
+
+}
+
+inline device current_device() {
+ const runtime::device_runtime* const d = runtime::current_runtime();
+ return d == nullptr ? device::cpu() : d->id();
+}
+
+class device_scope {
+public:
+ explicit device_scope(device d) : device_scope(runtime::runtime_for(d)) {}
+ explicit device_scope(runtime::device_runtime* d) : before_(runtime::current_runtime()) { change(d); }
+ device_scope(const device_scope&) = delete;
+ device_scope& operator=(const device_scope&) = delete;
+ ~device_scope() { change(before_); }
+
+private:
+ static void change(runtime::device_runtime* d) {
+  runtime::detail::thread_runtime() = d;
+  if (d != nullptr) d->enter();
+ }
+
+ runtime::device_runtime* before_;
+};
+
+}
+// ---- tapegraph/runtime/memory.hpp ----
+
+#include <atomic>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace tapegraph {
+
+namespace runtime {
+
+inline constexpr std::size_t alignment = 64;
+
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+struct arena_counters {
+ std::atomic<std::size_t> in_use{0}, limit{SIZE_MAX};
+
+ static arena_counters& instance() {
+  static arena_counters counters;
+  return counters;
+ }
+};
+
+template <class = void>
+[[noreturn]] void refuse_arena(std::size_t asked, std::size_t in_use, std::size_t limit) {
+ throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(asked) + " asked, " +
+       tapegraph::detail::readable_bytes(in_use) + " in use" +
+       (limit == SIZE_MAX ? "" : ", limit " + tapegraph::detail::readable_bytes(limit)),
+      asked, in_use);
+}
+
+class arena {
+public:
+ arena() = default;
+ explicit arena(std::size_t bytes) : size_(bytes) {
+  if (bytes == 0) return;
+  constexpr std::size_t huge = std::size_t{1} << 21;
+  const std::size_t boundary = bytes >= 2 * huge ? huge : alignment;
+  const std::size_t whole = (bytes + boundary - 1) / boundary * boundary;
+  arena_counters& all = arena_counters::instance();
+  const std::size_t before = all.in_use.fetch_add(bytes, std::memory_order_relaxed);
+  const std::size_t limit = all.limit.load(std::memory_order_relaxed);
+  if (before <= limit && bytes <= limit - before) data_ = std::aligned_alloc(boundary, whole);
+  if (data_ == nullptr) {
+   all.in_use.fetch_sub(bytes, std::memory_order_relaxed);
+   refuse_arena(bytes, before, limit);
+  }
+#if defined(__linux__)
+  if (boundary == huge) madvise(data_, whole, MADV_HUGEPAGE);
+#endif
+ }
+ arena(arena&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+ arena& operator=(arena&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+ }
+ ~arena() {
+  if (data_ == nullptr) return;
+  arena_counters::instance().in_use.fetch_sub(size_, std::memory_order_relaxed);
+  std::free(data_);
+ }
+
+ std::byte* data() const { return static_cast<std::byte*>(data_); }
+ std::size_t size() const { return size_; }
+
+private:
+ void* data_ = nullptr;
+ std::size_t size_ = 0;
+};
+
+}
+
+inline void set_memory_limit(std::size_t bytes) { runtime::arena_counters::instance().limit.store(bytes); }
+
+}
+
+namespace tapegraph::ir {
+
+class memory_block {
+public:
+ memory_block() = default;
+ memory_block(const memory_block&) = delete;
+ memory_block& operator=(const memory_block&) = delete;
+ ~memory_block() { release(); }
+
+ bool reserve(runtime::device_runtime* d, std::size_t bytes, const char* what) {
+  if (bytes <= size_) return false;
+  if (external_) {
+   size_ = bytes;
+   return true;
+  }
+  release();
+  if (d == nullptr) {
+   host_ = runtime::arena(bytes);
+   data_ = host_.data();
+  } else {
+   data_ = static_cast<std::byte*>(d->allocate(bytes, what));
+   device_ = d;
+  }
+  size_ = bytes;
+  return true;
+ }
+ void use(std::byte* memory) {
+  external_ = true;
+  data_ = memory;
+ }
+ std::byte* data() const { return data_; }
+ std::size_t size() const { return size_; }
+
+private:
+ void release() {
+  if (device_ != nullptr && data_ != nullptr) device_->release(data_);
+  host_ = runtime::arena();
+  data_ = nullptr;
+  size_ = 0;
+ }
+
+ runtime::device_runtime* device_ = nullptr;
+ runtime::arena host_;
+ std::byte* data_ = nullptr;
+ std::size_t size_ = 0;
+ bool external_ = false;
+};
+
+struct kernel_step {
+ kernel_function run;
+ kernel_call call;
+};
+
+struct fed_input {
+ memory_block memory;
+ buffer_view from;
+};
+
+class captured_steps {
+public:
+ explicit captured_steps(runtime::device_runtime* d) : device_(d) {}
+ captured_steps(const captured_steps&) = delete;
+ captured_steps& operator=(const captured_steps&) = delete;
+ ~captured_steps() { clear(); }
+
+ void clear() {
+  for (const entry& e : entries_)
+   if (e.graph != nullptr) device_->drop(e.graph);
+  entries_.clear();
+ }
+
+ template <class F>
+ void run(const std::vector<std::int64_t>& extents, const F& launch) {
+  entry* e = nullptr;
+  for (entry& each : entries_)
+   if (each.extents == extents) e = &each;
+  if (e == nullptr) {
+   launch();
+   if (entries_.size() >= most) clear();
+   entries_.push_back({extents});
+   return;
+  }
+  if (e->graph == nullptr && !e->refused) capture(*e, launch);
+  if (e->refused) return launch();
+  device_->replay(e->graph);
+ }
+
+private:
+ static constexpr std::size_t most = 8;
+ struct entry {
+  std::vector<std::int64_t> extents;
+  void* graph = nullptr;
+  bool refused = false;
+ };
+
+ template <class F>
+ void capture(entry& e, const F& launch) {
+  std::string why = "the device made no graph of them";
+  device_->begin_capture();
+  try {
+   launch();
+  } catch (const device_error& error) {
+   why = error.what();
+   e.refused = true;
+  } catch (...) {
+   if (void* const graph = device_->end_capture(); graph != nullptr) device_->drop(graph);
+   throw;
+  }
+  e.graph = device_->end_capture();
+  if (e.refused && e.graph != nullptr) device_->drop(std::exchange(e.graph, nullptr));
+  e.refused = e.graph == nullptr;
+  if (e.refused)
+   std::fprintf(stderr, "tapegraph: a program's steps are launched one by one, they cannot be captured: %s\n",
+      why.c_str());
+ }
+ runtime::device_runtime* device_;
+ std::vector<entry> entries_;
+};
+
+}
+// ---- tapegraph/graph/input_rules.hpp ----
+
+// ---- tapegraph/graph/lower.hpp ----
+
+// ---- tapegraph/graph/freeze.hpp ----
+
+// ---- tapegraph/graph/passes/schedule.hpp ----
+
 // ---- tapegraph/ir/region_code.hpp ----
 
 // ---- tapegraph/ir/region_view.hpp ----
@@ -7739,11 +6824,503 @@ constexpr region_code encode_region(trace& t, const list<int>& roots, const IsSl
 }
 
 }
-// ---- tapegraph/runtime/kernel.hpp ----
 
-// ---- tapegraph/cpu/map.hpp ----
+namespace tapegraph::ir {
 
-// ---- tapegraph/cpu/region.hpp ----
+enum class kernel_kind : int { operation, region, reduction };
+
+struct kernel_entry {
+ int kind;
+ int op;
+ int type;
+ int first_word, words;
+};
+
+struct step_entry {
+ int kernel;
+ int node;
+ int domain;
+ int first_value;
+ int inputs, outputs;
+};
+
+inline constexpr int most_region_slots = 24;
+
+struct schedule {
+ list<const operation*> ops;
+ list<kernel_entry> kernels;
+ list<int> kernel_words;
+ list<step_entry> steps;
+ list<int> values;
+ list<int> alias;
+
+};
+
+namespace detail {
+
+class schedule_index {
+public:
+ constexpr explicit schedule_index(schedule& s) : s_(s), op_head_(64, -1), kernel_head_(256, -1) {}
+
+ constexpr int operation_index(const operation* op) {
+  const std::string_view name = op->name;
+  const auto hash = static_cast<unsigned>(name.size()) + 5u * static_cast<unsigned char>(name.front()) +
+      11u * static_cast<unsigned char>(name.back());
+  int& head = op_head_[static_cast<int>(hash % 64)];
+  for (int i = head; i >= 0; i = op_next_[i])
+   if (same_operation(s_.ops[i], op)) return i;
+  op_next_.push_back(head);
+  return head = s_.ops.push_back(op);
+ }
+
+ constexpr int kernel_index(kernel_kind kind, int op, dtype type, const list<int>& words) {
+  auto hash = static_cast<unsigned>(op + 1) * 31u + static_cast<unsigned>(type);
+  for (const int word : words) hash = hash * 31u + static_cast<unsigned>(word + 1);
+  int& head = kernel_head_[static_cast<int>((hash ^ hash >> 8) % 256)];
+  for (int i = head; i >= 0; i = kernel_next_[i])
+   if (same(s_.kernels[i], kind, op, type, words)) return i;
+  const int first = s_.kernel_words.size();
+  for (const int word : words) s_.kernel_words.push_back(word);
+  kernel_next_.push_back(head);
+  return head = s_.kernels.push_back({static_cast<int>(kind), op, static_cast<int>(type), first, words.size()});
+ }
+
+private:
+ constexpr bool same(const kernel_entry& k, kernel_kind kind, int op, dtype type, const list<int>& words) const {
+  bool equal = k.kind == static_cast<int>(kind) && k.op == op && k.type == static_cast<int>(type) &&
+     k.words == words.size();
+  for (int w = 0; equal && w < words.size(); ++w) equal = s_.kernel_words[k.first_word + w] == words[w];
+  return equal;
+ }
+
+ schedule& s_;
+ list<int> op_head_, op_next_, kernel_head_, kernel_next_;
+};
+
+}
+
+namespace detail {
+
+template <class = void>
+constexpr list<int> buffered_nodes(trace& t) {
+ constexpr int none = -1, several = -2, largest_region = 48;
+ const int count = t.nodes.size();
+ list<int> kernel_of(count, none), buffered(count, 0), size(count, 0);
+ for (const output_entry& output : t.outputs) buffered[output.node] = 1;
+ for (const assignment_entry& update : t.assignments) buffered[update.node] = 1;
+ for (int i = 0; i < count; ++i) {
+  const entry& e = t.nodes[i];
+  if (e.op->kind != operation_kind::map) continue;
+  size[i] = 1;
+  for (int k = 0; k < e.arguments; ++k) size[i] += size[t.argument(i, k)];
+  if (size[i] >= largest_region) {
+   buffered[i] = 1;
+   size[i] = 0;
+  }
+ }
+ for (int i = count - 1; i >= 0; --i) {
+  const entry& e = t.nodes[i];
+  const bool map = e.op->kind == operation_kind::map, reduce = e.op->kind == operation_kind::reduce;
+  if (map && (kernel_of[i] == none || (kernel_of[i] == several && e.sealed))) buffered[i] = 1;
+  if (!map) buffered[i] = 1;
+  const int kernel = buffered[i] != 0 ? i : kernel_of[i];
+  for (int k = 0; k < e.arguments; ++k) {
+   const int argument = t.argument(i, k);
+   if (!(map || reduce) || (map && !t.same_shape(argument, i))) {
+    buffered[argument] = 1;
+    continue;
+   }
+   int& user = kernel_of[argument];
+   user = user == none || user == kernel ? kernel : several;
+  }
+ }
+ return buffered;
+}
+
+template <class = void>
+struct scheduler {
+ trace& t;
+ list<int>& buffered;
+ schedule& s;
+ schedule_index index;
+ region_marks marks{};
+ list<int> roots{};
+
+ constexpr scheduler(trace& source, list<int>& buffers, schedule& target)
+  : t(source), buffered(buffers), s(target), index(target) {}
+
+ constexpr region_code encoded(int root, int i) {
+  const auto slot = [&](int node) { return node != i && buffered[node] != 0; };
+  const auto op_index = [&](const operation* op) { return index.operation_index(op); };
+  roots.clear();
+  roots.push_back(root);
+  return encode_region(t, roots, slot, op_index, marks);
+ }
+
+ constexpr int largest_part(int node) {
+  for (;;) {
+   int best = -1, most = 0;
+   for (int k = 0; k < t.nodes[node].arguments; ++k) {
+    const int argument = t.argument(node, k);
+    if (buffered[argument] != 0) continue;
+    const int reads = encoded(argument, argument).slots.size();
+    if (reads > most) best = argument, most = reads;
+   }
+   if (most <= most_region_slots) return best;
+   node = best;
+  }
+ }
+
+ constexpr region_code fused(int root, int i) {
+  region_code r = encoded(root, i);
+  while (r.slots.size() > most_region_slots) {
+   const int part = largest_part(root);
+   buffered[part] = 1;
+   emit(part);
+   r = encoded(root, i);
+  }
+  return r;
+ }
+
+ constexpr void emit(int i) {
+  const entry e = t.nodes[i];
+  const bool reduce = e.op->kind == operation_kind::reduce;
+  step_entry step{0, i, i, 0, 0, 1};
+  if (e.op->kind == operation_kind::map || reduce) {
+   step.domain = reduce ? t.argument(i, 0) : i;
+   const region_code r = fused(step.domain, i);
+   step.inputs = r.slots.size();
+   step.first_value = s.values.size();
+   for (int node : r.slots) s.values.push_back(node);
+   step.kernel = reduce ? index.kernel_index(kernel_kind::reduction, index.operation_index(e.op), e.type, r.words)
+        : index.kernel_index(kernel_kind::region, -1, e.type, r.words);
+  } else {
+   step.first_value = s.values.size();
+   int instead = 0;
+   while ((e.op->unread >> instead & 1) != 0) ++instead;
+   for (int k = 0; k < e.arguments; ++k)
+    s.values.push_back(t.argument(i, (e.op->unread >> k & 1) != 0 ? instead : k));
+   step.inputs = e.arguments;
+   const dtype type = e.arguments > 0 ? t.nodes[t.argument(i, 0)].type : e.type;
+   list<int> own;
+   if (e.op->per_node_kernel) own.push_back(i);
+   step.kernel = index.kernel_index(kernel_kind::operation, index.operation_index(e.op), type, own);
+  }
+  s.values.push_back(i);
+  s.steps.push_back(step);
+ }
+};
+
+}
+
+template <class = void>
+constexpr schedule make_schedule(trace& t, bool fuse = true) {
+ schedule s;
+ list<int> buffered = detail::buffered_nodes(t);
+ for (int& b : buffered) b = fuse ? b : 1;
+ detail::scheduler<> run(t, buffered, s);
+ s.alias.resize(t.nodes.size());
+ for (int i = 0; i < t.nodes.size(); ++i) s.alias[i] = i;
+ for (int i = 0; i < t.nodes.size(); ++i) {
+  if (buffered[i] == 0 || t.nodes[i].op->kind == operation_kind::leaf) continue;
+  if (t.nodes[i].op->kind == operation_kind::view)
+   s.alias[i] = s.alias[t.argument(i, 0)];
+  else
+   run.emit(i);
+ }
+ return s;
+}
+
+}
+
+namespace tapegraph::ir {
+
+#define TG_FROZEN_LISTS(X)                                                                                             \
+ X(entry, t.nodes, nodes, 32768)                                                                                    \
+ X(int, t.arguments, arguments, 65536)                                                                              \
+ X(std::int64_t, t.pool, pool, 65536)                                                                               \
+ X(std::int64_t, t.words, words, 65536)                                                                             \
+ X(scope_entry, t.scopes, scopes, 8192)                                                                             \
+ X(source_line, t.lines, lines, 8192)                                                                               \
+ X(variable_entry, t.variables, variables, 8192)                                                                    \
+ X(input_entry, t.inputs, inputs, 256)                                                                              \
+ X(output_entry, t.outputs, outputs, 8192)                                                                          \
+ X(assignment_entry, t.assignments, assignments, 8192)                                                              \
+ X(row_use_entry, t.row_uses, row_uses, 1024)                                                                       \
+ X(gradient_entry, t.gradients, gradients, 8192)                                                                    \
+ X(pass_entry, t.history, history, 64)                                                                              \
+ X(layer_entry, t.layers, layers, 2048)                                                                             \
+ X(extent_table::atom, t.extents.atoms, atoms, 64)                                                                  \
+ X(extent_table::monomial, t.extents.monomials, monomials, 512)                                                     \
+ X(extent_table::polynomial, t.extents.polynomials, polynomials, 512)                                               \
+ X(extent_table::requirement, t.extents.requirements, requirements, 128)                                            \
+ X(const operation*, s.ops, ops, 512)                                                                               \
+ X(kernel_entry, s.kernels, kernels, 1024)                                                                          \
+ X(int, s.kernel_words, kernel_words, 65536)                                                                        \
+ X(step_entry, s.steps, steps, 32768)                                                                               \
+ X(int, s.values, values, 131072)                                                                                   \
+ X(int, s.alias, alias, 32768)
+
+struct capacity {
+#define TG_MEMBER(type, list, name, most) int name;
+ TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+};
+
+inline constexpr capacity widest{
+#define TG_MEMBER(type, list, name, most) most,
+ TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+};
+
+template <class T, int Count>
+struct frozen_list {
+ T at[Count > 0 ? Count : 1]{};
+ static constexpr int capacity = Count;
+
+ constexpr const T& operator[](int i) const { return at[i]; }
+ constexpr const T* begin() const { return at; }
+ constexpr const T* end() const { return at + Count; }
+ constexpr int size() const { return Count; }
+};
+
+template <capacity C>
+struct frozen {
+#define TG_MEMBER(type, list, name, most) frozen_list<type, C.name> name;
+ TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+ capacity used{};
+ failure error{};
+ int groups = 0, ordinals = 0;
+ bool training = true, differentiated = false;
+};
+
+namespace detail {
+template <class T, int Count>
+constexpr int freeze_list(frozen_list<T, Count>& to, const list<T>& from) {
+ if (from.size() > Count && !(Count == 0 && from.size() == 0))
+  throw "a graph is larger than TG_FROZEN_LISTS in graph/freeze.hpp allows";
+ const T* const data = from.begin();
+ const int count = from.size();
+ for (int i = 0; i < count; ++i) to.at[i] = data[i];
+ return count;
+}
+template <class T, int Count>
+constexpr void thaw_list(list<T>& to, const frozen_list<T, Count>& from, int count) {
+ to.copy(from.at, count);
+}
+template <class T, int To, int From>
+constexpr void trim_list(frozen_list<T, To>& to, const frozen_list<T, From>& from) {
+ for (int i = 0; i < To; ++i) to.at[i] = from.at[i];
+}
+}
+
+constexpr capacity sizes_of(const trace& t, const schedule& s) {
+ capacity c{};
+#define TG_MEMBER(type, list, name, most) c.name = list.size();
+ TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+ return c;
+}
+
+template <capacity C = widest>
+constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
+ frozen<C> f{};
+#define TG_MEMBER(type, list, name, most) f.used.name = detail::freeze_list(f.name, list);
+ TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+ const auto operand = [](const operand_info& o) { return operand_info{o.type, shape(o.dims.rank(), o.dims.data())}; };
+ const failure& e = t.error;
+ f.error = {e.what, e.scope, e.line, e.operands, operand(e.first), operand(e.second), e.operation};
+ f.groups = t.groups;
+ f.ordinals = t.ordinals;
+ f.training = t.training;
+ f.differentiated = t.differentiated;
+ return f;
+}
+
+template <capacity C, capacity From>
+constexpr frozen<C> trim(const frozen<From>& from) {
+ frozen<C> f{};
+#define TG_MEMBER(type, list, name, most) detail::trim_list(f.name, from.name);
+ TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+ f.used = from.used;
+ f.error = from.error;
+ f.groups = from.groups;
+ f.ordinals = from.ordinals;
+ f.training = from.training;
+ f.differentiated = from.differentiated;
+ return f;
+}
+
+template <capacity C>
+constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
+#define TG_MEMBER(type, list, name, most) detail::thaw_list(list, f.name, f.used.name);
+ TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+ t.error = f.error;
+ t.groups = f.groups;
+ t.ordinals = f.ordinals;
+ t.training = f.training;
+ t.differentiated = f.differentiated;
+}
+
+namespace detail {
+constexpr auto unevaluated() {
+ constexpr capacity nothing_but_a_line = [] {
+  capacity c{};
+  c.lines = 1;
+  return c;
+ }();
+ frozen<nothing_but_a_line> f{};
+#ifdef __clang__
+ f.error.what = "try -fconstexpr-steps=50000000 -fbracket-depth=1024: the compiler could not run the model, see its "
+    "error above";
+#else
+ f.error.what =
+  "try -fconstexpr-ops-limit=2000000000 -fconstexpr-loop-limit=10000000: the compiler could not run the model, "
+  "see its error above";
+#endif
+ return f;
+}
+}
+
+template <class Builder>
+struct compile_stage {
+#ifdef __CUDACC__
+private:
+ template <class Result>
+ static constexpr Result run(Result (*finish)(const trace&, const schedule&)) {
+  trace t;
+  schedule s;
+  Builder::build(t, s);
+  return finish(t, s);
+ }
+ static constexpr capacity used = run(&sizes_of);
+
+public:
+ static constexpr frozen<used> value = run(&freeze<used>);
+#else
+private:
+ static constexpr frozen<widest> run() {
+  trace t;
+  schedule s;
+  Builder::build(t, s);
+  return freeze(t, s);
+ }
+ static constexpr auto trimmed() {
+  constexpr frozen<widest> wide = run();
+  if constexpr (requires { typename std::bool_constant<(wide.groups >= 0)>; })
+   return trim<wide.used>(wide);
+  else
+   return detail::unevaluated();
+ }
+ static constexpr auto evaluated = trimmed();
+ static constexpr auto unevaluated = detail::unevaluated();
+ static constexpr const auto& choose() {
+  if constexpr (requires { typename std::bool_constant<(evaluated.groups >= 0)>; })
+   return evaluated;
+  else
+   return unevaluated;
+ }
+
+public:
+ static constexpr const auto& value = choose();
+#endif
+};
+
+}
+// ---- tapegraph/ops/kernels.hpp ----
+
+/// Every operation's kernel.
+
+// ---- tapegraph/ops/convolution/kernel.hpp ----
+
+// ---- tapegraph/ops/convolution/call_geometry.hpp ----
+
+// ---- tapegraph/ops/convolution/geometry.hpp ----
+
+namespace tapegraph {
+
+struct convolution_geometry {
+ std::int64_t batch, in_height, in_width, in_channels;
+ std::int64_t kernel_height, kernel_width;
+ std::int64_t out_height, out_width, out_channels;
+ std::int64_t stride_height = 1, stride_width = 1;
+ std::int64_t pad_top = 0, pad_left = 0;
+ std::int64_t dilation_height = 1, dilation_width = 1;
+ std::int64_t groups = 1;
+
+ std::int64_t group_in() const { return in_channels / groups; }
+ std::int64_t group_out() const { return out_channels / groups; }
+ std::int64_t span_height() const { return (kernel_height - 1) * dilation_height + 1; }
+ std::int64_t span_width() const { return (kernel_width - 1) * dilation_width + 1; }
+ bool row_is_contiguous() const { return groups == 1 && (dilation_width == 1 || kernel_width == 1); }
+};
+
+}
+
+namespace tapegraph::runtime {
+
+inline convolution_geometry geometry(const window_attributes& a, const buffer_view& x, const buffer_view& w,
+         const buffer_view& y) {
+ const bool flat = x.rank == 3;
+ convolution_geometry g{};
+ g.batch = x.extents[0];
+ g.in_height = flat ? 1 : x.extents[1];
+ g.in_width = x.extents[x.rank - 2];
+ g.in_channels = x.extents[x.rank - 1];
+ g.kernel_height = flat ? 1 : w.extents[0];
+ g.kernel_width = w.extents[w.rank - 3];
+ g.out_height = flat ? 1 : y.extents[1];
+ g.out_width = y.extents[y.rank - 2];
+ g.out_channels = y.extents[y.rank - 1];
+ g.stride_height = flat ? 1 : a.stride[0];
+ g.stride_width = a.stride[1];
+ g.dilation_height = flat ? 1 : a.dilation[0];
+ g.dilation_width = a.dilation[1];
+ g.pad_top = flat ? 0 : a.leading(0, g.in_height, g.out_height, g.kernel_height);
+ g.pad_left = a.leading(1, g.in_width, g.out_width, g.kernel_width);
+ g.groups = a.groups;
+ return g;
+}
+
+template <class Op>
+convolution_geometry geometry_of(const kernel_call& c) {
+ const auto a = attributes_from_words<convolution_op>(c.attributes);
+ if constexpr (std::is_same_v<Op, convolution_input_gradient_op>)
+  return geometry(a, c.out[0], c.in[1], c.in[0]);
+ else if constexpr (std::is_same_v<Op, convolution_filter_gradient_op>)
+  return geometry(a, c.in[0], c.out[0], c.in[1]);
+ else
+  return geometry(a, c.in[0], c.in[1], c.out[0]);
+}
+
+inline convolution_geometry unpooled_geometry(const kernel_call& c) {
+ const auto a = attributes_from_words<convolution_op>(c.attributes);
+ const buffer_view &x = c.in[0], &w = c.in[1];
+ buffer_view y = c.out[0];
+ for (int i = 0; i < 2; ++i) y.extents[i + 1] = a.output(i, x.extents[i + 1], w.extents[i]).value;
+ return geometry(a, x, w, y);
+}
+inline convolution_geometry pooled_geometry(const kernel_call& c) {
+ convolution_geometry g = unpooled_geometry(c);
+ g.out_height = 2 * c.out[0].extents[1];
+ g.out_width = 2 * c.out[0].extents[2];
+ return g;
+}
+
+}
+// ---- tapegraph/ops/convolution/cpu.hpp ----
+
+// ---- tapegraph/ops/convolution/cpu_filter_gradient.hpp ----
+
+// ---- tapegraph/ops/convolution/cpu_depthwise.hpp ----
+
+// ---- tapegraph/ops/convolution/cpu_tiling.hpp ----
+
+// ---- tapegraph/cpu/gemm_kernel.hpp ----
 
 // ---- tapegraph/cpu/isa.hpp ----
 
@@ -7874,6 +7451,416 @@ void dispatch(Args... args) {
 }
 
 }
+// ---- tapegraph/cpu/vector.hpp ----
+
+namespace tapegraph::cpu {
+
+namespace detail {
+template <std::size_t Size>
+using integer_of_size = std::conditional_t<
+ Size == 1, std::int8_t, std::conditional_t<Size == 2, std::int16_t, std::conditional_t<Size == 4, std::int32_t, std::int64_t>>>;
+}
+
+template <int... Lanes, class V>
+TG_INLINE void shuffle(V& to, const V& a, const V& b) {
+#if defined(__clang__)
+ to = __builtin_shufflevector(a, b, Lanes...);
+#else
+ typedef detail::integer_of_size<sizeof(a[0])> mask __attribute__((vector_size(sizeof(V))));
+ constexpr mask lanes = {Lanes...};
+ to = __builtin_shuffle(a, b, lanes);
+#endif
+}
+
+template <class T, int Bytes>
+struct vector {
+ static constexpr int lanes = Bytes / static_cast<int>(sizeof(T));
+ typedef T type __attribute__((vector_size(Bytes)));
+ typedef T storage __attribute__((vector_size(Bytes), aligned(alignof(T)), may_alias));
+
+ TG_INLINE static void load(type& v, const T* p) { v = *reinterpret_cast<const storage*>(p); }
+ TG_INLINE static void store(T* p, const type& v) { *reinterpret_cast<storage*>(p) = v; }
+
+ TG_INLINE static void multiply_add(type& c, const type& a, T b) {
+#if defined(__clang__)
+#pragma clang fp contract(fast)
+#endif
+  c = a * b + c;
+ }
+
+ TG_INLINE static void load_first(type& v, const T* p, int count) {
+  alignas(Bytes) T lane[lanes] = {};
+  copy_first(lane, p, count);
+  v = *reinterpret_cast<const type*>(lane);
+ }
+ TG_INLINE static void store_first(T* p, const type& v, int count) {
+  alignas(Bytes) T lane[lanes];
+  *reinterpret_cast<type*>(lane) = v;
+  copy_first(p, lane, count);
+ }
+
+private:
+ TG_INLINE static void copy_first(T* to, const T* from, int count) {
+  piece<8>(to, from, count);
+  piece<4>(to, from, count);
+  piece<2>(to, from, count);
+  piece<1>(to, from, count);
+ }
+ template <int Size>
+ TG_INLINE static void piece(T*& to, const T*& from, int count) {
+  if constexpr (Size < lanes) {
+   if (count & Size) {
+    std::memcpy(to, from, Size * sizeof(T));
+    to += Size;
+    from += Size;
+   }
+  }
+ }
+};
+
+}
+
+namespace tapegraph::cpu {
+
+struct tile_walk {
+ std::int64_t outer = 1, a_outer = 0;
+ std::int64_t middle = 1, a_middle = 0;
+ std::int64_t inner = 0, a_inner = 1;
+ std::int64_t b_skip = 0;
+ std::int64_t b_inner = 0;
+};
+
+template <class T>
+struct tile_job {
+ tile_walk walk;
+ const T* a;
+ std::int64_t a_row;
+ const T* b;
+ T* c;
+ std::int64_t c_row;
+ std::int64_t columns;
+ bool accumulate;
+ const T* bias = nullptr;
+ bool relu = false;
+};
+
+namespace detail {
+
+template <class Isa>
+struct fused;
+
+template <class Isa, class T, int Rows, int Vectors>
+struct tile {
+ using v = vector<T, Isa::vector_bytes>;
+ using type = typename v::type;
+
+ template <int... R, int... N>
+ TG_INLINE static void step(type (&c)[Rows][Vectors], const T* a, std::int64_t row, const T* b,
+       std::integer_sequence<int, R...>, std::integer_sequence<int, N...> n) {
+  type panel[Vectors];
+  (v::load(panel[N], b + N * v::lanes), ...);
+  (row_step(c[R], a[R * row], panel, n), ...);
+ }
+ template <int... N>
+ TG_INLINE static void row_step(type (&c)[Vectors], T a, const type (&panel)[Vectors],
+        std::integer_sequence<int, N...>) {
+  (v::multiply_add(c[N], panel[N], a), ...);
+ }
+
+ template <int... R, int... N>
+ TG_INLINE static void store_rows(const type (&c)[Rows][Vectors], T* to, std::int64_t row,
+         std::integer_sequence<int, R...>, std::integer_sequence<int, N...> n) {
+  (store_row(c[R], to + R * row, n), ...);
+ }
+ template <int... N>
+ TG_INLINE static void store_row(const type (&c)[Vectors], T* to, std::integer_sequence<int, N...>) {
+  (v::store(to + N * v::lanes, c[N]), ...);
+ }
+ template <int... R, int... N>
+ TG_INLINE static void add_rows(const type (&c)[Rows][Vectors], T* to, std::int64_t row,
+        std::integer_sequence<int, R...>, std::integer_sequence<int, N...> n) {
+  (add_row(c[R], to + R * row, n), ...);
+ }
+ template <int... N>
+ TG_INLINE static void add_row(const type (&c)[Vectors], T* to, std::integer_sequence<int, N...>) {
+  type old[Vectors];
+  (v::load(old[N], to + N * v::lanes), ...);
+  (v::store(to + N * v::lanes, c[N] + old[N]), ...);
+ }
+
+ TG_INLINE static void run(const tile_job<T>& job) {
+  type c[Rows][Vectors] = {};
+  const tile_walk walk = job.walk;
+  const std::int64_t row = job.a_row;
+  const T* b = job.b;
+  const std::int64_t b_inner = walk.b_inner != 0 ? walk.b_inner : Vectors * v::lanes;
+  for (int r = 0; r < Rows; ++r) {
+   __builtin_prefetch(job.c + r * job.c_row, 1);
+   __builtin_prefetch(job.c + r * job.c_row + job.columns - 1, 1);
+  }
+  for (std::int64_t o = 0; o < walk.outer; ++o) {
+   for (std::int64_t m = 0; m < walk.middle; ++m) {
+    const T* a = job.a + o * walk.a_outer + m * walk.a_middle;
+    for (std::int64_t i = 0; i < walk.inner; ++i) {
+     step(c, a, row, b, std::make_integer_sequence<int, Rows>{},
+      std::make_integer_sequence<int, Vectors>{});
+     a += walk.a_inner;
+     b += b_inner;
+    }
+   }
+   b += walk.b_skip;
+  }
+  constexpr auto rows = std::make_integer_sequence<int, Rows>{};
+  constexpr auto vectors = std::make_integer_sequence<int, Vectors>{};
+  if (job.columns == Vectors * v::lanes && job.bias == nullptr && !job.relu) {
+   if (job.accumulate)
+    add_rows(c, job.c, job.c_row, rows, vectors);
+   else
+    store_rows(c, job.c, job.c_row, rows, vectors);
+  } else {
+   alignas(64) T values[Rows * Vectors * v::lanes];
+   store_rows(c, values, Vectors * v::lanes, rows, vectors);
+   fused<Isa>::template finish<T>(job, values, Rows, Vectors);
+  }
+ }
+};
+
+template <class Isa, class T>
+struct tile_finish {
+ using v = vector<T, Isa::vector_bytes>;
+ using type = typename v::type;
+
+ TG_INLINE static void run(const tile_job<T>& job, const T* values, int rows, int vectors) {
+  const std::int64_t whole = job.columns / v::lanes;
+  const int rest = static_cast<int>(job.columns % v::lanes);
+  for (int r = 0; r < rows; ++r, values += vectors * v::lanes) {
+   T* c = job.c + r * job.c_row;
+   type value, other;
+   for (std::int64_t n = 0; n < whole; ++n) {
+    v::load(value, values + n * v::lanes);
+    if (job.accumulate) {
+     v::load(other, c + n * v::lanes);
+     value += other;
+    }
+    if (job.bias != nullptr) {
+     v::load(other, job.bias + n * v::lanes);
+     value += other;
+    }
+    if (job.relu) value = value <= type{} ? type{} : value;
+    v::store(c + n * v::lanes, value);
+   }
+   if (rest != 0) {
+    const std::int64_t n = whole * v::lanes;
+    v::load(value, values + n);
+    if (job.accumulate) {
+     v::load_first(other, c + n, rest);
+     value += other;
+    }
+    if (job.bias != nullptr) {
+     v::load_first(other, job.bias + n, rest);
+     value += other;
+    }
+    if (job.relu) value = value <= type{} ? type{} : value;
+    v::store_first(c + n, value, rest);
+   }
+  }
+ }
+};
+
+#if defined(__clang__)
+#define TG_FUSED(...) __VA_ARGS__
+#define TG_FUSED_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")))
+#else
+#define TG_FUSED(...) __attribute__((optimize("fp-contract=fast"))) __VA_ARGS__
+#define TG_FUSED_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,prefer-vector-width=512")))
+#endif
+#define TG_FUSED_AVX2 __attribute__((target("avx2,fma")))
+
+#define TG_FUSED_FUNCTIONS(Isa, Target)                                                                               \
+ template <>                                                                                                       \
+ struct fused<Isa> {                                                                                               \
+  template <class T, int Rows, int Vectors>                                                                     \
+  TG_FUSED(Target) static void run(const tile_job<T>& job) {                                                    \
+   tile<Isa, T, Rows, Vectors>::run(job);                                                                    \
+  }                                                                                                             \
+  template <class Body, class... Args>                                                                          \
+  TG_FUSED(Target) static void call(Args... args) {                                                             \
+   Body::template run<Isa>(args...);                                                                         \
+  }                                                                                                             \
+  template <class T>                                                                                            \
+  TG_FUSED(Target) __attribute__((noinline)) static void finish(const tile_job<T>& job, const T* values,        \
+                 int rows, int vectors) {                        \
+   tile_finish<Isa, T>::run(job, values, rows, vectors);                                                     \
+  }                                                                                                             \
+ };
+
+TG_FUSED_FUNCTIONS(baseline, )
+#if defined(__x86_64__)
+TG_FUSED_FUNCTIONS(avx2, TG_FUSED_AVX2)
+TG_FUSED_FUNCTIONS(avx512, TG_FUSED_AVX512)
+#endif
+#undef TG_FUSED_FUNCTIONS
+#undef TG_FUSED
+#undef TG_FUSED_AVX2
+#undef TG_FUSED_AVX512
+
+template <class Body, class... Args>
+void dispatch_fused(Args... args) {
+ switch (active_instruction_set()) {
+#if TG_INSTRUCTION_SETS & 4
+ case instruction_set::avx512: return fused<avx512>::template call<Body>(args...);
+#endif
+#if TG_INSTRUCTION_SETS & 2
+ case instruction_set::avx2: return fused<avx2>::template call<Body>(args...);
+#endif
+#if TG_INSTRUCTION_SETS & 1
+ case instruction_set::baseline: return fused<baseline>::template call<Body>(args...);
+#endif
+ default: __builtin_unreachable();
+ }
+}
+
+template <class Isa>
+inline constexpr int tile_rows = Isa::vector_bytes == 64 ? 12 : 6;
+
+}
+
+template <class T>
+struct tile_kernels {
+ static constexpr int most_rows = 12;
+ static constexpr int most_lanes = 64 / static_cast<int>(sizeof(T));
+ using function = void (*)(const tile_job<T>&);
+ int lanes;
+ int rows;
+ function run[2][most_rows];
+};
+
+namespace detail {
+template <class Isa, class T, int... R>
+const tile_kernels<T>& tile_table(std::integer_sequence<int, R...>) {
+ static constexpr tile_kernels<T> table = {Isa::vector_bytes / static_cast<int>(sizeof(T)),
+           static_cast<int>(sizeof...(R)),
+           {{&fused<Isa>::template run<T, R + 1, 1>...},
+           {&fused<Isa>::template run<T, R + 1, 2>...}}};
+ return table;
+}
+template <class Isa, class T>
+const tile_kernels<T>& tile_table() {
+ return tile_table<Isa, T>(std::make_integer_sequence<int, tile_rows<Isa>>{});
+}
+}
+
+template <class T>
+const tile_kernels<T>& active_tile_kernels() {
+ switch (active_instruction_set()) {
+#if TG_INSTRUCTION_SETS & 4
+ case instruction_set::avx512: return detail::tile_table<avx512, T>();
+#endif
+#if TG_INSTRUCTION_SETS & 2
+ case instruction_set::avx2: return detail::tile_table<avx2, T>();
+#endif
+#if TG_INSTRUCTION_SETS & 1
+ case instruction_set::baseline: return detail::tile_table<baseline, T>();
+#endif
+ default: __builtin_unreachable();
+ }
+}
+
+struct panel_layout {
+ std::int64_t n;
+ int lanes;
+
+ std::int64_t count() const { return (n + 2 * lanes - 1) / (2 * lanes); }
+ std::int64_t columns(std::int64_t panel) const {
+  const std::int64_t left = n - panel * 2 * lanes;
+  return left < 2 * lanes ? left : 2 * lanes;
+ }
+ int vectors(std::int64_t panel) const { return columns(panel) > lanes ? 2 : 1; }
+ std::int64_t width(std::int64_t panel) const { return vectors(panel) * lanes; }
+ std::int64_t offset(std::int64_t panel, std::int64_t k) const { return panel * 2 * lanes * k; }
+ std::int64_t size(std::int64_t k) const { return padded(n, lanes) * k; }
+
+ static std::int64_t padded(std::int64_t n, std::int64_t lanes) { return (n + lanes - 1) / lanes * lanes; }
+};
+
+namespace detail {
+
+template <class T>
+void transpose(T* to, std::int64_t to_row, const T* from, std::int64_t from_row, std::int64_t rows,
+   std::int64_t columns) {
+ using v = vector<T, 16>;
+ constexpr std::int64_t side = v::lanes;
+ const std::int64_t whole_rows = rows / side * side;
+ const std::int64_t whole_columns = columns / side * side;
+ constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+ for (std::int64_t c0 = 0; c0 < whole_columns; c0 += line)
+  for (std::int64_t r = 0; r < whole_rows; r += side)
+   for (std::int64_t c = c0; c < whole_columns && c < c0 + line; c += side) {
+    const T* p = from + r * from_row + c;
+    T* q = to + c * to_row + r;
+    typename v::type x, y, z, w;
+    v::load(x, p);
+    v::load(y, p + from_row);
+    if constexpr (side == 4) {
+     v::load(z, p + 2 * from_row);
+     v::load(w, p + 3 * from_row);
+     const typename v::type low = __builtin_shufflevector(x, y, 0, 4, 1, 5);
+     const typename v::type low2 = __builtin_shufflevector(z, w, 0, 4, 1, 5);
+     const typename v::type high = __builtin_shufflevector(x, y, 2, 6, 3, 7);
+     const typename v::type high2 = __builtin_shufflevector(z, w, 2, 6, 3, 7);
+     v::store(q, __builtin_shufflevector(low, low2, 0, 1, 4, 5));
+     v::store(q + to_row, __builtin_shufflevector(low, low2, 2, 3, 6, 7));
+     v::store(q + 2 * to_row, __builtin_shufflevector(high, high2, 0, 1, 4, 5));
+     v::store(q + 3 * to_row, __builtin_shufflevector(high, high2, 2, 3, 6, 7));
+    } else {
+     v::store(q, __builtin_shufflevector(x, y, 0, 2));
+     v::store(q + to_row, __builtin_shufflevector(x, y, 1, 3));
+    }
+   }
+ for (std::int64_t r = 0; r < rows; ++r)
+  for (std::int64_t c = r < whole_rows ? whole_columns : 0; c < columns; ++c)
+   to[c * to_row + r] = from[r * from_row + c];
+}
+
+}
+
+template <class T>
+void pack_panel(T* to, const panel_layout& layout, std::int64_t panel, const T* from, std::int64_t from_row,
+    bool transposed, std::int64_t k) {
+ const std::int64_t width = layout.width(panel);
+ const std::int64_t columns = layout.columns(panel);
+ const std::int64_t first = panel * 2 * layout.lanes;
+ if (transposed) {
+  detail::transpose(to, width, from + first * from_row, from_row, columns, k);
+ } else {
+  from += first;
+  if (static_cast<std::size_t>(columns) * sizeof(T) == 128)
+   for (std::int64_t i = 0; i < k; ++i) {
+    __builtin_prefetch(from + (i + 16) * from_row);
+    __builtin_prefetch(from + (i + 16) * from_row + 64 / sizeof(T));
+    std::memcpy(to + i * width, from + i * from_row, 128);
+   }
+  else
+   for (std::int64_t i = 0; i < k; ++i)
+    std::memcpy(to + i * width, from + i * from_row, static_cast<std::size_t>(columns) * sizeof(T));
+ }
+ if (columns < width)
+  for (std::int64_t i = 0; i < k; ++i)
+   for (std::int64_t n = columns; n < width; ++n) to[i * width + n] = T(0);
+}
+
+template <class F>
+TG_INLINE void for_tiles(std::int64_t n, std::int64_t most, const F& f) {
+ const std::int64_t tiles = (n + most - 1) / most;
+ for (std::int64_t t = 0; t < tiles; ++t) {
+  const std::int64_t first = n * t / tiles;
+  f(first, n * (t + 1) / tiles - first);
+ }
+}
+
+}
+// ---- tapegraph/cpu/tasks.hpp ----
+
 // ---- tapegraph/cpu/parallel.hpp ----
 
 #if defined(_OPENMP)
@@ -7933,6 +7920,837 @@ void parallel_team([[maybe_unused]] bool parallel, const F& f) {
 
 }
 }
+
+namespace tapegraph::cpu::detail {
+
+inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+inline std::int64_t equal_part(std::int64_t whole, std::int64_t most) {
+ if (whole <= 0 || most >= whole) return whole;
+ return divide_up(whole, divide_up(whole, most < 1 ? 1 : most));
+}
+
+class workspace_cutter {
+public:
+ explicit workspace_cutter(void* memory) : memory_(static_cast<std::byte*>(memory)) {}
+
+ template <class T>
+ T* take(std::int64_t elements) {
+  T* p = memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + used_);
+  used_ += (static_cast<std::size_t>(elements) * sizeof(T) + 63) / 64 * 64;
+  return p;
+ }
+ std::size_t used() const { return used_; }
+
+private:
+ std::byte* memory_;
+ std::size_t used_ = 0;
+};
+
+template <class F>
+void for_tasks(std::int64_t tasks, bool parallel, const F& f) {
+ std::atomic<std::int64_t> next{0};
+ parallel_team(parallel && tasks > 1, [&](int thread, int) {
+  for (std::int64_t task = next.fetch_add(1, std::memory_order_relaxed); task < tasks;
+   task = next.fetch_add(1, std::memory_order_relaxed))
+   f(task, thread);
+ });
+}
+
+inline bool worth_threads(double multiply_adds) { return multiply_adds > 100000; }
+
+}
+
+namespace tapegraph::cpu {
+
+using tapegraph::convolution_geometry;
+
+enum class convolution_pass { forward, input_gradient, filter_gradient };
+
+template <class T>
+struct convolution_epilogue {
+ const T* bias = nullptr;
+ bool relu = false;
+};
+
+namespace detail {
+
+inline double multiply_adds(const convolution_geometry& g) {
+ return static_cast<double>(g.batch * g.out_height * g.out_width) *
+  static_cast<double>(g.out_channels * g.kernel_height * g.kernel_width * g.group_in());
+}
+
+struct image_window {
+ std::int64_t row, column, height, width;
+
+ bool inside(std::int64_t image_height, std::int64_t image_width) const {
+  return row >= 0 && column >= 0 && row + height <= image_height && column + width <= image_width;
+ }
+};
+
+template <class T>
+void copy_window(T* to, const T* image, std::int64_t image_height, std::int64_t image_width, std::int64_t channels,
+    const image_window& window) {
+ const std::int64_t left = std::clamp<std::int64_t>(-window.column, 0, window.width);
+ const std::int64_t right = std::clamp<std::int64_t>(image_width - window.column, left, window.width);
+ for (std::int64_t i = 0; i < window.height; ++i, to += window.width * channels) {
+  const std::int64_t row = window.row + i;
+  if (row < 0 || row >= image_height) {
+   std::fill_n(to, window.width * channels, T(0));
+   continue;
+  }
+  std::fill_n(to, left * channels, T(0));
+  std::copy_n(image + (row * image_width + window.column + left) * channels, (right - left) * channels,
+     to + left * channels);
+  std::fill_n(to + right * channels, (window.width - right) * channels, T(0));
+ }
+}
+
+}
+}
+
+#include <numeric>
+
+namespace tapegraph::cpu::detail {
+
+inline bool is_depthwise(const convolution_geometry& g) {
+ return g.groups > 1 && g.group_in() == 1 && g.group_out() == 1;
+}
+
+inline std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+struct depthwise_axis {
+ std::int64_t count, first_a, step_a, first_b, step_b;
+};
+
+inline depthwise_axis forward_axis(std::int64_t i, std::int64_t in, std::int64_t kernel, std::int64_t stride,
+        std::int64_t pad, std::int64_t dilation) {
+ const std::int64_t at = i * stride - pad;
+ const std::int64_t first = std::max<std::int64_t>(0, -floor_divide(at, dilation));
+ const std::int64_t last = std::min(kernel - 1, floor_divide(in - 1 - at, dilation));
+ return {last - first + 1, at + first * dilation, dilation, first, 1};
+}
+
+inline depthwise_axis input_axis(std::int64_t i, std::int64_t out, std::int64_t kernel, std::int64_t stride,
+        std::int64_t pad, std::int64_t dilation) {
+ const std::int64_t common = std::gcd(stride, dilation), step = stride / common, back = dilation / common;
+ std::int64_t u = 0;
+ while (u < step && (i + pad - u * dilation) % stride != 0) ++u;
+ if (u >= step || u >= kernel) return {0, 0, 0, 0, 0};
+ std::int64_t at = floor_divide(i + pad - u * dilation, stride);
+ const std::int64_t skip = at >= out ? divide_up(at - out + 1, back) : 0;
+ u += skip * step;
+ at -= skip * back;
+ if (at < 0 || u >= kernel) return {0, 0, 0, 0, 0};
+ return {std::min((kernel - u + step - 1) / step, at / back + 1), at, -back, u, step};
+}
+
+inline depthwise_axis filter_axis(std::int64_t u, std::int64_t in, std::int64_t out, std::int64_t stride,
+        std::int64_t pad, std::int64_t dilation) {
+ const std::int64_t at = u * dilation - pad;
+ const std::int64_t first = std::max<std::int64_t>(0, -floor_divide(at, stride));
+ const std::int64_t last = std::min(out - 1, floor_divide(in - 1 - at, stride));
+ return {last - first + 1, at + first * stride, stride, first, 1};
+}
+
+template <class T>
+struct depthwise_body {
+ template <class Isa>
+ TG_INLINE static void run(const depthwise_axis& rows, const depthwise_axis& columns, const T* a, std::int64_t a_row,
+       const T* b, std::int64_t b_row, std::int64_t pixel, T* out, std::int64_t channels,
+       bool accumulate) {
+  using v = vector<T, Isa::vector_bytes>;
+  for (std::int64_t c = 0; c < channels; c += v::lanes) {
+   const int lanes = static_cast<int>(std::min<std::int64_t>(v::lanes, channels - c));
+   typename v::type sum = {}, x, y;
+   if (accumulate) load(sum, out + c, lanes);
+   for (std::int64_t i = 0; i < rows.count; ++i) {
+    const T* p = a + (rows.first_a + i * rows.step_a) * a_row + columns.first_a * pixel + c;
+    const T* q = b + (rows.first_b + i * rows.step_b) * b_row + columns.first_b * pixel + c;
+    for (std::int64_t j = 0; j < columns.count; ++j) {
+     load(x, p, lanes);
+     load(y, q, lanes);
+     sum += x * y;
+     p += columns.step_a * pixel;
+     q += columns.step_b * pixel;
+    }
+   }
+   if (lanes == v::lanes)
+    v::store(out + c, sum);
+   else
+    v::store_first(out + c, sum, lanes);
+  }
+ }
+
+private:
+ template <class V>
+ TG_INLINE static void load(V& value, const T* p, int lanes) {
+  using v = vector<T, static_cast<int>(sizeof(V))>;
+  if (lanes == v::lanes)
+   v::load(value, p);
+  else
+   v::load_first(value, p, lanes);
+ }
+};
+
+template <class T>
+void depthwise_forward(const convolution_geometry& g, const T* x, const T* w, T* y,
+     const convolution_epilogue<T>& epilogue, bool parallel) {
+ const std::int64_t channels = g.out_channels;
+ for_tasks(g.batch * g.out_height, parallel, [&](std::int64_t task, int) {
+  const T* image = x + task / g.out_height * g.in_height * g.in_width * channels;
+  const depthwise_axis rows = forward_axis(task % g.out_height, g.in_height, g.kernel_height, g.stride_height,
+            g.pad_top, g.dilation_height);
+  for (std::int64_t j = 0; j < g.out_width; ++j) {
+   T* to = y + (task * g.out_width + j) * channels;
+   dispatch<depthwise_body<T>>(
+    rows, forward_axis(j, g.in_width, g.kernel_width, g.stride_width, g.pad_left, g.dilation_width), image,
+    g.in_width * channels, w, g.kernel_width * channels, channels, to, channels, false);
+   if (epilogue.bias != nullptr)
+    for (std::int64_t c = 0; c < channels; ++c) to[c] += epilogue.bias[c];
+   if (epilogue.relu)
+    for (std::int64_t c = 0; c < channels; ++c) to[c] = to[c] <= T(0) ? T(0) : to[c];
+  }
+ });
+}
+
+template <class T>
+void depthwise_input_gradient(const convolution_geometry& g, const T* dy, const T* w, T* dx, bool parallel) {
+ const std::int64_t channels = g.in_channels;
+ for_tasks(g.batch * g.in_height, parallel, [&](std::int64_t task, int) {
+  const T* image = dy + task / g.in_height * g.out_height * g.out_width * channels;
+  const depthwise_axis rows = input_axis(task % g.in_height, g.out_height, g.kernel_height, g.stride_height,
+           g.pad_top, g.dilation_height);
+  for (std::int64_t j = 0; j < g.in_width; ++j)
+   dispatch<depthwise_body<T>>(
+    rows, input_axis(j, g.out_width, g.kernel_width, g.stride_width, g.pad_left, g.dilation_width), image,
+    g.out_width * channels, w, g.kernel_width * channels, channels,
+    dx + (task * g.in_width + j) * channels, channels, false);
+ });
+}
+
+template <class T>
+void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const T* dy, T* dw, bool parallel) {
+ const std::int64_t channels = g.in_channels;
+ const std::int64_t strip = 64;
+ const std::int64_t strips = divide_up(channels, strip);
+ for_tasks(g.kernel_height * g.kernel_width * strips, parallel, [&](std::int64_t task, int) {
+  const std::int64_t c = task % strips * strip, position = task / strips;
+  const depthwise_axis rows = filter_axis(position / g.kernel_width, g.in_height, g.out_height, g.stride_height,
+            g.pad_top, g.dilation_height);
+  const depthwise_axis columns = filter_axis(position % g.kernel_width, g.in_width, g.out_width, g.stride_width,
+            g.pad_left, g.dilation_width);
+  for (std::int64_t image = 0; image < g.batch; ++image)
+   dispatch<depthwise_body<T>>(rows, columns, x + image * g.in_height * g.in_width * channels + c,
+          g.in_width * channels, dy + image * g.out_height * g.out_width * channels + c,
+          g.out_width * channels, channels, dw + position * channels + c,
+          std::min(strip, channels - c), image > 0);
+ });
+}
+
+}
+
+namespace tapegraph::cpu::detail {
+
+struct filter_gradient_plan {
+ std::int64_t chunk_images = 1, chunk_rows = 1, chunk_columns;
+ std::int64_t runs, run_rows;
+ std::int64_t parts;
+
+ explicit filter_gradient_plan(const convolution_geometry& g) {
+  runs = g.row_is_contiguous() ? 1 : g.kernel_width;
+  run_rows = g.row_is_contiguous() ? g.kernel_width * g.in_channels : g.group_in();
+  const std::int64_t tiles =
+   g.groups * g.kernel_height * runs * divide_up(run_rows, 12) * divide_up(g.group_out(), 32);
+  const bool few_tiles = tiles < 48;
+  const std::int64_t pixels = few_tiles ? 288 : 400;
+  chunk_columns = g.out_width <= 2 * pixels ? g.out_width : equal_part(g.out_width, pixels);
+  if (chunk_columns == g.out_width) chunk_rows = equal_part(g.out_height, divide_up(pixels, g.out_width));
+  if (chunk_columns == g.out_width && chunk_rows == g.out_height)
+   chunk_images = std::clamp<std::int64_t>(divide_up(pixels, g.out_height * g.out_width), 1, g.batch);
+  parts = few_tiles ? std::clamp<std::int64_t>(chunks(g) / 2, 1, 16) : 1;
+ }
+ std::int64_t chunks(const convolution_geometry& g) const {
+  return divide_up(g.batch, chunk_images) * divide_up(g.out_height, chunk_rows) *
+   divide_up(g.out_width, chunk_columns);
+ }
+ image_window window(const convolution_geometry& g) const {
+  return {0, 0, (chunk_rows - 1) * g.stride_height + g.span_height(),
+    (chunk_columns - 1) * g.stride_width + g.span_width()};
+ }
+ bool padded(const convolution_geometry& g) const {
+  return g.pad_top > 0 || g.pad_left > 0 ||
+   (g.out_height - 1) * g.stride_height + g.span_height() - g.pad_top > g.in_height ||
+   (g.out_width - 1) * g.stride_width + g.span_width() - g.pad_left > g.in_width;
+ }
+ std::int64_t window_elements(const convolution_geometry& g) const {
+  return padded(g) ? chunk_images * window(g).height * window(g).width * g.in_channels : 0;
+ }
+ std::int64_t panel_elements(const convolution_geometry& g, int lanes) const {
+  return g.groups * panel_layout{g.group_out(), lanes}.size(chunk_images * chunk_rows * chunk_columns);
+ }
+ std::int64_t filter_elements(const convolution_geometry& g) const {
+  return g.kernel_height * g.kernel_width * g.group_in() * g.out_channels;
+ }
+};
+
+template <class T>
+struct filter_gradient_chunk {
+ const convolution_geometry& g;
+ const filter_gradient_plan& plan;
+ const tile_kernels<T>& kernels;
+ const T* x;
+ const T* dy;
+ T* panels;
+ T* windows;
+ std::int64_t image = 0, images = 0, row = 0, rows = 0, column = 0, columns = 0;
+ bool direct = false;
+
+ void select(std::int64_t chunk) {
+  const std::int64_t across = divide_up(g.out_width, plan.chunk_columns);
+  const std::int64_t down = divide_up(g.out_height, plan.chunk_rows);
+  column = chunk % across * plan.chunk_columns;
+  columns = std::min(plan.chunk_columns, g.out_width - column);
+  row = chunk / across % down * plan.chunk_rows;
+  rows = std::min(plan.chunk_rows, g.out_height - row);
+  image = chunk / across / down * plan.chunk_images;
+  images = std::min(plan.chunk_images, g.batch - image);
+  const std::int64_t behind = g.batch * g.out_height * g.out_width * g.out_channels - (own_dy() - dy) -
+         pixels() * g.out_channels;
+  direct = plan.parts > 1 && g.groups == 1 && behind >= 2 * kernels.lanes;
+ }
+ std::int64_t pixels() const { return images * rows * columns; }
+ const T* own_dy() const { return dy + ((image * g.out_height + row) * g.out_width + column) * g.out_channels; }
+ panel_layout layout() const { return {g.group_out(), kernels.lanes}; }
+
+ static constexpr std::int64_t pack_pixels = 64;
+ std::int64_t dy_tasks() const { return direct ? 0 : divide_up(pixels(), pack_pixels); }
+ std::int64_t pack_tasks() const { return dy_tasks() + (plan.padded(g) ? images : 0); }
+ void pack(std::int64_t task) const {
+  const panel_layout panels_of = layout();
+  const std::int64_t panel_tasks = dy_tasks();
+  if (task < panel_tasks) {
+   const std::int64_t first = task * pack_pixels, last = std::min(pixels(), first + pack_pixels);
+   const std::int64_t count = panels_of.count();
+   for (std::int64_t group = 0; group < g.groups; ++group) {
+    const T* from = own_dy() + first * g.out_channels + group * g.group_out();
+    T* to = panels + group * panels_of.size(pixels());
+    for (std::int64_t i = first; i < last; ++i, from += g.out_channels) {
+     for (std::int64_t p = 0; p + 1 < count; ++p)
+      copy_line(to + panels_of.offset(p, pixels()) + i * 2 * kernels.lanes,
+        from + p * 2 * kernels.lanes);
+     pack_panel(to + panels_of.offset(count - 1, pixels()) + i * panels_of.width(count - 1), panels_of,
+       count - 1, from, g.out_channels, false, 1);
+    }
+   }
+   return;
+  }
+  const image_window window = plan.window(g);
+  const std::int64_t i = task - panel_tasks;
+  copy_window(windows + i * window.height * window.width * g.in_channels,
+     x + (image + i) * g.in_height * g.in_width * g.in_channels, g.in_height, g.in_width, g.in_channels,
+     {row * g.stride_height - g.pad_top, column * g.stride_width - g.pad_left, window.height,
+     window.width});
+ }
+
+ void copy_line(T* to, const T* from) const {
+  const int bytes = 2 * kernels.lanes * static_cast<int>(sizeof(T));
+  if (bytes == 128)
+   std::memcpy(to, from, 128);
+  else if (bytes == 64)
+   std::memcpy(to, from, 64);
+  else
+   std::memcpy(to, from, 32);
+ }
+
+ void multiply(std::int64_t group, std::int64_t u, std::int64_t run, std::int64_t begin, std::int64_t end, T* dw,
+    bool accumulate) const {
+  const image_window window = plan.window(g);
+  const bool padded = plan.padded(g);
+  const std::int64_t channels = g.in_channels;
+  const std::int64_t source_row = (padded ? window.width : g.in_width) * channels;
+  const T* source = padded ? windows
+        : x + ((image * g.in_height + row * g.stride_height) * g.in_width +
+          column * g.stride_width) *
+          channels;
+  const panel_layout panels_of = layout();
+
+  tile_job<T> job{};
+  job.walk = {images, (padded ? window.height : g.in_height) * source_row, rows, g.stride_height * source_row,
+     columns, g.stride_width * channels, 0, direct ? g.out_channels : 0};
+  job.a_row = 1;
+  job.c_row = g.out_channels;
+  job.accumulate = accumulate;
+  const T* a = source + u * g.dilation_height * source_row + run * g.dilation_width * channels +
+     group * g.group_in();
+  T* c = dw + (u * g.kernel_width * g.group_in() + run * plan.run_rows) * g.out_channels + group * g.group_out();
+  const T* b = panels + group * panels_of.size(pixels());
+  for_tiles(end - begin, kernels.rows, [&](std::int64_t first, std::int64_t count) {
+   job.a = a + begin + first;
+   for (std::int64_t panel = 0; panel < panels_of.count(); ++panel) {
+    job.b = direct ? own_dy() + panel * 2 * kernels.lanes : b + panels_of.offset(panel, pixels());
+    job.c = c + (begin + first) * g.out_channels + panel * 2 * kernels.lanes;
+    job.columns = panels_of.columns(panel);
+    kernels.run[panels_of.vectors(panel) - 1][count - 1](job);
+   }
+  });
+ }
+};
+
+}
+
+namespace tapegraph::cpu {
+
+template <class T>
+void convolution_filter_gradient(const convolution_geometry& g, const T* x, const T* dy, T* dw, void* workspace) {
+ if (g.kernel_height * g.kernel_width * g.in_channels <= 0 || g.out_channels <= 0) return;
+ const detail::filter_gradient_plan plan(g.batch > 0 && g.out_height > 0 && g.out_width > 0
+            ? g
+            : convolution_geometry{1, 1, 1, 1, 1, 1, 1, 1, 1});
+ if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0) {
+  std::fill_n(dw, plan.filter_elements(g), T(0));
+  return;
+ }
+ const auto& kernels = active_tile_kernels<T>();
+ const int threads = thread_count();
+ const std::int64_t panel_elements = plan.panel_elements(g, tile_kernels<T>::most_lanes);
+ const std::int64_t window_elements = plan.window_elements(g);
+ const std::int64_t filters = plan.filter_elements(g);
+ const std::int64_t chunks = plan.chunks(g);
+ const bool parallel = detail::worth_threads(detail::multiply_adds(g));
+ if (detail::is_depthwise(g)) return detail::depthwise_filter_gradient(g, x, dy, dw, parallel);
+
+ detail::workspace_cutter cut(workspace);
+ if (plan.parts > 1) {
+  T* panels = cut.take<T>(threads * panel_elements);
+  T* windows = cut.take<T>(threads * window_elements);
+  T* sums = cut.take<T>(plan.parts * filters);
+  detail::for_tasks(plan.parts, parallel, [&](std::int64_t part, int thread) {
+   detail::filter_gradient_chunk<T> chunk{g,  plan, kernels, x, dy, panels + thread * panel_elements,
+            windows + thread * window_elements};
+   const std::int64_t first = chunks * part / plan.parts, last = chunks * (part + 1) / plan.parts;
+   for (std::int64_t i = first; i < last; ++i) {
+    chunk.select(i);
+    for (std::int64_t task = 0; task < chunk.pack_tasks(); ++task) chunk.pack(task);
+    for (std::int64_t group = 0; group < g.groups; ++group)
+     for (std::int64_t u = 0; u < g.kernel_height; ++u)
+      for (std::int64_t run = 0; run < plan.runs; ++run)
+       chunk.multiply(group, u, run, 0, plan.run_rows, sums + part * filters, i > first);
+   }
+  });
+  std::copy_n(sums, filters, dw);
+  for (std::int64_t part = 1; part < plan.parts; ++part) {
+   const T* from = sums + part * filters;
+   for (std::int64_t i = 0; i < filters; ++i) dw[i] += from[i];
+  }
+  return;
+ }
+
+ T* panels = cut.take<T>(panel_elements);
+ T* windows = cut.take<T>(window_elements);
+ detail::filter_gradient_chunk<T> chunk{g, plan, kernels, x, dy, panels, windows};
+ const std::int64_t share = 2 * kernels.rows;
+ const std::int64_t shares = detail::divide_up(plan.run_rows, share);
+ for (std::int64_t i = 0; i < chunks; ++i) {
+  chunk.select(i);
+  detail::for_tasks(chunk.pack_tasks(), parallel, [&](std::int64_t task, int) { chunk.pack(task); });
+  detail::for_tasks(g.groups * g.kernel_height * plan.runs * shares, parallel, [&](std::int64_t task, int) {
+   const std::int64_t part = task % shares, run = task / shares % plan.runs;
+   const std::int64_t u = task / shares / plan.runs % g.kernel_height;
+   chunk.multiply(task / shares / plan.runs / g.kernel_height, u, run, plan.run_rows * part / shares,
+      plan.run_rows * (part + 1) / shares, dw, i > 0);
+  });
+ }
+}
+
+}
+// ---- tapegraph/ops/convolution/cpu_forward.hpp ----
+
+namespace tapegraph::cpu {
+
+namespace detail {
+
+struct forward_plan {
+ std::int64_t block_height, block_width;
+ std::int64_t blocks_down, blocks_across;
+ image_window window;
+
+ explicit forward_plan(const convolution_geometry& g) {
+  constexpr std::int64_t pixels = 128;
+  block_width = equal_part(g.out_width, 2 * pixels);
+  block_height = equal_part(g.out_height, divide_up(pixels, std::max<std::int64_t>(1, block_width)));
+  blocks_across = divide_up(g.out_width, std::max<std::int64_t>(1, block_width));
+  blocks_down = divide_up(g.out_height, std::max<std::int64_t>(1, block_height));
+  window = {0, 0, (block_height - 1) * g.stride_height + g.span_height(),
+    (block_width - 1) * g.stride_width + g.span_width()};
+ }
+};
+
+inline constexpr std::int64_t panel_bytes = 512 * 1024;
+
+template <class T>
+void forward_block(const convolution_geometry& g, const forward_plan& plan, const tile_kernels<T>& kernels,
+    const T* x, const T* packed, T* y, const convolution_epilogue<T>& epilogue, T* scratch,
+    std::int64_t image, std::int64_t down, std::int64_t across, std::int64_t first_panel,
+    std::int64_t last_panel) {
+ const std::int64_t row0 = down * plan.block_height, column0 = across * plan.block_width;
+ const std::int64_t rows = std::min(plan.block_height, g.out_height - row0);
+ const std::int64_t columns = std::min(plan.block_width, g.out_width - column0);
+ if (rows <= 0 || columns <= 0) return;
+ const image_window window{row0 * g.stride_height - g.pad_top, column0 * g.stride_width - g.pad_left,
+       (rows - 1) * g.stride_height + g.span_height(),
+       (columns - 1) * g.stride_width + g.span_width()};
+ const std::int64_t channels = g.in_channels;
+ const T* source = x + image * g.in_height * g.in_width * channels;
+ std::int64_t source_row = g.in_width * channels;
+ if (window.inside(g.in_height, g.in_width)) {
+  source += (window.row * g.in_width + window.column) * channels;
+ } else {
+  copy_window(scratch, source, g.in_height, g.in_width, channels, window);
+  source = scratch;
+  source_row = window.width * channels;
+ }
+
+ const std::int64_t depth = g.group_in();
+ const std::int64_t row_k = g.kernel_width * depth;
+ const std::int64_t k = g.kernel_height * row_k;
+ const panel_layout layout{g.group_out(), kernels.lanes};
+ const std::int64_t kernel_rows = std::clamp<std::int64_t>(
+  panel_bytes / std::max<std::int64_t>(1, row_k * 2 * kernels.lanes * static_cast<std::int64_t>(sizeof(T))), 1,
+  std::max<std::int64_t>(1, g.kernel_height));
+
+ tile_job<T> job{};
+ job.walk.a_outer = g.dilation_height * source_row;
+ job.walk.middle = g.row_is_contiguous() ? 1 : g.kernel_width;
+ job.walk.a_middle = g.dilation_width * channels;
+ job.walk.inner = g.row_is_contiguous() ? row_k : depth;
+ job.a_row = g.stride_width * channels;
+ job.c_row = g.out_channels;
+
+ for (std::int64_t p = first_panel; p < last_panel; ++p) {
+  const std::int64_t group = p / layout.count(), panel = p % layout.count();
+  const std::int64_t channel = group * g.group_out() + panel * 2 * kernels.lanes;
+  const auto& run = kernels.run[layout.vectors(panel) - 1];
+  job.columns = layout.columns(panel);
+  for (std::int64_t u = 0; u == 0 || u < g.kernel_height; u += kernel_rows) {
+   const bool last = u + kernel_rows >= g.kernel_height;
+   job.walk.outer = std::min(kernel_rows, g.kernel_height - u);
+   job.b = packed + group * layout.size(k) + layout.offset(panel, k) + u * row_k * layout.width(panel);
+   job.accumulate = u > 0;
+   job.bias = last && epilogue.bias != nullptr ? epilogue.bias + channel : nullptr;
+   job.relu = last && epilogue.relu;
+   for (std::int64_t i = 0; i < rows; ++i) {
+    const T* a = source + (i * g.stride_height + u * g.dilation_height) * source_row + group * depth;
+    T* c = y + ((image * g.out_height + row0 + i) * g.out_width + column0) * g.out_channels + channel;
+    for_tiles(columns, kernels.rows, [&](std::int64_t first, std::int64_t count) {
+     job.a = a + first * job.a_row;
+     job.c = c + first * g.out_channels;
+     run[count - 1](job);
+    });
+   }
+  }
+ }
+}
+
+template <class T>
+std::int64_t forward_filter_elements(const convolution_geometry& g, std::int64_t lanes) {
+ return g.groups * panel_layout::padded(g.group_out(), lanes) * g.kernel_height * g.kernel_width * g.group_in();
+}
+
+template <class T>
+T* take_forward_scratch(workspace_cutter& cut, const convolution_geometry& g, int threads) {
+ const forward_plan plan(g);
+ const bool padded = g.pad_top > 0 || g.pad_left > 0 ||
+      (g.out_height - 1) * g.stride_height - g.pad_top + g.span_height() > g.in_height ||
+      (g.out_width - 1) * g.stride_width - g.pad_left + g.span_width() > g.in_width;
+ return cut.take<T>(padded ? threads * plan.window.height * plan.window.width * g.in_channels : 0);
+}
+
+}
+
+template <class T>
+std::size_t packed_filter_bytes(const convolution_geometry& g) {
+ return static_cast<std::size_t>(detail::forward_filter_elements<T>(g, tile_kernels<T>::most_lanes)) * sizeof(T);
+}
+
+template <class T>
+void pack_filters(const convolution_geometry& g, const T* w, T* packed) {
+ if (detail::is_depthwise(g)) {
+  std::copy_n(w, g.kernel_height * g.kernel_width * g.out_channels, packed);
+  return;
+ }
+ const auto& kernels = active_tile_kernels<T>();
+ const panel_layout layout{g.group_out(), kernels.lanes};
+ const std::int64_t k = g.kernel_height * g.kernel_width * g.group_in();
+ parallel_for(g.groups * layout.count(),
+    detail::worth_threads(static_cast<double>(k) * static_cast<double>(g.out_channels)),
+    [&](std::int64_t p) {
+     const std::int64_t group = p / layout.count(), panel = p % layout.count();
+     pack_panel(packed + group * layout.size(k) + layout.offset(panel, k), layout, panel,
+        w + group * g.group_out(), g.out_channels, false, k);
+    });
+}
+
+template <class T>
+void convolution_forward_packed(const convolution_geometry& g, const T* x, const T* packed, T* y, void* workspace,
+        const convolution_epilogue<T>& epilogue = {}) {
+ if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
+ const double work = detail::multiply_adds(g);
+ if (detail::is_depthwise(g))
+  return detail::depthwise_forward(g, x, packed, y, epilogue, detail::worth_threads(work));
+ const auto& kernels = active_tile_kernels<T>();
+ const detail::forward_plan plan(g);
+ detail::workspace_cutter cut(workspace);
+ T* scratch = detail::take_forward_scratch<T>(cut, g, thread_count());
+ const std::int64_t window = plan.window.height * plan.window.width * g.in_channels;
+
+ const std::int64_t panels = g.groups * panel_layout{g.group_out(), kernels.lanes}.count();
+ const std::int64_t blocks = g.batch * plan.blocks_down * plan.blocks_across;
+ const std::int64_t shares = std::clamp<std::int64_t>(detail::divide_up(8 * thread_count(), blocks), 1, panels);
+ detail::for_tasks(blocks * shares, detail::worth_threads(work), [&](std::int64_t task, int thread) {
+  const std::int64_t share = task % shares, block = task / shares;
+  const std::int64_t across = block % plan.blocks_across;
+  const std::int64_t down = block / plan.blocks_across % plan.blocks_down;
+  const std::int64_t image = block / plan.blocks_across / plan.blocks_down;
+  detail::forward_block(g, plan, kernels, x, packed, y, epilogue, scratch + thread * window, image, down, across,
+       panels * share / shares, panels * (share + 1) / shares);
+ });
+}
+
+template <class T>
+void convolution_forward(const convolution_geometry& g, const T* x, const T* w, T* y, void* workspace,
+      const convolution_epilogue<T>& epilogue = {}) {
+ if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
+ detail::workspace_cutter cut(workspace);
+ detail::take_forward_scratch<T>(cut, g, thread_count());
+ T* packed = cut.take<T>(detail::forward_filter_elements<T>(g, tile_kernels<T>::most_lanes));
+ pack_filters(g, w, packed);
+ convolution_forward_packed(g, x, packed, y, workspace, epilogue);
+}
+
+}
+// ---- tapegraph/ops/convolution/cpu_input_gradient.hpp ----
+
+namespace tapegraph::cpu::detail {
+
+struct input_gradient_plan {
+ std::int64_t block_height, block_width;
+ std::int64_t blocks_down, blocks_across;
+ std::int64_t buffer_width;
+ std::int64_t runs;
+ std::int64_t run_columns;
+
+ explicit input_gradient_plan(const convolution_geometry& g) {
+  constexpr std::int64_t pixels = 128;
+  const std::int64_t widest = std::max<std::int64_t>(512, 8 * g.span_width());
+  block_width = equal_part(g.in_width, widest);
+  block_height = equal_part(g.in_height, divide_up(pixels, std::max<std::int64_t>(1, block_width)));
+  blocks_across = divide_up(g.in_width, std::max<std::int64_t>(1, block_width));
+  blocks_down = divide_up(g.in_height, std::max<std::int64_t>(1, block_height));
+  buffer_width = block_width + 2 * g.span_width() + g.stride_width;
+  runs = g.row_is_contiguous() ? 1 : g.kernel_width;
+  run_columns = g.row_is_contiguous() ? g.kernel_width * g.in_channels : g.group_in();
+ }
+ void share_out(const convolution_geometry& g, int threads) {
+  while (block_height > 1 && block_height * block_width > 16 &&
+   g.batch * blocks_down * blocks_across < 4 * threads) {
+   block_height = divide_up(block_height, 2);
+   blocks_down = divide_up(g.in_height, block_height);
+  }
+ }
+ std::int64_t buffer_elements(const convolution_geometry& g) const {
+  return block_height * buffer_width * g.in_channels;
+ }
+ std::int64_t filter_elements(const convolution_geometry& g, int lanes) const {
+  return g.groups * runs * panel_layout{run_columns, lanes}.size(g.kernel_height * g.group_out());
+ }
+};
+
+template <class T>
+void input_gradient_block(const convolution_geometry& g, const input_gradient_plan& plan,
+      const tile_kernels<T>& kernels, const T* dy, const T* packed, T* dx, T* buffer,
+      std::int64_t image, std::int64_t down, std::int64_t across) {
+ const std::int64_t row0 = down * plan.block_height, column0 = across * plan.block_width;
+ const std::int64_t rows = std::min(plan.block_height, g.in_height - row0);
+ const std::int64_t columns = std::min(plan.block_width, g.in_width - column0);
+ if (rows <= 0 || columns <= 0) return;
+ const std::int64_t first = std::clamp<std::int64_t>(
+  -floor_divide(-(column0 + g.pad_left - g.span_width() + 1), g.stride_width), 0, g.out_width);
+ const std::int64_t last = std::clamp<std::int64_t>(
+  floor_divide(column0 + columns - 1 + g.pad_left, g.stride_width) + 1, first, g.out_width);
+ const std::int64_t left = first * g.stride_width - g.pad_left;
+ const std::int64_t width = last > first ? (last - first - 1) * g.stride_width + g.span_width() : 0;
+ const std::int64_t channels = g.in_channels, depth = g.group_out();
+ const std::int64_t buffer_row = width * channels;
+ std::fill_n(buffer, rows * buffer_row, T(0));
+
+ const panel_layout layout{plan.run_columns, kernels.lanes};
+ const std::int64_t k = g.kernel_height * depth;
+ const std::int64_t dy_row = g.out_width * g.out_channels;
+ const std::int64_t common = std::gcd(g.stride_height, g.dilation_height);
+ const std::int64_t step = g.stride_height / common, back = g.dilation_height / common;
+
+ tile_job<T> job{};
+ job.walk.inner = depth;
+ job.walk.a_outer = -back * dy_row;
+ job.a_row = g.out_channels;
+ job.c_row = g.stride_width * channels;
+ job.accumulate = true;
+ const T* packed_run = packed;
+ for (std::int64_t group = 0; group < g.groups; ++group)
+  for (std::int64_t run = 0; run < plan.runs; ++run, packed_run += layout.size(k))
+   for (std::int64_t panel = 0; panel < layout.count(); ++panel) {
+    const T* b = packed_run + layout.offset(panel, k);
+    const std::int64_t panel_row = depth * layout.width(panel);
+    const auto& kernel = kernels.run[layout.vectors(panel) - 1];
+    job.columns = layout.columns(panel);
+    job.walk.b_skip = (step - 1) * panel_row;
+    for (std::int64_t i = 0; i < rows; ++i) {
+     const std::int64_t row = row0 + i + g.pad_top;
+     std::int64_t u = 0;
+     while (u < g.kernel_height && (row - u * g.dilation_height) % g.stride_height != 0 && u < step) ++u;
+     if (u >= step || u >= g.kernel_height) continue;
+     std::int64_t count = (g.kernel_height - u + step - 1) / step;
+     std::int64_t i_dy = floor_divide(row - u * g.dilation_height, g.stride_height);
+     if (i_dy >= g.out_height) {
+      const std::int64_t skip = divide_up(i_dy - g.out_height + 1, back);
+      u += skip * step;
+      i_dy -= skip * back;
+      count -= skip;
+     }
+     if (count <= 0 || i_dy < 0) continue;
+     job.walk.outer = std::min(count, i_dy / back + 1);
+     job.b = b + u * panel_row;
+     const T* a = dy + (image * g.out_height + i_dy) * dy_row + first * g.out_channels + group * depth;
+     T* c = buffer + i * buffer_row + run * g.dilation_width * channels + group * g.group_in() +
+      panel * 2 * kernels.lanes;
+     for_tiles(last - first, kernels.rows, [&](std::int64_t from, std::int64_t tile_rows) {
+      job.a = a + from * job.a_row;
+      job.c = c + from * job.c_row;
+      kernel[tile_rows - 1](job);
+     });
+    }
+   }
+
+ const std::int64_t begin = std::clamp<std::int64_t>(left, column0, column0 + columns);
+ const std::int64_t end = std::clamp<std::int64_t>(left + width, begin, column0 + columns);
+ for (std::int64_t i = 0; i < rows; ++i) {
+  T* to = dx + (image * g.in_height + row0 + i) * g.in_width * channels;
+  std::fill_n(to + column0 * channels, (begin - column0) * channels, T(0));
+  if (end > begin)
+   std::copy_n(buffer + i * buffer_row + (begin - left) * channels, (end - begin) * channels,
+      to + begin * channels);
+  std::fill_n(to + end * channels, (column0 + columns - end) * channels, T(0));
+ }
+}
+
+}
+
+namespace tapegraph::cpu {
+
+template <class T>
+std::size_t packed_gradient_filter_bytes(const convolution_geometry& g) {
+ return static_cast<std::size_t>(
+   detail::input_gradient_plan(g).filter_elements(g, tile_kernels<T>::most_lanes)) *
+  sizeof(T);
+}
+
+template <class T>
+void pack_gradient_filters(const convolution_geometry& g, const T* w, T* packed) {
+ if (detail::is_depthwise(g)) {
+  std::copy_n(w, g.kernel_height * g.kernel_width * g.out_channels, packed);
+  return;
+ }
+ const detail::input_gradient_plan plan(g);
+ const panel_layout layout{plan.run_columns, active_tile_kernels<T>().lanes};
+ const std::int64_t depth = g.group_out(), k = g.kernel_height * depth;
+ parallel_for(g.groups * plan.runs * layout.count(),
+    detail::worth_threads(static_cast<double>(k * plan.runs * plan.run_columns * g.groups)),
+    [&](std::int64_t p) {
+     const std::int64_t panel = p % layout.count(), run = p / layout.count() % plan.runs;
+     const std::int64_t group = p / layout.count() / plan.runs;
+     T* to = packed + (group * plan.runs + run) * layout.size(k) + layout.offset(panel, k);
+     const T* from = w + run * plan.run_columns * g.out_channels + group * depth;
+     for (std::int64_t u = 0; u < g.kernel_height; ++u)
+      pack_panel(to + u * depth * layout.width(panel), layout, panel,
+         from + u * g.kernel_width * g.group_in() * g.out_channels, g.out_channels, true,
+         depth);
+    });
+}
+
+template <class T>
+void convolution_input_gradient_packed(const convolution_geometry& g, const T* dy, const T* packed, T* dx,
+         void* workspace) {
+ if (g.batch <= 0 || g.in_height <= 0 || g.in_width <= 0 || g.in_channels <= 0) return;
+ const bool parallel = detail::worth_threads(detail::multiply_adds(g));
+ if (detail::is_depthwise(g)) return detail::depthwise_input_gradient(g, dy, packed, dx, parallel);
+ const auto& kernels = active_tile_kernels<T>();
+ detail::input_gradient_plan plan(g);
+ plan.share_out(g, thread_count());
+ T* buffers = static_cast<T*>(workspace);
+ detail::for_tasks(g.batch * plan.blocks_down * plan.blocks_across, parallel, [&](std::int64_t task, int thread) {
+  const std::int64_t across = task % plan.blocks_across;
+  const std::int64_t down = task / plan.blocks_across % plan.blocks_down;
+  detail::input_gradient_block(g, plan, kernels, dy, packed, dx, buffers + thread * plan.buffer_elements(g),
+         task / plan.blocks_across / plan.blocks_down, down, across);
+ });
+}
+
+template <class T>
+void convolution_input_gradient(const convolution_geometry& g, const T* dy, const T* w, T* dx, void* workspace) {
+ if (g.batch <= 0 || g.in_height <= 0 || g.in_width <= 0 || g.in_channels <= 0) return;
+ const detail::input_gradient_plan plan(g);
+ detail::workspace_cutter cut(workspace);
+ cut.take<T>(thread_count() * plan.buffer_elements(g));
+ T* packed = cut.take<T>(plan.filter_elements(g, tile_kernels<T>::most_lanes));
+ pack_gradient_filters(g, w, packed);
+ convolution_input_gradient_packed(g, dy, packed, dx, workspace);
+}
+
+}
+
+namespace tapegraph::cpu {
+
+template <class T>
+std::size_t convolution_workspace_bytes(const convolution_geometry& g, convolution_pass pass, int threads) {
+ if (g.batch <= 0 || g.in_channels <= 0 || g.out_channels <= 0 || g.kernel_height <= 0 || g.kernel_width <= 0)
+  return 0;
+ constexpr int lanes = tile_kernels<T>::most_lanes;
+ detail::workspace_cutter cut(nullptr);
+ switch (pass) {
+ case convolution_pass::forward: {
+  if (g.out_height <= 0 || g.out_width <= 0) return 0;
+  detail::take_forward_scratch<T>(cut, g, threads);
+  cut.take<T>(detail::forward_filter_elements<T>(g, lanes));
+  break;
+ }
+ case convolution_pass::input_gradient: {
+  if (g.in_height <= 0 || g.in_width <= 0) return 0;
+  const detail::input_gradient_plan plan(g);
+  cut.take<T>(threads * plan.buffer_elements(g));
+  cut.take<T>(plan.filter_elements(g, lanes));
+  break;
+ }
+ case convolution_pass::filter_gradient: {
+  if (g.out_height <= 0 || g.out_width <= 0) return 0;
+  const detail::filter_gradient_plan plan(g);
+  const std::int64_t copies = plan.parts > 1 ? threads : 1;
+  cut.take<T>(copies * plan.panel_elements(g, lanes));
+  cut.take<T>(copies * plan.window_elements(g));
+  if (plan.parts > 1) cut.take<T>(plan.parts * plan.filter_elements(g));
+  break;
+ }
+ }
+ return cut.used();
+}
+
+}
+// ---- tapegraph/runtime/kernel.hpp ----
+
+// ---- tapegraph/cpu/map.hpp ----
+
+// ---- tapegraph/cpu/region.hpp ----
+
 // ---- tapegraph/expr/registers.hpp ----
 
 namespace tapegraph::machine {
@@ -8323,75 +9141,6 @@ inline void run_map(tile_function evaluate, const kernel_call& call) {
 // ---- tapegraph/cpu/reduce_columns.hpp ----
 
 // ---- tapegraph/cpu/reduce_leaves.hpp ----
-
-// ---- tapegraph/cpu/vector.hpp ----
-
-namespace tapegraph::cpu {
-
-namespace detail {
-template <std::size_t Size>
-using integer_of_size = std::conditional_t<
- Size == 1, std::int8_t, std::conditional_t<Size == 2, std::int16_t, std::conditional_t<Size == 4, std::int32_t, std::int64_t>>>;
-}
-
-template <int... Lanes, class V>
-TG_INLINE void shuffle(V& to, const V& a, const V& b) {
-#if defined(__clang__)
- to = __builtin_shufflevector(a, b, Lanes...);
-#else
- typedef detail::integer_of_size<sizeof(a[0])> mask __attribute__((vector_size(sizeof(V))));
- constexpr mask lanes = {Lanes...};
- to = __builtin_shuffle(a, b, lanes);
-#endif
-}
-
-template <class T, int Bytes>
-struct vector {
- static constexpr int lanes = Bytes / static_cast<int>(sizeof(T));
- typedef T type __attribute__((vector_size(Bytes)));
- typedef T storage __attribute__((vector_size(Bytes), aligned(alignof(T)), may_alias));
-
- TG_INLINE static void load(type& v, const T* p) { v = *reinterpret_cast<const storage*>(p); }
- TG_INLINE static void store(T* p, const type& v) { *reinterpret_cast<storage*>(p) = v; }
-
- TG_INLINE static void multiply_add(type& c, const type& a, T b) {
-#if defined(__clang__)
-#pragma clang fp contract(fast)
-#endif
-  c = a * b + c;
- }
-
- TG_INLINE static void load_first(type& v, const T* p, int count) {
-  alignas(Bytes) T lane[lanes] = {};
-  copy_first(lane, p, count);
-  v = *reinterpret_cast<const type*>(lane);
- }
- TG_INLINE static void store_first(T* p, const type& v, int count) {
-  alignas(Bytes) T lane[lanes];
-  *reinterpret_cast<type*>(lane) = v;
-  copy_first(p, lane, count);
- }
-
-private:
- TG_INLINE static void copy_first(T* to, const T* from, int count) {
-  piece<8>(to, from, count);
-  piece<4>(to, from, count);
-  piece<2>(to, from, count);
-  piece<1>(to, from, count);
- }
- template <int Size>
- TG_INLINE static void piece(T*& to, const T*& from, int count) {
-  if constexpr (Size < lanes) {
-   if (count & Size) {
-    std::memcpy(to, from, Size * sizeof(T));
-    to += Size;
-    from += Size;
-   }
-  }
- }
-};
-
-}
 
 namespace tapegraph::cpu {
 
@@ -9477,3003 +10226,6 @@ struct kernel<Op, T> {
 };
 
 }
-
-/// The code of a sealed formula. While the program is compiled, the formula's type is traced and differentiated by the functions
-/// that differentiate graphs. The result is two regions, one for the value and one for the adjoints of all leaves.
-
-namespace tapegraph::detail {
-
-inline constexpr int most_leaves = 12;
-inline constexpr int most_numbers = 16;
-
-/// Where an operand of the adjoint region comes from: leaf k is k, number k is first_number + k.
-enum source_code : int { first_number = 100, from_output = 200, from_adjoint = 201 };
-
-/// Shapes are not known here: everything is traced as a scalar, and broadcasting is the drivers' business.
-struct formula_code {
- int kernel_words[4096]{};
- const ir::operation* ops[64]{};
- int forward = 0, backward = 0;
- int leaves = 0, numbers = 0;
- int forward_sources[most_leaves + most_numbers]{}, forward_slots = 0;
- int sources[most_leaves + most_numbers + 2]{}, slots = 0;
- int result_leaf[most_leaves]{}, results = 0;
- double constant[most_numbers]{};
- int constants = 0;
- dtype leaf_type[most_leaves]{};
- dtype type = dtype::f32;
- dtype domain_type = dtype::f32;
- const char* error = nullptr;
- bool too_long = false;
- bool reduced = false;
-
- constexpr ir::region_view value_region() const { return {kernel_words + forward}; }
- constexpr ir::region_view adjoint_region() const { return {kernel_words + backward}; }
-};
-
-/// Appends the nodes of a formula given only its type. Leaves and numbers become inputs: their values are not part of it.
-struct formula_tracer {
- ir::trace& t;
- list<int> leaves{}, numbers{};
-
- template <class Leaf>
- constexpr int leaf(formula_type<Leaf>) {
-  const int id = t.input("", dtype_of<typename Leaf::element_type>, {});
-  leaves.push_back(id);
-  return id;
- }
- template <class Op>
- constexpr int number_of(formula_type<number>, int k, const int* ids, int count) {
-  const int id = t.input("", ir::operand_type<Op>(t, k, ids, count), {});
-  numbers.push_back(id);
-  return id;
- }
- template <class Op>
- constexpr int operation(const int* ids, int count) {
-  return ir::node_writer{t}.operation<Op>(ids, count);
- }
-};
-
-/// Traces formula E, under reduction Reduce when that is not void, differentiates it and encodes both regions.
-template <class E, class Reduce>
-constexpr formula_code make_formula() {
- formula_code code;
- ir::trace t;
- formula_tracer tracer{t};
- const int domain = walk_formula(tracer, formula_type<E>{});
- code.leaves = tracer.leaves.size();
- code.numbers = tracer.numbers.size();
- if (code.leaves > most_leaves || code.numbers > most_numbers) {
-  code.error = "a formula may have at most 12 tensors and 16 numbers: seal a part of it";
-  code.too_long = true;
-  return code;
- }
- for (int i = 0; i < code.leaves; ++i) code.leaf_type[i] = t.nodes[tracer.leaves[i]].type;
- int last = domain;
- if constexpr (!std::is_void_v<Reduce>) {
-  static_assert(ir::operation_binding<Reduce>::bound);
-  const std::int64_t words[2]{0, 1};
-  last = t.invoke(ir::descriptor_of<Reduce>, words, nullptr, &domain, 1);
- }
- const int group = t.groups++;
- for (int i = 0; i <= last; ++i)
-  if (t.nodes[i].op->kind != operation_kind::leaf) t.nodes[i].group = group;
- code.type = t.nodes[last].type;
- code.domain_type = t.nodes[domain].type;
- code.error = t.error.what;
- code.reduced = last != domain && t.error.operation.empty();
- if (code.error != nullptr) return code;
-
- int ops = 0, words = 0;
- const auto op_index = [&](const ir::operation* op) {
-  for (int i = 0; i < ops; ++i)
-   if (ir::same_operation(code.ops[i], op)) return i;
-  code.ops[ops] = op;
-  return ops++;
- };
- const auto write = [&](const ir::region_code& r) {
-  const int first = words;
-  for (int word : r.words) code.kernel_words[words++] = word;
-  return first;
- };
- const auto source_of = [&](int node, int output, int adjoint) {
-  if (node == adjoint) return static_cast<int>(from_adjoint);
-  if (node == output) return static_cast<int>(from_output);
-  for (int i = 0; i < code.leaves; ++i)
-   if (tracer.leaves[i] == node) return i;
-  for (int i = 0; i < code.numbers; ++i)
-   if (tracer.numbers[i] == node) return first_number + i;
-  return -1;
- };
- const auto is_input = [&](int node) { return t.nodes[node].is(ir::descriptor_of<ir::input_op>); };
- ir::region_marks marks;
- list<int> roots;
- roots.push_back(domain);
- const ir::region_code value = ir::encode_region(t, roots, is_input, op_index, marks);
- code.forward = write(value);
- for (int slot : value.slots) code.forward_sources[code.forward_slots++] = source_of(slot, -1, -1);
-
- if (!ir::detail::is_floating(code.type)) return code;
- const int output = t.input("", code.type, {}), adjoint = t.input("", code.type, {});
- const auto wanted = [&](int node) { return is_input(node) && ir::detail::is_floating(t.nodes[node].type); };
- list<ir::contribution> flows = ir::differentiate_group(t, last, output, adjoint, wanted);
- list<int> targets;
- for (const ir::contribution& c : flows) {
-  const int leaf = source_of(c.leaf, -1, -1);
-  if (leaf < 0 || leaf >= first_number) continue;
-  code.result_leaf[code.results++] = leaf;
-  targets.push_back(c.adjoint);
- }
- if (code.results == 0) return code;
- for (int k = 0; k < targets.size(); ++k) t.outputs.push_back({"", targets[k]});
- ir::eliminate_common_subexpressions(t);
- for (int k = 0; k < targets.size(); ++k) targets[k] = t.outputs[k].node;
- const auto is_slot = [&](int node) { return t.nodes[node].op->kind == operation_kind::leaf; };
- const ir::region_code back = ir::encode_region(t, targets, is_slot, op_index, marks);
- code.backward = write(back);
- for (int slot : back.slots) {
-  int source = source_of(slot, output, adjoint);
-  if (source < 0) {
-   if (code.numbers + code.constants >= most_numbers) {
-    code.error = "a formula has too many numbers: seal a part of it";
-    code.too_long = true;
-    return code;
-   }
-   code.constant[code.constants] = std::bit_cast<double>(t.words_of(slot)[0]);
-   source = first_number + code.numbers + code.constants++;
-  }
-  code.sources[code.slots++] = source;
- }
- return code;
-}
-
-/// The code of a formula as a constant, in the form that decoded_region reads.
-template <class E, class Reduce>
-struct formula {
- static constexpr formula_code value = make_formula<E, Reduce>();
- static_assert(!value.too_long || always_false<E>,
-    "a formula may have at most 12 tensors and 16 numbers: seal a part of it with tg::eval");
- static_assert(value.error == nullptr || !value.reduced || always_false<E>,
-    "this reduction does not take elements of this type: sum and prod add and multiply numbers, max and min "
-    "order them, any and all ask bool; cast<...>() converts");
- static_assert(value.error == nullptr || value.too_long || value.reduced || always_false<E>,
-    "the operands of this formula do not fit: element types differ; cast<...>() makes them equal");
- using forward = typename ir::decoded_region<formula, value.forward>::type;
- using backward = typename ir::decoded_region<formula, value.backward>::type;
-};
-
-/// What run-time code needs of a formula, without its type.
-struct formula_view {
- const formula_code* code;
- cpu::tile_function forward, backward;
- runtime::kernel_functions forward_on_device, backward_on_device;
- /// A sum over axes on a device, for leaves that were broadcast: of one result of `backward` or, where `sums_tensor`, of a
- /// tensor that holds it.
- runtime::kernel_functions sum_on_device;
- bool sums_tensor;
- runtime::kernel_pair reduce;
- const ir::operation* reduction;
-};
-
-/// Whether `sum_on_device` sums a tensor in memory instead of a result of the backward region. A single leaf is broadcast by
-/// broadcast_to alone, whose derivative passes the adjoint on unchanged. In a reduction of a single leaf only tangents are ever
-/// summed. That is rare, so they are written to memory first, which saves a kernel for each such formula.
-template <class F, class Reduce>
-inline constexpr bool sums_tensor = F::value.leaves == 1 && !std::is_void_v<Reduce>;
-
-template <class F, class Reduce, class Backend = runtime::backend>
-constexpr runtime::kernel_functions sum_on_device_for() {
- if constexpr (sums_tensor<F, Reduce>)
-  return Backend::template result_sum<region<slots<F::value.leaf_type[0]>, results<0>>>();
- else if constexpr (F::value.leaves > 1 || runtime::reads_in_place<typename F::backward>)
-  return Backend::template result_sum<typename F::backward>();
- else
-  return {};
-}
-
-template <class E, class Reduce>
-constexpr formula_view make_formula_view() {
- using f = formula<E, Reduce>;
- formula_view v{&f::value, &cpu::evaluate_tile<typename f::forward>, nullptr, {}, {}, {}, false, {}, nullptr};
- v.forward_on_device = runtime::map_kernel_for<typename f::forward>().on_device;
- if constexpr (f::value.results > 0) {
-  v.backward = &cpu::evaluate_tile<typename f::backward>;
-  v.backward_on_device = runtime::map_kernel_for<typename f::backward>().on_device;
-  v.sums_tensor = sums_tensor<f, Reduce>;
-  v.sum_on_device = sum_on_device_for<f, Reduce>();
- }
- if constexpr (!std::is_void_v<Reduce>) {
-  v.reduce = runtime::reduction_kernel_for<Reduce, typename f::forward, element_t<f::value.type>>();
-  v.reduction = &ir::descriptor_of<Reduce>;
- }
- return v;
-}
-
-template <class E, class Reduce = void>
-inline constexpr formula_view formula_of = make_formula_view<E, Reduce>();
-
-/// The leaves and numbers of a formula, in the order in which formula_tracer met them.
-struct formula_values {
- const any_tensor* leaves[most_leaves];
- double numbers[most_numbers];
- int leaf_count = 0, number_count = 0;
-
- template <class E>
- void collect(const E& e) {
-  walk_formula(*this, e);
- }
-
- int leaf(const any_tensor& t) {
-  leaves[leaf_count++] = &t;
-  return 0;
- }
- template <class Op>
- int number_of(const number& n, int, const int*, int) {
-  numbers[number_count++] = n.value;
-  return 0;
- }
- template <class Op>
- int operation(const int*, int) {
-  return 0;
- }
-};
-
-}
-// ---- tapegraph/eager/formula_shape.hpp ----
-
-/// The shape that a formula's leaves broadcast to, and which operation is to blame where they do not.
-
-namespace tapegraph::detail {
-
-/// Throws shape_error for an operation whose operands do not broadcast. Of a condition, which is seldom the culprit, the two
-/// operands behind it are shown.
-template <class = void>
-[[noreturn]] void refuse_shapes(std::string_view operation, const operand_info* operands, int count) {
- std::string text(operation);
- text.append(": shapes do not broadcast: ");
- const int skip = count > 2 ? count - 2 : 0;
- for (int k = skip; k < count; ++k)
-  text.append(k > skip ? ", " : "").append(name_of(operands[k].type)).append(to_string(operands[k].dims));
- throw shape_error(text);
-}
-
-/// What a formula gives, asked without computing it. A number is a scalar of its neighbours' type.
-template <class X>
-operand_info info_of(const X& x) {
- if constexpr (handle<X>)
-  return {x.type(), x.shape()};
- else
-  return {dtype::boolean, {}};
-}
-template <class Op, class... Args>
-operand_info info_of(const expr<Op, Args...>& e) {
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  constexpr int count = sizeof...(I);
-  operand_info in[]{info_of(e.template get<I>())...};
-  dtype common = in[count - 1].type;
-  for (int k = count - 1; k >= Op::condition_operands; --k)
-   if (in[k].type != dtype::boolean) common = in[k].type;
-  operand_info result{Op::result_type(common), in[0].dims};
-  bool ok = true;
-  for (int k = 1; k < count; ++k) result.dims = broadcast(result.dims, in[k].dims, ok);
-  for (int k = Op::condition_operands; k < count; ++k) in[k].type = common;
-  if (!ok) refuse_shapes(Op::name, in, count);
-  return result;
- }
- (std::index_sequence_for<Args...>{});
-}
-
-/// Names the first operation whose operands do not fit, as tracing the formula does.
-template <class = void>
-[[noreturn]] void throw_broadcast_error(const formula_code& code, const formula_values& values) {
- const ir::region_view region = code.value_region();
- list<operand_info> registers;
- for (int s = 0; s < region.slots(); ++s) {
-  const int source = code.forward_sources[s];
-  registers.push_back({region.slot_type(s), source < first_number ? values.leaves[source]->shape() : shape{}});
- }
- for (int i = 0; i < region.instructions(); ++i) {
-  const ir::region_instruction step = region.instruction(i);
-  const int count = step.operands();
-  operand_info in[4];
-  for (int k = 0; k < count; ++k) in[k] = registers[step.operand[k]];
-  operand_info result{step.type, in[0].dims};
-  bool ok = true;
-  for (int k = 1; k < count; ++k) result.dims = broadcast(result.dims, in[k].dims, ok);
-  if (!ok) refuse_shapes(code.ops[step.op]->name, in, count);
-  registers.push_back(result);
- }
- throw shape_error("formula: shapes do not broadcast");
-}
-
-inline shape broadcast_shape(const formula_code& code, const formula_values& values) {
- shape result = values.leaves[0]->shape();
- bool ok = true;
- for (int i = 1; i < values.leaf_count; ++i)
-  if (!(values.leaves[i]->shape() == result)) result = broadcast(result, values.leaves[i]->shape(), ok);
- if (!ok) throw_broadcast_error(code, values);
- return result;
-}
-
-}
-// ---- tapegraph/eager/interpreter.hpp ----
-
-// ---- tapegraph/ir/jvp.hpp ----
-
-namespace tapegraph::ir {
-
-namespace detail {
-
-constexpr int weighted(trace& t, int factor, int tangent) {
- static_assert(operation_binding<multiply_op>::bound);
- const auto is_one = [&](int id) {
-  return t.is(id, descriptor_of<constant_op>) && std::bit_cast<double>(t.words_of(id)[0]) == 1;
- };
- if (is_one(factor)) return tangent;
- if (t.is(factor, descriptor_of<multiply_op>)) {
-  if (is_one(t.argument(factor, 0)))
-   factor = t.argument(factor, 1);
-  else if (is_one(t.argument(factor, 1)))
-   factor = t.argument(factor, 0);
- }
- const int args[2]{factor, tangent};
- return t.map(descriptor_of<multiply_op>, args, 2);
-}
-
-template <class TangentOf>
-constexpr int active_occurrences(const trace& t, int last, const TangentOf& tangent_of, int& leaf) {
- int count = 0;
- for (int i = group_begin(t, last); i <= last; ++i) {
-  if (t.nodes[i].group != t.nodes[last].group) continue;
-  for (int k = 0; k < t.nodes[i].arguments; ++k) {
-   const int arg = t.argument(i, k);
-   if (arg >= group_begin(t, last) && t.nodes[arg].group == t.nodes[last].group) continue;
-   if (tangent_of(arg) < 0) continue;
-   leaf = arg;
-   ++count;
-  }
- }
- return count;
-}
-
-}
-
-template <class TangentOf>
-constexpr int formula_tangent(trace& t, int last, int output, const TangentOf& tangent_of) {
- static_assert(operation_binding<sum_op>::bound);
- const bool reduction = t.nodes[last].op->kind == operation_kind::reduce;
- const dtype type = t.nodes[last].type;
- const int domain = reduction ? t.argument(last, 0) : last;
- const int start = t.nodes.size();
- const auto wanted = [&](int id) { return tangent_of(id) >= 0; };
- int only = -1;
- const int active = detail::active_occurrences(t, last, tangent_of, only);
- if (active == 0) return -1;
-
- list<contribution> flows;
- if (active > 1) {
-  flows = differentiate_group(t, last, output, t.constant(1, type), wanted, true);
-  if (flows.size() == 1) only = flows[0].leaf;
- }
- if (active == 1 || flows.size() == 1)
-  flows = differentiate_group(t, last, output, detail::converted(t, tangent_of(only), type), wanted, true);
- int sum = -1;
- for (const contribution& c : flows) {
-  int term = detail::converted(t, c.adjoint, type);
-  if (flows.size() > 1) term = detail::weighted(t, term, detail::converted(t, tangent_of(c.leaf), type));
-  sum = detail::accumulated(t, sum, term);
- }
- if (sum < 0) return -1;
- if (!t.same_shape(sum, domain)) {
-  const shape target = t.dims(domain);
-  sum = invoke<broadcast_op>({}, &target, std::source_location{}, node(&t, sum)).id();
- }
- if (reduction) {
-  const std::int64_t words[2]{t.words_of(last)[0], t.words_of(last)[1]};
-  sum = t.invoke(descriptor_of<sum_op>, words, nullptr, &sum, 1);
- }
- detail::own_group(t, start);
- t.nodes[sum].sealed = true;
- return sum;
-}
-
-namespace detail {
-
-constexpr int linear_tangent(trace& t, int i, const list<int>& tangent) {
- const entry e = t.nodes[i];
- list<int> args(e.arguments), ways(e.arguments);
- for (int k = 0; k < e.arguments; ++k) {
-  args[k] = t.argument(i, k);
-  ways[k] = args[k] < tangent.size() ? tangent[args[k]] : -1;
- }
- if (e.op->linear == linearity::joint) {
-  bool any = false;
-  for (int k = 0; k < e.arguments; ++k) any = any || ways[k] >= 0;
-  if (!any) return -1;
-  for (int k = 0; k < e.arguments; ++k)
-   if (is_floating(t.nodes[args[k]].type)) args[k] = ways[k] >= 0 ? ways[k] : zeros_like(t, args[k]);
-  return t.append(*e.op, e.type, e.rank, e.dims, args.begin(), e.arguments, e.words);
- }
- int sum = -1;
- for (int k = 0; k < e.arguments; ++k) {
-  if (ways[k] < 0) continue;
-  const int kept = args[k];
-  args[k] = ways[k];
-  sum = accumulated(t, sum, t.append(*e.op, e.type, e.rank, e.dims, args.begin(), e.arguments, e.words));
-  args[k] = kept;
- }
- return sum;
-}
-
-constexpr int transposed_tangent(trace& t, int i, const list<int>& tangent) {
- list<int> args(t.nodes[i].arguments);
- for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(i, k);
- int sum = -1;
- for (int k = 0; k < t.nodes[i].arguments; ++k) {
-  const int way = args[k] < tangent.size() ? tangent[args[k]] : -1;
-  if (way < 0) continue;
-  const int adjoint = zeros_like(t, i);
-  const int start = t.nodes.size();
-  const int flow = t.nodes[i].op->vjp(t, t.words_of(i), k, adjoint, args.begin(), i);
-  if (flow < 0) continue;
-  const int term = pullback(t, list<int>{flow}, list<int>{way}, list<int>{adjoint}, start)[0];
-  if (term >= 0) sum = accumulated(t, sum, term);
- }
- return sum;
-}
-
-}
-
-constexpr list<int> push_forward(trace& t, int first, int last, const list<int>& sources, const list<int>& tangents) {
- t.differentiated = true;
- list<int> tangent(last, -1);
- for (int k = 0; k < sources.size(); ++k) tangent[sources[k]] = tangents[k];
- const int scope = t.scope, line = t.line;
- for (int i = first; i < last; ++i) {
-  const entry e = t.nodes[i];
-  if (e.arguments == 0 || !detail::is_floating(e.type)) continue;
-  t.scope = e.scope;
-  t.line = e.line;
-  if (!e.op->in_formula()) {
-   tangent[i] = e.op->linear != linearity::none ? detail::linear_tangent(t, i, tangent)
-              : detail::transposed_tangent(t, i, tangent);
-   continue;
-  }
-  int next = i + 1;
-  while (next < last && t.nodes[next].op->kind == operation_kind::leaf) ++next;
-  if (next < last && t.nodes[next].group == e.group) continue;
-  tangent[i] = formula_tangent(t, i, i, [&](int id) { return id < last ? tangent[id] : -1; });
- }
- t.scope = scope;
- t.line = line;
- return tangent;
-}
-
-}
-// ---- tapegraph/runtime/placement_log.hpp ----
-
-namespace tapegraph {
-
-namespace runtime {
-
-namespace detail {
-inline std::atomic<bool>& placement_log_setting() {
- static std::atomic<bool> on{tapegraph::detail::environment_flag("TAPEGRAPH_LOG_PLACEMENT", false)};
- return on;
-}
-}
-
-inline bool placement_is_logged() { return detail::placement_log_setting().load(std::memory_order_relaxed); }
-
-template <class = void>
-void write_placement(const std::string& what, const buffer_view& result, const device_runtime* d, bool has_kernel) {
- const std::string shape_text = name_of(result.type) + to_string(shape(result.rank, result.extents));
- const std::string name = d == nullptr ? "cpu" : d->id().name();
- std::fprintf(stderr, "tapegraph: %s %s on %s\n", what.c_str(), shape_text.c_str(),
-    has_kernel ? name.c_str() : ("cpu, " + name + " has no kernel for it").c_str());
-}
-
-}
-
-inline void log_placement(bool on) { runtime::detail::placement_log_setting().store(on, std::memory_order_relaxed); }
-
-}
-// ---- tapegraph/runtime/scalar.hpp ----
-
-namespace tapegraph::runtime {
-
-inline void store_scalar(const buffer_view& target, double value) {
- switch (target.type) {
- case dtype::f32: *target.as<float>() = static_cast<float>(value); break;
- case dtype::f64: *target.as<double>() = value; break;
- case dtype::f16: *target.as<half>() = half(value); break;
- case dtype::bf16: *target.as<bfloat16>() = bfloat16(value); break;
- case dtype::i32: *target.as<std::int32_t>() = static_cast<std::int32_t>(value); break;
- case dtype::i64: *target.as<std::int64_t>() = static_cast<std::int64_t>(value); break;
- case dtype::u8: *target.as<std::uint8_t>() = static_cast<std::uint8_t>(value); break;
- case dtype::boolean: *target.as<bool>() = value != 0; break;
- default: throw dtype_error("a constant of an element type without arithmetic");
- }
-}
-
-inline double load_scalar(const buffer_view& source) {
- switch (source.type) {
- case dtype::f64: return *source.as<double>();
- case dtype::f16: return static_cast<double>(*source.as<half>());
- case dtype::bf16: return static_cast<double>(*source.as<bfloat16>());
- default: return static_cast<double>(*source.as<float>());
- }
-}
-
-template <class = void>
-void load_scalars(device_runtime* d, const buffer_view* sources, int count, double* to) {
- constexpr int most = 8;
- std::uint64_t words[most]{};
- device_runtime::piece pieces[most]{};
- if (count > most) throw argument_error("load_scalars: " + std::to_string(count) + " tensors, at most 8");
- for (int i = 0; i < count; ++i) {
-  const buffer_view& v = sources[i];
-  if (v.elements() != 1) throw shape_error("item: the tensor has shape " + to_string(shape(v.rank, v.extents)));
-  pieces[i] = {&words[i], v.data, v.bytes()};
- }
- if (d != nullptr) d->bring_to_host(pieces, count);
- for (int i = 0; i < count; ++i) {
-  buffer_view v = sources[i];
-  if (d != nullptr) v.data = &words[i];
-  to[i] = load_scalar(v);
- }
-}
-
-}
-
-#include <memory>
-
-/// Derivatives of derivatives in eager mode. While a walk is itself recorded, formulas are differentiated at run time into
-/// trace nodes, and the nodes are executed one by one, each with a record of its own whose derivative goes the same way.
-/// It is the unfused path: right at any order, slower than the fused one. All of it is templates, so that programs that do
-/// not come here do not compile it.
-
-namespace tapegraph::detail {
-
-/// A trace whose first nodes stand for given tensors, executed on demand.
-template <class = void>
-class basic_interpreter {
-public:
- ir::trace t;
-
- int input(const any_tensor& value) {
-  const int id = t.input("", value.type(), value.shape());
-  values_.resize(static_cast<std::size_t>(id) + 1);
-  values_[static_cast<std::size_t>(id)] = std::make_unique<any_tensor>(value);
-  return id;
- }
-
- const any_tensor& value(int id) {
-  values_.resize(static_cast<std::size_t>(t.nodes.size()));
-  auto& slot = values_[static_cast<std::size_t>(id)];
-  if (slot == nullptr) {
-   auto result = std::make_unique<any_tensor>(compute(id));
-   values_[static_cast<std::size_t>(id)] = std::move(result);
-  }
-  return *values_[static_cast<std::size_t>(id)];
- }
-
-private:
- any_tensor compute(int id);
- std::vector<std::unique_ptr<any_tensor>> values_;
-};
-using node_interpreter = basic_interpreter<>;
-
-/// One executed node on the tape.
-template <class = void>
-struct node_record : tape_record {
- const ir::operation* op;
- std::int64_t words[8];
- int count;
- any_tensor inputs[4];
- any_tensor output;
-
- static void destroy(tape_record& base) { static_cast<node_record&>(base).~node_record(); }
- static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint);
- static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent);
-};
-
-namespace interpreting {
-
-/// `from` repeated over `dims`, contiguous.
-template <class = void>
-any_tensor spread(const any_tensor& from, const shape& dims) {
- if (from.shape() == dims) return from;
- any_tensor result(from.type(), dims);
- const auto size = static_cast<std::int64_t>(size_of(from.type()));
- const int lead = dims.rank() - from.rank();
- const std::int64_t count = dims.elements();
- const auto* source = static_cast<const std::byte*>(from.read());
- auto* target = static_cast<std::byte*>(result.write());
- for (std::int64_t i = 0; i < count; ++i) {
-  std::int64_t rest = i, at = 0, stride = 1;
-  for (int axis = dims.rank() - 1; axis >= 0; --axis) {
-   const std::int64_t index = rest % dims[axis].value;
-   rest /= dims[axis].value;
-   const std::int64_t own = axis >= lead ? from.shape()[axis - lead].value : 1;
-   if (own != 1) at += index * stride;
-   stride *= own;
-  }
-  std::memcpy(target + i * size, source + at * size, static_cast<std::size_t>(size));
- }
- return result;
-}
-
-template <class = void>
-any_tensor widened(const any_tensor& x) {
- any_tensor wide(dtype::f32, x.shape());
- cpu::widen(x.type(), x.read(), static_cast<float*>(wide.write()), x.size());
- return wide;
-}
-
-template <class = void>
-any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims) {
- any_tensor result(x.type(), dims);
- const auto mask = static_cast<std::uint32_t>(axes);
- const auto reduce = [&]<class T>(T) {
-  std::vector<std::byte> workspace(cpu::reduce_workspace_bytes<T>(x.rank(), x.shape().data(), mask) + 64);
-  void* memory = workspace.data();
-  std::size_t room = workspace.size();
-  std::align(64, 1, memory, room);
-  cpu::reduce_axes<cpu::reduction::sum, T>(x.rank(), x.shape().data(), mask,
-            {static_cast<const T*>(x.read()), nullptr, nullptr},
-            static_cast<T*>(result.write()), memory);
- };
- if (x.type() == dtype::f64) {
-  reduce(0.0);
- } else if (is_storage_type(x.type())) {
-  const any_tensor sum = sum_over(widened(x), axes, dims);
-  cpu::narrow(x.type(), result.write(), static_cast<const float*>(sum.read()), result.size());
- } else {
-  reduce(0.0f);
- }
- return result;
-}
-
-/// An elementwise operation on operands of the result's shape. 16-bit operands are evaluated in float.
-template <class = void>
-any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* operands, int count, dtype type,
-      const shape& dims) {
- const dtype computed = is_storage_type(common) ? dtype::f32 : common;
- any_tensor wide[4];
- const void* in[4]{};
- for (int k = 0; k < count; ++k) {
-  if (is_storage_type(operands[k].type())) wide[k] = widened(operands[k]);
-  in[k] = is_storage_type(operands[k].type()) ? wide[k].read() : operands[k].read();
- }
- any_tensor result(op.result_type(computed), dims);
- if (op.evaluate == nullptr || !op.evaluate(computed, in, result.write(), dims.elements()))
-  throw dtype_error("derivatives of derivatives: " + std::string(op.name) + " of " + name_of(common));
- if (result.type() == type) return result;
- any_tensor rounded(type, dims);
- cpu::narrow(type, rounded.write(), static_cast<const float*>(result.read()), result.size());
- return rounded;
-}
-
-}
-
-template <class X>
-any_tensor basic_interpreter<X>::compute(int id) {
- const ir::entry e = t.nodes[id];
- const shape dims = t.dims(id);
- const std::int64_t* const words = t.words_of(id);
- if (e.is(ir::descriptor_of<ir::constant_op>) || e.is(ir::descriptor_of<ir::extent_op>)) {
-  any_tensor result(e.type, shape{});
-  const double value =
-   e.is(ir::descriptor_of<ir::constant_op>) ? std::bit_cast<double>(words[0]) : static_cast<double>(words[0]);
-  runtime::store_scalar(result.view(), value);
-  return result;
- }
- node_record<> saved{};
- saved.op = e.op;
- saved.count = e.arguments;
- for (int w = 0; w < e.op->words && w < 8; ++w) saved.words[w] = words[w];
- bool tracked = false;
- for (int k = 0; k < e.arguments; ++k) {
-  saved.inputs[k] = value(t.argument(id, k));
-  tracked = tracked || tape_storage::instance().tracks(saved.inputs[k]);
- }
- any_tensor result;
- if (e.op->kind == operation_kind::map) {
-  const int common = e.op->conditions < e.arguments ? e.op->conditions : 0;
-  any_tensor operands[4];
-  for (int k = 0; k < e.arguments; ++k) operands[k] = interpreting::spread(saved.inputs[k], dims);
-  result = interpreting::evaluate(*e.op, saved.inputs[common].type(), operands, e.arguments, e.type, dims);
- } else if (e.op->kind == operation_kind::view) {
-  result = saved.inputs[0].viewed(dims);
- } else if (e.is(ir::descriptor_of<sum_op>)) {
-  result = interpreting::sum_over(saved.inputs[0], words[0], dims);
- } else {
-  throw argument_error("derivatives of derivatives: no way through " + std::string(e.op->name));
- }
- if (runtime::placement_is_logged() && e.op->kind != operation_kind::view)
-  runtime::write_placement("node by node: " + std::string(e.op->name), result.outline_view(), nullptr, true);
- if (tracked) {
-  tape_index at;
-  node_record<>& r = tape_storage::instance().append<node_record<>>(at);
-  r.op = saved.op;
-  r.count = saved.count;
-  for (int w = 0; w < 8; ++w) r.words[w] = saved.words[w];
-  for (int k = 0; k < saved.count; ++k) r.inputs[k] = saved.inputs[k];
-  result.set_tape_index(at);
-  r.output = result;
- }
- return result;
-}
-
-/// Differentiates the group that ends at `last` of an interpreter's trace and adds the adjoints to the walk.
-template <class = void>
-void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint, const any_tensor* const* leaves,
-      const int* leaf_nodes, int leaf_count, backward_pass& walk) {
- const auto wanted = [&](int node) {
-  for (int i = 0; i < leaf_count; ++i)
-   if (leaf_nodes[i] == node) return walk.wants(*leaves[i]);
-  return false;
- };
- const bool reduction = run.t.nodes[last].op->kind == operation_kind::reduce;
- const int domain = reduction ? run.t.argument(last, 0) : last;
- for (const ir::contribution& c : ir::differentiate_group(run.t, last, output, adjoint, wanted)) {
-  const int flow = ir::detail::fitted(run.t, c.adjoint, domain, c.leaf);
-  for (int i = 0; i < leaf_count; ++i)
-   if (leaf_nodes[i] == c.leaf) walk.add(*leaves[i], run.value(flow));
- }
-}
-
-/// The tangent of the group that ends at `last` of an interpreter's trace; false when no leaf has one.
-template <class = void>
-bool interpret_tangent(node_interpreter& run, int last, int output, const any_tensor* const* leaves,
-     const int* leaf_nodes, int leaf_count, const jvp_pass& walk, any_tensor& tangent) {
- list<int> tangents(run.t.nodes.size(), -1);
- for (int i = 0; i < leaf_count; ++i)
-  if (const any_tensor* found = walk.find(*leaves[i])) tangents[leaf_nodes[i]] = run.input(*found);
- const int result =
-  ir::formula_tangent(run.t, last, output, [&](int id) { return id < tangents.size() ? tangents[id] : -1; });
- if (result >= 0) tangent = run.value(result);
- return result >= 0;
-}
-
-/// a + b of one shape, on the tape when they are tracked: what adjoints of 16-bit types are added with, so that a program
-/// without them contains no formulas of them.
-template <class = void>
-any_tensor interpreted_sum(const any_tensor& a, const any_tensor& b) {
- node_interpreter run;
- const int operands[2]{run.input(a), run.input(b)};
- return run.value(run.t.map(ir::descriptor_of<add_op>, operands, 2));
-}
-
-template <class X>
-void node_record<X>::backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
- auto& self = static_cast<node_record&>(base);
- node_interpreter run;
- int nodes[4]{};
- const any_tensor* leaves[4]{};
- for (int k = 0; k < self.count; ++k) {
-  nodes[k] = run.input(self.inputs[k]);
-  leaves[k] = &self.inputs[k];
- }
- const int output = run.input(self.output), above = run.input(adjoint);
- if (self.op->kind == operation_kind::view) {
-  const int back = ir::detail::reshaped(run.t, above, self.inputs[0].shape()).id();
-  if (walk.wants(self.inputs[0])) walk.add(self.inputs[0], run.value(back));
-  return;
- }
- int last = 0;
- const shape dims = self.output.shape();
- if (self.op->kind == operation_kind::map) {
-  last = run.t.append(*self.op, self.output.type(), dims.rank(), run.t.store(dims), nodes, self.count, 0);
- } else {
-  last = run.t.invoke(*self.op, self.words, nullptr, nodes, self.count);
- }
- interpret_adjoints(run, last, output, above, leaves, nodes, self.count, walk);
-}
-
-template <class X>
-bool node_record<X>::jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
- auto& self = static_cast<node_record&>(base);
- node_interpreter run;
- int nodes[4]{};
- const any_tensor* leaves[4]{};
- bool any = false;
- for (int k = 0; k < self.count; ++k) {
-  nodes[k] = run.input(self.inputs[k]);
-  leaves[k] = &self.inputs[k];
-  any = any || walk.find(self.inputs[k]) != nullptr;
- }
- if (!any || !ir::detail::is_floating(self.output.type())) return false;
- const shape dims = self.output.shape();
- if (self.op->kind == operation_kind::view) {
-  tangent = run.value(ir::detail::reshaped(run.t, run.input(*walk.find(self.inputs[0])), dims).id());
-  return true;
- }
- const int output = run.input(self.output);
- const int last =
-  self.op->kind == operation_kind::map
-   ? run.t.append(*self.op, self.output.type(), dims.rank(), run.t.store(dims), nodes, self.count, 0)
-   : run.t.invoke(*self.op, self.words, nullptr, nodes, self.count);
- return interpret_tangent(run, last, output, leaves, nodes, self.count, walk, tangent);
-}
-
-}
-// ---- tapegraph/eager/numeric_check.hpp ----
-
-// ---- tapegraph/runtime/finite.hpp ----
-
-#include <cmath>
-
-namespace tapegraph::runtime {
-
-inline std::int64_t first_not_finite(const buffer_view& v) {
- const std::int64_t count = v.elements();
- if (is_storage_type(v.type)) {
-  const std::uint16_t exponent = v.type == dtype::bf16 ? 0x7F80 : 0x7C00;
-  for (std::int64_t i = 0; i < count; ++i)
-   if ((v.as<const std::uint16_t>()[i] & exponent) == exponent) return i;
-  return -1;
- }
- for (std::int64_t i = 0; i < count; ++i) {
-  if (v.type == dtype::f32 ? !std::isfinite(v.as<const float>()[i])
-        : v.type == dtype::f64 && !std::isfinite(v.as<const double>()[i]))
-   return i;
- }
- return -1;
-}
-
-}
-
-namespace tapegraph::detail {
-
-/// While one with `on` lives, every eager result of this thread is searched for values that are not finite.
-class numeric_check {
-public:
- explicit numeric_check(bool on) : before_(active()) {
-  active() = active() || on;
-  enter({});
- }
- numeric_check(const numeric_check&) = delete;
- numeric_check& operator=(const numeric_check&) = delete;
- ~numeric_check() { active() = before_; }
-
- static bool& active() {
-  static thread_local bool on = false;
-  return on;
- }
- /// The path of the layer that runs, as far as scopes are asked for variables.
- static std::string& scope() {
-  static thread_local std::string path;
-  return path;
- }
- static void enter(const std::string& path) {
-  if (active()) scope() = path;
- }
-
-private:
- bool before_;
-};
-
-/// In the words of graph mode. Without `where` the line is not known.
-template <class = void>
-void check_finite(std::string_view operation, const any_tensor& result, std::source_location where) {
- if (!numeric_check::active()) return;
- const std::int64_t at = runtime::first_not_finite(result.view_on(nullptr));
- if (at < 0) return;
- std::string text = std::string(operation) + ": element " + std::to_string(at) + " of a result of shape " +
-     to_string(result.shape()) + " is not finite, in scope '" + numeric_check::scope() + "'";
- if (where.line() > 0) {
-  const std::string_view file = where.file_name();
-  text += " at " + std::string(file.substr(file.rfind('/') + 1)) + ":" + std::to_string(where.line());
- }
- throw numeric_error(text);
-}
-
-}
-// ---- tapegraph/eager/run_region.hpp ----
-
-// ---- tapegraph/runtime/perform.hpp ----
-
-namespace tapegraph::runtime {
-
-inline void* thread_scratch(std::size_t bytes) {
- static thread_local arena memory;
- if (memory.size() < bytes) memory = arena(bytes);
- return memory.data();
-}
-
-template <class = void>
-void run_on_host(device_runtime& d, const kernel_functions& kernel, const kernel_call& call,
-    const random_state* random) {
- std::vector<buffer_view> views;
- std::vector<arena> memory;
- const auto at_home = [&](const buffer_view& from) {
-  buffer_view v = from;
-  v.memory = 0;
-  if (from.data != nullptr && from.memory != 0) {
-   memory.emplace_back(from.bytes() + 1);
-   v.data = memory.back().data();
-  }
-  views.push_back(v);
- };
- for (int i = 0; i < call.inputs; ++i) {
-  at_home(call.in[i]);
-  if (call.in[i].memory != 0) d.download(views.back().data, call.in[i].data, call.in[i].bytes());
- }
- for (int k = 0; k < call.outputs; ++k) at_home(call.out[k]);
- kernel_call host = call;
- host.in = views.data();
- host.out = views.data() + call.inputs;
- host.random = random;
- host.fault = host.stream = nullptr;
- host.workspace = thread_scratch(kernel.workspace(host));
- kernel.run(host);
- for (int k = 0; k < call.outputs; ++k)
-  if (call.out[k].data != nullptr && call.out[k].memory != 0)
-   d.upload(call.out[k].data, host.out[k].data, call.out[k].bytes());
-}
-
-class call_on_device {
-public:
- call_on_device(device_runtime& d, const kernel_call& c) : call(c) {
-  call.stream = d.stream();
-  call.fault = d.fault();
-  std::size_t all = c.random != nullptr ? padded(sizeof(random_state)) : 0;
-  for (int i = 0; i < c.inputs; ++i)
-   if (is_number(c.in[i])) all += padded(c.in[i].bytes());
-  if (all == 0) return;
-  views_.assign(c.in, c.in + c.inputs);
-  call.in = views_.data();
-  std::byte few[256];
-  std::vector<std::byte> many(all > sizeof few ? all : 0);
-  std::byte *const numbers = many.empty() ? few : many.data(), *at = numbers;
-  std::memset(numbers, 0, all);
-  each_number([&](const void* from, std::size_t bytes, const auto&) {
-   std::memcpy(at, from, bytes);
-   at += padded(bytes);
-  });
-  auto* there = static_cast<std::byte*>(d.constant(numbers, all));
-  each_number([&](const void*, std::size_t bytes, const auto& moved) {
-   moved(there, memory_of(&d));
-   there += padded(bytes);
-  });
- }
- call_on_device(const call_on_device&) = delete;
- call_on_device& operator=(const call_on_device&) = delete;
-
- kernel_call call;
-
-private:
- static bool is_number(const buffer_view& v) { return v.memory == 0 && v.data != nullptr; }
- template <class F>
- void each_number(const F& f) {
-  for (buffer_view& v : views_)
-   if (is_number(v))
-    f(v.data, v.bytes(), [&](void* to, std::int8_t memory) { v.data = to, v.memory = memory; });
-  if (call.random != nullptr)
-   f(call.random, sizeof(random_state),
-   [&](void* to, std::int8_t) { call.random = static_cast<const random_state*>(to); });
- }
-
- std::vector<buffer_view> views_;
-};
-
-template <class = void>
-void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call& call) {
- const device_turn turn(&d);
- if (kernel.on_device.run == nullptr) return run_on_host(d, kernel, call, call.random);
- call_on_device there(d, call);
- there.call.workspace = d.scratch(kernel.on_device.workspace(there.call));
- kernel.on_device.run(there.call);
-}
-
-inline void perform(const kernel_pair& kernel, kernel_call& call, std::string_view operation = {}) {
- if (placement_is_logged() && !operation.empty())
-  write_placement(std::string(operation), call.out[0], current_runtime(),
-      current_runtime() == nullptr || kernel.on_device.run != nullptr);
- if constexpr (has_backend)
-  if (device_runtime* const d = current_runtime(); d != nullptr) return perform_on(*d, kernel, call);
- call.workspace = thread_scratch(kernel.workspace(call));
- kernel.run(call);
-}
-
-}
-
-/// The regions of sealed formulas, run where the thread computes.
-
-namespace tapegraph::detail {
-
-/// The name of a formula in the log of placements.
-template <class = void>
-std::string formula_name(const formula_view& f) {
- const std::string names = ir::operation_names(f.code->value_region(), f.code->ops);
- return f.reduction == nullptr ? names : std::string(f.reduction->name) + " of " + names;
-}
-template <class = void>
-void log_formula(const char* part, const formula_view& f, const buffer_view& domain) {
- runtime::write_placement(part + formula_name(f), domain, runtime::current_runtime(), true);
-}
-
-/// Runs a region over the call's domain.
-inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functions& on_device,
-     const kernel_call& call) {
- if constexpr (runtime::has_backend) {
-  if (runtime::device_runtime* const d = runtime::current_runtime(); d != nullptr) {
-   const runtime::device_turn turn(d);
-   const runtime::call_on_device there(*d, call);
-   return on_device.run(there.call);
-  }
- }
- cpu::run_map(evaluate, call);
-}
-
-/// Computes a formula's value, or the adjoints of its leaves.
-inline void run_forward(const formula_view& f, const kernel_call& call) {
- if (runtime::placement_is_logged()) log_formula("", f, call.domain);
- run_region(f.forward, f.forward_on_device, call);
-}
-inline void run_backward(const formula_view& f, const kernel_call& call) {
- if (runtime::placement_is_logged()) log_formula("gradient of ", f, call.domain);
- run_region(f.backward, f.backward_on_device, call);
-}
-
-}
-
-/// Runs sealed formulas and records them on the tape. Nothing here depends on a formula's type, so it is compiled once.
-
-namespace tapegraph::detail {
-
-/// A number as a scalar operand of a kernel.
-struct number_slot {
- alignas(8) std::byte bytes[8];
-
- void set(double value, dtype type) {
-  switch (type) {
-  case dtype::f32: *reinterpret_cast<float*>(bytes) = static_cast<float>(value); break;
-  case dtype::f16: *reinterpret_cast<half*>(bytes) = half(value); break;
-  case dtype::bf16: *reinterpret_cast<bfloat16*>(bytes) = bfloat16(value); break;
-  case dtype::i32: *reinterpret_cast<std::int32_t*>(bytes) = static_cast<std::int32_t>(value); break;
-  case dtype::i64: *reinterpret_cast<std::int64_t*>(bytes) = static_cast<std::int64_t>(value); break;
-  case dtype::u8: *reinterpret_cast<std::uint8_t*>(bytes) = static_cast<std::uint8_t>(value); break;
-  case dtype::boolean: *reinterpret_cast<bool*>(bytes) = value != 0; break;
-  default: *reinterpret_cast<double*>(bytes) = value; break;
-  }
- }
-};
-
-inline buffer_view domain_view(const shape& s, dtype type) {
- buffer_view v;
- v.type = type;
- v.rank = s.rank();
- for (int i = 0; i < v.rank; ++i) v.extents[i] = s.data()[i];
- return v;
-}
-
-/// The kernel call that computes a formula's value. Numbers are passed as scalars of their slots' types.
-struct forward_call {
- partial_array<buffer_view, most_leaves + most_numbers> in;
- number_slot numbers[most_numbers];
- buffer_view out;
- kernel_call call;
-
- forward_call(const formula_code& code, const formula_values& values, const any_tensor& result)
-  : in(code.forward_slots), out(result.view()) {
-  for (int s = 0; s < code.forward_slots; ++s) {
-   const int source = code.forward_sources[s];
-   if (source < first_number) {
-    in[s] = values.leaves[source]->view();
-    continue;
-   }
-   number_slot& number = numbers[source - first_number];
-   in[s].type = code.value_region().slot_type(s);
-   number.set(values.numbers[source - first_number], in[s].type);
-   in[s].data = number.bytes;
-  }
-  call.in = in.data();
-  call.inputs = code.forward_slots;
-  call.out = &out;
-  call.outputs = 1;
- }
- forward_call(const forward_call&) = delete;
- forward_call& operator=(const forward_call&) = delete;
-};
-
-/// What the last operation of a formula is called.
-inline std::string_view last_operation(const formula_code& code) {
- const ir::region_view region = code.value_region();
- const int count = region.instructions();
- return count == 0 ? "formula" : code.ops[region.instruction(count - 1).op]->name;
-}
-
-inline any_tensor run_formula(const formula_view& f, const formula_values& values, std::source_location where) {
- const formula_code& code = *f.code;
- const shape dims = broadcast_shape(code, values);
- any_tensor result(code.type, dims);
- forward_call operands(code, values, result);
- kernel_call& call = operands.call;
- call.domain = operands.out;
- run_forward(f, call);
- if (numeric_check::active()) check_finite(last_operation(code), result, where);
- return result;
-}
-
-/// Computes a reduction whose operand is a formula. `attributes` are the reduction's.
-template <class = void>
-any_tensor run_reduction(const formula_view& f, const formula_values& values, const std::int64_t* attributes,
-      std::source_location where) {
- const formula_code& code = *f.code;
- const shape dims = broadcast_shape(code, values);
- const operand_info operand{code.domain_type, dims};
- inference io{&operand, 1, nullptr, code.domain_type, {}, nullptr};
- f.reduction->infer(attributes, io);
- if (io.error != nullptr)
-  throw shape_error(std::string(io.error) + ": " + std::string(f.reduction->name) + " of " + name_of(operand.type) +
-      to_string(dims));
- any_tensor result(code.type, io.result);
- forward_call operands(code, values, result);
- kernel_call& call = operands.call;
- call.attributes = attributes;
- call.domain = domain_view(dims, code.domain_type);
- if (runtime::placement_is_logged()) log_formula("", f, call.domain);
- runtime::perform(f.reduce, call);
- check_finite(f.reduction->name, result, where);
- return result;
-}
-
-/// The tape's record of a sealed formula, or of a reduction of one.
-template <class = void>
-struct basic_formula_record : tape_record {
- using formula_record = basic_formula_record;
-
- const formula_view* formula;
- shape domain;
- std::int64_t attributes[2];
- int leaf_count;
- any_tensor* leaves;
- double numbers[most_numbers];
- any_tensor output;
-
- static void destroy(tape_record& base) {
-  auto& self = static_cast<formula_record&>(base);
-  for (int i = 0; i < self.leaf_count; ++i) self.leaves[i].~any_tensor();
-  self.~basic_formula_record();
- }
-
- buffer_view kept(const any_tensor& t) const {
-  buffer_view v = t.view();
-  if (formula->reduction == nullptr) return v;
-  v.rank = domain.rank();
-  for (int i = 0; i < v.rank; ++i)
-   v.extents[i] = (attributes[0] >> i & 1) != 0 ? 1 : domain[i].value;
-  return v;
- }
-
- /// The call that computes adjoints of leaves, without its results.
- struct adjoint_call {
-  partial_array<buffer_view, most_leaves + most_numbers + 2> in;
-  number_slot numbers[most_numbers];
-  kernel_call call;
-
-  adjoint_call(const formula_record& self, const buffer_view& adjoint) : in(self.formula->code->slots) {
-   const formula_code& code = *self.formula->code;
-   for (int s = 0; s < code.slots; ++s) {
-    const int source = code.sources[s];
-    if (source == from_adjoint) {
-     in[s] = adjoint;
-    } else if (source == from_output) {
-     in[s] = self.kept(self.output);
-    } else if (source < first_number) {
-     in[s] = self.leaves[source].view();
-    } else {
-     const int k = source - first_number;
-     const double value = k < code.numbers ? self.numbers[k] : code.constant[k - code.numbers];
-     in[s].type = code.adjoint_region().slot_type(s);
-     numbers[k].set(value, in[s].type);
-     in[s].data = numbers[k].bytes;
-    }
-   }
-   call.in = in.data();
-   call.inputs = code.slots;
-   call.domain = domain_view(self.domain, code.domain_type);
-  }
-  adjoint_call(const adjoint_call&) = delete;
-  adjoint_call& operator=(const adjoint_call&) = delete;
- };
-
- static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
-  auto& self = static_cast<formula_record&>(base);
-  const formula_code& code = *self.formula->code;
-  if (code.results == 0) return;
-  if (tape_storage::instance().recording()) return self.replay(walk, adjoint);
-
-  adjoint_call operands(self, self.kept(adjoint));
-  kernel_call& call = operands.call;
-
-  partial_array<any_tensor, most_leaves> flows(code.results);
-  partial_array<buffer_view, most_leaves> out(code.results);
-  bool any_full = false;
-  for (int r = 0; r < code.results; ++r) {
-   const any_tensor& leaf = self.leaves[code.result_leaf[r]];
-   if (!walk.wants(leaf) || !(leaf.shape() == self.domain)) continue;
-   flows[r] = any_tensor(leaf.type(), leaf.shape());
-   out[r] = flows[r].view();
-   any_full = true;
-  }
-  for (int r = 0; r < code.results; ++r) {
-   const dtype type = self.leaves[code.result_leaf[r]].type();
-   out[r].type = type;
-  }
-  call.out = out.data();
-  call.outputs = code.results;
-  if (any_full) run_backward(*self.formula, call);
-  for (int r = 0; r < code.results; ++r) {
-   const any_tensor& leaf = self.leaves[code.result_leaf[r]];
-   if (!walk.wants(leaf)) continue;
-   if (!(leaf.shape() == self.domain)) flows[r] = self.reduced(call, r, self.axes_to(leaf), leaf.type(), leaf.shape());
-   walk.add(leaf, std::move(flows[r]));
-  }
- }
-
- static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
-  auto& self = static_cast<formula_record&>(base);
-  const formula_code& code = *self.formula->code;
-  int active[most_leaves], count = 0;
-  for (int r = 0; r < code.results; ++r)
-   if (walk.find(self.leaves[code.result_leaf[r]]) != nullptr) active[count++] = r;
-  if (count == 0) return false;
-  if (tape_storage::instance().recording()) return self.replay_forward(walk, tangent);
-
-  const auto tangent_of = [&](int r) {
-   return walk.kernels.converted(*walk.find(self.leaves[code.result_leaf[r]]), code.type);
-  };
-  any_tensor above(code.type, shape{});
-  if (count == 1) {
-   above = tangent_of(active[0]);
-  } else {
-   number_slot one;
-   one.set(1, code.type);
-   std::memcpy(above.write(), one.bytes, size_of(code.type));
-  }
-  adjoint_call operands(self, above.view());
-  kernel_call& call = operands.call;
-  const bool reduction = self.formula->reduction != nullptr;
-  partial_array<any_tensor, most_leaves> flows(code.results);
-  partial_array<buffer_view, most_leaves> out(code.results);
-  for (int r = 0; r < code.results; ++r) out[r].type = self.leaves[code.result_leaf[r]].type();
-  call.out = out.data();
-  call.outputs = code.results;
-  if (count == 1 && reduction) {
-   tangent = self.reduced(call, active[0], self.attributes[0], out[active[0]].type, self.output.shape());
-   tangent = walk.kernels.converted(tangent, code.type);
-   return true;
-  }
-  for (int k = 0; k < count; ++k) {
-   any_tensor& flow = flows[active[k]] = any_tensor(out[active[k]].type, self.domain);
-   out[active[k]] = flow.view();
-  }
-  run_backward(*self.formula, call);
-  tangent = walk.kernels.converted(flows[active[0]], code.type);
-  if (count == 1) return true;
-  tangent = walk.kernels.multiply_add(nullptr, tangent, tangent_of(active[0]));
-  for (int k = 1; k < count; ++k)
-   tangent = walk.kernels.multiply_add(&tangent, walk.kernels.converted(flows[active[k]], code.type),
-            tangent_of(active[k]));
-  if (reduction) tangent = interpreting::sum_over(tangent, self.attributes[0], self.output.shape());
-  return true;
- }
-
-private:
- std::int64_t axes_to(const any_tensor& leaf) const {
-  const int extra = domain.rank() - leaf.rank();
-  std::int64_t axes = 0;
-  for (int i = 0; i < domain.rank(); ++i)
-   if (i < extra || (leaf.shape()[i - extra].value == 1 && domain[i].value != 1)) axes |= std::int64_t{1} << i;
-  return axes;
- }
- any_tensor reduced(const kernel_call& base, int r, std::int64_t over, dtype type, const shape& dims) const {
-  const std::int64_t axes[2]{over, 0};
-  any_tensor result(type, dims);
-  const buffer_view out = result.view();
-  kernel_call call = base;
-  call.out = &out;
-  call.outputs = 1;
-  call.attributes = axes;
-  if constexpr (runtime::has_backend) {
-   if (runtime::current_runtime() != nullptr) {
-    reduce_on_device(call, r, type);
-    return result;
-   }
-  }
-  if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, call.domain);
-  const auto mask = static_cast<std::uint32_t>(axes[0]);
-  const int results = formula->code->results;
-  if (type == dtype::f64) {
-   call.workspace =
-    runtime::thread_scratch(cpu::reduce_workspace_bytes<double>(domain.rank(), domain.data(), mask));
-   runtime::run_reduction<double>(call, formula->backward, r, results,
-          &cpu::reduce_axes<cpu::reduction::sum, double>);
-  } else if (is_storage_type(type)) {
-   call.workspace = runtime::thread_scratch(runtime::widened_reduction_bytes(call));
-   runtime::run_widened_reduction(call, formula->backward, r, results,
-          &cpu::reduce_axes<cpu::reduction::sum, float>, cpu::widen_of(type));
-  } else {
-   call.workspace =
-    runtime::thread_scratch(cpu::reduce_workspace_bytes<float>(domain.rank(), domain.data(), mask));
-   runtime::run_reduction<float>(call, formula->backward, r, results,
-          &cpu::reduce_axes<cpu::reduction::sum, float>);
-  }
-  return result;
- }
-
- void reduce_on_device(kernel_call& sum, int r, dtype type) const {
-  const std::int64_t words[2]{sum.attributes[0], formula->sums_tensor ? 0 : r};
-  sum.attributes = words;
-  if (!formula->sums_tensor) {
-   if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, sum.domain);
-   return runtime::perform({{}, formula->sum_on_device}, sum);
-  }
-  const any_tensor values(type, domain);
-  const buffer_view written = values.view();
-  kernel_call map = sum;
-  map.out = &written;
-  run_backward(*formula, map);
-  sum.in = &written;
-  sum.inputs = 1;
-  runtime::perform({{}, formula->sum_on_device}, sum);
- }
-
- void replay(backward_pass& walk, const any_tensor& adjoint);
- bool replay_forward(const jvp_pass& walk, any_tensor& tangent);
-};
-
-using formula_record = basic_formula_record<>;
-
-template <class = void>
-void record_formula(const formula_view& f, const formula_values& values, const shape& domain,
-      const std::int64_t* attributes, any_tensor& result) {
- tape_storage& tape = tape_storage::instance();
- const formula_code& code = *f.code;
- auto* const leaves = static_cast<any_tensor*>(tape.take(sizeof(any_tensor) * static_cast<std::size_t>(values.leaf_count)));
- bool reads[most_leaves]{}, reads_output = false;
- for (int s = 0; s < code.slots; ++s) {
-  if (code.sources[s] < first_number) reads[code.sources[s]] = true;
-  reads_output = reads_output || code.sources[s] == from_output;
- }
- const bool keep_all = tape.keeps_everything();
- for (int i = 0; i < values.leaf_count; ++i) {
-  if (reads[i] || keep_all)
-   new (&leaves[i]) any_tensor(*values.leaves[i]);
-  else
-   new (&leaves[i]) any_tensor(values.leaves[i]->outline());
- }
- tape_index at;
- formula_record& r = tape.append<formula_record>(at);
- r.formula = &f;
- r.domain = domain;
- if (attributes != nullptr) r.attributes[0] = attributes[0], r.attributes[1] = attributes[1];
- r.leaf_count = values.leaf_count;
- r.leaves = leaves;
- for (int i = 0; i < values.number_count; ++i) r.numbers[i] = values.numbers[i];
- result.set_tape_index(at);
- r.output = reads_output || keep_all ? result : result.outline();
-}
-
-inline bool any_tracked(const formula_values& values) {
- const tape_storage& tape = tape_storage::instance();
- if (!tape.recording()) return false;
- for (int i = 0; i < values.leaf_count; ++i)
-  if (tape.tracks(*values.leaves[i])) return true;
- return false;
-}
-
-}
-
-/// Differentiates recorded formulas with the interpreter, for derivatives that are themselves recorded; also the sums and ones that
-/// adjoints are made of. All are templates, so that programs that take no derivatives do not compile them.
-
-namespace tapegraph::detail {
-
-/// Rebuilds the trace of a formula from its code, over tensors with shapes.
-template <class = void>
-int rebuild(node_interpreter& run, const formula_code& code, const int* leaf_nodes, const double* numbers) {
- const ir::region_view region = code.value_region();
- int registers[160];
- for (int s = 0; s < region.slots(); ++s) {
-  const int source = code.forward_sources[s];
-  registers[s] = source < first_number ? leaf_nodes[source]
-           : run.t.constant(numbers[source - first_number], region.slot_type(s));
- }
- const int first = run.t.nodes.size();
- for (int i = 0; i < region.instructions(); ++i) {
-  const ir::region_instruction step = region.instruction(i);
-  int args[4]{};
-  for (int k = 0; k < step.operands(); ++k) args[k] = registers[step.operand[k]];
-  registers[region.slots() + i] = run.t.map(*code.ops[step.op], args, step.operands());
- }
- const int group = run.t.groups++;
- for (int i = first; i < run.t.nodes.size(); ++i) run.t.nodes[i].group = group;
- return registers[region.result(0)];
-}
-
-/// A record of a formula, rebuilt as a trace that the interpreter can run.
-template <class = void>
-struct replayed_formula {
- node_interpreter run;
- int nodes[most_leaves]{};
- const any_tensor* leaves[most_leaves]{};
- int output, last;
-
- explicit replayed_formula(const formula_record& r) {
-  for (int i = 0; i < r.leaf_count; ++i) {
-   nodes[i] = run.input(r.leaves[i]);
-   leaves[i] = &r.leaves[i];
-  }
-  output = run.input(r.output);
-  last = rebuild(run, *r.formula->code, nodes, r.numbers);
-  if (!(run.t.dims(last) == r.domain)) {
-   run.t.nodes[last].rank = r.domain.rank();
-   run.t.nodes[last].dims = run.t.store(r.domain);
-  }
-  if (r.formula->reduction == nullptr) return;
-  const int group = run.t.nodes[last].op->kind == operation_kind::leaf ? run.t.groups++ : run.t.nodes[last].group;
-  last = run.t.invoke(*r.formula->reduction, r.attributes, nullptr, &last, 1);
-  run.t.nodes[last].group = group;
- }
-};
-
-template <class X>
-void basic_formula_record<X>::replay(backward_pass& walk, const any_tensor& adjoint) {
- replayed_formula<> f(*this);
- const int above = f.run.input(adjoint);
- interpret_adjoints(f.run, f.last, f.output, above, f.leaves, f.nodes, leaf_count, walk);
-}
-
-template <class X>
-bool basic_formula_record<X>::replay_forward(const jvp_pass& walk, any_tensor& tangent) {
- replayed_formula<> f(*this);
- return interpret_tangent(f.run, f.last, f.output, f.leaves, f.nodes, leaf_count, walk, tangent);
-}
-
-/// a + b for tensors of T, not recorded. A formula would do, too, but it would bring its derivatives into programs that have no
-/// tensors of T.
-template <class T, class Tensor>
-Tensor unrecorded_sum(const Tensor& a, const Tensor& b) {
- constexpr dtype type = dtype_of<T>;
- using sum = region<slots<type, type>, results<2>, instruction<add_op, type, 0, 1>>;
- Tensor result(type, a.shape());
- const buffer_view in[]{a.view(), b.view()}, out = result.view();
- kernel_call call;
- call.in = in, call.inputs = 2;
- call.out = &out, call.outputs = 1;
- call.domain = out;
- run_region(&cpu::evaluate_tile<sum>, runtime::map_kernel_for<sum>().on_device, call);
- check_finite("add", result, {});
- return result;
-}
-
-template <class Tensor>
-Tensor add_adjoints(const Tensor& a, const Tensor& b) {
- const tape_storage& tape = tape_storage::instance();
- const bool recorded = tape.tracks(a) || tape.tracks(b);
- if (is_storage_type(a.type()) || (a.type() == dtype::f64 && recorded)) return interpreted_sum(a, b);
- if (a.type() == dtype::f64) return unrecorded_sum<double>(a, b);
- const tensor<float> x(a), y(b);
- return tensor<float>(x + y);
-}
-
-template <class Tensor>
-Tensor ones_like(const Tensor& like) {
- Tensor result(like.type(), like.shape());
- if (is_storage_type(like.type()))
-  std::fill_n(static_cast<std::uint16_t*>(result.write()), result.size(),
-     like.type() == dtype::bf16 ? bfloat16(1).bits : half(1).bits);
- else if (like.type() == dtype::f64)
-  std::fill_n(static_cast<double*>(result.write()), result.size(), 1.0);
- else
-  std::fill_n(static_cast<float*>(result.write()), result.size(), 1.0f);
- return result;
-}
-
-}
-// ---- tapegraph/ops/kernels.hpp ----
-
-/// Every operation's kernel.
-
-// ---- tapegraph/ops/convolution/kernel.hpp ----
-
-// ---- tapegraph/ops/convolution/call_geometry.hpp ----
-
-// ---- tapegraph/ops/convolution/convolution.hpp ----
-
-/// conv1d [batch, width, channels] and conv2d [batch, height, width, channels]; kernels [(height,) width, in, out].
-
-namespace tapegraph {
-
-enum class padding_mode : std::int64_t { valid, same, explicit_amounts, causal };
-
-/// Window geometry shared by convolution and pooling. Axis 0 is height, 1 width (conv1d uses width only).
-struct window_attributes {
- std::int64_t stride[2]{1, 1};
- std::int64_t dilation[2]{1, 1};
- std::int64_t before[2]{}, after[2]{};
- std::int64_t mode = 0; ///< a padding_mode
- std::int64_t groups = 1;
- std::int64_t count_padding = 0; ///< averages divide by the whole window, padding included
- std::int64_t window[2]{};       ///< pooling only
-
- /// Output extent along spatial axis i (0 height, 1 width) for a kernel of `size` taps.
- /// TensorFlow's definitions: valid ceil((in - effective + 1) / stride), same and causal ceil(in / stride).
- constexpr extent output(int i, extent in, std::int64_t size) const {
-  const std::int64_t effective = (size - 1) * dilation[i] + 1;
-  if (is(padding_mode::same) || is(padding_mode::causal)) return (in + (stride[i] - 1)) / stride[i];
-  return (in + (before[i] + after[i] - effective)) / stride[i] + 1;
- }
- /// Whether a window of `size` taps has a place: the output extent is positive, or as empty as the input. Of a symbolic
- /// extent this is checked when it is bound, in the operation's name.
- constexpr bool fits(int i, extent in, std::int64_t size, const char* operation) const {
-  const extent out = output(i, in, size);
-  if (out.known()) return out.value > 0 || (out.value == 0 && in.value == 0);
-  const bool always = output(i, extent(1), size).value > 0;
-  return always || at_least_or_required(out, 1, operation);
- }
- constexpr bool sensible() const {
-  return groups > 0 && stride[0] > 0 && stride[1] > 0 && dilation[0] > 0 && dilation[1] > 0;
- }
- constexpr bool negative_padding() const { return before[0] < 0 || before[1] < 0 || after[0] < 0 || after[1] < 0; }
- constexpr bool is(padding_mode which) const { return mode == static_cast<std::int64_t>(which); }
- /// Zeros in front of spatial axis i. "same" puts the odd one behind, as TensorFlow does.
- constexpr std::int64_t leading(int i, std::int64_t in, std::int64_t out, std::int64_t size) const {
-  if (is(padding_mode::causal)) return (size - 1) * dilation[i];
-  if (!is(padding_mode::same)) return before[i];
-  const std::int64_t total = (out - 1) * stride[i] + (size - 1) * dilation[i] + 1 - in;
-  return total > 0 ? total / 2 : 0;
- }
-};
-
-namespace detail {
-struct convolution_operation {
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- using attributes = window_attributes;
- /// 2 per multiply-add: an element of the convolved image sums over a filter without its last axis.
- static double flops_of(const buffer_view& image, const buffer_view& filter) {
-  const std::int64_t last = filter.extents[filter.rank - 1];
-  return last == 0 ? 0
-      : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
- }
-};
-}
-
-struct convolution_op : detail::convolution_operation {
- static constexpr std::string_view name = "convolution";
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- static constexpr void infer(const attributes& a, inference& io) {
-  const shape &x = io.in[0].dims, &w = io.in[1].dims;
-  const int spatial = x.rank() - 2;
-  io.type = io.in[0].type;
-  if (!io.require(io.in[0].type == io.in[1].type, "convolution: element types differ") ||
-   !io.require(spatial == 1 || spatial == 2, "convolution: input must be NWC or NHWC") ||
-   !io.require(w.rank() == x.rank(), "convolution: kernel rank must equal input rank") ||
-   !io.require(w.known(), "convolution: kernel extents must be numbers") ||
-   !io.require(w[0].value > 0 && (spatial == 1 || w[1].value > 0), "convolution: the kernel has no taps") ||
-   !io.require(a.sensible(), "convolution: strides, dilations and groups are positive") ||
-   !io.require(!a.negative_padding(), "convolution: padding is negative") ||
-   !io.require(spatial == 1 || !a.is(padding_mode::causal), "conv2d: causal padding is for conv1d"))
-   return;
-  const extent channels = x[spatial + 1];
-  const std::int64_t out = w[spatial + 1].value;
-  if (!io.require(equal_or_required(channels, w[spatial] * a.groups), "convolution: channels differ") ||
-   !io.require(out % a.groups == 0, "convolution: groups do not divide the filters"))
-   return;
-  io.result.push_back(x[0]);
-  for (int i = 0; i < spatial; ++i) {
-   const int axis = i + 2 - spatial;
-   if (!io.require(a.fits(axis, x[i + 1], w[i].value, "convolution"),
-       "convolution: kernel larger than padded input"))
-    return;
-   io.result.push_back(a.output(axis, x[i + 1], w[i].value));
-  }
-  io.result.push_back(out);
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto w, auto);
- static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
-};
-
-/// dL/dx from (dy, w); the target is x's shape. Linear in both operands, so its own derivatives are convolutions.
-struct convolution_input_gradient_op : detail::convolution_operation {
- static constexpr std::string_view name = "convolution_input_gradient";
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- static constexpr void infer(const attributes& a, inference& io) {
-  const shape &y = io.in[0].dims, &w = io.in[1].dims;
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  io.require(io.in[0].type == io.in[1].type, "conv_transpose: element types differ");
-  io.require(a.sensible(), "conv_transpose: strides, dilations and groups are positive");
-  io.require(!a.negative_padding(), "conv_transpose: padding is negative");
-  if (y.rank() != w.rank() || w.rank() < 3) return;
-  const std::int64_t filters = w[w.rank() - 1].value;
-  io.require(equal_or_required(y[y.rank() - 1], filters), "conv_transpose: channels differ");
-  io.require(a.groups <= 0 || filters % a.groups == 0, "conv_transpose: groups do not divide the channels");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto dy, auto w, auto);
- static double flops(const kernel_call& c) { return flops_of(c.in[0], c.in[1]); }
-};
-
-/// dL/dw from (x, dy); the target is w's shape.
-struct convolution_filter_gradient_op : detail::convolution_operation {
- static constexpr std::string_view name = "convolution_filter_gradient";
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto x, auto dy, auto);
- static double flops(const kernel_call& c) { return flops_of(c.in[1], c.out[0]); }
-};
-
-/// Convolution plus bias, then relu if Relu: what a pass makes of the three. Never differentiated.
-template <bool Relu>
-struct convolution_bias_op : detail::convolution_operation {
- static constexpr std::string_view name = Relu ? "convolution_bias_relu" : "convolution_bias";
- static constexpr bool takes_storage_types = true;
- static constexpr int arity = 3;
- static constexpr void infer(const attributes& a, inference& io) { convolution_op::infer(a, io); }
- static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
-};
-
-namespace detail {
-template <class Op, class Handle>
-constexpr Handle convolve(const window_attributes& a, const Handle& like, const auto& first, const auto& second) {
- const shape target = shape_of(like);
- return invoke<Op>(a, &target, std::source_location::current(), first, second);
-}
-}
-
-template <int I>
-constexpr auto convolution_op::vjp(const attributes& a, auto dy, auto x, auto w, auto) {
- if constexpr (I == 0)
-  return detail::convolve<convolution_input_gradient_op>(a, x, dy, w);
- else
-  return detail::convolve<convolution_filter_gradient_op>(a, w, x, dy);
-}
-template <int I>
-constexpr auto convolution_input_gradient_op::vjp(const attributes& a, auto d, auto dy, auto w, auto) {
- if constexpr (I == 0)
-  return invoke<convolution_op>(a, nullptr, std::source_location::current(), d, w);
- else
-  return detail::convolve<convolution_filter_gradient_op>(a, w, d, dy);
-}
-template <int I>
-constexpr auto convolution_filter_gradient_op::vjp(const attributes& a, auto d, auto x, auto dy, auto) {
- if constexpr (I == 0)
-  return detail::convolve<convolution_input_gradient_op>(a, x, dy, d);
- else
-  return invoke<convolution_op>(a, nullptr, std::source_location::current(), x, d);
-}
-
-/// How a window is padded: `valid`, `same` as TensorFlow defines it, amounts per side, or, in conv1d, `causal`.
-struct padding {
- padding_mode mode = padding_mode::valid;
- std::int64_t top = 0, bottom = 0, left = 0, right = 0;
-
- static constexpr padding valid() { return {}; }
- static constexpr padding same() { return {padding_mode::same, 0, 0, 0, 0}; }
- static constexpr padding amounts(std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
-  return {padding_mode::explicit_amounts, top, bottom, left, right};
- }
- /// (kernel - 1) * dilation zeros in front and none behind: output t sees inputs up to t * stride (van den Oord et al. 2016;
- /// Keras's "causal").
- static constexpr padding causal() { return {padding_mode::causal, 0, 0, 0, 0}; }
-};
-
-/// An extent of height and one of width; a single number is both.
-struct height_width {
- std::int64_t extents[2];
-
- constexpr height_width(std::int64_t both) : extents{both, both} {}
- constexpr height_width(std::int64_t height, std::int64_t width) : extents{height, width} {}
- constexpr std::int64_t& operator[](int i) { return extents[i]; }
- constexpr std::int64_t operator[](int i) const { return extents[i]; }
-};
-
-struct conv2d_options {
- height_width stride = 1;
- tapegraph::padding padding{};
- height_width dilation = 1;
- std::int64_t groups = 1;
-};
-struct conv1d_options {
- std::int64_t stride = 1;
- tapegraph::padding padding{};
- std::int64_t dilation = 1;
- std::int64_t groups = 1;
-};
-
-namespace detail {
-constexpr void set_padding(window_attributes& a, const padding& p) {
- a.mode = static_cast<std::int64_t>(p.mode);
- a.before[0] = p.top, a.after[0] = p.bottom, a.before[1] = p.left, a.after[1] = p.right;
-}
-}
-
-/// Cross-correlation of x [batch, height, width, in] with w [kernel height, kernel width, in / groups, out].
-template <tensor_like X, tensor_like W>
-constexpr auto conv2d(const X& x, const W& w, const conv2d_options& options = {},
-     std::source_location where = std::source_location::current()) {
- window_attributes a;
- for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- return invoke<convolution_op>(a, nullptr, where, x, w);
-}
-
-/// Cross-correlation of x [batch, width, in] with w [kernel, in / groups, out].
-template <tensor_like X, tensor_like W>
-constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {},
-     std::source_location where = std::source_location::current()) {
- window_attributes a;
- a.stride[1] = options.stride, a.dilation[1] = options.dilation;
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- return invoke<convolution_op>(a, nullptr, where, x, w);
-}
-
-}
-// ---- tapegraph/ops/convolution/geometry.hpp ----
-
-namespace tapegraph {
-
-struct convolution_geometry {
- std::int64_t batch, in_height, in_width, in_channels;
- std::int64_t kernel_height, kernel_width;
- std::int64_t out_height, out_width, out_channels;
- std::int64_t stride_height = 1, stride_width = 1;
- std::int64_t pad_top = 0, pad_left = 0;
- std::int64_t dilation_height = 1, dilation_width = 1;
- std::int64_t groups = 1;
-
- std::int64_t group_in() const { return in_channels / groups; }
- std::int64_t group_out() const { return out_channels / groups; }
- std::int64_t span_height() const { return (kernel_height - 1) * dilation_height + 1; }
- std::int64_t span_width() const { return (kernel_width - 1) * dilation_width + 1; }
- bool row_is_contiguous() const { return groups == 1 && (dilation_width == 1 || kernel_width == 1); }
-};
-
-}
-
-namespace tapegraph::runtime {
-
-inline convolution_geometry geometry(const window_attributes& a, const buffer_view& x, const buffer_view& w,
-         const buffer_view& y) {
- const bool flat = x.rank == 3;
- convolution_geometry g{};
- g.batch = x.extents[0];
- g.in_height = flat ? 1 : x.extents[1];
- g.in_width = x.extents[x.rank - 2];
- g.in_channels = x.extents[x.rank - 1];
- g.kernel_height = flat ? 1 : w.extents[0];
- g.kernel_width = w.extents[w.rank - 3];
- g.out_height = flat ? 1 : y.extents[1];
- g.out_width = y.extents[y.rank - 2];
- g.out_channels = y.extents[y.rank - 1];
- g.stride_height = flat ? 1 : a.stride[0];
- g.stride_width = a.stride[1];
- g.dilation_height = flat ? 1 : a.dilation[0];
- g.dilation_width = a.dilation[1];
- g.pad_top = flat ? 0 : a.leading(0, g.in_height, g.out_height, g.kernel_height);
- g.pad_left = a.leading(1, g.in_width, g.out_width, g.kernel_width);
- g.groups = a.groups;
- return g;
-}
-
-template <class Op>
-convolution_geometry geometry_of(const kernel_call& c) {
- const auto a = attributes_from_words<convolution_op>(c.attributes);
- if constexpr (std::is_same_v<Op, convolution_input_gradient_op>)
-  return geometry(a, c.out[0], c.in[1], c.in[0]);
- else if constexpr (std::is_same_v<Op, convolution_filter_gradient_op>)
-  return geometry(a, c.in[0], c.out[0], c.in[1]);
- else
-  return geometry(a, c.in[0], c.in[1], c.out[0]);
-}
-
-inline convolution_geometry unpooled_geometry(const kernel_call& c) {
- const auto a = attributes_from_words<convolution_op>(c.attributes);
- const buffer_view &x = c.in[0], &w = c.in[1];
- buffer_view y = c.out[0];
- for (int i = 0; i < 2; ++i) y.extents[i + 1] = a.output(i, x.extents[i + 1], w.extents[i]).value;
- return geometry(a, x, w, y);
-}
-inline convolution_geometry pooled_geometry(const kernel_call& c) {
- convolution_geometry g = unpooled_geometry(c);
- g.out_height = 2 * c.out[0].extents[1];
- g.out_width = 2 * c.out[0].extents[2];
- return g;
-}
-
-}
-// ---- tapegraph/ops/convolution/cpu.hpp ----
-
-// ---- tapegraph/ops/convolution/cpu_filter_gradient.hpp ----
-
-// ---- tapegraph/ops/convolution/cpu_depthwise.hpp ----
-
-// ---- tapegraph/ops/convolution/cpu_tiling.hpp ----
-
-// ---- tapegraph/cpu/gemm_kernel.hpp ----
-
-namespace tapegraph::cpu {
-
-struct tile_walk {
- std::int64_t outer = 1, a_outer = 0;
- std::int64_t middle = 1, a_middle = 0;
- std::int64_t inner = 0, a_inner = 1;
- std::int64_t b_skip = 0;
- std::int64_t b_inner = 0;
-};
-
-template <class T>
-struct tile_job {
- tile_walk walk;
- const T* a;
- std::int64_t a_row;
- const T* b;
- T* c;
- std::int64_t c_row;
- std::int64_t columns;
- bool accumulate;
- const T* bias = nullptr;
- bool relu = false;
-};
-
-namespace detail {
-
-template <class Isa>
-struct fused;
-
-template <class Isa, class T, int Rows, int Vectors>
-struct tile {
- using v = vector<T, Isa::vector_bytes>;
- using type = typename v::type;
-
- template <int... R, int... N>
- TG_INLINE static void step(type (&c)[Rows][Vectors], const T* a, std::int64_t row, const T* b,
-       std::integer_sequence<int, R...>, std::integer_sequence<int, N...> n) {
-  type panel[Vectors];
-  (v::load(panel[N], b + N * v::lanes), ...);
-  (row_step(c[R], a[R * row], panel, n), ...);
- }
- template <int... N>
- TG_INLINE static void row_step(type (&c)[Vectors], T a, const type (&panel)[Vectors],
-        std::integer_sequence<int, N...>) {
-  (v::multiply_add(c[N], panel[N], a), ...);
- }
-
- template <int... R, int... N>
- TG_INLINE static void store_rows(const type (&c)[Rows][Vectors], T* to, std::int64_t row,
-         std::integer_sequence<int, R...>, std::integer_sequence<int, N...> n) {
-  (store_row(c[R], to + R * row, n), ...);
- }
- template <int... N>
- TG_INLINE static void store_row(const type (&c)[Vectors], T* to, std::integer_sequence<int, N...>) {
-  (v::store(to + N * v::lanes, c[N]), ...);
- }
- template <int... R, int... N>
- TG_INLINE static void add_rows(const type (&c)[Rows][Vectors], T* to, std::int64_t row,
-        std::integer_sequence<int, R...>, std::integer_sequence<int, N...> n) {
-  (add_row(c[R], to + R * row, n), ...);
- }
- template <int... N>
- TG_INLINE static void add_row(const type (&c)[Vectors], T* to, std::integer_sequence<int, N...>) {
-  type old[Vectors];
-  (v::load(old[N], to + N * v::lanes), ...);
-  (v::store(to + N * v::lanes, c[N] + old[N]), ...);
- }
-
- TG_INLINE static void run(const tile_job<T>& job) {
-  type c[Rows][Vectors] = {};
-  const tile_walk walk = job.walk;
-  const std::int64_t row = job.a_row;
-  const T* b = job.b;
-  const std::int64_t b_inner = walk.b_inner != 0 ? walk.b_inner : Vectors * v::lanes;
-  for (int r = 0; r < Rows; ++r) {
-   __builtin_prefetch(job.c + r * job.c_row, 1);
-   __builtin_prefetch(job.c + r * job.c_row + job.columns - 1, 1);
-  }
-  for (std::int64_t o = 0; o < walk.outer; ++o) {
-   for (std::int64_t m = 0; m < walk.middle; ++m) {
-    const T* a = job.a + o * walk.a_outer + m * walk.a_middle;
-    for (std::int64_t i = 0; i < walk.inner; ++i) {
-     step(c, a, row, b, std::make_integer_sequence<int, Rows>{},
-      std::make_integer_sequence<int, Vectors>{});
-     a += walk.a_inner;
-     b += b_inner;
-    }
-   }
-   b += walk.b_skip;
-  }
-  constexpr auto rows = std::make_integer_sequence<int, Rows>{};
-  constexpr auto vectors = std::make_integer_sequence<int, Vectors>{};
-  if (job.columns == Vectors * v::lanes && job.bias == nullptr && !job.relu) {
-   if (job.accumulate)
-    add_rows(c, job.c, job.c_row, rows, vectors);
-   else
-    store_rows(c, job.c, job.c_row, rows, vectors);
-  } else {
-   alignas(64) T values[Rows * Vectors * v::lanes];
-   store_rows(c, values, Vectors * v::lanes, rows, vectors);
-   fused<Isa>::template finish<T>(job, values, Rows, Vectors);
-  }
- }
-};
-
-template <class Isa, class T>
-struct tile_finish {
- using v = vector<T, Isa::vector_bytes>;
- using type = typename v::type;
-
- TG_INLINE static void run(const tile_job<T>& job, const T* values, int rows, int vectors) {
-  const std::int64_t whole = job.columns / v::lanes;
-  const int rest = static_cast<int>(job.columns % v::lanes);
-  for (int r = 0; r < rows; ++r, values += vectors * v::lanes) {
-   T* c = job.c + r * job.c_row;
-   type value, other;
-   for (std::int64_t n = 0; n < whole; ++n) {
-    v::load(value, values + n * v::lanes);
-    if (job.accumulate) {
-     v::load(other, c + n * v::lanes);
-     value += other;
-    }
-    if (job.bias != nullptr) {
-     v::load(other, job.bias + n * v::lanes);
-     value += other;
-    }
-    if (job.relu) value = value <= type{} ? type{} : value;
-    v::store(c + n * v::lanes, value);
-   }
-   if (rest != 0) {
-    const std::int64_t n = whole * v::lanes;
-    v::load(value, values + n);
-    if (job.accumulate) {
-     v::load_first(other, c + n, rest);
-     value += other;
-    }
-    if (job.bias != nullptr) {
-     v::load_first(other, job.bias + n, rest);
-     value += other;
-    }
-    if (job.relu) value = value <= type{} ? type{} : value;
-    v::store_first(c + n, value, rest);
-   }
-  }
- }
-};
-
-#if defined(__clang__)
-#define TG_FUSED(...) __VA_ARGS__
-#define TG_FUSED_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")))
-#else
-#define TG_FUSED(...) __attribute__((optimize("fp-contract=fast"))) __VA_ARGS__
-#define TG_FUSED_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,prefer-vector-width=512")))
-#endif
-#define TG_FUSED_AVX2 __attribute__((target("avx2,fma")))
-
-#define TG_FUSED_FUNCTIONS(Isa, Target)                                                                               \
- template <>                                                                                                       \
- struct fused<Isa> {                                                                                               \
-  template <class T, int Rows, int Vectors>                                                                     \
-  TG_FUSED(Target) static void run(const tile_job<T>& job) {                                                    \
-   tile<Isa, T, Rows, Vectors>::run(job);                                                                    \
-  }                                                                                                             \
-  template <class Body, class... Args>                                                                          \
-  TG_FUSED(Target) static void call(Args... args) {                                                             \
-   Body::template run<Isa>(args...);                                                                         \
-  }                                                                                                             \
-  template <class T>                                                                                            \
-  TG_FUSED(Target) __attribute__((noinline)) static void finish(const tile_job<T>& job, const T* values,        \
-                 int rows, int vectors) {                        \
-   tile_finish<Isa, T>::run(job, values, rows, vectors);                                                     \
-  }                                                                                                             \
- };
-
-TG_FUSED_FUNCTIONS(baseline, )
-#if defined(__x86_64__)
-TG_FUSED_FUNCTIONS(avx2, TG_FUSED_AVX2)
-TG_FUSED_FUNCTIONS(avx512, TG_FUSED_AVX512)
-#endif
-#undef TG_FUSED_FUNCTIONS
-#undef TG_FUSED
-#undef TG_FUSED_AVX2
-#undef TG_FUSED_AVX512
-
-template <class Body, class... Args>
-void dispatch_fused(Args... args) {
- switch (active_instruction_set()) {
-#if TG_INSTRUCTION_SETS & 4
- case instruction_set::avx512: return fused<avx512>::template call<Body>(args...);
-#endif
-#if TG_INSTRUCTION_SETS & 2
- case instruction_set::avx2: return fused<avx2>::template call<Body>(args...);
-#endif
-#if TG_INSTRUCTION_SETS & 1
- case instruction_set::baseline: return fused<baseline>::template call<Body>(args...);
-#endif
- default: __builtin_unreachable();
- }
-}
-
-template <class Isa>
-inline constexpr int tile_rows = Isa::vector_bytes == 64 ? 12 : 6;
-
-}
-
-template <class T>
-struct tile_kernels {
- static constexpr int most_rows = 12;
- static constexpr int most_lanes = 64 / static_cast<int>(sizeof(T));
- using function = void (*)(const tile_job<T>&);
- int lanes;
- int rows;
- function run[2][most_rows];
-};
-
-namespace detail {
-template <class Isa, class T, int... R>
-const tile_kernels<T>& tile_table(std::integer_sequence<int, R...>) {
- static constexpr tile_kernels<T> table = {Isa::vector_bytes / static_cast<int>(sizeof(T)),
-           static_cast<int>(sizeof...(R)),
-           {{&fused<Isa>::template run<T, R + 1, 1>...},
-           {&fused<Isa>::template run<T, R + 1, 2>...}}};
- return table;
-}
-template <class Isa, class T>
-const tile_kernels<T>& tile_table() {
- return tile_table<Isa, T>(std::make_integer_sequence<int, tile_rows<Isa>>{});
-}
-}
-
-template <class T>
-const tile_kernels<T>& active_tile_kernels() {
- switch (active_instruction_set()) {
-#if TG_INSTRUCTION_SETS & 4
- case instruction_set::avx512: return detail::tile_table<avx512, T>();
-#endif
-#if TG_INSTRUCTION_SETS & 2
- case instruction_set::avx2: return detail::tile_table<avx2, T>();
-#endif
-#if TG_INSTRUCTION_SETS & 1
- case instruction_set::baseline: return detail::tile_table<baseline, T>();
-#endif
- default: __builtin_unreachable();
- }
-}
-
-struct panel_layout {
- std::int64_t n;
- int lanes;
-
- std::int64_t count() const { return (n + 2 * lanes - 1) / (2 * lanes); }
- std::int64_t columns(std::int64_t panel) const {
-  const std::int64_t left = n - panel * 2 * lanes;
-  return left < 2 * lanes ? left : 2 * lanes;
- }
- int vectors(std::int64_t panel) const { return columns(panel) > lanes ? 2 : 1; }
- std::int64_t width(std::int64_t panel) const { return vectors(panel) * lanes; }
- std::int64_t offset(std::int64_t panel, std::int64_t k) const { return panel * 2 * lanes * k; }
- std::int64_t size(std::int64_t k) const { return padded(n, lanes) * k; }
-
- static std::int64_t padded(std::int64_t n, std::int64_t lanes) { return (n + lanes - 1) / lanes * lanes; }
-};
-
-namespace detail {
-
-template <class T>
-void transpose(T* to, std::int64_t to_row, const T* from, std::int64_t from_row, std::int64_t rows,
-   std::int64_t columns) {
- using v = vector<T, 16>;
- constexpr std::int64_t side = v::lanes;
- const std::int64_t whole_rows = rows / side * side;
- const std::int64_t whole_columns = columns / side * side;
- constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
- for (std::int64_t c0 = 0; c0 < whole_columns; c0 += line)
-  for (std::int64_t r = 0; r < whole_rows; r += side)
-   for (std::int64_t c = c0; c < whole_columns && c < c0 + line; c += side) {
-    const T* p = from + r * from_row + c;
-    T* q = to + c * to_row + r;
-    typename v::type x, y, z, w;
-    v::load(x, p);
-    v::load(y, p + from_row);
-    if constexpr (side == 4) {
-     v::load(z, p + 2 * from_row);
-     v::load(w, p + 3 * from_row);
-     const typename v::type low = __builtin_shufflevector(x, y, 0, 4, 1, 5);
-     const typename v::type low2 = __builtin_shufflevector(z, w, 0, 4, 1, 5);
-     const typename v::type high = __builtin_shufflevector(x, y, 2, 6, 3, 7);
-     const typename v::type high2 = __builtin_shufflevector(z, w, 2, 6, 3, 7);
-     v::store(q, __builtin_shufflevector(low, low2, 0, 1, 4, 5));
-     v::store(q + to_row, __builtin_shufflevector(low, low2, 2, 3, 6, 7));
-     v::store(q + 2 * to_row, __builtin_shufflevector(high, high2, 0, 1, 4, 5));
-     v::store(q + 3 * to_row, __builtin_shufflevector(high, high2, 2, 3, 6, 7));
-    } else {
-     v::store(q, __builtin_shufflevector(x, y, 0, 2));
-     v::store(q + to_row, __builtin_shufflevector(x, y, 1, 3));
-    }
-   }
- for (std::int64_t r = 0; r < rows; ++r)
-  for (std::int64_t c = r < whole_rows ? whole_columns : 0; c < columns; ++c)
-   to[c * to_row + r] = from[r * from_row + c];
-}
-
-}
-
-template <class T>
-void pack_panel(T* to, const panel_layout& layout, std::int64_t panel, const T* from, std::int64_t from_row,
-    bool transposed, std::int64_t k) {
- const std::int64_t width = layout.width(panel);
- const std::int64_t columns = layout.columns(panel);
- const std::int64_t first = panel * 2 * layout.lanes;
- if (transposed) {
-  detail::transpose(to, width, from + first * from_row, from_row, columns, k);
- } else {
-  from += first;
-  if (static_cast<std::size_t>(columns) * sizeof(T) == 128)
-   for (std::int64_t i = 0; i < k; ++i) {
-    __builtin_prefetch(from + (i + 16) * from_row);
-    __builtin_prefetch(from + (i + 16) * from_row + 64 / sizeof(T));
-    std::memcpy(to + i * width, from + i * from_row, 128);
-   }
-  else
-   for (std::int64_t i = 0; i < k; ++i)
-    std::memcpy(to + i * width, from + i * from_row, static_cast<std::size_t>(columns) * sizeof(T));
- }
- if (columns < width)
-  for (std::int64_t i = 0; i < k; ++i)
-   for (std::int64_t n = columns; n < width; ++n) to[i * width + n] = T(0);
-}
-
-template <class F>
-TG_INLINE void for_tiles(std::int64_t n, std::int64_t most, const F& f) {
- const std::int64_t tiles = (n + most - 1) / most;
- for (std::int64_t t = 0; t < tiles; ++t) {
-  const std::int64_t first = n * t / tiles;
-  f(first, n * (t + 1) / tiles - first);
- }
-}
-
-}
-// ---- tapegraph/cpu/tasks.hpp ----
-
-namespace tapegraph::cpu::detail {
-
-inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-inline std::int64_t equal_part(std::int64_t whole, std::int64_t most) {
- if (whole <= 0 || most >= whole) return whole;
- return divide_up(whole, divide_up(whole, most < 1 ? 1 : most));
-}
-
-class workspace_cutter {
-public:
- explicit workspace_cutter(void* memory) : memory_(static_cast<std::byte*>(memory)) {}
-
- template <class T>
- T* take(std::int64_t elements) {
-  T* p = memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + used_);
-  used_ += (static_cast<std::size_t>(elements) * sizeof(T) + 63) / 64 * 64;
-  return p;
- }
- std::size_t used() const { return used_; }
-
-private:
- std::byte* memory_;
- std::size_t used_ = 0;
-};
-
-template <class F>
-void for_tasks(std::int64_t tasks, bool parallel, const F& f) {
- std::atomic<std::int64_t> next{0};
- parallel_team(parallel && tasks > 1, [&](int thread, int) {
-  for (std::int64_t task = next.fetch_add(1, std::memory_order_relaxed); task < tasks;
-   task = next.fetch_add(1, std::memory_order_relaxed))
-   f(task, thread);
- });
-}
-
-inline bool worth_threads(double multiply_adds) { return multiply_adds > 100000; }
-
-}
-
-namespace tapegraph::cpu {
-
-using tapegraph::convolution_geometry;
-
-enum class convolution_pass { forward, input_gradient, filter_gradient };
-
-template <class T>
-struct convolution_epilogue {
- const T* bias = nullptr;
- bool relu = false;
-};
-
-namespace detail {
-
-inline double multiply_adds(const convolution_geometry& g) {
- return static_cast<double>(g.batch * g.out_height * g.out_width) *
-  static_cast<double>(g.out_channels * g.kernel_height * g.kernel_width * g.group_in());
-}
-
-struct image_window {
- std::int64_t row, column, height, width;
-
- bool inside(std::int64_t image_height, std::int64_t image_width) const {
-  return row >= 0 && column >= 0 && row + height <= image_height && column + width <= image_width;
- }
-};
-
-template <class T>
-void copy_window(T* to, const T* image, std::int64_t image_height, std::int64_t image_width, std::int64_t channels,
-    const image_window& window) {
- const std::int64_t left = std::clamp<std::int64_t>(-window.column, 0, window.width);
- const std::int64_t right = std::clamp<std::int64_t>(image_width - window.column, left, window.width);
- for (std::int64_t i = 0; i < window.height; ++i, to += window.width * channels) {
-  const std::int64_t row = window.row + i;
-  if (row < 0 || row >= image_height) {
-   std::fill_n(to, window.width * channels, T(0));
-   continue;
-  }
-  std::fill_n(to, left * channels, T(0));
-  std::copy_n(image + (row * image_width + window.column + left) * channels, (right - left) * channels,
-     to + left * channels);
-  std::fill_n(to + right * channels, (window.width - right) * channels, T(0));
- }
-}
-
-}
-}
-
-#include <numeric>
-
-namespace tapegraph::cpu::detail {
-
-inline bool is_depthwise(const convolution_geometry& g) {
- return g.groups > 1 && g.group_in() == 1 && g.group_out() == 1;
-}
-
-inline std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
-
-struct depthwise_axis {
- std::int64_t count, first_a, step_a, first_b, step_b;
-};
-
-inline depthwise_axis forward_axis(std::int64_t i, std::int64_t in, std::int64_t kernel, std::int64_t stride,
-        std::int64_t pad, std::int64_t dilation) {
- const std::int64_t at = i * stride - pad;
- const std::int64_t first = std::max<std::int64_t>(0, -floor_divide(at, dilation));
- const std::int64_t last = std::min(kernel - 1, floor_divide(in - 1 - at, dilation));
- return {last - first + 1, at + first * dilation, dilation, first, 1};
-}
-
-inline depthwise_axis input_axis(std::int64_t i, std::int64_t out, std::int64_t kernel, std::int64_t stride,
-        std::int64_t pad, std::int64_t dilation) {
- const std::int64_t common = std::gcd(stride, dilation), step = stride / common, back = dilation / common;
- std::int64_t u = 0;
- while (u < step && (i + pad - u * dilation) % stride != 0) ++u;
- if (u >= step || u >= kernel) return {0, 0, 0, 0, 0};
- std::int64_t at = floor_divide(i + pad - u * dilation, stride);
- const std::int64_t skip = at >= out ? divide_up(at - out + 1, back) : 0;
- u += skip * step;
- at -= skip * back;
- if (at < 0 || u >= kernel) return {0, 0, 0, 0, 0};
- return {std::min((kernel - u + step - 1) / step, at / back + 1), at, -back, u, step};
-}
-
-inline depthwise_axis filter_axis(std::int64_t u, std::int64_t in, std::int64_t out, std::int64_t stride,
-        std::int64_t pad, std::int64_t dilation) {
- const std::int64_t at = u * dilation - pad;
- const std::int64_t first = std::max<std::int64_t>(0, -floor_divide(at, stride));
- const std::int64_t last = std::min(out - 1, floor_divide(in - 1 - at, stride));
- return {last - first + 1, at + first * stride, stride, first, 1};
-}
-
-template <class T>
-struct depthwise_body {
- template <class Isa>
- TG_INLINE static void run(const depthwise_axis& rows, const depthwise_axis& columns, const T* a, std::int64_t a_row,
-       const T* b, std::int64_t b_row, std::int64_t pixel, T* out, std::int64_t channels,
-       bool accumulate) {
-  using v = vector<T, Isa::vector_bytes>;
-  for (std::int64_t c = 0; c < channels; c += v::lanes) {
-   const int lanes = static_cast<int>(std::min<std::int64_t>(v::lanes, channels - c));
-   typename v::type sum = {}, x, y;
-   if (accumulate) load(sum, out + c, lanes);
-   for (std::int64_t i = 0; i < rows.count; ++i) {
-    const T* p = a + (rows.first_a + i * rows.step_a) * a_row + columns.first_a * pixel + c;
-    const T* q = b + (rows.first_b + i * rows.step_b) * b_row + columns.first_b * pixel + c;
-    for (std::int64_t j = 0; j < columns.count; ++j) {
-     load(x, p, lanes);
-     load(y, q, lanes);
-     sum += x * y;
-     p += columns.step_a * pixel;
-     q += columns.step_b * pixel;
-    }
-   }
-   if (lanes == v::lanes)
-    v::store(out + c, sum);
-   else
-    v::store_first(out + c, sum, lanes);
-  }
- }
-
-private:
- template <class V>
- TG_INLINE static void load(V& value, const T* p, int lanes) {
-  using v = vector<T, static_cast<int>(sizeof(V))>;
-  if (lanes == v::lanes)
-   v::load(value, p);
-  else
-   v::load_first(value, p, lanes);
- }
-};
-
-template <class T>
-void depthwise_forward(const convolution_geometry& g, const T* x, const T* w, T* y,
-     const convolution_epilogue<T>& epilogue, bool parallel) {
- const std::int64_t channels = g.out_channels;
- for_tasks(g.batch * g.out_height, parallel, [&](std::int64_t task, int) {
-  const T* image = x + task / g.out_height * g.in_height * g.in_width * channels;
-  const depthwise_axis rows = forward_axis(task % g.out_height, g.in_height, g.kernel_height, g.stride_height,
-            g.pad_top, g.dilation_height);
-  for (std::int64_t j = 0; j < g.out_width; ++j) {
-   T* to = y + (task * g.out_width + j) * channels;
-   dispatch<depthwise_body<T>>(
-    rows, forward_axis(j, g.in_width, g.kernel_width, g.stride_width, g.pad_left, g.dilation_width), image,
-    g.in_width * channels, w, g.kernel_width * channels, channels, to, channels, false);
-   if (epilogue.bias != nullptr)
-    for (std::int64_t c = 0; c < channels; ++c) to[c] += epilogue.bias[c];
-   if (epilogue.relu)
-    for (std::int64_t c = 0; c < channels; ++c) to[c] = to[c] <= T(0) ? T(0) : to[c];
-  }
- });
-}
-
-template <class T>
-void depthwise_input_gradient(const convolution_geometry& g, const T* dy, const T* w, T* dx, bool parallel) {
- const std::int64_t channels = g.in_channels;
- for_tasks(g.batch * g.in_height, parallel, [&](std::int64_t task, int) {
-  const T* image = dy + task / g.in_height * g.out_height * g.out_width * channels;
-  const depthwise_axis rows = input_axis(task % g.in_height, g.out_height, g.kernel_height, g.stride_height,
-           g.pad_top, g.dilation_height);
-  for (std::int64_t j = 0; j < g.in_width; ++j)
-   dispatch<depthwise_body<T>>(
-    rows, input_axis(j, g.out_width, g.kernel_width, g.stride_width, g.pad_left, g.dilation_width), image,
-    g.out_width * channels, w, g.kernel_width * channels, channels,
-    dx + (task * g.in_width + j) * channels, channels, false);
- });
-}
-
-template <class T>
-void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const T* dy, T* dw, bool parallel) {
- const std::int64_t channels = g.in_channels;
- const std::int64_t strip = 64;
- const std::int64_t strips = divide_up(channels, strip);
- for_tasks(g.kernel_height * g.kernel_width * strips, parallel, [&](std::int64_t task, int) {
-  const std::int64_t c = task % strips * strip, position = task / strips;
-  const depthwise_axis rows = filter_axis(position / g.kernel_width, g.in_height, g.out_height, g.stride_height,
-            g.pad_top, g.dilation_height);
-  const depthwise_axis columns = filter_axis(position % g.kernel_width, g.in_width, g.out_width, g.stride_width,
-            g.pad_left, g.dilation_width);
-  for (std::int64_t image = 0; image < g.batch; ++image)
-   dispatch<depthwise_body<T>>(rows, columns, x + image * g.in_height * g.in_width * channels + c,
-          g.in_width * channels, dy + image * g.out_height * g.out_width * channels + c,
-          g.out_width * channels, channels, dw + position * channels + c,
-          std::min(strip, channels - c), image > 0);
- });
-}
-
-}
-
-namespace tapegraph::cpu::detail {
-
-struct filter_gradient_plan {
- std::int64_t chunk_images = 1, chunk_rows = 1, chunk_columns;
- std::int64_t runs, run_rows;
- std::int64_t parts;
-
- explicit filter_gradient_plan(const convolution_geometry& g) {
-  runs = g.row_is_contiguous() ? 1 : g.kernel_width;
-  run_rows = g.row_is_contiguous() ? g.kernel_width * g.in_channels : g.group_in();
-  const std::int64_t tiles =
-   g.groups * g.kernel_height * runs * divide_up(run_rows, 12) * divide_up(g.group_out(), 32);
-  const bool few_tiles = tiles < 48;
-  const std::int64_t pixels = few_tiles ? 288 : 400;
-  chunk_columns = g.out_width <= 2 * pixels ? g.out_width : equal_part(g.out_width, pixels);
-  if (chunk_columns == g.out_width) chunk_rows = equal_part(g.out_height, divide_up(pixels, g.out_width));
-  if (chunk_columns == g.out_width && chunk_rows == g.out_height)
-   chunk_images = std::clamp<std::int64_t>(divide_up(pixels, g.out_height * g.out_width), 1, g.batch);
-  parts = few_tiles ? std::clamp<std::int64_t>(chunks(g) / 2, 1, 16) : 1;
- }
- std::int64_t chunks(const convolution_geometry& g) const {
-  return divide_up(g.batch, chunk_images) * divide_up(g.out_height, chunk_rows) *
-   divide_up(g.out_width, chunk_columns);
- }
- image_window window(const convolution_geometry& g) const {
-  return {0, 0, (chunk_rows - 1) * g.stride_height + g.span_height(),
-    (chunk_columns - 1) * g.stride_width + g.span_width()};
- }
- bool padded(const convolution_geometry& g) const {
-  return g.pad_top > 0 || g.pad_left > 0 ||
-   (g.out_height - 1) * g.stride_height + g.span_height() - g.pad_top > g.in_height ||
-   (g.out_width - 1) * g.stride_width + g.span_width() - g.pad_left > g.in_width;
- }
- std::int64_t window_elements(const convolution_geometry& g) const {
-  return padded(g) ? chunk_images * window(g).height * window(g).width * g.in_channels : 0;
- }
- std::int64_t panel_elements(const convolution_geometry& g, int lanes) const {
-  return g.groups * panel_layout{g.group_out(), lanes}.size(chunk_images * chunk_rows * chunk_columns);
- }
- std::int64_t filter_elements(const convolution_geometry& g) const {
-  return g.kernel_height * g.kernel_width * g.group_in() * g.out_channels;
- }
-};
-
-template <class T>
-struct filter_gradient_chunk {
- const convolution_geometry& g;
- const filter_gradient_plan& plan;
- const tile_kernels<T>& kernels;
- const T* x;
- const T* dy;
- T* panels;
- T* windows;
- std::int64_t image = 0, images = 0, row = 0, rows = 0, column = 0, columns = 0;
- bool direct = false;
-
- void select(std::int64_t chunk) {
-  const std::int64_t across = divide_up(g.out_width, plan.chunk_columns);
-  const std::int64_t down = divide_up(g.out_height, plan.chunk_rows);
-  column = chunk % across * plan.chunk_columns;
-  columns = std::min(plan.chunk_columns, g.out_width - column);
-  row = chunk / across % down * plan.chunk_rows;
-  rows = std::min(plan.chunk_rows, g.out_height - row);
-  image = chunk / across / down * plan.chunk_images;
-  images = std::min(plan.chunk_images, g.batch - image);
-  const std::int64_t behind = g.batch * g.out_height * g.out_width * g.out_channels - (own_dy() - dy) -
-         pixels() * g.out_channels;
-  direct = plan.parts > 1 && g.groups == 1 && behind >= 2 * kernels.lanes;
- }
- std::int64_t pixels() const { return images * rows * columns; }
- const T* own_dy() const { return dy + ((image * g.out_height + row) * g.out_width + column) * g.out_channels; }
- panel_layout layout() const { return {g.group_out(), kernels.lanes}; }
-
- static constexpr std::int64_t pack_pixels = 64;
- std::int64_t dy_tasks() const { return direct ? 0 : divide_up(pixels(), pack_pixels); }
- std::int64_t pack_tasks() const { return dy_tasks() + (plan.padded(g) ? images : 0); }
- void pack(std::int64_t task) const {
-  const panel_layout panels_of = layout();
-  const std::int64_t panel_tasks = dy_tasks();
-  if (task < panel_tasks) {
-   const std::int64_t first = task * pack_pixels, last = std::min(pixels(), first + pack_pixels);
-   const std::int64_t count = panels_of.count();
-   for (std::int64_t group = 0; group < g.groups; ++group) {
-    const T* from = own_dy() + first * g.out_channels + group * g.group_out();
-    T* to = panels + group * panels_of.size(pixels());
-    for (std::int64_t i = first; i < last; ++i, from += g.out_channels) {
-     for (std::int64_t p = 0; p + 1 < count; ++p)
-      copy_line(to + panels_of.offset(p, pixels()) + i * 2 * kernels.lanes,
-        from + p * 2 * kernels.lanes);
-     pack_panel(to + panels_of.offset(count - 1, pixels()) + i * panels_of.width(count - 1), panels_of,
-       count - 1, from, g.out_channels, false, 1);
-    }
-   }
-   return;
-  }
-  const image_window window = plan.window(g);
-  const std::int64_t i = task - panel_tasks;
-  copy_window(windows + i * window.height * window.width * g.in_channels,
-     x + (image + i) * g.in_height * g.in_width * g.in_channels, g.in_height, g.in_width, g.in_channels,
-     {row * g.stride_height - g.pad_top, column * g.stride_width - g.pad_left, window.height,
-     window.width});
- }
-
- void copy_line(T* to, const T* from) const {
-  const int bytes = 2 * kernels.lanes * static_cast<int>(sizeof(T));
-  if (bytes == 128)
-   std::memcpy(to, from, 128);
-  else if (bytes == 64)
-   std::memcpy(to, from, 64);
-  else
-   std::memcpy(to, from, 32);
- }
-
- void multiply(std::int64_t group, std::int64_t u, std::int64_t run, std::int64_t begin, std::int64_t end, T* dw,
-    bool accumulate) const {
-  const image_window window = plan.window(g);
-  const bool padded = plan.padded(g);
-  const std::int64_t channels = g.in_channels;
-  const std::int64_t source_row = (padded ? window.width : g.in_width) * channels;
-  const T* source = padded ? windows
-        : x + ((image * g.in_height + row * g.stride_height) * g.in_width +
-          column * g.stride_width) *
-          channels;
-  const panel_layout panels_of = layout();
-
-  tile_job<T> job{};
-  job.walk = {images, (padded ? window.height : g.in_height) * source_row, rows, g.stride_height * source_row,
-     columns, g.stride_width * channels, 0, direct ? g.out_channels : 0};
-  job.a_row = 1;
-  job.c_row = g.out_channels;
-  job.accumulate = accumulate;
-  const T* a = source + u * g.dilation_height * source_row + run * g.dilation_width * channels +
-     group * g.group_in();
-  T* c = dw + (u * g.kernel_width * g.group_in() + run * plan.run_rows) * g.out_channels + group * g.group_out();
-  const T* b = panels + group * panels_of.size(pixels());
-  for_tiles(end - begin, kernels.rows, [&](std::int64_t first, std::int64_t count) {
-   job.a = a + begin + first;
-   for (std::int64_t panel = 0; panel < panels_of.count(); ++panel) {
-    job.b = direct ? own_dy() + panel * 2 * kernels.lanes : b + panels_of.offset(panel, pixels());
-    job.c = c + (begin + first) * g.out_channels + panel * 2 * kernels.lanes;
-    job.columns = panels_of.columns(panel);
-    kernels.run[panels_of.vectors(panel) - 1][count - 1](job);
-   }
-  });
- }
-};
-
-}
-
-namespace tapegraph::cpu {
-
-template <class T>
-void convolution_filter_gradient(const convolution_geometry& g, const T* x, const T* dy, T* dw, void* workspace) {
- if (g.kernel_height * g.kernel_width * g.in_channels <= 0 || g.out_channels <= 0) return;
- const detail::filter_gradient_plan plan(g.batch > 0 && g.out_height > 0 && g.out_width > 0
-            ? g
-            : convolution_geometry{1, 1, 1, 1, 1, 1, 1, 1, 1});
- if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0) {
-  std::fill_n(dw, plan.filter_elements(g), T(0));
-  return;
- }
- const auto& kernels = active_tile_kernels<T>();
- const int threads = thread_count();
- const std::int64_t panel_elements = plan.panel_elements(g, tile_kernels<T>::most_lanes);
- const std::int64_t window_elements = plan.window_elements(g);
- const std::int64_t filters = plan.filter_elements(g);
- const std::int64_t chunks = plan.chunks(g);
- const bool parallel = detail::worth_threads(detail::multiply_adds(g));
- if (detail::is_depthwise(g)) return detail::depthwise_filter_gradient(g, x, dy, dw, parallel);
-
- detail::workspace_cutter cut(workspace);
- if (plan.parts > 1) {
-  T* panels = cut.take<T>(threads * panel_elements);
-  T* windows = cut.take<T>(threads * window_elements);
-  T* sums = cut.take<T>(plan.parts * filters);
-  detail::for_tasks(plan.parts, parallel, [&](std::int64_t part, int thread) {
-   detail::filter_gradient_chunk<T> chunk{g,  plan, kernels, x, dy, panels + thread * panel_elements,
-            windows + thread * window_elements};
-   const std::int64_t first = chunks * part / plan.parts, last = chunks * (part + 1) / plan.parts;
-   for (std::int64_t i = first; i < last; ++i) {
-    chunk.select(i);
-    for (std::int64_t task = 0; task < chunk.pack_tasks(); ++task) chunk.pack(task);
-    for (std::int64_t group = 0; group < g.groups; ++group)
-     for (std::int64_t u = 0; u < g.kernel_height; ++u)
-      for (std::int64_t run = 0; run < plan.runs; ++run)
-       chunk.multiply(group, u, run, 0, plan.run_rows, sums + part * filters, i > first);
-   }
-  });
-  std::copy_n(sums, filters, dw);
-  for (std::int64_t part = 1; part < plan.parts; ++part) {
-   const T* from = sums + part * filters;
-   for (std::int64_t i = 0; i < filters; ++i) dw[i] += from[i];
-  }
-  return;
- }
-
- T* panels = cut.take<T>(panel_elements);
- T* windows = cut.take<T>(window_elements);
- detail::filter_gradient_chunk<T> chunk{g, plan, kernels, x, dy, panels, windows};
- const std::int64_t share = 2 * kernels.rows;
- const std::int64_t shares = detail::divide_up(plan.run_rows, share);
- for (std::int64_t i = 0; i < chunks; ++i) {
-  chunk.select(i);
-  detail::for_tasks(chunk.pack_tasks(), parallel, [&](std::int64_t task, int) { chunk.pack(task); });
-  detail::for_tasks(g.groups * g.kernel_height * plan.runs * shares, parallel, [&](std::int64_t task, int) {
-   const std::int64_t part = task % shares, run = task / shares % plan.runs;
-   const std::int64_t u = task / shares / plan.runs % g.kernel_height;
-   chunk.multiply(task / shares / plan.runs / g.kernel_height, u, run, plan.run_rows * part / shares,
-      plan.run_rows * (part + 1) / shares, dw, i > 0);
-  });
- }
-}
-
-}
-// ---- tapegraph/ops/convolution/cpu_forward.hpp ----
-
-namespace tapegraph::cpu {
-
-namespace detail {
-
-struct forward_plan {
- std::int64_t block_height, block_width;
- std::int64_t blocks_down, blocks_across;
- image_window window;
-
- explicit forward_plan(const convolution_geometry& g) {
-  constexpr std::int64_t pixels = 128;
-  block_width = equal_part(g.out_width, 2 * pixels);
-  block_height = equal_part(g.out_height, divide_up(pixels, std::max<std::int64_t>(1, block_width)));
-  blocks_across = divide_up(g.out_width, std::max<std::int64_t>(1, block_width));
-  blocks_down = divide_up(g.out_height, std::max<std::int64_t>(1, block_height));
-  window = {0, 0, (block_height - 1) * g.stride_height + g.span_height(),
-    (block_width - 1) * g.stride_width + g.span_width()};
- }
-};
-
-inline constexpr std::int64_t panel_bytes = 512 * 1024;
-
-template <class T>
-void forward_block(const convolution_geometry& g, const forward_plan& plan, const tile_kernels<T>& kernels,
-    const T* x, const T* packed, T* y, const convolution_epilogue<T>& epilogue, T* scratch,
-    std::int64_t image, std::int64_t down, std::int64_t across, std::int64_t first_panel,
-    std::int64_t last_panel) {
- const std::int64_t row0 = down * plan.block_height, column0 = across * plan.block_width;
- const std::int64_t rows = std::min(plan.block_height, g.out_height - row0);
- const std::int64_t columns = std::min(plan.block_width, g.out_width - column0);
- if (rows <= 0 || columns <= 0) return;
- const image_window window{row0 * g.stride_height - g.pad_top, column0 * g.stride_width - g.pad_left,
-       (rows - 1) * g.stride_height + g.span_height(),
-       (columns - 1) * g.stride_width + g.span_width()};
- const std::int64_t channels = g.in_channels;
- const T* source = x + image * g.in_height * g.in_width * channels;
- std::int64_t source_row = g.in_width * channels;
- if (window.inside(g.in_height, g.in_width)) {
-  source += (window.row * g.in_width + window.column) * channels;
- } else {
-  copy_window(scratch, source, g.in_height, g.in_width, channels, window);
-  source = scratch;
-  source_row = window.width * channels;
- }
-
- const std::int64_t depth = g.group_in();
- const std::int64_t row_k = g.kernel_width * depth;
- const std::int64_t k = g.kernel_height * row_k;
- const panel_layout layout{g.group_out(), kernels.lanes};
- const std::int64_t kernel_rows = std::clamp<std::int64_t>(
-  panel_bytes / std::max<std::int64_t>(1, row_k * 2 * kernels.lanes * static_cast<std::int64_t>(sizeof(T))), 1,
-  std::max<std::int64_t>(1, g.kernel_height));
-
- tile_job<T> job{};
- job.walk.a_outer = g.dilation_height * source_row;
- job.walk.middle = g.row_is_contiguous() ? 1 : g.kernel_width;
- job.walk.a_middle = g.dilation_width * channels;
- job.walk.inner = g.row_is_contiguous() ? row_k : depth;
- job.a_row = g.stride_width * channels;
- job.c_row = g.out_channels;
-
- for (std::int64_t p = first_panel; p < last_panel; ++p) {
-  const std::int64_t group = p / layout.count(), panel = p % layout.count();
-  const std::int64_t channel = group * g.group_out() + panel * 2 * kernels.lanes;
-  const auto& run = kernels.run[layout.vectors(panel) - 1];
-  job.columns = layout.columns(panel);
-  for (std::int64_t u = 0; u == 0 || u < g.kernel_height; u += kernel_rows) {
-   const bool last = u + kernel_rows >= g.kernel_height;
-   job.walk.outer = std::min(kernel_rows, g.kernel_height - u);
-   job.b = packed + group * layout.size(k) + layout.offset(panel, k) + u * row_k * layout.width(panel);
-   job.accumulate = u > 0;
-   job.bias = last && epilogue.bias != nullptr ? epilogue.bias + channel : nullptr;
-   job.relu = last && epilogue.relu;
-   for (std::int64_t i = 0; i < rows; ++i) {
-    const T* a = source + (i * g.stride_height + u * g.dilation_height) * source_row + group * depth;
-    T* c = y + ((image * g.out_height + row0 + i) * g.out_width + column0) * g.out_channels + channel;
-    for_tiles(columns, kernels.rows, [&](std::int64_t first, std::int64_t count) {
-     job.a = a + first * job.a_row;
-     job.c = c + first * g.out_channels;
-     run[count - 1](job);
-    });
-   }
-  }
- }
-}
-
-template <class T>
-std::int64_t forward_filter_elements(const convolution_geometry& g, std::int64_t lanes) {
- return g.groups * panel_layout::padded(g.group_out(), lanes) * g.kernel_height * g.kernel_width * g.group_in();
-}
-
-template <class T>
-T* take_forward_scratch(workspace_cutter& cut, const convolution_geometry& g, int threads) {
- const forward_plan plan(g);
- const bool padded = g.pad_top > 0 || g.pad_left > 0 ||
-      (g.out_height - 1) * g.stride_height - g.pad_top + g.span_height() > g.in_height ||
-      (g.out_width - 1) * g.stride_width - g.pad_left + g.span_width() > g.in_width;
- return cut.take<T>(padded ? threads * plan.window.height * plan.window.width * g.in_channels : 0);
-}
-
-}
-
-template <class T>
-std::size_t packed_filter_bytes(const convolution_geometry& g) {
- return static_cast<std::size_t>(detail::forward_filter_elements<T>(g, tile_kernels<T>::most_lanes)) * sizeof(T);
-}
-
-template <class T>
-void pack_filters(const convolution_geometry& g, const T* w, T* packed) {
- if (detail::is_depthwise(g)) {
-  std::copy_n(w, g.kernel_height * g.kernel_width * g.out_channels, packed);
-  return;
- }
- const auto& kernels = active_tile_kernels<T>();
- const panel_layout layout{g.group_out(), kernels.lanes};
- const std::int64_t k = g.kernel_height * g.kernel_width * g.group_in();
- parallel_for(g.groups * layout.count(),
-    detail::worth_threads(static_cast<double>(k) * static_cast<double>(g.out_channels)),
-    [&](std::int64_t p) {
-     const std::int64_t group = p / layout.count(), panel = p % layout.count();
-     pack_panel(packed + group * layout.size(k) + layout.offset(panel, k), layout, panel,
-        w + group * g.group_out(), g.out_channels, false, k);
-    });
-}
-
-template <class T>
-void convolution_forward_packed(const convolution_geometry& g, const T* x, const T* packed, T* y, void* workspace,
-        const convolution_epilogue<T>& epilogue = {}) {
- if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
- const double work = detail::multiply_adds(g);
- if (detail::is_depthwise(g))
-  return detail::depthwise_forward(g, x, packed, y, epilogue, detail::worth_threads(work));
- const auto& kernels = active_tile_kernels<T>();
- const detail::forward_plan plan(g);
- detail::workspace_cutter cut(workspace);
- T* scratch = detail::take_forward_scratch<T>(cut, g, thread_count());
- const std::int64_t window = plan.window.height * plan.window.width * g.in_channels;
-
- const std::int64_t panels = g.groups * panel_layout{g.group_out(), kernels.lanes}.count();
- const std::int64_t blocks = g.batch * plan.blocks_down * plan.blocks_across;
- const std::int64_t shares = std::clamp<std::int64_t>(detail::divide_up(8 * thread_count(), blocks), 1, panels);
- detail::for_tasks(blocks * shares, detail::worth_threads(work), [&](std::int64_t task, int thread) {
-  const std::int64_t share = task % shares, block = task / shares;
-  const std::int64_t across = block % plan.blocks_across;
-  const std::int64_t down = block / plan.blocks_across % plan.blocks_down;
-  const std::int64_t image = block / plan.blocks_across / plan.blocks_down;
-  detail::forward_block(g, plan, kernels, x, packed, y, epilogue, scratch + thread * window, image, down, across,
-       panels * share / shares, panels * (share + 1) / shares);
- });
-}
-
-template <class T>
-void convolution_forward(const convolution_geometry& g, const T* x, const T* w, T* y, void* workspace,
-      const convolution_epilogue<T>& epilogue = {}) {
- if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
- detail::workspace_cutter cut(workspace);
- detail::take_forward_scratch<T>(cut, g, thread_count());
- T* packed = cut.take<T>(detail::forward_filter_elements<T>(g, tile_kernels<T>::most_lanes));
- pack_filters(g, w, packed);
- convolution_forward_packed(g, x, packed, y, workspace, epilogue);
-}
-
-}
-// ---- tapegraph/ops/convolution/cpu_input_gradient.hpp ----
-
-namespace tapegraph::cpu::detail {
-
-struct input_gradient_plan {
- std::int64_t block_height, block_width;
- std::int64_t blocks_down, blocks_across;
- std::int64_t buffer_width;
- std::int64_t runs;
- std::int64_t run_columns;
-
- explicit input_gradient_plan(const convolution_geometry& g) {
-  constexpr std::int64_t pixels = 128;
-  const std::int64_t widest = std::max<std::int64_t>(512, 8 * g.span_width());
-  block_width = equal_part(g.in_width, widest);
-  block_height = equal_part(g.in_height, divide_up(pixels, std::max<std::int64_t>(1, block_width)));
-  blocks_across = divide_up(g.in_width, std::max<std::int64_t>(1, block_width));
-  blocks_down = divide_up(g.in_height, std::max<std::int64_t>(1, block_height));
-  buffer_width = block_width + 2 * g.span_width() + g.stride_width;
-  runs = g.row_is_contiguous() ? 1 : g.kernel_width;
-  run_columns = g.row_is_contiguous() ? g.kernel_width * g.in_channels : g.group_in();
- }
- void share_out(const convolution_geometry& g, int threads) {
-  while (block_height > 1 && block_height * block_width > 16 &&
-   g.batch * blocks_down * blocks_across < 4 * threads) {
-   block_height = divide_up(block_height, 2);
-   blocks_down = divide_up(g.in_height, block_height);
-  }
- }
- std::int64_t buffer_elements(const convolution_geometry& g) const {
-  return block_height * buffer_width * g.in_channels;
- }
- std::int64_t filter_elements(const convolution_geometry& g, int lanes) const {
-  return g.groups * runs * panel_layout{run_columns, lanes}.size(g.kernel_height * g.group_out());
- }
-};
-
-template <class T>
-void input_gradient_block(const convolution_geometry& g, const input_gradient_plan& plan,
-      const tile_kernels<T>& kernels, const T* dy, const T* packed, T* dx, T* buffer,
-      std::int64_t image, std::int64_t down, std::int64_t across) {
- const std::int64_t row0 = down * plan.block_height, column0 = across * plan.block_width;
- const std::int64_t rows = std::min(plan.block_height, g.in_height - row0);
- const std::int64_t columns = std::min(plan.block_width, g.in_width - column0);
- if (rows <= 0 || columns <= 0) return;
- const std::int64_t first = std::clamp<std::int64_t>(
-  -floor_divide(-(column0 + g.pad_left - g.span_width() + 1), g.stride_width), 0, g.out_width);
- const std::int64_t last = std::clamp<std::int64_t>(
-  floor_divide(column0 + columns - 1 + g.pad_left, g.stride_width) + 1, first, g.out_width);
- const std::int64_t left = first * g.stride_width - g.pad_left;
- const std::int64_t width = last > first ? (last - first - 1) * g.stride_width + g.span_width() : 0;
- const std::int64_t channels = g.in_channels, depth = g.group_out();
- const std::int64_t buffer_row = width * channels;
- std::fill_n(buffer, rows * buffer_row, T(0));
-
- const panel_layout layout{plan.run_columns, kernels.lanes};
- const std::int64_t k = g.kernel_height * depth;
- const std::int64_t dy_row = g.out_width * g.out_channels;
- const std::int64_t common = std::gcd(g.stride_height, g.dilation_height);
- const std::int64_t step = g.stride_height / common, back = g.dilation_height / common;
-
- tile_job<T> job{};
- job.walk.inner = depth;
- job.walk.a_outer = -back * dy_row;
- job.a_row = g.out_channels;
- job.c_row = g.stride_width * channels;
- job.accumulate = true;
- const T* packed_run = packed;
- for (std::int64_t group = 0; group < g.groups; ++group)
-  for (std::int64_t run = 0; run < plan.runs; ++run, packed_run += layout.size(k))
-   for (std::int64_t panel = 0; panel < layout.count(); ++panel) {
-    const T* b = packed_run + layout.offset(panel, k);
-    const std::int64_t panel_row = depth * layout.width(panel);
-    const auto& kernel = kernels.run[layout.vectors(panel) - 1];
-    job.columns = layout.columns(panel);
-    job.walk.b_skip = (step - 1) * panel_row;
-    for (std::int64_t i = 0; i < rows; ++i) {
-     const std::int64_t row = row0 + i + g.pad_top;
-     std::int64_t u = 0;
-     while (u < g.kernel_height && (row - u * g.dilation_height) % g.stride_height != 0 && u < step) ++u;
-     if (u >= step || u >= g.kernel_height) continue;
-     std::int64_t count = (g.kernel_height - u + step - 1) / step;
-     std::int64_t i_dy = floor_divide(row - u * g.dilation_height, g.stride_height);
-     if (i_dy >= g.out_height) {
-      const std::int64_t skip = divide_up(i_dy - g.out_height + 1, back);
-      u += skip * step;
-      i_dy -= skip * back;
-      count -= skip;
-     }
-     if (count <= 0 || i_dy < 0) continue;
-     job.walk.outer = std::min(count, i_dy / back + 1);
-     job.b = b + u * panel_row;
-     const T* a = dy + (image * g.out_height + i_dy) * dy_row + first * g.out_channels + group * depth;
-     T* c = buffer + i * buffer_row + run * g.dilation_width * channels + group * g.group_in() +
-      panel * 2 * kernels.lanes;
-     for_tiles(last - first, kernels.rows, [&](std::int64_t from, std::int64_t tile_rows) {
-      job.a = a + from * job.a_row;
-      job.c = c + from * job.c_row;
-      kernel[tile_rows - 1](job);
-     });
-    }
-   }
-
- const std::int64_t begin = std::clamp<std::int64_t>(left, column0, column0 + columns);
- const std::int64_t end = std::clamp<std::int64_t>(left + width, begin, column0 + columns);
- for (std::int64_t i = 0; i < rows; ++i) {
-  T* to = dx + (image * g.in_height + row0 + i) * g.in_width * channels;
-  std::fill_n(to + column0 * channels, (begin - column0) * channels, T(0));
-  if (end > begin)
-   std::copy_n(buffer + i * buffer_row + (begin - left) * channels, (end - begin) * channels,
-      to + begin * channels);
-  std::fill_n(to + end * channels, (column0 + columns - end) * channels, T(0));
- }
-}
-
-}
-
-namespace tapegraph::cpu {
-
-template <class T>
-std::size_t packed_gradient_filter_bytes(const convolution_geometry& g) {
- return static_cast<std::size_t>(
-   detail::input_gradient_plan(g).filter_elements(g, tile_kernels<T>::most_lanes)) *
-  sizeof(T);
-}
-
-template <class T>
-void pack_gradient_filters(const convolution_geometry& g, const T* w, T* packed) {
- if (detail::is_depthwise(g)) {
-  std::copy_n(w, g.kernel_height * g.kernel_width * g.out_channels, packed);
-  return;
- }
- const detail::input_gradient_plan plan(g);
- const panel_layout layout{plan.run_columns, active_tile_kernels<T>().lanes};
- const std::int64_t depth = g.group_out(), k = g.kernel_height * depth;
- parallel_for(g.groups * plan.runs * layout.count(),
-    detail::worth_threads(static_cast<double>(k * plan.runs * plan.run_columns * g.groups)),
-    [&](std::int64_t p) {
-     const std::int64_t panel = p % layout.count(), run = p / layout.count() % plan.runs;
-     const std::int64_t group = p / layout.count() / plan.runs;
-     T* to = packed + (group * plan.runs + run) * layout.size(k) + layout.offset(panel, k);
-     const T* from = w + run * plan.run_columns * g.out_channels + group * depth;
-     for (std::int64_t u = 0; u < g.kernel_height; ++u)
-      pack_panel(to + u * depth * layout.width(panel), layout, panel,
-         from + u * g.kernel_width * g.group_in() * g.out_channels, g.out_channels, true,
-         depth);
-    });
-}
-
-template <class T>
-void convolution_input_gradient_packed(const convolution_geometry& g, const T* dy, const T* packed, T* dx,
-         void* workspace) {
- if (g.batch <= 0 || g.in_height <= 0 || g.in_width <= 0 || g.in_channels <= 0) return;
- const bool parallel = detail::worth_threads(detail::multiply_adds(g));
- if (detail::is_depthwise(g)) return detail::depthwise_input_gradient(g, dy, packed, dx, parallel);
- const auto& kernels = active_tile_kernels<T>();
- detail::input_gradient_plan plan(g);
- plan.share_out(g, thread_count());
- T* buffers = static_cast<T*>(workspace);
- detail::for_tasks(g.batch * plan.blocks_down * plan.blocks_across, parallel, [&](std::int64_t task, int thread) {
-  const std::int64_t across = task % plan.blocks_across;
-  const std::int64_t down = task / plan.blocks_across % plan.blocks_down;
-  detail::input_gradient_block(g, plan, kernels, dy, packed, dx, buffers + thread * plan.buffer_elements(g),
-         task / plan.blocks_across / plan.blocks_down, down, across);
- });
-}
-
-template <class T>
-void convolution_input_gradient(const convolution_geometry& g, const T* dy, const T* w, T* dx, void* workspace) {
- if (g.batch <= 0 || g.in_height <= 0 || g.in_width <= 0 || g.in_channels <= 0) return;
- const detail::input_gradient_plan plan(g);
- detail::workspace_cutter cut(workspace);
- cut.take<T>(thread_count() * plan.buffer_elements(g));
- T* packed = cut.take<T>(plan.filter_elements(g, tile_kernels<T>::most_lanes));
- pack_gradient_filters(g, w, packed);
- convolution_input_gradient_packed(g, dy, packed, dx, workspace);
-}
-
-}
-
-namespace tapegraph::cpu {
-
-template <class T>
-std::size_t convolution_workspace_bytes(const convolution_geometry& g, convolution_pass pass, int threads) {
- if (g.batch <= 0 || g.in_channels <= 0 || g.out_channels <= 0 || g.kernel_height <= 0 || g.kernel_width <= 0)
-  return 0;
- constexpr int lanes = tile_kernels<T>::most_lanes;
- detail::workspace_cutter cut(nullptr);
- switch (pass) {
- case convolution_pass::forward: {
-  if (g.out_height <= 0 || g.out_width <= 0) return 0;
-  detail::take_forward_scratch<T>(cut, g, threads);
-  cut.take<T>(detail::forward_filter_elements<T>(g, lanes));
-  break;
- }
- case convolution_pass::input_gradient: {
-  if (g.in_height <= 0 || g.in_width <= 0) return 0;
-  const detail::input_gradient_plan plan(g);
-  cut.take<T>(threads * plan.buffer_elements(g));
-  cut.take<T>(plan.filter_elements(g, lanes));
-  break;
- }
- case convolution_pass::filter_gradient: {
-  if (g.out_height <= 0 || g.out_width <= 0) return 0;
-  const detail::filter_gradient_plan plan(g);
-  const std::int64_t copies = plan.parts > 1 ? threads : 1;
-  cut.take<T>(copies * plan.panel_elements(g, lanes));
-  cut.take<T>(copies * plan.window_elements(g));
-  if (plan.parts > 1) cut.take<T>(plan.parts * plan.filter_elements(g));
-  break;
- }
- }
- return cut.used();
-}
-
-}
 // ---- tapegraph/runtime/widened.hpp ----
 
 namespace tapegraph::runtime {
@@ -12870,25 +10622,80 @@ struct kernel<cumulative_product_op, T> {
 }
 // ---- tapegraph/ops/effect/kernel.hpp ----
 
-// ---- tapegraph/ops/effect/effect.hpp ----
+// ---- tapegraph/core/print.hpp ----
 
-// ---- tapegraph/core/fixed_string.hpp ----
+/// Values as text.
 
 namespace tapegraph {
 
-/// A string literal as a template argument: `run<"y">`, `dim<"time">`, the texts of a compile error.
-template <std::size_t N>
-struct fixed_string {
- char text[N]{};
+namespace detail {
 
- constexpr fixed_string() = default;
- constexpr fixed_string(const char (&literal)[N]) {
-  for (std::size_t i = 0; i < N; ++i) text[i] = literal[i];
+/// The fewest digits that give the value back.
+template <class T>
+char* number_text(char* first, char* last, T value) {
+ if constexpr (storage_type<T>) {
+  char* end = first;
+  for (int digits = 1; digits <= 5; ++digits) {
+   float back = 0;
+   end = std::to_chars(first, last, static_cast<float>(value), std::chars_format::general, digits).ptr;
+   std::from_chars(first, end, back);
+   if (T(back) == value) break;
+  }
+  return end;
+ } else {
+  return std::to_chars(first, last, value).ptr;
  }
- constexpr std::string_view view() const { return {text, N - 1}; }
-};
+}
+
+template <class T>
+void print_value(std::string& text, T value) {
+ if constexpr (std::is_same_v<T, bool>) {
+  text += value ? "true" : "false";
+ } else if constexpr (is_floating_type<T>) {
+  char buffer[48];
+  const auto end = number_text(buffer, buffer + sizeof buffer, value);
+  text.append(buffer, end);
+  bool plain = true;
+  for (const char* c = buffer; c != end; ++c) plain = plain && (*c == '-' || (*c >= '0' && *c <= '9'));
+  if (plain) text += '.';
+ } else {
+  text += std::to_string(value);
+ }
+}
+
+/// "[[1. 2.]\n [3. 4.]]" as NumPy prints it: rows on lines of their own, long axes abbreviated.
+template <class T>
+void print_axis(std::string& text, const T* data, const shape& s, int axis, int indent) {
+ if (axis == s.rank()) return print_value(text, *data);
+ constexpr std::int64_t most = 1000, edge = 3;
+ std::int64_t stride = 1;
+ for (int i = axis + 1; i < s.rank(); ++i) stride *= s[i].value;
+ const std::int64_t extent = s[axis].value;
+ const bool abbreviate = s.elements() > most && extent > 2 * edge;
+ text += '[';
+ for (std::int64_t i = 0; i < extent; ++i) {
+  if (i > 0) {
+   if (axis + 1 == s.rank())
+    text += ' ';
+   else
+    text.append(static_cast<std::size_t>(std::max(1, s.rank() - axis - 1)), '\n')
+     .append(static_cast<std::size_t>(indent) + 1, ' ');
+  }
+  if (abbreviate && i == edge) {
+   text += "...";
+   i = extent - edge - 1;
+   continue;
+  }
+  print_axis(text, data + i * stride, s, axis + 1, indent + 1);
+ }
+ text += ']';
+}
 
 }
+
+}
+// ---- tapegraph/ops/effect/effect.hpp ----
+
 // ---- tapegraph/expr/transforms.hpp ----
 
 namespace tapegraph {
@@ -13038,6 +10845,29 @@ constexpr auto check_finite(const X& x, std::source_location where = std::source
 template <fixed_string Message, tensor_like X>
 constexpr void check(const X& condition, std::source_location where = std::source_location::current()) {
  mode_transforms<mode_of_t<X>>::template effect<check_op<Message>>(eval(condition, where), where);
+}
+
+}
+// ---- tapegraph/runtime/finite.hpp ----
+
+#include <cmath>
+
+namespace tapegraph::runtime {
+
+inline std::int64_t first_not_finite(const buffer_view& v) {
+ const std::int64_t count = v.elements();
+ if (is_storage_type(v.type)) {
+  const std::uint16_t exponent = v.type == dtype::bf16 ? 0x7F80 : 0x7C00;
+  for (std::int64_t i = 0; i < count; ++i)
+   if ((v.as<const std::uint16_t>()[i] & exponent) == exponent) return i;
+  return -1;
+ }
+ for (std::int64_t i = 0; i < count; ++i) {
+  if (v.type == dtype::f32 ? !std::isfinite(v.as<const float>()[i])
+        : v.type == dtype::f64 && !std::isfinite(v.as<const double>()[i]))
+   return i;
+ }
+ return -1;
 }
 
 }
@@ -16400,289 +14230,6 @@ void average_pool_gradient(const pool_geometry& g, const T* dy, T* dx, bool coun
 }
 
 }
-// ---- tapegraph/ops/pooling/pooling.hpp ----
-
-// ---- tapegraph/ops/refusal.hpp ----
-
-/// Functions made of several operations check what no single one of them sees. What does not fit is reported as the
-/// operations report it: by the compiler in graph mode and as shape_error in eager mode, with operands and place.
-
-namespace tapegraph::detail {
-
-/// Never succeeds. `Texts::text(reason)` is a literal that says what does not fit.
-template <class Texts, int Arity>
-struct refused_op {
- static constexpr std::string_view name = "refused";
- static constexpr operation_kind kind = operation_kind::view;
- static constexpr int arity = Arity;
- struct attributes {
-  std::int64_t reason = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  io.fail(Texts::text(a.reason));
- }
-};
-
-template <class Texts, tensor_like... Args>
-constexpr auto refuse(std::int64_t reason, std::source_location where, const Args&... args) {
- return invoke<refused_op<Texts, static_cast<int>(sizeof...(Args))>>({reason}, nullptr, where, args...);
-}
-
-}
-
-/// max and average pooling over [batch, width, channels] and [batch, height, width, channels].
-
-namespace tapegraph {
-
-namespace detail {
-constexpr void infer_pool(const window_attributes& a, inference& io) {
- const shape& x = io.in[0].dims;
- const int spatial = x.rank() - 2;
- io.type = io.in[0].type;
- if (!io.require(spatial == 1 || spatial == 2, "pooling: input must be NWC or NHWC") ||
-  !io.require(a.window[0] > 0 && a.window[1] > 0 && a.sensible(),
-     "pooling: windows, strides and dilations are positive") ||
-  !io.require(!a.negative_padding(), "pooling: padding is negative") ||
-  !io.require(!a.is(padding_mode::causal), "pooling: causal padding is for conv1d"))
-  return;
- io.result.push_back(x[0]);
- for (int i = 2 - spatial; i < 2; ++i) {
-  const std::int64_t span = (a.window[i] - 1) * a.dilation[i] + 1;
-  const extent from = x[i + spatial - 1];
-  if (!io.require(a.before[i] < span && a.after[i] < span, "pooling: padding as large as the window") ||
-   !io.require(a.fits(i, from, a.window[i], "pooling"), "pooling: window larger than padded input"))
-   return;
-  io.result.push_back(a.output(i, from, a.window[i]));
- }
- io.result.push_back(x[spatial + 1]);
-}
-
-struct pool_operation {
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- using attributes = window_attributes;
- /// A window for each element of the pooled image, the smallest of those involved.
- static double flops(const kernel_call& c) {
-  std::int64_t pooled = c.out[0].elements();
-  for (int k = 0; k < c.inputs; ++k) pooled = std::min(pooled, c.in[k].elements());
-  const auto a = attributes_from_words<pool_operation>(c.attributes);
-  return static_cast<double>(pooled * a.window[0] * a.window[1]);
- }
-};
-}
-
-struct max_pool_op : detail::pool_operation {
- static constexpr std::string_view name = "max_pool";
- static constexpr std::string_view layer_name = "max_pooling*";
- static constexpr batching batched = batching::images;
- static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
- static constexpr int arity = 1;
- static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y);
-};
-
-/// (dy, x, y) to dx: each window's derivative goes to its first maximum.
-struct max_pool_gradient_op : detail::pool_operation {
- static constexpr std::string_view name = "max_pool_gradient";
- static constexpr int arity = 3;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[1].dims;
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto dy, auto x, auto y, auto);
-};
-
-/// (d, x, y) to the value of d at each window's first maximum: the adjoint of max_pool_gradient.
-struct max_pool_select_op : detail::pool_operation {
- static constexpr std::string_view name = "max_pool_select";
- static constexpr int arity = 3;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[2].dims;
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
-  return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), d, x, y);
- }
-};
-
-template <int I>
-constexpr auto max_pool_op::vjp(const attributes& a, auto dy, auto x, auto y) {
- return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), dy, x, y);
-}
-template <int I>
- requires(I == 0)
-constexpr auto max_pool_gradient_op::vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
- return invoke<max_pool_select_op>(a, nullptr, std::source_location::current(), d, x, y);
-}
-
-/// Mean over each window's elements inside the image.
-struct average_pool_op : detail::pool_operation {
- static constexpr std::string_view name = "average_pool";
- static constexpr std::string_view layer_name = "average_pooling*";
- static constexpr batching batched = batching::images;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
-};
-
-struct average_pool_gradient_op : detail::pool_operation {
- static constexpr std::string_view name = "average_pool_gradient";
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto, auto) {
-  return invoke<average_pool_op>(a, nullptr, std::source_location::current(), d);
- }
-};
-
-template <int I>
-constexpr auto average_pool_op::vjp(const attributes& a, auto dy, auto x, auto) {
- const shape target = shape_of(x);
- return invoke<average_pool_gradient_op>(a, &target, std::source_location::current(), dy);
-}
-
-/// max_pool of 2 by 2 pixels with stride 2, unpadded, of convolution_bias_op: what a pass makes of them where nothing else reads
-/// the convolution, which then is not written out. The attributes are the convolution's. Never differentiated.
-template <bool Relu>
-struct convolution_bias_pool_op : detail::convolution_operation {
- static constexpr std::string_view name = Relu ? "convolution_bias_relu_pool" : "convolution_bias_pool";
- static constexpr int arity = 3;
- static constexpr void infer(const attributes& a, inference& io) {
-  convolution_op::infer(a, io);
-  if (!io.require(io.result.rank() == 4, "pooling: input must be NHWC")) return;
-  operand_info convolved{io.type, io.result};
-  window_attributes halves;
-  halves.stride[0] = halves.stride[1] = halves.window[0] = halves.window[1] = 2;
-  inference pooled;
-  pooled.in = &convolved, pooled.count = 1;
-  pooled.result.attach(convolved.dims.table());
-  detail::infer_pool(halves, pooled);
-  io.result = pooled.result;
-  if (pooled.error != nullptr) io.fail(pooled.error);
- }
- static double flops(const kernel_call& c) { return 4 * flops_of(c.out[0], c.in[1]); }
-};
-
-/// `stride` 0 means the window's own size.
-struct pool2d_options {
- height_width pool_size = 2;
- height_width stride = 0;
- tapegraph::padding padding{};
- height_width dilation = 1;
- bool count_include_pad = false; ///< averages: padding counts as zeros, as in PyTorch
-};
-struct pool1d_options {
- std::int64_t pool_size = 2;
- std::int64_t stride = 0;
- tapegraph::padding padding{}; ///< left and right
- std::int64_t dilation = 1;
- bool count_include_pad = false;
-};
-
-namespace detail {
-constexpr window_attributes pool_attributes(const pool2d_options& options) {
- window_attributes a;
- for (int i = 0; i < 2; ++i) {
-  a.window[i] = options.pool_size[i];
-  a.stride[i] = options.stride[i] != 0 ? options.stride[i] : options.pool_size[i];
-  a.dilation[i] = options.dilation[i];
- }
- a.count_padding = options.count_include_pad;
- set_padding(a, options.padding);
- return a;
-}
-constexpr window_attributes pool_attributes(const pool1d_options& options) {
- return pool_attributes(pool2d_options{{1, options.pool_size},
-          {1, options.stride},
-          options.padding,
-          {1, options.dilation},
-          options.count_include_pad});
-}
-
-struct pooling_texts {
- static constexpr const char* text(std::int64_t rank) {
-  return rank == 4 ? "pooling: input must be NHWC" : "pooling: input must be NWC";
- }
-};
-template <class Op, tensor_like X>
-constexpr auto pool(const X& x, const typename Op::attributes& a, int rank, std::source_location where) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != rank) return refuse<pooling_texts>(rank, where, input);
- return invoke<Op>(a, nullptr, where, input);
-}
-}
-
-/// The largest of each window of x [batch, height, width, channels]; NaN if one is in it. The derivative goes to the first
-/// maximum in row-major order.
-template <tensor_like X>
-constexpr auto max_pooling2d(const X& x, const pool2d_options& options = {},
-       std::source_location where = std::source_location::current()) {
- return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 4, where);
-}
-/// The mean of each window.
-template <tensor_like X>
-constexpr auto average_pooling2d(const X& x, const pool2d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 4, where);
-}
-/// The same for x [batch, width, channels].
-template <tensor_like X>
-constexpr auto max_pooling1d(const X& x, const pool1d_options& options = {},
-       std::source_location where = std::source_location::current()) {
- return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 3, where);
-}
-template <tensor_like X>
-constexpr auto average_pooling1d(const X& x, const pool1d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 3, where);
-}
-
-/// Over all of an image, to [batch, channels] or with keepdims [batch, 1, 1, channels]. They are the reductions `mean` and
-/// `max` over the spatial axes: equal maxima each receive the derivative.
-template <tensor_like X>
-constexpr auto global_average_pooling2d(const X& x, reduce_options options = {},
-          std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
- return mean(input, {1, 2}, options, where);
-}
-template <tensor_like X>
-constexpr auto global_max_pooling2d(const X& x, reduce_options options = {},
-         std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
- return max(input, {1, 2}, options, where);
-}
-/// The same for x [batch, width, channels].
-template <tensor_like X>
-constexpr auto global_average_pooling1d(const X& x, reduce_options options = {},
-          std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
- return mean(input, 1, options, where);
-}
-template <tensor_like X>
-constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
-         std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
- return max(input, 1, options, where);
-}
-
-}
 
 namespace tapegraph::runtime {
 
@@ -17427,134 +14974,6 @@ std::size_t product_workspace(const cpu::gemm_arguments<T>& g, std::int64_t batc
 }
 
 #endif
-
-}
-// ---- tapegraph/ops/product/matmul.hpp ----
-
-namespace tapegraph {
-
-namespace detail {
-/// [..., m, k] as [everything else, k].
-template <handle H>
-constexpr H rows_of(const H& x) {
- const shape from = shape_of(x);
- shape flat;
- flat.attach(from.table());
- flat.push_back(from.size(0, from.rank() - 1));
- flat.push_back(from[from.rank() - 1]);
- return invoke<reshape_op>({}, &flat, std::source_location::current(), x);
-}
-/// x with an axis of extent 1 at `at`.
-template <handle H>
-constexpr H with_axis(const H& x, int at, std::source_location where) {
- const shape from = shape_of(x);
- shape target;
- target.attach(from.table());
- for (int i = 0; i <= from.rank(); ++i) {
-  if (i == at) target.push_back(1);
-  if (i < from.rank()) target.push_back(from[i]);
- }
- return invoke<reshape_op>({}, &target, where, x);
-}
-/// x without axis `at` of extent 1.
-template <handle H>
-constexpr H without_axis(const H& x, int at, std::source_location where) {
- const shape from = shape_of(x);
- shape target;
- target.attach(from.table());
- for (int i = 0; i < from.rank(); ++i)
-  if (i != at) target.push_back(from[i]);
- return invoke<reshape_op>({}, &target, where, x);
-}
-}
-
-/// Matrix product over the last two axes, [..., m, k] by [..., k, n], with NumPy broadcasting of the axes before them.
-/// Operands may be read transposed without a copy.
-struct matmul_op {
- static constexpr std::string_view name = "matmul";
- static constexpr bool takes_storage_types = true;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- struct attributes {
-  std::int64_t transpose_a = 0, transpose_b = 0;
- };
- static constexpr void infer(const attributes& t, inference& io) {
-  const shape &a = io.in[0].dims, &b = io.in[1].dims;
-  io.type = io.in[0].type;
-  if (!io.require(io.in[0].type == io.in[1].type, "matmul: element types differ") ||
-   !io.require(is_floating(io.type),
-      "matmul: elements must be floating-point; cast<float>(x) converts them") ||
-   !io.require(a.rank() >= 2 && b.rank() >= 2, "matmul: an operand is a scalar"))
-   return;
-  const int ra = a.rank(), rb = b.rank();
-  const extent m = a[t.transpose_a ? ra - 1 : ra - 2], ka = a[t.transpose_a ? ra - 2 : ra - 1];
-  const extent kb = b[t.transpose_b ? rb - 1 : rb - 2], n = b[t.transpose_b ? rb - 2 : rb - 1];
-  if (!io.require(equal_or_required(ka, kb), "matmul: inner extents differ")) return;
-  bool ok = true;
-  io.result = broadcast(shape(ra - 2, a.data(), a.table()), shape(rb - 2, b.data(), b.table()), ok);
-  io.require(ok, "matmul: batch extents do not broadcast");
-  io.result.push_back(m);
-  io.result.push_back(n);
- }
- template <int I>
- static constexpr auto vjp(const attributes& t, auto dc, auto a, auto b, auto) {
-  const auto product = [](auto x, auto y, std::int64_t tx, std::int64_t ty, const shape& target) {
-   const auto full = invoke<matmul_op>({tx, ty}, nullptr, std::source_location::current(), x, y);
-   return sum_to(full, target);
-  };
-  if constexpr (I == 0)
-   return t.transpose_a ? product(b, dc, t.transpose_b, 1, shape_of(a))
-        : product(dc, b, 0, !t.transpose_b, shape_of(a));
-  else if (!t.transpose_a && shape_of(a).rank() > 2 && shape_of(b).rank() == 2)
-   return t.transpose_b ? product(detail::rows_of(dc), detail::rows_of(a), 1, 0, shape_of(b))
-        : product(detail::rows_of(a), detail::rows_of(dc), 1, 0, shape_of(b));
-  else
-   return t.transpose_b ? product(dc, a, 1, t.transpose_a, shape_of(b))
-        : product(a, dc, !t.transpose_a, 0, shape_of(b));
- }
- /// 2 m n k, for every matrix of a batch.
- static double flops(const kernel_call& c) {
-  const buffer_view& a = c.in[0];
-  const std::int64_t inner = a.extents[c.attributes[0] != 0 ? a.rank - 2 : a.rank - 1];
-  return 2 * static_cast<double>(c.out[0].elements()) * static_cast<double>(inner);
- }
-};
-
-/// Matrix product plus a bias for every row, then relu if Relu: what a pass makes of the three. Never differentiated.
-template <bool Relu>
-struct matmul_bias_op {
- static constexpr std::string_view name = Relu ? "matmul_bias_relu" : "matmul_bias";
- static constexpr bool takes_storage_types = true;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 3;
- using attributes = matmul_op::attributes;
- static constexpr void infer(const attributes& t, inference& io) { matmul_op::infer(t, io); }
- static double flops(const kernel_call& c) { return matmul_op::flops(c); }
-};
-
-struct matmul_options {
- bool transpose_a = false, transpose_b = false;
-};
-
-/// NumPy's matmul. Operands of rank 1 are a row on the left and a column on the right, and the axis they gain is dropped
-/// again; `transpose_a` and `transpose_b` do not concern them. Elements are float or double.
-template <tensor_like A, tensor_like B>
-constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
-     std::source_location where = std::source_location::current()) {
- auto x = eval(a, where);
- auto y = eval(b, where);
- const int rank_x = shape_of(x).rank(), rank_y = shape_of(y).rank();
- if (rank_x == 1) x = detail::with_axis(x, 0, where);
- if (rank_y == 1) y = detail::with_axis(y, 1, where);
- auto z = invoke<matmul_op>({options.transpose_a && rank_x != 1, options.transpose_b && rank_y != 1}, nullptr, where, x,
-       y);
- if (rank_y == 1) z = detail::without_axis(z, shape_of(z).rank() - 1, where);
- if (rank_x == 1) z = detail::without_axis(z, shape_of(z).rank() - (rank_y == 1 ? 1 : 2), where);
- return z;
-}
 
 }
 
@@ -18561,2012 +15980,6 @@ struct kernel<random_integer_op<T>, T> {
 
 }
 
-/// Eager mode: what sealing, invoking and reducing do to tensors that exist.
-
-namespace tapegraph {
-
-namespace detail {
-
-template <class Op, class First = void, class...>
-struct result_element {
- using type = typename First::element_type;
-};
-template <class Op, class First, class... Rest>
- requires requires { typename Op::result_element; }
-struct result_element<Op, First, Rest...> {
- using type = typename Op::result_element;
-};
-
-}
-
-/// Eager mode: everything happens at once, and what depends on a watched tensor is recorded.
-struct eager {
- template <class T>
- using tensor = tapegraph::tensor<T>;
-
- template <tensor_like E>
- static auto seal(const E& e, std::source_location where) {
-  if constexpr (handle<E>) {
-   return e;
-  } else {
-   detail::formula_values values;
-   values.collect(e);
-   const detail::formula_view& f = detail::formula_of<E>;
-   any_tensor result = detail::run_formula(f, values, where);
-   if (detail::any_tracked(values)) {
-    const tapegraph::shape domain = result.shape();
-    detail::record_formula(f, values, domain, nullptr, result);
-   }
-   return tapegraph::tensor<element_t<detail::formula<E, void>::value.type>>(std::move(result));
-  }
- }
-
- template <class Op, tensor_like E>
- static auto reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
-  detail::formula_values values;
-  values.collect(e);
-  const detail::formula_view& f = detail::formula_of<E, Op>;
-  const auto words = attributes_to_words<Op>(attributes);
-  any_tensor result = detail::run_reduction(f, values, words.value, where);
-  if (detail::any_tracked(values))
-   detail::record_formula(f, values, detail::broadcast_shape(*f.code, values), words.value, result);
-  return tapegraph::tensor<element_t<detail::formula<E, Op>::value.type>>(std::move(result));
- }
-
- template <class Op, class... Args>
- static auto invoke(const typename Op::attributes& attributes, const tapegraph::shape* target,
-     std::source_location where, const Args&... args) {
-  if constexpr (Op::kind == operation_kind::map)
-   return spread<Op>(target, where, args...);
-  else
-   return run<Op>(attributes, target, where, seal(args, where)...);
- }
-
- template <class Op, class T>
- static tapegraph::tensor<T> invoke_list(const typename Op::attributes& attributes, std::source_location where,
-           const tapegraph::tensor<T>* parts, int count) {
-  list<operand_info> in(count);
-  list<buffer_view> views(count + 1);
-  bool tracked = false;
-  for (int i = 0; i < count; ++i) {
-   in[i] = {parts[i].type(), parts[i].shape()};
-   views[i] = parts[i].view();
-   tracked = tracked || detail::tape_storage::instance().tracks(parts[i]);
-  }
-  inference io{in.begin(), count, nullptr, dtype_of<T>, {}, nullptr};
-  Op::infer(attributes, io);
-  if (io.error != nullptr) throw_misfit(io);
-  tapegraph::tensor<T> result(any_tensor(io.type, io.result));
-  views[count] = result.view();
-  const auto words = attributes_to_words<Op>(attributes);
-  kernel_call call;
-  call.in = views.begin();
-  call.inputs = count;
-  call.out = call.in + count;
-  call.outputs = 1;
-  call.attributes = words.value;
-  execute<Op, T>(call);
-  detail::check_finite(Op::name, result, where);
-  if (tracked) {
-   tape_index at;
-   auto& r = detail::tape_storage::instance().template append<detail::list_record<Op, T>>(at);
-   r.attributes = attributes;
-   for (int i = 0; i < count; ++i) {
-    r.inputs.push_back(parts[i].outline());
-    r.shapes.push_back(parts[i].shape());
-   }
-   result.set_tape_index(at);
-  }
-  return result;
- }
-
- template <tensor_like E>
- static number extent_number(const E&, extent value) {
-  return {static_cast<double>(value.value)};
- }
-
- template <class T>
- static tapegraph::shape shape_of(const tapegraph::tensor<T>& t) {
-  return t.shape();
- }
- static tapegraph::shape shape_of(const number&) { return {}; }
- template <class Op, class... Args>
- static tapegraph::shape shape_of(const expr<Op, Args...>& e) {
-  return detail::info_of(e).dims;
- }
-
- /// Runs an operation without operands (random numbers): result of `target`'s shape.
- template <class Op>
- static tapegraph::tensor<typename Op::result_element> create(const typename Op::attributes& attributes,
-                const tapegraph::shape& target,
-                const random_state& random) {
-  inference io{nullptr, 0, &target, dtype::f32, {}, nullptr};
-  Op::infer(attributes, io);
-  if (io.error != nullptr) throw argument_error(io.error);
-  auto result = tapegraph::tensor<typename Op::result_element>::uninitialized(target);
-  const buffer_view out = result.view();
-  const auto words = attributes_to_words<Op>(attributes);
-  kernel_call call;
-  call.out = &out;
-  call.outputs = 1;
-  call.attributes = words.value;
-  call.random = &random;
-  constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, typename Op::result_element>();
-  runtime::perform(kernel, call, Op::name);
-  return result;
- }
-
- /// The next numbers of this thread's stream.
- template <class Op, class T>
- static auto draw(typename Op::attributes attributes, const tapegraph::shape& dims, std::source_location,
-     const tapegraph::tensor<T>&) {
-  detail::random_stream& stream = detail::random_generator::instance().stream();
-  attributes.ordinal = detail::checkpointed_run::ordinal(stream);
-  return create<Op>(attributes, dims, stream.state);
- }
- template <template <class> class Op, class T>
- static tapegraph::tensor<T> draw_like(const typename Op<float>::attributes& attributes, const tapegraph::shape& dims,
-          std::source_location where, const tapegraph::tensor<T>& like) {
-  static_assert(std::is_floating_point_v<T>, "random: numbers are float or double, like their example");
-  return draw<Op<T>>(attributes, dims, where, like);
- }
-
- /// The value of f and its gradient at tensors; may itself be differentiated. In eager/gradient_tape.hpp.
- template <class F, class... Args>
- static auto value_and_gradient(const F& f, const Args&... args);
-
-private:
- template <class Op, class E>
- static auto spread(const tapegraph::shape* target, std::source_location where, const E& e) {
-  const auto x = seal(e, where);
-  const operand_info operand{x.type(), x.shape()};
-  inference io{&operand, 1, target, x.type(), {}, nullptr};
-  Op::infer({}, io);
-  if (io.error != nullptr)
-   throw shape_error(std::string(io.error) + ": " + to_string(x.shape()) + " to " + to_string(*target));
-  using T = typename decltype(x)::element_type;
-  detail::formula_values values;
-  using formula_type = expr<Op, tapegraph::tensor<T>>;
-  values.leaves[0] = &x;
-  values.leaf_count = 1;
-  const detail::formula_view& f = detail::formula_of<formula_type>;
-  any_tensor result(x.type(), io.result);
-  const buffer_view in = x.view(), out = result.view();
-  kernel_call call;
-  call.in = &in;
-  call.inputs = 1;
-  call.out = &out;
-  call.outputs = 1;
-  call.domain = out;
-  detail::run_forward(f, call);
-  if (detail::any_tracked(values)) detail::record_formula(f, values, io.result, nullptr, result);
-  return tapegraph::tensor<T>(std::move(result));
- }
-
- template <class Op, class... T>
- static auto run(const typename Op::attributes& attributes, const tapegraph::shape* target,
-     std::source_location where, const tapegraph::tensor<T>&... args) {
-  using element = typename detail::result_element<Op, tapegraph::tensor<T>...>::type;
-  using result_type = tapegraph::tensor<element>;
-  constexpr int count = sizeof...(T);
-  const operand_info in[count]{operand_info{args.type(), args.shape()}...};
-  inference io{in, count, target, in[0].type, {}, nullptr};
-  Op::infer(attributes, io);
-  if (io.error != nullptr) throw_misfit(io, whole_reduction<Op> ? Op::name : std::string_view());
-
-  any_tensor result;
-  if constexpr (Op::kind == operation_kind::view) {
-   result = std::get<0>(std::tie(args...)).viewed(io.result);
-  } else {
-   result = any_tensor(io.type, io.result);
-   const buffer_view views[count + 1]{args.view()..., result.view()};
-   kernel_call call;
-   call.in = views;
-   call.inputs = count;
-   call.out = views + count;
-   call.outputs = 1;
-   if constexpr (attribute_words<Op> > 0) {
-    const auto words = attributes_to_words<Op>(attributes);
-    call.attributes = words.value;
-    execute<Op, T...>(call);
-   } else {
-    execute<Op, T...>(call);
-   }
-  }
-  detail::check_finite(Op::name, result, where);
-  result_type typed(std::move(result));
-  const detail::tape_storage& tape = detail::tape_storage::instance();
-  if ((tape.tracks(args) || ...)) {
-   using record = detail::operation_record<Op, result_type, tapegraph::tensor<T>...>;
-   tape_index at;
-   record& r = detail::tape_storage::instance().template append<record>(at);
-   r.attributes = attributes;
-   r.inputs = [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return std::tuple(detail::outlined(args, (saved_for_vjp_of<Op> >> I & 1) != 0)...);
-   }
-   (std::index_sequence_for<T...>{});
-   typed.set_tape_index(at);
-   r.output = detail::outlined(typed, (saved_for_vjp_of<Op> & saved_value) != 0);
-  }
-  return typed;
- }
-
- template <class Op, class First, class... Rest>
- static void execute(kernel_call& call) {
-  constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, First>();
-  runtime::perform(kernel, call, Op::name);
- }
-
- [[noreturn]] static void throw_misfit(const inference& io, std::string_view operation = {}) {
-  std::string text = io.error;
-  if (!operation.empty()) text.append(": ").append(operation).append(" of ");
-  for (int i = 0; i < io.count; ++i)
-   text += std::string(i > 0 ? ", " : operation.empty() ? ": " : "") + name_of(io.in[i].type) + to_string(io.in[i].dims);
-  if (io.target != nullptr) text += " to " + to_string(*io.target);
-  throw shape_error(text);
- }
-};
-
-template <class T>
-template <expression E>
-tensor<T>::tensor(const E& e, std::source_location where) : tensor(any_tensor(eager::seal(e, where))) {}
-
-}
-
-namespace tapegraph {
-
-struct tape_options {
- /// gradient() may be called more than once, and its own operations are recorded.
- bool persistent = false;
-};
-
-/// Records what happens to watched tensors while it lives. Tapes of one thread may be nested: an outer tape records the
-/// gradients an inner one computes.
-///
-///     tg::gradient_tape tape;
-///     tape.watch(w);
-///     tg::tensor<float> loss = mean(square(matmul(x, w) - y));
-///     tg::tensor<float> dw = tape.gradient(loss, w);
-class gradient_tape {
-public:
- explicit gradient_tape(tape_options options = {}) : options_(options) {
-  auto& tape = detail::tape_storage::instance();
-  first_ = tape.length();
-  tape.start();
-  if (options_.persistent) tape.persist(1);
- }
- gradient_tape(const gradient_tape&) = delete;
- gradient_tape& operator=(const gradient_tape&) = delete;
- ~gradient_tape() {
-  auto& tape = detail::tape_storage::instance();
-  if (options_.persistent) tape.persist(-1);
-  tape.close(recording_);
- }
-
- /// Makes tensors sources: what depends on them is recorded from here on.
- template <class... T>
- void watch(tensor<T>&... tensors) {
-  static_assert((is_floating_type<T> && ...), "only floating-point tensors have derivatives");
-  auto& tape = detail::tape_storage::instance();
-  ((tape.tracks(tensors) ? void() : tensors.set_tape_index(tape.watch())), ...);
- }
-
- /// Recording pauses; `resume_recording` continues it.
- void stop_recording() {
-  if (recording_) detail::tape_storage::instance().stop();
-  recording_ = false;
- }
- void resume_recording() {
-  if (!recording_ && !used_) detail::tape_storage::instance().resume();
-  recording_ = !used_;
- }
-
- /// d(sum of y)/dx, of x's shape, and a tuple of these for several x; zeros where y does not depend on x. Throws argument_error
- /// for a source that was not watched and for a second call on a tape that is not persistent.
- template <tensor_like Y, handle... X>
- auto gradient(const Y& y, const X&... x) {
-  const auto value = eval(y);
-  prepare();
-  detail::backward_pass walk(value.tape_index().index + 1);
-  if (detail::tape_storage::instance().knows(value.tape_index())) {
-   std::vector<char> keep(static_cast<std::size_t>(value.tape_index().index + 1));
-   (mark(keep, x), ...);
-   walk.run(value, first_, keep);
-  }
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-   std::tuple<X...> result{X(adjoint_of(walk, x, static_cast<int>(I)))...};
-   finish();
-   return detail::unwrapped(result);
-  }(std::index_sequence_for<X...>{});
- }
-
- /// The derivatives for sources whose number and element types are known only at run time.
- template <class Tensor = any_tensor>
- std::vector<any_tensor> gradient(const any_tensor& y, const std::vector<any_tensor>& x) {
-  prepare();
-  detail::basic_backward_pass<Tensor> walk(y.tape_index().index + 1);
-  if (detail::tape_storage::instance().knows(y.tape_index())) {
-   std::vector<char> keep(static_cast<std::size_t>(y.tape_index().index + 1));
-   for (const any_tensor& source : x) mark(keep, source);
-   walk.run(y, first_, keep);
-  }
-  std::vector<any_tensor> result;
-  result.reserve(x.size());
-  for (const any_tensor& source : x) result.push_back(adjoint_of(walk, source, static_cast<int>(result.size())));
-  finish();
-  return result;
- }
-
-private:
- void prepare() {
-  if (used_) throw argument_error("gradient_tape: gradient() was already called; a persistent tape allows more calls");
-  if (!options_.persistent) {
-   stop_recording();
-   used_ = true;
-  }
- }
- void finish() {
-  auto& tape = detail::tape_storage::instance();
-  if (!options_.persistent && tape.open() == 1) tape.clear(0);
- }
- static void mark(std::vector<char>& keep, const any_tensor& x) {
-  const tape_index p = x.tape_index();
-  if (detail::tape_storage::instance().knows(p) && p.index < static_cast<int>(keep.size()))
-   keep[static_cast<std::size_t>(p.index)] = 1;
- }
- static any_tensor adjoint_of(const detail::backward_pass& walk, const any_tensor& x, int position) {
-  if (!detail::tape_storage::instance().knows(x.tape_index()))
-   throw argument_error("gradient_tape: source " + std::to_string(position) + " of shape " +
-        to_string(x.shape()) + " is not watched");
-  if (const any_tensor* found = walk.find(x.tape_index())) return *found;
-  any_tensor zero(x.type(), x.shape());
-  std::memset(zero.write(), 0, static_cast<std::size_t>(zero.size()) * size_of(zero.type()));
-  return zero;
- }
-
- tape_options options_;
- int first_ = 0;
- bool recording_ = true, used_ = false;
-};
-
-namespace detail {
-/// Makes a function's argument a source with a place of its own on the tape. Other uses of the tensor, such as the function's
-/// captures, keep the place they have on an outer tape and are constants for this function.
-template <class T>
-tensor<T> as_source(const tensor<T>& argument) {
- static_assert(ir::detail::is_floating(dtype_of<T>), "only floating-point tensors have derivatives");
- tape_storage& tape = tape_storage::instance();
- const shape same = argument.shape();
- if (tape.tracks(argument)) return tapegraph::invoke<reshape_op>({}, &same, std::source_location{}, argument);
- tensor<T> source = argument;
- source.set_tape_index(tape.watch());
- return source;
-}
-}
-
-template <class F, class... Args>
-auto eager::value_and_gradient(const F& f, const Args&... args) {
- gradient_tape tape;
- const std::tuple sources{detail::as_source(seal(args, std::source_location{}))...};
- return std::apply(
-  [&](const auto&... x) {
-   const auto y = eval(f(x...));
-   auto result = tape.gradient(y, x...);
-   return value_with_gradient<std::remove_cvref_t<decltype(y)>, decltype(result)>{y, result};
-  },
-  sources);
-}
-
-}
-// ---- tapegraph/expr/jacobian.hpp ----
-
-// ---- tapegraph/expr/derivatives.hpp ----
-
-namespace tapegraph {
-
-template <class Value, class Tangent>
-struct value_with_tangent {
- Value value;
- Tangent tangent;
-
- constexpr auto parts() const { return std::tuple<Value, Tangent>{value, tangent}; }
-};
-
-template <class Value, class Gradient, class Product>
-struct hessian_product {
- Value value;
- Gradient gradient;
- Product product;
-
- constexpr auto parts() const { return std::tuple<Value, Gradient, Product>{value, gradient, product}; }
-};
-
-namespace detail {
-
-template <class R>
-concept result_record = requires(const R& r) {
- r.parts();
-};
-
-template <class G, class R>
- requires(tensor_like<R> || scalar<R>)
-constexpr auto map_results(const G& g, const R& r) { return g(r); }
-template <class G, class T, std::size_t N>
-constexpr auto map_results(const G& g, const std::array<T, N>& r);
-template <class G, template <class...> class R, class... P>
- requires result_record<R<P...>>
-constexpr auto map_results(const G& g, const R<P...>& r);
-template <class G, class... R>
-constexpr auto map_results(const G& g, const std::tuple<R...>& r) {
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  return std::tuple<decltype(map_results(g, std::get<I>(r)))...>{map_results(g, std::get<I>(r))...};
- }
- (std::index_sequence_for<R...>{});
-}
-template <class G, class T, std::size_t N>
-constexpr auto map_results(const G& g, const std::array<T, N>& r) {
- std::array<decltype(map_results(g, r[0])), N> result{};
- for (std::size_t i = 0; i < N; ++i) result[i] = map_results(g, r[i]);
- return result;
-}
-template <class G, template <class...> class R, class... P>
- requires result_record<R<P...>>
-constexpr auto map_results(const G& g, const R<P...>& r) {
- return std::apply([](const auto&... part) { return R<std::remove_cvref_t<decltype(part)>...>{part...}; },
-     map_results(g, r.parts()));
-}
-
-template <std::size_t First, class Tuple, std::size_t... I>
-constexpr auto part_of(const Tuple& all, std::index_sequence<I...>) {
- return std::tuple<std::tuple_element_t<First + I, Tuple>...>{std::get<First + I>(all)...};
-}
-
-struct like_words {
- const char *role, *number, *shape;
-};
-inline constexpr like_words direction_words{"direction", "jvp: as many directions as arguments",
-           "jvp: shape or element type of a direction differs"};
-inline constexpr like_words cotangent_words{"cotangent", "vjp: as many cotangents as results",
-           "vjp: shape or element type of a cotangent differs"};
-
-template <class G, class... Args>
-constexpr auto with_directions(const G& g, const Args&... args) {
- static_assert(sizeof...(Args) > 0 && sizeof...(Args) % 2 == 0,
-    "one direction for each argument: f(x..., directions...) or f(tuple of x, tuple of directions)");
- if constexpr (sizeof...(Args) == 2 && (!(tensor_like<Args> || scalar<Args>)&&...)) {
-  static_assert((std::tuple_size_v<Args> + ...) % 2 == 0, "one direction for each argument");
-  return g(args...);
- } else {
-  constexpr auto half = std::make_index_sequence<sizeof...(Args) / 2>{};
-  const std::tuple<Args...> all{args...};
-  return g(part_of<0>(all, half), part_of<sizeof...(Args) / 2>(all, half));
- }
-}
-
-template <class Mode, class F, class... X>
-struct linearization;
-
-template <class... X>
-inline constexpr bool all_scalars = (scalar<X> && ...);
-
-template <class... X>
-struct floating_scalar {
- using type = std::common_type_t<std::conditional_t<arithmetic<X>, std::common_type_t<X, float>, X>...>;
-};
-
-template <class F, class... X, class... T, std::size_t... I>
-constexpr auto push_scalars(const F& f, const std::tuple<X...>& x, const std::tuple<T...>& t,
-       std::index_sequence<I...>) {
- using number_type = typename floating_scalar<X..., T...>::type;
- using variable = dual<number_type, 1>;
- const auto seeded = [](const auto& at, const auto& along) {
-  return variable::along(static_cast<number_type>(at), static_cast<number_type>(along));
- };
- const auto y = f(seeded(std::get<I>(x), std::get<I>(t))...);
- const auto value = map_results([](const auto& v) { return variable(v).value; }, y);
- const auto tangent = map_results([](const auto& v) { return variable(v).derivative(0); }, y);
- return value_with_tangent<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(tangent)>>{value, tangent};
-}
-
-template <class F, class... X>
-constexpr auto differentiate_each(const F& f, const X&... x) {
- using number_type = typename floating_scalar<X...>::type;
- constexpr int count = sizeof...(X);
- using variable = dual<number_type, count>;
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  unsigned origins = count;
-  const auto y = f(variable::variable(static_cast<number_type>(x), static_cast<int>(I), &origins)...);
-  const auto value = map_results([](const auto& v) { return variable(v).value; }, y);
-  const auto rows = map_results(
-   [](const auto& v) {
-    const variable each(v);
-    return unwrapped(std::array<number_type, sizeof...(I)>{each.derivative(static_cast<int>(I))...});
-   },
-   y);
-  return value_with_gradient<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(rows)>>{value, rows};
- }
- (std::index_sequence_for<X...>{});
-}
-
-template <class Row, class C>
- requires scalar<C>
-constexpr void add_rows(Row& sum, const C& cotangent, const Row& row) {
- if constexpr (scalar<Row>)
-  sum = sum + cotangent * row;
- else
-  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = sum[i] + cotangent * row[i];
-}
-template <class Row, class C, class Rows>
- requires(!scalar<C>)
-constexpr void add_rows(Row& sum, const C& cotangents, const Rows& rows) {
- static_assert(std::tuple_size_v<C> == std::tuple_size_v<Rows>, "vjp: one cotangent for each result");
- [&]<std::size_t... I>(std::index_sequence<I...>) {
-  (add_rows(sum, std::get<I>(cotangents), std::get<I>(rows)), ...);
- }
- (std::make_index_sequence<std::tuple_size_v<C>>{});
-}
-
-}
-
-template <class F>
-struct vjp_of {
- [[no_unique_address]] F f{};
-
- constexpr auto operator()(const auto& cotangent, const auto&... x) const {
-  if constexpr (detail::all_scalars<std::remove_cvref_t<decltype(x)>...>) {
-   const auto each = detail::differentiate_each(f, x...);
-   using number_type = typename detail::floating_scalar<std::remove_cvref_t<decltype(x)>...>::type;
-   decltype(detail::unwrapped(std::array<number_type, sizeof...(x)>{})) sum{};
-   detail::add_rows(sum, cotangent, each.gradient);
-   return value_with_gradient<decltype(each.value), decltype(sum)>{each.value, sum};
-  } else {
-   using mode = mode_of_t<std::remove_cvref_t<decltype(x)>...>;
-   detail::linearization<mode, F, std::remove_cvref_t<decltype(x)>...> at(f, x...);
-   auto gradient = detail::unwrapped(at.pull(cotangent, "vjp"));
-   return value_with_gradient<decltype(at.value), decltype(gradient)>{at.value, gradient};
-  }
- }
-};
-
-template <class F>
-struct jvp_of {
- [[no_unique_address]] F f{};
-
- constexpr auto operator()(const auto&... args) const {
-  return detail::with_directions(
-   [this]<class... X, class... T>(const std::tuple<X...>& x, const std::tuple<T...>& t) {
-    static_assert(sizeof...(X) == sizeof...(T), "jvp: one direction for each argument");
-    if constexpr (detail::all_scalars<X...>) {
-     return detail::push_scalars(f, x, t, std::index_sequence_for<X...>{});
-    } else {
-     return std::apply(
-      [&](const X&... each) {
-       detail::linearization<mode_of_t<X...>, F, X...> at(f, each...);
-       auto tangent = at.push(t, "jvp");
-       return value_with_tangent<decltype(at.value), decltype(tangent)>{at.value, tangent};
-      },
-      x);
-    }
-   },
-   args...);
- }
-};
-
-template <class F>
-struct hvp_of {
- [[no_unique_address]] F f{};
-
- constexpr auto operator()(const auto&... args) const {
-  const auto r = jvp_of<value_and_gradient_of<F>>{{f}}(args...);
-  return hessian_product<decltype(r.value.value), decltype(r.value.gradient), decltype(r.tangent.gradient)>{
-   r.value.value, r.value.gradient, r.tangent.gradient};
- }
-};
-
-enum class sweep_direction { automatic, forward, reverse };
-
-template <class F, sweep_direction Direction = sweep_direction::automatic>
-struct jacobian_of {
- [[no_unique_address]] F f{};
-
- constexpr auto operator()(const auto&... x) const {
-  if constexpr (detail::all_scalars<std::remove_cvref_t<decltype(x)>...>) {
-   return detail::differentiate_each(f, x...).gradient;
-  } else {
-   using mode = mode_of_t<std::remove_cvref_t<decltype(x)>...>;
-   detail::linearization<mode, F, std::remove_cvref_t<decltype(x)>...> at(f, x...);
-   return at.jacobian(Direction);
-  }
- }
-};
-
-template <class F>
-constexpr auto vjp(F f) {
- return vjp_of<F>{f};
-}
-template <class F>
-constexpr auto jvp(F f) {
- return jvp_of<F>{f};
-}
-template <class F>
-constexpr auto hvp(F f) {
- return hvp_of<F>{f};
-}
-template <class F>
-constexpr auto jacobian(F f) {
- return jacobian_of<F>{f};
-}
-template <class F>
-constexpr auto jacobian_forward(F f) {
- return jacobian_of<F, sweep_direction::forward>{f};
-}
-template <class F>
-constexpr auto jacobian_reverse(F f) {
- return jacobian_of<F, sweep_direction::reverse>{f};
-}
-template <class F>
-constexpr auto hessian(F f) {
- return jacobian_forward(gradient(f));
-}
-
-}
-
-namespace tapegraph::detail {
-
-template <class R>
-constexpr int count_results(const R& r) {
- int count = 0;
- map_results([&](const auto&) { return ++count; }, r);
- return count;
-}
-
-template <class At>
-constexpr typename At::handles jacobian_blocks(At& at, sweep_direction direction) {
- const auto results = at.result_sizes(), sources = at.source_sizes();
- std::int64_t in = 0, out = 0;
- for (auto size : results) out += size;
- for (auto size : sources) in += size;
- const bool forward = direction == sweep_direction::forward || (direction == sweep_direction::automatic && in < out);
- const bool allowed = at.allows(forward ? in : out);
- const int rows = static_cast<int>(results.size()), columns = static_cast<int>(sources.size());
- typename At::handles blocks(rows * columns);
- const int outer = forward ? columns : rows, inner = forward ? rows : columns;
- for (int a = 0; a < outer; ++a) {
-  typename At::handles lines;
-  const std::int64_t count = !allowed ? 0 : forward ? sources[a] : results[a];
-  for (std::int64_t i = 0; i < count; ++i) {
-   typename At::handles swept;
-   if (forward)
-    swept = at.push_one(a, i);
-   else
-    swept = at.pull_one(a, i);
-   for (const auto& line : swept) lines.push_back(line);
-  }
-  for (int b = 0; b < inner; ++b) {
-   typename At::handles mine;
-   for (std::int64_t i = 0; i < count; ++i) mine.push_back(lines[static_cast<int>(i) * inner + b]);
-   const int k = forward ? b : a, j = forward ? a : b;
-   blocks[k * columns + j] = at.block(mine, k, j, forward);
-  }
- }
- return blocks;
-}
-
-}
-
-/// vjp, jvp, hvp, jacobian and hessian in eager mode: the function runs once under a tape, and sweeps over the records go
-/// either way, as often as it takes. While an outer tape records, the sweeps are recorded, too.
-
-namespace tapegraph::detail {
-
-namespace jvp_kernels {
-
-template <class G>
-any_tensor by_type(dtype type, const G& g) {
- return type == dtype::f64 ? g(0.0) : g(0.0f);
-}
-template <class Tensor>
-Tensor multiply_add(const Tensor* sum, const Tensor& a, const Tensor& b) {
- return by_type(a.type(), [&]<class T>(T) -> Tensor {
-  const tensor<T> x(a), y(b);
-  return sum == nullptr ? tensor<T>(x * y) : tensor<T>(tensor<T>(*sum) + x * y);
- });
-}
-template <class Tensor>
-Tensor add(const Tensor& a, const Tensor& b) {
- return add_adjoints(a, b);
-}
-template <class Tensor>
-Tensor converted(const Tensor& a, dtype type) {
- if (a.type() == type) return a;
- return by_type(a.type(), [&]<class T>(T) -> Tensor {
-  if (type == dtype::f64) return tensor<double>(cast<double>(tensor<T>(a)));
-  return tensor<float>(cast<float>(tensor<T>(a)));
- });
-}
-template <class Tensor>
-inline constexpr forward_kernels kernels{&multiply_add<Tensor>, &add<Tensor>, &converted<Tensor>,
-          &transposed_tangent<Tensor>};
-
-}
-
-/// A function's stretch of the tape, from sources to results; what both sweeps need.
-template <class Tensor>
-class recorded_function {
-public:
- using handles = std::vector<Tensor>;
-
- /// A direction without a buffer counts as zero.
- handles push(const handles& tangents) {
-  jvp_pass walk(base_, end_, jvp_kernels::kernels<Tensor>);
-  for (std::size_t j = 0; j < sources_.size(); ++j)
-   if (tangents[j].has_storage()) walk.set(sources_[j].tape_index().index, tangents[j]);
-  walk.run(first_, end_);
-  handles found;
-  for (const any_tensor& y : results_) {
-   const any_tensor* const tangent = walk.find(y);
-   found.push_back(tangent != nullptr ? *tangent : zeros_of(y.type(), y.shape()));
-  }
-  return found;
- }
- handles pull(const handles& cotangents) {
-  backward_pass walk(end_);
-  std::vector<char> keep(static_cast<std::size_t>(end_));
-  for (const any_tensor& x : sources_) keep[static_cast<std::size_t>(x.tape_index().index)] = 1;
-  for (std::size_t k = 0; k < results_.size(); ++k)
-   if (cotangents[k].has_storage() && walk.wants(results_[k])) walk.add(results_[k], cotangents[k]);
-  walk.run(end_ - 1, first_, keep);
-  handles found;
-  for (const any_tensor& x : sources_) {
-   const any_tensor* const adjoint = walk.find(x.tape_index());
-   found.push_back(adjoint != nullptr ? *adjoint : zeros_of(x.type(), x.shape()));
-  }
-  return found;
- }
-
- std::vector<std::int64_t> result_sizes() const { return sizes(results_); }
- std::vector<std::int64_t> source_sizes() const { return sizes(sources_); }
- bool allows(std::int64_t) const { return true; }
- handles pull_one(int k, std::int64_t i) { return pull(one_hot(results_, k, i)); }
- handles push_one(int j, std::int64_t i) { return push(one_hot(sources_, j, i)); }
-
- any_tensor block(const handles& lines, int k, int j, bool forward) {
-  const any_tensor &y = results_[static_cast<std::size_t>(k)], &x = sources_[static_cast<std::size_t>(j)];
-  shape target = y.shape();
-  for (int i = 0; i < x.rank(); ++i) target.push_back(x.shape()[i]);
-  if (target.overflow())
-   throw shape_error("jacobian: rank above 8: result of shape " + to_string(y.shape()) +
-       " by argument of shape " + to_string(x.shape()));
-  if (lines.empty()) return zeros_of(x.type(), target);
-  return x.type() == dtype::f64 ? stacked<double>(lines, target, forward)
-         : stacked<float>(lines, target, forward);
- }
-
-protected:
- recorded_function() : base_(tape_storage::instance().length()) {}
-
- template <class T>
- tensor<T> own(const tensor<T>& argument) {
-  const tensor<T> x = as_source(argument);
-  sources_.push_back(x);
-  return x;
- }
- static any_tensor checked(const any_tensor& given, const any_tensor& like, const like_words& words,
-       std::size_t position) {
-  if (!ir::detail::is_floating(like.type())) return {};
-  if (given.type() == like.type() && given.shape() == like.shape()) return given;
-  throw shape_error(std::string(words.shape) + ": " + words.role + " " + std::to_string(position) + " is " +
-      name_of(given.type()) + to_string(given.shape()) + ", expected " + name_of(like.type()) +
-      to_string(like.shape()));
- }
-
- class forward_wish {
- public:
-  forward_wish() { tape_storage::instance().want_forward(1); }
-  forward_wish(const forward_wish&) = delete;
-  forward_wish& operator=(const forward_wish&) = delete;
-  ~forward_wish() { end(); }
-  void end() {
-   if (!ended_) tape_storage::instance().want_forward(-1);
-   ended_ = true;
-  }
-
- private:
-  bool ended_ = false;
- };
-
- gradient_tape tape_;
- forward_wish wish_;
- handles sources_, results_;
- int base_ = 0, first_ = 0, end_ = 0;
-
-private:
- static std::vector<std::int64_t> sizes(const handles& of) {
-  std::vector<std::int64_t> result;
-  for (const any_tensor& each : of) result.push_back(each.size());
-  return result;
- }
- static handles one_hot(const handles& like, int which, std::int64_t i) {
-  handles result(like.size());
-  const any_tensor& of = like[static_cast<std::size_t>(which)];
-  if (!ir::detail::is_floating(of.type())) return result;
-  any_tensor& seed = result[static_cast<std::size_t>(which)] = zeros_of(of.type(), of.shape());
-  if (of.type() == dtype::f64)
-   static_cast<double*>(seed.write())[i] = 1;
-  else
-   static_cast<float*>(seed.write())[i] = 1;
-  return result;
- }
- template <class T>
- static any_tensor stacked(const handles& lines, const shape& target, bool forward) {
-  const shape line{1, lines[0].size()};
-  std::vector<tensor<T>> parts;
-  for (const any_tensor& each : lines)
-   parts.push_back(reshape(tensor<T>(jvp_kernels::converted(each, dtype_of<T>)), line));
-  const tensor<T> all =
-   invoke_list<concat_op>({0}, std::source_location{}, parts.data(), static_cast<int>(parts.size()));
-  return forward ? reshape(tensor<T>(transpose(all)), target) : reshape(all, target);
- }
-};
-
-template <class F, class... X>
-struct linearization<eager, F, X...> : recorded_function<any_tensor> {
- static constexpr int arity = sizeof...(X);
- using index = std::index_sequence_for<X...>;
- struct sealer {
-  auto operator()(const auto& y) const { return eval(y); }
- };
- using arguments = std::tuple<decltype(eval(std::declval<const X&>()))...>;
- template <class... H>
- static auto called(const F& f, const std::tuple<H...>& x) {
-  return map_results(sealer{}, std::apply(f, x));
- }
- using value_type = decltype(called(std::declval<const F&>(), std::declval<const arguments&>()));
-
- explicit linearization(const F& f, const X&... x) : value(traced(f, x...)) {
-  tape_.stop_recording();
-  wish_.end();
-  end_ = tape_storage::instance().length();
-  map_results([this](const auto& y) { return results_.push_back(y), 0; }, value);
- }
-
- template <class Directions>
- auto push(const Directions& directions, const char*) {
-  const handles found = recorded_function<any_tensor>::push(matched(directions, sources_, direction_words));
-  std::size_t k = 0;
-  return map_results([&]<class H>(const H&) { return H(found[k++]); }, value);
- }
- template <class Cotangents>
- auto pull(const Cotangents& cotangents, const char*) {
-  return typed(recorded_function<any_tensor>::pull(matched(cotangents, results_, cotangent_words)), 0, index{});
- }
- auto jacobian(sweep_direction direction) {
-  const handles blocks = jacobian_blocks(*this, direction);
-  std::size_t k = 0;
-  return map_results([&](const auto&) { return unwrapped(typed(blocks, arity * k++, index{})); }, value);
- }
-
-private:
- value_type traced(const F& f, const X&... x) {
-  const arguments own_places{own(eval(x))...};
-  first_ = tape_storage::instance().length();
-  return called(f, own_places);
- }
- template <std::size_t... I>
- static auto typed(const handles& from, std::size_t first, std::index_sequence<I...>) {
-  return arguments{std::tuple_element_t<I, arguments>(from[first + I])...};
- }
- template <class Given>
- static handles matched(const Given& given, const handles& like, const like_words& words) {
-  handles found;
-  map_results(
-   [&]<class G>(const G& each) {
-    if constexpr (scalar<G>) {
-     const double number = static_cast<double>(each);
-     const dtype type = found.size() < like.size() ? like[found.size()].type() : dtype::f64;
-     found.push_back(type == dtype::f64 ? any_tensor(tensor<double>(number))
-             : any_tensor(tensor<float>(static_cast<float>(number))));
-    } else {
-     found.push_back(eval(each));
-    }
-    return 0;
-   },
-   given);
-  if (found.size() != like.size())
-   throw argument_error(std::string(words.number) + ": " + std::to_string(found.size()) + " given, " +
-        std::to_string(like.size()) + " expected");
-  for (std::size_t i = 0; i < found.size(); ++i) found[i] = checked(found[i], like[i], words, i);
-  return found;
- }
-
-public:
- value_type value;
-};
-
-}
-// ---- tapegraph/eager/random.hpp ----
-
-/// Random tensors. Factories take a seed and are pure functions of it; the operations of ops/random/random.hpp draw from a
-/// generator that this thread's `set_seed` starts anew.
-
-namespace tapegraph::random {
-
-/// Starts this thread's random operations anew: what is drawn from here on, and the calls of functions (whose steps are
-/// counted from here). Models and functions with a seed of their own are not concerned.
-inline void set_seed(std::uint64_t seed) { tapegraph::detail::random_generator::instance().set_seed(seed); }
-
-struct options {
- std::uint64_t seed = 0;
- std::uint64_t stream = 0; ///< other numbers from the same seed
-};
-
-namespace detail {
-inline constexpr std::int64_t factory_ordinal = 0xFFFFFFFD;
-
-template <class T>
-tensor<T> draw(const shape& dims, distribution law, double a, double b, const options& o) {
- return eager::create<random_op<T>>({factory_ordinal, static_cast<std::int64_t>(law), a, b}, dims, {o.seed, o.stream});
-}
-}
-
-/// Uniform in [low, high).
-template <class T>
-tensor<T> uniform(const shape& dims, const options& o = {}, double low = 0, double high = 1) {
- return detail::draw<T>(dims, distribution::uniform, low, high, o);
-}
-/// Normal with a mean and a standard deviation.
-template <class T>
-tensor<T> normal(const shape& dims, const options& o = {}, double mean = 0, double deviation = 1) {
- return detail::draw<T>(dims, distribution::normal, mean, deviation, o);
-}
-/// Normal, within two deviations of the mean.
-template <class T>
-tensor<T> truncated_normal(const shape& dims, const options& o = {}, double mean = 0, double deviation = 1) {
- return detail::draw<T>(dims, distribution::truncated_normal, mean, deviation, o);
-}
-/// Exponential with mean 1 / rate.
-template <class T>
-tensor<T> exponential(const shape& dims, const options& o = {}, double rate = 1) {
- return detail::draw<T>(dims, distribution::exponential, rate, 0, o);
-}
-/// One with a probability, zero otherwise.
-template <class T>
-tensor<T> bernoulli(const shape& dims, const options& o = {}, double probability = 0.5) {
- return detail::draw<T>(dims, distribution::bernoulli, probability, 0, o);
-}
-/// Whole numbers in [low, high), int32 or int64.
-template <class T>
-tensor<T> integers(const shape& dims, std::int64_t low, std::int64_t high, const options& o = {}) {
- return eager::create<random_integer_op<T>>({detail::factory_ordinal, low, high}, dims, {o.seed, o.stream});
-}
-/// 0 ... count - 1 in random order.
-template <class Key = std::int64_t>
-tensor<std::int32_t> permutation(std::int64_t count, const options& o = {}) {
- using limits = std::numeric_limits<Key>;
- return argsort(integers<Key>({count}, limits::min(), limits::max(), o));
-}
-
-}
-// ---- tapegraph/eager/transforms.hpp ----
-
-/// Function transforms in eager mode. Each transform has its own kind of record on the tape.
-
-namespace tapegraph {
-
-namespace detail {
-
-/// Nothing is recorded on this thread while an object of this class lives.
-class recording_pause {
-public:
- recording_pause() : before_(tape_storage::instance().pause()) {}
- recording_pause(const recording_pause&) = delete;
- recording_pause& operator=(const recording_pause&) = delete;
- ~recording_pause() { tape_storage::instance().unpause(before_); }
-
-private:
- int before_;
-};
-
-/// The tape's record of a function with a derivative that the user defined.
-template <class B, class Y, class... X>
-struct custom_record : tape_record {
- B backward_function;
- std::tuple<X...> inputs;
- Y output;
-
- custom_record(const B& b, const X&... x) : backward_function(b), inputs(x...) {}
- static void destroy(tape_record& base) { static_cast<custom_record&>(base).~custom_record(); }
- static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
-  auto& self = static_cast<custom_record&>(base);
-  std::apply(
-   [&](const auto&... x) {
-    if (!(walk.wants(x) || ...)) return;
-    const auto flows = call_backward(self.backward_function, Y(adjoint), self.output, x...);
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-     (self.flow(walk, flow_at<I, sizeof...(X)>(flows), x), ...);
-    }(std::index_sequence_for<X...>{});
-   },
-   self.inputs);
- }
- static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
-  return tangent_by_going_back(static_cast<custom_record&>(base), walk, tangent);
- }
-
-private:
- template <class Flow, class Input>
- static void flow(backward_pass& walk, const Flow& value, const Input& input) {
-  if constexpr (!std::is_same_v<Flow, no_gradient_t>) {
-   if (!walk.wants(input)) return;
-   const auto sealed = eval(value);
-   if (!(sealed.shape() == input.shape()) || sealed.type() != input.type())
-    throw shape_error(std::string(wrong_flow) + ": " + name_of(sealed.type()) + to_string(sealed.shape()) +
-        ", " + name_of(input.type()) + to_string(input.shape()));
-   walk.add(input, sealed);
-  }
- }
-};
-
-/// The tape's record of a checkpointed function: its operands, and the function, which is run again for the derivative.
-template <class F, class... X>
-struct checkpoint_record : tape_record {
- F f;
- std::tuple<X...> inputs;
- std::vector<std::int64_t> ordinals;
-
- checkpoint_record(const F& function, const std::vector<std::int64_t>& drawn, const X&... x)
-  : f(function), inputs(x...), ordinals(drawn) {}
- static void destroy(tape_record& base) { static_cast<checkpoint_record&>(base).~checkpoint_record(); }
- static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
-  auto& self = static_cast<checkpoint_record&>(base);
-  tape_storage& tape = tape_storage::instance();
-  const tape_storage::mark end = tape.end();
-  const bool kept = tape.recording();
-  {
-   const any_tensor value = self.run_again(kept);
-   if (tape.knows(value.tape_index())) walk.run_within(value, adjoint, end.length);
-  }
-  if (!kept) tape.rewind(end);
- }
-
-private:
- any_tensor run_again(bool recording) {
-  struct recorded {
-   explicit recorded(bool on) : started(on) {
-    if (started) tape_storage::instance().resume();
-   }
-   ~recorded() {
-    if (started) tape_storage::instance().stop();
-   }
-   bool started;
-  };
-  const recorded record(!recording);
-  const checkpointed_run second(ordinals, true);
-  return std::apply([&](const auto&... x) { return any_tensor(eval(f(x...))); }, inputs);
- }
-};
-
-}
-
-template <>
-struct mode_transforms<eager> {
- template <class F, class B, class... T>
- static auto custom(const F& f, const B& backward, std::source_location where, const tensor<T>&... x) {
-  auto value = [&] {
-   const detail::recording_pause pause;
-   return eval(f(x...), where);
-  }();
-  value.set_tape_index({});
-  auto& tape = detail::tape_storage::instance();
-  if ((tape.tracks(x) || ...)) {
-   tape_index at;
-   auto& r = tape.append<detail::custom_record<B, decltype(value), tensor<T>...>>(at, backward, x...);
-   value.set_tape_index(at);
-   r.output = value;
-  }
-  return value;
- }
-
- template <class F, class... T>
- static auto checkpoint(const F& f, std::source_location where, const tensor<T>&... x) {
-  auto& tape = detail::tape_storage::instance();
-  if (!tape.recording() || tape.forward_wanted()) return eval(f(x...), where);
-  std::vector<std::int64_t> ordinals;
-  auto value = [&] {
-   const detail::recording_pause pause;
-   const detail::checkpointed_run first(ordinals, false);
-   return eval(f(x...), where);
-  }();
-  tape_index at;
-  tape.append<detail::checkpoint_record<F, tensor<T>...>>(at, f, ordinals, x...);
-  value.set_tape_index(at);
-  return value;
- }
-
- template <class Op, class T>
- static void effect(const tensor<T>& x, std::source_location) {
-  const operand_info operand{x.type(), x.shape()};
-  inference io{&operand, 1, nullptr, x.type(), {}, nullptr};
-  Op::infer({}, io);
-  if (io.error != nullptr) throw dtype_error(std::string(io.error) + ", given " + name_of(x.type()));
-  if (detail::checkpointed_run::repeats()) return;
-  const buffer_view in = x.view();
-  bool done = false;
-  const buffer_view out{&done, dtype::boolean};
-  kernel_call call;
-  call.in = &in;
-  call.inputs = 1;
-  call.out = &out;
-  call.outputs = 1;
-  constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, T>();
-  runtime::perform(kernel, call, Op::name);
- }
-
- [[noreturn]] static void refuse(const any_tensor&, const char* what, const shape& first, const shape& second) {
-  throw shape_error(std::string(what) + ": " + to_string(first) + ", " + to_string(second));
- }
-};
-
-}
-// ---- tapegraph/graph/compile.hpp ----
-
-// ---- tapegraph/graph/passes/epilogue.hpp ----
-
-// ---- tapegraph/ops/elementwise/activation.hpp ----
-
-/// relu, relu6, leaky_relu, elu, selu, sigmoid, hard_sigmoid, log_sigmoid, tanh, softplus, softsign, erf, erfc. Those that
-/// are a multiple of their operand are in gated_activation.hpp.
-
-namespace tapegraph {
-
-/// max(x, 0); the derivative at 0 is 0.
-struct relu_op : map_op<1> {
- static constexpr std::string_view name = "relu";
- static constexpr std::string_view layer_name = "relu";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::choose((x > V(0)) | (x != x), x, V(0));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, dy, 0); }
-};
-
-/// min(max(x, 0), 6); the derivative at 0 and at 6 is 0.
-struct relu6_op : map_op<1> {
- static constexpr std::string_view name = "relu6";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return detail::smaller(relu_op::value(x), V(6));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return where(y > 0, where(y < 6, dy, 0), 0); }
-};
-
-/// x above 0, alpha x below; the derivative at 0 is alpha. With a tensor for alpha, the parametric relu.
-struct leaky_relu_op : map_op<2> {
- static constexpr std::string_view name = "leaky_relu";
- template <class V>
- TG_HD static constexpr V value(V x, V alpha) {
-  return detail::choose(x > V(0), x, alpha * x);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
-  if constexpr (I == 0)
-   return dy * where(x > 0, 1, alpha);
-  else
-   return where(x > 0, 0, dy * x);
- }
-};
-
-/// x above 0, alpha (e^x - 1) below; the derivative at 0 is alpha.
-struct elu_op : map_op<2> {
- static constexpr std::string_view name = "elu";
- template <class V>
- TG_HD static constexpr V value(V x, V alpha) {
-  return detail::choose(x > V(0), x, alpha * math::expm1(detail::choose(x > V(0), V(0), x)));
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
-  if constexpr (I == 0)
-   return dy * where(x > 0, 1, alpha * apply<exp_op>(where(x > 0, 0, x)));
-  else
-   return dy * apply<expm1_op>(where(x > 0, 0, x));
- }
-};
-
-/// x / (1 + |x|)
-struct softsign_op : map_op<1> {
- static constexpr std::string_view name = "softsign";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  const V a = math::abs(x);
-  return math::detail::select(a == math::detail::traits<V>::infinity, math::copysign(V(1), x), x / (V(1) + a));
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<square_op>(1 + apply<abs_op>(x)); }
-};
-
-/// 1 / (1 + exp(-x))
-struct sigmoid_op : map_op<1> {
- static constexpr std::string_view name = "sigmoid";
- static constexpr std::string_view layer_name = "sigmoid";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::sigmoid(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y * (1 - y)); }
-};
-
-struct tanh_op : map_op<1> {
- static constexpr std::string_view name = "tanh";
- static constexpr std::string_view layer_name = "tanh";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::tanh(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 - y * y); }
-};
-
-/// log(1 + exp(x)), without overflow
-struct softplus_op : map_op<1> {
- static constexpr std::string_view name = "softplus";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::softplus(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<sigmoid_op>(x); }
-};
-
-struct erf_op : map_op<1> {
- static constexpr std::string_view name = "erf";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::erf(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (1.1283791670955126 * apply<exp_op>(-(x * x))); }
-};
-
-/// 1 - erf(x)
-struct erfc_op : map_op<1> {
- static constexpr std::string_view name = "erfc";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return math::erfc(x);
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (-1.1283791670955126 * apply<exp_op>(-(x * x))); }
-};
-
-template <operand A>
-TG_INLINE constexpr auto relu(const A& x) {
- return apply<relu_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto sigmoid(const A& x) {
- return apply<sigmoid_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto tanh(const A& x) {
- return apply<tanh_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto softplus(const A& x) {
- return apply<softplus_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto erf(const A& x) {
- return apply<erf_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto relu6(const A& x) {
- return apply<relu6_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto softsign(const A& x) {
- return apply<softsign_op>(x);
-}
-template <operand A>
-TG_INLINE constexpr auto erfc(const A& x) {
- return apply<erfc_op>(x);
-}
-template <operand A, operand B = double>
-TG_INLINE constexpr auto leaky_relu(const A& x, const B& alpha = 0.2) {
- return apply<leaky_relu_op>(x, alpha);
-}
-template <operand A, operand B = double>
-TG_INLINE constexpr auto elu(const A& x, const B& alpha = 1.0) {
- return apply<elu_op>(x, alpha);
-}
-/// scale * elu(x, alpha) with the constants that keep mean 0 and variance 1 (Klambauer et al., 2017).
-template <operand A>
-TG_INLINE constexpr auto selu(const A& x) {
- return 1.0507009873554805 * apply<elu_op>(x, 1.6732632423543772);
-}
-/// log(sigmoid(x)) = -softplus(-x)
-template <operand A>
-TG_INLINE constexpr auto log_sigmoid(const A& x) {
- return -apply<softplus_op>(-x);
-}
-/// relu6(x + 3) / 6, as in PyTorch and Keras 3; the derivative at -3 and 3 is 0.
-template <operand A>
-TG_INLINE constexpr auto hard_sigmoid(const A& x) {
- return apply<relu6_op>(x + 3.0) / 6.0;
-}
-
-}
-
-namespace tapegraph::ir {
-
-namespace detail {
-
-constexpr list<int> use_counts(const trace& t) {
- list<int> uses(t.nodes.size(), 0);
- for (const entry& e : t.nodes)
-  for (int k = 0; k < e.arguments; ++k) ++uses[t.arguments[e.first_argument + k]];
- for (const output_entry& output : t.outputs) ++uses[output.node];
- for (const assignment_entry& update : t.assignments) ++uses[update.node];
- return uses;
-}
-
-constexpr list<int> read_from_memory(const trace& t) {
- list<int> marks(t.nodes.size(), 0);
- for (int i = 0; i < t.nodes.size(); ++i) {
-  const entry& e = t.nodes[i];
-  const bool map = e.op->kind == operation_kind::map, reduce = e.op->kind == operation_kind::reduce;
-  for (int k = 0; k < e.arguments; ++k)
-   if (!(map || reduce) || (map && !t.same_shape(t.argument(i, k), i))) marks[t.argument(i, k)] = 1;
- }
- for (const output_entry& output : t.outputs) marks[output.node] = 1;
- for (const assignment_entry& update : t.assignments) marks[update.node] = 1;
- return marks;
-}
-
-constexpr void fuse_into(trace& t, int i, const operation& op, int c, int bias = -1) {
- const entry from = t.nodes[c];
- entry& e = t.nodes[i];
- e.op = &op;
- e.words = from.words;
- e.first_argument = t.arguments.size();
- e.arguments = from.arguments + (bias < 0 ? 0 : 1);
- e.sealed = true;
- for (int k = 0; k < from.arguments; ++k) t.arguments.push_back(int{t.arguments[from.first_argument + k]});
- if (bias >= 0) t.arguments.push_back(bias);
-}
-
-constexpr int sum_with_bias(const trace& t, int i, const operation& op, const list<int>& uses) {
- const entry& e = t.nodes[i];
- for (int k = 0; k < 2; ++k) {
-  const int c = t.argument(i, k);
-  const entry& b = t.nodes[t.argument(i, 1 - k)];
-  if (t.nodes[c].is(op) && uses[c] == 1 && b.rank == 1 && t.same_shape(c, i) &&
-   t.pool[b.dims] == t.pool[e.dims + e.rank - 1])
-   return k;
- }
- return -1;
-}
-
-constexpr bool halves_images(const trace& t, int i) {
- if (t.nodes[i].rank != 4 || (t.nodes[i].type != dtype::f32 && t.nodes[i].type != dtype::f64)) return false;
- const auto a = attributes_from_words<max_pool_op>(t.words_of(i));
- for (int axis = 0; axis < 2; ++axis)
-  if (a.window[axis] != 2 || a.stride[axis] != 2 || a.dilation[axis] != 1 || a.before[axis] != 0 ||
-   a.after[axis] != 0)
-   return false;
- return a.mode != static_cast<std::int64_t>(padding_mode::same);
-}
-
-}
-
-template <class = void>
-constexpr void fuse_epilogues(trace& t) {
- static_assert(operation_binding<convolution_bias_op<false>>::bound &&
-    operation_binding<convolution_bias_op<true>>::bound &&
-    operation_binding<matmul_bias_op<false>>::bound && operation_binding<matmul_bias_op<true>>::bound &&
-    operation_binding<convolution_bias_pool_op<false>>::bound &&
-    operation_binding<convolution_bias_pool_op<true>>::bound);
- list<int> uses = detail::use_counts(t);
- const list<int> in_memory = detail::read_from_memory(t);
- for (int i = 0; i < t.nodes.size(); ++i) {
-  const entry e = t.nodes[i];
-  const auto take = [&](int sum, const operation& plain, const operation& fused) {
-   const int k = detail::sum_with_bias(t, sum, plain, uses);
-   if (k < 0) return false;
-   const int c = t.argument(sum, k);
-   detail::fuse_into(t, i, fused, c, t.argument(sum, 1 - k));
-   uses[c] = 0;
-   return true;
-  };
-  if (e.is(descriptor_of<add_op>)) {
-   if (take(i, descriptor_of<convolution_op>, descriptor_of<convolution_bias_op<false>>)) continue;
-   if (in_memory[i] != 0) take(i, descriptor_of<matmul_op>, descriptor_of<matmul_bias_op<false>>);
-  } else if (e.is(descriptor_of<relu_op>)) {
-   const int c = t.argument(i, 0);
-   if (uses[c] != 1) continue;
-   if (t.nodes[c].is(descriptor_of<convolution_bias_op<false>>))
-    detail::fuse_into(t, i, descriptor_of<convolution_bias_op<true>>, c);
-   else if (t.nodes[c].is(descriptor_of<add_op>) && in_memory[i] != 0)
-    take(c, descriptor_of<matmul_op>, descriptor_of<matmul_bias_op<true>>);
-  } else if (e.is(descriptor_of<max_pool_op>)) {
-   const int c = t.argument(i, 0);
-   if (uses[c] != 1 || !detail::halves_images(t, i)) continue;
-   if (t.nodes[c].is(descriptor_of<convolution_bias_op<false>>))
-    detail::fuse_into(t, i, descriptor_of<convolution_bias_pool_op<false>>, c);
-   else if (t.nodes[c].is(descriptor_of<convolution_bias_op<true>>))
-    detail::fuse_into(t, i, descriptor_of<convolution_bias_pool_op<true>>, c);
-  }
- }
- note_pass(t, "epilogues");
-}
-
-}
-// ---- tapegraph/graph/passes/snapshot_variables.hpp ----
-
-namespace tapegraph::ir {
-
-namespace detail {
-
-constexpr int variable_behind(const trace& t, int node) {
- while (t.nodes[node].op->kind == operation_kind::view) node = t.argument(node, 0);
- return t.is(node, descriptor_of<variable_op>) ? static_cast<int>(t.words[t.nodes[node].words]) : -1;
-}
-
-}
-
-constexpr void snapshot_variables(trace& t) {
- list<int> updated(t.variables.size(), 0), copies(t.nodes.size(), -1);
- for (const assignment_entry& update : t.assignments) updated[update.variable] = 1;
- static_assert(operation_binding<stop_gradient_op>::bound);
- const auto held = [&](int id) {
-  if (copies[id] < 0) copies[id] = t.map(descriptor_of<stop_gradient_op>, &id, 1);
-  return copies[id];
- };
- for (output_entry& output : t.outputs)
-  if (const int v = detail::variable_behind(t, output.node); v >= 0 && updated[v] != 0)
-   output.node = held(output.node);
- for (assignment_entry& update : t.assignments)
-  if (const int v = detail::variable_behind(t, update.node); v >= 0 && v != update.variable && updated[v] != 0)
-   update.node = held(update.node);
-}
-
-}
-// ---- tapegraph/graph/program.hpp ----
-
-// ---- tapegraph/graph/bound_program.hpp ----
-
-// ---- tapegraph/graph/device_memory.hpp ----
-
-namespace tapegraph::ir {
-
-class memory_block {
-public:
- memory_block() = default;
- memory_block(const memory_block&) = delete;
- memory_block& operator=(const memory_block&) = delete;
- ~memory_block() { release(); }
-
- bool reserve(runtime::device_runtime* d, std::size_t bytes, const char* what) {
-  if (bytes <= size_) return false;
-  if (external_) {
-   size_ = bytes;
-   return true;
-  }
-  release();
-  if (d == nullptr) {
-   host_ = runtime::arena(bytes);
-   data_ = host_.data();
-  } else {
-   data_ = static_cast<std::byte*>(d->allocate(bytes, what));
-   device_ = d;
-  }
-  size_ = bytes;
-  return true;
- }
- void use(std::byte* memory) {
-  external_ = true;
-  data_ = memory;
- }
- std::byte* data() const { return data_; }
- std::size_t size() const { return size_; }
-
-private:
- void release() {
-  if (device_ != nullptr && data_ != nullptr) device_->release(data_);
-  host_ = runtime::arena();
-  data_ = nullptr;
-  size_ = 0;
- }
-
- runtime::device_runtime* device_ = nullptr;
- runtime::arena host_;
- std::byte* data_ = nullptr;
- std::size_t size_ = 0;
- bool external_ = false;
-};
-
-struct kernel_step {
- kernel_function run;
- kernel_call call;
-};
-
-struct fed_input {
- memory_block memory;
- buffer_view from;
-};
-
-class captured_steps {
-public:
- explicit captured_steps(runtime::device_runtime* d) : device_(d) {}
- captured_steps(const captured_steps&) = delete;
- captured_steps& operator=(const captured_steps&) = delete;
- ~captured_steps() { clear(); }
-
- void clear() {
-  for (const entry& e : entries_)
-   if (e.graph != nullptr) device_->drop(e.graph);
-  entries_.clear();
- }
-
- template <class F>
- void run(const std::vector<std::int64_t>& extents, const F& launch) {
-  entry* e = nullptr;
-  for (entry& each : entries_)
-   if (each.extents == extents) e = &each;
-  if (e == nullptr) {
-   launch();
-   if (entries_.size() >= most) clear();
-   entries_.push_back({extents});
-   return;
-  }
-  if (e->graph == nullptr && !e->refused) capture(*e, launch);
-  if (e->refused) return launch();
-  device_->replay(e->graph);
- }
-
-private:
- static constexpr std::size_t most = 8;
- struct entry {
-  std::vector<std::int64_t> extents;
-  void* graph = nullptr;
-  bool refused = false;
- };
-
- template <class F>
- void capture(entry& e, const F& launch) {
-  std::string why = "the device made no graph of them";
-  device_->begin_capture();
-  try {
-   launch();
-  } catch (const device_error& error) {
-   why = error.what();
-   e.refused = true;
-  } catch (...) {
-   if (void* const graph = device_->end_capture(); graph != nullptr) device_->drop(graph);
-   throw;
-  }
-  e.graph = device_->end_capture();
-  if (e.refused && e.graph != nullptr) device_->drop(std::exchange(e.graph, nullptr));
-  e.refused = e.graph == nullptr;
-  if (e.refused)
-   std::fprintf(stderr, "tapegraph: a program's steps are launched one by one, they cannot be captured: %s\n",
-      why.c_str());
- }
- runtime::device_runtime* device_;
- std::vector<entry> entries_;
-};
-
-}
-// ---- tapegraph/graph/input_rules.hpp ----
-
-// ---- tapegraph/graph/lower.hpp ----
-
-// ---- tapegraph/graph/freeze.hpp ----
-
-// ---- tapegraph/graph/passes/schedule.hpp ----
-
-namespace tapegraph::ir {
-
-enum class kernel_kind : int { operation, region, reduction };
-
-struct kernel_entry {
- int kind;
- int op;
- int type;
- int first_word, words;
-};
-
-struct step_entry {
- int kernel;
- int node;
- int domain;
- int first_value;
- int inputs, outputs;
-};
-
-inline constexpr int most_region_slots = 24;
-
-struct schedule {
- list<const operation*> ops;
- list<kernel_entry> kernels;
- list<int> kernel_words;
- list<step_entry> steps;
- list<int> values;
- list<int> alias;
-
-};
-
-namespace detail {
-
-class schedule_index {
-public:
- constexpr explicit schedule_index(schedule& s) : s_(s), op_head_(64, -1), kernel_head_(256, -1) {}
-
- constexpr int operation_index(const operation* op) {
-  const std::string_view name = op->name;
-  const auto hash = static_cast<unsigned>(name.size()) + 5u * static_cast<unsigned char>(name.front()) +
-      11u * static_cast<unsigned char>(name.back());
-  int& head = op_head_[static_cast<int>(hash % 64)];
-  for (int i = head; i >= 0; i = op_next_[i])
-   if (same_operation(s_.ops[i], op)) return i;
-  op_next_.push_back(head);
-  return head = s_.ops.push_back(op);
- }
-
- constexpr int kernel_index(kernel_kind kind, int op, dtype type, const list<int>& words) {
-  auto hash = static_cast<unsigned>(op + 1) * 31u + static_cast<unsigned>(type);
-  for (const int word : words) hash = hash * 31u + static_cast<unsigned>(word + 1);
-  int& head = kernel_head_[static_cast<int>((hash ^ hash >> 8) % 256)];
-  for (int i = head; i >= 0; i = kernel_next_[i])
-   if (same(s_.kernels[i], kind, op, type, words)) return i;
-  const int first = s_.kernel_words.size();
-  for (const int word : words) s_.kernel_words.push_back(word);
-  kernel_next_.push_back(head);
-  return head = s_.kernels.push_back({static_cast<int>(kind), op, static_cast<int>(type), first, words.size()});
- }
-
-private:
- constexpr bool same(const kernel_entry& k, kernel_kind kind, int op, dtype type, const list<int>& words) const {
-  bool equal = k.kind == static_cast<int>(kind) && k.op == op && k.type == static_cast<int>(type) &&
-     k.words == words.size();
-  for (int w = 0; equal && w < words.size(); ++w) equal = s_.kernel_words[k.first_word + w] == words[w];
-  return equal;
- }
-
- schedule& s_;
- list<int> op_head_, op_next_, kernel_head_, kernel_next_;
-};
-
-}
-
-namespace detail {
-
-template <class = void>
-constexpr list<int> buffered_nodes(trace& t) {
- constexpr int none = -1, several = -2, largest_region = 48;
- const int count = t.nodes.size();
- list<int> kernel_of(count, none), buffered(count, 0), size(count, 0);
- for (const output_entry& output : t.outputs) buffered[output.node] = 1;
- for (const assignment_entry& update : t.assignments) buffered[update.node] = 1;
- for (int i = 0; i < count; ++i) {
-  const entry& e = t.nodes[i];
-  if (e.op->kind != operation_kind::map) continue;
-  size[i] = 1;
-  for (int k = 0; k < e.arguments; ++k) size[i] += size[t.argument(i, k)];
-  if (size[i] >= largest_region) {
-   buffered[i] = 1;
-   size[i] = 0;
-  }
- }
- for (int i = count - 1; i >= 0; --i) {
-  const entry& e = t.nodes[i];
-  const bool map = e.op->kind == operation_kind::map, reduce = e.op->kind == operation_kind::reduce;
-  if (map && (kernel_of[i] == none || (kernel_of[i] == several && e.sealed))) buffered[i] = 1;
-  if (!map) buffered[i] = 1;
-  const int kernel = buffered[i] != 0 ? i : kernel_of[i];
-  for (int k = 0; k < e.arguments; ++k) {
-   const int argument = t.argument(i, k);
-   if (!(map || reduce) || (map && !t.same_shape(argument, i))) {
-    buffered[argument] = 1;
-    continue;
-   }
-   int& user = kernel_of[argument];
-   user = user == none || user == kernel ? kernel : several;
-  }
- }
- return buffered;
-}
-
-template <class = void>
-struct scheduler {
- trace& t;
- list<int>& buffered;
- schedule& s;
- schedule_index index;
- region_marks marks{};
- list<int> roots{};
-
- constexpr scheduler(trace& source, list<int>& buffers, schedule& target)
-  : t(source), buffered(buffers), s(target), index(target) {}
-
- constexpr region_code encoded(int root, int i) {
-  const auto slot = [&](int node) { return node != i && buffered[node] != 0; };
-  const auto op_index = [&](const operation* op) { return index.operation_index(op); };
-  roots.clear();
-  roots.push_back(root);
-  return encode_region(t, roots, slot, op_index, marks);
- }
-
- constexpr int largest_part(int node) {
-  for (;;) {
-   int best = -1, most = 0;
-   for (int k = 0; k < t.nodes[node].arguments; ++k) {
-    const int argument = t.argument(node, k);
-    if (buffered[argument] != 0) continue;
-    const int reads = encoded(argument, argument).slots.size();
-    if (reads > most) best = argument, most = reads;
-   }
-   if (most <= most_region_slots) return best;
-   node = best;
-  }
- }
-
- constexpr region_code fused(int root, int i) {
-  region_code r = encoded(root, i);
-  while (r.slots.size() > most_region_slots) {
-   const int part = largest_part(root);
-   buffered[part] = 1;
-   emit(part);
-   r = encoded(root, i);
-  }
-  return r;
- }
-
- constexpr void emit(int i) {
-  const entry e = t.nodes[i];
-  const bool reduce = e.op->kind == operation_kind::reduce;
-  step_entry step{0, i, i, 0, 0, 1};
-  if (e.op->kind == operation_kind::map || reduce) {
-   step.domain = reduce ? t.argument(i, 0) : i;
-   const region_code r = fused(step.domain, i);
-   step.inputs = r.slots.size();
-   step.first_value = s.values.size();
-   for (int node : r.slots) s.values.push_back(node);
-   step.kernel = reduce ? index.kernel_index(kernel_kind::reduction, index.operation_index(e.op), e.type, r.words)
-        : index.kernel_index(kernel_kind::region, -1, e.type, r.words);
-  } else {
-   step.first_value = s.values.size();
-   int instead = 0;
-   while ((e.op->unread >> instead & 1) != 0) ++instead;
-   for (int k = 0; k < e.arguments; ++k)
-    s.values.push_back(t.argument(i, (e.op->unread >> k & 1) != 0 ? instead : k));
-   step.inputs = e.arguments;
-   const dtype type = e.arguments > 0 ? t.nodes[t.argument(i, 0)].type : e.type;
-   list<int> own;
-   if (e.op->per_node_kernel) own.push_back(i);
-   step.kernel = index.kernel_index(kernel_kind::operation, index.operation_index(e.op), type, own);
-  }
-  s.values.push_back(i);
-  s.steps.push_back(step);
- }
-};
-
-}
-
-template <class = void>
-constexpr schedule make_schedule(trace& t, bool fuse = true) {
- schedule s;
- list<int> buffered = detail::buffered_nodes(t);
- for (int& b : buffered) b = fuse ? b : 1;
- detail::scheduler<> run(t, buffered, s);
- s.alias.resize(t.nodes.size());
- for (int i = 0; i < t.nodes.size(); ++i) s.alias[i] = i;
- for (int i = 0; i < t.nodes.size(); ++i) {
-  if (buffered[i] == 0 || t.nodes[i].op->kind == operation_kind::leaf) continue;
-  if (t.nodes[i].op->kind == operation_kind::view)
-   s.alias[i] = s.alias[t.argument(i, 0)];
-  else
-   run.emit(i);
- }
- return s;
-}
-
-}
-
-namespace tapegraph::ir {
-
-#define TG_FROZEN_LISTS(X)                                                                                             \
- X(entry, t.nodes, nodes, 32768)                                                                                    \
- X(int, t.arguments, arguments, 65536)                                                                              \
- X(std::int64_t, t.pool, pool, 65536)                                                                               \
- X(std::int64_t, t.words, words, 65536)                                                                             \
- X(scope_entry, t.scopes, scopes, 8192)                                                                             \
- X(source_line, t.lines, lines, 8192)                                                                               \
- X(variable_entry, t.variables, variables, 8192)                                                                    \
- X(input_entry, t.inputs, inputs, 256)                                                                              \
- X(output_entry, t.outputs, outputs, 8192)                                                                          \
- X(assignment_entry, t.assignments, assignments, 8192)                                                              \
- X(row_use_entry, t.row_uses, row_uses, 1024)                                                                       \
- X(gradient_entry, t.gradients, gradients, 8192)                                                                    \
- X(pass_entry, t.history, history, 64)                                                                              \
- X(layer_entry, t.layers, layers, 2048)                                                                             \
- X(extent_table::atom, t.extents.atoms, atoms, 64)                                                                  \
- X(extent_table::monomial, t.extents.monomials, monomials, 512)                                                     \
- X(extent_table::polynomial, t.extents.polynomials, polynomials, 512)                                               \
- X(extent_table::requirement, t.extents.requirements, requirements, 128)                                            \
- X(const operation*, s.ops, ops, 512)                                                                               \
- X(kernel_entry, s.kernels, kernels, 1024)                                                                          \
- X(int, s.kernel_words, kernel_words, 65536)                                                                        \
- X(step_entry, s.steps, steps, 32768)                                                                               \
- X(int, s.values, values, 131072)                                                                                   \
- X(int, s.alias, alias, 32768)
-
-struct capacity {
-#define TG_MEMBER(type, list, name, most) int name;
- TG_FROZEN_LISTS(TG_MEMBER)
-#undef TG_MEMBER
-};
-
-inline constexpr capacity widest{
-#define TG_MEMBER(type, list, name, most) most,
- TG_FROZEN_LISTS(TG_MEMBER)
-#undef TG_MEMBER
-};
-
-template <class T, int Count>
-struct frozen_list {
- T at[Count > 0 ? Count : 1]{};
- static constexpr int capacity = Count;
-
- constexpr const T& operator[](int i) const { return at[i]; }
- constexpr const T* begin() const { return at; }
- constexpr const T* end() const { return at + Count; }
- constexpr int size() const { return Count; }
-};
-
-template <capacity C>
-struct frozen {
-#define TG_MEMBER(type, list, name, most) frozen_list<type, C.name> name;
- TG_FROZEN_LISTS(TG_MEMBER)
-#undef TG_MEMBER
- capacity used{};
- failure error{};
- int groups = 0, ordinals = 0;
- bool training = true, differentiated = false;
-};
-
-namespace detail {
-template <class T, int Count>
-constexpr int freeze_list(frozen_list<T, Count>& to, const list<T>& from) {
- if (from.size() > Count && !(Count == 0 && from.size() == 0))
-  throw "a graph is larger than TG_FROZEN_LISTS in graph/freeze.hpp allows";
- const T* const data = from.begin();
- const int count = from.size();
- for (int i = 0; i < count; ++i) to.at[i] = data[i];
- return count;
-}
-template <class T, int Count>
-constexpr void thaw_list(list<T>& to, const frozen_list<T, Count>& from, int count) {
- to.copy(from.at, count);
-}
-template <class T, int To, int From>
-constexpr void trim_list(frozen_list<T, To>& to, const frozen_list<T, From>& from) {
- for (int i = 0; i < To; ++i) to.at[i] = from.at[i];
-}
-}
-
-constexpr capacity sizes_of(const trace& t, const schedule& s) {
- capacity c{};
-#define TG_MEMBER(type, list, name, most) c.name = list.size();
- TG_FROZEN_LISTS(TG_MEMBER)
-#undef TG_MEMBER
- return c;
-}
-
-template <capacity C = widest>
-constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
- frozen<C> f{};
-#define TG_MEMBER(type, list, name, most) f.used.name = detail::freeze_list(f.name, list);
- TG_FROZEN_LISTS(TG_MEMBER)
-#undef TG_MEMBER
- const auto operand = [](const operand_info& o) { return operand_info{o.type, shape(o.dims.rank(), o.dims.data())}; };
- const failure& e = t.error;
- f.error = {e.what, e.scope, e.line, e.operands, operand(e.first), operand(e.second), e.operation};
- f.groups = t.groups;
- f.ordinals = t.ordinals;
- f.training = t.training;
- f.differentiated = t.differentiated;
- return f;
-}
-
-template <capacity C, capacity From>
-constexpr frozen<C> trim(const frozen<From>& from) {
- frozen<C> f{};
-#define TG_MEMBER(type, list, name, most) detail::trim_list(f.name, from.name);
- TG_FROZEN_LISTS(TG_MEMBER)
-#undef TG_MEMBER
- f.used = from.used;
- f.error = from.error;
- f.groups = from.groups;
- f.ordinals = from.ordinals;
- f.training = from.training;
- f.differentiated = from.differentiated;
- return f;
-}
-
-template <capacity C>
-constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
-#define TG_MEMBER(type, list, name, most) detail::thaw_list(list, f.name, f.used.name);
- TG_FROZEN_LISTS(TG_MEMBER)
-#undef TG_MEMBER
- t.error = f.error;
- t.groups = f.groups;
- t.ordinals = f.ordinals;
- t.training = f.training;
- t.differentiated = f.differentiated;
-}
-
-namespace detail {
-constexpr auto unevaluated() {
- constexpr capacity nothing_but_a_line = [] {
-  capacity c{};
-  c.lines = 1;
-  return c;
- }();
- frozen<nothing_but_a_line> f{};
-#ifdef __clang__
- f.error.what = "try -fconstexpr-steps=50000000 -fbracket-depth=1024: the compiler could not run the model, see its "
-    "error above";
-#else
- f.error.what =
-  "try -fconstexpr-ops-limit=2000000000 -fconstexpr-loop-limit=10000000: the compiler could not run the model, "
-  "see its error above";
-#endif
- return f;
-}
-}
-
-template <class Builder>
-struct compile_stage {
-#ifdef __CUDACC__
-private:
- template <class Result>
- static constexpr Result run(Result (*finish)(const trace&, const schedule&)) {
-  trace t;
-  schedule s;
-  Builder::build(t, s);
-  return finish(t, s);
- }
- static constexpr capacity used = run(&sizes_of);
-
-public:
- static constexpr frozen<used> value = run(&freeze<used>);
-#else
-private:
- static constexpr frozen<widest> run() {
-  trace t;
-  schedule s;
-  Builder::build(t, s);
-  return freeze(t, s);
- }
- static constexpr auto trimmed() {
-  constexpr frozen<widest> wide = run();
-  if constexpr (requires { typename std::bool_constant<(wide.groups >= 0)>; })
-   return trim<wide.used>(wide);
-  else
-   return detail::unevaluated();
- }
- static constexpr auto evaluated = trimmed();
- static constexpr auto unevaluated = detail::unevaluated();
- static constexpr const auto& choose() {
-  if constexpr (requires { typename std::bool_constant<(evaluated.groups >= 0)>; })
-   return evaluated;
-  else
-   return unevaluated;
- }
-
-public:
- static constexpr const auto& value = choose();
-#endif
-};
-
-}
-
 namespace tapegraph::ir {
 
 static_assert(most_region_slots <= cpu::most_slots);
@@ -20990,6 +16403,53 @@ constexpr std::int64_t plan_buffers(list<buffer_request>& requests) {
 }
 
 }
+// ---- tapegraph/runtime/scalar.hpp ----
+
+namespace tapegraph::runtime {
+
+inline void store_scalar(const buffer_view& target, double value) {
+ switch (target.type) {
+ case dtype::f32: *target.as<float>() = static_cast<float>(value); break;
+ case dtype::f64: *target.as<double>() = value; break;
+ case dtype::f16: *target.as<half>() = half(value); break;
+ case dtype::bf16: *target.as<bfloat16>() = bfloat16(value); break;
+ case dtype::i32: *target.as<std::int32_t>() = static_cast<std::int32_t>(value); break;
+ case dtype::i64: *target.as<std::int64_t>() = static_cast<std::int64_t>(value); break;
+ case dtype::u8: *target.as<std::uint8_t>() = static_cast<std::uint8_t>(value); break;
+ case dtype::boolean: *target.as<bool>() = value != 0; break;
+ default: throw dtype_error("a constant of an element type without arithmetic");
+ }
+}
+
+inline double load_scalar(const buffer_view& source) {
+ switch (source.type) {
+ case dtype::f64: return *source.as<double>();
+ case dtype::f16: return static_cast<double>(*source.as<half>());
+ case dtype::bf16: return static_cast<double>(*source.as<bfloat16>());
+ default: return static_cast<double>(*source.as<float>());
+ }
+}
+
+template <class = void>
+void load_scalars(device_runtime* d, const buffer_view* sources, int count, double* to) {
+ constexpr int most = 8;
+ std::uint64_t words[most]{};
+ device_runtime::piece pieces[most]{};
+ if (count > most) throw argument_error("load_scalars: " + std::to_string(count) + " tensors, at most 8");
+ for (int i = 0; i < count; ++i) {
+  const buffer_view& v = sources[i];
+  if (v.elements() != 1) throw shape_error("item: the tensor has shape " + to_string(shape(v.rank, v.extents)));
+  pieces[i] = {&words[i], v.data, v.bytes()};
+ }
+ if (d != nullptr) d->bring_to_host(pieces, count);
+ for (int i = 0; i < count; ++i) {
+  buffer_view v = sources[i];
+  if (d != nullptr) v.data = &words[i];
+  to[i] = load_scalar(v);
+ }
+}
+
+}
 
 namespace tapegraph::ir {
 
@@ -21325,6 +16785,35 @@ protected:
 }
 // ---- tapegraph/graph/placement_log.hpp ----
 
+// ---- tapegraph/runtime/placement_log.hpp ----
+
+namespace tapegraph {
+
+namespace runtime {
+
+namespace detail {
+inline std::atomic<bool>& placement_log_setting() {
+ static std::atomic<bool> on{tapegraph::detail::environment_flag("TAPEGRAPH_LOG_PLACEMENT", false)};
+ return on;
+}
+}
+
+inline bool placement_is_logged() { return detail::placement_log_setting().load(std::memory_order_relaxed); }
+
+template <class = void>
+void write_placement(const std::string& what, const buffer_view& result, const device_runtime* d, bool has_kernel) {
+ const std::string shape_text = name_of(result.type) + to_string(shape(result.rank, result.extents));
+ const std::string name = d == nullptr ? "cpu" : d->id().name();
+ std::fprintf(stderr, "tapegraph: %s %s on %s\n", what.c_str(), shape_text.c_str(),
+    has_kernel ? name.c_str() : ("cpu, " + name + " has no kernel for it").c_str());
+}
+
+}
+
+inline void log_placement(bool on) { runtime::detail::placement_log_setting().store(on, std::memory_order_relaxed); }
+
+}
+
 namespace tapegraph::ir::detail {
 
 template <class Program>
@@ -21354,6 +16843,114 @@ void log_placement_of(const Program& p) {
 }
 
 }
+// ---- tapegraph/runtime/perform.hpp ----
+
+namespace tapegraph::runtime {
+
+inline void* thread_scratch(std::size_t bytes) {
+ static thread_local arena memory;
+ if (memory.size() < bytes) memory = arena(bytes);
+ return memory.data();
+}
+
+template <class = void>
+void run_on_host(device_runtime& d, const kernel_functions& kernel, const kernel_call& call,
+    const random_state* random) {
+ std::vector<buffer_view> views;
+ std::vector<arena> memory;
+ const auto at_home = [&](const buffer_view& from) {
+  buffer_view v = from;
+  v.memory = 0;
+  if (from.data != nullptr && from.memory != 0) {
+   memory.emplace_back(from.bytes() + 1);
+   v.data = memory.back().data();
+  }
+  views.push_back(v);
+ };
+ for (int i = 0; i < call.inputs; ++i) {
+  at_home(call.in[i]);
+  if (call.in[i].memory != 0) d.download(views.back().data, call.in[i].data, call.in[i].bytes());
+ }
+ for (int k = 0; k < call.outputs; ++k) at_home(call.out[k]);
+ kernel_call host = call;
+ host.in = views.data();
+ host.out = views.data() + call.inputs;
+ host.random = random;
+ host.fault = host.stream = nullptr;
+ host.workspace = thread_scratch(kernel.workspace(host));
+ kernel.run(host);
+ for (int k = 0; k < call.outputs; ++k)
+  if (call.out[k].data != nullptr && call.out[k].memory != 0)
+   d.upload(call.out[k].data, host.out[k].data, call.out[k].bytes());
+}
+
+class call_on_device {
+public:
+ call_on_device(device_runtime& d, const kernel_call& c) : call(c) {
+  call.stream = d.stream();
+  call.fault = d.fault();
+  std::size_t all = c.random != nullptr ? padded(sizeof(random_state)) : 0;
+  for (int i = 0; i < c.inputs; ++i)
+   if (is_number(c.in[i])) all += padded(c.in[i].bytes());
+  if (all == 0) return;
+  views_.assign(c.in, c.in + c.inputs);
+  call.in = views_.data();
+  std::byte few[256];
+  std::vector<std::byte> many(all > sizeof few ? all : 0);
+  std::byte *const numbers = many.empty() ? few : many.data(), *at = numbers;
+  std::memset(numbers, 0, all);
+  each_number([&](const void* from, std::size_t bytes, const auto&) {
+   std::memcpy(at, from, bytes);
+   at += padded(bytes);
+  });
+  auto* there = static_cast<std::byte*>(d.constant(numbers, all));
+  each_number([&](const void*, std::size_t bytes, const auto& moved) {
+   moved(there, memory_of(&d));
+   there += padded(bytes);
+  });
+ }
+ call_on_device(const call_on_device&) = delete;
+ call_on_device& operator=(const call_on_device&) = delete;
+
+ kernel_call call;
+
+private:
+ static bool is_number(const buffer_view& v) { return v.memory == 0 && v.data != nullptr; }
+ template <class F>
+ void each_number(const F& f) {
+  for (buffer_view& v : views_)
+   if (is_number(v))
+    f(v.data, v.bytes(), [&](void* to, std::int8_t memory) { v.data = to, v.memory = memory; });
+  if (call.random != nullptr)
+   f(call.random, sizeof(random_state),
+   [&](void* to, std::int8_t) { call.random = static_cast<const random_state*>(to); });
+ }
+
+ std::vector<buffer_view> views_;
+};
+
+template <class = void>
+void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call& call) {
+ const device_turn turn(&d);
+ if (kernel.on_device.run == nullptr) return run_on_host(d, kernel, call, call.random);
+ call_on_device there(d, call);
+ there.call.workspace = d.scratch(kernel.on_device.workspace(there.call));
+ kernel.on_device.run(there.call);
+}
+
+inline void perform(const kernel_pair& kernel, kernel_call& call, std::string_view operation = {}) {
+ if (placement_is_logged() && !operation.empty())
+  write_placement(std::string(operation), call.out[0], current_runtime(),
+      current_runtime() == nullptr || kernel.on_device.run != nullptr);
+ if constexpr (has_backend)
+  if (device_runtime* const d = current_runtime(); d != nullptr) return perform_on(*d, kernel, call);
+ call.workspace = thread_scratch(kernel.workspace(call));
+ kernel.run(call);
+}
+
+}
+
+#include <memory>
 
 namespace tapegraph::ir {
 
@@ -21500,7 +17097,674 @@ private:
 using program = basic_program<>;
 
 }
+// ---- tapegraph/ir/eliminate.hpp ----
+
+namespace tapegraph::ir {
+
+constexpr void eliminate_dead_nodes(trace& t) {
+ compact(t, live_nodes(t));
+ note_pass(t, "dead nodes");
+}
+
+namespace detail {
+
+constexpr std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
+ return (hash ^ value) * 0x9E3779B97F4A7C15u ^ (hash >> 29);
+}
+
+constexpr std::uint64_t hash_of(const trace& t, int i, int op_index) {
+ const entry& e = t.nodes[i];
+ std::uint64_t hash = mixed(static_cast<std::uint64_t>(op_index), static_cast<std::uint64_t>(e.type) + 1);
+ for (int k = 0; k < e.arguments; ++k) hash = mixed(hash, static_cast<std::uint64_t>(t.argument(i, k)));
+ for (int k = 0; k < e.rank; ++k) hash = mixed(hash, static_cast<std::uint64_t>(t.pool[e.dims + k]));
+ const int words = e.op->kind == operation_kind::leaf ? 1 : e.op->words;
+ for (int k = 0; k < words; ++k) hash = mixed(hash, static_cast<std::uint64_t>(t.words[e.words + k]));
+ return hash;
+}
+
+constexpr bool equal_nodes(const trace& t, int a, int b) {
+ const entry &x = t.nodes[a], &y = t.nodes[b];
+ if (!same_operation(x.op, y.op) || x.type != y.type || x.arguments != y.arguments || !t.same_shape(a, b))
+  return false;
+ for (int k = 0; k < x.arguments; ++k)
+  if (t.argument(a, k) != t.argument(b, k)) return false;
+ const int words = x.op->kind == operation_kind::leaf ? 1 : x.op->words;
+ for (int k = 0; k < words; ++k)
+  if (t.words[x.words + k] != t.words[y.words + k]) return false;
+ return true;
+}
+
+}
+
+constexpr void eliminate_common_subexpressions(trace& t) {
+ const int count = t.nodes.size();
+ int buckets = 16;
+ while (buckets < 2 * count) buckets *= 2;
+ list<int> head(buckets, -1), next(count, -1), target(count, 0);
+ list<const operation*> ops;
+ for (int i = 0; i < count; ++i) {
+  target[i] = i;
+  const entry& e = t.nodes[i];
+  for (int k = 0; k < e.arguments; ++k) {
+   int& argument = t.arguments[e.first_argument + k];
+   argument = target[argument];
+  }
+  if (e.op->kind == operation_kind::random || e.op->kind == operation_kind::effect ||
+   e.is(descriptor_of<input_op>) || e.is(descriptor_of<variable_op>))
+   continue;
+  int op_index = 0;
+  while (op_index < ops.size() && !same_operation(ops[op_index], e.op)) ++op_index;
+  if (op_index == ops.size()) ops.push_back(e.op);
+  int& bucket = head[static_cast<int>(detail::hash_of(t, i, op_index) & static_cast<std::uint64_t>(buckets - 1))];
+  int same = bucket;
+  while (same >= 0 && !detail::equal_nodes(t, i, same)) same = next[same];
+  if (same >= 0) {
+   target[i] = same;
+   t.nodes[same].sealed = t.nodes[same].sealed || e.sealed;
+  } else {
+   next[i] = bucket;
+   bucket = i;
+  }
+ }
+ redirect(t, target);
+ note_pass(t, "common subexpressions");
+}
+
+}
 // ---- tapegraph/ir/simplify.hpp ----
+
+// ---- tapegraph/ir/gradient.hpp ----
+
+// ---- tapegraph/expr/differentiate.hpp ----
+
+// ---- tapegraph/expr/dual.hpp ----
+
+namespace tapegraph {
+
+template <class T, int N>
+struct dual {
+ T value{};
+ T factor{1};
+ T direction[N]{};
+ bool depends[N]{};
+ unsigned origin = 0;
+ unsigned* origins = nullptr;
+
+ constexpr dual() = default;
+ TG_INLINE constexpr dual(T number) : value(number) {}
+ template <arithmetic Number>
+  requires(!std::is_same_v<Number, T>)
+ TG_INLINE constexpr dual(Number number) : value(static_cast<T>(number)) {}
+ TG_INLINE static constexpr dual variable(T number, int index, unsigned* origins) {
+  dual d(number);
+  d.direction[index] = T(1);
+  d.depends[index] = true;
+  d.origin = static_cast<unsigned>(index) + 1;
+  d.origins = origins;
+  return d;
+ }
+ TG_INLINE static constexpr dual along(T number, T tangent)
+  requires(N == 1)
+ {
+  dual d(number);
+  d.factor = tangent;
+  d.direction[0] = T(1);
+  d.depends[0] = true;
+  d.origin = 1;
+  return d;
+ }
+ TG_INLINE constexpr T derivative(int index) const {
+  if (!depends[index]) return T(0);
+  return factor * direction[index];
+ }
+
+ TG_INLINE constexpr dual& operator+=(const dual& y) { return *this = *this + y; }
+ TG_INLINE constexpr dual& operator-=(const dual& y) { return *this = *this - y; }
+ TG_INLINE constexpr dual& operator*=(const dual& y) { return *this = *this * y; }
+ TG_INLINE constexpr dual& operator/=(const dual& y) { return *this = *this / y; }
+
+ TG_INLINE friend constexpr bool operator<(const dual& x, const dual& y) { return x.value < y.value; }
+ TG_INLINE friend constexpr bool operator>(const dual& x, const dual& y) { return x.value > y.value; }
+ TG_INLINE friend constexpr bool operator<=(const dual& x, const dual& y) { return x.value <= y.value; }
+ TG_INLINE friend constexpr bool operator>=(const dual& x, const dual& y) { return x.value >= y.value; }
+ TG_INLINE friend constexpr bool operator==(const dual& x, const dual& y) { return x.value == y.value; }
+ TG_INLINE friend constexpr bool operator!=(const dual& x, const dual& y) { return x.value != y.value; }
+};
+
+template <class T, int N>
+inline constexpr bool is_differential_scalar<dual<T, N>> = true;
+
+namespace detail {
+
+template <class... Args>
+struct dual_among;
+template <class T, int N, class... Rest>
+struct dual_among<dual<T, N>, Rest...> {
+ using type = dual<T, N>;
+};
+template <class First, class... Rest>
+ requires(!is_differential_scalar<First>)
+struct dual_among<First, Rest...> : dual_among<Rest...> {};
+
+template <class Dual, class Arg>
+TG_INLINE constexpr decltype(auto) lifted(const Arg& x) {
+ if constexpr (std::is_same_v<Dual, Arg>)
+  return (x);
+ else
+  return Dual(x);
+}
+
+template <std::size_t K, class T, int N>
+TG_INLINE constexpr void add_derivative(dual<T, N>& y, const T& y_factor, const dual<T, N>& x, const T& x_factor) {
+ if (!x.depends[K]) {
+  if (y.depends[K]) y.direction[K] = y_factor * y.direction[K];
+ } else if (!y.depends[K]) {
+  y.direction[K] = x_factor * x.direction[K];
+  y.depends[K] = true;
+ } else {
+  y.direction[K] = y_factor * y.direction[K] + x_factor * x.direction[K];
+ }
+}
+
+template <class T, int N, std::size_t... K>
+TG_INLINE constexpr void join(dual<T, N>& y, const dual<T, N>& x, const T& slope, std::index_sequence<K...>) {
+ const T factor = x.factor * slope;
+ if (y.origin == 0) {
+  y.factor = factor;
+  ((y.direction[K] = x.direction[K], y.depends[K] = x.depends[K]), ...);
+  y.origin = x.origin;
+  y.origins = x.origins;
+ } else if (y.origin == x.origin) {
+  y.factor = y.factor + factor;
+ } else {
+  (add_derivative<K>(y, y.factor, x, factor), ...);
+  y.factor = T(1);
+  y.origin = ++*y.origins;
+ }
+}
+
+template <class Op, int I, class T, int N, class... Values>
+TG_INLINE constexpr void chain(dual<T, N>& y, const dual<T, N>& x, const Values&... values) {
+ if constexpr (differentiable<Op, I, T, Values..., T>) {
+  if (x.origin == 0) return;
+  join(y, x, T(vjp_for<Op, I>(T(1), values..., y.value)),
+   std::make_index_sequence<static_cast<std::size_t>(N)>{});
+ }
+}
+
+template <class Op, class Dual, std::size_t... I, class... Duals>
+TG_INLINE constexpr Dual apply_lifted(std::index_sequence<I...>, const Duals&... x) {
+ Dual y(apply<Op>(x.value...));
+ (chain<Op, static_cast<int>(I)>(y, x, x.value...), ...);
+ return y;
+}
+
+template <class Op, class T, int N, std::size_t... K>
+TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool condition, const dual<T, N>& a,
+           const dual<T, N>& b) {
+ dual<T, N> y(apply<Op>(condition, a.value, b.value));
+ if (a.origin == 0 && b.origin == 0) return y;
+ y.origin = 1;
+ if constexpr (N > 1) {
+  y.origins = a.origins;
+  if (a.origin == 0) y.origins = b.origins;
+  y.origin = ++*y.origins;
+ }
+ ((y.depends[K] = a.depends[K] || b.depends[K]), ...);
+ if constexpr (N == 1) {
+  y.direction[0] = T(1);
+  y.factor = apply<Op>(condition, a.derivative(0), b.derivative(0));
+ } else {
+  ((y.direction[K] = apply<Op>(condition, a.derivative(K), b.derivative(K))), ...);
+ }
+ return y;
+}
+
+template <arithmetic T>
+TG_INLINE constexpr bool truth(T x) {
+ return x != T(0);
+}
+template <class T, int N>
+TG_INLINE constexpr bool truth(const dual<T, N>& x) {
+ return truth(x.value);
+}
+
+template <class Op, class Dual, class... Args>
+TG_INLINE constexpr Dual apply_dual(const Args&... x) {
+ return apply_lifted<Op, Dual>(std::index_sequence_for<Args...>{}, lifted<Dual>(x)...);
+}
+template <class Op, class Dual, class Condition, class A, class B>
+ requires(Op::condition_operands == 1)
+TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, const B& y) {
+ constexpr auto all = std::make_index_sequence<sizeof(Dual::depends) / sizeof(bool)>{};
+ return apply_choice<Op>(all, truth(condition), lifted<Dual>(x), lifted<Dual>(y));
+}
+
+}
+
+template <class Op, scalar... Args>
+ requires(is_differential_scalar<Args> || ...)
+TG_INLINE constexpr auto apply_scalar(const Args&... args) {
+ return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
+}
+
+}
+
+namespace tapegraph {
+
+template <class Value, class Gradient>
+struct value_with_gradient {
+ Value value;
+ Gradient gradient;
+
+ constexpr auto parts() const { return std::tuple<Value, Gradient>{value, gradient}; }
+};
+
+namespace detail {
+
+template <class Tuple>
+TG_INLINE constexpr auto unwrapped(Tuple&& values) {
+ if constexpr (std::tuple_size_v<std::remove_cvref_t<Tuple>> == 1)
+  return std::get<0>(std::forward<Tuple>(values));
+ else
+  return std::forward<Tuple>(values);
+}
+
+template <class F, class... Args>
+__attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const Args&... args) {
+ using T = std::common_type_t<std::conditional_t<arithmetic<Args>, std::common_type_t<Args, float>, Args>...>;
+ constexpr int count = sizeof...(Args);
+ using variable = dual<T, count>;
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  unsigned origins = count;
+  const variable y(f(variable::variable(static_cast<T>(args), static_cast<int>(I), &origins)...));
+  const std::array<T, sizeof...(I)> gradient{y.derivative(static_cast<int>(I))...};
+  return value_with_gradient<T, decltype(unwrapped(gradient))>{y.value, unwrapped(gradient)};
+ }(std::index_sequence_for<Args...>{});
+}
+
+}
+
+template <class F>
+struct value_and_gradient_of {
+ [[no_unique_address]] F f{};
+
+ constexpr auto operator()(const auto&... args) const {
+  if constexpr ((scalar<std::remove_cvref_t<decltype(args)>> && ...))
+   return detail::differentiate_scalars(f, args...);
+  else
+   return mode_of_t<std::remove_cvref_t<decltype(args)>...>::value_and_gradient(f, args...);
+ }
+};
+
+template <class F>
+struct gradient_of {
+ [[no_unique_address]] F f{};
+
+ constexpr auto operator()(const auto&... args) const { return value_and_gradient_of<F>{f}(args...).gradient; }
+};
+
+template <class F>
+constexpr auto value_and_gradient(F f) {
+ return value_and_gradient_of<F>{f};
+}
+
+template <class F>
+constexpr auto gradient(F f) {
+ return gradient_of<F>{f};
+}
+
+}
+// ---- tapegraph/ir/recompute.hpp ----
+
+namespace tapegraph::ir {
+
+struct checkpoint_op : identity_node {
+ static constexpr std::string_view name = "checkpoint";
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t first = 0;
+ };
+ template <int I>
+ static constexpr node vjp(const attributes&, node dy, node, node) {
+  return dy;
+ }
+};
+
+struct recompute_op {
+ static constexpr std::string_view name = "recompute";
+ static constexpr operation_kind kind = operation_kind::view;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t checkpoint = 0;
+ };
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+ }
+ template <int I>
+ static constexpr node vjp(const attributes&, node dy, node, node) {
+  return dy;
+ }
+};
+
+class recomputation {
+public:
+ constexpr recomputation(trace& t, int count) : t_(t), copy_(count, -1) {}
+
+ constexpr int copy_of(int id) const { return copy_[id] >= 0 ? copy_[id] : id; }
+ constexpr int origin_of(int id) const { return id < origin_.size() && origin_[id] >= 0 ? origin_[id] : id; }
+
+ constexpr void repeat(int checkpoint) {
+  const auto first = static_cast<int>(t_.words_of(checkpoint)[0]);
+  const int scope = t_.scope, line = t_.line;
+  const auto copied = [&](int id) {
+   const operation_kind kind = t_.nodes[id].op->kind;
+   return id >= first && id < checkpoint && kind != operation_kind::leaf && kind != operation_kind::effect;
+  };
+  list<int> outside, names;
+  const auto name_of = [&](int id) {
+   for (int k = 0; k < outside.size(); ++k)
+    if (outside[k] == id) return names[k];
+   return -1;
+  };
+  for (int i = first; i < checkpoint; ++i) {
+   for (int k = 0; copied(i) && k < t_.nodes[i].arguments; ++k) {
+    const int id = t_.argument(i, k);
+    if (copied(id) || name_of(id) >= 0) continue;
+    outside.push_back(id);
+    names.push_back(named(id, checkpoint));
+   }
+  }
+  list<int> made(checkpoint - first, -1);
+  int group = -1, last_group = -1;
+  for (int i = first; i < checkpoint; ++i) {
+   if (!copied(i)) continue;
+   const entry e = t_.nodes[i];
+   list<int> args(e.arguments);
+   for (int k = 0; k < e.arguments; ++k) {
+    const int id = t_.argument(i, k);
+    args[k] = copied(id) ? made[id - first] : name_of(id);
+   }
+   t_.scope = e.scope;
+   t_.line = e.line;
+   const int words = t_.is(i, descriptor_of<checkpoint_op>) ? t_.words.push_back(t_.nodes.size()) : e.words;
+   const int id = t_.append(*e.op, e.type, e.rank, e.dims, args.begin(), e.arguments, words);
+   if (e.group != last_group) {
+    last_group = e.group;
+    group = t_.nodes[id].group;
+   }
+   t_.nodes[id].group = group;
+   t_.nodes[id].sealed = e.sealed;
+   made[i - first] = id;
+   note(id, i);
+  }
+  for (int i = first; i < checkpoint; ++i)
+   if (made[i - first] >= 0) copy_[i] = made[i - first];
+  t_.scope = scope;
+  t_.line = line;
+ }
+
+private:
+ constexpr int named(int id, int checkpoint) {
+  if (t_.is(id, descriptor_of<constant_op>) || t_.is(id, descriptor_of<extent_op>)) return id;
+  static_assert(operation_binding<recompute_op>::bound);
+  const int from = copy_of(id), word = t_.words.push_back(checkpoint);
+  const entry e = t_.nodes[from];
+  const int name = t_.append(descriptor_of<recompute_op>, e.type, e.rank, e.dims, &from, 1, word);
+  note(name, id);
+  return name;
+ }
+ constexpr void note(int id, int origin) {
+  origin_.resize(id + 1, -1);
+  origin_[id] = origin;
+ }
+
+ trace& t_;
+ list<int> copy_, origin_;
+};
+
+}
+
+namespace tapegraph::ir {
+
+struct contribution {
+ int leaf, adjoint;
+};
+
+namespace detail {
+
+using tapegraph::is_floating;
+
+constexpr int converted(trace& t, int at, dtype type) {
+ if (t.nodes[at].type == type) return at;
+ static_assert(operation_binding<cast_op<float>>::bound && operation_binding<cast_op<double>>::bound);
+ static_assert(operation_binding<cast_op<half>>::bound && operation_binding<cast_op<bfloat16>>::bound);
+ switch (type) {
+ case dtype::f64: return t.map(descriptor_of<cast_op<double>>, &at, 1);
+ case dtype::f16: return t.map(descriptor_of<cast_op<half>>, &at, 1);
+ case dtype::bf16: return t.map(descriptor_of<cast_op<bfloat16>>, &at, 1);
+ default: return t.map(descriptor_of<cast_op<float>>, &at, 1);
+ }
+}
+
+constexpr node reshaped(trace& t, int at, const shape& target) {
+ return invoke<reshape_op>({}, &target, std::source_location{}, node(&t, at));
+}
+
+constexpr int with_kept_axes(trace& t, int reduced, int operand, std::int64_t axes) {
+ if (t.nodes[reduced].rank == t.nodes[operand].rank) return reduced;
+ const shape from = t.dims(operand);
+ shape target;
+ target.attach(&t.extents);
+ for (int i = 0; i < from.rank(); ++i) target.push_back((axes >> i & 1) != 0 ? extent(1) : from[i]);
+ return reshaped(t, reduced, target).id();
+}
+
+constexpr void own_group(trace& t, int first) {
+ for (int i = first; i < t.nodes.size(); ++i) t.nodes[i].sealed = t.nodes[i].op->kind != operation_kind::map;
+}
+
+}
+
+constexpr int group_begin(const trace& t, int last) {
+ int first = last;
+ while (first > 0 &&
+  (t.nodes[first - 1].group == t.nodes[last].group || t.nodes[first - 1].op->kind == operation_kind::leaf))
+  --first;
+ return first;
+}
+
+template <class Wanted>
+constexpr list<contribution> differentiate_group(trace& t, int last, int output, int adjoint, const Wanted& wanted,
+            bool over_operand = false) {
+ const int group = t.nodes[last].group;
+ const int first = group_begin(t, last);
+ const int count = last - first + 1;
+ const auto inside = [&](int id) {
+  return id >= first && id < last && t.nodes[id].group == group;
+ };
+
+ list<int> copy(count, -1);
+ list<int> wants(count, 0);
+ const int start = t.nodes.size();
+ for (int i = first; i <= last; ++i) {
+  if (i < last && !inside(i)) continue;
+  bool any = false;
+  int args[4]{};
+  for (int k = 0; k < t.nodes[i].arguments; ++k) {
+   const int arg = t.argument(i, k);
+   args[k] = inside(arg) ? copy[arg - first] : arg;
+   any = any || (inside(arg) ? wants[arg - first] != 0 : wanted(arg));
+  }
+  wants[i - first] = any;
+  if (i == last) break;
+  const entry e = t.nodes[i];
+  copy[i - first] = t.append(*e.op, e.type, e.rank, e.dims, args, e.arguments, e.words);
+ }
+
+ list<int> adjoints(count, -1);
+ adjoints[count - 1] = adjoint;
+ list<contribution> by_occurrence(count * 4, contribution{-1, -1});
+ for (int i = last; i >= first; --i) {
+  int above = adjoints[i - first];
+  if (above < 0) continue;
+  int args[4]{};
+  const int arguments = t.nodes[i].arguments;
+  for (int k = 0; k < arguments; ++k) {
+   const int arg = t.argument(i, k);
+   args[k] = inside(arg) ? copy[arg - first] : arg;
+  }
+  int value = i == last ? output : copy[i - first];
+  if (t.nodes[i].op->kind == operation_kind::reduce) {
+   const std::int64_t axes = t.words_of(i)[0];
+   if (!over_operand) above = detail::with_kept_axes(t, above, args[0], axes);
+   value = detail::with_kept_axes(t, value, args[0], axes);
+  }
+  for (int k = 0; k < arguments; ++k) {
+   const int arg = t.argument(i, k);
+   if (!detail::is_floating(t.nodes[arg].type)) continue;
+   if (inside(arg) ? wants[arg - first] == 0 : !wanted(arg)) continue;
+   int flow = t.nodes[i].op->vjp(t, t.words_of(i), k, above, args, value);
+   if (flow < 0) continue;
+   flow = detail::converted(t, flow, t.nodes[arg].type);
+   if (inside(arg))
+    adjoints[arg - first] = flow;
+   else
+    by_occurrence[(i - first) * 4 + k] = {arg, flow};
+  }
+ }
+ detail::own_group(t, start);
+
+ list<contribution> result;
+ for (int i = 0; i < by_occurrence.size(); ++i)
+  if (by_occurrence[i].leaf >= 0) result.push_back(by_occurrence[i]);
+ return result;
+}
+
+namespace detail {
+
+constexpr int fitted(trace& t, int flow, int domain, int leaf) {
+ if (!t.same_shape(flow, domain)) {
+  const shape target = t.dims(domain);
+  flow = invoke<broadcast_op>({}, &target, std::source_location{}, node(&t, flow)).id();
+  t.nodes[flow].sealed = false;
+ }
+ if (t.same_shape(flow, leaf)) {
+  t.nodes[flow].sealed = true;
+  return flow;
+ }
+ return sum_to(node(&t, flow), t.dims(leaf), std::source_location{}).id();
+}
+
+constexpr int accumulated(trace& t, int sum, int flow) {
+ if (sum < 0) return flow;
+ const int args[2]{sum, flow};
+ static_assert(operation_binding<add_op>::bound);
+ return t.map(descriptor_of<add_op>, args, 2);
+}
+
+}
+
+constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
+       int first = 0) {
+ t.differentiated = true;
+ int count = 0;
+ for (int y : ys) count = y >= count ? y + 1 : count;
+ list<int> depends(count, 0), adjoint(count, -1);
+ for (int source : sources)
+  if (source < count) depends[source] = 1;
+ for (int i = first; i < count; ++i)
+  for (int k = 0; k < t.nodes[i].arguments && depends[i] == 0; ++k)
+   depends[i] = detail::is_floating(t.nodes[i].type) && depends[t.argument(i, k)] != 0;
+ list<int> result(sources.size(), -1);
+ for (int k = 0; k < ys.size(); ++k) {
+  const int y = ys[k];
+  if (depends[y] == 0) continue;
+  int seed = seeds[k];
+  if (seed < 0) {
+   seed = t.constant(1, t.nodes[y].type);
+   if (t.nodes[y].rank > 0) seed = detail::fitted(t, seed, y, y);
+  }
+  adjoint[y] = detail::accumulated(t, adjoint[y], seed);
+ }
+ recomputation again(t, count);
+ const auto wanted = [&](int id) {
+  const int origin = again.origin_of(id);
+  return origin < count && depends[origin] != 0;
+ };
+ const auto add = [&](int to, int flow) {
+  int& sum = adjoint[again.origin_of(to)];
+  sum = detail::accumulated(t, sum, flow);
+ };
+ for (int i = count - 1; i >= first; --i) {
+  if (adjoint[i] < 0 || depends[i] == 0 || t.nodes[i].arguments == 0) continue;
+  const operation& op = *t.nodes[i].op;
+  t.scope = t.nodes[i].scope;
+  t.line = t.nodes[i].line;
+  if (t.is(i, descriptor_of<checkpoint_op>)) again.repeat(i);
+  const int at = again.copy_of(i);
+  if (op.in_formula()) {
+   const int domain = op.kind == operation_kind::reduce ? t.argument(at, 0) : at;
+   for (const contribution& c : differentiate_group(t, at, at, adjoint[i], wanted))
+    add(c.leaf, detail::fitted(t, c.adjoint, domain, c.leaf));
+   continue;
+  }
+  list<int> args(t.nodes[i].arguments);
+  for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(at, k);
+  std::uint64_t asked = 0;
+  for (int k = 0; k < t.nodes[i].arguments && k < 64; ++k)
+   if (wanted(args[k]) && detail::is_floating(t.nodes[args[k]].type)) asked |= std::uint64_t{1} << k;
+  for (int k = 0; k < t.nodes[i].arguments; ++k) {
+   if (!wanted(args[k]) || !detail::is_floating(t.nodes[args[k]].type)) continue;
+   t.wanted = asked;
+   const int flow = op.vjp(t, t.words_of(at), k, adjoint[i], args.begin(), at);
+   if (flow >= 0) add(args[k], flow);
+  }
+  t.wanted = ~std::uint64_t{0};
+ }
+ for (int s = 0; s < sources.size(); ++s)
+  if (sources[s] < count) result[s] = adjoint[sources[s]];
+ return result;
+}
+
+constexpr list<int> gradient(trace& t, int y, const list<int>& sources, int first = 0) {
+ return pullback(t, list<int>{y}, list<int>{-1}, sources, first);
+}
+
+namespace detail {
+
+constexpr int zeros_like(trace& t, int like) {
+ const shape target = t.dims(like);
+ const node zero(&t, t.constant(0, t.nodes[like].type));
+ return target.rank() == 0 ? zero.id() : invoke<broadcast_op>({}, &target, std::source_location{}, zero).id();
+}
+
+}
+
+}
+
+namespace tapegraph {
+
+template <class F, tensor_like... Args>
+constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
+ ir::trace& t = first_owner(args...);
+ const node sources[]{ir::detail::reshaped(t, seal(args, std::source_location{}).id(), shape_of(args))...};
+ const int first = t.nodes.size();
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  const node y = eval(f(sources[I]...));
+  list<int> ids;
+  (ids.push_back(sources[I].id()), ...);
+  list<int> found = ir::gradient(t, y.id(), ids, first);
+  for (int i = 0; i < found.size(); ++i)
+   if (found[i] < 0) found[i] = ir::detail::zeros_like(t, ids[i]);
+  auto result = detail::unwrapped(std::tuple{node(&t, found[static_cast<int>(I)])...});
+  return value_with_gradient<node, decltype(result)>{y, result};
+ }(std::index_sequence_for<Args...>{});
+}
+
+}
 
 namespace tapegraph::ir {
 
@@ -21746,6 +18010,454 @@ constexpr const program_view& compile_program() {
 }
 }
 // ---- tapegraph/graph/derivatives.hpp ----
+
+// ---- tapegraph/expr/jacobian.hpp ----
+
+// ---- tapegraph/expr/derivatives.hpp ----
+
+namespace tapegraph {
+
+template <class Value, class Tangent>
+struct value_with_tangent {
+ Value value;
+ Tangent tangent;
+
+ constexpr auto parts() const { return std::tuple<Value, Tangent>{value, tangent}; }
+};
+
+template <class Value, class Gradient, class Product>
+struct hessian_product {
+ Value value;
+ Gradient gradient;
+ Product product;
+
+ constexpr auto parts() const { return std::tuple<Value, Gradient, Product>{value, gradient, product}; }
+};
+
+namespace detail {
+
+template <class R>
+concept result_record = requires(const R& r) {
+ r.parts();
+};
+
+template <class G, class R>
+ requires(tensor_like<R> || scalar<R>)
+constexpr auto map_results(const G& g, const R& r) { return g(r); }
+template <class G, class T, std::size_t N>
+constexpr auto map_results(const G& g, const std::array<T, N>& r);
+template <class G, template <class...> class R, class... P>
+ requires result_record<R<P...>>
+constexpr auto map_results(const G& g, const R<P...>& r);
+template <class G, class... R>
+constexpr auto map_results(const G& g, const std::tuple<R...>& r) {
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  return std::tuple<decltype(map_results(g, std::get<I>(r)))...>{map_results(g, std::get<I>(r))...};
+ }
+ (std::index_sequence_for<R...>{});
+}
+template <class G, class T, std::size_t N>
+constexpr auto map_results(const G& g, const std::array<T, N>& r) {
+ std::array<decltype(map_results(g, r[0])), N> result{};
+ for (std::size_t i = 0; i < N; ++i) result[i] = map_results(g, r[i]);
+ return result;
+}
+template <class G, template <class...> class R, class... P>
+ requires result_record<R<P...>>
+constexpr auto map_results(const G& g, const R<P...>& r) {
+ return std::apply([](const auto&... part) { return R<std::remove_cvref_t<decltype(part)>...>{part...}; },
+     map_results(g, r.parts()));
+}
+
+template <std::size_t First, class Tuple, std::size_t... I>
+constexpr auto part_of(const Tuple& all, std::index_sequence<I...>) {
+ return std::tuple<std::tuple_element_t<First + I, Tuple>...>{std::get<First + I>(all)...};
+}
+
+struct like_words {
+ const char *role, *number, *shape;
+};
+inline constexpr like_words direction_words{"direction", "jvp: as many directions as arguments",
+           "jvp: shape or element type of a direction differs"};
+inline constexpr like_words cotangent_words{"cotangent", "vjp: as many cotangents as results",
+           "vjp: shape or element type of a cotangent differs"};
+
+template <class G, class... Args>
+constexpr auto with_directions(const G& g, const Args&... args) {
+ static_assert(sizeof...(Args) > 0 && sizeof...(Args) % 2 == 0,
+    "one direction for each argument: f(x..., directions...) or f(tuple of x, tuple of directions)");
+ if constexpr (sizeof...(Args) == 2 && (!(tensor_like<Args> || scalar<Args>)&&...)) {
+  static_assert((std::tuple_size_v<Args> + ...) % 2 == 0, "one direction for each argument");
+  return g(args...);
+ } else {
+  constexpr auto half = std::make_index_sequence<sizeof...(Args) / 2>{};
+  const std::tuple<Args...> all{args...};
+  return g(part_of<0>(all, half), part_of<sizeof...(Args) / 2>(all, half));
+ }
+}
+
+template <class Mode, class F, class... X>
+struct linearization;
+
+template <class... X>
+inline constexpr bool all_scalars = (scalar<X> && ...);
+
+template <class... X>
+struct floating_scalar {
+ using type = std::common_type_t<std::conditional_t<arithmetic<X>, std::common_type_t<X, float>, X>...>;
+};
+
+template <class F, class... X, class... T, std::size_t... I>
+constexpr auto push_scalars(const F& f, const std::tuple<X...>& x, const std::tuple<T...>& t,
+       std::index_sequence<I...>) {
+ using number_type = typename floating_scalar<X..., T...>::type;
+ using variable = dual<number_type, 1>;
+ const auto seeded = [](const auto& at, const auto& along) {
+  return variable::along(static_cast<number_type>(at), static_cast<number_type>(along));
+ };
+ const auto y = f(seeded(std::get<I>(x), std::get<I>(t))...);
+ const auto value = map_results([](const auto& v) { return variable(v).value; }, y);
+ const auto tangent = map_results([](const auto& v) { return variable(v).derivative(0); }, y);
+ return value_with_tangent<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(tangent)>>{value, tangent};
+}
+
+template <class F, class... X>
+constexpr auto differentiate_each(const F& f, const X&... x) {
+ using number_type = typename floating_scalar<X...>::type;
+ constexpr int count = sizeof...(X);
+ using variable = dual<number_type, count>;
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  unsigned origins = count;
+  const auto y = f(variable::variable(static_cast<number_type>(x), static_cast<int>(I), &origins)...);
+  const auto value = map_results([](const auto& v) { return variable(v).value; }, y);
+  const auto rows = map_results(
+   [](const auto& v) {
+    const variable each(v);
+    return unwrapped(std::array<number_type, sizeof...(I)>{each.derivative(static_cast<int>(I))...});
+   },
+   y);
+  return value_with_gradient<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(rows)>>{value, rows};
+ }
+ (std::index_sequence_for<X...>{});
+}
+
+template <class Row, class C>
+ requires scalar<C>
+constexpr void add_rows(Row& sum, const C& cotangent, const Row& row) {
+ if constexpr (scalar<Row>)
+  sum = sum + cotangent * row;
+ else
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = sum[i] + cotangent * row[i];
+}
+template <class Row, class C, class Rows>
+ requires(!scalar<C>)
+constexpr void add_rows(Row& sum, const C& cotangents, const Rows& rows) {
+ static_assert(std::tuple_size_v<C> == std::tuple_size_v<Rows>, "vjp: one cotangent for each result");
+ [&]<std::size_t... I>(std::index_sequence<I...>) {
+  (add_rows(sum, std::get<I>(cotangents), std::get<I>(rows)), ...);
+ }
+ (std::make_index_sequence<std::tuple_size_v<C>>{});
+}
+
+}
+
+template <class F>
+struct vjp_of {
+ [[no_unique_address]] F f{};
+
+ constexpr auto operator()(const auto& cotangent, const auto&... x) const {
+  if constexpr (detail::all_scalars<std::remove_cvref_t<decltype(x)>...>) {
+   const auto each = detail::differentiate_each(f, x...);
+   using number_type = typename detail::floating_scalar<std::remove_cvref_t<decltype(x)>...>::type;
+   decltype(detail::unwrapped(std::array<number_type, sizeof...(x)>{})) sum{};
+   detail::add_rows(sum, cotangent, each.gradient);
+   return value_with_gradient<decltype(each.value), decltype(sum)>{each.value, sum};
+  } else {
+   using mode = mode_of_t<std::remove_cvref_t<decltype(x)>...>;
+   detail::linearization<mode, F, std::remove_cvref_t<decltype(x)>...> at(f, x...);
+   auto gradient = detail::unwrapped(at.pull(cotangent, "vjp"));
+   return value_with_gradient<decltype(at.value), decltype(gradient)>{at.value, gradient};
+  }
+ }
+};
+
+template <class F>
+struct jvp_of {
+ [[no_unique_address]] F f{};
+
+ constexpr auto operator()(const auto&... args) const {
+  return detail::with_directions(
+   [this]<class... X, class... T>(const std::tuple<X...>& x, const std::tuple<T...>& t) {
+    static_assert(sizeof...(X) == sizeof...(T), "jvp: one direction for each argument");
+    if constexpr (detail::all_scalars<X...>) {
+     return detail::push_scalars(f, x, t, std::index_sequence_for<X...>{});
+    } else {
+     return std::apply(
+      [&](const X&... each) {
+       detail::linearization<mode_of_t<X...>, F, X...> at(f, each...);
+       auto tangent = at.push(t, "jvp");
+       return value_with_tangent<decltype(at.value), decltype(tangent)>{at.value, tangent};
+      },
+      x);
+    }
+   },
+   args...);
+ }
+};
+
+template <class F>
+struct hvp_of {
+ [[no_unique_address]] F f{};
+
+ constexpr auto operator()(const auto&... args) const {
+  const auto r = jvp_of<value_and_gradient_of<F>>{{f}}(args...);
+  return hessian_product<decltype(r.value.value), decltype(r.value.gradient), decltype(r.tangent.gradient)>{
+   r.value.value, r.value.gradient, r.tangent.gradient};
+ }
+};
+
+enum class sweep_direction { automatic, forward, reverse };
+
+template <class F, sweep_direction Direction = sweep_direction::automatic>
+struct jacobian_of {
+ [[no_unique_address]] F f{};
+
+ constexpr auto operator()(const auto&... x) const {
+  if constexpr (detail::all_scalars<std::remove_cvref_t<decltype(x)>...>) {
+   return detail::differentiate_each(f, x...).gradient;
+  } else {
+   using mode = mode_of_t<std::remove_cvref_t<decltype(x)>...>;
+   detail::linearization<mode, F, std::remove_cvref_t<decltype(x)>...> at(f, x...);
+   return at.jacobian(Direction);
+  }
+ }
+};
+
+template <class F>
+constexpr auto vjp(F f) {
+ return vjp_of<F>{f};
+}
+template <class F>
+constexpr auto jvp(F f) {
+ return jvp_of<F>{f};
+}
+template <class F>
+constexpr auto hvp(F f) {
+ return hvp_of<F>{f};
+}
+template <class F>
+constexpr auto jacobian(F f) {
+ return jacobian_of<F>{f};
+}
+template <class F>
+constexpr auto jacobian_forward(F f) {
+ return jacobian_of<F, sweep_direction::forward>{f};
+}
+template <class F>
+constexpr auto jacobian_reverse(F f) {
+ return jacobian_of<F, sweep_direction::reverse>{f};
+}
+template <class F>
+constexpr auto hessian(F f) {
+ return jacobian_forward(gradient(f));
+}
+
+}
+
+namespace tapegraph::detail {
+
+template <class R>
+constexpr int count_results(const R& r) {
+ int count = 0;
+ map_results([&](const auto&) { return ++count; }, r);
+ return count;
+}
+
+template <class At>
+constexpr typename At::handles jacobian_blocks(At& at, sweep_direction direction) {
+ const auto results = at.result_sizes(), sources = at.source_sizes();
+ std::int64_t in = 0, out = 0;
+ for (auto size : results) out += size;
+ for (auto size : sources) in += size;
+ const bool forward = direction == sweep_direction::forward || (direction == sweep_direction::automatic && in < out);
+ const bool allowed = at.allows(forward ? in : out);
+ const int rows = static_cast<int>(results.size()), columns = static_cast<int>(sources.size());
+ typename At::handles blocks(rows * columns);
+ const int outer = forward ? columns : rows, inner = forward ? rows : columns;
+ for (int a = 0; a < outer; ++a) {
+  typename At::handles lines;
+  const std::int64_t count = !allowed ? 0 : forward ? sources[a] : results[a];
+  for (std::int64_t i = 0; i < count; ++i) {
+   typename At::handles swept;
+   if (forward)
+    swept = at.push_one(a, i);
+   else
+    swept = at.pull_one(a, i);
+   for (const auto& line : swept) lines.push_back(line);
+  }
+  for (int b = 0; b < inner; ++b) {
+   typename At::handles mine;
+   for (std::int64_t i = 0; i < count; ++i) mine.push_back(lines[static_cast<int>(i) * inner + b]);
+   const int k = forward ? b : a, j = forward ? a : b;
+   blocks[k * columns + j] = at.block(mine, k, j, forward);
+  }
+ }
+ return blocks;
+}
+
+}
+// ---- tapegraph/ir/jvp.hpp ----
+
+namespace tapegraph::ir {
+
+namespace detail {
+
+constexpr int weighted(trace& t, int factor, int tangent) {
+ static_assert(operation_binding<multiply_op>::bound);
+ const auto is_one = [&](int id) {
+  return t.is(id, descriptor_of<constant_op>) && std::bit_cast<double>(t.words_of(id)[0]) == 1;
+ };
+ if (is_one(factor)) return tangent;
+ if (t.is(factor, descriptor_of<multiply_op>)) {
+  if (is_one(t.argument(factor, 0)))
+   factor = t.argument(factor, 1);
+  else if (is_one(t.argument(factor, 1)))
+   factor = t.argument(factor, 0);
+ }
+ const int args[2]{factor, tangent};
+ return t.map(descriptor_of<multiply_op>, args, 2);
+}
+
+template <class TangentOf>
+constexpr int active_occurrences(const trace& t, int last, const TangentOf& tangent_of, int& leaf) {
+ int count = 0;
+ for (int i = group_begin(t, last); i <= last; ++i) {
+  if (t.nodes[i].group != t.nodes[last].group) continue;
+  for (int k = 0; k < t.nodes[i].arguments; ++k) {
+   const int arg = t.argument(i, k);
+   if (arg >= group_begin(t, last) && t.nodes[arg].group == t.nodes[last].group) continue;
+   if (tangent_of(arg) < 0) continue;
+   leaf = arg;
+   ++count;
+  }
+ }
+ return count;
+}
+
+}
+
+template <class TangentOf>
+constexpr int formula_tangent(trace& t, int last, int output, const TangentOf& tangent_of) {
+ static_assert(operation_binding<sum_op>::bound);
+ const bool reduction = t.nodes[last].op->kind == operation_kind::reduce;
+ const dtype type = t.nodes[last].type;
+ const int domain = reduction ? t.argument(last, 0) : last;
+ const int start = t.nodes.size();
+ const auto wanted = [&](int id) { return tangent_of(id) >= 0; };
+ int only = -1;
+ const int active = detail::active_occurrences(t, last, tangent_of, only);
+ if (active == 0) return -1;
+
+ list<contribution> flows;
+ if (active > 1) {
+  flows = differentiate_group(t, last, output, t.constant(1, type), wanted, true);
+  if (flows.size() == 1) only = flows[0].leaf;
+ }
+ if (active == 1 || flows.size() == 1)
+  flows = differentiate_group(t, last, output, detail::converted(t, tangent_of(only), type), wanted, true);
+ int sum = -1;
+ for (const contribution& c : flows) {
+  int term = detail::converted(t, c.adjoint, type);
+  if (flows.size() > 1) term = detail::weighted(t, term, detail::converted(t, tangent_of(c.leaf), type));
+  sum = detail::accumulated(t, sum, term);
+ }
+ if (sum < 0) return -1;
+ if (!t.same_shape(sum, domain)) {
+  const shape target = t.dims(domain);
+  sum = invoke<broadcast_op>({}, &target, std::source_location{}, node(&t, sum)).id();
+ }
+ if (reduction) {
+  const std::int64_t words[2]{t.words_of(last)[0], t.words_of(last)[1]};
+  sum = t.invoke(descriptor_of<sum_op>, words, nullptr, &sum, 1);
+ }
+ detail::own_group(t, start);
+ t.nodes[sum].sealed = true;
+ return sum;
+}
+
+namespace detail {
+
+constexpr int linear_tangent(trace& t, int i, const list<int>& tangent) {
+ const entry e = t.nodes[i];
+ list<int> args(e.arguments), ways(e.arguments);
+ for (int k = 0; k < e.arguments; ++k) {
+  args[k] = t.argument(i, k);
+  ways[k] = args[k] < tangent.size() ? tangent[args[k]] : -1;
+ }
+ if (e.op->linear == linearity::joint) {
+  bool any = false;
+  for (int k = 0; k < e.arguments; ++k) any = any || ways[k] >= 0;
+  if (!any) return -1;
+  for (int k = 0; k < e.arguments; ++k)
+   if (is_floating(t.nodes[args[k]].type)) args[k] = ways[k] >= 0 ? ways[k] : zeros_like(t, args[k]);
+  return t.append(*e.op, e.type, e.rank, e.dims, args.begin(), e.arguments, e.words);
+ }
+ int sum = -1;
+ for (int k = 0; k < e.arguments; ++k) {
+  if (ways[k] < 0) continue;
+  const int kept = args[k];
+  args[k] = ways[k];
+  sum = accumulated(t, sum, t.append(*e.op, e.type, e.rank, e.dims, args.begin(), e.arguments, e.words));
+  args[k] = kept;
+ }
+ return sum;
+}
+
+constexpr int transposed_tangent(trace& t, int i, const list<int>& tangent) {
+ list<int> args(t.nodes[i].arguments);
+ for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(i, k);
+ int sum = -1;
+ for (int k = 0; k < t.nodes[i].arguments; ++k) {
+  const int way = args[k] < tangent.size() ? tangent[args[k]] : -1;
+  if (way < 0) continue;
+  const int adjoint = zeros_like(t, i);
+  const int start = t.nodes.size();
+  const int flow = t.nodes[i].op->vjp(t, t.words_of(i), k, adjoint, args.begin(), i);
+  if (flow < 0) continue;
+  const int term = pullback(t, list<int>{flow}, list<int>{way}, list<int>{adjoint}, start)[0];
+  if (term >= 0) sum = accumulated(t, sum, term);
+ }
+ return sum;
+}
+
+}
+
+constexpr list<int> push_forward(trace& t, int first, int last, const list<int>& sources, const list<int>& tangents) {
+ t.differentiated = true;
+ list<int> tangent(last, -1);
+ for (int k = 0; k < sources.size(); ++k) tangent[sources[k]] = tangents[k];
+ const int scope = t.scope, line = t.line;
+ for (int i = first; i < last; ++i) {
+  const entry e = t.nodes[i];
+  if (e.arguments == 0 || !detail::is_floating(e.type)) continue;
+  t.scope = e.scope;
+  t.line = e.line;
+  if (!e.op->in_formula()) {
+   tangent[i] = e.op->linear != linearity::none ? detail::linear_tangent(t, i, tangent)
+              : detail::transposed_tangent(t, i, tangent);
+   continue;
+  }
+  int next = i + 1;
+  while (next < last && t.nodes[next].op->kind == operation_kind::leaf) ++next;
+  if (next < last && t.nodes[next].group == e.group) continue;
+  tangent[i] = formula_tangent(t, i, i, [&](int id) { return id < last ? tangent[id] : -1; });
+ }
+ t.scope = scope;
+ t.line = line;
+ return tangent;
+}
+
+}
 
 namespace tapegraph {
 
@@ -22026,6 +18738,2815 @@ struct mode_transforms<graph> {
 
 // ---- tapegraph/nn/eager_scope.hpp ----
 
+// ---- tapegraph/eager/checkpointed_run.hpp ----
+
+namespace tapegraph::detail {
+
+/// While a checkpointed function runs on this thread. The first run notes which random nodes it drew; the second one, for
+/// the derivative, draws the same and meets the variables of the first.
+class checkpointed_run {
+public:
+ checkpointed_run(std::vector<std::int64_t>& ordinals, bool second)
+  : ordinals_(ordinals), before_(current()), second_(second) {
+  current() = this;
+ }
+ checkpointed_run(const checkpointed_run&) = delete;
+ checkpointed_run& operator=(const checkpointed_run&) = delete;
+ ~checkpointed_run() { current() = before_; }
+
+ static bool active() { return current() != nullptr; }
+ /// Whether a checkpointed function is running for the second time.
+ static bool repeats() {
+  for (const checkpointed_run* run = current(); run != nullptr; run = run->before_)
+   if (run->second_) return true;
+  return false;
+ }
+ /// The number of the next random operation; `stream` is what numbers them outside checkpoints.
+ template <class Stream>
+ static std::int64_t ordinal(Stream& stream) {
+  return drawn(current(), stream);
+ }
+
+private:
+ static checkpointed_run*& current() {
+  static thread_local checkpointed_run* run = nullptr;
+  return run;
+ }
+ template <class Stream>
+ static std::int64_t drawn(checkpointed_run* run, Stream& stream) {
+  if (run == nullptr) return stream.next();
+  if (run->second_ && run->next_ < run->ordinals_.size()) return run->ordinals_[run->next_++];
+  const std::int64_t number = drawn(run->before_, stream);
+  run->ordinals_.push_back(number);
+  return number;
+ }
+
+ std::vector<std::int64_t>& ordinals_;
+ std::size_t next_ = 0;
+ checkpointed_run* before_;
+ bool second_;
+};
+
+}
+// ---- tapegraph/eager/gradient_tape.hpp ----
+
+// ---- tapegraph/eager/seal.hpp ----
+
+// ---- tapegraph/eager/generator.hpp ----
+
+/// Where eager mode's random operations draw from: each thread has a stream of its own, and a call of a function or a
+/// step of a model puts its own in place while it lasts.
+
+namespace tapegraph::detail {
+
+/// Numbers the random operations of one evaluation in the order in which they run, as a trace numbers its nodes.
+struct random_stream {
+ random_state state;
+ std::int64_t ordinals = 0;
+
+ constexpr std::int64_t next() {
+  if (ordinals == most) {
+   ordinals = 0;
+   ++state.step;
+  }
+  return ordinals++;
+ }
+
+private:
+ static constexpr std::int64_t most = 0xFFFFFF00;
+};
+
+struct random_generator {
+ static constexpr std::uint64_t free_steps = std::uint64_t{1} << 47;
+
+ std::uint64_t seed = 0;
+ std::uint64_t changes = 0; ///< how often the seed has been set
+ random_stream free{{0, free_steps}, 0};
+ random_stream* active = nullptr;
+
+ static random_generator& instance() {
+  static thread_local random_generator generator;
+  return generator;
+ }
+ random_stream& stream() { return active != nullptr ? *active : free; }
+ void set_seed(std::uint64_t value) {
+  seed = value;
+  ++changes;
+  free = {{value, free_steps}, 0};
+ }
+};
+
+/// While it lives, random operations of this thread draw from `stream`.
+class random_scope {
+public:
+ explicit random_scope(random_stream& stream) : outer_(random_generator::instance().active) {
+  random_generator::instance().active = &stream;
+ }
+ random_scope(const random_scope&) = delete;
+ random_scope& operator=(const random_scope&) = delete;
+ ~random_scope() { random_generator::instance().active = outer_; }
+
+private:
+ random_stream* outer_;
+};
+
+/// The random state of a function's calls: every call is a step, counted from the last time the seed was set.
+class call_counter {
+public:
+ random_state next() {
+  follow_seed();
+  steps each{state_.step};
+  const std::int64_t step = checkpointed_run::ordinal(each);
+  return {state_.seed, static_cast<std::uint64_t>(step)};
+ }
+ void set_seed(std::uint64_t seed) {
+  state_ = {seed, 0};
+  own_seed_ = true;
+ }
+
+private:
+ struct steps {
+  std::uint64_t& step;
+  std::int64_t next() { return static_cast<std::int64_t>(step++); }
+ };
+ void follow_seed() {
+  const random_generator& g = random_generator::instance();
+  if (own_seed_ || seen_ == g.changes + 1) return;
+  state_ = {g.seed, 0};
+  seen_ = g.changes + 1;
+ }
+
+ random_state state_;
+ std::uint64_t seen_ = 0;
+ bool own_seed_ = false;
+};
+
+}
+// ---- tapegraph/eager/operation_record.hpp ----
+
+// ---- tapegraph/eager/operation_tangent.hpp ----
+
+// ---- tapegraph/eager/jvp.hpp ----
+
+// ---- tapegraph/eager/tape.hpp ----
+
+// ---- tapegraph/eager/any_tensor.hpp ----
+
+// ---- tapegraph/eager/storage.hpp ----
+
+#include <new>
+
+/// Reference-counted buffers from a caching pool: a training loop stops asking the system for memory after its first step.
+
+namespace tapegraph {
+
+/// Bytes in buffers of eager tensors, of the whole process.
+struct memory_statistics {
+ std::int64_t in_use = 0; ///< in live tensors
+ std::int64_t peak = 0;   ///< the most that was in use since the last reset
+ std::int64_t cached = 0; ///< kept for reuse
+};
+
+namespace detail {
+
+struct pool_counters {
+ std::atomic<std::int64_t> in_use{0}, peak{0}, cached{0};
+
+ static pool_counters& instance() {
+  static pool_counters counters;
+  return counters;
+ }
+ void take(std::int64_t bytes) {
+  const std::int64_t now = in_use.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (now > peak.load(std::memory_order_relaxed)) peak.store(now, std::memory_order_relaxed);
+ }
+};
+
+/// A buffer's copies on the CPU and on a GPU. A buffer is written once, as the result of a kernel or by whoever fills it, so
+/// that both copies stay good: a tensor is brought to a device, or to the host, at most once. Writing on the CPU (any_tensor::write) drops
+/// the GPU's.
+class copies {
+public:
+ /// `host`: where the CPU's elements stand, with their values; null for a buffer made on the device.
+ copies(runtime::device_runtime& d, std::byte* host, std::size_t bytes)
+  : device_(&d), host_(host), bytes_(bytes), host_good_(host != nullptr) {}
+ copies(const copies&) = delete;
+ copies& operator=(const copies&) = delete;
+ ~copies() {
+  if (remote_ != nullptr) device_->release(remote_);
+ }
+
+ /// For the CPU to read, or to write (`change`).
+ std::byte* host(bool change) {
+  const std::lock_guard lock(mutex_);
+  if (host_ == nullptr) {
+   own_ = runtime::arena(bytes_ > 0 ? bytes_ : 1);
+   host_ = own_.data();
+  }
+  if (!host_good_ && remote_good_) device_->download(host_, remote_, bytes_);
+  host_good_ = true;
+  remote_good_ = remote_good_ && !change;
+  return host_;
+ }
+ /// For kernels of a device to read, or to write (`change`).
+ void* remote(runtime::device_runtime& d, bool change) {
+  if (device_ != &d) move_to(d);
+  const std::lock_guard lock(mutex_);
+  if (remote_ == nullptr) remote_ = d.allocate(bytes_, "tensor");
+  if (host_good_ && !remote_good_) d.upload(remote_, host_, bytes_);
+  remote_good_ = true;
+  host_good_ = host_good_ && !change;
+  return remote_;
+ }
+
+private:
+ void move_to(runtime::device_runtime& d) {
+  host(true);
+  const std::lock_guard lock(mutex_);
+  if (remote_ != nullptr) device_->release(remote_);
+  remote_ = nullptr;
+  device_ = &d;
+ }
+
+ std::mutex mutex_;
+ runtime::device_runtime* device_;
+ void* remote_ = nullptr;
+ std::byte* host_;
+ std::size_t bytes_;
+ bool host_good_, remote_good_ = false;
+ runtime::arena own_;
+};
+
+/// A buffer: this header, then the elements, both in one block. Those made on a GPU have no elements here.
+struct alignas(runtime::alignment) storage {
+ std::atomic<std::int32_t> references{1};
+ std::int32_t size_class = 0;
+ std::size_t bytes = 0;
+ storage* next = nullptr;
+ std::atomic<copies*> elsewhere{nullptr};
+ runtime::arena block;
+
+ static constexpr std::int32_t on_device = -1;
+
+ std::byte* elements() { return reinterpret_cast<std::byte*>(this + 1); }
+ std::byte* data(bool change) {
+  copies* const both = elsewhere.load(std::memory_order_acquire);
+  return both == nullptr ? elements() : both->host(change);
+ }
+ void* remote(runtime::device_runtime& d, bool change) {
+  if (elsewhere.load(std::memory_order_acquire) == nullptr) {
+   copies* const made = new copies(d, elements(), bytes);
+   copies* none = nullptr;
+   if (!elsewhere.compare_exchange_strong(none, made)) delete made;
+  }
+  return elsewhere.load(std::memory_order_acquire)->remote(d, change);
+ }
+ static storage* make_on(runtime::device_runtime& d, std::size_t bytes) {
+  auto* const s = new storage;
+  s->size_class = on_device;
+  s->bytes = bytes;
+  s->elsewhere = new copies(d, nullptr, bytes);
+  return s;
+ }
+};
+
+/// Free buffers of one thread by size class: four classes per power of two, so at most a quarter is wasted.
+class buffer_pool {
+public:
+ static buffer_pool& instance() {
+  static thread_local buffer_pool pool;
+  return pool;
+ }
+
+ storage* allocate(std::size_t bytes) {
+  const int cls = class_of(bytes);
+  storage*& head = free_[cls];
+  storage* s = head;
+  if (s != nullptr) {
+   head = s->next;
+   s->references.store(1, std::memory_order_relaxed);
+   pool_counters::instance().cached.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
+  } else {
+   const std::size_t size = bytes_of(cls);
+   runtime::arena block = make_block(sizeof(storage) + size);
+   s = new (block.data()) storage;
+   s->size_class = cls;
+   s->bytes = size;
+   s->block = static_cast<runtime::arena&&>(block);
+  }
+  pool_counters::instance().take(static_cast<std::int64_t>(s->bytes));
+  return s;
+ }
+
+ void release(storage* s) {
+  if (copies* const both = s->elsewhere.exchange(nullptr); both != nullptr) delete both;
+  if (s->size_class == storage::on_device) {
+   delete s;
+   return;
+  }
+  pool_counters& counters = pool_counters::instance();
+  counters.in_use.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
+  counters.cached.fetch_add(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
+  s->next = free_[s->size_class];
+  free_[s->size_class] = s;
+ }
+
+ /// Gives every cached buffer of this thread back to the system.
+ void trim() {
+  for (storage*& head : free_) {
+   while (head != nullptr) {
+    storage* const s = head;
+    head = s->next;
+    pool_counters::instance().cached.fetch_sub(static_cast<std::int64_t>(s->bytes),
+              std::memory_order_relaxed);
+    const runtime::arena block = static_cast<runtime::arena&&>(s->block);
+    s->~storage();
+   }
+  }
+ }
+
+ ~buffer_pool() { trim(); }
+
+private:
+ runtime::arena make_block(std::size_t bytes) {
+  try {
+   return runtime::arena(bytes);
+  } catch (const out_of_memory&) {
+   trim();
+  }
+  return runtime::arena(bytes);
+ }
+ static constexpr int class_of(std::size_t bytes) {
+  const std::size_t size = bytes <= 64 ? 64 : bytes;
+  const int power = static_cast<int>(std::bit_width(size - 1)) - 1;
+  const std::size_t quarter = std::size_t{1} << (power - 2);
+  const auto step = static_cast<int>((size - (std::size_t{1} << power) + quarter - 1) / quarter);
+  return (power - 5) * 4 + step;
+ }
+ static constexpr std::size_t bytes_of(int cls) {
+  const int power = (cls - 1) / 4 + 5, step = (cls - 1) % 4 + 1;
+  return (std::size_t{1} << power) + static_cast<std::size_t>(step) * (std::size_t{1} << (power - 2));
+ }
+
+ storage* free_[160]{};
+};
+
+/// A counted reference to a buffer.
+class storage_reference {
+public:
+ storage_reference() = default;
+ explicit storage_reference(std::size_t bytes)
+  : storage_(runtime::current_runtime() == nullptr ? buffer_pool::instance().allocate(bytes)
+              : storage::make_on(*runtime::current_runtime(), bytes)) {}
+ storage_reference(const storage_reference& other) : storage_(other.storage_) {
+  if (storage_ != nullptr) storage_->references.fetch_add(1, std::memory_order_relaxed);
+ }
+ storage_reference(storage_reference&& other) noexcept : storage_(other.storage_) { other.storage_ = nullptr; }
+ storage_reference& operator=(storage_reference other) noexcept {
+  storage* const mine = storage_;
+  storage_ = other.storage_;
+  other.storage_ = mine;
+  return *this;
+ }
+ ~storage_reference() {
+  if (storage_ != nullptr && storage_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+   buffer_pool::instance().release(storage_);
+ }
+
+ /// The elements in the CPU's memory, for reading, or for writing (`change`).
+ void* data(bool change) const { return storage_ == nullptr ? nullptr : storage_->data(change); }
+ /// The elements in a device's memory.
+ void* remote(runtime::device_runtime& d, bool change) const {
+  return storage_ == nullptr ? nullptr : storage_->remote(d, change);
+ }
+ const void* identity() const { return storage_; }
+ bool empty() const { return storage_ == nullptr; }
+ bool shared() const { return storage_ != nullptr && storage_->references.load(std::memory_order_acquire) > 1; }
+
+private:
+ storage* storage_ = nullptr;
+};
+
+}
+
+/// Bytes of tensors' buffers in the CPU's memory, of all threads: in use, the most since reset_peak_memory(), and kept for the next.
+inline memory_statistics eager_memory() {
+ const auto& c = detail::pool_counters::instance();
+ return {c.in_use.load(), c.peak.load(), c.cached.load()};
+}
+/// The peak counts anew from what is in use.
+inline void reset_peak_memory() {
+ auto& c = detail::pool_counters::instance();
+ c.peak.store(c.in_use.load());
+}
+/// Returns cached buffers of the calling thread to the system.
+inline void trim_memory() { detail::buffer_pool::instance().trim(); }
+
+}
+
+namespace tapegraph {
+
+/// Where a tensor stands on this thread's tape. A place is never a pointer: tapes come and go.
+struct tape_index {
+ std::uint32_t serial = 0;
+ std::int32_t index = -1;
+};
+
+namespace detail {
+/// The serial number of this thread's tape. No two tapes of a process share one, so a place of an ended tape, or of another
+/// thread's, is never taken for one of this tape.
+struct tape_serial {
+ static constexpr std::uint32_t none = ~std::uint32_t{0};
+ static inline thread_local std::uint32_t current = none;
+
+ static std::uint32_t next() {
+  static std::atomic<std::uint32_t> last{0};
+  std::uint32_t serial = 0;
+  while (serial == 0 || serial == none) serial = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return serial;
+ }
+};
+}
+
+/// An eager tensor whose element type is a value: shape, buffer, place on a tape. `tensor<T>` is the typed handle.
+class any_tensor {
+public:
+ any_tensor() = default;
+ any_tensor(dtype type, const tapegraph::shape& dims)
+  : storage_(static_cast<std::size_t>(dims.elements()) * size_of(type)), dims_(dims), type_(type) {
+  dims_.attach(nullptr);
+ }
+
+ const tapegraph::shape& shape() const { return dims_; }
+ int rank() const { return dims_.rank(); }
+ std::int64_t size() const { return dims_.elements(); }
+ dtype type() const { return type_; }
+ tapegraph::tape_index tape_index() const { return tape_index_; }
+ void set_tape_index(tapegraph::tape_index index) { tape_index_ = index; }
+ bool has_storage() const { return !storage_.empty(); }
+ /// The elements in the CPU's memory, to read. Waits for the device.
+ const void* read() const { return storage_.data(false); }
+ /// The same to write to: a buffer that others share is copied first, and a copy on a device is no longer used. Throws
+ /// argument_error for a tensor that a live gradient_tape of this thread follows. Good until the tensor is used otherwise.
+ void* write() {
+  if (tape_index_.serial != 0) leave_tape();
+  unshare();
+  return storage_.data(true);
+ }
+ /// Sees to it that no other tensor is over this one's buffer.
+ void unshare() {
+  if (!storage_.shared()) return;
+  const detail::storage_reference old = storage_;
+  const auto bytes = static_cast<std::size_t>(size()) * size_of(type_);
+  storage_ = detail::storage_reference(bytes);
+  if (bytes > 0) std::memcpy(storage_.data(true), old.data(false), bytes);
+ }
+ /// Whether another tensor is over the same buffer, too.
+ bool shared() const { return storage_.shared(); }
+ /// Whether two tensors are over the same buffer.
+ bool shares_with(const any_tensor& other) const { return storage_.identity() == other.storage_.identity(); }
+
+ /// For the kernels of the device this thread computes on: to read, or to write a new tensor. Elements that are elsewhere
+ /// are copied there.
+ buffer_view view() const { return view_on(runtime::current_runtime()); }
+ buffer_view view_on(runtime::device_runtime* d) const { return seen_from(d, false); }
+ /// The same for kernels that write over elements that are there. Shared buffers and tapes: as of `write`.
+ buffer_view write_on(runtime::device_runtime* d) {
+  if (tape_index_.serial != 0) leave_tape();
+  unshare();
+  return seen_from(d, true);
+ }
+ buffer_view outline_view() const {
+  buffer_view v;
+  v.type = type_;
+  v.rank = dims_.rank();
+  for (int i = 0; i < v.rank; ++i) v.extents[i] = dims_.data()[i];
+  return v;
+ }
+
+ /// The same elements under another shape of equal size; off the tape.
+ any_tensor viewed(const tapegraph::shape& dims) const {
+  any_tensor other = *this;
+  other.dims_ = dims;
+  other.dims_.attach(nullptr);
+  other.tape_index_ = {};
+  return other;
+ }
+ /// Shape and place without the buffer: for records that need only those.
+ any_tensor outline() const {
+  any_tensor other;
+  other.dims_ = dims_;
+  other.type_ = type_;
+  other.tape_index_ = tape_index_;
+  return other;
+ }
+ /// A shape without a buffer.
+ static any_tensor outline_of(dtype type, const tapegraph::shape& dims) {
+  any_tensor t;
+  t.dims_ = dims;
+  t.type_ = type;
+  return t;
+ }
+ void drop_storage() { storage_ = {}; }
+
+protected:
+ buffer_view seen_from(runtime::device_runtime* d, bool change) const {
+  buffer_view v = outline_view();
+  v.data = d == nullptr ? storage_.data(change) : storage_.remote(*d, change);
+  v.memory = runtime::memory_of(d);
+  return v;
+ }
+ void leave_tape() {
+  if (tape_index_.serial == detail::tape_serial::current)
+   throw argument_error("tensor: a gradient_tape follows this tensor of shape " + to_string(dims_) +
+        "; write to it before watch() or after the tape, or to x.detach()");
+  tape_index_ = {};
+ }
+
+ detail::storage_reference storage_;
+ tapegraph::shape dims_;
+ tapegraph::tape_index tape_index_;
+ dtype type_ = dtype::f32;
+};
+
+}
+
+/// The tape: a flat arena of records, one per sealed formula or operation, in the order in which they ran.
+
+namespace tapegraph::detail {
+
+template <class Tensor>
+class basic_backward_pass;
+using backward_pass = basic_backward_pass<any_tensor>;
+class jvp_pass;
+
+/// What ran and how to differentiate it. Records live in the tape's arena; `destroy` ends the objects they hold.
+struct tape_record {
+ void (*backward)(tape_record&, backward_pass&, const any_tensor& adjoint);
+ void (*destroy)(tape_record&);
+ /// Sets the tangent of what ran, given those of its operands; false when none of them has one.
+ bool (*jvp)(tape_record&, const jvp_pass&, any_tensor& tangent);
+};
+
+/// One tape per thread, shared by all gradient_tape objects of the thread (a nested tape is a later stretch of it).
+class tape_storage {
+public:
+ static tape_storage& instance() {
+  static thread_local tape_storage tape;
+  return tape;
+ }
+ ~tape_storage() { clear(0); }
+
+ /// Whether anything is being recorded now.
+ bool recording() const { return active_ > 0; }
+ bool tracks(const any_tensor& t) const { return active_ > 0 && knows(t.tape_index()); }
+ bool knows(tape_index at) const { return at.serial == tape_serial::current; }
+ int length() const { return static_cast<int>(records_.size()); }
+ tape_record* record(int index) { return records_[static_cast<std::size_t>(index)]; }
+
+ void start() {
+  ++active_;
+  if (open_++ == 0) tape_serial::current = tape_serial::next();
+ }
+ void stop() { --active_; }
+ void resume() { ++active_; }
+ /// Nothing is recorded until `unpause` is given what this returned.
+ int pause() { return std::exchange(active_, 0); }
+ void unpause(int active) { active_ = active; }
+ /// A tape object has gone. When it was the last one the records go too.
+ void close(bool was_recording) {
+  if (was_recording) --active_;
+  if (--open_ == 0) clear(0);
+ }
+ /// Whether derivatives may themselves be differentiated later: then records keep all their operands.
+ bool keeps_everything() const { return open_ > 1 || persistent_ > 0; }
+ void persist(int change) { persistent_ += change; }
+ /// Whether somebody will walk forwards over what is recorded now.
+ bool forward_wanted() const { return forward_ > 0; }
+ void want_forward(int change) { forward_ += change; }
+ int open() const { return open_; }
+
+ tape_index watch() {
+  records_.push_back(nullptr);
+  return {tape_serial::current, length() - 1};
+ }
+
+ /// Builds a record of type R at the end of the tape and returns it; `at` is where its result stands.
+ template <class R, class... Parts>
+ R& append(tape_index& at, const Parts&... parts) {
+  static_assert(alignof(R) <= 16);
+  R* const r = new (take(sizeof(R))) R(parts...);
+  r->tape_record::backward = &R::backward;
+  r->tape_record::destroy = &R::destroy;
+  r->tape_record::jvp = nullptr;
+  if constexpr (requires { r->tape_record::jvp = &R::jvp; }) r->tape_record::jvp = &R::jvp;
+  records_.push_back(r);
+  at = {tape_serial::current, length() - 1};
+  return *r;
+ }
+ /// Memory that lives as long as the records.
+ void* take(std::size_t bytes) {
+  bytes = (bytes + 15) / 16 * 16;
+  if (bytes > block_bytes) {
+   large_.push_back(runtime::arena(bytes));
+   return large_.back().data();
+  }
+  if (used_ + bytes > block_bytes) {
+   ++block_;
+   used_ = 0;
+  }
+  if (block_ >= blocks_.size()) blocks_.push_back(runtime::arena(block_bytes));
+  void* const result = blocks_[block_].data() + used_;
+  used_ += bytes;
+  return result;
+ }
+
+ /// Forgets records from `first` on; forgetting all of them makes every place of theirs stale.
+ void clear(int first) {
+  for (int i = length() - 1; i >= first; --i)
+   if (tape_record* const r = records_[static_cast<std::size_t>(i)]; r != nullptr) r->destroy(*r);
+  records_.resize(static_cast<std::size_t>(first));
+  if (first == 0) {
+   block_ = used_ = 0;
+   large_.clear();
+   tape_serial::current = open_ > 0 ? tape_serial::next() : tape_serial::none;
+  }
+ }
+
+ /// Where the tape ends now, and back to there.
+ struct mark {
+  int length;
+  std::size_t block, used, large;
+ };
+ mark end() const { return {length(), block_, used_, large_.size()}; }
+ void rewind(const mark& to) {
+  clear(to.length);
+  if (to.length == 0) return;
+  block_ = to.block;
+  used_ = to.used;
+  while (large_.size() > to.large) large_.pop_back();
+ }
+
+private:
+ static constexpr std::size_t block_bytes = std::size_t{1} << 16;
+ std::vector<tape_record*> records_;
+ std::vector<runtime::arena> blocks_, large_;
+ std::size_t block_ = 0, used_ = 0;
+ int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0;
+};
+
+/// Adds two tensors of one type and shape, on the tape when they are tracked.
+template <class Tensor>
+Tensor add_adjoints(const Tensor& a, const Tensor& b);
+/// A tensor filled with ones.
+template <class Tensor>
+Tensor ones_like(const Tensor& like);
+
+/// One backward walk from a value to its sources. Every walk begins without adjoints.
+template <class Tensor>
+class basic_backward_pass {
+public:
+ explicit basic_backward_pass(int length) : basic_backward_pass(0, length) {}
+ /// Everything before place `first` counts as a constant.
+ basic_backward_pass(int first, int end)
+  : first_(first),
+  adjoints_(static_cast<std::size_t>(end - first)),
+  present_(static_cast<std::size_t>(end - first)),
+  add_([](basic_backward_pass& walk, const any_tensor& to, any_tensor adjoint) {
+   walk.add(to, std::move(adjoint));
+  }) {}
+
+ bool wants(const any_tensor& t) const {
+  const tape_index p = t.tape_index();
+  return tape_storage::instance().knows(p) && p.index >= first_ && number(p.index) < present_.size();
+ }
+ void add(const any_tensor& to, any_tensor adjoint) {
+  const std::size_t at = number(to.tape_index().index);
+  if (present_[at])
+   adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
+  else
+   adjoints_[at] = std::move(adjoint);
+  present_[at] = 1;
+ }
+ /// `add` for records of programs that may never walk: compiled only where somebody does.
+ void hand(const any_tensor& to, any_tensor adjoint) { add_(*this, to, std::move(adjoint)); }
+ /// Puts back what a record was given, for a record before it to find.
+ void keep(tape_index at, const any_tensor& adjoint) { adjoints_[number(at.index)] = adjoint; }
+ /// The walk will call this place's record even if nothing arrives there (then with an adjoint without a buffer), or not.
+ void visit(tape_index at, bool on) { present_[number(at.index)] = on; }
+ const any_tensor* find(tape_index asked) const {
+  const std::size_t at = number(asked.index);
+  return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
+ }
+
+ /// `keep[i]`: the adjoint at place i is asked for and must survive the walk.
+ void run(const any_tensor& y, int first, const std::vector<char>& keep) {
+  add(y, ones_like(y));
+  run(y.tape_index().index, first, keep);
+ }
+ /// The walk itself, from place `last` down, when adjoints have been added.
+ void run(int last, int first, const std::vector<char>& keep) { walk(last, first, &keep); }
+ /// The walk when the adjoints of watched tensors are all that is asked for.
+ void run(int last, int first) { walk(last, first, nullptr); }
+
+ /// Called within a walk, for records from `first` on that were made after the walk began: walks through these records.
+ /// Adjoints that reach places before them are left to the walk that goes on.
+ void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
+  const std::size_t length = present_.size();
+  const std::size_t needed = number(y.tape_index().index) + 1;
+  if (needed > length) {
+   adjoints_.resize(needed);
+   present_.resize(needed);
+  }
+  add(y, adjoint);
+  walk(y.tape_index().index, first, nullptr);
+  adjoints_.resize(length);
+  present_.resize(length);
+ }
+
+private:
+ void walk(int from, int first, const std::vector<char>* keep) {
+  tape_storage& tape = tape_storage::instance();
+  for (int i = from; i >= first; --i) {
+   if (!present_[number(i)]) continue;
+   tape_record* const r = tape.record(i);
+   if (r == nullptr) continue;
+   const any_tensor adjoint = adjoints_[number(i)];
+   if (keep == nullptr || !(*keep)[static_cast<std::size_t>(i)]) adjoints_[number(i)].drop_storage();
+   r->backward(*r, *this, adjoint);
+  }
+ }
+ std::size_t number(int at) const { return static_cast<std::size_t>(at - first_); }
+
+ int first_;
+ std::vector<Tensor> adjoints_;
+ std::vector<char> present_;
+ void (*add_)(basic_backward_pass&, const any_tensor& to, any_tensor adjoint);
+};
+
+}
+
+/// Forward-mode differentiation in eager mode: one walk over the tape, in the order in which its records were made.
+
+namespace tapegraph::detail {
+
+/// The arithmetic that the walk needs. Whoever starts a walk passes these functions in, so that programs that never use forward
+/// mode do not compile them.
+struct forward_kernels {
+ /// sum + a * b, broadcast; a * b when `sum` is null
+ any_tensor (*multiply_add)(const any_tensor* sum, const any_tensor& a, const any_tensor& b);
+ any_tensor (*add)(const any_tensor& a, const any_tensor& b);
+ any_tensor (*converted)(const any_tensor& a, dtype type);
+ /// The tangent of a record's value, computed from nothing but the record's backward function; false when there is none.
+ bool (*transposed)(tape_record&, const any_tensor* const* operands, int count, const any_tensor& output,
+     const jvp_pass&, any_tensor& tangent);
+};
+
+/// The tangents of tracked tensors, indexed by their places on the tape.
+class jvp_pass {
+public:
+ const forward_kernels& kernels;
+
+ jvp_pass(int base, int end, const forward_kernels& functions)
+  : kernels(functions),
+  base_(base),
+  tangents_(static_cast<std::size_t>(end - base)),
+  present_(static_cast<std::size_t>(end - base)) {}
+
+ /// The tangent of a recorded or watched tensor; null when it has none.
+ const any_tensor* find(const any_tensor& t) const {
+  const tape_index p = t.tape_index();
+  if (!tape_storage::instance().knows(p) || p.index < base_) return nullptr;
+  const auto at = static_cast<std::size_t>(p.index - base_);
+  return at < present_.size() && present_[at] ? &tangents_[at] : nullptr;
+ }
+ void set(int index, any_tensor tangent) {
+  tangents_[static_cast<std::size_t>(index - base_)] = std::move(tangent);
+  present_[static_cast<std::size_t>(index - base_)] = 1;
+ }
+
+ void run(int first, int end) {
+  tape_storage& tape = tape_storage::instance();
+  for (int i = first; i < end; ++i) {
+   tape_record* const r = tape.record(i);
+   if (r == nullptr) continue;
+   if (r->jvp == nullptr) throw argument_error("jvp: an operation on the tape has no forward mode");
+   any_tensor tangent;
+   if (r->jvp(*r, *this, tangent)) set(i, std::move(tangent));
+  }
+ }
+
+private:
+ int base_;
+ std::vector<any_tensor> tangents_;
+ std::vector<char> present_;
+};
+
+}
+// ---- tapegraph/eager/tensor.hpp ----
+
+#include <span>
+
+namespace tapegraph {
+
+struct eager;
+
+template <class T>
+class tensor;
+
+template <class T>
+struct handle_traits<tensor<T>> {
+ using mode = eager;
+};
+
+/// An array of values with a run-time shape. Copies share the buffer; writing to a shared one copies first. The values
+/// are there as soon as the statement that makes them has run.
+template <class T>
+class tensor : public any_tensor {
+public:
+ using element_type = T;
+ using number_type = arithmetic_type_t<T>;
+
+ /// A tensor without elements, shape [0].
+ tensor() : any_tensor(dtype_of<T>, tapegraph::shape{0}) {}
+ tensor(T value) : any_tensor(dtype_of<T>, tapegraph::shape{}) { *mutable_data() = value; }
+ /// Elements not set.
+ static tensor uninitialized(const tapegraph::shape& dims) { return tensor(any_tensor(dtype_of<T>, checked(dims))); }
+
+ /// Lists of numbers; for the 16-bit types of floats, which are rounded.
+ tensor(std::initializer_list<number_type> values)
+  : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(values.size())}) {
+  copy(values, mutable_data());
+ }
+ tensor(std::initializer_list<std::initializer_list<number_type>> rows)
+  : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(rows.size()), width(rows)}) {
+  T* to = mutable_data();
+  for (const auto& row : rows) {
+   if (static_cast<std::int64_t>(row.size()) != shape()[1].value)
+    throw shape_error("tensor: rows of a nested list differ in length: " +
+        std::to_string(shape()[1].value) + " and " + std::to_string(row.size()));
+   to = copy(row, to);
+  }
+ }
+ tensor(std::initializer_list<std::initializer_list<std::initializer_list<number_type>>> blocks) : tensor() {
+  std::vector<number_type> values;
+  std::int64_t rows = -1, columns = -1;
+  for (const auto& block : blocks) {
+   if (rows < 0) rows = static_cast<std::int64_t>(block.size());
+   if (rows != static_cast<std::int64_t>(block.size()))
+    throw shape_error("tensor: blocks of a nested list differ in length");
+   for (const auto& row : block) {
+    if (columns < 0) columns = static_cast<std::int64_t>(row.size());
+    if (columns != static_cast<std::int64_t>(row.size()))
+     throw shape_error("tensor: rows of a nested list differ in length");
+    values.insert(values.end(), row.begin(), row.end());
+   }
+  }
+  *this = uninitialized({static_cast<std::int64_t>(blocks.size()), std::max<std::int64_t>(rows, 0),
+       std::max<std::int64_t>(columns, 0)});
+  copy(values, mutable_data());
+ }
+ /// Seals a formula: one fused kernel, one tape record.
+ template <expression E>
+ tensor(const E& e, std::source_location where = std::source_location::current());
+
+ explicit tensor(any_tensor untyped) : any_tensor(std::move(untyped)) {
+  if (type() != dtype_of<T>)
+   throw dtype_error(std::string("tensor<") + name_of(dtype_of<T>) + ">: the elements are " + name_of(type()));
+ }
+
+ /// In the CPU's memory; waits for the device if that computed them.
+ const T* data() const { return static_cast<const T*>(read()); }
+ /// Memory to write to; what shares the buffer keeps the old values. Throws argument_error for a tensor that a live
+ /// gradient_tape of this thread follows (watched, or computed from what is). Good until the tensor is next copied or used in
+ /// an operation.
+ T* mutable_data() { return static_cast<T*>(write()); }
+ /// The same values off the tape, a constant to it; may be written to. The buffer is shared until then.
+ tensor detach() const {
+  tensor constant = *this;
+  constant.tape_index_ = {};
+  return constant;
+ }
+ /// All elements, row by row; waits as data() does.
+ std::span<const T> values() const { return {data(), static_cast<std::size_t>(size())}; }
+
+ /// One element, by an index per axis from 0; `set` writes one. Throws shape_error for another number of indices, range_error
+ /// for one outside its axis.
+ template <std::integral... Index>
+ T operator()(Index... index) const {
+  return data()[offset(index...)];
+ }
+ /// Writes one element: t.set(2.5, row, column). Errors as of operator() and mutable_data.
+ template <std::integral... Index>
+ void set(T value, Index... index) {
+  const std::int64_t at = offset(index...);
+  mutable_data()[at] = value;
+ }
+
+ std::vector<T> to_vector() const { return std::vector<T>(data(), data() + size()); }
+ /// The value of a tensor of one element; throws shape_error for others.
+ T item() const {
+  if (size() != 1) throw shape_error("item: the tensor has shape " + to_string(shape()));
+  return *data();
+ }
+ explicit operator T() const { return item(); }
+
+private:
+ template <class List>
+ static T* copy(const List& from, T* to) {
+  for (const auto& value : from) *to++ = static_cast<T>(value);
+  return to;
+ }
+ static std::int64_t width(const std::initializer_list<std::initializer_list<number_type>>& rows) {
+  return rows.size() == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size());
+ }
+ static const tapegraph::shape& checked(const tapegraph::shape& dims) {
+  for (int i = 0; i < dims.rank(); ++i)
+   if (dims[i].value < 0) throw shape_error("tensor: negative extent in shape " + to_string(dims));
+  return dims;
+ }
+ template <class... Index>
+ std::int64_t offset(Index... index) const {
+  if (sizeof...(index) != static_cast<std::size_t>(rank()))
+   throw shape_error("tensor: " + std::to_string(sizeof...(index)) + " indices for shape " +
+       to_string(shape()));
+  const std::int64_t at[sizeof...(index) + 1]{static_cast<std::int64_t>(index)...};
+  std::int64_t flat = 0;
+  for (int i = 0; i < rank(); ++i) {
+   if (at[i] < 0 || at[i] >= shape()[i].value)
+    throw range_error("tensor: index " + std::to_string(at[i]) + " on axis " + std::to_string(i) +
+        " is outside shape " + to_string(shape()));
+   flat = flat * shape()[i].value + at[i];
+  }
+  return flat;
+ }
+};
+
+/// A tensor with every element `value`.
+template <class T>
+tensor<T> full(const shape& dims, T value) {
+ auto result = tensor<T>::uninitialized(dims);
+ std::fill_n(result.mutable_data(), result.size(), value);
+ return result;
+}
+/// zeros<float>({2, 3})
+template <class T>
+tensor<T> zeros(const shape& dims) {
+ return full<T>(dims, T(0));
+}
+/// ones<float>({2, 3})
+template <class T>
+tensor<T> ones(const shape& dims) {
+ return full<T>(dims, T(1));
+}
+/// begin, begin + step, ... (`count` of them)
+template <class T>
+tensor<T> arange(std::int64_t count, T begin = T(0), T step = T(1)) {
+ auto result = tensor<T>::uninitialized({count});
+ using real = arithmetic_type_t<T>;
+ T* const to = result.mutable_data();
+ for (std::int64_t i = 0; i < count; ++i)
+  to[i] = static_cast<T>(static_cast<real>(begin) + static_cast<real>(i) * static_cast<real>(step));
+ return result;
+}
+/// Copies from any contiguous range; throws shape_error where its size is not the product of the extents.
+template <class T, class Range>
+tensor<T> from_range(const Range& values, const shape& dims) {
+ auto result = tensor<T>::uninitialized(dims);
+ const auto count = static_cast<std::int64_t>(std::size(values));
+ if (count != result.size())
+  throw shape_error("from_range: " + std::to_string(count) + " values for shape " + to_string(dims));
+ T* to = result.mutable_data();
+ for (const auto& value : values) *to++ = static_cast<T>(value);
+ return result;
+}
+
+/// Nested brackets; of more than 1000 elements three at either end of long axes.
+template <class T>
+std::string to_string(const tensor<T>& t) {
+ std::string text;
+ detail::print_axis(text, t.data(), t.shape(), 0, 0);
+ return text;
+}
+
+template <class Stream, class T>
+ requires requires(Stream& out, const std::string& text) { out << text; }
+Stream& operator<<(Stream& out, const tensor<T>& t) {
+ out << to_string(t);
+ return out;
+}
+
+}
+
+#include <optional>
+
+/// Forward mode through operations that are not elementwise. A record has `attributes`, `inputs` (a tuple) and `output`.
+
+namespace tapegraph::detail {
+
+inline any_tensor zeros_of(dtype type, const shape& dims) {
+ any_tensor zero(type, dims);
+ if (zero.size() > 0) std::memset(zero.write(), 0, static_cast<std::size_t>(zero.size()) * size_of(type));
+ return zero;
+}
+
+/// One operand's part of the tangent. The operand's adjoint is a linear function of the value's adjoint. That function is recorded
+/// with a placeholder for the value's adjoint; pulling the operand's tangent back through the recording applies its transpose,
+/// which gives the tangent. Empty where the operand has no derivative.
+template <class Tensor>
+std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand, const Tensor& output,
+         const Tensor& direction) {
+ tape_storage& tape = tape_storage::instance();
+ Tensor adjoint = zeros_of(output.type(), output.shape());
+ const int first = tape.length();
+ tape.start();
+ adjoint.set_tape_index(tape.watch());
+ backward_pass there(operand.tape_index().index,
+      operand.tape_index().index + 1);
+ record.backward(record, there, adjoint);
+ tape.close(true);
+ std::optional<Tensor> found;
+ backward_pass back(first, tape.length());
+ if (const Tensor* const flow = there.find(operand.tape_index()); flow != nullptr && back.wants(*flow)) {
+  back.add(*flow, direction);
+  back.run(flow->tape_index().index, first);
+  if (const Tensor* const at = back.find(adjoint.tape_index())) found = *at;
+ }
+ if (!tape.recording()) tape.clear(first);
+ return found;
+}
+
+/// Implements forward_kernels::transposed: the sum of a term for each operand that has a tangent.
+template <class Tensor>
+bool transposed_tangent(tape_record& record, const Tensor* const* operands, int count, const Tensor& output,
+      const jvp_pass& walk, Tensor& tangent) {
+ bool any = false;
+ for (int k = 0; k < count; ++k) {
+  const Tensor* const direction = walk.find(*operands[k]);
+  if (direction == nullptr) continue;
+  bool repeated = false;
+  for (int before = 0; before < k; ++before) repeated = repeated || walk.find(*operands[before]) == direction;
+  if (repeated) continue;
+  const std::optional<Tensor> term = transposed_flow(record, *operands[k], output, *direction);
+  if (!term) continue;
+  tangent = any ? walk.kernels.add(tangent, *term) : *term;
+  any = true;
+ }
+ return any;
+}
+/// Calls forward_kernels::transposed with the operands and the value of a record that has `inputs` and `output`.
+template <class Record>
+bool tangent_by_going_back(Record& record, const jvp_pass& walk, any_tensor& tangent) {
+ return std::apply(
+  [&](const auto&... in) {
+   const any_tensor* const operands[]{&in...};
+   return walk.kernels.transposed(record, operands, static_cast<int>(sizeof...(in)), record.output, walk,
+          tangent);
+  },
+  record.inputs);
+}
+
+/// The tangent of a linear operation: the operation is applied to the tangents of its operands.
+template <class Op, class Record>
+class linear_tangents {
+public:
+ linear_tangents(const Record& record, const jvp_pass& walk) : self_(record), walk_(walk) {}
+
+ bool run(any_tensor& tangent) const { return run(tangent, std::make_index_sequence<std::tuple_size_v<inputs>>{}); }
+
+private:
+ using inputs = std::remove_cvref_t<decltype(std::declval<Record>().inputs)>;
+ using result = std::remove_cvref_t<decltype(std::declval<Record>().output)>;
+ template <std::size_t I>
+ using input = std::tuple_element_t<I, inputs>;
+
+ template <std::size_t... I>
+ bool run(any_tensor& tangent, std::index_sequence<I...>) const {
+  static_assert(differentiable<Op, 0, typename Op::attributes, result, input<I>..., result>,
+     "an operation that says it is linear has a derivative");
+  bool any = false;
+  if constexpr (linearity_of<Op> == linearity::joint) {
+   any = (... || (walk_.find(std::get<I>(self_.inputs)) != nullptr));
+   if (any) tangent = applied(inputs(direction<I>()...));
+  } else {
+   const auto add_along = [&]<std::size_t Operand>() {
+    const any_tensor* const found = walk_.find(std::get<Operand>(self_.inputs));
+    if (found == nullptr) return;
+    inputs operands = self_.inputs;
+    std::get<Operand>(operands) = input<Operand>(*found);
+    const result term = applied(operands);
+    tangent = any ? walk_.kernels.add(tangent, term) : any_tensor(term);
+    any = true;
+   };
+   (add_along.template operator()<I>(), ...);
+  }
+  return any;
+ }
+
+ result applied(const inputs& operands) const {
+  const shape target = self_.output.shape();
+  return std::apply(
+   [&](const auto&... each) {
+    return tapegraph::invoke<Op>(self_.attributes, &target, std::source_location{}, each...);
+   },
+   operands);
+ }
+ template <std::size_t I>
+ input<I> direction() const {
+  const input<I>& at = std::get<I>(self_.inputs);
+  if constexpr (!ir::detail::is_floating(dtype_of<typename input<I>::element_type>)) {
+   return at;
+  } else {
+   const any_tensor* const found = walk_.find(at);
+   return found != nullptr ? input<I>(*found) : zeros<typename input<I>::element_type>(at.shape());
+  }
+ }
+
+ const Record& self_;
+ const jvp_pass& walk_;
+};
+
+/// The tangent of a record's value. A linear operation is applied to tangents; of any other operation the vjp is transposed. False
+/// when no operand has a tangent.
+template <class Op, class Record>
+bool operation_tangent(Record& record, const jvp_pass& walk, any_tensor& tangent) {
+ using result = std::remove_cvref_t<decltype(record.output)>;
+ if constexpr (!ir::detail::is_floating(dtype_of<typename result::element_type>)) {
+  return false;
+ } else if constexpr (linearity_of<Op> != linearity::none) {
+  return linear_tangents<Op, Record>(record, walk).run(tangent);
+ } else {
+  return tangent_by_going_back(record, walk, tangent);
+ }
+}
+
+}
+
+/// How operations that are not elementwise are recorded on the tape.
+
+namespace tapegraph::detail {
+
+/// The tape's record of an operation that is not elementwise.
+template <class Op, class Result, class... Args>
+struct operation_record : tape_record {
+ typename Op::attributes attributes;
+ std::tuple<Args...> inputs;
+ Result output;
+
+ static void destroy(tape_record& base) { static_cast<operation_record&>(base).~operation_record(); }
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
+  auto& self = static_cast<operation_record&>(base);
+  const Result dy(adjoint);
+  const auto every_flow = [&](const auto& shared) {
+   [&]<std::size_t... I>(std::index_sequence<I...>) { (self.template flow<I>(walk, dy, shared), ...); }
+   (std::index_sequence_for<Args...>{});
+  };
+  if constexpr (shares_vjp<Op, typename Op::attributes, Result, Args..., Result>)
+   std::apply(
+    [&](const auto&... in) {
+     if ((walk.wants(in) || ...)) every_flow(Op::shared(self.attributes, dy, in..., self.output));
+    },
+    self.inputs);
+  else
+   every_flow(nullptr);
+ }
+
+ static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+  return operation_tangent<Op>(static_cast<operation_record&>(base), walk, tangent);
+ }
+
+private:
+ template <std::size_t I, class Shared>
+ void flow(backward_pass& walk, const Result& adjoint, [[maybe_unused]] const Shared& shared) {
+  const auto& input = std::get<I>(inputs);
+  if (!walk.wants(input)) return;
+  using element = typename std::remove_cvref_t<decltype(input)>::element_type;
+  if constexpr (ir::detail::is_floating(dtype_of<element>)) {
+   if constexpr (has_indexed_vjp<Op, int(I), typename Op::attributes, Result, Args..., Result>)
+    walk.add(input, eval(std::apply(
+         [&](const auto&... in) {
+          if constexpr (std::is_null_pointer_v<Shared>)
+           return Op::template vjp<int(I)>(attributes, adjoint, in..., output);
+          else
+           return Op::template flow<int(I)>(attributes, shared, adjoint, in...,
+                   output);
+         },
+         inputs)));
+  }
+ }
+};
+
+/// The tape's record of an operation with any number of operands. It keeps their shapes; no derivative needs their values.
+template <class Op, class T>
+struct list_record : tape_record {
+ typename Op::attributes attributes;
+ std::vector<any_tensor> inputs;
+ list<shape> shapes;
+
+ static void destroy(tape_record& base) { static_cast<list_record&>(base).~list_record(); }
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
+  auto& self = static_cast<list_record&>(base);
+  for (int k = 0; k < self.shapes.size(); ++k) {
+   const any_tensor& input = self.inputs[static_cast<std::size_t>(k)];
+   if (walk.wants(input))
+    walk.add(input,
+      Op::vjp(self.attributes, tensor<T>(adjoint), self.shapes.begin(), self.shapes.size(), k));
+  }
+ }
+ static_assert(linearity_of<Op> == linearity::joint, "forward mode of an operation of any number of operands");
+ static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+  auto& self = static_cast<list_record&>(base);
+  if constexpr (!ir::detail::is_floating(dtype_of<T>)) return false;
+  std::vector<tensor<T>> parts;
+  bool any = false;
+  for (int k = 0; k < self.shapes.size(); ++k) {
+   const any_tensor* const found = walk.find(self.inputs[static_cast<std::size_t>(k)]);
+   any = any || found != nullptr;
+   parts.push_back(found != nullptr ? tensor<T>(*found) : zeros<T>(self.shapes[k]));
+  }
+  if (any)
+   tangent = tapegraph::invoke_list<Op>(self.attributes, std::source_location{}, parts.data(),
+            static_cast<int>(parts.size()));
+  return any;
+ }
+};
+
+template <class T>
+tensor<T> outlined(const tensor<T>& t, bool whole) {
+ return whole ? t : tensor<T>(t.outline());
+}
+
+}
+// ---- tapegraph/eager/replay.hpp ----
+
+// ---- tapegraph/eager/records.hpp ----
+
+// ---- tapegraph/core/partial_array.hpp ----
+
+namespace tapegraph {
+
+/// Room for Capacity objects of which the first `count` exist: no time goes into the others.
+template <class T, int Capacity>
+class partial_array {
+public:
+ explicit partial_array(int count) : count_(count) {
+  for (int i = 0; i < count; ++i) new (&items_[i]) T();
+ }
+ partial_array(const partial_array&) = delete;
+ partial_array& operator=(const partial_array&) = delete;
+ ~partial_array() {
+  for (int i = 0; i < count_; ++i) items_[i].~T();
+ }
+
+ T& operator[](int i) { return items_[i]; }
+ const T& operator[](int i) const { return items_[i]; }
+ T* data() { return items_; }
+
+private:
+ union {
+  T items_[Capacity];
+ };
+ int count_;
+};
+
+}
+// ---- tapegraph/eager/formula.hpp ----
+
+/// The code of a sealed formula. While the program is compiled, the formula's type is traced and differentiated by the functions
+/// that differentiate graphs. The result is two regions, one for the value and one for the adjoints of all leaves.
+
+namespace tapegraph::detail {
+
+inline constexpr int most_leaves = 12;
+inline constexpr int most_numbers = 16;
+
+/// Where an operand of the adjoint region comes from: leaf k is k, number k is first_number + k.
+enum source_code : int { first_number = 100, from_output = 200, from_adjoint = 201 };
+
+/// Shapes are not known here: everything is traced as a scalar, and broadcasting is the drivers' business.
+struct formula_code {
+ int kernel_words[4096]{};
+ const ir::operation* ops[64]{};
+ int forward = 0, backward = 0;
+ int leaves = 0, numbers = 0;
+ int forward_sources[most_leaves + most_numbers]{}, forward_slots = 0;
+ int sources[most_leaves + most_numbers + 2]{}, slots = 0;
+ int result_leaf[most_leaves]{}, results = 0;
+ double constant[most_numbers]{};
+ int constants = 0;
+ dtype leaf_type[most_leaves]{};
+ dtype type = dtype::f32;
+ dtype domain_type = dtype::f32;
+ const char* error = nullptr;
+ bool too_long = false;
+ bool reduced = false;
+
+ constexpr ir::region_view value_region() const { return {kernel_words + forward}; }
+ constexpr ir::region_view adjoint_region() const { return {kernel_words + backward}; }
+};
+
+/// Appends the nodes of a formula given only its type. Leaves and numbers become inputs: their values are not part of it.
+struct formula_tracer {
+ ir::trace& t;
+ list<int> leaves{}, numbers{};
+
+ template <class Leaf>
+ constexpr int leaf(formula_type<Leaf>) {
+  const int id = t.input("", dtype_of<typename Leaf::element_type>, {});
+  leaves.push_back(id);
+  return id;
+ }
+ template <class Op>
+ constexpr int number_of(formula_type<number>, int k, const int* ids, int count) {
+  const int id = t.input("", ir::operand_type<Op>(t, k, ids, count), {});
+  numbers.push_back(id);
+  return id;
+ }
+ template <class Op>
+ constexpr int operation(const int* ids, int count) {
+  return ir::node_writer{t}.operation<Op>(ids, count);
+ }
+};
+
+/// Traces formula E, under reduction Reduce when that is not void, differentiates it and encodes both regions.
+template <class E, class Reduce>
+constexpr formula_code make_formula() {
+ formula_code code;
+ ir::trace t;
+ formula_tracer tracer{t};
+ const int domain = walk_formula(tracer, formula_type<E>{});
+ code.leaves = tracer.leaves.size();
+ code.numbers = tracer.numbers.size();
+ if (code.leaves > most_leaves || code.numbers > most_numbers) {
+  code.error = "a formula may have at most 12 tensors and 16 numbers: seal a part of it";
+  code.too_long = true;
+  return code;
+ }
+ for (int i = 0; i < code.leaves; ++i) code.leaf_type[i] = t.nodes[tracer.leaves[i]].type;
+ int last = domain;
+ if constexpr (!std::is_void_v<Reduce>) {
+  static_assert(ir::operation_binding<Reduce>::bound);
+  const std::int64_t words[2]{0, 1};
+  last = t.invoke(ir::descriptor_of<Reduce>, words, nullptr, &domain, 1);
+ }
+ const int group = t.groups++;
+ for (int i = 0; i <= last; ++i)
+  if (t.nodes[i].op->kind != operation_kind::leaf) t.nodes[i].group = group;
+ code.type = t.nodes[last].type;
+ code.domain_type = t.nodes[domain].type;
+ code.error = t.error.what;
+ code.reduced = last != domain && t.error.operation.empty();
+ if (code.error != nullptr) return code;
+
+ int ops = 0, words = 0;
+ const auto op_index = [&](const ir::operation* op) {
+  for (int i = 0; i < ops; ++i)
+   if (ir::same_operation(code.ops[i], op)) return i;
+  code.ops[ops] = op;
+  return ops++;
+ };
+ const auto write = [&](const ir::region_code& r) {
+  const int first = words;
+  for (int word : r.words) code.kernel_words[words++] = word;
+  return first;
+ };
+ const auto source_of = [&](int node, int output, int adjoint) {
+  if (node == adjoint) return static_cast<int>(from_adjoint);
+  if (node == output) return static_cast<int>(from_output);
+  for (int i = 0; i < code.leaves; ++i)
+   if (tracer.leaves[i] == node) return i;
+  for (int i = 0; i < code.numbers; ++i)
+   if (tracer.numbers[i] == node) return first_number + i;
+  return -1;
+ };
+ const auto is_input = [&](int node) { return t.nodes[node].is(ir::descriptor_of<ir::input_op>); };
+ ir::region_marks marks;
+ list<int> roots;
+ roots.push_back(domain);
+ const ir::region_code value = ir::encode_region(t, roots, is_input, op_index, marks);
+ code.forward = write(value);
+ for (int slot : value.slots) code.forward_sources[code.forward_slots++] = source_of(slot, -1, -1);
+
+ if (!ir::detail::is_floating(code.type)) return code;
+ const int output = t.input("", code.type, {}), adjoint = t.input("", code.type, {});
+ const auto wanted = [&](int node) { return is_input(node) && ir::detail::is_floating(t.nodes[node].type); };
+ list<ir::contribution> flows = ir::differentiate_group(t, last, output, adjoint, wanted);
+ list<int> targets;
+ for (const ir::contribution& c : flows) {
+  const int leaf = source_of(c.leaf, -1, -1);
+  if (leaf < 0 || leaf >= first_number) continue;
+  code.result_leaf[code.results++] = leaf;
+  targets.push_back(c.adjoint);
+ }
+ if (code.results == 0) return code;
+ for (int k = 0; k < targets.size(); ++k) t.outputs.push_back({"", targets[k]});
+ ir::eliminate_common_subexpressions(t);
+ for (int k = 0; k < targets.size(); ++k) targets[k] = t.outputs[k].node;
+ const auto is_slot = [&](int node) { return t.nodes[node].op->kind == operation_kind::leaf; };
+ const ir::region_code back = ir::encode_region(t, targets, is_slot, op_index, marks);
+ code.backward = write(back);
+ for (int slot : back.slots) {
+  int source = source_of(slot, output, adjoint);
+  if (source < 0) {
+   if (code.numbers + code.constants >= most_numbers) {
+    code.error = "a formula has too many numbers: seal a part of it";
+    code.too_long = true;
+    return code;
+   }
+   code.constant[code.constants] = std::bit_cast<double>(t.words_of(slot)[0]);
+   source = first_number + code.numbers + code.constants++;
+  }
+  code.sources[code.slots++] = source;
+ }
+ return code;
+}
+
+/// The code of a formula as a constant, in the form that decoded_region reads.
+template <class E, class Reduce>
+struct formula {
+ static constexpr formula_code value = make_formula<E, Reduce>();
+ static_assert(!value.too_long || always_false<E>,
+    "a formula may have at most 12 tensors and 16 numbers: seal a part of it with tg::eval");
+ static_assert(value.error == nullptr || !value.reduced || always_false<E>,
+    "this reduction does not take elements of this type: sum and prod add and multiply numbers, max and min "
+    "order them, any and all ask bool; cast<...>() converts");
+ static_assert(value.error == nullptr || value.too_long || value.reduced || always_false<E>,
+    "the operands of this formula do not fit: element types differ; cast<...>() makes them equal");
+ using forward = typename ir::decoded_region<formula, value.forward>::type;
+ using backward = typename ir::decoded_region<formula, value.backward>::type;
+};
+
+/// What run-time code needs of a formula, without its type.
+struct formula_view {
+ const formula_code* code;
+ cpu::tile_function forward, backward;
+ runtime::kernel_functions forward_on_device, backward_on_device;
+ /// A sum over axes on a device, for leaves that were broadcast: of one result of `backward` or, where `sums_tensor`, of a
+ /// tensor that holds it.
+ runtime::kernel_functions sum_on_device;
+ bool sums_tensor;
+ runtime::kernel_pair reduce;
+ const ir::operation* reduction;
+};
+
+/// Whether `sum_on_device` sums a tensor in memory instead of a result of the backward region. A single leaf is broadcast by
+/// broadcast_to alone, whose derivative passes the adjoint on unchanged. In a reduction of a single leaf only tangents are ever
+/// summed. That is rare, so they are written to memory first, which saves a kernel for each such formula.
+template <class F, class Reduce>
+inline constexpr bool sums_tensor = F::value.leaves == 1 && !std::is_void_v<Reduce>;
+
+template <class F, class Reduce, class Backend = runtime::backend>
+constexpr runtime::kernel_functions sum_on_device_for() {
+ if constexpr (sums_tensor<F, Reduce>)
+  return Backend::template result_sum<region<slots<F::value.leaf_type[0]>, results<0>>>();
+ else if constexpr (F::value.leaves > 1 || runtime::reads_in_place<typename F::backward>)
+  return Backend::template result_sum<typename F::backward>();
+ else
+  return {};
+}
+
+template <class E, class Reduce>
+constexpr formula_view make_formula_view() {
+ using f = formula<E, Reduce>;
+ formula_view v{&f::value, &cpu::evaluate_tile<typename f::forward>, nullptr, {}, {}, {}, false, {}, nullptr};
+ v.forward_on_device = runtime::map_kernel_for<typename f::forward>().on_device;
+ if constexpr (f::value.results > 0) {
+  v.backward = &cpu::evaluate_tile<typename f::backward>;
+  v.backward_on_device = runtime::map_kernel_for<typename f::backward>().on_device;
+  v.sums_tensor = sums_tensor<f, Reduce>;
+  v.sum_on_device = sum_on_device_for<f, Reduce>();
+ }
+ if constexpr (!std::is_void_v<Reduce>) {
+  v.reduce = runtime::reduction_kernel_for<Reduce, typename f::forward, element_t<f::value.type>>();
+  v.reduction = &ir::descriptor_of<Reduce>;
+ }
+ return v;
+}
+
+template <class E, class Reduce = void>
+inline constexpr formula_view formula_of = make_formula_view<E, Reduce>();
+
+/// The leaves and numbers of a formula, in the order in which formula_tracer met them.
+struct formula_values {
+ const any_tensor* leaves[most_leaves];
+ double numbers[most_numbers];
+ int leaf_count = 0, number_count = 0;
+
+ template <class E>
+ void collect(const E& e) {
+  walk_formula(*this, e);
+ }
+
+ int leaf(const any_tensor& t) {
+  leaves[leaf_count++] = &t;
+  return 0;
+ }
+ template <class Op>
+ int number_of(const number& n, int, const int*, int) {
+  numbers[number_count++] = n.value;
+  return 0;
+ }
+ template <class Op>
+ int operation(const int*, int) {
+  return 0;
+ }
+};
+
+}
+// ---- tapegraph/eager/formula_shape.hpp ----
+
+/// The shape that a formula's leaves broadcast to, and which operation is to blame where they do not.
+
+namespace tapegraph::detail {
+
+/// Throws shape_error for an operation whose operands do not broadcast. Of a condition, which is seldom the culprit, the two
+/// operands behind it are shown.
+template <class = void>
+[[noreturn]] void refuse_shapes(std::string_view operation, const operand_info* operands, int count) {
+ std::string text(operation);
+ text.append(": shapes do not broadcast: ");
+ const int skip = count > 2 ? count - 2 : 0;
+ for (int k = skip; k < count; ++k)
+  text.append(k > skip ? ", " : "").append(name_of(operands[k].type)).append(to_string(operands[k].dims));
+ throw shape_error(text);
+}
+
+/// What a formula gives, asked without computing it. A number is a scalar of its neighbours' type.
+template <class X>
+operand_info info_of(const X& x) {
+ if constexpr (handle<X>)
+  return {x.type(), x.shape()};
+ else
+  return {dtype::boolean, {}};
+}
+template <class Op, class... Args>
+operand_info info_of(const expr<Op, Args...>& e) {
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  constexpr int count = sizeof...(I);
+  operand_info in[]{info_of(e.template get<I>())...};
+  dtype common = in[count - 1].type;
+  for (int k = count - 1; k >= Op::condition_operands; --k)
+   if (in[k].type != dtype::boolean) common = in[k].type;
+  operand_info result{Op::result_type(common), in[0].dims};
+  bool ok = true;
+  for (int k = 1; k < count; ++k) result.dims = broadcast(result.dims, in[k].dims, ok);
+  for (int k = Op::condition_operands; k < count; ++k) in[k].type = common;
+  if (!ok) refuse_shapes(Op::name, in, count);
+  return result;
+ }
+ (std::index_sequence_for<Args...>{});
+}
+
+/// Names the first operation whose operands do not fit, as tracing the formula does.
+template <class = void>
+[[noreturn]] void throw_broadcast_error(const formula_code& code, const formula_values& values) {
+ const ir::region_view region = code.value_region();
+ list<operand_info> registers;
+ for (int s = 0; s < region.slots(); ++s) {
+  const int source = code.forward_sources[s];
+  registers.push_back({region.slot_type(s), source < first_number ? values.leaves[source]->shape() : shape{}});
+ }
+ for (int i = 0; i < region.instructions(); ++i) {
+  const ir::region_instruction step = region.instruction(i);
+  const int count = step.operands();
+  operand_info in[4];
+  for (int k = 0; k < count; ++k) in[k] = registers[step.operand[k]];
+  operand_info result{step.type, in[0].dims};
+  bool ok = true;
+  for (int k = 1; k < count; ++k) result.dims = broadcast(result.dims, in[k].dims, ok);
+  if (!ok) refuse_shapes(code.ops[step.op]->name, in, count);
+  registers.push_back(result);
+ }
+ throw shape_error("formula: shapes do not broadcast");
+}
+
+inline shape broadcast_shape(const formula_code& code, const formula_values& values) {
+ shape result = values.leaves[0]->shape();
+ bool ok = true;
+ for (int i = 1; i < values.leaf_count; ++i)
+  if (!(values.leaves[i]->shape() == result)) result = broadcast(result, values.leaves[i]->shape(), ok);
+ if (!ok) throw_broadcast_error(code, values);
+ return result;
+}
+
+}
+// ---- tapegraph/eager/interpreter.hpp ----
+
+/// Derivatives of derivatives in eager mode. While a walk is itself recorded, formulas are differentiated at run time into
+/// trace nodes, and the nodes are executed one by one, each with a record of its own whose derivative goes the same way.
+/// It is the unfused path: right at any order, slower than the fused one. All of it is templates, so that programs that do
+/// not come here do not compile it.
+
+namespace tapegraph::detail {
+
+/// A trace whose first nodes stand for given tensors, executed on demand.
+template <class = void>
+class basic_interpreter {
+public:
+ ir::trace t;
+
+ int input(const any_tensor& value) {
+  const int id = t.input("", value.type(), value.shape());
+  values_.resize(static_cast<std::size_t>(id) + 1);
+  values_[static_cast<std::size_t>(id)] = std::make_unique<any_tensor>(value);
+  return id;
+ }
+
+ const any_tensor& value(int id) {
+  values_.resize(static_cast<std::size_t>(t.nodes.size()));
+  auto& slot = values_[static_cast<std::size_t>(id)];
+  if (slot == nullptr) {
+   auto result = std::make_unique<any_tensor>(compute(id));
+   values_[static_cast<std::size_t>(id)] = std::move(result);
+  }
+  return *values_[static_cast<std::size_t>(id)];
+ }
+
+private:
+ any_tensor compute(int id);
+ std::vector<std::unique_ptr<any_tensor>> values_;
+};
+using node_interpreter = basic_interpreter<>;
+
+/// One executed node on the tape.
+template <class = void>
+struct node_record : tape_record {
+ const ir::operation* op;
+ std::int64_t words[8];
+ int count;
+ any_tensor inputs[4];
+ any_tensor output;
+
+ static void destroy(tape_record& base) { static_cast<node_record&>(base).~node_record(); }
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint);
+ static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent);
+};
+
+namespace interpreting {
+
+/// `from` repeated over `dims`, contiguous.
+template <class = void>
+any_tensor spread(const any_tensor& from, const shape& dims) {
+ if (from.shape() == dims) return from;
+ any_tensor result(from.type(), dims);
+ const auto size = static_cast<std::int64_t>(size_of(from.type()));
+ const int lead = dims.rank() - from.rank();
+ const std::int64_t count = dims.elements();
+ const auto* source = static_cast<const std::byte*>(from.read());
+ auto* target = static_cast<std::byte*>(result.write());
+ for (std::int64_t i = 0; i < count; ++i) {
+  std::int64_t rest = i, at = 0, stride = 1;
+  for (int axis = dims.rank() - 1; axis >= 0; --axis) {
+   const std::int64_t index = rest % dims[axis].value;
+   rest /= dims[axis].value;
+   const std::int64_t own = axis >= lead ? from.shape()[axis - lead].value : 1;
+   if (own != 1) at += index * stride;
+   stride *= own;
+  }
+  std::memcpy(target + i * size, source + at * size, static_cast<std::size_t>(size));
+ }
+ return result;
+}
+
+template <class = void>
+any_tensor widened(const any_tensor& x) {
+ any_tensor wide(dtype::f32, x.shape());
+ cpu::widen(x.type(), x.read(), static_cast<float*>(wide.write()), x.size());
+ return wide;
+}
+
+template <class = void>
+any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims) {
+ any_tensor result(x.type(), dims);
+ const auto mask = static_cast<std::uint32_t>(axes);
+ const auto reduce = [&]<class T>(T) {
+  std::vector<std::byte> workspace(cpu::reduce_workspace_bytes<T>(x.rank(), x.shape().data(), mask) + 64);
+  void* memory = workspace.data();
+  std::size_t room = workspace.size();
+  std::align(64, 1, memory, room);
+  cpu::reduce_axes<cpu::reduction::sum, T>(x.rank(), x.shape().data(), mask,
+            {static_cast<const T*>(x.read()), nullptr, nullptr},
+            static_cast<T*>(result.write()), memory);
+ };
+ if (x.type() == dtype::f64) {
+  reduce(0.0);
+ } else if (is_storage_type(x.type())) {
+  const any_tensor sum = sum_over(widened(x), axes, dims);
+  cpu::narrow(x.type(), result.write(), static_cast<const float*>(sum.read()), result.size());
+ } else {
+  reduce(0.0f);
+ }
+ return result;
+}
+
+/// An elementwise operation on operands of the result's shape. 16-bit operands are evaluated in float.
+template <class = void>
+any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* operands, int count, dtype type,
+      const shape& dims) {
+ const dtype computed = is_storage_type(common) ? dtype::f32 : common;
+ any_tensor wide[4];
+ const void* in[4]{};
+ for (int k = 0; k < count; ++k) {
+  if (is_storage_type(operands[k].type())) wide[k] = widened(operands[k]);
+  in[k] = is_storage_type(operands[k].type()) ? wide[k].read() : operands[k].read();
+ }
+ any_tensor result(op.result_type(computed), dims);
+ if (op.evaluate == nullptr || !op.evaluate(computed, in, result.write(), dims.elements()))
+  throw dtype_error("derivatives of derivatives: " + std::string(op.name) + " of " + name_of(common));
+ if (result.type() == type) return result;
+ any_tensor rounded(type, dims);
+ cpu::narrow(type, rounded.write(), static_cast<const float*>(result.read()), result.size());
+ return rounded;
+}
+
+}
+
+template <class X>
+any_tensor basic_interpreter<X>::compute(int id) {
+ const ir::entry e = t.nodes[id];
+ const shape dims = t.dims(id);
+ const std::int64_t* const words = t.words_of(id);
+ if (e.is(ir::descriptor_of<ir::constant_op>) || e.is(ir::descriptor_of<ir::extent_op>)) {
+  any_tensor result(e.type, shape{});
+  const double value =
+   e.is(ir::descriptor_of<ir::constant_op>) ? std::bit_cast<double>(words[0]) : static_cast<double>(words[0]);
+  runtime::store_scalar(result.view(), value);
+  return result;
+ }
+ node_record<> saved{};
+ saved.op = e.op;
+ saved.count = e.arguments;
+ for (int w = 0; w < e.op->words && w < 8; ++w) saved.words[w] = words[w];
+ bool tracked = false;
+ for (int k = 0; k < e.arguments; ++k) {
+  saved.inputs[k] = value(t.argument(id, k));
+  tracked = tracked || tape_storage::instance().tracks(saved.inputs[k]);
+ }
+ any_tensor result;
+ if (e.op->kind == operation_kind::map) {
+  const int common = e.op->conditions < e.arguments ? e.op->conditions : 0;
+  any_tensor operands[4];
+  for (int k = 0; k < e.arguments; ++k) operands[k] = interpreting::spread(saved.inputs[k], dims);
+  result = interpreting::evaluate(*e.op, saved.inputs[common].type(), operands, e.arguments, e.type, dims);
+ } else if (e.op->kind == operation_kind::view) {
+  result = saved.inputs[0].viewed(dims);
+ } else if (e.is(ir::descriptor_of<sum_op>)) {
+  result = interpreting::sum_over(saved.inputs[0], words[0], dims);
+ } else {
+  throw argument_error("derivatives of derivatives: no way through " + std::string(e.op->name));
+ }
+ if (runtime::placement_is_logged() && e.op->kind != operation_kind::view)
+  runtime::write_placement("node by node: " + std::string(e.op->name), result.outline_view(), nullptr, true);
+ if (tracked) {
+  tape_index at;
+  node_record<>& r = tape_storage::instance().append<node_record<>>(at);
+  r.op = saved.op;
+  r.count = saved.count;
+  for (int w = 0; w < 8; ++w) r.words[w] = saved.words[w];
+  for (int k = 0; k < saved.count; ++k) r.inputs[k] = saved.inputs[k];
+  result.set_tape_index(at);
+  r.output = result;
+ }
+ return result;
+}
+
+/// Differentiates the group that ends at `last` of an interpreter's trace and adds the adjoints to the walk.
+template <class = void>
+void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint, const any_tensor* const* leaves,
+      const int* leaf_nodes, int leaf_count, backward_pass& walk) {
+ const auto wanted = [&](int node) {
+  for (int i = 0; i < leaf_count; ++i)
+   if (leaf_nodes[i] == node) return walk.wants(*leaves[i]);
+  return false;
+ };
+ const bool reduction = run.t.nodes[last].op->kind == operation_kind::reduce;
+ const int domain = reduction ? run.t.argument(last, 0) : last;
+ for (const ir::contribution& c : ir::differentiate_group(run.t, last, output, adjoint, wanted)) {
+  const int flow = ir::detail::fitted(run.t, c.adjoint, domain, c.leaf);
+  for (int i = 0; i < leaf_count; ++i)
+   if (leaf_nodes[i] == c.leaf) walk.add(*leaves[i], run.value(flow));
+ }
+}
+
+/// The tangent of the group that ends at `last` of an interpreter's trace; false when no leaf has one.
+template <class = void>
+bool interpret_tangent(node_interpreter& run, int last, int output, const any_tensor* const* leaves,
+     const int* leaf_nodes, int leaf_count, const jvp_pass& walk, any_tensor& tangent) {
+ list<int> tangents(run.t.nodes.size(), -1);
+ for (int i = 0; i < leaf_count; ++i)
+  if (const any_tensor* found = walk.find(*leaves[i])) tangents[leaf_nodes[i]] = run.input(*found);
+ const int result =
+  ir::formula_tangent(run.t, last, output, [&](int id) { return id < tangents.size() ? tangents[id] : -1; });
+ if (result >= 0) tangent = run.value(result);
+ return result >= 0;
+}
+
+/// a + b of one shape, on the tape when they are tracked: what adjoints of 16-bit types are added with, so that a program
+/// without them contains no formulas of them.
+template <class = void>
+any_tensor interpreted_sum(const any_tensor& a, const any_tensor& b) {
+ node_interpreter run;
+ const int operands[2]{run.input(a), run.input(b)};
+ return run.value(run.t.map(ir::descriptor_of<add_op>, operands, 2));
+}
+
+template <class X>
+void node_record<X>::backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
+ auto& self = static_cast<node_record&>(base);
+ node_interpreter run;
+ int nodes[4]{};
+ const any_tensor* leaves[4]{};
+ for (int k = 0; k < self.count; ++k) {
+  nodes[k] = run.input(self.inputs[k]);
+  leaves[k] = &self.inputs[k];
+ }
+ const int output = run.input(self.output), above = run.input(adjoint);
+ if (self.op->kind == operation_kind::view) {
+  const int back = ir::detail::reshaped(run.t, above, self.inputs[0].shape()).id();
+  if (walk.wants(self.inputs[0])) walk.add(self.inputs[0], run.value(back));
+  return;
+ }
+ int last = 0;
+ const shape dims = self.output.shape();
+ if (self.op->kind == operation_kind::map) {
+  last = run.t.append(*self.op, self.output.type(), dims.rank(), run.t.store(dims), nodes, self.count, 0);
+ } else {
+  last = run.t.invoke(*self.op, self.words, nullptr, nodes, self.count);
+ }
+ interpret_adjoints(run, last, output, above, leaves, nodes, self.count, walk);
+}
+
+template <class X>
+bool node_record<X>::jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+ auto& self = static_cast<node_record&>(base);
+ node_interpreter run;
+ int nodes[4]{};
+ const any_tensor* leaves[4]{};
+ bool any = false;
+ for (int k = 0; k < self.count; ++k) {
+  nodes[k] = run.input(self.inputs[k]);
+  leaves[k] = &self.inputs[k];
+  any = any || walk.find(self.inputs[k]) != nullptr;
+ }
+ if (!any || !ir::detail::is_floating(self.output.type())) return false;
+ const shape dims = self.output.shape();
+ if (self.op->kind == operation_kind::view) {
+  tangent = run.value(ir::detail::reshaped(run.t, run.input(*walk.find(self.inputs[0])), dims).id());
+  return true;
+ }
+ const int output = run.input(self.output);
+ const int last =
+  self.op->kind == operation_kind::map
+   ? run.t.append(*self.op, self.output.type(), dims.rank(), run.t.store(dims), nodes, self.count, 0)
+   : run.t.invoke(*self.op, self.words, nullptr, nodes, self.count);
+ return interpret_tangent(run, last, output, leaves, nodes, self.count, walk, tangent);
+}
+
+}
+// ---- tapegraph/eager/numeric_check.hpp ----
+
+namespace tapegraph::detail {
+
+/// While one with `on` lives, every eager result of this thread is searched for values that are not finite.
+class numeric_check {
+public:
+ explicit numeric_check(bool on) : before_(active()) {
+  active() = active() || on;
+  enter({});
+ }
+ numeric_check(const numeric_check&) = delete;
+ numeric_check& operator=(const numeric_check&) = delete;
+ ~numeric_check() { active() = before_; }
+
+ static bool& active() {
+  static thread_local bool on = false;
+  return on;
+ }
+ /// The path of the layer that runs, as far as scopes are asked for variables.
+ static std::string& scope() {
+  static thread_local std::string path;
+  return path;
+ }
+ static void enter(const std::string& path) {
+  if (active()) scope() = path;
+ }
+
+private:
+ bool before_;
+};
+
+/// In the words of graph mode. Without `where` the line is not known.
+template <class = void>
+void check_finite(std::string_view operation, const any_tensor& result, std::source_location where) {
+ if (!numeric_check::active()) return;
+ const std::int64_t at = runtime::first_not_finite(result.view_on(nullptr));
+ if (at < 0) return;
+ std::string text = std::string(operation) + ": element " + std::to_string(at) + " of a result of shape " +
+     to_string(result.shape()) + " is not finite, in scope '" + numeric_check::scope() + "'";
+ if (where.line() > 0) {
+  const std::string_view file = where.file_name();
+  text += " at " + std::string(file.substr(file.rfind('/') + 1)) + ":" + std::to_string(where.line());
+ }
+ throw numeric_error(text);
+}
+
+}
+// ---- tapegraph/eager/run_region.hpp ----
+
+/// The regions of sealed formulas, run where the thread computes.
+
+namespace tapegraph::detail {
+
+/// The name of a formula in the log of placements.
+template <class = void>
+std::string formula_name(const formula_view& f) {
+ const std::string names = ir::operation_names(f.code->value_region(), f.code->ops);
+ return f.reduction == nullptr ? names : std::string(f.reduction->name) + " of " + names;
+}
+template <class = void>
+void log_formula(const char* part, const formula_view& f, const buffer_view& domain) {
+ runtime::write_placement(part + formula_name(f), domain, runtime::current_runtime(), true);
+}
+
+/// Runs a region over the call's domain.
+inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functions& on_device,
+     const kernel_call& call) {
+ if constexpr (runtime::has_backend) {
+  if (runtime::device_runtime* const d = runtime::current_runtime(); d != nullptr) {
+   const runtime::device_turn turn(d);
+   const runtime::call_on_device there(*d, call);
+   return on_device.run(there.call);
+  }
+ }
+ cpu::run_map(evaluate, call);
+}
+
+/// Computes a formula's value, or the adjoints of its leaves.
+inline void run_forward(const formula_view& f, const kernel_call& call) {
+ if (runtime::placement_is_logged()) log_formula("", f, call.domain);
+ run_region(f.forward, f.forward_on_device, call);
+}
+inline void run_backward(const formula_view& f, const kernel_call& call) {
+ if (runtime::placement_is_logged()) log_formula("gradient of ", f, call.domain);
+ run_region(f.backward, f.backward_on_device, call);
+}
+
+}
+
+/// Runs sealed formulas and records them on the tape. Nothing here depends on a formula's type, so it is compiled once.
+
+namespace tapegraph::detail {
+
+/// A number as a scalar operand of a kernel.
+struct number_slot {
+ alignas(8) std::byte bytes[8];
+
+ void set(double value, dtype type) {
+  switch (type) {
+  case dtype::f32: *reinterpret_cast<float*>(bytes) = static_cast<float>(value); break;
+  case dtype::f16: *reinterpret_cast<half*>(bytes) = half(value); break;
+  case dtype::bf16: *reinterpret_cast<bfloat16*>(bytes) = bfloat16(value); break;
+  case dtype::i32: *reinterpret_cast<std::int32_t*>(bytes) = static_cast<std::int32_t>(value); break;
+  case dtype::i64: *reinterpret_cast<std::int64_t*>(bytes) = static_cast<std::int64_t>(value); break;
+  case dtype::u8: *reinterpret_cast<std::uint8_t*>(bytes) = static_cast<std::uint8_t>(value); break;
+  case dtype::boolean: *reinterpret_cast<bool*>(bytes) = value != 0; break;
+  default: *reinterpret_cast<double*>(bytes) = value; break;
+  }
+ }
+};
+
+inline buffer_view domain_view(const shape& s, dtype type) {
+ buffer_view v;
+ v.type = type;
+ v.rank = s.rank();
+ for (int i = 0; i < v.rank; ++i) v.extents[i] = s.data()[i];
+ return v;
+}
+
+/// The kernel call that computes a formula's value. Numbers are passed as scalars of their slots' types.
+struct forward_call {
+ partial_array<buffer_view, most_leaves + most_numbers> in;
+ number_slot numbers[most_numbers];
+ buffer_view out;
+ kernel_call call;
+
+ forward_call(const formula_code& code, const formula_values& values, const any_tensor& result)
+  : in(code.forward_slots), out(result.view()) {
+  for (int s = 0; s < code.forward_slots; ++s) {
+   const int source = code.forward_sources[s];
+   if (source < first_number) {
+    in[s] = values.leaves[source]->view();
+    continue;
+   }
+   number_slot& number = numbers[source - first_number];
+   in[s].type = code.value_region().slot_type(s);
+   number.set(values.numbers[source - first_number], in[s].type);
+   in[s].data = number.bytes;
+  }
+  call.in = in.data();
+  call.inputs = code.forward_slots;
+  call.out = &out;
+  call.outputs = 1;
+ }
+ forward_call(const forward_call&) = delete;
+ forward_call& operator=(const forward_call&) = delete;
+};
+
+/// What the last operation of a formula is called.
+inline std::string_view last_operation(const formula_code& code) {
+ const ir::region_view region = code.value_region();
+ const int count = region.instructions();
+ return count == 0 ? "formula" : code.ops[region.instruction(count - 1).op]->name;
+}
+
+inline any_tensor run_formula(const formula_view& f, const formula_values& values, std::source_location where) {
+ const formula_code& code = *f.code;
+ const shape dims = broadcast_shape(code, values);
+ any_tensor result(code.type, dims);
+ forward_call operands(code, values, result);
+ kernel_call& call = operands.call;
+ call.domain = operands.out;
+ run_forward(f, call);
+ if (numeric_check::active()) check_finite(last_operation(code), result, where);
+ return result;
+}
+
+/// Computes a reduction whose operand is a formula. `attributes` are the reduction's.
+template <class = void>
+any_tensor run_reduction(const formula_view& f, const formula_values& values, const std::int64_t* attributes,
+      std::source_location where) {
+ const formula_code& code = *f.code;
+ const shape dims = broadcast_shape(code, values);
+ const operand_info operand{code.domain_type, dims};
+ inference io{&operand, 1, nullptr, code.domain_type, {}, nullptr};
+ f.reduction->infer(attributes, io);
+ if (io.error != nullptr)
+  throw shape_error(std::string(io.error) + ": " + std::string(f.reduction->name) + " of " + name_of(operand.type) +
+      to_string(dims));
+ any_tensor result(code.type, io.result);
+ forward_call operands(code, values, result);
+ kernel_call& call = operands.call;
+ call.attributes = attributes;
+ call.domain = domain_view(dims, code.domain_type);
+ if (runtime::placement_is_logged()) log_formula("", f, call.domain);
+ runtime::perform(f.reduce, call);
+ check_finite(f.reduction->name, result, where);
+ return result;
+}
+
+/// The tape's record of a sealed formula, or of a reduction of one.
+template <class = void>
+struct basic_formula_record : tape_record {
+ using formula_record = basic_formula_record;
+
+ const formula_view* formula;
+ shape domain;
+ std::int64_t attributes[2];
+ int leaf_count;
+ any_tensor* leaves;
+ double numbers[most_numbers];
+ any_tensor output;
+
+ static void destroy(tape_record& base) {
+  auto& self = static_cast<formula_record&>(base);
+  for (int i = 0; i < self.leaf_count; ++i) self.leaves[i].~any_tensor();
+  self.~basic_formula_record();
+ }
+
+ buffer_view kept(const any_tensor& t) const {
+  buffer_view v = t.view();
+  if (formula->reduction == nullptr) return v;
+  v.rank = domain.rank();
+  for (int i = 0; i < v.rank; ++i)
+   v.extents[i] = (attributes[0] >> i & 1) != 0 ? 1 : domain[i].value;
+  return v;
+ }
+
+ /// The call that computes adjoints of leaves, without its results.
+ struct adjoint_call {
+  partial_array<buffer_view, most_leaves + most_numbers + 2> in;
+  number_slot numbers[most_numbers];
+  kernel_call call;
+
+  adjoint_call(const formula_record& self, const buffer_view& adjoint) : in(self.formula->code->slots) {
+   const formula_code& code = *self.formula->code;
+   for (int s = 0; s < code.slots; ++s) {
+    const int source = code.sources[s];
+    if (source == from_adjoint) {
+     in[s] = adjoint;
+    } else if (source == from_output) {
+     in[s] = self.kept(self.output);
+    } else if (source < first_number) {
+     in[s] = self.leaves[source].view();
+    } else {
+     const int k = source - first_number;
+     const double value = k < code.numbers ? self.numbers[k] : code.constant[k - code.numbers];
+     in[s].type = code.adjoint_region().slot_type(s);
+     numbers[k].set(value, in[s].type);
+     in[s].data = numbers[k].bytes;
+    }
+   }
+   call.in = in.data();
+   call.inputs = code.slots;
+   call.domain = domain_view(self.domain, code.domain_type);
+  }
+  adjoint_call(const adjoint_call&) = delete;
+  adjoint_call& operator=(const adjoint_call&) = delete;
+ };
+
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
+  auto& self = static_cast<formula_record&>(base);
+  const formula_code& code = *self.formula->code;
+  if (code.results == 0) return;
+  if (tape_storage::instance().recording()) return self.replay(walk, adjoint);
+
+  adjoint_call operands(self, self.kept(adjoint));
+  kernel_call& call = operands.call;
+
+  partial_array<any_tensor, most_leaves> flows(code.results);
+  partial_array<buffer_view, most_leaves> out(code.results);
+  bool any_full = false;
+  for (int r = 0; r < code.results; ++r) {
+   const any_tensor& leaf = self.leaves[code.result_leaf[r]];
+   if (!walk.wants(leaf) || !(leaf.shape() == self.domain)) continue;
+   flows[r] = any_tensor(leaf.type(), leaf.shape());
+   out[r] = flows[r].view();
+   any_full = true;
+  }
+  for (int r = 0; r < code.results; ++r) {
+   const dtype type = self.leaves[code.result_leaf[r]].type();
+   out[r].type = type;
+  }
+  call.out = out.data();
+  call.outputs = code.results;
+  if (any_full) run_backward(*self.formula, call);
+  for (int r = 0; r < code.results; ++r) {
+   const any_tensor& leaf = self.leaves[code.result_leaf[r]];
+   if (!walk.wants(leaf)) continue;
+   if (!(leaf.shape() == self.domain)) flows[r] = self.reduced(call, r, self.axes_to(leaf), leaf.type(), leaf.shape());
+   walk.add(leaf, std::move(flows[r]));
+  }
+ }
+
+ static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+  auto& self = static_cast<formula_record&>(base);
+  const formula_code& code = *self.formula->code;
+  int active[most_leaves], count = 0;
+  for (int r = 0; r < code.results; ++r)
+   if (walk.find(self.leaves[code.result_leaf[r]]) != nullptr) active[count++] = r;
+  if (count == 0) return false;
+  if (tape_storage::instance().recording()) return self.replay_forward(walk, tangent);
+
+  const auto tangent_of = [&](int r) {
+   return walk.kernels.converted(*walk.find(self.leaves[code.result_leaf[r]]), code.type);
+  };
+  any_tensor above(code.type, shape{});
+  if (count == 1) {
+   above = tangent_of(active[0]);
+  } else {
+   number_slot one;
+   one.set(1, code.type);
+   std::memcpy(above.write(), one.bytes, size_of(code.type));
+  }
+  adjoint_call operands(self, above.view());
+  kernel_call& call = operands.call;
+  const bool reduction = self.formula->reduction != nullptr;
+  partial_array<any_tensor, most_leaves> flows(code.results);
+  partial_array<buffer_view, most_leaves> out(code.results);
+  for (int r = 0; r < code.results; ++r) out[r].type = self.leaves[code.result_leaf[r]].type();
+  call.out = out.data();
+  call.outputs = code.results;
+  if (count == 1 && reduction) {
+   tangent = self.reduced(call, active[0], self.attributes[0], out[active[0]].type, self.output.shape());
+   tangent = walk.kernels.converted(tangent, code.type);
+   return true;
+  }
+  for (int k = 0; k < count; ++k) {
+   any_tensor& flow = flows[active[k]] = any_tensor(out[active[k]].type, self.domain);
+   out[active[k]] = flow.view();
+  }
+  run_backward(*self.formula, call);
+  tangent = walk.kernels.converted(flows[active[0]], code.type);
+  if (count == 1) return true;
+  tangent = walk.kernels.multiply_add(nullptr, tangent, tangent_of(active[0]));
+  for (int k = 1; k < count; ++k)
+   tangent = walk.kernels.multiply_add(&tangent, walk.kernels.converted(flows[active[k]], code.type),
+            tangent_of(active[k]));
+  if (reduction) tangent = interpreting::sum_over(tangent, self.attributes[0], self.output.shape());
+  return true;
+ }
+
+private:
+ std::int64_t axes_to(const any_tensor& leaf) const {
+  const int extra = domain.rank() - leaf.rank();
+  std::int64_t axes = 0;
+  for (int i = 0; i < domain.rank(); ++i)
+   if (i < extra || (leaf.shape()[i - extra].value == 1 && domain[i].value != 1)) axes |= std::int64_t{1} << i;
+  return axes;
+ }
+ any_tensor reduced(const kernel_call& base, int r, std::int64_t over, dtype type, const shape& dims) const {
+  const std::int64_t axes[2]{over, 0};
+  any_tensor result(type, dims);
+  const buffer_view out = result.view();
+  kernel_call call = base;
+  call.out = &out;
+  call.outputs = 1;
+  call.attributes = axes;
+  if constexpr (runtime::has_backend) {
+   if (runtime::current_runtime() != nullptr) {
+    reduce_on_device(call, r, type);
+    return result;
+   }
+  }
+  if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, call.domain);
+  const auto mask = static_cast<std::uint32_t>(axes[0]);
+  const int results = formula->code->results;
+  if (type == dtype::f64) {
+   call.workspace =
+    runtime::thread_scratch(cpu::reduce_workspace_bytes<double>(domain.rank(), domain.data(), mask));
+   runtime::run_reduction<double>(call, formula->backward, r, results,
+          &cpu::reduce_axes<cpu::reduction::sum, double>);
+  } else if (is_storage_type(type)) {
+   call.workspace = runtime::thread_scratch(runtime::widened_reduction_bytes(call));
+   runtime::run_widened_reduction(call, formula->backward, r, results,
+          &cpu::reduce_axes<cpu::reduction::sum, float>, cpu::widen_of(type));
+  } else {
+   call.workspace =
+    runtime::thread_scratch(cpu::reduce_workspace_bytes<float>(domain.rank(), domain.data(), mask));
+   runtime::run_reduction<float>(call, formula->backward, r, results,
+          &cpu::reduce_axes<cpu::reduction::sum, float>);
+  }
+  return result;
+ }
+
+ void reduce_on_device(kernel_call& sum, int r, dtype type) const {
+  const std::int64_t words[2]{sum.attributes[0], formula->sums_tensor ? 0 : r};
+  sum.attributes = words;
+  if (!formula->sums_tensor) {
+   if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, sum.domain);
+   return runtime::perform({{}, formula->sum_on_device}, sum);
+  }
+  const any_tensor values(type, domain);
+  const buffer_view written = values.view();
+  kernel_call map = sum;
+  map.out = &written;
+  run_backward(*formula, map);
+  sum.in = &written;
+  sum.inputs = 1;
+  runtime::perform({{}, formula->sum_on_device}, sum);
+ }
+
+ void replay(backward_pass& walk, const any_tensor& adjoint);
+ bool replay_forward(const jvp_pass& walk, any_tensor& tangent);
+};
+
+using formula_record = basic_formula_record<>;
+
+template <class = void>
+void record_formula(const formula_view& f, const formula_values& values, const shape& domain,
+      const std::int64_t* attributes, any_tensor& result) {
+ tape_storage& tape = tape_storage::instance();
+ const formula_code& code = *f.code;
+ auto* const leaves = static_cast<any_tensor*>(tape.take(sizeof(any_tensor) * static_cast<std::size_t>(values.leaf_count)));
+ bool reads[most_leaves]{}, reads_output = false;
+ for (int s = 0; s < code.slots; ++s) {
+  if (code.sources[s] < first_number) reads[code.sources[s]] = true;
+  reads_output = reads_output || code.sources[s] == from_output;
+ }
+ const bool keep_all = tape.keeps_everything();
+ for (int i = 0; i < values.leaf_count; ++i) {
+  if (reads[i] || keep_all)
+   new (&leaves[i]) any_tensor(*values.leaves[i]);
+  else
+   new (&leaves[i]) any_tensor(values.leaves[i]->outline());
+ }
+ tape_index at;
+ formula_record& r = tape.append<formula_record>(at);
+ r.formula = &f;
+ r.domain = domain;
+ if (attributes != nullptr) r.attributes[0] = attributes[0], r.attributes[1] = attributes[1];
+ r.leaf_count = values.leaf_count;
+ r.leaves = leaves;
+ for (int i = 0; i < values.number_count; ++i) r.numbers[i] = values.numbers[i];
+ result.set_tape_index(at);
+ r.output = reads_output || keep_all ? result : result.outline();
+}
+
+inline bool any_tracked(const formula_values& values) {
+ const tape_storage& tape = tape_storage::instance();
+ if (!tape.recording()) return false;
+ for (int i = 0; i < values.leaf_count; ++i)
+  if (tape.tracks(*values.leaves[i])) return true;
+ return false;
+}
+
+}
+
+/// Differentiates recorded formulas with the interpreter, for derivatives that are themselves recorded; also the sums and ones that
+/// adjoints are made of. All are templates, so that programs that take no derivatives do not compile them.
+
+namespace tapegraph::detail {
+
+/// Rebuilds the trace of a formula from its code, over tensors with shapes.
+template <class = void>
+int rebuild(node_interpreter& run, const formula_code& code, const int* leaf_nodes, const double* numbers) {
+ const ir::region_view region = code.value_region();
+ int registers[160];
+ for (int s = 0; s < region.slots(); ++s) {
+  const int source = code.forward_sources[s];
+  registers[s] = source < first_number ? leaf_nodes[source]
+           : run.t.constant(numbers[source - first_number], region.slot_type(s));
+ }
+ const int first = run.t.nodes.size();
+ for (int i = 0; i < region.instructions(); ++i) {
+  const ir::region_instruction step = region.instruction(i);
+  int args[4]{};
+  for (int k = 0; k < step.operands(); ++k) args[k] = registers[step.operand[k]];
+  registers[region.slots() + i] = run.t.map(*code.ops[step.op], args, step.operands());
+ }
+ const int group = run.t.groups++;
+ for (int i = first; i < run.t.nodes.size(); ++i) run.t.nodes[i].group = group;
+ return registers[region.result(0)];
+}
+
+/// A record of a formula, rebuilt as a trace that the interpreter can run.
+template <class = void>
+struct replayed_formula {
+ node_interpreter run;
+ int nodes[most_leaves]{};
+ const any_tensor* leaves[most_leaves]{};
+ int output, last;
+
+ explicit replayed_formula(const formula_record& r) {
+  for (int i = 0; i < r.leaf_count; ++i) {
+   nodes[i] = run.input(r.leaves[i]);
+   leaves[i] = &r.leaves[i];
+  }
+  output = run.input(r.output);
+  last = rebuild(run, *r.formula->code, nodes, r.numbers);
+  if (!(run.t.dims(last) == r.domain)) {
+   run.t.nodes[last].rank = r.domain.rank();
+   run.t.nodes[last].dims = run.t.store(r.domain);
+  }
+  if (r.formula->reduction == nullptr) return;
+  const int group = run.t.nodes[last].op->kind == operation_kind::leaf ? run.t.groups++ : run.t.nodes[last].group;
+  last = run.t.invoke(*r.formula->reduction, r.attributes, nullptr, &last, 1);
+  run.t.nodes[last].group = group;
+ }
+};
+
+template <class X>
+void basic_formula_record<X>::replay(backward_pass& walk, const any_tensor& adjoint) {
+ replayed_formula<> f(*this);
+ const int above = f.run.input(adjoint);
+ interpret_adjoints(f.run, f.last, f.output, above, f.leaves, f.nodes, leaf_count, walk);
+}
+
+template <class X>
+bool basic_formula_record<X>::replay_forward(const jvp_pass& walk, any_tensor& tangent) {
+ replayed_formula<> f(*this);
+ return interpret_tangent(f.run, f.last, f.output, f.leaves, f.nodes, leaf_count, walk, tangent);
+}
+
+/// a + b for tensors of T, not recorded. A formula would do, too, but it would bring its derivatives into programs that have no
+/// tensors of T.
+template <class T, class Tensor>
+Tensor unrecorded_sum(const Tensor& a, const Tensor& b) {
+ constexpr dtype type = dtype_of<T>;
+ using sum = region<slots<type, type>, results<2>, instruction<add_op, type, 0, 1>>;
+ Tensor result(type, a.shape());
+ const buffer_view in[]{a.view(), b.view()}, out = result.view();
+ kernel_call call;
+ call.in = in, call.inputs = 2;
+ call.out = &out, call.outputs = 1;
+ call.domain = out;
+ run_region(&cpu::evaluate_tile<sum>, runtime::map_kernel_for<sum>().on_device, call);
+ check_finite("add", result, {});
+ return result;
+}
+
+template <class Tensor>
+Tensor add_adjoints(const Tensor& a, const Tensor& b) {
+ const tape_storage& tape = tape_storage::instance();
+ const bool recorded = tape.tracks(a) || tape.tracks(b);
+ if (is_storage_type(a.type()) || (a.type() == dtype::f64 && recorded)) return interpreted_sum(a, b);
+ if (a.type() == dtype::f64) return unrecorded_sum<double>(a, b);
+ const tensor<float> x(a), y(b);
+ return tensor<float>(x + y);
+}
+
+template <class Tensor>
+Tensor ones_like(const Tensor& like) {
+ Tensor result(like.type(), like.shape());
+ if (is_storage_type(like.type()))
+  std::fill_n(static_cast<std::uint16_t*>(result.write()), result.size(),
+     like.type() == dtype::bf16 ? bfloat16(1).bits : half(1).bits);
+ else if (like.type() == dtype::f64)
+  std::fill_n(static_cast<double*>(result.write()), result.size(), 1.0);
+ else
+  std::fill_n(static_cast<float*>(result.write()), result.size(), 1.0f);
+ return result;
+}
+
+}
+
+/// Eager mode: what sealing, invoking and reducing do to tensors that exist.
+
+namespace tapegraph {
+
+namespace detail {
+
+template <class Op, class First = void, class...>
+struct result_element {
+ using type = typename First::element_type;
+};
+template <class Op, class First, class... Rest>
+ requires requires { typename Op::result_element; }
+struct result_element<Op, First, Rest...> {
+ using type = typename Op::result_element;
+};
+
+}
+
+/// Eager mode: everything happens at once, and what depends on a watched tensor is recorded.
+struct eager {
+ template <class T>
+ using tensor = tapegraph::tensor<T>;
+
+ template <tensor_like E>
+ static auto seal(const E& e, std::source_location where) {
+  if constexpr (handle<E>) {
+   return e;
+  } else {
+   detail::formula_values values;
+   values.collect(e);
+   const detail::formula_view& f = detail::formula_of<E>;
+   any_tensor result = detail::run_formula(f, values, where);
+   if (detail::any_tracked(values)) {
+    const tapegraph::shape domain = result.shape();
+    detail::record_formula(f, values, domain, nullptr, result);
+   }
+   return tapegraph::tensor<element_t<detail::formula<E, void>::value.type>>(std::move(result));
+  }
+ }
+
+ template <class Op, tensor_like E>
+ static auto reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
+  detail::formula_values values;
+  values.collect(e);
+  const detail::formula_view& f = detail::formula_of<E, Op>;
+  const auto words = attributes_to_words<Op>(attributes);
+  any_tensor result = detail::run_reduction(f, values, words.value, where);
+  if (detail::any_tracked(values))
+   detail::record_formula(f, values, detail::broadcast_shape(*f.code, values), words.value, result);
+  return tapegraph::tensor<element_t<detail::formula<E, Op>::value.type>>(std::move(result));
+ }
+
+ template <class Op, class... Args>
+ static auto invoke(const typename Op::attributes& attributes, const tapegraph::shape* target,
+     std::source_location where, const Args&... args) {
+  if constexpr (Op::kind == operation_kind::map)
+   return spread<Op>(target, where, args...);
+  else
+   return run<Op>(attributes, target, where, seal(args, where)...);
+ }
+
+ template <class Op, class T>
+ static tapegraph::tensor<T> invoke_list(const typename Op::attributes& attributes, std::source_location where,
+           const tapegraph::tensor<T>* parts, int count) {
+  list<operand_info> in(count);
+  list<buffer_view> views(count + 1);
+  bool tracked = false;
+  for (int i = 0; i < count; ++i) {
+   in[i] = {parts[i].type(), parts[i].shape()};
+   views[i] = parts[i].view();
+   tracked = tracked || detail::tape_storage::instance().tracks(parts[i]);
+  }
+  inference io{in.begin(), count, nullptr, dtype_of<T>, {}, nullptr};
+  Op::infer(attributes, io);
+  if (io.error != nullptr) throw_misfit(io);
+  tapegraph::tensor<T> result(any_tensor(io.type, io.result));
+  views[count] = result.view();
+  const auto words = attributes_to_words<Op>(attributes);
+  kernel_call call;
+  call.in = views.begin();
+  call.inputs = count;
+  call.out = call.in + count;
+  call.outputs = 1;
+  call.attributes = words.value;
+  execute<Op, T>(call);
+  detail::check_finite(Op::name, result, where);
+  if (tracked) {
+   tape_index at;
+   auto& r = detail::tape_storage::instance().template append<detail::list_record<Op, T>>(at);
+   r.attributes = attributes;
+   for (int i = 0; i < count; ++i) {
+    r.inputs.push_back(parts[i].outline());
+    r.shapes.push_back(parts[i].shape());
+   }
+   result.set_tape_index(at);
+  }
+  return result;
+ }
+
+ template <tensor_like E>
+ static number extent_number(const E&, extent value) {
+  return {static_cast<double>(value.value)};
+ }
+
+ template <class T>
+ static tapegraph::shape shape_of(const tapegraph::tensor<T>& t) {
+  return t.shape();
+ }
+ static tapegraph::shape shape_of(const number&) { return {}; }
+ template <class Op, class... Args>
+ static tapegraph::shape shape_of(const expr<Op, Args...>& e) {
+  return detail::info_of(e).dims;
+ }
+
+ /// Runs an operation without operands (random numbers): result of `target`'s shape.
+ template <class Op>
+ static tapegraph::tensor<typename Op::result_element> create(const typename Op::attributes& attributes,
+                const tapegraph::shape& target,
+                const random_state& random) {
+  inference io{nullptr, 0, &target, dtype::f32, {}, nullptr};
+  Op::infer(attributes, io);
+  if (io.error != nullptr) throw argument_error(io.error);
+  auto result = tapegraph::tensor<typename Op::result_element>::uninitialized(target);
+  const buffer_view out = result.view();
+  const auto words = attributes_to_words<Op>(attributes);
+  kernel_call call;
+  call.out = &out;
+  call.outputs = 1;
+  call.attributes = words.value;
+  call.random = &random;
+  constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, typename Op::result_element>();
+  runtime::perform(kernel, call, Op::name);
+  return result;
+ }
+
+ /// The next numbers of this thread's stream.
+ template <class Op, class T>
+ static auto draw(typename Op::attributes attributes, const tapegraph::shape& dims, std::source_location,
+     const tapegraph::tensor<T>&) {
+  detail::random_stream& stream = detail::random_generator::instance().stream();
+  attributes.ordinal = detail::checkpointed_run::ordinal(stream);
+  return create<Op>(attributes, dims, stream.state);
+ }
+ template <template <class> class Op, class T>
+ static tapegraph::tensor<T> draw_like(const typename Op<float>::attributes& attributes, const tapegraph::shape& dims,
+          std::source_location where, const tapegraph::tensor<T>& like) {
+  static_assert(std::is_floating_point_v<T>, "random: numbers are float or double, like their example");
+  return draw<Op<T>>(attributes, dims, where, like);
+ }
+
+ /// The value of f and its gradient at tensors; may itself be differentiated. In eager/gradient_tape.hpp.
+ template <class F, class... Args>
+ static auto value_and_gradient(const F& f, const Args&... args);
+
+private:
+ template <class Op, class E>
+ static auto spread(const tapegraph::shape* target, std::source_location where, const E& e) {
+  const auto x = seal(e, where);
+  const operand_info operand{x.type(), x.shape()};
+  inference io{&operand, 1, target, x.type(), {}, nullptr};
+  Op::infer({}, io);
+  if (io.error != nullptr)
+   throw shape_error(std::string(io.error) + ": " + to_string(x.shape()) + " to " + to_string(*target));
+  using T = typename decltype(x)::element_type;
+  detail::formula_values values;
+  using formula_type = expr<Op, tapegraph::tensor<T>>;
+  values.leaves[0] = &x;
+  values.leaf_count = 1;
+  const detail::formula_view& f = detail::formula_of<formula_type>;
+  any_tensor result(x.type(), io.result);
+  const buffer_view in = x.view(), out = result.view();
+  kernel_call call;
+  call.in = &in;
+  call.inputs = 1;
+  call.out = &out;
+  call.outputs = 1;
+  call.domain = out;
+  detail::run_forward(f, call);
+  if (detail::any_tracked(values)) detail::record_formula(f, values, io.result, nullptr, result);
+  return tapegraph::tensor<T>(std::move(result));
+ }
+
+ template <class Op, class... T>
+ static auto run(const typename Op::attributes& attributes, const tapegraph::shape* target,
+     std::source_location where, const tapegraph::tensor<T>&... args) {
+  using element = typename detail::result_element<Op, tapegraph::tensor<T>...>::type;
+  using result_type = tapegraph::tensor<element>;
+  constexpr int count = sizeof...(T);
+  const operand_info in[count]{operand_info{args.type(), args.shape()}...};
+  inference io{in, count, target, in[0].type, {}, nullptr};
+  Op::infer(attributes, io);
+  if (io.error != nullptr) throw_misfit(io, whole_reduction<Op> ? Op::name : std::string_view());
+
+  any_tensor result;
+  if constexpr (Op::kind == operation_kind::view) {
+   result = std::get<0>(std::tie(args...)).viewed(io.result);
+  } else {
+   result = any_tensor(io.type, io.result);
+   const buffer_view views[count + 1]{args.view()..., result.view()};
+   kernel_call call;
+   call.in = views;
+   call.inputs = count;
+   call.out = views + count;
+   call.outputs = 1;
+   if constexpr (attribute_words<Op> > 0) {
+    const auto words = attributes_to_words<Op>(attributes);
+    call.attributes = words.value;
+    execute<Op, T...>(call);
+   } else {
+    execute<Op, T...>(call);
+   }
+  }
+  detail::check_finite(Op::name, result, where);
+  result_type typed(std::move(result));
+  const detail::tape_storage& tape = detail::tape_storage::instance();
+  if ((tape.tracks(args) || ...)) {
+   using record = detail::operation_record<Op, result_type, tapegraph::tensor<T>...>;
+   tape_index at;
+   record& r = detail::tape_storage::instance().template append<record>(at);
+   r.attributes = attributes;
+   r.inputs = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::tuple(detail::outlined(args, (saved_for_vjp_of<Op> >> I & 1) != 0)...);
+   }
+   (std::index_sequence_for<T...>{});
+   typed.set_tape_index(at);
+   r.output = detail::outlined(typed, (saved_for_vjp_of<Op> & saved_value) != 0);
+  }
+  return typed;
+ }
+
+ template <class Op, class First, class... Rest>
+ static void execute(kernel_call& call) {
+  constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, First>();
+  runtime::perform(kernel, call, Op::name);
+ }
+
+ [[noreturn]] static void throw_misfit(const inference& io, std::string_view operation = {}) {
+  std::string text = io.error;
+  if (!operation.empty()) text.append(": ").append(operation).append(" of ");
+  for (int i = 0; i < io.count; ++i)
+   text += std::string(i > 0 ? ", " : operation.empty() ? ": " : "") + name_of(io.in[i].type) + to_string(io.in[i].dims);
+  if (io.target != nullptr) text += " to " + to_string(*io.target);
+  throw shape_error(text);
+ }
+};
+
+template <class T>
+template <expression E>
+tensor<T>::tensor(const E& e, std::source_location where) : tensor(any_tensor(eager::seal(e, where))) {}
+
+}
+
+namespace tapegraph {
+
+struct tape_options {
+ /// gradient() may be called more than once, and its own operations are recorded.
+ bool persistent = false;
+};
+
+/// Records what happens to watched tensors while it lives. Tapes of one thread may be nested: an outer tape records the
+/// gradients an inner one computes.
+///
+///     tg::gradient_tape tape;
+///     tape.watch(w);
+///     tg::tensor<float> loss = mean(square(matmul(x, w) - y));
+///     tg::tensor<float> dw = tape.gradient(loss, w);
+class gradient_tape {
+public:
+ explicit gradient_tape(tape_options options = {}) : options_(options) {
+  auto& tape = detail::tape_storage::instance();
+  first_ = tape.length();
+  tape.start();
+  if (options_.persistent) tape.persist(1);
+ }
+ gradient_tape(const gradient_tape&) = delete;
+ gradient_tape& operator=(const gradient_tape&) = delete;
+ ~gradient_tape() {
+  auto& tape = detail::tape_storage::instance();
+  if (options_.persistent) tape.persist(-1);
+  tape.close(recording_);
+ }
+
+ /// Makes tensors sources: what depends on them is recorded from here on.
+ template <class... T>
+ void watch(tensor<T>&... tensors) {
+  static_assert((is_floating_type<T> && ...), "only floating-point tensors have derivatives");
+  auto& tape = detail::tape_storage::instance();
+  ((tape.tracks(tensors) ? void() : tensors.set_tape_index(tape.watch())), ...);
+ }
+
+ /// Recording pauses; `resume_recording` continues it.
+ void stop_recording() {
+  if (recording_) detail::tape_storage::instance().stop();
+  recording_ = false;
+ }
+ void resume_recording() {
+  if (!recording_ && !used_) detail::tape_storage::instance().resume();
+  recording_ = !used_;
+ }
+
+ /// d(sum of y)/dx, of x's shape, and a tuple of these for several x; zeros where y does not depend on x. Throws argument_error
+ /// for a source that was not watched and for a second call on a tape that is not persistent.
+ template <tensor_like Y, handle... X>
+ auto gradient(const Y& y, const X&... x) {
+  const auto value = eval(y);
+  prepare();
+  detail::backward_pass walk(value.tape_index().index + 1);
+  if (detail::tape_storage::instance().knows(value.tape_index())) {
+   std::vector<char> keep(static_cast<std::size_t>(value.tape_index().index + 1));
+   (mark(keep, x), ...);
+   walk.run(value, first_, keep);
+  }
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+   std::tuple<X...> result{X(adjoint_of(walk, x, static_cast<int>(I)))...};
+   finish();
+   return detail::unwrapped(result);
+  }(std::index_sequence_for<X...>{});
+ }
+
+ /// The derivatives for sources whose number and element types are known only at run time.
+ template <class Tensor = any_tensor>
+ std::vector<any_tensor> gradient(const any_tensor& y, const std::vector<any_tensor>& x) {
+  prepare();
+  detail::basic_backward_pass<Tensor> walk(y.tape_index().index + 1);
+  if (detail::tape_storage::instance().knows(y.tape_index())) {
+   std::vector<char> keep(static_cast<std::size_t>(y.tape_index().index + 1));
+   for (const any_tensor& source : x) mark(keep, source);
+   walk.run(y, first_, keep);
+  }
+  std::vector<any_tensor> result;
+  result.reserve(x.size());
+  for (const any_tensor& source : x) result.push_back(adjoint_of(walk, source, static_cast<int>(result.size())));
+  finish();
+  return result;
+ }
+
+private:
+ void prepare() {
+  if (used_) throw argument_error("gradient_tape: gradient() was already called; a persistent tape allows more calls");
+  if (!options_.persistent) {
+   stop_recording();
+   used_ = true;
+  }
+ }
+ void finish() {
+  auto& tape = detail::tape_storage::instance();
+  if (!options_.persistent && tape.open() == 1) tape.clear(0);
+ }
+ static void mark(std::vector<char>& keep, const any_tensor& x) {
+  const tape_index p = x.tape_index();
+  if (detail::tape_storage::instance().knows(p) && p.index < static_cast<int>(keep.size()))
+   keep[static_cast<std::size_t>(p.index)] = 1;
+ }
+ static any_tensor adjoint_of(const detail::backward_pass& walk, const any_tensor& x, int position) {
+  if (!detail::tape_storage::instance().knows(x.tape_index()))
+   throw argument_error("gradient_tape: source " + std::to_string(position) + " of shape " +
+        to_string(x.shape()) + " is not watched");
+  if (const any_tensor* found = walk.find(x.tape_index())) return *found;
+  any_tensor zero(x.type(), x.shape());
+  std::memset(zero.write(), 0, static_cast<std::size_t>(zero.size()) * size_of(zero.type()));
+  return zero;
+ }
+
+ tape_options options_;
+ int first_ = 0;
+ bool recording_ = true, used_ = false;
+};
+
+namespace detail {
+/// Makes a function's argument a source with a place of its own on the tape. Other uses of the tensor, such as the function's
+/// captures, keep the place they have on an outer tape and are constants for this function.
+template <class T>
+tensor<T> as_source(const tensor<T>& argument) {
+ static_assert(ir::detail::is_floating(dtype_of<T>), "only floating-point tensors have derivatives");
+ tape_storage& tape = tape_storage::instance();
+ const shape same = argument.shape();
+ if (tape.tracks(argument)) return tapegraph::invoke<reshape_op>({}, &same, std::source_location{}, argument);
+ tensor<T> source = argument;
+ source.set_tape_index(tape.watch());
+ return source;
+}
+}
+
+template <class F, class... Args>
+auto eager::value_and_gradient(const F& f, const Args&... args) {
+ gradient_tape tape;
+ const std::tuple sources{detail::as_source(seal(args, std::source_location{}))...};
+ return std::apply(
+  [&](const auto&... x) {
+   const auto y = eval(f(x...));
+   auto result = tape.gradient(y, x...);
+   return value_with_gradient<std::remove_cvref_t<decltype(y)>, decltype(result)>{y, result};
+  },
+  sources);
+}
+
+}
 // ---- tapegraph/nn/scope.hpp ----
 
 // ---- tapegraph/nn/initializer.hpp ----
@@ -22964,6 +22485,21 @@ void update_rows(const eager_slots& slots, const std::vector<eager_context::row_
 }
 // ---- tapegraph/nn/model.hpp ----
 
+// ---- tapegraph/core/clock.hpp ----
+
+#include <ctime>
+
+namespace tapegraph::detail {
+
+/// Seconds since some fixed moment, on a clock that nobody sets. <chrono> has one, too, but is long, and from g++ 13 on includes
+/// streams and <format>; the umbrella header should not bring that into every program.
+inline double steady_seconds() {
+ std::timespec now{};
+ ::clock_gettime(CLOCK_MONOTONIC, &now);
+ return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+}
 // ---- tapegraph/data/loader.hpp ----
 
 // ---- tapegraph/data/dataset.hpp ----
@@ -23367,7 +22903,6 @@ split_datasets train_validation_split(const dataset& all, std::uint64_t seed, do
 
 }
 
-#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <iterator>
@@ -23478,9 +23013,9 @@ public:
  /// The next batch, valid until the next call; null at the end of the epoch. Rethrows what the source threw, after
  /// the batches that were complete. Throws argument_error before begin_epoch().
  const batch* next() {
-  const auto asked = std::chrono::steady_clock::now();
+  const double asked = tapegraph::detail::steady_seconds();
   const batch* result = thread_.joinable() ? take() : assemble();
-  wait_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
+  wait_seconds_ += tapegraph::detail::steady_seconds() - asked;
   return result;
  }
 
@@ -23674,7 +23209,7 @@ public:
  using clock_function = double (*)(); ///< seconds since some fixed moment
 
  explicit progress_line(std::ostream& out = std::cerr, progress_style style = progress_style::automatic,
-      clock_function now = steady_seconds)
+      clock_function now = tapegraph::detail::steady_seconds)
   : out_(out), style_(style), now_(now) {
   int descriptor = -1;
   if (&out == &std::cout) descriptor = STDOUT_FILENO;
@@ -23720,10 +23255,6 @@ public:
  }
 
 private:
- static double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
- }
-
  template <class... Args>
  void append(const char* format, Args... args) {
   char text[96];
@@ -24700,8 +24231,7 @@ private:
 
  epoch_result run_epoch(data::loader& loader, std::int64_t epoch, const fit_options& options,
       io::progress_line& progress) {
-  using clock = std::chrono::steady_clock;
-  const auto start = clock::now();
+  const double start = detail::steady_seconds();
   std::int64_t steps = loader.batches_per_epoch();
   if (options.steps_per_epoch > 0) steps = std::min(steps, options.steps_per_epoch);
   progress.begin_epoch(epoch + 1, options.epochs, steps);
@@ -24730,7 +24260,7 @@ private:
   const auto seen = static_cast<double>(std::max<std::int64_t>(r.records, 1));
   r.loss /= seen;
   r.accuracy /= seen;
-  r.seconds = std::chrono::duration<double>(clock::now() - start).count();
+  r.seconds = detail::steady_seconds() - start;
   r.ingestion_seconds = loader.wait_seconds();
   if (options.validation_data) {
    const step_result v = evaluate(*options.validation_data, options.batch_size);
@@ -25423,6 +24953,239 @@ auto compile(const Model&, spec<T, Extents...>, const compile_options& options =
 }
 // ---- tapegraph/nn/function.hpp ----
 
+// ---- tapegraph/eager/derivatives.hpp ----
+
+/// vjp, jvp, hvp, jacobian and hessian in eager mode: the function runs once under a tape, and sweeps over the records go
+/// either way, as often as it takes. While an outer tape records, the sweeps are recorded, too.
+
+namespace tapegraph::detail {
+
+namespace jvp_kernels {
+
+template <class G>
+any_tensor by_type(dtype type, const G& g) {
+ return type == dtype::f64 ? g(0.0) : g(0.0f);
+}
+template <class Tensor>
+Tensor multiply_add(const Tensor* sum, const Tensor& a, const Tensor& b) {
+ return by_type(a.type(), [&]<class T>(T) -> Tensor {
+  const tensor<T> x(a), y(b);
+  return sum == nullptr ? tensor<T>(x * y) : tensor<T>(tensor<T>(*sum) + x * y);
+ });
+}
+template <class Tensor>
+Tensor add(const Tensor& a, const Tensor& b) {
+ return add_adjoints(a, b);
+}
+template <class Tensor>
+Tensor converted(const Tensor& a, dtype type) {
+ if (a.type() == type) return a;
+ return by_type(a.type(), [&]<class T>(T) -> Tensor {
+  if (type == dtype::f64) return tensor<double>(cast<double>(tensor<T>(a)));
+  return tensor<float>(cast<float>(tensor<T>(a)));
+ });
+}
+template <class Tensor>
+inline constexpr forward_kernels kernels{&multiply_add<Tensor>, &add<Tensor>, &converted<Tensor>,
+          &transposed_tangent<Tensor>};
+
+}
+
+/// A function's stretch of the tape, from sources to results; what both sweeps need.
+template <class Tensor>
+class recorded_function {
+public:
+ using handles = std::vector<Tensor>;
+
+ /// A direction without a buffer counts as zero.
+ handles push(const handles& tangents) {
+  jvp_pass walk(base_, end_, jvp_kernels::kernels<Tensor>);
+  for (std::size_t j = 0; j < sources_.size(); ++j)
+   if (tangents[j].has_storage()) walk.set(sources_[j].tape_index().index, tangents[j]);
+  walk.run(first_, end_);
+  handles found;
+  for (const any_tensor& y : results_) {
+   const any_tensor* const tangent = walk.find(y);
+   found.push_back(tangent != nullptr ? *tangent : zeros_of(y.type(), y.shape()));
+  }
+  return found;
+ }
+ handles pull(const handles& cotangents) {
+  backward_pass walk(end_);
+  std::vector<char> keep(static_cast<std::size_t>(end_));
+  for (const any_tensor& x : sources_) keep[static_cast<std::size_t>(x.tape_index().index)] = 1;
+  for (std::size_t k = 0; k < results_.size(); ++k)
+   if (cotangents[k].has_storage() && walk.wants(results_[k])) walk.add(results_[k], cotangents[k]);
+  walk.run(end_ - 1, first_, keep);
+  handles found;
+  for (const any_tensor& x : sources_) {
+   const any_tensor* const adjoint = walk.find(x.tape_index());
+   found.push_back(adjoint != nullptr ? *adjoint : zeros_of(x.type(), x.shape()));
+  }
+  return found;
+ }
+
+ std::vector<std::int64_t> result_sizes() const { return sizes(results_); }
+ std::vector<std::int64_t> source_sizes() const { return sizes(sources_); }
+ bool allows(std::int64_t) const { return true; }
+ handles pull_one(int k, std::int64_t i) { return pull(one_hot(results_, k, i)); }
+ handles push_one(int j, std::int64_t i) { return push(one_hot(sources_, j, i)); }
+
+ any_tensor block(const handles& lines, int k, int j, bool forward) {
+  const any_tensor &y = results_[static_cast<std::size_t>(k)], &x = sources_[static_cast<std::size_t>(j)];
+  shape target = y.shape();
+  for (int i = 0; i < x.rank(); ++i) target.push_back(x.shape()[i]);
+  if (target.overflow())
+   throw shape_error("jacobian: rank above 8: result of shape " + to_string(y.shape()) +
+       " by argument of shape " + to_string(x.shape()));
+  if (lines.empty()) return zeros_of(x.type(), target);
+  return x.type() == dtype::f64 ? stacked<double>(lines, target, forward)
+         : stacked<float>(lines, target, forward);
+ }
+
+protected:
+ recorded_function() : base_(tape_storage::instance().length()) {}
+
+ template <class T>
+ tensor<T> own(const tensor<T>& argument) {
+  const tensor<T> x = as_source(argument);
+  sources_.push_back(x);
+  return x;
+ }
+ static any_tensor checked(const any_tensor& given, const any_tensor& like, const like_words& words,
+       std::size_t position) {
+  if (!ir::detail::is_floating(like.type())) return {};
+  if (given.type() == like.type() && given.shape() == like.shape()) return given;
+  throw shape_error(std::string(words.shape) + ": " + words.role + " " + std::to_string(position) + " is " +
+      name_of(given.type()) + to_string(given.shape()) + ", expected " + name_of(like.type()) +
+      to_string(like.shape()));
+ }
+
+ class forward_wish {
+ public:
+  forward_wish() { tape_storage::instance().want_forward(1); }
+  forward_wish(const forward_wish&) = delete;
+  forward_wish& operator=(const forward_wish&) = delete;
+  ~forward_wish() { end(); }
+  void end() {
+   if (!ended_) tape_storage::instance().want_forward(-1);
+   ended_ = true;
+  }
+
+ private:
+  bool ended_ = false;
+ };
+
+ gradient_tape tape_;
+ forward_wish wish_;
+ handles sources_, results_;
+ int base_ = 0, first_ = 0, end_ = 0;
+
+private:
+ static std::vector<std::int64_t> sizes(const handles& of) {
+  std::vector<std::int64_t> result;
+  for (const any_tensor& each : of) result.push_back(each.size());
+  return result;
+ }
+ static handles one_hot(const handles& like, int which, std::int64_t i) {
+  handles result(like.size());
+  const any_tensor& of = like[static_cast<std::size_t>(which)];
+  if (!ir::detail::is_floating(of.type())) return result;
+  any_tensor& seed = result[static_cast<std::size_t>(which)] = zeros_of(of.type(), of.shape());
+  if (of.type() == dtype::f64)
+   static_cast<double*>(seed.write())[i] = 1;
+  else
+   static_cast<float*>(seed.write())[i] = 1;
+  return result;
+ }
+ template <class T>
+ static any_tensor stacked(const handles& lines, const shape& target, bool forward) {
+  const shape line{1, lines[0].size()};
+  std::vector<tensor<T>> parts;
+  for (const any_tensor& each : lines)
+   parts.push_back(reshape(tensor<T>(jvp_kernels::converted(each, dtype_of<T>)), line));
+  const tensor<T> all =
+   invoke_list<concat_op>({0}, std::source_location{}, parts.data(), static_cast<int>(parts.size()));
+  return forward ? reshape(tensor<T>(transpose(all)), target) : reshape(all, target);
+ }
+};
+
+template <class F, class... X>
+struct linearization<eager, F, X...> : recorded_function<any_tensor> {
+ static constexpr int arity = sizeof...(X);
+ using index = std::index_sequence_for<X...>;
+ struct sealer {
+  auto operator()(const auto& y) const { return eval(y); }
+ };
+ using arguments = std::tuple<decltype(eval(std::declval<const X&>()))...>;
+ template <class... H>
+ static auto called(const F& f, const std::tuple<H...>& x) {
+  return map_results(sealer{}, std::apply(f, x));
+ }
+ using value_type = decltype(called(std::declval<const F&>(), std::declval<const arguments&>()));
+
+ explicit linearization(const F& f, const X&... x) : value(traced(f, x...)) {
+  tape_.stop_recording();
+  wish_.end();
+  end_ = tape_storage::instance().length();
+  map_results([this](const auto& y) { return results_.push_back(y), 0; }, value);
+ }
+
+ template <class Directions>
+ auto push(const Directions& directions, const char*) {
+  const handles found = recorded_function<any_tensor>::push(matched(directions, sources_, direction_words));
+  std::size_t k = 0;
+  return map_results([&]<class H>(const H&) { return H(found[k++]); }, value);
+ }
+ template <class Cotangents>
+ auto pull(const Cotangents& cotangents, const char*) {
+  return typed(recorded_function<any_tensor>::pull(matched(cotangents, results_, cotangent_words)), 0, index{});
+ }
+ auto jacobian(sweep_direction direction) {
+  const handles blocks = jacobian_blocks(*this, direction);
+  std::size_t k = 0;
+  return map_results([&](const auto&) { return unwrapped(typed(blocks, arity * k++, index{})); }, value);
+ }
+
+private:
+ value_type traced(const F& f, const X&... x) {
+  const arguments own_places{own(eval(x))...};
+  first_ = tape_storage::instance().length();
+  return called(f, own_places);
+ }
+ template <std::size_t... I>
+ static auto typed(const handles& from, std::size_t first, std::index_sequence<I...>) {
+  return arguments{std::tuple_element_t<I, arguments>(from[first + I])...};
+ }
+ template <class Given>
+ static handles matched(const Given& given, const handles& like, const like_words& words) {
+  handles found;
+  map_results(
+   [&]<class G>(const G& each) {
+    if constexpr (scalar<G>) {
+     const double number = static_cast<double>(each);
+     const dtype type = found.size() < like.size() ? like[found.size()].type() : dtype::f64;
+     found.push_back(type == dtype::f64 ? any_tensor(tensor<double>(number))
+             : any_tensor(tensor<float>(static_cast<float>(number))));
+    } else {
+     found.push_back(eval(each));
+    }
+    return 0;
+   },
+   given);
+  if (found.size() != like.size())
+   throw argument_error(std::string(words.number) + ": " + std::to_string(found.size()) + " given, " +
+        std::to_string(like.size()) + " expected");
+  for (std::size_t i = 0; i < found.size(); ++i) found[i] = checked(found[i], like[i], words, i);
+  return found;
+ }
+
+public:
+ value_type value;
+};
+
+}
+
 /// tg::function: one C++ function as a compiled graph or as an eager callable.
 
 namespace tapegraph {
@@ -25984,6 +25747,259 @@ private:
  variable_list variables_;
  std::uint64_t seed_ = 0, step_ = 0;
  runtime::device_runtime* device_;
+};
+
+}
+// ---- tapegraph/tensor.hpp ----
+
+/// Tensors, operations on them, the tape and derivatives of functions: what a program needs that compiles no models. It costs two
+/// thirds of <tapegraph/tapegraph.hpp>, which has it and, besides, graph mode, layers, optimizers, data sets and GPUs.
+
+// ---- tapegraph/core/math_mode.hpp ----
+
+namespace tapegraph {
+
+/// How a GPU multiplies the float operands of convolutions and matrix products. Sums are float in each. The CPU, and
+/// devices without such units (compute capability below 8.0), always compute as fp32 says; double is not concerned.
+enum class math_mode : std::uint8_t {
+ fp32,  ///< every product in float: the default, because both modes and all devices are compared
+ tf32,  ///< on tensor cores, operands rounded to 10 bits: relative error of a factor 2^-11
+ tf32x3 ///< on tensor cores, each operand in two parts: nearly fp32's accuracy
+};
+
+namespace detail {
+inline std::atomic<math_mode>& math_mode_setting() {
+ static std::atomic<math_mode> mode{math_mode::fp32};
+ return mode;
+}
+}
+
+inline math_mode current_math_mode() { return detail::math_mode_setting().load(std::memory_order_relaxed); }
+
+/// For the whole process, from the next kernel on. What has been captured for replay keeps the mode it was captured in.
+inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
+
+}
+// ---- tapegraph/eager/random.hpp ----
+
+/// Random tensors. Factories take a seed and are pure functions of it; the operations of ops/random/random.hpp draw from a
+/// generator that this thread's `set_seed` starts anew.
+
+namespace tapegraph::random {
+
+/// Starts this thread's random operations anew: what is drawn from here on, and the calls of functions (whose steps are
+/// counted from here). Models and functions with a seed of their own are not concerned.
+inline void set_seed(std::uint64_t seed) { tapegraph::detail::random_generator::instance().set_seed(seed); }
+
+struct options {
+ std::uint64_t seed = 0;
+ std::uint64_t stream = 0; ///< other numbers from the same seed
+};
+
+namespace detail {
+inline constexpr std::int64_t factory_ordinal = 0xFFFFFFFD;
+
+template <class T>
+tensor<T> draw(const shape& dims, distribution law, double a, double b, const options& o) {
+ return eager::create<random_op<T>>({factory_ordinal, static_cast<std::int64_t>(law), a, b}, dims, {o.seed, o.stream});
+}
+}
+
+/// Uniform in [low, high).
+template <class T>
+tensor<T> uniform(const shape& dims, const options& o = {}, double low = 0, double high = 1) {
+ return detail::draw<T>(dims, distribution::uniform, low, high, o);
+}
+/// Normal with a mean and a standard deviation.
+template <class T>
+tensor<T> normal(const shape& dims, const options& o = {}, double mean = 0, double deviation = 1) {
+ return detail::draw<T>(dims, distribution::normal, mean, deviation, o);
+}
+/// Normal, within two deviations of the mean.
+template <class T>
+tensor<T> truncated_normal(const shape& dims, const options& o = {}, double mean = 0, double deviation = 1) {
+ return detail::draw<T>(dims, distribution::truncated_normal, mean, deviation, o);
+}
+/// Exponential with mean 1 / rate.
+template <class T>
+tensor<T> exponential(const shape& dims, const options& o = {}, double rate = 1) {
+ return detail::draw<T>(dims, distribution::exponential, rate, 0, o);
+}
+/// One with a probability, zero otherwise.
+template <class T>
+tensor<T> bernoulli(const shape& dims, const options& o = {}, double probability = 0.5) {
+ return detail::draw<T>(dims, distribution::bernoulli, probability, 0, o);
+}
+/// Whole numbers in [low, high), int32 or int64.
+template <class T>
+tensor<T> integers(const shape& dims, std::int64_t low, std::int64_t high, const options& o = {}) {
+ return eager::create<random_integer_op<T>>({detail::factory_ordinal, low, high}, dims, {o.seed, o.stream});
+}
+/// 0 ... count - 1 in random order.
+template <class Key = std::int64_t>
+tensor<std::int32_t> permutation(std::int64_t count, const options& o = {}) {
+ using limits = std::numeric_limits<Key>;
+ return argsort(integers<Key>({count}, limits::min(), limits::max(), o));
+}
+
+}
+// ---- tapegraph/eager/transforms.hpp ----
+
+/// Function transforms in eager mode. Each transform has its own kind of record on the tape.
+
+namespace tapegraph {
+
+namespace detail {
+
+/// Nothing is recorded on this thread while an object of this class lives.
+class recording_pause {
+public:
+ recording_pause() : before_(tape_storage::instance().pause()) {}
+ recording_pause(const recording_pause&) = delete;
+ recording_pause& operator=(const recording_pause&) = delete;
+ ~recording_pause() { tape_storage::instance().unpause(before_); }
+
+private:
+ int before_;
+};
+
+/// The tape's record of a function with a derivative that the user defined.
+template <class B, class Y, class... X>
+struct custom_record : tape_record {
+ B backward_function;
+ std::tuple<X...> inputs;
+ Y output;
+
+ custom_record(const B& b, const X&... x) : backward_function(b), inputs(x...) {}
+ static void destroy(tape_record& base) { static_cast<custom_record&>(base).~custom_record(); }
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
+  auto& self = static_cast<custom_record&>(base);
+  std::apply(
+   [&](const auto&... x) {
+    if (!(walk.wants(x) || ...)) return;
+    const auto flows = call_backward(self.backward_function, Y(adjoint), self.output, x...);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+     (self.flow(walk, flow_at<I, sizeof...(X)>(flows), x), ...);
+    }(std::index_sequence_for<X...>{});
+   },
+   self.inputs);
+ }
+ static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+  return tangent_by_going_back(static_cast<custom_record&>(base), walk, tangent);
+ }
+
+private:
+ template <class Flow, class Input>
+ static void flow(backward_pass& walk, const Flow& value, const Input& input) {
+  if constexpr (!std::is_same_v<Flow, no_gradient_t>) {
+   if (!walk.wants(input)) return;
+   const auto sealed = eval(value);
+   if (!(sealed.shape() == input.shape()) || sealed.type() != input.type())
+    throw shape_error(std::string(wrong_flow) + ": " + name_of(sealed.type()) + to_string(sealed.shape()) +
+        ", " + name_of(input.type()) + to_string(input.shape()));
+   walk.add(input, sealed);
+  }
+ }
+};
+
+/// The tape's record of a checkpointed function: its operands, and the function, which is run again for the derivative.
+template <class F, class... X>
+struct checkpoint_record : tape_record {
+ F f;
+ std::tuple<X...> inputs;
+ std::vector<std::int64_t> ordinals;
+
+ checkpoint_record(const F& function, const std::vector<std::int64_t>& drawn, const X&... x)
+  : f(function), inputs(x...), ordinals(drawn) {}
+ static void destroy(tape_record& base) { static_cast<checkpoint_record&>(base).~checkpoint_record(); }
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
+  auto& self = static_cast<checkpoint_record&>(base);
+  tape_storage& tape = tape_storage::instance();
+  const tape_storage::mark end = tape.end();
+  const bool kept = tape.recording();
+  {
+   const any_tensor value = self.run_again(kept);
+   if (tape.knows(value.tape_index())) walk.run_within(value, adjoint, end.length);
+  }
+  if (!kept) tape.rewind(end);
+ }
+
+private:
+ any_tensor run_again(bool recording) {
+  struct recorded {
+   explicit recorded(bool on) : started(on) {
+    if (started) tape_storage::instance().resume();
+   }
+   ~recorded() {
+    if (started) tape_storage::instance().stop();
+   }
+   bool started;
+  };
+  const recorded record(!recording);
+  const checkpointed_run second(ordinals, true);
+  return std::apply([&](const auto&... x) { return any_tensor(eval(f(x...))); }, inputs);
+ }
+};
+
+}
+
+template <>
+struct mode_transforms<eager> {
+ template <class F, class B, class... T>
+ static auto custom(const F& f, const B& backward, std::source_location where, const tensor<T>&... x) {
+  auto value = [&] {
+   const detail::recording_pause pause;
+   return eval(f(x...), where);
+  }();
+  value.set_tape_index({});
+  auto& tape = detail::tape_storage::instance();
+  if ((tape.tracks(x) || ...)) {
+   tape_index at;
+   auto& r = tape.append<detail::custom_record<B, decltype(value), tensor<T>...>>(at, backward, x...);
+   value.set_tape_index(at);
+   r.output = value;
+  }
+  return value;
+ }
+
+ template <class F, class... T>
+ static auto checkpoint(const F& f, std::source_location where, const tensor<T>&... x) {
+  auto& tape = detail::tape_storage::instance();
+  if (!tape.recording() || tape.forward_wanted()) return eval(f(x...), where);
+  std::vector<std::int64_t> ordinals;
+  auto value = [&] {
+   const detail::recording_pause pause;
+   const detail::checkpointed_run first(ordinals, false);
+   return eval(f(x...), where);
+  }();
+  tape_index at;
+  tape.append<detail::checkpoint_record<F, tensor<T>...>>(at, f, ordinals, x...);
+  value.set_tape_index(at);
+  return value;
+ }
+
+ template <class Op, class T>
+ static void effect(const tensor<T>& x, std::source_location) {
+  const operand_info operand{x.type(), x.shape()};
+  inference io{&operand, 1, nullptr, x.type(), {}, nullptr};
+  Op::infer({}, io);
+  if (io.error != nullptr) throw dtype_error(std::string(io.error) + ", given " + name_of(x.type()));
+  if (detail::checkpointed_run::repeats()) return;
+  const buffer_view in = x.view();
+  bool done = false;
+  const buffer_view out{&done, dtype::boolean};
+  kernel_call call;
+  call.in = &in;
+  call.inputs = 1;
+  call.out = &out;
+  call.outputs = 1;
+  constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, T>();
+  runtime::perform(kernel, call, Op::name);
+ }
+
+ [[noreturn]] static void refuse(const any_tensor&, const char* what, const shape& first, const shape& second) {
+  throw shape_error(std::string(what) + ": " + to_string(first) + ", " + to_string(second));
+ }
 };
 
 }
@@ -34786,43 +34802,19 @@ inline void write_svg_chart(const std::filesystem::path& path, const chart& c) {
 
 // ---- tapegraph/io/safetensors.hpp ----
 
-#include <nlohmann/json.hpp>
+// ---- tapegraph/io/safetensors_header.hpp ----
 
-#include <algorithm>
 #include <array>
-#include <bit>
-#include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-/// safetensors: eight bytes of header length (little endian), a JSON header, then the values of all tensors without
-/// gaps. Format: https://github.com/huggingface/safetensors
+/// The header of a safetensors file as values. Reading it from JSON and writing it as JSON is declared here and defined in
+/// io/safetensors_json.hpp, the one header that includes the JSON library.
 
-namespace tapegraph::io {
-
-static_assert(std::endian::native == std::endian::little, "safetensors files are little endian");
-
-/// One tensor to write; the values are borrowed until the call returns.
-struct safetensors_entry {
- std::string name;
- dtype type;
- std::vector<std::int64_t> shape;
- const void* data;
-};
-
-struct safetensors_file {
- std::map<std::string, host_array> tensors;
- std::map<std::string, std::string> metadata;
-};
-
-namespace detail {
+namespace tapegraph::io::detail {
 
 inline constexpr std::array<std::pair<dtype, const char*>, 13> safetensors_types{{{dtype::boolean, "BOOL"},
                     {dtype::u8, "U8"},
@@ -34844,8 +34836,46 @@ inline std::size_t safetensors_rank(dtype type) {
  return rank;
 }
 
-/// Parses the header and refuses a name that occurs twice, of which the JSON library would keep the last in silence.
-inline nlohmann::json parse_safetensors_header(const std::string& text, const std::string& file) {
+/// Where one tensor's values stand, counted from the end of the header.
+struct safetensors_place {
+ std::string name;
+ dtype type;
+ std::vector<std::int64_t> shape;
+ std::uint64_t begin, end;
+};
+
+struct safetensors_header {
+ std::vector<safetensors_place> places;
+ std::map<std::string, std::string> metadata;
+};
+
+/// Reads a header and checks every entry on its own. Throws data_error that names `file` and the tensor.
+template <class = void>
+safetensors_header parse_safetensors_header(const std::string& text, std::uint64_t data_bytes, const std::string& file);
+
+/// The header's text, places in the order given, without the spaces that follow it. Throws argument_error that names `operation`
+/// where a name or metadata are not UTF-8.
+template <class = void>
+std::string safetensors_header_text(const safetensors_header& header, const std::string& operation);
+
+}
+
+#if !defined(TG_WEIGHTS_COMPILED)
+// ---- tapegraph/io/safetensors_json.hpp ----
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tapegraph::io::detail {
+
+/// The header as JSON. A name that occurs twice is refused; the JSON library would keep the last in silence.
+template <class = void>
+nlohmann::json parse_json_of_distinct_names(const std::string& text, const std::string& file) {
  std::vector<std::set<std::string>> names;
  const auto watch = [&](int, nlohmann::json::parse_event_t event, nlohmann::json& value) {
   if (event == nlohmann::json::parse_event_t::object_start) names.emplace_back();
@@ -34861,16 +34891,10 @@ inline nlohmann::json parse_safetensors_header(const std::string& text, const st
  }
 }
 
-struct safetensors_place {
- std::string name;
- dtype type;
- std::vector<std::int64_t> shape;
- std::uint64_t begin, end;
-};
-
 /// One header entry, checked on its own.
-inline safetensors_place safetensors_place_of(const std::string& name, const nlohmann::json& entry,
-           std::uint64_t data_bytes, const std::string& file) {
+template <class = void>
+safetensors_place safetensors_place_of(const std::string& name, const nlohmann::json& entry, std::uint64_t data_bytes,
+         const std::string& file) {
  const auto refuse = [&](const std::string& why) { throw data_error(file + ", tensor '" + name + "': " + why); };
  if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") || !entry.contains("data_offsets"))
   refuse("needs dtype, shape and data_offsets");
@@ -34889,8 +34913,8 @@ inline safetensors_place safetensors_place_of(const std::string& name, const nlo
  if (!offsets.is_array() || offsets.size() != 2 || !whole(offsets[0]) || !whole(offsets[1]))
   refuse("data_offsets are not two offsets");
 
- safetensors_place place{name, known->first, shape.get<std::vector<std::int64_t>>(), offsets[0].get<std::uint64_t>(),
-       offsets[1].get<std::uint64_t>()};
+ safetensors_place place{name, known->first, {}, offsets[0].get<std::uint64_t>(), offsets[1].get<std::uint64_t>()};
+ for (const auto& extent : shape) place.shape.push_back(extent.get<std::int64_t>());
  const std::string range = "[" + std::to_string(place.begin) + "," + std::to_string(place.end) + ")";
  if (place.begin > place.end) refuse("offsets " + range + " run backwards");
  if (place.end > data_bytes)
@@ -34904,9 +34928,103 @@ inline safetensors_place safetensors_place_of(const std::string& name, const nlo
  return place;
 }
 
+template <class>
+safetensors_header parse_safetensors_header(const std::string& text, std::uint64_t data_bytes,
+           const std::string& file) {
+ const nlohmann::json header = parse_json_of_distinct_names(text, file);
+ safetensors_header result;
+ for (auto entry = header.begin(); entry != header.end(); ++entry) {
+  if (entry.key() != "__metadata__") {
+   result.places.push_back(safetensors_place_of(entry.key(), *entry, data_bytes, file));
+   continue;
+  }
+  if (!entry->is_object()) throw data_error(file + ": __metadata__ is not an object");
+  for (auto text_entry = entry->begin(); text_entry != entry->end(); ++text_entry) {
+   if (!text_entry->is_string())
+    throw data_error(file + ": __metadata__ '" + text_entry.key() + "' is not a string");
+   result.metadata[text_entry.key()] = text_entry->get<std::string>();
+  }
+ }
+ return result;
+}
+
+template <class>
+std::string safetensors_header_text(const safetensors_header& header, const std::string& operation) {
+ std::string text = "{";
+ const auto next = [&](bool first) { text += first ? "" : ","; };
+ const auto add_string = [&](const std::string& value) {
+  try {
+   text += nlohmann::json(value).dump();
+  } catch (const nlohmann::json::exception&) {
+   throw argument_error(operation + ": a name or metadata text is not UTF-8");
+  }
+ };
+ if (!header.metadata.empty()) {
+  text += "\"__metadata__\":{";
+  for (bool first = true; const auto& [key, value] : header.metadata) {
+   next(std::exchange(first, false));
+   add_string(key);
+   text += ':';
+   add_string(value);
+  }
+  text += '}';
+ }
+ for (bool first = header.metadata.empty(); const auto& place : header.places) {
+  next(std::exchange(first, false));
+  add_string(place.name);
+  text.append(":{\"dtype\":\"").append(safetensors_types[safetensors_rank(place.type)].second);
+  text.append("\",\"shape\":").append(shape_text(place.shape));
+  text.append(",\"data_offsets\":[").append(std::to_string(place.begin));
+  text.append(",").append(std::to_string(place.end)).append("]}");
+ }
+ return text += '}';
+}
+
+}
+#endif
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// safetensors: eight bytes of header length (little endian), a JSON header, then the values of all tensors without
+/// gaps. Format: https://github.com/huggingface/safetensors
+///
+/// With TG_WEIGHTS_COMPILED the JSON is read and written by functions that are compiled in another file, io/weights.cpp (in CMake
+/// the library tapegraph::weights), and the JSON library's header is not included here.
+
+namespace tapegraph::io {
+
+static_assert(std::endian::native == std::endian::little, "safetensors files are little endian");
+
+/// One tensor to write; the values are borrowed until the call returns.
+struct safetensors_entry {
+ std::string name;
+ dtype type;
+ std::vector<std::int64_t> shape;
+ const void* data;
+};
+
+struct safetensors_file {
+ std::map<std::string, host_array> tensors;
+ std::map<std::string, std::string> metadata;
+};
+
+namespace detail {
+
 /// Tensors must tile the data: overlaps and gaps both mean that the header does not describe this file.
-inline void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint64_t data_bytes,
-         const std::string& file) {
+template <class = void>
+void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint64_t data_bytes,
+       const std::string& file) {
  std::sort(places.begin(), places.end(), [](const auto& left, const auto& right) {
   return std::pair(left.begin, left.end) < std::pair(right.begin, right.end);
  });
@@ -34927,7 +35045,8 @@ inline void check_safetensors_tiling(std::vector<safetensors_place>& places, std
 
 /// Reads all tensors and the metadata. Throws data_error, naming file and tensor, where the file is missing, truncated
 /// or inconsistent; nothing is allocated on the word of a header that the file's size contradicts.
-inline safetensors_file read_safetensors_file(const std::filesystem::path& path) {
+template <class = void>
+safetensors_file read_safetensors_file(const std::filesystem::path& path) {
  const std::string file = detail::quoted(path);
  const std::uint64_t file_bytes = detail::file_size_of(path);
  std::ifstream in(path, std::ios::binary);
@@ -34948,23 +35067,10 @@ inline safetensors_file read_safetensors_file(const std::filesystem::path& path)
  std::string text(header_bytes, '\0');
  read(text.data(), header_bytes, ", header");
  if (text.empty() || text[0] != '{') throw data_error(file + ": header does not start with '{'");
- const auto header = detail::parse_safetensors_header(text, file);
-
  const std::uint64_t data_bytes = file_bytes - 8 - header_bytes;
- safetensors_file result;
- std::vector<detail::safetensors_place> places;
- for (const auto& [name, entry] : header.items()) {
-  if (name != "__metadata__") {
-   places.push_back(detail::safetensors_place_of(name, entry, data_bytes, file));
-   continue;
-  }
-  if (!entry.is_object()) throw data_error(file + ": __metadata__ is not an object");
-  for (const auto& [key, value] : entry.items()) {
-   if (!value.is_string()) throw data_error(file + ": __metadata__ '" + key + "' is not a string");
-   result.metadata[key] = value.get<std::string>();
-  }
- }
+ auto [places, metadata] = detail::parse_safetensors_header(text, data_bytes, file);
  detail::check_safetensors_tiling(places, data_bytes, file);
+ safetensors_file result{{}, std::move(metadata)};
  for (auto& place : places) {
   host_array array{place.type, std::move(place.shape), std::vector<std::byte>(place.end - place.begin)};
   read(array.bytes.data(), array.bytes.size(), ", tensor '" + place.name + "'");
@@ -34979,15 +35085,17 @@ inline safetensors_file read_safetensors_file(const std::filesystem::path& path)
 }
 
 /// Reads all tensors by name; see read_safetensors_file for the errors.
-inline std::map<std::string, host_array> read_safetensors_arrays(const std::filesystem::path& path) {
+template <class = void>
+std::map<std::string, host_array> read_safetensors_arrays(const std::filesystem::path& path) {
  return read_safetensors_file(path).tensors;
 }
 
 /// Writes tensors without copying them. The file replaces an older one only when complete. Throws argument_error for a
 /// name that occurs twice, is "__metadata__" or is not UTF-8, shape_error for an impossible shape, data_error where
 /// writing fails.
-inline void write_safetensors_arrays(const std::filesystem::path& path, const std::vector<safetensors_entry>& entries,
-         const std::map<std::string, std::string>& metadata = {}) {
+template <class = void>
+void write_safetensors_arrays(const std::filesystem::path& path, const std::vector<safetensors_entry>& entries,
+       const std::map<std::string, std::string>& metadata = {}) {
  const std::string operation = "write_safetensors(" + detail::quoted(path) + ")";
  std::vector<const safetensors_entry*> order;
  for (const auto& entry : entries) order.push_back(&entry);
@@ -34996,10 +35104,8 @@ inline void write_safetensors_arrays(const std::filesystem::path& path, const st
   return left_rank != right_rank ? left_rank > right_rank : left->name < right->name;
  });
 
- nlohmann::ordered_json header = nlohmann::ordered_json::object();
- if (!metadata.empty()) header["__metadata__"] = metadata;
+ detail::safetensors_header header{{}, metadata};
  std::set<std::string_view> names;
- std::vector<std::size_t> sizes;
  std::uint64_t at = 0;
  for (const auto* entry : order) {
   if (entry->name == "__metadata__") throw argument_error(operation + ": '__metadata__' cannot name a tensor");
@@ -35009,27 +35115,19 @@ inline void write_safetensors_arrays(const std::filesystem::path& path, const st
   if (!checked_size(entry->shape, size_of(entry->type), size))
    throw shape_error(operation + ": tensor '" + entry->name + "' has the impossible shape " +
        shape_text(entry->shape));
-  sizes.push_back(static_cast<std::size_t>(size) * size_of(entry->type));
-  header.get_ref<nlohmann::ordered_json::object_t&>().emplace_back(
-   entry->name,
-   nlohmann::ordered_json{{"dtype", detail::safetensors_types[detail::safetensors_rank(entry->type)].second},
-        {"shape", entry->shape},
-        {"data_offsets", {at, at + sizes.back()}}});
-  at += sizes.back();
+  const std::uint64_t end = at + static_cast<std::uint64_t>(size) * size_of(entry->type);
+  header.places.push_back({entry->name, entry->type, entry->shape, at, end});
+  at = end;
  }
- std::string text;
- try {
-  text = header.dump();
- } catch (const nlohmann::json::exception&) {
-  throw argument_error(operation + ": a name or metadata text is not UTF-8");
- }
+ std::string text = detail::safetensors_header_text(header, operation);
  text.append((8 - text.size() % 8) % 8, ' ');
 
  atomic_file out(path);
  const std::uint64_t header_bytes = text.size();
  out.write(&header_bytes, 8);
  out.write(text);
- for (std::size_t index = 0; index < order.size(); ++index) out.write(order[index]->data, sizes[index]);
+ for (std::size_t index = 0; index < order.size(); ++index)
+  out.write(order[index]->data, header.places[index].end - header.places[index].begin);
  out.commit();
 }
 
@@ -35045,6 +35143,9 @@ inline void write_safetensors_arrays(const std::filesystem::path& path, const st
 
 /// Weights in files: `model.save`, `model.load`, and tensors by name, all as safetensors. Not in the umbrella header,
 /// because reading the format needs a JSON library: #include <tapegraph/io/weights.hpp> beside <tapegraph/tapegraph.hpp>.
+///
+/// With TG_WEIGHTS_COMPILED these functions are only declared here, and the JSON library is not included: they are compiled once
+/// in io/weights.cpp (in CMake the library tapegraph::weights, which defines the macro).
 
 namespace tapegraph {
 
@@ -35060,7 +35161,8 @@ inline std::string stored_name(const variable& v) {
 }
 
 /// The step a file was written at; throws data_error where the number is none.
-inline std::int64_t stored_step(const io::safetensors_file& file, const std::string& name) {
+template <class = void>
+std::int64_t stored_step(const io::safetensors_file& file, const std::string& name) {
  const auto found = file.metadata.find("step");
  if (found == file.metadata.end()) throw data_error(name + ": holds an optimizer's state but no step count");
  std::int64_t step = -1;
@@ -35071,8 +35173,9 @@ inline std::int64_t stored_step(const io::safetensors_file& file, const std::str
  return step;
 }
 
-inline void save_weights(const std::filesystem::path& path, const variable_list& variables, std::int64_t step,
-      const save_options& options) {
+template <class = void>
+void save_weights(const std::filesystem::path& path, const variable_list& variables, std::int64_t step,
+    const save_options& options) {
  std::vector<io::safetensors_entry> entries;
  for (const variable& v : variables)
   if (!v.optimizer_state() || options.optimizer_state)
@@ -35083,8 +35186,9 @@ inline void save_weights(const std::filesystem::path& path, const variable_list&
         {"optimizer_state", options.optimizer_state ? "true" : "false"}});
 }
 
-inline void load_weights(const std::filesystem::path& path, variable_list& variables, std::int64_t& step,
-      bool optimizer_state) {
+template <class = void>
+void load_weights(const std::filesystem::path& path, variable_list& variables, std::int64_t& step,
+    bool optimizer_state) {
  const io::safetensors_file file = io::read_safetensors_file(path);
  const std::string name = io::detail::quoted(path);
  const auto flag = file.metadata.find("optimizer_state");
@@ -35099,8 +35203,8 @@ inline void load_weights(const std::filesystem::path& path, variable_list& varia
   if (found == file.tensors.end()) throw data_error(name + ": no tensor '" + key + "', which the model has");
   const io::host_array& a = found->second;
   if (a.shape != extents_of(v.shape()))
-   throw shape_error(name + ": tensor '" + key + "' has shape " + io::shape_text(a.shape) + ", the model's is " +
-       to_string(v.shape()));
+   throw shape_error(name + ": tensor '" + key + "' has shape " + io::shape_text(a.shape) +
+       ", the model's is " + to_string(v.shape()));
   if (a.type != v.type())
    throw dtype_error(name + ": tensor '" + key + "' is " + name_of(a.type) + ", the model's is " +
        name_of(v.type()));
@@ -35137,7 +35241,8 @@ namespace io {
 
 /// All tensors of a safetensors file by name: `tg::tensor<float> x(tensors.at("x"))`. Throws data_error naming file and
 /// tensor where the file is missing, truncated or corrupt, shape_error for a tensor of more than 8 axes.
-inline std::map<std::string, any_tensor> read_safetensors(const std::filesystem::path& path) {
+template <class = void>
+std::map<std::string, any_tensor> read_safetensors(const std::filesystem::path& path) {
  std::map<std::string, any_tensor> result;
  for (const auto& [name, array] : read_safetensors_arrays(path)) {
   if (array.shape.size() > static_cast<std::size_t>(max_rank))
@@ -35152,7 +35257,8 @@ inline std::map<std::string, any_tensor> read_safetensors(const std::filesystem:
 
 /// Writes tensors by name; a `tensor<T>` converts. The file replaces an older one only when complete. Throws
 /// argument_error for an impossible name, data_error where writing fails.
-inline void write_safetensors(const std::filesystem::path& path, const std::map<std::string, any_tensor>& tensors) {
+template <class = void>
+void write_safetensors(const std::filesystem::path& path, const std::map<std::string, any_tensor>& tensors) {
  std::vector<safetensors_entry> entries;
  for (const auto& [name, value] : tensors)
   entries.push_back({name, value.type(), tapegraph::detail::extents_of(value.shape()), value.read()});
@@ -35161,6 +35267,24 @@ inline void write_safetensors(const std::filesystem::path& path, const std::map<
 
 }
 }
+
+#if defined(TG_WEIGHTS_COMPILED)
+#define TG_WEIGHTS_INSTANCE extern template
+#endif
+#if defined(TG_WEIGHTS_INSTANCE)
+namespace tapegraph {
+TG_WEIGHTS_INSTANCE io::safetensors_file io::read_safetensors_file<>(const std::filesystem::path&);
+TG_WEIGHTS_INSTANCE void io::write_safetensors_arrays<>(const std::filesystem::path&,
+              const std::vector<safetensors_entry>&,
+              const std::map<std::string, std::string>&);
+TG_WEIGHTS_INSTANCE std::map<std::string, any_tensor> io::read_safetensors<>(const std::filesystem::path&);
+TG_WEIGHTS_INSTANCE void io::write_safetensors<>(const std::filesystem::path&,
+            const std::map<std::string, any_tensor>&);
+TG_WEIGHTS_INSTANCE void detail::save_weights<>(const std::filesystem::path&, const variable_list&, std::int64_t,
+            const save_options&);
+TG_WEIGHTS_INSTANCE void detail::load_weights<>(const std::filesystem::path&, variable_list&, std::int64_t&, bool);
+}
+#endif
 #endif
 #if __has_include(<zlib.h>)
 // ---- tapegraph/data/readers/idx.hpp ----
