@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 set(tapegraph_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tapegraph")
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tapegraph" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-    FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cpp")
+    FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cpp" PATTERN "*.cppm")
 # Nothing of it is compiled here, so whether nvcc is found is asked where it is used.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/cuda/tapegraph" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "*.cu")

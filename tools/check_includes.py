@@ -3,7 +3,8 @@
 
 Errors: an include against the directions below, headers that include each other in a circle, a header whose first
 include is not the library's (so that core/config.hpp is read first), a library header that does not exist, one that
-all.hpp does not reach, an umbrella by concern that reaches what it is to be without, quotes instead of <>, no #pragma once, tabs, paths of one machine, notes of unfinished work.
+all.hpp does not reach, an umbrella by concern that reaches what it is to be without, a header of others that the
+module's unit does not name, quotes instead of <>, no #pragma once, tabs, paths of one machine, notes of unfinished work.
 Warnings: files of more than 400 lines, heavy standard headers in folders that every program includes.
 """
 
@@ -58,6 +59,7 @@ NO_HEADER = "tapegraph/core/see_the_error_above"
 # Headers for this project's tests.
 NOT_IN_ALL = {"tapegraph/graph/passes/verify.hpp"}
 
+MODULE = "tapegraph/tapegraph.cppm"
 # Umbrellas by concern, and the folders that they must not reach.
 WITHOUT = {"tapegraph/tensor.hpp": {"graph", "nn", "data", "io", "cuda"}}
 
@@ -125,10 +127,24 @@ def check_library(report):
                 report(path, number, f"<{target}> is heavy for a header that every program includes", warning=True)
     check_circles(graph, known, report)
     check_everything(graph, known, report)
+    check_module(graph, known, report)
     for name, folders in WITHOUT.items():
         for other in sorted(reached_from(name, graph)):
             if folder_of(other) in folders:
                 report(known[name], 1, f"reaches {other}; it is to be without {folder_of(other)}")
+
+
+def check_module(graph, known, report):
+    """The module's unit names every header of others that the umbrella reaches: in its purview they would become part of it."""
+    path = ROOT / "include" / MODULE
+    named = set(re.findall(r"^#include <(.+)>$", path.read_text(encoding="utf-8"), re.MULTILINE))
+    for name in sorted(reached_from("tapegraph/tapegraph.hpp", graph)):
+        if name not in known or not known[name].is_relative_to(ROOT / "include"):
+            continue
+        for number, line in enumerate(known[name].read_text(encoding="utf-8").splitlines(), 1):
+            match = INCLUDE_LINE.match(line)
+            if match and not match[2].startswith("tapegraph/") and match[2] not in named:
+                report(known[name], number, f"<{match[2]}> is missing in the first part of include/{MODULE}")
 
 
 def reached_from(start, graph):

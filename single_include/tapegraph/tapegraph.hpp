@@ -86,7 +86,7 @@ inline bool objects_agree(const char* choice, const char* own, const char* first
 }
 }
 
-#if defined(__ELF__)
+#if defined(__ELF__) && !defined(TG_MODULE)
 #define TG_OBJECTS_AGREE_LINKED(symbol, variable)                                                                      \
  extern "C" {                                                                                                       \
  [[gnu::used]] inline const char variable = 0;                                                                      \

@@ -29,13 +29,13 @@ inline bool objects_agree(const char* choice, const char* own, const char* first
 }
 } // namespace tapegraph::detail
 
-#if defined(__ELF__)
+#if defined(__ELF__) && !defined(TG_MODULE)
 #define TG_OBJECTS_AGREE_LINKED(symbol, variable)                                                                      \
     extern "C" {                                                                                                       \
     [[gnu::used]] inline const char variable = 0;                                                                      \
     extern const char symbol __attribute__((alias(#variable)));                                                        \
     }
-#else // no aliases: the check before main has to do
+#else // no aliases, or a module, whose names are not these: the check before main has to do
 #define TG_OBJECTS_AGREE_LINKED(symbol, variable)
 #endif
 
