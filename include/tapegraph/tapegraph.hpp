@@ -2,6 +2,9 @@
 
 /// TapeGraph: automatic differentiation and neural networks. One model, two modes.
 
+#include <tapegraph/core/shown_errors.hpp>
+#include <tapegraph/nn/scope.hpp>
+
 #include <tapegraph/core/device.hpp>
 #include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/eager/derivatives.hpp>

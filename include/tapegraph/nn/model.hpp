@@ -113,15 +113,8 @@ protected:
     // same order with the same first values. `all` also has the optimizer's state behind the model's variables.
     template <class Model, class Spec, class AllTrace>
     void set_up() {
-        using model_stage = ir::traced_stage<ir::prediction_trace<Model, Spec, true>>;
-        using all_stage = ir::traced_stage<AllTrace>;
-        if constexpr (!ir::well_formed<model_stage>) {
-            ir::refuse<model_stage>();
-        } else if constexpr (!ir::well_formed<all_stage>) {
-            ir::refuse<all_stage>();
-        } else {
-            read_traces<model_stage, all_stage>(!std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>);
-        }
+        read_traces<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>, ir::traced_stage<AllTrace>>(
+            !std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>);
     }
 
     template <class ModelStage, class AllStage>
