@@ -16,13 +16,9 @@
 /// It takes longer to compile than <tapegraph/tapegraph.hpp>, most of it for the JSON library: define TG_NO_THIRD_PARTY to
 /// leave out what needs libraries.
 
-// ---- tapegraph/tapegraph.hpp ----
+// ---- tapegraph/core/shown_errors.hpp ----
 
-/// TapeGraph: automatic differentiation and neural networks. One model, two modes.
-
-// ---- tapegraph/core/device.hpp ----
-
-// ---- tapegraph/core/error.hpp ----
+// ---- tapegraph/core/fixed_string.hpp ----
 
 // ---- tapegraph/core/config.hpp ----
 
@@ -141,347 +137,51 @@ inline constexpr bool always_false = false;
 }
 
 #include <cstddef>
-#include <cstdint>
-#include <stdexcept>
-#include <string>
-
-namespace tapegraph {
-
-/// Base of everything the library throws on purpose. `what()` is one line that names the culprit.
-struct error : std::runtime_error {
- using std::runtime_error::runtime_error;
-};
-
-/// Shapes that do not fit an operation; both are named.
-struct shape_error : error {
- using error::error;
-};
-
-/// An element type an operation or a file does not accept.
-struct dtype_error : error {
- using error::error;
-};
-
-/// An index, label or size outside its range.
-struct range_error : error {
- using error::error;
-};
-
-/// What a range_error says of an index outside [0, extent); `position`: where it stands, "12" or "[3, 1]".
-inline std::string index_outside(const std::string& operation, std::int64_t index, const std::string& position,
-        std::int64_t extent) {
- return operation + ": index " + std::to_string(index) + " at position " + position + " is outside [0, " +
-  std::to_string(extent) + ")";
-}
-
-/// An argument that makes no sense: a negative batch size, an unknown name, a missing gradient.
-struct argument_error : error {
- using error::error;
-};
-
-/// A file that is missing, truncated, corrupt or of the wrong format; file and record are named.
-struct data_error : error {
- using error::error;
-};
-
-/// A condition of tg::check that does not hold.
-struct check_error : error {
- using error::error;
-};
-
-/// A value that is not finite where the user asked for a check.
-struct numeric_error : error {
- using error::error;
-};
-
-/// A device that is missing, or a call to it that failed; the call and its purpose are named.
-struct device_error : error {
- using error::error;
-};
-
-/// A device's memory does not suffice: what was asked, the limit and the largest buffers are named.
-struct out_of_memory : device_error {
- explicit out_of_memory(const std::string& text, std::size_t asked_for = 0, std::size_t held = 0)
-  : device_error(text), asked(asked_for), in_use(held) {}
-
- std::size_t asked;  ///< bytes that were not to be had
- std::size_t in_use; ///< bytes in buffers beside them
-};
-
-}
-
-#include <algorithm>
-#include <charconv>
-#include <compare>
 #include <string_view>
-#include <vector>
-
-/// Where tensors live and kernels run. Knows nothing of CUDA: the backend, if a program has it, says what there is.
 
 namespace tapegraph {
 
-/// The CPU, or a GPU by its index.
-class device {
-public:
- constexpr device() = default;
- static constexpr device cpu() { return {}; }
- /// Throws argument_error for a negative index; whether there is such a GPU shows when it is used.
- static constexpr device cuda(int index = 0) {
-  if (index < 0) throw argument_error("device::cuda: the index is " + std::to_string(index));
-  device d;
-  d.index_ = index;
-  return d;
+/// A string literal as a template argument: `run<"y">`, `dim<"time">`, the texts of a compile error.
+template <std::size_t N>
+struct fixed_string {
+ char text[N]{};
+
+ constexpr fixed_string() = default;
+ constexpr fixed_string(const char (&literal)[N]) {
+  for (std::size_t i = 0; i < N; ++i) text[i] = literal[i];
  }
- /// "cpu"; "gpu" or "cuda" for the first GPU, "gpu:1" or "cuda:1" for others. Throws argument_error that names the text.
- static device parse(std::string_view text);
-
- constexpr bool is_cpu() const { return index_ < 0; }
- constexpr bool is_cuda() const { return index_ >= 0; }
- /// The number of the GPU among those that CUDA shows; -1 for the CPU.
- constexpr int index() const { return index_; }
- /// "cpu", "cuda:0"; parse() reads it.
- std::string name() const { return is_cpu() ? "cpu" : "cuda:" + std::to_string(index_); }
-
- friend constexpr bool operator==(device a, device b) { return a.index_ == b.index_; }
- /// The CPU comes first.
- friend constexpr auto operator<=>(device a, device b) { return a.index_ <=> b.index_; }
-
-private:
- int index_ = -1;
+ constexpr std::string_view view() const { return {text, N - 1}; }
 };
 
-inline device device::parse(std::string_view text) {
- if (text == "cpu") return cpu();
- std::string_view rest = text;
- for (std::string_view kind : {"gpu", "cuda"})
-  if (text.substr(0, kind.size()) == kind) rest = text.substr(kind.size());
- if (rest.empty() && !text.empty()) return cuda();
- int index = -1;
- if (rest.size() > 1 && rest.size() < text.size() && rest[0] == ':') {
-  const auto [end, status] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), index);
-  if (status == std::errc{} && end == rest.data() + rest.size() && index >= 0) return cuda(index);
- }
- throw argument_error("device '" + std::string(text) +
-      "': expected cpu, gpu, cuda, or cuda:N with the GPU's number");
 }
 
-/// What a device is; a number that is not known is 0.
-struct device_report {
- device id;
- std::string name;         ///< the maker's
- std::size_t memory = 0;   ///< bytes
- int major = 0, minor = 0; ///< compute capability, of GPUs
- int multiprocessors = 0;  ///< of a GPU; hardware threads of the CPU
-};
-
-namespace runtime {
-class device_runtime;
-}
-
-namespace detail {
-
-/// What the CUDA backend fills in where a program contains it (cuda/devices.hpp); null otherwise. Functions of this header
-/// ask here instead of for a macro, so that sources compiled with and without CUDA have the same definitions.
-struct device_backend {
- int (*count)() = nullptr;
- std::string (*why_none)() = nullptr; ///< CUDA's own words for a count of 0
- device_report (*report)(int) = nullptr;
- runtime::device_runtime* (*open)(int) = nullptr; ///< of an available GPU
-};
-inline device_backend& cuda_backend() {
- static device_backend backend;
- return backend;
-}
-
-inline std::string readable_bytes(std::size_t bytes) {
- const char* const units[]{"bytes", "KiB", "MiB", "GiB"};
- double value = static_cast<double>(bytes);
- int unit = 0;
- while (value >= 1024 && unit < 3) value /= 1024, ++unit;
- char text[48];
- std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
- return text;
-}
-
-template <class = void>
-device_report cpu_report() {
- device_report r{device::cpu(), "processor"};
- const auto each_line = [](const char* file, const auto& f) {
-  std::FILE* const lines = std::fopen(file, "r");
-  if (lines == nullptr) return;
-  for (char line[512]; std::fgets(line, sizeof line, lines) != nullptr;) f(std::string_view(line));
-  std::fclose(lines);
- };
- each_line("/proc/cpuinfo", [&](std::string_view line) {
-  if (line.substr(0, 9) == "processor") ++r.multiprocessors;
-  const std::size_t colon = line.find(": ");
-  if (line.substr(0, 10) == "model name" && colon != line.npos)
-   r.name = line.substr(colon + 2, line.find('\n') - colon - 2);
- });
- each_line("/proc/meminfo", [&](std::string_view line) {
-  if (line.substr(0, 9) != "MemTotal:") return;
-  const std::size_t digits = std::min(line.find_first_of("0123456789"), line.size());
-  std::from_chars(line.data() + digits, line.data() + line.size(), r.memory);
-  r.memory *= 1024;
- });
- return r;
-}
-
-/// Why a device cannot be used; empty if it can.
-inline std::string why_unavailable(device d) {
- if (d.is_cpu()) return {};
- const device_backend& backend = cuda_backend();
- if (backend.count == nullptr)
-  return d.name() +
-   " cannot be used: this program was built without CUDA (compile it with nvcc and link tapegraph::cuda)";
- const int count = backend.count();
- if (count == 0) return d.name() + " cannot be used: " + backend.why_none();
- if (d.index() >= count)
-  return d.name() + " does not exist: this machine has " +
-   (count == 1 ? "cuda:0 alone" : "cuda:0 to cuda:" + std::to_string(count - 1));
- return {};
-}
-
-}
-
-/// The CPU and then the GPUs that CUDA shows; the CPU alone in a program without CUDA.
-template <class = void>
-std::vector<device_report> list_devices() {
- std::vector<device_report> devices{detail::cpu_report()};
- const detail::device_backend& backend = detail::cuda_backend();
- const int count = backend.count == nullptr ? 0 : backend.count();
- for (int i = 0; i < count; ++i) devices.push_back(backend.report(i));
- return devices;
-}
-
-/// A table with one line per device.
-template <class = void>
-std::string device_table(const std::vector<device_report>& devices = list_devices()) {
- std::vector<std::vector<std::string>> rows{{"device", "memory", "capability", "processors", "name"}};
- for (const device_report& r : devices) {
-  const auto known = [](bool is, std::string text) { return is ? text : std::string("-"); };
-  rows.push_back({r.id.name(), known(r.memory > 0, detail::readable_bytes(r.memory)),
-      known(r.major > 0, std::to_string(r.major) + "." + std::to_string(r.minor)),
-      known(r.multiprocessors > 0, std::to_string(r.multiprocessors)), r.name});
- }
- std::string text;
- for (const auto& row : rows) {
-  for (std::size_t column = 0; column + 1 < row.size(); ++column) {
-   std::size_t width = 0;
-   for (const auto& other : rows) width = std::max(width, other[column].size());
-   text += row[column] + std::string(width + 2 - row[column].size(), ' ');
-  }
-  text += row.back() + "\n";
- }
- return text;
-}
-
-/// Throws device_error with the reason if the device cannot be used.
-inline void check_available(device d) {
- if (const std::string why = detail::why_unavailable(d); !why.empty()) throw device_error(why);
-}
-
-/// The device if it can be used, else the CPU; the first time, the reason goes to stderr.
-inline device available_or_cpu(device wanted) {
- const std::string why = detail::why_unavailable(wanted);
- if (why.empty()) return wanted;
- static const bool said = [&] {
-  return std::fprintf(stderr, "tapegraph: %s; continuing on the CPU\n", why.c_str()) > 0;
- }();
- static_cast<void>(said);
- return device::cpu();
-}
-
-}
-// ---- tapegraph/core/math_mode.hpp ----
-
-#include <atomic>
+/// What a mistake in a model or function looks like: a type that is never defined, whose arguments are the facts. Using it is the
+/// error. The umbrella headers include this one first, because g++ prints the way from the user's file to it.
 
 namespace tapegraph {
 
-/// How a GPU multiplies the float operands of convolutions and matrix products. Sums are float in each. The CPU, and
-/// devices without such units (compute capability below 8.0), always compute as fp32 says; double is not concerned.
-enum class math_mode : std::uint8_t {
- fp32,  ///< every product in float: the default, because both modes and all devices are compared
- tf32,  ///< on tensor cores, operands rounded to 10 bits: relative error of a factor 2^-11
- tf32x3 ///< on tensor cores, each operand in two parts: nearly fp32's accuracy
-};
+/// Shown when a model does not fit together: what, where, the operands, the scope.
+template <fixed_string... Facts>
+struct ill_formed_model;
 
-namespace detail {
-inline std::atomic<math_mode>& math_mode_setting() {
- static std::atomic<math_mode> mode{math_mode::fp32};
- return mode;
-}
-}
-
-inline math_mode current_math_mode() { return detail::math_mode_setting().load(std::memory_order_relaxed); }
-
-/// For the whole process, from the next kernel on. What has been captured for replay keeps the mode it was captured in.
-inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
+/// Shown when a model, a loss or a function cannot be traced at all: what to do.
+template <fixed_string... Advice>
+struct cannot_be_compiled;
 
 }
-// ---- tapegraph/eager/derivatives.hpp ----
+// ---- tapegraph/tapegraph.hpp ----
 
-// ---- tapegraph/eager/gradient_tape.hpp ----
+/// TapeGraph: automatic differentiation and neural networks. One model, two modes.
 
-// ---- tapegraph/eager/seal.hpp ----
+// ---- tapegraph/nn/scope.hpp ----
 
-// ---- tapegraph/eager/checkpointed_run.hpp ----
+// ---- tapegraph/ir/gradient.hpp ----
 
-namespace tapegraph::detail {
-
-/// While a checkpointed function runs on this thread. The first run notes which random nodes it drew; the second one, for
-/// the derivative, draws the same and meets the variables of the first.
-class checkpointed_run {
-public:
- checkpointed_run(std::vector<std::int64_t>& ordinals, bool second)
-  : ordinals_(ordinals), before_(current()), second_(second) {
-  current() = this;
- }
- checkpointed_run(const checkpointed_run&) = delete;
- checkpointed_run& operator=(const checkpointed_run&) = delete;
- ~checkpointed_run() { current() = before_; }
-
- static bool active() { return current() != nullptr; }
- /// Whether a checkpointed function is running for the second time.
- static bool repeats() {
-  for (const checkpointed_run* run = current(); run != nullptr; run = run->before_)
-   if (run->second_) return true;
-  return false;
- }
- /// The number of the next random operation; `stream` is what numbers them outside checkpoints.
- template <class Stream>
- static std::int64_t ordinal(Stream& stream) {
-  return drawn(current(), stream);
- }
-
-private:
- static checkpointed_run*& current() {
-  static thread_local checkpointed_run* run = nullptr;
-  return run;
- }
- template <class Stream>
- static std::int64_t drawn(checkpointed_run* run, Stream& stream) {
-  if (run == nullptr) return stream.next();
-  if (run->second_ && run->next_ < run->ordinals_.size()) return run->ordinals_[run->next_++];
-  const std::int64_t number = drawn(run->before_, stream);
-  run->ordinals_.push_back(number);
-  return number;
- }
-
- std::vector<std::int64_t>& ordinals_;
- std::size_t next_ = 0;
- checkpointed_run* before_;
- bool second_;
-};
-
-}
-// ---- tapegraph/eager/generator.hpp ----
-
-// ---- tapegraph/core/call.hpp ----
+// ---- tapegraph/core/half.hpp ----
 
 // ---- tapegraph/core/dtype.hpp ----
 
+#include <cstdint>
 #include <type_traits>
 
 /// Element types as run-time values: what files, data sets and error messages speak of.
@@ -568,6 +268,408 @@ template <class T>
 inline constexpr dtype dtype_of = dtype_traits<std::remove_cv_t<T>>::value;
 
 }
+
+#include <limits>
+
+/// The 16-bit floating-point types. They store: numbers of them are computed with as float.
+///
+/// Conversions are integer arithmetic on the patterns, without branches, so that loops over them vectorise and every
+/// instruction set, the scalar code and the compiler's constant evaluation give the same bits.
+
+namespace tapegraph {
+
+namespace detail {
+
+template <class Bits>
+TG_HD constexpr Bits blend(Bits mask, Bits a, Bits b) {
+ return (a & mask) | (b & ~mask);
+}
+template <class Bits>
+TG_HD constexpr Bits mask_of(bool condition) {
+ return Bits(0) - static_cast<Bits>(condition);
+}
+
+TG_HD constexpr std::uint32_t above(std::uint32_t magnitude, std::uint32_t bound) {
+ return mask_of<std::uint32_t>(static_cast<std::int32_t>(magnitude) > static_cast<std::int32_t>(bound));
+}
+
+TG_HD constexpr std::uint16_t bfloat16_bits(float x) {
+ const auto u = __builtin_bit_cast(std::uint32_t, x);
+ const std::uint32_t rounded = (u + 0x7FFFu + (u >> 16 & 1u)) >> 16;
+ const std::uint32_t nan = above(u & 0x7FFFFFFFu, 0x7F800000u);
+ return static_cast<std::uint16_t>(blend(nan, u >> 16 | 0x40u, rounded));
+}
+TG_HD constexpr float float_of_bfloat16(std::uint16_t bits) {
+ return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
+}
+
+TG_HD constexpr std::uint16_t half_bits(float x) {
+ const auto u = __builtin_bit_cast(std::uint32_t, x);
+ const std::uint32_t magnitude = u & 0x7FFFFFFFu;
+ const std::uint32_t normal = (magnitude - (112u << 23) + 0xFFFu + (magnitude >> 13 & 1u)) >> 13;
+ const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
+ const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
+ const std::uint32_t denormal = __builtin_bit_cast(std::uint32_t, shifted) - 0x3F000000u;
+ const std::uint32_t infinite = above(magnitude, 0x477FEFFFu);
+ const std::uint32_t nan = above(magnitude, 0x7F800000u);
+ std::uint32_t result = blend(small, denormal, normal);
+ result = blend(infinite, 0x7C00u | (nan & (0x200u | (magnitude >> 13 & 0x3FFu))), result);
+ return static_cast<std::uint16_t>((u >> 16 & 0x8000u) | result);
+}
+TG_HD constexpr float float_of_half(std::uint16_t bits) {
+ const std::uint32_t magnitude = static_cast<std::uint32_t>(bits & 0x7FFFu) << 13;
+ const std::uint32_t wide = above(magnitude, 0x0F7FFFFFu);
+ const std::uint32_t normal = magnitude + (112u << 23) + (wide & (112u << 23));
+ const std::uint32_t small = ~above(magnitude, 0x007FFFFFu);
+ const float shifted = __builtin_bit_cast(float, (magnitude & small) + (113u << 23));
+ const auto denormal = __builtin_bit_cast(std::uint32_t, shifted - 0x1p-14f);
+ const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
+ return __builtin_bit_cast(float, sign | blend(small, denormal, normal));
+}
+
+TG_HD constexpr float rounded_to_bfloat16(float x) {
+ const auto u = __builtin_bit_cast(std::uint32_t, x);
+ const std::uint32_t nan = above(u & 0x7FFFFFFFu, 0x7F800000u);
+ return __builtin_bit_cast(float, blend(nan, u | 0x400000u, u + 0x7FFFu + (u >> 16 & 1u)) & 0xFFFF0000u);
+}
+TG_HD constexpr float rounded_to_half(float x) {
+ const auto u = __builtin_bit_cast(std::uint32_t, x);
+ const std::uint32_t magnitude = u & 0x7FFFFFFFu, sign = u & 0x80000000u;
+ const std::uint32_t normal = (magnitude + 0xFFFu + (magnitude >> 13 & 1u)) & 0xFFFFE000u;
+ const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
+ const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
+ const auto denormal = __builtin_bit_cast(std::uint32_t, shifted - 0.5f);
+ const std::uint32_t infinite = above(magnitude, 0x477FEFFFu), nan = above(magnitude, 0x7F800000u);
+ const std::uint32_t special = 0x7F800000u | (nan & (0x400000u | (magnitude & 0x7FE000u)));
+ return __builtin_bit_cast(float, sign | blend(infinite, special, blend(small, denormal, normal)));
+}
+
+TG_HD constexpr float rounded_to_odd(double x) {
+ constexpr double largest = std::numeric_limits<float>::max();
+ const auto u = __builtin_bit_cast(std::uint64_t, x);
+ const std::uint64_t magnitude = u & ~(std::uint64_t{1} << 63);
+ const std::uint64_t nan = mask_of<std::uint64_t>(magnitude > 0x7FF0000000000000u);
+ const std::uint64_t over = mask_of<std::uint64_t>(magnitude > __builtin_bit_cast(std::uint64_t, largest)) & ~nan;
+ const auto exact = __builtin_bit_cast(double, blend(over, __builtin_bit_cast(std::uint64_t, largest), magnitude & ~nan));
+ const auto nearest = static_cast<float>(exact);
+ const auto bits = __builtin_bit_cast(std::uint32_t, nearest);
+ const auto back = static_cast<double>(nearest);
+ const auto even = static_cast<std::uint32_t>(~bits & 1u);
+ const std::uint32_t odd = bits + (even & static_cast<std::uint32_t>(back < exact)) -
+       (even & static_cast<std::uint32_t>(back > exact));
+ const std::uint32_t quiet = 0x7FC00000u | static_cast<std::uint32_t>(magnitude >> 29 & 0x3FFFFFu);
+ const std::uint32_t sign = static_cast<std::uint32_t>(u >> 63) << 31;
+ return __builtin_bit_cast(float, sign | blend(static_cast<std::uint32_t>(nan), quiet, odd));
+}
+
+template <class Number>
+TG_HD constexpr float before_rounding(Number x) {
+ if constexpr (std::is_same_v<Number, float>) {
+  return x;
+ } else if constexpr (std::is_integral_v<Number> && sizeof(Number) <= 2) {
+  return static_cast<float>(x);
+ } else if constexpr (std::is_integral_v<Number> && sizeof(Number) == 8) {
+  const bool negative = x < Number(0);
+  const auto u = static_cast<std::uint64_t>(x), magnitude = negative ? 0 - u : u;
+  const std::uint64_t rest = static_cast<std::uint64_t>((magnitude & 0x7FFu) != 0) << 11;
+  const std::uint64_t kept = magnitude >> 53 != 0 ? (magnitude & ~std::uint64_t{0x7FF}) | rest : magnitude;
+  const auto value = static_cast<double>(kept);
+  return rounded_to_odd(negative ? -value : value);
+ } else {
+  return rounded_to_odd(static_cast<double>(x));
+ }
+}
+
+}
+
+/// The upper half of a float: its range with 8 significant bits. Conversions round once, to nearest even.
+struct bfloat16 {
+ std::uint16_t bits;
+
+ bfloat16() = default;
+ template <class Number>
+  requires std::is_arithmetic_v<Number>
+ TG_HD constexpr explicit bfloat16(Number x) : bits(detail::bfloat16_bits(detail::before_rounding(x))) {}
+ template <class Number>
+  requires std::is_arithmetic_v<Number>
+ TG_HD constexpr explicit operator Number() const {
+  return static_cast<Number>(detail::float_of_bfloat16(bits));
+ }
+ static constexpr bfloat16 from_bits(std::uint16_t pattern) {
+  bfloat16 x{};
+  x.bits = pattern;
+  return x;
+ }
+ friend constexpr bool operator==(bfloat16 a, bfloat16 b) { return float(a) == float(b); }
+};
+
+/// IEEE 754 binary16: 11 significant bits, up to 65504. Conversions round once, to nearest even.
+struct half {
+ std::uint16_t bits;
+
+ half() = default;
+ template <class Number>
+  requires std::is_arithmetic_v<Number>
+ TG_HD constexpr explicit half(Number x) : bits(detail::half_bits(detail::before_rounding(x))) {}
+ template <class Number>
+  requires std::is_arithmetic_v<Number>
+ TG_HD constexpr explicit operator Number() const {
+  return static_cast<Number>(detail::float_of_half(bits));
+ }
+ static constexpr half from_bits(std::uint16_t pattern) {
+  half x{};
+  x.bits = pattern;
+  return x;
+ }
+ friend constexpr bool operator==(half a, half b) { return float(a) == float(b); }
+};
+
+template <>
+struct dtype_traits<bfloat16> {
+ static constexpr dtype value = dtype::bf16;
+};
+template <>
+struct dtype_traits<half> {
+ static constexpr dtype value = dtype::f16;
+};
+
+/// Types that are only stored in: bfloat16 and half.
+template <class T>
+concept storage_type = std::is_same_v<T, bfloat16> || std::is_same_v<T, half>;
+
+template <storage_type T>
+TG_HD constexpr std::uint16_t storage_bits(float x) {
+ if constexpr (std::is_same_v<T, half>)
+  return detail::half_bits(x);
+ else
+  return detail::bfloat16_bits(x);
+}
+template <storage_type T>
+TG_HD constexpr float rounded_to(float x) {
+ if constexpr (std::is_same_v<T, half>)
+  return detail::rounded_to_half(x);
+ else
+  return detail::rounded_to_bfloat16(x);
+}
+template <storage_type T>
+TG_HD constexpr float float_of(std::uint16_t bits) {
+ if constexpr (std::is_same_v<T, half>)
+  return detail::float_of_half(bits);
+ else
+  return detail::float_of_bfloat16(bits);
+}
+
+constexpr bool is_storage_type(dtype type) { return type == dtype::bf16 || type == dtype::f16; }
+
+namespace detail {
+template <class T>
+struct arithmetic_type {
+ using type = T;
+};
+template <storage_type T>
+struct arithmetic_type<T> {
+ using type = float;
+};
+}
+
+/// What numbers of T are computed with: float for the 16-bit types, T itself otherwise.
+template <class T>
+using arithmetic_type_t = typename detail::arithmetic_type<T>::type;
+
+/// Whether tensors of T have derivatives.
+template <class T>
+inline constexpr bool is_floating_type = std::is_floating_point_v<T> || storage_type<T>;
+
+}
+
+template <>
+struct std::numeric_limits<tapegraph::bfloat16> : std::numeric_limits<float> {
+ static constexpr int digits = 8;
+ static constexpr tapegraph::bfloat16 min() { return tapegraph::bfloat16::from_bits(0x0080); }
+ static constexpr tapegraph::bfloat16 max() { return tapegraph::bfloat16::from_bits(0x7F7F); }
+ static constexpr tapegraph::bfloat16 lowest() { return tapegraph::bfloat16::from_bits(0xFF7F); }
+ static constexpr tapegraph::bfloat16 epsilon() { return tapegraph::bfloat16::from_bits(0x3C00); }
+ static constexpr tapegraph::bfloat16 infinity() { return tapegraph::bfloat16::from_bits(0x7F80); }
+ static constexpr tapegraph::bfloat16 quiet_NaN() { return tapegraph::bfloat16::from_bits(0x7FC0); }
+ static constexpr tapegraph::bfloat16 denorm_min() { return tapegraph::bfloat16::from_bits(0x0001); }
+};
+template <>
+struct std::numeric_limits<tapegraph::half> : std::numeric_limits<float> {
+ static constexpr int digits = 11;
+ static constexpr tapegraph::half min() { return tapegraph::half::from_bits(0x0400); }
+ static constexpr tapegraph::half max() { return tapegraph::half::from_bits(0x7BFF); }
+ static constexpr tapegraph::half lowest() { return tapegraph::half::from_bits(0xFBFF); }
+ static constexpr tapegraph::half epsilon() { return tapegraph::half::from_bits(0x1400); }
+ static constexpr tapegraph::half infinity() { return tapegraph::half::from_bits(0x7C00); }
+ static constexpr tapegraph::half quiet_NaN() { return tapegraph::half::from_bits(0x7E00); }
+ static constexpr tapegraph::half denorm_min() { return tapegraph::half::from_bits(0x0001); }
+};
+// ---- tapegraph/expr/differentiate.hpp ----
+
+// ---- tapegraph/expr/dual.hpp ----
+
+// ---- tapegraph/expr/apply.hpp ----
+
+// ---- tapegraph/core/math/bits.hpp ----
+
+namespace tapegraph::math::detail {
+
+template <class T>
+struct traits;
+
+template <>
+struct traits<float> {
+ using bits = std::uint32_t;
+ static constexpr int mantissa = 23;
+ static constexpr bits bias = 127;
+ static constexpr float infinity = std::numeric_limits<float>::infinity();
+ static constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+ static constexpr float round_magic = 0x1.8p23f;
+ static constexpr float integer_from = 0x1p23f;
+ static constexpr float epsilon = 0x1p-24f;
+ static constexpr float smallest_normal = 0x1p-126f;
+ static constexpr float log2_e = 1.4426950408889634f;
+ static constexpr float ln2_high = 0x1.62e4p-1f, ln2_low = 1.42860677e-06f;
+};
+
+template <>
+struct traits<double> {
+ using bits = std::uint64_t;
+ static constexpr int mantissa = 52;
+ static constexpr bits bias = 1023;
+ static constexpr double infinity = std::numeric_limits<double>::infinity();
+ static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+ static constexpr double round_magic = 0x1.8p52;
+ static constexpr double integer_from = 0x1p52;
+ static constexpr double epsilon = 0x1p-53;
+ static constexpr double smallest_normal = 0x1p-1022;
+ static constexpr double log2_e = 1.4426950408889634;
+ static constexpr double ln2_high = 0x1.62e42fefp-1, ln2_low = 0x1.473de6af278edp-34;
+};
+
+template <class T>
+using bits_t = typename traits<T>::bits;
+
+template <class T>
+inline constexpr bits_t<T> sign_bit = bits_t<T>{1} << (8 * sizeof(T) - 1);
+
+template <class T>
+TG_HD constexpr bits_t<T> to_bits(T x) {
+ return __builtin_bit_cast(bits_t<T>, x);
+}
+template <class T>
+TG_HD constexpr T from_bits(bits_t<T> b) {
+ return __builtin_bit_cast(T, b);
+}
+
+template <class T>
+TG_HD constexpr T select_mask(bits_t<T> mask, T a, T b) {
+ return from_bits<T>((to_bits(a) & mask) | (to_bits(b) & ~mask));
+}
+
+template <class T>
+TG_HD constexpr T select(bool condition, T a, T b) {
+#if defined(__clang__) || defined(__CUDA_ARCH__)
+ return condition ? a : b;
+#else
+ return select_mask<T>(-static_cast<bits_t<T>>(condition), a, b);
+#endif
+}
+
+template <class T>
+TG_HD constexpr T product(T a, T b) {
+#if defined(__CUDA_ARCH__)
+ if (!__builtin_is_constant_evaluated()) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+   return __fmul_rn(a, b);
+  } else {
+   return __dmul_rn(a, b);
+  }
+ }
+ return a * b;
+#elif defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+ return __builtin_assoc_barrier(a * b);
+#else
+ const T p = a * b;
+ return p;
+#endif
+}
+
+template <class T>
+TG_HD constexpr T mul_add(T a, T b, T c) {
+ return product(a, b) + c;
+}
+
+template <class T>
+TG_HD constexpr T by_pairs(T, T, T c0) {
+ return c0;
+}
+template <class T>
+TG_HD constexpr T by_pairs(T x, T, T c0, T c1) {
+ return mul_add(x, c1, c0);
+}
+template <class T, class... Rest>
+TG_HD constexpr T by_pairs(T x, T x2, T c0, T c1, T c2, Rest... rest) {
+ return mul_add(x2, by_pairs(x, x2, c2, rest...), mul_add(x, c1, c0));
+}
+template <class T, class... C>
+ requires(sizeof...(C) <= 4)
+TG_HD constexpr T by_fours(T x, T x2, T, C... c) { return by_pairs(x, x2, c...); }
+template <class T, class... Rest>
+TG_HD constexpr T by_fours(T x, T x2, T x4, T c0, T c1, T c2, T c3, T c4, Rest... rest) {
+ return mul_add(x4, by_fours(x, x2, x4, c4, rest...), by_pairs(x, x2, c0, c1, c2, c3));
+}
+template <class T, class... C>
+TG_HD constexpr T polynomial(T x, C... c) {
+ const T x2 = product(x, x);
+ if constexpr (sizeof...(C) <= 6) {
+  return by_pairs(x, x2, c...);
+ } else {
+  return by_fours(x, x2, product(x2, x2), c...);
+ }
+}
+
+template <class T>
+TG_HD constexpr T within(T x, T most) {
+ using bits = bits_t<T>;
+ using whole = std::make_signed_t<bits>;
+ const auto b = to_bits(x);
+ const auto magnitude = static_cast<whole>(b & ~sign_bit<T>);
+ const auto limit = static_cast<whole>(to_bits(most));
+ const whole kept = magnitude < limit ? magnitude : limit;
+ const whole nan = (static_cast<whole>(to_bits(traits<T>::infinity)) - magnitude) >> (8 * sizeof(T) - 1);
+ return from_bits<T>(static_cast<bits>(kept | nan) | (b & sign_bit<T>));
+}
+
+template <class T>
+TG_HD constexpr T clamp(T x, T low, T high) {
+ const T y = select(x < low, low, x);
+ return select(y > high, high, y);
+}
+
+template <class T>
+TG_HD constexpr T from_exponent(bits_t<T> field) {
+ return from_bits<T>(field << traits<T>::mantissa);
+}
+
+TG_HD constexpr void exact_product(double a, double b, double& high, double& low) {
+ constexpr std::uint64_t upper = ~((std::uint64_t{1} << 27) - 1);
+ const double a1 = from_bits<double>(to_bits(a) & upper), a2 = a - a1;
+ const double b1 = from_bits<double>(to_bits(b) & upper), b2 = b - b1;
+ high = product(a, b);
+ low = mul_add(a2, b2, mul_add(a2, b1, mul_add(a1, b2, product(a1, b1) - high)));
+}
+
+template <class T>
+TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
+ high = a + b;
+ const T t = high - a;
+ low = (a - (high - t)) + (b - t);
+}
+
+}
+// ---- tapegraph/expr/expr.hpp ----
+
 // ---- tapegraph/core/shape.hpp ----
 
 // ---- tapegraph/core/extent.hpp ----
@@ -655,8 +757,6 @@ private:
 };
 
 }
-
-#include <limits>
 
 /// Extents of shapes: numbers, or polynomials of symbols while a graph is traced.
 ///
@@ -929,6 +1029,8 @@ private:
 
 }
 
+#include <string>
+
 namespace tapegraph {
 
 inline constexpr int max_rank = 8;
@@ -1055,1519 +1157,8 @@ inline std::string to_string(const shape& s) {
 
 }
 
-namespace tapegraph {
-
-/// A tensor as kernels see it: contiguous elements, row-major, extents known.
-struct buffer_view {
- void* data = nullptr;
- dtype type = dtype::f32;
- std::int8_t memory = 0; ///< whose memory `data` is: 0 the CPU's, n + 1 that of GPU n
- int rank = 0;
- std::int64_t extents[max_rank]{};
-
- template <class T>
- T* as() const {
-  return static_cast<T*>(data);
- }
- std::int64_t elements() const {
-  std::int64_t product = 1;
-  for (int i = 0; i < rank; ++i) product *= extents[i];
-  return product;
- }
- std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_of(type); }
-};
-
-/// What random kernels draw from: values are a pure function of (seed, step, the node's ordinal, the element).
-struct random_state {
- std::uint64_t seed = 0;
- std::uint64_t step = 0;
-};
-
-/// One call of a kernel, the same in both modes: operands, results, the operation's attributes and scratch memory.
-struct kernel_call {
- const buffer_view* in = nullptr;
- int inputs = 0;
- const buffer_view* out = nullptr;
- int outputs = 0;
- const std::int64_t* attributes = nullptr;
- buffer_view domain; ///< the index space of an elementwise producer (its data is not used)
- void* workspace = nullptr;
- const random_state* random = nullptr;
- /// Where a device's kernels note what they cannot throw; null on the CPU.
- void* fault = nullptr;
- /// A device's stream, on which everything above lies in that device's memory (`random` too); null on the CPU.
- void* stream = nullptr;
- /// What the symbols in extents stand for in the program that makes the call, in the CPU's memory; null in eager mode.
- const std::int64_t* symbols = nullptr;
-};
-
-using kernel_function = void (*)(const kernel_call&);
-using workspace_function = std::size_t (*)(const kernel_call&);
-using cost_function = double (*)(const kernel_call&);
-
-}
-
-/// Where eager mode's random operations draw from: each thread has a stream of its own, and a call of a function or a
-/// step of a model puts its own in place while it lasts.
-
-namespace tapegraph::detail {
-
-/// Numbers the random operations of one evaluation in the order in which they run, as a trace numbers its nodes.
-struct random_stream {
- random_state state;
- std::int64_t ordinals = 0;
-
- constexpr std::int64_t next() {
-  if (ordinals == most) {
-   ordinals = 0;
-   ++state.step;
-  }
-  return ordinals++;
- }
-
-private:
- static constexpr std::int64_t most = 0xFFFFFF00;
-};
-
-struct random_generator {
- static constexpr std::uint64_t free_steps = std::uint64_t{1} << 47;
-
- std::uint64_t seed = 0;
- std::uint64_t changes = 0; ///< how often the seed has been set
- random_stream free{{0, free_steps}, 0};
- random_stream* active = nullptr;
-
- static random_generator& instance() {
-  static thread_local random_generator generator;
-  return generator;
- }
- random_stream& stream() { return active != nullptr ? *active : free; }
- void set_seed(std::uint64_t value) {
-  seed = value;
-  ++changes;
-  free = {{value, free_steps}, 0};
- }
-};
-
-/// While it lives, random operations of this thread draw from `stream`.
-class random_scope {
-public:
- explicit random_scope(random_stream& stream) : outer_(random_generator::instance().active) {
-  random_generator::instance().active = &stream;
- }
- random_scope(const random_scope&) = delete;
- random_scope& operator=(const random_scope&) = delete;
- ~random_scope() { random_generator::instance().active = outer_; }
-
-private:
- random_stream* outer_;
-};
-
-/// The random state of a function's calls: every call is a step, counted from the last time the seed was set.
-class call_counter {
-public:
- random_state next() {
-  follow_seed();
-  steps each{state_.step};
-  const std::int64_t step = checkpointed_run::ordinal(each);
-  return {state_.seed, static_cast<std::uint64_t>(step)};
- }
- void set_seed(std::uint64_t seed) {
-  state_ = {seed, 0};
-  own_seed_ = true;
- }
-
-private:
- struct steps {
-  std::uint64_t& step;
-  std::int64_t next() { return static_cast<std::int64_t>(step++); }
- };
- void follow_seed() {
-  const random_generator& g = random_generator::instance();
-  if (own_seed_ || seen_ == g.changes + 1) return;
-  state_ = {g.seed, 0};
-  seen_ = g.changes + 1;
- }
-
- random_state state_;
- std::uint64_t seen_ = 0;
- bool own_seed_ = false;
-};
-
-}
-// ---- tapegraph/eager/operation_record.hpp ----
-
-// ---- tapegraph/eager/operation_tangent.hpp ----
-
-// ---- tapegraph/eager/jvp.hpp ----
-
-// ---- tapegraph/eager/tape.hpp ----
-
-// ---- tapegraph/eager/any_tensor.hpp ----
-
-// ---- tapegraph/eager/storage.hpp ----
-
-// ---- tapegraph/runtime/device_runtime.hpp ----
-
-// ---- tapegraph/core/environment.hpp ----
-
-/// Settings that a program takes from its environment.
-
-namespace tapegraph::detail {
-
-/// The value of a variable; null where it is not set, or empty.
-inline const char* environment(const char* variable) {
- const char* const value = std::getenv(variable);
- return value == nullptr || *value == 0 ? nullptr : value;
-}
-
-/// Throws argument_error: "TAPEGRAPH_ISA='avx9': expected baseline, avx2 or avx512".
-[[noreturn]] inline void refuse_environment(const char* variable, const char* value, const std::string& expected) {
- throw argument_error(std::string(variable) + "='" + value + "': expected " + expected);
-}
-
-/// The position of a variable's value among some words; `otherwise` where it is not set. Throws argument_error that names the
-/// variable, its value and the words.
-template <class = void>
-int environment_choice(const char* variable, std::initializer_list<const char*> words, int otherwise) {
- const char* const value = environment(variable);
- if (value == nullptr) return otherwise;
- std::string expected;
- const int count = static_cast<int>(words.size());
- for (int i = 0; i < count; ++i) {
-  const char* const word = words.begin()[i];
-  if (std::string_view(value) == word) return i;
-  expected.append(i == 0 ? "" : i + 1 == count ? " or " : ", ").append(word);
- }
- refuse_environment(variable, value, expected);
-}
-
-/// 0 or 1.
-inline bool environment_flag(const char* variable, bool otherwise) {
- return environment_choice(variable, {"0", "1"}, otherwise ? 1 : 0) == 1;
-}
-
-}
-
-#include <mutex>
-
-namespace tapegraph {
-
-namespace runtime {
-
-constexpr std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
-
-class device_runtime {
-public:
- virtual device id() const = 0;
- virtual void enter() = 0;
-
- virtual void* allocate(std::size_t bytes, const char* what) = 0;
- virtual void release(void* at) noexcept = 0;
- virtual void* scratch(std::size_t bytes) = 0;
-
- virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
- virtual void feed(void* to, const void* from, std::size_t bytes) = 0;
- struct piece {
-  void* to;
-  const void* from;
-  std::size_t bytes;
- };
- void download(void* to, const void* from, std::size_t bytes) {
-  const piece all{to, from, bytes};
-  bring_to_host(&all, 1);
- }
- virtual void bring_to_host(const piece* pieces, int count) = 0;
- virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
- virtual void wait() = 0;
-
- virtual void* constant(const void* from, std::size_t bytes) = 0;
- virtual void* stream() = 0;
- virtual void* fault() = 0;
-
- virtual std::int64_t publish(const void* from, std::size_t bytes) = 0;
- virtual const void* published(std::int64_t number) = 0;
-
- virtual void begin_capture() = 0;
- virtual void* end_capture() = 0;
- virtual void replay(void* graph) = 0;
- virtual void drop(void* graph) noexcept = 0;
-
- std::recursive_mutex& turns() { return turns_; }
-
-protected:
- ~device_runtime() = default;
-
-private:
- std::recursive_mutex turns_;
-};
-
-class device_turn {
-public:
- explicit device_turn(device_runtime* d) {
-  if (d != nullptr) lock_ = std::unique_lock(d->turns());
- }
-
-private:
- std::unique_lock<std::recursive_mutex> lock_;
-};
-
-inline device_runtime& runtime_of(device d) {
- check_available(d);
- return *tapegraph::detail::cuda_backend().open(d.index());
-}
-
-inline device_runtime* runtime_for(device d) {
- const tapegraph::detail::device_backend& gpus = tapegraph::detail::cuda_backend();
- if (d.is_cuda() && gpus.count != nullptr && gpus.count() == 0) d = available_or_cpu(d);
- return d.is_cpu() ? nullptr : &runtime_of(d);
-}
-
-inline bool& capture_steps() {
- static bool on = tapegraph::detail::environment_flag("TAPEGRAPH_CAPTURE", true);
- return on;
-}
-
-namespace detail {
-inline device_runtime*& thread_runtime() {
- static constinit thread_local device_runtime* current = nullptr;
- return current;
-}
-}
-
-inline device_runtime* current_runtime() { return detail::thread_runtime(); }
-
-inline std::int8_t memory_of(const device_runtime* d) {
- return d == nullptr ? std::int8_t{0} : static_cast<std::int8_t>(d->id().index() + 1);
-}
-
-}
-
-inline device current_device() {
- const runtime::device_runtime* const d = runtime::current_runtime();
- return d == nullptr ? device::cpu() : d->id();
-}
-
-class device_scope {
-public:
- explicit device_scope(device d) : device_scope(runtime::runtime_for(d)) {}
- explicit device_scope(runtime::device_runtime* d) : before_(runtime::current_runtime()) { change(d); }
- device_scope(const device_scope&) = delete;
- device_scope& operator=(const device_scope&) = delete;
- ~device_scope() { change(before_); }
-
-private:
- static void change(runtime::device_runtime* d) {
-  runtime::detail::thread_runtime() = d;
-  if (d != nullptr) d->enter();
- }
-
- runtime::device_runtime* before_;
-};
-
-}
-// ---- tapegraph/runtime/memory.hpp ----
-
-#include <utility>
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
-namespace tapegraph {
-
-namespace runtime {
-
-inline constexpr std::size_t alignment = 64;
-
-constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
-struct arena_counters {
- std::atomic<std::size_t> in_use{0}, limit{SIZE_MAX};
-
- static arena_counters& instance() {
-  static arena_counters counters;
-  return counters;
- }
-};
-
-template <class = void>
-[[noreturn]] void refuse_arena(std::size_t asked, std::size_t in_use, std::size_t limit) {
- throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(asked) + " asked, " +
-       tapegraph::detail::readable_bytes(in_use) + " in use" +
-       (limit == SIZE_MAX ? "" : ", limit " + tapegraph::detail::readable_bytes(limit)),
-      asked, in_use);
-}
-
-class arena {
-public:
- arena() = default;
- explicit arena(std::size_t bytes) : size_(bytes) {
-  if (bytes == 0) return;
-  constexpr std::size_t huge = std::size_t{1} << 21;
-  const std::size_t boundary = bytes >= 2 * huge ? huge : alignment;
-  const std::size_t whole = (bytes + boundary - 1) / boundary * boundary;
-  arena_counters& all = arena_counters::instance();
-  const std::size_t before = all.in_use.fetch_add(bytes, std::memory_order_relaxed);
-  const std::size_t limit = all.limit.load(std::memory_order_relaxed);
-  if (before <= limit && bytes <= limit - before) data_ = std::aligned_alloc(boundary, whole);
-  if (data_ == nullptr) {
-   all.in_use.fetch_sub(bytes, std::memory_order_relaxed);
-   refuse_arena(bytes, before, limit);
-  }
-#if defined(__linux__)
-  if (boundary == huge) madvise(data_, whole, MADV_HUGEPAGE);
-#endif
- }
- arena(arena&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
- arena& operator=(arena&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
- }
- ~arena() {
-  if (data_ == nullptr) return;
-  arena_counters::instance().in_use.fetch_sub(size_, std::memory_order_relaxed);
-  std::free(data_);
- }
-
- std::byte* data() const { return static_cast<std::byte*>(data_); }
- std::size_t size() const { return size_; }
-
-private:
- void* data_ = nullptr;
- std::size_t size_ = 0;
-};
-
-}
-
-inline void set_memory_limit(std::size_t bytes) { runtime::arena_counters::instance().limit.store(bytes); }
-
-}
-
-#include <bit>
-#include <new>
-
-/// Reference-counted buffers from a caching pool: a training loop stops asking the system for memory after its first step.
-
-namespace tapegraph {
-
-/// Bytes in buffers of eager tensors, of the whole process.
-struct memory_statistics {
- std::int64_t in_use = 0; ///< in live tensors
- std::int64_t peak = 0;   ///< the most that was in use since the last reset
- std::int64_t cached = 0; ///< kept for reuse
-};
-
-namespace detail {
-
-struct pool_counters {
- std::atomic<std::int64_t> in_use{0}, peak{0}, cached{0};
-
- static pool_counters& instance() {
-  static pool_counters counters;
-  return counters;
- }
- void take(std::int64_t bytes) {
-  const std::int64_t now = in_use.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (now > peak.load(std::memory_order_relaxed)) peak.store(now, std::memory_order_relaxed);
- }
-};
-
-/// A buffer's copies on the CPU and on a GPU. A buffer is written once, as the result of a kernel or by whoever fills it, so
-/// that both copies stay good: a tensor is brought to a device, or to the host, at most once. Writing on the CPU (any_tensor::write) drops
-/// the GPU's.
-class copies {
-public:
- /// `host`: where the CPU's elements stand, with their values; null for a buffer made on the device.
- copies(runtime::device_runtime& d, std::byte* host, std::size_t bytes)
-  : device_(&d), host_(host), bytes_(bytes), host_good_(host != nullptr) {}
- copies(const copies&) = delete;
- copies& operator=(const copies&) = delete;
- ~copies() {
-  if (remote_ != nullptr) device_->release(remote_);
- }
-
- /// For the CPU to read, or to write (`change`).
- std::byte* host(bool change) {
-  const std::lock_guard lock(mutex_);
-  if (host_ == nullptr) {
-   own_ = runtime::arena(bytes_ > 0 ? bytes_ : 1);
-   host_ = own_.data();
-  }
-  if (!host_good_ && remote_good_) device_->download(host_, remote_, bytes_);
-  host_good_ = true;
-  remote_good_ = remote_good_ && !change;
-  return host_;
- }
- /// For kernels of a device to read, or to write (`change`).
- void* remote(runtime::device_runtime& d, bool change) {
-  if (device_ != &d) move_to(d);
-  const std::lock_guard lock(mutex_);
-  if (remote_ == nullptr) remote_ = d.allocate(bytes_, "tensor");
-  if (host_good_ && !remote_good_) d.upload(remote_, host_, bytes_);
-  remote_good_ = true;
-  host_good_ = host_good_ && !change;
-  return remote_;
- }
-
-private:
- void move_to(runtime::device_runtime& d) {
-  host(true);
-  const std::lock_guard lock(mutex_);
-  if (remote_ != nullptr) device_->release(remote_);
-  remote_ = nullptr;
-  device_ = &d;
- }
-
- std::mutex mutex_;
- runtime::device_runtime* device_;
- void* remote_ = nullptr;
- std::byte* host_;
- std::size_t bytes_;
- bool host_good_, remote_good_ = false;
- runtime::arena own_;
-};
-
-/// A buffer: this header, then the elements, both in one block. Those made on a GPU have no elements here.
-struct alignas(runtime::alignment) storage {
- std::atomic<std::int32_t> references{1};
- std::int32_t size_class = 0;
- std::size_t bytes = 0;
- storage* next = nullptr;
- std::atomic<copies*> elsewhere{nullptr};
- runtime::arena block;
-
- static constexpr std::int32_t on_device = -1;
-
- std::byte* elements() { return reinterpret_cast<std::byte*>(this + 1); }
- std::byte* data(bool change) {
-  copies* const both = elsewhere.load(std::memory_order_acquire);
-  return both == nullptr ? elements() : both->host(change);
- }
- void* remote(runtime::device_runtime& d, bool change) {
-  if (elsewhere.load(std::memory_order_acquire) == nullptr) {
-   copies* const made = new copies(d, elements(), bytes);
-   copies* none = nullptr;
-   if (!elsewhere.compare_exchange_strong(none, made)) delete made;
-  }
-  return elsewhere.load(std::memory_order_acquire)->remote(d, change);
- }
- static storage* make_on(runtime::device_runtime& d, std::size_t bytes) {
-  auto* const s = new storage;
-  s->size_class = on_device;
-  s->bytes = bytes;
-  s->elsewhere = new copies(d, nullptr, bytes);
-  return s;
- }
-};
-
-/// Free buffers of one thread by size class: four classes per power of two, so at most a quarter is wasted.
-class buffer_pool {
-public:
- static buffer_pool& instance() {
-  static thread_local buffer_pool pool;
-  return pool;
- }
-
- storage* allocate(std::size_t bytes) {
-  const int cls = class_of(bytes);
-  storage*& head = free_[cls];
-  storage* s = head;
-  if (s != nullptr) {
-   head = s->next;
-   s->references.store(1, std::memory_order_relaxed);
-   pool_counters::instance().cached.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
-  } else {
-   const std::size_t size = bytes_of(cls);
-   runtime::arena block = make_block(sizeof(storage) + size);
-   s = new (block.data()) storage;
-   s->size_class = cls;
-   s->bytes = size;
-   s->block = static_cast<runtime::arena&&>(block);
-  }
-  pool_counters::instance().take(static_cast<std::int64_t>(s->bytes));
-  return s;
- }
-
- void release(storage* s) {
-  if (copies* const both = s->elsewhere.exchange(nullptr); both != nullptr) delete both;
-  if (s->size_class == storage::on_device) {
-   delete s;
-   return;
-  }
-  pool_counters& counters = pool_counters::instance();
-  counters.in_use.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
-  counters.cached.fetch_add(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
-  s->next = free_[s->size_class];
-  free_[s->size_class] = s;
- }
-
- /// Gives every cached buffer of this thread back to the system.
- void trim() {
-  for (storage*& head : free_) {
-   while (head != nullptr) {
-    storage* const s = head;
-    head = s->next;
-    pool_counters::instance().cached.fetch_sub(static_cast<std::int64_t>(s->bytes),
-              std::memory_order_relaxed);
-    const runtime::arena block = static_cast<runtime::arena&&>(s->block);
-    s->~storage();
-   }
-  }
- }
-
- ~buffer_pool() { trim(); }
-
-private:
- runtime::arena make_block(std::size_t bytes) {
-  try {
-   return runtime::arena(bytes);
-  } catch (const out_of_memory&) {
-   trim();
-  }
-  return runtime::arena(bytes);
- }
- static constexpr int class_of(std::size_t bytes) {
-  const std::size_t size = bytes <= 64 ? 64 : bytes;
-  const int power = static_cast<int>(std::bit_width(size - 1)) - 1;
-  const std::size_t quarter = std::size_t{1} << (power - 2);
-  const auto step = static_cast<int>((size - (std::size_t{1} << power) + quarter - 1) / quarter);
-  return (power - 5) * 4 + step;
- }
- static constexpr std::size_t bytes_of(int cls) {
-  const int power = (cls - 1) / 4 + 5, step = (cls - 1) % 4 + 1;
-  return (std::size_t{1} << power) + static_cast<std::size_t>(step) * (std::size_t{1} << (power - 2));
- }
-
- storage* free_[160]{};
-};
-
-/// A counted reference to a buffer.
-class storage_reference {
-public:
- storage_reference() = default;
- explicit storage_reference(std::size_t bytes)
-  : storage_(runtime::current_runtime() == nullptr ? buffer_pool::instance().allocate(bytes)
-              : storage::make_on(*runtime::current_runtime(), bytes)) {}
- storage_reference(const storage_reference& other) : storage_(other.storage_) {
-  if (storage_ != nullptr) storage_->references.fetch_add(1, std::memory_order_relaxed);
- }
- storage_reference(storage_reference&& other) noexcept : storage_(other.storage_) { other.storage_ = nullptr; }
- storage_reference& operator=(storage_reference other) noexcept {
-  storage* const mine = storage_;
-  storage_ = other.storage_;
-  other.storage_ = mine;
-  return *this;
- }
- ~storage_reference() {
-  if (storage_ != nullptr && storage_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
-   buffer_pool::instance().release(storage_);
- }
-
- /// The elements in the CPU's memory, for reading, or for writing (`change`).
- void* data(bool change) const { return storage_ == nullptr ? nullptr : storage_->data(change); }
- /// The elements in a device's memory.
- void* remote(runtime::device_runtime& d, bool change) const {
-  return storage_ == nullptr ? nullptr : storage_->remote(d, change);
- }
- const void* identity() const { return storage_; }
- bool empty() const { return storage_ == nullptr; }
- bool shared() const { return storage_ != nullptr && storage_->references.load(std::memory_order_acquire) > 1; }
-
-private:
- storage* storage_ = nullptr;
-};
-
-}
-
-/// Bytes of tensors' buffers in the CPU's memory, of all threads: in use, the most since reset_peak_memory(), and kept for the next.
-inline memory_statistics eager_memory() {
- const auto& c = detail::pool_counters::instance();
- return {c.in_use.load(), c.peak.load(), c.cached.load()};
-}
-/// The peak counts anew from what is in use.
-inline void reset_peak_memory() {
- auto& c = detail::pool_counters::instance();
- c.peak.store(c.in_use.load());
-}
-/// Returns cached buffers of the calling thread to the system.
-inline void trim_memory() { detail::buffer_pool::instance().trim(); }
-
-}
-
-namespace tapegraph {
-
-/// Where a tensor stands on this thread's tape. A place is never a pointer: tapes come and go.
-struct tape_index {
- std::uint32_t serial = 0;
- std::int32_t index = -1;
-};
-
-namespace detail {
-/// The serial number of this thread's tape. No two tapes of a process share one, so a place of an ended tape, or of another
-/// thread's, is never taken for one of this tape.
-struct tape_serial {
- static constexpr std::uint32_t none = ~std::uint32_t{0};
- static inline thread_local std::uint32_t current = none;
-
- static std::uint32_t next() {
-  static std::atomic<std::uint32_t> last{0};
-  std::uint32_t serial = 0;
-  while (serial == 0 || serial == none) serial = last.fetch_add(1, std::memory_order_relaxed) + 1;
-  return serial;
- }
-};
-}
-
-/// An eager tensor whose element type is a value: shape, buffer, place on a tape. `tensor<T>` is the typed handle.
-class any_tensor {
-public:
- any_tensor() = default;
- any_tensor(dtype type, const tapegraph::shape& dims)
-  : storage_(static_cast<std::size_t>(dims.elements()) * size_of(type)), dims_(dims), type_(type) {
-  dims_.attach(nullptr);
- }
-
- const tapegraph::shape& shape() const { return dims_; }
- int rank() const { return dims_.rank(); }
- std::int64_t size() const { return dims_.elements(); }
- dtype type() const { return type_; }
- tapegraph::tape_index tape_index() const { return tape_index_; }
- void set_tape_index(tapegraph::tape_index index) { tape_index_ = index; }
- bool has_storage() const { return !storage_.empty(); }
- /// The elements in the CPU's memory, to read. Waits for the device.
- const void* read() const { return storage_.data(false); }
- /// The same to write to: a buffer that others share is copied first, and a copy on a device is no longer used. Throws
- /// argument_error for a tensor that a live gradient_tape of this thread follows. Good until the tensor is used otherwise.
- void* write() {
-  if (tape_index_.serial != 0) leave_tape();
-  unshare();
-  return storage_.data(true);
- }
- /// Sees to it that no other tensor is over this one's buffer.
- void unshare() {
-  if (!storage_.shared()) return;
-  const detail::storage_reference old = storage_;
-  const auto bytes = static_cast<std::size_t>(size()) * size_of(type_);
-  storage_ = detail::storage_reference(bytes);
-  if (bytes > 0) std::memcpy(storage_.data(true), old.data(false), bytes);
- }
- /// Whether another tensor is over the same buffer, too.
- bool shared() const { return storage_.shared(); }
- /// Whether two tensors are over the same buffer.
- bool shares_with(const any_tensor& other) const { return storage_.identity() == other.storage_.identity(); }
-
- /// For the kernels of the device this thread computes on: to read, or to write a new tensor. Elements that are elsewhere
- /// are copied there.
- buffer_view view() const { return view_on(runtime::current_runtime()); }
- buffer_view view_on(runtime::device_runtime* d) const { return seen_from(d, false); }
- /// The same for kernels that write over elements that are there. Shared buffers and tapes: as of `write`.
- buffer_view write_on(runtime::device_runtime* d) {
-  if (tape_index_.serial != 0) leave_tape();
-  unshare();
-  return seen_from(d, true);
- }
- buffer_view outline_view() const {
-  buffer_view v;
-  v.type = type_;
-  v.rank = dims_.rank();
-  for (int i = 0; i < v.rank; ++i) v.extents[i] = dims_.data()[i];
-  return v;
- }
-
- /// The same elements under another shape of equal size; off the tape.
- any_tensor viewed(const tapegraph::shape& dims) const {
-  any_tensor other = *this;
-  other.dims_ = dims;
-  other.dims_.attach(nullptr);
-  other.tape_index_ = {};
-  return other;
- }
- /// Shape and place without the buffer: for records that need only those.
- any_tensor outline() const {
-  any_tensor other;
-  other.dims_ = dims_;
-  other.type_ = type_;
-  other.tape_index_ = tape_index_;
-  return other;
- }
- /// A shape without a buffer.
- static any_tensor outline_of(dtype type, const tapegraph::shape& dims) {
-  any_tensor t;
-  t.dims_ = dims;
-  t.type_ = type;
-  return t;
- }
- void drop_storage() { storage_ = {}; }
-
-protected:
- buffer_view seen_from(runtime::device_runtime* d, bool change) const {
-  buffer_view v = outline_view();
-  v.data = d == nullptr ? storage_.data(change) : storage_.remote(*d, change);
-  v.memory = runtime::memory_of(d);
-  return v;
- }
- void leave_tape() {
-  if (tape_index_.serial == detail::tape_serial::current)
-   throw argument_error("tensor: a gradient_tape follows this tensor of shape " + to_string(dims_) +
-        "; write to it before watch() or after the tape, or to x.detach()");
-  tape_index_ = {};
- }
-
- detail::storage_reference storage_;
- tapegraph::shape dims_;
- tapegraph::tape_index tape_index_;
- dtype type_ = dtype::f32;
-};
-
-}
-
-/// The tape: a flat arena of records, one per sealed formula or operation, in the order in which they ran.
-
-namespace tapegraph::detail {
-
-template <class Tensor>
-class basic_backward_pass;
-using backward_pass = basic_backward_pass<any_tensor>;
-class jvp_pass;
-
-/// What ran and how to differentiate it. Records live in the tape's arena; `destroy` ends the objects they hold.
-struct tape_record {
- void (*backward)(tape_record&, backward_pass&, const any_tensor& adjoint);
- void (*destroy)(tape_record&);
- /// Sets the tangent of what ran, given those of its operands; false when none of them has one.
- bool (*jvp)(tape_record&, const jvp_pass&, any_tensor& tangent);
-};
-
-/// One tape per thread, shared by all gradient_tape objects of the thread (a nested tape is a later stretch of it).
-class tape_storage {
-public:
- static tape_storage& instance() {
-  static thread_local tape_storage tape;
-  return tape;
- }
- ~tape_storage() { clear(0); }
-
- /// Whether anything is being recorded now.
- bool recording() const { return active_ > 0; }
- bool tracks(const any_tensor& t) const { return active_ > 0 && knows(t.tape_index()); }
- bool knows(tape_index at) const { return at.serial == tape_serial::current; }
- int length() const { return static_cast<int>(records_.size()); }
- tape_record* record(int index) { return records_[static_cast<std::size_t>(index)]; }
-
- void start() {
-  ++active_;
-  if (open_++ == 0) tape_serial::current = tape_serial::next();
- }
- void stop() { --active_; }
- void resume() { ++active_; }
- /// Nothing is recorded until `unpause` is given what this returned.
- int pause() { return std::exchange(active_, 0); }
- void unpause(int active) { active_ = active; }
- /// A tape object has gone. When it was the last one the records go too.
- void close(bool was_recording) {
-  if (was_recording) --active_;
-  if (--open_ == 0) clear(0);
- }
- /// Whether derivatives may themselves be differentiated later: then records keep all their operands.
- bool keeps_everything() const { return open_ > 1 || persistent_ > 0; }
- void persist(int change) { persistent_ += change; }
- /// Whether somebody will walk forwards over what is recorded now.
- bool forward_wanted() const { return forward_ > 0; }
- void want_forward(int change) { forward_ += change; }
- int open() const { return open_; }
-
- tape_index watch() {
-  records_.push_back(nullptr);
-  return {tape_serial::current, length() - 1};
- }
-
- /// Builds a record of type R at the end of the tape and returns it; `at` is where its result stands.
- template <class R, class... Parts>
- R& append(tape_index& at, const Parts&... parts) {
-  static_assert(alignof(R) <= 16);
-  R* const r = new (take(sizeof(R))) R(parts...);
-  r->tape_record::backward = &R::backward;
-  r->tape_record::destroy = &R::destroy;
-  r->tape_record::jvp = nullptr;
-  if constexpr (requires { r->tape_record::jvp = &R::jvp; }) r->tape_record::jvp = &R::jvp;
-  records_.push_back(r);
-  at = {tape_serial::current, length() - 1};
-  return *r;
- }
- /// Memory that lives as long as the records.
- void* take(std::size_t bytes) {
-  bytes = (bytes + 15) / 16 * 16;
-  if (bytes > block_bytes) {
-   large_.push_back(runtime::arena(bytes));
-   return large_.back().data();
-  }
-  if (used_ + bytes > block_bytes) {
-   ++block_;
-   used_ = 0;
-  }
-  if (block_ >= blocks_.size()) blocks_.push_back(runtime::arena(block_bytes));
-  void* const result = blocks_[block_].data() + used_;
-  used_ += bytes;
-  return result;
- }
-
- /// Forgets records from `first` on; forgetting all of them makes every place of theirs stale.
- void clear(int first) {
-  for (int i = length() - 1; i >= first; --i)
-   if (tape_record* const r = records_[static_cast<std::size_t>(i)]; r != nullptr) r->destroy(*r);
-  records_.resize(static_cast<std::size_t>(first));
-  if (first == 0) {
-   block_ = used_ = 0;
-   large_.clear();
-   tape_serial::current = open_ > 0 ? tape_serial::next() : tape_serial::none;
-  }
- }
-
- /// Where the tape ends now, and back to there.
- struct mark {
-  int length;
-  std::size_t block, used, large;
- };
- mark end() const { return {length(), block_, used_, large_.size()}; }
- void rewind(const mark& to) {
-  clear(to.length);
-  if (to.length == 0) return;
-  block_ = to.block;
-  used_ = to.used;
-  while (large_.size() > to.large) large_.pop_back();
- }
-
-private:
- static constexpr std::size_t block_bytes = std::size_t{1} << 16;
- std::vector<tape_record*> records_;
- std::vector<runtime::arena> blocks_, large_;
- std::size_t block_ = 0, used_ = 0;
- int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0;
-};
-
-/// Adds two tensors of one type and shape, on the tape when they are tracked.
-template <class Tensor>
-Tensor add_adjoints(const Tensor& a, const Tensor& b);
-/// A tensor filled with ones.
-template <class Tensor>
-Tensor ones_like(const Tensor& like);
-
-/// One backward walk from a value to its sources. Every walk begins without adjoints.
-template <class Tensor>
-class basic_backward_pass {
-public:
- explicit basic_backward_pass(int length) : basic_backward_pass(0, length) {}
- /// Everything before place `first` counts as a constant.
- basic_backward_pass(int first, int end)
-  : first_(first),
-  adjoints_(static_cast<std::size_t>(end - first)),
-  present_(static_cast<std::size_t>(end - first)),
-  add_([](basic_backward_pass& walk, const any_tensor& to, any_tensor adjoint) {
-   walk.add(to, std::move(adjoint));
-  }) {}
-
- bool wants(const any_tensor& t) const {
-  const tape_index p = t.tape_index();
-  return tape_storage::instance().knows(p) && p.index >= first_ && number(p.index) < present_.size();
- }
- void add(const any_tensor& to, any_tensor adjoint) {
-  const std::size_t at = number(to.tape_index().index);
-  if (present_[at])
-   adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
-  else
-   adjoints_[at] = std::move(adjoint);
-  present_[at] = 1;
- }
- /// `add` for records of programs that may never walk: compiled only where somebody does.
- void hand(const any_tensor& to, any_tensor adjoint) { add_(*this, to, std::move(adjoint)); }
- /// Puts back what a record was given, for a record before it to find.
- void keep(tape_index at, const any_tensor& adjoint) { adjoints_[number(at.index)] = adjoint; }
- /// The walk will call this place's record even if nothing arrives there (then with an adjoint without a buffer), or not.
- void visit(tape_index at, bool on) { present_[number(at.index)] = on; }
- const any_tensor* find(tape_index asked) const {
-  const std::size_t at = number(asked.index);
-  return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
- }
-
- /// `keep[i]`: the adjoint at place i is asked for and must survive the walk.
- void run(const any_tensor& y, int first, const std::vector<char>& keep) {
-  add(y, ones_like(y));
-  run(y.tape_index().index, first, keep);
- }
- /// The walk itself, from place `last` down, when adjoints have been added.
- void run(int last, int first, const std::vector<char>& keep) { walk(last, first, &keep); }
- /// The walk when the adjoints of watched tensors are all that is asked for.
- void run(int last, int first) { walk(last, first, nullptr); }
-
- /// Called within a walk, for records from `first` on that were made after the walk began: walks through these records.
- /// Adjoints that reach places before them are left to the walk that goes on.
- void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
-  const std::size_t length = present_.size();
-  const std::size_t needed = number(y.tape_index().index) + 1;
-  if (needed > length) {
-   adjoints_.resize(needed);
-   present_.resize(needed);
-  }
-  add(y, adjoint);
-  walk(y.tape_index().index, first, nullptr);
-  adjoints_.resize(length);
-  present_.resize(length);
- }
-
-private:
- void walk(int from, int first, const std::vector<char>* keep) {
-  tape_storage& tape = tape_storage::instance();
-  for (int i = from; i >= first; --i) {
-   if (!present_[number(i)]) continue;
-   tape_record* const r = tape.record(i);
-   if (r == nullptr) continue;
-   const any_tensor adjoint = adjoints_[number(i)];
-   if (keep == nullptr || !(*keep)[static_cast<std::size_t>(i)]) adjoints_[number(i)].drop_storage();
-   r->backward(*r, *this, adjoint);
-  }
- }
- std::size_t number(int at) const { return static_cast<std::size_t>(at - first_); }
-
- int first_;
- std::vector<Tensor> adjoints_;
- std::vector<char> present_;
- void (*add_)(basic_backward_pass&, const any_tensor& to, any_tensor adjoint);
-};
-
-}
-
-/// Forward-mode differentiation in eager mode: one walk over the tape, in the order in which its records were made.
-
-namespace tapegraph::detail {
-
-/// The arithmetic that the walk needs. Whoever starts a walk passes these functions in, so that programs that never use forward
-/// mode do not compile them.
-struct forward_kernels {
- /// sum + a * b, broadcast; a * b when `sum` is null
- any_tensor (*multiply_add)(const any_tensor* sum, const any_tensor& a, const any_tensor& b);
- any_tensor (*add)(const any_tensor& a, const any_tensor& b);
- any_tensor (*converted)(const any_tensor& a, dtype type);
- /// The tangent of a record's value, computed from nothing but the record's backward function; false when there is none.
- bool (*transposed)(tape_record&, const any_tensor* const* operands, int count, const any_tensor& output,
-     const jvp_pass&, any_tensor& tangent);
-};
-
-/// The tangents of tracked tensors, indexed by their places on the tape.
-class jvp_pass {
-public:
- const forward_kernels& kernels;
-
- jvp_pass(int base, int end, const forward_kernels& functions)
-  : kernels(functions),
-  base_(base),
-  tangents_(static_cast<std::size_t>(end - base)),
-  present_(static_cast<std::size_t>(end - base)) {}
-
- /// The tangent of a recorded or watched tensor; null when it has none.
- const any_tensor* find(const any_tensor& t) const {
-  const tape_index p = t.tape_index();
-  if (!tape_storage::instance().knows(p) || p.index < base_) return nullptr;
-  const auto at = static_cast<std::size_t>(p.index - base_);
-  return at < present_.size() && present_[at] ? &tangents_[at] : nullptr;
- }
- void set(int index, any_tensor tangent) {
-  tangents_[static_cast<std::size_t>(index - base_)] = std::move(tangent);
-  present_[static_cast<std::size_t>(index - base_)] = 1;
- }
-
- void run(int first, int end) {
-  tape_storage& tape = tape_storage::instance();
-  for (int i = first; i < end; ++i) {
-   tape_record* const r = tape.record(i);
-   if (r == nullptr) continue;
-   if (r->jvp == nullptr) throw argument_error("jvp: an operation on the tape has no forward mode");
-   any_tensor tangent;
-   if (r->jvp(*r, *this, tangent)) set(i, std::move(tangent));
-  }
- }
-
-private:
- int base_;
- std::vector<any_tensor> tangents_;
- std::vector<char> present_;
-};
-
-}
-// ---- tapegraph/eager/tensor.hpp ----
-
-// ---- tapegraph/core/print.hpp ----
-
-// ---- tapegraph/core/half.hpp ----
-
-/// The 16-bit floating-point types. They store: numbers of them are computed with as float.
-///
-/// Conversions are integer arithmetic on the patterns, without branches, so that loops over them vectorise and every
-/// instruction set, the scalar code and the compiler's constant evaluation give the same bits.
-
-namespace tapegraph {
-
-namespace detail {
-
-template <class Bits>
-TG_HD constexpr Bits blend(Bits mask, Bits a, Bits b) {
- return (a & mask) | (b & ~mask);
-}
-template <class Bits>
-TG_HD constexpr Bits mask_of(bool condition) {
- return Bits(0) - static_cast<Bits>(condition);
-}
-
-TG_HD constexpr std::uint32_t above(std::uint32_t magnitude, std::uint32_t bound) {
- return mask_of<std::uint32_t>(static_cast<std::int32_t>(magnitude) > static_cast<std::int32_t>(bound));
-}
-
-TG_HD constexpr std::uint16_t bfloat16_bits(float x) {
- const auto u = __builtin_bit_cast(std::uint32_t, x);
- const std::uint32_t rounded = (u + 0x7FFFu + (u >> 16 & 1u)) >> 16;
- const std::uint32_t nan = above(u & 0x7FFFFFFFu, 0x7F800000u);
- return static_cast<std::uint16_t>(blend(nan, u >> 16 | 0x40u, rounded));
-}
-TG_HD constexpr float float_of_bfloat16(std::uint16_t bits) {
- return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
-}
-
-TG_HD constexpr std::uint16_t half_bits(float x) {
- const auto u = __builtin_bit_cast(std::uint32_t, x);
- const std::uint32_t magnitude = u & 0x7FFFFFFFu;
- const std::uint32_t normal = (magnitude - (112u << 23) + 0xFFFu + (magnitude >> 13 & 1u)) >> 13;
- const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
- const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
- const std::uint32_t denormal = __builtin_bit_cast(std::uint32_t, shifted) - 0x3F000000u;
- const std::uint32_t infinite = above(magnitude, 0x477FEFFFu);
- const std::uint32_t nan = above(magnitude, 0x7F800000u);
- std::uint32_t result = blend(small, denormal, normal);
- result = blend(infinite, 0x7C00u | (nan & (0x200u | (magnitude >> 13 & 0x3FFu))), result);
- return static_cast<std::uint16_t>((u >> 16 & 0x8000u) | result);
-}
-TG_HD constexpr float float_of_half(std::uint16_t bits) {
- const std::uint32_t magnitude = static_cast<std::uint32_t>(bits & 0x7FFFu) << 13;
- const std::uint32_t wide = above(magnitude, 0x0F7FFFFFu);
- const std::uint32_t normal = magnitude + (112u << 23) + (wide & (112u << 23));
- const std::uint32_t small = ~above(magnitude, 0x007FFFFFu);
- const float shifted = __builtin_bit_cast(float, (magnitude & small) + (113u << 23));
- const auto denormal = __builtin_bit_cast(std::uint32_t, shifted - 0x1p-14f);
- const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
- return __builtin_bit_cast(float, sign | blend(small, denormal, normal));
-}
-
-TG_HD constexpr float rounded_to_bfloat16(float x) {
- const auto u = __builtin_bit_cast(std::uint32_t, x);
- const std::uint32_t nan = above(u & 0x7FFFFFFFu, 0x7F800000u);
- return __builtin_bit_cast(float, blend(nan, u | 0x400000u, u + 0x7FFFu + (u >> 16 & 1u)) & 0xFFFF0000u);
-}
-TG_HD constexpr float rounded_to_half(float x) {
- const auto u = __builtin_bit_cast(std::uint32_t, x);
- const std::uint32_t magnitude = u & 0x7FFFFFFFu, sign = u & 0x80000000u;
- const std::uint32_t normal = (magnitude + 0xFFFu + (magnitude >> 13 & 1u)) & 0xFFFFE000u;
- const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
- const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
- const auto denormal = __builtin_bit_cast(std::uint32_t, shifted - 0.5f);
- const std::uint32_t infinite = above(magnitude, 0x477FEFFFu), nan = above(magnitude, 0x7F800000u);
- const std::uint32_t special = 0x7F800000u | (nan & (0x400000u | (magnitude & 0x7FE000u)));
- return __builtin_bit_cast(float, sign | blend(infinite, special, blend(small, denormal, normal)));
-}
-
-TG_HD constexpr float rounded_to_odd(double x) {
- constexpr double largest = std::numeric_limits<float>::max();
- const auto u = __builtin_bit_cast(std::uint64_t, x);
- const std::uint64_t magnitude = u & ~(std::uint64_t{1} << 63);
- const std::uint64_t nan = mask_of<std::uint64_t>(magnitude > 0x7FF0000000000000u);
- const std::uint64_t over = mask_of<std::uint64_t>(magnitude > __builtin_bit_cast(std::uint64_t, largest)) & ~nan;
- const auto exact = __builtin_bit_cast(double, blend(over, __builtin_bit_cast(std::uint64_t, largest), magnitude & ~nan));
- const auto nearest = static_cast<float>(exact);
- const auto bits = __builtin_bit_cast(std::uint32_t, nearest);
- const auto back = static_cast<double>(nearest);
- const auto even = static_cast<std::uint32_t>(~bits & 1u);
- const std::uint32_t odd = bits + (even & static_cast<std::uint32_t>(back < exact)) -
-       (even & static_cast<std::uint32_t>(back > exact));
- const std::uint32_t quiet = 0x7FC00000u | static_cast<std::uint32_t>(magnitude >> 29 & 0x3FFFFFu);
- const std::uint32_t sign = static_cast<std::uint32_t>(u >> 63) << 31;
- return __builtin_bit_cast(float, sign | blend(static_cast<std::uint32_t>(nan), quiet, odd));
-}
-
-template <class Number>
-TG_HD constexpr float before_rounding(Number x) {
- if constexpr (std::is_same_v<Number, float>) {
-  return x;
- } else if constexpr (std::is_integral_v<Number> && sizeof(Number) <= 2) {
-  return static_cast<float>(x);
- } else if constexpr (std::is_integral_v<Number> && sizeof(Number) == 8) {
-  const bool negative = x < Number(0);
-  const auto u = static_cast<std::uint64_t>(x), magnitude = negative ? 0 - u : u;
-  const std::uint64_t rest = static_cast<std::uint64_t>((magnitude & 0x7FFu) != 0) << 11;
-  const std::uint64_t kept = magnitude >> 53 != 0 ? (magnitude & ~std::uint64_t{0x7FF}) | rest : magnitude;
-  const auto value = static_cast<double>(kept);
-  return rounded_to_odd(negative ? -value : value);
- } else {
-  return rounded_to_odd(static_cast<double>(x));
- }
-}
-
-}
-
-/// The upper half of a float: its range with 8 significant bits. Conversions round once, to nearest even.
-struct bfloat16 {
- std::uint16_t bits;
-
- bfloat16() = default;
- template <class Number>
-  requires std::is_arithmetic_v<Number>
- TG_HD constexpr explicit bfloat16(Number x) : bits(detail::bfloat16_bits(detail::before_rounding(x))) {}
- template <class Number>
-  requires std::is_arithmetic_v<Number>
- TG_HD constexpr explicit operator Number() const {
-  return static_cast<Number>(detail::float_of_bfloat16(bits));
- }
- static constexpr bfloat16 from_bits(std::uint16_t pattern) {
-  bfloat16 x{};
-  x.bits = pattern;
-  return x;
- }
- friend constexpr bool operator==(bfloat16 a, bfloat16 b) { return float(a) == float(b); }
-};
-
-/// IEEE 754 binary16: 11 significant bits, up to 65504. Conversions round once, to nearest even.
-struct half {
- std::uint16_t bits;
-
- half() = default;
- template <class Number>
-  requires std::is_arithmetic_v<Number>
- TG_HD constexpr explicit half(Number x) : bits(detail::half_bits(detail::before_rounding(x))) {}
- template <class Number>
-  requires std::is_arithmetic_v<Number>
- TG_HD constexpr explicit operator Number() const {
-  return static_cast<Number>(detail::float_of_half(bits));
- }
- static constexpr half from_bits(std::uint16_t pattern) {
-  half x{};
-  x.bits = pattern;
-  return x;
- }
- friend constexpr bool operator==(half a, half b) { return float(a) == float(b); }
-};
-
-template <>
-struct dtype_traits<bfloat16> {
- static constexpr dtype value = dtype::bf16;
-};
-template <>
-struct dtype_traits<half> {
- static constexpr dtype value = dtype::f16;
-};
-
-/// Types that are only stored in: bfloat16 and half.
-template <class T>
-concept storage_type = std::is_same_v<T, bfloat16> || std::is_same_v<T, half>;
-
-template <storage_type T>
-TG_HD constexpr std::uint16_t storage_bits(float x) {
- if constexpr (std::is_same_v<T, half>)
-  return detail::half_bits(x);
- else
-  return detail::bfloat16_bits(x);
-}
-template <storage_type T>
-TG_HD constexpr float rounded_to(float x) {
- if constexpr (std::is_same_v<T, half>)
-  return detail::rounded_to_half(x);
- else
-  return detail::rounded_to_bfloat16(x);
-}
-template <storage_type T>
-TG_HD constexpr float float_of(std::uint16_t bits) {
- if constexpr (std::is_same_v<T, half>)
-  return detail::float_of_half(bits);
- else
-  return detail::float_of_bfloat16(bits);
-}
-
-constexpr bool is_storage_type(dtype type) { return type == dtype::bf16 || type == dtype::f16; }
-
-namespace detail {
-template <class T>
-struct arithmetic_type {
- using type = T;
-};
-template <storage_type T>
-struct arithmetic_type<T> {
- using type = float;
-};
-}
-
-/// What numbers of T are computed with: float for the 16-bit types, T itself otherwise.
-template <class T>
-using arithmetic_type_t = typename detail::arithmetic_type<T>::type;
-
-/// Whether tensors of T have derivatives.
-template <class T>
-inline constexpr bool is_floating_type = std::is_floating_point_v<T> || storage_type<T>;
-
-}
-
-template <>
-struct std::numeric_limits<tapegraph::bfloat16> : std::numeric_limits<float> {
- static constexpr int digits = 8;
- static constexpr tapegraph::bfloat16 min() { return tapegraph::bfloat16::from_bits(0x0080); }
- static constexpr tapegraph::bfloat16 max() { return tapegraph::bfloat16::from_bits(0x7F7F); }
- static constexpr tapegraph::bfloat16 lowest() { return tapegraph::bfloat16::from_bits(0xFF7F); }
- static constexpr tapegraph::bfloat16 epsilon() { return tapegraph::bfloat16::from_bits(0x3C00); }
- static constexpr tapegraph::bfloat16 infinity() { return tapegraph::bfloat16::from_bits(0x7F80); }
- static constexpr tapegraph::bfloat16 quiet_NaN() { return tapegraph::bfloat16::from_bits(0x7FC0); }
- static constexpr tapegraph::bfloat16 denorm_min() { return tapegraph::bfloat16::from_bits(0x0001); }
-};
-template <>
-struct std::numeric_limits<tapegraph::half> : std::numeric_limits<float> {
- static constexpr int digits = 11;
- static constexpr tapegraph::half min() { return tapegraph::half::from_bits(0x0400); }
- static constexpr tapegraph::half max() { return tapegraph::half::from_bits(0x7BFF); }
- static constexpr tapegraph::half lowest() { return tapegraph::half::from_bits(0xFBFF); }
- static constexpr tapegraph::half epsilon() { return tapegraph::half::from_bits(0x1400); }
- static constexpr tapegraph::half infinity() { return tapegraph::half::from_bits(0x7C00); }
- static constexpr tapegraph::half quiet_NaN() { return tapegraph::half::from_bits(0x7E00); }
- static constexpr tapegraph::half denorm_min() { return tapegraph::half::from_bits(0x0001); }
-};
-
-/// Values as text.
-
-namespace tapegraph {
-
-namespace detail {
-
-/// The fewest digits that give the value back.
-template <class T>
-char* number_text(char* first, char* last, T value) {
- if constexpr (storage_type<T>) {
-  char* end = first;
-  for (int digits = 1; digits <= 5; ++digits) {
-   float back = 0;
-   end = std::to_chars(first, last, static_cast<float>(value), std::chars_format::general, digits).ptr;
-   std::from_chars(first, end, back);
-   if (T(back) == value) break;
-  }
-  return end;
- } else {
-  return std::to_chars(first, last, value).ptr;
- }
-}
-
-template <class T>
-void print_value(std::string& text, T value) {
- if constexpr (std::is_same_v<T, bool>) {
-  text += value ? "true" : "false";
- } else if constexpr (is_floating_type<T>) {
-  char buffer[48];
-  const auto end = number_text(buffer, buffer + sizeof buffer, value);
-  text.append(buffer, end);
-  bool plain = true;
-  for (const char* c = buffer; c != end; ++c) plain = plain && (*c == '-' || (*c >= '0' && *c <= '9'));
-  if (plain) text += '.';
- } else {
-  text += std::to_string(value);
- }
-}
-
-/// "[[1. 2.]\n [3. 4.]]" as NumPy prints it: rows on lines of their own, long axes abbreviated.
-template <class T>
-void print_axis(std::string& text, const T* data, const shape& s, int axis, int indent) {
- if (axis == s.rank()) return print_value(text, *data);
- constexpr std::int64_t most = 1000, edge = 3;
- std::int64_t stride = 1;
- for (int i = axis + 1; i < s.rank(); ++i) stride *= s[i].value;
- const std::int64_t extent = s[axis].value;
- const bool abbreviate = s.elements() > most && extent > 2 * edge;
- text += '[';
- for (std::int64_t i = 0; i < extent; ++i) {
-  if (i > 0) {
-   if (axis + 1 == s.rank())
-    text += ' ';
-   else
-    text.append(static_cast<std::size_t>(std::max(1, s.rank() - axis - 1)), '\n')
-     .append(static_cast<std::size_t>(indent) + 1, ' ');
-  }
-  if (abbreviate && i == edge) {
-   text += "...";
-   i = extent - edge - 1;
-   continue;
-  }
-  print_axis(text, data + i * stride, s, axis + 1, indent + 1);
- }
- text += ']';
-}
-
-}
-
-}
-// ---- tapegraph/expr/apply.hpp ----
-
-// ---- tapegraph/core/math/bits.hpp ----
-
-namespace tapegraph::math::detail {
-
-template <class T>
-struct traits;
-
-template <>
-struct traits<float> {
- using bits = std::uint32_t;
- static constexpr int mantissa = 23;
- static constexpr bits bias = 127;
- static constexpr float infinity = std::numeric_limits<float>::infinity();
- static constexpr float nan = std::numeric_limits<float>::quiet_NaN();
- static constexpr float round_magic = 0x1.8p23f;
- static constexpr float integer_from = 0x1p23f;
- static constexpr float epsilon = 0x1p-24f;
- static constexpr float smallest_normal = 0x1p-126f;
- static constexpr float log2_e = 1.4426950408889634f;
- static constexpr float ln2_high = 0x1.62e4p-1f, ln2_low = 1.42860677e-06f;
-};
-
-template <>
-struct traits<double> {
- using bits = std::uint64_t;
- static constexpr int mantissa = 52;
- static constexpr bits bias = 1023;
- static constexpr double infinity = std::numeric_limits<double>::infinity();
- static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
- static constexpr double round_magic = 0x1.8p52;
- static constexpr double integer_from = 0x1p52;
- static constexpr double epsilon = 0x1p-53;
- static constexpr double smallest_normal = 0x1p-1022;
- static constexpr double log2_e = 1.4426950408889634;
- static constexpr double ln2_high = 0x1.62e42fefp-1, ln2_low = 0x1.473de6af278edp-34;
-};
-
-template <class T>
-using bits_t = typename traits<T>::bits;
-
-template <class T>
-inline constexpr bits_t<T> sign_bit = bits_t<T>{1} << (8 * sizeof(T) - 1);
-
-template <class T>
-TG_HD constexpr bits_t<T> to_bits(T x) {
- return __builtin_bit_cast(bits_t<T>, x);
-}
-template <class T>
-TG_HD constexpr T from_bits(bits_t<T> b) {
- return __builtin_bit_cast(T, b);
-}
-
-template <class T>
-TG_HD constexpr T select_mask(bits_t<T> mask, T a, T b) {
- return from_bits<T>((to_bits(a) & mask) | (to_bits(b) & ~mask));
-}
-
-template <class T>
-TG_HD constexpr T select(bool condition, T a, T b) {
-#if defined(__clang__) || defined(__CUDA_ARCH__)
- return condition ? a : b;
-#else
- return select_mask<T>(-static_cast<bits_t<T>>(condition), a, b);
-#endif
-}
-
-template <class T>
-TG_HD constexpr T product(T a, T b) {
-#if defined(__CUDA_ARCH__)
- if (!__builtin_is_constant_evaluated()) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-   return __fmul_rn(a, b);
-  } else {
-   return __dmul_rn(a, b);
-  }
- }
- return a * b;
-#elif defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
- return __builtin_assoc_barrier(a * b);
-#else
- const T p = a * b;
- return p;
-#endif
-}
-
-template <class T>
-TG_HD constexpr T mul_add(T a, T b, T c) {
- return product(a, b) + c;
-}
-
-template <class T>
-TG_HD constexpr T by_pairs(T, T, T c0) {
- return c0;
-}
-template <class T>
-TG_HD constexpr T by_pairs(T x, T, T c0, T c1) {
- return mul_add(x, c1, c0);
-}
-template <class T, class... Rest>
-TG_HD constexpr T by_pairs(T x, T x2, T c0, T c1, T c2, Rest... rest) {
- return mul_add(x2, by_pairs(x, x2, c2, rest...), mul_add(x, c1, c0));
-}
-template <class T, class... C>
- requires(sizeof...(C) <= 4)
-TG_HD constexpr T by_fours(T x, T x2, T, C... c) { return by_pairs(x, x2, c...); }
-template <class T, class... Rest>
-TG_HD constexpr T by_fours(T x, T x2, T x4, T c0, T c1, T c2, T c3, T c4, Rest... rest) {
- return mul_add(x4, by_fours(x, x2, x4, c4, rest...), by_pairs(x, x2, c0, c1, c2, c3));
-}
-template <class T, class... C>
-TG_HD constexpr T polynomial(T x, C... c) {
- const T x2 = product(x, x);
- if constexpr (sizeof...(C) <= 6) {
-  return by_pairs(x, x2, c...);
- } else {
-  return by_fours(x, x2, product(x2, x2), c...);
- }
-}
-
-template <class T>
-TG_HD constexpr T within(T x, T most) {
- using bits = bits_t<T>;
- using whole = std::make_signed_t<bits>;
- const auto b = to_bits(x);
- const auto magnitude = static_cast<whole>(b & ~sign_bit<T>);
- const auto limit = static_cast<whole>(to_bits(most));
- const whole kept = magnitude < limit ? magnitude : limit;
- const whole nan = (static_cast<whole>(to_bits(traits<T>::infinity)) - magnitude) >> (8 * sizeof(T) - 1);
- return from_bits<T>(static_cast<bits>(kept | nan) | (b & sign_bit<T>));
-}
-
-template <class T>
-TG_HD constexpr T clamp(T x, T low, T high) {
- const T y = select(x < low, low, x);
- return select(y > high, high, y);
-}
-
-template <class T>
-TG_HD constexpr T from_exponent(bits_t<T> field) {
- return from_bits<T>(field << traits<T>::mantissa);
-}
-
-TG_HD constexpr void exact_product(double a, double b, double& high, double& low) {
- constexpr std::uint64_t upper = ~((std::uint64_t{1} << 27) - 1);
- const double a1 = from_bits<double>(to_bits(a) & upper), a2 = a - a1;
- const double b1 = from_bits<double>(to_bits(b) & upper), b2 = b - b1;
- high = product(a, b);
- low = mul_add(a2, b2, mul_add(a2, b1, mul_add(a1, b2, product(a1, b1) - high)));
-}
-
-template <class T>
-TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
- high = a + b;
- const T t = high - a;
- low = (a - (high - t)) + (b - t);
-}
-
-}
-// ---- tapegraph/expr/expr.hpp ----
-
 #include <concepts>
+#include <utility>
 
 namespace tapegraph {
 
@@ -2841,208 +1432,131 @@ constexpr shape shape_of(const Arg& arg) {
 }
 
 }
+// ---- tapegraph/expr/operation.hpp ----
 
-#include <span>
+// ---- tapegraph/core/call.hpp ----
 
 namespace tapegraph {
 
-struct eager;
+/// A tensor as kernels see it: contiguous elements, row-major, extents known.
+struct buffer_view {
+ void* data = nullptr;
+ dtype type = dtype::f32;
+ std::int8_t memory = 0; ///< whose memory `data` is: 0 the CPU's, n + 1 that of GPU n
+ int rank = 0;
+ std::int64_t extents[max_rank]{};
 
-template <class T>
-class tensor;
-
-template <class T>
-struct handle_traits<tensor<T>> {
- using mode = eager;
+ template <class T>
+ T* as() const {
+  return static_cast<T*>(data);
+ }
+ std::int64_t elements() const {
+  std::int64_t product = 1;
+  for (int i = 0; i < rank; ++i) product *= extents[i];
+  return product;
+ }
+ std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_of(type); }
 };
 
-/// An array of values with a run-time shape. Copies share the buffer; writing to a shared one copies first. The values
-/// are there as soon as the statement that makes them has run.
-template <class T>
-class tensor : public any_tensor {
-public:
- using element_type = T;
- using number_type = arithmetic_type_t<T>;
-
- /// A tensor without elements, shape [0].
- tensor() : any_tensor(dtype_of<T>, tapegraph::shape{0}) {}
- tensor(T value) : any_tensor(dtype_of<T>, tapegraph::shape{}) { *mutable_data() = value; }
- /// Elements not set.
- static tensor uninitialized(const tapegraph::shape& dims) { return tensor(any_tensor(dtype_of<T>, checked(dims))); }
-
- /// Lists of numbers; for the 16-bit types of floats, which are rounded.
- tensor(std::initializer_list<number_type> values)
-  : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(values.size())}) {
-  copy(values, mutable_data());
- }
- tensor(std::initializer_list<std::initializer_list<number_type>> rows)
-  : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(rows.size()), width(rows)}) {
-  T* to = mutable_data();
-  for (const auto& row : rows) {
-   if (static_cast<std::int64_t>(row.size()) != shape()[1].value)
-    throw shape_error("tensor: rows of a nested list differ in length: " +
-        std::to_string(shape()[1].value) + " and " + std::to_string(row.size()));
-   to = copy(row, to);
-  }
- }
- tensor(std::initializer_list<std::initializer_list<std::initializer_list<number_type>>> blocks) : tensor() {
-  std::vector<number_type> values;
-  std::int64_t rows = -1, columns = -1;
-  for (const auto& block : blocks) {
-   if (rows < 0) rows = static_cast<std::int64_t>(block.size());
-   if (rows != static_cast<std::int64_t>(block.size()))
-    throw shape_error("tensor: blocks of a nested list differ in length");
-   for (const auto& row : block) {
-    if (columns < 0) columns = static_cast<std::int64_t>(row.size());
-    if (columns != static_cast<std::int64_t>(row.size()))
-     throw shape_error("tensor: rows of a nested list differ in length");
-    values.insert(values.end(), row.begin(), row.end());
-   }
-  }
-  *this = uninitialized({static_cast<std::int64_t>(blocks.size()), std::max<std::int64_t>(rows, 0),
-       std::max<std::int64_t>(columns, 0)});
-  copy(values, mutable_data());
- }
- /// Seals a formula: one fused kernel, one tape record.
- template <expression E>
- tensor(const E& e, std::source_location where = std::source_location::current());
-
- explicit tensor(any_tensor untyped) : any_tensor(std::move(untyped)) {
-  if (type() != dtype_of<T>)
-   throw dtype_error(std::string("tensor<") + name_of(dtype_of<T>) + ">: the elements are " + name_of(type()));
- }
-
- /// In the CPU's memory; waits for the device if that computed them.
- const T* data() const { return static_cast<const T*>(read()); }
- /// Memory to write to; what shares the buffer keeps the old values. Throws argument_error for a tensor that a live
- /// gradient_tape of this thread follows (watched, or computed from what is). Good until the tensor is next copied or used in
- /// an operation.
- T* mutable_data() { return static_cast<T*>(write()); }
- /// The same values off the tape, a constant to it; may be written to. The buffer is shared until then.
- tensor detach() const {
-  tensor constant = *this;
-  constant.tape_index_ = {};
-  return constant;
- }
- /// All elements, row by row; waits as data() does.
- std::span<const T> values() const { return {data(), static_cast<std::size_t>(size())}; }
-
- /// One element, by an index per axis from 0; `set` writes one. Throws shape_error for another number of indices, range_error
- /// for one outside its axis.
- template <std::integral... Index>
- T operator()(Index... index) const {
-  return data()[offset(index...)];
- }
- /// Writes one element: t.set(2.5, row, column). Errors as of operator() and mutable_data.
- template <std::integral... Index>
- void set(T value, Index... index) {
-  const std::int64_t at = offset(index...);
-  mutable_data()[at] = value;
- }
-
- std::vector<T> to_vector() const { return std::vector<T>(data(), data() + size()); }
- /// The value of a tensor of one element; throws shape_error for others.
- T item() const {
-  if (size() != 1) throw shape_error("item: the tensor has shape " + to_string(shape()));
-  return *data();
- }
- explicit operator T() const { return item(); }
-
-private:
- template <class List>
- static T* copy(const List& from, T* to) {
-  for (const auto& value : from) *to++ = static_cast<T>(value);
-  return to;
- }
- static std::int64_t width(const std::initializer_list<std::initializer_list<number_type>>& rows) {
-  return rows.size() == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size());
- }
- static const tapegraph::shape& checked(const tapegraph::shape& dims) {
-  for (int i = 0; i < dims.rank(); ++i)
-   if (dims[i].value < 0) throw shape_error("tensor: negative extent in shape " + to_string(dims));
-  return dims;
- }
- template <class... Index>
- std::int64_t offset(Index... index) const {
-  if (sizeof...(index) != static_cast<std::size_t>(rank()))
-   throw shape_error("tensor: " + std::to_string(sizeof...(index)) + " indices for shape " +
-       to_string(shape()));
-  const std::int64_t at[sizeof...(index) + 1]{static_cast<std::int64_t>(index)...};
-  std::int64_t flat = 0;
-  for (int i = 0; i < rank(); ++i) {
-   if (at[i] < 0 || at[i] >= shape()[i].value)
-    throw range_error("tensor: index " + std::to_string(at[i]) + " on axis " + std::to_string(i) +
-        " is outside shape " + to_string(shape()));
-   flat = flat * shape()[i].value + at[i];
-  }
-  return flat;
- }
+/// What random kernels draw from: values are a pure function of (seed, step, the node's ordinal, the element).
+struct random_state {
+ std::uint64_t seed = 0;
+ std::uint64_t step = 0;
 };
 
-/// A tensor with every element `value`.
-template <class T>
-tensor<T> full(const shape& dims, T value) {
- auto result = tensor<T>::uninitialized(dims);
- std::fill_n(result.mutable_data(), result.size(), value);
- return result;
-}
-/// zeros<float>({2, 3})
-template <class T>
-tensor<T> zeros(const shape& dims) {
- return full<T>(dims, T(0));
-}
-/// ones<float>({2, 3})
-template <class T>
-tensor<T> ones(const shape& dims) {
- return full<T>(dims, T(1));
-}
-/// begin, begin + step, ... (`count` of them)
-template <class T>
-tensor<T> arange(std::int64_t count, T begin = T(0), T step = T(1)) {
- auto result = tensor<T>::uninitialized({count});
- using real = arithmetic_type_t<T>;
- T* const to = result.mutable_data();
- for (std::int64_t i = 0; i < count; ++i)
-  to[i] = static_cast<T>(static_cast<real>(begin) + static_cast<real>(i) * static_cast<real>(step));
- return result;
-}
-/// Copies from any contiguous range; throws shape_error where its size is not the product of the extents.
-template <class T, class Range>
-tensor<T> from_range(const Range& values, const shape& dims) {
- auto result = tensor<T>::uninitialized(dims);
- const auto count = static_cast<std::int64_t>(std::size(values));
- if (count != result.size())
-  throw shape_error("from_range: " + std::to_string(count) + " values for shape " + to_string(dims));
- T* to = result.mutable_data();
- for (const auto& value : values) *to++ = static_cast<T>(value);
- return result;
-}
+/// One call of a kernel, the same in both modes: operands, results, the operation's attributes and scratch memory.
+struct kernel_call {
+ const buffer_view* in = nullptr;
+ int inputs = 0;
+ const buffer_view* out = nullptr;
+ int outputs = 0;
+ const std::int64_t* attributes = nullptr;
+ buffer_view domain; ///< the index space of an elementwise producer (its data is not used)
+ void* workspace = nullptr;
+ const random_state* random = nullptr;
+ /// Where a device's kernels note what they cannot throw; null on the CPU.
+ void* fault = nullptr;
+ /// A device's stream, on which everything above lies in that device's memory (`random` too); null on the CPU.
+ void* stream = nullptr;
+ /// What the symbols in extents stand for in the program that makes the call, in the CPU's memory; null in eager mode.
+ const std::int64_t* symbols = nullptr;
+};
 
-/// Nested brackets; of more than 1000 elements three at either end of long axes.
-template <class T>
-std::string to_string(const tensor<T>& t) {
- std::string text;
- detail::print_axis(text, t.data(), t.shape(), 0, 0);
- return text;
-}
-
-template <class Stream, class T>
- requires requires(Stream& out, const std::string& text) { out << text; }
-Stream& operator<<(Stream& out, const tensor<T>& t) {
- out << to_string(t);
- return out;
-}
+using kernel_function = void (*)(const kernel_call&);
+using workspace_function = std::size_t (*)(const kernel_call&);
+using cost_function = double (*)(const kernel_call&);
 
 }
-// ---- tapegraph/ir/gradient.hpp ----
-
-// ---- tapegraph/expr/differentiate.hpp ----
-
-// ---- tapegraph/expr/dual.hpp ----
-
-// ---- tapegraph/expr/operation.hpp ----
-
 // ---- tapegraph/core/reduction.hpp ----
+
+// ---- tapegraph/core/error.hpp ----
+
+#include <stdexcept>
+
+namespace tapegraph {
+
+/// Base of everything the library throws on purpose. `what()` is one line that names the culprit.
+struct error : std::runtime_error {
+ using std::runtime_error::runtime_error;
+};
+
+/// Shapes that do not fit an operation; both are named.
+struct shape_error : error {
+ using error::error;
+};
+
+/// An element type an operation or a file does not accept.
+struct dtype_error : error {
+ using error::error;
+};
+
+/// An index, label or size outside its range.
+struct range_error : error {
+ using error::error;
+};
+
+/// What a range_error says of an index outside [0, extent); `position`: where it stands, "12" or "[3, 1]".
+inline std::string index_outside(const std::string& operation, std::int64_t index, const std::string& position,
+        std::int64_t extent) {
+ return operation + ": index " + std::to_string(index) + " at position " + position + " is outside [0, " +
+  std::to_string(extent) + ")";
+}
+
+/// An argument that makes no sense: a negative batch size, an unknown name, a missing gradient.
+struct argument_error : error {
+ using error::error;
+};
+
+/// A file that is missing, truncated, corrupt or of the wrong format; file and record are named.
+struct data_error : error {
+ using error::error;
+};
+
+/// A condition of tg::check that does not hold.
+struct check_error : error {
+ using error::error;
+};
+
+/// A value that is not finite where the user asked for a check.
+struct numeric_error : error {
+ using error::error;
+};
+
+/// A device that is missing, or a call to it that failed; the call and its purpose are named.
+struct device_error : error {
+ using error::error;
+};
+
+/// A device's memory does not suffice: what was asked, the limit and the largest buffers are named.
+struct out_of_memory : device_error {
+ explicit out_of_memory(const std::string& text, std::size_t asked_for = 0, std::size_t held = 0)
+  : device_error(text), asked(asked_for), in_use(held) {}
+
+ std::size_t asked;  ///< bytes that were not to be had
+ std::size_t in_use; ///< bytes in buffers beside them
+};
+
+}
 
 /// What reductions fold values with, on every backend.
 
@@ -3095,6 +1609,8 @@ inline std::int64_t results_of_nothing(reduction kind, int rank, const std::int6
 }
 
 }
+
+#include <bit>
 
 namespace tapegraph {
 
@@ -7123,6 +5639,2928 @@ constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
   auto result = detail::unwrapped(std::tuple{node(&t, found[static_cast<int>(I)])...});
   return value_with_gradient<node, decltype(result)>{y, result};
  }(std::index_sequence_for<Args...>{});
+}
+
+}
+// ---- tapegraph/nn/initializer.hpp ----
+
+namespace tapegraph {
+
+enum class initializer_kind : int {
+ constant,
+ uniform,
+ normal,
+ glorot_uniform,
+ glorot_normal,
+ he_uniform,
+ he_normal,
+ orthogonal,
+ forget_gate
+};
+
+/// How a variable's first values are drawn. Make one through the types in `init`.
+struct initializer {
+ initializer_kind kind = initializer_kind::glorot_uniform;
+ double a = 0, b = 0;
+};
+
+namespace init {
+/// U(-l, l), l = sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010; TensorFlow's default for kernels)
+struct glorot_uniform {
+ constexpr operator initializer() const { return {initializer_kind::glorot_uniform, 0, 0}; }
+};
+/// N(0, 2 / (fan_in + fan_out))
+struct glorot_normal {
+ constexpr operator initializer() const { return {initializer_kind::glorot_normal, 0, 0}; }
+};
+/// U(-l, l), l = sqrt(6 / fan_in) (He et al. 2015)
+struct he_uniform {
+ constexpr operator initializer() const { return {initializer_kind::he_uniform, 0, 0}; }
+};
+/// N(0, 2 / fan_in)
+struct he_normal {
+ constexpr operator initializer() const { return {initializer_kind::he_normal, 0, 0}; }
+};
+/// `gain` times a matrix with orthonormal rows or, where there are fewer, columns, uniform among all of them (Saxe et al.
+/// 2014): axes before the last count as one.
+struct orthogonal {
+ double gain = 1;
+ constexpr operator initializer() const { return {initializer_kind::orthogonal, gain, 0}; }
+};
+/// Biases of an LSTM, [4 units]: 1 for the forget gate, `others` for the rest (Jozefowicz et al. 2015).
+struct forget_gate {
+ double others = 0;
+ constexpr operator initializer() const { return {initializer_kind::forget_gate, others, 0}; }
+};
+/// All elements are `value`.
+struct constant {
+ double value = 0;
+ constexpr operator initializer() const { return {initializer_kind::constant, value, 0}; }
+};
+struct zeros {
+ constexpr operator initializer() const { return {initializer_kind::constant, 0, 0}; }
+};
+struct ones {
+ constexpr operator initializer() const { return {initializer_kind::constant, 1, 0}; }
+};
+/// U(low, high)
+struct uniform {
+ double low = -0.05, high = 0.05;
+ constexpr operator initializer() const { return {initializer_kind::uniform, low, high}; }
+};
+/// Normal with a mean and a standard deviation, not truncated.
+struct normal {
+ double mean = 0, deviation = 0.05;
+ constexpr operator initializer() const { return {initializer_kind::normal, mean, deviation}; }
+};
+}
+
+/// Options of scope.variable.
+struct variable_options {
+ tapegraph::initializer initializer{};
+ bool trainable = true;
+};
+
+namespace detail {
+/// Extent of the last axis, where a layer's features are; a scalar is an error of that layer.
+template <class Scope>
+constexpr std::int64_t features_of(const Scope& scope, const shape& dims, const char* error) {
+ return scope.require(dims.rank() > 0, error) ? dims[dims.rank() - 1].value : 1;
+}
+}
+
+/// Fan-in and fan-out of a kernel as TensorFlow computes them: the last two axes times the receptive field before them.
+struct fans {
+ double in = 1, out = 1;
+};
+inline fans fans_of(const shape& s) {
+ if (s.rank() == 0) return {};
+ if (s.rank() == 1) return {static_cast<double>(s[0].value), static_cast<double>(s[0].value)};
+ double field = 1;
+ for (int i = 0; i + 2 < s.rank(); ++i) field *= static_cast<double>(s[i].value);
+ return {field * static_cast<double>(s[s.rank() - 2].value), field * static_cast<double>(s[s.rank() - 1].value)};
+}
+
+}
+// ---- tapegraph/ops/gather/gather.hpp ----
+
+/// gather, scatter_add, gather_nd, scatter_nd, take_along, put_along, one_hot: elements chosen by int32 or int64 indices. An
+/// index outside its axis (a negative one, too) is a range_error that names the operation, the index, its position and the
+/// extent; nothing has been read or written then. Where indices meet, what they bring is added in their order.
+
+namespace tapegraph {
+
+namespace detail {
+constexpr bool index_type(dtype type) { return type == dtype::i32 || type == dtype::i64; }
+
+constexpr bool same_shape_or_required(const shape& a, const shape& b) {
+ bool same = a.rank() == b.rank();
+ for (int i = 0; same && i < a.rank(); ++i) same = equal_or_required(a[i], b[i]);
+ return same;
+}
+}
+
+/// Slices of a table along an axis: table [batch..., before..., n, behind...], indices [batch..., picks...] to
+/// [batch..., before..., picks..., behind...].
+namespace detail {
+/// What choosing elements reads and writes: of the table no more than is chosen.
+inline double bytes_of_choice(const kernel_call& c) {
+ const std::size_t chosen = c.out[0].bytes(), table = c.in[0].bytes();
+ return static_cast<double>((table < chosen ? table : chosen) + c.in[1].bytes() + chosen);
+}
+}
+
+struct gather_op {
+ static constexpr std::string_view name = "gather";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 2;
+ struct attributes {
+  std::int64_t axis = 0, batch = 0;
+ };
+ /// The shape of what is gathered. False when the operands do not fit.
+ static constexpr bool gathered(const attributes& a, const shape& table, const operand_info& indices, inference& io,
+        shape& result) {
+  const shape& picks = indices.dims;
+  if (!io.require(table.rank() >= 1, "gather, scatter_add: the table needs an axis") ||
+   !io.require(detail::index_type(indices.type), "gather, scatter_add: indices must be i32 or i64") ||
+   !io.require(a.axis >= 0 && a.axis < table.rank(), "gather, scatter_add: axis outside the rank") ||
+   !io.require(a.batch >= 0 && a.batch <= a.axis && a.batch <= picks.rank(),
+      "gather: batch axes must come before the axis, in the table and in the indices"))
+   return false;
+  const auto axis = static_cast<int>(a.axis), batch = static_cast<int>(a.batch);
+  result = shape();
+  result.attach(table.table());
+  for (int i = 0; i < axis; ++i) result.push_back(table[i]);
+  for (int i = 0; i < batch; ++i)
+   io.require(equal_or_required(table[i], picks[i]), "gather: extents of batch axes differ");
+  for (int i = batch; i < picks.rank(); ++i) result.push_back(picks[i]);
+  for (int i = axis + 1; i < table.rank(); ++i) result.push_back(table[i]);
+  return io.require(!result.overflow(), "gather: rank above 8");
+ }
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  gathered(a, io.in[0].dims, io.in[1], io, io.result);
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
+ static constexpr cost_function bytes = &detail::bytes_of_choice;
+};
+
+/// (slices, indices) to zeros of the target's shape with each slice added where its index points.
+struct scatter_add_op : gather_op {
+ static constexpr bool takes_storage_types = false;
+ static constexpr std::string_view name = "scatter_add";
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  shape expected;
+  if (gathered(a, io.result, io.in[1], io, expected))
+   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
+     "scatter_add: the values have not the shape that gather would give");
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
+  return invoke<gather_op>(a, nullptr, std::source_location::current(), d, indices);
+ }
+ static constexpr cost_function bytes = nullptr;
+};
+
+template <int I>
+ requires(I == 0)
+constexpr auto gather_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
+ const shape target = shape_of(table);
+ return invoke<scatter_add_op>(a, &target, std::source_location::current(), dy, indices);
+}
+
+/// Slices of a table by tuples: table [n1, ..., nk, rest...], indices [picks..., k] to [picks..., rest...].
+struct gather_nd_op {
+ static constexpr std::string_view name = "gather_nd";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 2;
+ using attributes = no_attributes;
+ static constexpr bool gathered(const shape& table, const operand_info& indices, inference& io, shape& result) {
+  const shape& picks = indices.dims;
+  const extent width = picks.rank() > 0 ? picks[picks.rank() - 1] : extent(0);
+  if (!io.require(detail::index_type(indices.type), "gather_nd, scatter_nd: indices must be i32 or i64") ||
+   !io.require(width.known() && width.value >= 1 && width.value <= table.rank(),
+      "gather_nd, scatter_nd: the last extent of the indices must be a number from 1 to the table's rank"))
+   return false;
+  result = shape();
+  result.attach(table.table() != nullptr ? table.table() : picks.table());
+  for (int i = 0; i + 1 < picks.rank(); ++i) result.push_back(picks[i]);
+  for (int i = static_cast<int>(width.value); i < table.rank(); ++i) result.push_back(table[i]);
+  return io.require(!result.overflow(), "gather_nd: rank above 8");
+ }
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  gathered(io.in[0].dims, io.in[1], io, io.result);
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
+ static constexpr cost_function bytes = &detail::bytes_of_choice;
+};
+
+/// (slices, indices) to zeros of the target's shape with each slice added where its tuple points.
+struct scatter_nd_op : gather_nd_op {
+ static constexpr std::string_view name = "scatter_nd";
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  shape expected;
+  if (gathered(io.result, io.in[1], io, expected))
+   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
+     "scatter_nd: the values have not the shape that gather_nd would give");
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
+  return invoke<gather_nd_op>(a, nullptr, std::source_location::current(), d, indices);
+ }
+ static constexpr cost_function bytes = nullptr;
+};
+
+template <int I>
+ requires(I == 0)
+constexpr auto gather_nd_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
+ const shape target = shape_of(table);
+ return invoke<scatter_nd_op>(a, &target, std::source_location::current(), dy, indices);
+}
+
+/// Elements along an axis: x [..., n, ...], indices [..., m, ...] to [..., m, ...].
+struct take_along_op {
+ static constexpr std::string_view name = "take_along";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 2;
+ struct attributes {
+  std::int64_t axis = 0;
+ };
+ static constexpr bool fits(const attributes& a, const shape& x, const operand_info& indices, inference& io) {
+  if (!io.require(x.rank() >= 1 && x.rank() == indices.dims.rank(), "take_along, put_along: ranks differ") ||
+   !io.require(a.axis >= 0 && a.axis < x.rank(), "take_along, put_along: axis outside the rank") ||
+   !io.require(detail::index_type(indices.type), "take_along, put_along: indices must be i32 or i64"))
+   return false;
+  for (int i = 0; i < x.rank(); ++i)
+   if (i != a.axis)
+    io.require(equal_or_required(x[i], indices.dims[i]), "take_along, put_along: extents differ off the axis");
+  return io.error == nullptr;
+ }
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[1].dims;
+  fits(a, io.in[0].dims, io.in[1], io);
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto indices, auto);
+ static constexpr cost_function bytes = &detail::bytes_of_choice;
+};
+
+/// The adjoint of take_along: adds each element where its index points; the target is x's shape.
+struct put_along_op : take_along_op {
+ static constexpr bool takes_storage_types = false;
+ static constexpr std::string_view name = "put_along";
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  if (fits(a, io.result, io.in[1], io))
+   io.require(detail::same_shape_or_required(io.in[0].dims, io.in[1].dims),
+     "put_along: values and indices differ in shape");
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
+  return invoke<take_along_op>(a, nullptr, std::source_location::current(), d, indices);
+ }
+ static constexpr cost_function bytes = nullptr;
+};
+
+template <int I>
+ requires(I == 0)
+constexpr auto take_along_op::vjp(const attributes& a, auto dy, auto x, auto indices, auto) {
+ const shape target = shape_of(x);
+ return invoke<put_along_op>(a, &target, std::source_location::current(), dy, indices);
+}
+
+/// indices [...] to [..., depth, ...]: `on` where the index points, `off` elsewhere.
+template <class T>
+struct one_hot_op {
+ static constexpr std::string_view name = "one_hot";
+ static constexpr batching batched = batching::axis;
+ using result_element = T;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t depth = 0, axis = 0;
+  double on = 1, off = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype_of<T>;
+  const shape& from = io.in[0].dims;
+  if (!io.require(detail::index_type(io.in[0].type), "one_hot: indices must be i32 or i64") ||
+   !io.require(a.depth > 0, "one_hot: depth must be positive") ||
+   !io.require(a.axis >= 0 && a.axis <= from.rank(), "one_hot: axis outside the rank") ||
+   !io.require(from.rank() < max_rank, "one_hot: rank above 8"))
+   return;
+  io.result.attach(from.table());
+  for (int i = 0; i <= from.rank(); ++i) {
+   if (i == a.axis) io.result.push_back(a.depth);
+   if (i < from.rank()) io.result.push_back(from[i]);
+  }
+ }
+};
+
+/// Given to gather as its axis: the first axis behind the batch axes.
+inline constexpr int behind_batch = std::numeric_limits<int>::min();
+
+namespace detail {
+constexpr gather_op::attributes gather_attributes(int axis, int batch, int rank) {
+ return {axis == behind_batch ? batch : normalized_axis(axis, rank), batch};
+}
+}
+
+/// Slices of `table` along an axis, in the order of the indices (tf.gather). The first `batch_axes` axes of both operands run
+/// together: indices choose within their own batch.
+template <tensor_like A, tensor_like B>
+constexpr auto gather(const A& table, const B& indices, int axis = behind_batch, int batch_axes = 0,
+     std::source_location where = std::source_location::current()) {
+ return invoke<gather_op>(detail::gather_attributes(axis, batch_axes, shape_of(table).rank()), nullptr, where, table,
+       indices);
+}
+/// Adds slices into zeros of the target's shape, each where its index points: the adjoint of gather.
+template <tensor_like A, tensor_like B>
+constexpr auto scatter_add(const A& values, const B& indices, shape target, int axis = behind_batch, int batch_axes = 0,
+      std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(values).table());
+ return invoke<scatter_add_op>(detail::gather_attributes(axis, batch_axes, target.rank()), &target, where, values,
+        indices);
+}
+/// table[i1, ..., ik] for every tuple on the last axis of the indices (tf.gather_nd).
+template <tensor_like A, tensor_like B>
+constexpr auto gather_nd(const A& table, const B& indices, std::source_location where = std::source_location::current()) {
+ return invoke<gather_nd_op>({}, nullptr, where, table, indices);
+}
+/// Zeros of the target's shape with each value added where its tuple points (tf.scatter_nd): the adjoint of gather_nd.
+template <tensor_like A, tensor_like B>
+constexpr auto scatter_nd(const A& values, const B& indices, shape target,
+      std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(values).table());
+ return invoke<scatter_nd_op>({}, &target, where, values, indices);
+}
+/// The elements that the indices name along an axis (numpy.take_along_axis, torch.gather); other extents are equal.
+template <tensor_like A, tensor_like B>
+constexpr auto take_along(const A& x, const B& indices, int axis = -1,
+      std::source_location where = std::source_location::current()) {
+ return invoke<take_along_op>({normalized_axis(axis, shape_of(x).rank())}, nullptr, where, x, indices);
+}
+/// Zeros of the target's shape with each value added where its index points along an axis (torch.scatter_add on zeros).
+template <tensor_like A, tensor_like B>
+constexpr auto put_along(const A& values, const B& indices, shape target, int axis = -1,
+      std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(values).table());
+ return invoke<put_along_op>({normalized_axis(axis, target.rank())}, &target, where, values, indices);
+}
+
+struct one_hot_options {
+ double on = 1, off = 0;
+ int axis = -1; ///< of the result
+};
+/// T(on) where the index points along a new axis of `depth`, T(off) elsewhere.
+template <class T, tensor_like A>
+constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return invoke<one_hot_op<T>>({depth, normalized_axis(options.axis, shape_of(indices).rank() + 1), options.on, options.off},
+        nullptr, where, indices);
+}
+
+}
+// ---- tapegraph/ops/random/random.hpp ----
+
+// ---- tapegraph/core/random_laws.hpp ----
+
+// ---- tapegraph/core/philox.hpp ----
+
+/// Counter-based random numbers: Philox4x32 with 10 rounds (J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random
+/// numbers: as easy as 1, 2, 3", SC 2011). Element i of a random node is a pure function of (seed, step, ordinal, i), so
+/// it does not depend on threads, chunks, vector width or mode.
+///
+/// The address: the key is the seed. The counter's 128 bits are
+///
+///     word 0  block, low 32 bits       block = i / 4 (float) or i / 2 (double)
+///     word 1  block, next 16 bits; above them the low 16 bits of the ordinal
+///     word 2  step, low 32 bits
+///     word 3  step, next 16 bits; above them the high 16 bits of the ordinal
+///
+/// so different (step, ordinal, block) have different counters, and with them independent numbers, for fewer than 2^48
+/// blocks (10^15 floats), 2^48 steps and any 32-bit ordinal.
+
+namespace tapegraph {
+
+struct philox4x32 {
+ static constexpr std::uint32_t multiplier_0 = 0xd2511f53u, multiplier_2 = 0xcd9e8d57u;
+ static constexpr std::uint32_t weyl_0 = 0x9e3779b9u, weyl_1 = 0xbb67ae85u;
+
+private:
+ template <std::uint32_t Round>
+ TG_HD static constexpr void round(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
+         std::uint32_t k0, std::uint32_t k1) {
+  const std::uint64_t a = std::uint64_t{multiplier_0} * c0, b = std::uint64_t{multiplier_2} * c2;
+  c0 = static_cast<std::uint32_t>(b >> 32) ^ c1 ^ (k0 + Round * weyl_0);
+  c2 = static_cast<std::uint32_t>(a >> 32) ^ c3 ^ (k1 + Round * weyl_1);
+  c1 = static_cast<std::uint32_t>(b);
+  c3 = static_cast<std::uint32_t>(a);
+ }
+
+public:
+ /// Encrypts the counter in place. Plain words, so that a loop over blocks vectorises.
+ TG_HD static constexpr void encrypt(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
+          std::uint32_t k0, std::uint32_t k1) {
+  round<0>(c0, c1, c2, c3, k0, k1);
+  round<1>(c0, c1, c2, c3, k0, k1);
+  round<2>(c0, c1, c2, c3, k0, k1);
+  round<3>(c0, c1, c2, c3, k0, k1);
+  round<4>(c0, c1, c2, c3, k0, k1);
+  round<5>(c0, c1, c2, c3, k0, k1);
+  round<6>(c0, c1, c2, c3, k0, k1);
+  round<7>(c0, c1, c2, c3, k0, k1);
+  round<8>(c0, c1, c2, c3, k0, k1);
+  round<9>(c0, c1, c2, c3, k0, k1);
+ }
+
+ static constexpr std::array<std::uint32_t, 4> block(std::array<std::uint32_t, 4> counter,
+              std::array<std::uint32_t, 2> key) {
+  encrypt(counter[0], counter[1], counter[2], counter[3], key[0], key[1]);
+  return counter;
+ }
+};
+
+namespace random {
+
+/// Uniform in [0, 1): 24 bits (float) or 53 bits (double), all multiples of 2^-24 or 2^-53.
+template <class T>
+ requires(sizeof(T) == sizeof(float))
+TG_HD constexpr T uniform01(std::uint32_t word) {
+ return static_cast<T>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24f;
+}
+template <class T>
+ requires(sizeof(T) == sizeof(double))
+TG_HD constexpr T uniform01(std::uint32_t high, std::uint32_t low) {
+ const auto upper = static_cast<double>(static_cast<std::int32_t>(high >> 6));
+ const auto lower = static_cast<double>(static_cast<std::int32_t>(low >> 5));
+ return math::detail::mul_add(upper, 0x1p-26, lower * 0x1p-53);
+}
+
+/// Two independent standard normal numbers from two uniform ones in [0, 1) (Box and Muller). 1 - u is in (0, 1], so the
+/// logarithm is finite; the largest magnitudes are 5.8 (float) and 8.6 (double).
+template <class T>
+TG_HD constexpr void box_muller(T u, T v, T& first, T& second) {
+ const T radius = math::sqrt(T(-2) * math::log(T(1) - u));
+ const T angle = T(6.283185307179586) * v;
+ first = math::detail::product(radius, math::cos(angle));
+ second = math::detail::product(radius, math::sin(angle));
+}
+
+/// Numbers per block of 128 bits.
+template <class T>
+inline constexpr int per_block = static_cast<int>(16 / sizeof(T));
+
+/// Names one stream of numbers: the key and the part of the counter that does not vary with the element.
+struct address {
+ std::uint32_t key_0, key_1, ordinal_low, step_low, step_high;
+
+ TG_HD constexpr address(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal)
+  : key_0(static_cast<std::uint32_t>(seed)),
+  key_1(static_cast<std::uint32_t>(seed >> 32)),
+  ordinal_low(ordinal << 16),
+  step_low(static_cast<std::uint32_t>(step)),
+  step_high((static_cast<std::uint32_t>(step >> 32) & 0xffffu) | (ordinal & 0xffff0000u)) {}
+};
+
+namespace detail {
+
+/// Block number `block` of a stream, as raw words.
+TG_HD constexpr void words(const address& a, std::uint32_t block_low, std::uint32_t block_high, std::uint32_t& w0,
+      std::uint32_t& w1, std::uint32_t& w2, std::uint32_t& w3) {
+ w0 = block_low;
+ w1 = (block_high & 0xffffu) | a.ordinal_low;
+ w2 = a.step_low;
+ w3 = a.step_high;
+ philox4x32::encrypt(w0, w1, w2, w3, a.key_0, a.key_1);
+}
+
+struct uniform {
+ static constexpr bool transforms = false;
+ template <class T>
+ TG_HD static constexpr void run(T&, T&) {}
+};
+
+struct normal {
+ static constexpr bool transforms = true;
+ template <class T>
+ TG_HD static constexpr void run(T& u, T& v) {
+  T first = 0, second = 0;
+  box_muller(u, v, first, second);
+  u = first;
+  v = second;
+ }
+};
+
+/// The uniform numbers of one block.
+template <class T>
+TG_HD constexpr void block_numbers(const address& a, std::uint64_t block, T (&x)[per_block<T>]) {
+ std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
+ words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
+ if constexpr (sizeof(T) == sizeof(float)) {
+  x[0] = uniform01<T>(w0);
+  x[1] = uniform01<T>(w1);
+  x[2] = uniform01<T>(w2);
+  x[3] = uniform01<T>(w3);
+ } else {
+  x[0] = uniform01<T>(w0, w1);
+  x[1] = uniform01<T>(w2, w3);
+ }
+}
+
+template <class Distribution, class T>
+TG_HD constexpr T at(const address& a, std::uint64_t index) {
+ T x[per_block<T>]{};
+ block_numbers(a, index / per_block<T>, x);
+ const int pair = static_cast<int>(index % per_block<T>) / 2 * 2;
+ T u = x[pair], v = x[pair + 1];
+ Distribution::run(u, v);
+ return index % 2 == 0 ? u : v;
+}
+
+/// Number p of block b goes to out[p * plane + b * stride].
+template <int Count, class T>
+TG_INLINE void uniform_blocks(T* out, int plane, int stride, std::uint64_t block, const address& a) {
+ const auto low = static_cast<std::uint32_t>(block), high = static_cast<std::uint32_t>(block >> 32);
+#pragma omp simd
+ for (int b = 0; b < Count; ++b) {
+  const std::uint32_t b_low = low + static_cast<std::uint32_t>(b);
+  std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
+  words(a, b_low, high + static_cast<std::uint32_t>(b_low < low), w0, w1, w2, w3);
+  T* const to = out + b * stride;
+  if constexpr (sizeof(T) == sizeof(float)) {
+   to[0] = uniform01<T>(w0);
+   to[plane] = uniform01<T>(w1);
+   to[2 * plane] = uniform01<T>(w2);
+   to[3 * plane] = uniform01<T>(w3);
+  } else {
+   to[0] = uniform01<T>(w0, w1);
+   to[plane] = uniform01<T>(w2, w3);
+  }
+ }
+}
+
+/// `Count` consecutive blocks, written to out[0 .. Count * per_block). A transformation works on planes (plane p holds
+/// number p of every block) in loops of its own, because a single one is too complicated for g++ to vectorise.
+template <class Distribution, int Count, class T>
+TG_INLINE void fill_blocks(T* out, std::uint64_t block, const address& a) {
+ constexpr int per = per_block<T>;
+ if constexpr (!Distribution::transforms) {
+  uniform_blocks<Count>(out, 1, per, block, a);
+ } else {
+  T planes[per * Count];
+  uniform_blocks<Count>(planes, Count, 1, block, a);
+  for (int p = 0; p < per; p += 2) {
+   T* const u = planes + p * Count;
+   T* const v = u + Count;
+#pragma omp simd
+   for (int b = 0; b < Count; ++b) Distribution::run(u[b], v[b]);
+  }
+  for (int b = 0; b < Count; ++b)
+   for (int p = 0; p < per; ++p) out[b * per + p] = planes[p * Count + b];
+ }
+}
+
+/// Elements first .. first + count - 1 of a stream.
+template <class Distribution, class T>
+TG_INLINE void fill(T* out, std::int64_t first, std::int64_t count, const address& a) {
+ constexpr std::int64_t per = per_block<T>;
+ constexpr int tile = 64;
+ std::int64_t i = 0;
+ for (; i < count && (first + i) % per != 0; ++i)
+  out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
+ for (; count - i >= per * tile; i += per * tile)
+  fill_blocks<Distribution, tile>(out + i, static_cast<std::uint64_t>((first + i) / per), a);
+ for (; i < count; ++i) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
+}
+
+}
+
+/// Element `index` of a random node: uniform in [0, 1).
+template <class T>
+TG_HD constexpr T uniform_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
+ return detail::at<detail::uniform, T>(address(seed, step, ordinal), index);
+}
+
+/// Element `index` of a random node: standard normal.
+template <class T>
+TG_HD constexpr T normal_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
+ return detail::at<detail::normal, T>(address(seed, step, ordinal), index);
+}
+
+/// out[j] = uniform_at(seed, step, ordinal, first + j) for 0 <= j < count. Always inlined: call it from a kernel body run by
+/// `cpu::dispatch` and it uses that kernel's instruction set.
+template <class T>
+TG_INLINE void fill_uniform(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
+       std::uint32_t ordinal) {
+ detail::fill<detail::uniform>(out, first, count, address(seed, step, ordinal));
+}
+
+/// out[j] = normal_at(seed, step, ordinal, first + j) for 0 <= j < count.
+template <class T>
+TG_INLINE void fill_normal(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
+      std::uint32_t ordinal) {
+ detail::fill<detail::normal>(out, first, count, address(seed, step, ordinal));
+}
+
+}
+}
+
+/// Laws made of uniform and normal numbers of the same address. They are computed where the number has been drawn.
+
+namespace tapegraph {
+
+enum class distribution : std::int64_t { uniform, normal, truncated_normal, exponential, bernoulli };
+
+}
+
+namespace tapegraph::random {
+
+/// The largest T below b; b is not zero, infinite or NaN unless it is zero.
+template <class T>
+TG_HD constexpr T just_below(T b) {
+ using bits = math::detail::bits_t<T>;
+ if (b == T(0)) return -math::detail::from_bits<T>(bits{1});
+ const bits raw = math::detail::to_bits(b);
+ return math::detail::from_bits<T>(b > T(0) ? raw - 1 : raw + 1);
+}
+
+/// Element `index` of the truncated normal law: attempt k reads the block of numbers 2^40 k further, so attempts of
+/// different elements never meet. Beyond 2 deviations lie 4.55 % of the normal numbers.
+template <class T>
+TG_HD constexpr T truncated_normal_at(const address& a, std::uint64_t index) {
+ T x = 0;
+ for (std::uint64_t attempt = 0; attempt < 128; ++attempt) {
+  x = detail::at<detail::normal, T>(a, index + ((attempt * per_block<T>) << 40));
+  if (x >= T(-2) && x <= T(2)) return x;
+ }
+ return T(0);
+}
+
+/// 1 with a probability, from a uniform number in [0, 1).
+template <class T>
+TG_HD constexpr T bernoulli_of(T uniform, T probability) {
+ return math::detail::select(uniform < probability, T(1), T(0));
+}
+
+/// Exponential with a mean, from a uniform number in [0, 1).
+template <class T>
+TG_HD constexpr T exponential_of(T uniform, T mean) {
+ return (T(0) - math::log(T(1) - uniform)) * mean;
+}
+
+/// x * slope + offset, but at most `most`.
+template <class T>
+struct scaling {
+ T slope, offset, most = std::numeric_limits<T>::infinity();
+
+ TG_HD constexpr T operator()(T x) const {
+  const T value = math::detail::mul_add(x, slope, offset);
+  return math::detail::select(value > most, most, value);
+ }
+};
+
+/// From [0, 1) to [low, high): rounding must not reach the end that the range excludes.
+template <class T>
+constexpr scaling<T> uniform_scaling(double low, double high) {
+ const T offset = static_cast<T>(low), end = static_cast<T>(high);
+ scaling<T> s{static_cast<T>(high - low), offset};
+ if (offset < end) s.most = just_below(end);
+ return s;
+}
+template <class T>
+constexpr scaling<T> normal_scaling(double mean, double deviation) {
+ return {static_cast<T>(deviation), static_cast<T>(mean)};
+}
+
+/// The high word of a 64-bit product.
+TG_HD constexpr std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
+ const std::uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
+ const std::uint64_t low = a0 * b0, left = a1 * b0 + (low >> 32), right = a0 * b1 + (left & 0xffffffffu);
+ return a1 * b1 + (left >> 32) + (right >> 32);
+}
+
+/// Element `index` of whole numbers in [0, range): 64 bits scaled to the range (D. Lemire, "Fast random integer generation
+/// in an interval", 2019, without its rejection: the probabilities differ by less than range / 2^64). Two per block.
+TG_HD constexpr std::uint64_t integer_at(const address& a, std::uint64_t index, std::uint64_t range) {
+ const std::uint64_t block = index / 2;
+ std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
+ detail::words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
+ const bool second = index % 2 != 0;
+ const std::uint64_t word = (std::uint64_t{second ? w3 : w1} << 32) | (second ? w2 : w0);
+ return high_product(word, range);
+}
+
+}
+// ---- tapegraph/ops/ordering/ordering.hpp ----
+
+// ---- tapegraph/ops/cumulative/cumulative.hpp ----
+
+/// cumulative_sum, cumulative_product.
+
+namespace tapegraph {
+
+struct cumulative_sum_op {
+ static constexpr std::string_view name = "cumulative_sum";
+ static constexpr batching batched = batching::axis;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t axis = 0, reverse = 0, exclusive = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  io.require(a.axis >= 0 && a.axis < io.result.rank(), "cumulative_sum, cumulative_product: axis outside the rank");
+  io.require(io.type != dtype::boolean, "cumulative_sum, cumulative_product: the elements are bool; cast<...> first");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
+  return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, std::source_location::current(), dy);
+ }
+ static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
+};
+
+struct cumulative_product_op : cumulative_sum_op {
+ static constexpr std::string_view name = "cumulative_product";
+ static constexpr linearity linear = linearity::none;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
+  const auto here = std::source_location::current();
+  const std::int64_t axis = std::int64_t{1} << a.axis;
+  const auto running = [&](const auto& of, std::int64_t exclusive) {
+   return invoke<cumulative_sum_op>({a.axis, a.reverse, exclusive}, nullptr, here, of);
+  };
+  const auto q = eval(where(x == 0, 1, x), here);
+  const auto zero = eval(apply<detail::indicator_op>(x, 0), here);
+  const auto rank = running(zero, 0);
+  const auto before = a.exclusive != 0 ? eval(rank - zero, here) : rank;
+  const auto nth = [&](double n) { return where(x == 0, where(rank == n, x, 0), 0); };
+  const auto s1 = detail::reduce_over<sum_op>(nth(1), axis, true, here);
+  const auto s2 = detail::reduce_over<sum_op>(nth(2), axis, true, here);
+  const auto weighted = eval(where(before > 2, 0, dy * invoke<cumulative_product_op>(a, nullptr, here, q)), here);
+  const auto first = eval(where(before > 0, s1, 1), here), second = eval(where(before > 1, s2, 1), here);
+  const auto behind = [&](const auto& of) {
+   return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, here, of);
+  };
+  const auto by_first = behind(weighted * second), by_second = behind(weighted * first);
+  const auto by_others = behind(weighted * first * second);
+  const auto by_zero = where(rank == 1, by_first, where(rank == 2, by_second, 0));
+  return eval(where(x == 0, by_zero, by_others) / q, here);
+ }
+};
+
+struct cumulative_options {
+ bool reverse = false, exclusive = false;
+};
+
+/// Sums of the elements up to each along an axis; `exclusive` leaves the element itself out, `reverse` runs from the end.
+template <tensor_like A>
+constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options options = {},
+       std::source_location where = std::source_location::current()) {
+ return invoke<cumulative_sum_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
+         nullptr, where, x);
+}
+/// Products of the elements up to each along an axis. Derivatives are right beside zeros.
+template <tensor_like A>
+constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options options = {},
+        std::source_location where = std::source_location::current()) {
+ return invoke<cumulative_product_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
+          nullptr, where, x);
+}
+
+}
+
+/// argsort, sort, top_k, argmax, argmin. NaN counts as larger than everything in argmax and argmin alike (NumPy), and comes
+/// last in every order.
+
+namespace tapegraph {
+
+/// Order of the last axis as int32 indices; stable, NaN last. The first `count` of them only, unless that is -1.
+struct argsort_op {
+ static constexpr std::string_view name = "argsort";
+ static constexpr batching batched = batching::rows;
+ using result_element = std::int32_t;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t descending = 0;
+  std::int64_t count = -1;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype::i32;
+  io.result = io.in[0].dims;
+  if (!io.require(io.result.rank() > 0, "sort, argsort, top_k: axis outside the rank") ||
+   !io.require(io.in[0].type != dtype::boolean, "sort, argsort, top_k: the elements are bool; cast<...> first") ||
+   a.count == -1)
+   return;
+  const extent length = io.result[io.result.rank() - 1];
+  io.require(a.count >= 0 && (!length.known() || a.count <= length.value), "top_k: k is outside [0, extent of the axis]");
+  io.result.set(io.result.rank() - 1, a.count);
+ }
+};
+
+struct sort_options {
+ bool descending = false;
+};
+
+namespace detail {
+/// x with `axis` and the last axis exchanged. An axis outside the rank makes a transpose that is refused.
+template <tensor_like A>
+constexpr auto with_axis_last(const A& x, int axis, std::source_location where) {
+ transpose_op::attributes a;
+ a.rank = shape_of(x).rank();
+ const int last = static_cast<int>(a.rank) - 1, at = normalized_axis(axis, static_cast<int>(a.rank));
+ for (int i = 0; i <= last; ++i) a.permutation[i] = i == at ? last : i == last ? at : i;
+ return invoke<transpose_op>(a, nullptr, where, x);
+}
+template <tensor_like A>
+constexpr bool is_last_axis(const A& x, int axis) {
+ return axis == -1 || axis == shape_of(x).rank() - 1;
+}
+}
+
+/// The positions, int32, that put an axis in order; equal elements keep theirs.
+template <tensor_like A>
+constexpr auto argsort(const A& x, int axis = -1, sort_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const auto order = [&](const auto& of) { return invoke<argsort_op>({options.descending, -1}, nullptr, where, of); };
+ if (detail::is_last_axis(x, axis)) return order(x);
+ return detail::with_axis_last(order(detail::with_axis_last(x, axis, where)), axis, where);
+}
+template <tensor_like A>
+constexpr auto argsort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
+ return argsort(x, -1, options, where);
+}
+/// An axis in order. Derivatives follow the elements.
+template <tensor_like A>
+constexpr auto sort(const A& x, int axis = -1, sort_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const auto sorted = [&](const auto& of) {
+  return take_along(of, invoke<argsort_op>({options.descending, -1}, nullptr, where, of), -1, where);
+ };
+ if (detail::is_last_axis(x, axis)) return sorted(eval(x, where));
+ return detail::with_axis_last(sorted(detail::with_axis_last(x, axis, where)), axis, where);
+}
+template <tensor_like A>
+constexpr auto sort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
+ return sort(x, -1, options, where);
+}
+
+/// What `top_k` gives: elements, and their int32 positions along the axis.
+template <class Values, class Indices>
+struct values_and_indices {
+ Values values;
+ Indices indices;
+};
+
+struct top_k_options {
+ bool largest = true; ///< the k smallest otherwise
+};
+
+/// The k largest elements along an axis, largest first, the first among equals first: `const auto [v, i] = top_k(x, 3)`.
+/// NaN is taken last. Derivatives follow the elements.
+template <tensor_like A>
+constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const std::int64_t count = k < 0 ? -2 : k;
+ const auto first = [&](const auto& of) { return invoke<argsort_op>({options.largest, count}, nullptr, where, of); };
+ const auto result = [](const auto& values, const auto& indices) {
+  return values_and_indices<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>>{values,
+                           indices};
+ };
+ if (detail::is_last_axis(x, axis)) {
+  const auto value = eval(x, where);
+  const auto indices = first(value);
+  return result(take_along(value, indices, -1, where), indices);
+ }
+ const auto value = detail::with_axis_last(x, axis, where);
+ const auto indices = first(value);
+ return result(detail::with_axis_last(take_along(value, indices, -1, where), axis, where),
+    detail::with_axis_last(indices, axis, where));
+}
+
+/// Index of the first largest (smallest) element along an axis, int32.
+struct arg_reduce_op {
+ static constexpr std::string_view name = "arg_reduce";
+ static constexpr batching batched = batching::axis;
+ using result_element = std::int32_t;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t axis = 0, maximum = 1, keepdims = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype::i32;
+  const shape& x = io.in[0].dims;
+  if (!io.require(a.axis >= 0 && a.axis < x.rank(), "argmax, argmin: axis outside the rank") ||
+   !io.require(io.in[0].type != dtype::boolean, "argmax, argmin: the elements are bool; cast<...> first"))
+   return;
+  for (int i = 0; i < x.rank(); ++i) {
+   if (i != a.axis)
+    io.result.push_back(x[i]);
+   else if (a.keepdims != 0)
+    io.result.push_back(1);
+  }
+ }
+};
+
+namespace detail {
+template <tensor_like A>
+constexpr auto arg_reduce(const A& x, int axis, bool maximum, bool keepdims, std::source_location where) {
+ return invoke<arg_reduce_op>({normalized_axis(axis, shape_of(x).rank()), maximum, keepdims}, nullptr, where, x);
+}
+template <tensor_like A>
+constexpr auto arg_reduce_all(const A& x, bool maximum, std::source_location where) {
+ return arg_reduce(reshape(x, {-1}, where), 0, maximum, false, where);
+}
+}
+
+/// Position of the first largest element along an axis, int32; the first NaN, if there is one.
+template <tensor_like A>
+constexpr auto argmax(const A& x, int axis, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce(x, axis, true, options.keepdims, where);
+}
+/// Position of the first largest of all elements, counted row by row.
+template <tensor_like A>
+constexpr auto argmax(const A& x, std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce_all(x, true, where);
+}
+/// Position of the first smallest element along an axis, int32; the first NaN, if there is one.
+template <tensor_like A>
+constexpr auto argmin(const A& x, int axis, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce(x, axis, false, options.keepdims, where);
+}
+template <tensor_like A>
+constexpr auto argmin(const A& x, std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce_all(x, false, where);
+}
+
+}
+// ---- tapegraph/ops/refusal.hpp ----
+
+/// Functions made of several operations check what no single one of them sees. What does not fit is reported as the
+/// operations report it: by the compiler in graph mode and as shape_error in eager mode, with operands and place.
+
+namespace tapegraph::detail {
+
+/// Never succeeds. `Texts::text(reason)` is a literal that says what does not fit.
+template <class Texts, int Arity>
+struct refused_op {
+ static constexpr std::string_view name = "refused";
+ static constexpr operation_kind kind = operation_kind::view;
+ static constexpr int arity = Arity;
+ struct attributes {
+  std::int64_t reason = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  io.fail(Texts::text(a.reason));
+ }
+};
+
+template <class Texts, tensor_like... Args>
+constexpr auto refuse(std::int64_t reason, std::source_location where, const Args&... args) {
+ return invoke<refused_op<Texts, static_cast<int>(sizeof...(Args))>>({reason}, nullptr, where, args...);
+}
+
+}
+
+/// Random numbers inside models and functions: element i of the k-th random operation of an evaluation is a pure function
+/// of (seed, step, k, i), in both modes and on any number of threads. No derivative flows through them.
+
+namespace tapegraph {
+
+struct random_attributes {
+ std::int64_t ordinal = 0;
+ std::int64_t law = 0; ///< a `distribution`
+ /// Uniform in [a, b); (truncated) normal with mean a, standard deviation b; exponential of rate a; one with
+ /// probability a.
+ double a = 0, b = 1;
+};
+
+/// Numbers of a law. Has no operands; the target is its shape.
+template <class T>
+struct random_op {
+ static constexpr std::string_view name = "random";
+ static constexpr bool takes_storage_types = true;
+ using result_element = T;
+ static constexpr operation_kind kind = operation_kind::random;
+ static constexpr int arity = 0;
+ using attributes = random_attributes;
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype_of<T>;
+  io.result = *io.target;
+  io.require_no_negative_extent("random: an extent is negative");
+  switch (static_cast<distribution>(a.law)) {
+  case distribution::uniform: io.require(a.a < a.b, "random::uniform: low must lie below high"); break;
+  case distribution::exponential: io.require(a.a > 0, "random::exponential: the rate must be positive"); break;
+  case distribution::bernoulli:
+   io.require(a.a >= 0 && a.a <= 1, "random::bernoulli: the probability must lie in [0, 1]");
+   break;
+  default: io.require(a.b >= 0, "random::normal: the deviation must not be negative"); break;
+  }
+ }
+ static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
+};
+
+/// Whole numbers in [low, high), all equally likely.
+template <class T>
+struct random_integer_op {
+ static constexpr std::string_view name = "random_integers";
+ using result_element = T;
+ static constexpr operation_kind kind = operation_kind::random;
+ static constexpr int arity = 0;
+ struct attributes {
+  std::int64_t ordinal = 0;
+  std::int64_t low = 0, high = 1;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype_of<T>;
+  io.result = *io.target;
+  io.require_no_negative_extent("random: an extent is negative");
+  io.require(a.low < a.high, "random::integers: low must lie below high");
+  io.require(a.low >= std::numeric_limits<T>::min() && a.high - 1 <= std::numeric_limits<T>::max(),
+    "random::integers: the range exceeds the element type");
+ }
+ static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
+};
+
+namespace random {
+
+struct uniform_range {
+ double low = 0, high = 1;
+};
+struct normal_law {
+ double mean = 0, deviation = 1;
+};
+
+namespace detail {
+template <handle H>
+constexpr H of_law(const H& like, shape dims, distribution law, double a, double b, std::source_location where) {
+ dims.attach(shape_of(like).table());
+ return draw_like<random_op>({0, static_cast<std::int64_t>(law), a, b}, dims, where, like);
+}
+}
+
+/// Uniform in [low, high).
+template <handle H>
+constexpr H uniform(const H& like, const shape& dims, uniform_range range = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::uniform, range.low, range.high, where);
+}
+template <handle H>
+constexpr H uniform_like(const H& like, uniform_range range = {},
+      std::source_location where = std::source_location::current()) {
+ return uniform(like, shape_of(like), range, where);
+}
+
+/// Normal with a mean and a standard deviation.
+template <handle H>
+constexpr H normal(const H& like, const shape& dims, normal_law law = {},
+    std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::normal, law.mean, law.deviation, where);
+}
+template <handle H>
+constexpr H normal_like(const H& like, normal_law law = {},
+      std::source_location where = std::source_location::current()) {
+ return normal(like, shape_of(like), law, where);
+}
+
+/// Normal numbers within two deviations of the mean; those outside are drawn again. `deviation` is that of the normal law;
+/// what remains has 0.880 of it.
+template <handle H>
+constexpr H truncated_normal(const H& like, const shape& dims, normal_law law = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::truncated_normal, law.mean, law.deviation, where);
+}
+template <handle H>
+constexpr H truncated_normal_like(const H& like, normal_law law = {},
+        std::source_location where = std::source_location::current()) {
+ return truncated_normal(like, shape_of(like), law, where);
+}
+
+/// Exponential with mean 1 / rate.
+template <handle H>
+constexpr H exponential(const H& like, const shape& dims, double rate = 1,
+      std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::exponential, rate, 0, where);
+}
+template <handle H>
+constexpr H exponential_like(const H& like, double rate = 1,
+       std::source_location where = std::source_location::current()) {
+ return exponential(like, shape_of(like), rate, where);
+}
+
+/// One with a probability (exact to 2^-24 in float, 2^-53 in double), zero otherwise.
+template <handle H>
+constexpr H bernoulli(const H& like, const shape& dims, double probability = 0.5,
+     std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::bernoulli, probability, 0, where);
+}
+template <handle H>
+constexpr H bernoulli_like(const H& like, double probability = 0.5,
+      std::source_location where = std::source_location::current()) {
+ return bernoulli(like, shape_of(like), probability, where);
+}
+
+/// Whole numbers in [low, high) of type int32 or int64; `like` gives the mode. Probabilities are equal to (high - low) / 2^64.
+template <class T = std::int32_t, handle H>
+constexpr auto integers(const H& like, shape dims, std::int64_t low, std::int64_t high,
+      std::source_location where = std::source_location::current()) {
+ static_assert(std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int64_t>,
+    "random::integers: the element type is std::int32_t or std::int64_t");
+ dims.attach(shape_of(like).table());
+ return draw<random_integer_op<T>>({0, low, high}, dims, where, like);
+}
+
+/// 0 ... count - 1 in random order, int32: the order of 64-bit random keys.
+template <handle H>
+constexpr auto permutation(const H& like, extent count, std::source_location where = std::source_location::current()) {
+ shape dims;
+ dims.push_back(count);
+ using limits = std::numeric_limits<std::int64_t>;
+ return argsort(integers<std::int64_t>(like, dims, limits::min(), limits::max(), where), {}, where);
+}
+
+/// The rows of x (its elements along axis 0) in random order. Derivatives follow the rows.
+template <tensor_like X>
+constexpr auto shuffle(const X& x, std::source_location where = std::source_location::current()) {
+ const auto rows = eval(x, where);
+ const shape dims = shape_of(rows);
+ return gather(rows, permutation(rows, dims.rank() > 0 ? dims[0] : extent(1), where), 0, 0, where);
+}
+
+/// One index per row of logits [..., classes], int32: class c with probability softmax(logits)[c] (the largest of
+/// logit - log(exponential)).
+template <tensor_like X>
+constexpr auto categorical(const X& logits, std::source_location where = std::source_location::current()) {
+ const auto value = eval(logits, where);
+ const auto times = exponential_like(value, 1, where);
+ return argmax(value - log(maximum(times, 1e-30)), -1, {}, where);
+}
+
+}
+
+namespace detail {
+struct dropout_texts {
+ static constexpr const char* text(std::int64_t) { return "dropout: rate must lie in [0, 1)"; }
+};
+}
+
+/// Sets each element to zero with probability `rate` and scales the others by 1 / (1 - rate), whose derivative it has.
+template <tensor_like X>
+constexpr auto dropout(const X& x, double rate, std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (!(rate >= 0 && rate < 1)) return detail::refuse<detail::dropout_texts>(0, where, input);
+ if (rate == 0) return input;
+ const auto drawn = random::uniform_like(input, {}, where);
+ return eval(tapegraph::where(drawn >= rate, input * (1 / (1 - rate)), 0), where);
+}
+
+}
+
+/// Scopes of graph mode: a path of names that owns variables. `scope / "conv1"` and `scope / 3` go deeper; `scope / "a/3"` is
+/// `scope / "a" / 3`, and a name of digits is an index.
+
+namespace tapegraph {
+
+/// A path of names that owns variables. Errors become those of the trace, and of the compiler.
+class graph_scope {
+public:
+ constexpr graph_scope(ir::trace* owner, int index) : t_(owner), index_(index) {}
+
+ constexpr graph_scope operator/(std::string_view name) const {
+  const std::size_t slash = name.find('/');
+  const graph_scope first = child(name.substr(0, slash));
+  return slash == name.npos ? first : first / name.substr(slash + 1);
+ }
+ constexpr graph_scope operator/(const char* name) const { return *this / std::string_view(name); }
+ /// An error, since a trace outlives the string. The scope it gives is of no use but that no other error follows.
+ __attribute__((unavailable("a trace keeps the name: write scope / \"a literal\" or scope / 3")))
+ constexpr graph_scope operator/(const std::string&) const {
+  return child({}, t_->scopes.size());
+ }
+ constexpr graph_scope operator/(int index) const {
+  if (index < 0) fail("scope: an index must not be negative");
+  return child({}, index);
+ }
+
+ /// A variable of this scope; its extents must be numbers. One path asked for twice in a trace is an error.
+ template <class T>
+ constexpr graph_node variable(std::string_view name, const shape& dims,
+        const variable_options& options = {}) const {
+  static_assert(std::is_floating_point_v<T>, "variables are float or double");
+  if (const std::size_t slash = name.rfind('/'); slash != name.npos)
+   return (*this / name.substr(0, slash)).template variable<T>(name.substr(slash + 1), dims, options);
+  t_->scope = index_;
+  int& newest = t_->scopes[index_].last_variable;
+  for (int v = newest; v > 0; v = t_->variables[v - 1].previous)
+   if (t_->variables[v - 1].name == name) {
+    t_->fail("variable: this path is already taken");
+    return {t_, t_->variables[v - 1].node};
+   }
+  if (!dims.known()) t_->fail("variable: extents must be numbers");
+  const int word = t_->words.push_back(t_->variables.size());
+  const int node =
+   t_->append(ir::descriptor_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
+  newest = t_->variables.push_back({index_, name, node, static_cast<int>(options.initializer.kind),
+          options.initializer.a, options.initializer.b, options.trainable, newest, 0}) +
+    1;
+  return {t_, node};
+ }
+ /// A variable of the element type of `like`.
+ constexpr graph_node variable_like(const graph_node& like, std::string_view name, const shape& dims,
+         const variable_options& options = {}) const {
+  return like.type() == dtype::f64 ? variable<double>(name, dims, options) : variable<float>(name, dims, options);
+ }
+
+ /// Records an update: reads see the value at the start of the step, the update applies at its end.
+ template <tensor_like E>
+ constexpr void assign(const graph_node& variable, const E& value,
+      std::source_location where = std::source_location::current()) const {
+  const graph_node node = eval(value, where);
+  if (!t_->is(variable.id(), ir::descriptor_of<ir::variable_op>)) {
+   t_->fail("assign: the target is not a variable");
+   return;
+  }
+  if (!t_->same_shape(node.id(), variable.id()) || node.type() != variable.type()) {
+   const operand_info in[2]{t_->info(variable.id()), t_->info(node.id())};
+   t_->fail("assign: shape or type of the value differs", in, 2);
+   return;
+  }
+  const int target = static_cast<int>(t_->words_of(variable.id())[0]);
+  for (ir::assignment_entry& known : t_->assignments)
+   if (known.variable == target) {
+    known.node = node.id();
+    return;
+   }
+  t_->assignments.push_back({target, node.id()});
+ }
+
+ /// `value`, a formula of the batch; in steps in which the variable is frozen (variable_list::set_trainable) the variable in its
+ /// place, and `value` receives no derivative. What a moving average stands for, in a layer whose `training()` is true.
+ template <tensor_like E>
+ constexpr graph_node unless_frozen(const graph_node& variable, const E& value,
+         std::source_location where = std::source_location::current()) const {
+  if (!t_->is(variable.id(), ir::descriptor_of<ir::variable_op>)) {
+   t_->fail("unless_frozen: what may be frozen is not a variable");
+   return variable;
+  }
+  int& input = t_->variables[static_cast<int>(t_->words_of(variable.id())[0])].frozen_input;
+  if (input == 0) {
+   t_->input("frozen", dtype::boolean, {}, true);
+   input = t_->inputs.size();
+  }
+  return eval(tapegraph::where(graph_node(t_, t_->inputs[input - 1].node), variable, value), where);
+ }
+
+ /// Rows of a variable [n, ...]: gather(table, indices, 0). In training the variable's gradient is taken by these rows alone,
+ /// and an optimizer updates no others. Whatever else reads the variable is an error then.
+ template <handle I>
+ constexpr graph_node gather_rows(const graph_node& table, const I& indices,
+         std::source_location where = std::source_location::current()) const {
+  const graph_node rows = eval(gather(table, indices, 0, 0, where), where);
+  if (!t_->is(table.id(), ir::descriptor_of<ir::variable_op>))
+   t_->fail("gather_rows: the table is not a variable");
+  else if (const auto v = static_cast<int>(t_->words_of(table.id())[0]);
+    t_->training && t_->variables[v].trainable)
+   t_->row_uses.push_back({v, rows.id()});
+  return rows;
+ }
+
+ /// A layer's demand on its options; the error names the scope.
+ constexpr bool require(bool holds, const char* what) const {
+  if (!holds) fail(what);
+  return holds;
+ }
+
+ /// A constant while tracing: training, evaluation and prediction are separate traces.
+ constexpr bool training() const { return t_->training; }
+
+ /// A value fed by name at run time; extents of -1 are symbols of their own.
+ template <class T>
+ constexpr graph_node placeholder(std::string_view name, const shape& dims = {}) const {
+  shape s;
+  s.attach(&t_->extents);
+  for (int i = 0; i < dims.rank(); ++i)
+   s.push_back(dims[i].value == -1 ? extent(t_->extents.symbol({}), &t_->extents) : dims[i]);
+  return {t_, t_->input(name, dtype_of<T>, s)};
+ }
+
+ /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
+ constexpr graph_node uniform_like(const graph_node& like) const { return random::uniform_like(like); }
+
+ /// Seals a layer's operand: in the layer's scope, but in front of its nodes.
+ template <tensor_like X>
+ constexpr graph_node operand(const X& x, std::source_location where) const {
+  t_->scope = index_;
+  t_->line = t_->intern(where);
+  return eval(x, where);
+ }
+
+ /// Where a layer began: its nodes carry its scope, and `leave` adds its row to the layer table. A layer made of layers is
+ /// one row.
+ struct layer_mark {
+  int node, variable, layer;
+ };
+ constexpr layer_mark enter() const {
+  t_->scope = index_;
+  return {t_->nodes.size(), t_->variables.size(), t_->layers.size()};
+ }
+ constexpr graph_node leave(std::string_view type, layer_mark mark, const graph_node& result) const {
+  t_->layers.resize(mark.layer);
+  t_->layers.push_back({type, index_, mark.node, result.id(), mark.variable, t_->variables.size()});
+  return result;
+ }
+
+ constexpr ir::trace& owner() const { return *t_; }
+ constexpr int index() const { return index_; }
+
+private:
+ constexpr void fail(const char* what) const {
+  t_->scope = index_;
+  t_->fail(what);
+ }
+ constexpr graph_scope child(std::string_view name) const {
+  if (name.empty()) fail("scope: a name must not be empty");
+  const int index = index_of(name);
+  return child(index < 0 ? name : std::string_view{}, index);
+ }
+ static constexpr int index_of(std::string_view name) {
+  if (name.empty() || name.size() > 9 || (name[0] == '0' && name.size() > 1)) return -1;
+  int index = 0;
+  for (const char c : name) {
+   if (c < '0' || c > '9') return -1;
+   index = 10 * index + (c - '0');
+  }
+  return index;
+ }
+ constexpr graph_scope child(std::string_view name, int index) const {
+  const int newest = t_->scopes[index_].last_child;
+  for (int i = newest; i > 0; i = t_->scopes[i - 1].previous_sibling)
+   if (t_->scopes[i - 1].index == index && t_->scopes[i - 1].name == name) return {t_, i - 1};
+  const int made = t_->scopes.push_back({index_, index, name, 0, 0, newest});
+  t_->scopes[index_].last_child = made + 1;
+  return {t_, made};
+ }
+
+ ir::trace* t_;
+ int index_;
+};
+
+}
+
+// ---- tapegraph/core/device.hpp ----
+
+#include <algorithm>
+#include <charconv>
+#include <compare>
+#include <vector>
+
+/// Where tensors live and kernels run. Knows nothing of CUDA: the backend, if a program has it, says what there is.
+
+namespace tapegraph {
+
+/// The CPU, or a GPU by its index.
+class device {
+public:
+ constexpr device() = default;
+ static constexpr device cpu() { return {}; }
+ /// Throws argument_error for a negative index; whether there is such a GPU shows when it is used.
+ static constexpr device cuda(int index = 0) {
+  if (index < 0) throw argument_error("device::cuda: the index is " + std::to_string(index));
+  device d;
+  d.index_ = index;
+  return d;
+ }
+ /// "cpu"; "gpu" or "cuda" for the first GPU, "gpu:1" or "cuda:1" for others. Throws argument_error that names the text.
+ static device parse(std::string_view text);
+
+ constexpr bool is_cpu() const { return index_ < 0; }
+ constexpr bool is_cuda() const { return index_ >= 0; }
+ /// The number of the GPU among those that CUDA shows; -1 for the CPU.
+ constexpr int index() const { return index_; }
+ /// "cpu", "cuda:0"; parse() reads it.
+ std::string name() const { return is_cpu() ? "cpu" : "cuda:" + std::to_string(index_); }
+
+ friend constexpr bool operator==(device a, device b) { return a.index_ == b.index_; }
+ /// The CPU comes first.
+ friend constexpr auto operator<=>(device a, device b) { return a.index_ <=> b.index_; }
+
+private:
+ int index_ = -1;
+};
+
+inline device device::parse(std::string_view text) {
+ if (text == "cpu") return cpu();
+ std::string_view rest = text;
+ for (std::string_view kind : {"gpu", "cuda"})
+  if (text.substr(0, kind.size()) == kind) rest = text.substr(kind.size());
+ if (rest.empty() && !text.empty()) return cuda();
+ int index = -1;
+ if (rest.size() > 1 && rest.size() < text.size() && rest[0] == ':') {
+  const auto [end, status] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), index);
+  if (status == std::errc{} && end == rest.data() + rest.size() && index >= 0) return cuda(index);
+ }
+ throw argument_error("device '" + std::string(text) +
+      "': expected cpu, gpu, cuda, or cuda:N with the GPU's number");
+}
+
+/// What a device is; a number that is not known is 0.
+struct device_report {
+ device id;
+ std::string name;         ///< the maker's
+ std::size_t memory = 0;   ///< bytes
+ int major = 0, minor = 0; ///< compute capability, of GPUs
+ int multiprocessors = 0;  ///< of a GPU; hardware threads of the CPU
+};
+
+namespace runtime {
+class device_runtime;
+}
+
+namespace detail {
+
+/// What the CUDA backend fills in where a program contains it (cuda/devices.hpp); null otherwise. Functions of this header
+/// ask here instead of for a macro, so that sources compiled with and without CUDA have the same definitions.
+struct device_backend {
+ int (*count)() = nullptr;
+ std::string (*why_none)() = nullptr; ///< CUDA's own words for a count of 0
+ device_report (*report)(int) = nullptr;
+ runtime::device_runtime* (*open)(int) = nullptr; ///< of an available GPU
+};
+inline device_backend& cuda_backend() {
+ static device_backend backend;
+ return backend;
+}
+
+inline std::string readable_bytes(std::size_t bytes) {
+ const char* const units[]{"bytes", "KiB", "MiB", "GiB"};
+ double value = static_cast<double>(bytes);
+ int unit = 0;
+ while (value >= 1024 && unit < 3) value /= 1024, ++unit;
+ char text[48];
+ std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
+ return text;
+}
+
+template <class = void>
+device_report cpu_report() {
+ device_report r{device::cpu(), "processor"};
+ const auto each_line = [](const char* file, const auto& f) {
+  std::FILE* const lines = std::fopen(file, "r");
+  if (lines == nullptr) return;
+  for (char line[512]; std::fgets(line, sizeof line, lines) != nullptr;) f(std::string_view(line));
+  std::fclose(lines);
+ };
+ each_line("/proc/cpuinfo", [&](std::string_view line) {
+  if (line.substr(0, 9) == "processor") ++r.multiprocessors;
+  const std::size_t colon = line.find(": ");
+  if (line.substr(0, 10) == "model name" && colon != line.npos)
+   r.name = line.substr(colon + 2, line.find('\n') - colon - 2);
+ });
+ each_line("/proc/meminfo", [&](std::string_view line) {
+  if (line.substr(0, 9) != "MemTotal:") return;
+  const std::size_t digits = std::min(line.find_first_of("0123456789"), line.size());
+  std::from_chars(line.data() + digits, line.data() + line.size(), r.memory);
+  r.memory *= 1024;
+ });
+ return r;
+}
+
+/// Why a device cannot be used; empty if it can.
+inline std::string why_unavailable(device d) {
+ if (d.is_cpu()) return {};
+ const device_backend& backend = cuda_backend();
+ if (backend.count == nullptr)
+  return d.name() +
+   " cannot be used: this program was built without CUDA (compile it with nvcc and link tapegraph::cuda)";
+ const int count = backend.count();
+ if (count == 0) return d.name() + " cannot be used: " + backend.why_none();
+ if (d.index() >= count)
+  return d.name() + " does not exist: this machine has " +
+   (count == 1 ? "cuda:0 alone" : "cuda:0 to cuda:" + std::to_string(count - 1));
+ return {};
+}
+
+}
+
+/// The CPU and then the GPUs that CUDA shows; the CPU alone in a program without CUDA.
+template <class = void>
+std::vector<device_report> list_devices() {
+ std::vector<device_report> devices{detail::cpu_report()};
+ const detail::device_backend& backend = detail::cuda_backend();
+ const int count = backend.count == nullptr ? 0 : backend.count();
+ for (int i = 0; i < count; ++i) devices.push_back(backend.report(i));
+ return devices;
+}
+
+/// A table with one line per device.
+template <class = void>
+std::string device_table(const std::vector<device_report>& devices = list_devices()) {
+ std::vector<std::vector<std::string>> rows{{"device", "memory", "capability", "processors", "name"}};
+ for (const device_report& r : devices) {
+  const auto known = [](bool is, std::string text) { return is ? text : std::string("-"); };
+  rows.push_back({r.id.name(), known(r.memory > 0, detail::readable_bytes(r.memory)),
+      known(r.major > 0, std::to_string(r.major) + "." + std::to_string(r.minor)),
+      known(r.multiprocessors > 0, std::to_string(r.multiprocessors)), r.name});
+ }
+ std::string text;
+ for (const auto& row : rows) {
+  for (std::size_t column = 0; column + 1 < row.size(); ++column) {
+   std::size_t width = 0;
+   for (const auto& other : rows) width = std::max(width, other[column].size());
+   text += row[column] + std::string(width + 2 - row[column].size(), ' ');
+  }
+  text += row.back() + "\n";
+ }
+ return text;
+}
+
+/// Throws device_error with the reason if the device cannot be used.
+inline void check_available(device d) {
+ if (const std::string why = detail::why_unavailable(d); !why.empty()) throw device_error(why);
+}
+
+/// The device if it can be used, else the CPU; the first time, the reason goes to stderr.
+inline device available_or_cpu(device wanted) {
+ const std::string why = detail::why_unavailable(wanted);
+ if (why.empty()) return wanted;
+ static const bool said = [&] {
+  return std::fprintf(stderr, "tapegraph: %s; continuing on the CPU\n", why.c_str()) > 0;
+ }();
+ static_cast<void>(said);
+ return device::cpu();
+}
+
+}
+// ---- tapegraph/core/math_mode.hpp ----
+
+#include <atomic>
+
+namespace tapegraph {
+
+/// How a GPU multiplies the float operands of convolutions and matrix products. Sums are float in each. The CPU, and
+/// devices without such units (compute capability below 8.0), always compute as fp32 says; double is not concerned.
+enum class math_mode : std::uint8_t {
+ fp32,  ///< every product in float: the default, because both modes and all devices are compared
+ tf32,  ///< on tensor cores, operands rounded to 10 bits: relative error of a factor 2^-11
+ tf32x3 ///< on tensor cores, each operand in two parts: nearly fp32's accuracy
+};
+
+namespace detail {
+inline std::atomic<math_mode>& math_mode_setting() {
+ static std::atomic<math_mode> mode{math_mode::fp32};
+ return mode;
+}
+}
+
+inline math_mode current_math_mode() { return detail::math_mode_setting().load(std::memory_order_relaxed); }
+
+/// For the whole process, from the next kernel on. What has been captured for replay keeps the mode it was captured in.
+inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
+
+}
+// ---- tapegraph/eager/derivatives.hpp ----
+
+// ---- tapegraph/eager/gradient_tape.hpp ----
+
+// ---- tapegraph/eager/seal.hpp ----
+
+// ---- tapegraph/eager/checkpointed_run.hpp ----
+
+namespace tapegraph::detail {
+
+/// While a checkpointed function runs on this thread. The first run notes which random nodes it drew; the second one, for
+/// the derivative, draws the same and meets the variables of the first.
+class checkpointed_run {
+public:
+ checkpointed_run(std::vector<std::int64_t>& ordinals, bool second)
+  : ordinals_(ordinals), before_(current()), second_(second) {
+  current() = this;
+ }
+ checkpointed_run(const checkpointed_run&) = delete;
+ checkpointed_run& operator=(const checkpointed_run&) = delete;
+ ~checkpointed_run() { current() = before_; }
+
+ static bool active() { return current() != nullptr; }
+ /// Whether a checkpointed function is running for the second time.
+ static bool repeats() {
+  for (const checkpointed_run* run = current(); run != nullptr; run = run->before_)
+   if (run->second_) return true;
+  return false;
+ }
+ /// The number of the next random operation; `stream` is what numbers them outside checkpoints.
+ template <class Stream>
+ static std::int64_t ordinal(Stream& stream) {
+  return drawn(current(), stream);
+ }
+
+private:
+ static checkpointed_run*& current() {
+  static thread_local checkpointed_run* run = nullptr;
+  return run;
+ }
+ template <class Stream>
+ static std::int64_t drawn(checkpointed_run* run, Stream& stream) {
+  if (run == nullptr) return stream.next();
+  if (run->second_ && run->next_ < run->ordinals_.size()) return run->ordinals_[run->next_++];
+  const std::int64_t number = drawn(run->before_, stream);
+  run->ordinals_.push_back(number);
+  return number;
+ }
+
+ std::vector<std::int64_t>& ordinals_;
+ std::size_t next_ = 0;
+ checkpointed_run* before_;
+ bool second_;
+};
+
+}
+// ---- tapegraph/eager/generator.hpp ----
+
+/// Where eager mode's random operations draw from: each thread has a stream of its own, and a call of a function or a
+/// step of a model puts its own in place while it lasts.
+
+namespace tapegraph::detail {
+
+/// Numbers the random operations of one evaluation in the order in which they run, as a trace numbers its nodes.
+struct random_stream {
+ random_state state;
+ std::int64_t ordinals = 0;
+
+ constexpr std::int64_t next() {
+  if (ordinals == most) {
+   ordinals = 0;
+   ++state.step;
+  }
+  return ordinals++;
+ }
+
+private:
+ static constexpr std::int64_t most = 0xFFFFFF00;
+};
+
+struct random_generator {
+ static constexpr std::uint64_t free_steps = std::uint64_t{1} << 47;
+
+ std::uint64_t seed = 0;
+ std::uint64_t changes = 0; ///< how often the seed has been set
+ random_stream free{{0, free_steps}, 0};
+ random_stream* active = nullptr;
+
+ static random_generator& instance() {
+  static thread_local random_generator generator;
+  return generator;
+ }
+ random_stream& stream() { return active != nullptr ? *active : free; }
+ void set_seed(std::uint64_t value) {
+  seed = value;
+  ++changes;
+  free = {{value, free_steps}, 0};
+ }
+};
+
+/// While it lives, random operations of this thread draw from `stream`.
+class random_scope {
+public:
+ explicit random_scope(random_stream& stream) : outer_(random_generator::instance().active) {
+  random_generator::instance().active = &stream;
+ }
+ random_scope(const random_scope&) = delete;
+ random_scope& operator=(const random_scope&) = delete;
+ ~random_scope() { random_generator::instance().active = outer_; }
+
+private:
+ random_stream* outer_;
+};
+
+/// The random state of a function's calls: every call is a step, counted from the last time the seed was set.
+class call_counter {
+public:
+ random_state next() {
+  follow_seed();
+  steps each{state_.step};
+  const std::int64_t step = checkpointed_run::ordinal(each);
+  return {state_.seed, static_cast<std::uint64_t>(step)};
+ }
+ void set_seed(std::uint64_t seed) {
+  state_ = {seed, 0};
+  own_seed_ = true;
+ }
+
+private:
+ struct steps {
+  std::uint64_t& step;
+  std::int64_t next() { return static_cast<std::int64_t>(step++); }
+ };
+ void follow_seed() {
+  const random_generator& g = random_generator::instance();
+  if (own_seed_ || seen_ == g.changes + 1) return;
+  state_ = {g.seed, 0};
+  seen_ = g.changes + 1;
+ }
+
+ random_state state_;
+ std::uint64_t seen_ = 0;
+ bool own_seed_ = false;
+};
+
+}
+// ---- tapegraph/eager/operation_record.hpp ----
+
+// ---- tapegraph/eager/operation_tangent.hpp ----
+
+// ---- tapegraph/eager/jvp.hpp ----
+
+// ---- tapegraph/eager/tape.hpp ----
+
+// ---- tapegraph/eager/any_tensor.hpp ----
+
+// ---- tapegraph/eager/storage.hpp ----
+
+// ---- tapegraph/runtime/device_runtime.hpp ----
+
+// ---- tapegraph/core/environment.hpp ----
+
+/// Settings that a program takes from its environment.
+
+namespace tapegraph::detail {
+
+/// The value of a variable; null where it is not set, or empty.
+inline const char* environment(const char* variable) {
+ const char* const value = std::getenv(variable);
+ return value == nullptr || *value == 0 ? nullptr : value;
+}
+
+/// Throws argument_error: "TAPEGRAPH_ISA='avx9': expected baseline, avx2 or avx512".
+[[noreturn]] inline void refuse_environment(const char* variable, const char* value, const std::string& expected) {
+ throw argument_error(std::string(variable) + "='" + value + "': expected " + expected);
+}
+
+/// The position of a variable's value among some words; `otherwise` where it is not set. Throws argument_error that names the
+/// variable, its value and the words.
+template <class = void>
+int environment_choice(const char* variable, std::initializer_list<const char*> words, int otherwise) {
+ const char* const value = environment(variable);
+ if (value == nullptr) return otherwise;
+ std::string expected;
+ const int count = static_cast<int>(words.size());
+ for (int i = 0; i < count; ++i) {
+  const char* const word = words.begin()[i];
+  if (std::string_view(value) == word) return i;
+  expected.append(i == 0 ? "" : i + 1 == count ? " or " : ", ").append(word);
+ }
+ refuse_environment(variable, value, expected);
+}
+
+/// 0 or 1.
+inline bool environment_flag(const char* variable, bool otherwise) {
+ return environment_choice(variable, {"0", "1"}, otherwise ? 1 : 0) == 1;
+}
+
+}
+
+#include <mutex>
+
+namespace tapegraph {
+
+namespace runtime {
+
+constexpr std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+
+class device_runtime {
+public:
+ virtual device id() const = 0;
+ virtual void enter() = 0;
+
+ virtual void* allocate(std::size_t bytes, const char* what) = 0;
+ virtual void release(void* at) noexcept = 0;
+ virtual void* scratch(std::size_t bytes) = 0;
+
+ virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
+ virtual void feed(void* to, const void* from, std::size_t bytes) = 0;
+ struct piece {
+  void* to;
+  const void* from;
+  std::size_t bytes;
+ };
+ void download(void* to, const void* from, std::size_t bytes) {
+  const piece all{to, from, bytes};
+  bring_to_host(&all, 1);
+ }
+ virtual void bring_to_host(const piece* pieces, int count) = 0;
+ virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+ virtual void wait() = 0;
+
+ virtual void* constant(const void* from, std::size_t bytes) = 0;
+ virtual void* stream() = 0;
+ virtual void* fault() = 0;
+
+ virtual std::int64_t publish(const void* from, std::size_t bytes) = 0;
+ virtual const void* published(std::int64_t number) = 0;
+
+ virtual void begin_capture() = 0;
+ virtual void* end_capture() = 0;
+ virtual void replay(void* graph) = 0;
+ virtual void drop(void* graph) noexcept = 0;
+
+ std::recursive_mutex& turns() { return turns_; }
+
+protected:
+ ~device_runtime() = default;
+
+private:
+ std::recursive_mutex turns_;
+};
+
+class device_turn {
+public:
+ explicit device_turn(device_runtime* d) {
+  if (d != nullptr) lock_ = std::unique_lock(d->turns());
+ }
+
+private:
+ std::unique_lock<std::recursive_mutex> lock_;
+};
+
+inline device_runtime& runtime_of(device d) {
+ check_available(d);
+ return *tapegraph::detail::cuda_backend().open(d.index());
+}
+
+inline device_runtime* runtime_for(device d) {
+ const tapegraph::detail::device_backend& gpus = tapegraph::detail::cuda_backend();
+ if (d.is_cuda() && gpus.count != nullptr && gpus.count() == 0) d = available_or_cpu(d);
+ return d.is_cpu() ? nullptr : &runtime_of(d);
+}
+
+inline bool& capture_steps() {
+ static bool on = tapegraph::detail::environment_flag("TAPEGRAPH_CAPTURE", true);
+ return on;
+}
+
+namespace detail {
+inline device_runtime*& thread_runtime() {
+ static constinit thread_local device_runtime* current = nullptr;
+ return current;
+}
+}
+
+inline device_runtime* current_runtime() { return detail::thread_runtime(); }
+
+inline std::int8_t memory_of(const device_runtime* d) {
+ return d == nullptr ? std::int8_t{0} : static_cast<std::int8_t>(d->id().index() + 1);
+}
+
+}
+
+inline device current_device() {
+ const runtime::device_runtime* const d = runtime::current_runtime();
+ return d == nullptr ? device::cpu() : d->id();
+}
+
+class device_scope {
+public:
+ explicit device_scope(device d) : device_scope(runtime::runtime_for(d)) {}
+ explicit device_scope(runtime::device_runtime* d) : before_(runtime::current_runtime()) { change(d); }
+ device_scope(const device_scope&) = delete;
+ device_scope& operator=(const device_scope&) = delete;
+ ~device_scope() { change(before_); }
+
+private:
+ static void change(runtime::device_runtime* d) {
+  runtime::detail::thread_runtime() = d;
+  if (d != nullptr) d->enter();
+ }
+
+ runtime::device_runtime* before_;
+};
+
+}
+// ---- tapegraph/runtime/memory.hpp ----
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace tapegraph {
+
+namespace runtime {
+
+inline constexpr std::size_t alignment = 64;
+
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+struct arena_counters {
+ std::atomic<std::size_t> in_use{0}, limit{SIZE_MAX};
+
+ static arena_counters& instance() {
+  static arena_counters counters;
+  return counters;
+ }
+};
+
+template <class = void>
+[[noreturn]] void refuse_arena(std::size_t asked, std::size_t in_use, std::size_t limit) {
+ throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(asked) + " asked, " +
+       tapegraph::detail::readable_bytes(in_use) + " in use" +
+       (limit == SIZE_MAX ? "" : ", limit " + tapegraph::detail::readable_bytes(limit)),
+      asked, in_use);
+}
+
+class arena {
+public:
+ arena() = default;
+ explicit arena(std::size_t bytes) : size_(bytes) {
+  if (bytes == 0) return;
+  constexpr std::size_t huge = std::size_t{1} << 21;
+  const std::size_t boundary = bytes >= 2 * huge ? huge : alignment;
+  const std::size_t whole = (bytes + boundary - 1) / boundary * boundary;
+  arena_counters& all = arena_counters::instance();
+  const std::size_t before = all.in_use.fetch_add(bytes, std::memory_order_relaxed);
+  const std::size_t limit = all.limit.load(std::memory_order_relaxed);
+  if (before <= limit && bytes <= limit - before) data_ = std::aligned_alloc(boundary, whole);
+  if (data_ == nullptr) {
+   all.in_use.fetch_sub(bytes, std::memory_order_relaxed);
+   refuse_arena(bytes, before, limit);
+  }
+#if defined(__linux__)
+  if (boundary == huge) madvise(data_, whole, MADV_HUGEPAGE);
+#endif
+ }
+ arena(arena&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+ arena& operator=(arena&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+ }
+ ~arena() {
+  if (data_ == nullptr) return;
+  arena_counters::instance().in_use.fetch_sub(size_, std::memory_order_relaxed);
+  std::free(data_);
+ }
+
+ std::byte* data() const { return static_cast<std::byte*>(data_); }
+ std::size_t size() const { return size_; }
+
+private:
+ void* data_ = nullptr;
+ std::size_t size_ = 0;
+};
+
+}
+
+inline void set_memory_limit(std::size_t bytes) { runtime::arena_counters::instance().limit.store(bytes); }
+
+}
+
+#include <new>
+
+/// Reference-counted buffers from a caching pool: a training loop stops asking the system for memory after its first step.
+
+namespace tapegraph {
+
+/// Bytes in buffers of eager tensors, of the whole process.
+struct memory_statistics {
+ std::int64_t in_use = 0; ///< in live tensors
+ std::int64_t peak = 0;   ///< the most that was in use since the last reset
+ std::int64_t cached = 0; ///< kept for reuse
+};
+
+namespace detail {
+
+struct pool_counters {
+ std::atomic<std::int64_t> in_use{0}, peak{0}, cached{0};
+
+ static pool_counters& instance() {
+  static pool_counters counters;
+  return counters;
+ }
+ void take(std::int64_t bytes) {
+  const std::int64_t now = in_use.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (now > peak.load(std::memory_order_relaxed)) peak.store(now, std::memory_order_relaxed);
+ }
+};
+
+/// A buffer's copies on the CPU and on a GPU. A buffer is written once, as the result of a kernel or by whoever fills it, so
+/// that both copies stay good: a tensor is brought to a device, or to the host, at most once. Writing on the CPU (any_tensor::write) drops
+/// the GPU's.
+class copies {
+public:
+ /// `host`: where the CPU's elements stand, with their values; null for a buffer made on the device.
+ copies(runtime::device_runtime& d, std::byte* host, std::size_t bytes)
+  : device_(&d), host_(host), bytes_(bytes), host_good_(host != nullptr) {}
+ copies(const copies&) = delete;
+ copies& operator=(const copies&) = delete;
+ ~copies() {
+  if (remote_ != nullptr) device_->release(remote_);
+ }
+
+ /// For the CPU to read, or to write (`change`).
+ std::byte* host(bool change) {
+  const std::lock_guard lock(mutex_);
+  if (host_ == nullptr) {
+   own_ = runtime::arena(bytes_ > 0 ? bytes_ : 1);
+   host_ = own_.data();
+  }
+  if (!host_good_ && remote_good_) device_->download(host_, remote_, bytes_);
+  host_good_ = true;
+  remote_good_ = remote_good_ && !change;
+  return host_;
+ }
+ /// For kernels of a device to read, or to write (`change`).
+ void* remote(runtime::device_runtime& d, bool change) {
+  if (device_ != &d) move_to(d);
+  const std::lock_guard lock(mutex_);
+  if (remote_ == nullptr) remote_ = d.allocate(bytes_, "tensor");
+  if (host_good_ && !remote_good_) d.upload(remote_, host_, bytes_);
+  remote_good_ = true;
+  host_good_ = host_good_ && !change;
+  return remote_;
+ }
+
+private:
+ void move_to(runtime::device_runtime& d) {
+  host(true);
+  const std::lock_guard lock(mutex_);
+  if (remote_ != nullptr) device_->release(remote_);
+  remote_ = nullptr;
+  device_ = &d;
+ }
+
+ std::mutex mutex_;
+ runtime::device_runtime* device_;
+ void* remote_ = nullptr;
+ std::byte* host_;
+ std::size_t bytes_;
+ bool host_good_, remote_good_ = false;
+ runtime::arena own_;
+};
+
+/// A buffer: this header, then the elements, both in one block. Those made on a GPU have no elements here.
+struct alignas(runtime::alignment) storage {
+ std::atomic<std::int32_t> references{1};
+ std::int32_t size_class = 0;
+ std::size_t bytes = 0;
+ storage* next = nullptr;
+ std::atomic<copies*> elsewhere{nullptr};
+ runtime::arena block;
+
+ static constexpr std::int32_t on_device = -1;
+
+ std::byte* elements() { return reinterpret_cast<std::byte*>(this + 1); }
+ std::byte* data(bool change) {
+  copies* const both = elsewhere.load(std::memory_order_acquire);
+  return both == nullptr ? elements() : both->host(change);
+ }
+ void* remote(runtime::device_runtime& d, bool change) {
+  if (elsewhere.load(std::memory_order_acquire) == nullptr) {
+   copies* const made = new copies(d, elements(), bytes);
+   copies* none = nullptr;
+   if (!elsewhere.compare_exchange_strong(none, made)) delete made;
+  }
+  return elsewhere.load(std::memory_order_acquire)->remote(d, change);
+ }
+ static storage* make_on(runtime::device_runtime& d, std::size_t bytes) {
+  auto* const s = new storage;
+  s->size_class = on_device;
+  s->bytes = bytes;
+  s->elsewhere = new copies(d, nullptr, bytes);
+  return s;
+ }
+};
+
+/// Free buffers of one thread by size class: four classes per power of two, so at most a quarter is wasted.
+class buffer_pool {
+public:
+ static buffer_pool& instance() {
+  static thread_local buffer_pool pool;
+  return pool;
+ }
+
+ storage* allocate(std::size_t bytes) {
+  const int cls = class_of(bytes);
+  storage*& head = free_[cls];
+  storage* s = head;
+  if (s != nullptr) {
+   head = s->next;
+   s->references.store(1, std::memory_order_relaxed);
+   pool_counters::instance().cached.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
+  } else {
+   const std::size_t size = bytes_of(cls);
+   runtime::arena block = make_block(sizeof(storage) + size);
+   s = new (block.data()) storage;
+   s->size_class = cls;
+   s->bytes = size;
+   s->block = static_cast<runtime::arena&&>(block);
+  }
+  pool_counters::instance().take(static_cast<std::int64_t>(s->bytes));
+  return s;
+ }
+
+ void release(storage* s) {
+  if (copies* const both = s->elsewhere.exchange(nullptr); both != nullptr) delete both;
+  if (s->size_class == storage::on_device) {
+   delete s;
+   return;
+  }
+  pool_counters& counters = pool_counters::instance();
+  counters.in_use.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
+  counters.cached.fetch_add(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
+  s->next = free_[s->size_class];
+  free_[s->size_class] = s;
+ }
+
+ /// Gives every cached buffer of this thread back to the system.
+ void trim() {
+  for (storage*& head : free_) {
+   while (head != nullptr) {
+    storage* const s = head;
+    head = s->next;
+    pool_counters::instance().cached.fetch_sub(static_cast<std::int64_t>(s->bytes),
+              std::memory_order_relaxed);
+    const runtime::arena block = static_cast<runtime::arena&&>(s->block);
+    s->~storage();
+   }
+  }
+ }
+
+ ~buffer_pool() { trim(); }
+
+private:
+ runtime::arena make_block(std::size_t bytes) {
+  try {
+   return runtime::arena(bytes);
+  } catch (const out_of_memory&) {
+   trim();
+  }
+  return runtime::arena(bytes);
+ }
+ static constexpr int class_of(std::size_t bytes) {
+  const std::size_t size = bytes <= 64 ? 64 : bytes;
+  const int power = static_cast<int>(std::bit_width(size - 1)) - 1;
+  const std::size_t quarter = std::size_t{1} << (power - 2);
+  const auto step = static_cast<int>((size - (std::size_t{1} << power) + quarter - 1) / quarter);
+  return (power - 5) * 4 + step;
+ }
+ static constexpr std::size_t bytes_of(int cls) {
+  const int power = (cls - 1) / 4 + 5, step = (cls - 1) % 4 + 1;
+  return (std::size_t{1} << power) + static_cast<std::size_t>(step) * (std::size_t{1} << (power - 2));
+ }
+
+ storage* free_[160]{};
+};
+
+/// A counted reference to a buffer.
+class storage_reference {
+public:
+ storage_reference() = default;
+ explicit storage_reference(std::size_t bytes)
+  : storage_(runtime::current_runtime() == nullptr ? buffer_pool::instance().allocate(bytes)
+              : storage::make_on(*runtime::current_runtime(), bytes)) {}
+ storage_reference(const storage_reference& other) : storage_(other.storage_) {
+  if (storage_ != nullptr) storage_->references.fetch_add(1, std::memory_order_relaxed);
+ }
+ storage_reference(storage_reference&& other) noexcept : storage_(other.storage_) { other.storage_ = nullptr; }
+ storage_reference& operator=(storage_reference other) noexcept {
+  storage* const mine = storage_;
+  storage_ = other.storage_;
+  other.storage_ = mine;
+  return *this;
+ }
+ ~storage_reference() {
+  if (storage_ != nullptr && storage_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+   buffer_pool::instance().release(storage_);
+ }
+
+ /// The elements in the CPU's memory, for reading, or for writing (`change`).
+ void* data(bool change) const { return storage_ == nullptr ? nullptr : storage_->data(change); }
+ /// The elements in a device's memory.
+ void* remote(runtime::device_runtime& d, bool change) const {
+  return storage_ == nullptr ? nullptr : storage_->remote(d, change);
+ }
+ const void* identity() const { return storage_; }
+ bool empty() const { return storage_ == nullptr; }
+ bool shared() const { return storage_ != nullptr && storage_->references.load(std::memory_order_acquire) > 1; }
+
+private:
+ storage* storage_ = nullptr;
+};
+
+}
+
+/// Bytes of tensors' buffers in the CPU's memory, of all threads: in use, the most since reset_peak_memory(), and kept for the next.
+inline memory_statistics eager_memory() {
+ const auto& c = detail::pool_counters::instance();
+ return {c.in_use.load(), c.peak.load(), c.cached.load()};
+}
+/// The peak counts anew from what is in use.
+inline void reset_peak_memory() {
+ auto& c = detail::pool_counters::instance();
+ c.peak.store(c.in_use.load());
+}
+/// Returns cached buffers of the calling thread to the system.
+inline void trim_memory() { detail::buffer_pool::instance().trim(); }
+
+}
+
+namespace tapegraph {
+
+/// Where a tensor stands on this thread's tape. A place is never a pointer: tapes come and go.
+struct tape_index {
+ std::uint32_t serial = 0;
+ std::int32_t index = -1;
+};
+
+namespace detail {
+/// The serial number of this thread's tape. No two tapes of a process share one, so a place of an ended tape, or of another
+/// thread's, is never taken for one of this tape.
+struct tape_serial {
+ static constexpr std::uint32_t none = ~std::uint32_t{0};
+ static inline thread_local std::uint32_t current = none;
+
+ static std::uint32_t next() {
+  static std::atomic<std::uint32_t> last{0};
+  std::uint32_t serial = 0;
+  while (serial == 0 || serial == none) serial = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return serial;
+ }
+};
+}
+
+/// An eager tensor whose element type is a value: shape, buffer, place on a tape. `tensor<T>` is the typed handle.
+class any_tensor {
+public:
+ any_tensor() = default;
+ any_tensor(dtype type, const tapegraph::shape& dims)
+  : storage_(static_cast<std::size_t>(dims.elements()) * size_of(type)), dims_(dims), type_(type) {
+  dims_.attach(nullptr);
+ }
+
+ const tapegraph::shape& shape() const { return dims_; }
+ int rank() const { return dims_.rank(); }
+ std::int64_t size() const { return dims_.elements(); }
+ dtype type() const { return type_; }
+ tapegraph::tape_index tape_index() const { return tape_index_; }
+ void set_tape_index(tapegraph::tape_index index) { tape_index_ = index; }
+ bool has_storage() const { return !storage_.empty(); }
+ /// The elements in the CPU's memory, to read. Waits for the device.
+ const void* read() const { return storage_.data(false); }
+ /// The same to write to: a buffer that others share is copied first, and a copy on a device is no longer used. Throws
+ /// argument_error for a tensor that a live gradient_tape of this thread follows. Good until the tensor is used otherwise.
+ void* write() {
+  if (tape_index_.serial != 0) leave_tape();
+  unshare();
+  return storage_.data(true);
+ }
+ /// Sees to it that no other tensor is over this one's buffer.
+ void unshare() {
+  if (!storage_.shared()) return;
+  const detail::storage_reference old = storage_;
+  const auto bytes = static_cast<std::size_t>(size()) * size_of(type_);
+  storage_ = detail::storage_reference(bytes);
+  if (bytes > 0) std::memcpy(storage_.data(true), old.data(false), bytes);
+ }
+ /// Whether another tensor is over the same buffer, too.
+ bool shared() const { return storage_.shared(); }
+ /// Whether two tensors are over the same buffer.
+ bool shares_with(const any_tensor& other) const { return storage_.identity() == other.storage_.identity(); }
+
+ /// For the kernels of the device this thread computes on: to read, or to write a new tensor. Elements that are elsewhere
+ /// are copied there.
+ buffer_view view() const { return view_on(runtime::current_runtime()); }
+ buffer_view view_on(runtime::device_runtime* d) const { return seen_from(d, false); }
+ /// The same for kernels that write over elements that are there. Shared buffers and tapes: as of `write`.
+ buffer_view write_on(runtime::device_runtime* d) {
+  if (tape_index_.serial != 0) leave_tape();
+  unshare();
+  return seen_from(d, true);
+ }
+ buffer_view outline_view() const {
+  buffer_view v;
+  v.type = type_;
+  v.rank = dims_.rank();
+  for (int i = 0; i < v.rank; ++i) v.extents[i] = dims_.data()[i];
+  return v;
+ }
+
+ /// The same elements under another shape of equal size; off the tape.
+ any_tensor viewed(const tapegraph::shape& dims) const {
+  any_tensor other = *this;
+  other.dims_ = dims;
+  other.dims_.attach(nullptr);
+  other.tape_index_ = {};
+  return other;
+ }
+ /// Shape and place without the buffer: for records that need only those.
+ any_tensor outline() const {
+  any_tensor other;
+  other.dims_ = dims_;
+  other.type_ = type_;
+  other.tape_index_ = tape_index_;
+  return other;
+ }
+ /// A shape without a buffer.
+ static any_tensor outline_of(dtype type, const tapegraph::shape& dims) {
+  any_tensor t;
+  t.dims_ = dims;
+  t.type_ = type;
+  return t;
+ }
+ void drop_storage() { storage_ = {}; }
+
+protected:
+ buffer_view seen_from(runtime::device_runtime* d, bool change) const {
+  buffer_view v = outline_view();
+  v.data = d == nullptr ? storage_.data(change) : storage_.remote(*d, change);
+  v.memory = runtime::memory_of(d);
+  return v;
+ }
+ void leave_tape() {
+  if (tape_index_.serial == detail::tape_serial::current)
+   throw argument_error("tensor: a gradient_tape follows this tensor of shape " + to_string(dims_) +
+        "; write to it before watch() or after the tape, or to x.detach()");
+  tape_index_ = {};
+ }
+
+ detail::storage_reference storage_;
+ tapegraph::shape dims_;
+ tapegraph::tape_index tape_index_;
+ dtype type_ = dtype::f32;
+};
+
+}
+
+/// The tape: a flat arena of records, one per sealed formula or operation, in the order in which they ran.
+
+namespace tapegraph::detail {
+
+template <class Tensor>
+class basic_backward_pass;
+using backward_pass = basic_backward_pass<any_tensor>;
+class jvp_pass;
+
+/// What ran and how to differentiate it. Records live in the tape's arena; `destroy` ends the objects they hold.
+struct tape_record {
+ void (*backward)(tape_record&, backward_pass&, const any_tensor& adjoint);
+ void (*destroy)(tape_record&);
+ /// Sets the tangent of what ran, given those of its operands; false when none of them has one.
+ bool (*jvp)(tape_record&, const jvp_pass&, any_tensor& tangent);
+};
+
+/// One tape per thread, shared by all gradient_tape objects of the thread (a nested tape is a later stretch of it).
+class tape_storage {
+public:
+ static tape_storage& instance() {
+  static thread_local tape_storage tape;
+  return tape;
+ }
+ ~tape_storage() { clear(0); }
+
+ /// Whether anything is being recorded now.
+ bool recording() const { return active_ > 0; }
+ bool tracks(const any_tensor& t) const { return active_ > 0 && knows(t.tape_index()); }
+ bool knows(tape_index at) const { return at.serial == tape_serial::current; }
+ int length() const { return static_cast<int>(records_.size()); }
+ tape_record* record(int index) { return records_[static_cast<std::size_t>(index)]; }
+
+ void start() {
+  ++active_;
+  if (open_++ == 0) tape_serial::current = tape_serial::next();
+ }
+ void stop() { --active_; }
+ void resume() { ++active_; }
+ /// Nothing is recorded until `unpause` is given what this returned.
+ int pause() { return std::exchange(active_, 0); }
+ void unpause(int active) { active_ = active; }
+ /// A tape object has gone. When it was the last one the records go too.
+ void close(bool was_recording) {
+  if (was_recording) --active_;
+  if (--open_ == 0) clear(0);
+ }
+ /// Whether derivatives may themselves be differentiated later: then records keep all their operands.
+ bool keeps_everything() const { return open_ > 1 || persistent_ > 0; }
+ void persist(int change) { persistent_ += change; }
+ /// Whether somebody will walk forwards over what is recorded now.
+ bool forward_wanted() const { return forward_ > 0; }
+ void want_forward(int change) { forward_ += change; }
+ int open() const { return open_; }
+
+ tape_index watch() {
+  records_.push_back(nullptr);
+  return {tape_serial::current, length() - 1};
+ }
+
+ /// Builds a record of type R at the end of the tape and returns it; `at` is where its result stands.
+ template <class R, class... Parts>
+ R& append(tape_index& at, const Parts&... parts) {
+  static_assert(alignof(R) <= 16);
+  R* const r = new (take(sizeof(R))) R(parts...);
+  r->tape_record::backward = &R::backward;
+  r->tape_record::destroy = &R::destroy;
+  r->tape_record::jvp = nullptr;
+  if constexpr (requires { r->tape_record::jvp = &R::jvp; }) r->tape_record::jvp = &R::jvp;
+  records_.push_back(r);
+  at = {tape_serial::current, length() - 1};
+  return *r;
+ }
+ /// Memory that lives as long as the records.
+ void* take(std::size_t bytes) {
+  bytes = (bytes + 15) / 16 * 16;
+  if (bytes > block_bytes) {
+   large_.push_back(runtime::arena(bytes));
+   return large_.back().data();
+  }
+  if (used_ + bytes > block_bytes) {
+   ++block_;
+   used_ = 0;
+  }
+  if (block_ >= blocks_.size()) blocks_.push_back(runtime::arena(block_bytes));
+  void* const result = blocks_[block_].data() + used_;
+  used_ += bytes;
+  return result;
+ }
+
+ /// Forgets records from `first` on; forgetting all of them makes every place of theirs stale.
+ void clear(int first) {
+  for (int i = length() - 1; i >= first; --i)
+   if (tape_record* const r = records_[static_cast<std::size_t>(i)]; r != nullptr) r->destroy(*r);
+  records_.resize(static_cast<std::size_t>(first));
+  if (first == 0) {
+   block_ = used_ = 0;
+   large_.clear();
+   tape_serial::current = open_ > 0 ? tape_serial::next() : tape_serial::none;
+  }
+ }
+
+ /// Where the tape ends now, and back to there.
+ struct mark {
+  int length;
+  std::size_t block, used, large;
+ };
+ mark end() const { return {length(), block_, used_, large_.size()}; }
+ void rewind(const mark& to) {
+  clear(to.length);
+  if (to.length == 0) return;
+  block_ = to.block;
+  used_ = to.used;
+  while (large_.size() > to.large) large_.pop_back();
+ }
+
+private:
+ static constexpr std::size_t block_bytes = std::size_t{1} << 16;
+ std::vector<tape_record*> records_;
+ std::vector<runtime::arena> blocks_, large_;
+ std::size_t block_ = 0, used_ = 0;
+ int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0;
+};
+
+/// Adds two tensors of one type and shape, on the tape when they are tracked.
+template <class Tensor>
+Tensor add_adjoints(const Tensor& a, const Tensor& b);
+/// A tensor filled with ones.
+template <class Tensor>
+Tensor ones_like(const Tensor& like);
+
+/// One backward walk from a value to its sources. Every walk begins without adjoints.
+template <class Tensor>
+class basic_backward_pass {
+public:
+ explicit basic_backward_pass(int length) : basic_backward_pass(0, length) {}
+ /// Everything before place `first` counts as a constant.
+ basic_backward_pass(int first, int end)
+  : first_(first),
+  adjoints_(static_cast<std::size_t>(end - first)),
+  present_(static_cast<std::size_t>(end - first)),
+  add_([](basic_backward_pass& walk, const any_tensor& to, any_tensor adjoint) {
+   walk.add(to, std::move(adjoint));
+  }) {}
+
+ bool wants(const any_tensor& t) const {
+  const tape_index p = t.tape_index();
+  return tape_storage::instance().knows(p) && p.index >= first_ && number(p.index) < present_.size();
+ }
+ void add(const any_tensor& to, any_tensor adjoint) {
+  const std::size_t at = number(to.tape_index().index);
+  if (present_[at])
+   adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
+  else
+   adjoints_[at] = std::move(adjoint);
+  present_[at] = 1;
+ }
+ /// `add` for records of programs that may never walk: compiled only where somebody does.
+ void hand(const any_tensor& to, any_tensor adjoint) { add_(*this, to, std::move(adjoint)); }
+ /// Puts back what a record was given, for a record before it to find.
+ void keep(tape_index at, const any_tensor& adjoint) { adjoints_[number(at.index)] = adjoint; }
+ /// The walk will call this place's record even if nothing arrives there (then with an adjoint without a buffer), or not.
+ void visit(tape_index at, bool on) { present_[number(at.index)] = on; }
+ const any_tensor* find(tape_index asked) const {
+  const std::size_t at = number(asked.index);
+  return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
+ }
+
+ /// `keep[i]`: the adjoint at place i is asked for and must survive the walk.
+ void run(const any_tensor& y, int first, const std::vector<char>& keep) {
+  add(y, ones_like(y));
+  run(y.tape_index().index, first, keep);
+ }
+ /// The walk itself, from place `last` down, when adjoints have been added.
+ void run(int last, int first, const std::vector<char>& keep) { walk(last, first, &keep); }
+ /// The walk when the adjoints of watched tensors are all that is asked for.
+ void run(int last, int first) { walk(last, first, nullptr); }
+
+ /// Called within a walk, for records from `first` on that were made after the walk began: walks through these records.
+ /// Adjoints that reach places before them are left to the walk that goes on.
+ void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
+  const std::size_t length = present_.size();
+  const std::size_t needed = number(y.tape_index().index) + 1;
+  if (needed > length) {
+   adjoints_.resize(needed);
+   present_.resize(needed);
+  }
+  add(y, adjoint);
+  walk(y.tape_index().index, first, nullptr);
+  adjoints_.resize(length);
+  present_.resize(length);
+ }
+
+private:
+ void walk(int from, int first, const std::vector<char>* keep) {
+  tape_storage& tape = tape_storage::instance();
+  for (int i = from; i >= first; --i) {
+   if (!present_[number(i)]) continue;
+   tape_record* const r = tape.record(i);
+   if (r == nullptr) continue;
+   const any_tensor adjoint = adjoints_[number(i)];
+   if (keep == nullptr || !(*keep)[static_cast<std::size_t>(i)]) adjoints_[number(i)].drop_storage();
+   r->backward(*r, *this, adjoint);
+  }
+ }
+ std::size_t number(int at) const { return static_cast<std::size_t>(at - first_); }
+
+ int first_;
+ std::vector<Tensor> adjoints_;
+ std::vector<char> present_;
+ void (*add_)(basic_backward_pass&, const any_tensor& to, any_tensor adjoint);
+};
+
+}
+
+/// Forward-mode differentiation in eager mode: one walk over the tape, in the order in which its records were made.
+
+namespace tapegraph::detail {
+
+/// The arithmetic that the walk needs. Whoever starts a walk passes these functions in, so that programs that never use forward
+/// mode do not compile them.
+struct forward_kernels {
+ /// sum + a * b, broadcast; a * b when `sum` is null
+ any_tensor (*multiply_add)(const any_tensor* sum, const any_tensor& a, const any_tensor& b);
+ any_tensor (*add)(const any_tensor& a, const any_tensor& b);
+ any_tensor (*converted)(const any_tensor& a, dtype type);
+ /// The tangent of a record's value, computed from nothing but the record's backward function; false when there is none.
+ bool (*transposed)(tape_record&, const any_tensor* const* operands, int count, const any_tensor& output,
+     const jvp_pass&, any_tensor& tangent);
+};
+
+/// The tangents of tracked tensors, indexed by their places on the tape.
+class jvp_pass {
+public:
+ const forward_kernels& kernels;
+
+ jvp_pass(int base, int end, const forward_kernels& functions)
+  : kernels(functions),
+  base_(base),
+  tangents_(static_cast<std::size_t>(end - base)),
+  present_(static_cast<std::size_t>(end - base)) {}
+
+ /// The tangent of a recorded or watched tensor; null when it has none.
+ const any_tensor* find(const any_tensor& t) const {
+  const tape_index p = t.tape_index();
+  if (!tape_storage::instance().knows(p) || p.index < base_) return nullptr;
+  const auto at = static_cast<std::size_t>(p.index - base_);
+  return at < present_.size() && present_[at] ? &tangents_[at] : nullptr;
+ }
+ void set(int index, any_tensor tangent) {
+  tangents_[static_cast<std::size_t>(index - base_)] = std::move(tangent);
+  present_[static_cast<std::size_t>(index - base_)] = 1;
+ }
+
+ void run(int first, int end) {
+  tape_storage& tape = tape_storage::instance();
+  for (int i = first; i < end; ++i) {
+   tape_record* const r = tape.record(i);
+   if (r == nullptr) continue;
+   if (r->jvp == nullptr) throw argument_error("jvp: an operation on the tape has no forward mode");
+   any_tensor tangent;
+   if (r->jvp(*r, *this, tangent)) set(i, std::move(tangent));
+  }
+ }
+
+private:
+ int base_;
+ std::vector<any_tensor> tangents_;
+ std::vector<char> present_;
+};
+
+}
+// ---- tapegraph/eager/tensor.hpp ----
+
+// ---- tapegraph/core/print.hpp ----
+
+/// Values as text.
+
+namespace tapegraph {
+
+namespace detail {
+
+/// The fewest digits that give the value back.
+template <class T>
+char* number_text(char* first, char* last, T value) {
+ if constexpr (storage_type<T>) {
+  char* end = first;
+  for (int digits = 1; digits <= 5; ++digits) {
+   float back = 0;
+   end = std::to_chars(first, last, static_cast<float>(value), std::chars_format::general, digits).ptr;
+   std::from_chars(first, end, back);
+   if (T(back) == value) break;
+  }
+  return end;
+ } else {
+  return std::to_chars(first, last, value).ptr;
+ }
+}
+
+template <class T>
+void print_value(std::string& text, T value) {
+ if constexpr (std::is_same_v<T, bool>) {
+  text += value ? "true" : "false";
+ } else if constexpr (is_floating_type<T>) {
+  char buffer[48];
+  const auto end = number_text(buffer, buffer + sizeof buffer, value);
+  text.append(buffer, end);
+  bool plain = true;
+  for (const char* c = buffer; c != end; ++c) plain = plain && (*c == '-' || (*c >= '0' && *c <= '9'));
+  if (plain) text += '.';
+ } else {
+  text += std::to_string(value);
+ }
+}
+
+/// "[[1. 2.]\n [3. 4.]]" as NumPy prints it: rows on lines of their own, long axes abbreviated.
+template <class T>
+void print_axis(std::string& text, const T* data, const shape& s, int axis, int indent) {
+ if (axis == s.rank()) return print_value(text, *data);
+ constexpr std::int64_t most = 1000, edge = 3;
+ std::int64_t stride = 1;
+ for (int i = axis + 1; i < s.rank(); ++i) stride *= s[i].value;
+ const std::int64_t extent = s[axis].value;
+ const bool abbreviate = s.elements() > most && extent > 2 * edge;
+ text += '[';
+ for (std::int64_t i = 0; i < extent; ++i) {
+  if (i > 0) {
+   if (axis + 1 == s.rank())
+    text += ' ';
+   else
+    text.append(static_cast<std::size_t>(std::max(1, s.rank() - axis - 1)), '\n')
+     .append(static_cast<std::size_t>(indent) + 1, ' ');
+  }
+  if (abbreviate && i == edge) {
+   text += "...";
+   i = extent - edge - 1;
+   continue;
+  }
+  print_axis(text, data + i * stride, s, axis + 1, indent + 1);
+ }
+ text += ']';
+}
+
+}
+
+}
+
+#include <span>
+
+namespace tapegraph {
+
+struct eager;
+
+template <class T>
+class tensor;
+
+template <class T>
+struct handle_traits<tensor<T>> {
+ using mode = eager;
+};
+
+/// An array of values with a run-time shape. Copies share the buffer; writing to a shared one copies first. The values
+/// are there as soon as the statement that makes them has run.
+template <class T>
+class tensor : public any_tensor {
+public:
+ using element_type = T;
+ using number_type = arithmetic_type_t<T>;
+
+ /// A tensor without elements, shape [0].
+ tensor() : any_tensor(dtype_of<T>, tapegraph::shape{0}) {}
+ tensor(T value) : any_tensor(dtype_of<T>, tapegraph::shape{}) { *mutable_data() = value; }
+ /// Elements not set.
+ static tensor uninitialized(const tapegraph::shape& dims) { return tensor(any_tensor(dtype_of<T>, checked(dims))); }
+
+ /// Lists of numbers; for the 16-bit types of floats, which are rounded.
+ tensor(std::initializer_list<number_type> values)
+  : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(values.size())}) {
+  copy(values, mutable_data());
+ }
+ tensor(std::initializer_list<std::initializer_list<number_type>> rows)
+  : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(rows.size()), width(rows)}) {
+  T* to = mutable_data();
+  for (const auto& row : rows) {
+   if (static_cast<std::int64_t>(row.size()) != shape()[1].value)
+    throw shape_error("tensor: rows of a nested list differ in length: " +
+        std::to_string(shape()[1].value) + " and " + std::to_string(row.size()));
+   to = copy(row, to);
+  }
+ }
+ tensor(std::initializer_list<std::initializer_list<std::initializer_list<number_type>>> blocks) : tensor() {
+  std::vector<number_type> values;
+  std::int64_t rows = -1, columns = -1;
+  for (const auto& block : blocks) {
+   if (rows < 0) rows = static_cast<std::int64_t>(block.size());
+   if (rows != static_cast<std::int64_t>(block.size()))
+    throw shape_error("tensor: blocks of a nested list differ in length");
+   for (const auto& row : block) {
+    if (columns < 0) columns = static_cast<std::int64_t>(row.size());
+    if (columns != static_cast<std::int64_t>(row.size()))
+     throw shape_error("tensor: rows of a nested list differ in length");
+    values.insert(values.end(), row.begin(), row.end());
+   }
+  }
+  *this = uninitialized({static_cast<std::int64_t>(blocks.size()), std::max<std::int64_t>(rows, 0),
+       std::max<std::int64_t>(columns, 0)});
+  copy(values, mutable_data());
+ }
+ /// Seals a formula: one fused kernel, one tape record.
+ template <expression E>
+ tensor(const E& e, std::source_location where = std::source_location::current());
+
+ explicit tensor(any_tensor untyped) : any_tensor(std::move(untyped)) {
+  if (type() != dtype_of<T>)
+   throw dtype_error(std::string("tensor<") + name_of(dtype_of<T>) + ">: the elements are " + name_of(type()));
+ }
+
+ /// In the CPU's memory; waits for the device if that computed them.
+ const T* data() const { return static_cast<const T*>(read()); }
+ /// Memory to write to; what shares the buffer keeps the old values. Throws argument_error for a tensor that a live
+ /// gradient_tape of this thread follows (watched, or computed from what is). Good until the tensor is next copied or used in
+ /// an operation.
+ T* mutable_data() { return static_cast<T*>(write()); }
+ /// The same values off the tape, a constant to it; may be written to. The buffer is shared until then.
+ tensor detach() const {
+  tensor constant = *this;
+  constant.tape_index_ = {};
+  return constant;
+ }
+ /// All elements, row by row; waits as data() does.
+ std::span<const T> values() const { return {data(), static_cast<std::size_t>(size())}; }
+
+ /// One element, by an index per axis from 0; `set` writes one. Throws shape_error for another number of indices, range_error
+ /// for one outside its axis.
+ template <std::integral... Index>
+ T operator()(Index... index) const {
+  return data()[offset(index...)];
+ }
+ /// Writes one element: t.set(2.5, row, column). Errors as of operator() and mutable_data.
+ template <std::integral... Index>
+ void set(T value, Index... index) {
+  const std::int64_t at = offset(index...);
+  mutable_data()[at] = value;
+ }
+
+ std::vector<T> to_vector() const { return std::vector<T>(data(), data() + size()); }
+ /// The value of a tensor of one element; throws shape_error for others.
+ T item() const {
+  if (size() != 1) throw shape_error("item: the tensor has shape " + to_string(shape()));
+  return *data();
+ }
+ explicit operator T() const { return item(); }
+
+private:
+ template <class List>
+ static T* copy(const List& from, T* to) {
+  for (const auto& value : from) *to++ = static_cast<T>(value);
+  return to;
+ }
+ static std::int64_t width(const std::initializer_list<std::initializer_list<number_type>>& rows) {
+  return rows.size() == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size());
+ }
+ static const tapegraph::shape& checked(const tapegraph::shape& dims) {
+  for (int i = 0; i < dims.rank(); ++i)
+   if (dims[i].value < 0) throw shape_error("tensor: negative extent in shape " + to_string(dims));
+  return dims;
+ }
+ template <class... Index>
+ std::int64_t offset(Index... index) const {
+  if (sizeof...(index) != static_cast<std::size_t>(rank()))
+   throw shape_error("tensor: " + std::to_string(sizeof...(index)) + " indices for shape " +
+       to_string(shape()));
+  const std::int64_t at[sizeof...(index) + 1]{static_cast<std::int64_t>(index)...};
+  std::int64_t flat = 0;
+  for (int i = 0; i < rank(); ++i) {
+   if (at[i] < 0 || at[i] >= shape()[i].value)
+    throw range_error("tensor: index " + std::to_string(at[i]) + " on axis " + std::to_string(i) +
+        " is outside shape " + to_string(shape()));
+   flat = flat * shape()[i].value + at[i];
+  }
+  return flat;
+ }
+};
+
+/// A tensor with every element `value`.
+template <class T>
+tensor<T> full(const shape& dims, T value) {
+ auto result = tensor<T>::uninitialized(dims);
+ std::fill_n(result.mutable_data(), result.size(), value);
+ return result;
+}
+/// zeros<float>({2, 3})
+template <class T>
+tensor<T> zeros(const shape& dims) {
+ return full<T>(dims, T(0));
+}
+/// ones<float>({2, 3})
+template <class T>
+tensor<T> ones(const shape& dims) {
+ return full<T>(dims, T(1));
+}
+/// begin, begin + step, ... (`count` of them)
+template <class T>
+tensor<T> arange(std::int64_t count, T begin = T(0), T step = T(1)) {
+ auto result = tensor<T>::uninitialized({count});
+ using real = arithmetic_type_t<T>;
+ T* const to = result.mutable_data();
+ for (std::int64_t i = 0; i < count; ++i)
+  to[i] = static_cast<T>(static_cast<real>(begin) + static_cast<real>(i) * static_cast<real>(step));
+ return result;
+}
+/// Copies from any contiguous range; throws shape_error where its size is not the product of the extents.
+template <class T, class Range>
+tensor<T> from_range(const Range& values, const shape& dims) {
+ auto result = tensor<T>::uninitialized(dims);
+ const auto count = static_cast<std::int64_t>(std::size(values));
+ if (count != result.size())
+  throw shape_error("from_range: " + std::to_string(count) + " values for shape " + to_string(dims));
+ T* to = result.mutable_data();
+ for (const auto& value : values) *to++ = static_cast<T>(value);
+ return result;
+}
+
+/// Nested brackets; of more than 1000 elements three at either end of long axes.
+template <class T>
+std::string to_string(const tensor<T>& t) {
+ std::string text;
+ detail::print_axis(text, t.data(), t.shape(), 0, 0);
+ return text;
+}
+
+template <class Stream, class T>
+ requires requires(Stream& out, const std::string& text) { out << text; }
+Stream& operator<<(Stream& out, const tensor<T>& t) {
+ out << to_string(t);
+ return out;
 }
 
 }
@@ -12767,85 +14205,6 @@ void cumulative_sum(int rank, const std::int64_t* extents, int axis, bool exclus
 }
 
 }
-// ---- tapegraph/ops/cumulative/cumulative.hpp ----
-
-/// cumulative_sum, cumulative_product.
-
-namespace tapegraph {
-
-struct cumulative_sum_op {
- static constexpr std::string_view name = "cumulative_sum";
- static constexpr batching batched = batching::axis;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t axis = 0, reverse = 0, exclusive = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  io.require(a.axis >= 0 && a.axis < io.result.rank(), "cumulative_sum, cumulative_product: axis outside the rank");
-  io.require(io.type != dtype::boolean, "cumulative_sum, cumulative_product: the elements are bool; cast<...> first");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
-  return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, std::source_location::current(), dy);
- }
- static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
-};
-
-struct cumulative_product_op : cumulative_sum_op {
- static constexpr std::string_view name = "cumulative_product";
- static constexpr linearity linear = linearity::none;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
-  const auto here = std::source_location::current();
-  const std::int64_t axis = std::int64_t{1} << a.axis;
-  const auto running = [&](const auto& of, std::int64_t exclusive) {
-   return invoke<cumulative_sum_op>({a.axis, a.reverse, exclusive}, nullptr, here, of);
-  };
-  const auto q = eval(where(x == 0, 1, x), here);
-  const auto zero = eval(apply<detail::indicator_op>(x, 0), here);
-  const auto rank = running(zero, 0);
-  const auto before = a.exclusive != 0 ? eval(rank - zero, here) : rank;
-  const auto nth = [&](double n) { return where(x == 0, where(rank == n, x, 0), 0); };
-  const auto s1 = detail::reduce_over<sum_op>(nth(1), axis, true, here);
-  const auto s2 = detail::reduce_over<sum_op>(nth(2), axis, true, here);
-  const auto weighted = eval(where(before > 2, 0, dy * invoke<cumulative_product_op>(a, nullptr, here, q)), here);
-  const auto first = eval(where(before > 0, s1, 1), here), second = eval(where(before > 1, s2, 1), here);
-  const auto behind = [&](const auto& of) {
-   return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, here, of);
-  };
-  const auto by_first = behind(weighted * second), by_second = behind(weighted * first);
-  const auto by_others = behind(weighted * first * second);
-  const auto by_zero = where(rank == 1, by_first, where(rank == 2, by_second, 0));
-  return eval(where(x == 0, by_zero, by_others) / q, here);
- }
-};
-
-struct cumulative_options {
- bool reverse = false, exclusive = false;
-};
-
-/// Sums of the elements up to each along an axis; `exclusive` leaves the element itself out, `reverse` runs from the end.
-template <tensor_like A>
-constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options options = {},
-       std::source_location where = std::source_location::current()) {
- return invoke<cumulative_sum_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
-         nullptr, where, x);
-}
-/// Products of the elements up to each along an axis. Derivatives are right beside zeros.
-template <tensor_like A>
-constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options options = {},
-        std::source_location where = std::source_location::current()) {
- return invoke<cumulative_product_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
-          nullptr, where, x);
-}
-
-}
 
 namespace tapegraph::runtime {
 
@@ -12872,23 +14231,6 @@ struct kernel<cumulative_product_op, T> {
 
 // ---- tapegraph/ops/effect/effect.hpp ----
 
-// ---- tapegraph/core/fixed_string.hpp ----
-
-namespace tapegraph {
-
-/// A string literal as a template argument: `run<"y">`, `dim<"time">`, the texts of a compile error.
-template <std::size_t N>
-struct fixed_string {
- char text[N]{};
-
- constexpr fixed_string() = default;
- constexpr fixed_string(const char (&literal)[N]) {
-  for (std::size_t i = 0; i < N; ++i) text[i] = literal[i];
- }
- constexpr std::string_view view() const { return {text, N - 1}; }
-};
-
-}
 // ---- tapegraph/expr/transforms.hpp ----
 
 namespace tapegraph {
@@ -13936,309 +15278,6 @@ void one_hot(std::int64_t outer, std::int64_t inner, const Index* indices, std::
   std::fill(to, to + depth * inner, off);
   for (std::int64_t i = 0; i < inner; ++i) to[indices[o * inner + i] * inner + i] = on;
  });
-}
-
-}
-// ---- tapegraph/ops/gather/gather.hpp ----
-
-/// gather, scatter_add, gather_nd, scatter_nd, take_along, put_along, one_hot: elements chosen by int32 or int64 indices. An
-/// index outside its axis (a negative one, too) is a range_error that names the operation, the index, its position and the
-/// extent; nothing has been read or written then. Where indices meet, what they bring is added in their order.
-
-namespace tapegraph {
-
-namespace detail {
-constexpr bool index_type(dtype type) { return type == dtype::i32 || type == dtype::i64; }
-
-constexpr bool same_shape_or_required(const shape& a, const shape& b) {
- bool same = a.rank() == b.rank();
- for (int i = 0; same && i < a.rank(); ++i) same = equal_or_required(a[i], b[i]);
- return same;
-}
-}
-
-/// Slices of a table along an axis: table [batch..., before..., n, behind...], indices [batch..., picks...] to
-/// [batch..., before..., picks..., behind...].
-namespace detail {
-/// What choosing elements reads and writes: of the table no more than is chosen.
-inline double bytes_of_choice(const kernel_call& c) {
- const std::size_t chosen = c.out[0].bytes(), table = c.in[0].bytes();
- return static_cast<double>((table < chosen ? table : chosen) + c.in[1].bytes() + chosen);
-}
-}
-
-struct gather_op {
- static constexpr std::string_view name = "gather";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- struct attributes {
-  std::int64_t axis = 0, batch = 0;
- };
- /// The shape of what is gathered. False when the operands do not fit.
- static constexpr bool gathered(const attributes& a, const shape& table, const operand_info& indices, inference& io,
-        shape& result) {
-  const shape& picks = indices.dims;
-  if (!io.require(table.rank() >= 1, "gather, scatter_add: the table needs an axis") ||
-   !io.require(detail::index_type(indices.type), "gather, scatter_add: indices must be i32 or i64") ||
-   !io.require(a.axis >= 0 && a.axis < table.rank(), "gather, scatter_add: axis outside the rank") ||
-   !io.require(a.batch >= 0 && a.batch <= a.axis && a.batch <= picks.rank(),
-      "gather: batch axes must come before the axis, in the table and in the indices"))
-   return false;
-  const auto axis = static_cast<int>(a.axis), batch = static_cast<int>(a.batch);
-  result = shape();
-  result.attach(table.table());
-  for (int i = 0; i < axis; ++i) result.push_back(table[i]);
-  for (int i = 0; i < batch; ++i)
-   io.require(equal_or_required(table[i], picks[i]), "gather: extents of batch axes differ");
-  for (int i = batch; i < picks.rank(); ++i) result.push_back(picks[i]);
-  for (int i = axis + 1; i < table.rank(); ++i) result.push_back(table[i]);
-  return io.require(!result.overflow(), "gather: rank above 8");
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  gathered(a, io.in[0].dims, io.in[1], io, io.result);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// (slices, indices) to zeros of the target's shape with each slice added where its index points.
-struct scatter_add_op : gather_op {
- static constexpr bool takes_storage_types = false;
- static constexpr std::string_view name = "scatter_add";
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  shape expected;
-  if (gathered(a, io.result, io.in[1], io, expected))
-   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
-     "scatter_add: the values have not the shape that gather would give");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<gather_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto gather_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
- const shape target = shape_of(table);
- return invoke<scatter_add_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// Slices of a table by tuples: table [n1, ..., nk, rest...], indices [picks..., k] to [picks..., rest...].
-struct gather_nd_op {
- static constexpr std::string_view name = "gather_nd";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- using attributes = no_attributes;
- static constexpr bool gathered(const shape& table, const operand_info& indices, inference& io, shape& result) {
-  const shape& picks = indices.dims;
-  const extent width = picks.rank() > 0 ? picks[picks.rank() - 1] : extent(0);
-  if (!io.require(detail::index_type(indices.type), "gather_nd, scatter_nd: indices must be i32 or i64") ||
-   !io.require(width.known() && width.value >= 1 && width.value <= table.rank(),
-      "gather_nd, scatter_nd: the last extent of the indices must be a number from 1 to the table's rank"))
-   return false;
-  result = shape();
-  result.attach(table.table() != nullptr ? table.table() : picks.table());
-  for (int i = 0; i + 1 < picks.rank(); ++i) result.push_back(picks[i]);
-  for (int i = static_cast<int>(width.value); i < table.rank(); ++i) result.push_back(table[i]);
-  return io.require(!result.overflow(), "gather_nd: rank above 8");
- }
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  gathered(io.in[0].dims, io.in[1], io, io.result);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// (slices, indices) to zeros of the target's shape with each slice added where its tuple points.
-struct scatter_nd_op : gather_nd_op {
- static constexpr std::string_view name = "scatter_nd";
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  shape expected;
-  if (gathered(io.result, io.in[1], io, expected))
-   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
-     "scatter_nd: the values have not the shape that gather_nd would give");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<gather_nd_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto gather_nd_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
- const shape target = shape_of(table);
- return invoke<scatter_nd_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// Elements along an axis: x [..., n, ...], indices [..., m, ...] to [..., m, ...].
-struct take_along_op {
- static constexpr std::string_view name = "take_along";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- struct attributes {
-  std::int64_t axis = 0;
- };
- static constexpr bool fits(const attributes& a, const shape& x, const operand_info& indices, inference& io) {
-  if (!io.require(x.rank() >= 1 && x.rank() == indices.dims.rank(), "take_along, put_along: ranks differ") ||
-   !io.require(a.axis >= 0 && a.axis < x.rank(), "take_along, put_along: axis outside the rank") ||
-   !io.require(detail::index_type(indices.type), "take_along, put_along: indices must be i32 or i64"))
-   return false;
-  for (int i = 0; i < x.rank(); ++i)
-   if (i != a.axis)
-    io.require(equal_or_required(x[i], indices.dims[i]), "take_along, put_along: extents differ off the axis");
-  return io.error == nullptr;
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[1].dims;
-  fits(a, io.in[0].dims, io.in[1], io);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// The adjoint of take_along: adds each element where its index points; the target is x's shape.
-struct put_along_op : take_along_op {
- static constexpr bool takes_storage_types = false;
- static constexpr std::string_view name = "put_along";
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  if (fits(a, io.result, io.in[1], io))
-   io.require(detail::same_shape_or_required(io.in[0].dims, io.in[1].dims),
-     "put_along: values and indices differ in shape");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<take_along_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto take_along_op::vjp(const attributes& a, auto dy, auto x, auto indices, auto) {
- const shape target = shape_of(x);
- return invoke<put_along_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// indices [...] to [..., depth, ...]: `on` where the index points, `off` elsewhere.
-template <class T>
-struct one_hot_op {
- static constexpr std::string_view name = "one_hot";
- static constexpr batching batched = batching::axis;
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t depth = 0, axis = 0;
-  double on = 1, off = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype_of<T>;
-  const shape& from = io.in[0].dims;
-  if (!io.require(detail::index_type(io.in[0].type), "one_hot: indices must be i32 or i64") ||
-   !io.require(a.depth > 0, "one_hot: depth must be positive") ||
-   !io.require(a.axis >= 0 && a.axis <= from.rank(), "one_hot: axis outside the rank") ||
-   !io.require(from.rank() < max_rank, "one_hot: rank above 8"))
-   return;
-  io.result.attach(from.table());
-  for (int i = 0; i <= from.rank(); ++i) {
-   if (i == a.axis) io.result.push_back(a.depth);
-   if (i < from.rank()) io.result.push_back(from[i]);
-  }
- }
-};
-
-/// Given to gather as its axis: the first axis behind the batch axes.
-inline constexpr int behind_batch = std::numeric_limits<int>::min();
-
-namespace detail {
-constexpr gather_op::attributes gather_attributes(int axis, int batch, int rank) {
- return {axis == behind_batch ? batch : normalized_axis(axis, rank), batch};
-}
-}
-
-/// Slices of `table` along an axis, in the order of the indices (tf.gather). The first `batch_axes` axes of both operands run
-/// together: indices choose within their own batch.
-template <tensor_like A, tensor_like B>
-constexpr auto gather(const A& table, const B& indices, int axis = behind_batch, int batch_axes = 0,
-     std::source_location where = std::source_location::current()) {
- return invoke<gather_op>(detail::gather_attributes(axis, batch_axes, shape_of(table).rank()), nullptr, where, table,
-       indices);
-}
-/// Adds slices into zeros of the target's shape, each where its index points: the adjoint of gather.
-template <tensor_like A, tensor_like B>
-constexpr auto scatter_add(const A& values, const B& indices, shape target, int axis = behind_batch, int batch_axes = 0,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<scatter_add_op>(detail::gather_attributes(axis, batch_axes, target.rank()), &target, where, values,
-        indices);
-}
-/// table[i1, ..., ik] for every tuple on the last axis of the indices (tf.gather_nd).
-template <tensor_like A, tensor_like B>
-constexpr auto gather_nd(const A& table, const B& indices, std::source_location where = std::source_location::current()) {
- return invoke<gather_nd_op>({}, nullptr, where, table, indices);
-}
-/// Zeros of the target's shape with each value added where its tuple points (tf.scatter_nd): the adjoint of gather_nd.
-template <tensor_like A, tensor_like B>
-constexpr auto scatter_nd(const A& values, const B& indices, shape target,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<scatter_nd_op>({}, &target, where, values, indices);
-}
-/// The elements that the indices name along an axis (numpy.take_along_axis, torch.gather); other extents are equal.
-template <tensor_like A, tensor_like B>
-constexpr auto take_along(const A& x, const B& indices, int axis = -1,
-      std::source_location where = std::source_location::current()) {
- return invoke<take_along_op>({normalized_axis(axis, shape_of(x).rank())}, nullptr, where, x, indices);
-}
-/// Zeros of the target's shape with each value added where its index points along an axis (torch.scatter_add on zeros).
-template <tensor_like A, tensor_like B>
-constexpr auto put_along(const A& values, const B& indices, shape target, int axis = -1,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<put_along_op>({normalized_axis(axis, target.rank())}, &target, where, values, indices);
-}
-
-struct one_hot_options {
- double on = 1, off = 0;
- int axis = -1; ///< of the result
-};
-/// T(on) where the index points along a new axis of `depth`, T(off) elsewhere.
-template <class T, tensor_like A>
-constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options options = {},
-     std::source_location where = std::source_location::current()) {
- return invoke<one_hot_op<T>>({depth, normalized_axis(options.axis, shape_of(indices).rank() + 1), options.on, options.off},
-        nullptr, where, indices);
 }
 
 }
@@ -15973,178 +17012,6 @@ void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, In
 }
 
 }
-// ---- tapegraph/ops/ordering/ordering.hpp ----
-
-/// argsort, sort, top_k, argmax, argmin. NaN counts as larger than everything in argmax and argmin alike (NumPy), and comes
-/// last in every order.
-
-namespace tapegraph {
-
-/// Order of the last axis as int32 indices; stable, NaN last. The first `count` of them only, unless that is -1.
-struct argsort_op {
- static constexpr std::string_view name = "argsort";
- static constexpr batching batched = batching::rows;
- using result_element = std::int32_t;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t descending = 0;
-  std::int64_t count = -1;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype::i32;
-  io.result = io.in[0].dims;
-  if (!io.require(io.result.rank() > 0, "sort, argsort, top_k: axis outside the rank") ||
-   !io.require(io.in[0].type != dtype::boolean, "sort, argsort, top_k: the elements are bool; cast<...> first") ||
-   a.count == -1)
-   return;
-  const extent length = io.result[io.result.rank() - 1];
-  io.require(a.count >= 0 && (!length.known() || a.count <= length.value), "top_k: k is outside [0, extent of the axis]");
-  io.result.set(io.result.rank() - 1, a.count);
- }
-};
-
-struct sort_options {
- bool descending = false;
-};
-
-namespace detail {
-/// x with `axis` and the last axis exchanged. An axis outside the rank makes a transpose that is refused.
-template <tensor_like A>
-constexpr auto with_axis_last(const A& x, int axis, std::source_location where) {
- transpose_op::attributes a;
- a.rank = shape_of(x).rank();
- const int last = static_cast<int>(a.rank) - 1, at = normalized_axis(axis, static_cast<int>(a.rank));
- for (int i = 0; i <= last; ++i) a.permutation[i] = i == at ? last : i == last ? at : i;
- return invoke<transpose_op>(a, nullptr, where, x);
-}
-template <tensor_like A>
-constexpr bool is_last_axis(const A& x, int axis) {
- return axis == -1 || axis == shape_of(x).rank() - 1;
-}
-}
-
-/// The positions, int32, that put an axis in order; equal elements keep theirs.
-template <tensor_like A>
-constexpr auto argsort(const A& x, int axis = -1, sort_options options = {},
-     std::source_location where = std::source_location::current()) {
- const auto order = [&](const auto& of) { return invoke<argsort_op>({options.descending, -1}, nullptr, where, of); };
- if (detail::is_last_axis(x, axis)) return order(x);
- return detail::with_axis_last(order(detail::with_axis_last(x, axis, where)), axis, where);
-}
-template <tensor_like A>
-constexpr auto argsort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
- return argsort(x, -1, options, where);
-}
-/// An axis in order. Derivatives follow the elements.
-template <tensor_like A>
-constexpr auto sort(const A& x, int axis = -1, sort_options options = {},
-     std::source_location where = std::source_location::current()) {
- const auto sorted = [&](const auto& of) {
-  return take_along(of, invoke<argsort_op>({options.descending, -1}, nullptr, where, of), -1, where);
- };
- if (detail::is_last_axis(x, axis)) return sorted(eval(x, where));
- return detail::with_axis_last(sorted(detail::with_axis_last(x, axis, where)), axis, where);
-}
-template <tensor_like A>
-constexpr auto sort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
- return sort(x, -1, options, where);
-}
-
-/// What `top_k` gives: elements, and their int32 positions along the axis.
-template <class Values, class Indices>
-struct values_and_indices {
- Values values;
- Indices indices;
-};
-
-struct top_k_options {
- bool largest = true; ///< the k smallest otherwise
-};
-
-/// The k largest elements along an axis, largest first, the first among equals first: `const auto [v, i] = top_k(x, 3)`.
-/// NaN is taken last. Derivatives follow the elements.
-template <tensor_like A>
-constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options options = {},
-     std::source_location where = std::source_location::current()) {
- const std::int64_t count = k < 0 ? -2 : k;
- const auto first = [&](const auto& of) { return invoke<argsort_op>({options.largest, count}, nullptr, where, of); };
- const auto result = [](const auto& values, const auto& indices) {
-  return values_and_indices<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>>{values,
-                           indices};
- };
- if (detail::is_last_axis(x, axis)) {
-  const auto value = eval(x, where);
-  const auto indices = first(value);
-  return result(take_along(value, indices, -1, where), indices);
- }
- const auto value = detail::with_axis_last(x, axis, where);
- const auto indices = first(value);
- return result(detail::with_axis_last(take_along(value, indices, -1, where), axis, where),
-    detail::with_axis_last(indices, axis, where));
-}
-
-/// Index of the first largest (smallest) element along an axis, int32.
-struct arg_reduce_op {
- static constexpr std::string_view name = "arg_reduce";
- static constexpr batching batched = batching::axis;
- using result_element = std::int32_t;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t axis = 0, maximum = 1, keepdims = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype::i32;
-  const shape& x = io.in[0].dims;
-  if (!io.require(a.axis >= 0 && a.axis < x.rank(), "argmax, argmin: axis outside the rank") ||
-   !io.require(io.in[0].type != dtype::boolean, "argmax, argmin: the elements are bool; cast<...> first"))
-   return;
-  for (int i = 0; i < x.rank(); ++i) {
-   if (i != a.axis)
-    io.result.push_back(x[i]);
-   else if (a.keepdims != 0)
-    io.result.push_back(1);
-  }
- }
-};
-
-namespace detail {
-template <tensor_like A>
-constexpr auto arg_reduce(const A& x, int axis, bool maximum, bool keepdims, std::source_location where) {
- return invoke<arg_reduce_op>({normalized_axis(axis, shape_of(x).rank()), maximum, keepdims}, nullptr, where, x);
-}
-template <tensor_like A>
-constexpr auto arg_reduce_all(const A& x, bool maximum, std::source_location where) {
- return arg_reduce(reshape(x, {-1}, where), 0, maximum, false, where);
-}
-}
-
-/// Position of the first largest element along an axis, int32; the first NaN, if there is one.
-template <tensor_like A>
-constexpr auto argmax(const A& x, int axis, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::arg_reduce(x, axis, true, options.keepdims, where);
-}
-/// Position of the first largest of all elements, counted row by row.
-template <tensor_like A>
-constexpr auto argmax(const A& x, std::source_location where = std::source_location::current()) {
- return detail::arg_reduce_all(x, true, where);
-}
-/// Position of the first smallest element along an axis, int32; the first NaN, if there is one.
-template <tensor_like A>
-constexpr auto argmin(const A& x, int axis, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::arg_reduce(x, axis, false, options.keepdims, where);
-}
-template <tensor_like A>
-constexpr auto argmin(const A& x, std::source_location where = std::source_location::current()) {
- return detail::arg_reduce_all(x, false, where);
-}
-
-}
 
 namespace tapegraph::runtime {
 
@@ -16401,36 +17268,6 @@ void average_pool_gradient(const pool_geometry& g, const T* dy, T* dx, bool coun
 
 }
 // ---- tapegraph/ops/pooling/pooling.hpp ----
-
-// ---- tapegraph/ops/refusal.hpp ----
-
-/// Functions made of several operations check what no single one of them sees. What does not fit is reported as the
-/// operations report it: by the compiler in graph mode and as shape_error in eager mode, with operands and place.
-
-namespace tapegraph::detail {
-
-/// Never succeeds. `Texts::text(reason)` is a literal that says what does not fit.
-template <class Texts, int Arity>
-struct refused_op {
- static constexpr std::string_view name = "refused";
- static constexpr operation_kind kind = operation_kind::view;
- static constexpr int arity = Arity;
- struct attributes {
-  std::int64_t reason = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  io.fail(Texts::text(a.reason));
- }
-};
-
-template <class Texts, tensor_like... Args>
-constexpr auto refuse(std::int64_t reason, std::source_location where, const Args&... args) {
- return invoke<refused_op<Texts, static_cast<int>(sizeof...(Args))>>({reason}, nullptr, where, args...);
-}
-
-}
 
 /// max and average pooling over [batch, width, channels] and [batch, height, width, channels].
 
@@ -17923,531 +18760,6 @@ struct kernel<matmul_bias_op<Relu>, T> {
 
 }
 // ---- tapegraph/ops/random/kernel.hpp ----
-
-// ---- tapegraph/core/random_laws.hpp ----
-
-// ---- tapegraph/core/philox.hpp ----
-
-/// Counter-based random numbers: Philox4x32 with 10 rounds (J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random
-/// numbers: as easy as 1, 2, 3", SC 2011). Element i of a random node is a pure function of (seed, step, ordinal, i), so
-/// it does not depend on threads, chunks, vector width or mode.
-///
-/// The address: the key is the seed. The counter's 128 bits are
-///
-///     word 0  block, low 32 bits       block = i / 4 (float) or i / 2 (double)
-///     word 1  block, next 16 bits; above them the low 16 bits of the ordinal
-///     word 2  step, low 32 bits
-///     word 3  step, next 16 bits; above them the high 16 bits of the ordinal
-///
-/// so different (step, ordinal, block) have different counters, and with them independent numbers, for fewer than 2^48
-/// blocks (10^15 floats), 2^48 steps and any 32-bit ordinal.
-
-namespace tapegraph {
-
-struct philox4x32 {
- static constexpr std::uint32_t multiplier_0 = 0xd2511f53u, multiplier_2 = 0xcd9e8d57u;
- static constexpr std::uint32_t weyl_0 = 0x9e3779b9u, weyl_1 = 0xbb67ae85u;
-
-private:
- template <std::uint32_t Round>
- TG_HD static constexpr void round(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
-         std::uint32_t k0, std::uint32_t k1) {
-  const std::uint64_t a = std::uint64_t{multiplier_0} * c0, b = std::uint64_t{multiplier_2} * c2;
-  c0 = static_cast<std::uint32_t>(b >> 32) ^ c1 ^ (k0 + Round * weyl_0);
-  c2 = static_cast<std::uint32_t>(a >> 32) ^ c3 ^ (k1 + Round * weyl_1);
-  c1 = static_cast<std::uint32_t>(b);
-  c3 = static_cast<std::uint32_t>(a);
- }
-
-public:
- /// Encrypts the counter in place. Plain words, so that a loop over blocks vectorises.
- TG_HD static constexpr void encrypt(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
-          std::uint32_t k0, std::uint32_t k1) {
-  round<0>(c0, c1, c2, c3, k0, k1);
-  round<1>(c0, c1, c2, c3, k0, k1);
-  round<2>(c0, c1, c2, c3, k0, k1);
-  round<3>(c0, c1, c2, c3, k0, k1);
-  round<4>(c0, c1, c2, c3, k0, k1);
-  round<5>(c0, c1, c2, c3, k0, k1);
-  round<6>(c0, c1, c2, c3, k0, k1);
-  round<7>(c0, c1, c2, c3, k0, k1);
-  round<8>(c0, c1, c2, c3, k0, k1);
-  round<9>(c0, c1, c2, c3, k0, k1);
- }
-
- static constexpr std::array<std::uint32_t, 4> block(std::array<std::uint32_t, 4> counter,
-              std::array<std::uint32_t, 2> key) {
-  encrypt(counter[0], counter[1], counter[2], counter[3], key[0], key[1]);
-  return counter;
- }
-};
-
-namespace random {
-
-/// Uniform in [0, 1): 24 bits (float) or 53 bits (double), all multiples of 2^-24 or 2^-53.
-template <class T>
- requires(sizeof(T) == sizeof(float))
-TG_HD constexpr T uniform01(std::uint32_t word) {
- return static_cast<T>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24f;
-}
-template <class T>
- requires(sizeof(T) == sizeof(double))
-TG_HD constexpr T uniform01(std::uint32_t high, std::uint32_t low) {
- const auto upper = static_cast<double>(static_cast<std::int32_t>(high >> 6));
- const auto lower = static_cast<double>(static_cast<std::int32_t>(low >> 5));
- return math::detail::mul_add(upper, 0x1p-26, lower * 0x1p-53);
-}
-
-/// Two independent standard normal numbers from two uniform ones in [0, 1) (Box and Muller). 1 - u is in (0, 1], so the
-/// logarithm is finite; the largest magnitudes are 5.8 (float) and 8.6 (double).
-template <class T>
-TG_HD constexpr void box_muller(T u, T v, T& first, T& second) {
- const T radius = math::sqrt(T(-2) * math::log(T(1) - u));
- const T angle = T(6.283185307179586) * v;
- first = math::detail::product(radius, math::cos(angle));
- second = math::detail::product(radius, math::sin(angle));
-}
-
-/// Numbers per block of 128 bits.
-template <class T>
-inline constexpr int per_block = static_cast<int>(16 / sizeof(T));
-
-/// Names one stream of numbers: the key and the part of the counter that does not vary with the element.
-struct address {
- std::uint32_t key_0, key_1, ordinal_low, step_low, step_high;
-
- TG_HD constexpr address(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal)
-  : key_0(static_cast<std::uint32_t>(seed)),
-  key_1(static_cast<std::uint32_t>(seed >> 32)),
-  ordinal_low(ordinal << 16),
-  step_low(static_cast<std::uint32_t>(step)),
-  step_high((static_cast<std::uint32_t>(step >> 32) & 0xffffu) | (ordinal & 0xffff0000u)) {}
-};
-
-namespace detail {
-
-/// Block number `block` of a stream, as raw words.
-TG_HD constexpr void words(const address& a, std::uint32_t block_low, std::uint32_t block_high, std::uint32_t& w0,
-      std::uint32_t& w1, std::uint32_t& w2, std::uint32_t& w3) {
- w0 = block_low;
- w1 = (block_high & 0xffffu) | a.ordinal_low;
- w2 = a.step_low;
- w3 = a.step_high;
- philox4x32::encrypt(w0, w1, w2, w3, a.key_0, a.key_1);
-}
-
-struct uniform {
- static constexpr bool transforms = false;
- template <class T>
- TG_HD static constexpr void run(T&, T&) {}
-};
-
-struct normal {
- static constexpr bool transforms = true;
- template <class T>
- TG_HD static constexpr void run(T& u, T& v) {
-  T first = 0, second = 0;
-  box_muller(u, v, first, second);
-  u = first;
-  v = second;
- }
-};
-
-/// The uniform numbers of one block.
-template <class T>
-TG_HD constexpr void block_numbers(const address& a, std::uint64_t block, T (&x)[per_block<T>]) {
- std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
- words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
- if constexpr (sizeof(T) == sizeof(float)) {
-  x[0] = uniform01<T>(w0);
-  x[1] = uniform01<T>(w1);
-  x[2] = uniform01<T>(w2);
-  x[3] = uniform01<T>(w3);
- } else {
-  x[0] = uniform01<T>(w0, w1);
-  x[1] = uniform01<T>(w2, w3);
- }
-}
-
-template <class Distribution, class T>
-TG_HD constexpr T at(const address& a, std::uint64_t index) {
- T x[per_block<T>]{};
- block_numbers(a, index / per_block<T>, x);
- const int pair = static_cast<int>(index % per_block<T>) / 2 * 2;
- T u = x[pair], v = x[pair + 1];
- Distribution::run(u, v);
- return index % 2 == 0 ? u : v;
-}
-
-/// Number p of block b goes to out[p * plane + b * stride].
-template <int Count, class T>
-TG_INLINE void uniform_blocks(T* out, int plane, int stride, std::uint64_t block, const address& a) {
- const auto low = static_cast<std::uint32_t>(block), high = static_cast<std::uint32_t>(block >> 32);
-#pragma omp simd
- for (int b = 0; b < Count; ++b) {
-  const std::uint32_t b_low = low + static_cast<std::uint32_t>(b);
-  std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
-  words(a, b_low, high + static_cast<std::uint32_t>(b_low < low), w0, w1, w2, w3);
-  T* const to = out + b * stride;
-  if constexpr (sizeof(T) == sizeof(float)) {
-   to[0] = uniform01<T>(w0);
-   to[plane] = uniform01<T>(w1);
-   to[2 * plane] = uniform01<T>(w2);
-   to[3 * plane] = uniform01<T>(w3);
-  } else {
-   to[0] = uniform01<T>(w0, w1);
-   to[plane] = uniform01<T>(w2, w3);
-  }
- }
-}
-
-/// `Count` consecutive blocks, written to out[0 .. Count * per_block). A transformation works on planes (plane p holds
-/// number p of every block) in loops of its own, because a single one is too complicated for g++ to vectorise.
-template <class Distribution, int Count, class T>
-TG_INLINE void fill_blocks(T* out, std::uint64_t block, const address& a) {
- constexpr int per = per_block<T>;
- if constexpr (!Distribution::transforms) {
-  uniform_blocks<Count>(out, 1, per, block, a);
- } else {
-  T planes[per * Count];
-  uniform_blocks<Count>(planes, Count, 1, block, a);
-  for (int p = 0; p < per; p += 2) {
-   T* const u = planes + p * Count;
-   T* const v = u + Count;
-#pragma omp simd
-   for (int b = 0; b < Count; ++b) Distribution::run(u[b], v[b]);
-  }
-  for (int b = 0; b < Count; ++b)
-   for (int p = 0; p < per; ++p) out[b * per + p] = planes[p * Count + b];
- }
-}
-
-/// Elements first .. first + count - 1 of a stream.
-template <class Distribution, class T>
-TG_INLINE void fill(T* out, std::int64_t first, std::int64_t count, const address& a) {
- constexpr std::int64_t per = per_block<T>;
- constexpr int tile = 64;
- std::int64_t i = 0;
- for (; i < count && (first + i) % per != 0; ++i)
-  out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
- for (; count - i >= per * tile; i += per * tile)
-  fill_blocks<Distribution, tile>(out + i, static_cast<std::uint64_t>((first + i) / per), a);
- for (; i < count; ++i) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
-}
-
-}
-
-/// Element `index` of a random node: uniform in [0, 1).
-template <class T>
-TG_HD constexpr T uniform_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
- return detail::at<detail::uniform, T>(address(seed, step, ordinal), index);
-}
-
-/// Element `index` of a random node: standard normal.
-template <class T>
-TG_HD constexpr T normal_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
- return detail::at<detail::normal, T>(address(seed, step, ordinal), index);
-}
-
-/// out[j] = uniform_at(seed, step, ordinal, first + j) for 0 <= j < count. Always inlined: call it from a kernel body run by
-/// `cpu::dispatch` and it uses that kernel's instruction set.
-template <class T>
-TG_INLINE void fill_uniform(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
-       std::uint32_t ordinal) {
- detail::fill<detail::uniform>(out, first, count, address(seed, step, ordinal));
-}
-
-/// out[j] = normal_at(seed, step, ordinal, first + j) for 0 <= j < count.
-template <class T>
-TG_INLINE void fill_normal(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
-      std::uint32_t ordinal) {
- detail::fill<detail::normal>(out, first, count, address(seed, step, ordinal));
-}
-
-}
-}
-
-/// Laws made of uniform and normal numbers of the same address. They are computed where the number has been drawn.
-
-namespace tapegraph {
-
-enum class distribution : std::int64_t { uniform, normal, truncated_normal, exponential, bernoulli };
-
-}
-
-namespace tapegraph::random {
-
-/// The largest T below b; b is not zero, infinite or NaN unless it is zero.
-template <class T>
-TG_HD constexpr T just_below(T b) {
- using bits = math::detail::bits_t<T>;
- if (b == T(0)) return -math::detail::from_bits<T>(bits{1});
- const bits raw = math::detail::to_bits(b);
- return math::detail::from_bits<T>(b > T(0) ? raw - 1 : raw + 1);
-}
-
-/// Element `index` of the truncated normal law: attempt k reads the block of numbers 2^40 k further, so attempts of
-/// different elements never meet. Beyond 2 deviations lie 4.55 % of the normal numbers.
-template <class T>
-TG_HD constexpr T truncated_normal_at(const address& a, std::uint64_t index) {
- T x = 0;
- for (std::uint64_t attempt = 0; attempt < 128; ++attempt) {
-  x = detail::at<detail::normal, T>(a, index + ((attempt * per_block<T>) << 40));
-  if (x >= T(-2) && x <= T(2)) return x;
- }
- return T(0);
-}
-
-/// 1 with a probability, from a uniform number in [0, 1).
-template <class T>
-TG_HD constexpr T bernoulli_of(T uniform, T probability) {
- return math::detail::select(uniform < probability, T(1), T(0));
-}
-
-/// Exponential with a mean, from a uniform number in [0, 1).
-template <class T>
-TG_HD constexpr T exponential_of(T uniform, T mean) {
- return (T(0) - math::log(T(1) - uniform)) * mean;
-}
-
-/// x * slope + offset, but at most `most`.
-template <class T>
-struct scaling {
- T slope, offset, most = std::numeric_limits<T>::infinity();
-
- TG_HD constexpr T operator()(T x) const {
-  const T value = math::detail::mul_add(x, slope, offset);
-  return math::detail::select(value > most, most, value);
- }
-};
-
-/// From [0, 1) to [low, high): rounding must not reach the end that the range excludes.
-template <class T>
-constexpr scaling<T> uniform_scaling(double low, double high) {
- const T offset = static_cast<T>(low), end = static_cast<T>(high);
- scaling<T> s{static_cast<T>(high - low), offset};
- if (offset < end) s.most = just_below(end);
- return s;
-}
-template <class T>
-constexpr scaling<T> normal_scaling(double mean, double deviation) {
- return {static_cast<T>(deviation), static_cast<T>(mean)};
-}
-
-/// The high word of a 64-bit product.
-TG_HD constexpr std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
- const std::uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
- const std::uint64_t low = a0 * b0, left = a1 * b0 + (low >> 32), right = a0 * b1 + (left & 0xffffffffu);
- return a1 * b1 + (left >> 32) + (right >> 32);
-}
-
-/// Element `index` of whole numbers in [0, range): 64 bits scaled to the range (D. Lemire, "Fast random integer generation
-/// in an interval", 2019, without its rejection: the probabilities differ by less than range / 2^64). Two per block.
-TG_HD constexpr std::uint64_t integer_at(const address& a, std::uint64_t index, std::uint64_t range) {
- const std::uint64_t block = index / 2;
- std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
- detail::words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
- const bool second = index % 2 != 0;
- const std::uint64_t word = (std::uint64_t{second ? w3 : w1} << 32) | (second ? w2 : w0);
- return high_product(word, range);
-}
-
-}
-// ---- tapegraph/ops/random/random.hpp ----
-
-/// Random numbers inside models and functions: element i of the k-th random operation of an evaluation is a pure function
-/// of (seed, step, k, i), in both modes and on any number of threads. No derivative flows through them.
-
-namespace tapegraph {
-
-struct random_attributes {
- std::int64_t ordinal = 0;
- std::int64_t law = 0; ///< a `distribution`
- /// Uniform in [a, b); (truncated) normal with mean a, standard deviation b; exponential of rate a; one with
- /// probability a.
- double a = 0, b = 1;
-};
-
-/// Numbers of a law. Has no operands; the target is its shape.
-template <class T>
-struct random_op {
- static constexpr std::string_view name = "random";
- static constexpr bool takes_storage_types = true;
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::random;
- static constexpr int arity = 0;
- using attributes = random_attributes;
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype_of<T>;
-  io.result = *io.target;
-  io.require_no_negative_extent("random: an extent is negative");
-  switch (static_cast<distribution>(a.law)) {
-  case distribution::uniform: io.require(a.a < a.b, "random::uniform: low must lie below high"); break;
-  case distribution::exponential: io.require(a.a > 0, "random::exponential: the rate must be positive"); break;
-  case distribution::bernoulli:
-   io.require(a.a >= 0 && a.a <= 1, "random::bernoulli: the probability must lie in [0, 1]");
-   break;
-  default: io.require(a.b >= 0, "random::normal: the deviation must not be negative"); break;
-  }
- }
- static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
-};
-
-/// Whole numbers in [low, high), all equally likely.
-template <class T>
-struct random_integer_op {
- static constexpr std::string_view name = "random_integers";
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::random;
- static constexpr int arity = 0;
- struct attributes {
-  std::int64_t ordinal = 0;
-  std::int64_t low = 0, high = 1;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype_of<T>;
-  io.result = *io.target;
-  io.require_no_negative_extent("random: an extent is negative");
-  io.require(a.low < a.high, "random::integers: low must lie below high");
-  io.require(a.low >= std::numeric_limits<T>::min() && a.high - 1 <= std::numeric_limits<T>::max(),
-    "random::integers: the range exceeds the element type");
- }
- static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
-};
-
-namespace random {
-
-struct uniform_range {
- double low = 0, high = 1;
-};
-struct normal_law {
- double mean = 0, deviation = 1;
-};
-
-namespace detail {
-template <handle H>
-constexpr H of_law(const H& like, shape dims, distribution law, double a, double b, std::source_location where) {
- dims.attach(shape_of(like).table());
- return draw_like<random_op>({0, static_cast<std::int64_t>(law), a, b}, dims, where, like);
-}
-}
-
-/// Uniform in [low, high).
-template <handle H>
-constexpr H uniform(const H& like, const shape& dims, uniform_range range = {},
-     std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::uniform, range.low, range.high, where);
-}
-template <handle H>
-constexpr H uniform_like(const H& like, uniform_range range = {},
-      std::source_location where = std::source_location::current()) {
- return uniform(like, shape_of(like), range, where);
-}
-
-/// Normal with a mean and a standard deviation.
-template <handle H>
-constexpr H normal(const H& like, const shape& dims, normal_law law = {},
-    std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::normal, law.mean, law.deviation, where);
-}
-template <handle H>
-constexpr H normal_like(const H& like, normal_law law = {},
-      std::source_location where = std::source_location::current()) {
- return normal(like, shape_of(like), law, where);
-}
-
-/// Normal numbers within two deviations of the mean; those outside are drawn again. `deviation` is that of the normal law;
-/// what remains has 0.880 of it.
-template <handle H>
-constexpr H truncated_normal(const H& like, const shape& dims, normal_law law = {},
-       std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::truncated_normal, law.mean, law.deviation, where);
-}
-template <handle H>
-constexpr H truncated_normal_like(const H& like, normal_law law = {},
-        std::source_location where = std::source_location::current()) {
- return truncated_normal(like, shape_of(like), law, where);
-}
-
-/// Exponential with mean 1 / rate.
-template <handle H>
-constexpr H exponential(const H& like, const shape& dims, double rate = 1,
-      std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::exponential, rate, 0, where);
-}
-template <handle H>
-constexpr H exponential_like(const H& like, double rate = 1,
-       std::source_location where = std::source_location::current()) {
- return exponential(like, shape_of(like), rate, where);
-}
-
-/// One with a probability (exact to 2^-24 in float, 2^-53 in double), zero otherwise.
-template <handle H>
-constexpr H bernoulli(const H& like, const shape& dims, double probability = 0.5,
-     std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::bernoulli, probability, 0, where);
-}
-template <handle H>
-constexpr H bernoulli_like(const H& like, double probability = 0.5,
-      std::source_location where = std::source_location::current()) {
- return bernoulli(like, shape_of(like), probability, where);
-}
-
-/// Whole numbers in [low, high) of type int32 or int64; `like` gives the mode. Probabilities are equal to (high - low) / 2^64.
-template <class T = std::int32_t, handle H>
-constexpr auto integers(const H& like, shape dims, std::int64_t low, std::int64_t high,
-      std::source_location where = std::source_location::current()) {
- static_assert(std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int64_t>,
-    "random::integers: the element type is std::int32_t or std::int64_t");
- dims.attach(shape_of(like).table());
- return draw<random_integer_op<T>>({0, low, high}, dims, where, like);
-}
-
-/// 0 ... count - 1 in random order, int32: the order of 64-bit random keys.
-template <handle H>
-constexpr auto permutation(const H& like, extent count, std::source_location where = std::source_location::current()) {
- shape dims;
- dims.push_back(count);
- using limits = std::numeric_limits<std::int64_t>;
- return argsort(integers<std::int64_t>(like, dims, limits::min(), limits::max(), where), {}, where);
-}
-
-/// The rows of x (its elements along axis 0) in random order. Derivatives follow the rows.
-template <tensor_like X>
-constexpr auto shuffle(const X& x, std::source_location where = std::source_location::current()) {
- const auto rows = eval(x, where);
- const shape dims = shape_of(rows);
- return gather(rows, permutation(rows, dims.rank() > 0 ? dims[0] : extent(1), where), 0, 0, where);
-}
-
-/// One index per row of logits [..., classes], int32: class c with probability softmax(logits)[c] (the largest of
-/// logit - log(exponential)).
-template <tensor_like X>
-constexpr auto categorical(const X& logits, std::source_location where = std::source_location::current()) {
- const auto value = eval(logits, where);
- const auto times = exponential_like(value, 1, where);
- return argmax(value - log(maximum(times, 1e-30)), -1, {}, where);
-}
-
-}
-
-namespace detail {
-struct dropout_texts {
- static constexpr const char* text(std::int64_t) { return "dropout: rate must lie in [0, 1)"; }
-};
-}
-
-/// Sets each element to zero with probability `rate` and scales the others by 1 / (1 - rate), whose derivative it has.
-template <tensor_like X>
-constexpr auto dropout(const X& x, double rate, std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (!(rate >= 0 && rate < 1)) return detail::refuse<detail::dropout_texts>(0, where, input);
- if (rate == 0) return input;
- const auto drawn = random::uniform_like(input, {}, where);
- return eval(tapegraph::where(drawn >= rate, input * (1 / (1 - rate)), 0), where);
-}
-
-}
 
 namespace tapegraph::runtime {
 
@@ -20428,6 +20740,7 @@ struct frozen {
  failure error{};
  int groups = 0, ordinals = 0;
  bool training = true, differentiated = false;
+ bool said = false;
 };
 
 namespace detail {
@@ -20502,6 +20815,14 @@ constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
 }
 
 namespace detail {
+inline constexpr char unevaluated_text[] =
+ "the compiler cannot run this: what it calls must be constexpr, and no tensor or run-time value can be in it; what is large "
+#ifdef __clang__
+ "needs -fconstexpr-steps=50000000 -fbracket-depth=1024";
+#else
+ "needs -fconstexpr-ops-limit=2000000000 -fconstexpr-loop-limit=10000000";
+#endif
+
 constexpr auto unevaluated() {
  constexpr capacity nothing_but_a_line = [] {
   capacity c{};
@@ -20509,13 +20830,9 @@ constexpr auto unevaluated() {
   return c;
  }();
  frozen<nothing_but_a_line> f{};
-#ifdef __clang__
- f.error.what = "try -fconstexpr-steps=50000000 -fbracket-depth=1024: the compiler could not run the model, see its "
-    "error above";
-#else
- f.error.what =
-  "try -fconstexpr-ops-limit=2000000000 -fconstexpr-loop-limit=10000000: the compiler could not run the model, "
-  "see its error above";
+ f.error.what = unevaluated_text;
+#if defined(__clang__) || defined(TG_EXPLAIN_EVALUATION)
+ f.said = true;
 #endif
  return f;
 }
@@ -20545,11 +20862,18 @@ private:
   return freeze(t, s);
  }
  static constexpr auto trimmed() {
-  constexpr frozen<widest> wide = run();
-  if constexpr (requires { typename std::bool_constant<(wide.groups >= 0)>; })
-   return trim<wide.used>(wide);
-  else
+#if !defined(__clang__) && !defined(TG_EXPLAIN_EVALUATION)
+  if constexpr (!requires { typename std::bool_constant<(run().groups >= 0)>; })
    return detail::unevaluated();
+  else
+#endif
+  {
+   constexpr frozen<widest> try_fconstexpr_steps_50000000 = run();
+   if constexpr (requires { typename std::bool_constant<(try_fconstexpr_steps_50000000.groups >= 0)>; })
+    return trim<try_fconstexpr_steps_50000000.used>(try_fconstexpr_steps_50000000);
+   else
+    return detail::unevaluated();
+  }
  }
  static constexpr auto evaluated = trimmed();
  static constexpr auto unevaluated = detail::unevaluated();
@@ -20666,11 +20990,11 @@ struct lowered {
 namespace tapegraph::ir::detail {
 
 struct text_builder {
- char text[160]{};
+ char text[256]{};
  int size = 0;
 
  constexpr void put(char c) {
-  if (size < 159) text[size++] = c;
+  if (size < 255) text[size++] = c;
  }
  constexpr void put(std::string_view s) {
   for (char c : s) put(c);
@@ -21500,6 +21824,114 @@ private:
 using program = basic_program<>;
 
 }
+// ---- tapegraph/graph/refusal.hpp ----
+
+namespace tapegraph {
+
+namespace ir {
+
+namespace detail {
+
+template <class Frozen>
+constexpr text_builder error_fact(const Frozen& f, int fact) {
+ const failure& e = f.error;
+ text_builder b;
+ if (fact == 0) {
+  if (!e.operation.empty()) b.put(e.operation), b.put(": ");
+  b.put(e.what);
+ }
+ if (fact == 1) return line_text(f.lines[e.line]);
+ if (fact == 2 && e.operands > 0) return operand_text(e.first);
+ if (fact == 3 && e.operands > 1) return operand_text(e.second);
+ if (fact == 4) scope_path(b, f.scopes, e.scope);
+ return b;
+}
+
+template <int Texts>
+struct cut_texts {
+ struct piece {
+  int text = 0, begin = 0, end = 0;
+ };
+ text_builder texts[Texts];
+ piece pieces[32];
+ int count = 0;
+
+ constexpr void cut() {
+#ifdef __clang__
+  constexpr int longest = 35;
+#else
+  constexpr int longest = 4096;
+#endif
+  for (int t = 0; t < Texts; ++t) {
+   const std::string_view all = texts[t].view();
+   const int size = static_cast<int>(all.size());
+   int begin = 0;
+   while (size - begin > longest && count < 30) {
+    int end = begin + longest;
+    while (end > begin && all[static_cast<std::size_t>(end - 1)] != ' ') --end;
+    if (end == begin) end = begin + longest;
+    pieces[count++] = {t, begin, end};
+    begin = end;
+   }
+   pieces[count++] = {t, begin, size};
+  }
+ }
+};
+
+template <class Facts, int Piece>
+constexpr auto piece_string() {
+ constexpr auto all = Facts::get();
+ constexpr auto piece = all.pieces[Piece];
+ fixed_string<static_cast<std::size_t>(piece.end - piece.begin) + 1> s;
+ for (int i = piece.begin; i < piece.end; ++i) s.text[i - piece.begin] = all.texts[piece.text].text[i];
+ s.text[piece.end - piece.begin] = 0;
+ return s;
+}
+
+template <class Stage>
+struct facts_of_stage {
+ static constexpr auto get() {
+  cut_texts<5> c;
+  for (int i = 0; i < 5; ++i) c.texts[i] = error_fact(Stage::value, i);
+  c.cut();
+  return c;
+ }
+};
+template <fixed_string Text>
+struct facts_of_advice {
+ static constexpr auto get() {
+  cut_texts<1> c;
+  c.texts[0].put(Text.view());
+  c.cut();
+  return c;
+ }
+};
+
+template <class Facts, int... Piece>
+ill_formed_model<piece_string<Facts, Piece>()...> ill_formed(std::integer_sequence<int, Piece...>);
+template <class Facts, int... Piece>
+cannot_be_compiled<piece_string<Facts, Piece>()...> advised(std::integer_sequence<int, Piece...>);
+
+}
+
+template <class Stage>
+inline constexpr bool well_formed = Stage::value.error.what == nullptr;
+
+template <class Stage>
+using facts_of = decltype(detail::ill_formed<detail::facts_of_stage<Stage>>(
+ std::make_integer_sequence<int, detail::facts_of_stage<Stage>::get().count>{}));
+
+template <fixed_string Text>
+using advice = decltype(detail::advised<detail::facts_of_advice<Text>>(
+ std::make_integer_sequence<int, detail::facts_of_advice<Text>::get().count>{}));
+
+template <class Stage>
+constexpr void refuse() {
+ if constexpr (!Stage::value.said) static_cast<void>(sizeof(facts_of<Stage>));
+}
+
+}
+}
 // ---- tapegraph/ir/simplify.hpp ----
 
 namespace tapegraph::ir {
@@ -21627,35 +22059,9 @@ constexpr void simplify(trace& t) {
 
 namespace tapegraph {
 
-template <fixed_string What, fixed_string Where, fixed_string First, fixed_string Second, fixed_string Scope>
-struct ill_formed_model;
-
 namespace ir {
 
 namespace detail {
-
-template <class Frozen>
-constexpr text_builder error_fact(const Frozen& f, int fact) {
- const failure& e = f.error;
- text_builder b;
- if (fact == 0) {
-  if (!e.operation.empty()) b.put(e.operation), b.put(": ");
-  b.put(e.what);
- }
- if (fact == 1) return line_text(f.lines[e.line]);
- if (fact == 2 && e.operands > 0) return operand_text(e.first);
- if (fact == 3 && e.operands > 1) return operand_text(e.second);
- if (fact == 4) scope_path(b, f.scopes, e.scope);
- return b;
-}
-
-template <class Stage, int Fact>
-constexpr auto fact_string() {
- constexpr text_builder b = error_fact(Stage::value, Fact);
- fixed_string<static_cast<std::size_t>(b.size) + 1> s;
- for (int i = 0; i <= b.size; ++i) s.text[i] = b.text[i];
- return s;
-}
 
 template <class Builder>
 struct traced {
@@ -21710,16 +22116,6 @@ struct nothing {
  static constexpr void build(trace&, schedule&) {}
 };
 
-}
-
-template <class Stage>
-inline constexpr bool well_formed = Stage::value.error.what == nullptr;
-
-template <class Stage>
-constexpr void refuse() {
- static_cast<void>(sizeof(ill_formed_model<detail::fact_string<Stage, 0>(), detail::fact_string<Stage, 1>(),
-           detail::fact_string<Stage, 2>(), detail::fact_string<Stage, 3>(),
-           detail::fact_string<Stage, 4>()>));
 }
 
 template <class Builder>
@@ -22026,294 +22422,6 @@ struct mode_transforms<graph> {
 
 // ---- tapegraph/nn/eager_scope.hpp ----
 
-// ---- tapegraph/nn/scope.hpp ----
-
-// ---- tapegraph/nn/initializer.hpp ----
-
-namespace tapegraph {
-
-enum class initializer_kind : int {
- constant,
- uniform,
- normal,
- glorot_uniform,
- glorot_normal,
- he_uniform,
- he_normal,
- orthogonal,
- forget_gate
-};
-
-/// How a variable's first values are drawn. Make one through the types in `init`.
-struct initializer {
- initializer_kind kind = initializer_kind::glorot_uniform;
- double a = 0, b = 0;
-};
-
-namespace init {
-/// U(-l, l), l = sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010; TensorFlow's default for kernels)
-struct glorot_uniform {
- constexpr operator initializer() const { return {initializer_kind::glorot_uniform, 0, 0}; }
-};
-/// N(0, 2 / (fan_in + fan_out))
-struct glorot_normal {
- constexpr operator initializer() const { return {initializer_kind::glorot_normal, 0, 0}; }
-};
-/// U(-l, l), l = sqrt(6 / fan_in) (He et al. 2015)
-struct he_uniform {
- constexpr operator initializer() const { return {initializer_kind::he_uniform, 0, 0}; }
-};
-/// N(0, 2 / fan_in)
-struct he_normal {
- constexpr operator initializer() const { return {initializer_kind::he_normal, 0, 0}; }
-};
-/// `gain` times a matrix with orthonormal rows or, where there are fewer, columns, uniform among all of them (Saxe et al.
-/// 2014): axes before the last count as one.
-struct orthogonal {
- double gain = 1;
- constexpr operator initializer() const { return {initializer_kind::orthogonal, gain, 0}; }
-};
-/// Biases of an LSTM, [4 units]: 1 for the forget gate, `others` for the rest (Jozefowicz et al. 2015).
-struct forget_gate {
- double others = 0;
- constexpr operator initializer() const { return {initializer_kind::forget_gate, others, 0}; }
-};
-/// All elements are `value`.
-struct constant {
- double value = 0;
- constexpr operator initializer() const { return {initializer_kind::constant, value, 0}; }
-};
-struct zeros {
- constexpr operator initializer() const { return {initializer_kind::constant, 0, 0}; }
-};
-struct ones {
- constexpr operator initializer() const { return {initializer_kind::constant, 1, 0}; }
-};
-/// U(low, high)
-struct uniform {
- double low = -0.05, high = 0.05;
- constexpr operator initializer() const { return {initializer_kind::uniform, low, high}; }
-};
-/// Normal with a mean and a standard deviation, not truncated.
-struct normal {
- double mean = 0, deviation = 0.05;
- constexpr operator initializer() const { return {initializer_kind::normal, mean, deviation}; }
-};
-}
-
-/// Options of scope.variable.
-struct variable_options {
- tapegraph::initializer initializer{};
- bool trainable = true;
-};
-
-namespace detail {
-/// Extent of the last axis, where a layer's features are; a scalar is an error of that layer.
-template <class Scope>
-constexpr std::int64_t features_of(const Scope& scope, const shape& dims, const char* error) {
- return scope.require(dims.rank() > 0, error) ? dims[dims.rank() - 1].value : 1;
-}
-}
-
-/// Fan-in and fan-out of a kernel as TensorFlow computes them: the last two axes times the receptive field before them.
-struct fans {
- double in = 1, out = 1;
-};
-inline fans fans_of(const shape& s) {
- if (s.rank() == 0) return {};
- if (s.rank() == 1) return {static_cast<double>(s[0].value), static_cast<double>(s[0].value)};
- double field = 1;
- for (int i = 0; i + 2 < s.rank(); ++i) field *= static_cast<double>(s[i].value);
- return {field * static_cast<double>(s[s.rank() - 2].value), field * static_cast<double>(s[s.rank() - 1].value)};
-}
-
-}
-
-/// Scopes of graph mode: a path of names that owns variables. `scope / "conv1"` and `scope / 3` go deeper; `scope / "a/3"` is
-/// `scope / "a" / 3`, and a name of digits is an index.
-
-namespace tapegraph {
-
-/// A path of names that owns variables. Errors become those of the trace, and of the compiler.
-class graph_scope {
-public:
- constexpr graph_scope(ir::trace* owner, int index) : t_(owner), index_(index) {}
-
- constexpr graph_scope operator/(std::string_view name) const {
-  const std::size_t slash = name.find('/');
-  const graph_scope first = child(name.substr(0, slash));
-  return slash == name.npos ? first : first / name.substr(slash + 1);
- }
- constexpr graph_scope operator/(const char* name) const { return *this / std::string_view(name); }
- constexpr graph_scope operator/(int index) const {
-  if (index < 0) fail("scope: an index must not be negative");
-  return child({}, index);
- }
-
- /// A variable of this scope; its extents must be numbers. One path asked for twice in a trace is an error.
- template <class T>
- constexpr graph_node variable(std::string_view name, const shape& dims,
-        const variable_options& options = {}) const {
-  static_assert(std::is_floating_point_v<T>, "variables are float or double");
-  if (const std::size_t slash = name.rfind('/'); slash != name.npos)
-   return (*this / name.substr(0, slash)).template variable<T>(name.substr(slash + 1), dims, options);
-  t_->scope = index_;
-  int& newest = t_->scopes[index_].last_variable;
-  for (int v = newest; v > 0; v = t_->variables[v - 1].previous)
-   if (t_->variables[v - 1].name == name) {
-    t_->fail("variable: this path is already taken");
-    return {t_, t_->variables[v - 1].node};
-   }
-  if (!dims.known()) t_->fail("variable: extents must be numbers");
-  const int word = t_->words.push_back(t_->variables.size());
-  const int node =
-   t_->append(ir::descriptor_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
-  newest = t_->variables.push_back({index_, name, node, static_cast<int>(options.initializer.kind),
-          options.initializer.a, options.initializer.b, options.trainable, newest, 0}) +
-    1;
-  return {t_, node};
- }
- /// A variable of the element type of `like`.
- constexpr graph_node variable_like(const graph_node& like, std::string_view name, const shape& dims,
-         const variable_options& options = {}) const {
-  return like.type() == dtype::f64 ? variable<double>(name, dims, options) : variable<float>(name, dims, options);
- }
-
- /// Records an update: reads see the value at the start of the step, the update applies at its end.
- template <tensor_like E>
- constexpr void assign(const graph_node& variable, const E& value,
-      std::source_location where = std::source_location::current()) const {
-  const graph_node node = eval(value, where);
-  if (!t_->is(variable.id(), ir::descriptor_of<ir::variable_op>)) {
-   t_->fail("assign: the target is not a variable");
-   return;
-  }
-  if (!t_->same_shape(node.id(), variable.id()) || node.type() != variable.type()) {
-   const operand_info in[2]{t_->info(variable.id()), t_->info(node.id())};
-   t_->fail("assign: shape or type of the value differs", in, 2);
-   return;
-  }
-  const int target = static_cast<int>(t_->words_of(variable.id())[0]);
-  for (ir::assignment_entry& known : t_->assignments)
-   if (known.variable == target) {
-    known.node = node.id();
-    return;
-   }
-  t_->assignments.push_back({target, node.id()});
- }
-
- /// `value`, a formula of the batch; in steps in which the variable is frozen (variable_list::set_trainable) the variable in its
- /// place, and `value` receives no derivative. What a moving average stands for, in a layer whose `training()` is true.
- template <tensor_like E>
- constexpr graph_node unless_frozen(const graph_node& variable, const E& value,
-         std::source_location where = std::source_location::current()) const {
-  if (!t_->is(variable.id(), ir::descriptor_of<ir::variable_op>)) {
-   t_->fail("unless_frozen: what may be frozen is not a variable");
-   return variable;
-  }
-  int& input = t_->variables[static_cast<int>(t_->words_of(variable.id())[0])].frozen_input;
-  if (input == 0) {
-   t_->input("frozen", dtype::boolean, {}, true);
-   input = t_->inputs.size();
-  }
-  return eval(tapegraph::where(graph_node(t_, t_->inputs[input - 1].node), variable, value), where);
- }
-
- /// Rows of a variable [n, ...]: gather(table, indices, 0). In training the variable's gradient is taken by these rows alone,
- /// and an optimizer updates no others. Whatever else reads the variable is an error then.
- template <handle I>
- constexpr graph_node gather_rows(const graph_node& table, const I& indices,
-         std::source_location where = std::source_location::current()) const {
-  const graph_node rows = eval(gather(table, indices, 0, 0, where), where);
-  if (!t_->is(table.id(), ir::descriptor_of<ir::variable_op>))
-   t_->fail("gather_rows: the table is not a variable");
-  else if (const auto v = static_cast<int>(t_->words_of(table.id())[0]);
-    t_->training && t_->variables[v].trainable)
-   t_->row_uses.push_back({v, rows.id()});
-  return rows;
- }
-
- /// A layer's demand on its options; the error names the scope.
- constexpr bool require(bool holds, const char* what) const {
-  if (!holds) fail(what);
-  return holds;
- }
-
- /// A constant while tracing: training, evaluation and prediction are separate traces.
- constexpr bool training() const { return t_->training; }
-
- /// A value fed by name at run time; extents of -1 are symbols of their own.
- template <class T>
- constexpr graph_node placeholder(std::string_view name, const shape& dims = {}) const {
-  shape s;
-  s.attach(&t_->extents);
-  for (int i = 0; i < dims.rank(); ++i)
-   s.push_back(dims[i].value == -1 ? extent(t_->extents.symbol({}), &t_->extents) : dims[i]);
-  return {t_, t_->input(name, dtype_of<T>, s)};
- }
-
- /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
- constexpr graph_node uniform_like(const graph_node& like) const { return random::uniform_like(like); }
-
- /// Seals a layer's operand: in the layer's scope, but in front of its nodes.
- template <tensor_like X>
- constexpr graph_node operand(const X& x, std::source_location where) const {
-  t_->scope = index_;
-  t_->line = t_->intern(where);
-  return eval(x, where);
- }
-
- /// Where a layer began: its nodes carry its scope, and `leave` adds its row to the layer table. A layer made of layers is
- /// one row.
- struct layer_mark {
-  int node, variable, layer;
- };
- constexpr layer_mark enter() const {
-  t_->scope = index_;
-  return {t_->nodes.size(), t_->variables.size(), t_->layers.size()};
- }
- constexpr graph_node leave(std::string_view type, layer_mark mark, const graph_node& result) const {
-  t_->layers.resize(mark.layer);
-  t_->layers.push_back({type, index_, mark.node, result.id(), mark.variable, t_->variables.size()});
-  return result;
- }
-
- constexpr ir::trace& owner() const { return *t_; }
- constexpr int index() const { return index_; }
-
-private:
- constexpr void fail(const char* what) const {
-  t_->scope = index_;
-  t_->fail(what);
- }
- constexpr graph_scope child(std::string_view name) const {
-  if (name.empty()) fail("scope: a name must not be empty");
-  const int index = index_of(name);
-  return child(index < 0 ? name : std::string_view{}, index);
- }
- static constexpr int index_of(std::string_view name) {
-  if (name.empty() || name.size() > 9 || (name[0] == '0' && name.size() > 1)) return -1;
-  int index = 0;
-  for (const char c : name) {
-   if (c < '0' || c > '9') return -1;
-   index = 10 * index + (c - '0');
-  }
-  return index;
- }
- constexpr graph_scope child(std::string_view name, int index) const {
-  const int newest = t_->scopes[index_].last_child;
-  for (int i = newest; i > 0; i = t_->scopes[i - 1].previous_sibling)
-   if (t_->scopes[i - 1].index == index && t_->scopes[i - 1].name == name) return {t_, i - 1};
-  const int made = t_->scopes.push_back({index_, index, name, 0, 0, newest});
-  t_->scopes[index_].last_child = made + 1;
-  return {t_, made};
- }
-
- ir::trace* t_;
- int index_;
-};
-
-}
 // ---- tapegraph/nn/variables.hpp ----
 
 namespace tapegraph {
@@ -24506,15 +24614,8 @@ protected:
 
  template <class Model, class Spec, class AllTrace>
  void set_up() {
-  using model_stage = ir::traced_stage<ir::prediction_trace<Model, Spec, true>>;
-  using all_stage = ir::traced_stage<AllTrace>;
-  if constexpr (!ir::well_formed<model_stage>) {
-   ir::refuse<model_stage>();
-  } else if constexpr (!ir::well_formed<all_stage>) {
-   ir::refuse<all_stage>();
-  } else {
-   read_traces<model_stage, all_stage>(!std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>);
-  }
+  read_traces<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>, ir::traced_stage<AllTrace>>(
+   !std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>);
  }
 
  template <class ModelStage, class AllStage>
@@ -25356,68 +25457,388 @@ private:
 };
 
 }
+// ---- tapegraph/nn/model_verdict.hpp ----
+
+// ---- tapegraph/nn/untraced_model.hpp ----
+
+/// What tg::compile gives where it cannot give a model and that has been said: its members are those of models, so that using it is
+/// not another error. Nothing of it is defined, because no program that has one is ever linked.
 
 namespace tapegraph {
 
 namespace detail {
+template <class Mode>
+struct untraced {};
+}
+
+template <class Mode, class Model, class Spec, class Loss, class Optimizer>
+class compiled_model<detail::untraced<Mode>, Model, Spec, Loss, Optimizer>
+ : public trainable_model<compiled_model<detail::untraced<Mode>, Model, Spec, Loss, Optimizer>, Spec, Loss> {
+ using base = trainable_model<compiled_model, Spec, Loss>;
+
+public:
+ compiled_model(const compiled_model&);
+ Optimizer& optimizer();
+ std::size_t arena_bytes() const;
+ const ir::program_view& training_view() const;
+ ir::program& training_program();
+
+private:
+ friend base;
+ step_result step_once(const buffer_view&, const buffer_view&);
+ step_result measure_once(const buffer_view&, const buffer_view&);
+ tensor<typename Spec::value_type> predict_once(const tensor<typename Spec::element_type>&) const;
+};
+
+}
+// ---- tapegraph/nn/verdict.hpp ----
+
+/// What the compiler can make of a model or function, asked where the user calls tg::compile or tg::function, before anything else is
+/// made of it: so a mistake is one error, and the error names that line.
+
+namespace tapegraph::detail {
+
+struct not_taken {};
+struct const_rivals {
+ not_taken operator()() const;
+ template <class A>
+ not_taken operator()(A) const;
+ template <class A, class B>
+ not_taken operator()(A, B) const;
+ template <class A, class B, class C>
+ not_taken operator()(A, B, C) const;
+ template <class A, class B, class C, class D>
+ not_taken operator()(A, B, C, D) const;
+ template <class A, class B, class C, class D, class E>
+ not_taken operator()(A, B, C, D, E) const;
+ template <class A, class B, class C, class D, class E, class F>
+ not_taken operator()(A, B, C, D, E, F) const;
+};
+struct rivals {
+ not_taken operator()();
+ template <class A>
+ not_taken operator()(A);
+ template <class A, class B>
+ not_taken operator()(A, B);
+ template <class A, class B, class C>
+ not_taken operator()(A, B, C);
+ template <class A, class B, class C, class D>
+ not_taken operator()(A, B, C, D);
+ template <class A, class B, class C, class D, class E>
+ not_taken operator()(A, B, C, D, E);
+ template <class A, class B, class C, class D, class E, class F>
+ not_taken operator()(A, B, C, D, E, F);
+};
+struct variadic_rival {
+ template <class... A>
+ not_taken operator()(A...) const;
+};
+template <class F, class Rivals>
+struct against : F, Rivals {
+ using F::operator();
+ using Rivals::operator();
+};
+struct call_operator {
+ void operator()();
+};
+template <class F>
+struct named_twice : F, call_operator {};
+
+template <class F>
+concept may_be_called = std::is_class_v<F> && !std::is_final_v<F> && !requires {
+ &named_twice<F>::operator();
+};
+
+template <class F, class... A>
+constexpr bool takes() {
+ if constexpr (!may_be_called<F>)
+  return std::is_final_v<F> || !std::is_class_v<F>;
+ else if constexpr (sizeof...(A) > 6)
+  return true;
+ else if constexpr (!requires(const against<F, const_rivals>& f, const A&... a) {
+      { f(a...) } -> std::same_as<not_taken>;
+     })
+  return true;
+ else if constexpr (!requires(against<F, rivals> & f, const A&... a) {
+      { f(a...) } -> std::same_as<not_taken>;
+     })
+  return true;
+ else
+  return !requires(const against<F, variadic_rival>& f, const A&... a) {
+   { f(a...) } -> std::same_as<not_taken>;
+  };
+}
+
+/// No mistake.
+struct fits {};
+/// A mistake that the compiler has printed.
+struct said {};
+
+/// What becomes of traces: `fits`, `said`, or a type of facts.
+template <class Stage>
+constexpr auto stage_verdict() {
+ if constexpr (ir::well_formed<Stage>)
+  return std::type_identity<fits>{};
+ else if constexpr (Stage::value.said)
+  return std::type_identity<said>{};
+ else if constexpr (Stage::value.used.scopes == 0)
+  return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
+ else
+  return std::type_identity<ir::facts_of<Stage>>{};
+}
+
+template <class Builder>
+constexpr bool run_once() {
+ ir::trace t;
+ Builder::build(t);
+ return true;
+}
+template <class Builder>
+constexpr bool can_be_run() {
+#if defined(__clang__) && !defined(TG_EXPLAIN_EVALUATION)
+ return requires { typename std::bool_constant<run_once<Builder>()>; };
+#else
+ return true;
+#endif
+}
+
+template <class Mistake>
+struct mistake {
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-template-friend"
+#endif
+ friend constexpr auto is_told(mistake);
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+};
+template <class Mistake>
+struct telling {
+ static constexpr bool now = true;
+ friend constexpr auto is_told(mistake<Mistake>) { return true; }
+};
+template <class Mistake, class Mode>
+constexpr bool is_first() {
+ if constexpr (requires { typename std::bool_constant<is_told(mistake<Mistake>{})>; })
+  return false;
+ else
+  return telling<Mistake>::now;
+}
+
+/// The type that shows a verdict, the first time; `Silent`, which is complete, where there is nothing more to say.
+template <class Verdict, class Mode, class Silent>
+constexpr auto shown() {
+ if constexpr (std::is_same_v<Verdict, fits> || std::is_same_v<Verdict, said>)
+  return std::type_identity<Silent>{};
+ else if constexpr (is_first<Verdict, Mode>())
+  return std::type_identity<Verdict>{};
+ else
+  return std::type_identity<Silent>{};
+}
+
+/// A mistake's type, which nobody can make a variable of; the error names the variable. Not defined: a program that has no use for
+/// the result, and so no error, is not linked.
+template <class Mistake>
+Mistake& told_by(std::type_identity<Mistake>);
+
+/// Constrains the overload that is taken where nothing is wrong; the other one, without constraints, says what is.
+template <class T>
+concept anything = true;
+
+inline constexpr graph_scope root_scope{nullptr, 0};
+inline constexpr graph_node some_node{};
+template <class>
+inline constexpr graph_node some_value{};
+
+}
+
+/// What tg::compile says of a model and its loss.
+
+namespace tapegraph::detail {
+
 /// A model that is its type, and one given as a constant.
 template <class Model>
 struct model_type {
+ static constexpr bool whole = std::is_empty_v<Model>;
  static constexpr Model get() { return Model{}; }
 };
 template <auto Model>
 struct model_constant {
+ static constexpr bool whole = true;
  static constexpr auto get() { return Model; }
 };
+
 template <class Model>
-constexpr void require_empty() {
- static_assert(std::is_empty_v<Model>,
-    "this model has run-time members, which a compiled graph would ignore. Give it as a constant: "
-    "tg::compile<tg::graph, your_model{.layers = 5}>(spec, loss, optimizer)");
-}
+constexpr auto body_verdict() {
+ using model = decltype(Model::get());
+ if constexpr (!Model::whole) {
+  return std::type_identity<
+   ir::advice<"this model has data members, which a compiled graph would ignore. Give it as a constant: "
+     "tg::compile<tg::graph, your_model{.layers = 5}>(spec, loss, optimizer)">>{};
+ } else if constexpr (!takes<model, graph_scope, graph_node>()) {
+  return std::type_identity<ir::advice<"a model is called with a scope and its input, nodes or tensors: "
+           "constexpr auto operator()(auto scope, auto x) const">>{};
+ } else if constexpr (!requires { Model::get()(root_scope, some_node); }) {
+  return std::type_identity<said>{};
+ } else {
+  using result = decltype(Model::get()(root_scope, some_node));
+  if constexpr (std::is_void_v<result>)
+   return std::type_identity<ir::advice<"the model returns nothing: is `return` missing?">>{};
+  else if constexpr (!tensor_like<std::remove_cvref_t<result>>)
+   return std::type_identity<ir::advice<"a model returns its output, one tensor">>{};
+  else
+   return std::type_identity<fits>{};
+ }
 }
 
-/// The layer table of a model, which makes no variable: `summarize(model{}, spec<float, dyn, 784>{}).text()`.
-template <class Model, class T, auto... Extents>
-model_summary summarize(const Model&, spec<T, Extents...>) {
- detail::require_empty<Model>();
- using model = ir::traced_stage<ir::prediction_trace<detail::model_type<Model>, spec<T, Extents...>, true>>;
- if constexpr (!ir::well_formed<model>) {
-  ir::refuse<model>();
-  return {};
+template <class Loss>
+constexpr auto loss_verdict() {
+ if constexpr (!std::is_empty_v<Loss>) {
+  return std::type_identity<
+   ir::advice<"this loss has data members, which a compiled graph would ignore: make them constants, "
+     "`static constexpr`, or parameters of its type">>{};
+ } else if constexpr (!takes<Loss, graph_node, graph_node>()) {
+  return std::type_identity<
+   ir::advice<"a loss is called with output and labels: constexpr auto operator()(auto x, auto z) const">>{};
+ } else if constexpr (!requires(dtype type, const shape& output) { Loss::labels(type, output); }) {
+  return std::type_identity<ir::advice<"a loss says what labels are: static constexpr tg::tensor_spec "
+           "labels(tg::dtype type, const tg::shape& output)">>{};
+ } else if constexpr (!requires { Loss{}(some_node, some_node); }) {
+  return std::type_identity<said>{};
+ } else if constexpr (!tensor_like<std::remove_cvref_t<decltype(Loss{}(some_node, some_node))>>) {
+  return std::type_identity<ir::advice<"a loss returns a tensor: is `return` missing?">>{};
  } else {
-  return detail::describe_model(ir::stage_view<model>());
+  return std::type_identity<fits>{};
  }
+}
+
+/// `none`, a model without loss: only prediction is looked at.
+template <class Model, class Spec, class Loss, class Optimizer>
+constexpr auto model_verdict() {
+ using body = decltype(body_verdict<Model>());
+ using prediction = ir::prediction_trace<Model, Spec, true>;
+ if constexpr (!std::is_same_v<typename body::type, fits>) {
+  return body{};
+ } else if constexpr (!can_be_run<prediction>()) {
+  return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
+ } else {
+  using model = decltype(stage_verdict<ir::traced_stage<prediction>>());
+  if constexpr (!std::is_same_v<typename model::type, fits> || std::is_same_v<Optimizer, none>) {
+   return model{};
+  } else {
+   using loss = decltype(loss_verdict<Loss>());
+   if constexpr (!std::is_same_v<typename loss::type, fits>)
+    return loss{};
+   else
+    return stage_verdict<ir::traced_stage<ir::training_trace<Model, Spec, Loss, Optimizer>>>();
+  }
+ }
+}
+
+/// Has a type where nothing is wrong. `Output` is there to be looked into.
+template <class Output, class Mode, class Model, class Spec, class Loss, class Optimizer>
+struct model_if_it_fits {};
+template <class Output, class Mode, class Model, class Spec, class Loss, class Optimizer>
+ requires std::is_same_v<typename decltype(model_verdict<Model, Spec, Loss, Optimizer>())::type, fits>
+struct model_if_it_fits<Output, Mode, Model, Spec, Loss, Optimizer> {
+ using type = compiled_model<Mode, Model, Spec, Loss, Optimizer>;
+};
+
+template <class Output, class Model, class Spec>
+struct summary_if_it_fits {};
+template <class Output, class Model, class Spec>
+ requires std::is_same_v<typename decltype(model_verdict<Model, Spec, none, none>())::type, fits>
+struct summary_if_it_fits<Output, Model, Spec> {
+ using type = model_summary;
+};
+
+/// What is wrong, as a type.
+template <class Mode, class Model, class Spec, class Loss, class Optimizer>
+constexpr auto model_mistake() {
+ return shown<typename decltype(model_verdict<Model, Spec, Loss, Optimizer>())::type, Mode,
+    compiled_model<untraced<Mode>, Model, Spec, Loss, Optimizer>>();
+}
+
+}
+
+namespace tapegraph {
+
+/// The layer table of a model, which makes no variable: `summarize(model{}, spec<float, dyn, 784>{}).text()`.
+template <detail::anything Model, class T, auto... Extents, bool = detail::takes<Model, graph_scope, graph_node>()>
+auto summarize(const Model&, spec<T, Extents...>) ->
+ typename detail::summary_if_it_fits<decltype(Model{}(detail::root_scope, detail::some_node)),
+          detail::model_type<Model>, spec<T, Extents...>>::type {
+ return detail::describe_model(
+  ir::stage_view<ir::traced_stage<ir::prediction_trace<detail::model_type<Model>, spec<T, Extents...>, true>>>());
+}
+template <class Model, class T, auto... Extents, bool = detail::takes<Model, graph_scope, graph_node>()>
+[[nodiscard]] decltype(auto) summarize(const Model&, spec<T, Extents...>) {
+ return detail::told_by(detail::model_mistake<none, detail::model_type<Model>, spec<T, Extents...>, none, none>());
 }
 
 /// Makes a trainable model: `compile<graph>(model{}, spec<float, dyn, 784>{}, loss{}, adam{})`. `graph` compiles the
 /// training step with the program; `eager` runs the model as it is written.
-template <class Mode, class Model, class T, auto... Extents, class Loss, class Optimizer>
+template <class Mode, detail::anything Model, class T, auto... Extents, class Loss, class Optimizer,
+  bool = detail::takes<Model, graph_scope, graph_node>()>
 auto compile(const Model&, spec<T, Extents...>, const Loss&, const Optimizer& optimizer,
-   const compile_options& options = {}) {
- detail::require_empty<Model>();
- static_assert(std::is_empty_v<Loss>, "this loss has run-time members, which a compiled graph would ignore");
- return compiled_model<Mode, detail::model_type<Model>, spec<T, Extents...>, Loss, Optimizer>(options, optimizer);
+   const compile_options& options = {}) ->
+ typename detail::model_if_it_fits<decltype(Model{}(detail::root_scope, detail::some_node)), Mode,
+         detail::model_type<Model>, spec<T, Extents...>, Loss, Optimizer>::type {
+ return {options, optimizer};
+}
+template <class Mode, class Model, class T, auto... Extents, class Loss, class Optimizer,
+  bool = detail::takes<Model, graph_scope, graph_node>()>
+[[nodiscard]] decltype(auto) compile(const Model&, spec<T, Extents...>, const Loss&, const Optimizer&,
+         const compile_options& = {}) {
+ return detail::told_by(
+  detail::model_mistake<Mode, detail::model_type<Model>, spec<T, Extents...>, Loss, Optimizer>());
 }
 
 /// Makes a trainable model of one that has members, given as a constant: `compile<graph, model{.layers = 5}>(spec, loss, adam{})`.
-template <class Mode, auto Model, class T, auto... Extents, class Loss, class Optimizer>
-auto compile(spec<T, Extents...>, const Loss&, const Optimizer& optimizer, const compile_options& options = {}) {
- static_assert(std::is_empty_v<Loss>, "this loss has run-time members, which a compiled graph would ignore");
- return compiled_model<Mode, detail::model_constant<Model>, spec<T, Extents...>, Loss, Optimizer>(options, optimizer);
+template <class Mode, auto Model, class T, auto... Extents, detail::anything Loss, class Optimizer,
+  bool = detail::takes<std::remove_cv_t<decltype(Model)>, graph_scope, graph_node>()>
+auto compile(spec<T, Extents...>, const Loss&, const Optimizer& optimizer, const compile_options& options = {}) ->
+ typename detail::model_if_it_fits<decltype(detail::model_constant<Model>::get()(detail::root_scope,
+                     detail::some_node)),
+         Mode, detail::model_constant<Model>, spec<T, Extents...>, Loss, Optimizer>::type {
+ return {options, optimizer};
+}
+template <class Mode, auto Model, class T, auto... Extents, class Loss, class Optimizer,
+  bool = detail::takes<std::remove_cv_t<decltype(Model)>, graph_scope, graph_node>()>
+[[nodiscard]] decltype(auto) compile(spec<T, Extents...>, const Loss&, const Optimizer&, const compile_options& = {}) {
+ return detail::told_by(
+  detail::model_mistake<Mode, detail::model_constant<Model>, spec<T, Extents...>, Loss, Optimizer>());
 }
 
 /// A model given as a constant, for prediction alone.
-template <class Mode, auto Model, class T, auto... Extents>
-auto compile(spec<T, Extents...>, const compile_options& options = {}) {
- return compiled_model<Mode, detail::model_constant<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>(options, none{});
+template <class Mode, auto Model, detail::anything T, auto... Extents,
+  bool = detail::takes<std::remove_cv_t<decltype(Model)>, graph_scope, graph_node>()>
+auto compile(spec<T, Extents...>, const compile_options& options = {}) -> typename detail::model_if_it_fits<
+ decltype(detail::model_constant<Model>::get()(detail::root_scope, detail::some_node)), Mode,
+ detail::model_constant<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>::type {
+ return {options, none{}};
+}
+template <class Mode, auto Model, class T, auto... Extents,
+  bool = detail::takes<std::remove_cv_t<decltype(Model)>, graph_scope, graph_node>()>
+[[nodiscard]] decltype(auto) compile(spec<T, Extents...>, const compile_options& = {}) {
+ return detail::told_by(
+  detail::model_mistake<Mode, detail::model_constant<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>());
 }
 
 /// A model for prediction alone: no gradient is compiled.
-template <class Mode, class Model, class T, auto... Extents>
-auto compile(const Model&, spec<T, Extents...>, const compile_options& options = {}) {
- detail::require_empty<Model>();
- return compiled_model<Mode, detail::model_type<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>(options, none{});
+template <class Mode, detail::anything Model, class T, auto... Extents,
+  bool = detail::takes<Model, graph_scope, graph_node>()>
+auto compile(const Model&, spec<T, Extents...>, const compile_options& options = {}) ->
+ typename detail::model_if_it_fits<decltype(Model{}(detail::root_scope, detail::some_node)), Mode,
+         detail::model_type<Model>, spec<T, Extents...>, sigmoid_cross_entropy,
+         none>::type {
+ return {options, none{}};
+}
+template <class Mode, class Model, class T, auto... Extents, bool = detail::takes<Model, graph_scope, graph_node>()>
+[[nodiscard]] decltype(auto) compile(const Model&, spec<T, Extents...>, const compile_options& = {}) {
+ return detail::told_by(
+  detail::model_mistake<Mode, detail::model_type<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>());
 }
 
 }
@@ -25450,14 +25871,16 @@ template <class... R>
 struct returned<std::tuple<R...>> {
  static constexpr int count = (0 + ... + returned<R>::count);
  static constexpr void record(ir::trace& t, const std::tuple<R...>& values) {
-  std::apply([&](const auto&... value) { (returned<std::remove_cvref_t<decltype(value)>>::record(t, value), ...); },
-    values);
+  std::apply(
+   [&](const auto&... value) { (returned<std::remove_cvref_t<decltype(value)>>::record(t, value), ...); },
+   values);
  }
  template <class Stage, int First>
  static auto rebuild(const ir::program& p, tape_index first) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
    return std::tuple{returned<R>::template rebuild<Stage, First + before(I)>(p, first)...};
-  }(std::index_sequence_for<R...>{});
+  }
+  (std::index_sequence_for<R...>{});
  }
 
 private:
@@ -25555,10 +25978,6 @@ class eager_function {
  using trace_stage = ir::traced_stage<detail::function_trace<F, Specs...>>;
 
 public:
- eager_function() {
-  if constexpr (!ir::well_formed<trace_stage>) ir::refuse<trace_stage>();
- }
-
  auto operator()(const tensor<typename Specs::element_type>&... arguments) {
   rules_.check({arguments.outline_view()...});
   detail::random_stream stream{random_.next(), 0};
@@ -25573,14 +25992,70 @@ private:
  detail::call_counter random_;
 };
 
-/// `function<graph>(f, spec<float, dyn, 784>{}, ...)`. f is a captureless lambda or an empty function object.
+namespace detail {
+
+/// What tg::function gives where it cannot give a function and that has been said. Nothing of it is defined.
 template <class Mode, class F, class... Specs>
-auto function(const F&, Specs...) {
- static_assert(std::is_empty_v<F>, "a compiled function cannot capture: pass what it needs as an argument");
- if constexpr (std::is_same_v<Mode, graph>)
-  return graph_function<F, Specs...>();
- else
-  return eager_function<F, Specs...>();
+struct untraced_function {
+ untraced_function(const untraced_function&);
+ tensor<float> operator()(const tensor<typename Specs::element_type>&...);
+ void set_seed(std::uint64_t);
+ const ir::program_view& view() const;
+ ir::program& program();
+};
+
+template <class>
+using node_for = graph_node;
+
+template <class F, class... Specs>
+constexpr auto function_verdict() {
+ if constexpr (!std::is_empty_v<F>) {
+  return std::type_identity<
+   ir::advice<"a compiled function cannot capture: pass what it needs as an argument">>{};
+ } else if constexpr (!takes<F, node_for<Specs>...>()) {
+  return std::type_identity<ir::advice<
+   "a compiled function takes an argument for each spec, nodes or tensors: [](auto x, auto w) { ... }">>{};
+ } else if constexpr (!requires { F{}(some_value<Specs>...); }) {
+  return std::type_identity<said>{};
+ } else if constexpr (std::is_void_v<decltype(F{}(some_value<Specs>...))>) {
+  return std::type_identity<ir::advice<"the function returns nothing: is `return` missing?">>{};
+ } else if constexpr (!requires { returned<std::remove_cvref_t<decltype(F{}(some_value<Specs>...))>>::count; }) {
+  return std::type_identity<ir::advice<"a compiled function returns a tensor, or a tuple of tensors">>{};
+ } else if constexpr (!can_be_run<function_trace<F, Specs...>>()) {
+  return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
+ } else {
+  return stage_verdict<ir::traced_stage<function_trace<F, Specs...>>>();
+ }
+}
+
+/// Has a type where nothing is wrong. `Output` is there to be looked into.
+template <class Output, class Mode, class F, class... Specs>
+struct function_if_it_fits {};
+template <class Output, class Mode, class F, class... Specs>
+ requires std::is_same_v<typename decltype(function_verdict<F, Specs...>())::type, fits>
+struct function_if_it_fits<Output, Mode, F, Specs...> {
+ using type =
+  std::conditional_t<std::is_same_v<Mode, graph>, graph_function<F, Specs...>, eager_function<F, Specs...>>;
+};
+
+/// What is wrong, as a type: the first time a type of facts, then, or where the compiler has said it, untraced_function.
+template <class Mode, class F, class... Specs>
+constexpr auto function_mistake() {
+ return shown<typename decltype(function_verdict<F, Specs...>())::type, Mode,
+    untraced_function<Mode, F, Specs...>>();
+}
+
+}
+
+/// `function<graph>(f, spec<float, dyn, 784>{}, ...)`. f is a captureless lambda or an empty function object.
+template <class Mode, detail::anything F, class... Specs, bool = detail::takes<F, detail::node_for<Specs>...>()>
+auto function(const F&, Specs...) ->
+ typename detail::function_if_it_fits<decltype(F{}(detail::some_value<Specs>...)), Mode, F, Specs...>::type {
+ return {};
+}
+template <class Mode, class F, class... Specs, bool = detail::takes<F, detail::node_for<Specs>...>()>
+[[nodiscard]] decltype(auto) function(const F&, Specs...) {
+ return detail::told_by(detail::function_mistake<Mode, F, Specs...>());
 }
 
 }
