@@ -6,6 +6,7 @@
 /// It takes longer to compile than <tapegraph/tapegraph.hpp>, most of it for the JSON library: define TG_NO_THIRD_PARTY to
 /// leave out what needs libraries.
 
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/tapegraph.hpp>
 #include <tapegraph/version.hpp>
 

@@ -2,6 +2,9 @@
 
 /// TapeGraph: automatic differentiation and neural networks. One model, two modes.
 
+#include <tapegraph/core/shown_errors.hpp>
+#include <tapegraph/nn/scope.hpp>
+
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/graph/derivatives.hpp>
 #include <tapegraph/graph/transforms.hpp>

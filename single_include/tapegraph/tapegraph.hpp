@@ -19,11 +19,7 @@
 /// It takes longer to compile than <tapegraph/tapegraph.hpp>, most of it for the JSON library: define TG_NO_THIRD_PARTY to
 /// leave out what needs libraries.
 
-// ---- tapegraph/tapegraph.hpp ----
-
-/// TapeGraph: automatic differentiation and neural networks. One model, two modes.
-
-// ---- tapegraph/graph/compile.hpp ----
+// ---- tapegraph/core/shown_errors.hpp ----
 
 // ---- tapegraph/core/fixed_string.hpp ----
 
@@ -161,19 +157,363 @@ struct fixed_string {
 };
 
 }
-// ---- tapegraph/graph/passes/epilogue.hpp ----
 
-// ---- tapegraph/ir/rewrite.hpp ----
+/// What a mistake in a model or function looks like: a type that is never defined, whose arguments are the facts. Using it is the
+/// error. The umbrella headers include this one first, because g++ prints the way from the user's file to it.
 
-// ---- tapegraph/ir/node.hpp ----
+namespace tapegraph {
+
+/// Shown when a model does not fit together: what, where, the operands, the scope.
+template <fixed_string... Facts>
+struct ill_formed_model;
+
+/// Shown when a model, a loss or a function cannot be traced at all: what to do.
+template <fixed_string... Advice>
+struct cannot_be_compiled;
+
+}
+// ---- tapegraph/tapegraph.hpp ----
+
+/// TapeGraph: automatic differentiation and neural networks. One model, two modes.
+
+// ---- tapegraph/nn/scope.hpp ----
+
+// ---- tapegraph/ir/gradient.hpp ----
+
+// ---- tapegraph/core/half.hpp ----
+
+// ---- tapegraph/core/dtype.hpp ----
+
+#include <cstdint>
+#include <type_traits>
+
+/// Element types as run-time values: what files, data sets and error messages speak of.
+
+namespace tapegraph {
+
+enum class dtype : std::uint8_t { f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
+
+/// Bytes of one element.
+constexpr std::size_t size_of(dtype type) {
+ switch (type) {
+ case dtype::f64:
+ case dtype::i64:
+ case dtype::u64: return 8;
+ case dtype::f32:
+ case dtype::i32:
+ case dtype::u32: return 4;
+ case dtype::f16:
+ case dtype::bf16:
+ case dtype::i16:
+ case dtype::u16: return 2;
+ case dtype::i8:
+ case dtype::u8:
+ case dtype::boolean: return 1;
+ }
+ return 0;
+}
+
+constexpr bool is_floating(dtype type) {
+ return type == dtype::f32 || type == dtype::f64 || type == dtype::f16 || type == dtype::bf16;
+}
+
+/// The name used in messages: "f32", "i64", "bool", ...
+constexpr const char* name_of(dtype type) {
+ switch (type) {
+ case dtype::f32: return "f32";
+ case dtype::f64: return "f64";
+ case dtype::f16: return "f16";
+ case dtype::bf16: return "bf16";
+ case dtype::i8: return "i8";
+ case dtype::i16: return "i16";
+ case dtype::i32: return "i32";
+ case dtype::i64: return "i64";
+ case dtype::u8: return "u8";
+ case dtype::u16: return "u16";
+ case dtype::u32: return "u32";
+ case dtype::u64: return "u64";
+ case dtype::boolean: return "bool";
+ }
+ return "?";
+}
+
+/// Maps a C++ type to its dtype. A half or bfloat16 type joins by specialising this where the type is defined.
+template <class T>
+struct dtype_traits;
+
+template <>
+struct dtype_traits<float> {
+ static constexpr dtype value = dtype::f32;
+};
+template <>
+struct dtype_traits<double> {
+ static constexpr dtype value = dtype::f64;
+};
+template <>
+struct dtype_traits<bool> {
+ static constexpr dtype value = dtype::boolean;
+};
+
+template <class T>
+ requires std::is_integral_v<T>
+struct dtype_traits<T> {
+ static constexpr dtype value = std::is_signed_v<T> ? (sizeof(T) == 1   ? dtype::i8
+              : sizeof(T) == 2 ? dtype::i16
+              : sizeof(T) == 4 ? dtype::i32
+                  : dtype::i64)
+             : (sizeof(T) == 1   ? dtype::u8
+              : sizeof(T) == 2 ? dtype::u16
+              : sizeof(T) == 4 ? dtype::u32
+                  : dtype::u64);
+};
+
+template <class T>
+inline constexpr dtype dtype_of = dtype_traits<std::remove_cv_t<T>>::value;
+
+}
+
+#include <limits>
+
+/// The 16-bit floating-point types. They store: numbers of them are computed with as float.
+///
+/// Conversions are integer arithmetic on the patterns, without branches, so that loops over them vectorise and every
+/// instruction set, the scalar code and the compiler's constant evaluation give the same bits.
+
+namespace tapegraph {
+
+namespace detail {
+
+template <class Bits>
+TG_HD constexpr Bits blend(Bits mask, Bits a, Bits b) {
+ return (a & mask) | (b & ~mask);
+}
+template <class Bits>
+TG_HD constexpr Bits mask_of(bool condition) {
+ return Bits(0) - static_cast<Bits>(condition);
+}
+
+TG_HD constexpr std::uint32_t above(std::uint32_t magnitude, std::uint32_t bound) {
+ return mask_of<std::uint32_t>(static_cast<std::int32_t>(magnitude) > static_cast<std::int32_t>(bound));
+}
+
+TG_HD constexpr std::uint16_t bfloat16_bits(float x) {
+ const auto u = __builtin_bit_cast(std::uint32_t, x);
+ const std::uint32_t rounded = (u + 0x7FFFu + (u >> 16 & 1u)) >> 16;
+ const std::uint32_t nan = above(u & 0x7FFFFFFFu, 0x7F800000u);
+ return static_cast<std::uint16_t>(blend(nan, u >> 16 | 0x40u, rounded));
+}
+TG_HD constexpr float float_of_bfloat16(std::uint16_t bits) {
+ return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
+}
+
+TG_HD constexpr std::uint16_t half_bits(float x) {
+ const auto u = __builtin_bit_cast(std::uint32_t, x);
+ const std::uint32_t magnitude = u & 0x7FFFFFFFu;
+ const std::uint32_t normal = (magnitude - (112u << 23) + 0xFFFu + (magnitude >> 13 & 1u)) >> 13;
+ const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
+ const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
+ const std::uint32_t denormal = __builtin_bit_cast(std::uint32_t, shifted) - 0x3F000000u;
+ const std::uint32_t infinite = above(magnitude, 0x477FEFFFu);
+ const std::uint32_t nan = above(magnitude, 0x7F800000u);
+ std::uint32_t result = blend(small, denormal, normal);
+ result = blend(infinite, 0x7C00u | (nan & (0x200u | (magnitude >> 13 & 0x3FFu))), result);
+ return static_cast<std::uint16_t>((u >> 16 & 0x8000u) | result);
+}
+TG_HD constexpr float float_of_half(std::uint16_t bits) {
+ const std::uint32_t magnitude = static_cast<std::uint32_t>(bits & 0x7FFFu) << 13;
+ const std::uint32_t wide = above(magnitude, 0x0F7FFFFFu);
+ const std::uint32_t normal = magnitude + (112u << 23) + (wide & (112u << 23));
+ const std::uint32_t small = ~above(magnitude, 0x007FFFFFu);
+ const float shifted = __builtin_bit_cast(float, (magnitude & small) + (113u << 23));
+ const auto denormal = __builtin_bit_cast(std::uint32_t, shifted - 0x1p-14f);
+ const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
+ return __builtin_bit_cast(float, sign | blend(small, denormal, normal));
+}
+
+TG_HD constexpr float rounded_to_bfloat16(float x) {
+ const auto u = __builtin_bit_cast(std::uint32_t, x);
+ const std::uint32_t nan = above(u & 0x7FFFFFFFu, 0x7F800000u);
+ return __builtin_bit_cast(float, blend(nan, u | 0x400000u, u + 0x7FFFu + (u >> 16 & 1u)) & 0xFFFF0000u);
+}
+TG_HD constexpr float rounded_to_half(float x) {
+ const auto u = __builtin_bit_cast(std::uint32_t, x);
+ const std::uint32_t magnitude = u & 0x7FFFFFFFu, sign = u & 0x80000000u;
+ const std::uint32_t normal = (magnitude + 0xFFFu + (magnitude >> 13 & 1u)) & 0xFFFFE000u;
+ const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
+ const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
+ const auto denormal = __builtin_bit_cast(std::uint32_t, shifted - 0.5f);
+ const std::uint32_t infinite = above(magnitude, 0x477FEFFFu), nan = above(magnitude, 0x7F800000u);
+ const std::uint32_t special = 0x7F800000u | (nan & (0x400000u | (magnitude & 0x7FE000u)));
+ return __builtin_bit_cast(float, sign | blend(infinite, special, blend(small, denormal, normal)));
+}
+
+TG_HD constexpr float rounded_to_odd(double x) {
+ constexpr double largest = std::numeric_limits<float>::max();
+ const auto u = __builtin_bit_cast(std::uint64_t, x);
+ const std::uint64_t magnitude = u & ~(std::uint64_t{1} << 63);
+ const std::uint64_t nan = mask_of<std::uint64_t>(magnitude > 0x7FF0000000000000u);
+ const std::uint64_t over = mask_of<std::uint64_t>(magnitude > __builtin_bit_cast(std::uint64_t, largest)) & ~nan;
+ const auto exact = __builtin_bit_cast(double, blend(over, __builtin_bit_cast(std::uint64_t, largest), magnitude & ~nan));
+ const auto nearest = static_cast<float>(exact);
+ const auto bits = __builtin_bit_cast(std::uint32_t, nearest);
+ const auto back = static_cast<double>(nearest);
+ const auto even = static_cast<std::uint32_t>(~bits & 1u);
+ const std::uint32_t odd = bits + (even & static_cast<std::uint32_t>(back < exact)) -
+       (even & static_cast<std::uint32_t>(back > exact));
+ const std::uint32_t quiet = 0x7FC00000u | static_cast<std::uint32_t>(magnitude >> 29 & 0x3FFFFFu);
+ const std::uint32_t sign = static_cast<std::uint32_t>(u >> 63) << 31;
+ return __builtin_bit_cast(float, sign | blend(static_cast<std::uint32_t>(nan), quiet, odd));
+}
+
+template <class Number>
+TG_HD constexpr float before_rounding(Number x) {
+ if constexpr (std::is_same_v<Number, float>) {
+  return x;
+ } else if constexpr (std::is_integral_v<Number> && sizeof(Number) <= 2) {
+  return static_cast<float>(x);
+ } else if constexpr (std::is_integral_v<Number> && sizeof(Number) == 8) {
+  const bool negative = x < Number(0);
+  const auto u = static_cast<std::uint64_t>(x), magnitude = negative ? 0 - u : u;
+  const std::uint64_t rest = static_cast<std::uint64_t>((magnitude & 0x7FFu) != 0) << 11;
+  const std::uint64_t kept = magnitude >> 53 != 0 ? (magnitude & ~std::uint64_t{0x7FF}) | rest : magnitude;
+  const auto value = static_cast<double>(kept);
+  return rounded_to_odd(negative ? -value : value);
+ } else {
+  return rounded_to_odd(static_cast<double>(x));
+ }
+}
+
+}
+
+/// The upper half of a float: its range with 8 significant bits. Conversions round once, to nearest even.
+struct bfloat16 {
+ std::uint16_t bits;
+
+ bfloat16() = default;
+ template <class Number>
+  requires std::is_arithmetic_v<Number>
+ TG_HD constexpr explicit bfloat16(Number x) : bits(detail::bfloat16_bits(detail::before_rounding(x))) {}
+ template <class Number>
+  requires std::is_arithmetic_v<Number>
+ TG_HD constexpr explicit operator Number() const {
+  return static_cast<Number>(detail::float_of_bfloat16(bits));
+ }
+ static constexpr bfloat16 from_bits(std::uint16_t pattern) {
+  bfloat16 x{};
+  x.bits = pattern;
+  return x;
+ }
+ friend constexpr bool operator==(bfloat16 a, bfloat16 b) { return float(a) == float(b); }
+};
+
+/// IEEE 754 binary16: 11 significant bits, up to 65504. Conversions round once, to nearest even.
+struct half {
+ std::uint16_t bits;
+
+ half() = default;
+ template <class Number>
+  requires std::is_arithmetic_v<Number>
+ TG_HD constexpr explicit half(Number x) : bits(detail::half_bits(detail::before_rounding(x))) {}
+ template <class Number>
+  requires std::is_arithmetic_v<Number>
+ TG_HD constexpr explicit operator Number() const {
+  return static_cast<Number>(detail::float_of_half(bits));
+ }
+ static constexpr half from_bits(std::uint16_t pattern) {
+  half x{};
+  x.bits = pattern;
+  return x;
+ }
+ friend constexpr bool operator==(half a, half b) { return float(a) == float(b); }
+};
+
+template <>
+struct dtype_traits<bfloat16> {
+ static constexpr dtype value = dtype::bf16;
+};
+template <>
+struct dtype_traits<half> {
+ static constexpr dtype value = dtype::f16;
+};
+
+/// Types that are only stored in: bfloat16 and half.
+template <class T>
+concept storage_type = std::is_same_v<T, bfloat16> || std::is_same_v<T, half>;
+
+template <storage_type T>
+TG_HD constexpr std::uint16_t storage_bits(float x) {
+ if constexpr (std::is_same_v<T, half>)
+  return detail::half_bits(x);
+ else
+  return detail::bfloat16_bits(x);
+}
+template <storage_type T>
+TG_HD constexpr float rounded_to(float x) {
+ if constexpr (std::is_same_v<T, half>)
+  return detail::rounded_to_half(x);
+ else
+  return detail::rounded_to_bfloat16(x);
+}
+template <storage_type T>
+TG_HD constexpr float float_of(std::uint16_t bits) {
+ if constexpr (std::is_same_v<T, half>)
+  return detail::float_of_half(bits);
+ else
+  return detail::float_of_bfloat16(bits);
+}
+
+constexpr bool is_storage_type(dtype type) { return type == dtype::bf16 || type == dtype::f16; }
+
+namespace detail {
+template <class T>
+struct arithmetic_type {
+ using type = T;
+};
+template <storage_type T>
+struct arithmetic_type<T> {
+ using type = float;
+};
+}
+
+/// What numbers of T are computed with: float for the 16-bit types, T itself otherwise.
+template <class T>
+using arithmetic_type_t = typename detail::arithmetic_type<T>::type;
+
+/// Whether tensors of T have derivatives.
+template <class T>
+inline constexpr bool is_floating_type = std::is_floating_point_v<T> || storage_type<T>;
+
+}
+
+template <>
+struct std::numeric_limits<tapegraph::bfloat16> : std::numeric_limits<float> {
+ static constexpr int digits = 8;
+ static constexpr tapegraph::bfloat16 min() { return tapegraph::bfloat16::from_bits(0x0080); }
+ static constexpr tapegraph::bfloat16 max() { return tapegraph::bfloat16::from_bits(0x7F7F); }
+ static constexpr tapegraph::bfloat16 lowest() { return tapegraph::bfloat16::from_bits(0xFF7F); }
+ static constexpr tapegraph::bfloat16 epsilon() { return tapegraph::bfloat16::from_bits(0x3C00); }
+ static constexpr tapegraph::bfloat16 infinity() { return tapegraph::bfloat16::from_bits(0x7F80); }
+ static constexpr tapegraph::bfloat16 quiet_NaN() { return tapegraph::bfloat16::from_bits(0x7FC0); }
+ static constexpr tapegraph::bfloat16 denorm_min() { return tapegraph::bfloat16::from_bits(0x0001); }
+};
+template <>
+struct std::numeric_limits<tapegraph::half> : std::numeric_limits<float> {
+ static constexpr int digits = 11;
+ static constexpr tapegraph::half min() { return tapegraph::half::from_bits(0x0400); }
+ static constexpr tapegraph::half max() { return tapegraph::half::from_bits(0x7BFF); }
+ static constexpr tapegraph::half lowest() { return tapegraph::half::from_bits(0xFBFF); }
+ static constexpr tapegraph::half epsilon() { return tapegraph::half::from_bits(0x1400); }
+ static constexpr tapegraph::half infinity() { return tapegraph::half::from_bits(0x7C00); }
+ static constexpr tapegraph::half quiet_NaN() { return tapegraph::half::from_bits(0x7E00); }
+ static constexpr tapegraph::half denorm_min() { return tapegraph::half::from_bits(0x0001); }
+};
+// ---- tapegraph/expr/differentiate.hpp ----
+
+// ---- tapegraph/expr/dual.hpp ----
 
 // ---- tapegraph/expr/apply.hpp ----
 
 // ---- tapegraph/core/math/bits.hpp ----
-
-#include <cstdint>
-#include <limits>
-#include <type_traits>
 
 namespace tapegraph::math::detail {
 
@@ -333,92 +673,6 @@ TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
 }
 // ---- tapegraph/expr/expr.hpp ----
 
-// ---- tapegraph/core/dtype.hpp ----
-
-/// Element types as run-time values: what files, data sets and error messages speak of.
-
-namespace tapegraph {
-
-enum class dtype : std::uint8_t { f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
-
-/// Bytes of one element.
-constexpr std::size_t size_of(dtype type) {
- switch (type) {
- case dtype::f64:
- case dtype::i64:
- case dtype::u64: return 8;
- case dtype::f32:
- case dtype::i32:
- case dtype::u32: return 4;
- case dtype::f16:
- case dtype::bf16:
- case dtype::i16:
- case dtype::u16: return 2;
- case dtype::i8:
- case dtype::u8:
- case dtype::boolean: return 1;
- }
- return 0;
-}
-
-constexpr bool is_floating(dtype type) {
- return type == dtype::f32 || type == dtype::f64 || type == dtype::f16 || type == dtype::bf16;
-}
-
-/// The name used in messages: "f32", "i64", "bool", ...
-constexpr const char* name_of(dtype type) {
- switch (type) {
- case dtype::f32: return "f32";
- case dtype::f64: return "f64";
- case dtype::f16: return "f16";
- case dtype::bf16: return "bf16";
- case dtype::i8: return "i8";
- case dtype::i16: return "i16";
- case dtype::i32: return "i32";
- case dtype::i64: return "i64";
- case dtype::u8: return "u8";
- case dtype::u16: return "u16";
- case dtype::u32: return "u32";
- case dtype::u64: return "u64";
- case dtype::boolean: return "bool";
- }
- return "?";
-}
-
-/// Maps a C++ type to its dtype. A half or bfloat16 type joins by specialising this where the type is defined.
-template <class T>
-struct dtype_traits;
-
-template <>
-struct dtype_traits<float> {
- static constexpr dtype value = dtype::f32;
-};
-template <>
-struct dtype_traits<double> {
- static constexpr dtype value = dtype::f64;
-};
-template <>
-struct dtype_traits<bool> {
- static constexpr dtype value = dtype::boolean;
-};
-
-template <class T>
- requires std::is_integral_v<T>
-struct dtype_traits<T> {
- static constexpr dtype value = std::is_signed_v<T> ? (sizeof(T) == 1   ? dtype::i8
-              : sizeof(T) == 2 ? dtype::i16
-              : sizeof(T) == 4 ? dtype::i32
-                  : dtype::i64)
-             : (sizeof(T) == 1   ? dtype::u8
-              : sizeof(T) == 2 ? dtype::u16
-              : sizeof(T) == 4 ? dtype::u32
-                  : dtype::u64);
-};
-
-template <class T>
-inline constexpr dtype dtype_of = dtype_traits<std::remove_cv_t<T>>::value;
-
-}
 // ---- tapegraph/core/shape.hpp ----
 
 // ---- tapegraph/core/component.hpp ----
@@ -1336,78 +1590,6 @@ constexpr shape shape_of(const Arg& arg) {
 }
 
 }
-// ---- tapegraph/expr/walk.hpp ----
-
-#include <tuple>
-
-namespace tapegraph {
-
-template <class E>
-struct formula_type {};
-template <class Op, class... Args>
-struct formula_type<expr<Op, Args...>> {
- template <std::size_t I>
- constexpr auto get() const {
-  return formula_type<std::tuple_element_t<I, std::tuple<Args...>>>{};
- }
-};
-
-namespace detail {
-
-template <class E>
-struct walked {
- static constexpr bool leaf = handle<E>;
-};
-template <class E>
-struct walked<formula_type<E>> : walked<E> {};
-
-template <class Visitor, class E>
-constexpr int walk_operand(Visitor&, const E&);
-
-template <class Visitor, class E, class Op, class... Args>
-constexpr int walk_operation(Visitor& visitor, const E& e, std::type_identity<expr<Op, Args...>>) {
- constexpr int count = sizeof...(Args);
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  int ids[count]{};
-  ((ids[I] = walk_operand(visitor, e.template get<I>())), ...);
-  const auto settle = [&]<std::size_t K, class Arg>(std::integral_constant<std::size_t, K>,
-              std::type_identity<Arg>) {
-   if constexpr (std::is_same_v<Arg, number>)
-    ids[K] = visitor.template number_of<Op>(e.template get<K>(), static_cast<int>(K), ids, count);
-  };
-  (settle(std::integral_constant<std::size_t, I>{}, std::type_identity<Args>{}), ...);
-  return visitor.template operation<Op>(ids, count);
- }
- (std::index_sequence_for<Args...>{});
-}
-template <class Op, class... Args>
-struct walked<expr<Op, Args...>> {
- static constexpr bool leaf = false;
- using formula = expr<Op, Args...>;
-};
-
-template <class Visitor, class E>
-constexpr int walk_operand(Visitor& visitor, const E& e) {
- if constexpr (requires { typename walked<E>::formula; })
-  return walk_operation(visitor, e, std::type_identity<typename walked<E>::formula>{});
- else if constexpr (walked<E>::leaf)
-  return visitor.leaf(e);
- else
-  return -1;
-}
-
-}
-
-template <class Visitor, class E>
-constexpr int walk_formula(Visitor& visitor, const E& e) {
- return detail::walk_operand(visitor, e);
-}
-
-}
-// ---- tapegraph/ir/trace.hpp ----
-
-// ---- tapegraph/ir/operation.hpp ----
-
 // ---- tapegraph/expr/operation.hpp ----
 
 // ---- tapegraph/core/call.hpp ----
@@ -1784,6 +1966,319 @@ TG_INLINE constexpr auto vjp_for(const Args&... args) {
 }
 
 }
+
+namespace tapegraph {
+
+template <class T, int N>
+struct dual {
+ T value{};
+ T factor{1};
+ T direction[N]{};
+ bool depends[N]{};
+ unsigned origin = 0;
+ unsigned* origins = nullptr;
+
+ constexpr dual() = default;
+ TG_INLINE constexpr dual(T number) : value(number) {}
+ template <arithmetic Number>
+  requires(!std::is_same_v<Number, T>)
+ TG_INLINE constexpr dual(Number number) : value(static_cast<T>(number)) {}
+ TG_INLINE static constexpr dual variable(T number, int index, unsigned* origins) {
+  dual d(number);
+  d.direction[index] = T(1);
+  d.depends[index] = true;
+  d.origin = static_cast<unsigned>(index) + 1;
+  d.origins = origins;
+  return d;
+ }
+ TG_INLINE static constexpr dual along(T number, T tangent)
+  requires(N == 1)
+ {
+  dual d(number);
+  d.factor = tangent;
+  d.direction[0] = T(1);
+  d.depends[0] = true;
+  d.origin = 1;
+  return d;
+ }
+ TG_INLINE constexpr T derivative(int index) const {
+  if (!depends[index]) return T(0);
+  return factor * direction[index];
+ }
+
+ TG_INLINE constexpr dual& operator+=(const dual& y) { return *this = *this + y; }
+ TG_INLINE constexpr dual& operator-=(const dual& y) { return *this = *this - y; }
+ TG_INLINE constexpr dual& operator*=(const dual& y) { return *this = *this * y; }
+ TG_INLINE constexpr dual& operator/=(const dual& y) { return *this = *this / y; }
+
+ TG_INLINE friend constexpr bool operator<(const dual& x, const dual& y) { return x.value < y.value; }
+ TG_INLINE friend constexpr bool operator>(const dual& x, const dual& y) { return x.value > y.value; }
+ TG_INLINE friend constexpr bool operator<=(const dual& x, const dual& y) { return x.value <= y.value; }
+ TG_INLINE friend constexpr bool operator>=(const dual& x, const dual& y) { return x.value >= y.value; }
+ TG_INLINE friend constexpr bool operator==(const dual& x, const dual& y) { return x.value == y.value; }
+ TG_INLINE friend constexpr bool operator!=(const dual& x, const dual& y) { return x.value != y.value; }
+};
+
+template <class T, int N>
+inline constexpr bool is_differential_scalar<dual<T, N>> = true;
+
+namespace detail {
+
+template <class... Args>
+struct dual_among;
+template <class T, int N, class... Rest>
+struct dual_among<dual<T, N>, Rest...> {
+ using type = dual<T, N>;
+};
+template <class First, class... Rest>
+ requires(!is_differential_scalar<First>)
+struct dual_among<First, Rest...> : dual_among<Rest...> {};
+
+template <class Dual, class Arg>
+TG_INLINE constexpr decltype(auto) lifted(const Arg& x) {
+ if constexpr (std::is_same_v<Dual, Arg>)
+  return (x);
+ else
+  return Dual(x);
+}
+
+template <std::size_t K, class T, int N>
+TG_INLINE constexpr void add_derivative(dual<T, N>& y, const T& y_factor, const dual<T, N>& x, const T& x_factor) {
+ if (!x.depends[K]) {
+  if (y.depends[K]) y.direction[K] = y_factor * y.direction[K];
+ } else if (!y.depends[K]) {
+  y.direction[K] = x_factor * x.direction[K];
+  y.depends[K] = true;
+ } else {
+  y.direction[K] = y_factor * y.direction[K] + x_factor * x.direction[K];
+ }
+}
+
+template <class T, int N, std::size_t... K>
+TG_INLINE constexpr void join(dual<T, N>& y, const dual<T, N>& x, const T& slope, std::index_sequence<K...>) {
+ const T factor = x.factor * slope;
+ if (y.origin == 0) {
+  y.factor = factor;
+  ((y.direction[K] = x.direction[K], y.depends[K] = x.depends[K]), ...);
+  y.origin = x.origin;
+  y.origins = x.origins;
+ } else if (y.origin == x.origin) {
+  y.factor = y.factor + factor;
+ } else {
+  (add_derivative<K>(y, y.factor, x, factor), ...);
+  y.factor = T(1);
+  y.origin = ++*y.origins;
+ }
+}
+
+template <class Op, int I, class T, int N, class... Values>
+TG_INLINE constexpr void chain(dual<T, N>& y, const dual<T, N>& x, const Values&... values) {
+ if constexpr (differentiable<Op, I, T, Values..., T>) {
+  if (x.origin == 0) return;
+  join(y, x, T(vjp_for<Op, I>(T(1), values..., y.value)),
+   std::make_index_sequence<static_cast<std::size_t>(N)>{});
+ }
+}
+
+template <class Op, class Dual, std::size_t... I, class... Duals>
+TG_INLINE constexpr Dual apply_lifted(std::index_sequence<I...>, const Duals&... x) {
+ Dual y(apply<Op>(x.value...));
+ (chain<Op, static_cast<int>(I)>(y, x, x.value...), ...);
+ return y;
+}
+
+template <class Op, class T, int N, std::size_t... K>
+TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool condition, const dual<T, N>& a,
+           const dual<T, N>& b) {
+ dual<T, N> y(apply<Op>(condition, a.value, b.value));
+ if (a.origin == 0 && b.origin == 0) return y;
+ y.origin = 1;
+ if constexpr (N > 1) {
+  y.origins = a.origins;
+  if (a.origin == 0) y.origins = b.origins;
+  y.origin = ++*y.origins;
+ }
+ ((y.depends[K] = a.depends[K] || b.depends[K]), ...);
+ if constexpr (N == 1) {
+  y.direction[0] = T(1);
+  y.factor = apply<Op>(condition, a.derivative(0), b.derivative(0));
+ } else {
+  ((y.direction[K] = apply<Op>(condition, a.derivative(K), b.derivative(K))), ...);
+ }
+ return y;
+}
+
+template <arithmetic T>
+TG_INLINE constexpr bool truth(T x) {
+ return x != T(0);
+}
+template <class T, int N>
+TG_INLINE constexpr bool truth(const dual<T, N>& x) {
+ return truth(x.value);
+}
+
+template <class Op, class Dual, class... Args>
+TG_INLINE constexpr Dual apply_dual(const Args&... x) {
+ return apply_lifted<Op, Dual>(std::index_sequence_for<Args...>{}, lifted<Dual>(x)...);
+}
+template <class Op, class Dual, class Condition, class A, class B>
+ requires(Op::condition_operands == 1)
+TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, const B& y) {
+ constexpr auto all = std::make_index_sequence<sizeof(Dual::depends) / sizeof(bool)>{};
+ return apply_choice<Op>(all, truth(condition), lifted<Dual>(x), lifted<Dual>(y));
+}
+
+}
+
+template <class Op, scalar... Args>
+ requires(is_differential_scalar<Args> || ...)
+TG_INLINE constexpr auto apply_scalar(const Args&... args) {
+ return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
+}
+
+}
+
+#include <array>
+#include <tuple>
+
+namespace tapegraph {
+
+template <class Value, class Gradient>
+struct value_with_gradient {
+ Value value;
+ Gradient gradient;
+
+ constexpr auto parts() const { return std::tuple<Value, Gradient>{value, gradient}; }
+};
+
+namespace detail {
+
+template <class Tuple>
+TG_INLINE constexpr auto unwrapped(Tuple&& values) {
+ if constexpr (std::tuple_size_v<std::remove_cvref_t<Tuple>> == 1)
+  return std::get<0>(std::forward<Tuple>(values));
+ else
+  return std::forward<Tuple>(values);
+}
+
+template <class F, class... Args>
+__attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const Args&... args) {
+ using T = std::common_type_t<std::conditional_t<arithmetic<Args>, std::common_type_t<Args, float>, Args>...>;
+ constexpr int count = sizeof...(Args);
+ using variable = dual<T, count>;
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  unsigned origins = count;
+  const variable y(f(variable::variable(static_cast<T>(args), static_cast<int>(I), &origins)...));
+  const std::array<T, sizeof...(I)> gradient{y.derivative(static_cast<int>(I))...};
+  return value_with_gradient<T, decltype(unwrapped(gradient))>{y.value, unwrapped(gradient)};
+ }(std::index_sequence_for<Args...>{});
+}
+
+}
+
+template <class F>
+struct value_and_gradient_of {
+ [[no_unique_address]] F f{};
+
+ constexpr auto operator()(const auto&... args) const {
+  if constexpr ((scalar<std::remove_cvref_t<decltype(args)>> && ...))
+   return detail::differentiate_scalars(f, args...);
+  else
+   return mode_of_t<std::remove_cvref_t<decltype(args)>...>::value_and_gradient(f, args...);
+ }
+};
+
+template <class F>
+struct gradient_of {
+ [[no_unique_address]] F f{};
+
+ constexpr auto operator()(const auto&... args) const { return value_and_gradient_of<F>{f}(args...).gradient; }
+};
+
+template <class F>
+constexpr auto value_and_gradient(F f) {
+ return value_and_gradient_of<F>{f};
+}
+
+template <class F>
+constexpr auto gradient(F f) {
+ return gradient_of<F>{f};
+}
+
+}
+// ---- tapegraph/ir/recompute.hpp ----
+
+// ---- tapegraph/ir/node.hpp ----
+
+// ---- tapegraph/expr/walk.hpp ----
+
+namespace tapegraph {
+
+template <class E>
+struct formula_type {};
+template <class Op, class... Args>
+struct formula_type<expr<Op, Args...>> {
+ template <std::size_t I>
+ constexpr auto get() const {
+  return formula_type<std::tuple_element_t<I, std::tuple<Args...>>>{};
+ }
+};
+
+namespace detail {
+
+template <class E>
+struct walked {
+ static constexpr bool leaf = handle<E>;
+};
+template <class E>
+struct walked<formula_type<E>> : walked<E> {};
+
+template <class Visitor, class E>
+constexpr int walk_operand(Visitor&, const E&);
+
+template <class Visitor, class E, class Op, class... Args>
+constexpr int walk_operation(Visitor& visitor, const E& e, std::type_identity<expr<Op, Args...>>) {
+ constexpr int count = sizeof...(Args);
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  int ids[count]{};
+  ((ids[I] = walk_operand(visitor, e.template get<I>())), ...);
+  const auto settle = [&]<std::size_t K, class Arg>(std::integral_constant<std::size_t, K>,
+              std::type_identity<Arg>) {
+   if constexpr (std::is_same_v<Arg, number>)
+    ids[K] = visitor.template number_of<Op>(e.template get<K>(), static_cast<int>(K), ids, count);
+  };
+  (settle(std::integral_constant<std::size_t, I>{}, std::type_identity<Args>{}), ...);
+  return visitor.template operation<Op>(ids, count);
+ }
+ (std::index_sequence_for<Args...>{});
+}
+template <class Op, class... Args>
+struct walked<expr<Op, Args...>> {
+ static constexpr bool leaf = false;
+ using formula = expr<Op, Args...>;
+};
+
+template <class Visitor, class E>
+constexpr int walk_operand(Visitor& visitor, const E& e) {
+ if constexpr (requires { typename walked<E>::formula; })
+  return walk_operation(visitor, e, std::type_identity<typename walked<E>::formula>{});
+ else if constexpr (walked<E>::leaf)
+  return visitor.leaf(e);
+ else
+  return -1;
+}
+
+}
+
+template <class Visitor, class E>
+constexpr int walk_formula(Visitor& visitor, const E& e) {
+ return detail::walk_operand(visitor, e);
+}
+
+}
+// ---- tapegraph/ir/trace.hpp ----
+
+// ---- tapegraph/ir/operation.hpp ----
 
 namespace tapegraph::ir {
 
@@ -2496,59 +2991,341 @@ private:
 
 namespace tapegraph::ir {
 
-constexpr void redirect(trace& t, const list<int>& target) {
- for (int& argument : t.arguments) argument = target[argument];
- for (output_entry& output : t.outputs) output.node = target[output.node];
- for (assignment_entry& update : t.assignments) update.node = target[update.node];
-}
-
-constexpr void compact(trace& t, const list<int>& keep) {
- list<int> moved(t.nodes.size(), -1);
- list<int> arguments;
- int next = 0;
- for (int i = 0; i < t.nodes.size(); ++i) {
-  if (keep[i] == 0) continue;
-  entry e = t.nodes[i];
-  const int first = arguments.size();
-  for (int k = 0; k < e.arguments; ++k) arguments.push_back(moved[t.arguments[e.first_argument + k]]);
-  e.first_argument = first;
-  t.nodes[next] = e;
-  moved[i] = next++;
+struct checkpoint_op : identity_node {
+ static constexpr std::string_view name = "checkpoint";
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t first = 0;
+ };
+ template <int I>
+ static constexpr node vjp(const attributes&, node dy, node, node) {
+  return dy;
  }
- t.nodes.resize(next);
- t.arguments = static_cast<list<int>&&>(arguments);
- for (input_entry& input : t.inputs) input.node = moved[input.node];
- for (variable_entry& variable : t.variables) variable.node = moved[variable.node];
- for (output_entry& output : t.outputs) output.node = moved[output.node];
- for (assignment_entry& update : t.assignments) update.node = moved[update.node];
- t.layers.clear();
-}
+};
 
-constexpr list<int> live_nodes(const trace& t) {
- list<int> live(t.nodes.size(), 0);
- for (const output_entry& output : t.outputs) live[output.node] = 1;
- for (const assignment_entry& update : t.assignments) live[update.node] = 1;
- for (const input_entry& input : t.inputs) live[input.node] = 1;
- for (const variable_entry& variable : t.variables) live[variable.node] = 1;
- for (int i = t.nodes.size() - 1; i >= 0; --i) {
-  const entry& e = t.nodes[i];
-  if (e.op->kind == operation_kind::effect) live[i] = 1;
-  if (live[i] == 0) continue;
-  for (int k = 0; k < e.arguments; ++k) live[t.arguments[e.first_argument + k]] = 1;
+struct recompute_op {
+ static constexpr std::string_view name = "recompute";
+ static constexpr operation_kind kind = operation_kind::view;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t checkpoint = 0;
+ };
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
  }
- return live;
+ template <int I>
+ static constexpr node vjp(const attributes&, node dy, node, node) {
+  return dy;
+ }
+};
+
+class recomputation {
+public:
+ constexpr recomputation(trace& t, int count) : t_(t), copy_(count, -1) {}
+
+ constexpr int copy_of(int id) const { return copy_[id] >= 0 ? copy_[id] : id; }
+ constexpr int origin_of(int id) const { return id < origin_.size() && origin_[id] >= 0 ? origin_[id] : id; }
+
+ constexpr void repeat(int checkpoint) {
+  const auto first = static_cast<int>(t_.words_of(checkpoint)[0]);
+  const int scope = t_.scope, line = t_.line;
+  const auto copied = [&](int id) {
+   const operation_kind kind = t_.nodes[id].op->kind;
+   return id >= first && id < checkpoint && kind != operation_kind::leaf && kind != operation_kind::effect;
+  };
+  list<int> outside, names;
+  const auto name_of = [&](int id) {
+   for (int k = 0; k < outside.size(); ++k)
+    if (outside[k] == id) return names[k];
+   return -1;
+  };
+  for (int i = first; i < checkpoint; ++i) {
+   for (int k = 0; copied(i) && k < t_.nodes[i].arguments; ++k) {
+    const int id = t_.argument(i, k);
+    if (copied(id) || name_of(id) >= 0) continue;
+    outside.push_back(id);
+    names.push_back(named(id, checkpoint));
+   }
+  }
+  list<int> made(checkpoint - first, -1);
+  int group = -1, last_group = -1;
+  for (int i = first; i < checkpoint; ++i) {
+   if (!copied(i)) continue;
+   const entry e = t_.nodes[i];
+   list<int> args(e.arguments);
+   for (int k = 0; k < e.arguments; ++k) {
+    const int id = t_.argument(i, k);
+    args[k] = copied(id) ? made[id - first] : name_of(id);
+   }
+   t_.scope = e.scope;
+   t_.line = e.line;
+   const int words = t_.is(i, descriptor_of<checkpoint_op>) ? t_.words.push_back(t_.nodes.size()) : e.words;
+   const int id = t_.append(*e.op, e.type, e.rank, e.dims, args.begin(), e.arguments, words);
+   if (e.group != last_group) {
+    last_group = e.group;
+    group = t_.nodes[id].group;
+   }
+   t_.nodes[id].group = group;
+   t_.nodes[id].sealed = e.sealed;
+   made[i - first] = id;
+   note(id, i);
+  }
+  for (int i = first; i < checkpoint; ++i)
+   if (made[i - first] >= 0) copy_[i] = made[i - first];
+  t_.scope = scope;
+  t_.line = line;
+ }
+
+private:
+ constexpr int named(int id, int checkpoint) {
+  if (t_.is(id, descriptor_of<constant_op>) || t_.is(id, descriptor_of<extent_op>)) return id;
+  static_assert(operation_binding<recompute_op>::bound);
+  const int from = copy_of(id), word = t_.words.push_back(checkpoint);
+  const entry e = t_.nodes[from];
+  const int name = t_.append(descriptor_of<recompute_op>, e.type, e.rank, e.dims, &from, 1, word);
+  note(name, id);
+  return name;
+ }
+ constexpr void note(int id, int origin) {
+  origin_.resize(id + 1, -1);
+  origin_[id] = origin;
+ }
+
+ trace& t_;
+ list<int> copy_, origin_;
+};
+
+}
+// ---- tapegraph/ops/elementwise/cast.hpp ----
+
+namespace tapegraph {
+
+/// Another element type. To bool: x != 0. To integers: toward zero; what does not fit (NaN, too) is whatever the processor
+/// makes of it. Derivatives pass between floating types.
+template <class To>
+struct cast_op : map_op<1> {
+ static constexpr std::string_view name = "cast";
+ static constexpr bool integers = true;
+ static constexpr bool from_integers = true;
+ static constexpr dtype result_type(dtype) { return dtype_of<To>; }
+ template <class V>
+ TG_HD static constexpr To value(V x) {
+  if constexpr (std::is_same_v<To, bool>)
+   return x != V(0);
+  else
+   return static_cast<To>(x);
+ }
+ static constexpr auto vjp(auto dy, auto, auto) { return dy; }
+};
+
+/// `cast<float>(labels)`
+template <class To, operand A>
+TG_INLINE constexpr auto cast(const A& x) {
+ if constexpr (arithmetic<A>)
+  return cast_op<To>::value(x);
+ else
+  return apply<cast_op<To>>(x);
 }
 
-constexpr void note_pass(trace& t, std::string_view name) {
- int count = 0;
- for (const int live : live_nodes(t)) count += live;
- t.history.push_back({name, count});
+}
+// ---- tapegraph/ops/movement/layout.hpp ----
+
+// ---- tapegraph/ops/movement/view.hpp ----
+
+// ---- tapegraph/ops/reduction/axes.hpp ----
+
+namespace tapegraph {
+
+/// Which axes to reduce. None named: all of them. Negative axes count from the end.
+struct axes {
+ std::int8_t index[max_rank]{};
+ std::int8_t count = 0;
+ bool all = true;
+
+ constexpr axes() = default;
+ constexpr axes(int axis) : count(1), all(false) { index[0] = static_cast<std::int8_t>(axis); }
+ constexpr axes(std::initializer_list<int> several) : all(false) {
+  for (int axis : several)
+   if (count < max_rank) index[count++] = static_cast<std::int8_t>(axis);
+ }
+ /// Bit i for axis i; bit 62 when an axis lies outside a tensor of this rank.
+ constexpr std::int64_t bits(int rank) const {
+  if (all) return (std::int64_t{1} << rank) - 1;
+  std::int64_t mask = 0;
+  for (int i = 0; i < count; ++i) {
+   const int axis = normalized_axis(index[i], rank);
+   mask |= std::int64_t{1} << (axis < 0 ? 62 : axis);
+  }
+  return mask;
+ }
+};
+
+}
+
+/// reshape, flatten, ravel, expand_dims, squeeze: another shape over the same elements, without a copy.
+
+namespace tapegraph {
+
+struct reshape_op {
+ static constexpr std::string_view name = "reshape";
+ static constexpr std::string_view layer_name = "flatten";
+ static constexpr operation_kind kind = operation_kind::view;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ /// What is wrong with the shape asked for, found where it was put together; then there is no target.
+ enum problem : std::int64_t { none, axis_outside, two_open, open_beside_zero, open_unknown, negative, not_one };
+ struct attributes {
+  std::int64_t problem = none;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  switch (a.problem) {
+  case axis_outside: io.fail("expand_dims, squeeze: an axis outside the rank, named twice, or a rank above 8"); return;
+  case two_open: io.fail("reshape: -1 stands for one extent only"); return;
+  case open_beside_zero: io.fail("reshape: beside an extent of 0, -1 can be anything"); return;
+  case open_unknown: io.fail("reshape: what -1 stands for cannot be told from symbolic extents"); return;
+  case negative: io.fail("reshape: an extent is negative"); return;
+  case not_one: io.fail("squeeze: the extent of the axis is not 1"); return;
+  default: break;
+  }
+  if (!io.require(io.target != nullptr, "reshape: no shape was given")) return;
+  io.result = *io.target;
+  for (int i = 0; i < io.result.rank(); ++i)
+   if (!io.require(is_symbolic(io.result[i].value) || io.result[i].value >= 0,
+       "reshape: the elements do not fill the extents that are given"))
+    return;
+  io.require(!io.result.overflow(), "reshape: rank above 8");
+  io.require(equal_or_required(io.in[0].dims.size(), io.result.size()), "reshape: number of elements differs");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes&, auto dy, auto x, auto) {
+  const shape target = shape_of(x);
+  return invoke<reshape_op>({}, &target, std::source_location::current(), dy);
+ }
+};
+
+namespace detail {
+/// The result of a reshape whose shape may have turned out wrong.
+template <handle H>
+constexpr auto reshaped(const H& x, const shape& target, std::int64_t problem, std::source_location where) {
+ return invoke<reshape_op>({problem}, problem == reshape_op::none ? &target : nullptr, where, x);
+}
+/// A shape without axes in the symbols of another.
+constexpr shape no_axes(const shape& like) {
+ shape s;
+ s.attach(like.table());
+ return s;
+}
+/// Whether axes are inside a rank and different from one another.
+constexpr bool distinct_axes(const axes& a, int rank) {
+ std::int64_t seen = 0;
+ for (int i = 0; !a.all && i < a.count; ++i) {
+  const int axis = normalized_axis(a.index[i], rank);
+  if (axis < 0 || (seen >> axis & 1) != 0) return false;
+  seen |= std::int64_t{1} << axis;
+ }
+ return true;
+}
+}
+
+/// The same elements in another shape. One extent may be -1: it is what remains.
+template <tensor_like A>
+constexpr auto reshape(const A& x, shape target, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ target.attach(from.table());
+ int open = -1;
+ std::int64_t problem = reshape_op::none;
+ extent rest{1, from.table()};
+ for (int i = 0; i < target.rank(); ++i) {
+  if (target[i].value == -1) {
+   if (open >= 0) problem = reshape_op::two_open;
+   open = i;
+  } else {
+   if (target[i].known() && target[i].value < 0) problem = reshape_op::negative;
+   rest = rest * target[i];
+  }
+ }
+ if (problem == reshape_op::none && open >= 0) {
+  const extent size = from.size();
+  if (rest.known() && rest.value == 0) {
+   problem = reshape_op::open_beside_zero;
+  } else if (rest.known()) {
+   target.set(open, size / rest.value);
+  } else {
+   const std::int64_t left = rest.table->divide_exactly(size.value, rest.value);
+   if (left == -1) problem = reshape_op::open_unknown;
+   target.set(open, {left, rest.table});
+  }
+ }
+ return detail::reshaped(sealed, target, problem, where);
+}
+
+/// [n, ...] to [n, everything else]
+template <tensor_like A>
+constexpr auto flatten(const A& x, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ shape target = detail::no_axes(from);
+ target.push_back(from.rank() > 0 ? from[0] : extent(1));
+ target.push_back(from.size(from.rank() > 0 ? 1 : 0, from.rank()));
+ return invoke<reshape_op>({}, &target, where, sealed);
+}
+
+/// Everything on one axis, in row-major order.
+template <tensor_like A>
+constexpr auto ravel(const A& x, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ shape target = detail::no_axes(from);
+ target.push_back(from.size());
+ return invoke<reshape_op>({}, &target, where, sealed);
+}
+
+/// Inserts axes of extent 1 where the result has them (negative: counted from its end).
+template <tensor_like A>
+constexpr auto expand_dims(const A& x, axes at, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ const int rank = from.rank() + at.count;
+ const bool fits = !at.all && rank <= max_rank && detail::distinct_axes(at, rank);
+ const std::int64_t inserted = fits ? at.bits(rank) : 0;
+ shape target = detail::no_axes(from);
+ for (int i = 0, next = 0; fits && i < rank; ++i) {
+  if ((inserted >> i & 1) != 0)
+   target.push_back(1);
+  else
+   target.push_back(from[next++]);
+ }
+ return detail::reshaped(sealed, target, fits ? reshape_op::none : reshape_op::axis_outside, where);
+}
+
+/// Drops axes, whose extents must be 1; without `which` every axis that is known to have extent 1 (a symbolic extent is not,
+/// so that the rank never depends on the data).
+template <tensor_like A>
+constexpr auto squeeze(const A& x, axes which = {}, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ const bool fits = detail::distinct_axes(which, from.rank());
+ std::int64_t problem = fits ? reshape_op::none : reshape_op::axis_outside;
+ const std::int64_t dropped = fits ? which.bits(from.rank()) : 0;
+ shape target = detail::no_axes(from);
+ for (int i = 0; i < from.rank(); ++i) {
+  const bool one = from[i].value == 1;
+  if ((dropped >> i & 1) == 0 || (which.all && !one))
+   target.push_back(from[i]);
+  else if (!one && !equal_or_required(from[i], 1))
+   problem = reshape_op::not_one;
+ }
+ return detail::reshaped(sealed, target, problem, where);
 }
 
 }
-// ---- tapegraph/ops/elementwise/activation.hpp ----
+// ---- tapegraph/ops/reduction/reduction.hpp ----
 
-// ---- tapegraph/core/math.hpp ----
+// ---- tapegraph/ops/elementwise/arithmetic.hpp ----
 
 // ---- tapegraph/core/math/division.hpp ----
 
@@ -2662,6 +3439,327 @@ TG_HD constexpr T floor_divide(T x, T y) {
 }
 
 }
+
+/// x + y, x - y, x * y, x / y, x % y, -x, with NumPy broadcasting.
+
+namespace tapegraph {
+
+namespace detail {
+
+/// Integers wrap around when a result does not fit: in two's complement that is arithmetic of unsigned numbers.
+template <class V>
+inline constexpr bool wraps = std::is_integral_v<V> && std::is_signed_v<V>;
+
+/// x / y; of integers the quotient rounded toward zero, and 0 for y = 0, where the processor would stop the program.
+template <class V>
+TG_HD constexpr V quotient(V x, V y) {
+ if constexpr (std::is_same_v<V, bool>) {
+  return x & y;
+ } else if constexpr (std::is_floating_point_v<V>) {
+  return x / y;
+ } else {
+  const bool special = y == V(0) || (std::is_signed_v<V> && y == V(-1));
+  const V q = static_cast<V>(x / (special ? V(1) : y));
+  if constexpr (std::is_signed_v<V>) {
+   using word = std::make_unsigned_t<V>;
+   return y == V(0) ? V(0) : (special ? static_cast<V>(word(0) - static_cast<word>(x)) : q);
+  } else {
+   return y == V(0) ? V(0) : q;
+  }
+ }
+}
+
+}
+
+struct add_op : map_op<2> {
+ static constexpr std::string_view name = "add";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  if constexpr (detail::wraps<V>)
+   return static_cast<V>(static_cast<std::make_unsigned_t<V>>(x) + static_cast<std::make_unsigned_t<V>>(y));
+  else
+   return x + y;
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto, auto) {
+  return dy;
+ }
+};
+
+struct subtract_op : map_op<2> {
+ static constexpr std::string_view name = "subtract";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  if constexpr (detail::wraps<V>)
+   return static_cast<V>(static_cast<std::make_unsigned_t<V>>(x) - static_cast<std::make_unsigned_t<V>>(y));
+  else
+   return x - y;
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto, auto) {
+  if constexpr (I == 0)
+   return dy;
+  else
+   return -dy;
+ }
+};
+
+struct multiply_op : map_op<2> {
+ static constexpr std::string_view name = "multiply";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  if constexpr (detail::wraps<V> && sizeof(V) >= sizeof(int))
+   return static_cast<V>(static_cast<std::make_unsigned_t<V>>(x) * static_cast<std::make_unsigned_t<V>>(y));
+  else if constexpr (std::is_same_v<V, bool>)
+   return x & y;
+  else
+   return x * y;
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
+  if constexpr (I == 0)
+   return dy * y;
+  else
+   return dy * x;
+ }
+};
+
+struct divide_op : map_op<2> {
+ static constexpr std::string_view name = "divide";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  return detail::quotient(x, y);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto y, auto q) {
+  if constexpr (I == 0)
+   return dy / y;
+  else
+   return -(dy * q) / y;
+ }
+};
+
+struct negate_op : map_op<1> {
+ static constexpr std::string_view name = "negate";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  if constexpr (std::is_integral_v<V>)
+   return subtract_op::value(V(0), x);
+  else
+   return -x;
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto, auto) { return -dy; }
+};
+
+/// floor(x / y); for integers y = 0 gives 0.
+struct floor_divide_op : map_op<2> {
+ static constexpr std::string_view name = "floor_divide";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  if constexpr (std::is_floating_point_v<V>) {
+   return math::floor_divide(x, y);
+  } else if constexpr (detail::wraps<V>) {
+   const V q = detail::quotient(x, y), r = subtract_op::value(x, multiply_op::value(q, y));
+   const bool below = y != V(0) && r != V(0) && (r < V(0)) != (y < V(0));
+   return static_cast<V>(q - static_cast<V>(below));
+  } else {
+   return detail::quotient(x, y);
+  }
+ }
+};
+
+/// x - floor(x / y) y, with the sign of y as in NumPy and Python; for integers y = 0 gives 0.
+struct remainder_op : map_op<2> {
+ static constexpr std::string_view name = "remainder";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  if constexpr (std::is_floating_point_v<V>)
+   return math::remainder(x, y);
+  else
+   return y == V(0) ? V(0) : subtract_op::value(x, multiply_op::value(floor_divide_op::value(x, y), y));
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
+  if constexpr (I == 0)
+   return dy;
+  else
+   return -(dy * apply<floor_divide_op>(x, y));
+ }
+};
+
+/// (x - y)^2
+struct squared_difference_op : map_op<2> {
+ static constexpr std::string_view name = "squared_difference";
+ static constexpr bool integers = true;
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  const V d = subtract_op::value(x, y);
+  return multiply_op::value(d, d);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
+  if constexpr (I == 0)
+   return dy * (2 * apply<subtract_op>(x, y));
+  else
+   return dy * (2 * apply<subtract_op>(y, x));
+ }
+};
+
+/// x + t (y - x)
+struct lerp_op : map_op<3> {
+ static constexpr std::string_view name = "lerp";
+ template <class V>
+ TG_HD static constexpr V value(V x, V y, V t) {
+  return math::detail::mul_add(t, y - x, x);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto t, auto) {
+  if constexpr (I == 0)
+   return dy * (1 - t);
+  else if constexpr (I == 1)
+   return dy * t;
+  else
+   return dy * (y - x);
+ }
+};
+
+#define TG_BINARY(word, sign)                                                                                          \
+ template <class A, class B>                                                                                        \
+  requires operands<A, B>                                                                                        \
+ TG_INLINE constexpr auto operator sign(const A& x, const B& y) {                                                   \
+  return apply<word##_op>(x, y);                                                                                 \
+ }                                                                                                                  \
+ template <operand A, operand B>                                                                                    \
+ TG_INLINE constexpr auto word(const A& x, const B& y) {                                                            \
+  return apply<word##_op>(x, y);                                                                                 \
+ }
+
+TG_BINARY(add, +)
+TG_BINARY(subtract, -)
+TG_BINARY(multiply, *)
+TG_BINARY(divide, /)
+TG_BINARY(remainder, %)
+#undef TG_BINARY
+
+template <class A>
+ requires operands<A>
+TG_INLINE constexpr auto operator-(const A& x) {
+ return apply<negate_op>(x);
+}
+template <class A>
+ requires operands<A>
+TG_INLINE constexpr auto operator+(const A& x) {
+ return x;
+}
+template <operand A>
+TG_INLINE constexpr auto negate(const A& x) {
+ return apply<negate_op>(x);
+}
+template <operand A, operand B>
+TG_INLINE constexpr auto floor_divide(const A& x, const B& y) {
+ return apply<floor_divide_op>(x, y);
+}
+template <operand A, operand B>
+TG_INLINE constexpr auto squared_difference(const A& x, const B& y) {
+ return apply<squared_difference_op>(x, y);
+}
+template <operand A, operand B, operand C>
+TG_INLINE constexpr auto lerp(const A& x, const B& y, const C& t) {
+ return apply<lerp_op>(x, y, t);
+}
+
+}
+// ---- tapegraph/ops/elementwise/in_float.hpp ----
+
+/// Functions made of several steps, such as softmax, on 16-bit elements: computed in float and rounded once at the end.
+/// Rounding every step would lose digits the result could have, and counts beyond 65504 do not exist in half.
+
+namespace tapegraph::detail {
+
+/// The element type of a handle or formula.
+constexpr dtype type_of(const number&) { return dtype::boolean; }
+template <handle A>
+constexpr dtype type_of(const A& x) {
+ if constexpr (requires { typename A::element_type; })
+  return dtype_of<typename A::element_type>;
+ else
+  return x.type();
+}
+template <class Op, class... Args>
+constexpr dtype type_of(const expr<Op, Args...>& e) {
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  dtype common = dtype::f32;
+  bool found = false;
+  const auto look = [&](int index, bool counts, dtype type) {
+   if (found || !counts || index < Op::condition_operands) return;
+   common = type;
+   found = true;
+  };
+  (look(static_cast<int>(I), !std::is_same_v<Args, number>, type_of(e.template get<I>())), ...);
+  return Op::result_type(common);
+ }(std::index_sequence_for<Args...>{});
+}
+
+template <class A>
+struct static_type {
+ static constexpr dtype value = dtype::boolean;
+};
+template <handle A>
+struct static_type<A> {
+ static constexpr dtype make() {
+  if constexpr (requires { typename A::element_type; })
+   return dtype_of<typename A::element_type>;
+  else
+   return static_type<std::remove_cvref_t<decltype(std::declval<const A&>().whole())>>::value;
+ }
+ static constexpr dtype value = make();
+};
+template <class Op, class... Args>
+struct static_type<expr<Op, Args...>> {
+ static constexpr dtype make() {
+  constexpr dtype types[]{static_type<Args>::value...};
+  constexpr bool counts[]{!std::is_same_v<Args, number>...};
+  for (int i = Op::condition_operands; i < static_cast<int>(sizeof...(Args)); ++i)
+   if (counts[i]) return Op::result_type(types[i]);
+  return Op::result_type(dtype::f32);
+ }
+ static constexpr dtype value = make();
+};
+
+/// f(x); for 16-bit elements f(cast<float>(x)), rounded. Sealed alike in both modes, so that adjoints add alike.
+template <tensor_like A, class F>
+ requires one_handle<mode_of_t<A>>
+constexpr auto in_float(const A& x, std::source_location where, const F& f) {
+ using node = typename mode_of_t<A>::node;
+ const dtype type = type_of(x);
+ if (!is_storage_type(type)) return node(f(x));
+ const node wide(f(node(eval(cast<float>(node(eval(x, where))), where))));
+ return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
+}
+template <tensor_like A, class F>
+ requires(!one_handle<mode_of_t<A>>)
+constexpr auto in_float(const A& x, std::source_location where, const F& f) {
+ constexpr dtype type = static_type<A>::value;
+ if constexpr (type == dtype::bf16)
+  return eval(cast<bfloat16>(f(eval(cast<float>(eval(x, where)), where))), where);
+ else if constexpr (type == dtype::f16)
+  return eval(cast<half>(f(eval(cast<float>(eval(x, where)), where))), where);
+ else
+  return f(x);
+}
+
+}
+// ---- tapegraph/ops/elementwise/power.hpp ----
+
+// ---- tapegraph/core/math.hpp ----
+
 // ---- tapegraph/core/math/error_function.hpp ----
 
 // ---- tapegraph/core/math/exponential.hpp ----
@@ -3555,248 +4653,7 @@ TG_HD constexpr T tan(T x) {
 /// Elementary functions for float and double with equal bits everywhere: scalar code, vector lanes of every instruction
 /// set, loop tails and constant evaluation (of arguments whose computation needs no infinity or NaN on the way).
 /// Measured errors: docs/accuracy.md.
-// ---- tapegraph/ops/elementwise/power.hpp ----
-
 // ---- tapegraph/ops/elementwise/exponential.hpp ----
-
-// ---- tapegraph/ops/elementwise/arithmetic.hpp ----
-
-/// x + y, x - y, x * y, x / y, x % y, -x, with NumPy broadcasting.
-
-namespace tapegraph {
-
-namespace detail {
-
-/// Integers wrap around when a result does not fit: in two's complement that is arithmetic of unsigned numbers.
-template <class V>
-inline constexpr bool wraps = std::is_integral_v<V> && std::is_signed_v<V>;
-
-/// x / y; of integers the quotient rounded toward zero, and 0 for y = 0, where the processor would stop the program.
-template <class V>
-TG_HD constexpr V quotient(V x, V y) {
- if constexpr (std::is_same_v<V, bool>) {
-  return x & y;
- } else if constexpr (std::is_floating_point_v<V>) {
-  return x / y;
- } else {
-  const bool special = y == V(0) || (std::is_signed_v<V> && y == V(-1));
-  const V q = static_cast<V>(x / (special ? V(1) : y));
-  if constexpr (std::is_signed_v<V>) {
-   using word = std::make_unsigned_t<V>;
-   return y == V(0) ? V(0) : (special ? static_cast<V>(word(0) - static_cast<word>(x)) : q);
-  } else {
-   return y == V(0) ? V(0) : q;
-  }
- }
-}
-
-}
-
-struct add_op : map_op<2> {
- static constexpr std::string_view name = "add";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  if constexpr (detail::wraps<V>)
-   return static_cast<V>(static_cast<std::make_unsigned_t<V>>(x) + static_cast<std::make_unsigned_t<V>>(y));
-  else
-   return x + y;
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto, auto) {
-  return dy;
- }
-};
-
-struct subtract_op : map_op<2> {
- static constexpr std::string_view name = "subtract";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  if constexpr (detail::wraps<V>)
-   return static_cast<V>(static_cast<std::make_unsigned_t<V>>(x) - static_cast<std::make_unsigned_t<V>>(y));
-  else
-   return x - y;
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto, auto) {
-  if constexpr (I == 0)
-   return dy;
-  else
-   return -dy;
- }
-};
-
-struct multiply_op : map_op<2> {
- static constexpr std::string_view name = "multiply";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  if constexpr (detail::wraps<V> && sizeof(V) >= sizeof(int))
-   return static_cast<V>(static_cast<std::make_unsigned_t<V>>(x) * static_cast<std::make_unsigned_t<V>>(y));
-  else if constexpr (std::is_same_v<V, bool>)
-   return x & y;
-  else
-   return x * y;
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
-  if constexpr (I == 0)
-   return dy * y;
-  else
-   return dy * x;
- }
-};
-
-struct divide_op : map_op<2> {
- static constexpr std::string_view name = "divide";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  return detail::quotient(x, y);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto y, auto q) {
-  if constexpr (I == 0)
-   return dy / y;
-  else
-   return -(dy * q) / y;
- }
-};
-
-struct negate_op : map_op<1> {
- static constexpr std::string_view name = "negate";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x) {
-  if constexpr (std::is_integral_v<V>)
-   return subtract_op::value(V(0), x);
-  else
-   return -x;
- }
- TG_INLINE static constexpr auto vjp(auto dy, auto, auto) { return -dy; }
-};
-
-/// floor(x / y); for integers y = 0 gives 0.
-struct floor_divide_op : map_op<2> {
- static constexpr std::string_view name = "floor_divide";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  if constexpr (std::is_floating_point_v<V>) {
-   return math::floor_divide(x, y);
-  } else if constexpr (detail::wraps<V>) {
-   const V q = detail::quotient(x, y), r = subtract_op::value(x, multiply_op::value(q, y));
-   const bool below = y != V(0) && r != V(0) && (r < V(0)) != (y < V(0));
-   return static_cast<V>(q - static_cast<V>(below));
-  } else {
-   return detail::quotient(x, y);
-  }
- }
-};
-
-/// x - floor(x / y) y, with the sign of y as in NumPy and Python; for integers y = 0 gives 0.
-struct remainder_op : map_op<2> {
- static constexpr std::string_view name = "remainder";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  if constexpr (std::is_floating_point_v<V>)
-   return math::remainder(x, y);
-  else
-   return y == V(0) ? V(0) : subtract_op::value(x, multiply_op::value(floor_divide_op::value(x, y), y));
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
-  if constexpr (I == 0)
-   return dy;
-  else
-   return -(dy * apply<floor_divide_op>(x, y));
- }
-};
-
-/// (x - y)^2
-struct squared_difference_op : map_op<2> {
- static constexpr std::string_view name = "squared_difference";
- static constexpr bool integers = true;
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  const V d = subtract_op::value(x, y);
-  return multiply_op::value(d, d);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto) {
-  if constexpr (I == 0)
-   return dy * (2 * apply<subtract_op>(x, y));
-  else
-   return dy * (2 * apply<subtract_op>(y, x));
- }
-};
-
-/// x + t (y - x)
-struct lerp_op : map_op<3> {
- static constexpr std::string_view name = "lerp";
- template <class V>
- TG_HD static constexpr V value(V x, V y, V t) {
-  return math::detail::mul_add(t, y - x, x);
- }
- template <int I>
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto t, auto) {
-  if constexpr (I == 0)
-   return dy * (1 - t);
-  else if constexpr (I == 1)
-   return dy * t;
-  else
-   return dy * (y - x);
- }
-};
-
-#define TG_BINARY(word, sign)                                                                                          \
- template <class A, class B>                                                                                        \
-  requires operands<A, B>                                                                                        \
- TG_INLINE constexpr auto operator sign(const A& x, const B& y) {                                                   \
-  return apply<word##_op>(x, y);                                                                                 \
- }                                                                                                                  \
- template <operand A, operand B>                                                                                    \
- TG_INLINE constexpr auto word(const A& x, const B& y) {                                                            \
-  return apply<word##_op>(x, y);                                                                                 \
- }
-
-TG_BINARY(add, +)
-TG_BINARY(subtract, -)
-TG_BINARY(multiply, *)
-TG_BINARY(divide, /)
-TG_BINARY(remainder, %)
-#undef TG_BINARY
-
-template <class A>
- requires operands<A>
-TG_INLINE constexpr auto operator-(const A& x) {
- return apply<negate_op>(x);
-}
-template <class A>
- requires operands<A>
-TG_INLINE constexpr auto operator+(const A& x) {
- return x;
-}
-template <operand A>
-TG_INLINE constexpr auto negate(const A& x) {
- return apply<negate_op>(x);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto floor_divide(const A& x, const B& y) {
- return apply<floor_divide_op>(x, y);
-}
-template <operand A, operand B>
-TG_INLINE constexpr auto squared_difference(const A& x, const B& y) {
- return apply<squared_difference_op>(x, y);
-}
-template <operand A, operand B, operand C>
-TG_INLINE constexpr auto lerp(const A& x, const B& y, const C& t) {
- return apply<lerp_op>(x, y, t);
-}
-
-}
 
 /// exp, exp2, expm1, log, log2, log10, log1p.
 
@@ -4365,6 +5222,2045 @@ TG_INLINE constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
 
 }
 
+/// sum, mean, prod, max, min, any, all, count_nonzero over axes. Operands may be formulas: they are fused into the reduction.
+/// ops/reduction/moments.hpp, norm.hpp and softmax.hpp build on these. The element type stays what it is, except where said.
+
+namespace tapegraph {
+
+struct reduce_options {
+ bool keepdims = false;
+};
+
+namespace detail {
+constexpr bool axes_inside(const reduce_op::attributes& a, inference& io) {
+ return io.require(a.axes >> io.in[0].dims.rank() == 0, "reduction: axis outside the rank");
+}
+template <class Op, tensor_like A>
+constexpr auto reduce_over(const A& x, std::int64_t mask, bool keepdims, std::source_location where) {
+ if constexpr (whole_reduction<Op>)
+  return invoke<Op>({mask, keepdims}, nullptr, where, x);
+ else
+  return reduce<Op>({mask, keepdims}, where, x);
+}
+template <class Op, tensor_like A>
+constexpr auto reduce_over(const A& x, const axes& over, reduce_options options, std::source_location where) {
+ return reduce_over<Op>(x, over.bits(shape_of(x).rank()), options.keepdims, where);
+}
+/// Number of elements that fall together into one.
+template <tensor_like A>
+constexpr extent reduced_size(const A& x, const axes& over) {
+ const shape dims = shape_of(x);
+ const std::int64_t mask = over.bits(dims.rank());
+ extent product{1, dims.table()};
+ for (int i = 0; i < dims.rank(); ++i)
+  if ((mask >> i & 1) != 0) product = product * dims[i];
+ return product;
+}
+
+/// A reduction's result with axes of extent 1 where it reduced `from`, so that it broadcasts over it.
+template <handle A>
+constexpr auto with_kept_axes(const A& reduced, const shape& from, std::int64_t mask, std::source_location where) {
+ if (shape_of(reduced).rank() == from.rank()) return reduced;
+ shape target;
+ target.attach(from.table());
+ for (int i = 0; i < from.rank(); ++i) target.push_back((mask >> i & 1) != 0 ? extent(1) : from[i]);
+ return invoke<reshape_op>({}, &target, where, reduced);
+}
+/// A result whose reduced axes were kept, without them unless `keepdims` asks for them.
+template <handle A>
+constexpr auto without_kept_axes(const A& kept, std::int64_t mask, bool keepdims, std::source_location where) {
+ const shape from = shape_of(kept);
+ if (keepdims || mask == 0 || mask >> from.rank() != 0) return kept;
+ shape target;
+ target.attach(from.table());
+ for (int i = 0; i < from.rank(); ++i)
+  if ((mask >> i & 1) == 0) target.push_back(from[i]);
+ return invoke<reshape_op>({}, &target, where, kept);
+}
+
+/// 1 where the operands are equal and 0 elsewhere, in their element type. Constant for derivatives.
+struct indicator_op : map_op<2> {
+ static constexpr std::string_view name = "indicator";
+ template <class V>
+ TG_HD static constexpr V value(V x, V y) {
+  return choose(x == y, V(1), V(0));
+ }
+};
+}
+
+struct sum_op : reduce_op {
+ static constexpr std::string_view name = "sum";
+ static constexpr std::string_view layer_name = "global_average_pooling*";
+ static constexpr void infer(const attributes& a, inference& io) {
+  const dtype type = io.in[0].type;
+  const bool floating = type == dtype::f32 || type == dtype::f64 || type == dtype::f16 || type == dtype::bf16;
+  if (detail::axes_inside(a, io) &&
+   io.require(type != dtype::boolean, "sum, prod: the elements are bool; count_nonzero counts them") &&
+   io.require(floating || (a.keepdims & 2) == 0, "mean: the elements are integers; cast<float>(x) first"))
+   reduce_op::infer(a, io);
+ }
+ static constexpr auto vjp(auto dy, auto, auto) { return dy; }
+};
+
+struct prod_op : sum_op {
+ static constexpr std::string_view name = "prod";
+ static constexpr std::string_view layer_name = "";
+ static constexpr reduction combines = reduction::product;
+ static constexpr bool whole_vjp = true;
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
+  const auto here = std::source_location::current();
+  const shape from = shape_of(x);
+  const auto total = [&](const auto& of) { return detail::reduce_over<sum_op>(of, a.axes, true, here); };
+  const auto q = eval(where(x == 0, 1, x), here);
+  const auto product = invoke<prod_op>({a.axes, 1}, nullptr, here, q);
+  const auto zeros = total(apply<detail::indicator_op>(x, 0));
+  const auto s = total(where(x == 0, x, 0));
+  const auto others = eval(zeros - apply<detail::indicator_op>(x, 0), here);
+  const auto rest = where(others == 0, 1, where(others == 1, s - where(x == 0, x, 0), 0));
+  return eval(detail::with_kept_axes(dy, from, a.axes, here) * (product / q) * rest, here);
+ }
+};
+
+struct max_op : sum_op {
+ static constexpr std::string_view name = "max";
+ static constexpr std::string_view layer_name = "global_max_pooling*";
+ static constexpr reduction combines = reduction::maximum;
+ static constexpr bool whole_vjp = true;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
+ static constexpr void infer(const attributes& a, inference& io) {
+  if (!detail::axes_inside(a, io) ||
+   !io.require(io.in[0].type != dtype::boolean, "max, min: the elements are bool; any and all ask them"))
+   return;
+  reduce_op::infer(a, io);
+  bool empty = false, none = false;
+  for (int i = 0; i < io.in[0].dims.rank(); ++i)
+   if (io.in[0].dims[i].value == 0) ((a.axes >> i & 1) != 0 ? empty : none) = true;
+  io.require(!empty || none || (a.keepdims & empty_allowed) != 0, "max, min: a reduced axis has no elements");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y) {
+  const auto here = std::source_location::current();
+  const shape from = shape_of(x);
+  const auto best = detail::with_kept_axes(y, from, a.axes, here);
+  const auto count = detail::reduce_over<sum_op>(apply<detail::indicator_op>(x, best), a.axes, true, here);
+  return eval(apply<detail::indicator_op>(x, best) * (detail::with_kept_axes(dy, from, a.axes, here) / count), here);
+ }
+};
+
+struct min_op : max_op {
+ static constexpr std::string_view name = "min";
+ static constexpr std::string_view layer_name = "";
+ static constexpr reduction combines = reduction::minimum;
+};
+
+/// Whether any element is true, of bool operands. It has no derivative.
+struct any_op : reduce_op {
+ static constexpr std::string_view name = "any";
+ static constexpr reduction combines = reduction::maximum;
+ static constexpr bool whole_vjp = true;
+ static constexpr void infer(const attributes& a, inference& io) {
+  if (detail::axes_inside(a, io) &&
+   io.require(io.in[0].type == dtype::boolean, "any, all: the elements must be bool; compare them first (x != 0)"))
+   reduce_op::infer(a, io);
+ }
+};
+struct all_op : any_op {
+ static constexpr std::string_view name = "all";
+ static constexpr reduction combines = reduction::minimum;
+};
+
+/// The sum; 0 of no elements. Integers wrap around as they do in NumPy and TensorFlow.
+template <tensor_like A>
+constexpr auto sum(const A& x, axes over = {}, reduce_options options = {},
+    std::source_location where = std::source_location::current()) {
+ return detail::reduce_over<sum_op>(x, over, options, where);
+}
+/// The product; 1 of no elements. Its derivatives are right beside zeros.
+template <tensor_like A>
+constexpr auto prod(const A& x, axes over = {}, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::reduce_over<prod_op>(x, over, options, where);
+}
+/// The largest element; NaN if any is. Elements that attain it share the derivative evenly. Of no elements: an error.
+template <tensor_like A>
+constexpr auto max(const A& x, axes over = {}, reduce_options options = {},
+    std::source_location where = std::source_location::current()) {
+ return detail::reduce_over<max_op>(x, over, options, where);
+}
+/// The smallest element; see max.
+template <tensor_like A>
+constexpr auto min(const A& x, axes over = {}, reduce_options options = {},
+    std::source_location where = std::source_location::current()) {
+ return detail::reduce_over<min_op>(x, over, options, where);
+}
+/// Whether any element of a bool tensor is true; false of no elements.
+template <tensor_like A>
+constexpr auto any(const A& x, axes over = {}, reduce_options options = {},
+    std::source_location where = std::source_location::current()) {
+ return detail::reduce_over<any_op>(x, over, options, where);
+}
+/// Whether all elements of a bool tensor are true; true of no elements.
+template <tensor_like A>
+constexpr auto all_of(const A& x, axes over = {}, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::reduce_over<all_op>(x, over, options, where);
+}
+/// How many elements are not zero (NaN is not), as int64.
+template <tensor_like A>
+constexpr auto count_nonzero(const A& x, axes over = {}, reduce_options options = {},
+       std::source_location where = std::source_location::current()) {
+ return sum(cast<std::int64_t>(x != 0), over, options, where);
+}
+
+/// The sum by the number of elements; NaN of no elements. Integers have none: cast them first.
+template <tensor_like A>
+constexpr auto mean(const A& x, axes over = {}, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const std::int64_t floating = 2;
+  const auto total =
+   reduce<sum_op>({over.bits(shape_of(operand).rank()), floating | std::int64_t{options.keepdims}}, where, operand);
+  return eval(total / extent_number(total, detail::reduced_size(operand, over)), where);
+ });
+}
+
+}
+
+/// transpose, swap_axes, move_axis, broadcast_to: axes in another order, and repeated.
+
+namespace tapegraph {
+
+struct transpose_op {
+ static constexpr std::string_view name = "transpose";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t permutation[max_rank]{}; ///< axis i of the result is axis permutation[i] of the operand
+  std::int64_t rank = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  if (!io.require(a.permutation[0] >= 0, "transpose: an axis outside the rank") ||
+   !io.require(a.rank == io.in[0].dims.rank(), "transpose: permutation and rank differ"))
+   return;
+  std::int64_t seen = 0;
+  for (int i = 0; i < a.rank; ++i) {
+   if (!io.require(a.permutation[i] >= 0 && a.permutation[i] < a.rank, "transpose: an axis outside the rank"))
+    return;
+   seen |= std::int64_t{1} << a.permutation[i];
+   io.result.push_back(io.in[0].dims[static_cast<int>(a.permutation[i])]);
+  }
+  io.require(seen == (std::int64_t{1} << a.rank) - 1, "transpose: an axis is named twice");
+ }
+ static constexpr attributes inverse(const attributes& a) {
+  attributes back;
+  back.rank = a.rank;
+  for (int i = 0; i < a.rank; ++i) back.permutation[a.permutation[i]] = i;
+  return back;
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
+  return invoke<transpose_op>(inverse(a), nullptr, std::source_location::current(), dy);
+ }
+};
+
+/// Axes in another order; without `order` they are reversed, as in NumPy.
+template <tensor_like A>
+constexpr auto transpose(const A& x, std::initializer_list<int> order = {},
+      std::source_location where = std::source_location::current()) {
+ transpose_op::attributes a;
+ const int rank = shape_of(x).rank();
+ if (order.size() == 0) {
+  a.rank = rank;
+  for (int i = 0; i < rank; ++i) a.permutation[i] = rank - 1 - i;
+ } else {
+  for (int axis : order)
+   if (a.rank < max_rank) a.permutation[a.rank++] = normalized_axis(axis, rank);
+ }
+ return invoke<transpose_op>(a, nullptr, where, x);
+}
+
+/// Two axes change places.
+template <tensor_like A>
+constexpr auto swap_axes(const A& x, int first, int second, std::source_location where = std::source_location::current()) {
+ transpose_op::attributes a;
+ const int rank = shape_of(x).rank();
+ a.rank = rank;
+ for (int i = 0; i < rank; ++i) a.permutation[i] = i;
+ const int i = normalized_axis(first, rank), k = normalized_axis(second, rank);
+ if (i < 0 || k < 0) {
+  a.permutation[0] = -1;
+  a.rank = rank > 0 ? rank : 1;
+ } else {
+  a.permutation[i] = k;
+  a.permutation[k] = i;
+ }
+ return invoke<transpose_op>(a, nullptr, where, x);
+}
+
+/// Axes `from` become axes `to` of the result; the others keep their order (numpy.moveaxis).
+template <tensor_like A>
+constexpr auto move_axis(const A& x, axes from, axes to, std::source_location where = std::source_location::current()) {
+ transpose_op::attributes a;
+ const int rank = shape_of(x).rank();
+ a.rank = rank;
+ const bool fits = !from.all && !to.all && from.count == to.count && detail::distinct_axes(from, rank) &&
+     detail::distinct_axes(to, rank);
+ const std::int64_t moved = fits ? from.bits(rank) : 0, taken = fits ? to.bits(rank) : 0;
+ for (int k = 0; fits && k < from.count; ++k)
+  a.permutation[normalized_axis(to.index[k], rank)] = normalized_axis(from.index[k], rank);
+ for (int i = 0, next = 0; i < rank; ++i) {
+  if ((taken >> i & 1) != 0) continue;
+  while ((moved >> next & 1) != 0) ++next;
+  a.permutation[i] = next++;
+ }
+ if (!fits) {
+  a.permutation[0] = -1;
+  a.rank = rank > 0 ? rank : 1;
+ }
+ return invoke<transpose_op>(a, nullptr, where, x);
+}
+
+/// Repeats axes of extent 1 and adds leading ones. Elementwise, so it fuses into what reads it; like every elementwise
+/// operation its adjoint is summed back to the operand's shape by whoever differentiates.
+struct broadcast_op : map_op<1> {
+ static constexpr std::string_view name = "broadcast_to";
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  bool ok = true;
+  io.result = broadcast(io.in[0].dims, *io.target, ok);
+  io.require(ok && io.result == *io.target, "broadcast_to: the shape does not broadcast to the target");
+ }
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return x;
+ }
+ static constexpr auto vjp(auto dy, auto, auto) { return dy; }
+};
+
+template <tensor_like A>
+constexpr auto broadcast_to(const A& x, shape target, std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(x).table());
+ return invoke<broadcast_op>({}, &target, where, x);
+}
+
+/// Sums a tensor down to a shape that broadcasts to its own: the adjoint of broadcasting.
+template <tensor_like A>
+constexpr auto sum_to(const A& x, const shape& target, std::source_location where = std::source_location::current()) {
+ const shape from = shape_of(x);
+ if (from == target) return eval(x, where);
+ const int extra = from.rank() - target.rank();
+ std::int64_t mask = 0;
+ for (int i = 0; i < from.rank(); ++i)
+  if (i < extra || (target[i - extra].value == 1 && from[i].value != 1)) mask |= std::int64_t{1} << i;
+ return invoke<reshape_op>({}, &target, where, reduce<sum_op>({mask, 0}, where, x));
+}
+
+}
+
+namespace tapegraph::ir {
+
+struct contribution {
+ int leaf, adjoint;
+};
+
+namespace detail {
+
+using tapegraph::is_floating;
+
+constexpr int converted(trace& t, int at, dtype type) {
+ if (t.nodes[at].type == type) return at;
+ static_assert(operation_binding<cast_op<float>>::bound && operation_binding<cast_op<double>>::bound);
+ static_assert(operation_binding<cast_op<half>>::bound && operation_binding<cast_op<bfloat16>>::bound);
+ switch (type) {
+ case dtype::f64: return t.map(descriptor_of<cast_op<double>>, &at, 1);
+ case dtype::f16: return t.map(descriptor_of<cast_op<half>>, &at, 1);
+ case dtype::bf16: return t.map(descriptor_of<cast_op<bfloat16>>, &at, 1);
+ default: return t.map(descriptor_of<cast_op<float>>, &at, 1);
+ }
+}
+
+constexpr node reshaped(trace& t, int at, const shape& target) {
+ return invoke<reshape_op>({}, &target, std::source_location{}, node(&t, at));
+}
+
+constexpr int with_kept_axes(trace& t, int reduced, int operand, std::int64_t axes) {
+ if (t.nodes[reduced].rank == t.nodes[operand].rank) return reduced;
+ const shape from = t.dims(operand);
+ shape target;
+ target.attach(&t.extents);
+ for (int i = 0; i < from.rank(); ++i) target.push_back((axes >> i & 1) != 0 ? extent(1) : from[i]);
+ return reshaped(t, reduced, target).id();
+}
+
+constexpr void own_group(trace& t, int first) {
+ for (int i = first; i < t.nodes.size(); ++i) t.nodes[i].sealed = t.nodes[i].op->kind != operation_kind::map;
+}
+
+}
+
+constexpr int group_begin(const trace& t, int last) {
+ int first = last;
+ while (first > 0 &&
+  (t.nodes[first - 1].group == t.nodes[last].group || t.nodes[first - 1].op->kind == operation_kind::leaf))
+  --first;
+ return first;
+}
+
+template <class Wanted>
+constexpr list<contribution> differentiate_group(trace& t, int last, int output, int adjoint, const Wanted& wanted,
+            bool over_operand = false) {
+ const int group = t.nodes[last].group;
+ const int first = group_begin(t, last);
+ const int count = last - first + 1;
+ const auto inside = [&](int id) {
+  return id >= first && id < last && t.nodes[id].group == group;
+ };
+
+ list<int> copy(count, -1);
+ list<int> wants(count, 0);
+ const int start = t.nodes.size();
+ for (int i = first; i <= last; ++i) {
+  if (i < last && !inside(i)) continue;
+  bool any = false;
+  int args[4]{};
+  for (int k = 0; k < t.nodes[i].arguments; ++k) {
+   const int arg = t.argument(i, k);
+   args[k] = inside(arg) ? copy[arg - first] : arg;
+   any = any || (inside(arg) ? wants[arg - first] != 0 : wanted(arg));
+  }
+  wants[i - first] = any;
+  if (i == last) break;
+  const entry e = t.nodes[i];
+  copy[i - first] = t.append(*e.op, e.type, e.rank, e.dims, args, e.arguments, e.words);
+ }
+
+ list<int> adjoints(count, -1);
+ adjoints[count - 1] = adjoint;
+ list<contribution> by_occurrence(count * 4, contribution{-1, -1});
+ for (int i = last; i >= first; --i) {
+  int above = adjoints[i - first];
+  if (above < 0) continue;
+  int args[4]{};
+  const int arguments = t.nodes[i].arguments;
+  for (int k = 0; k < arguments; ++k) {
+   const int arg = t.argument(i, k);
+   args[k] = inside(arg) ? copy[arg - first] : arg;
+  }
+  int value = i == last ? output : copy[i - first];
+  if (t.nodes[i].op->kind == operation_kind::reduce) {
+   const std::int64_t axes = t.words_of(i)[0];
+   if (!over_operand) above = detail::with_kept_axes(t, above, args[0], axes);
+   value = detail::with_kept_axes(t, value, args[0], axes);
+  }
+  for (int k = 0; k < arguments; ++k) {
+   const int arg = t.argument(i, k);
+   if (!detail::is_floating(t.nodes[arg].type)) continue;
+   if (inside(arg) ? wants[arg - first] == 0 : !wanted(arg)) continue;
+   int flow = t.nodes[i].op->vjp(t, t.words_of(i), k, above, args, value);
+   if (flow < 0) continue;
+   flow = detail::converted(t, flow, t.nodes[arg].type);
+   if (inside(arg))
+    adjoints[arg - first] = flow;
+   else
+    by_occurrence[(i - first) * 4 + k] = {arg, flow};
+  }
+ }
+ detail::own_group(t, start);
+
+ list<contribution> result;
+ for (int i = 0; i < by_occurrence.size(); ++i)
+  if (by_occurrence[i].leaf >= 0) result.push_back(by_occurrence[i]);
+ return result;
+}
+
+namespace detail {
+
+constexpr int fitted(trace& t, int flow, int domain, int leaf) {
+ if (!t.same_shape(flow, domain)) {
+  const shape target = t.dims(domain);
+  flow = invoke<broadcast_op>({}, &target, std::source_location{}, node(&t, flow)).id();
+  t.nodes[flow].sealed = false;
+ }
+ if (t.same_shape(flow, leaf)) {
+  t.nodes[flow].sealed = true;
+  return flow;
+ }
+ return sum_to(node(&t, flow), t.dims(leaf), std::source_location{}).id();
+}
+
+constexpr int accumulated(trace& t, int sum, int flow) {
+ if (sum < 0) return flow;
+ const int args[2]{sum, flow};
+ static_assert(operation_binding<add_op>::bound);
+ return t.map(descriptor_of<add_op>, args, 2);
+}
+
+}
+
+constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
+       int first = 0) {
+ t.differentiated = true;
+ int count = 0;
+ for (int y : ys) count = y >= count ? y + 1 : count;
+ list<int> depends(count, 0), adjoint(count, -1);
+ for (int source : sources)
+  if (source < count) depends[source] = 1;
+ for (int i = first; i < count; ++i)
+  for (int k = 0; k < t.nodes[i].arguments && depends[i] == 0; ++k)
+   depends[i] = detail::is_floating(t.nodes[i].type) && depends[t.argument(i, k)] != 0;
+ list<int> result(sources.size(), -1);
+ for (int k = 0; k < ys.size(); ++k) {
+  const int y = ys[k];
+  if (depends[y] == 0) continue;
+  int seed = seeds[k];
+  if (seed < 0) {
+   seed = t.constant(1, t.nodes[y].type);
+   if (t.nodes[y].rank > 0) seed = detail::fitted(t, seed, y, y);
+  }
+  adjoint[y] = detail::accumulated(t, adjoint[y], seed);
+ }
+ recomputation again(t, count);
+ const auto wanted = [&](int id) {
+  const int origin = again.origin_of(id);
+  return origin < count && depends[origin] != 0;
+ };
+ const auto add = [&](int to, int flow) {
+  int& sum = adjoint[again.origin_of(to)];
+  sum = detail::accumulated(t, sum, flow);
+ };
+ for (int i = count - 1; i >= first; --i) {
+  if (adjoint[i] < 0 || depends[i] == 0 || t.nodes[i].arguments == 0) continue;
+  const operation& op = *t.nodes[i].op;
+  t.scope = t.nodes[i].scope;
+  t.line = t.nodes[i].line;
+  if (t.is(i, descriptor_of<checkpoint_op>)) again.repeat(i);
+  const int at = again.copy_of(i);
+  if (op.in_formula()) {
+   const int domain = op.kind == operation_kind::reduce ? t.argument(at, 0) : at;
+   for (const contribution& c : differentiate_group(t, at, at, adjoint[i], wanted))
+    add(c.leaf, detail::fitted(t, c.adjoint, domain, c.leaf));
+   continue;
+  }
+  list<int> args(t.nodes[i].arguments);
+  for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(at, k);
+  std::uint64_t asked = 0;
+  for (int k = 0; k < t.nodes[i].arguments && k < 64; ++k)
+   if (wanted(args[k]) && detail::is_floating(t.nodes[args[k]].type)) asked |= std::uint64_t{1} << k;
+  for (int k = 0; k < t.nodes[i].arguments; ++k) {
+   if (!wanted(args[k]) || !detail::is_floating(t.nodes[args[k]].type)) continue;
+   t.wanted = asked;
+   const int flow = op.vjp(t, t.words_of(at), k, adjoint[i], args.begin(), at);
+   if (flow >= 0) add(args[k], flow);
+  }
+  t.wanted = ~std::uint64_t{0};
+ }
+ for (int s = 0; s < sources.size(); ++s)
+  if (sources[s] < count) result[s] = adjoint[sources[s]];
+ return result;
+}
+
+constexpr list<int> gradient(trace& t, int y, const list<int>& sources, int first = 0) {
+ return pullback(t, list<int>{y}, list<int>{-1}, sources, first);
+}
+
+namespace detail {
+
+constexpr int zeros_like(trace& t, int like) {
+ const shape target = t.dims(like);
+ const node zero(&t, t.constant(0, t.nodes[like].type));
+ return target.rank() == 0 ? zero.id() : invoke<broadcast_op>({}, &target, std::source_location{}, zero).id();
+}
+
+}
+
+}
+
+namespace tapegraph {
+
+template <class F, tensor_like... Args>
+constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
+ ir::trace& t = first_owner(args...);
+ const node sources[]{ir::detail::reshaped(t, seal(args, std::source_location{}).id(), shape_of(args))...};
+ const int first = t.nodes.size();
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  const node y = eval(f(sources[I]...));
+  list<int> ids;
+  (ids.push_back(sources[I].id()), ...);
+  list<int> found = ir::gradient(t, y.id(), ids, first);
+  for (int i = 0; i < found.size(); ++i)
+   if (found[i] < 0) found[i] = ir::detail::zeros_like(t, ids[i]);
+  auto result = detail::unwrapped(std::tuple{node(&t, found[static_cast<int>(I)])...});
+  return value_with_gradient<node, decltype(result)>{y, result};
+ }(std::index_sequence_for<Args...>{});
+}
+
+}
+// ---- tapegraph/nn/initializer.hpp ----
+
+namespace tapegraph {
+
+enum class initializer_kind : int {
+ constant,
+ uniform,
+ normal,
+ glorot_uniform,
+ glorot_normal,
+ he_uniform,
+ he_normal,
+ orthogonal,
+ forget_gate
+};
+
+/// How a variable's first values are drawn. Make one through the types in `init`.
+struct initializer {
+ initializer_kind kind = initializer_kind::glorot_uniform;
+ double a = 0, b = 0;
+};
+
+namespace init {
+/// U(-l, l), l = sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010; TensorFlow's default for kernels)
+struct glorot_uniform {
+ constexpr operator initializer() const { return {initializer_kind::glorot_uniform, 0, 0}; }
+};
+/// N(0, 2 / (fan_in + fan_out))
+struct glorot_normal {
+ constexpr operator initializer() const { return {initializer_kind::glorot_normal, 0, 0}; }
+};
+/// U(-l, l), l = sqrt(6 / fan_in) (He et al. 2015)
+struct he_uniform {
+ constexpr operator initializer() const { return {initializer_kind::he_uniform, 0, 0}; }
+};
+/// N(0, 2 / fan_in)
+struct he_normal {
+ constexpr operator initializer() const { return {initializer_kind::he_normal, 0, 0}; }
+};
+/// `gain` times a matrix with orthonormal rows or, where there are fewer, columns, uniform among all of them (Saxe et al.
+/// 2014): axes before the last count as one.
+struct orthogonal {
+ double gain = 1;
+ constexpr operator initializer() const { return {initializer_kind::orthogonal, gain, 0}; }
+};
+/// Biases of an LSTM, [4 units]: 1 for the forget gate, `others` for the rest (Jozefowicz et al. 2015).
+struct forget_gate {
+ double others = 0;
+ constexpr operator initializer() const { return {initializer_kind::forget_gate, others, 0}; }
+};
+/// All elements are `value`.
+struct constant {
+ double value = 0;
+ constexpr operator initializer() const { return {initializer_kind::constant, value, 0}; }
+};
+struct zeros {
+ constexpr operator initializer() const { return {initializer_kind::constant, 0, 0}; }
+};
+struct ones {
+ constexpr operator initializer() const { return {initializer_kind::constant, 1, 0}; }
+};
+/// U(low, high)
+struct uniform {
+ double low = -0.05, high = 0.05;
+ constexpr operator initializer() const { return {initializer_kind::uniform, low, high}; }
+};
+/// Normal with a mean and a standard deviation, not truncated.
+struct normal {
+ double mean = 0, deviation = 0.05;
+ constexpr operator initializer() const { return {initializer_kind::normal, mean, deviation}; }
+};
+}
+
+/// Options of scope.variable.
+struct variable_options {
+ tapegraph::initializer initializer{};
+ bool trainable = true;
+};
+
+namespace detail {
+/// Extent of the last axis, where a layer's features are; a scalar is an error of that layer.
+template <class Scope>
+constexpr std::int64_t features_of(const Scope& scope, const shape& dims, const char* error) {
+ return scope.require(dims.rank() > 0, error) ? dims[dims.rank() - 1].value : 1;
+}
+}
+
+/// Fan-in and fan-out of a kernel as TensorFlow computes them: the last two axes times the receptive field before them.
+struct fans {
+ double in = 1, out = 1;
+};
+inline fans fans_of(const shape& s) {
+ if (s.rank() == 0) return {};
+ if (s.rank() == 1) return {static_cast<double>(s[0].value), static_cast<double>(s[0].value)};
+ double field = 1;
+ for (int i = 0; i + 2 < s.rank(); ++i) field *= static_cast<double>(s[i].value);
+ return {field * static_cast<double>(s[s.rank() - 2].value), field * static_cast<double>(s[s.rank() - 1].value)};
+}
+
+}
+// ---- tapegraph/ops/gather/gather.hpp ----
+
+/// gather, scatter_add, gather_nd, scatter_nd, take_along, put_along, one_hot: elements chosen by int32 or int64 indices. An
+/// index outside its axis (a negative one, too) is a range_error that names the operation, the index, its position and the
+/// extent; nothing has been read or written then. Where indices meet, what they bring is added in their order.
+
+namespace tapegraph {
+
+namespace detail {
+constexpr bool index_type(dtype type) { return type == dtype::i32 || type == dtype::i64; }
+
+constexpr bool same_shape_or_required(const shape& a, const shape& b) {
+ bool same = a.rank() == b.rank();
+ for (int i = 0; same && i < a.rank(); ++i) same = equal_or_required(a[i], b[i]);
+ return same;
+}
+}
+
+/// Slices of a table along an axis: table [batch..., before..., n, behind...], indices [batch..., picks...] to
+/// [batch..., before..., picks..., behind...].
+namespace detail {
+/// What choosing elements reads and writes: of the table no more than is chosen.
+inline double bytes_of_choice(const kernel_call& c) {
+ const std::size_t chosen = c.out[0].bytes(), table = c.in[0].bytes();
+ return static_cast<double>((table < chosen ? table : chosen) + c.in[1].bytes() + chosen);
+}
+}
+
+struct gather_op {
+ static constexpr std::string_view name = "gather";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 2;
+ struct attributes {
+  std::int64_t axis = 0, batch = 0;
+ };
+ /// The shape of what is gathered. False when the operands do not fit.
+ static constexpr bool gathered(const attributes& a, const shape& table, const operand_info& indices, inference& io,
+        shape& result) {
+  const shape& picks = indices.dims;
+  if (!io.require(table.rank() >= 1, "gather, scatter_add: the table needs an axis") ||
+   !io.require(detail::index_type(indices.type), "gather, scatter_add: indices must be i32 or i64") ||
+   !io.require(a.axis >= 0 && a.axis < table.rank(), "gather, scatter_add: axis outside the rank") ||
+   !io.require(a.batch >= 0 && a.batch <= a.axis && a.batch <= picks.rank(),
+      "gather: batch axes must come before the axis, in the table and in the indices"))
+   return false;
+  const auto axis = static_cast<int>(a.axis), batch = static_cast<int>(a.batch);
+  result = shape();
+  result.attach(table.table());
+  for (int i = 0; i < axis; ++i) result.push_back(table[i]);
+  for (int i = 0; i < batch; ++i)
+   io.require(equal_or_required(table[i], picks[i]), "gather: extents of batch axes differ");
+  for (int i = batch; i < picks.rank(); ++i) result.push_back(picks[i]);
+  for (int i = axis + 1; i < table.rank(); ++i) result.push_back(table[i]);
+  return io.require(!result.overflow(), "gather: rank above 8");
+ }
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  gathered(a, io.in[0].dims, io.in[1], io, io.result);
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
+ static constexpr cost_function bytes = &detail::bytes_of_choice;
+};
+
+/// (slices, indices) to zeros of the target's shape with each slice added where its index points.
+struct scatter_add_op : gather_op {
+ static constexpr bool takes_storage_types = false;
+ static constexpr std::string_view name = "scatter_add";
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  shape expected;
+  if (gathered(a, io.result, io.in[1], io, expected))
+   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
+     "scatter_add: the values have not the shape that gather would give");
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
+  return invoke<gather_op>(a, nullptr, std::source_location::current(), d, indices);
+ }
+ static constexpr cost_function bytes = nullptr;
+};
+
+template <int I>
+ requires(I == 0)
+constexpr auto gather_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
+ const shape target = shape_of(table);
+ return invoke<scatter_add_op>(a, &target, std::source_location::current(), dy, indices);
+}
+
+/// Slices of a table by tuples: table [n1, ..., nk, rest...], indices [picks..., k] to [picks..., rest...].
+struct gather_nd_op {
+ static constexpr std::string_view name = "gather_nd";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 2;
+ using attributes = no_attributes;
+ static constexpr bool gathered(const shape& table, const operand_info& indices, inference& io, shape& result) {
+  const shape& picks = indices.dims;
+  const extent width = picks.rank() > 0 ? picks[picks.rank() - 1] : extent(0);
+  if (!io.require(detail::index_type(indices.type), "gather_nd, scatter_nd: indices must be i32 or i64") ||
+   !io.require(width.known() && width.value >= 1 && width.value <= table.rank(),
+      "gather_nd, scatter_nd: the last extent of the indices must be a number from 1 to the table's rank"))
+   return false;
+  result = shape();
+  result.attach(table.table() != nullptr ? table.table() : picks.table());
+  for (int i = 0; i + 1 < picks.rank(); ++i) result.push_back(picks[i]);
+  for (int i = static_cast<int>(width.value); i < table.rank(); ++i) result.push_back(table[i]);
+  return io.require(!result.overflow(), "gather_nd: rank above 8");
+ }
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  gathered(io.in[0].dims, io.in[1], io, io.result);
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
+ static constexpr cost_function bytes = &detail::bytes_of_choice;
+};
+
+/// (slices, indices) to zeros of the target's shape with each slice added where its tuple points.
+struct scatter_nd_op : gather_nd_op {
+ static constexpr std::string_view name = "scatter_nd";
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  shape expected;
+  if (gathered(io.result, io.in[1], io, expected))
+   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
+     "scatter_nd: the values have not the shape that gather_nd would give");
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
+  return invoke<gather_nd_op>(a, nullptr, std::source_location::current(), d, indices);
+ }
+ static constexpr cost_function bytes = nullptr;
+};
+
+template <int I>
+ requires(I == 0)
+constexpr auto gather_nd_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
+ const shape target = shape_of(table);
+ return invoke<scatter_nd_op>(a, &target, std::source_location::current(), dy, indices);
+}
+
+/// Elements along an axis: x [..., n, ...], indices [..., m, ...] to [..., m, ...].
+struct take_along_op {
+ static constexpr std::string_view name = "take_along";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 2;
+ struct attributes {
+  std::int64_t axis = 0;
+ };
+ static constexpr bool fits(const attributes& a, const shape& x, const operand_info& indices, inference& io) {
+  if (!io.require(x.rank() >= 1 && x.rank() == indices.dims.rank(), "take_along, put_along: ranks differ") ||
+   !io.require(a.axis >= 0 && a.axis < x.rank(), "take_along, put_along: axis outside the rank") ||
+   !io.require(detail::index_type(indices.type), "take_along, put_along: indices must be i32 or i64"))
+   return false;
+  for (int i = 0; i < x.rank(); ++i)
+   if (i != a.axis)
+    io.require(equal_or_required(x[i], indices.dims[i]), "take_along, put_along: extents differ off the axis");
+  return io.error == nullptr;
+ }
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[1].dims;
+  fits(a, io.in[0].dims, io.in[1], io);
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto indices, auto);
+ static constexpr cost_function bytes = &detail::bytes_of_choice;
+};
+
+/// The adjoint of take_along: adds each element where its index points; the target is x's shape.
+struct put_along_op : take_along_op {
+ static constexpr bool takes_storage_types = false;
+ static constexpr std::string_view name = "put_along";
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  if (fits(a, io.result, io.in[1], io))
+   io.require(detail::same_shape_or_required(io.in[0].dims, io.in[1].dims),
+     "put_along: values and indices differ in shape");
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
+  return invoke<take_along_op>(a, nullptr, std::source_location::current(), d, indices);
+ }
+ static constexpr cost_function bytes = nullptr;
+};
+
+template <int I>
+ requires(I == 0)
+constexpr auto take_along_op::vjp(const attributes& a, auto dy, auto x, auto indices, auto) {
+ const shape target = shape_of(x);
+ return invoke<put_along_op>(a, &target, std::source_location::current(), dy, indices);
+}
+
+/// indices [...] to [..., depth, ...]: `on` where the index points, `off` elsewhere.
+template <class T>
+struct one_hot_op {
+ static constexpr std::string_view name = "one_hot";
+ static constexpr batching batched = batching::axis;
+ using result_element = T;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t depth = 0, axis = 0;
+  double on = 1, off = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype_of<T>;
+  const shape& from = io.in[0].dims;
+  if (!io.require(detail::index_type(io.in[0].type), "one_hot: indices must be i32 or i64") ||
+   !io.require(a.depth > 0, "one_hot: depth must be positive") ||
+   !io.require(a.axis >= 0 && a.axis <= from.rank(), "one_hot: axis outside the rank") ||
+   !io.require(from.rank() < max_rank, "one_hot: rank above 8"))
+   return;
+  io.result.attach(from.table());
+  for (int i = 0; i <= from.rank(); ++i) {
+   if (i == a.axis) io.result.push_back(a.depth);
+   if (i < from.rank()) io.result.push_back(from[i]);
+  }
+ }
+};
+
+/// Given to gather as its axis: the first axis behind the batch axes.
+inline constexpr int behind_batch = std::numeric_limits<int>::min();
+
+namespace detail {
+constexpr gather_op::attributes gather_attributes(int axis, int batch, int rank) {
+ return {axis == behind_batch ? batch : normalized_axis(axis, rank), batch};
+}
+}
+
+/// Slices of `table` along an axis, in the order of the indices (tf.gather). The first `batch_axes` axes of both operands run
+/// together: indices choose within their own batch.
+template <tensor_like A, tensor_like B>
+constexpr auto gather(const A& table, const B& indices, int axis = behind_batch, int batch_axes = 0,
+     std::source_location where = std::source_location::current()) {
+ return invoke<gather_op>(detail::gather_attributes(axis, batch_axes, shape_of(table).rank()), nullptr, where, table,
+       indices);
+}
+/// Adds slices into zeros of the target's shape, each where its index points: the adjoint of gather.
+template <tensor_like A, tensor_like B>
+constexpr auto scatter_add(const A& values, const B& indices, shape target, int axis = behind_batch, int batch_axes = 0,
+      std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(values).table());
+ return invoke<scatter_add_op>(detail::gather_attributes(axis, batch_axes, target.rank()), &target, where, values,
+        indices);
+}
+/// table[i1, ..., ik] for every tuple on the last axis of the indices (tf.gather_nd).
+template <tensor_like A, tensor_like B>
+constexpr auto gather_nd(const A& table, const B& indices, std::source_location where = std::source_location::current()) {
+ return invoke<gather_nd_op>({}, nullptr, where, table, indices);
+}
+/// Zeros of the target's shape with each value added where its tuple points (tf.scatter_nd): the adjoint of gather_nd.
+template <tensor_like A, tensor_like B>
+constexpr auto scatter_nd(const A& values, const B& indices, shape target,
+      std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(values).table());
+ return invoke<scatter_nd_op>({}, &target, where, values, indices);
+}
+/// The elements that the indices name along an axis (numpy.take_along_axis, torch.gather); other extents are equal.
+template <tensor_like A, tensor_like B>
+constexpr auto take_along(const A& x, const B& indices, int axis = -1,
+      std::source_location where = std::source_location::current()) {
+ return invoke<take_along_op>({normalized_axis(axis, shape_of(x).rank())}, nullptr, where, x, indices);
+}
+/// Zeros of the target's shape with each value added where its index points along an axis (torch.scatter_add on zeros).
+template <tensor_like A, tensor_like B>
+constexpr auto put_along(const A& values, const B& indices, shape target, int axis = -1,
+      std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(values).table());
+ return invoke<put_along_op>({normalized_axis(axis, target.rank())}, &target, where, values, indices);
+}
+
+struct one_hot_options {
+ double on = 1, off = 0;
+ int axis = -1; ///< of the result
+};
+/// T(on) where the index points along a new axis of `depth`, T(off) elsewhere.
+template <class T, tensor_like A>
+constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return invoke<one_hot_op<T>>({depth, normalized_axis(options.axis, shape_of(indices).rank() + 1), options.on, options.off},
+        nullptr, where, indices);
+}
+
+}
+// ---- tapegraph/ops/random/random.hpp ----
+
+// ---- tapegraph/core/random_laws.hpp ----
+
+// ---- tapegraph/core/philox.hpp ----
+
+/// Counter-based random numbers: Philox4x32 with 10 rounds (J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random
+/// numbers: as easy as 1, 2, 3", SC 2011). Element i of a random node is a pure function of (seed, step, ordinal, i), so
+/// it does not depend on threads, chunks, vector width or mode.
+///
+/// The address: the key is the seed. The counter's 128 bits are
+///
+///     word 0  block, low 32 bits       block = i / 4 (float) or i / 2 (double)
+///     word 1  block, next 16 bits; above them the low 16 bits of the ordinal
+///     word 2  step, low 32 bits
+///     word 3  step, next 16 bits; above them the high 16 bits of the ordinal
+///
+/// so different (step, ordinal, block) have different counters, and with them independent numbers, for fewer than 2^48
+/// blocks (10^15 floats), 2^48 steps and any 32-bit ordinal.
+
+namespace tapegraph {
+
+struct philox4x32 {
+ static constexpr std::uint32_t multiplier_0 = 0xd2511f53u, multiplier_2 = 0xcd9e8d57u;
+ static constexpr std::uint32_t weyl_0 = 0x9e3779b9u, weyl_1 = 0xbb67ae85u;
+
+private:
+ template <std::uint32_t Round>
+ TG_HD static constexpr void round(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
+         std::uint32_t k0, std::uint32_t k1) {
+  const std::uint64_t a = std::uint64_t{multiplier_0} * c0, b = std::uint64_t{multiplier_2} * c2;
+  c0 = static_cast<std::uint32_t>(b >> 32) ^ c1 ^ (k0 + Round * weyl_0);
+  c2 = static_cast<std::uint32_t>(a >> 32) ^ c3 ^ (k1 + Round * weyl_1);
+  c1 = static_cast<std::uint32_t>(b);
+  c3 = static_cast<std::uint32_t>(a);
+ }
+
+public:
+ /// Encrypts the counter in place. Plain words, so that a loop over blocks vectorises.
+ TG_HD static constexpr void encrypt(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
+          std::uint32_t k0, std::uint32_t k1) {
+  round<0>(c0, c1, c2, c3, k0, k1);
+  round<1>(c0, c1, c2, c3, k0, k1);
+  round<2>(c0, c1, c2, c3, k0, k1);
+  round<3>(c0, c1, c2, c3, k0, k1);
+  round<4>(c0, c1, c2, c3, k0, k1);
+  round<5>(c0, c1, c2, c3, k0, k1);
+  round<6>(c0, c1, c2, c3, k0, k1);
+  round<7>(c0, c1, c2, c3, k0, k1);
+  round<8>(c0, c1, c2, c3, k0, k1);
+  round<9>(c0, c1, c2, c3, k0, k1);
+ }
+
+ static constexpr std::array<std::uint32_t, 4> block(std::array<std::uint32_t, 4> counter,
+              std::array<std::uint32_t, 2> key) {
+  encrypt(counter[0], counter[1], counter[2], counter[3], key[0], key[1]);
+  return counter;
+ }
+};
+
+namespace random {
+
+/// Uniform in [0, 1): 24 bits (float) or 53 bits (double), all multiples of 2^-24 or 2^-53.
+template <class T>
+ requires(sizeof(T) == sizeof(float))
+TG_HD constexpr T uniform01(std::uint32_t word) {
+ return static_cast<T>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24f;
+}
+template <class T>
+ requires(sizeof(T) == sizeof(double))
+TG_HD constexpr T uniform01(std::uint32_t high, std::uint32_t low) {
+ const auto upper = static_cast<double>(static_cast<std::int32_t>(high >> 6));
+ const auto lower = static_cast<double>(static_cast<std::int32_t>(low >> 5));
+ return math::detail::mul_add(upper, 0x1p-26, lower * 0x1p-53);
+}
+
+/// Two independent standard normal numbers from two uniform ones in [0, 1) (Box and Muller). 1 - u is in (0, 1], so the
+/// logarithm is finite; the largest magnitudes are 5.8 (float) and 8.6 (double).
+template <class T>
+TG_HD constexpr void box_muller(T u, T v, T& first, T& second) {
+ const T radius = math::sqrt(T(-2) * math::log(T(1) - u));
+ const T angle = T(6.283185307179586) * v;
+ first = math::detail::product(radius, math::cos(angle));
+ second = math::detail::product(radius, math::sin(angle));
+}
+
+/// Numbers per block of 128 bits.
+template <class T>
+inline constexpr int per_block = static_cast<int>(16 / sizeof(T));
+
+/// Names one stream of numbers: the key and the part of the counter that does not vary with the element.
+struct address {
+ std::uint32_t key_0, key_1, ordinal_low, step_low, step_high;
+
+ TG_HD constexpr address(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal)
+  : key_0(static_cast<std::uint32_t>(seed)),
+  key_1(static_cast<std::uint32_t>(seed >> 32)),
+  ordinal_low(ordinal << 16),
+  step_low(static_cast<std::uint32_t>(step)),
+  step_high((static_cast<std::uint32_t>(step >> 32) & 0xffffu) | (ordinal & 0xffff0000u)) {}
+};
+
+namespace detail {
+
+/// Block number `block` of a stream, as raw words.
+TG_HD constexpr void words(const address& a, std::uint32_t block_low, std::uint32_t block_high, std::uint32_t& w0,
+      std::uint32_t& w1, std::uint32_t& w2, std::uint32_t& w3) {
+ w0 = block_low;
+ w1 = (block_high & 0xffffu) | a.ordinal_low;
+ w2 = a.step_low;
+ w3 = a.step_high;
+ philox4x32::encrypt(w0, w1, w2, w3, a.key_0, a.key_1);
+}
+
+struct uniform {
+ static constexpr bool transforms = false;
+ template <class T>
+ TG_HD static constexpr void run(T&, T&) {}
+};
+
+struct normal {
+ static constexpr bool transforms = true;
+ template <class T>
+ TG_HD static constexpr void run(T& u, T& v) {
+  T first = 0, second = 0;
+  box_muller(u, v, first, second);
+  u = first;
+  v = second;
+ }
+};
+
+/// The uniform numbers of one block.
+template <class T>
+TG_HD constexpr void block_numbers(const address& a, std::uint64_t block, T (&x)[per_block<T>]) {
+ std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
+ words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
+ if constexpr (sizeof(T) == sizeof(float)) {
+  x[0] = uniform01<T>(w0);
+  x[1] = uniform01<T>(w1);
+  x[2] = uniform01<T>(w2);
+  x[3] = uniform01<T>(w3);
+ } else {
+  x[0] = uniform01<T>(w0, w1);
+  x[1] = uniform01<T>(w2, w3);
+ }
+}
+
+template <class Distribution, class T>
+TG_HD constexpr T at(const address& a, std::uint64_t index) {
+ T x[per_block<T>]{};
+ block_numbers(a, index / per_block<T>, x);
+ const int pair = static_cast<int>(index % per_block<T>) / 2 * 2;
+ T u = x[pair], v = x[pair + 1];
+ Distribution::run(u, v);
+ return index % 2 == 0 ? u : v;
+}
+
+/// Number p of block b goes to out[p * plane + b * stride].
+template <int Count, class T>
+TG_INLINE void uniform_blocks(T* out, int plane, int stride, std::uint64_t block, const address& a) {
+ const auto low = static_cast<std::uint32_t>(block), high = static_cast<std::uint32_t>(block >> 32);
+#pragma omp simd
+ for (int b = 0; b < Count; ++b) {
+  const std::uint32_t b_low = low + static_cast<std::uint32_t>(b);
+  std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
+  words(a, b_low, high + static_cast<std::uint32_t>(b_low < low), w0, w1, w2, w3);
+  T* const to = out + b * stride;
+  if constexpr (sizeof(T) == sizeof(float)) {
+   to[0] = uniform01<T>(w0);
+   to[plane] = uniform01<T>(w1);
+   to[2 * plane] = uniform01<T>(w2);
+   to[3 * plane] = uniform01<T>(w3);
+  } else {
+   to[0] = uniform01<T>(w0, w1);
+   to[plane] = uniform01<T>(w2, w3);
+  }
+ }
+}
+
+/// `Count` consecutive blocks, written to out[0 .. Count * per_block). A transformation works on planes (plane p holds
+/// number p of every block) in loops of its own, because a single one is too complicated for g++ to vectorise.
+template <class Distribution, int Count, class T>
+TG_INLINE void fill_blocks(T* out, std::uint64_t block, const address& a) {
+ constexpr int per = per_block<T>;
+ if constexpr (!Distribution::transforms) {
+  uniform_blocks<Count>(out, 1, per, block, a);
+ } else {
+  T planes[per * Count];
+  uniform_blocks<Count>(planes, Count, 1, block, a);
+  for (int p = 0; p < per; p += 2) {
+   T* const u = planes + p * Count;
+   T* const v = u + Count;
+#pragma omp simd
+   for (int b = 0; b < Count; ++b) Distribution::run(u[b], v[b]);
+  }
+  for (int b = 0; b < Count; ++b)
+   for (int p = 0; p < per; ++p) out[b * per + p] = planes[p * Count + b];
+ }
+}
+
+/// Elements first .. first + count - 1 of a stream.
+template <class Distribution, class T>
+TG_INLINE void fill(T* out, std::int64_t first, std::int64_t count, const address& a) {
+ constexpr std::int64_t per = per_block<T>;
+ constexpr int tile = 64;
+ std::int64_t i = 0;
+ for (; i < count && (first + i) % per != 0; ++i)
+  out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
+ for (; count - i >= per * tile; i += per * tile)
+  fill_blocks<Distribution, tile>(out + i, static_cast<std::uint64_t>((first + i) / per), a);
+ for (; i < count; ++i) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
+}
+
+}
+
+/// Element `index` of a random node: uniform in [0, 1).
+template <class T>
+TG_HD constexpr T uniform_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
+ return detail::at<detail::uniform, T>(address(seed, step, ordinal), index);
+}
+
+/// Element `index` of a random node: standard normal.
+template <class T>
+TG_HD constexpr T normal_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
+ return detail::at<detail::normal, T>(address(seed, step, ordinal), index);
+}
+
+/// out[j] = uniform_at(seed, step, ordinal, first + j) for 0 <= j < count. Always inlined: call it from a kernel body run by
+/// `cpu::dispatch` and it uses that kernel's instruction set.
+template <class T>
+TG_INLINE void fill_uniform(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
+       std::uint32_t ordinal) {
+ detail::fill<detail::uniform>(out, first, count, address(seed, step, ordinal));
+}
+
+/// out[j] = normal_at(seed, step, ordinal, first + j) for 0 <= j < count.
+template <class T>
+TG_INLINE void fill_normal(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
+      std::uint32_t ordinal) {
+ detail::fill<detail::normal>(out, first, count, address(seed, step, ordinal));
+}
+
+}
+}
+
+/// Laws made of uniform and normal numbers of the same address. They are computed where the number has been drawn.
+
+namespace tapegraph {
+
+enum class distribution : std::int64_t { uniform, normal, truncated_normal, exponential, bernoulli };
+
+}
+
+namespace tapegraph::random {
+
+/// The largest T below b; b is not zero, infinite or NaN unless it is zero.
+template <class T>
+TG_HD constexpr T just_below(T b) {
+ using bits = math::detail::bits_t<T>;
+ if (b == T(0)) return -math::detail::from_bits<T>(bits{1});
+ const bits raw = math::detail::to_bits(b);
+ return math::detail::from_bits<T>(b > T(0) ? raw - 1 : raw + 1);
+}
+
+/// Element `index` of the truncated normal law: attempt k reads the block of numbers 2^40 k further, so attempts of
+/// different elements never meet. Beyond 2 deviations lie 4.55 % of the normal numbers.
+template <class T>
+TG_HD constexpr T truncated_normal_at(const address& a, std::uint64_t index) {
+ T x = 0;
+ for (std::uint64_t attempt = 0; attempt < 128; ++attempt) {
+  x = detail::at<detail::normal, T>(a, index + ((attempt * per_block<T>) << 40));
+  if (x >= T(-2) && x <= T(2)) return x;
+ }
+ return T(0);
+}
+
+/// 1 with a probability, from a uniform number in [0, 1).
+template <class T>
+TG_HD constexpr T bernoulli_of(T uniform, T probability) {
+ return math::detail::select(uniform < probability, T(1), T(0));
+}
+
+/// Exponential with a mean, from a uniform number in [0, 1).
+template <class T>
+TG_HD constexpr T exponential_of(T uniform, T mean) {
+ return (T(0) - math::log(T(1) - uniform)) * mean;
+}
+
+/// x * slope + offset, but at most `most`.
+template <class T>
+struct scaling {
+ T slope, offset, most = std::numeric_limits<T>::infinity();
+
+ TG_HD constexpr T operator()(T x) const {
+  const T value = math::detail::mul_add(x, slope, offset);
+  return math::detail::select(value > most, most, value);
+ }
+};
+
+/// From [0, 1) to [low, high): rounding must not reach the end that the range excludes.
+template <class T>
+constexpr scaling<T> uniform_scaling(double low, double high) {
+ const T offset = static_cast<T>(low), end = static_cast<T>(high);
+ scaling<T> s{static_cast<T>(high - low), offset};
+ if (offset < end) s.most = just_below(end);
+ return s;
+}
+template <class T>
+constexpr scaling<T> normal_scaling(double mean, double deviation) {
+ return {static_cast<T>(deviation), static_cast<T>(mean)};
+}
+
+/// The high word of a 64-bit product.
+TG_HD constexpr std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
+ const std::uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
+ const std::uint64_t low = a0 * b0, left = a1 * b0 + (low >> 32), right = a0 * b1 + (left & 0xffffffffu);
+ return a1 * b1 + (left >> 32) + (right >> 32);
+}
+
+/// Element `index` of whole numbers in [0, range): 64 bits scaled to the range (D. Lemire, "Fast random integer generation
+/// in an interval", 2019, without its rejection: the probabilities differ by less than range / 2^64). Two per block.
+TG_HD constexpr std::uint64_t integer_at(const address& a, std::uint64_t index, std::uint64_t range) {
+ const std::uint64_t block = index / 2;
+ std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
+ detail::words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
+ const bool second = index % 2 != 0;
+ const std::uint64_t word = (std::uint64_t{second ? w3 : w1} << 32) | (second ? w2 : w0);
+ return high_product(word, range);
+}
+
+}
+// ---- tapegraph/ops/ordering/ordering.hpp ----
+
+// ---- tapegraph/ops/cumulative/cumulative.hpp ----
+
+/// cumulative_sum, cumulative_product.
+
+namespace tapegraph {
+
+struct cumulative_sum_op {
+ static constexpr std::string_view name = "cumulative_sum";
+ static constexpr batching batched = batching::axis;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t axis = 0, reverse = 0, exclusive = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  io.require(a.axis >= 0 && a.axis < io.result.rank(), "cumulative_sum, cumulative_product: axis outside the rank");
+  io.require(io.type != dtype::boolean, "cumulative_sum, cumulative_product: the elements are bool; cast<...> first");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
+  return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, std::source_location::current(), dy);
+ }
+ static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
+};
+
+struct cumulative_product_op : cumulative_sum_op {
+ static constexpr std::string_view name = "cumulative_product";
+ static constexpr linearity linear = linearity::none;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
+  const auto here = std::source_location::current();
+  const std::int64_t axis = std::int64_t{1} << a.axis;
+  const auto running = [&](const auto& of, std::int64_t exclusive) {
+   return invoke<cumulative_sum_op>({a.axis, a.reverse, exclusive}, nullptr, here, of);
+  };
+  const auto q = eval(where(x == 0, 1, x), here);
+  const auto zero = eval(apply<detail::indicator_op>(x, 0), here);
+  const auto rank = running(zero, 0);
+  const auto before = a.exclusive != 0 ? eval(rank - zero, here) : rank;
+  const auto nth = [&](double n) { return where(x == 0, where(rank == n, x, 0), 0); };
+  const auto s1 = detail::reduce_over<sum_op>(nth(1), axis, true, here);
+  const auto s2 = detail::reduce_over<sum_op>(nth(2), axis, true, here);
+  const auto weighted = eval(where(before > 2, 0, dy * invoke<cumulative_product_op>(a, nullptr, here, q)), here);
+  const auto first = eval(where(before > 0, s1, 1), here), second = eval(where(before > 1, s2, 1), here);
+  const auto behind = [&](const auto& of) {
+   return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, here, of);
+  };
+  const auto by_first = behind(weighted * second), by_second = behind(weighted * first);
+  const auto by_others = behind(weighted * first * second);
+  const auto by_zero = where(rank == 1, by_first, where(rank == 2, by_second, 0));
+  return eval(where(x == 0, by_zero, by_others) / q, here);
+ }
+};
+
+struct cumulative_options {
+ bool reverse = false, exclusive = false;
+};
+
+/// Sums of the elements up to each along an axis; `exclusive` leaves the element itself out, `reverse` runs from the end.
+template <tensor_like A>
+constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options options = {},
+       std::source_location where = std::source_location::current()) {
+ return invoke<cumulative_sum_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
+         nullptr, where, x);
+}
+/// Products of the elements up to each along an axis. Derivatives are right beside zeros.
+template <tensor_like A>
+constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options options = {},
+        std::source_location where = std::source_location::current()) {
+ return invoke<cumulative_product_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
+          nullptr, where, x);
+}
+
+}
+
+/// argsort, sort, top_k, argmax, argmin. NaN counts as larger than everything in argmax and argmin alike (NumPy), and comes
+/// last in every order.
+
+namespace tapegraph {
+
+/// Order of the last axis as int32 indices; stable, NaN last. The first `count` of them only, unless that is -1.
+struct argsort_op {
+ static constexpr std::string_view name = "argsort";
+ static constexpr batching batched = batching::rows;
+ using result_element = std::int32_t;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t descending = 0;
+  std::int64_t count = -1;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype::i32;
+  io.result = io.in[0].dims;
+  if (!io.require(io.result.rank() > 0, "sort, argsort, top_k: axis outside the rank") ||
+   !io.require(io.in[0].type != dtype::boolean, "sort, argsort, top_k: the elements are bool; cast<...> first") ||
+   a.count == -1)
+   return;
+  const extent length = io.result[io.result.rank() - 1];
+  io.require(a.count >= 0 && (!length.known() || a.count <= length.value), "top_k: k is outside [0, extent of the axis]");
+  io.result.set(io.result.rank() - 1, a.count);
+ }
+};
+
+struct sort_options {
+ bool descending = false;
+};
+
+namespace detail {
+/// x with `axis` and the last axis exchanged. An axis outside the rank makes a transpose that is refused.
+template <tensor_like A>
+constexpr auto with_axis_last(const A& x, int axis, std::source_location where) {
+ transpose_op::attributes a;
+ a.rank = shape_of(x).rank();
+ const int last = static_cast<int>(a.rank) - 1, at = normalized_axis(axis, static_cast<int>(a.rank));
+ for (int i = 0; i <= last; ++i) a.permutation[i] = i == at ? last : i == last ? at : i;
+ return invoke<transpose_op>(a, nullptr, where, x);
+}
+template <tensor_like A>
+constexpr bool is_last_axis(const A& x, int axis) {
+ return axis == -1 || axis == shape_of(x).rank() - 1;
+}
+}
+
+/// The positions, int32, that put an axis in order; equal elements keep theirs.
+template <tensor_like A>
+constexpr auto argsort(const A& x, int axis = -1, sort_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const auto order = [&](const auto& of) { return invoke<argsort_op>({options.descending, -1}, nullptr, where, of); };
+ if (detail::is_last_axis(x, axis)) return order(x);
+ return detail::with_axis_last(order(detail::with_axis_last(x, axis, where)), axis, where);
+}
+template <tensor_like A>
+constexpr auto argsort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
+ return argsort(x, -1, options, where);
+}
+/// An axis in order. Derivatives follow the elements.
+template <tensor_like A>
+constexpr auto sort(const A& x, int axis = -1, sort_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const auto sorted = [&](const auto& of) {
+  return take_along(of, invoke<argsort_op>({options.descending, -1}, nullptr, where, of), -1, where);
+ };
+ if (detail::is_last_axis(x, axis)) return sorted(eval(x, where));
+ return detail::with_axis_last(sorted(detail::with_axis_last(x, axis, where)), axis, where);
+}
+template <tensor_like A>
+constexpr auto sort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
+ return sort(x, -1, options, where);
+}
+
+/// What `top_k` gives: elements, and their int32 positions along the axis.
+template <class Values, class Indices>
+struct values_and_indices {
+ Values values;
+ Indices indices;
+};
+
+struct top_k_options {
+ bool largest = true; ///< the k smallest otherwise
+};
+
+/// The k largest elements along an axis, largest first, the first among equals first: `const auto [v, i] = top_k(x, 3)`.
+/// NaN is taken last. Derivatives follow the elements.
+template <tensor_like A>
+constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const std::int64_t count = k < 0 ? -2 : k;
+ const auto first = [&](const auto& of) { return invoke<argsort_op>({options.largest, count}, nullptr, where, of); };
+ const auto result = [](const auto& values, const auto& indices) {
+  return values_and_indices<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>>{values,
+                           indices};
+ };
+ if (detail::is_last_axis(x, axis)) {
+  const auto value = eval(x, where);
+  const auto indices = first(value);
+  return result(take_along(value, indices, -1, where), indices);
+ }
+ const auto value = detail::with_axis_last(x, axis, where);
+ const auto indices = first(value);
+ return result(detail::with_axis_last(take_along(value, indices, -1, where), axis, where),
+    detail::with_axis_last(indices, axis, where));
+}
+
+/// Index of the first largest (smallest) element along an axis, int32.
+struct arg_reduce_op {
+ static constexpr std::string_view name = "arg_reduce";
+ static constexpr batching batched = batching::axis;
+ using result_element = std::int32_t;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t axis = 0, maximum = 1, keepdims = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype::i32;
+  const shape& x = io.in[0].dims;
+  if (!io.require(a.axis >= 0 && a.axis < x.rank(), "argmax, argmin: axis outside the rank") ||
+   !io.require(io.in[0].type != dtype::boolean, "argmax, argmin: the elements are bool; cast<...> first"))
+   return;
+  for (int i = 0; i < x.rank(); ++i) {
+   if (i != a.axis)
+    io.result.push_back(x[i]);
+   else if (a.keepdims != 0)
+    io.result.push_back(1);
+  }
+ }
+};
+
+namespace detail {
+template <tensor_like A>
+constexpr auto arg_reduce(const A& x, int axis, bool maximum, bool keepdims, std::source_location where) {
+ return invoke<arg_reduce_op>({normalized_axis(axis, shape_of(x).rank()), maximum, keepdims}, nullptr, where, x);
+}
+template <tensor_like A>
+constexpr auto arg_reduce_all(const A& x, bool maximum, std::source_location where) {
+ return arg_reduce(reshape(x, {-1}, where), 0, maximum, false, where);
+}
+}
+
+/// Position of the first largest element along an axis, int32; the first NaN, if there is one.
+template <tensor_like A>
+constexpr auto argmax(const A& x, int axis, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce(x, axis, true, options.keepdims, where);
+}
+/// Position of the first largest of all elements, counted row by row.
+template <tensor_like A>
+constexpr auto argmax(const A& x, std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce_all(x, true, where);
+}
+/// Position of the first smallest element along an axis, int32; the first NaN, if there is one.
+template <tensor_like A>
+constexpr auto argmin(const A& x, int axis, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce(x, axis, false, options.keepdims, where);
+}
+template <tensor_like A>
+constexpr auto argmin(const A& x, std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce_all(x, false, where);
+}
+
+}
+// ---- tapegraph/ops/refusal.hpp ----
+
+/// Functions made of several operations check what no single one of them sees. What does not fit is reported as the
+/// operations report it: by the compiler in graph mode and as shape_error in eager mode, with operands and place.
+
+namespace tapegraph::detail {
+
+/// Never succeeds. `Texts::text(reason)` is a literal that says what does not fit.
+template <class Texts, int Arity>
+struct refused_op {
+ static constexpr std::string_view name = "refused";
+ static constexpr operation_kind kind = operation_kind::view;
+ static constexpr int arity = Arity;
+ struct attributes {
+  std::int64_t reason = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  io.fail(Texts::text(a.reason));
+ }
+};
+
+template <class Texts, tensor_like... Args>
+constexpr auto refuse(std::int64_t reason, std::source_location where, const Args&... args) {
+ return invoke<refused_op<Texts, static_cast<int>(sizeof...(Args))>>({reason}, nullptr, where, args...);
+}
+
+}
+
+/// Random numbers inside models and functions: element i of the k-th random operation of an evaluation is a pure function
+/// of (seed, step, k, i), in both modes and on any number of threads. No derivative flows through them.
+
+namespace tapegraph {
+
+struct random_attributes {
+ std::int64_t ordinal = 0;
+ std::int64_t law = 0; ///< a `distribution`
+ /// Uniform in [a, b); (truncated) normal with mean a, standard deviation b; exponential of rate a; one with
+ /// probability a.
+ double a = 0, b = 1;
+};
+
+/// Numbers of a law. Has no operands; the target is its shape.
+template <class T>
+struct random_op {
+ static constexpr std::string_view name = "random";
+ static constexpr bool takes_storage_types = true;
+ using result_element = T;
+ static constexpr operation_kind kind = operation_kind::random;
+ static constexpr int arity = 0;
+ using attributes = random_attributes;
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype_of<T>;
+  io.result = *io.target;
+  io.require_no_negative_extent("random: an extent is negative");
+  switch (static_cast<distribution>(a.law)) {
+  case distribution::uniform: io.require(a.a < a.b, "random::uniform: low must lie below high"); break;
+  case distribution::exponential: io.require(a.a > 0, "random::exponential: the rate must be positive"); break;
+  case distribution::bernoulli:
+   io.require(a.a >= 0 && a.a <= 1, "random::bernoulli: the probability must lie in [0, 1]");
+   break;
+  default: io.require(a.b >= 0, "random::normal: the deviation must not be negative"); break;
+  }
+ }
+ static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
+};
+
+/// Whole numbers in [low, high), all equally likely.
+template <class T>
+struct random_integer_op {
+ static constexpr std::string_view name = "random_integers";
+ using result_element = T;
+ static constexpr operation_kind kind = operation_kind::random;
+ static constexpr int arity = 0;
+ struct attributes {
+  std::int64_t ordinal = 0;
+  std::int64_t low = 0, high = 1;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype_of<T>;
+  io.result = *io.target;
+  io.require_no_negative_extent("random: an extent is negative");
+  io.require(a.low < a.high, "random::integers: low must lie below high");
+  io.require(a.low >= std::numeric_limits<T>::min() && a.high - 1 <= std::numeric_limits<T>::max(),
+    "random::integers: the range exceeds the element type");
+ }
+ static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
+};
+
+namespace random {
+
+struct uniform_range {
+ double low = 0, high = 1;
+};
+struct normal_law {
+ double mean = 0, deviation = 1;
+};
+
+namespace detail {
+template <handle H>
+constexpr H of_law(const H& like, shape dims, distribution law, double a, double b, std::source_location where) {
+ dims.attach(shape_of(like).table());
+ return draw_like<random_op>({0, static_cast<std::int64_t>(law), a, b}, dims, where, like);
+}
+}
+
+/// Uniform in [low, high).
+template <handle H>
+constexpr H uniform(const H& like, const shape& dims, uniform_range range = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::uniform, range.low, range.high, where);
+}
+template <handle H>
+constexpr H uniform_like(const H& like, uniform_range range = {},
+      std::source_location where = std::source_location::current()) {
+ return uniform(like, shape_of(like), range, where);
+}
+
+/// Normal with a mean and a standard deviation.
+template <handle H>
+constexpr H normal(const H& like, const shape& dims, normal_law law = {},
+    std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::normal, law.mean, law.deviation, where);
+}
+template <handle H>
+constexpr H normal_like(const H& like, normal_law law = {},
+      std::source_location where = std::source_location::current()) {
+ return normal(like, shape_of(like), law, where);
+}
+
+/// Normal numbers within two deviations of the mean; those outside are drawn again. `deviation` is that of the normal law;
+/// what remains has 0.880 of it.
+template <handle H>
+constexpr H truncated_normal(const H& like, const shape& dims, normal_law law = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::truncated_normal, law.mean, law.deviation, where);
+}
+template <handle H>
+constexpr H truncated_normal_like(const H& like, normal_law law = {},
+        std::source_location where = std::source_location::current()) {
+ return truncated_normal(like, shape_of(like), law, where);
+}
+
+/// Exponential with mean 1 / rate.
+template <handle H>
+constexpr H exponential(const H& like, const shape& dims, double rate = 1,
+      std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::exponential, rate, 0, where);
+}
+template <handle H>
+constexpr H exponential_like(const H& like, double rate = 1,
+       std::source_location where = std::source_location::current()) {
+ return exponential(like, shape_of(like), rate, where);
+}
+
+/// One with a probability (exact to 2^-24 in float, 2^-53 in double), zero otherwise.
+template <handle H>
+constexpr H bernoulli(const H& like, const shape& dims, double probability = 0.5,
+     std::source_location where = std::source_location::current()) {
+ return detail::of_law(like, dims, distribution::bernoulli, probability, 0, where);
+}
+template <handle H>
+constexpr H bernoulli_like(const H& like, double probability = 0.5,
+      std::source_location where = std::source_location::current()) {
+ return bernoulli(like, shape_of(like), probability, where);
+}
+
+/// Whole numbers in [low, high) of type int32 or int64; `like` gives the mode. Probabilities are equal to (high - low) / 2^64.
+template <class T = std::int32_t, handle H>
+constexpr auto integers(const H& like, shape dims, std::int64_t low, std::int64_t high,
+      std::source_location where = std::source_location::current()) {
+ static_assert(std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int64_t>,
+    "random::integers: the element type is std::int32_t or std::int64_t");
+ dims.attach(shape_of(like).table());
+ return draw<random_integer_op<T>>({0, low, high}, dims, where, like);
+}
+
+/// 0 ... count - 1 in random order, int32: the order of 64-bit random keys.
+template <handle H>
+constexpr auto permutation(const H& like, extent count, std::source_location where = std::source_location::current()) {
+ shape dims;
+ dims.push_back(count);
+ using limits = std::numeric_limits<std::int64_t>;
+ return argsort(integers<std::int64_t>(like, dims, limits::min(), limits::max(), where), {}, where);
+}
+
+/// The rows of x (its elements along axis 0) in random order. Derivatives follow the rows.
+template <tensor_like X>
+constexpr auto shuffle(const X& x, std::source_location where = std::source_location::current()) {
+ const auto rows = eval(x, where);
+ const shape dims = shape_of(rows);
+ return gather(rows, permutation(rows, dims.rank() > 0 ? dims[0] : extent(1), where), 0, 0, where);
+}
+
+/// One index per row of logits [..., classes], int32: class c with probability softmax(logits)[c] (the largest of
+/// logit - log(exponential)).
+template <tensor_like X>
+constexpr auto categorical(const X& logits, std::source_location where = std::source_location::current()) {
+ const auto value = eval(logits, where);
+ const auto times = exponential_like(value, 1, where);
+ return argmax(value - log(maximum(times, 1e-30)), -1, {}, where);
+}
+
+}
+
+namespace detail {
+struct dropout_texts {
+ static constexpr const char* text(std::int64_t) { return "dropout: rate must lie in [0, 1)"; }
+};
+}
+
+/// Sets each element to zero with probability `rate` and scales the others by 1 / (1 - rate), whose derivative it has.
+template <tensor_like X>
+constexpr auto dropout(const X& x, double rate, std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (!(rate >= 0 && rate < 1)) return detail::refuse<detail::dropout_texts>(0, where, input);
+ if (rate == 0) return input;
+ const auto drawn = random::uniform_like(input, {}, where);
+ return eval(tapegraph::where(drawn >= rate, input * (1 / (1 - rate)), 0), where);
+}
+
+}
+
+/// Scopes of graph mode: a path of names that owns variables. `scope / "conv1"` and `scope / 3` go deeper; `scope / "a/3"` is
+/// `scope / "a" / 3`, and a name of digits is an index.
+
+namespace tapegraph {
+
+/// A path of names that owns variables. Errors become those of the trace, and of the compiler.
+class graph_scope {
+public:
+ constexpr graph_scope(ir::trace* owner, int index) : t_(owner), index_(index) {}
+
+ constexpr graph_scope operator/(std::string_view name) const {
+  const std::size_t slash = name.find('/');
+  const graph_scope first = child(name.substr(0, slash));
+  return slash == name.npos ? first : first / name.substr(slash + 1);
+ }
+ constexpr graph_scope operator/(const char* name) const { return *this / std::string_view(name); }
+ /// An error, since a trace outlives the string. The scope it gives is of no use but that no other error follows.
+ __attribute__((unavailable("a trace keeps the name: write scope / \"a literal\" or scope / 3")))
+ constexpr graph_scope operator/(const std::string&) const {
+  return child({}, t_->scopes.size());
+ }
+ constexpr graph_scope operator/(int index) const {
+  if (index < 0) fail("scope: an index must not be negative");
+  return child({}, index);
+ }
+
+ /// A variable of this scope; its extents must be numbers. One path asked for twice in a trace is an error.
+ template <class T>
+ constexpr graph_node variable(std::string_view name, const shape& dims,
+        const variable_options& options = {}) const {
+  static_assert(std::is_floating_point_v<T>, "variables are float or double");
+  if (const std::size_t slash = name.rfind('/'); slash != name.npos)
+   return (*this / name.substr(0, slash)).template variable<T>(name.substr(slash + 1), dims, options);
+  t_->scope = index_;
+  int& newest = t_->scopes[index_].last_variable;
+  for (int v = newest; v > 0; v = t_->variables[v - 1].previous)
+   if (t_->variables[v - 1].name == name) {
+    t_->fail("variable: this path is already taken");
+    return {t_, t_->variables[v - 1].node};
+   }
+  if (!dims.known()) t_->fail("variable: extents must be numbers");
+  const int word = t_->words.push_back(t_->variables.size());
+  const int node =
+   t_->append(ir::descriptor_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
+  newest = t_->variables.push_back({index_, name, node, static_cast<int>(options.initializer.kind),
+          options.initializer.a, options.initializer.b, options.trainable, newest, 0}) +
+    1;
+  return {t_, node};
+ }
+ /// A variable of the element type of `like`.
+ constexpr graph_node variable_like(const graph_node& like, std::string_view name, const shape& dims,
+         const variable_options& options = {}) const {
+  return like.type() == dtype::f64 ? variable<double>(name, dims, options) : variable<float>(name, dims, options);
+ }
+
+ /// Records an update: reads see the value at the start of the step, the update applies at its end.
+ template <tensor_like E>
+ constexpr void assign(const graph_node& variable, const E& value,
+      std::source_location where = std::source_location::current()) const {
+  const graph_node node = eval(value, where);
+  if (!t_->is(variable.id(), ir::descriptor_of<ir::variable_op>)) {
+   t_->fail("assign: the target is not a variable");
+   return;
+  }
+  if (!t_->same_shape(node.id(), variable.id()) || node.type() != variable.type()) {
+   const operand_info in[2]{t_->info(variable.id()), t_->info(node.id())};
+   t_->fail("assign: shape or type of the value differs", in, 2);
+   return;
+  }
+  const int target = static_cast<int>(t_->words_of(variable.id())[0]);
+  for (ir::assignment_entry& known : t_->assignments)
+   if (known.variable == target) {
+    known.node = node.id();
+    return;
+   }
+  t_->assignments.push_back({target, node.id()});
+ }
+
+ /// `value`, a formula of the batch; in steps in which the variable is frozen (variable_list::set_trainable) the variable in its
+ /// place, and `value` receives no derivative. What a moving average stands for, in a layer whose `training()` is true.
+ template <tensor_like E>
+ constexpr graph_node unless_frozen(const graph_node& variable, const E& value,
+         std::source_location where = std::source_location::current()) const {
+  if (!t_->is(variable.id(), ir::descriptor_of<ir::variable_op>)) {
+   t_->fail("unless_frozen: what may be frozen is not a variable");
+   return variable;
+  }
+  int& input = t_->variables[static_cast<int>(t_->words_of(variable.id())[0])].frozen_input;
+  if (input == 0) {
+   t_->input("frozen", dtype::boolean, {}, true);
+   input = t_->inputs.size();
+  }
+  return eval(tapegraph::where(graph_node(t_, t_->inputs[input - 1].node), variable, value), where);
+ }
+
+ /// Rows of a variable [n, ...]: gather(table, indices, 0). In training the variable's gradient is taken by these rows alone,
+ /// and an optimizer updates no others. Whatever else reads the variable is an error then.
+ template <handle I>
+ constexpr graph_node gather_rows(const graph_node& table, const I& indices,
+         std::source_location where = std::source_location::current()) const {
+  const graph_node rows = eval(gather(table, indices, 0, 0, where), where);
+  if (!t_->is(table.id(), ir::descriptor_of<ir::variable_op>))
+   t_->fail("gather_rows: the table is not a variable");
+  else if (const auto v = static_cast<int>(t_->words_of(table.id())[0]);
+    t_->training && t_->variables[v].trainable)
+   t_->row_uses.push_back({v, rows.id()});
+  return rows;
+ }
+
+ /// A layer's demand on its options; the error names the scope.
+ constexpr bool require(bool holds, const char* what) const {
+  if (!holds) fail(what);
+  return holds;
+ }
+
+ /// A constant while tracing: training, evaluation and prediction are separate traces.
+ constexpr bool training() const { return t_->training; }
+
+ /// A value fed by name at run time; extents of -1 are symbols of their own.
+ template <class T>
+ constexpr graph_node placeholder(std::string_view name, const shape& dims = {}) const {
+  shape s;
+  s.attach(&t_->extents);
+  for (int i = 0; i < dims.rank(); ++i)
+   s.push_back(dims[i].value == -1 ? extent(t_->extents.symbol({}), &t_->extents) : dims[i]);
+  return {t_, t_->input(name, dtype_of<T>, s)};
+ }
+
+ /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
+ constexpr graph_node uniform_like(const graph_node& like) const { return random::uniform_like(like); }
+
+ /// Seals a layer's operand: in the layer's scope, but in front of its nodes.
+ template <tensor_like X>
+ constexpr graph_node operand(const X& x, std::source_location where) const {
+  t_->scope = index_;
+  t_->line = t_->intern(where);
+  return eval(x, where);
+ }
+
+ /// Where a layer began: its nodes carry its scope, and `leave` adds its row to the layer table. A layer made of layers is
+ /// one row.
+ struct layer_mark {
+  int node, variable, layer;
+ };
+ constexpr layer_mark enter() const {
+  t_->scope = index_;
+  return {t_->nodes.size(), t_->variables.size(), t_->layers.size()};
+ }
+ constexpr graph_node leave(std::string_view type, layer_mark mark, const graph_node& result) const {
+  t_->layers.resize(mark.layer);
+  t_->layers.push_back({type, index_, mark.node, result.id(), mark.variable, t_->variables.size()});
+  return result;
+ }
+
+ constexpr ir::trace& owner() const { return *t_; }
+ constexpr int index() const { return index_; }
+
+private:
+ constexpr void fail(const char* what) const {
+  t_->scope = index_;
+  t_->fail(what);
+ }
+ constexpr graph_scope child(std::string_view name) const {
+  if (name.empty()) fail("scope: a name must not be empty");
+  const int index = index_of(name);
+  return child(index < 0 ? name : std::string_view{}, index);
+ }
+ static constexpr int index_of(std::string_view name) {
+  if (name.empty() || name.size() > 9 || (name[0] == '0' && name.size() > 1)) return -1;
+  int index = 0;
+  for (const char c : name) {
+   if (c < '0' || c > '9') return -1;
+   index = 10 * index + (c - '0');
+  }
+  return index;
+ }
+ constexpr graph_scope child(std::string_view name, int index) const {
+  const int newest = t_->scopes[index_].last_child;
+  for (int i = newest; i > 0; i = t_->scopes[i - 1].previous_sibling)
+   if (t_->scopes[i - 1].index == index && t_->scopes[i - 1].name == name) return {t_, i - 1};
+  const int made = t_->scopes.push_back({index_, index, name, 0, 0, newest});
+  t_->scopes[index_].last_child = made + 1;
+  return {t_, made};
+ }
+
+ ir::trace* t_;
+ int index_;
+};
+
+}
+
+// ---- tapegraph/graph/compile.hpp ----
+
+// ---- tapegraph/graph/passes/epilogue.hpp ----
+
+// ---- tapegraph/ir/rewrite.hpp ----
+
+namespace tapegraph::ir {
+
+constexpr void redirect(trace& t, const list<int>& target) {
+ for (int& argument : t.arguments) argument = target[argument];
+ for (output_entry& output : t.outputs) output.node = target[output.node];
+ for (assignment_entry& update : t.assignments) update.node = target[update.node];
+}
+
+constexpr void compact(trace& t, const list<int>& keep) {
+ list<int> moved(t.nodes.size(), -1);
+ list<int> arguments;
+ int next = 0;
+ for (int i = 0; i < t.nodes.size(); ++i) {
+  if (keep[i] == 0) continue;
+  entry e = t.nodes[i];
+  const int first = arguments.size();
+  for (int k = 0; k < e.arguments; ++k) arguments.push_back(moved[t.arguments[e.first_argument + k]]);
+  e.first_argument = first;
+  t.nodes[next] = e;
+  moved[i] = next++;
+ }
+ t.nodes.resize(next);
+ t.arguments = static_cast<list<int>&&>(arguments);
+ for (input_entry& input : t.inputs) input.node = moved[input.node];
+ for (variable_entry& variable : t.variables) variable.node = moved[variable.node];
+ for (output_entry& output : t.outputs) output.node = moved[output.node];
+ for (assignment_entry& update : t.assignments) update.node = moved[update.node];
+ t.layers.clear();
+}
+
+constexpr list<int> live_nodes(const trace& t) {
+ list<int> live(t.nodes.size(), 0);
+ for (const output_entry& output : t.outputs) live[output.node] = 1;
+ for (const assignment_entry& update : t.assignments) live[update.node] = 1;
+ for (const input_entry& input : t.inputs) live[input.node] = 1;
+ for (const variable_entry& variable : t.variables) live[variable.node] = 1;
+ for (int i = t.nodes.size() - 1; i >= 0; --i) {
+  const entry& e = t.nodes[i];
+  if (e.op->kind == operation_kind::effect) live[i] = 1;
+  if (live[i] == 0) continue;
+  for (int k = 0; k < e.arguments; ++k) live[t.arguments[e.first_argument + k]] = 1;
+ }
+ return live;
+}
+
+constexpr void note_pass(trace& t, std::string_view name) {
+ int count = 0;
+ for (const int live : live_nodes(t)) count += live;
+ t.history.push_back({name, count});
+}
+
+}
+// ---- tapegraph/ops/elementwise/activation.hpp ----
+
 /// relu, relu6, leaky_relu, elu, selu, sigmoid, hard_sigmoid, log_sigmoid, tanh, softplus, softsign, erf, erfc. Those that
 /// are a multiple of their operand are in gated_activation.hpp.
 
@@ -4787,783 +7683,6 @@ constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {}
 }
 
 }
-// ---- tapegraph/ops/reduction/reduction.hpp ----
-
-// ---- tapegraph/ops/elementwise/cast.hpp ----
-
-namespace tapegraph {
-
-/// Another element type. To bool: x != 0. To integers: toward zero; what does not fit (NaN, too) is whatever the processor
-/// makes of it. Derivatives pass between floating types.
-template <class To>
-struct cast_op : map_op<1> {
- static constexpr std::string_view name = "cast";
- static constexpr bool integers = true;
- static constexpr bool from_integers = true;
- static constexpr dtype result_type(dtype) { return dtype_of<To>; }
- template <class V>
- TG_HD static constexpr To value(V x) {
-  if constexpr (std::is_same_v<To, bool>)
-   return x != V(0);
-  else
-   return static_cast<To>(x);
- }
- static constexpr auto vjp(auto dy, auto, auto) { return dy; }
-};
-
-/// `cast<float>(labels)`
-template <class To, operand A>
-TG_INLINE constexpr auto cast(const A& x) {
- if constexpr (arithmetic<A>)
-  return cast_op<To>::value(x);
- else
-  return apply<cast_op<To>>(x);
-}
-
-}
-// ---- tapegraph/ops/elementwise/in_float.hpp ----
-
-// ---- tapegraph/core/half.hpp ----
-
-/// The 16-bit floating-point types. They store: numbers of them are computed with as float.
-///
-/// Conversions are integer arithmetic on the patterns, without branches, so that loops over them vectorise and every
-/// instruction set, the scalar code and the compiler's constant evaluation give the same bits.
-
-namespace tapegraph {
-
-namespace detail {
-
-template <class Bits>
-TG_HD constexpr Bits blend(Bits mask, Bits a, Bits b) {
- return (a & mask) | (b & ~mask);
-}
-template <class Bits>
-TG_HD constexpr Bits mask_of(bool condition) {
- return Bits(0) - static_cast<Bits>(condition);
-}
-
-TG_HD constexpr std::uint32_t above(std::uint32_t magnitude, std::uint32_t bound) {
- return mask_of<std::uint32_t>(static_cast<std::int32_t>(magnitude) > static_cast<std::int32_t>(bound));
-}
-
-TG_HD constexpr std::uint16_t bfloat16_bits(float x) {
- const auto u = __builtin_bit_cast(std::uint32_t, x);
- const std::uint32_t rounded = (u + 0x7FFFu + (u >> 16 & 1u)) >> 16;
- const std::uint32_t nan = above(u & 0x7FFFFFFFu, 0x7F800000u);
- return static_cast<std::uint16_t>(blend(nan, u >> 16 | 0x40u, rounded));
-}
-TG_HD constexpr float float_of_bfloat16(std::uint16_t bits) {
- return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
-}
-
-TG_HD constexpr std::uint16_t half_bits(float x) {
- const auto u = __builtin_bit_cast(std::uint32_t, x);
- const std::uint32_t magnitude = u & 0x7FFFFFFFu;
- const std::uint32_t normal = (magnitude - (112u << 23) + 0xFFFu + (magnitude >> 13 & 1u)) >> 13;
- const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
- const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
- const std::uint32_t denormal = __builtin_bit_cast(std::uint32_t, shifted) - 0x3F000000u;
- const std::uint32_t infinite = above(magnitude, 0x477FEFFFu);
- const std::uint32_t nan = above(magnitude, 0x7F800000u);
- std::uint32_t result = blend(small, denormal, normal);
- result = blend(infinite, 0x7C00u | (nan & (0x200u | (magnitude >> 13 & 0x3FFu))), result);
- return static_cast<std::uint16_t>((u >> 16 & 0x8000u) | result);
-}
-TG_HD constexpr float float_of_half(std::uint16_t bits) {
- const std::uint32_t magnitude = static_cast<std::uint32_t>(bits & 0x7FFFu) << 13;
- const std::uint32_t wide = above(magnitude, 0x0F7FFFFFu);
- const std::uint32_t normal = magnitude + (112u << 23) + (wide & (112u << 23));
- const std::uint32_t small = ~above(magnitude, 0x007FFFFFu);
- const float shifted = __builtin_bit_cast(float, (magnitude & small) + (113u << 23));
- const auto denormal = __builtin_bit_cast(std::uint32_t, shifted - 0x1p-14f);
- const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
- return __builtin_bit_cast(float, sign | blend(small, denormal, normal));
-}
-
-TG_HD constexpr float rounded_to_bfloat16(float x) {
- const auto u = __builtin_bit_cast(std::uint32_t, x);
- const std::uint32_t nan = above(u & 0x7FFFFFFFu, 0x7F800000u);
- return __builtin_bit_cast(float, blend(nan, u | 0x400000u, u + 0x7FFFu + (u >> 16 & 1u)) & 0xFFFF0000u);
-}
-TG_HD constexpr float rounded_to_half(float x) {
- const auto u = __builtin_bit_cast(std::uint32_t, x);
- const std::uint32_t magnitude = u & 0x7FFFFFFFu, sign = u & 0x80000000u;
- const std::uint32_t normal = (magnitude + 0xFFFu + (magnitude >> 13 & 1u)) & 0xFFFFE000u;
- const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
- const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
- const auto denormal = __builtin_bit_cast(std::uint32_t, shifted - 0.5f);
- const std::uint32_t infinite = above(magnitude, 0x477FEFFFu), nan = above(magnitude, 0x7F800000u);
- const std::uint32_t special = 0x7F800000u | (nan & (0x400000u | (magnitude & 0x7FE000u)));
- return __builtin_bit_cast(float, sign | blend(infinite, special, blend(small, denormal, normal)));
-}
-
-TG_HD constexpr float rounded_to_odd(double x) {
- constexpr double largest = std::numeric_limits<float>::max();
- const auto u = __builtin_bit_cast(std::uint64_t, x);
- const std::uint64_t magnitude = u & ~(std::uint64_t{1} << 63);
- const std::uint64_t nan = mask_of<std::uint64_t>(magnitude > 0x7FF0000000000000u);
- const std::uint64_t over = mask_of<std::uint64_t>(magnitude > __builtin_bit_cast(std::uint64_t, largest)) & ~nan;
- const auto exact = __builtin_bit_cast(double, blend(over, __builtin_bit_cast(std::uint64_t, largest), magnitude & ~nan));
- const auto nearest = static_cast<float>(exact);
- const auto bits = __builtin_bit_cast(std::uint32_t, nearest);
- const auto back = static_cast<double>(nearest);
- const auto even = static_cast<std::uint32_t>(~bits & 1u);
- const std::uint32_t odd = bits + (even & static_cast<std::uint32_t>(back < exact)) -
-       (even & static_cast<std::uint32_t>(back > exact));
- const std::uint32_t quiet = 0x7FC00000u | static_cast<std::uint32_t>(magnitude >> 29 & 0x3FFFFFu);
- const std::uint32_t sign = static_cast<std::uint32_t>(u >> 63) << 31;
- return __builtin_bit_cast(float, sign | blend(static_cast<std::uint32_t>(nan), quiet, odd));
-}
-
-template <class Number>
-TG_HD constexpr float before_rounding(Number x) {
- if constexpr (std::is_same_v<Number, float>) {
-  return x;
- } else if constexpr (std::is_integral_v<Number> && sizeof(Number) <= 2) {
-  return static_cast<float>(x);
- } else if constexpr (std::is_integral_v<Number> && sizeof(Number) == 8) {
-  const bool negative = x < Number(0);
-  const auto u = static_cast<std::uint64_t>(x), magnitude = negative ? 0 - u : u;
-  const std::uint64_t rest = static_cast<std::uint64_t>((magnitude & 0x7FFu) != 0) << 11;
-  const std::uint64_t kept = magnitude >> 53 != 0 ? (magnitude & ~std::uint64_t{0x7FF}) | rest : magnitude;
-  const auto value = static_cast<double>(kept);
-  return rounded_to_odd(negative ? -value : value);
- } else {
-  return rounded_to_odd(static_cast<double>(x));
- }
-}
-
-}
-
-/// The upper half of a float: its range with 8 significant bits. Conversions round once, to nearest even.
-struct bfloat16 {
- std::uint16_t bits;
-
- bfloat16() = default;
- template <class Number>
-  requires std::is_arithmetic_v<Number>
- TG_HD constexpr explicit bfloat16(Number x) : bits(detail::bfloat16_bits(detail::before_rounding(x))) {}
- template <class Number>
-  requires std::is_arithmetic_v<Number>
- TG_HD constexpr explicit operator Number() const {
-  return static_cast<Number>(detail::float_of_bfloat16(bits));
- }
- static constexpr bfloat16 from_bits(std::uint16_t pattern) {
-  bfloat16 x{};
-  x.bits = pattern;
-  return x;
- }
- friend constexpr bool operator==(bfloat16 a, bfloat16 b) { return float(a) == float(b); }
-};
-
-/// IEEE 754 binary16: 11 significant bits, up to 65504. Conversions round once, to nearest even.
-struct half {
- std::uint16_t bits;
-
- half() = default;
- template <class Number>
-  requires std::is_arithmetic_v<Number>
- TG_HD constexpr explicit half(Number x) : bits(detail::half_bits(detail::before_rounding(x))) {}
- template <class Number>
-  requires std::is_arithmetic_v<Number>
- TG_HD constexpr explicit operator Number() const {
-  return static_cast<Number>(detail::float_of_half(bits));
- }
- static constexpr half from_bits(std::uint16_t pattern) {
-  half x{};
-  x.bits = pattern;
-  return x;
- }
- friend constexpr bool operator==(half a, half b) { return float(a) == float(b); }
-};
-
-template <>
-struct dtype_traits<bfloat16> {
- static constexpr dtype value = dtype::bf16;
-};
-template <>
-struct dtype_traits<half> {
- static constexpr dtype value = dtype::f16;
-};
-
-/// Types that are only stored in: bfloat16 and half.
-template <class T>
-concept storage_type = std::is_same_v<T, bfloat16> || std::is_same_v<T, half>;
-
-template <storage_type T>
-TG_HD constexpr std::uint16_t storage_bits(float x) {
- if constexpr (std::is_same_v<T, half>)
-  return detail::half_bits(x);
- else
-  return detail::bfloat16_bits(x);
-}
-template <storage_type T>
-TG_HD constexpr float rounded_to(float x) {
- if constexpr (std::is_same_v<T, half>)
-  return detail::rounded_to_half(x);
- else
-  return detail::rounded_to_bfloat16(x);
-}
-template <storage_type T>
-TG_HD constexpr float float_of(std::uint16_t bits) {
- if constexpr (std::is_same_v<T, half>)
-  return detail::float_of_half(bits);
- else
-  return detail::float_of_bfloat16(bits);
-}
-
-constexpr bool is_storage_type(dtype type) { return type == dtype::bf16 || type == dtype::f16; }
-
-namespace detail {
-template <class T>
-struct arithmetic_type {
- using type = T;
-};
-template <storage_type T>
-struct arithmetic_type<T> {
- using type = float;
-};
-}
-
-/// What numbers of T are computed with: float for the 16-bit types, T itself otherwise.
-template <class T>
-using arithmetic_type_t = typename detail::arithmetic_type<T>::type;
-
-/// Whether tensors of T have derivatives.
-template <class T>
-inline constexpr bool is_floating_type = std::is_floating_point_v<T> || storage_type<T>;
-
-}
-
-template <>
-struct std::numeric_limits<tapegraph::bfloat16> : std::numeric_limits<float> {
- static constexpr int digits = 8;
- static constexpr tapegraph::bfloat16 min() { return tapegraph::bfloat16::from_bits(0x0080); }
- static constexpr tapegraph::bfloat16 max() { return tapegraph::bfloat16::from_bits(0x7F7F); }
- static constexpr tapegraph::bfloat16 lowest() { return tapegraph::bfloat16::from_bits(0xFF7F); }
- static constexpr tapegraph::bfloat16 epsilon() { return tapegraph::bfloat16::from_bits(0x3C00); }
- static constexpr tapegraph::bfloat16 infinity() { return tapegraph::bfloat16::from_bits(0x7F80); }
- static constexpr tapegraph::bfloat16 quiet_NaN() { return tapegraph::bfloat16::from_bits(0x7FC0); }
- static constexpr tapegraph::bfloat16 denorm_min() { return tapegraph::bfloat16::from_bits(0x0001); }
-};
-template <>
-struct std::numeric_limits<tapegraph::half> : std::numeric_limits<float> {
- static constexpr int digits = 11;
- static constexpr tapegraph::half min() { return tapegraph::half::from_bits(0x0400); }
- static constexpr tapegraph::half max() { return tapegraph::half::from_bits(0x7BFF); }
- static constexpr tapegraph::half lowest() { return tapegraph::half::from_bits(0xFBFF); }
- static constexpr tapegraph::half epsilon() { return tapegraph::half::from_bits(0x1400); }
- static constexpr tapegraph::half infinity() { return tapegraph::half::from_bits(0x7C00); }
- static constexpr tapegraph::half quiet_NaN() { return tapegraph::half::from_bits(0x7E00); }
- static constexpr tapegraph::half denorm_min() { return tapegraph::half::from_bits(0x0001); }
-};
-
-/// Functions made of several steps, such as softmax, on 16-bit elements: computed in float and rounded once at the end.
-/// Rounding every step would lose digits the result could have, and counts beyond 65504 do not exist in half.
-
-namespace tapegraph::detail {
-
-/// The element type of a handle or formula.
-constexpr dtype type_of(const number&) { return dtype::boolean; }
-template <handle A>
-constexpr dtype type_of(const A& x) {
- if constexpr (requires { typename A::element_type; })
-  return dtype_of<typename A::element_type>;
- else
-  return x.type();
-}
-template <class Op, class... Args>
-constexpr dtype type_of(const expr<Op, Args...>& e) {
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  dtype common = dtype::f32;
-  bool found = false;
-  const auto look = [&](int index, bool counts, dtype type) {
-   if (found || !counts || index < Op::condition_operands) return;
-   common = type;
-   found = true;
-  };
-  (look(static_cast<int>(I), !std::is_same_v<Args, number>, type_of(e.template get<I>())), ...);
-  return Op::result_type(common);
- }(std::index_sequence_for<Args...>{});
-}
-
-template <class A>
-struct static_type {
- static constexpr dtype value = dtype::boolean;
-};
-template <handle A>
-struct static_type<A> {
- static constexpr dtype make() {
-  if constexpr (requires { typename A::element_type; })
-   return dtype_of<typename A::element_type>;
-  else
-   return static_type<std::remove_cvref_t<decltype(std::declval<const A&>().whole())>>::value;
- }
- static constexpr dtype value = make();
-};
-template <class Op, class... Args>
-struct static_type<expr<Op, Args...>> {
- static constexpr dtype make() {
-  constexpr dtype types[]{static_type<Args>::value...};
-  constexpr bool counts[]{!std::is_same_v<Args, number>...};
-  for (int i = Op::condition_operands; i < static_cast<int>(sizeof...(Args)); ++i)
-   if (counts[i]) return Op::result_type(types[i]);
-  return Op::result_type(dtype::f32);
- }
- static constexpr dtype value = make();
-};
-
-/// f(x); for 16-bit elements f(cast<float>(x)), rounded. Sealed alike in both modes, so that adjoints add alike.
-template <tensor_like A, class F>
- requires one_handle<mode_of_t<A>>
-constexpr auto in_float(const A& x, std::source_location where, const F& f) {
- using node = typename mode_of_t<A>::node;
- const dtype type = type_of(x);
- if (!is_storage_type(type)) return node(f(x));
- const node wide(f(node(eval(cast<float>(node(eval(x, where))), where))));
- return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
-}
-template <tensor_like A, class F>
- requires(!one_handle<mode_of_t<A>>)
-constexpr auto in_float(const A& x, std::source_location where, const F& f) {
- constexpr dtype type = static_type<A>::value;
- if constexpr (type == dtype::bf16)
-  return eval(cast<bfloat16>(f(eval(cast<float>(eval(x, where)), where))), where);
- else if constexpr (type == dtype::f16)
-  return eval(cast<half>(f(eval(cast<float>(eval(x, where)), where))), where);
- else
-  return f(x);
-}
-
-}
-// ---- tapegraph/ops/movement/view.hpp ----
-
-// ---- tapegraph/ops/reduction/axes.hpp ----
-
-namespace tapegraph {
-
-/// Which axes to reduce. None named: all of them. Negative axes count from the end.
-struct axes {
- std::int8_t index[max_rank]{};
- std::int8_t count = 0;
- bool all = true;
-
- constexpr axes() = default;
- constexpr axes(int axis) : count(1), all(false) { index[0] = static_cast<std::int8_t>(axis); }
- constexpr axes(std::initializer_list<int> several) : all(false) {
-  for (int axis : several)
-   if (count < max_rank) index[count++] = static_cast<std::int8_t>(axis);
- }
- /// Bit i for axis i; bit 62 when an axis lies outside a tensor of this rank.
- constexpr std::int64_t bits(int rank) const {
-  if (all) return (std::int64_t{1} << rank) - 1;
-  std::int64_t mask = 0;
-  for (int i = 0; i < count; ++i) {
-   const int axis = normalized_axis(index[i], rank);
-   mask |= std::int64_t{1} << (axis < 0 ? 62 : axis);
-  }
-  return mask;
- }
-};
-
-}
-
-#include <array>
-
-/// reshape, flatten, ravel, expand_dims, squeeze: another shape over the same elements, without a copy.
-
-namespace tapegraph {
-
-struct reshape_op {
- static constexpr std::string_view name = "reshape";
- static constexpr std::string_view layer_name = "flatten";
- static constexpr operation_kind kind = operation_kind::view;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- /// What is wrong with the shape asked for, found where it was put together; then there is no target.
- enum problem : std::int64_t { none, axis_outside, two_open, open_beside_zero, open_unknown, negative, not_one };
- struct attributes {
-  std::int64_t problem = none;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  switch (a.problem) {
-  case axis_outside: io.fail("expand_dims, squeeze: an axis outside the rank, named twice, or a rank above 8"); return;
-  case two_open: io.fail("reshape: -1 stands for one extent only"); return;
-  case open_beside_zero: io.fail("reshape: beside an extent of 0, -1 can be anything"); return;
-  case open_unknown: io.fail("reshape: what -1 stands for cannot be told from symbolic extents"); return;
-  case negative: io.fail("reshape: an extent is negative"); return;
-  case not_one: io.fail("squeeze: the extent of the axis is not 1"); return;
-  default: break;
-  }
-  if (!io.require(io.target != nullptr, "reshape: no shape was given")) return;
-  io.result = *io.target;
-  for (int i = 0; i < io.result.rank(); ++i)
-   if (!io.require(is_symbolic(io.result[i].value) || io.result[i].value >= 0,
-       "reshape: the elements do not fill the extents that are given"))
-    return;
-  io.require(!io.result.overflow(), "reshape: rank above 8");
-  io.require(equal_or_required(io.in[0].dims.size(), io.result.size()), "reshape: number of elements differs");
- }
- template <int I>
- static constexpr auto vjp(const attributes&, auto dy, auto x, auto) {
-  const shape target = shape_of(x);
-  return invoke<reshape_op>({}, &target, std::source_location::current(), dy);
- }
-};
-
-namespace detail {
-/// The result of a reshape whose shape may have turned out wrong.
-template <handle H>
-constexpr auto reshaped(const H& x, const shape& target, std::int64_t problem, std::source_location where) {
- return invoke<reshape_op>({problem}, problem == reshape_op::none ? &target : nullptr, where, x);
-}
-/// A shape without axes in the symbols of another.
-constexpr shape no_axes(const shape& like) {
- shape s;
- s.attach(like.table());
- return s;
-}
-/// Whether axes are inside a rank and different from one another.
-constexpr bool distinct_axes(const axes& a, int rank) {
- std::int64_t seen = 0;
- for (int i = 0; !a.all && i < a.count; ++i) {
-  const int axis = normalized_axis(a.index[i], rank);
-  if (axis < 0 || (seen >> axis & 1) != 0) return false;
-  seen |= std::int64_t{1} << axis;
- }
- return true;
-}
-}
-
-/// The same elements in another shape. One extent may be -1: it is what remains.
-template <tensor_like A>
-constexpr auto reshape(const A& x, shape target, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- target.attach(from.table());
- int open = -1;
- std::int64_t problem = reshape_op::none;
- extent rest{1, from.table()};
- for (int i = 0; i < target.rank(); ++i) {
-  if (target[i].value == -1) {
-   if (open >= 0) problem = reshape_op::two_open;
-   open = i;
-  } else {
-   if (target[i].known() && target[i].value < 0) problem = reshape_op::negative;
-   rest = rest * target[i];
-  }
- }
- if (problem == reshape_op::none && open >= 0) {
-  const extent size = from.size();
-  if (rest.known() && rest.value == 0) {
-   problem = reshape_op::open_beside_zero;
-  } else if (rest.known()) {
-   target.set(open, size / rest.value);
-  } else {
-   const std::int64_t left = rest.table->divide_exactly(size.value, rest.value);
-   if (left == -1) problem = reshape_op::open_unknown;
-   target.set(open, {left, rest.table});
-  }
- }
- return detail::reshaped(sealed, target, problem, where);
-}
-
-/// [n, ...] to [n, everything else]
-template <tensor_like A>
-constexpr auto flatten(const A& x, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- shape target = detail::no_axes(from);
- target.push_back(from.rank() > 0 ? from[0] : extent(1));
- target.push_back(from.size(from.rank() > 0 ? 1 : 0, from.rank()));
- return invoke<reshape_op>({}, &target, where, sealed);
-}
-
-/// Everything on one axis, in row-major order.
-template <tensor_like A>
-constexpr auto ravel(const A& x, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- shape target = detail::no_axes(from);
- target.push_back(from.size());
- return invoke<reshape_op>({}, &target, where, sealed);
-}
-
-/// Inserts axes of extent 1 where the result has them (negative: counted from its end).
-template <tensor_like A>
-constexpr auto expand_dims(const A& x, axes at, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const int rank = from.rank() + at.count;
- const bool fits = !at.all && rank <= max_rank && detail::distinct_axes(at, rank);
- const std::int64_t inserted = fits ? at.bits(rank) : 0;
- shape target = detail::no_axes(from);
- for (int i = 0, next = 0; fits && i < rank; ++i) {
-  if ((inserted >> i & 1) != 0)
-   target.push_back(1);
-  else
-   target.push_back(from[next++]);
- }
- return detail::reshaped(sealed, target, fits ? reshape_op::none : reshape_op::axis_outside, where);
-}
-
-/// Drops axes, whose extents must be 1; without `which` every axis that is known to have extent 1 (a symbolic extent is not,
-/// so that the rank never depends on the data).
-template <tensor_like A>
-constexpr auto squeeze(const A& x, axes which = {}, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const bool fits = detail::distinct_axes(which, from.rank());
- std::int64_t problem = fits ? reshape_op::none : reshape_op::axis_outside;
- const std::int64_t dropped = fits ? which.bits(from.rank()) : 0;
- shape target = detail::no_axes(from);
- for (int i = 0; i < from.rank(); ++i) {
-  const bool one = from[i].value == 1;
-  if ((dropped >> i & 1) == 0 || (which.all && !one))
-   target.push_back(from[i]);
-  else if (!one && !equal_or_required(from[i], 1))
-   problem = reshape_op::not_one;
- }
- return detail::reshaped(sealed, target, problem, where);
-}
-
-}
-
-/// sum, mean, prod, max, min, any, all, count_nonzero over axes. Operands may be formulas: they are fused into the reduction.
-/// ops/reduction/moments.hpp, norm.hpp and softmax.hpp build on these. The element type stays what it is, except where said.
-
-namespace tapegraph {
-
-struct reduce_options {
- bool keepdims = false;
-};
-
-namespace detail {
-constexpr bool axes_inside(const reduce_op::attributes& a, inference& io) {
- return io.require(a.axes >> io.in[0].dims.rank() == 0, "reduction: axis outside the rank");
-}
-template <class Op, tensor_like A>
-constexpr auto reduce_over(const A& x, std::int64_t mask, bool keepdims, std::source_location where) {
- if constexpr (whole_reduction<Op>)
-  return invoke<Op>({mask, keepdims}, nullptr, where, x);
- else
-  return reduce<Op>({mask, keepdims}, where, x);
-}
-template <class Op, tensor_like A>
-constexpr auto reduce_over(const A& x, const axes& over, reduce_options options, std::source_location where) {
- return reduce_over<Op>(x, over.bits(shape_of(x).rank()), options.keepdims, where);
-}
-/// Number of elements that fall together into one.
-template <tensor_like A>
-constexpr extent reduced_size(const A& x, const axes& over) {
- const shape dims = shape_of(x);
- const std::int64_t mask = over.bits(dims.rank());
- extent product{1, dims.table()};
- for (int i = 0; i < dims.rank(); ++i)
-  if ((mask >> i & 1) != 0) product = product * dims[i];
- return product;
-}
-
-/// A reduction's result with axes of extent 1 where it reduced `from`, so that it broadcasts over it.
-template <handle A>
-constexpr auto with_kept_axes(const A& reduced, const shape& from, std::int64_t mask, std::source_location where) {
- if (shape_of(reduced).rank() == from.rank()) return reduced;
- shape target;
- target.attach(from.table());
- for (int i = 0; i < from.rank(); ++i) target.push_back((mask >> i & 1) != 0 ? extent(1) : from[i]);
- return invoke<reshape_op>({}, &target, where, reduced);
-}
-/// A result whose reduced axes were kept, without them unless `keepdims` asks for them.
-template <handle A>
-constexpr auto without_kept_axes(const A& kept, std::int64_t mask, bool keepdims, std::source_location where) {
- const shape from = shape_of(kept);
- if (keepdims || mask == 0 || mask >> from.rank() != 0) return kept;
- shape target;
- target.attach(from.table());
- for (int i = 0; i < from.rank(); ++i)
-  if ((mask >> i & 1) == 0) target.push_back(from[i]);
- return invoke<reshape_op>({}, &target, where, kept);
-}
-
-/// 1 where the operands are equal and 0 elsewhere, in their element type. Constant for derivatives.
-struct indicator_op : map_op<2> {
- static constexpr std::string_view name = "indicator";
- template <class V>
- TG_HD static constexpr V value(V x, V y) {
-  return choose(x == y, V(1), V(0));
- }
-};
-}
-
-struct sum_op : reduce_op {
- static constexpr std::string_view name = "sum";
- static constexpr std::string_view layer_name = "global_average_pooling*";
- static constexpr void infer(const attributes& a, inference& io) {
-  const dtype type = io.in[0].type;
-  const bool floating = type == dtype::f32 || type == dtype::f64 || type == dtype::f16 || type == dtype::bf16;
-  if (detail::axes_inside(a, io) &&
-   io.require(type != dtype::boolean, "sum, prod: the elements are bool; count_nonzero counts them") &&
-   io.require(floating || (a.keepdims & 2) == 0, "mean: the elements are integers; cast<float>(x) first"))
-   reduce_op::infer(a, io);
- }
- static constexpr auto vjp(auto dy, auto, auto) { return dy; }
-};
-
-struct prod_op : sum_op {
- static constexpr std::string_view name = "prod";
- static constexpr std::string_view layer_name = "";
- static constexpr reduction combines = reduction::product;
- static constexpr bool whole_vjp = true;
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
-  const auto here = std::source_location::current();
-  const shape from = shape_of(x);
-  const auto total = [&](const auto& of) { return detail::reduce_over<sum_op>(of, a.axes, true, here); };
-  const auto q = eval(where(x == 0, 1, x), here);
-  const auto product = invoke<prod_op>({a.axes, 1}, nullptr, here, q);
-  const auto zeros = total(apply<detail::indicator_op>(x, 0));
-  const auto s = total(where(x == 0, x, 0));
-  const auto others = eval(zeros - apply<detail::indicator_op>(x, 0), here);
-  const auto rest = where(others == 0, 1, where(others == 1, s - where(x == 0, x, 0), 0));
-  return eval(detail::with_kept_axes(dy, from, a.axes, here) * (product / q) * rest, here);
- }
-};
-
-struct max_op : sum_op {
- static constexpr std::string_view name = "max";
- static constexpr std::string_view layer_name = "global_max_pooling*";
- static constexpr reduction combines = reduction::maximum;
- static constexpr bool whole_vjp = true;
- static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
- static constexpr void infer(const attributes& a, inference& io) {
-  if (!detail::axes_inside(a, io) ||
-   !io.require(io.in[0].type != dtype::boolean, "max, min: the elements are bool; any and all ask them"))
-   return;
-  reduce_op::infer(a, io);
-  bool empty = false, none = false;
-  for (int i = 0; i < io.in[0].dims.rank(); ++i)
-   if (io.in[0].dims[i].value == 0) ((a.axes >> i & 1) != 0 ? empty : none) = true;
-  io.require(!empty || none || (a.keepdims & empty_allowed) != 0, "max, min: a reduced axis has no elements");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y) {
-  const auto here = std::source_location::current();
-  const shape from = shape_of(x);
-  const auto best = detail::with_kept_axes(y, from, a.axes, here);
-  const auto count = detail::reduce_over<sum_op>(apply<detail::indicator_op>(x, best), a.axes, true, here);
-  return eval(apply<detail::indicator_op>(x, best) * (detail::with_kept_axes(dy, from, a.axes, here) / count), here);
- }
-};
-
-struct min_op : max_op {
- static constexpr std::string_view name = "min";
- static constexpr std::string_view layer_name = "";
- static constexpr reduction combines = reduction::minimum;
-};
-
-/// Whether any element is true, of bool operands. It has no derivative.
-struct any_op : reduce_op {
- static constexpr std::string_view name = "any";
- static constexpr reduction combines = reduction::maximum;
- static constexpr bool whole_vjp = true;
- static constexpr void infer(const attributes& a, inference& io) {
-  if (detail::axes_inside(a, io) &&
-   io.require(io.in[0].type == dtype::boolean, "any, all: the elements must be bool; compare them first (x != 0)"))
-   reduce_op::infer(a, io);
- }
-};
-struct all_op : any_op {
- static constexpr std::string_view name = "all";
- static constexpr reduction combines = reduction::minimum;
-};
-
-/// The sum; 0 of no elements. Integers wrap around as they do in NumPy and TensorFlow.
-template <tensor_like A>
-constexpr auto sum(const A& x, axes over = {}, reduce_options options = {},
-    std::source_location where = std::source_location::current()) {
- return detail::reduce_over<sum_op>(x, over, options, where);
-}
-/// The product; 1 of no elements. Its derivatives are right beside zeros.
-template <tensor_like A>
-constexpr auto prod(const A& x, axes over = {}, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::reduce_over<prod_op>(x, over, options, where);
-}
-/// The largest element; NaN if any is. Elements that attain it share the derivative evenly. Of no elements: an error.
-template <tensor_like A>
-constexpr auto max(const A& x, axes over = {}, reduce_options options = {},
-    std::source_location where = std::source_location::current()) {
- return detail::reduce_over<max_op>(x, over, options, where);
-}
-/// The smallest element; see max.
-template <tensor_like A>
-constexpr auto min(const A& x, axes over = {}, reduce_options options = {},
-    std::source_location where = std::source_location::current()) {
- return detail::reduce_over<min_op>(x, over, options, where);
-}
-/// Whether any element of a bool tensor is true; false of no elements.
-template <tensor_like A>
-constexpr auto any(const A& x, axes over = {}, reduce_options options = {},
-    std::source_location where = std::source_location::current()) {
- return detail::reduce_over<any_op>(x, over, options, where);
-}
-/// Whether all elements of a bool tensor are true; true of no elements.
-template <tensor_like A>
-constexpr auto all_of(const A& x, axes over = {}, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::reduce_over<all_op>(x, over, options, where);
-}
-/// How many elements are not zero (NaN is not), as int64.
-template <tensor_like A>
-constexpr auto count_nonzero(const A& x, axes over = {}, reduce_options options = {},
-       std::source_location where = std::source_location::current()) {
- return sum(cast<std::int64_t>(x != 0), over, options, where);
-}
-
-/// The sum by the number of elements; NaN of no elements. Integers have none: cast them first.
-template <tensor_like A>
-constexpr auto mean(const A& x, axes over = {}, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const std::int64_t floating = 2;
-  const auto total =
-   reduce<sum_op>({over.bits(shape_of(operand).rank()), floating | std::int64_t{options.keepdims}}, where, operand);
-  return eval(total / extent_number(total, detail::reduced_size(operand, over)), where);
- });
-}
-
-}
-// ---- tapegraph/ops/refusal.hpp ----
-
-/// Functions made of several operations check what no single one of them sees. What does not fit is reported as the
-/// operations report it: by the compiler in graph mode and as shape_error in eager mode, with operands and place.
-
-namespace tapegraph::detail {
-
-/// Never succeeds. `Texts::text(reason)` is a literal that says what does not fit.
-template <class Texts, int Arity>
-struct refused_op {
- static constexpr std::string_view name = "refused";
- static constexpr operation_kind kind = operation_kind::view;
- static constexpr int arity = Arity;
- struct attributes {
-  std::int64_t reason = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  io.fail(Texts::text(a.reason));
- }
-};
-
-template <class Texts, tensor_like... Args>
-constexpr auto refuse(std::int64_t reason, std::source_location where, const Args&... args) {
- return invoke<refused_op<Texts, static_cast<int>(sizeof...(Args))>>({reason}, nullptr, where, args...);
-}
-
-}
 
 #include <algorithm>
 
@@ -5819,143 +7938,6 @@ constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
 
 }
 // ---- tapegraph/ops/product/matmul.hpp ----
-
-// ---- tapegraph/ops/movement/layout.hpp ----
-
-/// transpose, swap_axes, move_axis, broadcast_to: axes in another order, and repeated.
-
-namespace tapegraph {
-
-struct transpose_op {
- static constexpr std::string_view name = "transpose";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t permutation[max_rank]{}; ///< axis i of the result is axis permutation[i] of the operand
-  std::int64_t rank = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  if (!io.require(a.permutation[0] >= 0, "transpose: an axis outside the rank") ||
-   !io.require(a.rank == io.in[0].dims.rank(), "transpose: permutation and rank differ"))
-   return;
-  std::int64_t seen = 0;
-  for (int i = 0; i < a.rank; ++i) {
-   if (!io.require(a.permutation[i] >= 0 && a.permutation[i] < a.rank, "transpose: an axis outside the rank"))
-    return;
-   seen |= std::int64_t{1} << a.permutation[i];
-   io.result.push_back(io.in[0].dims[static_cast<int>(a.permutation[i])]);
-  }
-  io.require(seen == (std::int64_t{1} << a.rank) - 1, "transpose: an axis is named twice");
- }
- static constexpr attributes inverse(const attributes& a) {
-  attributes back;
-  back.rank = a.rank;
-  for (int i = 0; i < a.rank; ++i) back.permutation[a.permutation[i]] = i;
-  return back;
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
-  return invoke<transpose_op>(inverse(a), nullptr, std::source_location::current(), dy);
- }
-};
-
-/// Axes in another order; without `order` they are reversed, as in NumPy.
-template <tensor_like A>
-constexpr auto transpose(const A& x, std::initializer_list<int> order = {},
-      std::source_location where = std::source_location::current()) {
- transpose_op::attributes a;
- const int rank = shape_of(x).rank();
- if (order.size() == 0) {
-  a.rank = rank;
-  for (int i = 0; i < rank; ++i) a.permutation[i] = rank - 1 - i;
- } else {
-  for (int axis : order)
-   if (a.rank < max_rank) a.permutation[a.rank++] = normalized_axis(axis, rank);
- }
- return invoke<transpose_op>(a, nullptr, where, x);
-}
-
-/// Two axes change places.
-template <tensor_like A>
-constexpr auto swap_axes(const A& x, int first, int second, std::source_location where = std::source_location::current()) {
- transpose_op::attributes a;
- const int rank = shape_of(x).rank();
- a.rank = rank;
- for (int i = 0; i < rank; ++i) a.permutation[i] = i;
- const int i = normalized_axis(first, rank), k = normalized_axis(second, rank);
- if (i < 0 || k < 0) {
-  a.permutation[0] = -1;
-  a.rank = rank > 0 ? rank : 1;
- } else {
-  a.permutation[i] = k;
-  a.permutation[k] = i;
- }
- return invoke<transpose_op>(a, nullptr, where, x);
-}
-
-/// Axes `from` become axes `to` of the result; the others keep their order (numpy.moveaxis).
-template <tensor_like A>
-constexpr auto move_axis(const A& x, axes from, axes to, std::source_location where = std::source_location::current()) {
- transpose_op::attributes a;
- const int rank = shape_of(x).rank();
- a.rank = rank;
- const bool fits = !from.all && !to.all && from.count == to.count && detail::distinct_axes(from, rank) &&
-     detail::distinct_axes(to, rank);
- const std::int64_t moved = fits ? from.bits(rank) : 0, taken = fits ? to.bits(rank) : 0;
- for (int k = 0; fits && k < from.count; ++k)
-  a.permutation[normalized_axis(to.index[k], rank)] = normalized_axis(from.index[k], rank);
- for (int i = 0, next = 0; i < rank; ++i) {
-  if ((taken >> i & 1) != 0) continue;
-  while ((moved >> next & 1) != 0) ++next;
-  a.permutation[i] = next++;
- }
- if (!fits) {
-  a.permutation[0] = -1;
-  a.rank = rank > 0 ? rank : 1;
- }
- return invoke<transpose_op>(a, nullptr, where, x);
-}
-
-/// Repeats axes of extent 1 and adds leading ones. Elementwise, so it fuses into what reads it; like every elementwise
-/// operation its adjoint is summed back to the operand's shape by whoever differentiates.
-struct broadcast_op : map_op<1> {
- static constexpr std::string_view name = "broadcast_to";
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  bool ok = true;
-  io.result = broadcast(io.in[0].dims, *io.target, ok);
-  io.require(ok && io.result == *io.target, "broadcast_to: the shape does not broadcast to the target");
- }
- template <class V>
- TG_HD static constexpr V value(V x) {
-  return x;
- }
- static constexpr auto vjp(auto dy, auto, auto) { return dy; }
-};
-
-template <tensor_like A>
-constexpr auto broadcast_to(const A& x, shape target, std::source_location where = std::source_location::current()) {
- target.attach(shape_of(x).table());
- return invoke<broadcast_op>({}, &target, where, x);
-}
-
-/// Sums a tensor down to a shape that broadcasts to its own: the adjoint of broadcasting.
-template <tensor_like A>
-constexpr auto sum_to(const A& x, const shape& target, std::source_location where = std::source_location::current()) {
- const shape from = shape_of(x);
- if (from == target) return eval(x, where);
- const int extra = from.rank() - target.rank();
- std::int64_t mask = 0;
- for (int i = 0; i < from.rank(); ++i)
-  if (i < extra || (target[i - extra].value == 1 && from[i].value != 1)) mask |= std::int64_t{1} << i;
- return invoke<reshape_op>({}, &target, where, reduce<sum_op>({mask, 0}, where, x));
-}
-
-}
 
 namespace tapegraph {
 
@@ -7255,6 +9237,7 @@ struct frozen {
  failure error{};
  int groups = 0, ordinals = 0;
  bool training = true, differentiated = false;
+ bool said = false;
 };
 
 namespace detail {
@@ -7329,6 +9312,14 @@ constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
 }
 
 namespace detail {
+inline constexpr char unevaluated_text[] =
+ "the compiler cannot run this: what it calls must be constexpr, and no tensor or run-time value can be in it; what is large "
+#ifdef __clang__
+ "needs -fconstexpr-steps=50000000 -fbracket-depth=1024";
+#else
+ "needs -fconstexpr-ops-limit=2000000000 -fconstexpr-loop-limit=10000000";
+#endif
+
 constexpr auto unevaluated() {
  constexpr capacity nothing_but_a_line = [] {
   capacity c{};
@@ -7336,13 +9327,9 @@ constexpr auto unevaluated() {
   return c;
  }();
  frozen<nothing_but_a_line> f{};
-#ifdef __clang__
- f.error.what = "try -fconstexpr-steps=50000000 -fbracket-depth=1024: the compiler could not run the model, see its "
-    "error above";
-#else
- f.error.what =
-  "try -fconstexpr-ops-limit=2000000000 -fconstexpr-loop-limit=10000000: the compiler could not run the model, "
-  "see its error above";
+ f.error.what = unevaluated_text;
+#if defined(__clang__) || defined(TG_EXPLAIN_EVALUATION)
+ f.said = true;
 #endif
  return f;
 }
@@ -7372,11 +9359,18 @@ private:
   return freeze(t, s);
  }
  static constexpr auto trimmed() {
-  constexpr frozen<widest> wide = run();
-  if constexpr (requires { typename std::bool_constant<(wide.groups >= 0)>; })
-   return trim<wide.used>(wide);
-  else
+#if !defined(__clang__) && !defined(TG_EXPLAIN_EVALUATION)
+  if constexpr (!requires { typename std::bool_constant<(run().groups >= 0)>; })
    return detail::unevaluated();
+  else
+#endif
+  {
+   constexpr frozen<widest> try_fconstexpr_steps_50000000 = run();
+   if constexpr (requires { typename std::bool_constant<(try_fconstexpr_steps_50000000.groups >= 0)>; })
+    return trim<try_fconstexpr_steps_50000000.used>(try_fconstexpr_steps_50000000);
+   else
+    return detail::unevaluated();
+  }
  }
  static constexpr auto evaluated = trimmed();
  static constexpr auto unevaluated = detail::unevaluated();
@@ -10796,85 +12790,6 @@ void cumulative_sum(int rank, const std::int64_t* extents, int axis, bool exclus
 }
 
 }
-// ---- tapegraph/ops/cumulative/cumulative.hpp ----
-
-/// cumulative_sum, cumulative_product.
-
-namespace tapegraph {
-
-struct cumulative_sum_op {
- static constexpr std::string_view name = "cumulative_sum";
- static constexpr batching batched = batching::axis;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t axis = 0, reverse = 0, exclusive = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  io.require(a.axis >= 0 && a.axis < io.result.rank(), "cumulative_sum, cumulative_product: axis outside the rank");
-  io.require(io.type != dtype::boolean, "cumulative_sum, cumulative_product: the elements are bool; cast<...> first");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
-  return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, std::source_location::current(), dy);
- }
- static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
-};
-
-struct cumulative_product_op : cumulative_sum_op {
- static constexpr std::string_view name = "cumulative_product";
- static constexpr linearity linear = linearity::none;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
-  const auto here = std::source_location::current();
-  const std::int64_t axis = std::int64_t{1} << a.axis;
-  const auto running = [&](const auto& of, std::int64_t exclusive) {
-   return invoke<cumulative_sum_op>({a.axis, a.reverse, exclusive}, nullptr, here, of);
-  };
-  const auto q = eval(where(x == 0, 1, x), here);
-  const auto zero = eval(apply<detail::indicator_op>(x, 0), here);
-  const auto rank = running(zero, 0);
-  const auto before = a.exclusive != 0 ? eval(rank - zero, here) : rank;
-  const auto nth = [&](double n) { return where(x == 0, where(rank == n, x, 0), 0); };
-  const auto s1 = detail::reduce_over<sum_op>(nth(1), axis, true, here);
-  const auto s2 = detail::reduce_over<sum_op>(nth(2), axis, true, here);
-  const auto weighted = eval(where(before > 2, 0, dy * invoke<cumulative_product_op>(a, nullptr, here, q)), here);
-  const auto first = eval(where(before > 0, s1, 1), here), second = eval(where(before > 1, s2, 1), here);
-  const auto behind = [&](const auto& of) {
-   return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, here, of);
-  };
-  const auto by_first = behind(weighted * second), by_second = behind(weighted * first);
-  const auto by_others = behind(weighted * first * second);
-  const auto by_zero = where(rank == 1, by_first, where(rank == 2, by_second, 0));
-  return eval(where(x == 0, by_zero, by_others) / q, here);
- }
-};
-
-struct cumulative_options {
- bool reverse = false, exclusive = false;
-};
-
-/// Sums of the elements up to each along an axis; `exclusive` leaves the element itself out, `reverse` runs from the end.
-template <tensor_like A>
-constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options options = {},
-       std::source_location where = std::source_location::current()) {
- return invoke<cumulative_sum_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
-         nullptr, where, x);
-}
-/// Products of the elements up to each along an axis. Derivatives are right beside zeros.
-template <tensor_like A>
-constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options options = {},
-        std::source_location where = std::source_location::current()) {
- return invoke<cumulative_product_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
-          nullptr, where, x);
-}
-
-}
 
 namespace tapegraph::runtime {
 
@@ -12050,309 +13965,6 @@ void one_hot(std::int64_t outer, std::int64_t inner, const Index* indices, std::
   std::fill(to, to + depth * inner, off);
   for (std::int64_t i = 0; i < inner; ++i) to[indices[o * inner + i] * inner + i] = on;
  });
-}
-
-}
-// ---- tapegraph/ops/gather/gather.hpp ----
-
-/// gather, scatter_add, gather_nd, scatter_nd, take_along, put_along, one_hot: elements chosen by int32 or int64 indices. An
-/// index outside its axis (a negative one, too) is a range_error that names the operation, the index, its position and the
-/// extent; nothing has been read or written then. Where indices meet, what they bring is added in their order.
-
-namespace tapegraph {
-
-namespace detail {
-constexpr bool index_type(dtype type) { return type == dtype::i32 || type == dtype::i64; }
-
-constexpr bool same_shape_or_required(const shape& a, const shape& b) {
- bool same = a.rank() == b.rank();
- for (int i = 0; same && i < a.rank(); ++i) same = equal_or_required(a[i], b[i]);
- return same;
-}
-}
-
-/// Slices of a table along an axis: table [batch..., before..., n, behind...], indices [batch..., picks...] to
-/// [batch..., before..., picks..., behind...].
-namespace detail {
-/// What choosing elements reads and writes: of the table no more than is chosen.
-inline double bytes_of_choice(const kernel_call& c) {
- const std::size_t chosen = c.out[0].bytes(), table = c.in[0].bytes();
- return static_cast<double>((table < chosen ? table : chosen) + c.in[1].bytes() + chosen);
-}
-}
-
-struct gather_op {
- static constexpr std::string_view name = "gather";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- struct attributes {
-  std::int64_t axis = 0, batch = 0;
- };
- /// The shape of what is gathered. False when the operands do not fit.
- static constexpr bool gathered(const attributes& a, const shape& table, const operand_info& indices, inference& io,
-        shape& result) {
-  const shape& picks = indices.dims;
-  if (!io.require(table.rank() >= 1, "gather, scatter_add: the table needs an axis") ||
-   !io.require(detail::index_type(indices.type), "gather, scatter_add: indices must be i32 or i64") ||
-   !io.require(a.axis >= 0 && a.axis < table.rank(), "gather, scatter_add: axis outside the rank") ||
-   !io.require(a.batch >= 0 && a.batch <= a.axis && a.batch <= picks.rank(),
-      "gather: batch axes must come before the axis, in the table and in the indices"))
-   return false;
-  const auto axis = static_cast<int>(a.axis), batch = static_cast<int>(a.batch);
-  result = shape();
-  result.attach(table.table());
-  for (int i = 0; i < axis; ++i) result.push_back(table[i]);
-  for (int i = 0; i < batch; ++i)
-   io.require(equal_or_required(table[i], picks[i]), "gather: extents of batch axes differ");
-  for (int i = batch; i < picks.rank(); ++i) result.push_back(picks[i]);
-  for (int i = axis + 1; i < table.rank(); ++i) result.push_back(table[i]);
-  return io.require(!result.overflow(), "gather: rank above 8");
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  gathered(a, io.in[0].dims, io.in[1], io, io.result);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// (slices, indices) to zeros of the target's shape with each slice added where its index points.
-struct scatter_add_op : gather_op {
- static constexpr bool takes_storage_types = false;
- static constexpr std::string_view name = "scatter_add";
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  shape expected;
-  if (gathered(a, io.result, io.in[1], io, expected))
-   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
-     "scatter_add: the values have not the shape that gather would give");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<gather_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto gather_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
- const shape target = shape_of(table);
- return invoke<scatter_add_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// Slices of a table by tuples: table [n1, ..., nk, rest...], indices [picks..., k] to [picks..., rest...].
-struct gather_nd_op {
- static constexpr std::string_view name = "gather_nd";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- using attributes = no_attributes;
- static constexpr bool gathered(const shape& table, const operand_info& indices, inference& io, shape& result) {
-  const shape& picks = indices.dims;
-  const extent width = picks.rank() > 0 ? picks[picks.rank() - 1] : extent(0);
-  if (!io.require(detail::index_type(indices.type), "gather_nd, scatter_nd: indices must be i32 or i64") ||
-   !io.require(width.known() && width.value >= 1 && width.value <= table.rank(),
-      "gather_nd, scatter_nd: the last extent of the indices must be a number from 1 to the table's rank"))
-   return false;
-  result = shape();
-  result.attach(table.table() != nullptr ? table.table() : picks.table());
-  for (int i = 0; i + 1 < picks.rank(); ++i) result.push_back(picks[i]);
-  for (int i = static_cast<int>(width.value); i < table.rank(); ++i) result.push_back(table[i]);
-  return io.require(!result.overflow(), "gather_nd: rank above 8");
- }
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  gathered(io.in[0].dims, io.in[1], io, io.result);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// (slices, indices) to zeros of the target's shape with each slice added where its tuple points.
-struct scatter_nd_op : gather_nd_op {
- static constexpr std::string_view name = "scatter_nd";
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  shape expected;
-  if (gathered(io.result, io.in[1], io, expected))
-   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
-     "scatter_nd: the values have not the shape that gather_nd would give");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<gather_nd_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto gather_nd_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
- const shape target = shape_of(table);
- return invoke<scatter_nd_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// Elements along an axis: x [..., n, ...], indices [..., m, ...] to [..., m, ...].
-struct take_along_op {
- static constexpr std::string_view name = "take_along";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- struct attributes {
-  std::int64_t axis = 0;
- };
- static constexpr bool fits(const attributes& a, const shape& x, const operand_info& indices, inference& io) {
-  if (!io.require(x.rank() >= 1 && x.rank() == indices.dims.rank(), "take_along, put_along: ranks differ") ||
-   !io.require(a.axis >= 0 && a.axis < x.rank(), "take_along, put_along: axis outside the rank") ||
-   !io.require(detail::index_type(indices.type), "take_along, put_along: indices must be i32 or i64"))
-   return false;
-  for (int i = 0; i < x.rank(); ++i)
-   if (i != a.axis)
-    io.require(equal_or_required(x[i], indices.dims[i]), "take_along, put_along: extents differ off the axis");
-  return io.error == nullptr;
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[1].dims;
-  fits(a, io.in[0].dims, io.in[1], io);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// The adjoint of take_along: adds each element where its index points; the target is x's shape.
-struct put_along_op : take_along_op {
- static constexpr bool takes_storage_types = false;
- static constexpr std::string_view name = "put_along";
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  if (fits(a, io.result, io.in[1], io))
-   io.require(detail::same_shape_or_required(io.in[0].dims, io.in[1].dims),
-     "put_along: values and indices differ in shape");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<take_along_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto take_along_op::vjp(const attributes& a, auto dy, auto x, auto indices, auto) {
- const shape target = shape_of(x);
- return invoke<put_along_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// indices [...] to [..., depth, ...]: `on` where the index points, `off` elsewhere.
-template <class T>
-struct one_hot_op {
- static constexpr std::string_view name = "one_hot";
- static constexpr batching batched = batching::axis;
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t depth = 0, axis = 0;
-  double on = 1, off = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype_of<T>;
-  const shape& from = io.in[0].dims;
-  if (!io.require(detail::index_type(io.in[0].type), "one_hot: indices must be i32 or i64") ||
-   !io.require(a.depth > 0, "one_hot: depth must be positive") ||
-   !io.require(a.axis >= 0 && a.axis <= from.rank(), "one_hot: axis outside the rank") ||
-   !io.require(from.rank() < max_rank, "one_hot: rank above 8"))
-   return;
-  io.result.attach(from.table());
-  for (int i = 0; i <= from.rank(); ++i) {
-   if (i == a.axis) io.result.push_back(a.depth);
-   if (i < from.rank()) io.result.push_back(from[i]);
-  }
- }
-};
-
-/// Given to gather as its axis: the first axis behind the batch axes.
-inline constexpr int behind_batch = std::numeric_limits<int>::min();
-
-namespace detail {
-constexpr gather_op::attributes gather_attributes(int axis, int batch, int rank) {
- return {axis == behind_batch ? batch : normalized_axis(axis, rank), batch};
-}
-}
-
-/// Slices of `table` along an axis, in the order of the indices (tf.gather). The first `batch_axes` axes of both operands run
-/// together: indices choose within their own batch.
-template <tensor_like A, tensor_like B>
-constexpr auto gather(const A& table, const B& indices, int axis = behind_batch, int batch_axes = 0,
-     std::source_location where = std::source_location::current()) {
- return invoke<gather_op>(detail::gather_attributes(axis, batch_axes, shape_of(table).rank()), nullptr, where, table,
-       indices);
-}
-/// Adds slices into zeros of the target's shape, each where its index points: the adjoint of gather.
-template <tensor_like A, tensor_like B>
-constexpr auto scatter_add(const A& values, const B& indices, shape target, int axis = behind_batch, int batch_axes = 0,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<scatter_add_op>(detail::gather_attributes(axis, batch_axes, target.rank()), &target, where, values,
-        indices);
-}
-/// table[i1, ..., ik] for every tuple on the last axis of the indices (tf.gather_nd).
-template <tensor_like A, tensor_like B>
-constexpr auto gather_nd(const A& table, const B& indices, std::source_location where = std::source_location::current()) {
- return invoke<gather_nd_op>({}, nullptr, where, table, indices);
-}
-/// Zeros of the target's shape with each value added where its tuple points (tf.scatter_nd): the adjoint of gather_nd.
-template <tensor_like A, tensor_like B>
-constexpr auto scatter_nd(const A& values, const B& indices, shape target,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<scatter_nd_op>({}, &target, where, values, indices);
-}
-/// The elements that the indices name along an axis (numpy.take_along_axis, torch.gather); other extents are equal.
-template <tensor_like A, tensor_like B>
-constexpr auto take_along(const A& x, const B& indices, int axis = -1,
-      std::source_location where = std::source_location::current()) {
- return invoke<take_along_op>({normalized_axis(axis, shape_of(x).rank())}, nullptr, where, x, indices);
-}
-/// Zeros of the target's shape with each value added where its index points along an axis (torch.scatter_add on zeros).
-template <tensor_like A, tensor_like B>
-constexpr auto put_along(const A& values, const B& indices, shape target, int axis = -1,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<put_along_op>({normalized_axis(axis, target.rank())}, &target, where, values, indices);
-}
-
-struct one_hot_options {
- double on = 1, off = 0;
- int axis = -1; ///< of the result
-};
-/// T(on) where the index points along a new axis of `depth`, T(off) elsewhere.
-template <class T, tensor_like A>
-constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options options = {},
-     std::source_location where = std::source_location::current()) {
- return invoke<one_hot_op<T>>({depth, normalized_axis(options.axis, shape_of(indices).rank() + 1), options.on, options.off},
-        nullptr, where, indices);
 }
 
 }
@@ -14101,178 +15713,6 @@ void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, In
 }
 
 }
-// ---- tapegraph/ops/ordering/ordering.hpp ----
-
-/// argsort, sort, top_k, argmax, argmin. NaN counts as larger than everything in argmax and argmin alike (NumPy), and comes
-/// last in every order.
-
-namespace tapegraph {
-
-/// Order of the last axis as int32 indices; stable, NaN last. The first `count` of them only, unless that is -1.
-struct argsort_op {
- static constexpr std::string_view name = "argsort";
- static constexpr batching batched = batching::rows;
- using result_element = std::int32_t;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t descending = 0;
-  std::int64_t count = -1;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype::i32;
-  io.result = io.in[0].dims;
-  if (!io.require(io.result.rank() > 0, "sort, argsort, top_k: axis outside the rank") ||
-   !io.require(io.in[0].type != dtype::boolean, "sort, argsort, top_k: the elements are bool; cast<...> first") ||
-   a.count == -1)
-   return;
-  const extent length = io.result[io.result.rank() - 1];
-  io.require(a.count >= 0 && (!length.known() || a.count <= length.value), "top_k: k is outside [0, extent of the axis]");
-  io.result.set(io.result.rank() - 1, a.count);
- }
-};
-
-struct sort_options {
- bool descending = false;
-};
-
-namespace detail {
-/// x with `axis` and the last axis exchanged. An axis outside the rank makes a transpose that is refused.
-template <tensor_like A>
-constexpr auto with_axis_last(const A& x, int axis, std::source_location where) {
- transpose_op::attributes a;
- a.rank = shape_of(x).rank();
- const int last = static_cast<int>(a.rank) - 1, at = normalized_axis(axis, static_cast<int>(a.rank));
- for (int i = 0; i <= last; ++i) a.permutation[i] = i == at ? last : i == last ? at : i;
- return invoke<transpose_op>(a, nullptr, where, x);
-}
-template <tensor_like A>
-constexpr bool is_last_axis(const A& x, int axis) {
- return axis == -1 || axis == shape_of(x).rank() - 1;
-}
-}
-
-/// The positions, int32, that put an axis in order; equal elements keep theirs.
-template <tensor_like A>
-constexpr auto argsort(const A& x, int axis = -1, sort_options options = {},
-     std::source_location where = std::source_location::current()) {
- const auto order = [&](const auto& of) { return invoke<argsort_op>({options.descending, -1}, nullptr, where, of); };
- if (detail::is_last_axis(x, axis)) return order(x);
- return detail::with_axis_last(order(detail::with_axis_last(x, axis, where)), axis, where);
-}
-template <tensor_like A>
-constexpr auto argsort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
- return argsort(x, -1, options, where);
-}
-/// An axis in order. Derivatives follow the elements.
-template <tensor_like A>
-constexpr auto sort(const A& x, int axis = -1, sort_options options = {},
-     std::source_location where = std::source_location::current()) {
- const auto sorted = [&](const auto& of) {
-  return take_along(of, invoke<argsort_op>({options.descending, -1}, nullptr, where, of), -1, where);
- };
- if (detail::is_last_axis(x, axis)) return sorted(eval(x, where));
- return detail::with_axis_last(sorted(detail::with_axis_last(x, axis, where)), axis, where);
-}
-template <tensor_like A>
-constexpr auto sort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
- return sort(x, -1, options, where);
-}
-
-/// What `top_k` gives: elements, and their int32 positions along the axis.
-template <class Values, class Indices>
-struct values_and_indices {
- Values values;
- Indices indices;
-};
-
-struct top_k_options {
- bool largest = true; ///< the k smallest otherwise
-};
-
-/// The k largest elements along an axis, largest first, the first among equals first: `const auto [v, i] = top_k(x, 3)`.
-/// NaN is taken last. Derivatives follow the elements.
-template <tensor_like A>
-constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options options = {},
-     std::source_location where = std::source_location::current()) {
- const std::int64_t count = k < 0 ? -2 : k;
- const auto first = [&](const auto& of) { return invoke<argsort_op>({options.largest, count}, nullptr, where, of); };
- const auto result = [](const auto& values, const auto& indices) {
-  return values_and_indices<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>>{values,
-                           indices};
- };
- if (detail::is_last_axis(x, axis)) {
-  const auto value = eval(x, where);
-  const auto indices = first(value);
-  return result(take_along(value, indices, -1, where), indices);
- }
- const auto value = detail::with_axis_last(x, axis, where);
- const auto indices = first(value);
- return result(detail::with_axis_last(take_along(value, indices, -1, where), axis, where),
-    detail::with_axis_last(indices, axis, where));
-}
-
-/// Index of the first largest (smallest) element along an axis, int32.
-struct arg_reduce_op {
- static constexpr std::string_view name = "arg_reduce";
- static constexpr batching batched = batching::axis;
- using result_element = std::int32_t;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t axis = 0, maximum = 1, keepdims = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype::i32;
-  const shape& x = io.in[0].dims;
-  if (!io.require(a.axis >= 0 && a.axis < x.rank(), "argmax, argmin: axis outside the rank") ||
-   !io.require(io.in[0].type != dtype::boolean, "argmax, argmin: the elements are bool; cast<...> first"))
-   return;
-  for (int i = 0; i < x.rank(); ++i) {
-   if (i != a.axis)
-    io.result.push_back(x[i]);
-   else if (a.keepdims != 0)
-    io.result.push_back(1);
-  }
- }
-};
-
-namespace detail {
-template <tensor_like A>
-constexpr auto arg_reduce(const A& x, int axis, bool maximum, bool keepdims, std::source_location where) {
- return invoke<arg_reduce_op>({normalized_axis(axis, shape_of(x).rank()), maximum, keepdims}, nullptr, where, x);
-}
-template <tensor_like A>
-constexpr auto arg_reduce_all(const A& x, bool maximum, std::source_location where) {
- return arg_reduce(reshape(x, {-1}, where), 0, maximum, false, where);
-}
-}
-
-/// Position of the first largest element along an axis, int32; the first NaN, if there is one.
-template <tensor_like A>
-constexpr auto argmax(const A& x, int axis, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::arg_reduce(x, axis, true, options.keepdims, where);
-}
-/// Position of the first largest of all elements, counted row by row.
-template <tensor_like A>
-constexpr auto argmax(const A& x, std::source_location where = std::source_location::current()) {
- return detail::arg_reduce_all(x, true, where);
-}
-/// Position of the first smallest element along an axis, int32; the first NaN, if there is one.
-template <tensor_like A>
-constexpr auto argmin(const A& x, int axis, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::arg_reduce(x, axis, false, options.keepdims, where);
-}
-template <tensor_like A>
-constexpr auto argmin(const A& x, std::source_location where = std::source_location::current()) {
- return detail::arg_reduce_all(x, false, where);
-}
-
-}
 
 namespace tapegraph::runtime {
 
@@ -15650,531 +17090,6 @@ TG_COMPILED_KERNELS(product, floating_types, matmul_bias_op<true>)
 }
 // ---- tapegraph/ops/random/kernel.hpp ----
 
-// ---- tapegraph/core/random_laws.hpp ----
-
-// ---- tapegraph/core/philox.hpp ----
-
-/// Counter-based random numbers: Philox4x32 with 10 rounds (J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random
-/// numbers: as easy as 1, 2, 3", SC 2011). Element i of a random node is a pure function of (seed, step, ordinal, i), so
-/// it does not depend on threads, chunks, vector width or mode.
-///
-/// The address: the key is the seed. The counter's 128 bits are
-///
-///     word 0  block, low 32 bits       block = i / 4 (float) or i / 2 (double)
-///     word 1  block, next 16 bits; above them the low 16 bits of the ordinal
-///     word 2  step, low 32 bits
-///     word 3  step, next 16 bits; above them the high 16 bits of the ordinal
-///
-/// so different (step, ordinal, block) have different counters, and with them independent numbers, for fewer than 2^48
-/// blocks (10^15 floats), 2^48 steps and any 32-bit ordinal.
-
-namespace tapegraph {
-
-struct philox4x32 {
- static constexpr std::uint32_t multiplier_0 = 0xd2511f53u, multiplier_2 = 0xcd9e8d57u;
- static constexpr std::uint32_t weyl_0 = 0x9e3779b9u, weyl_1 = 0xbb67ae85u;
-
-private:
- template <std::uint32_t Round>
- TG_HD static constexpr void round(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
-         std::uint32_t k0, std::uint32_t k1) {
-  const std::uint64_t a = std::uint64_t{multiplier_0} * c0, b = std::uint64_t{multiplier_2} * c2;
-  c0 = static_cast<std::uint32_t>(b >> 32) ^ c1 ^ (k0 + Round * weyl_0);
-  c2 = static_cast<std::uint32_t>(a >> 32) ^ c3 ^ (k1 + Round * weyl_1);
-  c1 = static_cast<std::uint32_t>(b);
-  c3 = static_cast<std::uint32_t>(a);
- }
-
-public:
- /// Encrypts the counter in place. Plain words, so that a loop over blocks vectorises.
- TG_HD static constexpr void encrypt(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
-          std::uint32_t k0, std::uint32_t k1) {
-  round<0>(c0, c1, c2, c3, k0, k1);
-  round<1>(c0, c1, c2, c3, k0, k1);
-  round<2>(c0, c1, c2, c3, k0, k1);
-  round<3>(c0, c1, c2, c3, k0, k1);
-  round<4>(c0, c1, c2, c3, k0, k1);
-  round<5>(c0, c1, c2, c3, k0, k1);
-  round<6>(c0, c1, c2, c3, k0, k1);
-  round<7>(c0, c1, c2, c3, k0, k1);
-  round<8>(c0, c1, c2, c3, k0, k1);
-  round<9>(c0, c1, c2, c3, k0, k1);
- }
-
- static constexpr std::array<std::uint32_t, 4> block(std::array<std::uint32_t, 4> counter,
-              std::array<std::uint32_t, 2> key) {
-  encrypt(counter[0], counter[1], counter[2], counter[3], key[0], key[1]);
-  return counter;
- }
-};
-
-namespace random {
-
-/// Uniform in [0, 1): 24 bits (float) or 53 bits (double), all multiples of 2^-24 or 2^-53.
-template <class T>
- requires(sizeof(T) == sizeof(float))
-TG_HD constexpr T uniform01(std::uint32_t word) {
- return static_cast<T>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24f;
-}
-template <class T>
- requires(sizeof(T) == sizeof(double))
-TG_HD constexpr T uniform01(std::uint32_t high, std::uint32_t low) {
- const auto upper = static_cast<double>(static_cast<std::int32_t>(high >> 6));
- const auto lower = static_cast<double>(static_cast<std::int32_t>(low >> 5));
- return math::detail::mul_add(upper, 0x1p-26, lower * 0x1p-53);
-}
-
-/// Two independent standard normal numbers from two uniform ones in [0, 1) (Box and Muller). 1 - u is in (0, 1], so the
-/// logarithm is finite; the largest magnitudes are 5.8 (float) and 8.6 (double).
-template <class T>
-TG_HD constexpr void box_muller(T u, T v, T& first, T& second) {
- const T radius = math::sqrt(T(-2) * math::log(T(1) - u));
- const T angle = T(6.283185307179586) * v;
- first = math::detail::product(radius, math::cos(angle));
- second = math::detail::product(radius, math::sin(angle));
-}
-
-/// Numbers per block of 128 bits.
-template <class T>
-inline constexpr int per_block = static_cast<int>(16 / sizeof(T));
-
-/// Names one stream of numbers: the key and the part of the counter that does not vary with the element.
-struct address {
- std::uint32_t key_0, key_1, ordinal_low, step_low, step_high;
-
- TG_HD constexpr address(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal)
-  : key_0(static_cast<std::uint32_t>(seed)),
-  key_1(static_cast<std::uint32_t>(seed >> 32)),
-  ordinal_low(ordinal << 16),
-  step_low(static_cast<std::uint32_t>(step)),
-  step_high((static_cast<std::uint32_t>(step >> 32) & 0xffffu) | (ordinal & 0xffff0000u)) {}
-};
-
-namespace detail {
-
-/// Block number `block` of a stream, as raw words.
-TG_HD constexpr void words(const address& a, std::uint32_t block_low, std::uint32_t block_high, std::uint32_t& w0,
-      std::uint32_t& w1, std::uint32_t& w2, std::uint32_t& w3) {
- w0 = block_low;
- w1 = (block_high & 0xffffu) | a.ordinal_low;
- w2 = a.step_low;
- w3 = a.step_high;
- philox4x32::encrypt(w0, w1, w2, w3, a.key_0, a.key_1);
-}
-
-struct uniform {
- static constexpr bool transforms = false;
- template <class T>
- TG_HD static constexpr void run(T&, T&) {}
-};
-
-struct normal {
- static constexpr bool transforms = true;
- template <class T>
- TG_HD static constexpr void run(T& u, T& v) {
-  T first = 0, second = 0;
-  box_muller(u, v, first, second);
-  u = first;
-  v = second;
- }
-};
-
-/// The uniform numbers of one block.
-template <class T>
-TG_HD constexpr void block_numbers(const address& a, std::uint64_t block, T (&x)[per_block<T>]) {
- std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
- words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
- if constexpr (sizeof(T) == sizeof(float)) {
-  x[0] = uniform01<T>(w0);
-  x[1] = uniform01<T>(w1);
-  x[2] = uniform01<T>(w2);
-  x[3] = uniform01<T>(w3);
- } else {
-  x[0] = uniform01<T>(w0, w1);
-  x[1] = uniform01<T>(w2, w3);
- }
-}
-
-template <class Distribution, class T>
-TG_HD constexpr T at(const address& a, std::uint64_t index) {
- T x[per_block<T>]{};
- block_numbers(a, index / per_block<T>, x);
- const int pair = static_cast<int>(index % per_block<T>) / 2 * 2;
- T u = x[pair], v = x[pair + 1];
- Distribution::run(u, v);
- return index % 2 == 0 ? u : v;
-}
-
-/// Number p of block b goes to out[p * plane + b * stride].
-template <int Count, class T>
-TG_INLINE void uniform_blocks(T* out, int plane, int stride, std::uint64_t block, const address& a) {
- const auto low = static_cast<std::uint32_t>(block), high = static_cast<std::uint32_t>(block >> 32);
-#pragma omp simd
- for (int b = 0; b < Count; ++b) {
-  const std::uint32_t b_low = low + static_cast<std::uint32_t>(b);
-  std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
-  words(a, b_low, high + static_cast<std::uint32_t>(b_low < low), w0, w1, w2, w3);
-  T* const to = out + b * stride;
-  if constexpr (sizeof(T) == sizeof(float)) {
-   to[0] = uniform01<T>(w0);
-   to[plane] = uniform01<T>(w1);
-   to[2 * plane] = uniform01<T>(w2);
-   to[3 * plane] = uniform01<T>(w3);
-  } else {
-   to[0] = uniform01<T>(w0, w1);
-   to[plane] = uniform01<T>(w2, w3);
-  }
- }
-}
-
-/// `Count` consecutive blocks, written to out[0 .. Count * per_block). A transformation works on planes (plane p holds
-/// number p of every block) in loops of its own, because a single one is too complicated for g++ to vectorise.
-template <class Distribution, int Count, class T>
-TG_INLINE void fill_blocks(T* out, std::uint64_t block, const address& a) {
- constexpr int per = per_block<T>;
- if constexpr (!Distribution::transforms) {
-  uniform_blocks<Count>(out, 1, per, block, a);
- } else {
-  T planes[per * Count];
-  uniform_blocks<Count>(planes, Count, 1, block, a);
-  for (int p = 0; p < per; p += 2) {
-   T* const u = planes + p * Count;
-   T* const v = u + Count;
-#pragma omp simd
-   for (int b = 0; b < Count; ++b) Distribution::run(u[b], v[b]);
-  }
-  for (int b = 0; b < Count; ++b)
-   for (int p = 0; p < per; ++p) out[b * per + p] = planes[p * Count + b];
- }
-}
-
-/// Elements first .. first + count - 1 of a stream.
-template <class Distribution, class T>
-TG_INLINE void fill(T* out, std::int64_t first, std::int64_t count, const address& a) {
- constexpr std::int64_t per = per_block<T>;
- constexpr int tile = 64;
- std::int64_t i = 0;
- for (; i < count && (first + i) % per != 0; ++i)
-  out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
- for (; count - i >= per * tile; i += per * tile)
-  fill_blocks<Distribution, tile>(out + i, static_cast<std::uint64_t>((first + i) / per), a);
- for (; i < count; ++i) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
-}
-
-}
-
-/// Element `index` of a random node: uniform in [0, 1).
-template <class T>
-TG_HD constexpr T uniform_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
- return detail::at<detail::uniform, T>(address(seed, step, ordinal), index);
-}
-
-/// Element `index` of a random node: standard normal.
-template <class T>
-TG_HD constexpr T normal_at(std::uint64_t seed, std::uint64_t step, std::uint32_t ordinal, std::uint64_t index) {
- return detail::at<detail::normal, T>(address(seed, step, ordinal), index);
-}
-
-/// out[j] = uniform_at(seed, step, ordinal, first + j) for 0 <= j < count. Always inlined: call it from a kernel body run by
-/// `cpu::dispatch` and it uses that kernel's instruction set.
-template <class T>
-TG_INLINE void fill_uniform(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
-       std::uint32_t ordinal) {
- detail::fill<detail::uniform>(out, first, count, address(seed, step, ordinal));
-}
-
-/// out[j] = normal_at(seed, step, ordinal, first + j) for 0 <= j < count.
-template <class T>
-TG_INLINE void fill_normal(T* out, std::int64_t first, std::int64_t count, std::uint64_t seed, std::uint64_t step,
-      std::uint32_t ordinal) {
- detail::fill<detail::normal>(out, first, count, address(seed, step, ordinal));
-}
-
-}
-}
-
-/// Laws made of uniform and normal numbers of the same address. They are computed where the number has been drawn.
-
-namespace tapegraph {
-
-enum class distribution : std::int64_t { uniform, normal, truncated_normal, exponential, bernoulli };
-
-}
-
-namespace tapegraph::random {
-
-/// The largest T below b; b is not zero, infinite or NaN unless it is zero.
-template <class T>
-TG_HD constexpr T just_below(T b) {
- using bits = math::detail::bits_t<T>;
- if (b == T(0)) return -math::detail::from_bits<T>(bits{1});
- const bits raw = math::detail::to_bits(b);
- return math::detail::from_bits<T>(b > T(0) ? raw - 1 : raw + 1);
-}
-
-/// Element `index` of the truncated normal law: attempt k reads the block of numbers 2^40 k further, so attempts of
-/// different elements never meet. Beyond 2 deviations lie 4.55 % of the normal numbers.
-template <class T>
-TG_HD constexpr T truncated_normal_at(const address& a, std::uint64_t index) {
- T x = 0;
- for (std::uint64_t attempt = 0; attempt < 128; ++attempt) {
-  x = detail::at<detail::normal, T>(a, index + ((attempt * per_block<T>) << 40));
-  if (x >= T(-2) && x <= T(2)) return x;
- }
- return T(0);
-}
-
-/// 1 with a probability, from a uniform number in [0, 1).
-template <class T>
-TG_HD constexpr T bernoulli_of(T uniform, T probability) {
- return math::detail::select(uniform < probability, T(1), T(0));
-}
-
-/// Exponential with a mean, from a uniform number in [0, 1).
-template <class T>
-TG_HD constexpr T exponential_of(T uniform, T mean) {
- return (T(0) - math::log(T(1) - uniform)) * mean;
-}
-
-/// x * slope + offset, but at most `most`.
-template <class T>
-struct scaling {
- T slope, offset, most = std::numeric_limits<T>::infinity();
-
- TG_HD constexpr T operator()(T x) const {
-  const T value = math::detail::mul_add(x, slope, offset);
-  return math::detail::select(value > most, most, value);
- }
-};
-
-/// From [0, 1) to [low, high): rounding must not reach the end that the range excludes.
-template <class T>
-constexpr scaling<T> uniform_scaling(double low, double high) {
- const T offset = static_cast<T>(low), end = static_cast<T>(high);
- scaling<T> s{static_cast<T>(high - low), offset};
- if (offset < end) s.most = just_below(end);
- return s;
-}
-template <class T>
-constexpr scaling<T> normal_scaling(double mean, double deviation) {
- return {static_cast<T>(deviation), static_cast<T>(mean)};
-}
-
-/// The high word of a 64-bit product.
-TG_HD constexpr std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
- const std::uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
- const std::uint64_t low = a0 * b0, left = a1 * b0 + (low >> 32), right = a0 * b1 + (left & 0xffffffffu);
- return a1 * b1 + (left >> 32) + (right >> 32);
-}
-
-/// Element `index` of whole numbers in [0, range): 64 bits scaled to the range (D. Lemire, "Fast random integer generation
-/// in an interval", 2019, without its rejection: the probabilities differ by less than range / 2^64). Two per block.
-TG_HD constexpr std::uint64_t integer_at(const address& a, std::uint64_t index, std::uint64_t range) {
- const std::uint64_t block = index / 2;
- std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
- detail::words(a, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), w0, w1, w2, w3);
- const bool second = index % 2 != 0;
- const std::uint64_t word = (std::uint64_t{second ? w3 : w1} << 32) | (second ? w2 : w0);
- return high_product(word, range);
-}
-
-}
-// ---- tapegraph/ops/random/random.hpp ----
-
-/// Random numbers inside models and functions: element i of the k-th random operation of an evaluation is a pure function
-/// of (seed, step, k, i), in both modes and on any number of threads. No derivative flows through them.
-
-namespace tapegraph {
-
-struct random_attributes {
- std::int64_t ordinal = 0;
- std::int64_t law = 0; ///< a `distribution`
- /// Uniform in [a, b); (truncated) normal with mean a, standard deviation b; exponential of rate a; one with
- /// probability a.
- double a = 0, b = 1;
-};
-
-/// Numbers of a law. Has no operands; the target is its shape.
-template <class T>
-struct random_op {
- static constexpr std::string_view name = "random";
- static constexpr bool takes_storage_types = true;
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::random;
- static constexpr int arity = 0;
- using attributes = random_attributes;
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype_of<T>;
-  io.result = *io.target;
-  io.require_no_negative_extent("random: an extent is negative");
-  switch (static_cast<distribution>(a.law)) {
-  case distribution::uniform: io.require(a.a < a.b, "random::uniform: low must lie below high"); break;
-  case distribution::exponential: io.require(a.a > 0, "random::exponential: the rate must be positive"); break;
-  case distribution::bernoulli:
-   io.require(a.a >= 0 && a.a <= 1, "random::bernoulli: the probability must lie in [0, 1]");
-   break;
-  default: io.require(a.b >= 0, "random::normal: the deviation must not be negative"); break;
-  }
- }
- static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
-};
-
-/// Whole numbers in [low, high), all equally likely.
-template <class T>
-struct random_integer_op {
- static constexpr std::string_view name = "random_integers";
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::random;
- static constexpr int arity = 0;
- struct attributes {
-  std::int64_t ordinal = 0;
-  std::int64_t low = 0, high = 1;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype_of<T>;
-  io.result = *io.target;
-  io.require_no_negative_extent("random: an extent is negative");
-  io.require(a.low < a.high, "random::integers: low must lie below high");
-  io.require(a.low >= std::numeric_limits<T>::min() && a.high - 1 <= std::numeric_limits<T>::max(),
-    "random::integers: the range exceeds the element type");
- }
- static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
-};
-
-namespace random {
-
-struct uniform_range {
- double low = 0, high = 1;
-};
-struct normal_law {
- double mean = 0, deviation = 1;
-};
-
-namespace detail {
-template <handle H>
-constexpr H of_law(const H& like, shape dims, distribution law, double a, double b, std::source_location where) {
- dims.attach(shape_of(like).table());
- return draw_like<random_op>({0, static_cast<std::int64_t>(law), a, b}, dims, where, like);
-}
-}
-
-/// Uniform in [low, high).
-template <handle H>
-constexpr H uniform(const H& like, const shape& dims, uniform_range range = {},
-     std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::uniform, range.low, range.high, where);
-}
-template <handle H>
-constexpr H uniform_like(const H& like, uniform_range range = {},
-      std::source_location where = std::source_location::current()) {
- return uniform(like, shape_of(like), range, where);
-}
-
-/// Normal with a mean and a standard deviation.
-template <handle H>
-constexpr H normal(const H& like, const shape& dims, normal_law law = {},
-    std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::normal, law.mean, law.deviation, where);
-}
-template <handle H>
-constexpr H normal_like(const H& like, normal_law law = {},
-      std::source_location where = std::source_location::current()) {
- return normal(like, shape_of(like), law, where);
-}
-
-/// Normal numbers within two deviations of the mean; those outside are drawn again. `deviation` is that of the normal law;
-/// what remains has 0.880 of it.
-template <handle H>
-constexpr H truncated_normal(const H& like, const shape& dims, normal_law law = {},
-       std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::truncated_normal, law.mean, law.deviation, where);
-}
-template <handle H>
-constexpr H truncated_normal_like(const H& like, normal_law law = {},
-        std::source_location where = std::source_location::current()) {
- return truncated_normal(like, shape_of(like), law, where);
-}
-
-/// Exponential with mean 1 / rate.
-template <handle H>
-constexpr H exponential(const H& like, const shape& dims, double rate = 1,
-      std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::exponential, rate, 0, where);
-}
-template <handle H>
-constexpr H exponential_like(const H& like, double rate = 1,
-       std::source_location where = std::source_location::current()) {
- return exponential(like, shape_of(like), rate, where);
-}
-
-/// One with a probability (exact to 2^-24 in float, 2^-53 in double), zero otherwise.
-template <handle H>
-constexpr H bernoulli(const H& like, const shape& dims, double probability = 0.5,
-     std::source_location where = std::source_location::current()) {
- return detail::of_law(like, dims, distribution::bernoulli, probability, 0, where);
-}
-template <handle H>
-constexpr H bernoulli_like(const H& like, double probability = 0.5,
-      std::source_location where = std::source_location::current()) {
- return bernoulli(like, shape_of(like), probability, where);
-}
-
-/// Whole numbers in [low, high) of type int32 or int64; `like` gives the mode. Probabilities are equal to (high - low) / 2^64.
-template <class T = std::int32_t, handle H>
-constexpr auto integers(const H& like, shape dims, std::int64_t low, std::int64_t high,
-      std::source_location where = std::source_location::current()) {
- static_assert(std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int64_t>,
-    "random::integers: the element type is std::int32_t or std::int64_t");
- dims.attach(shape_of(like).table());
- return draw<random_integer_op<T>>({0, low, high}, dims, where, like);
-}
-
-/// 0 ... count - 1 in random order, int32: the order of 64-bit random keys.
-template <handle H>
-constexpr auto permutation(const H& like, extent count, std::source_location where = std::source_location::current()) {
- shape dims;
- dims.push_back(count);
- using limits = std::numeric_limits<std::int64_t>;
- return argsort(integers<std::int64_t>(like, dims, limits::min(), limits::max(), where), {}, where);
-}
-
-/// The rows of x (its elements along axis 0) in random order. Derivatives follow the rows.
-template <tensor_like X>
-constexpr auto shuffle(const X& x, std::source_location where = std::source_location::current()) {
- const auto rows = eval(x, where);
- const shape dims = shape_of(rows);
- return gather(rows, permutation(rows, dims.rank() > 0 ? dims[0] : extent(1), where), 0, 0, where);
-}
-
-/// One index per row of logits [..., classes], int32: class c with probability softmax(logits)[c] (the largest of
-/// logit - log(exponential)).
-template <tensor_like X>
-constexpr auto categorical(const X& logits, std::source_location where = std::source_location::current()) {
- const auto value = eval(logits, where);
- const auto times = exponential_like(value, 1, where);
- return argmax(value - log(maximum(times, 1e-30)), -1, {}, where);
-}
-
-}
-
-namespace detail {
-struct dropout_texts {
- static constexpr const char* text(std::int64_t) { return "dropout: rate must lie in [0, 1)"; }
-};
-}
-
-/// Sets each element to zero with probability `rate` and scales the others by 1 / (1 - rate), whose derivative it has.
-template <tensor_like X>
-constexpr auto dropout(const X& x, double rate, std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (!(rate >= 0 && rate < 1)) return detail::refuse<detail::dropout_texts>(0, where, input);
- if (rate == 0) return input;
- const auto drawn = random::uniform_like(input, {}, where);
- return eval(tapegraph::where(drawn >= rate, input * (1 / (1 - rate)), 0), where);
-}
-
-}
-
 namespace tapegraph::runtime {
 
 template <class T>
@@ -16419,11 +17334,11 @@ struct lowered {
 namespace tapegraph::ir::detail {
 
 struct text_builder {
- char text[160]{};
+ char text[256]{};
  int size = 0;
 
  constexpr void put(char c) {
-  if (size < 159) text[size++] = c;
+  if (size < 255) text[size++] = c;
  }
  constexpr void put(std::string_view s) {
   for (char c : s) put(c);
@@ -17458,6 +18373,114 @@ using program = basic_program<>;
 TG_COMPILED(graph, class basic_program<void>)
 
 }
+// ---- tapegraph/graph/refusal.hpp ----
+
+namespace tapegraph {
+
+namespace ir {
+
+namespace detail {
+
+template <class Frozen>
+constexpr text_builder error_fact(const Frozen& f, int fact) {
+ const failure& e = f.error;
+ text_builder b;
+ if (fact == 0) {
+  if (!e.operation.empty()) b.put(e.operation), b.put(": ");
+  b.put(e.what);
+ }
+ if (fact == 1) return line_text(f.lines[e.line]);
+ if (fact == 2 && e.operands > 0) return operand_text(e.first);
+ if (fact == 3 && e.operands > 1) return operand_text(e.second);
+ if (fact == 4) scope_path(b, f.scopes, e.scope);
+ return b;
+}
+
+template <int Texts>
+struct cut_texts {
+ struct piece {
+  int text = 0, begin = 0, end = 0;
+ };
+ text_builder texts[Texts];
+ piece pieces[32];
+ int count = 0;
+
+ constexpr void cut() {
+#ifdef __clang__
+  constexpr int longest = 35;
+#else
+  constexpr int longest = 4096;
+#endif
+  for (int t = 0; t < Texts; ++t) {
+   const std::string_view all = texts[t].view();
+   const int size = static_cast<int>(all.size());
+   int begin = 0;
+   while (size - begin > longest && count < 30) {
+    int end = begin + longest;
+    while (end > begin && all[static_cast<std::size_t>(end - 1)] != ' ') --end;
+    if (end == begin) end = begin + longest;
+    pieces[count++] = {t, begin, end};
+    begin = end;
+   }
+   pieces[count++] = {t, begin, size};
+  }
+ }
+};
+
+template <class Facts, int Piece>
+constexpr auto piece_string() {
+ constexpr auto all = Facts::get();
+ constexpr auto piece = all.pieces[Piece];
+ fixed_string<static_cast<std::size_t>(piece.end - piece.begin) + 1> s;
+ for (int i = piece.begin; i < piece.end; ++i) s.text[i - piece.begin] = all.texts[piece.text].text[i];
+ s.text[piece.end - piece.begin] = 0;
+ return s;
+}
+
+template <class Stage>
+struct facts_of_stage {
+ static constexpr auto get() {
+  cut_texts<5> c;
+  for (int i = 0; i < 5; ++i) c.texts[i] = error_fact(Stage::value, i);
+  c.cut();
+  return c;
+ }
+};
+template <fixed_string Text>
+struct facts_of_advice {
+ static constexpr auto get() {
+  cut_texts<1> c;
+  c.texts[0].put(Text.view());
+  c.cut();
+  return c;
+ }
+};
+
+template <class Facts, int... Piece>
+ill_formed_model<piece_string<Facts, Piece>()...> ill_formed(std::integer_sequence<int, Piece...>);
+template <class Facts, int... Piece>
+cannot_be_compiled<piece_string<Facts, Piece>()...> advised(std::integer_sequence<int, Piece...>);
+
+}
+
+template <class Stage>
+inline constexpr bool well_formed = Stage::value.error.what == nullptr;
+
+template <class Stage>
+using facts_of = decltype(detail::ill_formed<detail::facts_of_stage<Stage>>(
+ std::make_integer_sequence<int, detail::facts_of_stage<Stage>::get().count>{}));
+
+template <fixed_string Text>
+using advice = decltype(detail::advised<detail::facts_of_advice<Text>>(
+ std::make_integer_sequence<int, detail::facts_of_advice<Text>::get().count>{}));
+
+template <class Stage>
+constexpr void refuse() {
+ if constexpr (!Stage::value.said) static_cast<void>(sizeof(facts_of<Stage>));
+}
+
+}
+}
 // ---- tapegraph/ir/eliminate.hpp ----
 
 namespace tapegraph::ir {
@@ -17533,599 +18556,6 @@ constexpr void eliminate_common_subexpressions(trace& t) {
 
 }
 // ---- tapegraph/ir/simplify.hpp ----
-
-// ---- tapegraph/ir/gradient.hpp ----
-
-// ---- tapegraph/expr/differentiate.hpp ----
-
-// ---- tapegraph/expr/dual.hpp ----
-
-namespace tapegraph {
-
-template <class T, int N>
-struct dual {
- T value{};
- T factor{1};
- T direction[N]{};
- bool depends[N]{};
- unsigned origin = 0;
- unsigned* origins = nullptr;
-
- constexpr dual() = default;
- TG_INLINE constexpr dual(T number) : value(number) {}
- template <arithmetic Number>
-  requires(!std::is_same_v<Number, T>)
- TG_INLINE constexpr dual(Number number) : value(static_cast<T>(number)) {}
- TG_INLINE static constexpr dual variable(T number, int index, unsigned* origins) {
-  dual d(number);
-  d.direction[index] = T(1);
-  d.depends[index] = true;
-  d.origin = static_cast<unsigned>(index) + 1;
-  d.origins = origins;
-  return d;
- }
- TG_INLINE static constexpr dual along(T number, T tangent)
-  requires(N == 1)
- {
-  dual d(number);
-  d.factor = tangent;
-  d.direction[0] = T(1);
-  d.depends[0] = true;
-  d.origin = 1;
-  return d;
- }
- TG_INLINE constexpr T derivative(int index) const {
-  if (!depends[index]) return T(0);
-  return factor * direction[index];
- }
-
- TG_INLINE constexpr dual& operator+=(const dual& y) { return *this = *this + y; }
- TG_INLINE constexpr dual& operator-=(const dual& y) { return *this = *this - y; }
- TG_INLINE constexpr dual& operator*=(const dual& y) { return *this = *this * y; }
- TG_INLINE constexpr dual& operator/=(const dual& y) { return *this = *this / y; }
-
- TG_INLINE friend constexpr bool operator<(const dual& x, const dual& y) { return x.value < y.value; }
- TG_INLINE friend constexpr bool operator>(const dual& x, const dual& y) { return x.value > y.value; }
- TG_INLINE friend constexpr bool operator<=(const dual& x, const dual& y) { return x.value <= y.value; }
- TG_INLINE friend constexpr bool operator>=(const dual& x, const dual& y) { return x.value >= y.value; }
- TG_INLINE friend constexpr bool operator==(const dual& x, const dual& y) { return x.value == y.value; }
- TG_INLINE friend constexpr bool operator!=(const dual& x, const dual& y) { return x.value != y.value; }
-};
-
-template <class T, int N>
-inline constexpr bool is_differential_scalar<dual<T, N>> = true;
-
-namespace detail {
-
-template <class... Args>
-struct dual_among;
-template <class T, int N, class... Rest>
-struct dual_among<dual<T, N>, Rest...> {
- using type = dual<T, N>;
-};
-template <class First, class... Rest>
- requires(!is_differential_scalar<First>)
-struct dual_among<First, Rest...> : dual_among<Rest...> {};
-
-template <class Dual, class Arg>
-TG_INLINE constexpr decltype(auto) lifted(const Arg& x) {
- if constexpr (std::is_same_v<Dual, Arg>)
-  return (x);
- else
-  return Dual(x);
-}
-
-template <std::size_t K, class T, int N>
-TG_INLINE constexpr void add_derivative(dual<T, N>& y, const T& y_factor, const dual<T, N>& x, const T& x_factor) {
- if (!x.depends[K]) {
-  if (y.depends[K]) y.direction[K] = y_factor * y.direction[K];
- } else if (!y.depends[K]) {
-  y.direction[K] = x_factor * x.direction[K];
-  y.depends[K] = true;
- } else {
-  y.direction[K] = y_factor * y.direction[K] + x_factor * x.direction[K];
- }
-}
-
-template <class T, int N, std::size_t... K>
-TG_INLINE constexpr void join(dual<T, N>& y, const dual<T, N>& x, const T& slope, std::index_sequence<K...>) {
- const T factor = x.factor * slope;
- if (y.origin == 0) {
-  y.factor = factor;
-  ((y.direction[K] = x.direction[K], y.depends[K] = x.depends[K]), ...);
-  y.origin = x.origin;
-  y.origins = x.origins;
- } else if (y.origin == x.origin) {
-  y.factor = y.factor + factor;
- } else {
-  (add_derivative<K>(y, y.factor, x, factor), ...);
-  y.factor = T(1);
-  y.origin = ++*y.origins;
- }
-}
-
-template <class Op, int I, class T, int N, class... Values>
-TG_INLINE constexpr void chain(dual<T, N>& y, const dual<T, N>& x, const Values&... values) {
- if constexpr (differentiable<Op, I, T, Values..., T>) {
-  if (x.origin == 0) return;
-  join(y, x, T(vjp_for<Op, I>(T(1), values..., y.value)),
-   std::make_index_sequence<static_cast<std::size_t>(N)>{});
- }
-}
-
-template <class Op, class Dual, std::size_t... I, class... Duals>
-TG_INLINE constexpr Dual apply_lifted(std::index_sequence<I...>, const Duals&... x) {
- Dual y(apply<Op>(x.value...));
- (chain<Op, static_cast<int>(I)>(y, x, x.value...), ...);
- return y;
-}
-
-template <class Op, class T, int N, std::size_t... K>
-TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool condition, const dual<T, N>& a,
-           const dual<T, N>& b) {
- dual<T, N> y(apply<Op>(condition, a.value, b.value));
- if (a.origin == 0 && b.origin == 0) return y;
- y.origin = 1;
- if constexpr (N > 1) {
-  y.origins = a.origins;
-  if (a.origin == 0) y.origins = b.origins;
-  y.origin = ++*y.origins;
- }
- ((y.depends[K] = a.depends[K] || b.depends[K]), ...);
- if constexpr (N == 1) {
-  y.direction[0] = T(1);
-  y.factor = apply<Op>(condition, a.derivative(0), b.derivative(0));
- } else {
-  ((y.direction[K] = apply<Op>(condition, a.derivative(K), b.derivative(K))), ...);
- }
- return y;
-}
-
-template <arithmetic T>
-TG_INLINE constexpr bool truth(T x) {
- return x != T(0);
-}
-template <class T, int N>
-TG_INLINE constexpr bool truth(const dual<T, N>& x) {
- return truth(x.value);
-}
-
-template <class Op, class Dual, class... Args>
-TG_INLINE constexpr Dual apply_dual(const Args&... x) {
- return apply_lifted<Op, Dual>(std::index_sequence_for<Args...>{}, lifted<Dual>(x)...);
-}
-template <class Op, class Dual, class Condition, class A, class B>
- requires(Op::condition_operands == 1)
-TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, const B& y) {
- constexpr auto all = std::make_index_sequence<sizeof(Dual::depends) / sizeof(bool)>{};
- return apply_choice<Op>(all, truth(condition), lifted<Dual>(x), lifted<Dual>(y));
-}
-
-}
-
-template <class Op, scalar... Args>
- requires(is_differential_scalar<Args> || ...)
-TG_INLINE constexpr auto apply_scalar(const Args&... args) {
- return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
-}
-
-}
-
-namespace tapegraph {
-
-template <class Value, class Gradient>
-struct value_with_gradient {
- Value value;
- Gradient gradient;
-
- constexpr auto parts() const { return std::tuple<Value, Gradient>{value, gradient}; }
-};
-
-namespace detail {
-
-template <class Tuple>
-TG_INLINE constexpr auto unwrapped(Tuple&& values) {
- if constexpr (std::tuple_size_v<std::remove_cvref_t<Tuple>> == 1)
-  return std::get<0>(std::forward<Tuple>(values));
- else
-  return std::forward<Tuple>(values);
-}
-
-template <class F, class... Args>
-__attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const Args&... args) {
- using T = std::common_type_t<std::conditional_t<arithmetic<Args>, std::common_type_t<Args, float>, Args>...>;
- constexpr int count = sizeof...(Args);
- using variable = dual<T, count>;
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  unsigned origins = count;
-  const variable y(f(variable::variable(static_cast<T>(args), static_cast<int>(I), &origins)...));
-  const std::array<T, sizeof...(I)> gradient{y.derivative(static_cast<int>(I))...};
-  return value_with_gradient<T, decltype(unwrapped(gradient))>{y.value, unwrapped(gradient)};
- }(std::index_sequence_for<Args...>{});
-}
-
-}
-
-template <class F>
-struct value_and_gradient_of {
- [[no_unique_address]] F f{};
-
- constexpr auto operator()(const auto&... args) const {
-  if constexpr ((scalar<std::remove_cvref_t<decltype(args)>> && ...))
-   return detail::differentiate_scalars(f, args...);
-  else
-   return mode_of_t<std::remove_cvref_t<decltype(args)>...>::value_and_gradient(f, args...);
- }
-};
-
-template <class F>
-struct gradient_of {
- [[no_unique_address]] F f{};
-
- constexpr auto operator()(const auto&... args) const { return value_and_gradient_of<F>{f}(args...).gradient; }
-};
-
-template <class F>
-constexpr auto value_and_gradient(F f) {
- return value_and_gradient_of<F>{f};
-}
-
-template <class F>
-constexpr auto gradient(F f) {
- return gradient_of<F>{f};
-}
-
-}
-// ---- tapegraph/ir/recompute.hpp ----
-
-namespace tapegraph::ir {
-
-struct checkpoint_op : identity_node {
- static constexpr std::string_view name = "checkpoint";
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t first = 0;
- };
- template <int I>
- static constexpr node vjp(const attributes&, node dy, node, node) {
-  return dy;
- }
-};
-
-struct recompute_op {
- static constexpr std::string_view name = "recompute";
- static constexpr operation_kind kind = operation_kind::view;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t checkpoint = 0;
- };
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
- }
- template <int I>
- static constexpr node vjp(const attributes&, node dy, node, node) {
-  return dy;
- }
-};
-
-class recomputation {
-public:
- constexpr recomputation(trace& t, int count) : t_(t), copy_(count, -1) {}
-
- constexpr int copy_of(int id) const { return copy_[id] >= 0 ? copy_[id] : id; }
- constexpr int origin_of(int id) const { return id < origin_.size() && origin_[id] >= 0 ? origin_[id] : id; }
-
- constexpr void repeat(int checkpoint) {
-  const auto first = static_cast<int>(t_.words_of(checkpoint)[0]);
-  const int scope = t_.scope, line = t_.line;
-  const auto copied = [&](int id) {
-   const operation_kind kind = t_.nodes[id].op->kind;
-   return id >= first && id < checkpoint && kind != operation_kind::leaf && kind != operation_kind::effect;
-  };
-  list<int> outside, names;
-  const auto name_of = [&](int id) {
-   for (int k = 0; k < outside.size(); ++k)
-    if (outside[k] == id) return names[k];
-   return -1;
-  };
-  for (int i = first; i < checkpoint; ++i) {
-   for (int k = 0; copied(i) && k < t_.nodes[i].arguments; ++k) {
-    const int id = t_.argument(i, k);
-    if (copied(id) || name_of(id) >= 0) continue;
-    outside.push_back(id);
-    names.push_back(named(id, checkpoint));
-   }
-  }
-  list<int> made(checkpoint - first, -1);
-  int group = -1, last_group = -1;
-  for (int i = first; i < checkpoint; ++i) {
-   if (!copied(i)) continue;
-   const entry e = t_.nodes[i];
-   list<int> args(e.arguments);
-   for (int k = 0; k < e.arguments; ++k) {
-    const int id = t_.argument(i, k);
-    args[k] = copied(id) ? made[id - first] : name_of(id);
-   }
-   t_.scope = e.scope;
-   t_.line = e.line;
-   const int words = t_.is(i, descriptor_of<checkpoint_op>) ? t_.words.push_back(t_.nodes.size()) : e.words;
-   const int id = t_.append(*e.op, e.type, e.rank, e.dims, args.begin(), e.arguments, words);
-   if (e.group != last_group) {
-    last_group = e.group;
-    group = t_.nodes[id].group;
-   }
-   t_.nodes[id].group = group;
-   t_.nodes[id].sealed = e.sealed;
-   made[i - first] = id;
-   note(id, i);
-  }
-  for (int i = first; i < checkpoint; ++i)
-   if (made[i - first] >= 0) copy_[i] = made[i - first];
-  t_.scope = scope;
-  t_.line = line;
- }
-
-private:
- constexpr int named(int id, int checkpoint) {
-  if (t_.is(id, descriptor_of<constant_op>) || t_.is(id, descriptor_of<extent_op>)) return id;
-  static_assert(operation_binding<recompute_op>::bound);
-  const int from = copy_of(id), word = t_.words.push_back(checkpoint);
-  const entry e = t_.nodes[from];
-  const int name = t_.append(descriptor_of<recompute_op>, e.type, e.rank, e.dims, &from, 1, word);
-  note(name, id);
-  return name;
- }
- constexpr void note(int id, int origin) {
-  origin_.resize(id + 1, -1);
-  origin_[id] = origin;
- }
-
- trace& t_;
- list<int> copy_, origin_;
-};
-
-}
-
-namespace tapegraph::ir {
-
-struct contribution {
- int leaf, adjoint;
-};
-
-namespace detail {
-
-using tapegraph::is_floating;
-
-constexpr int converted(trace& t, int at, dtype type) {
- if (t.nodes[at].type == type) return at;
- static_assert(operation_binding<cast_op<float>>::bound && operation_binding<cast_op<double>>::bound);
- static_assert(operation_binding<cast_op<half>>::bound && operation_binding<cast_op<bfloat16>>::bound);
- switch (type) {
- case dtype::f64: return t.map(descriptor_of<cast_op<double>>, &at, 1);
- case dtype::f16: return t.map(descriptor_of<cast_op<half>>, &at, 1);
- case dtype::bf16: return t.map(descriptor_of<cast_op<bfloat16>>, &at, 1);
- default: return t.map(descriptor_of<cast_op<float>>, &at, 1);
- }
-}
-
-constexpr node reshaped(trace& t, int at, const shape& target) {
- return invoke<reshape_op>({}, &target, std::source_location{}, node(&t, at));
-}
-
-constexpr int with_kept_axes(trace& t, int reduced, int operand, std::int64_t axes) {
- if (t.nodes[reduced].rank == t.nodes[operand].rank) return reduced;
- const shape from = t.dims(operand);
- shape target;
- target.attach(&t.extents);
- for (int i = 0; i < from.rank(); ++i) target.push_back((axes >> i & 1) != 0 ? extent(1) : from[i]);
- return reshaped(t, reduced, target).id();
-}
-
-constexpr void own_group(trace& t, int first) {
- for (int i = first; i < t.nodes.size(); ++i) t.nodes[i].sealed = t.nodes[i].op->kind != operation_kind::map;
-}
-
-}
-
-constexpr int group_begin(const trace& t, int last) {
- int first = last;
- while (first > 0 &&
-  (t.nodes[first - 1].group == t.nodes[last].group || t.nodes[first - 1].op->kind == operation_kind::leaf))
-  --first;
- return first;
-}
-
-template <class Wanted>
-constexpr list<contribution> differentiate_group(trace& t, int last, int output, int adjoint, const Wanted& wanted,
-            bool over_operand = false) {
- const int group = t.nodes[last].group;
- const int first = group_begin(t, last);
- const int count = last - first + 1;
- const auto inside = [&](int id) {
-  return id >= first && id < last && t.nodes[id].group == group;
- };
-
- list<int> copy(count, -1);
- list<int> wants(count, 0);
- const int start = t.nodes.size();
- for (int i = first; i <= last; ++i) {
-  if (i < last && !inside(i)) continue;
-  bool any = false;
-  int args[4]{};
-  for (int k = 0; k < t.nodes[i].arguments; ++k) {
-   const int arg = t.argument(i, k);
-   args[k] = inside(arg) ? copy[arg - first] : arg;
-   any = any || (inside(arg) ? wants[arg - first] != 0 : wanted(arg));
-  }
-  wants[i - first] = any;
-  if (i == last) break;
-  const entry e = t.nodes[i];
-  copy[i - first] = t.append(*e.op, e.type, e.rank, e.dims, args, e.arguments, e.words);
- }
-
- list<int> adjoints(count, -1);
- adjoints[count - 1] = adjoint;
- list<contribution> by_occurrence(count * 4, contribution{-1, -1});
- for (int i = last; i >= first; --i) {
-  int above = adjoints[i - first];
-  if (above < 0) continue;
-  int args[4]{};
-  const int arguments = t.nodes[i].arguments;
-  for (int k = 0; k < arguments; ++k) {
-   const int arg = t.argument(i, k);
-   args[k] = inside(arg) ? copy[arg - first] : arg;
-  }
-  int value = i == last ? output : copy[i - first];
-  if (t.nodes[i].op->kind == operation_kind::reduce) {
-   const std::int64_t axes = t.words_of(i)[0];
-   if (!over_operand) above = detail::with_kept_axes(t, above, args[0], axes);
-   value = detail::with_kept_axes(t, value, args[0], axes);
-  }
-  for (int k = 0; k < arguments; ++k) {
-   const int arg = t.argument(i, k);
-   if (!detail::is_floating(t.nodes[arg].type)) continue;
-   if (inside(arg) ? wants[arg - first] == 0 : !wanted(arg)) continue;
-   int flow = t.nodes[i].op->vjp(t, t.words_of(i), k, above, args, value);
-   if (flow < 0) continue;
-   flow = detail::converted(t, flow, t.nodes[arg].type);
-   if (inside(arg))
-    adjoints[arg - first] = flow;
-   else
-    by_occurrence[(i - first) * 4 + k] = {arg, flow};
-  }
- }
- detail::own_group(t, start);
-
- list<contribution> result;
- for (int i = 0; i < by_occurrence.size(); ++i)
-  if (by_occurrence[i].leaf >= 0) result.push_back(by_occurrence[i]);
- return result;
-}
-
-namespace detail {
-
-constexpr int fitted(trace& t, int flow, int domain, int leaf) {
- if (!t.same_shape(flow, domain)) {
-  const shape target = t.dims(domain);
-  flow = invoke<broadcast_op>({}, &target, std::source_location{}, node(&t, flow)).id();
-  t.nodes[flow].sealed = false;
- }
- if (t.same_shape(flow, leaf)) {
-  t.nodes[flow].sealed = true;
-  return flow;
- }
- return sum_to(node(&t, flow), t.dims(leaf), std::source_location{}).id();
-}
-
-constexpr int accumulated(trace& t, int sum, int flow) {
- if (sum < 0) return flow;
- const int args[2]{sum, flow};
- static_assert(operation_binding<add_op>::bound);
- return t.map(descriptor_of<add_op>, args, 2);
-}
-
-}
-
-constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
-       int first = 0) {
- t.differentiated = true;
- int count = 0;
- for (int y : ys) count = y >= count ? y + 1 : count;
- list<int> depends(count, 0), adjoint(count, -1);
- for (int source : sources)
-  if (source < count) depends[source] = 1;
- for (int i = first; i < count; ++i)
-  for (int k = 0; k < t.nodes[i].arguments && depends[i] == 0; ++k)
-   depends[i] = detail::is_floating(t.nodes[i].type) && depends[t.argument(i, k)] != 0;
- list<int> result(sources.size(), -1);
- for (int k = 0; k < ys.size(); ++k) {
-  const int y = ys[k];
-  if (depends[y] == 0) continue;
-  int seed = seeds[k];
-  if (seed < 0) {
-   seed = t.constant(1, t.nodes[y].type);
-   if (t.nodes[y].rank > 0) seed = detail::fitted(t, seed, y, y);
-  }
-  adjoint[y] = detail::accumulated(t, adjoint[y], seed);
- }
- recomputation again(t, count);
- const auto wanted = [&](int id) {
-  const int origin = again.origin_of(id);
-  return origin < count && depends[origin] != 0;
- };
- const auto add = [&](int to, int flow) {
-  int& sum = adjoint[again.origin_of(to)];
-  sum = detail::accumulated(t, sum, flow);
- };
- for (int i = count - 1; i >= first; --i) {
-  if (adjoint[i] < 0 || depends[i] == 0 || t.nodes[i].arguments == 0) continue;
-  const operation& op = *t.nodes[i].op;
-  t.scope = t.nodes[i].scope;
-  t.line = t.nodes[i].line;
-  if (t.is(i, descriptor_of<checkpoint_op>)) again.repeat(i);
-  const int at = again.copy_of(i);
-  if (op.in_formula()) {
-   const int domain = op.kind == operation_kind::reduce ? t.argument(at, 0) : at;
-   for (const contribution& c : differentiate_group(t, at, at, adjoint[i], wanted))
-    add(c.leaf, detail::fitted(t, c.adjoint, domain, c.leaf));
-   continue;
-  }
-  list<int> args(t.nodes[i].arguments);
-  for (int k = 0; k < t.nodes[i].arguments; ++k) args[k] = t.argument(at, k);
-  std::uint64_t asked = 0;
-  for (int k = 0; k < t.nodes[i].arguments && k < 64; ++k)
-   if (wanted(args[k]) && detail::is_floating(t.nodes[args[k]].type)) asked |= std::uint64_t{1} << k;
-  for (int k = 0; k < t.nodes[i].arguments; ++k) {
-   if (!wanted(args[k]) || !detail::is_floating(t.nodes[args[k]].type)) continue;
-   t.wanted = asked;
-   const int flow = op.vjp(t, t.words_of(at), k, adjoint[i], args.begin(), at);
-   if (flow >= 0) add(args[k], flow);
-  }
-  t.wanted = ~std::uint64_t{0};
- }
- for (int s = 0; s < sources.size(); ++s)
-  if (sources[s] < count) result[s] = adjoint[sources[s]];
- return result;
-}
-
-constexpr list<int> gradient(trace& t, int y, const list<int>& sources, int first = 0) {
- return pullback(t, list<int>{y}, list<int>{-1}, sources, first);
-}
-
-namespace detail {
-
-constexpr int zeros_like(trace& t, int like) {
- const shape target = t.dims(like);
- const node zero(&t, t.constant(0, t.nodes[like].type));
- return target.rank() == 0 ? zero.id() : invoke<broadcast_op>({}, &target, std::source_location{}, zero).id();
-}
-
-}
-
-}
-
-namespace tapegraph {
-
-template <class F, tensor_like... Args>
-constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
- ir::trace& t = first_owner(args...);
- const node sources[]{ir::detail::reshaped(t, seal(args, std::source_location{}).id(), shape_of(args))...};
- const int first = t.nodes.size();
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  const node y = eval(f(sources[I]...));
-  list<int> ids;
-  (ids.push_back(sources[I].id()), ...);
-  list<int> found = ir::gradient(t, y.id(), ids, first);
-  for (int i = 0; i < found.size(); ++i)
-   if (found[i] < 0) found[i] = ir::detail::zeros_like(t, ids[i]);
-  auto result = detail::unwrapped(std::tuple{node(&t, found[static_cast<int>(I)])...});
-  return value_with_gradient<node, decltype(result)>{y, result};
- }(std::index_sequence_for<Args...>{});
-}
-
-}
 
 namespace tapegraph::ir {
 
@@ -18252,35 +18682,9 @@ constexpr void simplify(trace& t) {
 
 namespace tapegraph {
 
-template <fixed_string What, fixed_string Where, fixed_string First, fixed_string Second, fixed_string Scope>
-struct ill_formed_model;
-
 namespace ir {
 
 namespace detail {
-
-template <class Frozen>
-constexpr text_builder error_fact(const Frozen& f, int fact) {
- const failure& e = f.error;
- text_builder b;
- if (fact == 0) {
-  if (!e.operation.empty()) b.put(e.operation), b.put(": ");
-  b.put(e.what);
- }
- if (fact == 1) return line_text(f.lines[e.line]);
- if (fact == 2 && e.operands > 0) return operand_text(e.first);
- if (fact == 3 && e.operands > 1) return operand_text(e.second);
- if (fact == 4) scope_path(b, f.scopes, e.scope);
- return b;
-}
-
-template <class Stage, int Fact>
-constexpr auto fact_string() {
- constexpr text_builder b = error_fact(Stage::value, Fact);
- fixed_string<static_cast<std::size_t>(b.size) + 1> s;
- for (int i = 0; i <= b.size; ++i) s.text[i] = b.text[i];
- return s;
-}
 
 template <class Builder>
 struct traced {
@@ -18335,16 +18739,6 @@ struct nothing {
  static constexpr void build(trace&, schedule&) {}
 };
 
-}
-
-template <class Stage>
-inline constexpr bool well_formed = Stage::value.error.what == nullptr;
-
-template <class Stage>
-constexpr void refuse() {
- static_cast<void>(sizeof(ill_formed_model<detail::fact_string<Stage, 0>(), detail::fact_string<Stage, 1>(),
-           detail::fact_string<Stage, 2>(), detail::fact_string<Stage, 3>(),
-           detail::fact_string<Stage, 4>()>));
 }
 
 template <class Builder>
@@ -21984,294 +22378,6 @@ auto eager::value_and_gradient(const F& f, const Args&... args) {
 }
 
 }
-// ---- tapegraph/nn/scope.hpp ----
-
-// ---- tapegraph/nn/initializer.hpp ----
-
-namespace tapegraph {
-
-enum class initializer_kind : int {
- constant,
- uniform,
- normal,
- glorot_uniform,
- glorot_normal,
- he_uniform,
- he_normal,
- orthogonal,
- forget_gate
-};
-
-/// How a variable's first values are drawn. Make one through the types in `init`.
-struct initializer {
- initializer_kind kind = initializer_kind::glorot_uniform;
- double a = 0, b = 0;
-};
-
-namespace init {
-/// U(-l, l), l = sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010; TensorFlow's default for kernels)
-struct glorot_uniform {
- constexpr operator initializer() const { return {initializer_kind::glorot_uniform, 0, 0}; }
-};
-/// N(0, 2 / (fan_in + fan_out))
-struct glorot_normal {
- constexpr operator initializer() const { return {initializer_kind::glorot_normal, 0, 0}; }
-};
-/// U(-l, l), l = sqrt(6 / fan_in) (He et al. 2015)
-struct he_uniform {
- constexpr operator initializer() const { return {initializer_kind::he_uniform, 0, 0}; }
-};
-/// N(0, 2 / fan_in)
-struct he_normal {
- constexpr operator initializer() const { return {initializer_kind::he_normal, 0, 0}; }
-};
-/// `gain` times a matrix with orthonormal rows or, where there are fewer, columns, uniform among all of them (Saxe et al.
-/// 2014): axes before the last count as one.
-struct orthogonal {
- double gain = 1;
- constexpr operator initializer() const { return {initializer_kind::orthogonal, gain, 0}; }
-};
-/// Biases of an LSTM, [4 units]: 1 for the forget gate, `others` for the rest (Jozefowicz et al. 2015).
-struct forget_gate {
- double others = 0;
- constexpr operator initializer() const { return {initializer_kind::forget_gate, others, 0}; }
-};
-/// All elements are `value`.
-struct constant {
- double value = 0;
- constexpr operator initializer() const { return {initializer_kind::constant, value, 0}; }
-};
-struct zeros {
- constexpr operator initializer() const { return {initializer_kind::constant, 0, 0}; }
-};
-struct ones {
- constexpr operator initializer() const { return {initializer_kind::constant, 1, 0}; }
-};
-/// U(low, high)
-struct uniform {
- double low = -0.05, high = 0.05;
- constexpr operator initializer() const { return {initializer_kind::uniform, low, high}; }
-};
-/// Normal with a mean and a standard deviation, not truncated.
-struct normal {
- double mean = 0, deviation = 0.05;
- constexpr operator initializer() const { return {initializer_kind::normal, mean, deviation}; }
-};
-}
-
-/// Options of scope.variable.
-struct variable_options {
- tapegraph::initializer initializer{};
- bool trainable = true;
-};
-
-namespace detail {
-/// Extent of the last axis, where a layer's features are; a scalar is an error of that layer.
-template <class Scope>
-constexpr std::int64_t features_of(const Scope& scope, const shape& dims, const char* error) {
- return scope.require(dims.rank() > 0, error) ? dims[dims.rank() - 1].value : 1;
-}
-}
-
-/// Fan-in and fan-out of a kernel as TensorFlow computes them: the last two axes times the receptive field before them.
-struct fans {
- double in = 1, out = 1;
-};
-inline fans fans_of(const shape& s) {
- if (s.rank() == 0) return {};
- if (s.rank() == 1) return {static_cast<double>(s[0].value), static_cast<double>(s[0].value)};
- double field = 1;
- for (int i = 0; i + 2 < s.rank(); ++i) field *= static_cast<double>(s[i].value);
- return {field * static_cast<double>(s[s.rank() - 2].value), field * static_cast<double>(s[s.rank() - 1].value)};
-}
-
-}
-
-/// Scopes of graph mode: a path of names that owns variables. `scope / "conv1"` and `scope / 3` go deeper; `scope / "a/3"` is
-/// `scope / "a" / 3`, and a name of digits is an index.
-
-namespace tapegraph {
-
-/// A path of names that owns variables. Errors become those of the trace, and of the compiler.
-class graph_scope {
-public:
- constexpr graph_scope(ir::trace* owner, int index) : t_(owner), index_(index) {}
-
- constexpr graph_scope operator/(std::string_view name) const {
-  const std::size_t slash = name.find('/');
-  const graph_scope first = child(name.substr(0, slash));
-  return slash == name.npos ? first : first / name.substr(slash + 1);
- }
- constexpr graph_scope operator/(const char* name) const { return *this / std::string_view(name); }
- constexpr graph_scope operator/(int index) const {
-  if (index < 0) fail("scope: an index must not be negative");
-  return child({}, index);
- }
-
- /// A variable of this scope; its extents must be numbers. One path asked for twice in a trace is an error.
- template <class T>
- constexpr graph_node variable(std::string_view name, const shape& dims,
-        const variable_options& options = {}) const {
-  static_assert(std::is_floating_point_v<T>, "variables are float or double");
-  if (const std::size_t slash = name.rfind('/'); slash != name.npos)
-   return (*this / name.substr(0, slash)).template variable<T>(name.substr(slash + 1), dims, options);
-  t_->scope = index_;
-  int& newest = t_->scopes[index_].last_variable;
-  for (int v = newest; v > 0; v = t_->variables[v - 1].previous)
-   if (t_->variables[v - 1].name == name) {
-    t_->fail("variable: this path is already taken");
-    return {t_, t_->variables[v - 1].node};
-   }
-  if (!dims.known()) t_->fail("variable: extents must be numbers");
-  const int word = t_->words.push_back(t_->variables.size());
-  const int node =
-   t_->append(ir::descriptor_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
-  newest = t_->variables.push_back({index_, name, node, static_cast<int>(options.initializer.kind),
-          options.initializer.a, options.initializer.b, options.trainable, newest, 0}) +
-    1;
-  return {t_, node};
- }
- /// A variable of the element type of `like`.
- constexpr graph_node variable_like(const graph_node& like, std::string_view name, const shape& dims,
-         const variable_options& options = {}) const {
-  return like.type() == dtype::f64 ? variable<double>(name, dims, options) : variable<float>(name, dims, options);
- }
-
- /// Records an update: reads see the value at the start of the step, the update applies at its end.
- template <tensor_like E>
- constexpr void assign(const graph_node& variable, const E& value,
-      std::source_location where = std::source_location::current()) const {
-  const graph_node node = eval(value, where);
-  if (!t_->is(variable.id(), ir::descriptor_of<ir::variable_op>)) {
-   t_->fail("assign: the target is not a variable");
-   return;
-  }
-  if (!t_->same_shape(node.id(), variable.id()) || node.type() != variable.type()) {
-   const operand_info in[2]{t_->info(variable.id()), t_->info(node.id())};
-   t_->fail("assign: shape or type of the value differs", in, 2);
-   return;
-  }
-  const int target = static_cast<int>(t_->words_of(variable.id())[0]);
-  for (ir::assignment_entry& known : t_->assignments)
-   if (known.variable == target) {
-    known.node = node.id();
-    return;
-   }
-  t_->assignments.push_back({target, node.id()});
- }
-
- /// `value`, a formula of the batch; in steps in which the variable is frozen (variable_list::set_trainable) the variable in its
- /// place, and `value` receives no derivative. What a moving average stands for, in a layer whose `training()` is true.
- template <tensor_like E>
- constexpr graph_node unless_frozen(const graph_node& variable, const E& value,
-         std::source_location where = std::source_location::current()) const {
-  if (!t_->is(variable.id(), ir::descriptor_of<ir::variable_op>)) {
-   t_->fail("unless_frozen: what may be frozen is not a variable");
-   return variable;
-  }
-  int& input = t_->variables[static_cast<int>(t_->words_of(variable.id())[0])].frozen_input;
-  if (input == 0) {
-   t_->input("frozen", dtype::boolean, {}, true);
-   input = t_->inputs.size();
-  }
-  return eval(tapegraph::where(graph_node(t_, t_->inputs[input - 1].node), variable, value), where);
- }
-
- /// Rows of a variable [n, ...]: gather(table, indices, 0). In training the variable's gradient is taken by these rows alone,
- /// and an optimizer updates no others. Whatever else reads the variable is an error then.
- template <handle I>
- constexpr graph_node gather_rows(const graph_node& table, const I& indices,
-         std::source_location where = std::source_location::current()) const {
-  const graph_node rows = eval(gather(table, indices, 0, 0, where), where);
-  if (!t_->is(table.id(), ir::descriptor_of<ir::variable_op>))
-   t_->fail("gather_rows: the table is not a variable");
-  else if (const auto v = static_cast<int>(t_->words_of(table.id())[0]);
-    t_->training && t_->variables[v].trainable)
-   t_->row_uses.push_back({v, rows.id()});
-  return rows;
- }
-
- /// A layer's demand on its options; the error names the scope.
- constexpr bool require(bool holds, const char* what) const {
-  if (!holds) fail(what);
-  return holds;
- }
-
- /// A constant while tracing: training, evaluation and prediction are separate traces.
- constexpr bool training() const { return t_->training; }
-
- /// A value fed by name at run time; extents of -1 are symbols of their own.
- template <class T>
- constexpr graph_node placeholder(std::string_view name, const shape& dims = {}) const {
-  shape s;
-  s.attach(&t_->extents);
-  for (int i = 0; i < dims.rank(); ++i)
-   s.push_back(dims[i].value == -1 ? extent(t_->extents.symbol({}), &t_->extents) : dims[i]);
-  return {t_, t_->input(name, dtype_of<T>, s)};
- }
-
- /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
- constexpr graph_node uniform_like(const graph_node& like) const { return random::uniform_like(like); }
-
- /// Seals a layer's operand: in the layer's scope, but in front of its nodes.
- template <tensor_like X>
- constexpr graph_node operand(const X& x, std::source_location where) const {
-  t_->scope = index_;
-  t_->line = t_->intern(where);
-  return eval(x, where);
- }
-
- /// Where a layer began: its nodes carry its scope, and `leave` adds its row to the layer table. A layer made of layers is
- /// one row.
- struct layer_mark {
-  int node, variable, layer;
- };
- constexpr layer_mark enter() const {
-  t_->scope = index_;
-  return {t_->nodes.size(), t_->variables.size(), t_->layers.size()};
- }
- constexpr graph_node leave(std::string_view type, layer_mark mark, const graph_node& result) const {
-  t_->layers.resize(mark.layer);
-  t_->layers.push_back({type, index_, mark.node, result.id(), mark.variable, t_->variables.size()});
-  return result;
- }
-
- constexpr ir::trace& owner() const { return *t_; }
- constexpr int index() const { return index_; }
-
-private:
- constexpr void fail(const char* what) const {
-  t_->scope = index_;
-  t_->fail(what);
- }
- constexpr graph_scope child(std::string_view name) const {
-  if (name.empty()) fail("scope: a name must not be empty");
-  const int index = index_of(name);
-  return child(index < 0 ? name : std::string_view{}, index);
- }
- static constexpr int index_of(std::string_view name) {
-  if (name.empty() || name.size() > 9 || (name[0] == '0' && name.size() > 1)) return -1;
-  int index = 0;
-  for (const char c : name) {
-   if (c < '0' || c > '9') return -1;
-   index = 10 * index + (c - '0');
-  }
-  return index;
- }
- constexpr graph_scope child(std::string_view name, int index) const {
-  const int newest = t_->scopes[index_].last_child;
-  for (int i = newest; i > 0; i = t_->scopes[i - 1].previous_sibling)
-   if (t_->scopes[i - 1].index == index && t_->scopes[i - 1].name == name) return {t_, i - 1};
-  const int made = t_->scopes.push_back({index_, index, name, 0, 0, newest});
-  t_->scopes[index_].last_child = made + 1;
-  return {t_, made};
- }
-
- ir::trace* t_;
- int index_;
-};
-
-}
 // ---- tapegraph/nn/variables.hpp ----
 
 namespace tapegraph {
@@ -24507,19 +24613,12 @@ protected:
 
  template <class Model, class Spec, class AllTrace>
  void set_up() {
-  using model_stage = ir::traced_stage<ir::prediction_trace<Model, Spec, true>>;
-  using all_stage = ir::traced_stage<AllTrace>;
-  if constexpr (!ir::well_formed<model_stage>) {
-   ir::refuse<model_stage>();
-  } else if constexpr (!ir::well_formed<all_stage>) {
-   ir::refuse<all_stage>();
-  } else {
-   constexpr ir::program_view model = ir::stage_view<model_stage>(), all = ir::stage_view<all_stage>();
-   first_values init;
-   if constexpr (ir::has_variable_of(all, dtype::f32)) init.of_float = &initialize<float>;
-   if constexpr (ir::has_variable_of(all, dtype::f64)) init.of_double = &initialize<double>;
-   read_traces(*this, model, all, init, !std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>);
-  }
+  constexpr ir::program_view model = ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>();
+  constexpr ir::program_view all = ir::stage_view<ir::traced_stage<AllTrace>>();
+  first_values init;
+  if constexpr (ir::has_variable_of(all, dtype::f32)) init.of_float = &initialize<float>;
+  if constexpr (ir::has_variable_of(all, dtype::f64)) init.of_double = &initialize<double>;
+  read_traces(*this, model, all, init, !std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>);
  }
 
  struct first_values {
@@ -25560,68 +25659,389 @@ private:
 };
 
 }
+// ---- tapegraph/nn/model_verdict.hpp ----
+
+// ---- tapegraph/nn/untraced_model.hpp ----
+
+/// What tg::compile gives where it cannot give a model and that has been said: its members are those of models, so that using it is
+/// not another error. Nothing of it is defined, because no program that has one is ever linked.
 
 namespace tapegraph {
 
 namespace detail {
+template <class Mode>
+struct untraced {};
+}
+
+template <class Mode, class Model, class Spec, class Loss, class Optimizer>
+class compiled_model<detail::untraced<Mode>, Model, Spec, Loss, Optimizer>
+ : public trainable_model<compiled_model<detail::untraced<Mode>, Model, Spec, Loss, Optimizer>, Spec, Loss,
+       detail::basic_trainer<>> {
+ using base = trainable_model<compiled_model, Spec, Loss, detail::basic_trainer<>>;
+
+public:
+ compiled_model(const compiled_model&);
+ Optimizer& optimizer();
+ std::size_t arena_bytes() const;
+ const ir::program_view& training_view() const;
+ ir::program& training_program();
+
+private:
+ friend base;
+ step_result step_once(const buffer_view&, const buffer_view&);
+ step_result measure_once(const buffer_view&, const buffer_view&);
+ tensor<typename Spec::value_type> predict_once(const tensor<typename Spec::element_type>&) const;
+};
+
+}
+// ---- tapegraph/nn/verdict.hpp ----
+
+/// What the compiler can make of a model or function, asked where the user calls tg::compile or tg::function, before anything else is
+/// made of it: so a mistake is one error, and the error names that line.
+
+namespace tapegraph::detail {
+
+struct not_taken {};
+struct const_rivals {
+ not_taken operator()() const;
+ template <class A>
+ not_taken operator()(A) const;
+ template <class A, class B>
+ not_taken operator()(A, B) const;
+ template <class A, class B, class C>
+ not_taken operator()(A, B, C) const;
+ template <class A, class B, class C, class D>
+ not_taken operator()(A, B, C, D) const;
+ template <class A, class B, class C, class D, class E>
+ not_taken operator()(A, B, C, D, E) const;
+ template <class A, class B, class C, class D, class E, class F>
+ not_taken operator()(A, B, C, D, E, F) const;
+};
+struct rivals {
+ not_taken operator()();
+ template <class A>
+ not_taken operator()(A);
+ template <class A, class B>
+ not_taken operator()(A, B);
+ template <class A, class B, class C>
+ not_taken operator()(A, B, C);
+ template <class A, class B, class C, class D>
+ not_taken operator()(A, B, C, D);
+ template <class A, class B, class C, class D, class E>
+ not_taken operator()(A, B, C, D, E);
+ template <class A, class B, class C, class D, class E, class F>
+ not_taken operator()(A, B, C, D, E, F);
+};
+struct variadic_rival {
+ template <class... A>
+ not_taken operator()(A...) const;
+};
+template <class F, class Rivals>
+struct against : F, Rivals {
+ using F::operator();
+ using Rivals::operator();
+};
+struct call_operator {
+ void operator()();
+};
+template <class F>
+struct named_twice : F, call_operator {};
+
+template <class F>
+concept may_be_called = std::is_class_v<F> && !std::is_final_v<F> && !requires {
+ &named_twice<F>::operator();
+};
+
+template <class F, class... A>
+constexpr bool takes() {
+ if constexpr (!may_be_called<F>)
+  return std::is_final_v<F> || !std::is_class_v<F>;
+ else if constexpr (sizeof...(A) > 6)
+  return true;
+ else if constexpr (!requires(const against<F, const_rivals>& f, const A&... a) {
+      { f(a...) } -> std::same_as<not_taken>;
+     })
+  return true;
+ else if constexpr (!requires(against<F, rivals> & f, const A&... a) {
+      { f(a...) } -> std::same_as<not_taken>;
+     })
+  return true;
+ else
+  return !requires(const against<F, variadic_rival>& f, const A&... a) {
+   { f(a...) } -> std::same_as<not_taken>;
+  };
+}
+
+/// No mistake.
+struct fits {};
+/// A mistake that the compiler has printed.
+struct said {};
+
+/// What becomes of traces: `fits`, `said`, or a type of facts.
+template <class Stage>
+constexpr auto stage_verdict() {
+ if constexpr (ir::well_formed<Stage>)
+  return std::type_identity<fits>{};
+ else if constexpr (Stage::value.said)
+  return std::type_identity<said>{};
+ else if constexpr (Stage::value.used.scopes == 0)
+  return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
+ else
+  return std::type_identity<ir::facts_of<Stage>>{};
+}
+
+template <class Builder>
+constexpr bool run_once() {
+ ir::trace t;
+ Builder::build(t);
+ return true;
+}
+template <class Builder>
+constexpr bool can_be_run() {
+#if defined(__clang__) && !defined(TG_EXPLAIN_EVALUATION)
+ return requires { typename std::bool_constant<run_once<Builder>()>; };
+#else
+ return true;
+#endif
+}
+
+template <class Mistake>
+struct mistake {
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-template-friend"
+#endif
+ friend constexpr auto is_told(mistake);
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+};
+template <class Mistake>
+struct telling {
+ static constexpr bool now = true;
+ friend constexpr auto is_told(mistake<Mistake>) { return true; }
+};
+template <class Mistake, class Mode>
+constexpr bool is_first() {
+ if constexpr (requires { typename std::bool_constant<is_told(mistake<Mistake>{})>; })
+  return false;
+ else
+  return telling<Mistake>::now;
+}
+
+/// The type that shows a verdict, the first time; `Silent`, which is complete, where there is nothing more to say.
+template <class Verdict, class Mode, class Silent>
+constexpr auto shown() {
+ if constexpr (std::is_same_v<Verdict, fits> || std::is_same_v<Verdict, said>)
+  return std::type_identity<Silent>{};
+ else if constexpr (is_first<Verdict, Mode>())
+  return std::type_identity<Verdict>{};
+ else
+  return std::type_identity<Silent>{};
+}
+
+/// A mistake's type, which nobody can make a variable of; the error names the variable. Not defined: a program that has no use for
+/// the result, and so no error, is not linked.
+template <class Mistake>
+Mistake& told_by(std::type_identity<Mistake>);
+
+/// Constrains the overload that is taken where nothing is wrong; the other one, without constraints, says what is.
+template <class T>
+concept anything = true;
+
+inline constexpr graph_scope root_scope{nullptr, 0};
+inline constexpr graph_node some_node{};
+template <class>
+inline constexpr graph_node some_value{};
+
+}
+
+/// What tg::compile says of a model and its loss.
+
+namespace tapegraph::detail {
+
 /// A model that is its type, and one given as a constant.
 template <class Model>
 struct model_type {
+ static constexpr bool whole = std::is_empty_v<Model>;
  static constexpr Model get() { return Model{}; }
 };
 template <auto Model>
 struct model_constant {
+ static constexpr bool whole = true;
  static constexpr auto get() { return Model; }
 };
+
 template <class Model>
-constexpr void require_empty() {
- static_assert(std::is_empty_v<Model>,
-    "this model has run-time members, which a compiled graph would ignore. Give it as a constant: "
-    "tg::compile<tg::graph, your_model{.layers = 5}>(spec, loss, optimizer)");
-}
+constexpr auto body_verdict() {
+ using model = decltype(Model::get());
+ if constexpr (!Model::whole) {
+  return std::type_identity<
+   ir::advice<"this model has data members, which a compiled graph would ignore. Give it as a constant: "
+     "tg::compile<tg::graph, your_model{.layers = 5}>(spec, loss, optimizer)">>{};
+ } else if constexpr (!takes<model, graph_scope, graph_node>()) {
+  return std::type_identity<ir::advice<"a model is called with a scope and its input, nodes or tensors: "
+           "constexpr auto operator()(auto scope, auto x) const">>{};
+ } else if constexpr (!requires { Model::get()(root_scope, some_node); }) {
+  return std::type_identity<said>{};
+ } else {
+  using result = decltype(Model::get()(root_scope, some_node));
+  if constexpr (std::is_void_v<result>)
+   return std::type_identity<ir::advice<"the model returns nothing: is `return` missing?">>{};
+  else if constexpr (!tensor_like<std::remove_cvref_t<result>>)
+   return std::type_identity<ir::advice<"a model returns its output, one tensor">>{};
+  else
+   return std::type_identity<fits>{};
+ }
 }
 
-/// The layer table of a model, which makes no variable: `summarize(model{}, spec<float, dyn, 784>{}).text()`.
-template <class Model, class T, auto... Extents>
-model_summary summarize(const Model&, spec<T, Extents...>) {
- detail::require_empty<Model>();
- using model = ir::traced_stage<ir::prediction_trace<detail::model_type<Model>, spec<T, Extents...>, true>>;
- if constexpr (!ir::well_formed<model>) {
-  ir::refuse<model>();
-  return {};
+template <class Loss>
+constexpr auto loss_verdict() {
+ if constexpr (!std::is_empty_v<Loss>) {
+  return std::type_identity<
+   ir::advice<"this loss has data members, which a compiled graph would ignore: make them constants, "
+     "`static constexpr`, or parameters of its type">>{};
+ } else if constexpr (!takes<Loss, graph_node, graph_node>()) {
+  return std::type_identity<
+   ir::advice<"a loss is called with output and labels: constexpr auto operator()(auto x, auto z) const">>{};
+ } else if constexpr (!requires(dtype type, const shape& output) { Loss::labels(type, output); }) {
+  return std::type_identity<ir::advice<"a loss says what labels are: static constexpr tg::tensor_spec "
+           "labels(tg::dtype type, const tg::shape& output)">>{};
+ } else if constexpr (!requires { Loss{}(some_node, some_node); }) {
+  return std::type_identity<said>{};
+ } else if constexpr (!tensor_like<std::remove_cvref_t<decltype(Loss{}(some_node, some_node))>>) {
+  return std::type_identity<ir::advice<"a loss returns a tensor: is `return` missing?">>{};
  } else {
-  return detail::describe_model(ir::stage_view<model>());
+  return std::type_identity<fits>{};
  }
+}
+
+/// `none`, a model without loss: only prediction is looked at.
+template <class Model, class Spec, class Loss, class Optimizer>
+constexpr auto model_verdict() {
+ using body = decltype(body_verdict<Model>());
+ using prediction = ir::prediction_trace<Model, Spec, true>;
+ if constexpr (!std::is_same_v<typename body::type, fits>) {
+  return body{};
+ } else if constexpr (!can_be_run<prediction>()) {
+  return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
+ } else {
+  using model = decltype(stage_verdict<ir::traced_stage<prediction>>());
+  if constexpr (!std::is_same_v<typename model::type, fits> || std::is_same_v<Optimizer, none>) {
+   return model{};
+  } else {
+   using loss = decltype(loss_verdict<Loss>());
+   if constexpr (!std::is_same_v<typename loss::type, fits>)
+    return loss{};
+   else
+    return stage_verdict<ir::traced_stage<ir::training_trace<Model, Spec, Loss, Optimizer>>>();
+  }
+ }
+}
+
+/// Has a type where nothing is wrong. `Output` is there to be looked into.
+template <class Output, class Mode, class Model, class Spec, class Loss, class Optimizer>
+struct model_if_it_fits {};
+template <class Output, class Mode, class Model, class Spec, class Loss, class Optimizer>
+ requires std::is_same_v<typename decltype(model_verdict<Model, Spec, Loss, Optimizer>())::type, fits>
+struct model_if_it_fits<Output, Mode, Model, Spec, Loss, Optimizer> {
+ using type = compiled_model<Mode, Model, Spec, Loss, Optimizer>;
+};
+
+template <class Output, class Model, class Spec>
+struct summary_if_it_fits {};
+template <class Output, class Model, class Spec>
+ requires std::is_same_v<typename decltype(model_verdict<Model, Spec, none, none>())::type, fits>
+struct summary_if_it_fits<Output, Model, Spec> {
+ using type = model_summary;
+};
+
+/// What is wrong, as a type.
+template <class Mode, class Model, class Spec, class Loss, class Optimizer>
+constexpr auto model_mistake() {
+ return shown<typename decltype(model_verdict<Model, Spec, Loss, Optimizer>())::type, Mode,
+    compiled_model<untraced<Mode>, Model, Spec, Loss, Optimizer>>();
+}
+
+}
+
+namespace tapegraph {
+
+/// The layer table of a model, which makes no variable: `summarize(model{}, spec<float, dyn, 784>{}).text()`.
+template <detail::anything Model, class T, auto... Extents, bool = detail::takes<Model, graph_scope, graph_node>()>
+auto summarize(const Model&, spec<T, Extents...>) ->
+ typename detail::summary_if_it_fits<decltype(Model{}(detail::root_scope, detail::some_node)),
+          detail::model_type<Model>, spec<T, Extents...>>::type {
+ return detail::describe_model(
+  ir::stage_view<ir::traced_stage<ir::prediction_trace<detail::model_type<Model>, spec<T, Extents...>, true>>>());
+}
+template <class Model, class T, auto... Extents, bool = detail::takes<Model, graph_scope, graph_node>()>
+[[nodiscard]] decltype(auto) summarize(const Model&, spec<T, Extents...>) {
+ return detail::told_by(detail::model_mistake<none, detail::model_type<Model>, spec<T, Extents...>, none, none>());
 }
 
 /// Makes a trainable model: `compile<graph>(model{}, spec<float, dyn, 784>{}, loss{}, adam{})`. `graph` compiles the
 /// training step with the program; `eager` runs the model as it is written.
-template <class Mode, class Model, class T, auto... Extents, class Loss, class Optimizer>
+template <class Mode, detail::anything Model, class T, auto... Extents, class Loss, class Optimizer,
+  bool = detail::takes<Model, graph_scope, graph_node>()>
 auto compile(const Model&, spec<T, Extents...>, const Loss&, const Optimizer& optimizer,
-   const compile_options& options = {}) {
- detail::require_empty<Model>();
- static_assert(std::is_empty_v<Loss>, "this loss has run-time members, which a compiled graph would ignore");
- return compiled_model<Mode, detail::model_type<Model>, spec<T, Extents...>, Loss, Optimizer>(options, optimizer);
+   const compile_options& options = {}) ->
+ typename detail::model_if_it_fits<decltype(Model{}(detail::root_scope, detail::some_node)), Mode,
+         detail::model_type<Model>, spec<T, Extents...>, Loss, Optimizer>::type {
+ return {options, optimizer};
+}
+template <class Mode, class Model, class T, auto... Extents, class Loss, class Optimizer,
+  bool = detail::takes<Model, graph_scope, graph_node>()>
+[[nodiscard]] decltype(auto) compile(const Model&, spec<T, Extents...>, const Loss&, const Optimizer&,
+         const compile_options& = {}) {
+ return detail::told_by(
+  detail::model_mistake<Mode, detail::model_type<Model>, spec<T, Extents...>, Loss, Optimizer>());
 }
 
 /// Makes a trainable model of one that has members, given as a constant: `compile<graph, model{.layers = 5}>(spec, loss, adam{})`.
-template <class Mode, auto Model, class T, auto... Extents, class Loss, class Optimizer>
-auto compile(spec<T, Extents...>, const Loss&, const Optimizer& optimizer, const compile_options& options = {}) {
- static_assert(std::is_empty_v<Loss>, "this loss has run-time members, which a compiled graph would ignore");
- return compiled_model<Mode, detail::model_constant<Model>, spec<T, Extents...>, Loss, Optimizer>(options, optimizer);
+template <class Mode, auto Model, class T, auto... Extents, detail::anything Loss, class Optimizer,
+  bool = detail::takes<std::remove_cv_t<decltype(Model)>, graph_scope, graph_node>()>
+auto compile(spec<T, Extents...>, const Loss&, const Optimizer& optimizer, const compile_options& options = {}) ->
+ typename detail::model_if_it_fits<decltype(detail::model_constant<Model>::get()(detail::root_scope,
+                     detail::some_node)),
+         Mode, detail::model_constant<Model>, spec<T, Extents...>, Loss, Optimizer>::type {
+ return {options, optimizer};
+}
+template <class Mode, auto Model, class T, auto... Extents, class Loss, class Optimizer,
+  bool = detail::takes<std::remove_cv_t<decltype(Model)>, graph_scope, graph_node>()>
+[[nodiscard]] decltype(auto) compile(spec<T, Extents...>, const Loss&, const Optimizer&, const compile_options& = {}) {
+ return detail::told_by(
+  detail::model_mistake<Mode, detail::model_constant<Model>, spec<T, Extents...>, Loss, Optimizer>());
 }
 
 /// A model given as a constant, for prediction alone.
-template <class Mode, auto Model, class T, auto... Extents>
-auto compile(spec<T, Extents...>, const compile_options& options = {}) {
- return compiled_model<Mode, detail::model_constant<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>(options, none{});
+template <class Mode, auto Model, detail::anything T, auto... Extents,
+  bool = detail::takes<std::remove_cv_t<decltype(Model)>, graph_scope, graph_node>()>
+auto compile(spec<T, Extents...>, const compile_options& options = {}) -> typename detail::model_if_it_fits<
+ decltype(detail::model_constant<Model>::get()(detail::root_scope, detail::some_node)), Mode,
+ detail::model_constant<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>::type {
+ return {options, none{}};
+}
+template <class Mode, auto Model, class T, auto... Extents,
+  bool = detail::takes<std::remove_cv_t<decltype(Model)>, graph_scope, graph_node>()>
+[[nodiscard]] decltype(auto) compile(spec<T, Extents...>, const compile_options& = {}) {
+ return detail::told_by(
+  detail::model_mistake<Mode, detail::model_constant<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>());
 }
 
 /// A model for prediction alone: no gradient is compiled.
-template <class Mode, class Model, class T, auto... Extents>
-auto compile(const Model&, spec<T, Extents...>, const compile_options& options = {}) {
- detail::require_empty<Model>();
- return compiled_model<Mode, detail::model_type<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>(options, none{});
+template <class Mode, detail::anything Model, class T, auto... Extents,
+  bool = detail::takes<Model, graph_scope, graph_node>()>
+auto compile(const Model&, spec<T, Extents...>, const compile_options& options = {}) ->
+ typename detail::model_if_it_fits<decltype(Model{}(detail::root_scope, detail::some_node)), Mode,
+         detail::model_type<Model>, spec<T, Extents...>, sigmoid_cross_entropy,
+         none>::type {
+ return {options, none{}};
+}
+template <class Mode, class Model, class T, auto... Extents, bool = detail::takes<Model, graph_scope, graph_node>()>
+[[nodiscard]] decltype(auto) compile(const Model&, spec<T, Extents...>, const compile_options& = {}) {
+ return detail::told_by(
+  detail::model_mistake<Mode, detail::model_type<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>());
 }
 
 }
@@ -25887,14 +26307,16 @@ template <class... R>
 struct returned<std::tuple<R...>> {
  static constexpr int count = (0 + ... + returned<R>::count);
  static constexpr void record(ir::trace& t, const std::tuple<R...>& values) {
-  std::apply([&](const auto&... value) { (returned<std::remove_cvref_t<decltype(value)>>::record(t, value), ...); },
-    values);
+  std::apply(
+   [&](const auto&... value) { (returned<std::remove_cvref_t<decltype(value)>>::record(t, value), ...); },
+   values);
  }
  template <class Stage, int First>
  static auto rebuild(const ir::program& p, tape_index first) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
    return std::tuple{returned<R>::template rebuild<Stage, First + before(I)>(p, first)...};
-  }(std::index_sequence_for<R...>{});
+  }
+  (std::index_sequence_for<R...>{});
  }
 
 private:
@@ -25992,10 +26414,6 @@ class eager_function {
  using trace_stage = ir::traced_stage<detail::function_trace<F, Specs...>>;
 
 public:
- eager_function() {
-  if constexpr (!ir::well_formed<trace_stage>) ir::refuse<trace_stage>();
- }
-
  auto operator()(const tensor<typename Specs::element_type>&... arguments) {
   rules_.check({arguments.outline_view()...});
   detail::random_stream stream{random_.next(), 0};
@@ -26010,14 +26428,70 @@ private:
  detail::call_counter random_;
 };
 
-/// `function<graph>(f, spec<float, dyn, 784>{}, ...)`. f is a captureless lambda or an empty function object.
+namespace detail {
+
+/// What tg::function gives where it cannot give a function and that has been said. Nothing of it is defined.
 template <class Mode, class F, class... Specs>
-auto function(const F&, Specs...) {
- static_assert(std::is_empty_v<F>, "a compiled function cannot capture: pass what it needs as an argument");
- if constexpr (std::is_same_v<Mode, graph>)
-  return graph_function<F, Specs...>();
- else
-  return eager_function<F, Specs...>();
+struct untraced_function {
+ untraced_function(const untraced_function&);
+ tensor<float> operator()(const tensor<typename Specs::element_type>&...);
+ void set_seed(std::uint64_t);
+ const ir::program_view& view() const;
+ ir::program& program();
+};
+
+template <class>
+using node_for = graph_node;
+
+template <class F, class... Specs>
+constexpr auto function_verdict() {
+ if constexpr (!std::is_empty_v<F>) {
+  return std::type_identity<
+   ir::advice<"a compiled function cannot capture: pass what it needs as an argument">>{};
+ } else if constexpr (!takes<F, node_for<Specs>...>()) {
+  return std::type_identity<ir::advice<
+   "a compiled function takes an argument for each spec, nodes or tensors: [](auto x, auto w) { ... }">>{};
+ } else if constexpr (!requires { F{}(some_value<Specs>...); }) {
+  return std::type_identity<said>{};
+ } else if constexpr (std::is_void_v<decltype(F{}(some_value<Specs>...))>) {
+  return std::type_identity<ir::advice<"the function returns nothing: is `return` missing?">>{};
+ } else if constexpr (!requires { returned<std::remove_cvref_t<decltype(F{}(some_value<Specs>...))>>::count; }) {
+  return std::type_identity<ir::advice<"a compiled function returns a tensor, or a tuple of tensors">>{};
+ } else if constexpr (!can_be_run<function_trace<F, Specs...>>()) {
+  return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
+ } else {
+  return stage_verdict<ir::traced_stage<function_trace<F, Specs...>>>();
+ }
+}
+
+/// Has a type where nothing is wrong. `Output` is there to be looked into.
+template <class Output, class Mode, class F, class... Specs>
+struct function_if_it_fits {};
+template <class Output, class Mode, class F, class... Specs>
+ requires std::is_same_v<typename decltype(function_verdict<F, Specs...>())::type, fits>
+struct function_if_it_fits<Output, Mode, F, Specs...> {
+ using type =
+  std::conditional_t<std::is_same_v<Mode, graph>, graph_function<F, Specs...>, eager_function<F, Specs...>>;
+};
+
+/// What is wrong, as a type: the first time a type of facts, then, or where the compiler has said it, untraced_function.
+template <class Mode, class F, class... Specs>
+constexpr auto function_mistake() {
+ return shown<typename decltype(function_verdict<F, Specs...>())::type, Mode,
+    untraced_function<Mode, F, Specs...>>();
+}
+
+}
+
+/// `function<graph>(f, spec<float, dyn, 784>{}, ...)`. f is a captureless lambda or an empty function object.
+template <class Mode, detail::anything F, class... Specs, bool = detail::takes<F, detail::node_for<Specs>...>()>
+auto function(const F&, Specs...) ->
+ typename detail::function_if_it_fits<decltype(F{}(detail::some_value<Specs>...)), Mode, F, Specs...>::type {
+ return {};
+}
+template <class Mode, class F, class... Specs, bool = detail::takes<F, detail::node_for<Specs>...>()>
+[[nodiscard]] decltype(auto) function(const F&, Specs...) {
+ return detail::told_by(detail::function_mistake<Mode, F, Specs...>());
 }
 
 }

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Compiles one file and compares the compiler's opinion with what the file's comments expect.
 
+A mistake is one error of at most 12 lines and 2,000 characters, and the file with the mistake is named first: by the first line that
+the compiler prints, and by the error.
+
 usage: check.py FILE.cpp -- COMPILER FLAGS...
 
 Comments at the start of a line, anywhere in the file:
     // expect: TEXT          compilation fails and TEXT is in the output (several lines: all of them, in any order)
     // expect-gcc: TEXT      the same, for g++ only; expect-clang likewise
-    // expect-errors: N      (or expect-errors-gcc, -clang) and with no more and no fewer errors: what a mistake entails is not reported beside it
-    // expect-lines: N       and the compiler says it in at most N lines
+    // expect-errors: N      errors, where it is not one (or expect-errors-gcc, -clang)
+    // expect-elsewhere: WHY the error is not in this file
+    // expect-longer: WHY    more lines or characters than a mistake may take
     // expect-success        compilation succeeds
     // expect-object: N      and gives an object file of at most N bytes
     // flags: -DX -fopenmp   more flags for this file; flags-gcc, flags-clang for one compiler
@@ -25,10 +29,25 @@ def compiler_kind(compiler):
     return "clang" if "clang" in version else "gcc"
 
 
+MOST_LINES, MOST_CHARACTERS = 12, 2000
+
+
 def flat(text):
-    """Compilers wrap and quote differently; compare with single spaces and plain quotes."""
+    """Compilers wrap and quote differently; compare with single spaces and plain quotes. A text that is continued in the next
+    argument, because clang would abbreviate it, ends with a space."""
     text = text.replace("\u2018", "'").replace("\u2019", "'")
-    return re.sub(r"\s+", " ", text)
+    text = re.sub(r"\s+", " ", text)
+    return re.sub(r' "\}, [\w:]*(<\d+>)?\{"', " ", text)
+
+
+def place_complaints(source, output):
+    """Who is named first must be the file with the mistake."""
+    name = os.path.basename(source)
+    first = re.match(r"(\S+?):", output)
+    error = re.search(r"^(\S+?):\d+:\d+: (?:fatal )?error: ", output, re.MULTILINE)
+    for what, found in (("line", first), ("error", error)):
+        if found is None or os.path.basename(found[1]) != name:
+            yield f"the first {what} names {found[1] if found else 'no file'}, not {name}"
 
 
 def main():
@@ -38,7 +57,7 @@ def main():
     with open(source, encoding="utf-8") as file:
         lines = file.read().splitlines()
 
-    texts, errors, most_lines, most_bytes, success, flags = [], None, None, None, False, []
+    texts, errors, most_bytes, success, elsewhere, longer, flags = [], 1, None, False, False, False, []
     kind = compiler_kind(compile_command[0])
     for line in lines:
         if match := re.match(r"// expect(?:-(gcc|clang))?: *(.*\S)", line):
@@ -46,8 +65,10 @@ def main():
                 texts.append(match[2])
         elif match := re.match(r"// expect-errors(?:-(gcc|clang))?: *(\d+)", line):
             errors = int(match[2]) if match[1] in (None, kind) else errors
-        elif match := re.match(r"// expect-lines: *(\d+)", line):
-            most_lines = int(match[1])
+        elif match := re.match(r"// expect-elsewhere(?:-(gcc|clang))?: *\S", line):
+            elsewhere |= match[1] in (None, kind)
+        elif match := re.match(r"// expect-longer(?:-(gcc|clang))?: *\S", line):
+            longer |= match[1] in (None, kind)
         elif match := re.match(r"// expect-object: *(\d+)", line):
             most_bytes = int(match[1])
         elif re.match(r"// expect-success\b", line):
@@ -78,12 +99,16 @@ def main():
         complaints.append("the compiler crashed")
     seen = flat(output)
     complaints += [f"expected, but not in the output: {text}" for text in texts if flat(text) not in seen]
-    found = len(re.findall(r"^\S+:\d+:\d+: error: ", output, re.MULTILINE))
-    if errors not in (None, found):
-        complaints.append(f"{found} errors, expected {errors}")
-    lines_said = len(output.splitlines())
-    if most_lines is not None and lines_said > most_lines:
-        complaints.append(f"{lines_said} lines of output, at most {most_lines} expected")
+    if not success:
+        found = len(re.findall(r"^\S+:\d+:\d+: error: ", output, re.MULTILINE))
+        if found != errors:
+            complaints.append(f"{found} errors, expected {errors}")
+        if not longer and len(output.splitlines()) > MOST_LINES:
+            complaints.append(f"{len(output.splitlines())} lines of output, at most {MOST_LINES} expected")
+        if not longer and len(output) > MOST_CHARACTERS:
+            complaints.append(f"{len(output)} characters of output, at most {MOST_CHARACTERS} expected")
+        if not elsewhere:
+            complaints += place_complaints(source, output)
     if most_bytes is not None and size > most_bytes:
         complaints.append(f"the object has {size} bytes, at most {most_bytes} expected")
     if complaints:

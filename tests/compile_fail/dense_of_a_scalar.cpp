@@ -1,5 +1,4 @@
-// expect-gcc: dense: input needs an axis of features
-// expect-clang: dense: input needs an axis
+// expect: dense: input needs an axis of features
 // expect: dense_of_a_scalar.cpp:
 #include <tapegraph/tapegraph.hpp>
 

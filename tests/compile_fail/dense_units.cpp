@@ -1,7 +1,6 @@
 // expect: {"dense: units must be positive"}
-// expect: {"dense_units.cpp:13"}
+// expect: {"dense_units.cpp:12"}
 // expect: {"score"}
-// expect-errors: 1
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -1,22 +1,18 @@
 // expect: ill_formed_model<
 // expect: {"multiply: element types differ"}
-// expect: {"dtype_mismatch.cpp:17"}
+// expect: {"dtype_mismatch.cpp:14"}
 // expect: {"f32[?,4]"}
 // expect: {"f64[4]"}
 // expect: {"wide"}
-#include <tapegraph/graph/compile.hpp>
-#include <tapegraph/nn/training.hpp>
-#include <tapegraph/ops/ops.hpp>
+#include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;
 
 struct wrong {
-    static constexpr wrong get() { return {}; }
     constexpr auto operator()(auto scope, auto x) const {
         const auto w = (scope / "wide").template variable<double>("w", {4});
         return eval(x * w);
     }
 };
 
-using model = tg::ir::prediction_trace<wrong, tg::spec<float, tg::dyn, 4>>;
-const auto& program = tg::ir::compile_program<model>();
+int main() { auto model = tg::compile<tg::graph>(wrong{}, tg::spec<float, tg::dyn, 4>{}); }

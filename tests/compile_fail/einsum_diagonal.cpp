@@ -1,7 +1,6 @@
 // expect: ill_formed_model<
-// expect-gcc: {"einsum: label i is repeated and its extent is not a number"}
-// expect-clang: {"einsum: label i is repeated and it
-// expect: {"einsum_diagonal.cpp:15"}
+// expect: einsum: label i is repeated and its extent is not a number
+// expect: {"einsum_diagonal.cpp:14"}
 // expect: {"f32[?,?]"}
 #include <tapegraph/tapegraph.hpp>
 

@@ -1,7 +1,6 @@
 // expect: ill_formed_model<
-// expect-gcc: {"einsum: label z of the result is in no operand"}
-// expect-clang: {"einsum: label z of the result
-// expect: {"einsum_notation.cpp:11"}
+// expect: einsum: label z of the result is in no operand
+// expect: {"einsum_notation.cpp:10"}
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -1,4 +1,6 @@
 // expect: variables are float or double
+// expect-elsewhere: the check stands in the function that is called, which the compiler names first
+// expect-longer: the way there is long
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

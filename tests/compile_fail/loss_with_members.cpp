@@ -1,4 +1,4 @@
-// expect: this loss has run-time members, which a compiled graph would ignore
+// expect: this loss has data members, which a compiled graph would ignore
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

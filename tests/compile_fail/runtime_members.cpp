@@ -1,4 +1,4 @@
-// expect: this model has run-time members, which a compiled graph would ignore. Give it as a constant
+// expect: this model has data members, which a compiled graph would ignore. Give it as a constant
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

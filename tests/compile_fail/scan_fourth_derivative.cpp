@@ -15,7 +15,7 @@ constexpr auto cubes = [](auto v, auto xs) {
 };
 
 int main() {
-    tg::function<tg::graph>(
+    auto made = tg::function<tg::graph>(
         [](auto xs, auto v) {
             const auto first = [xs](auto v) {
                 return tg::eval(sum(tg::gradient([xs](auto v) { return cubes(v, xs); })(v)));

@@ -9,7 +9,7 @@
 namespace tg = tapegraph;
 
 int main() {
-    tg::function<tg::graph>(
+    auto made = tg::function<tg::graph>(
         [](auto xs, auto v, auto w) {
             const auto cell = [](auto state, auto x, auto w) {
                 const auto next = tg::eval(state + matmul(x, w));

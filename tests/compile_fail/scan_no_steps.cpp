@@ -7,7 +7,7 @@
 namespace tg = tapegraph;
 
 int main() {
-    tg::function<tg::graph>(
+    auto made = tg::function<tg::graph>(
         [](auto xs, auto v) {
             return tg::scan([](auto state, auto x) { return std::pair{tg::eval(state + x), x}; }, v, xs).sequence;
         },

@@ -7,7 +7,7 @@
 namespace tg = tapegraph;
 
 int main() {
-    tg::function<tg::graph>(
+    auto made = tg::function<tg::graph>(
         [](auto xs, auto v) {
             const auto cell = [](auto state, auto x) {
                 return std::pair{tg::eval(state + tg::random::uniform_like(x)), x};

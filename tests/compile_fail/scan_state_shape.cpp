@@ -9,7 +9,7 @@
 namespace tg = tapegraph;
 
 int main() {
-    tg::function<tg::graph>(
+    auto made = tg::function<tg::graph>(
         [](auto xs, auto v) {
             const auto cell = [](auto state, auto x) { return std::pair{tg::concat(state, x, 1), x}; };
             return tg::scan(cell, v, xs).sequence;

@@ -1,5 +1,4 @@
-// expect-gcc: gather_rows: the table is not a variable
-// expect-clang: gather_rows: the table is not a va
+// expect: gather_rows: the table is not a variable
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/tapegraph.hpp>
 

@@ -1,5 +1,7 @@
 // expect: vmap: this operation has no batching rule; specialise tg::batching_rule for it
 // expect: index_map_adjoint_op
+// expect-elsewhere: the check stands in the function that is called, which the compiler names first
+// expect-longer: the way there is long
 #include <tapegraph/tapegraph.hpp>
 
 namespace tg = tapegraph;

@@ -73,6 +73,7 @@ struct frozen {
     failure error{};
     int groups = 0, ordinals = 0;
     bool training = true, differentiated = false;
+    bool said = false; ///< there is no trace, and the compiler has printed why
 };
 
 namespace detail {
@@ -152,7 +153,15 @@ constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
 }
 
 namespace detail {
-/// What remains of a stage that the compiler could not evaluate. It has said why; most often the model exceeds its budget.
+inline constexpr char unevaluated_text[] =
+    "the compiler cannot run this: what it calls must be constexpr, and no tensor or run-time value can be in it; what is large "
+#ifdef __clang__
+    "needs -fconstexpr-steps=50000000 -fbracket-depth=1024";
+#else
+    "needs -fconstexpr-ops-limit=2000000000 -fconstexpr-loop-limit=10000000";
+#endif
+
+/// What remains of a stage that the compiler could not evaluate. Whoever asked quietly says so; otherwise the compiler has.
 constexpr auto unevaluated() {
     constexpr capacity nothing_but_a_line = [] {
         capacity c{};
@@ -160,13 +169,9 @@ constexpr auto unevaluated() {
         return c;
     }();
     frozen<nothing_but_a_line> f{};
-#ifdef __clang__
-    f.error.what = "try -fconstexpr-steps=50000000 -fbracket-depth=1024: the compiler could not run the model, see its "
-                   "error above";
-#else
-    f.error.what =
-        "try -fconstexpr-ops-limit=2000000000 -fconstexpr-loop-limit=10000000: the compiler could not run the model, "
-        "see its error above";
+    f.error.what = unevaluated_text;
+#if defined(__clang__) || defined(TG_EXPLAIN_EVALUATION)
+    f.said = true;
 #endif
     return f;
 }
@@ -200,12 +205,21 @@ private:
         return freeze(t, s);
     }
     // A local constant of a function that is never run: as a member, g++ -O0 would write its six megabytes into the program.
+    // g++ remembers a call that it has evaluated, so asking first whether it can costs nothing, and its own words, one line for
+    // each function on the way, are printed for those who ask for them. clang would evaluate twice; it prints the constant's name.
     static constexpr auto trimmed() {
-        constexpr frozen<widest> wide = run();
-        if constexpr (requires { typename std::bool_constant<(wide.groups >= 0)>; })
-            return trim<wide.used>(wide);
-        else
+#if !defined(__clang__) && !defined(TG_EXPLAIN_EVALUATION)
+        if constexpr (!requires { typename std::bool_constant<(run().groups >= 0)>; })
             return detail::unevaluated();
+        else
+#endif
+        {
+            constexpr frozen<widest> try_fconstexpr_steps_50000000 = run();
+            if constexpr (requires { typename std::bool_constant<(try_fconstexpr_steps_50000000.groups >= 0)>; })
+                return trim<try_fconstexpr_steps_50000000.used>(try_fconstexpr_steps_50000000);
+            else
+                return detail::unevaluated();
+        }
     }
     static constexpr auto evaluated = trimmed();
     static constexpr auto unevaluated = detail::unevaluated();

@@ -12,11 +12,11 @@ namespace tapegraph::ir::detail {
 
 /// Text built in constant evaluation.
 struct text_builder {
-    char text[160]{};
+    char text[256]{};
     int size = 0;
 
     constexpr void put(char c) {
-        if (size < 159) text[size++] = c;
+        if (size < 255) text[size++] = c;
     }
     constexpr void put(std::string_view s) {
         for (char c : s) put(c);

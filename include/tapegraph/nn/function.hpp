@@ -7,6 +7,7 @@
 #include <tapegraph/nn/outputs.hpp>
 #include <tapegraph/nn/spec.hpp>
 #include <tapegraph/nn/taped_program.hpp>
+#include <tapegraph/nn/verdict.hpp>
 
 #include <memory>
 #include <tuple>
@@ -38,14 +39,16 @@ template <class... R>
 struct returned<std::tuple<R...>> {
     static constexpr int count = (0 + ... + returned<R>::count);
     static constexpr void record(ir::trace& t, const std::tuple<R...>& values) {
-        std::apply([&](const auto&... value) { (returned<std::remove_cvref_t<decltype(value)>>::record(t, value), ...); },
-                   values);
+        std::apply(
+            [&](const auto&... value) { (returned<std::remove_cvref_t<decltype(value)>>::record(t, value), ...); },
+            values);
     }
     template <class Stage, int First>
     static auto rebuild(const ir::program& p, tape_index first) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
             return std::tuple{returned<R>::template rebuild<Stage, First + before(I)>(p, first)...};
-        }(std::index_sequence_for<R...>{});
+        }
+        (std::index_sequence_for<R...>{});
     }
 
 private:
@@ -143,10 +146,6 @@ class eager_function {
     using trace_stage = ir::traced_stage<detail::function_trace<F, Specs...>>;
 
 public:
-    eager_function() {
-        if constexpr (!ir::well_formed<trace_stage>) ir::refuse<trace_stage>();
-    }
-
     auto operator()(const tensor<typename Specs::element_type>&... arguments) {
         rules_.check({arguments.outline_view()...});
         detail::random_stream stream{random_.next(), 0};
@@ -161,14 +160,71 @@ private:
     detail::call_counter random_;
 };
 
-/// `function<graph>(f, spec<float, dyn, 784>{}, ...)`. f is a captureless lambda or an empty function object.
+namespace detail {
+
+/// What tg::function gives where it cannot give a function and that has been said. Nothing of it is defined.
 template <class Mode, class F, class... Specs>
-auto function(const F&, Specs...) {
-    static_assert(std::is_empty_v<F>, "a compiled function cannot capture: pass what it needs as an argument");
-    if constexpr (std::is_same_v<Mode, graph>)
-        return graph_function<F, Specs...>();
-    else
-        return eager_function<F, Specs...>();
+struct untraced_function {
+    untraced_function(const untraced_function&);
+    tensor<float> operator()(const tensor<typename Specs::element_type>&...);
+    void set_seed(std::uint64_t);
+    const ir::program_view& view() const;
+    ir::program& program();
+};
+
+template <class>
+using node_for = graph_node;
+
+template <class F, class... Specs>
+constexpr auto function_verdict() {
+    if constexpr (!std::is_empty_v<F>) {
+        return std::type_identity<
+            ir::advice<"a compiled function cannot capture: pass what it needs as an argument">>{};
+    } else if constexpr (!takes<F, node_for<Specs>...>()) {
+        return std::type_identity<ir::advice<
+            "a compiled function takes an argument for each spec, nodes or tensors: [](auto x, auto w) { ... }">>{};
+    } else if constexpr (!requires { F{}(some_value<Specs>...); }) {
+        return std::type_identity<said>{};
+    } else if constexpr (std::is_void_v<decltype(F{}(some_value<Specs>...))>) {
+        return std::type_identity<ir::advice<"the function returns nothing: is `return` missing?">>{};
+    } else if constexpr (!requires { returned<std::remove_cvref_t<decltype(F{}(some_value<Specs>...))>>::count; }) {
+        return std::type_identity<ir::advice<"a compiled function returns a tensor, or a tuple of tensors">>{};
+    } else if constexpr (!can_be_run<function_trace<F, Specs...>>()) {
+        return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
+    } else {
+        return stage_verdict<ir::traced_stage<function_trace<F, Specs...>>>();
+    }
+}
+
+/// Has a type where nothing is wrong. `Output` is there to be looked into.
+template <class Output, class Mode, class F, class... Specs>
+struct function_if_it_fits {};
+template <class Output, class Mode, class F, class... Specs>
+    requires std::is_same_v<typename decltype(function_verdict<F, Specs...>())::type, fits>
+struct function_if_it_fits<Output, Mode, F, Specs...> {
+    using type =
+        std::conditional_t<std::is_same_v<Mode, graph>, graph_function<F, Specs...>, eager_function<F, Specs...>>;
+};
+
+/// What is wrong, as a type: the first time a type of facts, then, or where the compiler has said it, untraced_function.
+template <class Mode, class F, class... Specs>
+constexpr auto function_mistake() {
+    return shown<typename decltype(function_verdict<F, Specs...>())::type, Mode,
+                 untraced_function<Mode, F, Specs...>>();
+}
+
+} // namespace detail
+
+/// `function<graph>(f, spec<float, dyn, 784>{}, ...)`. f is a captureless lambda or an empty function object.
+template <class Mode, detail::anything F, class... Specs, bool = detail::takes<F, detail::node_for<Specs>...>()>
+auto function(const F&, Specs...) ->
+    typename detail::function_if_it_fits<decltype(F{}(detail::some_value<Specs>...)), Mode, F, Specs...>::type {
+    return {};
+}
+// Taken where something is wrong, see nn/compile.hpp.
+template <class Mode, class F, class... Specs, bool = detail::takes<F, detail::node_for<Specs>...>()>
+[[nodiscard]] decltype(auto) function(const F&, Specs...) {
+    return detail::told_by(detail::function_mistake<Mode, F, Specs...>());
 }
 
 } // namespace tapegraph

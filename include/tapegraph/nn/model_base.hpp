@@ -95,19 +95,12 @@ protected:
     // same order with the same first values. `all` also has the optimizer's state behind the model's variables.
     template <class Model, class Spec, class AllTrace>
     void set_up() {
-        using model_stage = ir::traced_stage<ir::prediction_trace<Model, Spec, true>>;
-        using all_stage = ir::traced_stage<AllTrace>;
-        if constexpr (!ir::well_formed<model_stage>) {
-            ir::refuse<model_stage>();
-        } else if constexpr (!ir::well_formed<all_stage>) {
-            ir::refuse<all_stage>();
-        } else {
-            constexpr ir::program_view model = ir::stage_view<model_stage>(), all = ir::stage_view<all_stage>();
-            first_values init;
-            if constexpr (ir::has_variable_of(all, dtype::f32)) init.of_float = &initialize<float>;
-            if constexpr (ir::has_variable_of(all, dtype::f64)) init.of_double = &initialize<double>;
-            read_traces(*this, model, all, init, !std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>);
-        }
+        constexpr ir::program_view model = ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>();
+        constexpr ir::program_view all = ir::stage_view<ir::traced_stage<AllTrace>>();
+        first_values init;
+        if constexpr (ir::has_variable_of(all, dtype::f32)) init.of_float = &initialize<float>;
+        if constexpr (ir::has_variable_of(all, dtype::f64)) init.of_double = &initialize<double>;
+        read_traces(*this, model, all, init, !std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>);
     }
 
     // Of the element types that the model has.

@@ -5,6 +5,7 @@
 #include <tapegraph/ops/gather/gather.hpp>
 #include <tapegraph/ops/random/random.hpp>
 
+#include <string>
 #include <string_view>
 
 /// Scopes of graph mode: a path of names that owns variables. `scope / "conv1"` and `scope / 3` go deeper; `scope / "a/3"` is
@@ -23,6 +24,11 @@ public:
         return slash == name.npos ? first : first / name.substr(slash + 1);
     }
     constexpr graph_scope operator/(const char* name) const { return *this / std::string_view(name); }
+    /// An error, since a trace outlives the string. The scope it gives is of no use but that no other error follows.
+    __attribute__((unavailable("a trace keeps the name: write scope / \"a literal\" or scope / 3")))
+    constexpr graph_scope operator/(const std::string&) const {
+        return child({}, t_->scopes.size());
+    }
     constexpr graph_scope operator/(int index) const {
         if (index < 0) fail("scope: an index must not be negative");
         return child({}, index);

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <tapegraph/nn/model.hpp>
+
+/// What tg::compile gives where it cannot give a model and that has been said: its members are those of models, so that using it is
+/// not another error. Nothing of it is defined, because no program that has one is ever linked.
+
+namespace tapegraph {
+
+namespace detail {
+template <class Mode>
+struct untraced {};
+} // namespace detail
+
+template <class Mode, class Model, class Spec, class Loss, class Optimizer>
+class compiled_model<detail::untraced<Mode>, Model, Spec, Loss, Optimizer>
+    : public trainable_model<compiled_model<detail::untraced<Mode>, Model, Spec, Loss, Optimizer>, Spec, Loss,
+                             detail::basic_trainer<>> {
+    using base = trainable_model<compiled_model, Spec, Loss, detail::basic_trainer<>>;
+
+public:
+    compiled_model(const compiled_model&);
+    Optimizer& optimizer();
+    std::size_t arena_bytes() const;
+    const ir::program_view& training_view() const;
+    ir::program& training_program();
+
+private:
+    friend base;
+    step_result step_once(const buffer_view&, const buffer_view&);
+    step_result measure_once(const buffer_view&, const buffer_view&);
+    tensor<typename Spec::value_type> predict_once(const tensor<typename Spec::element_type>&) const;
+};
+
+} // namespace tapegraph

@@ -1,0 +1,173 @@
+#pragma once
+
+#include <tapegraph/graph/refusal.hpp>
+#include <tapegraph/nn/training.hpp>
+
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
+/// What the compiler can make of a model or function, asked where the user calls tg::compile or tg::function, before anything else is
+/// made of it: so a mistake is one error, and the error names that line.
+
+namespace tapegraph::detail {
+
+// Whether a callable takes arguments of some types, asked without looking into it: overload resolution between it and functions
+// that take anything has no answer if it does. Looking into it would print the mistakes in it.
+struct not_taken {};
+struct const_rivals {
+    not_taken operator()() const;
+    template <class A>
+    not_taken operator()(A) const;
+    template <class A, class B>
+    not_taken operator()(A, B) const;
+    template <class A, class B, class C>
+    not_taken operator()(A, B, C) const;
+    template <class A, class B, class C, class D>
+    not_taken operator()(A, B, C, D) const;
+    template <class A, class B, class C, class D, class E>
+    not_taken operator()(A, B, C, D, E) const;
+    template <class A, class B, class C, class D, class E, class F>
+    not_taken operator()(A, B, C, D, E, F) const;
+};
+struct rivals {
+    not_taken operator()();
+    template <class A>
+    not_taken operator()(A);
+    template <class A, class B>
+    not_taken operator()(A, B);
+    template <class A, class B, class C>
+    not_taken operator()(A, B, C);
+    template <class A, class B, class C, class D>
+    not_taken operator()(A, B, C, D);
+    template <class A, class B, class C, class D, class E>
+    not_taken operator()(A, B, C, D, E);
+    template <class A, class B, class C, class D, class E, class F>
+    not_taken operator()(A, B, C, D, E, F);
+};
+struct variadic_rival {
+    template <class... A>
+    not_taken operator()(A...) const;
+};
+template <class F, class Rivals>
+struct against : F, Rivals {
+    using F::operator();
+    using Rivals::operator();
+};
+struct call_operator {
+    void operator()();
+};
+template <class F>
+struct named_twice : F, call_operator {};
+
+template <class F>
+concept may_be_called = std::is_class_v<F> && !std::is_final_v<F> && !requires {
+    &named_twice<F>::operator();
+};
+
+template <class F, class... A>
+constexpr bool takes() {
+    if constexpr (!may_be_called<F>)
+        return std::is_final_v<F> || !std::is_class_v<F>; // as far as can be seen
+    else if constexpr (sizeof...(A) > 6)
+        return true;
+    else if constexpr (!requires(const against<F, const_rivals>& f, const A&... a) {
+                           { f(a...) } -> std::same_as<not_taken>;
+                       })
+        return true;
+    else if constexpr (!requires(against<F, rivals> & f, const A&... a) {
+                           { f(a...) } -> std::same_as<not_taken>;
+                       })
+        return true;
+    else // of any number of arguments, as what tg::gradient returns
+        return !requires(const against<F, variadic_rival>& f, const A&... a) {
+            { f(a...) } -> std::same_as<not_taken>;
+        };
+}
+
+/// No mistake.
+struct fits {};
+/// A mistake that the compiler has printed.
+struct said {};
+
+/// What becomes of traces: `fits`, `said`, or a type of facts.
+template <class Stage>
+constexpr auto stage_verdict() {
+    if constexpr (ir::well_formed<Stage>)
+        return std::type_identity<fits>{};
+    else if constexpr (Stage::value.said)
+        return std::type_identity<said>{};
+    else if constexpr (Stage::value.used.scopes == 0) // no trace
+        return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
+    else
+        return std::type_identity<ir::facts_of<Stage>>{};
+}
+
+// clang evaluates a stage aloud, so it is asked first whether it can.
+template <class Builder>
+constexpr bool run_once() {
+    ir::trace t;
+    Builder::build(t);
+    return true;
+}
+template <class Builder>
+constexpr bool can_be_run() {
+#if defined(__clang__) && !defined(TG_EXPLAIN_EVALUATION)
+    return requires { typename std::bool_constant<run_once<Builder>()>; };
+#else
+    return true;
+#endif
+}
+
+// A mistake is told once, though both modes ask: the first who tells it defines a function for the others to find.
+template <class Mistake>
+struct mistake {
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-template-friend"
+#endif
+    friend constexpr auto is_told(mistake);
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+};
+template <class Mistake>
+struct telling {
+    static constexpr bool now = true;
+    friend constexpr auto is_told(mistake<Mistake>) { return true; }
+};
+template <class Mistake, class Mode>
+constexpr bool is_first() {
+    if constexpr (requires { typename std::bool_constant<is_told(mistake<Mistake>{})>; })
+        return false;
+    else
+        return telling<Mistake>::now;
+}
+
+/// The type that shows a verdict, the first time; `Silent`, which is complete, where there is nothing more to say.
+template <class Verdict, class Mode, class Silent>
+constexpr auto shown() {
+    if constexpr (std::is_same_v<Verdict, fits> || std::is_same_v<Verdict, said>)
+        return std::type_identity<Silent>{};
+    else if constexpr (is_first<Verdict, Mode>())
+        return std::type_identity<Verdict>{};
+    else
+        return std::type_identity<Silent>{};
+}
+
+/// A mistake's type, which nobody can make a variable of; the error names the variable. Not defined: a program that has no use for
+/// the result, and so no error, is not linked.
+template <class Mistake>
+Mistake& told_by(std::type_identity<Mistake>);
+
+/// Constrains the overload that is taken where nothing is wrong; the other one, without constraints, says what is.
+template <class T>
+concept anything = true;
+
+// Arguments of calls that are looked at and never made.
+inline constexpr graph_scope root_scope{nullptr, 0};
+inline constexpr graph_node some_node{};
+template <class>
+inline constexpr graph_node some_value{};
+
+} // namespace tapegraph::detail

@@ -1,0 +1,24 @@
+// A model that does not take a scope.
+// expect: cannot_be_compiled<
+// expect: constexpr auto operator()(auto scope, auto x) const
+#include <tapegraph/tapegraph.hpp>
+
+namespace tg = tapegraph;
+
+struct classifier {
+    constexpr auto operator()(auto x) const {
+        return x;
+    }
+};
+
+int main() {
+    auto model = tg::compile<tg::graph>(classifier{}, tg::spec<float, tg::dyn, 2>{}, tg::sigmoid_cross_entropy{}, tg::adam{});
+    const tg::tensor<float> x = tg::ones<float>({3, 2}), y = tg::ones<float>({3, 1});
+    model.train_on_batch(x, y);
+    model.evaluate(x, y);
+    const tg::tensor<float> z = model.predict(x);
+    auto eager = tg::compile<tg::eager>(classifier{}, tg::spec<float, tg::dyn, 2>{}, tg::sigmoid_cross_entropy{}, tg::adam{});
+    eager.train_on_batch(x, y);
+    eager.evaluate(x, y);
+    const tg::tensor<float> w = eager.predict(x);
+}
