@@ -3,7 +3,7 @@
 #include <tapegraph/cuda/kernels/compact_reduction.cuh>
 #include <tapegraph/cuda/kernels/reduction.cuh>
 #include <tapegraph/cuda/region.cuh>
-#include <tapegraph/ops/reduction/reduction.hpp>
+#include <tapegraph/ops/reduction/kernel.hpp>
 
 #include <algorithm>
 
