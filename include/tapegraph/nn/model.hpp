@@ -31,14 +31,14 @@ public:
 
     /// One step on a batch in memory that somebody else owns: views of the input and of the labels.
     step_result train_step(const buffer_view& x, const buffer_view& y) {
-        return this->step_with({input_of(), &step}, x, y);
+        return this->step_with({input_of(), &step_of}, x, y);
     }
 
     /// Trains for some epochs over a data set whose first column is the input and whose second holds the labels. Throws
     /// argument_error for a negative number of epochs or first epoch, a batch size below 1, and a data set without records or
     /// labels.
     history fit(const data::dataset& train, const fit_options& options = {}) {
-        detail::mode_calls calls{input_of(), &step, &measure};
+        detail::mode_calls calls{input_of(), &step_of, &measure_of};
         if constexpr (requires(Derived& d) { d.launch_once(buffer_view{}, buffer_view{}); }) {
             calls.launch = [](detail::model_base& m, const buffer_view& x, const buffer_view& y) {
                 return static_cast<Derived&>(m).launch_once(x, y);
@@ -52,7 +52,7 @@ public:
 
     /// Mean loss and accuracy over a data set, weighted by batch size; nothing is trained. Errors as of `fit`.
     step_result evaluate(const data::dataset& set, std::int64_t batch_size = 32) {
-        return this->evaluate_with({input_of(), nullptr, &measure}, set, batch_size);
+        return this->evaluate_with({input_of(), nullptr, &measure_of}, set, batch_size);
     }
 
     /// Loss and accuracy of one batch.
@@ -60,7 +60,7 @@ public:
     step_result evaluate(const tensor<element>& x, const tensor<Labels>& y) {
         const device_scope on(this->device_);
         Trainer::check_batch(input_of(), x.outline_view());
-        return measure(*this, x.view(), y.view());
+        return measure_of(*this, x.view(), y.view());
     }
 
     /// The model's output for a batch, as outside of training. Throws shape_error for an input that is not the model's. Safe from
@@ -75,10 +75,10 @@ private:
     static detail::input_spec input_of() {
         return {dtype_of<element>, Spec::rank, Spec::extents, [] { return Spec::text(); }};
     }
-    static step_result step(detail::model_base& m, const buffer_view& x, const buffer_view& y) {
+    static step_result step_of(detail::model_base& m, const buffer_view& x, const buffer_view& y) {
         return static_cast<Derived&>(m).step_once(x, y);
     }
-    static step_result measure(detail::model_base& m, const buffer_view& x, const buffer_view& y) {
+    static step_result measure_of(detail::model_base& m, const buffer_view& x, const buffer_view& y) {
         return static_cast<Derived&>(m).measure_once(x, y);
     }
 };
