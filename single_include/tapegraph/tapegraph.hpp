@@ -25777,6 +25777,7 @@ struct fits {};
 /// A mistake that the compiler has printed.
 struct said {};
 
+#ifndef __CUDACC__
 /// What becomes of traces: `fits`, `said`, or a type of facts.
 template <class Stage>
 constexpr auto stage_verdict() {
@@ -25789,6 +25790,8 @@ constexpr auto stage_verdict() {
  else
   return std::type_identity<ir::facts_of<Stage>>{};
 }
+
+#endif
 
 template <class Builder>
 constexpr bool run_once() {
@@ -25872,6 +25875,7 @@ struct model_constant {
  static constexpr auto get() { return Model; }
 };
 
+#ifndef __CUDACC__
 template <class Model>
 constexpr auto body_verdict() {
  using model = decltype(Model::get());
@@ -25963,7 +25967,61 @@ constexpr auto model_mistake() {
     compiled_model<untraced<Mode>, Model, Spec, Loss, Optimizer>>();
 }
 
+#endif
+
 }
+
+#ifdef __CUDACC__
+// ---- tapegraph/nn/compile_by_nvcc.hpp ----
+
+/// tg::compile and tg::summarize for nvcc, whose front end writes texts that are template arguments into the host's code by names
+/// that it does not declare. So mistakes are told by the first trace that does not fit, in nvcc's own words.
+
+namespace tapegraph {
+
+namespace detail {
+template <class Trace>
+constexpr void require_trace() {
+ if constexpr (!ir::well_formed<ir::traced_stage<Trace>>) ir::refuse<ir::traced_stage<Trace>>();
+}
+template <class Mode, class Model, class Spec, class Loss, class Optimizer>
+compiled_model<Mode, Model, Spec, Loss, Optimizer> compiled_by_nvcc(const compile_options& options,
+                 const Optimizer& optimizer) {
+ require_trace<ir::prediction_trace<Model, Spec, true>>();
+ if constexpr (!std::is_same_v<Optimizer, none>)
+  require_trace<ir::training_trace<Model, Spec, Loss, Optimizer>>();
+ return {options, optimizer};
+}
+}
+
+template <class Model, class T, auto... Extents>
+model_summary summarize(const Model&, spec<T, Extents...>) {
+ using trace = ir::prediction_trace<detail::model_type<Model>, spec<T, Extents...>, true>;
+ detail::require_trace<trace>();
+ return detail::describe_model(ir::stage_view<ir::traced_stage<trace>>());
+}
+template <class Mode, class Model, class T, auto... Extents, class Loss, class Optimizer>
+auto compile(const Model&, spec<T, Extents...>, const Loss&, const Optimizer& optimizer,
+   const compile_options& options = {}) {
+ return detail::compiled_by_nvcc<Mode, detail::model_type<Model>, spec<T, Extents...>, Loss>(options, optimizer);
+}
+template <class Mode, auto Model, class T, auto... Extents, class Loss, class Optimizer>
+auto compile(spec<T, Extents...>, const Loss&, const Optimizer& optimizer, const compile_options& options = {}) {
+ return detail::compiled_by_nvcc<Mode, detail::model_constant<Model>, spec<T, Extents...>, Loss>(options, optimizer);
+}
+template <class Mode, auto Model, class T, auto... Extents>
+auto compile(spec<T, Extents...>, const compile_options& options = {}) {
+ return detail::compiled_by_nvcc<Mode, detail::model_constant<Model>, spec<T, Extents...>, sigmoid_cross_entropy>(
+  options, none{});
+}
+template <class Mode, class Model, class T, auto... Extents>
+auto compile(const Model&, spec<T, Extents...>, const compile_options& options = {}) {
+ return detail::compiled_by_nvcc<Mode, detail::model_type<Model>, spec<T, Extents...>, sigmoid_cross_entropy>(
+  options, none{});
+}
+
+}
+#else
 
 namespace tapegraph {
 
@@ -26045,6 +26103,8 @@ template <class Mode, class Model, class T, auto... Extents, bool = detail::take
 }
 
 }
+
+#endif
 // ---- tapegraph/nn/function.hpp ----
 
 // ---- tapegraph/eager/derivatives.hpp ----
@@ -26440,6 +26500,16 @@ struct untraced_function {
  ir::program& program();
 };
 
+#ifdef __CUDACC__
+}
+
+template <class Mode, class F, class... Specs>
+auto function(const F&, Specs...) {
+ using stage = ir::traced_stage<detail::function_trace<F, Specs...>>;
+ if constexpr (!ir::well_formed<stage>) ir::refuse<stage>();
+ return std::conditional_t<std::is_same_v<Mode, graph>, graph_function<F, Specs...>, eager_function<F, Specs...>>{};
+}
+#else
 template <class>
 using node_for = graph_node;
 
@@ -26493,6 +26563,8 @@ template <class Mode, class F, class... Specs, bool = detail::takes<F, detail::n
 [[nodiscard]] decltype(auto) function(const F&, Specs...) {
  return detail::told_by(detail::function_mistake<Mode, F, Specs...>());
 }
+
+#endif
 
 }
 // ---- tapegraph/nn/layers/convolution.hpp ----

@@ -4,6 +4,10 @@
 #include <tapegraph/nn/graph_model.hpp>
 #include <tapegraph/nn/model_verdict.hpp>
 
+#ifdef __CUDACC__
+#include <tapegraph/nn/compile_by_nvcc.hpp>
+#else
+
 namespace tapegraph {
 
 // Each function is there twice. The declaration of the first looks into the model (`decltype(...)`, so that the compiler's lines about
@@ -88,3 +92,5 @@ template <class Mode, class Model, class T, auto... Extents, bool = detail::take
 }
 
 } // namespace tapegraph
+
+#endif

@@ -172,6 +172,16 @@ struct untraced_function {
     ir::program& program();
 };
 
+#ifdef __CUDACC__ // see nn/compile_by_nvcc.hpp
+} // namespace detail
+
+template <class Mode, class F, class... Specs>
+auto function(const F&, Specs...) {
+    using stage = ir::traced_stage<detail::function_trace<F, Specs...>>;
+    if constexpr (!ir::well_formed<stage>) ir::refuse<stage>();
+    return std::conditional_t<std::is_same_v<Mode, graph>, graph_function<F, Specs...>, eager_function<F, Specs...>>{};
+}
+#else
 template <class>
 using node_for = graph_node;
 
@@ -226,5 +236,7 @@ template <class Mode, class F, class... Specs, bool = detail::takes<F, detail::n
 [[nodiscard]] decltype(auto) function(const F&, Specs...) {
     return detail::told_by(detail::function_mistake<Mode, F, Specs...>());
 }
+
+#endif
 
 } // namespace tapegraph

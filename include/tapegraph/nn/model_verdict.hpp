@@ -20,6 +20,7 @@ struct model_constant {
     static constexpr auto get() { return Model; }
 };
 
+#ifndef __CUDACC__ // see nn/compile_by_nvcc.hpp
 // Looked into in the declarations of tg::compile, too, and there first: the mistakes in a body are then told with the fewest lines.
 template <class Model>
 constexpr auto body_verdict() {
@@ -111,5 +112,7 @@ constexpr auto model_mistake() {
     return shown<typename decltype(model_verdict<Model, Spec, Loss, Optimizer>())::type, Mode,
                  compiled_model<untraced<Mode>, Model, Spec, Loss, Optimizer>>();
 }
+
+#endif
 
 } // namespace tapegraph::detail

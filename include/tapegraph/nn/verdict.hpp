@@ -90,6 +90,7 @@ struct fits {};
 /// A mistake that the compiler has printed.
 struct said {};
 
+#ifndef __CUDACC__ // see nn/compile_by_nvcc.hpp
 /// What becomes of traces: `fits`, `said`, or a type of facts.
 template <class Stage>
 constexpr auto stage_verdict() {
@@ -102,6 +103,8 @@ constexpr auto stage_verdict() {
     else
         return std::type_identity<ir::facts_of<Stage>>{};
 }
+
+#endif
 
 // clang evaluates a stage aloud, so it is asked first whether it can.
 template <class Builder>
