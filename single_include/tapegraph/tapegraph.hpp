@@ -693,7 +693,7 @@ TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
 /// behind their declaration, as TG_DEFINITION, where TG_DEFINES(part).
 
 #if defined(TG_COMPONENT) && TG_COMPONENT == 2
-#define TG_DEFINITION
+#define TG_DEFINITION [[gnu::weak]]
 #else
 #define TG_DEFINITION inline
 #endif
@@ -732,14 +732,39 @@ TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
 #define TG_JOIN_PART(part) TG_PART_##part
 #define TG_NUMBER_OF_PART(part) TG_JOIN_PART(part)
 #define TG_DEFINES(part) (TG_PART_##part == TG_NUMBER_OF_PART(TG_PART))
-#define TG_COMPILED(part, ...) TG_TEMPLATE_OF_##part __VA_ARGS__;
 #if defined(TG_CUDA)
+// ---- tapegraph/core/component_with_backend.hpp ----
+
+/// The component (core/component.hpp) in a program with a GPU backend. What asks whether there is one, or calls what does, is not the
+/// component's, which was compiled without: the tape, programs and models are compiled by the program itself.
+
 #define TG_DEFINES_FOR_HOST(part) 1
 #define TG_COMPILED_FOR_HOST(part, ...)
+#define TG_COMPILED(part, ...) TG_COMPILED_OF_##part(__VA_ARGS__)
+
+#define TG_COMPILED_OF_convolution(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_cumulative(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_data(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_eager(...)
+#define TG_COMPILED_OF_gather(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_graph(...)
+#define TG_COMPILED_OF_movement(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_nn(...)
+#define TG_COMPILED_OF_operations(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_ordering(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_pooling(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_product(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_random(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_recurrent(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_reduction(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_regions(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_runtime(...) extern template __VA_ARGS__;
 #else
+#define TG_COMPILED(part, ...) TG_TEMPLATE_OF_##part __VA_ARGS__;
 #define TG_DEFINES_FOR_HOST(part) TG_DEFINES(part)
 #define TG_COMPILED_FOR_HOST(part, ...) TG_COMPILED(part, __VA_ARGS__)
 #endif
+
 
 #if TG_DEFINES(convolution)
 #define TG_TEMPLATE_OF_convolution template

@@ -18,7 +18,7 @@
 /// behind their declaration, as TG_DEFINITION, where TG_DEFINES(part).
 
 #if defined(TG_COMPONENT) && TG_COMPONENT == 2
-#define TG_DEFINITION // the one definition, which whoever links the component finds
+#define TG_DEFINITION [[gnu::weak]] // found by whoever links the component and has none of its own
 #else
 #define TG_DEFINITION inline
 #endif
@@ -57,14 +57,14 @@
 #define TG_JOIN_PART(part) TG_PART_##part
 #define TG_NUMBER_OF_PART(part) TG_JOIN_PART(part)
 #define TG_DEFINES(part) (TG_PART_##part == TG_NUMBER_OF_PART(TG_PART))
-#define TG_COMPILED(part, ...) TG_TEMPLATE_OF_##part __VA_ARGS__;
 #if defined(TG_CUDA)
-#define TG_DEFINES_FOR_HOST(part) 1
-#define TG_COMPILED_FOR_HOST(part, ...)
+#include <tapegraph/core/component_with_backend.hpp>
 #else
+#define TG_COMPILED(part, ...) TG_TEMPLATE_OF_##part __VA_ARGS__;
 #define TG_DEFINES_FOR_HOST(part) TG_DEFINES(part)
 #define TG_COMPILED_FOR_HOST(part, ...) TG_COMPILED(part, __VA_ARGS__)
 #endif
+
 
 #if TG_DEFINES(convolution)
 #define TG_TEMPLATE_OF_convolution template

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <tapegraph/core/config.hpp>
+
+/// The component (core/component.hpp) in a program with a GPU backend. What asks whether there is one, or calls what does, is not the
+/// component's, which was compiled without: the tape, programs and models are compiled by the program itself.
+
+#define TG_DEFINES_FOR_HOST(part) 1
+#define TG_COMPILED_FOR_HOST(part, ...)
+#define TG_COMPILED(part, ...) TG_COMPILED_OF_##part(__VA_ARGS__)
+
+#define TG_COMPILED_OF_convolution(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_cumulative(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_data(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_eager(...)
+#define TG_COMPILED_OF_gather(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_graph(...)
+#define TG_COMPILED_OF_movement(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_nn(...)
+#define TG_COMPILED_OF_operations(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_ordering(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_pooling(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_product(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_random(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_recurrent(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_reduction(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_regions(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_runtime(...) extern template __VA_ARGS__;
