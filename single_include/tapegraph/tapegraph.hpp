@@ -689,8 +689,9 @@ TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
 ///
 ///     TG_COMPILED(reduction, void reduce_axes<reduction::sum, float>(...))
 ///
-/// (TG_COMPILED_FOR_HOST, and TG_DEFINES_FOR_HOST, where a program with a GPU backend compiles something else), and kernels of operations are listed by TG_COMPILED_KERNELS (runtime/kernel.hpp). Functions that are no templates are defined
-/// behind their declaration, as TG_DEFINITION, where TG_DEFINES(part).
+/// Kernels of operations are listed by TG_COMPILED_KERNELS (runtime/kernel.hpp). Functions that are no templates are defined behind
+/// their declaration, as TG_DEFINITION, where TG_DEFINES(part), or TG_DEFINES_FOR_HOST(part) if a program with a GPU backend compiles
+/// something else.
 
 #if defined(TG_COMPONENT) && TG_COMPONENT == 2
 #define TG_DEFINITION [[gnu::weak]]
@@ -720,7 +721,6 @@ TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
 #define TG_DEFINES(part) 1
 #define TG_DEFINES_FOR_HOST(part) 1
 #define TG_COMPILED(part, ...)
-#define TG_COMPILED_FOR_HOST(part, ...)
 #else
 #if TG_COMPONENT == 1
 #undef TG_PART
@@ -739,7 +739,6 @@ TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
 /// component's, which was compiled without: the tape, programs and models are compiled by the program itself.
 
 #define TG_DEFINES_FOR_HOST(part) 1
-#define TG_COMPILED_FOR_HOST(part, ...)
 #define TG_COMPILED(part, ...) TG_COMPILED_OF_##part(__VA_ARGS__)
 
 #define TG_COMPILED_OF_convolution(...) extern template __VA_ARGS__;
@@ -762,9 +761,7 @@ TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
 #else
 #define TG_COMPILED(part, ...) TG_TEMPLATE_OF_##part __VA_ARGS__;
 #define TG_DEFINES_FOR_HOST(part) TG_DEFINES(part)
-#define TG_COMPILED_FOR_HOST(part, ...) TG_COMPILED(part, __VA_ARGS__)
 #endif
-
 
 #if TG_DEFINES(convolution)
 #define TG_TEMPLATE_OF_convolution template
@@ -21868,10 +21865,10 @@ inline bool any_tracked(const formula_values& values) {
  return false;
 }
 
-TG_COMPILED_FOR_HOST(eager, any_tensor run_reduction<void>(const formula_view&, const formula_values&,
+TG_COMPILED(eager, any_tensor run_reduction<void>(const formula_view&, const formula_values&,
               const std::int64_t*, std::source_location))
-TG_COMPILED_FOR_HOST(eager, struct basic_formula_record<void>)
-TG_COMPILED_FOR_HOST(eager, void record_formula<void>(const formula_view&, const formula_values&, const shape&,
+TG_COMPILED(eager, struct basic_formula_record<void>)
+TG_COMPILED(eager, void record_formula<void>(const formula_view&, const formula_values&, const shape&,
              const std::int64_t*, any_tensor&))
 
 }
@@ -21984,10 +21981,10 @@ Tensor ones_like(const Tensor& like) {
 
 TG_COMPILED(eager, int rebuild<void>(node_interpreter&, const formula_code&, const int*, const double*))
 TG_COMPILED(eager, struct replayed_formula<void>)
-TG_COMPILED_FOR_HOST(eager, any_tensor unrecorded_sum<float, any_tensor>(const any_tensor&, const any_tensor&))
-TG_COMPILED_FOR_HOST(eager, any_tensor unrecorded_sum<double, any_tensor>(const any_tensor&, const any_tensor&))
-TG_COMPILED_FOR_HOST(eager, any_tensor add_adjoints<any_tensor>(const any_tensor&, const any_tensor&))
-TG_COMPILED_FOR_HOST(eager, any_tensor ones_like<any_tensor>(const any_tensor&))
+TG_COMPILED(eager, any_tensor unrecorded_sum<float, any_tensor>(const any_tensor&, const any_tensor&))
+TG_COMPILED(eager, any_tensor unrecorded_sum<double, any_tensor>(const any_tensor&, const any_tensor&))
+TG_COMPILED(eager, any_tensor add_adjoints<any_tensor>(const any_tensor&, const any_tensor&))
+TG_COMPILED(eager, any_tensor ones_like<any_tensor>(const any_tensor&))
 
 }
 
@@ -22371,7 +22368,7 @@ TG_DEFINITION any_tensor gradient_tape::adjoint_of(const detail::backward_pass& 
  return zero;
 }
 #endif
-TG_COMPILED_FOR_HOST(eager, std::vector<any_tensor> gradient_tape::gradient<any_tensor>(const any_tensor&,
+TG_COMPILED(eager, std::vector<any_tensor> gradient_tape::gradient<any_tensor>(const any_tensor&,
                       const std::vector<any_tensor>&))
 
 namespace detail {

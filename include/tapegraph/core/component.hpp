@@ -14,8 +14,9 @@
 ///
 ///     TG_COMPILED(reduction, void reduce_axes<reduction::sum, float>(...))
 ///
-/// (TG_COMPILED_FOR_HOST, and TG_DEFINES_FOR_HOST, where a program with a GPU backend compiles something else), and kernels of operations are listed by TG_COMPILED_KERNELS (runtime/kernel.hpp). Functions that are no templates are defined
-/// behind their declaration, as TG_DEFINITION, where TG_DEFINES(part).
+/// Kernels of operations are listed by TG_COMPILED_KERNELS (runtime/kernel.hpp). Functions that are no templates are defined behind
+/// their declaration, as TG_DEFINITION, where TG_DEFINES(part), or TG_DEFINES_FOR_HOST(part) if a program with a GPU backend compiles
+/// something else.
 
 #if defined(TG_COMPONENT) && TG_COMPONENT == 2
 #define TG_DEFINITION [[gnu::weak]] // found by whoever links the component and has none of its own
@@ -45,7 +46,6 @@
 #define TG_DEFINES(part) 1
 #define TG_DEFINES_FOR_HOST(part) 1
 #define TG_COMPILED(part, ...)
-#define TG_COMPILED_FOR_HOST(part, ...)
 #else
 #if TG_COMPONENT == 1
 #undef TG_PART
@@ -62,9 +62,7 @@
 #else
 #define TG_COMPILED(part, ...) TG_TEMPLATE_OF_##part __VA_ARGS__;
 #define TG_DEFINES_FOR_HOST(part) TG_DEFINES(part)
-#define TG_COMPILED_FOR_HOST(part, ...) TG_COMPILED(part, __VA_ARGS__)
 #endif
-
 
 #if TG_DEFINES(convolution)
 #define TG_TEMPLATE_OF_convolution template

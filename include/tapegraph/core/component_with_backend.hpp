@@ -6,7 +6,6 @@
 /// component's, which was compiled without: the tape, programs and models are compiled by the program itself.
 
 #define TG_DEFINES_FOR_HOST(part) 1
-#define TG_COMPILED_FOR_HOST(part, ...)
 #define TG_COMPILED(part, ...) TG_COMPILED_OF_##part(__VA_ARGS__)
 
 #define TG_COMPILED_OF_convolution(...) extern template __VA_ARGS__;

@@ -9,19 +9,19 @@
 namespace tapegraph {
 
 #define TG_COMPILED_OPERATION(operation, a)                                                                            \
-    TG_COMPILED_FOR_HOST(eager, tensor<a> eager::run<operation, a>(const operation::attributes&, const shape*,         \
+    TG_COMPILED(eager, tensor<a> eager::run<operation, a>(const operation::attributes&, const shape*,         \
                                                                    std::source_location, const tensor<a>&))            \
-    TG_COMPILED_FOR_HOST(eager, struct detail::operation_record<operation, tensor<a>, tensor<a>>)
+    TG_COMPILED(eager, struct detail::operation_record<operation, tensor<a>, tensor<a>>)
 #define TG_COMPILED_OPERATION2(operation, a, b)                                                                        \
-    TG_COMPILED_FOR_HOST(eager, tensor<a> eager::run<operation, a, b>(const operation::attributes&, const shape*,      \
+    TG_COMPILED(eager, tensor<a> eager::run<operation, a, b>(const operation::attributes&, const shape*,      \
                                                                       std::source_location, const tensor<a>&,          \
                                                                       const tensor<b>&))                               \
-    TG_COMPILED_FOR_HOST(eager, struct detail::operation_record<operation, tensor<a>, tensor<a>, tensor<b>>)
+    TG_COMPILED(eager, struct detail::operation_record<operation, tensor<a>, tensor<a>, tensor<b>>)
 #define TG_COMPILED_OPERATION3(operation, a)                                                                           \
-    TG_COMPILED_FOR_HOST(eager, tensor<a> eager::run<operation, a, a, a>(const operation::attributes&, const shape*,   \
+    TG_COMPILED(eager, tensor<a> eager::run<operation, a, a, a>(const operation::attributes&, const shape*,   \
                                                                          std::source_location, const tensor<a>&,       \
                                                                          const tensor<a>&, const tensor<a>&))          \
-    TG_COMPILED_FOR_HOST(eager, struct detail::operation_record<operation, tensor<a>, tensor<a>, tensor<a>, tensor<a>>)
+    TG_COMPILED(eager, struct detail::operation_record<operation, tensor<a>, tensor<a>, tensor<a>, tensor<a>>)
 
 TG_COMPILED_OPERATION(reshape_op, float)
 TG_COMPILED_OPERATION(transpose_op, float)
@@ -48,10 +48,10 @@ TG_COMPILED_OPERATION2(gather_op, float, std::int64_t)
 TG_COMPILED_OPERATION2(scatter_add_op, float, std::int64_t)
 TG_COMPILED_OPERATION3(max_pool_gradient_op, float)
 TG_COMPILED_OPERATION3(max_pool_select_op, float)
-TG_COMPILED_FOR_HOST(eager, tensor<float> eager::invoke_list<concat_op, float>(const concat_op::attributes&,
+TG_COMPILED(eager, tensor<float> eager::invoke_list<concat_op, float>(const concat_op::attributes&,
                                                                                std::source_location,
                                                                                const tensor<float>*, int))
-TG_COMPILED_FOR_HOST(eager, struct detail::list_record<concat_op, float>)
+TG_COMPILED(eager, struct detail::list_record<concat_op, float>)
 
 #undef TG_COMPILED_OPERATION
 #undef TG_COMPILED_OPERATION2

@@ -127,7 +127,7 @@ TG_DEFINITION any_tensor gradient_tape::adjoint_of(const detail::backward_pass& 
     return zero;
 }
 #endif
-TG_COMPILED_FOR_HOST(eager, std::vector<any_tensor> gradient_tape::gradient<any_tensor>(const any_tensor&,
+TG_COMPILED(eager, std::vector<any_tensor> gradient_tape::gradient<any_tensor>(const any_tensor&,
                                                                                         const std::vector<any_tensor>&))
 
 namespace detail {

@@ -370,10 +370,10 @@ inline bool any_tracked(const formula_values& values) {
     return false;
 }
 
-TG_COMPILED_FOR_HOST(eager, any_tensor run_reduction<void>(const formula_view&, const formula_values&,
+TG_COMPILED(eager, any_tensor run_reduction<void>(const formula_view&, const formula_values&,
                                                            const std::int64_t*, std::source_location))
-TG_COMPILED_FOR_HOST(eager, struct basic_formula_record<void>)
-TG_COMPILED_FOR_HOST(eager, void record_formula<void>(const formula_view&, const formula_values&, const shape&,
+TG_COMPILED(eager, struct basic_formula_record<void>)
+TG_COMPILED(eager, void record_formula<void>(const formula_view&, const formula_values&, const shape&,
                                                       const std::int64_t*, any_tensor&))
 
 } // namespace tapegraph::detail

@@ -116,9 +116,9 @@ Tensor ones_like(const Tensor& like) {
 
 TG_COMPILED(eager, int rebuild<void>(node_interpreter&, const formula_code&, const int*, const double*))
 TG_COMPILED(eager, struct replayed_formula<void>)
-TG_COMPILED_FOR_HOST(eager, any_tensor unrecorded_sum<float, any_tensor>(const any_tensor&, const any_tensor&))
-TG_COMPILED_FOR_HOST(eager, any_tensor unrecorded_sum<double, any_tensor>(const any_tensor&, const any_tensor&))
-TG_COMPILED_FOR_HOST(eager, any_tensor add_adjoints<any_tensor>(const any_tensor&, const any_tensor&))
-TG_COMPILED_FOR_HOST(eager, any_tensor ones_like<any_tensor>(const any_tensor&))
+TG_COMPILED(eager, any_tensor unrecorded_sum<float, any_tensor>(const any_tensor&, const any_tensor&))
+TG_COMPILED(eager, any_tensor unrecorded_sum<double, any_tensor>(const any_tensor&, const any_tensor&))
+TG_COMPILED(eager, any_tensor add_adjoints<any_tensor>(const any_tensor&, const any_tensor&))
+TG_COMPILED(eager, any_tensor ones_like<any_tensor>(const any_tensor&))
 
 } // namespace tapegraph::detail
