@@ -19,6 +19,7 @@ class compiled_model<graph, Model, Spec, Loss, Optimizer>
 public:
     compiled_model(const compile_options& options, Optimizer optimizer) : base(options), optimizer_(optimizer) {
         this->template set_up<Model, Spec, std::conditional_t<std::is_same_v<Optimizer, none>, prediction, training>>();
+        this->set_first_values(optimizer_);
     }
 
     Optimizer& optimizer() { return optimizer_; }

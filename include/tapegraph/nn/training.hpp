@@ -101,6 +101,52 @@ struct gradient_trace {
     }
 };
 
+/// The gradients of a step, as an optimizer's `shared` sees them.
+class graph_gradients {
+public:
+    constexpr graph_gradients(trace* t, graph_scope root) : t_(t), root_(root) {}
+
+    /// Calls f(slots, variable, gradient) for each.
+    constexpr void each(const auto& f) const {
+        for (const gradient_entry& each : t_->gradients) {
+            const graph_node w(t_, t_->variables[each.variable].node), g(t_, each.node);
+            const graph_slots whole(root_, each.variable);
+            t_->scope = t_->variables[each.variable].scope;
+            if (each.indices >= 0) {
+                const graph_row_slots slots(whole, w, graph_node(t_, each.indices));
+                f(slots, slots.rows_of(w), g);
+            } else {
+                f(whole, w, g);
+            }
+        }
+    }
+    /// The sum of f(gradient), or of f(slots, variable, gradient), scalars, over all variables that are not frozen, in their order. Its
+    /// element type is that of the first.
+    constexpr graph_node sum(const auto& f) const {
+        graph_node total;
+        int next = 0;
+        each([&](const auto& slots, const graph_node& w, const graph_node& g) {
+            const graph_node part = tapegraph::detail::term_of(f, slots, w, g);
+            const graph_node counted = eval(where(frozen(t_->gradients[next++].variable), 0, part));
+            total = next == 1 ? counted : eval(total + tapegraph::detail::as_type_of(total, counted));
+        });
+        return next > 0 ? total : graph_node(t_, t_->constant(0, dtype::f32));
+    }
+
+private:
+    constexpr graph_node frozen(int variable) const {
+        int& input = t_->variables[variable].frozen_input;
+        if (input == 0) {
+            t_->input("frozen", dtype::boolean, {}, true);
+            input = t_->inputs.size();
+        }
+        return {t_, t_->inputs[input - 1].node};
+    }
+
+    trace* t_;
+    graph_scope root_;
+};
+
 /// The optimizer's update of every variable that has a gradient.
 template <class Model, class Spec, class Loss, class Optimizer>
 struct training_trace {
@@ -110,16 +156,18 @@ struct training_trace {
         std::array<graph_node, Optimizer::count> wide{}, narrow{};
         for (graph_node& n : wide) n = graph_node(&t, t.input("optimizer", dtype::f64, {}, true));
         for (std::size_t i = 0; i < wide.size(); ++i) narrow[i] = eval(cast<float>(wide[i]));
-        for (const gradient_entry& each : t.gradients) {
-            const graph_node w(&t, t.variables[each.variable].node), g(&t, each.node);
-            t.scope = t.variables[each.variable].scope;
-            const auto& numbers = w.type() == dtype::f64 ? wide : narrow;
-            if (each.indices >= 0) {
-                const graph_row_slots slots(graph_slots(root), w, graph_node(&t, each.indices));
-                Optimizer::update(slots, slots.rows_of(w), g, numbers);
-            } else {
-                Optimizer::update(graph_slots(root), w, g, numbers);
-            }
+        const auto numbers_for = [&](const graph_node& w) -> const auto& { return w.type() == dtype::f64 ? wide : narrow; };
+        const graph_gradients gradients(&t, root);
+        if constexpr (requires { Optimizer::shared(gradients, wide); }) {
+            if (t.gradients.size() == 0) return;
+            const auto shared = Optimizer::shared(gradients, numbers_for({&t, t.gradients[0].node}));
+            gradients.each([&](const auto& slots, const graph_node& w, const graph_node& g) {
+                Optimizer::update(slots, w, g, numbers_for(w), shared);
+            });
+        } else {
+            gradients.each([&](const auto& slots, const graph_node& w, const graph_node& g) {
+                Optimizer::update(slots, w, g, numbers_for(w));
+            });
         }
         t.gradients.clear();
     }
