@@ -5,6 +5,7 @@
 #include <tapegraph/nn/shared_terms.hpp>
 #include <tapegraph/nn/variables.hpp>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -137,6 +138,8 @@ private:
             for (const auto& [data, place] : places) data->set_tape_index(place);
         }
     };
+    // `T`: of sums over tensors, double where one of them is.
+    template <class T>
     struct gradients_of_step {
         const applied* self;
         detail::hand_slots* slots;
@@ -158,14 +161,13 @@ private:
                     f(*slots, tensor<float>(plain), tensor<float>(g));
             }
         }
-        // A double, as the tensors may be of both types.
         template <class F>
-        tensor<double> sum(const F& f) const {
-            tensor<double> total(0.0);
+        tensor<T> sum(const F& f) const {
+            tensor<T> total(T(0));
             bool first = true;
             each([&](const auto& some, const auto& w, const auto& g) {
-                const tensor<double> part = detail::as_type_of(total, detail::term_of(f, some, w, g));
-                total = first ? part : tensor<double>(total + part);
+                const tensor<T> part = detail::as_type_of(total, detail::term_of(f, some, w, g));
+                total = first ? part : tensor<T>(total + part);
                 first = false;
             });
             return total;
@@ -243,7 +245,7 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
             return 0;
     };
     detail::hand_slots slots(&states_, &updates, {&optimizer_, first_value});
-    const gradients_of_step step{this, &slots, &gradients};
+    const gradients_of_step<float> step{this, &slots, &gradients};
     const auto update = [&](const auto&... shared) {
         step.each([&](const auto& some, const auto& w, const auto& g) {
             if constexpr (std::is_same_v<decltype(w), const tensor<double>&>)
@@ -252,10 +254,15 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
                 Optimizer::update(some, w, g, narrow, shared...);
         });
     };
-    if constexpr (requires { Optimizer::shared(step, wide); })
-        update(Optimizer::shared(step, wide));
-    else
+    if constexpr (requires { Optimizer::shared(step, narrow); }) {
+        const bool mixed = std::any_of(weights_.begin(), weights_.end(), [](const weight& w) { return w.data->type() == dtype::f64; });
+        if (mixed)
+            update(Optimizer::shared(gradients_of_step<double>{this, &slots, &gradients}, wide));
+        else
+            update(Optimizer::shared(step, narrow));
+    } else {
         update();
+    }
     ++step_;
     for (auto& u : updates) {
         if (u.state != nullptr)

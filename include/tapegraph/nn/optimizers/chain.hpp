@@ -84,7 +84,7 @@ struct finishing_slots : Slots {
 };
 
 template <class... E>
-concept one_optimizer = (0 + ... + (role_of<E>() == chain_role::optimizer)) == 1;
+inline constexpr int optimizers_among = (0 + ... + (role_of<E>() == chain_role::optimizer));
 
 /// Whether an element that keeps state stands in a chain once.
 template <class E>
@@ -121,7 +121,7 @@ constexpr bool gradients_first() {
 /// An element is reached by its type or its place: `model.optimizer().get<tg::adamw>().learning_rate = 1e-4`.
 template <class... E>
 class chain {
-    static_assert(detail::one_optimizer<E...>, "chain: exactly one element is an optimizer");
+    static_assert(detail::optimizers_among<E...> == 1, "chain: exactly one element is an optimizer");
     static_assert(detail::gradients_first<E...>(), "chain: what transforms gradients, accumulates or skips stands before the optimizer");
     static_assert(detail::states_differ<E...>(), "chain: two elements keep state of the same name; one of each kind is possible");
 
