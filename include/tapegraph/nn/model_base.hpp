@@ -7,6 +7,7 @@
 #include <tapegraph/nn/summary.hpp>
 #include <tapegraph/nn/training.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,17 @@ struct load_options {
 };
 
 namespace detail {
+
+/// All elements of a variable, float or double.
+template <class = void>
+void fill_state(variable& v, double value) {
+    if (value == 0) return;
+    void* const to = v.own_data();
+    if (v.type() == dtype::f64)
+        std::fill_n(static_cast<double*>(to), v.size(), value);
+    else
+        std::fill_n(static_cast<float*>(to), v.size(), static_cast<float>(value));
+}
 
 /// Weights in files, defined in tapegraph/io/weights.hpp.
 template <class Path>
@@ -101,6 +113,15 @@ protected:
         if constexpr (ir::has_variable_of(all, dtype::f32)) init.of_float = &initialize<float>;
         if constexpr (ir::has_variable_of(all, dtype::f64)) init.of_double = &initialize<double>;
         read_traces(*this, model, all, init, !std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>);
+    }
+
+    // The optimizer's state begins at zero, or at what the optimizer says.
+    template <class Optimizer>
+    void set_first_values(const Optimizer& optimizer) {
+        if constexpr (requires { optimizer.first_value(std::string_view()); })
+            for (variable& v : variables_)
+                if (v.optimizer_state())
+                    fill_state(v, optimizer.first_value(std::string_view(v.path()).substr(v.path().rfind('/') + 1)));
     }
 
     // Of the element types that the model has.

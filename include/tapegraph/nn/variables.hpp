@@ -4,6 +4,7 @@
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/ir/trace.hpp>
 #include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/nn/path_matches.hpp>
 #include <tapegraph/ops/random/kernel.hpp>
 
 #include <cmath>
@@ -93,25 +94,6 @@ std::string path_of(const Scopes& scopes, int scope) {
     std::string path = path_of(scopes, s.parent);
     if (!path.empty()) path += '/';
     return path + (s.index >= 0 ? std::to_string(s.index) : std::string(s.name));
-}
-
-/// Whether a pattern in which "*" stands for any text is a path, or the path of a scope above it.
-inline bool path_matches(std::string_view pattern, std::string_view path) {
-    std::size_t p = 0, star = pattern.npos, again = 0;
-    for (std::size_t at = 0; at < path.size();) {
-        if (p == pattern.size() && path[at] == '/') return true;
-        if (p < pattern.size() && pattern[p] == '*') {
-            star = p++, again = at;
-        } else if (p < pattern.size() && pattern[p] == path[at]) {
-            ++p, ++at;
-        } else if (star != pattern.npos) {
-            p = star + 1, at = ++again; // the star takes one more
-        } else {
-            return false;
-        }
-    }
-    while (p < pattern.size() && pattern[p] == '*') ++p;
-    return p == pattern.size();
 }
 
 /// FNV-1a: a variable's first values depend on the seed and its path, not on what else the model holds.
