@@ -1,6 +1,7 @@
 #include <nn/models.hpp>
 #include <tapegraph/nn/instance.hpp>
 #include <tapegraph/nn/optimizers/applied.hpp>
+#include <tapegraph/nn/sequential.hpp>
 
 namespace instance_test {
 
@@ -68,6 +69,28 @@ TEST_CASE("an instance called twice under a tape adds its gradients; inputs have
     net.variables().set_trainable("hidden", false);
     CHECK(of(a).size() == 4);
     CHECK_THROWS_AS(net(noise<double>({6, 4}, 1)), tg::shape_error);
+}
+
+namespace {
+constexpr tg::sequential tower{[](auto scope, auto x) { return tanh(tg::dense(scope, x, {.units = 4})); },
+                               [](auto x) { return 2 * x; },
+                               [](auto scope, auto x) { return tg::dense(scope, x, {.units = 2}); }};
+struct same_tower {
+    constexpr auto operator()(auto scope, auto x) const {
+        return tg::dense(scope / 2, 2 * tanh(tg::dense(scope / 0, x, {.units = 4})), {.units = 2});
+    }
+};
+} // namespace
+
+TEST_CASE("sequential is the chain of its layers, each in a scope of its place") {
+    each_mode([](auto mode) {
+        auto model = tg::compile<decltype(mode)>(tower, spec{}, tg::mean_squared_error{}, tg::sgd{});
+        auto same = tg::compile<decltype(mode)>(same_tower{}, spec{}, tg::mean_squared_error{}, tg::sgd{});
+        const auto x = noise<double>({6, 3}, 1), y = noise<double>({6, 2}, 2);
+        CHECK(model.train_on_batch(x, y).loss == same.train_on_batch(x, y).loss);
+        CHECK(first_difference(model, same) == "");
+        CHECK(model.variables().find("2/bias") != nullptr);
+    });
 }
 
 } // namespace instance_test
