@@ -78,7 +78,7 @@ struct outputs {
     /// The number of names where there is none of this one.
     static constexpr std::size_t index_of(std::string_view name) {
         std::size_t index = 0;
-        ((Outputs::name == name ? false : (++index, true)) && ...);
+        static_cast<void>(((Outputs::name == name ? false : (++index, true)) && ...));
         return index;
     }
 };
@@ -93,7 +93,7 @@ template <class T, auto... Extents>
 struct input_pack<spec<T, Extents...>> {
     static constexpr int count = 1;
     using element_types = std::tuple<T>;
-    static constexpr std::string_view names[]{""}; // one input has no name: its column is the first
+    static constexpr std::string_view names[1]{""}; // one input has no name: its column is the first
     /// `f(spec, name)` for each.
     template <class F>
     static constexpr auto map(const F& f) {
@@ -104,7 +104,7 @@ template <fixed_string... Names, class... Specs>
 struct input_pack<inputs<named_input<Names, Specs>...>> {
     static constexpr int count = sizeof...(Specs);
     using element_types = std::tuple<typename Specs::element_type...>;
-    static constexpr std::string_view names[]{named_input<Names, Specs>::name...};
+    static constexpr std::string_view names[count]{named_input<Names, Specs>::name...};
     template <class F>
     static constexpr auto map(const F& f) {
         return std::tuple{f(Specs{}, named_input<Names, Specs>::name)...}; // braces: in order
@@ -136,7 +136,7 @@ concept input_spec_like = is_inputs<T>;
 template <class Result>
 struct output_pack {
     static constexpr int count = 1;
-    static constexpr std::string_view names[]{""};
+    static constexpr std::string_view names[1]{""};
     template <int I>
     using type = Result;
     template <int I>
@@ -148,7 +148,7 @@ template <fixed_string... Names, class... Handles>
 struct output_pack<outputs<named_output<Names, Handles>...>> {
     using result = outputs<named_output<Names, Handles>...>;
     static constexpr int count = sizeof...(Handles);
-    static constexpr std::string_view names[]{named_output<Names, Handles>::name...};
+    static constexpr std::string_view names[count]{named_output<Names, Handles>::name...};
     template <int I>
     using type = std::tuple_element_t<static_cast<std::size_t>(I), std::tuple<Handles...>>;
     template <int I>

@@ -29,11 +29,11 @@ struct measured_result : step_result {
     double operator[](std::string_view name) const { return value_of(metrics, name); }
 
     template <class = void>
-    static double value_of(const std::vector<named_value>& all, std::string_view name) {
+    static double value_of(const std::vector<named_value>& known, std::string_view name) {
         std::string text = "no metric '" + std::string(name) + "'";
-        for (const named_value& each : all) {
+        for (const named_value& each : known) {
             if (each.name == name) return each.value;
-            text.append(&each == all.data() ? ", there are '" : ", '").append(each.name).append("'");
+            text.append(&each == known.data() ? ", there are '" : ", '").append(each.name).append("'");
         }
         throw argument_error(text);
     }

@@ -43,7 +43,7 @@ public:
     /// The gradient of a loss by each trainable variable, in their order, as `applied` takes them. One without elements in memory: the
     /// loss does not depend on this variable.
     std::vector<any_tensor> gradients(gradient_tape& tape, const any_tensor& loss) {
-        std::vector<any_tensor> sources, all;
+        std::vector<any_tensor> sources, flows;
         for (const variable& v : variables_) {
             if (!v.trainable()) continue;
             if (detail::tape_storage::instance().tracks(v.data())) sources.push_back(v.data());
@@ -53,10 +53,10 @@ public:
         for (variable& v : variables_) {
             if (!v.trainable()) continue;
             const bool followed = next < sources.size() && sources[next].shares_with(v.data());
-            all.push_back(followed ? std::move(found[next]) : any_tensor{});
+            flows.push_back(followed ? std::move(found[next]) : any_tensor{});
             if (followed) ++next;
         }
-        return all;
+        return flows;
     }
 
 private:

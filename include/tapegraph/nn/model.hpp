@@ -125,9 +125,9 @@ public:
 
     /// Metrics by name: what they have measured since the epoch began, or since reset_metrics().
     std::vector<named_value> metrics() const {
-        std::vector<named_value> all;
-        metrics_of(*this, all);
-        return all;
+        std::vector<named_value> values;
+        metrics_of(*this, values);
+        return values;
     }
     using Trainer::reset_metrics;
 

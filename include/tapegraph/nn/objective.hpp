@@ -78,6 +78,11 @@ constexpr Handle weights_beside(Handle weights, int rank) {
     return weights;
 }
 
+template <class Each, class W>
+constexpr auto weighted_mean(const Each& each, const W& weights) {
+    return eval(mean(each * weights_beside(weights, shape_of(each).rank())));
+}
+
 /// Names put together: joined<Output, loss_suffix>::name is "class_loss".
 template <class... Parts>
 struct joined {
@@ -142,19 +147,15 @@ struct loss_part<weighted<Loss>> {
     template <class Y, class N, class Z, class W>
     static constexpr auto value(const Y& y, const N& n, const Z& z, const W& w) {
         if constexpr (count > 0)
-            return times(eval(Loss{}.per_record(y, z, n)), w);
+            return weighted_mean(eval(Loss{}.per_record(y, z, n)), w);
         else
-            return times(eval(Loss{}.per_record(y, z)), w);
+            return weighted_mean(eval(Loss{}.per_record(y, z)), w);
     }
     template <class Y, class Z, class W>
     static constexpr auto accuracy(const Y& y, const Z& z, const W&) {
         return loss_part<Loss>::accuracy(y, z);
     }
 
-private:
-    static constexpr auto times(const auto& each, const auto& w) {
-        return eval(mean(each * weights_beside(w, shape_of(each).rank())));
-    }
 };
 
 /// An output that has no loss, and the models whose loss is what they add.
@@ -209,7 +210,7 @@ struct objective {
     using part = loss_part<Loss>;
     static constexpr bool added_only = std::is_same_v<Loss, added_losses>;
     static constexpr int columns = part::columns, count = part::count;
-    static constexpr std::string_view column_names[]{"", "sample_weight"}; // the first column behind the inputs; a name
+    static constexpr std::string_view column_names[2]{"", "sample_weight"}; // the first column behind the inputs; a name
     static constexpr bool has_results = false;                             ///< beside loss and accuracy
 
     static void write(const Loss& loss, double*& to) { part::write(loss, to); }
@@ -267,7 +268,7 @@ struct objective<losses<part_on<Names, Losses>...>> {
     static constexpr int columns = static_cast<int>(places[size].column), count = static_cast<int>(places[size].number);
     static constexpr auto column_names = [] {
         std::array<std::string_view, places[size].column + 1> all{};
-        constexpr std::string_view names[]{Names.view()...};
+        constexpr std::string_view names[sizeof...(Names)]{Names.view()...};
         for (std::size_t part = 0; part < size; ++part)
             for (std::size_t k = places[part].column; k < places[part + 1].column; ++k)
                 all[k] = k == places[part].column ? names[part] : std::string_view("sample_weight");
@@ -344,12 +345,12 @@ struct objective<losses<part_on<Names, Losses>...>> {
 
     template <std::size_t I>
     struct part_name {
-        static constexpr std::string_view names[]{Names.view()...};
+        static constexpr std::string_view names[sizeof...(Names)]{Names.view()...};
         static constexpr std::string_view name = names[I];
     };
     template <class Y>
     static constexpr std::size_t output_of(std::size_t part) {
-        constexpr std::string_view names[]{Names.view()...};
+        constexpr std::string_view names[sizeof...(Names)]{Names.view()...};
         std::size_t index = 0;
         for (const std::string_view each : output_pack<Y>::names)
             if (each == names[part])

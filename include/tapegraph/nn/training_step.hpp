@@ -33,7 +33,7 @@ namespace tapegraph {
 template <class... Each>
 struct optimizers {
     std::tuple<Each...> each;
-    constexpr explicit optimizers(const Each&... all) : each(all...) {}
+    constexpr explicit optimizers(const Each&... them) : each(them...) {}
 };
 
 /// What a step is given in graph mode: a scope that can minimize.
@@ -188,7 +188,7 @@ class trainable_step;
 template <class Derived, class Spec, class... Each, class Trainer, class... Elements>
 class trainable_step<Derived, Spec, optimizers<Each...>, Trainer, std::tuple<Elements...>> : public Trainer {
 public:
-    trainable_step(const compile_options& options, const optimizers<Each...>& all) : Trainer(options), optimizers_(all) {}
+    trainable_step(const compile_options& options, const optimizers<Each...>& them) : Trainer(options), optimizers_(them) {}
 
     /// One step. Gives what the step returns, of the variables before it. Throws shape_error or dtype_error for inputs that do not fit;
     /// then nothing has changed.
@@ -213,17 +213,17 @@ public:
 protected:
     // The numbers of all optimizers for the next step.
     auto next_numbers() const {
-        std::array<double, (0 + ... + Each::count)> all{};
+        std::array<double, (0 + ... + Each::count)> them{};
         std::size_t at = 0;
         std::apply(
             [&](const auto&... each) {
                 const auto write = [&](const auto& numbers) {
-                    for (const double n : numbers) all[at++] = n;
+                    for (const double n : numbers) them[at++] = n;
                 };
                 (write(each.numbers(this->step_)), ...);
             },
             optimizers_.each);
-        return all;
+        return them;
     }
     void set_first_values_of_all() {
         std::apply([&](const auto&... each) { (this->set_first_values(each), ...); }, optimizers_.each);
@@ -243,7 +243,7 @@ class compiled_step<graph, Step, Spec, Optimizers>
     using training = ir::step_updates<Step, Spec, Optimizers>;
 
 public:
-    compiled_step(const compile_options& options, const Optimizers& all) : base(options, all) {
+    compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
         this->template set_up_traces<forward, training>(true);
         this->set_first_values_of_all();
     }
@@ -273,7 +273,7 @@ class compiled_step<eager, Step, Spec, Optimizers>
     using training = ir::step_updates<Step, Spec, Optimizers>;
 
 public:
-    compiled_step(const compile_options& options, const Optimizers& all) : base(options, all) {
+    compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
         this->template set_up_traces<ir::step_trace<Step, Spec>, training>(true);
         this->set_first_values_of_all();
     }
@@ -293,11 +293,11 @@ private:
         gradient_tape tape({.persistent = true});
         auto result = detail::sealed_result(Step::get()(eager_step(&context_, &found), x...));
         tape.stop_recording();
-        std::vector<updates> all(found.size());
-        for (std::size_t k = 0; k < found.size(); ++k) all[k] = differentiate(tape, found[k]);
+        std::vector<updates> them(found.size());
+        for (std::size_t k = 0; k < found.size(); ++k) them[k] = differentiate(tape, found[k]);
         int number = 0;
         std::apply(
-            [&](const auto&... each) { (update<std::remove_cvref_t<decltype(each)>>(all, each, number++), ...); },
+            [&](const auto&... each) { (update<std::remove_cvref_t<decltype(each)>>(them, each, number++), ...); },
             this->optimizers_.each);
         context_.apply();
         return off_tape(std::move(result));
@@ -323,12 +323,12 @@ private:
     }
     // Gradients in the order of the losses, each with the variables in theirs: the order of graph mode.
     template <class Optimizer>
-    void update(std::vector<updates>& all, const Optimizer& optimizer, int number) {
+    void update(std::vector<updates>& them, const Optimizer& optimizer, int number) {
         const auto numbers = optimizer.numbers(this->step_);
         std::array<typed_number<value>, static_cast<std::size_t>(Optimizer::count)> n;
         for (std::size_t i = 0; i < n.size(); ++i) n[i] = {static_cast<value>(numbers[i])};
         updates own;
-        for (updates& u : all) {
+        for (updates& u : them) {
             if (u.optimizer != number) continue;
             for (std::size_t k = 0; k < u.targets.size(); ++k) {
                 own.targets.push_back(u.targets[k]);
@@ -358,12 +358,12 @@ private:
 /// `outputs`, such as the losses. `spec` and `options` as of tg::compile; models that predict with the variables of a step share them:
 /// `tg::compile<graph>(generator{}, spec, {.shared = &train.variables(), .shared_scope = "generator"})`.
 template <class Mode, class Step, detail::input_spec_like Spec, class... Each>
-auto compile_step(const Step&, Spec, const optimizers<Each...>& all, const compile_options& options = {}) {
+auto compile_step(const Step&, Spec, const optimizers<Each...>& them, const compile_options& options = {}) {
     static_assert(std::is_empty_v<Step>, "a step has no data members: a compiled graph would ignore them");
     using step = detail::step_type<Step>;
     using training = ir::step_updates<step, Spec, optimizers<Each...>>;
     if constexpr (!ir::well_formed<ir::traced_stage<training>>) ir::refuse<ir::traced_stage<training>>();
-    return compiled_step<Mode, step, Spec, optimizers<Each...>>(options, all);
+    return compiled_step<Mode, step, Spec, optimizers<Each...>>(options, them);
 }
 template <class Mode, class Step, detail::input_spec_like Spec, class Optimizer>
 auto compile_step(const Step& step, Spec spec, const Optimizer& optimizer, const compile_options& options = {}) {
