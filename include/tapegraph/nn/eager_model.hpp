@@ -87,10 +87,12 @@ private:
         std::array<typed_number<value>, Optimizer::count> n;
         for (std::size_t i = 0; i < numbers.size(); ++i) n[i] = {static_cast<value>(numbers[i])};
         const detail::eager_gradients<value, ir::gathers_rows<Model, Spec, Loss>> step{
-            detail::eager_slots(&this->variables_, &context.updates), &targets, &sources, &gradients, &context.row_uses};
+            detail::eager_slots(&this->variables_, &context.updates), &targets, &sources, &gradients,
+            &context.row_uses};
         if constexpr (requires { Optimizer::shared(step, n); }) {
             const auto shared = Optimizer::shared(step, n);
-            step.take([&](const auto& slots, const auto& w, const auto& g) { Optimizer::update(slots, w, g, n, shared); });
+            step.take(
+                [&](const auto& slots, const auto& w, const auto& g) { Optimizer::update(slots, w, g, n, shared); });
         } else {
             step.take([&](const auto& slots, const auto& w, const auto& g) { Optimizer::update(slots, w, g, n); });
         }

@@ -156,7 +156,9 @@ struct training_trace {
         std::array<graph_node, Optimizer::count> wide{}, narrow{};
         for (graph_node& n : wide) n = graph_node(&t, t.input("optimizer", dtype::f64, {}, true));
         for (std::size_t i = 0; i < wide.size(); ++i) narrow[i] = eval(cast<float>(wide[i]));
-        const auto numbers_for = [&](const graph_node& w) -> const auto& { return w.type() == dtype::f64 ? wide : narrow; };
+        const auto numbers_for = [&](const graph_node& w) -> const auto& {
+            return w.type() == dtype::f64 ? wide : narrow;
+        };
         const graph_gradients gradients(&t, root);
         if constexpr (requires { Optimizer::shared(gradients, wide); }) {
             if (t.gradients.size() == 0) return;

@@ -10,7 +10,7 @@ namespace tapegraph {
 struct weight_average {
     hyperparameter decay = 0.99;
 
-    static constexpr auto role = detail::chain_role::weights;
+    static constexpr auto role = chain_role::weights;
     static constexpr std::string_view state_name = "average";
     static constexpr int count = 1;
     std::array<double, count> numbers(std::int64_t step) const {
@@ -33,7 +33,8 @@ struct weight_average {
 class averaged_weights {
 public:
     explicit averaged_weights(variable_list& variables) : variables_(&variables) {
-        if (exchange(variables) == 0) throw argument_error("averaged_weights: no variable has an average, is there a weight_average?");
+        if (exchange(variables) == 0)
+            throw argument_error("averaged_weights: no variable has an average, is there a weight_average?");
     }
     averaged_weights(const averaged_weights&) = delete;
     averaged_weights& operator=(const averaged_weights&) = delete;
