@@ -171,4 +171,15 @@ private:
     }
 };
 
+/// An optimizer's update of every variable that has a gradient; gradients are given back on the way.
+template <class Optimizer, class Gradients, class Numbers>
+void update_all(const Gradients& step, const Numbers& n) {
+    if constexpr (requires { Optimizer::shared(step, n); }) {
+        const auto shared = Optimizer::shared(step, n);
+        step.take([&](const auto& slots, const auto& w, const auto& g) { Optimizer::update(slots, w, g, n, shared); });
+    } else {
+        step.take([&](const auto& slots, const auto& w, const auto& g) { Optimizer::update(slots, w, g, n); });
+    }
+}
+
 } // namespace tapegraph::detail
