@@ -127,7 +127,7 @@ struct cosine_decay_restarts {
 namespace detail {
 /// One schedule for some steps, then another one, which counts its steps from 0 again.
 template <class First, class Second>
-struct joined {
+struct one_then_another {
     First first;
     Second second;
     std::int64_t steps;
@@ -148,7 +148,7 @@ struct linear_warmup {
         return start + (target - start) * (static_cast<double>(step) / static_cast<double>(steps));
     }
     template <schedule Next>
-    detail::joined<linear_warmup, Next> then(Next next) const {
+    detail::one_then_another<linear_warmup, Next> then(Next next) const {
         return {*this, next, steps};
     }
 };
