@@ -254,6 +254,42 @@ TEST_CASE("elements of a chain are reached by type and by place; numbers are the
     CHECK(values(model, "head/bias") == numbers(2, -0.25));
 }
 
+TEST_CASE("a chain on a network in float: the same bits in both modes") {
+    const tg::chain chain{
+        tg::skip_nonfinite{}, tg::clip_by_global_norm{.norm = 0.25},
+        tg::basic_adamw<tg::except<"*/bias">>{.learning_rate = tg::linear_warmup{.steps = 3, .target = 0.1}.then(
+                                                  tg::exponential_decay{.decay_steps = 2})},
+        tg::rate_for<"hidden">{.factor = 0.5}, tg::weight_average{.decay = 0.5}};
+    const auto make = [&](auto mode) {
+        return tg::compile<decltype(mode)>(small_mlp{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{}, chain,
+                                           {.seed = 3});
+    };
+    auto graph = make(tg::graph{});
+    auto eager = make(tg::eager{});
+    train_alike(graph, eager, {4, 1, 9, 4, 70}, [](int size, std::uint64_t seed) {
+        return std::pair(noise<float>({size, 6}, seed), classes(size, 3, seed));
+    });
+}
+
+TEST_CASE("each assignment of a chain is one kernel, and the norm reads a gradient once") {
+    // What a step computes in memory, scalars aside: by elementwise kernels, and altogether.
+    const auto calls = [](auto optimizer) {
+        auto model = compiled<tg::graph>(optimizer);
+        const tg::ir::program_view& view = model.training_view();
+        std::pair<int, int> count;
+        for (const tg::ir::step_entry& step : view.steps) {
+            count.first += view.nodes[step.node].rank > 0 &&
+                           view.kernels[step.kernel].kind == static_cast<int>(tg::ir::kernel_kind::region);
+            count.second += view.nodes[step.domain].rank > 0;
+        }
+        return count;
+    };
+    const auto [regions, all] = calls(tg::sgd{}); // of two variables
+    const auto chain = calls(tg::chain{tg::clip_by_global_norm{}, tg::adamw{}, tg::weight_average{}});
+    CHECK(chain.first == regions + 2 * 3);
+    CHECK(chain.second == all + 2 * 4);
+}
+
 namespace {
 /// Words of a table of seven, five wide, whose gradient is taken by rows.
 struct words {

@@ -70,24 +70,11 @@ public:
 
     /// For the `numbers` of optimizers: the number of update `step`, counted from 1. Throws argument_error, naming optimizer and
     /// member, for one that is negative or not finite.
-    double used(std::int64_t step, const char* optimizer, const char* member) const {
-        value_ = at(step - 1);
-        if (!(value_ >= 0) || !std::isfinite(value_)) refuse(value_, step, optimizer, member, "must not be negative");
-        return value_;
-    }
+    double used(std::int64_t step, const char* optimizer, const char* member) const;
     /// The same for a share in [0, 1), such as momentum.
-    double used_below_one(std::int64_t step, const char* optimizer, const char* member) const {
-        value_ = at(step - 1);
-        if (!(value_ >= 0 && value_ < 1)) refuse(value_, step, optimizer, member, "must be in [0, 1)");
-        return value_;
-    }
+    double used_below_one(std::int64_t step, const char* optimizer, const char* member) const;
     /// The same for what must be above 0.
-    double used_positive(std::int64_t step, const char* optimizer, const char* member) const {
-        value_ = at(step - 1);
-        if (!(value_ > 0) || !std::isfinite(value_)) refuse(value_, step, optimizer, member, "must be positive");
-        return value_;
-    }
-    template <class = void>
+    double used_positive(std::int64_t step, const char* optimizer, const char* member) const;
     [[noreturn]] static void refuse(double value, std::int64_t step, const char* optimizer, const char* member,
                                     const char* rule);
 
@@ -98,16 +85,33 @@ private:
     alignas(std::max_align_t) std::byte memory_[capacity]{};
 };
 
-template <class>
-void hyperparameter::refuse(double value, std::int64_t step, const char* optimizer, const char* member,
-                            const char* rule) {
+#if TG_DEFINES(nn)
+TG_DEFINITION double hyperparameter::used(std::int64_t step, const char* optimizer, const char* member) const {
+    value_ = at(step - 1);
+    if (!(value_ >= 0) || !std::isfinite(value_)) refuse(value_, step, optimizer, member, "must not be negative");
+    return value_;
+}
+
+TG_DEFINITION double hyperparameter::used_below_one(std::int64_t step, const char* optimizer,
+                                                    const char* member) const {
+    if (!(used(step, optimizer, member) < 1)) refuse(value_, step, optimizer, member, "must be below 1");
+    return value_;
+}
+
+TG_DEFINITION double hyperparameter::used_positive(std::int64_t step, const char* optimizer, const char* member) const {
+    if (!(used(step, optimizer, member) > 0)) refuse(value_, step, optimizer, member, "must be positive");
+    return value_;
+}
+
+TG_DEFINITION void hyperparameter::refuse(double value, std::int64_t step, const char* optimizer, const char* member,
+                                          const char* rule) {
     char digits[32];
     std::snprintf(digits, sizeof digits, "%g", value);
     throw argument_error(std::string(optimizer) + ": " + member + ' ' +
                          (std::isfinite(value) ? rule : "must be finite") + ", step " + std::to_string(step) + " has " +
                          digits);
 }
-TG_COMPILED(nn, void hyperparameter::refuse<void>(double, std::int64_t, const char*, const char*, const char*))
+#endif
 
 /// The learning rate of an optimizer, or of the one in a chain.
 template <class Optimizer>
