@@ -10,6 +10,7 @@
 #include <tapegraph/tapegraph.hpp>
 #include <tapegraph/version.hpp>
 
+#include <tapegraph/nn/all_optimizers.hpp>
 #include <tapegraph/nn/layers/attention.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/layers/gru.hpp>

@@ -7,6 +7,4 @@
 
 namespace tg = tapegraph;
 
-int main() {
-    tg::chain chain{tg::clip_by_global_norm{}, tg::clip_by_value{}};
-}
+int main() { tg::chain chain{tg::clip_by_global_norm{}, tg::clip_by_value{}}; }

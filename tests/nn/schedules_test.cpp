@@ -137,7 +137,7 @@ TEST_CASE("what cannot be a number of an optimizer is refused, and nothing has c
     };
     says(tg::sgd{.learning_rate = -0.1}, "sgd: learning_rate must not be negative, step 1 has -0.1");
     says(tg::adam{.learning_rate = nan}, "adam: learning_rate must be finite, step 1 has nan");
-    says(tg::adam{.beta1 = 1}, "adam: beta1 must be in [0, 1), step 1 has 1");
+    says(tg::adam{.beta1 = 1}, "adam: beta1 must be below 1, step 1 has 1");
     says(tg::adamw{.weight_decay = -1}, "adamw: weight_decay must not be negative, step 1 has -1");
     says(tg::ftrl{.learning_rate_power = 0.5}, "ftrl: learning_rate_power must not be positive, step 1 has 0.5");
     says(tg::rmsprop{.momentum = 0.5}, "rmsprop: momentum must be 0, rmsprop_momentum has one, step 1 has 0.5");

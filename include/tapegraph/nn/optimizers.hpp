@@ -21,7 +21,9 @@ struct sgd {
     hyperparameter learning_rate = 0.01;
 
     static constexpr int count = 1;
-    std::array<double, count> numbers(std::int64_t step) const { return {learning_rate.used(step, "sgd", "learning_rate")}; }
+    std::array<double, count> numbers(std::int64_t step) const {
+        return {learning_rate.used(step, "sgd", "learning_rate")};
+    }
     static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
         slots.assign(w, w - n[0] * g);
     }

@@ -100,7 +100,10 @@ constexpr list<int> buffered_nodes(trace& t) {
         const entry& e = t.nodes[i];
         if (e.op->kind != operation_kind::map) continue;
         size[i] = 1;
-        for (int k = 0; k < e.arguments; ++k) size[i] += size[t.argument(i, k)];
+        for (int k = 0; k < e.arguments; ++k) { // what is in memory anyway is no part of the kernel
+            const int argument = t.argument(i, k);
+            if (buffered[argument] == 0 && t.same_shape(argument, i)) size[i] += size[argument];
+        }
         if (size[i] >= largest_region) {
             buffered[i] = 1;
             size[i] = 0;

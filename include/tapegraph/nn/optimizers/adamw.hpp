@@ -17,7 +17,8 @@ struct basic_adamw {
     static constexpr int count = 5;
     std::array<double, count> numbers(std::int64_t step) const {
         const double rate = learning_rate.used(step, "adamw", "learning_rate");
-        const double b1 = beta1.used_below_one(step, "adamw", "beta1"), b2 = beta2.used_below_one(step, "adamw", "beta2");
+        const double b1 = beta1.used_below_one(step, "adamw", "beta1"),
+                     b2 = beta2.used_below_one(step, "adamw", "beta2");
         return {detail::adam_step_size(rate, b1, b2, step), 1 - b1, 1 - b2, epsilon.used(step, "adamw", "epsilon"),
                 rate * weight_decay.used(step, "adamw", "weight_decay")};
     }

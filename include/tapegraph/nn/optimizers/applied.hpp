@@ -183,7 +183,8 @@ private:
     void add(const named& t) { add({&t.value, nullptr, std::string(t.path)}); }
     void add(weight w) {
         if (w.data->type() != dtype::f32 && w.data->type() != dtype::f64)
-            throw dtype_error("applied: tensor '" + w.path + "' is " + name_of(w.data->type()) + ", weights are float or double");
+            throw dtype_error("applied: tensor '" + w.path + "' is " + name_of(w.data->type()) +
+                              ", weights are float or double");
         for (const weight& other : weights_)
             if (other.path == w.path) throw argument_error("applied: two tensors are called '" + w.path + "'");
         weights_.push_back(std::move(w));
@@ -255,7 +256,8 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
         });
     };
     if constexpr (requires { Optimizer::shared(step, narrow); }) {
-        const bool mixed = std::any_of(weights_.begin(), weights_.end(), [](const weight& w) { return w.data->type() == dtype::f64; });
+        const bool mixed =
+            std::any_of(weights_.begin(), weights_.end(), [](const weight& w) { return w.data->type() == dtype::f64; });
         if (mixed)
             update(Optimizer::shared(gradients_of_step<double>{this, &slots, &gradients}, wide));
         else

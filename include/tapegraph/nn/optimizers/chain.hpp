@@ -24,17 +24,18 @@
 ///     shared(gradients, n)               s: what all gradients have in common, as the elements before it have transformed them
 ///     first_value(state)                 as of optimizers
 ///
-/// all static and constexpr but numbers, applied and first_value.
+/// all static and constexpr but numbers, applied and first_value; and `shares = true` with `shared`, `state_name` with state.
 
 namespace tapegraph {
+
+/// What an element is about, its `static constexpr auto role`; whatever states none is the optimizer.
+enum class chain_role { optimizer, gradient, weights };
 
 namespace detail {
 
 /// What an element that has no `shared` is given for it.
 struct nothing_shared {};
 
-/// The roles of an element; parts of chains state theirs, whatever states none is the optimizer.
-enum class chain_role { optimizer, gradient, weights };
 template <class E>
 constexpr chain_role role_of() {
     if constexpr (requires { E::role; })
@@ -46,8 +47,7 @@ constexpr chain_role role_of() {
 template <int First, int Count>
 constexpr auto part_of(const auto& numbers) {
     std::array<typename std::remove_cvref_t<decltype(numbers)>::value_type, Count> part{};
-    for (int i = 0; i < Count; ++i)
-        part[static_cast<std::size_t>(i)] = numbers[static_cast<std::size_t>(First + i)];
+    for (int i = 0; i < Count; ++i) part[static_cast<std::size_t>(i)] = numbers[static_cast<std::size_t>(First + i)];
     return part;
 }
 
@@ -76,7 +76,8 @@ struct finishing_slots : Slots {
     const W* w;
     const Finish* finish;
 
-    constexpr finishing_slots(const Slots& slots, const W& variable, const Finish& f) : Slots(slots), w(&variable), finish(&f) {}
+    constexpr finishing_slots(const Slots& slots, const W& variable, const Finish& f)
+        : Slots(slots), w(&variable), finish(&f) {}
     constexpr void assign(const auto& target, const auto& value) const {
         if (!same_variable(target, *w)) return Slots::assign(target, value);
         Slots::assign(target, (*finish)(static_cast<const Slots&>(*this), eval(value)));
@@ -88,7 +89,9 @@ inline constexpr int optimizers_among = (0 + ... + (role_of<E>() == chain_role::
 
 /// Whether an element that keeps state stands in a chain once.
 template <class E>
-inline constexpr bool keeps_state = requires { E::state_name; };
+inline constexpr bool keeps_state = requires {
+    E::state_name;
+};
 template <class... E>
 constexpr bool states_differ() {
     const std::string_view names[]{[]() -> std::string_view {
@@ -122,8 +125,10 @@ constexpr bool gradients_first() {
 template <class... E>
 class chain {
     static_assert(detail::optimizers_among<E...> == 1, "chain: exactly one element is an optimizer");
-    static_assert(detail::gradients_first<E...>(), "chain: what transforms gradients, accumulates or skips stands before the optimizer");
-    static_assert(detail::states_differ<E...>(), "chain: two elements keep state of the same name; one of each kind is possible");
+    static_assert(detail::gradients_first<E...>(),
+                  "chain: what transforms gradients, accumulates or skips stands before the optimizer");
+    static_assert(detail::states_differ<E...>(),
+                  "chain: two elements keep state of the same name; one of each kind is possible");
 
     static constexpr int size = static_cast<int>(sizeof...(E));
     template <int I>
@@ -175,9 +180,7 @@ public:
     }
 
     /// What the elements that ask for it share, a tuple.
-    static constexpr auto shared(const auto& gradients, const auto& n)
-        requires(requires { E::shares; } || ...)
-    {
+    static constexpr auto shared(const auto& gradients, const auto& n) requires(requires { E::shares; } || ...) {
         return gather<0>(gradients, n, std::tuple<>{});
     }
     static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
@@ -190,7 +193,7 @@ public:
 private:
     static constexpr int main_index() {
         int i = 0, found = 0;
-        ((found = detail::role_of<E>() == detail::chain_role::optimizer ? i : found, ++i), ...);
+        ((found = detail::role_of<E>() == chain_role::optimizer ? i : found, ++i), ...);
         return found;
     }
     template <int I>
@@ -204,7 +207,8 @@ private:
         if constexpr (I == Last)
             return g;
         else if constexpr (requires { element<I>::transform(slots, w, g, own<I>(n), std::get<I>(s)); })
-            return transformed<I + 1, Last>(slots, w, element<I>::transform(slots, w, g, own<I>(n), std::get<I>(s)), n, s);
+            return transformed<I + 1, Last>(slots, w, element<I>::transform(slots, w, g, own<I>(n), std::get<I>(s)), n,
+                                            s);
         else
             return transformed<I + 1, Last>(slots, w, g, n, s);
     }
@@ -226,7 +230,8 @@ private:
         if constexpr (I == size) {
             return s;
         } else if constexpr (requires { element<I>::shares; }) {
-            const seen_by<I, std::remove_cvref_t<decltype(gradients)>, std::remove_cvref_t<decltype(n)>, S> seen{&gradients, &n, &s};
+            const seen_by<I, std::remove_cvref_t<decltype(gradients)>, std::remove_cvref_t<decltype(n)>, S> seen{
+                &gradients, &n, &s};
             return gather<I + 1>(gradients, n, std::tuple_cat(s, std::tuple(element<I>::shared(seen, own<I>(n)))));
         } else {
             return gather<I + 1>(gradients, n, std::tuple_cat(s, std::tuple(detail::nothing_shared{})));
@@ -238,24 +243,27 @@ private:
         using e = element<I>;
         const auto numbers = own<I>(n);
         const auto& common = std::get<I>(s);
-        if constexpr (detail::role_of<e>() == detail::chain_role::weights) {
+        if constexpr (detail::role_of<e>() == chain_role::weights) {
             run<I + 1>(slots, w, g, n, s);
-        } else if constexpr (detail::role_of<e>() == detail::chain_role::optimizer) {
+        } else if constexpr (detail::role_of<e>() == chain_role::optimizer) {
             const auto finish = [&](const auto& plain, const auto& next) { return finished<0>(plain, w, next, n); };
-            const detail::finishing_slots<std::remove_cvref_t<decltype(slots)>, std::remove_cvref_t<decltype(w)>, decltype(finish)>
+            const detail::finishing_slots<std::remove_cvref_t<decltype(slots)>, std::remove_cvref_t<decltype(w)>,
+                                          decltype(finish)>
                 finishing(slots, w, finish);
             if constexpr (requires { e::shares; })
                 e::update(finishing, w, g, numbers, common);
             else
                 e::update(finishing, w, g, numbers);
         } else {
-            static_assert(requires { e::transform(slots, w, g, numbers, common); } || requires { e::gate(numbers, common); },
-                          "chain: this element has neither transform(slots, w, g, n, s) nor gate(n, s)");
+            static_assert(
+                requires { e::transform(slots, w, g, numbers, common); } || requires { e::gate(numbers, common); },
+                "chain: this element has neither transform(slots, w, g, n, s) nor gate(n, s)");
             if constexpr (requires { e::remember(slots, w, g, numbers); }) e::remember(slots, w, g, numbers);
             const auto next = transformed<I, I + 1>(slots, w, g, n, s);
             if constexpr (requires { e::gate(numbers, common); }) {
                 const auto gate = e::gate(numbers, common);
-                run<I + 1>(detail::gated_slots<std::remove_cvref_t<decltype(slots)>, decltype(gate)>(slots, gate), w, next, n, s);
+                run<I + 1>(detail::gated_slots<std::remove_cvref_t<decltype(slots)>, decltype(gate)>(slots, gate), w,
+                           next, n, s);
             } else {
                 run<I + 1>(slots, w, next, n, s);
             }
@@ -265,7 +273,7 @@ private:
     static constexpr auto finished(const auto& slots, const auto& w, const auto& next, const auto& n) {
         if constexpr (I == size)
             return next;
-        else if constexpr (detail::role_of<element<I>>() == detail::chain_role::weights)
+        else if constexpr (detail::role_of<element<I>>() == chain_role::weights)
             return finished<I + 1>(slots, w, element<I>::after(slots, w, next, own<I>(n)), n);
         else
             return finished<I + 1>(slots, w, next, n);

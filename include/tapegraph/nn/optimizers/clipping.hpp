@@ -13,9 +13,11 @@ namespace tapegraph {
 struct clip_by_value {
     hyperparameter value = 1;
 
-    static constexpr auto role = detail::chain_role::gradient;
+    static constexpr auto role = chain_role::gradient;
     static constexpr int count = 1;
-    std::array<double, count> numbers(std::int64_t step) const { return {value.used_positive(step, "clip_by_value", "value")}; }
+    std::array<double, count> numbers(std::int64_t step) const {
+        return {value.used_positive(step, "clip_by_value", "value")};
+    }
     static constexpr auto transform(const auto&, const auto&, const auto& g, const auto& n, const auto&) {
         return clip(g, -n[0], n[0]);
     }
@@ -25,9 +27,11 @@ struct clip_by_value {
 struct clip_by_norm {
     hyperparameter norm = 1;
 
-    static constexpr auto role = detail::chain_role::gradient;
+    static constexpr auto role = chain_role::gradient;
     static constexpr int count = 1;
-    std::array<double, count> numbers(std::int64_t step) const { return {norm.used_positive(step, "clip_by_norm", "norm")}; }
+    std::array<double, count> numbers(std::int64_t step) const {
+        return {norm.used_positive(step, "clip_by_norm", "norm")};
+    }
     static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto& n, const auto&) {
         detail::refuse_rows(slots, w, "clip_by_norm: the norm of a sparse gradient is not known, its rows may repeat");
         const auto length = eval(sqrt(sum(square(g))));
@@ -40,7 +44,7 @@ struct clip_by_norm {
 struct clip_by_global_norm {
     hyperparameter norm = 1;
 
-    static constexpr auto role = detail::chain_role::gradient;
+    static constexpr auto role = chain_role::gradient;
     static constexpr bool shares = true;
     static constexpr int count = 1;
     std::array<double, count> numbers(std::int64_t step) const {
@@ -49,7 +53,8 @@ struct clip_by_global_norm {
     /// The factor.
     static constexpr auto shared(const auto& gradients, const auto& n) {
         const auto squares = gradients.sum([](const auto& slots, const auto& w, const auto& g) {
-            detail::refuse_rows(slots, w, "clip_by_global_norm: the norm of a sparse gradient is not known, its rows may repeat");
+            detail::refuse_rows(slots, w,
+                                "clip_by_global_norm: the norm of a sparse gradient is not known, its rows may repeat");
             return sum(square(g));
         });
         const auto length = eval(sqrt(squares));

@@ -24,8 +24,8 @@ struct ftrl {
         const double rate = learning_rate.used_positive(step, "ftrl", "learning_rate");
         const double l2 = l2_regularization_strength.used(step, "ftrl", "l2_regularization_strength") +
                           beta.used(step, "ftrl", "beta") / (2 * rate);
-        return {rate, -learning_rate_power,
-                l1_regularization_strength.used(step, "ftrl", "l1_regularization_strength"), 2 * l2,
+        return {rate, -learning_rate_power, l1_regularization_strength.used(step, "ftrl", "l1_regularization_strength"),
+                2 * l2,
                 2 * l2_shrinkage_regularization_strength.used(step, "ftrl", "l2_shrinkage_regularization_strength")};
     }
     double first_value(std::string_view state) const { return state == "accumulator" ? initial_accumulator_value : 0; }

@@ -13,7 +13,7 @@ namespace tapegraph {
 struct accumulate {
     std::int64_t steps = 2;
 
-    static constexpr auto role = detail::chain_role::gradient;
+    static constexpr auto role = chain_role::gradient;
     static constexpr std::string_view state_name = "accumulated";
     static constexpr int count = 2;
     std::array<double, count> numbers(std::int64_t step) const {
@@ -35,7 +35,7 @@ struct accumulate {
 /// Steps in which some gradient is not finite change nothing behind it (optax's apply_if_finite). Such a step counts: schedules and
 /// bias corrections go on. Behind `accumulate` it looks at the mean, and a bad one costs its `steps` steps.
 struct skip_nonfinite {
-    static constexpr auto role = detail::chain_role::gradient;
+    static constexpr auto role = chain_role::gradient;
     static constexpr bool shares = true;
     static constexpr int count = 0;
     std::array<double, count> numbers(std::int64_t) const { return {}; }

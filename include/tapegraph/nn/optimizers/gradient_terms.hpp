@@ -15,7 +15,7 @@ template <class Mask = all_variables>
 struct basic_add_weight_decay {
     hyperparameter weight_decay = 1e-4;
 
-    static constexpr auto role = detail::chain_role::gradient;
+    static constexpr auto role = chain_role::gradient;
     static constexpr int count = 1;
     std::array<double, count> numbers(std::int64_t step) const {
         return {weight_decay.used(step, "add_weight_decay", "weight_decay")};
@@ -29,7 +29,7 @@ using add_weight_decay = basic_add_weight_decay<>;
 
 /// g less its mean over all axes but the last (Yong et al. 2020); gradients of fewer than two axes and of sparse rows stay.
 struct centralize_gradients {
-    static constexpr auto role = detail::chain_role::gradient;
+    static constexpr auto role = chain_role::gradient;
     static constexpr int count = 0;
     std::array<double, count> numbers(std::int64_t) const { return {}; }
     static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto&, const auto&) {

@@ -21,7 +21,8 @@ namespace tapegraph {
 /// What gives a number for each step: `double operator()(std::int64_t step) const`, the first update being step 0, as Keras counts
 /// its iterations. Schedules, captureless functions and small structures of one's own are such types.
 template <class S>
-concept schedule = std::is_trivially_copyable_v<S> && !std::is_arithmetic_v<S> && requires(const S& s, std::int64_t step) {
+concept schedule =
+    std::is_trivially_copyable_v<S> && !std::is_arithmetic_v<S> && requires(const S& s, std::int64_t step) {
     { s(step) } -> std::convertible_to<double>;
 };
 
@@ -41,7 +42,8 @@ public:
     template <schedule S>
     // NOLINTNEXTLINE: implicit on purpose
     hyperparameter(S s) : value_(std::numeric_limits<double>::quiet_NaN()) {
-        static_assert(sizeof(S) <= capacity, "hyperparameter: this schedule is too large; write a function of the step");
+        static_assert(sizeof(S) <= capacity,
+                      "hyperparameter: this schedule is too large; write a function of the step");
         static_assert(alignof(S) <= alignof(std::max_align_t));
         std::memcpy(memory_, &s, sizeof s);
         function_ = [](const std::byte* memory, std::int64_t step) {
@@ -53,7 +55,9 @@ public:
     /// The number that step `step` has, counted from 0.
     double at(std::int64_t step) const { return function_ == nullptr ? value_ : factor_ * function_(memory_, step); }
     /// Of a schedule what the latest step had; before the first one what it will have.
-    operator double() const { return function_ == nullptr || value_ == value_ ? value_ : at(0); } // NOLINT: read as a double is
+    operator double() const {
+        return function_ == nullptr || value_ == value_ ? value_ : at(0);
+    } // NOLINT: read as a double is
     bool scheduled() const { return function_ != nullptr; }
 
     /// Of a schedule, too: all that it gives afterwards is that much larger.
@@ -66,24 +70,11 @@ public:
 
     /// For the `numbers` of optimizers: the number of update `step`, counted from 1. Throws argument_error, naming optimizer and
     /// member, for one that is negative or not finite.
-    double used(std::int64_t step, const char* optimizer, const char* member) const {
-        value_ = at(step - 1);
-        if (!(value_ >= 0) || !std::isfinite(value_)) refuse(value_, step, optimizer, member, "must not be negative");
-        return value_;
-    }
+    double used(std::int64_t step, const char* optimizer, const char* member) const;
     /// The same for a share in [0, 1), such as momentum.
-    double used_below_one(std::int64_t step, const char* optimizer, const char* member) const {
-        value_ = at(step - 1);
-        if (!(value_ >= 0 && value_ < 1)) refuse(value_, step, optimizer, member, "must be in [0, 1)");
-        return value_;
-    }
+    double used_below_one(std::int64_t step, const char* optimizer, const char* member) const;
     /// The same for what must be above 0.
-    double used_positive(std::int64_t step, const char* optimizer, const char* member) const {
-        value_ = at(step - 1);
-        if (!(value_ > 0) || !std::isfinite(value_)) refuse(value_, step, optimizer, member, "must be positive");
-        return value_;
-    }
-    template <class = void>
+    double used_positive(std::int64_t step, const char* optimizer, const char* member) const;
     [[noreturn]] static void refuse(double value, std::int64_t step, const char* optimizer, const char* member,
                                     const char* rule);
 
@@ -94,14 +85,33 @@ private:
     alignas(std::max_align_t) std::byte memory_[capacity]{};
 };
 
-template <class>
-void hyperparameter::refuse(double value, std::int64_t step, const char* optimizer, const char* member, const char* rule) {
+#if TG_DEFINES(nn)
+TG_DEFINITION double hyperparameter::used(std::int64_t step, const char* optimizer, const char* member) const {
+    value_ = at(step - 1);
+    if (!(value_ >= 0) || !std::isfinite(value_)) refuse(value_, step, optimizer, member, "must not be negative");
+    return value_;
+}
+
+TG_DEFINITION double hyperparameter::used_below_one(std::int64_t step, const char* optimizer,
+                                                    const char* member) const {
+    if (!(used(step, optimizer, member) < 1)) refuse(value_, step, optimizer, member, "must be below 1");
+    return value_;
+}
+
+TG_DEFINITION double hyperparameter::used_positive(std::int64_t step, const char* optimizer, const char* member) const {
+    if (!(used(step, optimizer, member) > 0)) refuse(value_, step, optimizer, member, "must be positive");
+    return value_;
+}
+
+TG_DEFINITION void hyperparameter::refuse(double value, std::int64_t step, const char* optimizer, const char* member,
+                                          const char* rule) {
     char digits[32];
     std::snprintf(digits, sizeof digits, "%g", value);
-    throw argument_error(std::string(optimizer) + ": " + member + ' ' + (std::isfinite(value) ? rule : "must be finite") +
-                         ", step " + std::to_string(step) + " has " + digits);
+    throw argument_error(std::string(optimizer) + ": " + member + ' ' +
+                         (std::isfinite(value) ? rule : "must be finite") + ", step " + std::to_string(step) + " has " +
+                         digits);
 }
-TG_COMPILED(nn, void hyperparameter::refuse<void>(double, std::int64_t, const char*, const char*, const char*))
+#endif
 
 /// The learning rate of an optimizer, or of the one in a chain.
 template <class Optimizer>

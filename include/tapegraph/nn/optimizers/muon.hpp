@@ -6,6 +6,8 @@
 #include <tapegraph/ops/product/matmul.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 
+#include <algorithm>
+
 namespace tapegraph {
 
 namespace detail {

@@ -20,7 +20,7 @@ struct nadam {
         double product = 1; // below 1e-20, 1 - product is 1, whatever else is multiplied to it
         for (std::int64_t t = 1; t <= step && product > 1e-20; ++t) product *= at(t);
         const double now = at(step), next = at(step + 1);
-        return {rate * next / (1 - product * next), rate * (1 - now) / (1 - product), 1 - b1, 1 - b2,
+        return {rate * next / (1 - product * next),          rate * (1 - now) / (1 - product),      1 - b1, 1 - b2,
                 1 - std::pow(b2, static_cast<double>(step)), epsilon.used(step, "nadam", "epsilon")};
     }
     static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {

@@ -34,7 +34,8 @@ struct exponential_decay {
     bool staircase = false;
 
     double operator()(std::int64_t step) const {
-        const double p = static_cast<double>(step) / detail::divisor_of(decay_steps, "exponential_decay", "decay_steps");
+        const double p =
+            static_cast<double>(step) / detail::divisor_of(decay_steps, "exponential_decay", "decay_steps");
         return initial_learning_rate * std::pow(decay_rate, staircase ? std::floor(p) : p);
     }
 };
@@ -45,7 +46,8 @@ struct inverse_time_decay {
     bool staircase = false;
 
     double operator()(std::int64_t step) const {
-        const double p = static_cast<double>(step) / detail::divisor_of(decay_steps, "inverse_time_decay", "decay_steps");
+        const double p =
+            static_cast<double>(step) / detail::divisor_of(decay_steps, "inverse_time_decay", "decay_steps");
         return initial_learning_rate / (1 + decay_rate * (staircase ? std::floor(p) : p));
     }
 };
@@ -87,7 +89,8 @@ struct cosine_decay {
     double operator()(std::int64_t step) const {
         const double n = detail::divisor_of(decay_steps, "cosine_decay", "decay_steps");
         const auto s = static_cast<double>(step);
-        if (s < warmup_steps) return (warmup_target - initial_learning_rate) * (s / warmup_steps) + initial_learning_rate;
+        if (s < warmup_steps)
+            return (warmup_target - initial_learning_rate) * (s / warmup_steps) + initial_learning_rate;
         const double from = warmup_steps > 0 ? warmup_target : initial_learning_rate;
         const double wave = 0.5 * (1 + std::cos(std::numbers::pi * (std::min(s - warmup_steps, n) / n)));
         return from * ((1 - alpha) * wave + alpha);
@@ -124,7 +127,7 @@ struct cosine_decay_restarts {
 namespace detail {
 /// One schedule for some steps, then another one, which counts its steps from 0 again.
 template <class First, class Second>
-struct joined {
+struct one_then_another {
     First first;
     Second second;
     std::int64_t steps;
@@ -145,7 +148,7 @@ struct linear_warmup {
         return start + (target - start) * (static_cast<double>(step) / static_cast<double>(steps));
     }
     template <schedule Next>
-    detail::joined<linear_warmup, Next> then(Next next) const {
+    detail::one_then_another<linear_warmup, Next> then(Next next) const {
         return {*this, next, steps};
     }
 };

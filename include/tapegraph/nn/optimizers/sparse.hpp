@@ -9,7 +9,9 @@ namespace tapegraph::detail {
 
 /// Whether slots are of the rows that a step has gathered (scope.gather_rows), not of a whole variable.
 template <class Slots>
-inline constexpr bool by_rows = requires { Slots::sparse; };
+inline constexpr bool by_rows = requires {
+    Slots::sparse;
+};
 
 /// Throws argument_error, or in a trace fails, where `slots` are of rows.
 template <class Slots>

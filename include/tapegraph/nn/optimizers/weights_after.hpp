@@ -17,7 +17,7 @@ template <fixed_string... Patterns>
 struct rate_for {
     hyperparameter factor = 1;
 
-    static constexpr auto role = detail::chain_role::weights;
+    static constexpr auto role = chain_role::weights;
     static constexpr int count = 1;
     std::array<double, count> numbers(std::int64_t step) const { return {factor.used(step, "rate_for", "factor")}; }
     static constexpr auto after(const auto& slots, const auto& w, const auto& next, const auto& n) {
@@ -30,7 +30,7 @@ template <class Mask = all_variables>
 struct basic_keep_within {
     double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
 
-    static constexpr auto role = detail::chain_role::weights;
+    static constexpr auto role = chain_role::weights;
     static constexpr int count = 2;
     std::array<double, count> numbers(std::int64_t) const {
         if (!(low <= high))
@@ -50,12 +50,13 @@ template <class Mask = all_variables>
 struct basic_limit_norm {
     hyperparameter norm = 2;
 
-    static constexpr auto role = detail::chain_role::weights;
+    static constexpr auto role = chain_role::weights;
     static constexpr int count = 1;
     std::array<double, count> numbers(std::int64_t step) const { return {norm.used(step, "limit_norm", "norm")}; }
     static constexpr auto after(const auto& slots, const auto& w, const auto& next, const auto& n) {
         if (!Mask::holds(slots) || shape_of(w).rank() < 2) return next;
-        detail::refuse_rows(slots, w, "limit_norm: norms along the first axis are not known where a gradient is sparse");
+        detail::refuse_rows(slots, w,
+                            "limit_norm: norms along the first axis are not known where a gradient is sparse");
         const auto length = eval(sqrt(sum(square(next), 0, {.keepdims = true})));
         return eval(next * (minimum(length, n[0]) / (1e-7 + length)));
     }
