@@ -209,7 +209,7 @@ struct objective {
     using part = loss_part<Loss>;
     static constexpr bool added_only = std::is_same_v<Loss, added_losses>;
     static constexpr int columns = part::columns, count = part::count;
-    static constexpr std::string_view column_names[]{"", "sample_weight"}; // the first column behind the inputs; a name
+    static constexpr std::string_view column_names[2]{"", "sample_weight"}; // the first column behind the inputs; a name
     static constexpr bool has_results = false;                             ///< beside loss and accuracy
 
     static void write(const Loss& loss, double*& to) { part::write(loss, to); }
