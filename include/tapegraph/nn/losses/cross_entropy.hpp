@@ -33,8 +33,12 @@ struct sparse_categorical_cross_entropy : detail::loss_of_records<sparse_categor
     static constexpr auto per_record(const auto& p, const auto& z) {
         return eval(-detail::chosen_of(detail::log_of_probabilities(p), z));
     }
-    static constexpr tensor_spec labels(dtype, const shape& output) { return {dtype::i32, detail::dims_without_last(output)}; }
-    static constexpr auto accuracy(const auto& p, const auto& z) { return sparse_softmax_cross_entropy::accuracy(p, z); }
+    static constexpr tensor_spec labels(dtype, const shape& output) {
+        return {dtype::i32, detail::dims_without_last(output)};
+    }
+    static constexpr auto accuracy(const auto& p, const auto& z) {
+        return sparse_softmax_cross_entropy::accuracy(p, z);
+    }
 };
 
 namespace detail {
@@ -106,9 +110,7 @@ struct smoothed {
         }
     }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return Loss::labels(type, output); }
-    static constexpr auto accuracy(const auto& x, const auto& z) requires requires {
-        Loss::accuracy(x, z);
-    }
+    static constexpr auto accuracy(const auto& x, const auto& z) requires requires { Loss::accuracy(x, z); }
     { return Loss::accuracy(x, z); }
 
 private:

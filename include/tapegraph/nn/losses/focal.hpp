@@ -55,8 +55,7 @@ struct categorical_focal {
     double alpha = 0.25;
     double gamma = 2;
 
-    static constexpr std::string_view name =
-        Logits ? "softmax_focal_cross_entropy" : "categorical_focal_cross_entropy";
+    static constexpr std::string_view name = Logits ? "softmax_focal_cross_entropy" : "categorical_focal_cross_entropy";
     static constexpr auto smoothing = label_smoothing_kind::categorical;
     static constexpr int count = 2;
     constexpr std::array<double, count> numbers() const {

@@ -65,7 +65,9 @@ struct pinball {
 
     static constexpr std::string_view name = "pinball";
     static constexpr int count = 1;
-    constexpr std::array<double, count> numbers() const { return {detail::number_within("pinball", "quantile", quantile, 0, 1)}; }
+    constexpr std::array<double, count> numbers() const {
+        return {detail::number_within("pinball", "quantile", quantile, 0, 1)};
+    }
     constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
     constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
         return mean(detail::elements_of<pinball>(x, z, n));

@@ -40,7 +40,9 @@ struct categorical_accuracy : sparse_categorical_accuracy {
 
 namespace detail {
 struct top_k_texts {
-    static constexpr const char* text(std::int64_t) { return "top_k_categorical_accuracy: k is above the number of classes"; }
+    static constexpr const char* text(std::int64_t) {
+        return "top_k_categorical_accuracy: k is above the number of classes";
+    }
 };
 } // namespace detail
 

@@ -50,8 +50,9 @@ struct basic_auc {
         }
         double area = 0;
         for (std::size_t i = 0; i + 1 < Thresholds; ++i)
-            area += curve == auc_curve::pr && summation == auc_summation::interpolation ? precision_between(tp + i, fp + i, tp[0])
-                                                                                        : between(tp + i, fp + i, tp[0], fp[0]);
+            area += curve == auc_curve::pr && summation == auc_summation::interpolation
+                        ? precision_between(tp + i, fp + i, tp[0])
+                        : between(tp + i, fp + i, tp[0], fp[0]);
         return area;
     }
 

@@ -105,8 +105,8 @@ struct fbeta_score {
         const auto labels = detail::with_outputs(eval(z));
         const auto above = detail::answers_of(outputs, labels, n);
         const auto best = max(outputs, -1, {.keepdims = true});
-        const auto predicted = eval(logical_or(logical_and(n[2] > 0, outputs == best),
-                                               logical_and(n[2] <= 0, above.predicted)));
+        const auto predicted =
+            eval(logical_or(logical_and(n[2] > 0, outputs == best), logical_and(n[2] <= 0, above.predicted)));
         const auto each = detail::all_but_last(outputs);
         const shape dims = detail::of_outputs(outputs);
         state.add("true_positives", dims, detail::count_both(predicted, above.actual, weights, each));

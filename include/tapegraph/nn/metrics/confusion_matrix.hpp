@@ -36,7 +36,9 @@ struct class_overlap {
     bool seen;
 };
 inline class_overlap overlap_of(const auto& matrix, int classes, int which) {
-    const auto at = [&](int label, int predicted) { return matrix[static_cast<std::size_t>(label * classes + predicted)]; };
+    const auto at = [&](int label, int predicted) {
+        return matrix[static_cast<std::size_t>(label * classes + predicted)];
+    };
     double either = -at(which, which);
     for (int i = 0; i < classes; ++i) either += at(which, i) + at(i, which);
     return {ratio(at(which, which), either), either > 0};

@@ -92,7 +92,8 @@ struct r2_score {
         state.add("count", dims, detail::weighted_sum(ones_like(outputs), weights, each));
     }
     double result(const auto& v) const {
-        const auto sums = v.all("sum"), squares = v.all("squared_sum"), residuals = v.all("residual"), counts = v.all("count");
+        const auto sums = v.all("sum"), squares = v.all("squared_sum"), residuals = v.all("residual"),
+                   counts = v.all("count");
         double total = 0, weight = 0;
         for (std::size_t i = 0; i < sums.size(); ++i) {
             const double variance = squares[i] - detail::ratio(sums[i] * sums[i], counts[i]);
