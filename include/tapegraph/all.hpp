@@ -17,6 +17,8 @@
 #include <tapegraph/nn/layers/recurrent.hpp>
 #include <tapegraph/nn/layers/sequence.hpp>
 #include <tapegraph/nn/layers/simple_rnn.hpp>
+#include <tapegraph/nn/losses_all.hpp>
+#include <tapegraph/nn/metrics_all.hpp>
 #include <tapegraph/nn/scan.hpp>
 
 #include <tapegraph/graph/dot.hpp>

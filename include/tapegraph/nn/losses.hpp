@@ -7,9 +7,12 @@
 #include <tapegraph/ops/reduction/reduction.hpp>
 #include <tapegraph/ops/reduction/softmax.hpp>
 
+#include <string_view>
+
 /// Losses. A loss is an empty type with `operator()(output, labels)`, the mean loss of the batch; `labels(type, shape)`, element
 /// type and shape of the labels for an output of this type and shape; and, where it has a meaning, `accuracy(output, labels)`,
-/// the share of records that are right.
+/// the share of records that are right. `per_record(output, labels)` is what is left after the last axis was reduced, [batch] of an output
+/// [batch, n]: what weights of records multiply. More losses: nn/losses_all.hpp.
 
 namespace tapegraph {
 
@@ -19,19 +22,47 @@ struct tensor_spec {
     shape dims;
 };
 
+namespace detail {
+/// A shape without its last axis.
+constexpr shape dims_without_last(const shape& from) {
+    shape dims;
+    dims.attach(from.table());
+    for (int i = 0; i + 1 < from.rank(); ++i) dims.push_back(from[i]);
+    return dims;
+}
+/// x without its last axis, whose extent is 1.
+template <handle A>
+constexpr auto without_last_axis(const A& x) {
+    const shape target = dims_without_last(shape_of(x));
+    return invoke<reshape_op>({}, &target, std::source_location::current(), x);
+}
+/// The mean over the last axis; of values without axes behind the batch, the values.
+template <tensor_like A>
+constexpr auto mean_of_record(const A& values) {
+    if (shape_of(values).rank() < 2) return eval(values);
+    return mean(values, -1);
+}
+} // namespace detail
+
 /// Binary cross-entropy of logits x against labels z in [0, 1], of the output's type and shape:
 /// max(x, 0) - x z + log(1 + exp(-|x|)), which does not overflow.
 struct sigmoid_cross_entropy {
-    constexpr auto operator()(auto x, auto z) const { return mean(maximum(x, 0) - x * z + log1p(exp(-abs(x)))); }
+    static constexpr std::string_view name = "sigmoid_cross_entropy";
+    constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
+    static constexpr auto per_record(auto x, auto z) { return detail::mean_of_record(each(x, z)); }
+    static constexpr auto each(auto x, auto z) { return maximum(x, 0) - x * z + log1p(exp(-abs(x))); }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
     static constexpr auto accuracy(auto x, auto z) { return mean(cast<float>((x > 0) == (z > 0.5))); }
 };
 
 /// Binary cross-entropy of probabilities p, clipped to [1e-7, 1 - 1e-7] as Keras does.
 struct binary_cross_entropy {
-    constexpr auto operator()(auto p, auto z) const {
+    static constexpr std::string_view name = "binary_cross_entropy";
+    constexpr auto operator()(auto p, auto z) const { return mean(each(p, z)); }
+    static constexpr auto per_record(auto p, auto z) { return detail::mean_of_record(each(p, z)); }
+    static constexpr auto each(auto p, auto z) {
         const auto q = eval(minimum(maximum(p, 1e-7), 1 - 1e-7));
-        return mean(-(z * log(q) + (1 - z) * log(1 - q)));
+        return -(z * log(q) + (1 - z) * log(1 - q));
     }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
     static constexpr auto accuracy(auto p, auto z) { return mean(cast<float>((p > 0.5) == (z > 0.5))); }
@@ -39,7 +70,9 @@ struct binary_cross_entropy {
 
 /// Cross-entropy of logits [batch..., classes] against a distribution of the same shape (one-hot rows, say).
 struct softmax_cross_entropy {
+    static constexpr std::string_view name = "softmax_cross_entropy";
     constexpr auto operator()(auto x, auto z) const { return mean(-sum(z * log_softmax(x), -1)); }
+    static constexpr auto per_record(auto x, auto z) { return eval(-sum(z * log_softmax(x), -1)); }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
     static constexpr auto accuracy(auto x, auto z) {
         return mean(cast<float>(argmax(x, -1) == argmax(z, -1)));
@@ -48,15 +81,16 @@ struct softmax_cross_entropy {
 
 /// Cross-entropy of logits [batch..., classes] against int32 class numbers [batch...].
 struct sparse_softmax_cross_entropy {
+    static constexpr std::string_view name = "sparse_softmax_cross_entropy";
     constexpr auto operator()(auto x, auto z) const {
         const auto chosen = take_along(log_softmax(x), expand_dims(z, -1));
         return mean(-chosen);
     }
+    static constexpr auto per_record(auto x, auto z) {
+        return eval(-detail::without_last_axis(take_along(log_softmax(x), expand_dims(z, -1))));
+    }
     static constexpr tensor_spec labels(dtype, const shape& output) {
-        shape dims;
-        dims.attach(output.table());
-        for (int i = 0; i + 1 < output.rank(); ++i) dims.push_back(output[i]);
-        return {dtype::i32, dims};
+        return {dtype::i32, detail::dims_without_last(output)};
     }
     static constexpr auto accuracy(auto x, auto z) {
         return mean(cast<float>(argmax(x, -1) == z));
@@ -65,7 +99,10 @@ struct sparse_softmax_cross_entropy {
 
 /// The mean of squared differences.
 struct mean_squared_error {
-    constexpr auto operator()(auto x, auto z) const { return mean(square(x - z)); }
+    static constexpr std::string_view name = "mean_squared_error";
+    constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
+    static constexpr auto per_record(auto x, auto z) { return detail::mean_of_record(each(x, z)); }
+    static constexpr auto each(auto x, auto z) { return square(x - z); }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
 };
 

@@ -121,7 +121,8 @@ struct loss_verdict_of<Result, weighted<Loss>> {
     static constexpr auto get() {
         if constexpr (
             !requires { &Loss::template per_record<graph_node, graph_node>; } &&
-            !requires { Loss{}.per_record(some_node, some_node); })
+            !requires { Loss{}.per_record(some_node, some_node); } &&
+            !requires { Loss{}.per_record(some_node, some_node, std::array<double, Loss::count>{}); })
             return std::type_identity<ir::advice<"weighted needs a loss that has per_record(output, labels)">>{};
         else
             return std::type_identity<fits>{};

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <tapegraph/nn/losses/loss.hpp>
+#include <tapegraph/ops/movement/fill.hpp>
+
+/// Cross-entropies of probabilities, and label smoothing. Those of logits are in nn/losses.hpp.
+
+namespace tapegraph {
+
+namespace detail {
+/// Logarithms of probabilities [..., classes], divided by their sum and clipped to [1e-7, 1 - 1e-7] as Keras does.
+constexpr auto log_of_probabilities(const auto& p) {
+    const auto total = sum(p, -1, {.keepdims = true});
+    return eval(log(clip(p / total, loss_epsilon, 1 - loss_epsilon)));
+}
+/// The elements of [..., classes] that class numbers [...] choose.
+constexpr auto chosen_of(const auto& x, const auto& z) { return without_last_axis(take_along(x, expand_dims(z, -1))); }
+} // namespace detail
+
+/// -sum z log p over the last axis, of probabilities p [batch..., classes] and distributions z.
+struct categorical_cross_entropy : detail::loss_of_records<categorical_cross_entropy> {
+    static constexpr std::string_view name = "categorical_cross_entropy";
+    static constexpr auto per_record(const auto& p, const auto& z) {
+        const auto labels = detail::labels_like(p, z);
+        return sum(-(labels * detail::log_of_probabilities(p)), -1);
+    }
+    static constexpr auto accuracy(const auto& p, const auto& z) { return softmax_cross_entropy::accuracy(p, z); }
+};
+
+/// -log p of the class, of probabilities p [batch..., classes] and int32 class numbers [batch...].
+struct sparse_categorical_cross_entropy : detail::loss_of_records<sparse_categorical_cross_entropy> {
+    static constexpr std::string_view name = "sparse_categorical_cross_entropy";
+    static constexpr auto per_record(const auto& p, const auto& z) {
+        return eval(-detail::chosen_of(detail::log_of_probabilities(p), z));
+    }
+    static constexpr tensor_spec labels(dtype, const shape& output) {
+        return {dtype::i32, detail::dims_without_last(output)};
+    }
+    static constexpr auto accuracy(const auto& p, const auto& z) {
+        return sparse_softmax_cross_entropy::accuracy(p, z);
+    }
+};
+
+namespace detail {
+/// How labels of a loss are smoothed. Whoever writes a loss of his own says it by a member `smoothing`.
+enum class label_smoothing_kind { none, binary, categorical, sparse_logits, sparse_probabilities };
+
+template <class Loss>
+constexpr label_smoothing_kind smoothing_of() {
+    if constexpr (std::is_same_v<Loss, sigmoid_cross_entropy> || std::is_same_v<Loss, binary_cross_entropy>)
+        return label_smoothing_kind::binary;
+    else if constexpr (std::is_same_v<Loss, softmax_cross_entropy> || std::is_same_v<Loss, categorical_cross_entropy>)
+        return label_smoothing_kind::categorical;
+    else if constexpr (std::is_same_v<Loss, sparse_softmax_cross_entropy>)
+        return label_smoothing_kind::sparse_logits;
+    else if constexpr (std::is_same_v<Loss, sparse_categorical_cross_entropy>)
+        return label_smoothing_kind::sparse_probabilities;
+    else if constexpr (requires { Loss::smoothing; })
+        return Loss::smoothing;
+    else
+        return label_smoothing_kind::none;
+}
+} // namespace detail
+
+/// A cross-entropy with label smoothing (Szegedy et al. 2016): labels are z (1 - s) + s / 2 of binary losses and z (1 - s) + s / classes
+/// of the others, s = `label_smoothing` in [0, 1]. `smoothed<softmax_cross_entropy>{.label_smoothing = 0.1}`. Accuracy is by the
+/// labels as they are.
+template <class Loss>
+struct smoothed {
+    Loss loss{};
+    double label_smoothing = 0.1;
+
+    static constexpr std::string_view name = "smoothed";
+    static constexpr int count = [] {
+        if constexpr (detail::has_numbers<Loss>)
+            return Loss::count + 1;
+        else
+            return 1;
+    }();
+    constexpr std::array<double, count> numbers() const {
+        std::array<double, count> n{detail::number_within("smoothed", "label_smoothing", label_smoothing, 0, 1)};
+        if constexpr (detail::has_numbers<Loss>) {
+            const auto of_loss = loss.numbers();
+            for (std::size_t i = 0; i < of_loss.size(); ++i) n[i + 1] = of_loss[i];
+        }
+        return n;
+    }
+    constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
+    constexpr auto operator()(const auto& x, const auto& z, const auto& n) const { return mean(per_record(x, z, n)); }
+    static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
+        using enum detail::label_smoothing_kind;
+        constexpr auto kind = detail::smoothing_of<Loss>();
+        static_assert(kind != none, "smoothed: this loss has no labels to smooth; a cross-entropy has");
+        if constexpr (kind == binary) {
+            return of_loss(x, eval(z * (1 - n[0]) + 0.5 * n[0]), n);
+        } else if constexpr (kind == categorical) {
+            const auto labels = eval(z);
+            const auto share = extent_number(labels, detail::reduced_size(labels, -1));
+            return of_loss(x, eval(labels * (1 - n[0]) + n[0] * (ones_like(labels) / share)), n);
+        } else {
+            const auto logs = [&] {
+                if constexpr (kind == sparse_logits)
+                    return log_softmax(x);
+                else
+                    return detail::log_of_probabilities(x);
+            }();
+            const auto right = detail::chosen_of(logs, z);
+            const auto others = mean(logs, -1);
+            return eval(-((1 - n[0]) * right + n[0] * others));
+        }
+    }
+    static constexpr tensor_spec labels(dtype type, const shape& output) { return Loss::labels(type, output); }
+    static constexpr auto accuracy(const auto& x, const auto& z) requires requires { Loss::accuracy(x, z); }
+    { return Loss::accuracy(x, z); }
+
+private:
+    static constexpr auto of_loss(const auto& x, const auto& z, const auto& n) {
+        if constexpr (detail::has_numbers<Loss>)
+            return Loss::per_record(x, z, detail::part_of_numbers<1, static_cast<std::size_t>(Loss::count)>(n));
+        else
+            return Loss::per_record(x, z);
+    }
+};
+
+} // namespace tapegraph

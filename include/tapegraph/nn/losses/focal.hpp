@@ -1,0 +1,92 @@
+#pragma once
+
+#include <tapegraph/nn/losses/cross_entropy.hpp>
+
+/// Focal losses (Lin et al. 2017): cross-entropies whose terms count by (1 - probability of the right answer)^gamma, so that what is
+/// already right counts little. Keras 3's formulas; from logits without its clipping, since nothing overflows there.
+
+namespace tapegraph {
+
+namespace detail {
+
+/// q^gamma with a derivative of 0 at q = 0, where the power's own may be infinite.
+constexpr auto focus(const auto& q, const auto& gamma) { return pow(maximum(q, 1e-30), gamma); }
+
+template <bool Logits>
+struct binary_focal {
+    bool apply_class_balancing = false; ///< weights alpha and 1 - alpha of labels 1 and 0
+    double alpha = 0.25;
+    double gamma = 2;
+
+    static constexpr std::string_view name = Logits ? "sigmoid_focal_cross_entropy" : "binary_focal_cross_entropy";
+    static constexpr auto smoothing = label_smoothing_kind::binary;
+    static constexpr int count = 3;
+    constexpr std::array<double, count> numbers() const {
+        const double share = number_within("binary_focal_cross_entropy", "alpha", alpha, 0, 1);
+        return {apply_class_balancing ? share : 1, apply_class_balancing ? 1 - share : 1,
+                number_within("binary_focal_cross_entropy", "gamma", gamma, 0)};
+    }
+    constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
+    constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
+        return mean(elements_of<binary_focal>(x, z, n));
+    }
+    static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
+        return record_means_of<binary_focal>(x, z, n);
+    }
+    static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+    static constexpr auto each(const auto& x, const auto& z, const auto& n) {
+        const auto weight = n[0] * z + n[1] * (1 - z);
+        if constexpr (Logits) {
+            const auto p = eval(sigmoid(x));
+            const auto entropy = maximum(x, 0) - x * z + log1p(exp(-abs(x)));
+            return weight * focus(1 - (z * p + (1 - z) * (1 - p)), n[2]) * entropy;
+        } else {
+            const auto q = eval(clip(x, loss_epsilon, 1 - loss_epsilon));
+            return weight * focus(1 - (z * x + (1 - z) * (1 - x)), n[2]) * -(z * log(q) + (1 - z) * log(1 - q));
+        }
+    }
+    static constexpr auto accuracy(const auto& x, const auto& z) {
+        return mean(cast<float>((x > (Logits ? 0 : 0.5)) == (z > 0.5)));
+    }
+};
+
+template <bool Logits>
+struct categorical_focal {
+    double alpha = 0.25;
+    double gamma = 2;
+
+    static constexpr std::string_view name = Logits ? "softmax_focal_cross_entropy" : "categorical_focal_cross_entropy";
+    static constexpr auto smoothing = label_smoothing_kind::categorical;
+    static constexpr int count = 2;
+    constexpr std::array<double, count> numbers() const {
+        return {number_within("categorical_focal_cross_entropy", "alpha", alpha, 0),
+                number_within("categorical_focal_cross_entropy", "gamma", gamma, 0)};
+    }
+    constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
+    constexpr auto operator()(const auto& x, const auto& z, const auto& n) const { return mean(per_record(x, z, n)); }
+    static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+    static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
+        const auto labels = labels_like(x, z);
+        const auto logs = [&] {
+            if constexpr (Logits)
+                return log_softmax(x);
+            else
+                return log_of_probabilities(x);
+        }();
+        return sum(n[0] * focus(1 - exp(logs), n[1]) * -(labels * logs), -1);
+    }
+    static constexpr auto accuracy(const auto& x, const auto& z) { return softmax_cross_entropy::accuracy(x, z); }
+};
+
+} // namespace detail
+
+/// Of probabilities, clipped to [1e-7, 1 - 1e-7], and labels 0 and 1 of their shape.
+using binary_focal_cross_entropy = detail::binary_focal<false>;
+/// The same of logits.
+using sigmoid_focal_cross_entropy = detail::binary_focal<true>;
+/// Of probabilities [batch..., classes] and one-hot labels.
+using categorical_focal_cross_entropy = detail::categorical_focal<false>;
+/// The same of logits.
+using softmax_focal_cross_entropy = detail::categorical_focal<true>;
+
+} // namespace tapegraph

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/nn/losses.hpp>
+#include <tapegraph/ops/refusal.hpp>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+/// What losses are made of. A loss is a plain struct. With members it has `count` and `numbers()`, and its functions take those numbers
+/// as a third argument, scalars of the output's type, so that they may change between steps without compiling anything; called by hand
+/// with two arguments it takes its members' values.
+///
+/// `per_record(output, labels[, n])` is what is left after the last axis was reduced (Keras's `call`); what weights of records multiply.
+
+namespace tapegraph::detail {
+
+template <class = void>
+[[noreturn]] void refuse_number(const char* who, const char* what, double value, double low, double high) {
+    const auto text = [](double v) {
+        std::string s = std::to_string(v);
+        while (s.find('.') != s.npos && (s.back() == '0' || s.back() == '.')) {
+            const bool point = s.back() == '.';
+            s.pop_back();
+            if (point) break;
+        }
+        return s;
+    };
+    const std::string range = high == std::numeric_limits<double>::infinity()
+                                  ? "must be finite and at least " + text(low)
+                                  : "is outside [" + text(low) + ", " + text(high) + "]";
+    throw argument_error(std::string(who) + ": " + what + " " + text(value) + " " + range);
+}
+
+/// The number itself, if it is finite and in [low, high]; argument_error otherwise.
+constexpr double number_within(const char* who, const char* what, double value, double low,
+                               double high = std::numeric_limits<double>::infinity()) {
+    if (!(value >= low && value <= high) || value == std::numeric_limits<double>::infinity())
+        refuse_number(who, what, value, low, high);
+    return value;
+}
+
+template <class T>
+concept has_numbers = requires {
+    T::count;
+};
+
+/// The `Count` numbers from `First` on.
+template <std::size_t First, std::size_t Count>
+constexpr auto part_of_numbers(const auto& n) {
+    using scalar = std::remove_cvref_t<decltype(n[0])>;
+    return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::array<scalar, Count>{n[First + I]...}; }
+    (std::make_index_sequence<Count>{});
+}
+
+struct label_texts {
+    static constexpr const char* text(std::int64_t) {
+        return "loss, metric: output and labels differ in shape; they are compared element by element";
+    }
+};
+/// The labels, refused where they have not the output's shape: [batch, 1] and [batch] would broadcast to [batch, batch].
+template <tensor_like X, tensor_like Z>
+constexpr auto labels_like(const X& x, const Z& z) {
+    const auto labels = eval(z);
+    if (same_shape_or_required(shape_of(x), shape_of(labels))) return labels;
+    const auto here = std::source_location::current();
+    return static_cast<decltype(labels)>(refuse<label_texts>(0, here, labels, eval(x)));
+}
+
+/// The elements of a loss, Loss::each(x, z, n...), for labels of the output's shape.
+template <class Loss>
+constexpr auto elements_of(const auto& x, const auto& z, const auto&... n) {
+    const auto output = eval(x);
+    return Loss::each(output, labels_like(output, z), n...);
+}
+template <class Loss>
+constexpr auto record_means_of(const auto& x, const auto& z, const auto&... n) {
+    return mean_of_record(elements_of<Loss>(x, z, n...));
+}
+
+// Bases of losses without numbers. Those with numbers spell the same calls themselves: compilers warn of a base that
+// `huber{.delta = 2}` does not initialize.
+
+/// A loss of records: its call is the mean of Loss::per_record(x, z).
+template <class Loss>
+struct loss_of_records {
+    constexpr auto operator()(const auto& x, const auto& z) const { return mean(Loss::per_record(x, z)); }
+    static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+};
+
+/// A loss of elements, Loss::each(x, z). Its call is one mean over all of them.
+template <class Loss>
+struct loss_of_elements {
+    constexpr auto operator()(const auto& x, const auto& z) const { return mean(elements_of<Loss>(x, z)); }
+    static constexpr auto per_record(const auto& x, const auto& z) { return record_means_of<Loss>(x, z); }
+    static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+};
+
+/// Keras's epsilon: what logarithms and denominators are kept away from zero by.
+inline constexpr double loss_epsilon = 1e-7;
+
+} // namespace tapegraph::detail

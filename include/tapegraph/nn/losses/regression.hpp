@@ -1,0 +1,116 @@
+#pragma once
+
+#include <tapegraph/nn/losses/loss.hpp>
+
+/// Losses of numbers x against labels z of the same shape, with Keras 3's formulas. `per_record` is the mean over the last axis.
+
+namespace tapegraph {
+
+/// |x - z|
+struct mean_absolute_error : detail::loss_of_elements<mean_absolute_error> {
+    static constexpr std::string_view name = "mean_absolute_error";
+    static constexpr auto each(const auto& x, const auto& z) { return abs(x - z); }
+};
+
+/// 100 |z - x| / max(|z|, 1e-7)
+struct mean_absolute_percentage_error : detail::loss_of_elements<mean_absolute_percentage_error> {
+    static constexpr std::string_view name = "mean_absolute_percentage_error";
+    static constexpr auto each(const auto& x, const auto& z) {
+        return 100 * abs((z - x) / maximum(abs(z), detail::loss_epsilon));
+    }
+};
+
+/// (log(1 + max(x, 1e-7)) - log(1 + max(z, 1e-7)))^2; no derivative where x < 1e-7.
+struct mean_squared_logarithmic_error : detail::loss_of_elements<mean_squared_logarithmic_error> {
+    static constexpr std::string_view name = "mean_squared_logarithmic_error";
+    static constexpr auto each(const auto& x, const auto& z) {
+        return square(log(maximum(x, detail::loss_epsilon) + 1) - log(maximum(z, detail::loss_epsilon) + 1));
+    }
+};
+
+/// e^2 / 2 where |e| <= delta and delta |e| - delta^2 / 2 beyond, e = x - z (Huber 1964). delta > 0.
+struct huber {
+    double delta = 1;
+
+    static constexpr std::string_view name = "huber";
+    static constexpr int count = 1;
+    constexpr std::array<double, count> numbers() const {
+        return {detail::number_within("huber", "delta", delta, std::numeric_limits<double>::min())};
+    }
+    constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
+    constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
+        return mean(detail::elements_of<huber>(x, z, n));
+    }
+    static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
+        return detail::record_means_of<huber>(x, z, n);
+    }
+    static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+    static constexpr auto each(const auto& x, const auto& z, const auto& n) {
+        return where(abs(x - z) <= n[0], 0.5 * square(x - z), n[0] * abs(x - z) - 0.5 * (n[0] * n[0]));
+    }
+};
+
+/// log(cosh(x - z)) = e + softplus(-2 e) - log 2, which does not overflow.
+struct log_cosh : detail::loss_of_elements<log_cosh> {
+    static constexpr std::string_view name = "log_cosh";
+    static constexpr auto each(const auto& x, const auto& z) {
+        return (x - z) + softplus(-2 * (x - z)) - 0.6931471805599453;
+    }
+};
+
+/// The pinball loss, max(q e, (q - 1) e) of e = z - x, q = quantile in [0, 1]: least where x is that quantile of z (Koenker and
+/// Bassett 1978).
+struct pinball {
+    double quantile = 0.5;
+
+    static constexpr std::string_view name = "pinball";
+    static constexpr int count = 1;
+    constexpr std::array<double, count> numbers() const {
+        return {detail::number_within("pinball", "quantile", quantile, 0, 1)};
+    }
+    constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
+    constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
+        return mean(detail::elements_of<pinball>(x, z, n));
+    }
+    static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
+        return detail::record_means_of<pinball>(x, z, n);
+    }
+    static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+    static constexpr auto each(const auto& x, const auto& z, const auto& n) {
+        return maximum(n[0] * (z - x), (n[0] - 1) * (z - x));
+    }
+};
+
+/// x - z log(x + 1e-7), of rates x >= 0 and counts z: the negative log-likelihood but for a term of z alone.
+struct poisson : detail::loss_of_elements<poisson> {
+    static constexpr std::string_view name = "poisson";
+    static constexpr auto each(const auto& x, const auto& z) { return x - z * log(x + detail::loss_epsilon); }
+};
+
+/// sum z log(z / x) over the last axis, distributions [batch..., classes], both clipped to [1e-7, 1].
+struct kl_divergence : detail::loss_of_records<kl_divergence> {
+    static constexpr std::string_view name = "kl_divergence";
+    static constexpr auto per_record(const auto& x, const auto& z) {
+        const auto p = eval(clip(detail::labels_like(x, z), detail::loss_epsilon, 1));
+        return sum(p * log(p / clip(x, detail::loss_epsilon, 1)), -1);
+    }
+};
+
+namespace detail {
+/// The cosine of the angle between x and z along the last axis; vectors shorter than 1e-7 count as shorter still.
+constexpr auto cosine(const auto& x, const auto& z) {
+    const auto labels = labels_like(x, z);
+    const double least = loss_epsilon * loss_epsilon;
+    const auto a = eval(rsqrt(maximum(sum(square(x), -1, {.keepdims = true}), least)));
+    const auto b = eval(rsqrt(maximum(sum(square(labels), -1, {.keepdims = true}), least)));
+    return sum((x * a) * (labels * b), -1);
+}
+} // namespace detail
+
+/// Minus the cosine of the angle between x and z along the last axis: -1 where they agree, 0 where one of them is zero.
+struct cosine_similarity : detail::loss_of_records<cosine_similarity> {
+    static constexpr std::string_view name = "cosine_similarity";
+    static constexpr auto per_record(const auto& x, const auto& z) { return eval(-detail::cosine(x, z)); }
+};
+
+} // namespace tapegraph

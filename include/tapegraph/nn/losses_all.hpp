@@ -1,0 +1,11 @@
+#pragma once
+
+/// All losses. nn/losses.hpp has the five that the umbrella header brings.
+
+#include <tapegraph/nn/losses/cross_entropy.hpp>
+#include <tapegraph/nn/losses/ctc.hpp>
+#include <tapegraph/nn/losses/focal.hpp>
+#include <tapegraph/nn/losses/hinge.hpp>
+#include <tapegraph/nn/losses/overlap.hpp>
+#include <tapegraph/nn/losses/regression.hpp>
+#include <tapegraph/nn/losses/triplet.hpp>

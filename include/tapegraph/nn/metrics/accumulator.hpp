@@ -1,0 +1,118 @@
+#pragma once
+
+#include <tapegraph/eager/tensor.hpp>
+#include <tapegraph/nn/metrics/metric.hpp>
+#include <tapegraph/nn/training.hpp>
+
+#include <vector>
+
+/// Metrics by hand: the same `update` that programs trace, run on tensors.
+
+namespace tapegraph {
+
+namespace detail {
+
+/// State of a metric in eager mode.
+class metric_state {
+public:
+    /// Adds to a state of this shape, which is zeros when it is first named. Throws shape_error where the value has another shape.
+    void add(std::string_view name, const shape& dims, const auto& value) const {
+        const tensor<double> sealed = eval(cast<double>(value));
+        add_to(name, dims, sealed);
+    }
+    /// Everything that was accumulated, by name.
+    std::vector<metric_values::entry> entries() const {
+        std::vector<metric_values::entry> list;
+        for (const named& each : states_) list.push_back({each.name, each.values});
+        return list;
+    }
+    void reset() { states_.clear(); }
+
+private:
+    struct named {
+        std::string name;
+        std::vector<double> values;
+    };
+    template <class = void> // programs without metrics do not compile it
+    void add_to(std::string_view name, const shape& dims, const tensor<double>& value) const {
+        if (!(value.shape() == dims))
+            throw shape_error("metric: state '" + std::string(name) + "' has shape " + to_string(dims) + ", given " +
+                              to_string(value.shape()));
+        named* target = nullptr;
+        for (named& each : states_)
+            if (each.name == name) target = &each;
+        if (target == nullptr) {
+            states_.push_back({std::string(name), std::vector<double>(static_cast<std::size_t>(value.size()))});
+            target = &states_.back();
+        }
+        if (target->values.size() != static_cast<std::size_t>(value.size()))
+            throw shape_error("metric: state '" + std::string(name) + "' has " + std::to_string(target->values.size()) +
+                              " numbers, given " + std::to_string(value.size()));
+        const double* from = value.data();
+        for (double& to : target->values) to += *from++;
+    }
+
+    mutable std::vector<named> states_;
+};
+
+} // namespace detail
+
+/// A metric accumulated by hand, batch after batch of any sizes:
+///
+///     tg::metric_accumulator recall(tg::recall{.threshold = 0.3});
+///     for (...) recall.update(model.predict(x), y);
+///     recall.result();
+///
+/// Nothing of it is recorded on a tape.
+template <class Metric>
+class metric_accumulator {
+public:
+    /// Throws argument_error for numbers that the metric refuses.
+    explicit metric_accumulator(const Metric& metric = {}) : metric_(metric) { numbers<double>(); }
+
+    /// One batch; weights are of records, [batch].
+    template <class T, tensor_like Z>
+    void update(const tensor<T>& x, const Z& z) {
+        run(x, z, none{});
+    }
+    template <class T, tensor_like Z, tensor_like W>
+    void update(const tensor<T>& x, const Z& z, const W& weights) {
+        run(x, z, eval(weights));
+    }
+    /// What has been seen since the last reset; 0 or the metric's own word for nothing, if that was no batch.
+    double result() const {
+        const auto entries = state_.entries();
+        return entries.empty() ? 0 : metric_.result(metric_values(entries));
+    }
+    /// A state by its name: `all("confusion_matrix")`. Throws argument_error for a name that the metric did not give.
+    std::vector<double> all(std::string_view name) const {
+        const auto entries = state_.entries();
+        const auto values = metric_values(entries).all(name);
+        return {values.begin(), values.end()};
+    }
+    void reset() { state_.reset(); }
+    Metric& metric() { return metric_; }
+
+private:
+    template <class T>
+    auto numbers() const {
+        if constexpr (detail::has_numbers<Metric>) {
+            const auto values = metric_.numbers();
+            std::array<typed_number<T>, Metric::count> n;
+            for (std::size_t i = 0; i < values.size(); ++i) n[i] = {static_cast<T>(values[i])};
+            return n;
+        } else {
+            return none{};
+        }
+    }
+    template <class T, class Z, class W>
+    void run(const tensor<T>& x, const Z& z, const W& weights) {
+        using scalar = std::conditional_t<std::is_same_v<T, double>, double, float>;
+        Metric::update(state_, x.detach(), eval(z), weights, numbers<scalar>());
+    }
+
+    Metric metric_;
+    detail::metric_state state_;
+};
+
+} // namespace tapegraph
