@@ -12,9 +12,24 @@ namespace ir {
 template <class Model, class Spec, class Loss>
 inline constexpr bool gathers_rows = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.row_uses > 0;
 
+/// Whether some variable has a regularizer, or a constraint.
+template <class Model, class Spec, class Loss>
+inline constexpr bool regularizes = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.regularizers > 0;
+template <class Model, class Spec, class Loss>
+inline constexpr bool constrains = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.constraints > 0;
+
 } // namespace ir
 
 namespace detail {
+
+/// The loss with the penalties of the variables that this evaluation has asked for.
+template <class Model, class Spec, class Loss, class T>
+tensor<T> with_penalties(const eager_context& context, const tensor<T>& loss) {
+    if constexpr (ir::regularizes<Model, Spec, Loss>)
+        return penalties<Loss>::added(context, loss);
+    else
+        return loss;
+}
 
 /// A tensor over a copy of a batch's memory, whose elements are of type T.
 template <class T>
@@ -70,7 +85,7 @@ private:
             const auto labels = detail::batch_tensor<label>(y);
             const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x)));
             detail::numeric_check::enter({});
-            const auto loss = eval(Loss{}(output, labels));
+            const auto loss = detail::with_penalties<Model, Spec, Loss>(context, eval(Loss{}(output, labels)));
             tape.stop_recording();
             const any_tensor accuracy = accuracy_of(output, labels);
             for (const auto& u : context.used) {
@@ -96,6 +111,7 @@ private:
                 slots, context.row_uses, gradients.data() + targets.size(),
                 [&](const auto& some, const auto& w, const auto& g) { Optimizer::update(some, w, g, n); });
         sources.clear();
+        if constexpr (ir::constrains<Model, Spec, Loss>) detail::projections<Loss>::template apply<value>(context);
         context.apply();
         return result;
     }
@@ -106,7 +122,7 @@ private:
         const detail::random_scope draws(context.random);
         const auto labels = detail::batch_tensor<label>(y);
         const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x)));
-        const auto loss = eval(Loss{}(output, labels));
+        const auto loss = detail::with_penalties<Model, Spec, Loss>(context, eval(Loss{}(output, labels)));
         return numbers_of(loss, accuracy_of(output, labels));
     }
 

@@ -144,6 +144,12 @@ public:
         return random::uniform_like(like);
     }
 
+    template <class F>
+    auto with_draws(const F& f) const {
+        const detail::random_scope draws(context_->random);
+        return f();
+    }
+
     template <tensor_like X>
     auto operand(const X& x, std::source_location where) const {
         return eval(x, where);
@@ -218,9 +224,12 @@ TG_DEFINITION variable& eager_scope::find(dtype type, first_values_function firs
         context_->cursor = i + 1;
         return known.at(i);
     }
+    if (const char* const refused = detail::refused_rule(options, dims)) require(false, refused);
     any_tensor data(type, dims);
     first_values(data.write(), dims, options.initializer, context_->random.state.seed, path);
-    return known.add(path, std::move(data), options.trainable, false);
+    tapegraph::variable& made = known.add(path, std::move(data), options.trainable, false);
+    made.set_rules(options.regularizer, options.constraint);
+    return made;
 }
 #endif
 

@@ -138,7 +138,14 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
             init.of_double(static_cast<double*>(data.write()), data.shape(), how, m.options_.seed, path);
         if (data.type() == dtype::f32)
             init.of_float(static_cast<float*>(data.write()), data.shape(), how, m.options_.seed, path);
-        m.variables_.add(std::move(path), std::move(data), v.trainable, i >= m.summary_.variables);
+        variable& made = m.variables_.add(std::move(path), std::move(data), v.trainable, i >= m.summary_.variables);
+        regularizer r;
+        constraint c;
+        for (const ir::weight_rule& rule : all.regularizers)
+            if (rule.variable == i) r = {static_cast<regularizer_kind>(rule.kind), rule.a, rule.b};
+        for (const ir::weight_rule& rule : all.constraints)
+            if (rule.variable == i) c = {static_cast<constraint_kind>(rule.kind), rule.a, rule.b, rule.c, rule.along};
+        made.set_rules(r, c);
     }
 }
 

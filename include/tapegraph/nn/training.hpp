@@ -47,6 +47,24 @@ inline constexpr auto labels_name = [] {
     return s;
 }();
 
+/// Adds the variables' penalties to a loss. Whoever has a regularizer has nn/regularizer.hpp.
+template <class Loss>
+constexpr void add_penalties(trace& t, graph_node& loss) {
+    if constexpr (requires { sizeof(tapegraph::detail::penalties<Loss>); })
+        tapegraph::detail::penalties<Loss>::add(t, loss);
+    else if (t.regularizers.size() > 0)
+        t.fail("regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
+}
+
+/// Takes the new values of variables back to what their constraints say.
+template <class Optimizer>
+constexpr void apply_constraints(trace& t) {
+    if constexpr (requires { sizeof(tapegraph::detail::projections<Optimizer>); })
+        tapegraph::detail::projections<Optimizer>::apply(t);
+    else if (t.constraints.size() > 0)
+        t.fail("constraint: needs #include <tapegraph/nn/constraint.hpp>");
+}
+
 template <class Loss>
 constexpr void trace_loss(trace& t, const graph_node& output, graph_node& loss) {
     const tensor_spec spec = Loss::labels(output.type(), output.shape());
@@ -56,6 +74,7 @@ constexpr void trace_loss(trace& t, const graph_node& output, graph_node& loss) 
     const operand_info given = t.info(loss.id());
     for (int i = 0; i < given.dims.rank(); ++i)
         if (given.dims[i].value != 1) t.fail("a loss must be a scalar (reduce it, say with mean)", &given, 1);
+    add_penalties<Loss>(t, loss);
     t.outputs.push_back({"loss", loss.id()});
     if constexpr (requires { Loss::accuracy(output, labels); })
         t.outputs.push_back({"accuracy", graph_node(eval(Loss::accuracy(output, labels))).id()});
@@ -122,6 +141,7 @@ struct training_trace {
             }
         }
         t.gradients.clear();
+        apply_constraints<Optimizer>(t);
     }
 };
 
