@@ -82,13 +82,12 @@ constexpr H sampled(const H& images, const H& rows, const H& columns, fill_mode 
     return eval(upper + below * (lower - upper), where);
 }
 
-/// Rows [height, 1] and columns [1, width] of an image's pixels from its centre.
+/// Rows [1, height, 1] and columns [1, 1, width] of an image's pixels from its centre.
 template <handle H>
 constexpr H from_centre(const H& images, int axis, std::source_location where) {
     const extent n = shape_of(images)[axis];
-    const H numbers = cast_like(images, arange<double>(images, n, 0, 1, where), where);
-    const H centred = eval(numbers - (extent_number(numbers, n) - 1) * 0.5, where);
-    return expand_dims(centred, axis == 1 ? axes{1} : axes{0}, where);
+    const H numbers = cast_like(images, numbers_along<double>(images, n, axis, 3, where), where);
+    return eval(numbers - (extent_number(numbers, n) - 1) * 0.5, where);
 }
 
 /// Samples where f(draws..., row, column from the centre) says, which is a pair of places from the centre.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/ops/elementwise/cast.hpp>
-#include <tapegraph/ops/movement/view.hpp>
+#include <tapegraph/ops/movement/fill.hpp>
 
 namespace tapegraph::detail {
 
@@ -14,13 +14,12 @@ constexpr H cast_like(const H& like, const E& values, std::source_location where
         return like.type() == dtype::f64 ? H(eval(cast<double>(values), where)) : H(eval(cast<float>(values), where));
 }
 
-/// A vector as a tensor of a rank that lies along one axis: [1, ..., n, ..., 1].
-template <handle H>
-constexpr H along_axis(const H& vector, int axis, int rank, std::source_location where) {
-    const shape from = shape_of(vector);
-    shape target = no_axes(from);
-    for (int i = 0; i < rank; ++i) target.push_back(i == axis ? from[0] : extent(1));
-    return reshape(vector, target, where);
+/// 0, 1, ... along one axis of a tensor of a rank: [1, ..., count, ..., 1]. (A reshape would be a row of the summary.)
+template <class T, handle H>
+constexpr auto numbers_along(const H& like, extent count, int axis, int rank, std::source_location where) {
+    shape dims = no_axes(shape_of(like));
+    for (int i = 0; i < rank; ++i) dims.push_back(i == axis ? count : extent(1));
+    return invoke<arange_op<T>>({0, 1, 0, 0}, &dims, where, like);
 }
 
 } // namespace tapegraph::detail

@@ -5,6 +5,7 @@
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/ops/elementwise/exponential.hpp>
 #include <tapegraph/ops/elementwise/trigonometric.hpp>
+#include <tapegraph/ops/elementwise/rounding.hpp>
 #include <tapegraph/ops/movement/concat.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/refusal.hpp>
@@ -43,26 +44,20 @@ struct position_texts {
     }
 };
 
-/// first + 0, 1, ... count - 1 in double, [count], or [batch, count] where `first` is i32 [batch]. A step of a model that runs one by
-/// one has its place as an input.
+/// 0, 1, ... of the steps of x [batch, time, ...], from `first` on, i32, a scalar or [batch], where it is given: in double,
+/// [1 or batch, time, 1, ...].
 template <handle H>
-constexpr auto places(const H& like, extent count, std::source_location where) {
-    return arange<double>(like, count, 0, 1, where);
+constexpr auto places(const H& x, std::source_location where) {
+    return numbers_along<double>(x, shape_of(x)[1], 1, shape_of(x).rank(), where);
 }
 template <handle H, handle P>
-constexpr auto places(const H& like, extent count, std::source_location where, const P& first) {
-    const auto numbers = arange<double>(like, count, 0, 1, where);
-    const auto start = eval(cast<double>(first), where);
-    return eval(expand_dims(start, -1, where) + numbers, where);
-}
-
-/// Places times max_wavelength^(-2 k / features), k from 0 on: [..., count, (features + 1) / 2], in double, so that far places are
-/// exact.
-template <handle P>
-constexpr auto angles(const P& places, std::int64_t features, double wavelength, std::source_location where) {
-    const auto number = arange<double>(places, (features + 1) / 2, 0, 1, where);
-    const auto rates = eval(exp(number * (-2 * math::log(wavelength) / static_cast<double>(features))), where);
-    return eval(expand_dims(places, -1, where) * rates, where);
+constexpr auto places(const H& x, std::source_location where, const P& first) {
+    const shape dims = shape_of(x), given = shape_of(first);
+    shape beside = no_axes(dims);
+    beside.push_back(given.rank() == 0 ? extent(1) : given[0]);
+    for (int i = 1; i < dims.rank(); ++i) beside.push_back(1);
+    const auto start = eval(cast<double>(reshape(first, beside, where)), where);
+    return eval(start + places(x, where), where);
 }
 
 template <tensor_like X, class... First>
@@ -73,14 +68,11 @@ constexpr auto rotated(const X& x, const wavelength_options& o, std::source_loca
     if (last < 2 || !dims[last].known() || dims[last].value % 2 != 0 || dims[last].value == 0 || !(o.max_wavelength > 0))
         return refuse<position_texts>(position_texts::rotary, where, input);
     const std::int64_t half = dims[last].value / 2;
-    const auto turn = angles(places(input, dims[1], where, first...), 2 * half, o.max_wavelength, where);
-    shape beside = no_axes(dims); // [batch or 1, time, 1, ..., half]
-    beside.push_back(shape_of(turn).rank() == 3 ? shape_of(turn)[0] : extent(1));
-    beside.push_back(dims[1]);
-    for (int i = 2; i < last; ++i) beside.push_back(1);
-    beside.push_back(half);
-    const auto cosine = reshape(cast_like(input, cos(turn), where), beside, where);
-    const auto sine = reshape(cast_like(input, sin(turn), where), beside, where);
+    const auto pair = arange<double>(input, half, 0, 1, where);
+    const auto rate = eval(exp(pair * (-math::log(o.max_wavelength) / static_cast<double>(half))), where);
+    const auto turn = eval(places(input, where, first...) * rate, where); // in double, so that far places are exact
+    const auto cosine = cast_like(input, cos(turn), where);
+    const auto sine = cast_like(input, sin(turn), where);
     const auto [a, b] = split<2>(input, -1, where);
     const auto first_half = eval(a * cosine - b * sine, where);
     const auto second_half = eval(b * cosine + a * sine, where);
@@ -93,13 +85,10 @@ constexpr auto sinusoids(const X& x, const wavelength_options& o, std::source_lo
     const shape dims = shape_of(input);
     if (dims.rank() != 3 || !dims[2].known() || dims[2].value == 0 || !(o.max_wavelength > 0))
         return refuse<position_texts>(position_texts::sinusoidal, where, input);
-    const std::int64_t features = dims[2].value;
-    const auto turn = angles(places(input, dims[1], where, first...), features, o.max_wavelength, where);
-    const auto sine = eval(sin(turn), where), cosine = eval(cos(turn), where);
-    shape joined = shape_of(sine);
-    joined.set(joined.rank() - 1, 2 * ((features + 1) / 2));
-    const auto pairs = reshape(concat(expand_dims(sine, -1, where), expand_dims(cosine, -1, where), -1, where), joined, where);
-    return cast_like(input, part_of(pairs, joined.rank() - 1, extent(0), extent(features), where), where);
+    const auto number = arange<double>(input, dims[2], 0, 1, where);
+    const double rate = -2 * math::log(o.max_wavelength) / static_cast<double>(dims[2].value);
+    const auto turn = eval(places(input, where, first...) * exp(floor(number / 2) * rate), where);
+    return cast_like(input, tapegraph::where(number % 2 == 0, sin(turn), cos(turn)), where);
 }
 
 } // namespace detail
@@ -118,7 +107,7 @@ constexpr auto rotary_positions(const X& x, const P& first, const wavelength_opt
     return detail::rotated(x, o, where, eval(first, where));
 }
 
-/// [time, features] to be added to x [batch, time, features]: feature 2 k is sin(place max_wavelength^(-2 k / features)), feature
+/// [1, time, features] to be added to x [batch, time, features]: feature 2 k is sin(place max_wavelength^(-2 k / features)), feature
 /// 2 k + 1 the cosine (Vaswani et al. 2017).
 template <tensor_like X>
 constexpr auto sinusoidal_positions(const X& x, const wavelength_options& o = {},
@@ -149,8 +138,11 @@ constexpr H learnt_positions(const Scope& scope, const H& input, const position_
                                         {.initializer = o.embeddings_initializer,
                                          .regularizer = o.embeddings_regularizer,
                                          .constraint = o.embeddings_constraint});
-    const auto numbers = eval(cast<std::int32_t>(places(input, dims[1], where, first...)), where);
-    return gather(table, numbers, 0, 0, where);
+    const auto numbers = arange<std::int32_t>(input, dims[1], 0, 1, where);
+    if constexpr (sizeof...(First) == 0)
+        return gather(table, numbers, 0, 0, where);
+    else
+        return gather(table, eval(expand_dims(first..., -1, where) + numbers, where), 0, 0, where);
 }
 
 } // namespace detail

@@ -59,11 +59,15 @@ template <handle H>
 constexpr H linearly_longer(const H& x, int axis, std::int64_t factor, std::source_location where) {
     if (factor == 1) return x;
     const shape from = shape_of(x);
-    const auto number = arange<double>(x, from[axis] * factor, 0, 1, where);
-    const auto place = eval(maximum((number + 0.5) / static_cast<double>(factor) - 0.5, 0), where);
+    const extent size = from[axis] * factor;
+    const auto place_of = [&](const auto& number) {
+        return eval(maximum((number + 0.5) / static_cast<double>(factor) - 0.5, 0), where);
+    };
+    const auto place = place_of(arange<double>(x, size, 0, 1, where));
     const auto below = eval(floor(place), where);
     const auto above = eval(minimum(below + 1, extent_number(below, from[axis] - extent(1))), where);
-    const H share = along_axis(cast_like(x, place - below, where), axis, from.rank(), where);
+    const auto beside = place_of(numbers_along<double>(x, size, axis, from.rank(), where));
+    const H share = cast_like(x, beside - floor(beside), where);
     const H first = gather(x, eval(cast<std::int32_t>(below), where), axis, 0, where);
     const H second = gather(x, eval(cast<std::int32_t>(above), where), axis, 0, where);
     return eval(first + share * (second - first), where);
