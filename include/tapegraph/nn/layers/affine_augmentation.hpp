@@ -42,13 +42,12 @@ namespace detail {
 /// Places along an axis of n elements, whole numbers in a floating type, as places inside of it.
 template <handle H>
 constexpr H inside(const H& place, extent n, fill_mode mode, std::source_location where) {
-    const auto count = extent_number(place, n);
-    if (mode == fill_mode::wrap) return eval(place % count, where);
+    if (mode == fill_mode::wrap) return eval(place % extent_number(place, n), where);
     if (mode == fill_mode::reflect) {
-        const H folded = eval(place % (2 * count), where);
-        return eval(minimum(folded, 2 * count - 1 - folded), where);
+        const H folded = eval(place % extent_number(place, n * extent(2)), where);
+        return eval(minimum(folded, extent_number(folded, n * extent(2) - extent(1)) - folded), where);
     }
-    return eval(clip(place, 0, count - 1), where);
+    return eval(clip(place, 0, extent_number(place, n - extent(1))), where);
 }
 
 /// images [batch, height, width, channels] at places (rows, columns) [batch, height, width], bilinear between four pixels.
@@ -87,7 +86,7 @@ template <handle H>
 constexpr H from_centre(const H& images, int axis, std::source_location where) {
     const extent n = shape_of(images)[axis];
     const H numbers = cast_like(images, numbers_along<double>(images, n, axis, 3, where), where);
-    return eval(numbers - (extent_number(numbers, n) - 1) * 0.5, where);
+    return eval((2 * numbers - extent_number(numbers, n - extent(1))) * 0.5, where);
 }
 
 /// Samples where f(draws..., row, column from the centre) says, which is a pair of places from the centre.
@@ -98,10 +97,10 @@ constexpr H moved(const H& images, fill_mode mode, double beyond, std::source_lo
     const shape dims = shape_of(images);
     shape places = no_axes(dims);
     for (int i = 0; i < 3; ++i) places.push_back(dims[i]);
-    const H middle_row = eval(rows + (extent_number(rows, dims[1]) - 1) * 0.5, where);
-    const H middle_column = eval(columns + (extent_number(columns, dims[2]) - 1) * 0.5, where);
-    return sampled(images, eval(broadcast_to(middle_row, places), where),
-                   eval(broadcast_to(middle_column, places), where), mode, beyond, where);
+    const H from_top = eval((2 * rows + extent_number(rows, dims[1] - extent(1))) * 0.5, where);
+    const H from_left = eval((2 * columns + extent_number(columns, dims[2] - extent(1))) * 0.5, where);
+    return sampled(images, eval(broadcast_to(from_top, places), where), eval(broadcast_to(from_left, places), where), mode,
+                   beyond, where);
 }
 
 /// A draw for each record beside rows and columns: [batch, 1, 1].

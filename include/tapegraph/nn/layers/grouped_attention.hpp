@@ -91,15 +91,28 @@ constexpr H maybe_rotated(const H& x, double wavelength, std::source_location wh
 template <handle H, handle I>
 constexpr H written(const H& cache, const H& steps, const I& behind, std::source_location where) {
     const extent n = shape_of(steps)[1];
-    const auto count = extent_number(behind, n);
-    const auto fresh = eval(logical_and(behind >= 0, behind < count), where);
+    const auto last = extent_number(behind, n - extent(1));
+    const auto fresh = eval(logical_and(behind >= 0, behind <= last), where);
     const auto chosen = expand_dims(fresh, {2, 3}, where);
     if (n.known() && n.value == 1) return eval(tapegraph::where(chosen, steps, cache), where);
-    const auto index = eval(clip(behind, 0, count - 1), where);
+    const auto index = eval(clip(behind, 0, last), where);
     return eval(tapegraph::where(chosen, gather(steps, index, 1, 1, where), cache), where);
 }
 
 } // namespace detail
+
+/// Zeros for the keys and values of `capacity` steps, of the batch and element type of x [batch, time, features].
+template <tensor_like X>
+constexpr auto empty_attention_cache(const X& x, std::int64_t capacity, const grouped_query_attention_options& o,
+                                     std::source_location where = std::source_location::current()) {
+    const auto input = eval(x, where);
+    const std::int64_t heads = o.num_key_value_heads > 0 ? o.num_key_value_heads : o.num_query_heads;
+    shape dims = detail::no_axes(shape_of(input));
+    dims.push_back(detail::last_extent(shape_of(input), 3));
+    for (const std::int64_t e : {capacity, heads, o.head_dim}) dims.push_back(e);
+    const auto zeros = detail::cast_like(input, fill<float>(input, dims, 0, where), where);
+    return attention_cache{zeros, zeros};
+}
 
 /// Attention in which num_query_heads / num_key_value_heads neighbouring heads share keys and values (Ainslie et al. 2023): query
 /// [batch, time, features] looks at value [batch, steps, others], which is also the key, and gives query's shape. Variables as
