@@ -57,7 +57,9 @@ constexpr H record_draws(const H& images, const factor_range& range, std::source
     shape dims = no_axes(shape_of(images));
     dims.push_back(shape_of(images)[0]);
     for (int i = 0; i < 3; ++i) dims.push_back(1);
-    return random::uniform(images, dims, {range.low, range.high}, where);
+    const H drawn = random::uniform(images, dims, {}, where);
+    if (range.low == 0 && range.high == 1) return drawn;
+    return eval(range.low + (range.high - range.low) * drawn, where); // the ends may be equal
 }
 
 template <class Scope, tensor_like X, class F>
