@@ -47,13 +47,20 @@ inline constexpr auto labels_name = [] {
     return s;
 }();
 
+namespace detail {
+constexpr void fail_of_variable(trace& t, int variable, const char* what) {
+    t.scope = t.variables[variable].scope;
+    t.fail(what);
+}
+} // namespace detail
+
 /// Adds the variables' penalties to a loss. Whoever has a regularizer has nn/regularizer.hpp.
 template <class Loss>
 constexpr void add_penalties(trace& t, graph_node& loss) {
     if constexpr (requires { sizeof(tapegraph::detail::penalties<Loss>); })
         tapegraph::detail::penalties<Loss>::add(t, loss);
     else if (t.regularizers.size() > 0)
-        t.fail("regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
+        detail::fail_of_variable(t, t.regularizers[0].variable, "regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
 }
 
 /// Takes the new values of variables back to what their constraints say.
@@ -62,7 +69,7 @@ constexpr void apply_constraints(trace& t) {
     if constexpr (requires { sizeof(tapegraph::detail::projections<Optimizer>); })
         tapegraph::detail::projections<Optimizer>::apply(t);
     else if (t.constraints.size() > 0)
-        t.fail("constraint: needs #include <tapegraph/nn/constraint.hpp>");
+        detail::fail_of_variable(t, t.constraints[0].variable, "constraint: needs #include <tapegraph/nn/constraint.hpp>");
 }
 
 template <class Loss>
