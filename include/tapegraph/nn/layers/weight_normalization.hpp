@@ -25,6 +25,8 @@ public:
         return weight_normalized_scope(static_cast<const Scope&>(*this) / name);
     }
 
+    constexpr weight_normalized_scope reuse() const { return weight_normalized_scope(Scope::reuse()); }
+
     template <handle H>
     constexpr H variable_like(const H& like, std::string_view name, const shape& dims,
                               const variable_options& options = {}) const {
