@@ -51,8 +51,9 @@ tg::tensor<std::int32_t> likeliest(const tg::tensor<double>& scores) {
 } // namespace
 
 TEST_CASE("generation from a cache is generation by whole sequences") {
-    auto model = tg::compile<tg::graph>(whole{}, tg::spec<double, tg::dyn, tg::dyn>{}, tg::sparse_softmax_cross_entropy{},
-                                        tg::adam{.learning_rate = 0.1}, {.seed = 2});
+    auto model =
+        tg::compile<tg::graph>(whole{}, tg::spec<double, tg::dyn, tg::dyn>{}, tg::sparse_softmax_cross_entropy{},
+                               tg::adam{.learning_rate = 0.1}, {.seed = 2});
     for (std::uint64_t i = 0; i < 3; ++i)
         model.train_on_batch(tg::tensor<double>(tg::cast<double>(tg::reshape(classes(24, 5, i), {4, 6}))),
                              tg::tensor<std::int32_t>(tg::reshape(classes(24, 5, i + 9), {4, 6})));

@@ -100,7 +100,7 @@ TEST_CASE_TEMPLATE("truncated normal initializers end at two deviations and have
     };
     check(tg::init::truncated_normal{1, 0.5}, 1, 0.5 * left);
     check(tg::init::lecun_normal{}, 0, std::sqrt(1.0 / 300));
-    check(tg::init::variance_scaling{2}, 0, std::sqrt(2.0 / 300)); // Keras's he_normal
+    check(tg::init::variance_scaling{2}, 0, std::sqrt(2.0 / 300));                             // Keras's he_normal
     check(tg::init::variance_scaling{.mode = tg::fan_mode::fan_avg}, 0, std::sqrt(2.0 / 700)); // its glorot_normal
 }
 

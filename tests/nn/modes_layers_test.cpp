@@ -34,8 +34,9 @@ struct image_model {
         h = tg::layer(scope / "scale", "scaled", h, [](auto s, auto y) {
             return y * s.variable_like(y, "factor", {2}, {.initializer = tg::init::constant{1.5}});
         });
-        return tg::dense(scope / "score", tg::flatten(tg::zero_padding2d(tanh(h))),
-                         {.units = 2, .kernel_regularizer = tg::regularizers::orthogonal{.factor = 0.3, .columns = true}});
+        return tg::dense(
+            scope / "score", tg::flatten(tg::zero_padding2d(tanh(h))),
+            {.units = 2, .kernel_regularizer = tg::regularizers::orthogonal{.factor = 0.3, .columns = true}});
     }
 };
 
@@ -52,10 +53,10 @@ TEST_CASE("layers of images: both modes train alike, gradients are central diffe
     auto eager = images<tg::eager>();
     const std::string summary = graph.summary();
     CAPTURE(summary);
-    for (const char* row : {"each (depthwise_conv2d)", "norm (group_normalization)", "bend (prelu)", "both (separable_conv2d)",
-                            "up (conv2d_transpose)", "scale (scaled)", "score (dense)"})
+    for (const char* row : {"each (depthwise_conv2d)", "norm (group_normalization)", "bend (prelu)",
+                            "both (separable_conv2d)", "up (conv2d_transpose)", "scale (scaled)", "score (dense)"})
         CHECK(summary.find(row) != std::string::npos);
-    CHECK(summary.find("[1, ") == std::string::npos); // nothing that layers do inside
+    CHECK(summary.find("[1, ") == std::string::npos);       // nothing that layers do inside
     CHECK(graph.variables()["up/kernel_gain"].size() == 3); // the last axis of its kernel [2, 2, 2, 3]
     CHECK(graph.variables()["each/kernel"].regularizer().a == 0.02);
     train_alike(graph, eager, {4, 3}, [](int size, std::uint64_t seed) {
@@ -74,7 +75,9 @@ struct held_model {
                             .kernel_constraint = tg::constraints::max_norm{.max_value = 0.5},
                             .bias_constraint = tg::constraints::non_negative{}});
         h = tg::batch_normalization(scope / "norm", tanh(h), {.gamma_constraint = tg::constraints::unit_norm{}});
-        return tg::dense(scope / "b", h, {.units = 1, .kernel_constraint = tg::constraints::min_max_norm{.min_value = 0.9, .rate = 0.5}});
+        return tg::dense(
+            scope / "b", h,
+            {.units = 1, .kernel_constraint = tg::constraints::min_max_norm{.min_value = 0.9, .rate = 0.5}});
     }
 };
 
@@ -131,12 +134,14 @@ TEST_CASE("what a regularizer or constraint cannot be is refused, with its varia
     const auto refuses = [&](const tg::dense_options& o, const char* text) {
         CHECK_THROWS_WITH_AS(dense(o), doctest::Contains(text), tg::argument_error);
     };
-    refuses({.kernel_regularizer = tg::regularizers::l2{-1}}, "regularizer: factors must be finite and not negative, in scope 'd'");
+    refuses({.kernel_regularizer = tg::regularizers::l2{-1}},
+            "regularizer: factors must be finite and not negative, in scope 'd'");
     refuses({.kernel_regularizer = tg::regularizers::l1{NAN}}, "regularizer: factors must be finite");
     refuses({.kernel_initializer = tg::init::variance_scaling{.scale = 0}}, "variance_scaling: scale must be positive");
     refuses({.kernel_constraint = tg::constraints::max_norm{.axis = 2}}, "constraint: axis outside the rank");
     refuses({.kernel_constraint = tg::constraints::max_norm{.max_value = -1}}, "constraint: norms must be finite");
-    refuses({.kernel_constraint = tg::constraints::min_max_norm{2, 1}}, "min_max_norm: min_value must not exceed max_value");
+    refuses({.kernel_constraint = tg::constraints::min_max_norm{2, 1}},
+            "min_max_norm: min_value must not exceed max_value");
     layer_bench other;
     CHECK_THROWS_WITH_AS(tg::dense(other.scope() / "d", x, {.bias_regularizer = tg::regularizers::orthogonal{}}),
                          doctest::Contains("orthogonal: the variable must be a matrix"), tg::argument_error);

@@ -47,9 +47,10 @@ TEST_CASE("spatial_dropout drops whole channels of a record") {
     };
     check(line, tg::spatial_dropout1d(b.scope() / "d", line, {.rate = 0.4}));
     check(image, tg::spatial_dropout2d(b.scope() / "d", image, {.rate = 0.4}));
-    CHECK_THROWS_WITH_AS(tg::spatial_dropout2d(b.scope() / "d", line, {}),
-                         doctest::Contains("spatial_dropout2d: input must be [batch, height, width, channels], in scope 'd'"),
-                         tg::argument_error);
+    CHECK_THROWS_WITH_AS(
+        tg::spatial_dropout2d(b.scope() / "d", line, {}),
+        doctest::Contains("spatial_dropout2d: input must be [batch, height, width, channels], in scope 'd'"),
+        tg::argument_error);
     CHECK_THROWS_WITH_AS(tg::spatial_dropout1d(b.scope() / "d", line, {.rate = 1}),
                          doctest::Contains("rate must lie in [0, 1)"), tg::argument_error);
 }
@@ -64,7 +65,8 @@ TEST_CASE("alpha_dropout, gaussian_noise and gaussian_dropout have their laws") 
     CHECK(std::abs(variance - 1) < 0.06);
     std::vector<double> sorted = alpha.to_vector();
     std::sort(sorted.begin(), sorted.end());
-    CHECK(std::abs(static_cast<double>(std::count(sorted.begin(), sorted.end(), sorted[3000])) - 6000) < 325); // 5 deviations
+    CHECK(std::abs(static_cast<double>(std::count(sorted.begin(), sorted.end(), sorted[3000])) - 6000) <
+          325); // 5 deviations
 
     const tg::tensor<double> noisy = tg::gaussian_noise(b.scope() / "n", x, {.stddev = 0.5});
     const auto [shift, spread] = moments_of(tg::tensor<double>(noisy - x).to_vector());
@@ -79,14 +81,15 @@ TEST_CASE("alpha_dropout, gaussian_noise and gaussian_dropout have their laws") 
     CHECK(same_bits(tg::gaussian_noise(b.scope(false) / "a", x, {.stddev = 2}), x));
     CHECK(same_bits(tg::gaussian_dropout(b.scope(false) / "a", x, {.rate = 0.3}), x));
     CHECK(same_bits(tg::gaussian_noise(b.scope() / "a", x, {.stddev = 0}), x));
-    CHECK_THROWS_WITH_AS(tg::gaussian_noise(b.scope() / "a", x, {.stddev = -1}), doctest::Contains("stddev must not be negative"),
-                         tg::argument_error);
+    CHECK_THROWS_WITH_AS(tg::gaussian_noise(b.scope() / "a", x, {.stddev = -1}),
+                         doctest::Contains("stddev must not be negative"), tg::argument_error);
 }
 
 namespace {
 
 /// x[n] at (row, column), beyond it as the mode says.
-double pixel(const tg::tensor<double>& x, int64_t n, int64_t row, int64_t column, int64_t c, tg::fill_mode mode, double beyond) {
+double pixel(const tg::tensor<double>& x, int64_t n, int64_t row, int64_t column, int64_t c, tg::fill_mode mode,
+             double beyond) {
     const auto inside = [&](int64_t i, int64_t size) -> int64_t {
         switch (mode) {
         case tg::fill_mode::wrap: return ((i % size) + size) % size;
@@ -104,7 +107,8 @@ double pixel(const tg::tensor<double>& x, int64_t n, int64_t row, int64_t column
 
 /// y, at every place, is x at f(row, column), pairs counted from the centre, between four pixels.
 template <class F>
-double sampling_error(const tg::tensor<double>& x, const tg::tensor<double>& y, tg::fill_mode mode, double beyond, const F& f) {
+double sampling_error(const tg::tensor<double>& x, const tg::tensor<double>& y, tg::fill_mode mode, double beyond,
+                      const F& f) {
     const int64_t height = x.shape()[1].value, width = x.shape()[2].value;
     const double middle = static_cast<double>(height - 1) / 2, centre = static_cast<double>(width - 1) / 2;
     double largest = 0;
@@ -120,8 +124,8 @@ double sampling_error(const tg::tensor<double>& x, const tg::tensor<double>& y, 
                         for (const int along : {0, 1})
                             value += (down == 1 ? row - top : top + 1 - row) *
                                      (along == 1 ? column - left : left + 1 - column) *
-                                     pixel(x, n, static_cast<int64_t>(top) + down, static_cast<int64_t>(left) + along, c, mode,
-                                           beyond);
+                                     pixel(x, n, static_cast<int64_t>(top) + down, static_cast<int64_t>(left) + along,
+                                           c, mode, beyond);
                     largest = std::max(largest, std::abs(value - y(n, i, j, c)));
                 }
     return largest;
@@ -142,7 +146,8 @@ TEST_CASE("translation, rotation and zoom sample where they say") {
         // Ranges of one number: 1.5 rows down and 1.8 columns to the left; also further than the image is long.
         for (const double far : {0.3, -1.7}) {
             const tg::tensor<double> moved = tg::random_translation(
-                b.scope() / "t", x, {.height_factor = {far, far}, .width_factor = {-0.3, -0.3}, .fill_mode = mode, .fill_value = 7});
+                b.scope() / "t", x,
+                {.height_factor = {far, far}, .width_factor = {-0.3, -0.3}, .fill_mode = mode, .fill_value = 7});
             CHECK(sampling_error(x, moved, mode, 7, [&](double r, double k) {
                       return pair{r - 5 * far, k + 1.8};
                   }) < tolerance);
@@ -153,10 +158,12 @@ TEST_CASE("translation, rotation and zoom sample where they say") {
         CHECK(sampling_error(x, turned, mode, -2, [&](double r, double k) {
                   return pair{std::cos(turn) * r + std::sin(turn) * k, std::cos(turn) * k - std::sin(turn) * r};
               }) < tolerance);
-        const tg::tensor<double> zoomed =
-            tg::random_zoom(b.scope() / "z", x,
-                            {.height_factor = {0.7, 0.7}, .width_factor = {-0.4, -0.4}, .keep_ratio = false, .fill_mode = mode});
-        CHECK(sampling_error(x, zoomed, mode, 0, [](double r, double k) { return pair{1.7 * r, 0.6 * k}; }) < tolerance);
+        const tg::tensor<double> zoomed = tg::random_zoom(
+            b.scope() / "z", x,
+            {.height_factor = {0.7, 0.7}, .width_factor = {-0.4, -0.4}, .keep_ratio = false, .fill_mode = mode});
+        CHECK(sampling_error(x, zoomed, mode, 0, [](double r, double k) {
+                  return pair{1.7 * r, 0.6 * k};
+              }) < tolerance);
     }
     // A quarter turn counter-clockwise: what stood on the right stands at the top.
     const auto square = noise<double>({1, 4, 4, 1}, 2);
@@ -236,7 +243,8 @@ TEST_CASE("brightness and contrast") {
                 CHECK(std::abs(stark(n, p / 4, p % 4, c) - std::clamp(1.5 * (v - mean) + mean, -1., 1.)) < tolerance);
             }
         }
-    const tg::tensor<double> drawn = tg::random_brightness(b.scope() / "b", x, {.factor = 0.05, .value_range = {-2, 2}});
+    const tg::tensor<double> drawn =
+        tg::random_brightness(b.scope() / "b", x, {.factor = 0.05, .value_range = {-2, 2}});
     const double first = drawn(0, 0, 0, 0) - x(0, 0, 0, 0), second = drawn(1, 0, 0, 0) - x(1, 0, 0, 0);
     CHECK(std::abs(first) <= 0.2);
     CHECK(std::abs(first - second) > 1e-6); // each record its own
@@ -256,7 +264,8 @@ struct augmented {
         h = tg::random_brightness(scope / "light", h, {.factor = 0.1, .value_range = {-2, 2}});
         h = tg::spatial_dropout2d(scope / "channels", h, {.rate = 0.2});
         h = tg::gaussian_noise(scope / "noise", tg::alpha_dropout(scope / "alpha", h, {.rate = 0.1}), {.stddev = 0.1});
-        return tg::dense(scope / "score", tg::flatten(tg::gaussian_dropout(scope / "scale", h, {.rate = 0.1})), {.units = 1});
+        return tg::dense(scope / "score", tg::flatten(tg::gaussian_dropout(scope / "scale", h, {.rate = 0.1})),
+                         {.units = 1});
     }
 };
 

@@ -65,16 +65,19 @@ TEST_CASE("rotary and sinusoidal positions are their formulas, from any place on
             };
             CHECK(std::abs(waves(0, t, k) - wave(static_cast<double>(t), 10000)) < tolerance);
             for (int64_t n = 0; n < 2; ++n)
-                CHECK(std::abs(later(n, t, k) - wave(static_cast<double>(t + starts[static_cast<std::size_t>(n)]), 50)) <
-                      tolerance);
+                CHECK(std::abs(later(n, t, k) -
+                               wave(static_cast<double>(t + starts[static_cast<std::size_t>(n)]), 50)) < tolerance);
         }
     CHECK_THROWS_WITH_AS(tg::rotary_positions(noise<double>({1, 2, 3}, 1)),
                          doctest::Contains("an even known number of features"), tg::shape_error);
 }
 
 TEST_CASE("cached attention, step by step, is causal attention over the whole sequence") {
-    const tg::grouped_query_attention_options o{
-        .head_dim = 4, .num_query_heads = 4, .num_key_value_heads = 2, .use_causal_mask = true, .rotary_wavelength = 100};
+    const tg::grouped_query_attention_options o{.head_dim = 4,
+                                                .num_query_heads = 4,
+                                                .num_key_value_heads = 2,
+                                                .use_causal_mask = true,
+                                                .rotary_wavelength = 100};
     const auto x = noise<double>({2, 6, 5}, 1);
     layer_bench b;
     tg::grouped_query_attention(b.scope() / "a", x, x, o);
@@ -127,8 +130,11 @@ struct sequence_model {
         auto h = tg::token_and_position_embedding(scope / "words", ids,
                                                   {.vocabulary_size = 7, .sequence_length = 6, .embedding_dim = 4});
         h = tg::rms_normalization(scope / "norm", tg::eval(h + tg::sinusoidal_positions(h)));
-        constexpr tg::grouped_query_attention_options o{
-            .head_dim = 2, .num_query_heads = 2, .num_key_value_heads = 1, .use_causal_mask = true, .rotary_wavelength = 10};
+        constexpr tg::grouped_query_attention_options o{.head_dim = 2,
+                                                        .num_query_heads = 2,
+                                                        .num_key_value_heads = 1,
+                                                        .use_causal_mask = true,
+                                                        .rotary_wavelength = 10};
         h = tg::grouped_query_attention(scope / "look", h, h, o);
         const auto first = slice(h, {tg::all, {0, 2}}), rest = slice(h, {tg::all, {2, 3}});
         const auto begun = tg::cached_attention(scope / "early", first, tg::empty_attention_cache(h, 3, o),
@@ -136,7 +142,8 @@ struct sequence_model {
         const auto step = tg::cached_attention(scope / "late", rest, begun.cache, tg::fill<std::int32_t>(h, {}, 2), o);
         auto y = tg::stacked(scope / "steps", h,
                              std::tuple{tg::lstm_layer_options{.units = 3}, tg::gru_layer_options{.units = 2}});
-        return tg::eval(y + tg::dense(scope / "score", tg::eval(squeeze(step.output, 1) + mean(begun.output, 1)), {.units = 2}));
+        return tg::eval(
+            y + tg::dense(scope / "score", tg::eval(squeeze(step.output, 1) + mean(begun.output, 1)), {.units = 2}));
     }
 };
 
@@ -157,8 +164,8 @@ TEST_CASE("layers of sequences: both modes train alike, gradients are central di
     auto eager = make<tg::eager>();
     const std::string summary = graph.summary();
     CAPTURE(summary);
-    for (const char* row : {"words (token_and_position_embedding)", "norm (rms_normalization)", "look (grouped_query_attention)",
-                            "early (cached_attention)", "steps (stacked)"})
+    for (const char* row : {"words (token_and_position_embedding)", "norm (rms_normalization)",
+                            "look (grouped_query_attention)", "early (cached_attention)", "steps (stacked)"})
         CHECK(summary.find(row) != std::string::npos);
     CHECK(graph.variables()["words/position_embedding/embeddings"].shape() == tg::shape{6, 4});
     CHECK(graph.variables()["steps/1/kernel"].shape() == tg::shape{3, 6});

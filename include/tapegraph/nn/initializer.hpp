@@ -92,7 +92,8 @@ struct variance_scaling {
     fan_mode mode = fan_mode::fan_in;
     scaled_law distribution = scaled_law::truncated_normal;
     constexpr operator initializer() const {
-        return {initializer_kind::variance_scaling, scale, static_cast<int>(mode) * 3. + static_cast<int>(distribution)};
+        return {initializer_kind::variance_scaling, scale,
+                static_cast<int>(mode) * 3. + static_cast<int>(distribution)};
     }
 };
 /// U(-l, l), l = sqrt(3 / fan_in) (LeCun et al. 1998)
@@ -128,7 +129,8 @@ constexpr std::int64_t features_of(const Scope& scope, const shape& dims, const 
 /// Options of a layer's kernel and bias, by the names that the options of all layers have.
 template <class Options>
 constexpr variable_options kernel_options(const Options& o) {
-    return {.initializer = o.kernel_initializer, .regularizer = o.kernel_regularizer, .constraint = o.kernel_constraint};
+    return {
+        .initializer = o.kernel_initializer, .regularizer = o.kernel_regularizer, .constraint = o.kernel_constraint};
 }
 template <class Options>
 constexpr variable_options bias_options(const Options& o) {

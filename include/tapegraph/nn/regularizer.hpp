@@ -57,7 +57,8 @@ constexpr H orthogonal_penalty(double factor, bool columns, const H& w, std::sou
 
 /// The penalty on a weight, a scalar, in either mode: what a loss written by hand adds. 0 of none.
 template <handle H>
-constexpr H regularization(const regularizer& r, const H& w, std::source_location where = std::source_location::current()) {
+constexpr H regularization(const regularizer& r, const H& w,
+                           std::source_location where = std::source_location::current()) {
     switch (r.kind) {
     case regularizer_kind::l1_l2:
         if (r.b == 0) return eval(r.a * sum(abs(w), {}, {}, where), where);

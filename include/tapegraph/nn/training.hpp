@@ -68,7 +68,8 @@ constexpr void add_penalties(trace& t, graph_node& loss) {
     if constexpr (requires { sizeof(tapegraph::detail::penalties<Loss>); })
         tapegraph::detail::penalties<Loss>::add(t, loss);
     else if (t.regularizers.size() > 0)
-        detail::fail_of_variable(t, t.regularizers[0].variable, "regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
+        detail::fail_of_variable(t, t.regularizers[0].variable,
+                                 "regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
 }
 
 /// Takes the new values of variables back to what their constraints say.
@@ -77,7 +78,8 @@ constexpr void apply_constraints(trace& t) {
     if constexpr (requires { sizeof(tapegraph::detail::projections<Optimizer>); })
         tapegraph::detail::projections<Optimizer>::apply(t);
     else if (t.constraints.size() > 0)
-        detail::fail_of_variable(t, t.constraints[0].variable, "constraint: needs #include <tapegraph/nn/constraint.hpp>");
+        detail::fail_of_variable(t, t.constraints[0].variable,
+                                 "constraint: needs #include <tapegraph/nn/constraint.hpp>");
 }
 
 /// Numbers that the program refreshes every step, as they are and as floats.

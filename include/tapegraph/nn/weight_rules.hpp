@@ -27,7 +27,8 @@ struct regularizer {
     constexpr const char* refused(const shape& dims) const {
         if (!detail::neither_negative_nor_infinite(a) || !detail::neither_negative_nor_infinite(b))
             return "regularizer: factors must be finite and not negative";
-        const bool orthogonal = kind == regularizer_kind::orthogonal_rows || kind == regularizer_kind::orthogonal_columns;
+        const bool orthogonal =
+            kind == regularizer_kind::orthogonal_rows || kind == regularizer_kind::orthogonal_columns;
         return orthogonal && dims.rank() != 2 ? "orthogonal: the variable must be a matrix" : nullptr;
     }
 };
@@ -51,7 +52,8 @@ struct constraint {
         return bits;
     }
     constexpr const char* refused(const shape& dims) const {
-        if (!detail::neither_negative_nor_infinite(a) || !detail::neither_negative_nor_infinite(b) || !(c >= 0 && c <= 1))
+        if (!detail::neither_negative_nor_infinite(a) || !detail::neither_negative_nor_infinite(b) ||
+            !(c >= 0 && c <= 1))
             return "constraint: norms must be finite and not negative, the rate in [0, 1]";
         if (kind == constraint_kind::min_max_norm && a > b) return "min_max_norm: min_value must not exceed max_value";
         return (mask(dims.rank()) & outside) != 0 ? "constraint: axis outside the rank" : nullptr;

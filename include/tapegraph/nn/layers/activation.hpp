@@ -11,7 +11,8 @@ namespace tapegraph {
 
 /// Defaults as in Keras.
 struct prelu_options {
-    axes shared_axes = std::initializer_list<int>{}; ///< of x, from 1 on, along which one number is learnt: {1, 2} for the pixels of an image
+    axes shared_axes = std::initializer_list<
+        int>{}; ///< of x, from 1 on, along which one number is learnt: {1, 2} for the pixels of an image
     initializer alpha_initializer = init::zeros{};
     regularizer alpha_regularizer{};
     constraint alpha_constraint{};
@@ -34,10 +35,9 @@ constexpr auto prelu(const Scope& scope, const X& x, const prelu_options& o = {}
         known = known && (one || dims[i].known());
         extents.push_back(one || !dims[i].known() ? extent(1) : extent(dims[i].value));
     }
-    const bool sensible =
-        scope.require(dims.rank() > 1 && shared >> dims.rank() == 0 && (shared & 1) == 0,
-                      "prelu: shared axes must be axes of x behind the batch") &&
-        scope.require(known, "prelu: extents of axes that are not shared must be known");
+    const bool sensible = scope.require(dims.rank() > 1 && shared >> dims.rank() == 0 && (shared & 1) == 0,
+                                        "prelu: shared axes must be axes of x behind the batch") &&
+                          scope.require(known, "prelu: extents of axes that are not shared must be known");
     if (!sensible) return scope.leave("prelu", mark, input);
     const auto alpha = scope.variable_like(
         input, "alpha", extents,

@@ -70,10 +70,11 @@ constexpr H sampled(const H& images, const H& rows, const H& columns, fill_mode 
         const H found = reshape(gather(pixels, index, 1, 1, where), dims, where);
         if (mode != fill_mode::constant) return found;
         // Products of 0 and 1: whether the place is one of the image.
-        const H within = eval(tapegraph::where(row >= 0, 1, zeros_like(row)) * tapegraph::where(row < height, 1, zeros_like(row)) *
-                                  tapegraph::where(column >= 0, 1, zeros_like(row)) *
-                                  tapegraph::where(column < width, 1, zeros_like(row)),
-                              where);
+        const H within =
+            eval(tapegraph::where(row >= 0, 1, zeros_like(row)) * tapegraph::where(row < height, 1, zeros_like(row)) *
+                     tapegraph::where(column >= 0, 1, zeros_like(row)) *
+                     tapegraph::where(column < width, 1, zeros_like(row)),
+                 where);
         return eval(tapegraph::where(reshape(within, weights, where) > 0, found, beyond), where);
     };
     const H a = pixel(0, 0), b = pixel(0, 1), c = pixel(1, 0), d = pixel(1, 1);
@@ -99,8 +100,8 @@ constexpr H moved(const H& images, fill_mode mode, double beyond, std::source_lo
     for (int i = 0; i < 3; ++i) places.push_back(dims[i]);
     const H from_top = eval((2 * rows + extent_number(rows, dims[1] - extent(1))) * 0.5, where);
     const H from_left = eval((2 * columns + extent_number(columns, dims[2] - extent(1))) * 0.5, where);
-    return sampled(images, eval(broadcast_to(from_top, places), where), eval(broadcast_to(from_left, places), where), mode,
-                   beyond, where);
+    return sampled(images, eval(broadcast_to(from_top, places), where), eval(broadcast_to(from_left, places), where),
+                   mode, beyond, where);
 }
 
 /// A draw for each record beside rows and columns: [batch, 1, 1].

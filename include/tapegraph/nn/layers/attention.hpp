@@ -40,8 +40,7 @@ namespace detail {
 template <class Scope, handle H, class Options>
 constexpr H attention_heads(const Scope& scope, const H& x, std::int64_t heads, std::int64_t dim, const Options& o,
                             std::source_location where) {
-    const H kernel =
-        scope.variable_like(x, "kernel", {shape_of(x)[2].value, heads, dim}, kernel_options(o));
+    const H kernel = scope.variable_like(x, "kernel", {shape_of(x)[2].value, heads, dim}, kernel_options(o));
     const H product = einsum("btf,fhd->bthd", x, kernel, where);
     if (!o.use_bias) return product;
     return eval(product + scope.variable_like(x, "bias", {heads, dim}, bias_options(o)), where);
@@ -81,8 +80,7 @@ constexpr H attention(const Scope& scope, const H& query, const H& value, const 
     const H heads = einsum("bhts,bshd->bthd", weights, values, where);
 
     const Scope last = scope / "attention_output";
-    const H kernel =
-        last.variable_like(query, "kernel", {o.num_heads, width, features}, kernel_options(o));
+    const H kernel = last.variable_like(query, "kernel", {o.num_heads, width, features}, kernel_options(o));
     const H product = einsum("bthd,hdf->btf", heads, kernel, where);
     if (!o.use_bias) return product;
     return eval(product + last.variable_like(query, "bias", {features}, bias_options(o)), where);

@@ -49,7 +49,8 @@ struct random_contrast_options {
 namespace detail {
 
 inline constexpr const char* image_needed = "augmentation: input must be [batch, height, width, channels]";
-inline constexpr const char* factor_needed = "augmentation: a factor must be finite, its lower end not above the upper one";
+inline constexpr const char* factor_needed =
+    "augmentation: a factor must be finite, its lower end not above the upper one";
 
 /// A uniform number for each record, [batch, 1, 1, 1].
 template <handle H>
@@ -71,13 +72,15 @@ constexpr auto image_layer(const Scope& scope, std::string_view type, const X& x
 
 /// Some rows (axis 1) or columns (axis 2) of each record, from a place drawn for it; `least` is the last place.
 template <handle H>
-constexpr H randomly_cropped(const H& images, int axis, std::int64_t count, std::int64_t last, std::source_location where) {
+constexpr H randomly_cropped(const H& images, int axis, std::int64_t count, std::int64_t last,
+                             std::source_location where) {
     const auto drawn = record_draws(images, {0, 1}, where);
     shape column = no_axes(shape_of(images));
     column.push_back(shape_of(images)[0]);
     column.push_back(1);
     // Rounding may reach last + 1.
-    const auto first = reshape(minimum(floor(drawn * static_cast<double>(last + 1)), static_cast<double>(last)), column, where);
+    const auto first =
+        reshape(minimum(floor(drawn * static_cast<double>(last + 1)), static_cast<double>(last)), column, where);
     const auto places = eval(cast<std::int32_t>(first) + arange<std::int32_t>(images, count, 0, 1, where), where);
     return gather(images, places, axis, 1, where);
 }
@@ -117,8 +120,8 @@ constexpr auto random_crop(const Scope& scope, const X& x, const random_crop_opt
     if (!sensible) return scope.leave("random_crop", mark, input);
     const std::int64_t below = dims[1].value - o.height, right = dims[2].value - o.width;
     if (!scope.training()) {
-        const auto middle = slice(
-            input, {all, {below / 2, below / 2 + o.height}, {right / 2, right / 2 + o.width}}, where);
+        const auto middle =
+            slice(input, {all, {below / 2, below / 2 + o.height}, {right / 2, right / 2 + o.width}}, where);
         return scope.leave("random_crop", mark, middle);
     }
     return scope.leave("random_crop", mark, scope.with_draws([&] {
@@ -143,7 +146,7 @@ constexpr auto random_brightness(const Scope& scope, const X& x, const random_br
 template <class Scope, tensor_like X>
 constexpr auto random_contrast(const Scope& scope, const X& x, const random_contrast_options& o,
                                std::source_location where = std::source_location::current()) {
-    const char* const wrong = !o.factor.sensible()  ? detail::factor_needed
+    const char* const wrong = !o.factor.sensible() ? detail::factor_needed
                               : o.factor.low >= -1 ? nullptr
                                                    : "random_contrast: the factor must not be below -1";
     return detail::image_layer(scope, "random_contrast", x, wrong, where, [&](const auto& input) {

@@ -49,6 +49,12 @@ constexpr std::int64_t positive_filters(const Scope& scope, std::int64_t filters
     return scope.require(filters > 0, "convolution: filters must be positive") ? filters : 1;
 }
 
+/// Extents of a kernel: those of the window, and two more.
+constexpr shape kernel_shape(const height_width& size, std::int64_t in, std::int64_t out) {
+    return {size[0], size[1], in, out};
+}
+constexpr shape kernel_shape(std::int64_t size, std::int64_t in, std::int64_t out) { return {size, in, out}; }
+
 template <class Scope, class Handle, class Options>
 constexpr auto with_bias(const Scope& scope, const Handle& y, std::int64_t filters, const Options& o,
                          std::source_location where) {

@@ -25,8 +25,7 @@ constexpr auto dense(const Scope& scope, const X& x, const dense_options& option
     const shape dims = shape_of(input);
     const std::int64_t features = detail::features_of(scope, dims, "dense: input needs an axis of features");
     const std::int64_t units = scope.require(options.units > 0, "dense: units must be positive") ? options.units : 1;
-    const auto kernel =
-        scope.variable_like(input, "kernel", {features, units}, detail::kernel_options(options));
+    const auto kernel = scope.variable_like(input, "kernel", {features, units}, detail::kernel_options(options));
     const auto product = matmul(input, kernel, {}, where);
     if (!options.use_bias) return scope.leave("dense", mark, product);
     const auto bias = scope.variable_like(input, "bias", {units}, detail::bias_options(options));

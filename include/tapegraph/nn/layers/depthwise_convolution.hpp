@@ -45,10 +45,6 @@ using separable_conv1d_layer_options = basic_separable_layer_options<std::int64_
 
 namespace detail {
 
-/// Extents of a kernel: those of the window, and two more.
-constexpr shape kernel_shape(const height_width& size, std::int64_t in, std::int64_t out) { return {size[0], size[1], in, out}; }
-constexpr shape kernel_shape(std::int64_t size, std::int64_t in, std::int64_t out) { return {size, in, out}; }
-
 template <class Options>
 constexpr variable_options depthwise_options(const Options& o) {
     return {.initializer = o.depthwise_initializer,
@@ -67,22 +63,30 @@ constexpr std::int64_t positive_multiplier(const Scope& scope, std::int64_t mult
     return scope.require(multiplier > 0, "convolution: depth_multiplier must be positive") ? multiplier : 1;
 }
 
+/// f(input, kernel), plus the bias.
+template <class Scope, tensor_like X, class Options, class F>
+constexpr auto depthwise_layer(const Scope& scope, std::string_view type, const X& x, const Options& o,
+                               std::source_location where, const F& f) {
+    const auto input = scope.operand(x, where);
+    const auto mark = scope.enter();
+    const std::int64_t channels = group_channels(scope, shape_of(input), 1);
+    const std::int64_t each = positive_multiplier(scope, o.depth_multiplier);
+    const auto kernel =
+        scope.variable_like(input, "kernel", kernel_shape(o.kernel_size, channels, each), depthwise_options(o));
+    return scope.leave(type, mark, with_bias(scope, f(input, kernel), channels * each, o, where));
+}
+
 } // namespace detail
 
-/// Each channel of x [batch, height, width, channels] by `depth_multiplier` filters of its own: "kernel" [height, width, channels,
-/// depth_multiplier], "bias" [channels depth_multiplier].
+/// Each channel of x [batch, height, width, channels] by `depth_multiplier` filters of its own: "kernel" [height, width,
+/// channels, depth_multiplier], "bias" [channels depth_multiplier].
 template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto depthwise_conv2d(const Scope& scope, const X& x, const depthwise_conv2d_layer_options& o,
                                 std::source_location where = std::source_location::current()) {
-    const auto input = scope.operand(x, where);
-    const auto mark = scope.enter();
-    const std::int64_t channels = detail::group_channels(scope, shape_of(input), 1);
-    const std::int64_t each = detail::positive_multiplier(scope, o.depth_multiplier);
-    const auto kernel = scope.variable_like(input, "kernel", detail::kernel_shape(o.kernel_size, channels, each),
-                                            detail::depthwise_options(o));
-    const auto y = depthwise_conv2d(input, kernel, detail::window_of<conv2d_options>(o), where);
-    return scope.leave("depthwise_conv2d", mark, detail::with_bias(scope, y, channels * each, o, where));
+    return detail::depthwise_layer(scope, "depthwise_conv2d", x, o, where, [&](const auto& image, const auto& kernel) {
+        return depthwise_conv2d(image, kernel, detail::window_of<conv2d_options>(o), where);
+    });
 }
 
 /// The same of x [batch, width, channels]: "kernel" [width, channels, depth_multiplier].
@@ -90,14 +94,9 @@ template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto depthwise_conv1d(const Scope& scope, const X& x, const depthwise_conv1d_layer_options& o,
                                 std::source_location where = std::source_location::current()) {
-    const auto input = scope.operand(x, where);
-    const auto mark = scope.enter();
-    const std::int64_t channels = detail::group_channels(scope, shape_of(input), 1);
-    const std::int64_t each = detail::positive_multiplier(scope, o.depth_multiplier);
-    const auto kernel = scope.variable_like(input, "kernel", detail::kernel_shape(o.kernel_size, channels, each),
-                                            detail::depthwise_options(o));
-    const auto y = depthwise_conv1d(input, kernel, detail::window_of<conv1d_options>(o), where);
-    return scope.leave("depthwise_conv1d", mark, detail::with_bias(scope, y, channels * each, o, where));
+    return detail::depthwise_layer(scope, "depthwise_conv1d", x, o, where, [&](const auto& line, const auto& kernel) {
+        return depthwise_conv1d(line, kernel, detail::window_of<conv1d_options>(o), where);
+    });
 }
 
 namespace detail {

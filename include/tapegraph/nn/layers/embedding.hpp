@@ -74,11 +74,10 @@ constexpr auto embedding(const Scope& scope, const X& indices, const embedding_o
                           scope.require(!o.sparse || (!o.embeddings_regularizer && !o.embeddings_constraint),
                                         "embedding: a sparse table has no regularizer and no constraint");
     const shape table = sensible ? shape{o.input_dim, o.output_dim} : shape{1, 1};
-    const auto rows =
-        detail::floating_variable<T>(scope, given, "embeddings", table,
-                                     {.initializer = o.embeddings_initializer,
-                                      .regularizer = o.embeddings_regularizer,
-                                      .constraint = o.embeddings_constraint});
+    const auto rows = detail::floating_variable<T>(scope, given, "embeddings", table,
+                                                   {.initializer = o.embeddings_initializer,
+                                                    .regularizer = o.embeddings_regularizer,
+                                                    .constraint = o.embeddings_constraint});
     const auto at = detail::as_indices(given, where);
     return scope.leave("embedding", mark,
                        o.sparse ? scope.gather_rows(rows, at, where) : eval(gather(rows, at, 0, 0, where), where));

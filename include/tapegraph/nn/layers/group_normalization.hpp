@@ -10,7 +10,8 @@ namespace tapegraph {
 
 /// Defaults as in Keras.
 struct group_normalization_options {
-    std::int64_t groups = 32; ///< divides the channels; 1: layer normalization over everything, -1: each channel by itself
+    std::int64_t groups =
+        32; ///< divides the channels; 1: layer normalization over everything, -1: each channel by itself
     double epsilon = 1e-3;
     bool center = true, scale = true;
     initializer beta_initializer = init::zeros{};

@@ -57,8 +57,8 @@ constexpr H grouped_heads(const Scope& scope, const H& query, const H& keys, con
 }
 
 template <class Scope, handle H>
-constexpr H attention_output(const Scope& scope, const H& query, const H& heads, const grouped_query_attention_options& o,
-                             std::source_location where) {
+constexpr H attention_output(const Scope& scope, const H& query, const H& heads,
+                             const grouped_query_attention_options& o, std::source_location where) {
     const Scope last = scope / "attention_output";
     const std::int64_t features = shape_of(query)[2].value;
     const H kernel = last.variable_like(query, "kernel", {o.num_query_heads, o.head_dim, features}, kernel_options(o));
@@ -72,9 +72,10 @@ constexpr bool sensible_heads(const Scope& scope, const shape& q, const shape& v
     if (o.num_key_value_heads == 0) o.num_key_value_heads = o.num_query_heads;
     return scope.require(q.rank() == 3 && v.rank() == 3 && q[2].known() && v[2].known(),
                          "grouped_query_attention: query and value must be [batch, time, features], features known") &&
-           scope.require(o.head_dim > 0 && o.num_query_heads > 0 && o.num_key_value_heads > 0 &&
-                             o.num_query_heads % o.num_key_value_heads == 0,
-                         "grouped_query_attention: head_dim must be positive, num_key_value_heads divide num_query_heads") &&
+           scope.require(
+               o.head_dim > 0 && o.num_query_heads > 0 && o.num_key_value_heads > 0 &&
+                   o.num_query_heads % o.num_key_value_heads == 0,
+               "grouped_query_attention: head_dim must be positive, num_key_value_heads divide num_query_heads") &&
            scope.require(o.dropout >= 0 && o.dropout < 1, "grouped_query_attention: dropout must lie in [0, 1)") &&
            scope.require(neither_negative_nor_infinite(o.rotary_wavelength) &&
                              (o.rotary_wavelength == 0 || o.head_dim % 2 == 0),
@@ -138,7 +139,8 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
         return detail::grouped_heads(scope, queries, keys, values, o, where, causal...,
                                      expand_dims(expand_dims(masks.seen, -3, where), -3, where)...);
     };
-    const H seen = o.use_causal_mask ? heads(eval(detail::diagonal_number(asked, q[1], v[1], where) <= 0, where)) : heads();
+    const H seen =
+        o.use_causal_mask ? heads(eval(detail::diagonal_number(asked, q[1], v[1], where) <= 0, where)) : heads();
     return scope.leave("grouped_query_attention", mark, detail::attention_output(scope, asked, seen, o, where));
 }
 
@@ -149,8 +151,8 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
 /// the capacity are not kept.
 template <class Scope, tensor_like X, handle H, tensor_like P>
     requires(!tensor_like<Scope>)
-constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, const attention_cache<H>& cache, const P& position,
-                                             grouped_query_attention_options o,
+constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, const attention_cache<H>& cache,
+                                             const P& position, grouped_query_attention_options o,
                                              std::source_location where = std::source_location::current()) {
     const H input = scope.operand(x, where);
     const auto mark = scope.enter();
@@ -178,7 +180,8 @@ constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, con
     const attention_cache<H> next{detail::written(cache.keys, keys, behind, where),
                                   detail::written(cache.values, values, behind, where)};
     const auto steps = arange<std::int32_t>(input, dims[1], 0, 1, where);
-    const auto seen = eval(expand_dims(behind, 1, where) <= expand_dims(steps, -1, where), where); // [batch, n, capacity]
+    const auto seen =
+        eval(expand_dims(behind, 1, where) <= expand_dims(steps, -1, where), where); // [batch, n, capacity]
     const H heads =
         detail::grouped_heads(scope, queries, next.keys, next.values, o, where, expand_dims(seen, {1, 2}, where));
     return {scope.leave("cached_attention", mark, detail::attention_output(scope, input, heads, o, where)), next};

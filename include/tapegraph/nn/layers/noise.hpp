@@ -33,9 +33,11 @@ constexpr bool is_rate(double rate) { return rate >= 0 && rate < 1; }
 
 /// Whole channels dropped: [batch, ..., channels], the draws [batch, 1, ..., channels].
 template <class Scope, tensor_like X>
-constexpr auto spatial_dropout(const Scope& scope, const X& x, double rate, int rank, std::string_view type, const char* refused,
-                               std::source_location where) {
-    const char* const wrong = !is_rate(rate) ? "spatial_dropout: rate must lie in [0, 1)" : shape_of(x).rank() != rank ? refused : nullptr;
+constexpr auto spatial_dropout(const Scope& scope, const X& x, double rate, int rank, std::string_view type,
+                               const char* refused, std::source_location where) {
+    const char* const wrong = !is_rate(rate)               ? "spatial_dropout: rate must lie in [0, 1)"
+                              : shape_of(x).rank() != rank ? refused
+                                                           : nullptr;
     return noise_layer(scope, type, x, rate == 0, wrong, where, [&](const auto& input) {
         const shape dims = shape_of(input);
         shape drawn = no_axes(dims);
@@ -81,7 +83,8 @@ constexpr auto alpha_dropout(const Scope& scope, const X& x, const noise_rate_op
 template <class Scope, tensor_like X>
 constexpr auto gaussian_noise(const Scope& scope, const X& x, const gaussian_noise_options& o,
                               std::source_location where = std::source_location::current()) {
-    const char* const wrong = o.stddev >= 0 && o.stddev < 1e300 ? nullptr : "gaussian_noise: stddev must not be negative";
+    const char* const wrong =
+        o.stddev >= 0 && o.stddev < 1e300 ? nullptr : "gaussian_noise: stddev must not be negative";
     return detail::noise_layer(scope, "gaussian_noise", x, o.stddev == 0, wrong, where, [&](const auto& input) {
         const auto numbers = random::normal_like(input, {0, o.stddev}, where);
         return eval(input + numbers, where);

@@ -4,8 +4,8 @@
 #include <tapegraph/nn/layers/cast_like.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/ops/elementwise/exponential.hpp>
-#include <tapegraph/ops/elementwise/trigonometric.hpp>
 #include <tapegraph/ops/elementwise/rounding.hpp>
+#include <tapegraph/ops/elementwise/trigonometric.hpp>
 #include <tapegraph/ops/movement/concat.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/refusal.hpp>
@@ -39,8 +39,9 @@ namespace detail {
 struct position_texts {
     enum reason : std::int64_t { rotary, sinusoidal };
     static constexpr const char* text(std::int64_t what) {
-        return what == rotary ? "rotary_positions: x must be [batch, time, ..., features], an even known number of features"
-                              : "sinusoidal_positions: x must be [batch, time, features], features known";
+        return what == rotary
+                   ? "rotary_positions: x must be [batch, time, ..., features], an even known number of features"
+                   : "sinusoidal_positions: x must be [batch, time, features], features known";
     }
 };
 
@@ -65,7 +66,8 @@ constexpr auto rotated(const X& x, const wavelength_options& o, std::source_loca
     const auto input = eval(x, where);
     const shape dims = shape_of(input);
     const int last = dims.rank() - 1;
-    if (last < 2 || !dims[last].known() || dims[last].value % 2 != 0 || dims[last].value == 0 || !(o.max_wavelength > 0))
+    if (last < 2 || !dims[last].known() || dims[last].value % 2 != 0 || dims[last].value == 0 ||
+        !(o.max_wavelength > 0))
         return refuse<position_texts>(position_texts::rotary, where, input);
     const std::int64_t half = dims[last].value / 2;
     const auto pair = arange<double>(input, half, 0, 1, where);
@@ -151,11 +153,13 @@ constexpr H learnt_positions(const Scope& scope, const H& input, const position_
 /// added to x. A step beyond the table is a range_error. A place of the first step, i32 scalar or [batch], may follow.
 template <class Scope, tensor_like X, tensor_like... P>
     requires(!tensor_like<Scope> && sizeof...(P) <= 1)
-constexpr auto position_embedding(const Scope& scope, const X& x, const position_embedding_options& o, const P&... first) {
+constexpr auto position_embedding(const Scope& scope, const X& x, const position_embedding_options& o,
+                                  const P&... first) {
     const auto where = std::source_location::current();
     const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
-    return scope.leave("position_embedding", mark, detail::learnt_positions(scope, input, o, where, eval(first, where)...));
+    return scope.leave("position_embedding", mark,
+                       detail::learnt_positions(scope, input, o, where, eval(first, where)...));
 }
 
 /// Indices [batch, time] to [batch, time, embedding_dim]: rows of "token_embedding/embeddings" plus those of

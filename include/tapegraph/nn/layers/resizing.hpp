@@ -122,7 +122,8 @@ constexpr auto cropping1d(const X& x, const before_after& amount,
     const auto input = eval(x, where);
     if (shape_of(input).rank() != 3) return detail::refuse<texts>(texts::rank3, where, input);
     if (amount.before < 0 || amount.after < 0) return detail::refuse<texts>(texts::amount, where, input);
-    return slice(input, {all, amount.after == 0 ? range{amount.before, all.end} : range{amount.before, -amount.after}}, where);
+    return slice(input, {all, amount.after == 0 ? range{amount.before, all.end} : range{amount.before, -amount.after}},
+                 where);
 }
 
 /// x [batch, height, width, channels] with zeros around.
