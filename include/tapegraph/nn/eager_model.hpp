@@ -22,15 +22,6 @@ inline constexpr bool constrains = traced_stage<forward_trace<Model, Spec, Loss>
 
 namespace detail {
 
-/// The loss with the penalties of the variables that this evaluation has asked for.
-template <class Model, class Spec, class Loss, class T>
-tensor<T> with_penalties(const eager_context& context, const tensor<T>& loss) {
-    if constexpr (ir::regularizes<Model, Spec, Loss>)
-        return penalties<Loss>::added(context, loss);
-    else
-        return loss;
-}
-
 /// A tensor over a copy of a batch's memory, whose elements are of type T.
 template <class T>
 tensor<T> batch_tensor(const buffer_view& v) {
@@ -111,7 +102,7 @@ private:
                 slots, context.row_uses, gradients.data() + targets.size(),
                 [&](const auto& some, const auto& w, const auto& g) { Optimizer::update(some, w, g, n); });
         sources.clear();
-        if constexpr (ir::constrains<Model, Spec, Loss>) detail::projections<Loss>::template apply<value>(context);
+        if constexpr (ir::constrains<Model, Spec, Loss>) detail::projections<Model>::template apply<value>(context);
         context.apply();
         return result;
     }
@@ -141,14 +132,16 @@ private:
         return detail::sealed_result(Model::get()(eager_scope(&context), x...));
     }
 
-    // The model on a copy of a batch's inputs.
+    // The model on a copy of a batch's inputs, and what its regularizers add to its loss.
     static auto call_model(eager_context& context, detail::batch_columns columns) {
-        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        const auto output = [&]<std::size_t... I>(std::index_sequence<I...>) {
             return detail::sealed_result(Model::get()(
                 eager_scope(&context),
                 detail::batch_tensor<std::tuple_element_t<I, typename pack::element_types>>(columns[I])...));
         }
         (std::make_index_sequence<static_cast<std::size_t>(pack::count)>{});
+        if constexpr (ir::regularizes<Model, Spec, Loss>) detail::penalties<Model>::template add<value>(context);
+        return output;
     }
     // Labels, of the element types that the losses ask for.
     template <class Y>
@@ -180,11 +173,11 @@ private:
         else
             return objective::value(y, z, n);
     }
-    // What the model and its regularizers add to its loss.
+    // What the model adds to its loss.
     template <class T>
     static tensor<T> total_of(const eager_context& context, tensor<T> loss) {
         for (const any_tensor& each : context.losses) loss = eval(loss + tensor<T>(each));
-        return detail::with_penalties<Model, Spec, Loss>(context, loss);
+        return loss;
     }
 
     // What graph mode's programs ask of their inputs, in the same words.

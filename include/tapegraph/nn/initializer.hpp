@@ -140,9 +140,10 @@ constexpr variable_options bias_options(const Options& o) {
 /// What the first values of a variable, its regularizer and its constraint must be; null where they are that.
 constexpr const char* refused_rule(const variable_options& o, const shape& dims) {
     const initializer& first = o.initializer;
-    if (first.kind == initializer_kind::variance_scaling && !(first.a > 0 && finite(first.a)))
+    if (first.kind == initializer_kind::variance_scaling && !(first.a > 0 && finite_number(first.a)))
         return "variance_scaling: scale must be positive";
-    if (first.kind == initializer_kind::truncated_normal && !(finite(first.a) && first.b >= 0 && finite(first.b)))
+    if (first.kind == initializer_kind::truncated_normal &&
+        !(finite_number(first.a) && first.b >= 0 && finite_number(first.b)))
         return "truncated_normal: the deviation must not be negative";
     if (first.kind == initializer_kind::identity && dims.rank() != 2) return "identity: the variable must be a matrix";
     if (const char* const refused = o.regularizer.refused(dims)) return refused;

@@ -74,24 +74,24 @@ constexpr H regularization(const regularizer& r, const H& w,
 namespace detail {
 template <class T>
 struct penalties {
-    static constexpr void add(ir::trace& t, graph_node& loss) {
+    static constexpr void add(ir::trace& t) {
         for (int i = 0; i < t.regularizers.size(); ++i) {
             const ir::weight_rule r = t.regularizers[i];
+            t.scope = t.variables[r.variable].scope;
             const graph_node w(&t, t.variables[r.variable].node);
-            if (w.type() != loss.type()) {
-                t.scope = t.variables[r.variable].scope;
-                t.fail("regularizer: the variable's element type is not the loss's");
-                return;
-            }
-            loss = eval(loss + regularization({static_cast<regularizer_kind>(r.kind), r.a, r.b}, w));
+            t.added_losses.push_back(regularization({static_cast<regularizer_kind>(r.kind), r.a, r.b}, w).id());
         }
     }
+    /// Of the variables that an evaluation has asked for.
     template <class V>
-    static tensor<V> added(const eager_context& context, tensor<V> loss) {
-        for (const auto& u : context.used)
-            if (u.target->regularizer())
-                loss = eval(loss + regularization(u.target->regularizer(), tensor<V>(u.handle)));
-        return loss;
+    static void add(eager_context& context) {
+        for (const auto& u : context.used) {
+            if (!u.target->regularizer()) continue;
+            const std::string& path = u.target->path();
+            const std::size_t name = path.rfind('/');
+            numeric_check::enter(name == path.npos ? std::string() : path.substr(0, name));
+            context.losses.push_back(regularization(u.target->regularizer(), tensor<V>(u.handle)));
+        }
     }
 };
 } // namespace detail

@@ -62,21 +62,22 @@ constexpr void fail_of_variable(trace& t, int variable, const char* what) {
 }
 } // namespace detail
 
-/// Adds the variables' penalties to a loss. Whoever has a regularizer has nn/regularizer.hpp.
-template <class Loss>
-constexpr void add_penalties(trace& t, graph_node& loss) {
-    if constexpr (requires { sizeof(tapegraph::detail::penalties<Loss>); })
-        tapegraph::detail::penalties<Loss>::add(t, loss);
+/// What the variables' regularizers add to the model's loss. Whoever has one has nn/regularizer.hpp: before the model, whose type is
+/// therefore asked for.
+template <class Model>
+constexpr void add_penalties(trace& t) {
+    if constexpr (requires { sizeof(tapegraph::detail::penalties<Model>); })
+        tapegraph::detail::penalties<Model>::add(t);
     else if (t.regularizers.size() > 0)
         detail::fail_of_variable(t, t.regularizers[0].variable,
                                  "regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
 }
 
 /// Takes the new values of variables back to what their constraints say.
-template <class Optimizer>
+template <class Model>
 constexpr void apply_constraints(trace& t) {
-    if constexpr (requires { sizeof(tapegraph::detail::projections<Optimizer>); })
-        tapegraph::detail::projections<Optimizer>::apply(t);
+    if constexpr (requires { sizeof(tapegraph::detail::projections<Model>); })
+        tapegraph::detail::projections<Model>::apply(t);
     else if (t.constraints.size() > 0)
         detail::fail_of_variable(t, t.constraints[0].variable,
                                  "constraint: needs #include <tapegraph/nn/constraint.hpp>");
@@ -126,7 +127,6 @@ constexpr void trace_objective(trace& t, const Y& y) {
     const auto add_up = [&](const auto& total) {
         loss = total;
         for (const int each : t.added_losses) loss = eval(loss + graph_node(&t, each));
-        add_penalties<Loss>(t, loss);
         const operand_info given = t.info(loss.id());
         for (int i = 0; i < given.dims.rank(); ++i)
             if (given.dims[i].value != 1) t.fail("a loss must be a scalar (reduce it, say with mean)", &given, 1);
@@ -154,7 +154,9 @@ template <class Model, class Spec, class Loss>
 struct forward_trace {
     static constexpr void build(trace& t) {
         t.training = true;
-        trace_objective<Loss>(t, trace_model<Model, Spec>(t));
+        const auto output = trace_model<Model, Spec>(t);
+        add_penalties<Model>(t);
+        trace_objective<Loss>(t, output);
     }
 };
 
@@ -203,7 +205,7 @@ struct training_trace {
             }
         }
         t.gradients.clear();
-        apply_constraints<Optimizer>(t);
+        apply_constraints<Model>(t);
     }
 };
 
@@ -213,6 +215,7 @@ struct evaluation_trace {
         t.training = false;
         const auto output = trace_model<Model, Spec>(t);
         t.assignments.clear(); // all but those of metrics
+        add_penalties<Model>(t);
         trace_objective<Loss>(t, output);
     }
 };

@@ -13,8 +13,8 @@ enum class regularizer_kind : int { none, l1_l2, orthogonal_rows, orthogonal_col
 enum class constraint_kind : int { none, max_norm, non_negative, unit_norm, min_max_norm };
 
 namespace detail {
-constexpr bool finite(double x) { return x - x == 0; }
-constexpr bool neither_negative_nor_infinite(double x) { return x >= 0 && finite(x); }
+constexpr bool finite_number(double x) { return x - x == 0; }
+constexpr bool neither_negative_nor_infinite(double x) { return x >= 0 && finite_number(x); }
 } // namespace detail
 
 /// A penalty on a weight. Make one by the types in `regularizers`.
@@ -61,7 +61,7 @@ struct constraint {
 };
 
 namespace detail {
-/// nn/regularizer.hpp and nn/constraint.hpp complete these; T is any type.
+/// nn/regularizer.hpp and nn/constraint.hpp complete these; T is a model's type.
 template <class T>
 struct penalties;
 template <class T>
