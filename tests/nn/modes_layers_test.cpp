@@ -69,11 +69,13 @@ namespace {
 
 struct held_model {
     constexpr auto operator()(auto scope, auto x) const {
-        auto h = tg::dense(scope / "a", x,
-                           {.units = 4,
-                            .kernel_regularizer = tg::regularizers::l1_l2{0.01, 0.02},
-                            .kernel_constraint = tg::constraints::max_norm{.max_value = 0.5},
-                            .bias_constraint = tg::constraints::non_negative{}});
+        const tg::dense_options o{.units = 4,
+                                  .kernel_regularizer = tg::regularizers::l1_l2{0.01, 0.02},
+                                  .kernel_constraint = tg::constraints::max_norm{.max_value = 0.5},
+                                  .bias_constraint = tg::constraints::non_negative{}};
+        auto h = tg::dense(scope / "a", x, o);
+        // Shared: its penalty counts once.
+        h = tg::eval(h + tg::dense((scope / "a").reuse(), tg::eval(square(x)), o));
         h = tg::batch_normalization(scope / "norm", tanh(h), {.gamma_constraint = tg::constraints::unit_norm{}});
         return tg::dense(
             scope / "b", h,
