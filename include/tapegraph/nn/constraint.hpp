@@ -81,9 +81,12 @@ struct projections {
     }
     template <class V>
     static void apply(eager_context& context) {
-        for (auto& p : context.updates)
-            if (p.target->constraint() && p.write_rows == nullptr && !p.target->frozen())
-                p.value = constrained(p.target->constraint(), tensor<V>(p.value));
+        for (const auto& u : context.used) {
+            if (!u.constraint || u.target->frozen()) continue;
+            for (auto& p : context.updates)
+                if (p.target == u.target && p.write_rows == nullptr)
+                    p.value = constrained(u.constraint, tensor<V>(p.value));
+        }
     }
 };
 } // namespace detail

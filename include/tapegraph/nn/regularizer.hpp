@@ -86,11 +86,11 @@ struct penalties {
     template <class V>
     static void add(eager_context& context) {
         for (const auto& u : context.used) {
-            if (!u.target->regularizer()) continue;
+            if (!u.regularizer) continue;
             const std::string& path = u.target->path();
             const std::size_t name = path.rfind('/');
             numeric_check::enter(name == path.npos ? std::string() : path.substr(0, name));
-            context.losses.push_back(regularization(u.target->regularizer(), tensor<V>(u.handle)));
+            context.losses.push_back(regularization(u.regularizer, tensor<V>(u.handle)));
         }
     }
 };
