@@ -13,6 +13,7 @@
 #include <tapegraph/nn/layers/convolution.hpp>
 #include <tapegraph/nn/layers/dense.hpp>
 #include <tapegraph/nn/layers/dropout.hpp>
+#include <tapegraph/nn/layers/layer.hpp>
 #include <tapegraph/nn/layers/normalization.hpp>
 #include <tapegraph/nn/losses.hpp>
 #include <tapegraph/nn/optimizers.hpp>

@@ -20,6 +20,8 @@ namespace tapegraph::ir {
     X(scope_entry, t.scopes, scopes, 8192)                                                                             \
     X(source_line, t.lines, lines, 8192)                                                                               \
     X(variable_entry, t.variables, variables, 8192)                                                                    \
+    X(weight_rule, t.regularizers, regularizers, 4096)                                                                 \
+    X(weight_rule, t.constraints, constraints, 4096)                                                                   \
     X(input_entry, t.inputs, inputs, 256)                                                                              \
     X(output_entry, t.outputs, outputs, 8192)                                                                          \
     X(assignment_entry, t.assignments, assignments, 8192)                                                              \

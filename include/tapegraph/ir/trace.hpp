@@ -53,6 +53,13 @@ struct variable_entry {
     int frozen_input = 0; // the input, counted from 1, that says in each step whether it is frozen; 0: nothing asks
 };
 
+/// What training holds a variable to: a regularizer or a constraint of nn/weight_rules.hpp, its kind and numbers.
+struct weight_rule {
+    int variable = 0, kind = 0;
+    double a = 0, b = 0, c = 0;
+    std::int64_t along = 0;
+};
+
 struct input_entry {
     std::string_view name;
     int node = 0;
@@ -130,6 +137,7 @@ public:
     list<scope_entry> scopes;
     list<source_line> lines;
     list<variable_entry> variables;
+    list<weight_rule> regularizers, constraints;
     list<input_entry> inputs;
     list<output_entry> outputs;
     list<assignment_entry> assignments;

@@ -12,6 +12,12 @@ namespace ir {
 template <class Model, class Spec, class Loss>
 inline constexpr bool gathers_rows = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.row_uses > 0;
 
+/// Whether some variable has a regularizer, or a constraint.
+template <class Model, class Spec, class Loss>
+inline constexpr bool regularizes = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.regularizers > 0;
+template <class Model, class Spec, class Loss>
+inline constexpr bool constrains = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.constraints > 0;
+
 } // namespace ir
 
 namespace detail {
@@ -90,6 +96,7 @@ private:
             detail::eager_slots(&this->variables_, &context.updates), &targets, &sources, &gradients, &context.row_uses};
         detail::update_all<Optimizer>(step, n);
         sources.clear();
+        if constexpr (ir::constrains<Model, Spec, Loss>) detail::projections<Model>::template apply<value>(context);
         context.apply();
         return result;
     }
@@ -119,14 +126,16 @@ private:
         return detail::sealed_result(Model::get()(eager_scope(&context), x...));
     }
 
-    // The model on a copy of a batch's inputs.
+    // The model on a copy of a batch's inputs, and what its regularizers add to its loss.
     static auto call_model(eager_context& context, detail::batch_columns columns) {
-        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        const auto output = [&]<std::size_t... I>(std::index_sequence<I...>) {
             return detail::sealed_result(Model::get()(
                 eager_scope(&context),
                 detail::batch_tensor<std::tuple_element_t<I, typename pack::element_types>>(columns[I])...));
         }
         (std::make_index_sequence<static_cast<std::size_t>(pack::count)>{});
+        if constexpr (ir::regularizes<Model, Spec, Loss>) detail::penalties<Model>::template add<value>(context);
+        return output;
     }
     // Labels, of the element types that the losses ask for.
     template <class Y>

@@ -23,6 +23,8 @@ struct eager_context {
     struct used_variable {
         variable* target;
         any_tensor handle; ///< what the model computes with; on the tape when trainable
+        tapegraph::regularizer regularizer{}; ///< as this model asks for it
+        tapegraph::constraint constraint{};
     };
     std::vector<used_variable> used;
     /// Rows gathered of a variable whose gradient is taken by them.
@@ -164,6 +166,12 @@ public:
         return random::uniform_like(like);
     }
 
+    template <class F>
+    auto with_draws(const F& f) const {
+        const detail::random_scope draws(context_->random);
+        return f();
+    }
+
     template <tensor_like X>
     auto operand(const X& x, std::source_location where) const {
         return eval(x, where);
@@ -236,7 +244,7 @@ TG_DEFINITION any_tensor eager_scope::variable(dtype type, first_values_function
             handle.set_tape_index(tape.watch());
         if (context_->follows) v.data().set_tape_index(handle.tape_index());
     }
-    context_->used.push_back({&v, handle});
+    context_->used.push_back({&v, handle, options.regularizer, options.constraint});
     return handle;
 }
 
@@ -250,9 +258,12 @@ TG_DEFINITION variable& eager_scope::find(dtype type, first_values_function firs
         context_->cursor = i + 1;
         return known.at(i);
     }
+    if (const char* const refused = detail::refused_rule(options, dims)) require(false, refused);
     any_tensor data(type, dims);
     first_values(data.write(), dims, options.initializer, context_->random.state.seed, path);
-    return known.add(path, std::move(data), options.trainable, false);
+    tapegraph::variable& made = known.add(path, std::move(data), options.trainable, false);
+    made.set_rules(options.regularizer, options.constraint);
+    return made;
 }
 #endif
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/core/shape.hpp>
+#include <tapegraph/nn/weight_rules.hpp>
 
 #include <cstdint>
 
@@ -15,8 +15,15 @@ enum class initializer_kind : int {
     he_uniform,
     he_normal,
     orthogonal,
-    forget_gate
+    forget_gate,
+    truncated_normal,
+    variance_scaling,
+    identity
 };
+
+/// What the variance of `init::variance_scaling` is divided by, and the law of the numbers. Keras's "normal" is the truncated one.
+enum class fan_mode : int { fan_in, fan_out, fan_avg };
+enum class scaled_law : int { truncated_normal, untruncated_normal, uniform };
 
 /// How a variable's first values are drawn. Make one through the types in `init`.
 struct initializer {
@@ -29,7 +36,7 @@ namespace init {
 struct glorot_uniform {
     constexpr operator initializer() const { return {initializer_kind::glorot_uniform, 0, 0}; }
 };
-/// N(0, 2 / (fan_in + fan_out))
+/// N(0, 2 / (fan_in + fan_out)), not truncated (Keras's is: variance_scaling{.mode = fan_mode::fan_avg})
 struct glorot_normal {
     constexpr operator initializer() const { return {initializer_kind::glorot_normal, 0, 0}; }
 };
@@ -37,7 +44,7 @@ struct glorot_normal {
 struct he_uniform {
     constexpr operator initializer() const { return {initializer_kind::he_uniform, 0, 0}; }
 };
-/// N(0, 2 / fan_in)
+/// N(0, 2 / fan_in), not truncated (Keras's is: variance_scaling{.scale = 2})
 struct he_normal {
     constexpr operator initializer() const { return {initializer_kind::he_normal, 0, 0}; }
 };
@@ -73,12 +80,43 @@ struct normal {
     double mean = 0, deviation = 0.05;
     constexpr operator initializer() const { return {initializer_kind::normal, mean, deviation}; }
 };
+/// Normal numbers within two deviations of the mean, the others drawn again; `deviation` is that of the law before (Keras).
+struct truncated_normal {
+    double mean = 0, deviation = 0.05;
+    constexpr operator initializer() const { return {initializer_kind::truncated_normal, mean, deviation}; }
+};
+/// Numbers of mean 0 and variance scale / fan: truncated normal ones, normal ones, or uniform ones (Keras's VarianceScaling, of
+/// which the four named after Glorot and He are cases). `scale` is positive.
+struct variance_scaling {
+    double scale = 1;
+    fan_mode mode = fan_mode::fan_in;
+    scaled_law distribution = scaled_law::truncated_normal;
+    constexpr operator initializer() const {
+        return {initializer_kind::variance_scaling, scale,
+                static_cast<int>(mode) * 3. + static_cast<int>(distribution)};
+    }
+};
+/// U(-l, l), l = sqrt(3 / fan_in) (LeCun et al. 1998)
+struct lecun_uniform {
+    constexpr operator initializer() const { return variance_scaling{.distribution = scaled_law::uniform}; }
+};
+/// Truncated normal numbers of variance 1 / fan_in, as Keras draws them
+struct lecun_normal {
+    constexpr operator initializer() const { return variance_scaling{}; }
+};
+/// `gain` on the main diagonal of a matrix, 0 elsewhere
+struct identity {
+    double gain = 1;
+    constexpr operator initializer() const { return {initializer_kind::identity, gain, 0}; }
+};
 } // namespace init
 
-/// Options of scope.variable.
+/// Options of scope.variable. Regularizers and constraints are made by nn/regularizer.hpp and nn/constraint.hpp.
 struct variable_options {
     tapegraph::initializer initializer{};
     bool trainable = true;
+    tapegraph::regularizer regularizer{};
+    tapegraph::constraint constraint{};
 };
 
 namespace detail {
@@ -86,6 +124,30 @@ namespace detail {
 template <class Scope>
 constexpr std::int64_t features_of(const Scope& scope, const shape& dims, const char* error) {
     return scope.require(dims.rank() > 0, error) ? dims[dims.rank() - 1].value : 1;
+}
+
+/// Options of a layer's kernel and bias, by the names that the options of all layers have.
+template <class Options>
+constexpr variable_options kernel_options(const Options& o) {
+    return {
+        .initializer = o.kernel_initializer, .regularizer = o.kernel_regularizer, .constraint = o.kernel_constraint};
+}
+template <class Options>
+constexpr variable_options bias_options(const Options& o) {
+    return {.initializer = o.bias_initializer, .regularizer = o.bias_regularizer, .constraint = o.bias_constraint};
+}
+
+/// What the first values of a variable, its regularizer and its constraint must be; null where they are that.
+constexpr const char* refused_rule(const variable_options& o, const shape& dims) {
+    const initializer& first = o.initializer;
+    if (first.kind == initializer_kind::variance_scaling && !(first.a > 0 && finite_number(first.a)))
+        return "variance_scaling: scale must be positive";
+    if (first.kind == initializer_kind::truncated_normal &&
+        !(finite_number(first.a) && first.b >= 0 && finite_number(first.b)))
+        return "truncated_normal: the deviation must not be negative";
+    if (first.kind == initializer_kind::identity && dims.rank() != 2) return "identity: the variable must be a matrix";
+    if (const char* const refused = o.regularizer.refused(dims)) return refused;
+    return o.constraint.refused(dims);
 }
 } // namespace detail
 

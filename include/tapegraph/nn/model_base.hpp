@@ -169,10 +169,17 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
         if (data.type() == dtype::f32)
             init.of_float(static_cast<float*>(data.write()), data.shape(), how, m.options_.seed, path);
         const bool state = i >= m.summary_.variables && !path.starts_with("__metrics__/");
-        if (m.options_.shared != nullptr && i < m.summary_.variables && 
+        if (m.options_.shared != nullptr && i < m.summary_.variables &&
             m.variables_.share(*m.options_.shared, m.options_.shared_scope, path, data, v.trainable))
             continue;
-        m.variables_.add(std::move(path), std::move(data), v.trainable, state);
+        variable& made = m.variables_.add(std::move(path), std::move(data), v.trainable, state);
+        regularizer r;
+        constraint c;
+        for (const ir::weight_rule& rule : all.regularizers)
+            if (rule.variable == i) r = {static_cast<regularizer_kind>(rule.kind), rule.a, rule.b};
+        for (const ir::weight_rule& rule : all.constraints)
+            if (rule.variable == i) c = {static_cast<constraint_kind>(rule.kind), rule.a, rule.b, rule.c, rule.along};
+        made.set_rules(r, c);
     }
 }
 

@@ -62,6 +62,12 @@ public:
                 return known;
             }
         if (!dims.known()) t_->fail("variable: extents must be numbers");
+        if (const char* const refused = detail::refused_rule(options, dims)) t_->fail(refused);
+        if (options.regularizer)
+            t_->regularizers.push_back({t_->variables.size(), static_cast<int>(options.regularizer.kind),
+                                        options.regularizer.a, options.regularizer.b, 0, 0});
+        if (const constraint& c = options.constraint)
+            t_->constraints.push_back({t_->variables.size(), static_cast<int>(c.kind), c.a, c.b, c.c, c.along});
         const int word = t_->words.push_back(t_->variables.size());
         const int node =
             t_->append(ir::descriptor_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
@@ -166,6 +172,11 @@ public:
 
     /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
     constexpr graph_node uniform_like(const graph_node& like) const { return random::uniform_like(like); }
+    /// Runs f(), whose random operations (random::normal_like and the like) draw the model's numbers.
+    template <class F>
+    constexpr auto with_draws(const F& f) const {
+        return f();
+    }
 
     /// Seals a layer's operand: in the layer's scope, but in front of its nodes.
     template <tensor_like X>

@@ -55,6 +55,34 @@ constexpr std::string_view labels_name(int column) {
     return name.empty() ? tapegraph::detail::joined<labels_prefix, loss_text<Loss>>::name : name;
 }
 
+namespace detail {
+constexpr void fail_of_variable(trace& t, int variable, const char* what) {
+    t.scope = t.variables[variable].scope;
+    t.fail(what);
+}
+} // namespace detail
+
+/// What the variables' regularizers add to the model's loss. Whoever has one has nn/regularizer.hpp: before the model, whose type is
+/// therefore asked for.
+template <class Model>
+constexpr void add_penalties(trace& t) {
+    if constexpr (requires { sizeof(tapegraph::detail::penalties<Model>); })
+        tapegraph::detail::penalties<Model>::add(t);
+    else if (t.regularizers.size() > 0)
+        detail::fail_of_variable(t, t.regularizers[0].variable,
+                                 "regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
+}
+
+/// Takes the new values of variables back to what their constraints say.
+template <class Model>
+constexpr void apply_constraints(trace& t) {
+    if constexpr (requires { sizeof(tapegraph::detail::projections<Model>); })
+        tapegraph::detail::projections<Model>::apply(t);
+    else if (t.constraints.size() > 0)
+        detail::fail_of_variable(t, t.constraints[0].variable,
+                                 "constraint: needs #include <tapegraph/nn/constraint.hpp>");
+}
+
 /// Element types and shapes of what a model returns.
 template <class Y>
 constexpr auto output_specs(const Y& y) {
@@ -114,7 +142,9 @@ template <class Model, class Spec, class Loss>
 struct forward_trace {
     static constexpr void build(trace& t) {
         t.training = true;
-        trace_objective<Loss>(t, trace_model<Model, Spec>(t));
+        const auto output = trace_model<Model, Spec>(t);
+        add_penalties<Model>(t);
+        trace_objective<Loss>(t, output);
     }
 };
 
@@ -151,6 +181,7 @@ struct training_trace {
     static constexpr void build(trace& t) {
         trace_updates<Optimizer>(t, graph_gradients(&t, t.gradients));
         t.gradients.clear();
+        apply_constraints<Model>(t);
     }
 };
 
@@ -160,6 +191,7 @@ struct evaluation_trace {
         t.training = false;
         const auto output = trace_model<Model, Spec>(t);
         t.assignments.clear(); // all but those of metrics
+        add_penalties<Model>(t);
         trace_objective<Loss>(t, output);
     }
 };

@@ -51,6 +51,14 @@ public:
     /// What a metric accumulates: not the model's either.
     bool metric_state() const { return path_.starts_with("__metrics__/"); }
 
+    /// What training holds it to, as the model's options say (nn/regularizer.hpp, nn/constraint.hpp).
+    const tapegraph::regularizer& regularizer() const { return regularizer_; }
+    const tapegraph::constraint& constraint() const { return constraint_; }
+    void set_rules(const tapegraph::regularizer& r, const tapegraph::constraint& c) {
+        regularizer_ = r;
+        constraint_ = c;
+    }
+
     /// A copy of the value. Throws dtype_error when T is not the element type.
     template <class T>
     tensor<T> value() const {
@@ -88,6 +96,8 @@ private:
     std::string path_;
     std::shared_ptr<any_tensor> shared_; // with variables of other models
     bool made_trainable_, state_, frozen_ = false;
+    tapegraph::regularizer regularizer_;
+    tapegraph::constraint constraint_;
 };
 
 namespace detail {
@@ -156,13 +166,18 @@ void initialize(T* data, const shape& dims, const initializer& how, std::uint64_
         for (std::int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(4 * i / count == 1 ? 1 : how.a);
         return;
     }
+    if (how.kind == initializer_kind::identity) {
+        const std::int64_t columns = dims[1].value;
+        for (std::int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(i / columns == i % columns ? how.a : 0);
+        return;
+    }
     if (how.kind == initializer_kind::orthogonal) return initialize_orthogonal(data, dims, how.a, seed, path);
     const fans f = fans_of(dims);
     typename random_op<T>::attributes a;
     const double glorot = 2 / (f.in + f.out), he = 2 / f.in;
     const auto uniform = [&](double limit) { a.a = -limit, a.b = limit; };
-    const auto normal = [&](double deviation) {
-        a.law = static_cast<std::int64_t>(distribution::normal);
+    const auto normal = [&](double deviation, distribution law = distribution::normal) {
+        a.law = static_cast<std::int64_t>(law);
         a.a = 0, a.b = deviation;
     };
     switch (how.kind) {
@@ -174,6 +189,22 @@ void initialize(T* data, const shape& dims, const initializer& how, std::uint64_
         normal(how.b);
         a.a = how.a;
         break;
+    case initializer_kind::truncated_normal:
+        normal(how.b, distribution::truncated_normal);
+        a.a = how.a;
+        break;
+    case initializer_kind::variance_scaling: {
+        const auto mode = static_cast<fan_mode>(static_cast<int>(how.b) / 3);
+        const double fan = mode == fan_mode::fan_in ? f.in : mode == fan_mode::fan_out ? f.out : (f.in + f.out) / 2;
+        const double variance = how.a / (fan > 1 ? fan : 1); // Keras
+        switch (static_cast<scaled_law>(static_cast<int>(how.b) % 3)) {
+        case scaled_law::uniform: uniform(std::sqrt(3 * variance)); break;
+        case scaled_law::untruncated_normal: normal(std::sqrt(variance)); break;
+        // 0.8796...: the deviation of a normal law of deviation 1 that ends at -2 and 2
+        default: normal(std::sqrt(variance) / 0.87962566103423978, distribution::truncated_normal); break;
+        }
+        break;
+    }
     default: a.a = how.a, a.b = how.b; break;
     }
     a.ordinal = 0xFFFFFFFE; // apart from the model's random nodes

@@ -22,6 +22,8 @@ struct multi_head_attention_options {
     bool use_causal_mask = false; ///< step t of the query sees the steps of the value up to t
     initializer kernel_initializer = init::glorot_uniform{};
     initializer bias_initializer = init::zeros{};
+    regularizer kernel_regularizer{}, bias_regularizer{};
+    constraint kernel_constraint{}, bias_constraint{};
 };
 
 /// Which steps of the value a step of the query sees: bool [batch, query's time, value's time], or what broadcasts to that.
@@ -35,14 +37,13 @@ attention_mask(M) -> attention_mask<M>;
 namespace detail {
 
 /// x [batch, time, features] to [batch, time, heads, dim]: "kernel" [features, heads, dim], "bias" [heads, dim].
-template <class Scope, handle H>
-constexpr H attention_heads(const Scope& scope, const H& x, std::int64_t heads, std::int64_t dim,
-                            const multi_head_attention_options& o, std::source_location where) {
-    const H kernel =
-        scope.variable_like(x, "kernel", {shape_of(x)[2].value, heads, dim}, {.initializer = o.kernel_initializer});
+template <class Scope, handle H, class Options>
+constexpr H attention_heads(const Scope& scope, const H& x, std::int64_t heads, std::int64_t dim, const Options& o,
+                            std::source_location where) {
+    const H kernel = scope.variable_like(x, "kernel", {shape_of(x)[2].value, heads, dim}, kernel_options(o));
     const H product = einsum("btf,fhd->bthd", x, kernel, where);
     if (!o.use_bias) return product;
-    return eval(product + scope.variable_like(x, "bias", {heads, dim}, {.initializer = o.bias_initializer}), where);
+    return eval(product + scope.variable_like(x, "bias", {heads, dim}, bias_options(o)), where);
 }
 
 /// Scores [batch, heads, query's time, value's time] where they are seen. The others become what softmax makes 0 of; where a
@@ -79,11 +80,10 @@ constexpr H attention(const Scope& scope, const H& query, const H& value, const 
     const H heads = einsum("bhts,bshd->bthd", weights, values, where);
 
     const Scope last = scope / "attention_output";
-    const H kernel =
-        last.variable_like(query, "kernel", {o.num_heads, width, features}, {.initializer = o.kernel_initializer});
+    const H kernel = last.variable_like(query, "kernel", {o.num_heads, width, features}, kernel_options(o));
     const H product = einsum("bthd,hdf->btf", heads, kernel, where);
     if (!o.use_bias) return product;
-    return eval(product + last.variable_like(query, "bias", {features}, {.initializer = o.bias_initializer}), where);
+    return eval(product + last.variable_like(query, "bias", {features}, bias_options(o)), where);
 }
 
 } // namespace detail

@@ -17,6 +17,8 @@ struct conv2d_layer_options {
     bool use_bias = true;
     initializer kernel_initializer = init::glorot_uniform{};
     initializer bias_initializer = init::zeros{};
+    regularizer kernel_regularizer{}, bias_regularizer{};
+    constraint kernel_constraint{}, bias_constraint{};
 };
 
 /// A kernel's extent is 3 unless given; everything else is as in Keras.
@@ -30,6 +32,8 @@ struct conv1d_layer_options {
     bool use_bias = true;
     initializer kernel_initializer = init::glorot_uniform{};
     initializer bias_initializer = init::zeros{};
+    regularizer kernel_regularizer{}, bias_regularizer{};
+    constraint kernel_constraint{}, bias_constraint{};
 };
 
 namespace detail {
@@ -45,11 +49,17 @@ constexpr std::int64_t positive_filters(const Scope& scope, std::int64_t filters
     return scope.require(filters > 0, "convolution: filters must be positive") ? filters : 1;
 }
 
+/// Extents of a kernel: those of the window, and two more.
+constexpr shape kernel_shape(const height_width& size, std::int64_t in, std::int64_t out) {
+    return {size[0], size[1], in, out};
+}
+constexpr shape kernel_shape(std::int64_t size, std::int64_t in, std::int64_t out) { return {size, in, out}; }
+
 template <class Scope, class Handle, class Options>
 constexpr auto with_bias(const Scope& scope, const Handle& y, std::int64_t filters, const Options& o,
                          std::source_location where) {
     if (!o.use_bias) return y;
-    return eval(y + scope.variable_like(y, "bias", {filters}, {.initializer = o.bias_initializer}), where);
+    return eval(y + scope.variable_like(y, "bias", {filters}, bias_options(o)), where);
 }
 } // namespace detail
 
@@ -65,7 +75,7 @@ constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options
     const std::int64_t channels = detail::group_channels(scope, dims, o.groups);
     const std::int64_t filters = detail::positive_filters(scope, o.filters);
     const auto kernel = scope.variable_like(input, "kernel", {o.kernel_size[0], o.kernel_size[1], channels, filters},
-                                            {.initializer = o.kernel_initializer});
+                                            detail::kernel_options(o));
     const conv2d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
     return scope.leave("conv2d", mark,
                        detail::with_bias(scope, conv2d(input, kernel, window, where), filters, o, where));
@@ -82,7 +92,7 @@ constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options
     const std::int64_t channels = detail::group_channels(scope, dims, o.groups);
     const std::int64_t filters = detail::positive_filters(scope, o.filters);
     const auto kernel =
-        scope.variable_like(input, "kernel", {o.kernel_size, channels, filters}, {.initializer = o.kernel_initializer});
+        scope.variable_like(input, "kernel", {o.kernel_size, channels, filters}, detail::kernel_options(o));
     const conv1d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
     return scope.leave("conv1d", mark,
                        detail::with_bias(scope, conv1d(input, kernel, window, where), filters, o, where));

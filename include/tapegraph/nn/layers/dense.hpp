@@ -11,6 +11,8 @@ struct dense_options {
     bool use_bias = true;
     initializer kernel_initializer = init::glorot_uniform{};
     initializer bias_initializer = init::zeros{};
+    regularizer kernel_regularizer{}, bias_regularizer{};
+    constraint kernel_constraint{}, bias_constraint{};
 };
 
 /// y = x W + b over the last axis: x [..., in] to [..., units], W "kernel" [in, units], b "bias" [units]. x must have an axis, whose
@@ -23,11 +25,10 @@ constexpr auto dense(const Scope& scope, const X& x, const dense_options& option
     const shape dims = shape_of(input);
     const std::int64_t features = detail::features_of(scope, dims, "dense: input needs an axis of features");
     const std::int64_t units = scope.require(options.units > 0, "dense: units must be positive") ? options.units : 1;
-    const auto kernel =
-        scope.variable_like(input, "kernel", {features, units}, {.initializer = options.kernel_initializer});
+    const auto kernel = scope.variable_like(input, "kernel", {features, units}, detail::kernel_options(options));
     const auto product = matmul(input, kernel, {}, where);
     if (!options.use_bias) return scope.leave("dense", mark, product);
-    const auto bias = scope.variable_like(input, "bias", {units}, {.initializer = options.bias_initializer});
+    const auto bias = scope.variable_like(input, "bias", {units}, detail::bias_options(options));
     return scope.leave("dense", mark, eval(product + bias, where));
 }
 

@@ -22,6 +22,8 @@ struct embedding_options {
     /// The gradient is taken by the rows used, and an optimizer updates only these: the others keep their weights and their
     /// state in that step, as with PyTorch's SparseAdam or TensorFlow's LazyAdam. Under plain sgd that is no difference.
     bool sparse = false;
+    regularizer embeddings_regularizer{}; ///< of the whole table: with `sparse` refused
+    constraint embeddings_constraint{};
 };
 
 namespace detail {
@@ -68,10 +70,14 @@ constexpr auto embedding(const Scope& scope, const X& indices, const embedding_o
     const auto given = scope.operand(indices, where);
     const auto mark = scope.enter();
     const bool sensible = scope.require(o.input_dim > 0, "embedding: input_dim must be positive") &&
-                          scope.require(o.output_dim > 0, "embedding: output_dim must be positive");
+                          scope.require(o.output_dim > 0, "embedding: output_dim must be positive") &&
+                          scope.require(!o.sparse || (!o.embeddings_regularizer && !o.embeddings_constraint),
+                                        "embedding: a sparse table has no regularizer and no constraint");
     const shape table = sensible ? shape{o.input_dim, o.output_dim} : shape{1, 1};
-    const auto rows =
-        detail::floating_variable<T>(scope, given, "embeddings", table, {.initializer = o.embeddings_initializer});
+    const auto rows = detail::floating_variable<T>(scope, given, "embeddings", table,
+                                                   {.initializer = o.embeddings_initializer,
+                                                    .regularizer = o.embeddings_regularizer,
+                                                    .constraint = o.embeddings_constraint});
     const auto at = detail::as_indices(given, where);
     return scope.leave("embedding", mark,
                        o.sparse ? scope.gather_rows(rows, at, where) : eval(gather(rows, at, 0, 0, where), where));

@@ -12,7 +12,22 @@ struct batch_normalization_options {
     double epsilon = 1e-3;  ///< added to the variance
     bool center = true;     ///< add "beta"
     bool scale = true;      ///< multiply by "gamma"
+    initializer beta_initializer = init::zeros{};
+    initializer gamma_initializer = init::ones{};
+    regularizer beta_regularizer{}, gamma_regularizer{};
+    constraint beta_constraint{}, gamma_constraint{};
 };
+
+namespace detail {
+template <class Options>
+constexpr variable_options gamma_options(const Options& o) {
+    return {.initializer = o.gamma_initializer, .regularizer = o.gamma_regularizer, .constraint = o.gamma_constraint};
+}
+template <class Options>
+constexpr variable_options beta_options(const Options& o) {
+    return {.initializer = o.beta_initializer, .regularizer = o.beta_regularizer, .constraint = o.beta_constraint};
+}
+} // namespace detail
 
 /// Batch normalization over all axes but the last (Ioffe and Szegedy 2015). Training uses the batch's mean and (population)
 /// variance and updates the moving averages; evaluation and prediction use those, and so does training while they are frozen
@@ -25,13 +40,13 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
     const auto mark = scope.enter();
     const shape dims = shape_of(input);
     const shape channels{detail::features_of(scope, dims, "batch_normalization: input needs an axis of channels")};
-    const auto parameter = [&](std::string_view name, initializer first, bool trainable) {
-        return scope.variable_like(input, name, channels, {.initializer = first, .trainable = trainable});
+    const auto parameter = [&](std::string_view name, const variable_options& options) {
+        return scope.variable_like(input, name, channels, options);
     };
-    const auto gamma = o.scale ? parameter("gamma", init::ones{}, true) : decltype(input){};
-    const auto beta = o.center ? parameter("beta", init::zeros{}, true) : decltype(input){};
-    const auto moving_mean = parameter("moving_mean", init::zeros{}, false);
-    const auto moving_variance = parameter("moving_variance", init::ones{}, false);
+    const auto gamma = o.scale ? parameter("gamma", detail::gamma_options(o)) : decltype(input){};
+    const auto beta = o.center ? parameter("beta", detail::beta_options(o)) : decltype(input){};
+    const auto moving_mean = parameter("moving_mean", {.initializer = init::zeros{}, .trainable = false});
+    const auto moving_variance = parameter("moving_variance", {.initializer = init::ones{}, .trainable = false});
 
     axes leading;
     leading.all = false;

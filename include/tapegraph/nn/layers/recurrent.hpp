@@ -26,6 +26,8 @@ struct lstm_layer_options {
     initializer kernel_initializer = init::glorot_uniform{};
     initializer recurrent_initializer = init::orthogonal{};
     initializer bias_initializer = init::zeros{};
+    regularizer kernel_regularizer{}, recurrent_regularizer{}, bias_regularizer{};
+    constraint kernel_constraint{}, recurrent_constraint{}, bias_constraint{};
     bool zero_output_for_mask = false; ///< a sequence is 0 where a mask leaves steps out, and repeats nothing
     bool recompute = false; ///< see lstm_options; in evaluation and prediction nothing is kept anyway
 };

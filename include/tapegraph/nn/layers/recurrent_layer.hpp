@@ -62,12 +62,13 @@ constexpr auto call_recurrent(const Scope& scope, const H& input, const Options&
     const shape dims = shape_of(input);
     const bool sensible = sensible_recurrent(scope, dims, o.units, o.dropout, o.recurrent_dropout);
     const std::int64_t features = sensible ? dims[2].value : 1, units = sensible ? o.units : 1;
-    const auto variable = [&](std::string_view name, const shape& of, const initializer& first) -> H {
-        return scope.variable_like(input, name, of, {.initializer = first});
-    };
-    const initializer first_bias = kind::bias_initializer(scope, o);
-    const H kernel = variable("kernel", {features, kind::gates * units}, o.kernel_initializer);
-    const H recurrent = variable("recurrent_kernel", {units, kind::gates * units}, o.recurrent_initializer);
+    variable_options bias = bias_options(o);
+    bias.initializer = kind::bias_initializer(scope, o);
+    const H kernel = scope.variable_like(input, "kernel", {features, kind::gates * units}, kernel_options(o));
+    const H recurrent = scope.variable_like(input, "recurrent_kernel", {units, kind::gates * units},
+                                            {.initializer = o.recurrent_initializer,
+                                             .regularizer = o.recurrent_regularizer,
+                                             .constraint = o.recurrent_constraint});
     auto options = kind::operation(o);
     options.activation = o.activation;
     options.return_sequences = o.return_sequences;
@@ -75,7 +76,8 @@ constexpr auto call_recurrent(const Scope& scope, const H& input, const Options&
     options.recompute = o.recompute || !scope.training();
     const auto with_bias = [&](const H& x, const auto&... given) {
         if (!o.use_bias) return f(x, kernel, recurrent, no_bias, options, given...);
-        return f(x, kernel, recurrent, variable("bias", kind::bias_shape(o, units), first_bias), options, given...);
+        const H b = scope.variable_like(input, "bias", kind::bias_shape(o, units), bias);
+        return f(x, kernel, recurrent, b, options, given...);
     };
     const H x = sensible ? with_dropped_features(scope, input, o.dropout, where) : input;
     if (!scope.training() || o.recurrent_dropout == 0) return with_bias(x, extras...);

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <tapegraph/nn/layers/normalization.hpp>
 #include <tapegraph/nn/layers/recurrent.hpp>
 #include <tapegraph/ops/elementwise/power.hpp>
 #include <tapegraph/ops/movement/concat.hpp>
 #include <tapegraph/ops/reduction/moments.hpp>
+
+#include <tuple>
 
 /// Layers of sequence models: bidirectional, time_distributed, layer_normalization. Not part of tapegraph.hpp: programs without
 /// them do not compile them.
@@ -80,6 +83,28 @@ constexpr auto bidirectional_outputs(const Scope& scope, const X& x, const O& o,
     return values;
 }
 
+/// Recurrent layers on top of one another, "0", "1", ...: `stacked(scope, x, std::tuple{lstm_layer_options{.units = 64}, ...})`. All
+/// but the last return sequences, the last what its options say (Keras's RNN over stacked cells). A `step_mask{...}` may follow,
+/// which all of them are given.
+template <class Scope, tensor_like X, detail::recurrent_layer_options... O, detail::recurrent_mask... E>
+    requires(!tensor_like<Scope> && sizeof...(O) > 0)
+constexpr auto stacked(const Scope& scope, const X& x, const std::tuple<O...>& layers, const E&... extras) {
+    const auto where = std::source_location::current();
+    const auto input = scope.operand(x, where);
+    const auto mark = scope.enter();
+    auto h = input;
+    int i = 0;
+    std::apply(
+        [&](auto... o) {
+            ((o.return_sequences = o.return_sequences || i + 1 < static_cast<int>(sizeof...(O)),
+              h = detail::recurrent_layer_kind<decltype(o)>::layer(scope / i, h, o, extras...), ++i),
+             ...);
+        },
+        layers);
+    scope.enter(); // what follows belongs to this layer again
+    return scope.leave("stacked", mark, h);
+}
+
 /// `f(scope, steps)` on all steps of x [batch, time, rest...] at once, as on a batch [batch time, rest...]; what it gives,
 /// [batch time, other...], becomes [batch, time, other...]. f makes the layers; `scope` is this one's.
 template <class Scope, tensor_like X, class F>
@@ -113,6 +138,8 @@ struct layer_normalization_options {
     bool center = true, scale = true;
     initializer beta_initializer = init::zeros{};
     initializer gamma_initializer = init::ones{};
+    regularizer beta_regularizer{}, gamma_regularizer{};
+    constraint beta_constraint{}, gamma_constraint{};
 };
 
 /// (x - mean) / sqrt(variance + epsilon) gamma + beta with mean and (population) variance of every record's own elements (Ba,
@@ -135,16 +162,16 @@ constexpr auto layer_normalization(const Scope& scope, const X& x, const layer_n
         if (among) extents.push_back(dims[i]);
         if (among || extents.rank() > 0) beside_x.push_back(among ? dims[i] : extent(1));
     }
-    const auto parameter = [&](std::string_view name, const initializer& first) {
-        const auto v = scope.variable_like(input, name, extents, {.initializer = first});
+    const auto parameter = [&](std::string_view name, const variable_options& options) {
+        const auto v = scope.variable_like(input, name, extents, options);
         return extents.rank() == beside_x.rank() ? v : eval(reshape(v, beside_x, where), where);
     };
     const auto values = moments(input, o.axis, {.keepdims = true}, where);
     const auto inverse = eval(rsqrt(values.variance + o.epsilon), where);
-    const auto factor = o.scale ? eval(inverse * parameter("gamma", o.gamma_initializer), where) : inverse;
+    const auto factor = o.scale ? eval(inverse * parameter("gamma", detail::gamma_options(o)), where) : inverse;
     const auto centered = (input - values.mean) * factor;
     return scope.leave("layer_normalization", mark,
-                       o.center ? eval(centered + parameter("beta", o.beta_initializer), where)
+                       o.center ? eval(centered + parameter("beta", detail::beta_options(o)), where)
                                 : eval(centered, where));
 }
 

@@ -1,0 +1,171 @@
+#pragma once
+
+#include <tapegraph/nn/layers/augmentation.hpp>
+#include <tapegraph/ops/elementwise/trigonometric.hpp>
+
+#include <numbers>
+
+/// Random translation, rotation and zoom of images [batch, height, width, channels] in training, sampled bilinearly; otherwise they
+/// hand their operand through. Derivatives by the images exist. Not part of tapegraph.hpp: programs without them do not compile
+/// them.
+
+namespace tapegraph {
+
+/// What stands beyond an image: `reflect` (d c b a | a b c d | d c b a), `wrap` (a b c d | a b c d), `nearest` (a a a | a b c d),
+/// `constant` a number.
+enum class fill_mode : std::uint8_t { reflect, wrap, nearest, constant };
+
+/// Shares of the image's extents; positive ones move it down and to the right. Defaults as in Keras.
+struct random_translation_options {
+    factor_range height_factor{}, width_factor{};
+    tapegraph::fill_mode fill_mode = fill_mode::reflect;
+    double fill_value = 0;
+};
+/// Shares of a full turn, counter-clockwise.
+struct random_rotation_options {
+    factor_range factor{};
+    tapegraph::fill_mode fill_mode = fill_mode::reflect;
+    double fill_value = 0;
+};
+/// A positive factor shows 1 + f times as much of the image, so things become smaller. Without `keep_ratio` the width has draws
+/// of its own, from `width_factor`.
+struct random_zoom_options {
+    factor_range height_factor{};
+    factor_range width_factor{};
+    bool keep_ratio = true;
+    tapegraph::fill_mode fill_mode = fill_mode::reflect;
+    double fill_value = 0;
+};
+
+namespace detail {
+
+/// Places along an axis of n elements, whole numbers in a floating type, as places inside of it.
+template <handle H>
+constexpr H inside(const H& place, extent n, fill_mode mode, std::source_location where) {
+    if (mode == fill_mode::wrap) return eval(place % extent_number(place, n), where);
+    if (mode == fill_mode::reflect) {
+        const H folded = eval(place % extent_number(place, n * extent(2)), where);
+        return eval(minimum(folded, extent_number(folded, n * extent(2) - extent(1)) - folded), where);
+    }
+    return eval(clip(place, 0, extent_number(place, n - extent(1))), where);
+}
+
+/// images [batch, height, width, channels] at places (rows, columns) [batch, height, width], bilinear between four pixels.
+template <handle H>
+constexpr H sampled(const H& images, const H& rows, const H& columns, fill_mode mode, double beyond,
+                    std::source_location where) {
+    const shape dims = shape_of(images);
+    shape flat = no_axes(dims), places = flat, weights = flat;
+    for (const extent e : {dims[0], dims[1] * dims[2], dims[3]}) flat.push_back(e);
+    for (const extent e : {dims[0], dims[1] * dims[2]}) places.push_back(e);
+    for (const extent e : {dims[0], dims[1], dims[2], extent(1)}) weights.push_back(e);
+    const H pixels = reshape(images, flat, where);
+    const H top = eval(floor(rows), where), left = eval(floor(columns), where);
+    const H below = reshape(rows - top, weights, where), right = reshape(columns - left, weights, where);
+    const auto height = extent_number(top, dims[1]), width = extent_number(top, dims[2]);
+    const auto pixel = [&](int down, int along) -> H {
+        const H row = eval(top + down, where), column = eval(left + along, where);
+        const H at = eval(inside(row, dims[1], mode, where) * width + inside(column, dims[2], mode, where), where);
+        const auto index = eval(cast<std::int32_t>(reshape(at, places, where)), where);
+        const H found = reshape(gather(pixels, index, 1, 1, where), dims, where);
+        if (mode != fill_mode::constant) return found;
+        // Products of 0 and 1: whether the place is one of the image.
+        const H within =
+            eval(tapegraph::where(row >= 0, 1, zeros_like(row)) * tapegraph::where(row < height, 1, zeros_like(row)) *
+                     tapegraph::where(column >= 0, 1, zeros_like(row)) *
+                     tapegraph::where(column < width, 1, zeros_like(row)),
+                 where);
+        return eval(tapegraph::where(reshape(within, weights, where) > 0, found, beyond), where);
+    };
+    const H a = pixel(0, 0), b = pixel(0, 1), c = pixel(1, 0), d = pixel(1, 1);
+    const H upper = eval(a + right * (b - a), where), lower = eval(c + right * (d - c), where);
+    return eval(upper + below * (lower - upper), where);
+}
+
+/// Rows [1, height, 1] and columns [1, 1, width] of an image's pixels from its centre.
+template <handle H>
+constexpr H from_centre(const H& images, int axis, std::source_location where) {
+    const extent n = shape_of(images)[axis];
+    const H numbers = cast_like(images, numbers_along<double>(images, n, axis, 3, where), where);
+    return eval((2 * numbers - extent_number(numbers, n - extent(1))) * 0.5, where);
+}
+
+/// Samples where f(draws..., row, column from the centre) says, which is a pair of places from the centre.
+template <handle H, class F>
+constexpr H moved(const H& images, fill_mode mode, double beyond, std::source_location where, const F& f) {
+    const H row = from_centre(images, 1, where), column = from_centre(images, 2, where);
+    const auto [rows, columns] = f(row, column);
+    const shape dims = shape_of(images);
+    shape places = no_axes(dims);
+    for (int i = 0; i < 3; ++i) places.push_back(dims[i]);
+    const H from_top = eval((2 * rows + extent_number(rows, dims[1] - extent(1))) * 0.5, where);
+    const H from_left = eval((2 * columns + extent_number(columns, dims[2] - extent(1))) * 0.5, where);
+    return sampled(images, eval(broadcast_to(from_top, places), where), eval(broadcast_to(from_left, places), where),
+                   mode, beyond, where);
+}
+
+/// A draw for each record beside rows and columns: [batch, 1, 1].
+template <handle H>
+constexpr H place_draws(const H& images, const factor_range& range, std::source_location where) {
+    return squeeze(record_draws(images, range, where), 3, where);
+}
+
+template <class H>
+struct two_places {
+    H rows, columns;
+};
+
+} // namespace detail
+
+/// Moves each image by shares of its extents drawn from the factors.
+template <class Scope, tensor_like X>
+constexpr auto random_translation(const Scope& scope, const X& x, const random_translation_options& o,
+                                  std::source_location where = std::source_location::current()) {
+    const char* const wrong = o.height_factor.sensible() && o.width_factor.sensible() ? nullptr : detail::factor_needed;
+    return detail::image_layer(scope, "random_translation", x, wrong, where, [&](const auto& input) {
+        using H = std::remove_cvref_t<decltype(input)>;
+        const H down = detail::place_draws(input, o.height_factor, where);
+        const H right = detail::place_draws(input, o.width_factor, where);
+        const shape dims = shape_of(input);
+        return detail::moved(input, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
+            return detail::two_places<H>{eval(row - down * extent_number(row, dims[1]), where),
+                                         eval(column - right * extent_number(row, dims[2]), where)};
+        });
+    });
+}
+
+/// Turns each image about its centre.
+template <class Scope, tensor_like X>
+constexpr auto random_rotation(const Scope& scope, const X& x, const random_rotation_options& o,
+                               std::source_location where = std::source_location::current()) {
+    const char* const wrong = o.factor.sensible() ? nullptr : detail::factor_needed;
+    return detail::image_layer(scope, "random_rotation", x, wrong, where, [&](const auto& input) {
+        using H = std::remove_cvref_t<decltype(input)>;
+        const H turn = eval(detail::place_draws(input, o.factor, where) * (2 * std::numbers::pi), where);
+        const H cosine = eval(cos(turn), where), sine = eval(sin(turn), where);
+        return detail::moved(input, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
+            return detail::two_places<H>{eval(cosine * row + sine * column, where),
+                                         eval(cosine * column - sine * row, where)};
+        });
+    });
+}
+
+/// Shows more or less of each image about its centre.
+template <class Scope, tensor_like X>
+constexpr auto random_zoom(const Scope& scope, const X& x, const random_zoom_options& o,
+                           std::source_location where = std::source_location::current()) {
+    const char* const wrong = !o.height_factor.sensible() || !o.width_factor.sensible() ? detail::factor_needed
+                              : o.height_factor.low > -1 && o.width_factor.low > -1
+                                  ? nullptr
+                                  : "random_zoom: factors must lie above -1";
+    return detail::image_layer(scope, "random_zoom", x, wrong, where, [&](const auto& input) {
+        using H = std::remove_cvref_t<decltype(input)>;
+        const H height = detail::place_draws(input, o.height_factor, where);
+        const H width = o.keep_ratio ? height : detail::place_draws(input, o.width_factor, where);
+        return detail::moved(input, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
+            return detail::two_places<H>{eval(row * (1 + height), where), eval(column * (1 + width), where)};
+        });
+    });
+}
+
+} // namespace tapegraph

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <tapegraph/nn/layers/normalization.hpp>
+#include <tapegraph/ops/movement/view.hpp>
+
+/// Normalizations of single records: group_normalization, rms_normalization, unit_normalization; layer_normalization is in
+/// sequence.hpp. Not part of tapegraph.hpp: programs without them do not compile them.
+
+namespace tapegraph {
+
+/// Defaults as in Keras.
+struct group_normalization_options {
+    std::int64_t groups =
+        32; ///< divides the channels; 1: layer normalization over everything, -1: each channel by itself
+    double epsilon = 1e-3;
+    bool center = true, scale = true;
+    initializer beta_initializer = init::zeros{};
+    initializer gamma_initializer = init::ones{};
+    regularizer beta_regularizer{}, gamma_regularizer{};
+    constraint beta_constraint{}, gamma_constraint{};
+};
+
+/// Defaults as in Keras.
+struct rms_normalization_options {
+    double epsilon = 1e-6;
+    initializer scale_initializer = init::ones{};
+    regularizer scale_regularizer{};
+    constraint scale_constraint{};
+};
+
+/// (x - mean) / sqrt(variance + epsilon) gamma + beta, with mean and (population) variance of each record's groups of neighbouring
+/// channels (Wu and He 2018). x [batch, ..., channels], at least one axis between; "gamma" and "beta" [channels].
+template <class Scope, tensor_like X>
+    requires(!tensor_like<Scope>)
+constexpr auto group_normalization(const Scope& scope, const X& x, const group_normalization_options& o = {},
+                                   std::source_location where = std::source_location::current()) {
+    const auto input = scope.operand(x, where);
+    const auto mark = scope.enter();
+    const shape dims = shape_of(input);
+    const int rank = dims.rank();
+    if (!scope.require(rank >= 2 && rank < max_rank && dims[rank - 1].known(),
+                       "group_normalization: input must be [batch, ..., channels], channels known"))
+        return scope.leave("group_normalization", mark, input);
+    const std::int64_t channels = dims[rank - 1].value, groups = o.groups == -1 ? channels : o.groups;
+    if (!scope.require(groups > 0 && channels % groups == 0, "group_normalization: groups must divide the channels"))
+        return scope.leave("group_normalization", mark, input);
+    shape split = detail::no_axes(dims);
+    axes within;
+    within.all = false;
+    for (int i = 0; i + 1 < rank; ++i) {
+        split.push_back(dims[i]);
+        if (i > 0) within.index[within.count++] = static_cast<std::int8_t>(i);
+    }
+    split.push_back(groups);
+    split.push_back(channels / groups);
+    within.index[within.count++] = static_cast<std::int8_t>(rank);
+    const auto parts = eval(reshape(input, split, where), where);
+    const auto values = moments(parts, within, {.keepdims = true}, where);
+    const auto inverse = eval(rsqrt(values.variance + o.epsilon), where);
+    const auto normal = eval(reshape(eval((parts - values.mean) * inverse, where), dims, where), where);
+    const auto gamma =
+        o.scale ? scope.variable_like(input, "gamma", {channels}, detail::gamma_options(o)) : decltype(normal){};
+    const auto beta =
+        o.center ? scope.variable_like(input, "beta", {channels}, detail::beta_options(o)) : decltype(normal){};
+    const auto result = o.scale && o.center ? eval(normal * gamma + beta, where)
+                        : o.scale           ? eval(normal * gamma, where)
+                        : o.center          ? eval(normal + beta, where)
+                                            : normal;
+    return scope.leave("group_normalization", mark, result);
+}
+
+/// x / sqrt(mean x^2 + epsilon) scale, the mean over the last axis (Zhang and Sennrich 2019): "scale" [features].
+template <class Scope, tensor_like X>
+    requires(!tensor_like<Scope>)
+constexpr auto rms_normalization(const Scope& scope, const X& x, const rms_normalization_options& o = {},
+                                 std::source_location where = std::source_location::current()) {
+    const auto input = scope.operand(x, where);
+    const auto mark = scope.enter();
+    const std::int64_t features =
+        detail::features_of(scope, shape_of(input), "rms_normalization: input needs an axis of features");
+    const auto scale = scope.variable_like(
+        input, "scale", {features},
+        {.initializer = o.scale_initializer, .regularizer = o.scale_regularizer, .constraint = o.scale_constraint});
+    const auto power = eval(mean(square(input), -1, {.keepdims = true}, where), where);
+    return scope.leave("rms_normalization", mark, eval(input * rsqrt(power + o.epsilon) * scale, where));
+}
+
+/// x / |x|, the Euclidean norm along axes; a norm below 1e-12 counts as that (Keras's UnitNormalization). No variables, no scope.
+template <tensor_like X>
+constexpr auto unit_normalization(const X& x, axes along = -1,
+                                  std::source_location where = std::source_location::current()) {
+    const auto input = eval(x, where);
+    const auto squares = eval(sum(square(input), along, {.keepdims = true}, where), where);
+    return eval(input * rsqrt(maximum(squares, 1e-24)), where);
+}
+
+} // namespace tapegraph

@@ -1,0 +1,190 @@
+#pragma once
+
+#include <tapegraph/nn/layers/attention.hpp>
+#include <tapegraph/nn/layers/positions.hpp>
+
+/// Attention whose heads share keys and values, and attention that goes on step by step from a cache of them. Not part of
+/// tapegraph.hpp: programs without them do not compile them.
+
+namespace tapegraph {
+
+/// Names and defaults as in Keras. With as many heads of both kinds its variables are those of multi_head_attention.
+struct grouped_query_attention_options {
+    std::int64_t head_dim = 1;
+    std::int64_t num_query_heads = 1;
+    std::int64_t num_key_value_heads = 0; ///< divides num_query_heads; 0: as many
+    double dropout = 0;                   ///< of attention weights, in training
+    bool use_bias = true;
+    bool use_causal_mask = false; ///< step t of the query sees the steps of the value up to t
+    double rotary_wavelength = 0; ///< not 0: queries and keys are turned by rotary_positions with this max_wavelength
+    initializer kernel_initializer = init::glorot_uniform{};
+    initializer bias_initializer = init::zeros{};
+    regularizer kernel_regularizer{}, bias_regularizer{};
+    constraint kernel_constraint{}, bias_constraint{};
+};
+
+/// Keys and values of the steps seen so far: [batch, capacity, num_key_value_heads, head_dim] each, at first any numbers, zeros.
+template <class H>
+struct attention_cache {
+    H keys, values;
+};
+template <class H>
+attention_cache(H, H) -> attention_cache<H>;
+
+/// What cached_attention gives: `const auto [y, next] = ...`.
+template <class H>
+struct attention_step {
+    H output;
+    attention_cache<H> cache;
+};
+
+namespace detail {
+
+/// Queries [batch, time, query heads, dim] over keys and values [batch, steps, heads, dim]: query head h sees head h heads / query
+/// heads. Gives [batch, time, query heads, dim].
+template <class Scope, handle H, class... Masks>
+constexpr H grouped_heads(const Scope& scope, const H& query, const H& keys, const H& values,
+                          const grouped_query_attention_options& o, std::source_location where, const Masks&... seen) {
+    const shape q = shape_of(query), k = shape_of(keys);
+    shape grouped = no_axes(q);
+    for (const extent e : {q[0], q[1], k[2], extent(q[2].value / k[2].value), q[3]}) grouped.push_back(e);
+    const double scale = 1 / math::sqrt(static_cast<double>(o.head_dim));
+    const H asked = reshape(query * scale, grouped, where);
+    H scores = einsum("btkgd,bskd->bkgts", asked, keys, where);
+    ((scores = seen_scores(scores, seen, where)), ...);
+    const H weights = dropout(scope, softmax(scores, -1, where), {.rate = o.dropout}, where);
+    return reshape(einsum("bkgts,bskd->btkgd", weights, values, where), q, where);
+}
+
+template <class Scope, handle H>
+constexpr H attention_output(const Scope& scope, const H& query, const H& heads,
+                             const grouped_query_attention_options& o, std::source_location where) {
+    const Scope last = scope / "attention_output";
+    const std::int64_t features = shape_of(query)[2].value;
+    const H kernel = last.variable_like(query, "kernel", {o.num_query_heads, o.head_dim, features}, kernel_options(o));
+    const H product = einsum("bthd,hdf->btf", heads, kernel, where);
+    if (!o.use_bias) return product;
+    return eval(product + last.variable_like(query, "bias", {features}, bias_options(o)), where);
+}
+
+template <class Scope>
+constexpr bool sensible_heads(const Scope& scope, const shape& q, const shape& v, grouped_query_attention_options& o) {
+    if (o.num_key_value_heads == 0) o.num_key_value_heads = o.num_query_heads;
+    return scope.require(q.rank() == 3 && v.rank() == 3 && q[2].known() && v[2].known(),
+                         "grouped_query_attention: query and value must be [batch, time, features], features known") &&
+           scope.require(
+               o.head_dim > 0 && o.num_query_heads > 0 && o.num_key_value_heads > 0 &&
+                   o.num_query_heads % o.num_key_value_heads == 0,
+               "grouped_query_attention: head_dim must be positive, num_key_value_heads divide num_query_heads") &&
+           scope.require(o.dropout >= 0 && o.dropout < 1, "grouped_query_attention: dropout must lie in [0, 1)") &&
+           scope.require(neither_negative_nor_infinite(o.rotary_wavelength) &&
+                             (o.rotary_wavelength == 0 || o.head_dim % 2 == 0),
+                         "grouped_query_attention: rotary_wavelength needs an even head_dim");
+}
+
+template <handle H, class... First>
+constexpr H maybe_rotated(const H& x, double wavelength, std::source_location where, const First&... first) {
+    return wavelength == 0 ? x : H(rotated(x, {wavelength}, where, first...));
+}
+
+/// Steps [batch, n, heads, dim] written into [batch, capacity, heads, dim] where `behind`, the place of an entry minus that of the first
+/// step, i32 [batch, capacity], lies in [0, n).
+template <handle H, handle I>
+constexpr H written(const H& cache, const H& steps, const I& behind, std::source_location where) {
+    const extent n = shape_of(steps)[1];
+    const auto last = extent_number(behind, n - extent(1));
+    const auto fresh = eval(logical_and(behind >= 0, behind <= last), where);
+    const auto chosen = expand_dims(fresh, {2, 3}, where);
+    if (n.known() && n.value == 1) return eval(tapegraph::where(chosen, steps, cache), where);
+    const auto index = eval(clip(behind, 0, last), where);
+    return eval(tapegraph::where(chosen, gather(steps, index, 1, 1, where), cache), where);
+}
+
+} // namespace detail
+
+/// Zeros for the keys and values of `capacity` steps, of the batch and element type of x [batch, time, features].
+template <tensor_like X>
+constexpr auto empty_attention_cache(const X& x, std::int64_t capacity, const grouped_query_attention_options& o,
+                                     std::source_location where = std::source_location::current()) {
+    const auto input = eval(x, where);
+    const std::int64_t heads = o.num_key_value_heads > 0 ? o.num_key_value_heads : o.num_query_heads;
+    shape dims = detail::no_axes(shape_of(input));
+    dims.push_back(detail::last_extent(shape_of(input), 3));
+    for (const std::int64_t e : {capacity, heads, o.head_dim}) dims.push_back(e);
+    const auto zeros = detail::cast_like(input, fill<float>(input, dims, 0, where), where);
+    return attention_cache{zeros, zeros};
+}
+
+/// Attention in which num_query_heads / num_key_value_heads neighbouring heads share keys and values (Ainslie et al. 2023): query
+/// [batch, time, features] looks at value [batch, steps, others], which is also the key, and gives query's shape. Variables as
+/// in Keras: "query", "key", "value" and "attention_output", each with "kernel" and "bias". An `attention_mask{...}` may follow.
+template <class Scope, tensor_like Q, tensor_like V, class... Masks>
+    requires(!tensor_like<Scope> && sizeof...(Masks) <= 1)
+constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const V& value,
+                                       grouped_query_attention_options o, const attention_mask<Masks>&... masks) {
+    const auto where = std::source_location::current();
+    const auto asked = scope.operand(query, where);
+    using H = std::remove_cvref_t<decltype(asked)>;
+    const H offered = scope.operand(value, where);
+    const auto mark = scope.enter();
+    const shape q = shape_of(asked), v = shape_of(offered);
+    if (!detail::sensible_heads(scope, q, v, o)) return scope.leave("grouped_query_attention", mark, asked);
+    H queries = detail::attention_heads(scope / "query", asked, o.num_query_heads, o.head_dim, o, where);
+    H keys = detail::attention_heads(scope / "key", offered, o.num_key_value_heads, o.head_dim, o, where);
+    const H values = detail::attention_heads(scope / "value", offered, o.num_key_value_heads, o.head_dim, o, where);
+    scope.enter(); // what follows belongs to this layer again
+    queries = detail::maybe_rotated(queries, o.rotary_wavelength, where);
+    keys = detail::maybe_rotated(keys, o.rotary_wavelength, where);
+    const auto heads = [&](const auto&... causal) {
+        return detail::grouped_heads(scope, queries, keys, values, o, where, causal...,
+                                     expand_dims(expand_dims(masks.seen, -3, where), -3, where)...);
+    };
+    const H seen =
+        o.use_causal_mask ? heads(eval(detail::diagonal_number(asked, q[1], v[1], where) <= 0, where)) : heads();
+    return scope.leave("grouped_query_attention", mark, detail::attention_output(scope, asked, seen, o, where));
+}
+
+/// Causal attention of n further steps x [batch, n, features] over those whose keys and values a cache holds: the steps stand at
+/// `position`, position + 1, ..., i32, a scalar or [batch], and see what is at places up to their own. Gives their output and the
+/// cache with them. What grouped_query_attention with `use_causal_mask`, or multi_head_attention with as many heads of both
+/// kinds, gives of the whole sequence, with the same variables. n is 1 to generate, and the prompt's length to begin with. Steps beyond
+/// the capacity are not kept.
+template <class Scope, tensor_like X, handle H, tensor_like P>
+    requires(!tensor_like<Scope>)
+constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, const attention_cache<H>& cache,
+                                             const P& position, grouped_query_attention_options o,
+                                             std::source_location where = std::source_location::current()) {
+    const H input = scope.operand(x, where);
+    const auto mark = scope.enter();
+    const shape dims = shape_of(input), kept = shape_of(cache.keys);
+    if (!detail::sensible_heads(scope, dims, dims, o) ||
+        !scope.require(kept.rank() == 4 && kept == shape_of(cache.values) && kept[2].value == o.num_key_value_heads &&
+                           kept[3].value == o.head_dim,
+                       "cached_attention: keys and values must be [batch, capacity, num_key_value_heads, head_dim]"))
+        return {scope.leave("cached_attention", mark, input), cache};
+    const auto given = eval(position, where);
+    shape each = detail::no_axes(dims);
+    each.push_back(shape_of(given).rank() == 0 ? extent(1) : shape_of(given)[0]);
+    const auto first = reshape(given, each, where); // [batch] or [1]
+    H queries = detail::attention_heads(scope / "query", input, o.num_query_heads, o.head_dim, o, where);
+    H keys = detail::attention_heads(scope / "key", input, o.num_key_value_heads, o.head_dim, o, where);
+    const H values = detail::attention_heads(scope / "value", input, o.num_key_value_heads, o.head_dim, o, where);
+    scope.enter(); // what follows belongs to this layer again
+    queries = detail::maybe_rotated(queries, o.rotary_wavelength, where, first);
+    keys = detail::maybe_rotated(keys, o.rotary_wavelength, where, first);
+
+    const auto entries = arange<std::int32_t>(input, kept[1], 0, 1, where);
+    shape both = detail::no_axes(dims);
+    for (const extent e : {dims[0], kept[1]}) both.push_back(e);
+    const auto behind = eval(broadcast_to(entries - expand_dims(first, -1, where), both), where);
+    const attention_cache<H> next{detail::written(cache.keys, keys, behind, where),
+                                  detail::written(cache.values, values, behind, where)};
+    const auto steps = arange<std::int32_t>(input, dims[1], 0, 1, where);
+    const auto seen =
+        eval(expand_dims(behind, 1, where) <= expand_dims(steps, -1, where), where); // [batch, n, capacity]
+    const H heads =
+        detail::grouped_heads(scope, queries, next.keys, next.values, o, where, expand_dims(seen, {1, 2}, where));
+    return {scope.leave("cached_attention", mark, detail::attention_output(scope, input, heads, o, where)), next};
+}
+
+} // namespace tapegraph

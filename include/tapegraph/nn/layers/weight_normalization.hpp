@@ -1,0 +1,60 @@
+#pragma once
+
+#include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/ops/elementwise/power.hpp>
+#include <tapegraph/ops/reduction/reduction.hpp>
+
+/// Weight normalization (Salimans and Kingma 2016). Not part of tapegraph.hpp: programs without it do not compile it.
+
+namespace tapegraph {
+
+/// A scope whose kernels are learnt as a direction and a length: what a layer asks for as "...kernel" [..., outputs] is
+/// gain v / |v|, with the norm over all axes but the last, of the variables v, which has the kernel's name, and "..._gain" [outputs],
+/// at first ones. So every layer can be normalized:
+///
+///     h = tg::dense(tg::weight_normalized(scope / "hidden"), h, {.units = 64});
+///
+/// Regularizers and constraints of the kernel are those of v. (PyTorch begins with gain = |v|: assign it.)
+template <class Scope>
+class weight_normalized_scope : public Scope {
+public:
+    constexpr explicit weight_normalized_scope(const Scope& scope) : Scope(scope) {}
+
+    template <class Name>
+    constexpr weight_normalized_scope operator/(const Name& name) const {
+        return weight_normalized_scope(static_cast<const Scope&>(*this) / name);
+    }
+
+    constexpr weight_normalized_scope reuse() const { return weight_normalized_scope(Scope::reuse()); }
+
+    template <handle H>
+    constexpr H variable_like(const H& like, std::string_view name, const shape& dims,
+                              const variable_options& options = {}) const {
+        const H v = Scope::variable_like(like, name, dims, options);
+        if (!name.ends_with("kernel") || dims.rank() < 2) return v;
+        const H gain = Scope::variable_like(like, gain_name(name), {dims[dims.rank() - 1].value},
+                                            {.initializer = init::ones{}, .trainable = options.trainable});
+        axes before;
+        before.all = false;
+        for (int i = 0; i + 1 < dims.rank(); ++i) before.index[before.count++] = static_cast<std::int8_t>(i);
+        const H squares = sum(square(v), before);
+        return eval(v * (gain * rsqrt(squares)));
+    }
+
+private:
+    // A trace keeps the name, so it is one of these.
+    static constexpr std::string_view gain_name(std::string_view name) {
+        return name == "kernel"             ? "kernel_gain"
+               : name == "recurrent_kernel" ? "recurrent_kernel_gain"
+               : name == "depthwise_kernel" ? "depthwise_kernel_gain"
+               : name == "pointwise_kernel" ? "pointwise_kernel_gain"
+                                            : "gain";
+    }
+};
+
+template <class Scope>
+constexpr auto weight_normalized(const Scope& scope) {
+    return weight_normalized_scope<Scope>(scope);
+}
+
+} // namespace tapegraph

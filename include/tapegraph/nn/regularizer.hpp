@@ -1,0 +1,99 @@
+#pragma once
+
+#include <tapegraph/nn/eager_scope.hpp>
+#include <tapegraph/ops/elementwise/power.hpp>
+#include <tapegraph/ops/movement/fill.hpp>
+#include <tapegraph/ops/product/matmul.hpp>
+#include <tapegraph/ops/reduction/reduction.hpp>
+
+/// Penalties on weights, as `{.kernel_regularizer = tg::regularizers::l2{1e-4}}`. A model's loss, in training and in evaluation,
+/// has them added, variable by variable in the order in which the model asks for them. Not part of tapegraph.hpp: programs without
+/// them do not compile them.
+
+namespace tapegraph {
+
+/// Formulas and defaults are those of keras.regularizers.
+namespace regularizers {
+/// factor sum |w|
+struct l1 {
+    double factor = 0.01;
+    constexpr operator regularizer() const { return {regularizer_kind::l1_l2, factor, 0}; }
+};
+/// factor sum w^2
+struct l2 {
+    double factor = 0.01;
+    constexpr operator regularizer() const { return {regularizer_kind::l1_l2, 0, factor}; }
+};
+/// l1 sum |w| + l2 sum w^2
+struct l1_l2 {
+    double l1 = 0, l2 = 0;
+    constexpr operator regularizer() const { return {regularizer_kind::l1_l2, l1, l2}; }
+};
+/// factor times the mean |cosine| of two different rows of a matrix, or of two columns: 0 where they are orthogonal.
+struct orthogonal {
+    double factor = 0.01;
+    bool columns = false; ///< Keras's mode="columns"
+    constexpr operator regularizer() const {
+        return {columns ? regularizer_kind::orthogonal_columns : regularizer_kind::orthogonal_rows, factor, 0};
+    }
+};
+} // namespace regularizers
+
+namespace detail {
+/// factor 0.5 sum over i != j of |r_i . r_j| / (n (n - 1) / 2), r the rows with length 1 (0 stays 0); 0 of a single row.
+template <handle H>
+constexpr H orthogonal_penalty(double factor, bool columns, const H& w, std::source_location where) {
+    const H rows = columns ? H(transpose(w, {}, where)) : w;
+    const shape dims = shape_of(rows);
+    const H squares = sum(square(rows), 1, {.keepdims = true}, where);
+    const H unit = eval(rows * rsqrt(maximum(squares, 1e-24)), where);
+    const H products = matmul(unit, unit, {.transpose_b = true}, where);
+    const std::int64_t n = dims[0].value, pairs = n * (n - 1);
+    const auto diagonal = eval(diagonal_number(rows, dims[0], dims[0], where) == 0, where);
+    const H total = sum(tapegraph::where(diagonal, 0, abs(products)), {}, {}, where);
+    return eval(total * (pairs > 0 ? factor / static_cast<double>(pairs) : 0), where);
+}
+} // namespace detail
+
+/// The penalty on a weight, a scalar, in either mode: what a loss written by hand adds. 0 of none.
+template <handle H>
+constexpr H regularization(const regularizer& r, const H& w,
+                           std::source_location where = std::source_location::current()) {
+    switch (r.kind) {
+    case regularizer_kind::l1_l2:
+        if (r.b == 0) return eval(r.a * sum(abs(w), {}, {}, where), where);
+        if (r.a == 0) return eval(r.b * sum(square(w), {}, {}, where), where);
+        return eval(sum(r.a * abs(w) + r.b * square(w), {}, {}, where), where);
+    case regularizer_kind::orthogonal_rows:
+    case regularizer_kind::orthogonal_columns:
+        return detail::orthogonal_penalty(r.a, r.kind == regularizer_kind::orthogonal_columns, w, where);
+    default: return eval(sum(zeros_like(w), {}, {}, where), where);
+    }
+}
+
+namespace detail {
+template <class T>
+struct penalties {
+    static constexpr void add(ir::trace& t) {
+        for (int i = 0; i < t.regularizers.size(); ++i) {
+            const ir::weight_rule r = t.regularizers[i];
+            t.scope = t.variables[r.variable].scope;
+            const graph_node w(&t, t.variables[r.variable].node);
+            t.added_losses.push_back(regularization({static_cast<regularizer_kind>(r.kind), r.a, r.b}, w).id());
+        }
+    }
+    /// Of the variables that an evaluation has asked for.
+    template <class V>
+    static void add(eager_context& context) {
+        for (const auto& u : context.used) {
+            if (!u.regularizer) continue;
+            const std::string& path = u.target->path();
+            const std::size_t name = path.rfind('/');
+            numeric_check::enter(name == path.npos ? std::string() : path.substr(0, name));
+            context.losses.push_back(regularization(u.regularizer, tensor<V>(u.handle)));
+        }
+    }
+};
+} // namespace detail
+
+} // namespace tapegraph

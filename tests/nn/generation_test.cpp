@@ -1,0 +1,87 @@
+#include <tapegraph/nn/layers/embedding.hpp>
+#include <tapegraph/nn/layers/group_normalization.hpp>
+#include <tapegraph/nn/layers/grouped_attention.hpp>
+
+#include <nn/layer_bench.hpp>
+
+namespace generation_test {
+
+/// A language model trained on whole sequences writes word by word from a cache, in both modes what it would by whole sequences.
+
+using namespace nn_test;
+using std::int64_t;
+
+namespace {
+
+constexpr tg::grouped_query_attention_options look{
+    .head_dim = 4, .num_query_heads = 2, .num_key_value_heads = 1, .use_causal_mask = true, .rotary_wavelength = 100};
+
+constexpr auto scores(auto scope, auto words, const auto& attend) {
+    auto h = tg::embedding<double>(scope / "words", words, {.input_dim = 5, .output_dim = 6});
+    h = tg::eval(h + attend(scope / "look", tg::rms_normalization(scope / "norm", h)));
+    return tg::dense(scope / "score", h, {.units = 5});
+}
+struct whole {
+    constexpr auto operator()(auto scope, auto words) const {
+        return scores(scope, words, [](auto s, auto h) { return tg::grouped_query_attention(s, h, h, look); });
+    }
+};
+struct step {
+    constexpr auto operator()(auto scope, auto words, auto keys, auto values, auto position) const {
+        tg::attention_cache cache{keys, values};
+        const auto y = scores(scope, words, [&](auto s, auto h) {
+            const auto next = tg::cached_attention(s, h, cache, position, look);
+            cache = next.cache;
+            return next.output;
+        });
+        return tg::outputs{tg::output<"scores">(y), tg::output<"keys">(cache.keys), tg::output<"values">(cache.values)};
+    }
+};
+constexpr auto step_specs() {
+    using cache = tg::spec<double, tg::dyn, 10, 1, 4>;
+    return tg::inputs{tg::input<"words">(tg::spec<std::int32_t, tg::dyn, tg::dyn>{}), tg::input<"keys">(cache{}),
+                      tg::input<"values">(cache{}), tg::input<"position">(tg::spec<std::int32_t>{})};
+}
+
+/// The likeliest word behind the last step, [batch, 1].
+tg::tensor<std::int32_t> likeliest(const tg::tensor<double>& scores) {
+    return tg::eval(tg::cast<std::int32_t>(tg::argmax(tg::slice(scores, {tg::all, {-1}}), -1)));
+}
+
+} // namespace
+
+TEST_CASE("generation from a cache is generation by whole sequences") {
+    auto model =
+        tg::compile<tg::graph>(whole{}, tg::spec<double, tg::dyn, tg::dyn>{}, tg::sparse_softmax_cross_entropy{},
+                               tg::adam{.learning_rate = 0.1}, {.seed = 2});
+    for (std::uint64_t i = 0; i < 3; ++i)
+        model.train_on_batch(tg::tensor<double>(tg::cast<double>(tg::reshape(classes(24, 5, i), {4, 6}))),
+                             tg::tensor<std::int32_t>(tg::reshape(classes(24, 5, i + 9), {4, 6})));
+    auto graph = tg::compile<tg::graph>(step{}, step_specs());
+    auto eager = tg::compile<tg::eager>(step{}, step_specs());
+    REQUIRE(graph.variables().size() == 12);
+    for (auto* const stepper : {&graph.variables(), &eager.variables()})
+        for (tg::variable& v : *stepper) v.assign(model.variables()[v.path()].data());
+
+    tg::tensor<std::int32_t> words = tg::reshape(classes(6, 5, 4), {2, 3}), written = words;
+    auto keys = tg::zeros<double>({2, 10, 1, 4}), values = keys;
+    for (std::int32_t position = 0, n = 3; position < 9; position += n, n = 1) {
+        CAPTURE(position);
+        const tg::tensor<std::int32_t> place = position;
+        const auto [y, k, v] = graph.predict(words, keys, values, place);
+        const auto [eager_y, eager_k, eager_v] = eager.predict(words, keys, values, place);
+        CHECK(same_bits(y, eager_y));
+        CHECK(same_bits(k, eager_k));
+        CHECK(same_bits(v, eager_v));
+        keys = k, values = v;
+        const tg::tensor<double> all = model.predict(tg::tensor<double>(tg::cast<double>(written)));
+        const tg::tensor<double> last = tg::slice(all, {tg::all, {-1}}), mine = tg::slice(y, {tg::all, {-1}});
+        for (int64_t i = 0; i < last.size(); ++i) // sums of a few products of numbers near one
+            CHECK(std::abs(last.data()[i] - mine.data()[i]) < 1e-13);
+        words = likeliest(y);
+        written = tg::concat(written, words, 1);
+    }
+    CHECK(written.shape() == tg::shape{2, 10});
+}
+
+} // namespace generation_test
