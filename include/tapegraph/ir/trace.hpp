@@ -51,12 +51,17 @@ struct variable_entry {
     bool trainable = false;
     int previous = 0;     // in the same scope, counted from 1
     int frozen_input = 0; // the input, counted from 1, that says in each step whether it is frozen; 0: nothing asks
+    int optimizers = 0;   // of a session's model: how many change it
+    bool state = false;   // it belongs to an optimizer
+    std::string_view collection{};
 };
 
 struct input_entry {
     std::string_view name;
     int node = 0;
     bool scalar_parameter = false; // a number the program refreshes every step
+    bool has_default = false;      // sessions feed `fallback` where nothing else is fed
+    double fallback = 0;
 };
 
 struct output_entry {
@@ -77,6 +82,16 @@ struct row_use_entry {
 /// dL/d(variable), passed from the gradient to the optimizer. If `indices` is not -1, dL/d(the rows with these indices).
 struct gradient_entry {
     int variable = 0, node = 0, indices = -1;
+    // Of a session's model: whose step it is for, which of the variable's optimizers that is, and whether `node` is still the loss.
+    int training = 0, state = 0;
+    bool differentiate = false;
+};
+
+/// A value that a session may be asked for, or fed with, by name.
+struct named_entry {
+    int scope = 0;
+    std::string_view name;
+    int node = 0;
 };
 
 struct pass_entry {
@@ -130,6 +145,7 @@ public:
     list<gradient_entry> gradients;
     list<pass_entry> history;
     list<layer_entry> layers;
+    list<named_entry> named; // while the model is traced
     extent_table extents;
     failure error{};
     custom_flows flows{-1, -1, {}};
@@ -140,6 +156,8 @@ public:
     int ordinals = 0;            // random nodes numbered in tracing order
     bool training = true;        // what scope.training() answers
     bool differentiated = false; // derivatives have been taken
+    int trainings = 0;           // steps of optimizers that a session's model has named so far
+    std::uint64_t wanted_trainings = 0; // bit k: the run at hand takes step k
     int scope = 0;               // of the layer being traced
     int line = 0;                // the line that seals
 

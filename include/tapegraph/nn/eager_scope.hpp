@@ -138,6 +138,13 @@ public:
 
     bool training() const { return context_->training; }
 
+    /// Names are for sessions, which graph mode has.
+    template <tensor_like E>
+    auto named(std::string_view, const E& value,
+               std::source_location where = std::source_location::current()) const {
+        return eval(value, where);
+    }
+
     template <class T>
     tensor<T> uniform_like(const tensor<T>& like) const {
         const detail::random_scope draws(context_->random);
@@ -169,6 +176,14 @@ private:
     eager_context* context_;
     std::string path_;
 };
+
+namespace init {
+/// In eager mode variables have their first values from graph mode's trace.
+template <class T>
+initializer value_of(const tensor<T>&) {
+    return {initializer_kind::value_of, 0, 0};
+}
+} // namespace init
 
 #if TG_DEFINES(nn)
 TG_DEFINITION void eager_context::apply() {

@@ -2,7 +2,9 @@
 
 #include <tapegraph/core/shape.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace tapegraph {
 
@@ -15,13 +17,17 @@ enum class initializer_kind : int {
     he_uniform,
     he_normal,
     orthogonal,
-    forget_gate
+    forget_gate,
+    values,
+    value_of
 };
 
 /// How a variable's first values are drawn. Make one through the types in `init`.
 struct initializer {
     initializer_kind kind = initializer_kind::glorot_uniform;
     double a = 0, b = 0;
+    const double* list = nullptr; ///< of init::values
+    int count = 0;
 };
 
 namespace init {
@@ -73,12 +79,24 @@ struct normal {
     double mean = 0, deviation = 0.05;
     constexpr operator initializer() const { return {initializer_kind::normal, mean, deviation}; }
 };
+/// These numbers, row by row; there are as many as the variable has elements: `init::values{1, 2, 3}`.
+template <std::size_t Count>
+struct values {
+    double list[Count];
+    constexpr operator initializer() const {
+        return {initializer_kind::values, 0, 0, list, static_cast<int>(Count)};
+    }
+};
+template <class... Number>
+values(Number...) -> values<sizeof...(Number)>;
 } // namespace init
 
 /// Options of scope.variable.
 struct variable_options {
     tapegraph::initializer initializer{};
     bool trainable = true;
+    /// The name by which `variables().collection(...)` finds it, beside "trainable" and "global"; "local" is not global.
+    std::string_view collection{};
 };
 
 namespace detail {

@@ -4,6 +4,7 @@
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/nn/eager_scope.hpp>
+#include <tapegraph/nn/first_values.hpp>
 #include <tapegraph/nn/summary.hpp>
 #include <tapegraph/nn/training.hpp>
 
@@ -97,20 +98,15 @@ protected:
     void set_up() {
         constexpr ir::program_view model = ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>();
         constexpr ir::program_view all = ir::stage_view<ir::traced_stage<AllTrace>>();
-        first_values init;
+        first_value_functions init;
         if constexpr (ir::has_variable_of(all, dtype::f32)) init.of_float = &initialize<float>;
         if constexpr (ir::has_variable_of(all, dtype::f64)) init.of_double = &initialize<double>;
         read_traces(*this, model, all, init, !std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>);
     }
 
-    // Of the element types that the model has.
-    struct first_values {
-        void (*of_float)(float*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
-        void (*of_double)(double*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
-    };
     template <class = void>
     static void read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
-                            const first_values& init, bool trains);
+                            const first_value_functions& init, bool trains);
 
     compile_options options_;
     runtime::device_runtime* device_; // null: the CPU
@@ -122,29 +118,21 @@ protected:
 
 template <class>
 void model_base::read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
-                             const first_values& init, bool trains) {
+                             const first_value_functions& init, bool trains) {
     m.trains_ = trains;
     const device_scope on(nullptr); // first values come from the CPU on every device
     m.summary_ = describe_model(model);
     for (int i = 0; i < all.variables.size(); ++i) {
         const ir::variable_entry& v = all.variables[i];
-        std::string path = path_of(all.scopes, v.scope);
-        if (!path.empty()) path += '/';
-        path += v.name;
-        const ir::entry& e = all.nodes[v.node];
-        any_tensor data(e.type, shape(e.rank, all.pool.begin() + e.dims));
-        const initializer how{static_cast<initializer_kind>(v.initializer), v.a, v.b};
-        if (data.type() == dtype::f64)
-            init.of_double(static_cast<double*>(data.write()), data.shape(), how, m.options_.seed, path);
-        if (data.type() == dtype::f32)
-            init.of_float(static_cast<float*>(data.write()), data.shape(), how, m.options_.seed, path);
-        m.variables_.add(std::move(path), std::move(data), v.trainable, i >= m.summary_.variables);
+        variable& made = m.variables_.add(path_of_variable(all, i), first_value(all, i, m.options_.seed, init),
+                                          v.trainable, i >= m.summary_.variables);
+        made.set_collection(std::string(v.collection));
     }
 }
 
 } // namespace detail
 
 TG_COMPILED(nn, void detail::model_base::read_traces<void>(model_base&, const ir::program_view&, const ir::program_view&,
-                                                           const first_values&, bool))
+                                                           const detail::first_value_functions&, bool))
 
 } // namespace tapegraph

@@ -5,6 +5,7 @@
 #include <tapegraph/ops/gather/gather.hpp>
 #include <tapegraph/ops/random/random.hpp>
 
+#include <bit>
 #include <string>
 #include <string_view>
 
@@ -49,12 +50,14 @@ public:
                 return {t_, t_->variables[v - 1].node};
             }
         if (!dims.known()) t_->fail("variable: extents must be numbers");
+        const initializer how = placed(options.initializer, dims, dtype_of<T>);
         const int word = t_->words.push_back(t_->variables.size());
         const int node =
             t_->append(ir::descriptor_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
-        newest = t_->variables.push_back({index_, name, node, static_cast<int>(options.initializer.kind),
-                                          options.initializer.a, options.initializer.b, options.trainable, newest, 0}) +
+        newest = t_->variables.push_back({index_, name, node, static_cast<int>(how.kind), how.a, how.b,
+                                          options.trainable, newest, 0}) +
                  1;
+        t_->variables.back().collection = options.collection;
         return {t_, node};
     }
     /// A variable of the element type of `like`.
@@ -137,6 +140,27 @@ public:
         return {t_, t_->input(name, dtype_of<T>, s)};
     }
 
+    /// A value fed by name at run time, or this number in every element; the extents must be numbers then.
+    template <class T>
+    constexpr graph_node placeholder_with_default(std::string_view name, double value, const shape& dims = {}) const {
+        const graph_node made = placeholder<T>(name, dims);
+        t_->inputs.back().has_default = true;
+        t_->inputs.back().fallback = value;
+        require(dims.known(), "placeholder_with_default: extents must be numbers");
+        return made;
+    }
+
+    /// A value by which a session can be asked, `run<"block/h">()`, and in whose place it can be fed, `given<"block/h">(t)`.
+    template <tensor_like E>
+    constexpr graph_node named(std::string_view name, const E& value,
+                               std::source_location where = std::source_location::current()) const {
+        const graph_node node = eval(value, where);
+        for (const ir::named_entry& known : t_->named)
+            if (known.scope == index_ && known.name == name) fail("named: this path is already taken");
+        t_->named.push_back({index_, name, node.id()});
+        return node;
+    }
+
     /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
     constexpr graph_node uniform_like(const graph_node& like) const { return random::uniform_like(like); }
 
@@ -171,6 +195,23 @@ private:
         t_->scope = index_;
         t_->fail(what);
     }
+    // First values that are given in the trace: what the trace keeps of them.
+    constexpr initializer placed(initializer how, const shape& dims, dtype type) const {
+        if (how.kind == initializer_kind::values) {
+            how.a = t_->words.size();
+            if (dims.known() && dims.elements() != how.count)
+                t_->fail("variable: init::values has another number of elements");
+            for (int i = 0; i < how.count; ++i) t_->words.push_back(std::bit_cast<std::int64_t>(how.list[i]));
+        }
+        if (how.kind == initializer_kind::value_of) {
+            const int other = how.a < 0 ? -1 : t_->variables[static_cast<int>(how.a)].node;
+            if (other < 0)
+                t_->fail("init::value_of: not of a variable");
+            else if (!(t_->dims(other) == dims) || t_->nodes[other].type != type)
+                t_->fail("variable: init::value_of is of another shape or type");
+        }
+        return how;
+    }
     // One name of a path. Paths are text to users and to files, so what reads alike is one scope.
     constexpr graph_scope child(std::string_view name) const {
         if (name.empty()) fail("scope: a name must not be empty");
@@ -199,5 +240,14 @@ private:
     ir::trace* t_;
     int index_;
 };
+
+namespace init {
+/// The first values of another variable, whatever that has become since.
+constexpr initializer value_of(const graph_node& variable) {
+    const ir::trace& t = variable.owner();
+    const bool known = t.is(variable.id(), ir::descriptor_of<ir::variable_op>);
+    return {initializer_kind::value_of, known ? static_cast<double>(t.words_of(variable.id())[0]) : -1, 0};
+}
+} // namespace init
 
 } // namespace tapegraph

@@ -11,16 +11,21 @@ namespace tapegraph::ir {
 /// State of an optimizer for one variable, as graph nodes.
 class graph_slots {
 public:
-    constexpr graph_slots(graph_scope scope) : scope_(scope) {}
+    /// `number`: which of the optimizers that change a variable it is, in a session's model.
+    constexpr graph_slots(graph_scope scope, int number = 0) : scope_(scope), number_(number) {}
     constexpr graph_node state(const graph_node& w, std::string_view name) const {
         trace& t = scope_.owner();
         const variable_entry v = t.variables[static_cast<int>(t.words_of(w.id())[0])];
-        return (graph_scope(&t, v.scope) / v.name).variable_like(w, name, w.shape(), {init::zeros{}, false});
+        const graph_scope first = graph_scope(&t, v.scope) / v.name, own = number_ > 0 ? first / number_ : first;
+        const graph_node made = own.variable_like(w, name, w.shape(), {init::zeros{}, false});
+        t.variables.back().state = true;
+        return made;
     }
     constexpr void assign(const graph_node& target, const auto& value) const { scope_.assign(target, value); }
 
 private:
     graph_scope scope_;
+    int number_;
 };
 
 /// An optimizer's view of some rows of one variable: state is gathered by the same indices, and assignments write rows.

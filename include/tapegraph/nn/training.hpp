@@ -101,26 +101,34 @@ struct gradient_trace {
     }
 };
 
+/// An optimizer's update of variables by their gradients; its numbers become inputs of the program.
+template <class Optimizer>
+constexpr void trace_updates(trace& t, const list<gradient_entry>& gradients) {
+    const graph_scope root(&t, 0);
+    std::array<graph_node, Optimizer::count> wide{}, narrow{};
+    for (graph_node& n : wide) n = graph_node(&t, t.input("optimizer", dtype::f64, {}, true));
+    for (std::size_t i = 0; i < wide.size(); ++i) narrow[i] = eval(cast<float>(wide[i]));
+    for (const gradient_entry& each : gradients) {
+        const graph_node w(&t, t.variables[each.variable].node), g(&t, each.node);
+        t.scope = t.variables[each.variable].scope;
+        const auto& numbers = w.type() == dtype::f64 ? wide : narrow;
+        const graph_slots whole(root, each.state);
+        if (each.indices >= 0) {
+            const graph_row_slots slots(whole, w, graph_node(&t, each.indices));
+            Optimizer::update(slots, slots.rows_of(w), g, numbers);
+        } else {
+            Optimizer::update(whole, w, g, numbers);
+        }
+    }
+}
+
 /// The optimizer's update of every variable that has a gradient.
 template <class Model, class Spec, class Loss, class Optimizer>
 struct training_trace {
     using previous = gradient_trace<Model, Spec, Loss>;
     static constexpr void build(trace& t) {
-        const graph_scope root(&t, 0);
-        std::array<graph_node, Optimizer::count> wide{}, narrow{};
-        for (graph_node& n : wide) n = graph_node(&t, t.input("optimizer", dtype::f64, {}, true));
-        for (std::size_t i = 0; i < wide.size(); ++i) narrow[i] = eval(cast<float>(wide[i]));
-        for (const gradient_entry& each : t.gradients) {
-            const graph_node w(&t, t.variables[each.variable].node), g(&t, each.node);
-            t.scope = t.variables[each.variable].scope;
-            const auto& numbers = w.type() == dtype::f64 ? wide : narrow;
-            if (each.indices >= 0) {
-                const graph_row_slots slots(graph_slots(root), w, graph_node(&t, each.indices));
-                Optimizer::update(slots, slots.rows_of(w), g, numbers);
-            } else {
-                Optimizer::update(graph_slots(root), w, g, numbers);
-            }
-        }
+        const list<gradient_entry> gradients = static_cast<list<gradient_entry>&&>(t.gradients);
+        trace_updates<Optimizer>(t, gradients);
         t.gradients.clear();
     }
 };
