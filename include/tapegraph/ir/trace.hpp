@@ -30,7 +30,7 @@ struct entry {
 
 struct scope_entry {
     int parent = 0;
-    int index = 0; // scope / 3; -1 for a name
+    int index = 0; // scope / 3; -1 for a name; behind a name, as in "layer_3"
     std::string_view name;
     // Linked lists of the scope's variables and scopes, newest first, so that looking up a name visits its scope alone. Indices
     // count from 1; 0 is none.
@@ -85,6 +85,13 @@ struct gradient_entry {
     // Of a session's model: whose step it is for, which of the variable's optimizers that is, and whether `node` is still the loss.
     int training = 0, state = 0;
     bool differentiate = false;
+};
+
+/// How often graph_scope::unique has been asked for a name.
+struct unique_entry {
+    int parent = 0;
+    std::string_view name;
+    int count = 0;
 };
 
 /// A value that a session may be asked for, or fed with, by name.
@@ -145,7 +152,8 @@ public:
     list<gradient_entry> gradients;
     list<pass_entry> history;
     list<layer_entry> layers;
-    list<named_entry> named; // while the model is traced
+    list<named_entry> named; // this and the next: while the model is traced
+    list<unique_entry> unique_scopes;
     extent_table extents;
     failure error{};
     custom_flows flows{-1, -1, {}};

@@ -8,6 +8,8 @@
 
 #include <charconv>
 #include <string>
+#include <utility>
+#include <vector>
 
 /// Scopes of eager mode. They have the functions of graph mode's scopes, on tensors instead of nodes.
 
@@ -37,6 +39,7 @@ struct eager_context {
         void (*write_rows)(variable&, const any_tensor& indices, const any_tensor& rows) = nullptr;
     };
     std::vector<pending> updates;
+    std::vector<std::pair<std::string, int>> unique_scopes; ///< how often eager_scope::unique has been asked for a path
 
     void begin(bool is_training, const random_state& state) {
         training = is_training;
@@ -45,6 +48,7 @@ struct eager_context {
         used.clear();
         row_uses.clear();
         updates.clear();
+        unique_scopes.clear();
     }
     /// Updates apply at the end of a step.
     void apply();
@@ -62,6 +66,8 @@ public:
         char text[16];
         return *this / std::string_view(text, std::to_chars(text, text + sizeof text, index).ptr);
     }
+
+    eager_scope unique(std::string_view name) const;
 
     template <class T>
     tensor<T> variable(std::string_view name, const shape& dims, const variable_options& options = {}) const {
@@ -203,6 +209,15 @@ TG_DEFINITION eager_scope eager_scope::operator/(std::string_view name) const {
     require(!name.empty() && name.front() != '/' && name.back() != '/' && name.find("//") == name.npos,
             "scope: a name must not be empty");
     return eager_scope(context_, path_.empty() ? std::string(name) : path_ + '/' + std::string(name));
+}
+
+TG_DEFINITION eager_scope eager_scope::unique(std::string_view name) const {
+    const eager_scope first = *this / name;
+    for (auto& known : context_->unique_scopes)
+        if (known.first == first.path_)
+            return eager_scope(context_, first.path_ + '_' + std::to_string(known.second++));
+    context_->unique_scopes.emplace_back(first.path_, 1);
+    return first;
 }
 
 TG_DEFINITION any_tensor eager_scope::variable(dtype type, first_values_function first_values, std::string_view name,

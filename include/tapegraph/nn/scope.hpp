@@ -35,6 +35,16 @@ public:
         return child({}, index);
     }
 
+    /// The scope `name` the first time, then name_1, name_2, ...: a scope of its own at every call.
+    constexpr graph_scope unique(std::string_view name) const {
+        if (const std::size_t slash = name.rfind('/'); slash != name.npos)
+            return (*this / name.substr(0, slash)).unique(name.substr(slash + 1));
+        for (ir::unique_entry& known : t_->unique_scopes)
+            if (known.parent == index_ && known.name == name) return child(name, known.count++);
+        t_->unique_scopes.push_back({index_, name, 1});
+        return *this / name;
+    }
+
     /// A variable of this scope; its extents must be numbers. One path asked for twice in a trace is an error.
     template <class T>
     constexpr graph_node variable(std::string_view name, const shape& dims,
@@ -215,8 +225,11 @@ private:
     // One name of a path. Paths are text to users and to files, so what reads alike is one scope.
     constexpr graph_scope child(std::string_view name) const {
         if (name.empty()) fail("scope: a name must not be empty");
-        const int index = index_of(name);
-        return child(index < 0 ? name : std::string_view{}, index);
+        if (const int index = index_of(name); index >= 0) return child({}, index);
+        const std::size_t last = name.rfind('_');
+        if (last == name.npos || last == 0) return child(name, -1);
+        const int number = index_of(name.substr(last + 1));
+        return number > 0 ? child(name.substr(0, last), number) : child(name, -1);
     }
     // The index that reads as `name`; -1 of another name, 07 among them.
     static constexpr int index_of(std::string_view name) {

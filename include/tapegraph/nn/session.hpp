@@ -2,10 +2,12 @@
 
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/graph/compile.hpp>
+#include <tapegraph/nn/model_base.hpp>
 #include <tapegraph/nn/outputs.hpp>
 #include <tapegraph/nn/session/runner.hpp>
 #include <tapegraph/nn/session/trace.hpp>
 #include <tapegraph/nn/taped_program.hpp>
+#include <tapegraph/nn/verdict.hpp>
 
 #include <array>
 #include <initializer_list>
@@ -27,6 +29,14 @@ class session : public detail::basic_session<> {
     using trace = detail::session_trace<Model, Fetches, Given>;
     using model_alone = detail::fetch_trace<Model, detail::name_list<>, detail::name_list<>, true>;
 
+    /// What is wrong with a run; `fits` where nothing is.
+    template <fixed_string... Names>
+    struct mistake {
+        template <fixed_string... Given>
+        using with =
+            typename decltype(detail::run_verdict<trace<detail::name_list<Names...>, detail::name_list<Given...>>>())::type;
+    };
+
 public:
     /// On the device this thread computes on (device_scope), or on another.
     explicit session(std::uint64_t seed = 0) : basic_session(seed, runtime::current_runtime()) {}
@@ -35,23 +45,52 @@ public:
     /// One run of the fetches: their values in a tuple, the value itself where one of them has one, nothing where all are operations.
     /// Operations change variables behind everything else. Throws argument_error for a name that is no placeholder, for one fed
     /// twice, and for a placeholder that the fetches need and that is not fed.
-    template <fixed_string... Names, fixed_string... Given>
+    template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
+        requires std::is_same_v<Mistake, detail::fits>
     auto run(std::initializer_list<feed> feeds, const given<Given>&... values) {
         std::vector<const feed*> pointers;
         for (const feed& f : feeds) pointers.push_back(&f);
         (pointers.push_back(&values), ...);
         return run_with<detail::name_list<Names...>, detail::name_list<Given...>>(pointers);
     }
-    template <fixed_string... Names, fixed_string... Given>
+    template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
+        requires std::is_same_v<Mistake, detail::fits>
     auto run(const given<Given>&... values) {
         return run_with<detail::name_list<Names...>, detail::name_list<Given...>>({&values...});
     }
+    // Taken where something is wrong, which the compiler then shows as `Mistake`.
+    template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
+        requires(!std::is_same_v<Mistake, detail::fits>)
+    void run(std::initializer_list<feed> feeds, const given<Given>&... values) = delete;
+    template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
+        requires(!std::is_same_v<Mistake, detail::fits>)
+    void run(const given<Given>&... values) = delete;
 
     /// The model's variables, made where no run has made them yet.
     variable_list& variables() {
         this->make_variables(variables_made_by_model());
         return variables_;
     }
+    /// Writes all variables, optimizers' state with them, as safetensors. Needs #include <tapegraph/io/weights.hpp>; errors as of
+    /// model.save. A session of the same seed that loads the file goes on exactly where this one stands.
+    template <class Path>
+    void save(const Path& path, const save_options& options = {.optimizer_state = true}) {
+        static_assert(detail::weight_files_known<Path>(), "session.save needs #include <tapegraph/io/weights.hpp>");
+        make_everything();
+        if constexpr (detail::weight_files_known<Path>())
+            detail::weight_file<Path>::save(path, variables_, static_cast<std::int64_t>(step_), options);
+    }
+    /// Reads what `save` wrote. Errors as of model.load; then nothing has changed.
+    template <class Path>
+    void load(const Path& path, const load_options& options = {}) {
+        static_assert(detail::weight_files_known<Path>(), "session.load needs #include <tapegraph/io/weights.hpp>");
+        make_everything();
+        auto steps = static_cast<std::int64_t>(step_);
+        if constexpr (detail::weight_files_known<Path>())
+            detail::weight_file<Path>::load(path, variables_, steps, options.optimizer_state);
+        step_ = static_cast<std::uint64_t>(steps);
+    }
+
     /// Gives all variables their first values again, and optimizers no past.
     void initialize() {
         this->check_open();
@@ -80,6 +119,16 @@ private:
     static const ir::program_view& variables_made_by_model() {
         static constexpr ir::program_view view = ir::stage_view<ir::traced_stage<model_alone>>();
         return view;
+    }
+
+    void make_everything() {
+        variables();
+        if constexpr (detail::has_optimizers<Model>) {
+            using whole = detail::session_update_trace<Model, detail::all_operations, detail::name_list<>>;
+            static constexpr ir::program_view view = ir::stage_view<ir::traced_stage<whole>>();
+            this->make_variables(view);
+            for (const int training : detail::session_optimizers<Model>.trainings) this->iterations_of(training);
+        }
     }
 
     template <fixed_string Name, int Which>

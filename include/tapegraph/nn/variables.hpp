@@ -111,7 +111,9 @@ std::string path_of(const Scopes& scopes, int scope) {
     const auto& s = scopes[scope];
     std::string path = path_of(scopes, s.parent);
     if (!path.empty()) path += '/';
-    return path + (s.index >= 0 ? std::to_string(s.index) : std::string(s.name));
+    path += s.name;
+    if (s.index >= 0) path.append(s.name.empty() ? "" : "_").append(std::to_string(s.index));
+    return path;
 }
 
 /// Whether a pattern in which "*" stands for any text is a path, or the path of a scope above it.

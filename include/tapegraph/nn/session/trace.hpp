@@ -3,6 +3,7 @@
 #include <tapegraph/graph/passes/effects.hpp>
 #include <tapegraph/nn/session/fetches.hpp>
 #include <tapegraph/nn/training.hpp>
+#include <tapegraph/nn/verdict.hpp>
 
 #include <array>
 #include <cstdint>
@@ -109,9 +110,15 @@ constexpr bool wants_first_values() {
     return wanted;
 }
 
+/// In the place of names: whatever the model can train, for its variables.
+struct all_operations {
+    static constexpr std::array<std::string_view, 0> all{};
+};
+
 template <class Model, class Names>
 constexpr std::uint64_t wanted_trainings() {
     std::uint64_t mask = 0;
+    if constexpr (std::is_same_v<Names, all_operations>) return ~mask;
     if constexpr (has_optimizers<Model>)
         for (std::size_t i = 0; i < session_optimizers<Model>.count; ++i)
             for (const std::string_view name : Names::all)
@@ -298,8 +305,9 @@ struct session_update_trace {
         list<int> changed(t.variables.size(), 0);
         for (const ir::assignment_entry& update : t.assignments) changed[update.variable] = 1;
         for (const ir::gradient_entry& each : t.gradients)
-            if (changed[each.variable]++ != 0) {
+            if (changed[each.variable]++ != 0 && !std::is_same_v<Fetches, all_operations>) {
                 t.scope = t.variables[each.variable].scope;
+                t.line = t.nodes[t.variables[each.variable].node].line;
                 t.fail("session: two operations of one run assign one variable");
                 return;
             }
@@ -329,5 +337,18 @@ template <class Model, class Fetches, class Given>
 using session_trace =
     std::conditional_t<wanted_trainings<Model, Fetches>() != 0, session_update_trace<Model, Fetches, Given>,
                        fetch_trace<Model, Fetches, Given, true>>;
+
+/// What is wrong with the trace of a run, as a type.
+template <class Trace>
+constexpr auto run_verdict() {
+#ifdef __CUDACC__
+    return std::type_identity<fits>{};
+#else
+    if constexpr (!can_be_run<Trace>() && !requires { typename Trace::previous; })
+        return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
+    else
+        return stage_verdict<ir::traced_stage<Trace>>();
+#endif
+}
 
 } // namespace tapegraph::detail
