@@ -1,3 +1,6 @@
+#include <support/temporary_folder.hpp>
+
+#include <tapegraph/io/weights.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 #include <doctest/doctest.h>
@@ -210,6 +213,22 @@ TEST_CASE("session: variables of a model by collection, changed at the host") {
                          tg::shape_error);
     session.initialize();
     CHECK(session.run<"n">().item() == 0);
+}
+
+TEST_CASE("session: a file holds variables, optimizers' state and their steps") {
+    const support::temporary_folder folder;
+    const auto file = folder.path() / "session.safetensors";
+    const tg::tensor<double> target{3, -4};
+    tg::session<quadratic> whole, first, second;
+    for (int i = 0; i < 5; ++i) whole.run<"adam">({{"target", target}});
+    for (int i = 0; i < 2; ++i) first.run<"adam">({{"target", target}});
+    first.save(file);
+    second.load(file); // before anything has run
+    CHECK(second.iterations<"adam">() == 2);
+    for (int i = 0; i < 3; ++i) second.run<"adam">({{"target", target}});
+    CHECK(second.run<"x">().to_vector() == whole.run<"x">().to_vector());
+    CHECK_THROWS_WITH_AS(tg::session<counter>().load(file), doctest::Contains("session.safetensors': no tensor 'first'"),
+                         tg::data_error);
 }
 
 TEST_CASE("session: what is fed wrong says so") {
