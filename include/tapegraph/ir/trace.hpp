@@ -24,6 +24,7 @@ struct entry {
     int scope = 0, line = 0;
     dtype type{};
     bool sealed = false; // the last node of its formula: what a buffer may hold
+    std::uint8_t place = 0; // where a session computes it (nn/place.hpp)
 
     constexpr bool is(const operation& other) const { return same_operation(op, &other); }
 };
@@ -62,11 +63,17 @@ struct input_entry {
     bool scalar_parameter = false; // a number the program refreshes every step
     bool has_default = false;      // sessions feed `fallback` where nothing else is fed
     double fallback = 0;
+    int from_part = 0; // of a part of a session's program: 1 + the node of the whole that another part computes
 };
+
+/// What an output of a part of a session's program is: a result, a value that other parts read, or a variable's next one.
+enum class output_role : int { result, value, update };
 
 struct output_entry {
     std::string_view name;
     int node = 0;
+    output_role role{}; // these two: of parts of a session's program
+    int number = 0;     // which result; the node in the whole; the variable
 };
 
 /// An update: the variable takes the node's value at the end of the step.
@@ -168,6 +175,7 @@ public:
     std::uint64_t wanted_trainings = 0; // bit k: the run at hand takes step k
     int scope = 0;               // of the layer being traced
     int line = 0;                // the line that seals
+    int place = 0;               // of nodes that are appended
 
     constexpr trace() {
         scopes.push_back({-1, -1, {}, 0, 0, 0});
@@ -204,7 +212,8 @@ public:
     constexpr int append(const operation& op, dtype type, int rank, int dims, const int* args, int count, int word) {
         const int first = arguments.size();
         for (int i = 0; i < count; ++i) arguments.push_back(args[i]);
-        return nodes.push_back({&op, first, count, dims, rank, word, groups++, scope, line, type, true});
+        return nodes.push_back({&op, first, count, dims, rank, word, groups++, scope, line, type, true,
+                                static_cast<std::uint8_t>(place)});
     }
 
     constexpr int constant(double value, dtype type) {

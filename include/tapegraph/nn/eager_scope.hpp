@@ -144,6 +144,14 @@ public:
 
     bool training() const { return context_->training; }
 
+    /// Eager statements are computed there: see graph_scope::with_device. Without such a GPU it is the CPU, which a line on stderr says.
+    [[nodiscard]] device_scope with_device(std::string_view name) const {
+        const int place = detail::place::named(name);
+        require(place >= 0, "with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64");
+        return device_scope(detail::place::is_gpu(place) ? available_or_cpu(device::cuda(detail::place::index(place)))
+                                                         : device::cpu());
+    }
+
     /// Names are for sessions, which graph mode has.
     template <tensor_like E>
     auto named(std::string_view, const E& value,

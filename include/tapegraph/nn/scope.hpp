@@ -2,6 +2,7 @@
 
 #include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/nn/place.hpp>
 #include <tapegraph/ops/gather/gather.hpp>
 #include <tapegraph/ops/random/random.hpp>
 
@@ -13,6 +14,19 @@
 /// `scope / "a" / 3`, and a name of digits is an index.
 
 namespace tapegraph {
+
+/// What graph_scope::with_device returns.
+class graph_placement {
+public:
+    constexpr graph_placement(ir::trace* owner, int place) : t_(owner), before_(owner->place) { t_->place = place; }
+    graph_placement(const graph_placement&) = delete;
+    graph_placement& operator=(const graph_placement&) = delete;
+    constexpr ~graph_placement() { t_->place = before_; }
+
+private:
+    ir::trace* t_;
+    int before_;
+};
 
 /// A path of names that owns variables. Errors become those of the trace, and of the compiler.
 class graph_scope {
@@ -135,6 +149,14 @@ public:
     constexpr bool require(bool holds, const char* what) const {
         if (!holds) fail(what);
         return holds;
+    }
+
+    /// While what it returns lives, what is computed belongs to a device: `const auto on = scope.with_device("/gpu:0");`. Sessions
+    /// compute it there, "/cpu:1" and so on being the CPU; other programs of graph mode stay on one device.
+    [[nodiscard]] constexpr graph_placement with_device(std::string_view name) const {
+        const int place = detail::place::named(name);
+        if (place < 0) fail("with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64");
+        return {t_, place < 0 ? 0 : place};
     }
 
     /// A constant while tracing: training, evaluation and prediction are separate traces.

@@ -91,6 +91,10 @@ public:
         step_ = static_cast<std::uint64_t>(steps);
     }
 
+    /// Whether parts of the model that are to be computed on a GPU which is not there are computed on the CPU (the default), or throw
+    /// device_error in the first run.
+    void set_soft_placement(bool soft) { soft_placement_ = soft; }
+
     /// Gives all variables their first values again, and optimizers no past.
     void initialize() {
         this->check_open();
@@ -146,21 +150,28 @@ private:
 
     template <class Fetches, class Given>
     auto run_with(const std::vector<const feed*>& feeds) {
-        constexpr const ir::program_view& view = ir::compile_program<trace<Fetches, Given>>();
-        const device_scope on(device_);
-        detail::session_program& p = this->program_of(view);
+        using parts = detail::parts_of<trace<Fetches, Given>>;
+        constexpr const auto& whole = ir::traced_stage<trace<Fetches, Given>>::value;
+        constexpr bool trains = detail::wanted_trainings<Model, Fetches>() != 0;
+        detail::session_program& p = this->program_of(parts::all.data(), static_cast<int>(parts::all.size()));
         if constexpr (detail::wants_first_values<Model, Fetches>()) this->initialize_all();
-        if constexpr (detail::wanted_trainings<Model, Fetches>() != 0)
+        if constexpr (trains)
             train<Fetches>(p, feeds);
         else
             this->execute(p, feeds, nullptr, 0);
-        return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            if constexpr (sizeof...(I) == 1)
-                return result<view.nodes[view.outputs[0].node].type>(p, 0, feeds);
-            else if constexpr (sizeof...(I) > 1)
-                return std::tuple{result<view.nodes[view.outputs[I].node].type>(p, I, feeds)...};
+        if constexpr (whole.used.outputs == 0) {
+            this->finish(p, trains);
+        } else {
+            auto values = [&]<std::size_t... I>(std::index_sequence<I...>) {
+                if constexpr (sizeof...(I) == 1)
+                    return result<whole.nodes[whole.outputs[0].node].type>(p, 0, feeds);
+                else
+                    return std::tuple{result<whole.nodes[whole.outputs[I].node].type>(p, I, feeds)...};
+            }
+            (std::make_index_sequence<static_cast<std::size_t>(whole.used.outputs)>{});
+            this->finish(p, trains);
+            return values;
         }
-        (std::make_index_sequence<static_cast<std::size_t>(view.outputs.size())>{});
     }
 
     // Counts the steps that have been taken, and no others.
@@ -189,7 +200,10 @@ private:
 
     template <dtype Type>
     fetched<element_t<Type>> result(detail::session_program& p, std::size_t index, const std::vector<const feed*>& feeds) {
-        fetched<element_t<Type>> value(detail::output_tensor<element_t<Type>>(*p.program, static_cast<int>(index)));
+        const auto [part, output] = p.results[index];
+        const detail::session_part& from = p.parts[static_cast<std::size_t>(part)];
+        const device_scope on(from.program->device());
+        fetched<element_t<Type>> value(detail::output_tensor<element_t<Type>>(*from.program, output));
         if (is_floating(Type) && detail::tape_storage::instance().recording()) {
             std::vector<const any_tensor*> fed;
             for (const feed* f : feeds) fed.push_back(&f->value);

@@ -111,6 +111,7 @@ constexpr void trace_updates(trace& t, const list<gradient_entry>& gradients) {
     for (const gradient_entry& each : gradients) {
         const graph_node w(&t, t.variables[each.variable].node), g(&t, each.node);
         t.scope = t.variables[each.variable].scope;
+        t.place = t.nodes[w.id()].place;
         const auto& numbers = w.type() == dtype::f64 ? wide : narrow;
         const graph_slots whole(root, each.state);
         if (each.indices >= 0) {
@@ -120,6 +121,7 @@ constexpr void trace_updates(trace& t, const list<gradient_entry>& gradients) {
             Optimizer::update(whole, w, g, numbers);
         }
     }
+    t.place = 0;
 }
 
 /// The optimizer's update of every variable that has a gradient.
