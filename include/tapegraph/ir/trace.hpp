@@ -157,6 +157,7 @@ public:
     list<assignment_entry> assignments;
     list<row_use_entry> row_uses; // until the gradient has been taken
     list<gradient_entry> gradients;
+    list<int> added_losses; // until the loss has been traced
     list<pass_entry> history;
     list<layer_entry> layers;
     list<named_entry> named; // this and the next: while the model is traced

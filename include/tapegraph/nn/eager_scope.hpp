@@ -40,6 +40,7 @@ struct eager_context {
     };
     std::vector<pending> updates;
     std::vector<std::pair<std::string, int>> unique_scopes; ///< how often eager_scope::unique has been asked for a path
+    std::vector<any_tensor> losses; ///< added by the model, scalars
 
     void begin(bool is_training, const random_state& state) {
         training = is_training;
@@ -49,6 +50,7 @@ struct eager_context {
         row_uses.clear();
         updates.clear();
         unique_scopes.clear();
+        losses.clear();
     }
     /// Updates apply at the end of a step.
     void apply();
@@ -57,7 +59,11 @@ struct eager_context {
 /// A path of names that owns variables; what its functions mean stands with graph_scope. Errors are thrown.
 class eager_scope {
 public:
-    explicit eager_scope(eager_context* context, std::string path = {}) : context_(context), path_(std::move(path)) {}
+    explicit eager_scope(eager_context* context, std::string path = {}, bool reuses = false)
+        : context_(context), path_(std::move(path)), reuses_(reuses) {}
+
+    eager_scope reuse() const { return eager_scope(context_, path_, true); }
+    bool reuses() const { return reuses_; }
 
     eager_scope operator/(std::string_view name) const;
     eager_scope operator/(const char* name) const { return *this / std::string_view(name); }
@@ -79,6 +85,12 @@ public:
         return tensor<T>(variable(dtype_of<T>, first_values, name, dims, options));
     }
     template <class T>
+    tensor<T> get_variable(std::string_view name, const shape& dims, const initializer& how = {},
+                           bool trainable = true) const {
+        check_rules(name);
+        return eager_scope(context_, path_, true).template variable<T>(name, dims, {how, trainable, {}});
+    }
+    template <class T>
     tensor<T> variable_like(const tensor<T>&, std::string_view name, const shape& dims,
                             const variable_options& options = {}) const {
         return variable<T>(name, dims, options);
@@ -98,6 +110,19 @@ public:
             return;
         }
         throw argument_error("assign: the target is not a variable");
+    }
+
+    template <tensor_like E>
+    void add_loss(const E& value, std::source_location where = std::source_location::current()) const {
+        if (detail::checkpointed_run::repeats()) return; // added by the first run
+        const auto given = eval(value, where);
+        if (given.size() != 1)
+            throw argument_error("add_loss: a loss must be a scalar (reduce it, say with mean), it has shape " +
+                                 to_string(given.shape()) + ", in scope '" + path_ + "'");
+        if (given.rank() == 0)
+            context_->losses.push_back(given);
+        else
+            context_->losses.push_back(eval(sum(given), where));
     }
 
     template <class T, tensor_like E>
@@ -182,6 +207,7 @@ public:
 private:
     using first_values_function = void (*)(void*, const shape&, const initializer&, std::uint64_t seed,
                                            std::string_view path);
+    void check_rules(std::string_view name) const;
     any_tensor variable(dtype type, first_values_function first_values, std::string_view name, const shape& dims,
                         const variable_options& options) const;
     tapegraph::variable& find(dtype type, first_values_function first_values, const std::string& path,
@@ -189,6 +215,7 @@ private:
 
     eager_context* context_;
     std::string path_;
+    bool reuses_;
 };
 
 namespace init {
@@ -216,16 +243,25 @@ TG_DEFINITION void eager_context::apply() {
 TG_DEFINITION eager_scope eager_scope::operator/(std::string_view name) const {
     require(!name.empty() && name.front() != '/' && name.back() != '/' && name.find("//") == name.npos,
             "scope: a name must not be empty");
-    return eager_scope(context_, path_.empty() ? std::string(name) : path_ + '/' + std::string(name));
+    return eager_scope(context_, path_.empty() ? std::string(name) : path_ + '/' + std::string(name), reuses_);
 }
 
 TG_DEFINITION eager_scope eager_scope::unique(std::string_view name) const {
     const eager_scope first = *this / name;
     for (auto& known : context_->unique_scopes)
         if (known.first == first.path_)
-            return eager_scope(context_, first.path_ + '_' + std::to_string(known.second++));
+            return eager_scope(context_, first.path_ + '_' + std::to_string(known.second++), reuses_);
     context_->unique_scopes.emplace_back(first.path_, 1);
     return first;
+}
+
+TG_DEFINITION void eager_scope::check_rules(std::string_view name) const {
+    const std::string path = path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
+    bool known = false;
+    for (const auto& u : context_->used) known = known || u.target->path() == path;
+    if (known != reuses_)
+        throw argument_error("variable '" + path + (known ? "': get_variable: it exists, and the scope is not one of reuse()"
+                                                          : "': get_variable: it does not exist, and reuse() makes none"));
 }
 
 TG_DEFINITION any_tensor eager_scope::variable(dtype type, first_values_function first_values, std::string_view name,
@@ -236,7 +272,12 @@ TG_DEFINITION any_tensor eager_scope::variable(dtype type, first_values_function
     for (const auto& u : context_->used)
         if (u.target == &v) {
             if (detail::checkpointed_run::repeats()) return u.handle;
-            throw argument_error("variable '" + path + "': this path is already taken");
+            if (!reuses_)
+                throw argument_error("variable '" + path + "': this path is already taken (scope.reuse() shares it)");
+            if (u.handle.type() != type || !(u.handle.shape() == dims))
+                throw shape_error("variable '" + path + "': it is shared, and has shape " +
+                                  to_string(u.handle.shape()) + ", asked for with " + to_string(dims));
+            return u.handle;
         }
     any_tensor handle = v.data().viewed(dims);
     auto& tape = detail::tape_storage::instance();

@@ -124,8 +124,9 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
     m.summary_ = describe_model(model);
     for (int i = 0; i < all.variables.size(); ++i) {
         const ir::variable_entry& v = all.variables[i];
+        const bool state = i >= m.summary_.variables && !path_of_variable(all, i).starts_with("__metrics__/");
         variable& made = m.variables_.add(path_of_variable(all, i), first_value(all, i, m.options_.seed, init),
-                                          v.trainable, i >= m.summary_.variables);
+                                          v.trainable, state);
         made.set_collection(std::string(v.collection));
     }
 }

@@ -225,10 +225,10 @@ namespace detail {
 constexpr void add_updates(list<ir::assignment_entry>& to, const list<ir::assignment_entry>& from) {
     for (const ir::assignment_entry& update : from) to.push_back(update);
 }
-constexpr graph_operation<> joined() { return {}; }
+constexpr graph_operation<> joined_operations() { return {}; }
 template <class... A, class... Rest>
-constexpr auto joined(const graph_operation<A...>& first, const Rest&... rest) {
-    const auto others = joined(rest...);
+constexpr auto joined_operations(const graph_operation<A...>& first, const Rest&... rest) {
+    const auto others = joined_operations(rest...);
     return [&]<class... B>(const graph_operation<B...>& other) {
         graph_operation<A..., B...> all{first.updates, {}, std::tuple_cat(first.optimizers, other.optimizers),
                                         first.initializes || other.initializes};
@@ -245,7 +245,7 @@ constexpr auto joined(const graph_operation<A...>& first, const Rest&... rest) {
 template <class... Operations>
 constexpr auto group(const Operations&... operations) {
     static_assert((detail::is_operation<Operations> && ...), "group: operations, such as minimize and assign give");
-    return detail::joined(operations...);
+    return detail::joined_operations(operations...);
 }
 
 } // namespace tapegraph
