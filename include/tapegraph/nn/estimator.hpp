@@ -39,6 +39,7 @@ public:
     /// another model what model.load throws.
     estimator(Model model, std::filesystem::path model_dir, checkpoint_options options = {})
         : model_(std::move(model)), checkpoints_(std::move(model_dir), std::move(options)) {
+        check_metric(checkpoints_.options().best);
         if (const auto newest = checkpoints_.newest(); !newest.empty()) load(newest);
         checkpoints_.begin(model_.step());
     }
@@ -81,19 +82,19 @@ public:
         return {sum.loss / static_cast<double>(steps), sum.accuracy / static_cast<double>(steps)};
     }
 
-    /// Loss and accuracy over a data set. Where options ask for the best checkpoint and this is better than all before, it is kept.
+    /// What model.evaluate measures over a data set. Where options ask for the best checkpoint and this is better than all before, it is kept.
     template <class InputFn>
-    step_result evaluate(const InputFn& input_fn, std::int64_t batch_size = 32) {
-        const step_result r = model_.evaluate(input_fn(), batch_size);
+    auto evaluate(const InputFn& input_fn, std::int64_t batch_size = 32) {
+        const auto measured = model_.evaluate(input_fn(), batch_size);
         if (const std::string& best = checkpoints_.options().best; !best.empty())
-            checkpoints_.offer(model_.step(), best == "loss" ? r.loss : r.accuracy, writer());
-        return r;
+            checkpoints_.offer(model_.step(), value_of(measured, best), writer());
+        return measured;
     }
 
     /// The model's output.
-    template <class X>
-    auto predict(const X& x) const {
-        return model_.predict(x);
+    template <class... X>
+    auto predict(const X&... x) const {
+        return model_.predict(x...);
     }
 
     /// Writes a checkpoint now.
@@ -101,6 +102,23 @@ public:
     const checkpoint_options& options() const { return checkpoints_.options(); }
 
 private:
+    void check_metric(const std::string& name) const {
+        if (name.empty() || name == "loss" || name == "accuracy") return;
+        std::string text = "estimator: no metric '" + name + "', there are 'loss', 'accuracy'";
+        if constexpr (requires { model_.metrics(); })
+            for (const auto& each : model_.metrics()) {
+                if (each.name == name) return;
+                text.append(", '").append(each.name).append("'");
+            }
+        throw argument_error(text);
+    }
+    template <class Measured>
+    static double value_of(const Measured& measured, const std::string& name) {
+        if (name == "loss") return measured.loss;
+        if constexpr (requires { measured[name]; })
+            if (name != "accuracy") return measured[name];
+        return measured.accuracy;
+    }
     auto writer() const {
         return [this](const std::filesystem::path& file) { model_.save(file, {.optimizer_state = true}); };
     }
@@ -112,20 +130,19 @@ private:
 /// Trains up to a number of steps in all and evaluates on the way; gives what the last evaluation measured. A program that is started
 /// again after it was broken off does what was left.
 template <class Model, class TrainFn, class EvalFn>
-step_result train_and_evaluate(estimator<Model>& e, const train_spec<TrainFn>& train, const eval_spec<EvalFn>& eval) {
+auto train_and_evaluate(estimator<Model>& e, const train_spec<TrainFn>& train, const eval_spec<EvalFn>& eval) {
     if (train.max_steps < 0)
         throw argument_error("train_and_evaluate: max_steps is " + std::to_string(train.max_steps));
     if (eval.every_steps < 0)
         throw argument_error("train_and_evaluate: every_steps is " + std::to_string(eval.every_steps));
     const std::int64_t given = eval.every_steps > 0 ? eval.every_steps : e.options().every_steps;
     const std::int64_t every = given > 0 ? given : train.max_steps;
-    step_result last;
-    do {
+    for (;;) {
         const std::int64_t left = train.max_steps - e.step();
         if (left > 0) e.train(train.input_fn, std::min(left, every - e.step() % every));
-        last = e.evaluate(eval.input_fn, eval.batch_size);
-    } while (e.step() < train.max_steps);
-    return last;
+        auto measured = e.evaluate(eval.input_fn, eval.batch_size);
+        if (e.step() >= train.max_steps) return measured;
+    }
 }
 
 } // namespace tapegraph

@@ -24,8 +24,8 @@ struct checkpoint_options {
     std::int64_t every_steps = 0;   ///< 0: not by steps
     double every_seconds = 600;     ///< 0: not by time
     std::int64_t keep = 5;          ///< how many of the newest; 0: all
-    std::string best{};             ///< a metric of evaluation, "loss" or "accuracy": the best is kept, too
-    bool best_is_highest = false;   ///< of it; accuracy always is
+    std::string best{};             ///< "loss", "accuracy" or a metric of the model: the best of evaluation is kept, too
+    bool best_is_highest = false;   ///< of a metric, whether more is better; of accuracy it always is
 };
 
 namespace detail {
@@ -104,8 +104,6 @@ checkpoint_folder<X>::checkpoint_folder(std::filesystem::path folder, checkpoint
     if (!(options_.every_seconds >= 0))
         throw argument_error("estimator: every_seconds is " + std::to_string(options_.every_seconds));
     if (options_.keep < 0) throw argument_error("estimator: keep is " + std::to_string(options_.keep));
-    if (!options_.best.empty() && options_.best != "loss" && options_.best != "accuracy")
-        throw argument_error("estimator: no metric '" + options_.best + "', there are 'loss', 'accuracy'");
     std::error_code failure;
     std::filesystem::create_directories(folder_, failure);
     if (failure || !std::filesystem::is_directory(folder_, failure))
