@@ -53,7 +53,7 @@ struct variable_entry {
     int previous = 0;     // in the same scope, counted from 1
     int frozen_input = 0; // the input, counted from 1, that says in each step whether it is frozen; 0: nothing asks
     int optimizers = 0;   // of a session's model: how many change it
-    bool state = false;   // it belongs to an optimizer
+    int state_of = 0;     // 1 + the optimizer that it belongs to
     std::string_view collection{};
 };
 
@@ -89,9 +89,16 @@ struct row_use_entry {
 /// dL/d(variable), passed from the gradient to the optimizer. If `indices` is not -1, dL/d(the rows with these indices).
 struct gradient_entry {
     int variable = 0, node = 0, indices = -1;
-    // Of a session's model: whose step it is for, which of the variable's optimizers that is, and whether `node` is still the loss.
-    int training = 0, state = 0;
+    int optimizer = 0; // of several in one step, or of a session's model
+    // Of a session's model: which of the variable's optimizers that is, and whether `node` is still the loss.
+    int state = 0;
     bool differentiate = false;
+};
+
+/// A loss that a step of the user's own makes smaller: by which variables, and by which of its optimizers.
+struct minimization_entry {
+    int node = 0, optimizer = 0, line = 0;
+    std::string_view variables; // a pattern of paths
 };
 
 /// How often graph_scope::unique has been asked for a name.
@@ -157,6 +164,7 @@ public:
     list<assignment_entry> assignments;
     list<row_use_entry> row_uses; // until the gradient has been taken
     list<gradient_entry> gradients;
+    list<minimization_entry> minimizations;
     list<int> added_losses; // until the loss has been traced
     list<pass_entry> history;
     list<layer_entry> layers;

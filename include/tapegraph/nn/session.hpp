@@ -39,8 +39,8 @@ class session : public detail::basic_session<> {
 
 public:
     /// On the device this thread computes on (device_scope), or on another.
-    explicit session(std::uint64_t seed = 0) : basic_session(seed, runtime::current_runtime()) {}
-    explicit session(device where, std::uint64_t seed = 0) : basic_session(seed, runtime::runtime_for(where)) {}
+    explicit session(std::uint64_t seed = 0) : basic_session(seed, runtime::current_runtime(), &first_state) {}
+    explicit session(device where, std::uint64_t seed = 0) : basic_session(seed, runtime::runtime_for(where), &first_state) {}
 
     /// One run of the fetches: their values in a tuple, the value itself where one of them has one, nothing where all are operations.
     /// Operations change variables behind everything else. Throws argument_error for a name that is no placeholder, for one fed
@@ -210,6 +210,23 @@ private:
             detail::refuse_derivative(value, fed,
                                       "gradient_tape: a session's runs have no gradient on the tape; use "
                                       "tg::function, or take it inside the model");
+        }
+        return value;
+    }
+
+    static double first_state(const basic_session& self, int which, std::string_view name) {
+        double value = 0;
+        if constexpr (detail::has_optimizers<Model>) {
+            constexpr const auto& table = detail::session_optimizers<Model>;
+            const auto look = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+                const auto& optimizer = std::get<I>(static_cast<const session&>(self).optimizers_);
+                if constexpr (requires { optimizer.first_value(name); })
+                    if (table.first_of(I) == I && table.trainings[I] == which) value = optimizer.first_value(name);
+            };
+            [&]<std::size_t... I>(std::index_sequence<I...>) {
+                (look(std::integral_constant<std::size_t, I>{}), ...);
+            }
+            (std::make_index_sequence<table.count>{});
         }
         return value;
     }

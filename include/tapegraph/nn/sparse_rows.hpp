@@ -1,6 +1,8 @@
 #pragma once
 
+#include <tapegraph/nn/path_matches.hpp>
 #include <tapegraph/nn/scope.hpp>
+#include <tapegraph/nn/shared_terms.hpp>
 #include <tapegraph/ops/gather/rows.hpp>
 
 /// What optimizers see of a variable in graph mode: all of it, or the rows that a step has gathered. Rows that it has not keep
@@ -8,29 +10,64 @@
 
 namespace tapegraph::ir {
 
+namespace detail {
+/// The path of a variable, as patterns are held against it.
+constexpr list<char> path_text(const trace& t, int variable) {
+    list<std::string_view> names;
+    list<int> indices;
+    names.push_back(t.variables[variable].name);
+    indices.push_back(-1);
+    for (int s = t.variables[variable].scope; s > 0; s = t.scopes[s].parent) {
+        names.push_back(t.scopes[s].name);
+        indices.push_back(t.scopes[s].index);
+    }
+    list<char> text;
+    for (int i = names.size() - 1; i >= 0; --i) {
+        char digits[12]{};
+        int count = 0;
+        for (int k = indices[i]; k > 0 || (k == 0 && count == 0); k /= 10) digits[count++] = static_cast<char>('0' + k % 10);
+        for (const char c : names[i]) text.push_back(c);
+        if (count > 0 && !names[i].empty()) text.push_back('_');
+        while (count > 0) text.push_back(digits[--count]);
+        if (i > 0) text.push_back('/');
+    }
+    return text;
+}
+} // namespace detail
+
 /// State of an optimizer for one variable, as graph nodes.
 class graph_slots {
 public:
-    /// `number`: which of the optimizers that change a variable it is, in a session's model.
-    constexpr graph_slots(graph_scope scope, int number = 0) : scope_(scope), number_(number) {}
+    /// `optimizer`: of a session's model, which one it is, and `number`, which of those that change the variable.
+    constexpr graph_slots(graph_scope scope, int variable, int optimizer = 0, int number = 0)
+        : scope_(scope), variable_(variable), optimizer_(optimizer), number_(number) {}
+    /// Asked for again, the same.
     constexpr graph_node state(const graph_node& w, std::string_view name) const {
         trace& t = scope_.owner();
-        const variable_entry v = t.variables[static_cast<int>(t.words_of(w.id())[0])];
+        const variable_entry v = t.variables[variable_];
         const graph_scope first = graph_scope(&t, v.scope) / v.name, own = number_ > 0 ? first / number_ : first;
+        for (int i = t.scopes[own.index()].last_variable; i > 0; i = t.variables[i - 1].previous)
+            if (t.variables[i - 1].name == name) return {&t, t.variables[i - 1].node};
         const graph_node made = own.variable_like(w, name, w.shape(), {init::zeros{}, false});
-        t.variables.back().state = true;
+        t.variables.back().state_of = optimizer_ + 1;
         return made;
     }
     constexpr void assign(const graph_node& target, const auto& value) const { scope_.assign(target, value); }
+    /// Whether the variable's path matches a pattern, as variable_list::set_trainable has it.
+    constexpr bool matches(std::string_view pattern) const {
+        const list<char> text = detail::path_text(scope_.owner(), variable_);
+        return tapegraph::detail::path_matches(pattern, {text.begin(), static_cast<std::size_t>(text.size())});
+    }
 
 private:
     graph_scope scope_;
-    int number_;
+    int variable_, optimizer_, number_;
 };
 
 /// An optimizer's view of some rows of one variable: state is gathered by the same indices, and assignments write rows.
 class graph_row_slots {
 public:
+    static constexpr bool sparse = true;
     constexpr graph_row_slots(const graph_slots& slots, const graph_node& table, const graph_node& indices)
         : slots_(slots), table_(table), indices_(indices) {}
 
@@ -44,6 +81,7 @@ public:
         slots_.assign(whole, assign_rows(whole, indices_, eval(value)));
     }
     constexpr graph_node rows_of(const graph_node& table) const { return gather(table, indices_, 0, 0); }
+    constexpr bool matches(std::string_view pattern) const { return slots_.matches(pattern); }
 
 private:
     graph_slots slots_;

@@ -4,7 +4,7 @@
 #include <tapegraph/nn/metric_state.hpp>
 #include <tapegraph/nn/objective.hpp>
 #include <tapegraph/nn/optimizers.hpp>
-#include <tapegraph/nn/sparse_rows.hpp>
+#include <tapegraph/nn/graph_updates.hpp>
 #include <tapegraph/nn/spec.hpp>
 
 #include <array>
@@ -54,18 +54,6 @@ constexpr std::string_view labels_name(int column) {
     const std::string_view name = tapegraph::detail::objective<Loss>::column_names[static_cast<std::size_t>(column)];
     return name.empty() ? tapegraph::detail::joined<labels_prefix, loss_text<Loss>>::name : name;
 }
-
-/// Numbers that the program refreshes every step, as they are and as floats.
-template <std::size_t Count>
-struct traced_numbers {
-    std::array<graph_node, Count> wide{}, narrow{};
-
-    constexpr traced_numbers(trace& t, std::string_view name) {
-        for (graph_node& n : wide) n = graph_node(&t, t.input(name, dtype::f64, {}, true));
-        for (std::size_t i = 0; i < Count; ++i) narrow[i] = eval(cast<float>(wide[i]));
-    }
-    constexpr const std::array<graph_node, Count>& of(dtype type) const { return type == dtype::f64 ? wide : narrow; }
-};
 
 /// Element types and shapes of what a model returns.
 template <class Y>
@@ -156,34 +144,12 @@ struct gradient_trace {
     }
 };
 
-/// An optimizer's update of variables by their gradients; its numbers become inputs of the program.
-template <class Optimizer>
-constexpr void trace_updates(trace& t, const list<gradient_entry>& gradients) {
-    const graph_scope root(&t, 0);
-    const traced_numbers<Optimizer::count> both(t, "optimizer");
-    for (const gradient_entry& each : gradients) {
-        const graph_node w(&t, t.variables[each.variable].node), g(&t, each.node);
-        t.scope = t.variables[each.variable].scope;
-        t.place = t.nodes[w.id()].place;
-        const auto& numbers = both.of(w.type());
-        const graph_slots whole(root, each.state);
-        if (each.indices >= 0) {
-            const graph_row_slots slots(whole, w, graph_node(&t, each.indices));
-            Optimizer::update(slots, slots.rows_of(w), g, numbers);
-        } else {
-            Optimizer::update(whole, w, g, numbers);
-        }
-    }
-    t.place = 0;
-}
-
 /// The optimizer's update of every variable that has a gradient.
 template <class Model, class Spec, class Loss, class Optimizer>
 struct training_trace {
     using previous = gradient_trace<Model, Spec, Loss>;
     static constexpr void build(trace& t) {
-        const list<gradient_entry> gradients = static_cast<list<gradient_entry>&&>(t.gradients);
-        trace_updates<Optimizer>(t, gradients);
+        trace_updates<Optimizer>(t, graph_gradients(&t, t.gradients));
         t.gradients.clear();
     }
 };

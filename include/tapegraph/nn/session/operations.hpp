@@ -1,8 +1,9 @@
 #pragma once
 
-#include <tapegraph/ir/text.hpp>
+#include <tapegraph/ir/gradient.hpp>
+#include <tapegraph/nn/path_matches.hpp>
 #include <tapegraph/nn/scope.hpp>
-#include <tapegraph/nn/variables.hpp>
+#include <tapegraph/nn/sparse_rows.hpp>
 
 #include <array>
 #include <cstdint>
@@ -64,12 +65,9 @@ constexpr graph_assignment assignment_of(const graph_node& variable, const E& va
 }
 
 /// Whether a variable is one of those that a pattern names; see path_matches.
-constexpr bool variable_matches(const ir::trace& t, const ir::variable_entry& v, std::string_view pattern) {
-    ir::detail::text_builder path;
-    ir::detail::scope_path(path, t.scopes, v.scope);
-    if (path.size > 0) path.put('/');
-    path.put(v.name);
-    return path_matches(pattern, path.view());
+constexpr bool variable_matches(const ir::trace& t, int variable, std::string_view pattern) {
+    const list<char> path = ir::detail::path_text(t, variable);
+    return path_matches(pattern, {path.begin(), static_cast<std::size_t>(path.size())});
 }
 } // namespace detail
 
@@ -165,7 +163,7 @@ constexpr graph_operation<Optimizer> minimize(const L& loss, const Optimizer& op
     const bool wanted = detail::begin_training(t, number);
     detail::scalar_loss(t, y, "minimize: the loss must be a scalar (reduce it, say with mean)");
     for (int i = 0; i < t.variables.size(); ++i) {
-        if (!t.variables[i].trainable || !detail::variable_matches(t, t.variables[i], options.variables)) continue;
+        if (!t.variables[i].trainable || !detail::variable_matches(t, i, options.variables)) continue;
         ++count;
         detail::note_training(t, number, wanted, i, y.id(), true);
     }
@@ -184,8 +182,9 @@ constexpr list<gradient_pair> compute_gradients(const L& loss, const minimize_op
     if (!detail::scalar_loss(t, y, "compute_gradients: the loss must be a scalar (reduce it, say with mean)"))
         return result;
     list<int> nodes;
-    for (const ir::variable_entry& v : t.variables)
-        if (v.trainable && detail::variable_matches(t, v, options.variables)) nodes.push_back(v.node);
+    for (int i = 0; i < t.variables.size(); ++i)
+        if (t.variables[i].trainable && detail::variable_matches(t, i, options.variables))
+            nodes.push_back(t.variables[i].node);
     const list<int> found = ir::gradient(t, y.id(), nodes);
     for (int i = 0; i < nodes.size(); ++i)
         if (found[i] >= 0) result.push_back({graph_node(&t, found[i]), graph_node(&t, nodes[i])});

@@ -3,6 +3,7 @@
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/graph/program.hpp>
 #include <tapegraph/nn/first_values.hpp>
+#include <tapegraph/nn/model_base.hpp>
 #include <tapegraph/nn/session/fetches.hpp>
 #include <tapegraph/nn/session/parts.hpp>
 #include <tapegraph/runtime/placement_log.hpp>
@@ -25,7 +26,8 @@ struct session_part {
     const ir::program_view* view = nullptr;
     int place = 0;
     std::unique_ptr<ir::program> program;
-    std::vector<variable*> variables; ///< null: this part does not use it
+    std::vector<variable*> variables;
+    std::vector<char> used;           ///< of each variable, whether this part does
     std::vector<char> written;        ///< of each variable, whether this program changes it where it stands
     std::vector<any_tensor> frozen;   ///< copies of frozen variables
     struct transfer {
@@ -39,7 +41,7 @@ struct session_program {
     std::vector<session_part> parts;
     std::vector<std::pair<int, int>> results; ///< of each result, the part and which of its outputs
     std::vector<any_tensor> defaults;         ///< what unfed placeholders are
-    int numbers = 0;                          ///< the first input that is an optimizer's number
+    std::vector<int> numbers;                 ///< the inputs that are optimizers' numbers
     bool logged = false;
 };
 
@@ -58,7 +60,11 @@ public:
     std::uint64_t step() const { return step_; }
 
 protected:
-    basic_session(std::uint64_t seed, runtime::device_runtime* device) : seed_(seed), device_(device) {}
+    /// What an optimizer's state begins with: `which` call of minimize, and the name of the state.
+    using first_state_function = double (*)(const basic_session&, int which, std::string_view name);
+
+    basic_session(std::uint64_t seed, runtime::device_runtime* device, first_state_function first_state)
+        : seed_(seed), device_(device), first_state_(first_state) {}
 
     void check_open() const {
         if (closed_) throw argument_error("session: it is closed");
@@ -77,6 +83,7 @@ protected:
     runtime::device_runtime* device_;
     variable_list variables_;
     bool soft_placement_ = true;
+    first_state_function first_state_;
 
 private:
     variable& variable_of(const ir::program_view& view, int i);
@@ -107,10 +114,9 @@ session_program& basic_session<X>::program_of(const compiled_part* parts, int co
     made->key = parts;
     const ir::program_view& first = *parts[0].program; // every part has the inputs of the whole, then its own
     made->defaults.resize(static_cast<std::size_t>(first.inputs.size()));
-    made->numbers = first.inputs.size();
-    for (int i = first.inputs.size(); i-- > 0;) {
+    for (int i = 0; i < first.inputs.size(); ++i) {
         const ir::input_entry& input = first.inputs[i];
-        if (input.scalar_parameter && input.name == "optimizer") made->numbers = i;
+        if (input.scalar_parameter && input.name == "optimizer") made->numbers.push_back(i);
         if (!input.has_default) continue;
         const ir::entry& e = first.nodes[input.node];
         any_tensor all_equal(e.type, shape(e.rank, first.pool.begin() + e.dims));
@@ -158,8 +164,8 @@ void basic_session<X>::make_part(session_program& p, const compiled_part& from) 
         used[static_cast<std::size_t>(update.node)] = 1;
     }
     for (int i = 0; i < view.variables.size(); ++i) {
-        variable& v = variable_of(view, i);
-        part.variables.push_back(from.whole || used[static_cast<std::size_t>(view.variables[i].node)] != 0 ? &v : nullptr);
+        part.variables.push_back(&variable_of(view, i));
+        part.used.push_back(from.whole ? 1 : used[static_cast<std::size_t>(view.variables[i].node)]);
     }
     for (int i = 0; i < view.inputs.size(); ++i) {
         const int node = view.inputs[i].from_part - 1;
@@ -194,7 +200,8 @@ variable& basic_session<X>::variable_of(const ir::program_view& view, int i) {
     if (variable* const known = variables_.find(path)) return *known;
     const device_scope on(nullptr); // first values come from the CPU on every device
     const ir::variable_entry& v = view.variables[i];
-    variable& made = variables_.add(std::move(path), first_value(view, i, seed_), v.trainable, v.state);
+    variable& made = variables_.add(std::move(path), first_value(view, i, seed_), v.trainable, v.state_of > 0);
+    if (v.state_of > 0) fill_state(made, first_state_(*this, v.state_of - 1, v.name));
     made.set_collection(std::string(v.collection));
     origins_.push_back({&made, &view, i});
     return made;
@@ -215,10 +222,13 @@ template <class X>
 void basic_session<X>::initialize_all() {
     const device_scope on(nullptr);
     for (const origin& each : origins_) {
-        if (each.view != nullptr)
-            each.made->assign(first_value(*each.view, each.index, seed_));
-        else
+        if (each.view == nullptr) {
             *static_cast<double*>(each.made->own_data()) = 0;
+            continue;
+        }
+        each.made->assign(first_value(*each.view, each.index, seed_));
+        const ir::variable_entry& v = each.view->variables[each.index];
+        if (v.state_of > 0) fill_state(*each.made, first_state_(*this, v.state_of - 1, v.name));
     }
 }
 
@@ -240,14 +250,12 @@ void basic_session<X>::connect(session_part& p, bool training) {
     runtime::device_runtime* const on = p.program->device();
     for (int i = 0; i < p.view->variables.size(); ++i) {
         const auto k = static_cast<std::size_t>(i);
-        if (p.variables[k] == nullptr) {
-            p.program->set_variable(i, unused);
-            continue;
-        }
         variable& v = *p.variables[k];
         const int frozen_input = p.view->variables[i].frozen_input;
         if (frozen_input > 0) p.program->set_parameter(frozen_input - 1, v.frozen() ? 1 : 0);
-        if (p.written[k] == 0) {
+        if (p.used[k] == 0) {
+            p.program->set_variable(i, unused);
+        } else if (p.written[k] == 0) {
             p.program->set_variable(i, v.data().view_on(on).data);
         } else if (!training || !holds_still(v)) {
             p.program->set_variable(i, v.own_data_on(on).data);
@@ -321,7 +329,7 @@ void basic_session<X>::execute(session_program& p, const std::vector<const feed*
         const device_scope on(part.program->device());
         receive(p, part);
         connect(part, count > 0);
-        for (int i = 0; i < count; ++i) part.program->set_parameter(p.numbers + i, numbers[i]);
+        for (int i = 0; i < count; ++i) part.program->set_parameter(p.numbers[static_cast<std::size_t>(i)], numbers[i]);
         part.program->run(random);
     }
     p.logged = true;

@@ -259,7 +259,7 @@ struct session_gradient_trace {
         list<ir::gradient_entry> known;
         for (int first = 0; first < t.gradients.size();) {
             int last = first;
-            while (last < t.gradients.size() && t.gradients[last].training == t.gradients[first].training) ++last;
+            while (last < t.gradients.size() && t.gradients[last].optimizer == t.gradients[first].optimizer) ++last;
             if (t.gradients[first].differentiate)
                 differentiate(t, first, last, known);
             else
@@ -328,8 +328,8 @@ private:
         using optimizer = std::remove_cvref_t<std::tuple_element_t<I, decltype(table.optimizers)>>;
         list<ir::gradient_entry> own;
         for (const ir::gradient_entry& each : t.gradients)
-            if (each.training == table.trainings[I]) own.push_back(each);
-        ir::trace_updates<optimizer>(t, own);
+            if (each.optimizer == table.trainings[I]) own.push_back(each);
+        ir::trace_updates<optimizer>(t, ir::graph_gradients(&t, own));
     }
 };
 
