@@ -1,6 +1,9 @@
 #include <support/temporary_folder.hpp>
 
 #include <tapegraph/io/weights.hpp>
+#include <tapegraph/nn/optimizers/adagrad.hpp>
+#include <tapegraph/nn/optimizers/chain.hpp>
+#include <tapegraph/nn/optimizers/clipping.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 #include <doctest/doctest.h>
@@ -56,6 +59,19 @@ struct two_players {
         const auto ascend = tg::apply_gradients(pairs, tg::sgd{.learning_rate = 0.5});
         return tg::fetches{tg::fetch("value", value), tg::fetch("a", descend), tg::fetch("b", ascend),
                            tg::fetch("both", tg::group(descend, ascend)), tg::fetch("slope", pairs[0].gradient)};
+    }
+};
+
+/// A chain: what all gradients have in common, and state that does not begin at zero.
+struct chained {
+    constexpr auto operator()(auto scope) const {
+        const auto a = scope.template variable<double>("a", {2}, {.initializer = tg::init::values{3, 0}});
+        const auto b = scope.template variable<double>("b", {}, {.initializer = tg::init::constant{4}});
+        const auto loss = tg::eval(0.5 * sum(square(a)) + 0.5 * square(b));
+        return tg::fetches{
+            tg::fetch("loss", loss),
+            tg::fetch("train", tg::minimize(loss, tg::chain{tg::clip_by_global_norm{.norm = 1},
+                                                            tg::adagrad{.learning_rate = 0.5}}))};
     }
 };
 
@@ -180,6 +196,27 @@ TEST_CASE("session: optimizers of some variables, gradients changed between comp
     session.variables()["a/w"].set_trainable(false);
     session.run<"both">();
     CHECK(session.variables()["a/w"].value<double>().item() == doctest::Approx(a).epsilon(1e-14));
+}
+
+TEST_CASE("session: chains of optimizers, with rates that follow a schedule once they are given one") {
+    tg::session<chained> session;
+    double w[2]{3, 4}, a[2]{0.1, 0.1};
+    const auto decay = [](std::int64_t step) { return std::ldexp(0.5, -static_cast<int>(step)); };
+    session.optimizer<"train">().get<tg::adagrad>().learning_rate = decay;
+    for (int i = 0; i < 3; ++i) {
+        const double norm = std::sqrt(w[0] * w[0] + w[1] * w[1]);
+        session.run<"train">();
+        double g[2];
+        for (int k = 0; k < 2; ++k) g[k] = w[k] / std::fmax(norm, 1);
+        for (int k = 0; k < 2; ++k) {
+            a[k] += g[k] * g[k];
+            w[k] -= decay(i) * g[k] / std::sqrt(a[k] + 1e-7);
+        }
+        CHECK(session.variables()["a"].value<double>()(0) == doctest::Approx(w[0]).epsilon(1e-13));
+        CHECK(session.variables()["b"].value<double>().item() == doctest::Approx(w[1]).epsilon(1e-13));
+    }
+    session.initialize();
+    CHECK(session.variables()["b/accumulator"].value<double>().item() == 0.1);
 }
 
 TEST_CASE("session: a run that trains is training to layers, others are not; placeholders have defaults") {
