@@ -85,11 +85,11 @@ TEST_CASE("unique scopes are numbered from the second on") {
     CHECK(in_graph_mode(build) == "");
     CHECK(in_eager_mode(build) == "");
     const auto third = [](auto s) { return s.unique("layer"), s.unique("layer"), s.unique("layer"); };
-    check_taken("layer_2/w",
-                [&](auto s, auto x) { third(s).variable_like(x, "w", {2}), (s / "layer_2").variable_like(x, "w", {2}); });
-    check_taken("a_10/w", [](auto s, auto x) {
-        (s / "a_10").variable_like(x, "w", {2}), s.variable_like(x, "a_10/w", {2});
+    check_taken("layer_2/w", [&](auto s, auto x) {
+        third(s).variable_like(x, "w", {2}), (s / "layer_2").variable_like(x, "w", {2});
     });
+    check_taken("a_10/w",
+                [](auto s, auto x) { (s / "a_10").variable_like(x, "w", {2}), s.variable_like(x, "a_10/w", {2}); });
     tg::ir::trace t;
     const tg::graph_scope root(&t, 0);
     CHECK(tg::detail::path_of(t.scopes, third(root).index()) == "layer_2");

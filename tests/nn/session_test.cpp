@@ -35,8 +35,8 @@ struct quadratic {
 struct counter {
     constexpr auto operator()(auto scope) const {
         const auto n = scope.template variable<float>("n", {}, {.initializer = tg::init::zeros{}, .trainable = false});
-        const auto m = scope.template variable<float>("m", {2}, {.initializer = tg::init::value_of(
-                                                                     scope.template variable<float>("first", {2}))});
+        const auto m = scope.template variable<float>(
+            "m", {2}, {.initializer = tg::init::value_of(scope.template variable<float>("first", {2}))});
         const auto more = tg::assign_add(n, 1);
         return tg::fetches{tg::fetch("n", n),
                            tg::fetch("increment", more),
@@ -68,10 +68,9 @@ struct chained {
         const auto a = scope.template variable<double>("a", {2}, {.initializer = tg::init::values{3, 0}});
         const auto b = scope.template variable<double>("b", {}, {.initializer = tg::init::constant{4}});
         const auto loss = tg::eval(0.5 * sum(square(a)) + 0.5 * square(b));
-        return tg::fetches{
-            tg::fetch("loss", loss),
-            tg::fetch("train", tg::minimize(loss, tg::chain{tg::clip_by_global_norm{.norm = 1},
-                                                            tg::adagrad{.learning_rate = 0.5}}))};
+        return tg::fetches{tg::fetch("loss", loss),
+                           tg::fetch("train", tg::minimize(loss, tg::chain{tg::clip_by_global_norm{.norm = 1},
+                                                                           tg::adagrad{.learning_rate = 0.5}}))};
     }
 };
 
@@ -99,7 +98,7 @@ TEST_CASE("session: a quadratic is minimized by gradient descent, with feeds") {
         double expected = 0;
         for (int k = 0; k < 2; ++k) expected += (x[k] - target(k)) * (x[k] - target(k));
         const double loss = session.run<"loss", "train">({{"target", target}}); // of before the step
-        CHECK(loss == doctest::Approx(expected).epsilon(1e-14));               // the sum may be in another order
+        CHECK(loss == doctest::Approx(expected).epsilon(1e-14));                // the sum may be in another order
         for (int k = 0; k < 2; ++k) x[k] -= 0.1 * (2 * (x[k] - target(k)));
     }
     const tg::tensor<double> found = session.run<"x">();

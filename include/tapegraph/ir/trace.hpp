@@ -221,8 +221,8 @@ public:
     constexpr int append(const operation& op, dtype type, int rank, int dims, const int* args, int count, int word) {
         const int first = arguments.size();
         for (int i = 0; i < count; ++i) arguments.push_back(args[i]);
-        return nodes.push_back({&op, first, count, dims, rank, word, groups++, scope, line, type, true,
-                                static_cast<std::uint8_t>(place)});
+        return nodes.push_back(
+            {&op, first, count, dims, rank, word, groups++, scope, line, type, true, static_cast<std::uint8_t>(place)});
     }
 
     constexpr int constant(double value, dtype type) {

@@ -180,8 +180,7 @@ public:
 
     /// Names are for sessions, which graph mode has.
     template <tensor_like E>
-    auto named(std::string_view, const E& value,
-               std::source_location where = std::source_location::current()) const {
+    auto named(std::string_view, const E& value, std::source_location where = std::source_location::current()) const {
         return eval(value, where);
     }
 
@@ -261,8 +260,9 @@ TG_DEFINITION void eager_scope::check_rules(std::string_view name) const {
     bool known = false;
     for (const auto& u : context_->used) known = known || u.target->path() == path;
     if (known != reuses_)
-        throw argument_error("variable '" + path + (known ? "': get_variable: it exists, and the scope is not one of reuse()"
-                                                          : "': get_variable: it does not exist, and reuse() makes none"));
+        throw argument_error("variable '" + path +
+                             (known ? "': get_variable: it exists, and the scope is not one of reuse()"
+                                    : "': get_variable: it does not exist, and reuse() makes none"));
 }
 
 TG_DEFINITION any_tensor eager_scope::variable(dtype type, first_values_function first_values, std::string_view name,

@@ -167,7 +167,8 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
 
 } // namespace detail
 
-TG_COMPILED(nn, void detail::model_base::read_traces<void>(model_base&, const ir::program_view&, const ir::program_view&,
-                                                           const detail::first_value_functions&, bool))
+TG_COMPILED(nn,
+            void detail::model_base::read_traces<void>(model_base&, const ir::program_view&, const ir::program_view&,
+                                                       const detail::first_value_functions&, bool))
 
 } // namespace tapegraph

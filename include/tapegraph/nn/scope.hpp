@@ -91,8 +91,8 @@ public:
         const int word = t_->words.push_back(t_->variables.size());
         const int node =
             t_->append(ir::descriptor_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
-        newest = t_->variables.push_back({index_, name, node, static_cast<int>(how.kind), how.a, how.b,
-                                          options.trainable, newest, 0}) +
+        newest = t_->variables.push_back(
+                     {index_, name, node, static_cast<int>(how.kind), how.a, how.b, options.trainable, newest, 0}) +
                  1;
         t_->variables.back().collection = options.collection;
         return {t_, node};

@@ -33,14 +33,15 @@ class session : public detail::basic_session<> {
     template <fixed_string... Names>
     struct mistake {
         template <fixed_string... Given>
-        using with =
-            typename decltype(detail::run_verdict<trace<detail::name_list<Names...>, detail::name_list<Given...>>>())::type;
+        using with = typename decltype(detail::run_verdict<
+                                       trace<detail::name_list<Names...>, detail::name_list<Given...>>>())::type;
     };
 
 public:
     /// On the device this thread computes on (device_scope), or on another.
     explicit session(std::uint64_t seed = 0) : basic_session(seed, runtime::current_runtime(), &first_state) {}
-    explicit session(device where, std::uint64_t seed = 0) : basic_session(seed, runtime::runtime_for(where), &first_state) {}
+    explicit session(device where, std::uint64_t seed = 0)
+        : basic_session(seed, runtime::runtime_for(where), &first_state) {}
 
     /// One run of the fetches: their values in a tuple, the value itself where one of them has one, nothing where all are operations.
     /// Operations change variables behind everything else. Throws argument_error for a name that is no placeholder, for one fed
@@ -180,9 +181,7 @@ private:
         constexpr const auto& table = detail::session_optimizers<Model>;
         std::vector<double> numbers;
         std::vector<double*> counts;
-        [&]<std::size_t... I>(std::index_sequence<I...>) {
-            (add_numbers<I, Fetches>(numbers, counts), ...);
-        }
+        [&]<std::size_t... I>(std::index_sequence<I...>) { (add_numbers<I, Fetches>(numbers, counts), ...); }
         (std::make_index_sequence<table.count>{});
         this->execute(p, feeds, numbers.data(), static_cast<int>(numbers.size()));
         for (double* const count : counts) *count += 1;
@@ -199,7 +198,8 @@ private:
     }
 
     template <dtype Type>
-    fetched<element_t<Type>> result(detail::session_program& p, std::size_t index, const std::vector<const feed*>& feeds) {
+    fetched<element_t<Type>> result(detail::session_program& p, std::size_t index,
+                                    const std::vector<const feed*>& feeds) {
         const auto [part, output] = p.results[index];
         const detail::session_part& from = p.parts[static_cast<std::size_t>(part)];
         const device_scope on(from.program->device());
@@ -223,9 +223,7 @@ private:
                 if constexpr (requires { optimizer.first_value(name); })
                     if (table.first_of(I) == I && table.trainings[I] == which) value = optimizer.first_value(name);
             };
-            [&]<std::size_t... I>(std::index_sequence<I...>) {
-                (look(std::integral_constant<std::size_t, I>{}), ...);
-            }
+            [&]<std::size_t... I>(std::index_sequence<I...>) { (look(std::integral_constant<std::size_t, I>{}), ...); }
             (std::make_index_sequence<table.count>{});
         }
         return value;

@@ -25,7 +25,8 @@ constexpr list<char> path_text(const trace& t, int variable) {
     for (int i = names.size() - 1; i >= 0; --i) {
         char digits[12]{};
         int count = 0;
-        for (int k = indices[i]; k > 0 || (k == 0 && count == 0); k /= 10) digits[count++] = static_cast<char>('0' + k % 10);
+        for (int k = indices[i]; k > 0 || (k == 0 && count == 0); k /= 10)
+            digits[count++] = static_cast<char>('0' + k % 10);
         for (const char c : names[i]) text.push_back(c);
         if (count > 0 && !names[i].empty()) text.push_back('_');
         while (count > 0) text.push_back(digits[--count]);

@@ -21,11 +21,11 @@ namespace tapegraph {
 
 /// When an estimator writes checkpoints, and which it keeps.
 struct checkpoint_options {
-    std::int64_t every_steps = 0;   ///< 0: not by steps
-    double every_seconds = 600;     ///< 0: not by time
-    std::int64_t keep = 5;          ///< how many of the newest; 0: all
-    std::string best{};             ///< "loss", "accuracy" or a metric of the model: the best of evaluation is kept, too
-    bool best_is_highest = false;   ///< of a metric, whether more is better; of accuracy it always is
+    std::int64_t every_steps = 0; ///< 0: not by steps
+    double every_seconds = 600;   ///< 0: not by time
+    std::int64_t keep = 5;        ///< how many of the newest; 0: all
+    std::string best{};           ///< "loss", "accuracy" or a metric of the model: the best of evaluation is kept, too
+    bool best_is_highest = false; ///< of a metric, whether more is better; of accuracy it always is
 };
 
 namespace detail {

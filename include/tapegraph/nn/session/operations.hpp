@@ -83,8 +83,8 @@ constexpr graph_assignment assign(const graph_node& variable, const E& value,
         const shape dims = variable.shape();
         const graph_node number(&variable.owner(),
                                 variable.owner().constant(static_cast<double>(value), variable.type()));
-        return detail::assignment_of(variable, dims.rank() == 0 ? number : invoke<broadcast_op>({}, &dims, where, number),
-                                     where, target, fit);
+        return detail::assignment_of(
+            variable, dims.rank() == 0 ? number : invoke<broadcast_op>({}, &dims, where, number), where, target, fit);
     } else {
         return detail::assignment_of(variable, value, where, target, fit);
     }
@@ -229,14 +229,15 @@ template <class... A, class... Rest>
 constexpr auto joined_operations(const graph_operation<A...>& first, const Rest&... rest) {
     const auto others = joined_operations(rest...);
     return [&]<class... B>(const graph_operation<B...>& other) {
-        graph_operation<A..., B...> all{first.updates, {}, std::tuple_cat(first.optimizers, other.optimizers),
+        graph_operation<A..., B...> all{first.updates,
+                                        {},
+                                        std::tuple_cat(first.optimizers, other.optimizers),
                                         first.initializes || other.initializes};
         add_updates(all.updates, other.updates);
         for (std::size_t i = 0; i < first.trainings.size(); ++i) all.trainings[i] = first.trainings[i];
         for (std::size_t i = 0; i < other.trainings.size(); ++i) all.trainings[sizeof...(A) + i] = other.trainings[i];
         return all;
-    }
-    (others);
+    }(others);
 }
 } // namespace detail
 

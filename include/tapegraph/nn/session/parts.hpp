@@ -45,8 +45,7 @@ constexpr parts_of_nodes find_parts(const Nodes& nodes, const Arguments& argumen
     if (found.places.empty()) found.places.push_back(place::anywhere);
     found.part.resize(count, -1);
     for (int i = 0; i < count; ++i)
-        if (nodes[i].op->kind != operation_kind::leaf)
-            found.part[i] = number[level[i] * place::end + nodes[i].place];
+        if (nodes[i].op->kind != operation_kind::leaf) found.part[i] = number[level[i] * place::end + nodes[i].place];
     return found;
 }
 
@@ -144,7 +143,6 @@ struct parts_table<Whole, std::integer_sequence<int, Part...>> {
         compiled_part{&program<Part>(), places[static_cast<std::size_t>(Part)], whole}...};
 };
 template <class Whole>
-using parts_of =
-    parts_table<Whole, std::make_integer_sequence<int, static_cast<int>(places_of<Whole>().size())>>;
+using parts_of = parts_table<Whole, std::make_integer_sequence<int, static_cast<int>(places_of<Whole>().size())>>;
 
 } // namespace tapegraph::detail

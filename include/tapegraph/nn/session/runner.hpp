@@ -27,13 +27,13 @@ struct session_part {
     int place = 0;
     std::unique_ptr<ir::program> program;
     std::vector<variable*> variables;
-    std::vector<char> used;           ///< of each variable, whether this part does
-    std::vector<char> written;        ///< of each variable, whether this program changes it where it stands
-    std::vector<any_tensor> frozen;   ///< copies of frozen variables
+    std::vector<char> used;         ///< of each variable, whether this part does
+    std::vector<char> written;      ///< of each variable, whether this program changes it where it stands
+    std::vector<any_tensor> frozen; ///< copies of frozen variables
     struct transfer {
         int part, output, input;
     };
-    std::vector<transfer> transfers;                 ///< values that earlier parts compute
+    std::vector<transfer> transfers;                ///< values that earlier parts compute
     std::vector<std::pair<int, variable*>> updates; ///< outputs that are variables' next values
 };
 struct session_program {
@@ -151,8 +151,7 @@ void basic_session<X>::make_part(session_program& p, const compiled_part& from) 
     for (int i = 0; i < view.outputs.size(); ++i) {
         const ir::output_entry& output = view.outputs[i];
         used[static_cast<std::size_t>(output.node)] = 1;
-        if (output.role == ir::output_role::update)
-            part.updates.emplace_back(i, &variable_of(view, output.number));
+        if (output.role == ir::output_role::update) part.updates.emplace_back(i, &variable_of(view, output.number));
         if (output.role != ir::output_role::result) continue;
         const auto which = static_cast<std::size_t>(from.whole ? i : output.number);
         if (p.results.size() <= which) p.results.resize(which + 1);
@@ -290,7 +289,8 @@ void basic_session<X>::feed_inputs(session_program& p, session_part& part, const
                 throw argument_error("session: '" + std::string(feeds[k]->name) + "' is fed twice");
         int index = -1;
         for (int i = 0; i < view.inputs.size(); ++i)
-            if (!view.inputs[i].scalar_parameter && view.inputs[i].from_part == 0 && view.inputs[i].name == feeds[k]->name)
+            if (!view.inputs[i].scalar_parameter && view.inputs[i].from_part == 0 &&
+                view.inputs[i].name == feeds[k]->name)
                 index = i;
         if (index < 0) refuse_feed(view, feeds[k]->name);
         part.program->set_input(index, feeds[k]->value.view_on(part.program->device()));
@@ -299,8 +299,7 @@ void basic_session<X>::feed_inputs(session_program& p, session_part& part, const
         if (!view.inputs[i].has_default) continue;
         bool fed = false;
         for (const feed* each : feeds) fed = fed || each->name == view.inputs[i].name;
-        if (!fed)
-            part.program->set_input(i, p.defaults[static_cast<std::size_t>(i)].view_on(part.program->device()));
+        if (!fed) part.program->set_input(i, p.defaults[static_cast<std::size_t>(i)].view_on(part.program->device()));
     }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/graph/compile.hpp>
 #include <tapegraph/graph/passes/effects.hpp>
 #include <tapegraph/nn/session/fetches.hpp>
 #include <tapegraph/nn/training.hpp>
@@ -66,8 +67,7 @@ constexpr auto joined_tables(const optimizer_table<A...>& first, const Rest&... 
         for (std::size_t i = 0; i < other.trainings.size(); ++i)
             all.trainings[sizeof...(A) + i] = other.trainings[i], all.names[sizeof...(A) + i] = other.names[i];
         return all;
-    }
-    (others);
+    }(others);
 }
 
 template <class Model>
@@ -104,8 +104,11 @@ constexpr bool wants_first_values() {
         t.training = false;
         const auto result = Model{}(graph_scope(&t, 0));
         for (const std::string_view name : Names::all)
-            std::apply([&](const auto&... item) { ((wanted = wanted || (item.name == name && initializes(&item.value))), ...); },
-                       result.items);
+            std::apply(
+                [&](const auto&... item) {
+                    ((wanted = wanted || (item.name == name && initializes(&item.value))), ...);
+                },
+                result.items);
     }
     return wanted;
 }
@@ -165,8 +168,9 @@ struct fetch_trace {
         t.assignments.clear();
         for (const std::string_view name : Fetches::all) {
             bool found = false;
-            std::apply([&](const auto&... item) { ((item.name == name ? void((keep(t, item), found = true)) : void()), ...); },
-                       result.items);
+            std::apply(
+                [&](const auto&... item) { ((item.name == name ? void((keep(t, item), found = true)) : void()), ...); },
+                result.items);
             for (const ir::named_entry& v : t.named)
                 if (!found && reads_as(t, v.scope, v.name, name)) {
                     t.outputs.push_back({name, v.node});
@@ -312,9 +316,7 @@ struct session_update_trace {
                 return;
             }
         constexpr std::uint64_t wanted = wanted_trainings<Model, Fetches>();
-        [&]<std::size_t... I>(std::index_sequence<I...>) {
-            (step<I>(t, wanted), ...);
-        }
+        [&]<std::size_t... I>(std::index_sequence<I...>) { (step<I>(t, wanted), ...); }
         (std::make_index_sequence<session_optimizers<Model>.count>{});
         t.gradients.clear();
         if (t.error.what == nullptr) finish_session(t, Given::count);
