@@ -57,6 +57,7 @@
 #if !defined(TG_NO_THIRD_PARTY)
 #if __has_include(<nlohmann/json.hpp>)
 #include <tapegraph/io/weights.hpp>
+#include <tapegraph/nn/estimator.hpp>
 #endif
 #if __has_include(<zlib.h>)
 #include <tapegraph/data/readers/idx.hpp>

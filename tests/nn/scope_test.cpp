@@ -76,6 +76,26 @@ TEST_CASE("paths that read differently are not") {
     CHECK(tg::detail::path_of(t.scopes, (root / "03" / 7).index()) == "03/7");
 }
 
+TEST_CASE("unique scopes are numbered from the second on") {
+    const auto build = [](auto s, auto x) {
+        for (int i = 0; i < 3; ++i) s.unique("layer").variable_like(x, "w", {2});
+        (s / "block").unique("layer").variable_like(x, "w", {2});
+        s.unique("block/layer").variable_like(x, "w", {2});
+    };
+    CHECK(in_graph_mode(build) == "");
+    CHECK(in_eager_mode(build) == "");
+    const auto third = [](auto s) { return s.unique("layer"), s.unique("layer"), s.unique("layer"); };
+    check_taken("layer_2/w", [&](auto s, auto x) {
+        third(s).variable_like(x, "w", {2}), (s / "layer_2").variable_like(x, "w", {2});
+    });
+    check_taken("a_10/w",
+                [](auto s, auto x) { (s / "a_10").variable_like(x, "w", {2}), s.variable_like(x, "a_10/w", {2}); });
+    tg::ir::trace t;
+    const tg::graph_scope root(&t, 0);
+    CHECK(tg::detail::path_of(t.scopes, third(root).index()) == "layer_2");
+    CHECK(tg::detail::path_of(t.scopes, (root / "a_01/_3/b_12").index()) == "a_01/_3/b_12");
+}
+
 TEST_CASE("a scope has a name, or an index from 0 on") {
     const auto refused = [](const std::string& what, auto build) {
         CHECK(in_graph_mode(build) == what);

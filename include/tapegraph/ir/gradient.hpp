@@ -169,6 +169,7 @@ constexpr int accumulated(trace& t, int sum, int flow) {
 constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
                              int first = 0) {
     t.differentiated = true;
+    const int place = t.place;
     int count = 0;
     for (int y : ys) count = y >= count ? y + 1 : count;
     list<int> depends(count, 0), adjoint(count, -1);
@@ -202,6 +203,7 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
         const operation& op = *t.nodes[i].op;
         t.scope = t.nodes[i].scope;
         t.line = t.nodes[i].line;
+        t.place = t.nodes[i].place;
         if (t.is(i, descriptor_of<checkpoint_op>)) again.repeat(i);
         const int at = again.copy_of(i); // where values are read; the same node outside checkpoints
         if (op.in_formula()) {
@@ -224,6 +226,7 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
         }
         t.wanted = ~std::uint64_t{0};
     }
+    t.place = place;
     for (int s = 0; s < sources.size(); ++s)
         if (sources[s] < count) result[s] = adjoint[sources[s]];
     return result;

@@ -57,10 +57,10 @@ constexpr void scope_path(text_builder& b, const Scopes& scopes, int scope) {
         scope_path(b, scopes, scopes[scope].parent);
         b.put('/');
     }
-    if (scopes[scope].index >= 0)
-        b.put(static_cast<std::int64_t>(scopes[scope].index));
-    else
-        b.put(scopes[scope].name);
+    b.put(scopes[scope].name);
+    if (scopes[scope].index < 0) return;
+    if (!scopes[scope].name.empty()) b.put('_');
+    b.put(static_cast<std::int64_t>(scopes[scope].index));
 }
 
 /// "model.hpp:23"

@@ -24,13 +24,14 @@ struct entry {
     int scope = 0, line = 0;
     dtype type{};
     bool sealed = false; // the last node of its formula: what a buffer may hold
+    std::uint8_t place = 0; // where a session computes it (nn/place.hpp)
 
     constexpr bool is(const operation& other) const { return same_operation(op, &other); }
 };
 
 struct scope_entry {
     int parent = 0;
-    int index = 0; // scope / 3; -1 for a name
+    int index = 0; // scope / 3; -1 for a name; behind a name, as in "layer_3"
     std::string_view name;
     // Linked lists of the scope's variables and scopes, newest first, so that looking up a name visits its scope alone. Indices
     // count from 1; 0 is none.
@@ -51,6 +52,9 @@ struct variable_entry {
     bool trainable = false;
     int previous = 0;     // in the same scope, counted from 1
     int frozen_input = 0; // the input, counted from 1, that says in each step whether it is frozen; 0: nothing asks
+    int optimizers = 0;   // of a session's model: how many change it
+    int state_of = 0;     // 1 + the optimizer that it belongs to
+    std::string_view collection{};
 };
 
 /// What training holds a variable to: a regularizer or a constraint of nn/weight_rules.hpp, its kind and numbers.
@@ -64,11 +68,19 @@ struct input_entry {
     std::string_view name;
     int node = 0;
     bool scalar_parameter = false; // a number the program refreshes every step
+    bool has_default = false;      // sessions feed `fallback` where nothing else is fed
+    double fallback = 0;
+    int from_part = 0; // of a part of a session's program: 1 + the node of the whole that another part computes
 };
+
+/// What an output of a part of a session's program is: a result, a value that other parts read, or a variable's next one.
+enum class output_role : int { result, value, update };
 
 struct output_entry {
     std::string_view name;
     int node = 0;
+    output_role role{}; // these two: of parts of a session's program
+    int number = 0;     // which result; the node in the whole; the variable
 };
 
 /// An update: the variable takes the node's value at the end of the step.
@@ -84,13 +96,30 @@ struct row_use_entry {
 /// dL/d(variable), passed from the gradient to the optimizer. If `indices` is not -1, dL/d(the rows with these indices).
 struct gradient_entry {
     int variable = 0, node = 0, indices = -1;
-    int optimizer = 0; // of several in one step
+    int optimizer = 0; // of several in one step, or of a session's model
+    // Of a session's model: which of the variable's optimizers that is, and whether `node` is still the loss.
+    int state = 0;
+    bool differentiate = false;
 };
 
 /// A loss that a step of the user's own makes smaller: by which variables, and by which of its optimizers.
 struct minimization_entry {
     int node = 0, optimizer = 0, line = 0;
     std::string_view variables; // a pattern of paths
+};
+
+/// How often graph_scope::unique has been asked for a name.
+struct unique_entry {
+    int parent = 0;
+    std::string_view name;
+    int count = 0;
+};
+
+/// A value that a session may be asked for, or fed with, by name.
+struct named_entry {
+    int scope = 0;
+    std::string_view name;
+    int node = 0;
 };
 
 struct pass_entry {
@@ -147,6 +176,8 @@ public:
     list<int> added_losses; // until the loss has been traced
     list<pass_entry> history;
     list<layer_entry> layers;
+    list<named_entry> named; // this and the next: while the model is traced
+    list<unique_entry> unique_scopes;
     extent_table extents;
     failure error{};
     custom_flows flows{-1, -1, {}};
@@ -157,8 +188,11 @@ public:
     int ordinals = 0;            // random nodes numbered in tracing order
     bool training = true;        // what scope.training() answers
     bool differentiated = false; // derivatives have been taken
+    int trainings = 0;           // steps of optimizers that a session's model has named so far
+    std::uint64_t wanted_trainings = 0; // bit k: the run at hand takes step k
     int scope = 0;               // of the layer being traced
     int line = 0;                // the line that seals
+    int place = 0;               // of nodes that are appended
 
     constexpr trace() {
         scopes.push_back({-1, -1, {}, 0, 0, 0});
@@ -195,7 +229,8 @@ public:
     constexpr int append(const operation& op, dtype type, int rank, int dims, const int* args, int count, int word) {
         const int first = arguments.size();
         for (int i = 0; i < count; ++i) arguments.push_back(args[i]);
-        return nodes.push_back({&op, first, count, dims, rank, word, groups++, scope, line, type, true});
+        return nodes.push_back(
+            {&op, first, count, dims, rank, word, groups++, scope, line, type, true, static_cast<std::uint8_t>(place)});
     }
 
     constexpr int constant(double value, dtype type) {

@@ -8,6 +8,8 @@
 
 #include <charconv>
 #include <string>
+#include <utility>
+#include <vector>
 
 /// Scopes of eager mode. They have the functions of graph mode's scopes, on tensors instead of nodes.
 
@@ -40,6 +42,7 @@ struct eager_context {
         void (*write_rows)(variable&, const any_tensor& indices, const any_tensor& rows) = nullptr;
     };
     std::vector<pending> updates;
+    std::vector<std::pair<std::string, int>> unique_scopes; ///< how often eager_scope::unique has been asked for a path
     std::vector<any_tensor> losses; ///< added by the model, scalars
 
     void begin(bool is_training, const random_state& state) {
@@ -49,6 +52,7 @@ struct eager_context {
         used.clear();
         row_uses.clear();
         updates.clear();
+        unique_scopes.clear();
         losses.clear();
     }
     /// Updates apply at the end of a step.
@@ -72,6 +76,8 @@ public:
         return *this / std::string_view(text, std::to_chars(text, text + sizeof text, index).ptr);
     }
 
+    eager_scope unique(std::string_view name) const;
+
     template <class T>
     tensor<T> variable(std::string_view name, const shape& dims, const variable_options& options = {}) const {
         static_assert(std::is_floating_point_v<T>, "variables are float or double");
@@ -80,6 +86,12 @@ public:
             detail::initialize(static_cast<T*>(to), s, how, seed, path);
         };
         return tensor<T>(variable(dtype_of<T>, first_values, name, dims, options));
+    }
+    template <class T>
+    tensor<T> get_variable(std::string_view name, const shape& dims, const initializer& how = {},
+                           bool trainable = true) const {
+        check_rules(name);
+        return eager_scope(context_, path_, true).template variable<T>(name, dims, {how, trainable, {}});
     }
     template <class T>
     tensor<T> variable_like(const tensor<T>&, std::string_view name, const shape& dims,
@@ -160,6 +172,20 @@ public:
 
     bool training() const { return context_->training; }
 
+    /// Eager statements are computed there: see graph_scope::with_device. Without such a GPU it is the CPU, which a line on stderr says.
+    [[nodiscard]] device_scope with_device(std::string_view name) const {
+        const int place = detail::place::named(name);
+        require(place >= 0, "with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64");
+        return device_scope(detail::place::is_gpu(place) ? available_or_cpu(device::cuda(detail::place::index(place)))
+                                                         : device::cpu());
+    }
+
+    /// Names are for sessions, which graph mode has.
+    template <tensor_like E>
+    auto named(std::string_view, const E& value, std::source_location where = std::source_location::current()) const {
+        return eval(value, where);
+    }
+
     template <class T>
     tensor<T> uniform_like(const tensor<T>& like) const {
         const detail::random_scope draws(context_->random);
@@ -189,6 +215,7 @@ public:
 private:
     using first_values_function = void (*)(void*, const shape&, const initializer&, std::uint64_t seed,
                                            std::string_view path);
+    void check_rules(std::string_view name) const;
     any_tensor variable(dtype type, first_values_function first_values, std::string_view name, const shape& dims,
                         const variable_options& options) const;
     tapegraph::variable& find(dtype type, first_values_function first_values, const std::string& path,
@@ -198,6 +225,14 @@ private:
     std::string path_;
     bool reuses_;
 };
+
+namespace init {
+/// In eager mode variables have their first values from graph mode's trace.
+template <class T>
+initializer value_of(const tensor<T>&) {
+    return {initializer_kind::value_of, 0, 0};
+}
+} // namespace init
 
 #if TG_DEFINES(nn)
 TG_DEFINITION void eager_context::apply() {
@@ -217,6 +252,25 @@ TG_DEFINITION eager_scope eager_scope::operator/(std::string_view name) const {
     require(!name.empty() && name.front() != '/' && name.back() != '/' && name.find("//") == name.npos,
             "scope: a name must not be empty");
     return eager_scope(context_, path_.empty() ? std::string(name) : path_ + '/' + std::string(name), reuses_);
+}
+
+TG_DEFINITION eager_scope eager_scope::unique(std::string_view name) const {
+    const eager_scope first = *this / name;
+    for (auto& known : context_->unique_scopes)
+        if (known.first == first.path_)
+            return eager_scope(context_, first.path_ + '_' + std::to_string(known.second++), reuses_);
+    context_->unique_scopes.emplace_back(first.path_, 1);
+    return first;
+}
+
+TG_DEFINITION void eager_scope::check_rules(std::string_view name) const {
+    const std::string path = path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
+    bool known = false;
+    for (const auto& u : context_->used) known = known || u.target->path() == path;
+    if (known != reuses_)
+        throw argument_error("variable '" + path +
+                             (known ? "': get_variable: it exists, and the scope is not one of reuse()"
+                                    : "': get_variable: it does not exist, and reuse() makes none"));
 }
 
 TG_DEFINITION any_tensor eager_scope::variable(dtype type, first_values_function first_values, std::string_view name,

@@ -38,8 +38,9 @@ public:
     constexpr void each(const auto& f) const {
         for (const gradient_entry& each : *entries_) {
             const graph_node w(t_, t_->variables[each.variable].node), g(t_, each.node);
-            const graph_slots whole(graph_scope(t_, 0), each.variable);
+            const graph_slots whole(graph_scope(t_, 0), each.variable, each.optimizer, each.state);
             t_->scope = t_->variables[each.variable].scope;
+            t_->place = t_->nodes[w.id()].place;
             if (each.indices >= 0) {
                 const graph_row_slots slots(whole, w, graph_node(t_, each.indices));
                 f(slots, slots.rows_of(w), g);
@@ -47,6 +48,7 @@ public:
                 f(whole, w, g);
             }
         }
+        t_->place = 0;
     }
     /// The sum of f(gradient), or of f(slots, variable, gradient), scalars, over all variables that are not frozen, in their order. Its
     /// element type is that of the first.

@@ -2,7 +2,9 @@
 
 #include <tapegraph/nn/weight_rules.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace tapegraph {
 
@@ -18,7 +20,9 @@ enum class initializer_kind : int {
     forget_gate,
     truncated_normal,
     variance_scaling,
-    identity
+    identity,
+    values,
+    value_of
 };
 
 /// What the variance of `init::variance_scaling` is divided by, and the law of the numbers. Keras's "normal" is the truncated one.
@@ -29,6 +33,8 @@ enum class scaled_law : int { truncated_normal, untruncated_normal, uniform };
 struct initializer {
     initializer_kind kind = initializer_kind::glorot_uniform;
     double a = 0, b = 0;
+    const double* list = nullptr; ///< of init::values
+    int count = 0;
 };
 
 namespace init {
@@ -109,6 +115,16 @@ struct identity {
     double gain = 1;
     constexpr operator initializer() const { return {initializer_kind::identity, gain, 0}; }
 };
+/// These numbers, row by row; there are as many as the variable has elements: `init::values{1, 2, 3}`.
+template <std::size_t Count>
+struct values {
+    double list[Count];
+    constexpr operator initializer() const {
+        return {initializer_kind::values, 0, 0, list, static_cast<int>(Count)};
+    }
+};
+template <class... Number>
+values(Number...) -> values<sizeof...(Number)>;
 } // namespace init
 
 /// Options of scope.variable. Regularizers and constraints are made by nn/regularizer.hpp and nn/constraint.hpp.
@@ -117,6 +133,8 @@ struct variable_options {
     bool trainable = true;
     tapegraph::regularizer regularizer{};
     tapegraph::constraint constraint{};
+    /// The name by which `variables().collection(...)` finds it, beside "trainable" and "global"; "local" is not global.
+    std::string_view collection{};
 };
 
 namespace detail {

@@ -4,6 +4,7 @@
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/nn/eager_scope.hpp>
+#include <tapegraph/nn/first_values.hpp>
 #include <tapegraph/nn/summary.hpp>
 #include <tapegraph/nn/training.hpp>
 
@@ -118,7 +119,7 @@ protected:
     void set_up_traces(bool trains) {
         constexpr ir::program_view model = ir::stage_view<ir::traced_stage<ModelTrace>>();
         constexpr ir::program_view all = ir::stage_view<ir::traced_stage<AllTrace>>();
-        first_values init;
+        first_value_functions init;
         if constexpr (ir::has_variable_of(all, dtype::f32)) init.of_float = &initialize<float>;
         if constexpr (ir::has_variable_of(all, dtype::f64)) init.of_double = &initialize<double>;
         read_traces(*this, model, all, init, trains);
@@ -133,14 +134,9 @@ protected:
                     fill_state(v, optimizer.first_value(std::string_view(v.path()).substr(v.path().rfind('/') + 1)));
     }
 
-    // Of the element types that the model has.
-    struct first_values {
-        void (*of_float)(float*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
-        void (*of_double)(double*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
-    };
     template <class = void>
     static void read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
-                            const first_values& init, bool trains);
+                            const first_value_functions& init, bool trains);
 
     compile_options options_;
     runtime::device_runtime* device_; // null: the CPU
@@ -152,22 +148,14 @@ protected:
 
 template <class>
 void model_base::read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
-                             const first_values& init, bool trains) {
+                             const first_value_functions& init, bool trains) {
     m.trains_ = trains;
     const device_scope on(nullptr); // first values come from the CPU on every device
     m.summary_ = describe_model(model);
     for (int i = 0; i < all.variables.size(); ++i) {
         const ir::variable_entry& v = all.variables[i];
-        std::string path = path_of(all.scopes, v.scope);
-        if (!path.empty()) path += '/';
-        path += v.name;
-        const ir::entry& e = all.nodes[v.node];
-        any_tensor data(e.type, shape(e.rank, all.pool.begin() + e.dims));
-        const initializer how{static_cast<initializer_kind>(v.initializer), v.a, v.b};
-        if (data.type() == dtype::f64)
-            init.of_double(static_cast<double*>(data.write()), data.shape(), how, m.options_.seed, path);
-        if (data.type() == dtype::f32)
-            init.of_float(static_cast<float*>(data.write()), data.shape(), how, m.options_.seed, path);
+        std::string path = path_of_variable(all, i);
+        any_tensor data = first_value(all, i, m.options_.seed, init);
         const bool state = i >= m.summary_.variables && !path.starts_with("__metrics__/");
         if (m.options_.shared != nullptr && i < m.summary_.variables &&
             m.variables_.share(*m.options_.shared, m.options_.shared_scope, path, data, v.trainable))
@@ -180,12 +168,14 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
         for (const ir::weight_rule& rule : all.constraints)
             if (rule.variable == i) c = {static_cast<constraint_kind>(rule.kind), rule.a, rule.b, rule.c, rule.along};
         made.set_rules(r, c);
+        made.set_collection(std::string(v.collection));
     }
 }
 
 } // namespace detail
 
-TG_COMPILED(nn, void detail::model_base::read_traces<void>(model_base&, const ir::program_view&, const ir::program_view&,
-                                                           const first_values&, bool))
+TG_COMPILED(nn,
+            void detail::model_base::read_traces<void>(model_base&, const ir::program_view&, const ir::program_view&,
+                                                       const detail::first_value_functions&, bool))
 
 } // namespace tapegraph

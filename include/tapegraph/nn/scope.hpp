@@ -2,10 +2,12 @@
 
 #include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/nn/place.hpp>
 #include <tapegraph/ops/gather/gather.hpp>
 #include <tapegraph/ops/random/random.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 
+#include <bit>
 #include <string>
 #include <string_view>
 
@@ -13,6 +15,19 @@
 /// `scope / "a" / 3`, and a name of digits is an index.
 
 namespace tapegraph {
+
+/// What graph_scope::with_device returns.
+class graph_placement {
+public:
+    constexpr graph_placement(ir::trace* owner, int place) : t_(owner), before_(owner->place) { t_->place = place; }
+    graph_placement(const graph_placement&) = delete;
+    graph_placement& operator=(const graph_placement&) = delete;
+    constexpr ~graph_placement() { t_->place = before_; }
+
+private:
+    ir::trace* t_;
+    int before_;
+};
 
 /// A path of names that owns variables. Errors become those of the trace, and of the compiler.
 class graph_scope {
@@ -39,6 +54,16 @@ public:
     constexpr graph_scope operator/(int index) const {
         if (index < 0) fail("scope: an index must not be negative");
         return child({}, index);
+    }
+
+    /// The scope `name` the first time, then name_1, name_2, ...: a scope of its own at every call.
+    constexpr graph_scope unique(std::string_view name) const {
+        if (const std::size_t slash = name.rfind('/'); slash != name.npos)
+            return (*this / name.substr(0, slash)).unique(name.substr(slash + 1));
+        for (ir::unique_entry& known : t_->unique_scopes)
+            if (known.parent == index_ && known.name == name) return child(name, known.count++);
+        t_->unique_scopes.push_back({index_, name, 1});
+        return *this / name;
     }
 
     /// A variable of this scope; its extents must be numbers. One path asked for twice in a trace is an error.
@@ -68,13 +93,33 @@ public:
                                         options.regularizer.a, options.regularizer.b, 0, 0});
         if (const constraint& c = options.constraint)
             t_->constraints.push_back({t_->variables.size(), static_cast<int>(c.kind), c.a, c.b, c.c, c.along});
+        const initializer how = placed(options.initializer, dims, dtype_of<T>);
         const int word = t_->words.push_back(t_->variables.size());
         const int node =
             t_->append(ir::descriptor_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
-        newest = t_->variables.push_back({index_, name, node, static_cast<int>(options.initializer.kind),
-                                          options.initializer.a, options.initializer.b, options.trainable, newest, 0}) +
+        newest = t_->variables.push_back(
+                     {index_, name, node, static_cast<int>(how.kind), how.a, how.b, options.trainable, newest, 0}) +
                  1;
+        t_->variables.back().collection = options.collection;
         return {t_, node};
+    }
+    /// The same by TensorFlow's rules: outside of reuse() it makes a variable, which must not be there, and in it gives one that must be.
+    /// (`reuse().variable` gives it or makes it, as AUTO_REUSE does.) Errors name it.
+    template <class T>
+    constexpr graph_node get_variable(std::string_view name, const shape& dims, const initializer& how = {},
+                                      bool trainable = true) const {
+        if (const std::size_t slash = name.rfind('/'); slash != name.npos)
+            return (*this / name.substr(0, slash))
+                .template get_variable<T>(name.substr(slash + 1), dims, how, trainable);
+        bool known = false;
+        for (int v = t_->scopes[index_].last_variable; v > 0; v = t_->variables[v - 1].previous)
+            known = known || t_->variables[v - 1].name == name;
+        if (known != reuses_) {
+            if (t_->error.what == nullptr) t_->error.operation = name;
+            fail(known ? "get_variable: it exists, and the scope is not one of reuse()"
+                       : "get_variable: it does not exist, and reuse() makes none");
+        }
+        return graph_scope(t_, index_, true).template variable<T>(name, dims, {how, trainable, {}});
     }
     /// A variable of the element type of `like`.
     constexpr graph_node variable_like(const graph_node& like, std::string_view name, const shape& dims,
@@ -157,6 +202,14 @@ public:
         return holds;
     }
 
+    /// While what it returns lives, what is computed belongs to a device: `const auto on = scope.with_device("/gpu:0");`. Sessions
+    /// compute it there, "/cpu:1" and so on being the CPU; other programs of graph mode stay on one device.
+    [[nodiscard]] constexpr graph_placement with_device(std::string_view name) const {
+        const int place = detail::place::named(name);
+        if (place < 0) fail("with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64");
+        return {t_, place < 0 ? 0 : place};
+    }
+
     /// A constant while tracing: training, evaluation and prediction are separate traces.
     constexpr bool training() const { return t_->training; }
 
@@ -168,6 +221,27 @@ public:
         for (int i = 0; i < dims.rank(); ++i)
             s.push_back(dims[i].value == -1 ? extent(t_->extents.symbol({}), &t_->extents) : dims[i]);
         return {t_, t_->input(name, dtype_of<T>, s)};
+    }
+
+    /// A value fed by name at run time, or this number in every element; the extents must be numbers then.
+    template <class T>
+    constexpr graph_node placeholder_with_default(std::string_view name, double value, const shape& dims = {}) const {
+        const graph_node made = placeholder<T>(name, dims);
+        t_->inputs.back().has_default = true;
+        t_->inputs.back().fallback = value;
+        require(dims.known(), "placeholder_with_default: extents must be numbers");
+        return made;
+    }
+
+    /// A value by which a session can be asked, `run<"block/h">()`, and in whose place it can be fed, `given<"block/h">(t)`.
+    template <tensor_like E>
+    constexpr graph_node named(std::string_view name, const E& value,
+                               std::source_location where = std::source_location::current()) const {
+        const graph_node node = eval(value, where);
+        for (const ir::named_entry& known : t_->named)
+            if (known.scope == index_ && known.name == name) fail("named: this path is already taken");
+        t_->named.push_back({index_, name, node.id()});
+        return node;
     }
 
     /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
@@ -209,11 +283,31 @@ private:
         t_->scope = index_;
         t_->fail(what);
     }
+    // First values that are given in the trace: what the trace keeps of them.
+    constexpr initializer placed(initializer how, const shape& dims, dtype type) const {
+        if (how.kind == initializer_kind::values) {
+            how.a = t_->words.size();
+            if (dims.known() && dims.elements() != how.count)
+                t_->fail("variable: init::values has another number of elements");
+            for (int i = 0; i < how.count; ++i) t_->words.push_back(std::bit_cast<std::int64_t>(how.list[i]));
+        }
+        if (how.kind == initializer_kind::value_of) {
+            const int other = how.a < 0 ? -1 : t_->variables[static_cast<int>(how.a)].node;
+            if (other < 0)
+                t_->fail("init::value_of: not of a variable");
+            else if (!(t_->dims(other) == dims) || t_->nodes[other].type != type)
+                t_->fail("variable: init::value_of is of another shape or type");
+        }
+        return how;
+    }
     // One name of a path. Paths are text to users and to files, so what reads alike is one scope.
     constexpr graph_scope child(std::string_view name) const {
         if (name.empty()) fail("scope: a name must not be empty");
-        const int index = index_of(name);
-        return child(index < 0 ? name : std::string_view{}, index);
+        if (const int index = index_of(name); index >= 0) return child({}, index);
+        const std::size_t last = name.rfind('_');
+        if (last == name.npos || last == 0) return child(name, -1);
+        const int number = index_of(name.substr(last + 1));
+        return number > 0 ? child(name.substr(0, last), number) : child(name, -1);
     }
     // The index that reads as `name`; -1 of another name, 07 among them.
     static constexpr int index_of(std::string_view name) {
@@ -238,5 +332,14 @@ private:
     int index_;
     bool reuses_;
 };
+
+namespace init {
+/// The first values of another variable, whatever that has become since.
+constexpr initializer value_of(const graph_node& variable) {
+    const ir::trace& t = variable.owner();
+    const bool known = t.is(variable.id(), ir::descriptor_of<ir::variable_op>);
+    return {initializer_kind::value_of, known ? static_cast<double>(t.words_of(variable.id())[0]) : -1, 0};
+}
+} // namespace init
 
 } // namespace tapegraph

@@ -2,15 +2,15 @@
 
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/graph/compile.hpp>
-#include <tapegraph/graph/passes/effects.hpp>
+#include <tapegraph/nn/model_base.hpp>
 #include <tapegraph/nn/outputs.hpp>
-#include <tapegraph/nn/scope.hpp>
+#include <tapegraph/nn/session/runner.hpp>
+#include <tapegraph/nn/session/trace.hpp>
 #include <tapegraph/nn/taped_program.hpp>
-#include <tapegraph/nn/variables.hpp>
+#include <tapegraph/nn/verdict.hpp>
 
+#include <array>
 #include <initializer_list>
-#include <memory>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -19,140 +19,223 @@
 
 namespace tapegraph {
 
-/// A named result of a model.
-template <tensor_like T>
-struct fetch {
-    std::string_view name;
-    T value;
-
-    constexpr fetch(std::string_view text, const T& result) : name(text), value(result) {}
-};
-
-/// What a session's model returns: `return fetches{fetch("y", y), fetch("loss", loss)};`
-template <class... T>
-struct fetches {
-    std::tuple<fetch<T>...> items;
-
-    constexpr fetches(const fetch<T>&... fetch_each) : items(fetch_each...) {}
-};
-
-/// A value for a placeholder.
-struct feed {
-    std::string_view name;
-    any_tensor value;
-
-    template <class T>
-    feed(std::string_view placeholder, const tensor<T>& t) : name(placeholder), value(t) {}
-    template <arithmetic T>
-    feed(std::string_view placeholder, T number) : name(placeholder), value(tensor<T>(number)) {}
-};
-
-/// A fetched tensor; one element converts to a number: `float y = session.run<"y">(...)`.
-template <class T>
-class fetched : public tensor<T> {
-public:
-    explicit fetched(tensor<T> value) : tensor<T>(std::move(value)) {}
-    // NOLINTNEXTLINE: implicit on purpose
-    operator T() const { return this->item(); }
-};
-
-namespace detail {
-
-/// Traces a session's model for one fetch; the passes then drop what the fetch does not need.
-template <class Model, fixed_string Name>
-struct fetch_trace {
-    static constexpr void build(ir::trace& t) {
-        t.training = false;
-        const auto result = Model{}(graph_scope(&t, 0));
-        std::apply([&](const auto&... item) { (keep(t, item), ...); }, result.items);
-        if (t.outputs.size() == 0) t.fail("session: the model has no fetch of this name");
-        t.assignments.clear();
-        ir::drop_unneeded_effects(t);
-    }
-
-private:
-    template <class T>
-    static constexpr void keep(ir::trace& t, const fetch<T>& item) {
-        if (item.name == Name.view()) t.outputs.push_back(ir::output_entry{item.name, eval(item.value).id()});
-    }
-};
-
-} // namespace detail
-
-/// Runs parts of a define-then-run model. Only what a fetch needs is compiled.
+/// Runs parts of a define-then-run model. For every set of fetches a program is compiled, of only what they need. A session owns its
+/// variables and its programs; what a run changes, the next one finds. One thread at a time runs a session.
 template <class Model>
-class session {
+class session : public detail::basic_session<> {
     static_assert(std::is_empty_v<Model>, "a session's model is an empty type: its parameters are constants");
+
+    template <class Fetches, class Given>
+    using trace = detail::session_trace<Model, Fetches, Given>;
+    using model_alone = detail::fetch_trace<Model, detail::name_list<>, detail::name_list<>, true>;
+
+    /// What is wrong with a run; `fits` where nothing is.
+    template <fixed_string... Names>
+    struct mistake {
+        template <fixed_string... Given>
+        using with = typename decltype(detail::run_verdict<
+                                       trace<detail::name_list<Names...>, detail::name_list<Given...>>>())::type;
+    };
 
 public:
     /// On the device this thread computes on (device_scope), or on another.
-    explicit session(std::uint64_t seed = 0) : seed_(seed), device_(runtime::current_runtime()) {}
+    explicit session(std::uint64_t seed = 0) : basic_session(seed, runtime::current_runtime(), &first_state) {}
     explicit session(device where, std::uint64_t seed = 0)
-        : seed_(seed), device_(runtime::runtime_for(where)) {}
+        : basic_session(seed, runtime::runtime_for(where), &first_state) {}
 
-    /// The value of one fetch. Throws argument_error for a name that is no placeholder and for a placeholder the fetch
-    /// needs and `feeds` lacks.
-    template <fixed_string Name>
-    auto run(std::initializer_list<feed> feeds = {}) {
-        using builder = detail::fetch_trace<Model, Name>;
-        constexpr const ir::program_view& view = ir::compile_program<builder>();
-        const device_scope on(device_);
-        static thread_local std::vector<std::unique_ptr<ir::program>> programs; // one per device
-        ir::program* found = nullptr;
-        for (const auto& p : programs)
-            if (p->device() == device_) found = p.get();
-        if (found == nullptr) found = programs.emplace_back(std::make_unique<ir::program>(view, device_)).get();
-        ir::program& program = *found;
-        connect(program);
-        for (const feed& f : feeds) {
-            int index = -1;
-            for (int i = 0; i < view.inputs.size(); ++i)
-                if (view.inputs[i].name == f.name) index = i;
-            if (index < 0) throw argument_error("session: no placeholder '" + std::string(f.name) + "'");
-            program.set_input(index, f.value.view());
+    /// One run of the fetches: their values in a tuple, the value itself where one of them has one, nothing where all are operations.
+    /// Operations change variables behind everything else. Throws argument_error for a name that is no placeholder, for one fed
+    /// twice, and for a placeholder that the fetches need and that is not fed.
+    template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
+        requires std::is_same_v<Mistake, detail::fits>
+    auto run(std::initializer_list<feed> feeds, const given<Given>&... values) {
+        std::vector<const feed*> pointers;
+        for (const feed& f : feeds) pointers.push_back(&f);
+        (pointers.push_back(&values), ...);
+        return run_with<detail::name_list<Names...>, detail::name_list<Given...>>(pointers);
+    }
+    template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
+        requires std::is_same_v<Mistake, detail::fits>
+    auto run(const given<Given>&... values) {
+        return run_with<detail::name_list<Names...>, detail::name_list<Given...>>({&values...});
+    }
+    // Taken where something is wrong, which the compiler then shows as `Mistake`.
+    template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
+        requires(!std::is_same_v<Mistake, detail::fits>)
+    void run(std::initializer_list<feed> feeds, const given<Given>&... values) = delete;
+    template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
+        requires(!std::is_same_v<Mistake, detail::fits>)
+    void run(const given<Given>&... values) = delete;
+
+    /// The model's variables, made where no run has made them yet.
+    variable_list& variables() {
+        this->make_variables(variables_made_by_model());
+        return variables_;
+    }
+    /// Writes all variables, optimizers' state with them, as safetensors. Needs #include <tapegraph/io/weights.hpp>; errors as of
+    /// model.save. A session of the same seed that loads the file goes on exactly where this one stands.
+    template <class Path>
+    void save(const Path& path, const save_options& options = {.optimizer_state = true}) {
+        static_assert(detail::weight_files_known<Path>(), "session.save needs #include <tapegraph/io/weights.hpp>");
+        make_everything();
+        if constexpr (detail::weight_files_known<Path>())
+            detail::weight_file<Path>::save(path, variables_, static_cast<std::int64_t>(step_), options);
+    }
+    /// Reads what `save` wrote. Errors as of model.load; then nothing has changed.
+    template <class Path>
+    void load(const Path& path, const load_options& options = {}) {
+        static_assert(detail::weight_files_known<Path>(), "session.load needs #include <tapegraph/io/weights.hpp>");
+        make_everything();
+        auto steps = static_cast<std::int64_t>(step_);
+        if constexpr (detail::weight_files_known<Path>())
+            detail::weight_file<Path>::load(path, variables_, steps, options.optimizer_state);
+        step_ = static_cast<std::uint64_t>(steps);
+    }
+
+    /// Whether parts of the model that are to be computed on a GPU which is not there are computed on the CPU (the default), or throw
+    /// device_error in the first run.
+    void set_soft_placement(bool soft) { soft_placement_ = soft; }
+
+    /// Gives all variables their first values again, and optimizers no past.
+    void initialize() {
+        this->check_open();
+        this->initialize_all();
+    }
+
+    /// The optimizer of a fetch of minimize: its numbers may change between runs. `Which`: of those of a group.
+    template <fixed_string Name, int Which = 0>
+    auto& optimizer() {
+        return std::get<optimizer_at<Name, Which>()>(optimizers_);
+    }
+    /// How many steps it has taken.
+    template <fixed_string Name, int Which = 0>
+    std::int64_t iterations() {
+        constexpr int training = detail::session_optimizers<Model>.trainings[optimizer_at<Name, Which>()];
+        return static_cast<std::int64_t>(*static_cast<const double*>(this->iterations_of(training).data().read()));
+    }
+
+    /// The compiled program of a set of fetches, for tg::explain and tg::to_dot.
+    template <fixed_string... Names>
+    static constexpr const ir::program_view& view() {
+        return ir::compile_program<trace<detail::name_list<Names...>, detail::name_list<>>>();
+    }
+
+private:
+    static const ir::program_view& variables_made_by_model() {
+        static constexpr ir::program_view view = ir::stage_view<ir::traced_stage<model_alone>>();
+        return view;
+    }
+
+    void make_everything() {
+        variables();
+        if constexpr (detail::has_optimizers<Model>) {
+            using whole = detail::session_update_trace<Model, detail::all_operations, detail::name_list<>>;
+            static constexpr ir::program_view view = ir::stage_view<ir::traced_stage<whole>>();
+            this->make_variables(view);
+            for (const int training : detail::session_optimizers<Model>.trainings) this->iterations_of(training);
         }
-        program.run({seed_, step_++});
-        program.forget_inputs();
-        constexpr dtype type = view.nodes[view.outputs[0].node].type;
-        fetched<element_t<type>> result(detail::output_tensor<element_t<type>>(program, 0));
-        if (is_floating(type) && detail::tape_storage::instance().recording()) {
+    }
+
+    template <fixed_string Name, int Which>
+    static constexpr std::size_t optimizer_at() {
+        constexpr const auto& table = detail::session_optimizers<Model>;
+        constexpr std::size_t found = [] {
+            int left = Which;
+            for (std::size_t i = 0; i < table.count; ++i)
+                if (table.names[i] == Name.view() && left-- == 0) return table.first_of(i);
+            return table.count;
+        }();
+        static_assert(found < table.count, "session: the fetch has no such optimizer");
+        return found;
+    }
+
+    template <class Fetches, class Given>
+    auto run_with(const std::vector<const feed*>& feeds) {
+        using parts = detail::parts_of<trace<Fetches, Given>>;
+        constexpr const auto& whole = ir::traced_stage<trace<Fetches, Given>>::value;
+        constexpr bool trains = detail::wanted_trainings<Model, Fetches>() != 0;
+        detail::session_program& p = this->program_of(parts::all.data(), static_cast<int>(parts::all.size()));
+        if constexpr (detail::wants_first_values<Model, Fetches>()) this->initialize_all();
+        if constexpr (trains)
+            train<Fetches>(p, feeds);
+        else
+            this->execute(p, feeds, nullptr, 0);
+        if constexpr (whole.used.outputs == 0) {
+            this->finish(p, trains);
+        } else {
+            auto values = [&]<std::size_t... I>(std::index_sequence<I...>) {
+                if constexpr (sizeof...(I) == 1)
+                    return result<whole.nodes[whole.outputs[0].node].type>(p, 0, feeds);
+                else
+                    return std::tuple{result<whole.nodes[whole.outputs[I].node].type>(p, I, feeds)...};
+            }
+            (std::make_index_sequence<static_cast<std::size_t>(whole.used.outputs)>{});
+            this->finish(p, trains);
+            return values;
+        }
+    }
+
+    // Counts the steps that have been taken, and no others.
+    template <class Fetches>
+    void train(detail::session_program& p, const std::vector<const feed*>& feeds) {
+        constexpr const auto& table = detail::session_optimizers<Model>;
+        std::vector<double> numbers;
+        std::vector<double*> counts;
+        [&]<std::size_t... I>(std::index_sequence<I...>) { (add_numbers<I, Fetches>(numbers, counts), ...); }
+        (std::make_index_sequence<table.count>{});
+        this->execute(p, feeds, numbers.data(), static_cast<int>(numbers.size()));
+        for (double* const count : counts) *count += 1;
+    }
+    template <std::size_t I, class Fetches>
+    void add_numbers(std::vector<double>& numbers, std::vector<double*>& counts) {
+        constexpr const auto& table = detail::session_optimizers<Model>;
+        if constexpr (table.first_of(I) == I &&
+                      (detail::wanted_trainings<Model, Fetches>() >> table.trainings[I] & 1) != 0) {
+            counts.push_back(static_cast<double*>(this->iterations_of(table.trainings[I]).own_data()));
+            for (const double n : std::get<I>(optimizers_).numbers(static_cast<std::int64_t>(*counts.back()) + 1))
+                numbers.push_back(n);
+        }
+    }
+
+    template <dtype Type>
+    fetched<element_t<Type>> result(detail::session_program& p, std::size_t index,
+                                    const std::vector<const feed*>& feeds) {
+        const auto [part, output] = p.results[index];
+        const detail::session_part& from = p.parts[static_cast<std::size_t>(part)];
+        const device_scope on(from.program->device());
+        fetched<element_t<Type>> value(detail::output_tensor<element_t<Type>>(*from.program, output));
+        if (is_floating(Type) && detail::tape_storage::instance().recording()) {
             std::vector<const any_tensor*> fed;
-            for (const feed& f : feeds) fed.push_back(&f.value);
-            detail::refuse_derivative(result, fed,
+            for (const feed* f : feeds) fed.push_back(&f->value);
+            detail::refuse_derivative(value, fed,
                                       "gradient_tape: a session's runs have no gradient on the tape; use "
                                       "tg::function, or take it inside the model");
         }
-        return result;
+        return value;
     }
 
-    variable_list& variables() { return variables_; }
-
-private:
-    void connect(ir::program& program) {
-        const ir::program_view& view = program.view();
-        for (int i = 0; i < view.variables.size(); ++i) {
-            const ir::variable_entry& v = view.variables[i];
-            std::string path = detail::path_of(view.scopes, v.scope);
-            if (!path.empty()) path += '/';
-            path += v.name;
-            variable* found = variables_.find(path);
-            if (found == nullptr) {
-                const buffer_view like = program.variable(i);
-                any_tensor data(like.type, shape(like.rank, like.extents));
-                const initializer how{static_cast<initializer_kind>(v.initializer), v.a, v.b};
-                if (like.type == dtype::f64)
-                    detail::initialize(static_cast<double*>(data.write()), data.shape(), how, seed_, path);
-                else
-                    detail::initialize(static_cast<float*>(data.write()), data.shape(), how, seed_, path);
-                found = &variables_.add(path, std::move(data), v.trainable, false);
-            }
-            program.set_variable(i, found->data().view_on(program.device()).data); // read alone
+    static double first_state(const basic_session& self, int which, std::string_view name) {
+        double value = 0;
+        if constexpr (detail::has_optimizers<Model>) {
+            constexpr const auto& table = detail::session_optimizers<Model>;
+            const auto look = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+                const auto& optimizer = std::get<I>(static_cast<const session&>(self).optimizers_);
+                if constexpr (requires { optimizer.first_value(name); })
+                    if (table.first_of(I) == I && table.trainings[I] == which) value = optimizer.first_value(name);
+            };
+            [&]<std::size_t... I>(std::index_sequence<I...>) { (look(std::integral_constant<std::size_t, I>{}), ...); }
+            (std::make_index_sequence<table.count>{});
         }
+        return value;
     }
 
-    variable_list variables_;
-    std::uint64_t seed_ = 0, step_ = 0;
-    runtime::device_runtime* device_;
+    static constexpr auto first_optimizers() {
+        if constexpr (detail::has_optimizers<Model>)
+            return detail::session_optimizers<Model>.optimizers;
+        else
+            return std::tuple<>{};
+    }
+    decltype(first_optimizers()) optimizers_ = first_optimizers();
 };
 
 } // namespace tapegraph

@@ -27,8 +27,9 @@ constexpr list<char> path_text(const trace& t, int variable) {
         int count = 0;
         for (int k = indices[i]; k > 0 || (k == 0 && count == 0); k /= 10)
             digits[count++] = static_cast<char>('0' + k % 10);
-        while (count > 0) text.push_back(digits[--count]);
         for (const char c : names[i]) text.push_back(c);
+        if (count > 0 && !names[i].empty()) text.push_back('_');
+        while (count > 0) text.push_back(digits[--count]);
         if (i > 0) text.push_back('/');
     }
     return text;
@@ -38,15 +39,19 @@ constexpr list<char> path_text(const trace& t, int variable) {
 /// State of an optimizer for one variable, as graph nodes.
 class graph_slots {
 public:
-    constexpr graph_slots(graph_scope scope, int variable) : scope_(scope), variable_(variable) {}
+    /// `optimizer`: of a session's model, which one it is, and `number`, which of those that change the variable.
+    constexpr graph_slots(graph_scope scope, int variable, int optimizer = 0, int number = 0)
+        : scope_(scope), variable_(variable), optimizer_(optimizer), number_(number) {}
     /// Asked for again, the same.
     constexpr graph_node state(const graph_node& w, std::string_view name) const {
         trace& t = scope_.owner();
         const variable_entry v = t.variables[variable_];
-        const graph_scope own = graph_scope(&t, v.scope) / v.name;
+        const graph_scope first = graph_scope(&t, v.scope) / v.name, own = number_ > 0 ? first / number_ : first;
         for (int i = t.scopes[own.index()].last_variable; i > 0; i = t.variables[i - 1].previous)
             if (t.variables[i - 1].name == name) return {&t, t.variables[i - 1].node};
-        return own.variable_like(w, name, w.shape(), {init::zeros{}, false});
+        const graph_node made = own.variable_like(w, name, w.shape(), {init::zeros{}, false});
+        t.variables.back().state_of = optimizer_ + 1;
+        return made;
     }
     constexpr void assign(const graph_node& target, const auto& value) const { scope_.assign(target, value); }
     /// Whether the variable's path matches a pattern, as variable_list::set_trainable has it.
@@ -57,7 +62,7 @@ public:
 
 private:
     graph_scope scope_;
-    int variable_;
+    int variable_, optimizer_, number_;
 };
 
 /// An optimizer's view of some rows of one variable: state is gathered by the same indices, and assignments write rows.

@@ -76,6 +76,9 @@ public:
                               to_string(value.shape()));
         std::memcpy(own_data(), value.read(), data().outline_view().bytes());
     }
+    /// Adds a value to it, or subtracts one. Errors as of assign.
+    void assign_add(const any_tensor& value) { assign(moved_by(value, 1)); }
+    void assign_sub(const any_tensor& value) { assign(moved_by(value, -1)); }
     /// Puts a tensor of the variable's shape and type in its place. Where something else holds it too (two variables
     /// assigned from one tensor) it is copied.
     void replace(any_tensor value) {
@@ -92,8 +95,26 @@ public:
     any_tensor& data() { return *shared_; }
     const any_tensor& data() const { return *shared_; }
 
+    /// The collection it was made for, where it was: variable_options::collection.
+    const std::string& collection() const { return collection_; }
+    void set_collection(std::string name) { collection_ = std::move(name); }
+
 private:
-    std::string path_;
+    // What does not fit is returned, for `assign` to refuse.
+    template <class = void>
+    any_tensor moved_by(const any_tensor& value, int sign) const {
+        any_tensor sum = value;
+        if (value.type() != data().type() || !(value.shape() == data().shape())) return sum;
+        sum.set_tape_index({});
+        const auto add = [&]<class T>(T* to, const T* from) {
+            for (std::int64_t i = 0; i < sum.size(); ++i) to[i] = sign > 0 ? from[i] + to[i] : from[i] - to[i];
+        };
+        if (type() == dtype::f64) add(static_cast<double*>(sum.write()), static_cast<const double*>(data().read()));
+        if (type() == dtype::f32) add(static_cast<float*>(sum.write()), static_cast<const float*>(data().read()));
+        return sum;
+    }
+
+    std::string path_, collection_;
     std::shared_ptr<any_tensor> shared_; // with variables of other models
     bool made_trainable_, state_, frozen_ = false;
     tapegraph::regularizer regularizer_;
@@ -109,7 +130,9 @@ std::string path_of(const Scopes& scopes, int scope) {
     const auto& s = scopes[scope];
     std::string path = path_of(scopes, s.parent);
     if (!path.empty()) path += '/';
-    return path + (s.index >= 0 ? std::to_string(s.index) : std::string(s.name));
+    path += s.name;
+    if (s.index >= 0) path.append(s.name.empty() ? "" : "_").append(std::to_string(s.index));
+    return path;
 }
 
 /// FNV-1a: a variable's first values depend on the seed and its path, not on what else the model holds.
@@ -160,6 +183,10 @@ void initialize(T* data, const shape& dims, const initializer& how, std::uint64_
     const std::int64_t count = dims.elements();
     if (how.kind == initializer_kind::constant) {
         std::fill_n(data, count, static_cast<T>(how.a));
+        return;
+    }
+    if (how.kind == initializer_kind::values && how.list != nullptr) {
+        for (std::int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(how.list[i]);
         return;
     }
     if (how.kind == initializer_kind::forget_gate) {
@@ -240,6 +267,16 @@ public:
         }
         if (count == 0) refuse(pattern);
         return count;
+    }
+    /// The variables of a collection: "trainable"; "local", those made for it; "global", all others; or the name in
+    /// variable_options::collection. Optimizers' state is global.
+    std::vector<variable*> collection(std::string_view name) const {
+        std::vector<variable*> found;
+        for (const auto& v : items_)
+            if (v->collection() == name || (name == "trainable" && v->trainable()) ||
+                (name == "global" && v->collection() != "local"))
+                found.push_back(v.get());
+        return found;
     }
     int size() const { return static_cast<int>(items_.size()); }
     variable& at(int i) { return *items_[static_cast<std::size_t>(i)]; }

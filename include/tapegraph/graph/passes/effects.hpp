@@ -24,6 +24,7 @@ constexpr void drop_effects(trace& t) {
 constexpr void drop_unneeded_effects(trace& t) {
     list<int> needed(t.nodes.size(), 0);
     for (const output_entry& output : t.outputs) needed[output.node] = 1;
+    for (const assignment_entry& update : t.assignments) needed[update.node] = 1;
     for (int i = t.nodes.size() - 1; i >= 0; --i)
         for (int k = 0; needed[i] != 0 && k < t.nodes[i].arguments; ++k) needed[t.argument(i, k)] = 1;
     for (int i = 0; i < t.nodes.size(); ++i) {

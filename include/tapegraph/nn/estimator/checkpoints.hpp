@@ -1,0 +1,172 @@
+#pragma once
+
+#include <tapegraph/core/clock.hpp>
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/io/file.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+/// A folder of checkpoints: model-<step>.safetensors, of which the newest few are kept, best-<step>.safetensors, and best.txt, the
+/// value for which that was kept.
+
+namespace tapegraph {
+
+/// When an estimator writes checkpoints, and which it keeps.
+struct checkpoint_options {
+    std::int64_t every_steps = 0; ///< 0: not by steps
+    double every_seconds = 600;   ///< 0: not by time
+    std::int64_t keep = 5;        ///< how many of the newest; 0: all
+    std::string best{};           ///< "loss", "accuracy" or a metric of the model: the best of evaluation is kept, too
+    bool best_is_highest = false; ///< of a metric, whether more is better; of accuracy it always is
+};
+
+namespace detail {
+
+template <class = void>
+class checkpoint_folder {
+public:
+    checkpoint_folder(std::filesystem::path folder, checkpoint_options options);
+
+    const std::filesystem::path& path() const { return folder_; }
+    const checkpoint_options& options() const { return options_; }
+    /// The newest checkpoint; empty where there is none.
+    std::filesystem::path newest() const;
+    /// The best one; empty where there is none.
+    std::filesystem::path best() const;
+    /// Steps of the checkpoints, ascending.
+    std::vector<std::int64_t> steps(std::string_view prefix = "model-") const;
+
+    /// Whether a checkpoint is due after this step.
+    bool due(std::int64_t step) const {
+        return (options_.every_steps > 0 && step - last_step_ >= options_.every_steps) ||
+               (options_.every_seconds > 0 && steady_seconds() - last_time_ >= options_.every_seconds);
+    }
+    /// Counts from here.
+    void begin(std::int64_t step) {
+        last_step_ = step;
+        last_time_ = steady_seconds();
+    }
+    /// Writes a checkpoint by `save(path)`, and removes those that are too old.
+    template <class Save>
+    void write(std::int64_t step, const Save& save) {
+        save(file_of("model-", step));
+        begin(step);
+        const auto known = steps();
+        if (options_.keep <= 0) return;
+        for (std::size_t i = 0; i + static_cast<std::size_t>(options_.keep) < known.size(); ++i)
+            remove(file_of("model-", known[i]));
+    }
+    /// Whether a value of options().best is better than all before; then its model is written by `save(path)`.
+    template <class Save>
+    bool offer(std::int64_t step, double value, const Save& save) {
+        if (!better(value)) return false;
+        const auto before = steps("best-");
+        save(file_of("best-", step));
+        write_best(value);
+        for (const std::int64_t old : before)
+            if (old != step) remove(file_of("best-", old));
+        return true;
+    }
+
+private:
+    std::filesystem::path file_of(const char* prefix, std::int64_t step) const {
+        return folder_ / (prefix + std::to_string(step) + ".safetensors");
+    }
+    void remove(const std::filesystem::path& file) const {
+        std::error_code failure;
+        std::filesystem::remove(file, failure);
+        if (failure) throw data_error(io::detail::quoted(file) + ": cannot be removed: " + failure.message());
+    }
+    bool better(double value) const;
+    void write_best(double value);
+
+    std::filesystem::path folder_;
+    checkpoint_options options_;
+    std::int64_t last_step_ = 0;
+    double last_time_ = 0;
+    bool has_best_ = false;
+    double best_ = 0;
+};
+
+template <class X>
+checkpoint_folder<X>::checkpoint_folder(std::filesystem::path folder, checkpoint_options options)
+    : folder_(std::move(folder)), options_(std::move(options)) {
+    if (options_.every_steps < 0)
+        throw argument_error("estimator: every_steps is " + std::to_string(options_.every_steps));
+    if (!(options_.every_seconds >= 0))
+        throw argument_error("estimator: every_seconds is " + std::to_string(options_.every_seconds));
+    if (options_.keep < 0) throw argument_error("estimator: keep is " + std::to_string(options_.keep));
+    std::error_code failure;
+    std::filesystem::create_directories(folder_, failure);
+    if (failure || !std::filesystem::is_directory(folder_, failure))
+        throw data_error(io::detail::quoted(folder_) + ": cannot be made a folder" +
+                         (failure ? ": " + failure.message() : ""));
+    const std::filesystem::path known = folder_ / "best.txt";
+    if (steps("best-").empty() || !std::filesystem::exists(known, failure)) return;
+    const auto bytes = io::read_file(known);
+    const auto* const text = reinterpret_cast<const char*>(bytes.data());
+    const auto end = std::from_chars(text, text + bytes.size(), best_);
+    if (end.ec != std::errc{}) throw data_error(io::detail::quoted(known) + ": holds no number");
+    has_best_ = true;
+}
+
+template <class X>
+std::vector<std::int64_t> checkpoint_folder<X>::steps(std::string_view prefix) const {
+    constexpr std::string_view suffix = ".safetensors";
+    std::vector<std::int64_t> found;
+    std::error_code failure;
+    std::filesystem::directory_iterator at(folder_, failure);
+    if (failure) throw data_error(io::detail::quoted(folder_) + ": cannot be read: " + failure.message());
+    for (const auto& entry : at) {
+        const std::string name = entry.path().filename().string();
+        if (!name.starts_with(prefix) || !name.ends_with(suffix)) continue;
+        std::int64_t step = -1;
+        const char *const first = name.data() + prefix.size(), *const last = name.data() + name.size() - suffix.size();
+        const auto end = std::from_chars(first, last, step);
+        if (end.ec == std::errc{} && end.ptr == last && step >= 0) found.push_back(step);
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+template <class X>
+std::filesystem::path checkpoint_folder<X>::newest() const {
+    const auto known = steps();
+    return known.empty() ? std::filesystem::path{} : file_of("model-", known.back());
+}
+
+template <class X>
+std::filesystem::path checkpoint_folder<X>::best() const {
+    const auto known = steps("best-");
+    return known.empty() ? std::filesystem::path{} : file_of("best-", known.back());
+}
+
+template <class X>
+bool checkpoint_folder<X>::better(double value) const {
+    if (std::isnan(value)) return false;
+    if (!has_best_) return true;
+    return options_.best_is_highest || options_.best == "accuracy" ? value > best_ : value < best_;
+}
+
+template <class X>
+void checkpoint_folder<X>::write_best(double value) {
+    char text[64];
+    const auto end = std::to_chars(text, text + sizeof text, value);
+    io::atomic_file file(folder_ / "best.txt");
+    file.write(text, static_cast<std::size_t>(end.ptr - text));
+    file.write("\n", 1);
+    file.commit();
+    best_ = value;
+    has_best_ = true;
+}
+
+} // namespace detail
+} // namespace tapegraph

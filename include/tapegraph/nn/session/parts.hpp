@@ -1,0 +1,148 @@
+#pragma once
+
+#include <tapegraph/graph/compile.hpp>
+#include <tapegraph/graph/passes/effects.hpp>
+#include <tapegraph/ir/eliminate.hpp>
+#include <tapegraph/nn/place.hpp>
+
+#include <array>
+#include <utility>
+
+/// A session's program in parts, one after the other on several devices. A part is all that one place can compute once the parts
+/// before it have run; values that another part computes are its inputs, and those that others read are its outputs. Variables change
+/// when all parts have run, so that every part reads those of the start.
+
+namespace tapegraph::detail {
+
+/// Which part each node belongs to.
+struct parts_of_nodes {
+    list<int> part;   ///< of each node; -1: of a leaf, which every part has for itself
+    list<int> places; ///< of each part
+};
+
+template <class Nodes, class Arguments>
+constexpr parts_of_nodes find_parts(const Nodes& nodes, const Arguments& arguments, int count) {
+    parts_of_nodes found;
+    list<int> level(count, 0);
+    int levels = 1;
+    for (int i = 0; i < count; ++i) {
+        const ir::entry& e = nodes[i];
+        for (int k = 0; k < e.arguments; ++k) {
+            const int a = arguments[e.first_argument + k];
+            if (nodes[a].op->kind == operation_kind::leaf) continue;
+            const int after = level[a] + (nodes[a].place != e.place ? 1 : 0);
+            if (after > level[i]) level[i] = after;
+        }
+        if (level[i] >= levels) levels = level[i] + 1;
+    }
+    list<int> number(levels * place::end, -1);
+    for (int at = 0; at < levels; ++at)
+        for (int i = 0; i < count; ++i) {
+            if (nodes[i].op->kind == operation_kind::leaf || level[i] != at) continue;
+            int& part = number[at * place::end + nodes[i].place];
+            if (part < 0) part = found.places.push_back(nodes[i].place);
+        }
+    if (found.places.empty()) found.places.push_back(place::anywhere);
+    found.part.resize(count, -1);
+    for (int i = 0; i < count; ++i)
+        if (nodes[i].op->kind != operation_kind::leaf) found.part[i] = number[level[i] * place::end + nodes[i].place];
+    return found;
+}
+
+/// A program without what nothing needs: parts are made of this.
+template <class Whole>
+struct needed_trace {
+    using previous = Whole;
+    static constexpr void build(ir::trace& t) { ir::eliminate_dead_nodes(t); }
+};
+
+template <class Stage>
+constexpr bool anything_placed() {
+    for (int i = 0; i < Stage::value.used.nodes; ++i)
+        if (Stage::value.nodes[i].place != place::anywhere) return true;
+    return false;
+}
+
+/// The places of the parts of a program; one where nothing of it has been placed.
+template <class Whole>
+constexpr auto places_of() {
+    if constexpr (!anything_placed<ir::traced_stage<Whole>>()) {
+        return std::array<int, 1>{place::anywhere};
+    } else {
+        constexpr const auto& value = ir::traced_stage<needed_trace<Whole>>::value;
+        constexpr int count = find_parts(value.nodes, value.arguments, value.used.nodes).places.size();
+        std::array<int, static_cast<std::size_t>(count)> places{};
+        const parts_of_nodes found = find_parts(value.nodes, value.arguments, value.used.nodes);
+        for (int k = 0; k < count; ++k) places[static_cast<std::size_t>(k)] = found.places[k];
+        return places;
+    }
+}
+
+/// One part of several.
+template <class Whole, int Part>
+struct part_trace {
+    using previous = needed_trace<Whole>;
+    static constexpr void build(ir::trace& t) {
+        const int count = t.nodes.size();
+        const parts_of_nodes found = find_parts(t.nodes, t.arguments, count);
+        list<int> read(count, 0), from_others(count, 0);
+        for (int i = 0; i < count; ++i)
+            for (int k = 0; k < t.nodes[i].arguments; ++k) {
+                const int a = t.argument(i, k);
+                if (found.part[a] < 0 || found.part[a] == found.part[i]) continue;
+                if (found.part[a] == Part) read[a] = 1;
+                if (found.part[i] == Part) from_others[a] = 1;
+            }
+        const auto is_own = [&](int node) { return found.part[node] == Part || (found.part[node] < 0 && Part == 0); };
+        list<ir::output_entry> outputs;
+        for (int k = 0; k < t.outputs.size(); ++k)
+            if (is_own(t.outputs[k].node))
+                outputs.push_back({t.outputs[k].name, t.outputs[k].node, ir::output_role::result, k});
+        for (const ir::assignment_entry& update : t.assignments)
+            if (is_own(update.node))
+                outputs.push_back({"update", update.node, ir::output_role::update, update.variable});
+        for (int i = 0; i < count; ++i)
+            if (read[i] != 0) outputs.push_back({"value", i, ir::output_role::value, i});
+        t.outputs = outputs;
+        t.assignments.clear();
+        for (int i = 0; i < count; ++i) {
+            if (found.part[i] >= 0 && found.part[i] != Part && t.nodes[i].op->kind == operation_kind::effect)
+                ir::detail::drop_effect(t, t.nodes[i]);
+            if (from_others[i] == 0) continue;
+            ir::entry& e = t.nodes[i];
+            e.op = &ir::descriptor_of<ir::input_op>;
+            e.arguments = 0;
+            e.sealed = true;
+            e.words = t.words.push_back(t.inputs.size());
+            t.inputs.push_back({"a value of another device", i, false, false, 0, i + 1});
+        }
+    }
+};
+
+/// A part, compiled.
+struct compiled_part {
+    const ir::program_view* program = nullptr;
+    int place = 0;
+    bool whole = false; ///< the only one, which changes variables where they stand
+};
+
+template <class Whole, class Numbers>
+struct parts_table;
+template <class Whole, int... Part>
+struct parts_table<Whole, std::integer_sequence<int, Part...>> {
+    static constexpr auto places = places_of<Whole>();
+    static constexpr bool whole = places.size() == 1 && places[0] == place::anywhere;
+    template <int K>
+    static constexpr const ir::program_view& program() {
+        if constexpr (whole)
+            return ir::compile_program<Whole>();
+        else
+            return ir::compile_program<part_trace<Whole, K>>();
+    }
+    static constexpr std::array<compiled_part, sizeof...(Part)> all{
+        compiled_part{&program<Part>(), places[static_cast<std::size_t>(Part)], whole}...};
+};
+template <class Whole>
+using parts_of = parts_table<Whole, std::make_integer_sequence<int, static_cast<int>(places_of<Whole>().size())>>;
+
+} // namespace tapegraph::detail

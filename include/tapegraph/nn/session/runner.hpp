@@ -1,0 +1,355 @@
+#pragma once
+
+#include <tapegraph/core/component.hpp>
+#include <tapegraph/graph/program.hpp>
+#include <tapegraph/nn/first_values.hpp>
+#include <tapegraph/nn/model_base.hpp>
+#include <tapegraph/nn/session/fetches.hpp>
+#include <tapegraph/nn/session/parts.hpp>
+#include <tapegraph/runtime/placement_log.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// A session's variables and programs, of models of any type.
+
+namespace tapegraph::detail {
+
+/// A part of a session's program and what it is connected to; mostly it is all of it.
+struct session_part {
+    const ir::program_view* view = nullptr;
+    int place = 0;
+    std::unique_ptr<ir::program> program;
+    std::vector<variable*> variables;
+    std::vector<char> used;         ///< of each variable, whether this part does
+    std::vector<char> written;      ///< of each variable, whether this program changes it where it stands
+    std::vector<any_tensor> frozen; ///< copies of frozen variables
+    struct transfer {
+        int part, output, input;
+    };
+    std::vector<transfer> transfers;                ///< values that earlier parts compute
+    std::vector<std::pair<int, variable*>> updates; ///< outputs that are variables' next values
+};
+struct session_program {
+    const compiled_part* key = nullptr;
+    std::vector<session_part> parts;
+    std::vector<std::pair<int, int>> results; ///< of each result, the part and which of its outputs
+    std::vector<any_tensor> defaults;         ///< what unfed placeholders are
+    std::vector<int> numbers;                 ///< the inputs that are optimizers' numbers
+    bool logged = false;
+};
+
+template <class = void>
+class basic_session {
+public:
+    /// Gives back all memory, of variables, too. Runs are refused from then on.
+    void close() {
+        programs_.clear();
+        origins_.clear();
+        variables_ = {};
+        closed_ = true;
+    }
+    bool closed() const { return closed_; }
+    /// Runs so far, from which random operations draw.
+    std::uint64_t step() const { return step_; }
+
+protected:
+    /// What an optimizer's state begins with: `which` call of minimize, and the name of the state.
+    using first_state_function = double (*)(const basic_session&, int which, std::string_view name);
+
+    basic_session(std::uint64_t seed, runtime::device_runtime* device, first_state_function first_state)
+        : seed_(seed), device_(device), first_state_(first_state) {}
+
+    void check_open() const {
+        if (closed_) throw argument_error("session: it is closed");
+    }
+    session_program& program_of(const compiled_part* parts, int count);
+    void make_variables(const ir::program_view& view);
+    void initialize_all();
+    /// Computes. Where there are several parts, variables have not changed yet.
+    void execute(session_program& p, const std::vector<const feed*>& feeds, const double* numbers, int count);
+    /// Changes variables, when results have been read.
+    void finish(session_program& p, bool training);
+    /// The count of an optimizer's steps: a variable, so that files hold it.
+    variable& iterations_of(int training);
+
+    std::uint64_t seed_ = 0, step_ = 0;
+    runtime::device_runtime* device_;
+    variable_list variables_;
+    bool soft_placement_ = true;
+    first_state_function first_state_;
+
+private:
+    variable& variable_of(const ir::program_view& view, int i);
+    bool holds_still(const variable& v) const;
+    runtime::device_runtime* device_at(int place) const;
+    void make_part(session_program& p, const compiled_part& from);
+    void connect(session_part& p, bool training);
+    void receive(session_program& p, session_part& to);
+    void feed_inputs(session_program& p, session_part& part, const std::vector<const feed*>& feeds);
+    [[noreturn]] static void refuse_feed(const ir::program_view& view, std::string_view name);
+
+    struct origin {
+        variable* made;
+        const ir::program_view* view; // null: an optimizer's count
+        int index;
+    };
+    std::vector<origin> origins_;
+    std::vector<std::unique_ptr<session_program>> programs_;
+    bool closed_ = false;
+};
+
+template <class X>
+session_program& basic_session<X>::program_of(const compiled_part* parts, int count) {
+    check_open();
+    for (const auto& p : programs_)
+        if (p->key == parts) return *p;
+    auto made = std::make_unique<session_program>();
+    made->key = parts;
+    const ir::program_view& first = *parts[0].program; // every part has the inputs of the whole, then its own
+    made->defaults.resize(static_cast<std::size_t>(first.inputs.size()));
+    for (int i = 0; i < first.inputs.size(); ++i) {
+        const ir::input_entry& input = first.inputs[i];
+        if (input.scalar_parameter && input.name == "optimizer") made->numbers.push_back(i);
+        if (!input.has_default) continue;
+        const ir::entry& e = first.nodes[input.node];
+        any_tensor all_equal(e.type, shape(e.rank, first.pool.begin() + e.dims));
+        buffer_view one;
+        one.type = e.type;
+        one.data = all_equal.write();
+        for (std::int64_t k = 0; k < all_equal.size(); ++k) {
+            runtime::store_scalar(one, input.fallback);
+            one.data = static_cast<std::byte*>(one.data) + size_of(e.type);
+        }
+        made->defaults[static_cast<std::size_t>(i)] = std::move(all_equal);
+    }
+    made->parts.reserve(static_cast<std::size_t>(count));
+    for (int k = 0; k < count; ++k) make_part(*made, parts[k]);
+    return *programs_.emplace_back(std::move(made));
+}
+
+template <class X>
+void basic_session<X>::make_part(session_program& p, const compiled_part& from) {
+    const ir::program_view& view = *from.program;
+    const int number = static_cast<int>(p.parts.size());
+    session_part part;
+    part.view = &view;
+    part.place = from.place;
+    part.program = std::make_unique<ir::program>(view, device_at(from.place));
+    const auto count = static_cast<std::size_t>(view.variables.size());
+    part.written.resize(count);
+    part.frozen.resize(count);
+    make_variables(view);
+    std::vector<char> used(static_cast<std::size_t>(view.nodes.size()));
+    for (const int argument : view.arguments) used[static_cast<std::size_t>(argument)] = 1;
+    for (int i = 0; i < view.outputs.size(); ++i) {
+        const ir::output_entry& output = view.outputs[i];
+        used[static_cast<std::size_t>(output.node)] = 1;
+        if (output.role == ir::output_role::update) part.updates.emplace_back(i, &variable_of(view, output.number));
+        if (output.role != ir::output_role::result) continue;
+        const auto which = static_cast<std::size_t>(from.whole ? i : output.number);
+        if (p.results.size() <= which) p.results.resize(which + 1);
+        p.results[which] = {number, i};
+    }
+    for (const ir::assignment_entry& update : view.assignments) {
+        part.written[static_cast<std::size_t>(update.variable)] = 1;
+        used[static_cast<std::size_t>(view.variables[update.variable].node)] = 1;
+        used[static_cast<std::size_t>(update.node)] = 1;
+    }
+    for (int i = 0; i < view.variables.size(); ++i) {
+        part.variables.push_back(&variable_of(view, i));
+        part.used.push_back(from.whole ? 1 : used[static_cast<std::size_t>(view.variables[i].node)]);
+    }
+    for (int i = 0; i < view.inputs.size(); ++i) {
+        const int node = view.inputs[i].from_part - 1;
+        for (std::size_t k = 0; node >= 0 && k < p.parts.size(); ++k)
+            for (int o = 0; o < p.parts[k].view->outputs.size(); ++o) {
+                const ir::output_entry& output = p.parts[k].view->outputs[o];
+                if (output.role == ir::output_role::value && output.number == node)
+                    part.transfers.push_back({static_cast<int>(k), o, i});
+            }
+    }
+    p.parts.push_back(std::move(part));
+}
+
+// "/cpu:1" is the machine's CPU; without such a GPU a part is computed there, too, after one line on stderr.
+template <class X>
+runtime::device_runtime* basic_session<X>::device_at(int place) const {
+    if (place == place::anywhere) return device_;
+    if (!place::is_gpu(place)) return nullptr;
+    const device wanted = device::cuda(place::index(place));
+    return runtime::runtime_for(soft_placement_ ? available_or_cpu(wanted) : wanted);
+}
+
+template <class X>
+void basic_session<X>::make_variables(const ir::program_view& view) {
+    check_open();
+    for (int i = 0; i < view.variables.size(); ++i) variable_of(view, i);
+}
+
+template <class X>
+variable& basic_session<X>::variable_of(const ir::program_view& view, int i) {
+    std::string path = path_of_variable(view, i);
+    if (variable* const known = variables_.find(path)) return *known;
+    const device_scope on(nullptr); // first values come from the CPU on every device
+    const ir::variable_entry& v = view.variables[i];
+    variable& made = variables_.add(std::move(path), first_value(view, i, seed_), v.trainable, v.state_of > 0);
+    if (v.state_of > 0) fill_state(made, first_state_(*this, v.state_of - 1, v.name));
+    made.set_collection(std::string(v.collection));
+    origins_.push_back({&made, &view, i});
+    return made;
+}
+
+template <class X>
+variable& basic_session<X>::iterations_of(int training) {
+    const std::string path = "optimizer/" + std::to_string(training) + "/iterations";
+    if (variable* const known = variables_.find(path)) return *known;
+    any_tensor zero(dtype::f64, shape{});
+    *static_cast<double*>(zero.write()) = 0;
+    variable& made = variables_.add(path, std::move(zero), false, true);
+    origins_.push_back({&made, nullptr, 0});
+    return made;
+}
+
+template <class X>
+void basic_session<X>::initialize_all() {
+    const device_scope on(nullptr);
+    for (const origin& each : origins_) {
+        if (each.view == nullptr) {
+            *static_cast<double*>(each.made->own_data()) = 0;
+            continue;
+        }
+        each.made->assign(first_value(*each.view, each.index, seed_));
+        const ir::variable_entry& v = each.view->variables[each.index];
+        if (v.state_of > 0) fill_state(*each.made, first_state_(*this, v.state_of - 1, v.name));
+    }
+}
+
+// Whether a step of an optimizer leaves a variable as it is: it is frozen, or what it is state of.
+template <class X>
+bool basic_session<X>::holds_still(const variable& v) const {
+    if (v.frozen() || !v.optimizer_state()) return v.frozen();
+    std::string_view path = v.path();
+    for (std::size_t slash = path.rfind('/'); slash != path.npos; slash = path.rfind('/')) {
+        path = path.substr(0, slash);
+        if (const variable* const owner = const_cast<variable_list&>(variables_).find(path)) return owner->frozen();
+    }
+    return false;
+}
+
+template <class X>
+void basic_session<X>::connect(session_part& p, bool training) {
+    static char unused[64]; // what is not used needs an address all the same
+    runtime::device_runtime* const on = p.program->device();
+    for (int i = 0; i < p.view->variables.size(); ++i) {
+        const auto k = static_cast<std::size_t>(i);
+        variable& v = *p.variables[k];
+        const int frozen_input = p.view->variables[i].frozen_input;
+        if (frozen_input > 0) p.program->set_parameter(frozen_input - 1, v.frozen() ? 1 : 0);
+        if (p.used[k] == 0) {
+            p.program->set_variable(i, unused);
+        } else if (p.written[k] == 0) {
+            p.program->set_variable(i, v.data().view_on(on).data);
+        } else if (!training || !holds_still(v)) {
+            p.program->set_variable(i, v.own_data_on(on).data);
+        } else {
+            p.frozen[k] = v.data(); // shared until it is written to
+            p.program->set_variable(i, p.frozen[k].write_on(on).data);
+        }
+    }
+}
+
+// Values of other parts. Between GPUs they go by way of the CPU.
+template <class X>
+void basic_session<X>::receive(session_program& p, session_part& to) {
+    for (const session_part::transfer& t : to.transfers) {
+        session_part& from = p.parts[static_cast<std::size_t>(t.part)];
+        const bool stays = from.program->device() == to.program->device();
+        const buffer_view& value = stays ? from.program->device_output(t.output) : from.program->output(t.output);
+        to.program->set_input(t.input, value);
+        if (!p.logged && runtime::placement_is_logged())
+            std::fprintf(stderr, "tapegraph: copy %s%s from %s to %s\n", name_of(value.type),
+                         to_string(shape(value.rank, value.extents)).c_str(), place::text(from.place).c_str(),
+                         place::text(to.place).c_str());
+    }
+}
+
+template <class X>
+void basic_session<X>::feed_inputs(session_program& p, session_part& part, const std::vector<const feed*>& feeds) {
+    const ir::program_view& view = *part.view;
+    for (std::size_t k = 0; k < feeds.size(); ++k) {
+        for (std::size_t other = 0; other < k; ++other)
+            if (feeds[other]->name == feeds[k]->name)
+                throw argument_error("session: '" + std::string(feeds[k]->name) + "' is fed twice");
+        int index = -1;
+        for (int i = 0; i < view.inputs.size(); ++i)
+            if (!view.inputs[i].scalar_parameter && view.inputs[i].from_part == 0 &&
+                view.inputs[i].name == feeds[k]->name)
+                index = i;
+        if (index < 0) refuse_feed(view, feeds[k]->name);
+        part.program->set_input(index, feeds[k]->value.view_on(part.program->device()));
+    }
+    for (int i = 0; i < view.inputs.size(); ++i) {
+        if (!view.inputs[i].has_default) continue;
+        bool fed = false;
+        for (const feed* each : feeds) fed = fed || each->name == view.inputs[i].name;
+        if (!fed) part.program->set_input(i, p.defaults[static_cast<std::size_t>(i)].view_on(part.program->device()));
+    }
+}
+
+template <class X>
+void basic_session<X>::refuse_feed(const ir::program_view& view, std::string_view name) {
+    std::string text = "session: no placeholder '" + std::string(name) + "'";
+    bool first = true;
+    for (const ir::input_entry& input : view.inputs)
+        if (!input.scalar_parameter && input.from_part == 0)
+            text.append(first ? ", there are '" : ", '").append(input.name).append("'"), first = false;
+    throw argument_error(text + "; a value of the model is fed as given<\"" + std::string(name) + "\">(...)");
+}
+
+template <class X>
+void basic_session<X>::execute(session_program& p, const std::vector<const feed*>& feeds, const double* numbers,
+                               int count) {
+    struct forget {
+        session_program& whole;
+        ~forget() {
+            for (session_part& each : whole.parts) each.program->forget_inputs();
+        }
+    } const afterwards{p};
+    const random_state random{seed_, step_};
+    for (session_part& part : p.parts) feed_inputs(p, part, feeds);
+    for (session_part& part : p.parts) {
+        const device_scope on(part.program->device());
+        receive(p, part);
+        connect(part, count > 0);
+        for (int i = 0; i < count; ++i) part.program->set_parameter(p.numbers[static_cast<std::size_t>(i)], numbers[i]);
+        part.program->run(random);
+    }
+    p.logged = true;
+    ++step_;
+}
+
+template <class X>
+void basic_session<X>::finish(session_program& p, bool training) {
+    for (session_part& part : p.parts)
+        for (const auto& [output, target] : part.updates) {
+            if (training && holds_still(*target)) continue;
+            const device_scope on(part.program->device());
+            const buffer_view from = part.program->device_output(output);
+            const buffer_view to = target->own_data_on(part.program->device());
+            if (part.program->device() == nullptr)
+                std::memcpy(to.data, from.data, from.bytes());
+            else
+                part.program->device()->copy(to.data, from.data, from.bytes());
+        }
+}
+
+TG_COMPILED(nn, class basic_session<void>)
+
+} // namespace tapegraph::detail

@@ -1,0 +1,356 @@
+#pragma once
+
+#include <tapegraph/graph/compile.hpp>
+#include <tapegraph/graph/passes/effects.hpp>
+#include <tapegraph/nn/session/fetches.hpp>
+#include <tapegraph/nn/training.hpp>
+#include <tapegraph/nn/verdict.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+/// What a session traces of its model for one set of fetches: the model, then gradients, then steps of optimizers, each stage where
+/// the fetches need it.
+
+namespace tapegraph::detail {
+
+template <fixed_string... Text>
+struct name_list {
+    static constexpr int count = sizeof...(Text);
+    static constexpr std::array<std::string_view, sizeof...(Text)> all{std::string_view(Text.view())...};
+};
+
+template <class Model>
+using fetches_of = decltype(Model{}(std::declval<graph_scope>()));
+
+/// The optimizers of a session's model: one for each call of minimize in each operation that it returns.
+template <class... Optimizers>
+struct optimizer_table {
+    static constexpr std::size_t count = sizeof...(Optimizers);
+    std::tuple<Optimizers...> optimizers;
+    std::array<int, sizeof...(Optimizers)> trainings{}; ///< which call of minimize
+    std::array<std::string_view, sizeof...(Optimizers)> names{};
+
+    /// The first that stands for the same call: those of one call are one optimizer.
+    constexpr std::size_t first_of(std::size_t i) const {
+        std::size_t first = 0;
+        while (trainings[first] != trainings[i]) ++first;
+        return first;
+    }
+};
+
+template <class T>
+constexpr optimizer_table<> optimizers_of(const fetch<T>&) {
+    return {};
+}
+template <class... O>
+constexpr auto optimizers_of_operation(std::string_view name, const graph_operation<O...>& operation) {
+    optimizer_table<O...> table{operation.optimizers, operation.trainings, {}};
+    for (std::string_view& each : table.names) each = name;
+    return table;
+}
+template <class T>
+    requires is_operation<T>
+constexpr auto optimizers_of(const fetch<T>& item) { return optimizers_of_operation(item.name, item.value); }
+
+constexpr optimizer_table<> joined_tables() { return {}; }
+template <class... A, class... Rest>
+constexpr auto joined_tables(const optimizer_table<A...>& first, const Rest&... rest) {
+    const auto others = joined_tables(rest...);
+    return [&]<class... B>(const optimizer_table<B...>& other) {
+        optimizer_table<A..., B...> all{std::tuple_cat(first.optimizers, other.optimizers), {}, {}};
+        for (std::size_t i = 0; i < first.trainings.size(); ++i)
+            all.trainings[i] = first.trainings[i], all.names[i] = first.names[i];
+        for (std::size_t i = 0; i < other.trainings.size(); ++i)
+            all.trainings[sizeof...(A) + i] = other.trainings[i], all.names[sizeof...(A) + i] = other.names[i];
+        return all;
+    }(others);
+}
+
+template <class Model>
+constexpr auto traced_optimizers() {
+    ir::trace t;
+    t.training = false;
+    const auto result = Model{}(graph_scope(&t, 0));
+    return std::apply([](const auto&... item) { return joined_tables(optimizers_of(item)...); }, result.items);
+}
+/// Known before anything is traced in earnest: which steps of optimizers a run takes, and so whether it is training.
+template <class Model>
+inline constexpr auto session_optimizers = traced_optimizers<Model>();
+
+template <class... T>
+auto table_of(const fetches<T...>&) -> decltype(joined_tables(optimizers_of(std::declval<const fetch<T>&>())...));
+template <class Model>
+inline constexpr bool has_optimizers = decltype(table_of(std::declval<fetches_of<Model>>()))::count > 0;
+
+template <class... T>
+constexpr bool any_operation(const fetches<T...>*) {
+    return (is_operation<T> || ...);
+}
+constexpr bool initializes(const void*) { return false; }
+template <class... O>
+constexpr bool initializes(const graph_operation<O...>* operation) {
+    return operation->initializes;
+}
+/// Whether one of these fetches is initialize_variables().
+template <class Model, class Names>
+constexpr bool wants_first_values() {
+    bool wanted = false;
+    if constexpr (any_operation(static_cast<const fetches_of<Model>*>(nullptr))) {
+        ir::trace t;
+        t.training = false;
+        const auto result = Model{}(graph_scope(&t, 0));
+        for (const std::string_view name : Names::all)
+            std::apply(
+                [&](const auto&... item) {
+                    ((wanted = wanted || (item.name == name && initializes(&item.value))), ...);
+                },
+                result.items);
+    }
+    return wanted;
+}
+
+/// In the place of names: whatever the model can train, for its variables.
+struct all_operations {
+    static constexpr std::array<std::string_view, 0> all{};
+};
+
+template <class Model, class Names>
+constexpr std::uint64_t wanted_trainings() {
+    std::uint64_t mask = 0;
+    if constexpr (std::is_same_v<Names, all_operations>) return ~mask;
+    if constexpr (has_optimizers<Model>)
+        for (std::size_t i = 0; i < session_optimizers<Model>.count; ++i)
+            for (const std::string_view name : Names::all)
+                if (session_optimizers<Model>.names[i] == name)
+                    mask |= std::uint64_t{1} << session_optimizers<Model>.trainings[i];
+    return mask;
+}
+
+/// Whether a scope and a name behind it read as `path`.
+constexpr bool reads_as(const ir::trace& t, int scope, std::string_view name, std::string_view path) {
+    ir::detail::text_builder text;
+    ir::detail::scope_path(text, t.scopes, scope);
+    if (text.size > 0) text.put('/');
+    text.put(name);
+    return text.view() == path;
+}
+
+/// What the last stage does: the last outputs are nodes in whose place values are given. They become inputs, and what only they needed
+/// is computed no more.
+constexpr void finish_session(ir::trace& t, int given) {
+    const int first = t.outputs.size() - given;
+    for (int k = first; k < t.outputs.size(); ++k) {
+        const ir::output_entry each = t.outputs[k];
+        ir::entry& e = t.nodes[each.node];
+        if (e.is(ir::descriptor_of<ir::input_op>)) continue;
+        e.op = &ir::descriptor_of<ir::input_op>;
+        e.arguments = 0;
+        e.sealed = true;
+        e.words = t.words.push_back(t.inputs.size());
+        t.inputs.push_back({each.name, each.node});
+    }
+    t.outputs.resize(first);
+    ir::drop_unneeded_effects(t);
+}
+
+/// The model; output k is fetch k that has a value, and behind them are the nodes in whose place values are given.
+template <class Model, class Fetches, class Given, bool Last>
+struct fetch_trace {
+    static constexpr void build(ir::trace& t) {
+        t.wanted_trainings = wanted_trainings<Model, Fetches>();
+        t.training = t.wanted_trainings != 0;
+        const auto result = Model{}(graph_scope(&t, 0));
+        list<ir::assignment_entry> of_layers = t.assignments;
+        t.assignments.clear();
+        for (const std::string_view name : Fetches::all) {
+            bool found = false;
+            std::apply(
+                [&](const auto&... item) { ((item.name == name ? void((keep(t, item), found = true)) : void()), ...); },
+                result.items);
+            for (const ir::named_entry& v : t.named)
+                if (!found && reads_as(t, v.scope, v.name, name)) {
+                    t.outputs.push_back({name, v.node});
+                    found = true;
+                }
+            if (!found) t.fail("session: the model has no fetch of this name");
+        }
+        for (const std::string_view name : Given::all) {
+            const int node = node_called(t, name, result);
+            if (node < 0)
+                t.fail("session: nothing of the model that could be given has this name");
+            else if (t.is(node, ir::descriptor_of<ir::variable_op>))
+                t.fail("session: a variable is not given: assign to it");
+            else
+                t.outputs.push_back({name, node});
+        }
+        if (t.error.what != nullptr) return;
+        if (t.training) keep_updates_of_layers(t, of_layers);
+        if constexpr (Last) finish_session(t, Given::count);
+    }
+
+private:
+    template <class T>
+    static constexpr void keep(ir::trace& t, const fetch<T>& item) {
+        if constexpr (is_operation<T>)
+            for (const ir::assignment_entry& update : item.value.updates) add_update(t, update);
+        if constexpr (std::is_same_v<T, graph_assignment>)
+            t.outputs.push_back({item.name, item.value.value.id()});
+        else if constexpr (!is_operation<T>)
+            t.outputs.push_back({item.name, eval(item.value).id()});
+    }
+    static constexpr void add_update(ir::trace& t, const ir::assignment_entry& update) {
+        for (const ir::assignment_entry& known : t.assignments) {
+            if (known.variable != update.variable) continue;
+            if (known.node != update.node) t.fail("session: two operations of one run assign one variable");
+            return;
+        }
+        t.assignments.push_back(update);
+    }
+
+    template <class... T>
+    static constexpr int node_called(ir::trace& t, std::string_view name, const fetches<T...>& result) {
+        for (const ir::named_entry& v : t.named)
+            if (reads_as(t, v.scope, v.name, name)) return v.node;
+        for (const ir::input_entry& input : t.inputs)
+            if (!input.scalar_parameter && input.name == name) return input.node;
+        int node = -1;
+        std::apply([&](const auto&... item) { ((item.name == name ? void(node = node_of(item.value)) : void()), ...); },
+                   result.items);
+        return node;
+    }
+    static constexpr int node_of(const graph_node& value) { return value.id(); }
+    static constexpr int node_of(const graph_assignment& value) { return value.value.id(); }
+    template <class T>
+    static constexpr int node_of(const T&) {
+        return -1; // an operation, or a formula that nothing else reads
+    }
+
+    // Moving averages: of the layers that the run's values pass through.
+    static constexpr void keep_updates_of_layers(ir::trace& t, const list<ir::assignment_entry>& of_layers) {
+        if (of_layers.empty()) return;
+        list<int> needed(t.nodes.size(), 0);
+        for (const ir::output_entry& output : t.outputs) needed[output.node] = 1;
+        for (const ir::assignment_entry& update : t.assignments) needed[update.node] = 1;
+        for (const ir::gradient_entry& each : t.gradients) needed[each.node] = 1;
+        spread(t, needed);
+        for (const ir::assignment_entry& update : of_layers) {
+            list<int> own(t.nodes.size(), 0);
+            own[update.node] = 1;
+            spread(t, own);
+            bool shared = false;
+            for (int i = 0; i < t.nodes.size(); ++i)
+                shared = shared || (own[i] != 0 && needed[i] != 0 && !t.is(i, ir::descriptor_of<ir::variable_op>) &&
+                                    !t.is(i, ir::descriptor_of<ir::constant_op>));
+            if (shared) add_update(t, update);
+        }
+    }
+    static constexpr void spread(const ir::trace& t, list<int>& marks) {
+        for (int i = t.nodes.size() - 1; i >= 0; --i)
+            for (int k = 0; marks[i] != 0 && k < t.nodes[i].arguments; ++k) marks[t.argument(i, k)] = 1;
+    }
+};
+
+/// Losses differentiated, call of minimize by call.
+template <class Model, class Fetches, class Given>
+struct session_gradient_trace {
+    using previous = fetch_trace<Model, Fetches, Given, false>;
+    static constexpr void build(ir::trace& t) {
+        if (!ir::detail::gathered_only(t)) return;
+        list<ir::gradient_entry> known;
+        for (int first = 0; first < t.gradients.size();) {
+            int last = first;
+            while (last < t.gradients.size() && t.gradients[last].optimizer == t.gradients[first].optimizer) ++last;
+            if (t.gradients[first].differentiate)
+                differentiate(t, first, last, known);
+            else
+                for (int i = first; i < last; ++i) known.push_back(t.gradients[i]);
+            first = last;
+        }
+        t.gradients = known;
+        t.row_uses.clear();
+    }
+
+private:
+    static constexpr void differentiate(ir::trace& t, int first, int last, list<ir::gradient_entry>& known) {
+        const int loss = t.gradients[first].node, before = known.size();
+        list<int> nodes, by_rows(t.variables.size(), 0);
+        for (const ir::row_use_entry& use : t.row_uses) by_rows[use.variable] = 1;
+        for (int i = first; i < last; ++i)
+            if (by_rows[t.gradients[i].variable] == 0) nodes.push_back(t.variables[t.gradients[i].variable].node);
+        const int first_rows = nodes.size();
+        for (const ir::row_use_entry& use : t.row_uses) nodes.push_back(use.node);
+        const list<int> found = ir::gradient(t, loss, nodes);
+        int next = 0;
+        for (int i = first; i < last; ++i) {
+            ir::gradient_entry g = t.gradients[i];
+            g.differentiate = false;
+            if (by_rows[g.variable] != 0) {
+                const ir::gradient_entry rows = ir::detail::row_gradient(t, g.variable, found, first_rows);
+                g.node = rows.node, g.indices = rows.indices;
+            } else {
+                g.node = found[next++];
+            }
+            if (g.node >= 0) known.push_back(g);
+        }
+        t.scope = 0;
+        if (known.size() == before) t.fail("minimize: the loss depends on no trainable variable");
+    }
+};
+
+/// The steps of optimizers.
+template <class Model, class Fetches, class Given>
+struct session_update_trace {
+    using previous = session_gradient_trace<Model, Fetches, Given>;
+    static constexpr void build(ir::trace& t) {
+        list<int> changed(t.variables.size(), 0);
+        for (const ir::assignment_entry& update : t.assignments) changed[update.variable] = 1;
+        for (const ir::gradient_entry& each : t.gradients)
+            if (changed[each.variable]++ != 0 && !std::is_same_v<Fetches, all_operations>) {
+                t.scope = t.variables[each.variable].scope;
+                t.line = t.nodes[t.variables[each.variable].node].line;
+                t.fail("session: two operations of one run assign one variable");
+                return;
+            }
+        constexpr std::uint64_t wanted = wanted_trainings<Model, Fetches>();
+        [&]<std::size_t... I>(std::index_sequence<I...>) { (step<I>(t, wanted), ...); }
+        (std::make_index_sequence<session_optimizers<Model>.count>{});
+        t.gradients.clear();
+        if (t.error.what == nullptr) finish_session(t, Given::count);
+    }
+
+private:
+    template <std::size_t I>
+    static constexpr void step(ir::trace& t, std::uint64_t wanted) {
+        constexpr const auto& table = session_optimizers<Model>;
+        if (table.first_of(I) != I || (wanted >> table.trainings[I] & 1) == 0) return;
+        using optimizer = std::remove_cvref_t<std::tuple_element_t<I, decltype(table.optimizers)>>;
+        list<ir::gradient_entry> own;
+        for (const ir::gradient_entry& each : t.gradients)
+            if (each.optimizer == table.trainings[I]) own.push_back(each);
+        ir::trace_updates<optimizer>(t, ir::graph_gradients(&t, own));
+    }
+};
+
+template <class Model, class Fetches, class Given>
+using session_trace =
+    std::conditional_t<wanted_trainings<Model, Fetches>() != 0, session_update_trace<Model, Fetches, Given>,
+                       fetch_trace<Model, Fetches, Given, true>>;
+
+/// What is wrong with the trace of a run, as a type.
+template <class Trace>
+constexpr auto run_verdict() {
+#ifdef __CUDACC__
+    return std::type_identity<fits>{};
+#else
+    if constexpr (!can_be_run<Trace>() && !requires { typename Trace::previous; })
+        return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
+    else
+        return stage_verdict<ir::traced_stage<Trace>>();
+#endif
+}
+
+} // namespace tapegraph::detail
