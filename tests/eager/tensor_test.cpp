@@ -82,13 +82,13 @@ TEST_CASE("tensor: what does not fit is refused with the shapes in the message")
 
 TEST_CASE("tensor: printed as NumPy prints it") {
     CHECK(printed(tensor<float>(2.0f)) == "2.");
-    CHECK(printed(tensor<double>{1, 2.5, -3}) == "[1. 2.5 -3.]");
+    CHECK(printed(tensor<double>{1, 2.5, -3}) == "[ 1.   2.5 -3. ]");
     CHECK(printed(tensor<int>({{1, 2}, {3, 4}})) == "[[1 2]\n [3 4]]");
     CHECK(printed(tg::from_range<int>(std::vector<int>{1, 2, 3, 4}, {2, 2, 1})) == "[[[1]\n  [2]]\n\n [[3]\n  [4]]]");
     CHECK(printed(tg::zeros<float>({0})) == "[]");
     CHECK(printed(tensor<bool>(tensor<float>{1, 0} > 0)).find("true") != std::string::npos);
     const std::string large = printed(tg::arange<int>(1001));
-    CHECK(large == "[0 1 2 ... 998 999 1000]");
+    CHECK(large == "[   0    1    2 ...  998  999 1000]");
     CHECK(printed(tg::arange<int>(1000)).find("...") == std::string::npos);
     CHECK(printed(tensor<double>{INFINITY, -INFINITY}).find("inf") != std::string::npos);
 }

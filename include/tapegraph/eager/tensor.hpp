@@ -229,19 +229,13 @@ tensor<T> from_range(const Range& values, const shape& dims) {
     return tensor<T>(values, dims);
 }
 
-/// Nested brackets; of more than 1000 elements three at either end of long axes.
+/// As NumPy prints it: nested brackets and columns; of more than 1000 elements three at either end of long axes; at most eight
+/// digits behind a point.
 template <class T>
 std::string to_string(const tensor<T>& t) {
-    std::string text;
-    detail::print_axis(text, t.data(), t.shape(), 0, 0);
-    return text;
+    return detail::array_text(t.data(), t.shape());
 }
-
-template <class Stream, class T>
-    requires requires(Stream& out, const std::string& text) { out << text; }
-Stream& operator<<(Stream& out, const tensor<T>& t) {
-    out << to_string(t);
-    return out;
-}
+template <class T>
+inline constexpr bool has_text<tensor<T>> = true;
 
 } // namespace tapegraph

@@ -44,6 +44,11 @@ private:
     int id_ = -1;
 };
 
+/// Element type and shape: "f32[?, 3]".
+inline std::string to_string(const graph_node& x) { return name_of(x.type()) + to_string(x.shape()); }
+template <>
+inline constexpr bool has_text<graph_node> = true;
+
 constexpr void refuse(const graph_node& x, const char* what) {
     const operand_info about{x.type(), x.shape()};
     x.owner().fail(what, &about, 1);

@@ -46,6 +46,13 @@ private:
 };
 
 template <class Handle, class Tag>
+std::string to_string(const batched<Handle, Tag>& x) {
+    return name_of(x.type()) + to_string(x.shape()) + " per example";
+}
+template <class Handle, class Tag>
+inline constexpr bool has_text<batched<Handle, Tag>> = true;
+
+template <class Handle, class Tag>
 constexpr void refuse(const batched<Handle, Tag>& x, const char* what) {
     refuse(x.whole(), what);
 }
