@@ -16,9 +16,11 @@ namespace tapegraph::detail {
 /// A number as an element of type V, if V can hold such numbers. Throws range_error for a whole number outside its range.
 template <class V, arithmetic U>
 constexpr V list_element(U value) {
-    if constexpr (std::is_integral_v<V> && !std::is_same_v<V, bool> && !std::is_same_v<U, bool>)
-        if (static_cast<V>(value) != static_cast<std::common_type_t<U, V>>(value) || (value < U(0)) != (static_cast<V>(value) < V(0)))
+    if constexpr (std::is_integral_v<V> && !std::is_same_v<V, bool> && !std::is_same_v<U, bool>) {
+        const auto same = static_cast<V>(value);
+        if (static_cast<U>(same) != value || (value < U(0)) != (same < V(0)))
             throw range_error("tensor: " + std::to_string(value) + " in a list of " + name_of(dtype_of<V>));
+    }
     return static_cast<V>(value);
 }
 /// Whole numbers may stand among floats, not the other way round.

@@ -92,11 +92,16 @@ class indexable {
 public:
     /// The part along axis 0: x[i] drops the axis, negative indices count from the end; x[{0, 4}] keeps it.
     constexpr Self operator[](part p) const { return take_parts(self(), &p, 1, p.where); }
-    /// x[a, b, ...] of NumPy: x(tg::all, {0, 4}), x(tg::ellipsis, -1), x(tg::newaxis, 2). Axes not named are kept whole.
+    /// x[a, b, ...] of NumPy: x(tg::all, {0, 4}), x(tg::ellipsis, -1), x(tg::newaxis, 2). Axes not named are kept whole. Indices
+    /// alone, x(i, j), read a number, which is a tensor's business: refused for other handles.
     constexpr Self operator()(part a, part b = {}, part c = {}, part d = {}, part e = {}, part f = {}, part g = {},
                               part h = {}) const {
         const part parts[]{a, b, c, d, e, f, g, h};
-        return take_parts(self(), parts, 8, a.where);
+        const Self result = take_parts(self(), parts, 8, a.where);
+        for (const part& p : parts)
+            if (p.what != part::kind::index && p.what != part::kind::all) return result;
+        refuse(result, "x(i, j) reads a number from a tensor; of a node take x[i][j]");
+        return result;
     }
 
     /// x[0], x[1], ... for range-for. Refused for a scalar, and in graph mode where the extent is known only at run time.
@@ -137,12 +142,12 @@ private:
     constexpr Self& become(const E& formula) {
         auto& self = static_cast<Self&>(*this);
         const tapegraph::shape before = shape_of(self);
-        self = Self::sealed(formula);
-        const tapegraph::shape after = shape_of(self);
+        Self next = Self::sealed(formula);
+        const tapegraph::shape after = shape_of(next);
         bool grown = after.rank() != before.rank();
         for (int i = 0; !grown && i < after.rank(); ++i) grown = before[i].value == 1 && after[i].value != 1;
-        if (grown) refuse(self, "+=, -=, *=, /=: the right side has more elements than the left; write a = a + b");
-        return self;
+        if (grown) refuse(next, "+=, -=, *=, /=: the right side has more elements than the left; write a = a + b");
+        return self = std::move(next);
     }
 };
 

@@ -33,12 +33,6 @@ public:
     constexpr int rank() const { return owner_->nodes[id_].rank; }
     constexpr dtype type() const { return owner_->nodes[id_].type; }
 
-    using indexable::operator();
-    template <std::integral First, std::integral... Index>
-    constexpr void operator()(First, Index...) const {
-        static_assert(always_false<First>, "x(i, j) reads a number from a tensor; of a graph's node take x[i][j]");
-    }
-
 private:
     ir::trace* owner_ = nullptr;
     int id_ = -1;
