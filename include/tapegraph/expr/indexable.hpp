@@ -85,7 +85,7 @@ private:
 template <handle H>
 constexpr void refuse_index(const H&, std::int64_t, int) {}
 
-/// A base of handles. `take_parts` (ops/movement/slice.hpp) does the work, and each mode gives
+/// A base of handles. `take_parts` (ops/movement/parts.hpp) does the work, and each mode gives
 /// `refuse(const Self&, const char* what)` for what cannot be done.
 template <class Self>
 class indexable {
