@@ -49,7 +49,7 @@ void save_weights(const std::filesystem::path& path, const variable_list& variab
                   const save_options& options) {
     std::vector<io::safetensors_entry> entries;
     for (const variable& v : variables)
-        if (!v.optimizer_state() || options.optimizer_state)
+        if (!v.metric_state() && (!v.optimizer_state() || options.optimizer_state))
             entries.push_back({stored_name(v), v.type(), extents_of(v.shape()), v.data().read()});
     io::write_safetensors_arrays(path, entries,
                                  {{"format", "tapegraph"},
@@ -68,7 +68,7 @@ void load_weights(const std::filesystem::path& path, variable_list& variables, s
 
     std::vector<std::pair<variable*, const io::host_array*>> pairs;
     for (variable& v : variables) {
-        if (v.optimizer_state() && !resume) continue;
+        if (v.metric_state() || (v.optimizer_state() && !resume)) continue;
         const std::string key = stored_name(v);
         const auto found = file.tensors.find(key);
         if (found == file.tensors.end()) throw data_error(name + ": no tensor '" + key + "', which the model has");
