@@ -148,9 +148,7 @@ TEST_CASE("tensor: what does not fit is refused with the shapes in the message")
     CHECK(message([] {
               tensor<float>({{{1, 2}}, {{3, 4}, {5, 6}}});
           }) == "tensor: ragged list: [1] has length 2, [0] has length 1");
-    CHECK(message([] {
-              tg::from_range<float>(std::vector<float>(5), {2, 3});
-          }) == "tensor: 5 values for shape [2, 3]");
+    CHECK(message([] { tg::from_range<float>(std::vector<float>(5), {2, 3}); }) == "tensor: 5 values for shape [2, 3]");
     CHECK(message([] { tg::zeros<float>({2, -1}); }) == "tensor: negative extent in shape [2, -1]");
     const tensor<float> t({{1, 2, 3}, {4, 5, 6}});
     CHECK_THROWS_AS(t(1), tg::shape_error);

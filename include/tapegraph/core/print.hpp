@@ -168,14 +168,16 @@ private:
     // "1.25e+07" with so many digits behind the point.
     static std::string scientific(double value, int digits) {
         char buffer[48];
-        std::string text(buffer, std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific, digits).ptr);
+        std::string text(
+            buffer, std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific, digits).ptr);
         if (digits == 0) text.insert(text.find('e'), ".");
         return text;
     }
     // With the fewest digits, at most eight behind the point.
     static std::string shortest(const element_text& e) {
         std::string text(e.text());
-        if (text.find('e') > static_cast<std::size_t>(precision) + 2 + (text[0] == '-')) text = scientific(e.value, precision);
+        if (text.find('e') > static_cast<std::size_t>(precision) + 2 + (text[0] == '-'))
+            text = scientific(e.value, precision);
         const std::size_t tail = text.find('e');
         return trimmed(text.substr(0, tail)) + text.substr(tail);
     }
@@ -191,7 +193,8 @@ private:
         if (behind > precision || behind == 0) { // a whole number is printed exactly
             char buffer[48];
             char* const end = std::to_chars(buffer, buffer + sizeof buffer, e.value, std::chars_format::fixed,
-                                            std::min(behind, precision)).ptr;
+                                            std::min(behind, precision))
+                                  .ptr;
             return trimmed({buffer, end});
         }
         if (exponent < 0) digits.insert(0, static_cast<std::size_t>(-exponent), '0');

@@ -20,7 +20,7 @@ inline std::string to_string(dtype type) { return name_of(type); }
 
 /// For any stream that takes a std::string_view; this header knows none.
 template <class Stream, class T>
-    requires(has_text<T> && requires(Stream& out, std::string_view text) { out << text; })
+    requires(has_text<T>&& requires(Stream& out, std::string_view text) { out << text; })
 Stream& operator<<(Stream& out, const T& value) {
     out << std::string_view(to_string(value));
     return out;

@@ -25,7 +25,7 @@ constexpr V list_element(U value) {
 }
 /// Whole numbers may stand among floats, not the other way round.
 template <class U, class V>
-concept listed_as = arithmetic<U> && (std::is_integral_v<U> || std::is_floating_point_v<V>);
+concept listed_as = arithmetic<U> &&(std::is_integral_v<U> || std::is_floating_point_v<V>);
 
 /// What stands in braces: a number or a list, so that {{1}, {2}} is two lists of one number each. It lives as long as the
 /// statement that has the braces.
@@ -93,8 +93,7 @@ shape nested_shape(const nested_list<V>& whole) {
         dims.push_back(first->count());
         if (first->count() == 0) break;
     }
-    if (dims.overflow())
-        throw shape_error("tensor: lists are nested more than " + std::to_string(max_rank) + " deep");
+    if (dims.overflow()) throw shape_error("tensor: lists are nested more than " + std::to_string(max_rank) + " deep");
     check_nested(whole, dims, at);
     return dims;
 }

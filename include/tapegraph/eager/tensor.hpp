@@ -53,7 +53,7 @@ namespace detail {
 template <class Reference>
 concept number_in = std::is_convertible_v<Reference, double> || storage_type<std::remove_cvref_t<Reference>>;
 template <class R>
-concept range_of_numbers = !std::is_base_of_v<any_tensor, std::remove_cvref_t<R>> && requires(R& values) {
+concept range_of_numbers = !std::is_base_of_v<any_tensor, std::remove_cvref_t<R>> && requires(R & values) {
     { *std::begin(values) } -> number_in;
     std::end(values);
 };
@@ -111,89 +111,89 @@ public:
     }
     /// [n]: copied from iterators.
     template <std::input_iterator I, std::sentinel_for<I> End>
-        requires detail::number_in<std::iter_reference_t<I>>
-    tensor(I first, End last) : tensor() {
-        std::vector<number_type> values;
-        for (; first != last; ++first) values.push_back(static_cast<number_type>(*first));
-        *this = tensor(values);
-    }
-    /// Seals a formula: one fused kernel, one tape record.
-    template <expression E>
-    // NOLINTNEXTLINE: h = relu(h) is how models are written
-    tensor(const E& e, std::source_location where = std::source_location::current());
-
-    template <expression E>
-    static tensor sealed(const E& e) {
-        return tensor(e);
-    }
-
-    explicit tensor(any_tensor untyped) : any_tensor(std::move(untyped)) {
-        if (type() != dtype_of<T>)
-            throw dtype_error(std::string("tensor<") + name_of(dtype_of<T>) + ">: the elements are " + name_of(type()));
-    }
-
-    /// In the CPU's memory; waits for the device if that computed them.
-    const T* data() const { return static_cast<const T*>(read()); }
-    /// Memory to write to; what shares the buffer keeps the old values. Throws argument_error for a tensor that a live
-    /// gradient_tape of this thread follows (watched, or computed from what is). Good until the tensor is next copied or used in
-    /// an operation.
-    T* mutable_data() { return static_cast<T*>(write()); }
-    /// The same values off the tape, a constant to it; may be written to. The buffer is shared until then.
-    tensor detach() const {
-        tensor constant = *this;
-        constant.tape_index_ = {};
-        return constant;
-    }
-    /// All elements, row by row; waits as data() does.
-    std::span<const T> values() const { return {data(), static_cast<std::size_t>(size())}; }
-
-    using indexable<tensor>::operator();
-    /// One element, by an index per axis from 0; `set` writes one. Throws shape_error for another number of indices, range_error
-    /// for one outside its axis.
-    template <std::integral... Index>
-    T operator()(Index... index) const {
-        return data()[offset(index...)];
-    }
-    /// Writes one element: t.set(2.5, row, column). Errors as of operator() and mutable_data.
-    template <std::integral... Index>
-    void set(T value, Index... index) {
-        const std::int64_t at = offset(index...);
-        mutable_data()[at] = value;
-    }
-
-    // Not a braced list: two pointers are also two bools.
-    std::vector<T> to_vector() const { return std::vector<T>(data(), data() + size()); }
-    /// The value of a tensor of one element; throws shape_error for others.
-    T item() const {
-        if (size() != 1) throw shape_error("item: the tensor has shape " + to_string(shape()));
-        return *data();
-    }
-    // NOLINTNEXTLINE: float s = sum(a)
-    explicit operator T() const { return item(); }
-
-private:
-    template <class Iterator>
-    void copy(Iterator from, T* to) {
-        for (std::int64_t i = size(); i > 0; --i, ++from) *to++ = static_cast<T>(*from);
-    }
-    static const tapegraph::shape& checked(const tapegraph::shape& dims) {
-        for (int i = 0; i < dims.rank(); ++i)
-            if (dims[i].value < 0) throw shape_error("tensor: negative extent in shape " + to_string(dims));
-        return dims;
-    }
-    template <class... Index>
-    std::int64_t offset(Index... index) const {
-        if (sizeof...(index) != static_cast<std::size_t>(rank()))
-            throw shape_error("tensor: " + std::to_string(sizeof...(index)) + " indices for shape " +
-                              to_string(shape()));
-        const std::int64_t at[sizeof...(index) + 1]{static_cast<std::int64_t>(index)...};
-        std::int64_t flat = 0;
-        for (int i = 0; i < rank(); ++i) {
-            if (at[i] < 0 || at[i] >= shape()[i].value) detail::throw_index(at[i], i, shape());
-            flat = flat * shape()[i].value + at[i];
+        requires detail::number_in<std::iter_reference_t<I>> tensor(I first, End last) : tensor() {
+            std::vector<number_type> values;
+            for (; first != last; ++first) values.push_back(static_cast<number_type>(*first));
+            *this = tensor(values);
         }
-        return flat;
-    }
+        /// Seals a formula: one fused kernel, one tape record.
+        template <expression E>
+        // NOLINTNEXTLINE: h = relu(h) is how models are written
+        tensor(const E& e, std::source_location where = std::source_location::current());
+
+        template <expression E>
+        static tensor sealed(const E& e) {
+            return tensor(e);
+        }
+
+        explicit tensor(any_tensor untyped) : any_tensor(std::move(untyped)) {
+            if (type() != dtype_of<T>)
+                throw dtype_error(std::string("tensor<") + name_of(dtype_of<T>) + ">: the elements are " +
+                                  name_of(type()));
+        }
+
+        /// In the CPU's memory; waits for the device if that computed them.
+        const T* data() const { return static_cast<const T*>(read()); }
+        /// Memory to write to; what shares the buffer keeps the old values. Throws argument_error for a tensor that a live
+        /// gradient_tape of this thread follows (watched, or computed from what is). Good until the tensor is next copied or used in
+        /// an operation.
+        T* mutable_data() { return static_cast<T*>(write()); }
+        /// The same values off the tape, a constant to it; may be written to. The buffer is shared until then.
+        tensor detach() const {
+            tensor constant = *this;
+            constant.tape_index_ = {};
+            return constant;
+        }
+        /// All elements, row by row; waits as data() does.
+        std::span<const T> values() const { return {data(), static_cast<std::size_t>(size())}; }
+
+        using indexable<tensor>::operator();
+        /// One element, by an index per axis from 0; `set` writes one. Throws shape_error for another number of indices, range_error
+        /// for one outside its axis.
+        template <std::integral... Index>
+        T operator()(Index... index) const {
+            return data()[offset(index...)];
+        }
+        /// Writes one element: t.set(2.5, row, column). Errors as of operator() and mutable_data.
+        template <std::integral... Index>
+        void set(T value, Index... index) {
+            const std::int64_t at = offset(index...);
+            mutable_data()[at] = value;
+        }
+
+        // Not a braced list: two pointers are also two bools.
+        std::vector<T> to_vector() const { return std::vector<T>(data(), data() + size()); }
+        /// The value of a tensor of one element; throws shape_error for others.
+        T item() const {
+            if (size() != 1) throw shape_error("item: the tensor has shape " + to_string(shape()));
+            return *data();
+        }
+        // NOLINTNEXTLINE: float s = sum(a)
+        explicit operator T() const { return item(); }
+
+    private:
+        template <class Iterator>
+        void copy(Iterator from, T* to) {
+            for (std::int64_t i = size(); i > 0; --i, ++from) *to++ = static_cast<T>(*from);
+        }
+        static const tapegraph::shape& checked(const tapegraph::shape& dims) {
+            for (int i = 0; i < dims.rank(); ++i)
+                if (dims[i].value < 0) throw shape_error("tensor: negative extent in shape " + to_string(dims));
+            return dims;
+        }
+        template <class... Index>
+        std::int64_t offset(Index... index) const {
+            if (sizeof...(index) != static_cast<std::size_t>(rank()))
+                throw shape_error("tensor: " + std::to_string(sizeof...(index)) + " indices for shape " +
+                                  to_string(shape()));
+            const std::int64_t at[sizeof...(index) + 1]{static_cast<std::int64_t>(index)...};
+            std::int64_t flat = 0;
+            for (int i = 0; i < rank(); ++i) {
+                if (at[i] < 0 || at[i] >= shape()[i].value) detail::throw_index(at[i], i, shape());
+                flat = flat * shape()[i].value + at[i];
+            }
+            return flat;
+        }
 };
 
 /// A tensor with every element `value`.
