@@ -40,6 +40,7 @@
 #include <tapegraph/data/loader.hpp>
 #include <tapegraph/data/readers/cifar10.hpp>
 #include <tapegraph/data/readers/image.hpp>
+#include <tapegraph/data/readers/table.hpp>
 #include <tapegraph/data/readers/text_table.hpp>
 #include <tapegraph/data/synthetic.hpp>
 #include <tapegraph/data/text/grammar.hpp>

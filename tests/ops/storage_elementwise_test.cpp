@@ -186,9 +186,12 @@ TEST_CASE("16-bit elements: conversions between all types") {
     CHECK(static_cast<float>(tg::tensor<tg::half>(tg::cast<tg::half>(whole))(0)) == 2048);
     const tg::tensor<bool> answers{true, false};
     CHECK(static_cast<float>(tg::tensor<tg::bfloat16>(tg::cast<tg::bfloat16>(answers))(0)) == 1);
-    // The fewest digits that tell the number from its neighbours.
-    CHECK(tg::to_string(b) == "[1.01 -inf 7e+04 2.9 0. -0.7]");
-    CHECK(tg::to_string(tg::tensor<tg::half>{{0.1f, 2}, {65504, 1e-7f}}) == "[[0.1 2.]\n [6.55e+04 1e-07]]");
+    // The fewest digits that tell each number from its neighbours.
+    CHECK(tg::to_string(b) == "[ 1.01e+00      -inf  7.01e+04  2.91e+00  0.00e+00 -6.99e-01]");
+    CHECK(tg::to_string(tg::tensor<tg::half>{{0.1f, 2}, {65504, 1e-7f}}) ==
+          "[[1.00e-01 2.00e+00]\n [6.55e+04 1.19e-07]]");
+    CHECK(tg::to_string(tg::tensor<tg::half>(tg::half(1e-7f))) == "1e-07");
+    CHECK(tg::to_string(tg::tensor<tg::bfloat16>(tg::bfloat16(0.7f))) == "0.7");
 }
 
 } // namespace storage_elementwise_test

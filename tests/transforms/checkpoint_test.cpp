@@ -170,7 +170,7 @@ TEST_CASE("checkpoint: watched tensors that the function captures receive deriva
     const tensor<double> y = f(x);
     for (int k = 0; k < 2; ++k) {
         const auto [dx, dw] = tape.gradient(y, x, w);
-        CHECK(tg::to_string(dx) == "[6. 16.]");
+        CHECK(tg::to_string(dx) == "[ 6. 16.]");
         CHECK(tg::to_string(dw) == "[1. 4.]");
     }
     // What is not watched gets none, and functions that hand their operand through are still functions.

@@ -3,10 +3,13 @@
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/core/print.hpp>
 #include <tapegraph/eager/any_tensor.hpp>
+#include <tapegraph/eager/nested_list.hpp>
 #include <tapegraph/expr/apply.hpp>
+#include <tapegraph/expr/indexable.hpp>
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 #include <source_location>
 #include <span>
 #include <string>
@@ -17,6 +20,15 @@ namespace tapegraph {
 
 struct eager;
 
+namespace detail {
+template <class = void>
+[[noreturn]] void throw_index(std::int64_t index, int axis, const shape& dims) {
+    throw range_error("tensor: index " + std::to_string(index) + " on axis " + std::to_string(axis) +
+                      " is outside shape " + to_string(dims));
+}
+TG_COMPILED(eager, void throw_index<void>(std::int64_t, int, const shape&))
+} // namespace detail
+
 template <class T>
 class tensor;
 
@@ -25,10 +37,32 @@ struct handle_traits<tensor<T>> {
     using mode = eager;
 };
 
+template <class T>
+[[noreturn]] void refuse(const tensor<T>& x, const char* what) {
+    throw shape_error(std::string(what) + ": " + name_of(x.type()) + to_string(x.shape()));
+}
+
+template <class T>
+void refuse_index(const tensor<T>& x, std::int64_t index, int axis) {
+    const std::int64_t extent = x.shape()[axis].value;
+    if (index < -extent || index >= extent) detail::throw_index(index, axis, x.shape());
+}
+
+namespace detail {
+/// Refers to something that is a number, or turns into one.
+template <class Reference>
+concept number_in = std::is_convertible_v<Reference, double> || storage_type<std::remove_cvref_t<Reference>>;
+template <class R>
+concept range_of_numbers = !std::is_base_of_v<any_tensor, std::remove_cvref_t<R>> && requires(R & values) {
+    { *std::begin(values) } -> number_in;
+    std::end(values);
+};
+} // namespace detail
+
 /// An array of values with a run-time shape. Copies share the buffer; writing to a shared one copies first. The values
 /// are there as soon as the statement that makes them has run.
 template <class T>
-class tensor : public any_tensor {
+class tensor : public any_tensor, public indexable<tensor<T>> {
 public:
     using element_type = T;
     using number_type = arithmetic_type_t<T>;
@@ -40,116 +74,126 @@ public:
     /// Elements not set.
     static tensor uninitialized(const tapegraph::shape& dims) { return tensor(any_tensor(dtype_of<T>, checked(dims))); }
 
-    /// Lists of numbers; for the 16-bit types of floats, which are rounded.
-    tensor(std::initializer_list<number_type> values)
+    /// Numbers in braces, nested as deep as the rank: {1, 2}, {{1}, {2}}. Numbers for the 16-bit types are rounded. Throws
+    /// shape_error, naming the row, where lists beside one another differ in length.
+    tensor(std::initializer_list<detail::nested_list<number_type>> values)
+        : any_tensor(dtype_of<T>, detail::nested_shape(detail::nested_list<number_type>(values))) {
+        detail::copy_nested(detail::nested_list<number_type>(values), mutable_data());
+    }
+    /// The same, quicker to compile, where the numbers are of one type.
+    template <detail::listed_as<number_type> U>
+    tensor(std::initializer_list<U> values)
         : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(values.size())}) {
-        copy(values, mutable_data());
-    }
-    tensor(std::initializer_list<std::initializer_list<number_type>> rows)
-        : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(rows.size()), width(rows)}) {
         T* to = mutable_data();
-        for (const auto& row : rows) {
-            if (static_cast<std::int64_t>(row.size()) != shape()[1].value)
-                throw shape_error("tensor: rows of a nested list differ in length: " +
-                                  std::to_string(shape()[1].value) + " and " + std::to_string(row.size()));
-            to = copy(row, to);
-        }
+        for (const U value : values) *to++ = static_cast<T>(detail::list_element<number_type>(value));
     }
-    tensor(std::initializer_list<std::initializer_list<std::initializer_list<number_type>>> blocks) : tensor() {
-        std::vector<number_type> values;
-        std::int64_t rows = -1, columns = -1;
-        for (const auto& block : blocks) {
-            if (rows < 0) rows = static_cast<std::int64_t>(block.size());
-            if (rows != static_cast<std::int64_t>(block.size()))
-                throw shape_error("tensor: blocks of a nested list differ in length");
-            for (const auto& row : block) {
-                if (columns < 0) columns = static_cast<std::int64_t>(row.size());
-                if (columns != static_cast<std::int64_t>(row.size()))
-                    throw shape_error("tensor: rows of a nested list differ in length");
-                values.insert(values.end(), row.begin(), row.end());
-            }
-        }
-        *this = uninitialized({static_cast<std::int64_t>(blocks.size()), std::max<std::int64_t>(rows, 0),
-                               std::max<std::int64_t>(columns, 0)});
+    /// [n]: copied from a std::vector, std::array, std::span or any other range of numbers, converted to T.
+    template <detail::range_of_numbers R>
+    explicit tensor(R&& values) : tensor() {
+        if constexpr (requires { std::size(values); })
+            *this = tensor(values, tapegraph::shape{static_cast<std::int64_t>(std::size(values))});
+        else
+            *this = tensor(std::begin(values), std::end(values));
+    }
+    /// The same in a shape, row by row. Throws shape_error where the number of values is not the product of the extents.
+    template <detail::range_of_numbers R>
+    tensor(R&& values, const tapegraph::shape& dims) : any_tensor(dtype_of<T>, checked(dims)) {
+        const auto count = static_cast<std::int64_t>(std::distance(std::begin(values), std::end(values)));
+        if (count != size())
+            throw shape_error("tensor: " + std::to_string(count) + " values for shape " + to_string(dims));
+        copy(std::begin(values), mutable_data());
+    }
+    /// As many numbers from a pointer as the shape has elements.
+    template <class U>
+        requires(std::is_arithmetic_v<U> || storage_type<U>)
+    tensor(const U* values, const tapegraph::shape& dims) : any_tensor(dtype_of<T>, checked(dims)) {
         copy(values, mutable_data());
     }
-    /// Seals a formula: one fused kernel, one tape record.
-    template <expression E>
-    // NOLINTNEXTLINE: h = relu(h) is how models are written
-    tensor(const E& e, std::source_location where = std::source_location::current());
-
-    explicit tensor(any_tensor untyped) : any_tensor(std::move(untyped)) {
-        if (type() != dtype_of<T>)
-            throw dtype_error(std::string("tensor<") + name_of(dtype_of<T>) + ">: the elements are " + name_of(type()));
-    }
-
-    /// In the CPU's memory; waits for the device if that computed them.
-    const T* data() const { return static_cast<const T*>(read()); }
-    /// Memory to write to; what shares the buffer keeps the old values. Throws argument_error for a tensor that a live
-    /// gradient_tape of this thread follows (watched, or computed from what is). Good until the tensor is next copied or used in
-    /// an operation.
-    T* mutable_data() { return static_cast<T*>(write()); }
-    /// The same values off the tape, a constant to it; may be written to. The buffer is shared until then.
-    tensor detach() const {
-        tensor constant = *this;
-        constant.tape_index_ = {};
-        return constant;
-    }
-    /// All elements, row by row; waits as data() does.
-    std::span<const T> values() const { return {data(), static_cast<std::size_t>(size())}; }
-
-    /// One element, by an index per axis from 0; `set` writes one. Throws shape_error for another number of indices, range_error
-    /// for one outside its axis.
-    template <std::integral... Index>
-    T operator()(Index... index) const {
-        return data()[offset(index...)];
-    }
-    /// Writes one element: t.set(2.5, row, column). Errors as of operator() and mutable_data.
-    template <std::integral... Index>
-    void set(T value, Index... index) {
-        const std::int64_t at = offset(index...);
-        mutable_data()[at] = value;
-    }
-
-    // Not a braced list: two pointers are also two bools.
-    std::vector<T> to_vector() const { return std::vector<T>(data(), data() + size()); }
-    /// The value of a tensor of one element; throws shape_error for others.
-    T item() const {
-        if (size() != 1) throw shape_error("item: the tensor has shape " + to_string(shape()));
-        return *data();
-    }
-    // NOLINTNEXTLINE: float s = sum(a)
-    explicit operator T() const { return item(); }
-
-private:
-    template <class List>
-    static T* copy(const List& from, T* to) {
-        for (const auto& value : from) *to++ = static_cast<T>(value);
-        return to;
-    }
-    static std::int64_t width(const std::initializer_list<std::initializer_list<number_type>>& rows) {
-        return rows.size() == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size());
-    }
-    static const tapegraph::shape& checked(const tapegraph::shape& dims) {
-        for (int i = 0; i < dims.rank(); ++i)
-            if (dims[i].value < 0) throw shape_error("tensor: negative extent in shape " + to_string(dims));
-        return dims;
-    }
-    template <class... Index>
-    std::int64_t offset(Index... index) const {
-        if (sizeof...(index) != static_cast<std::size_t>(rank()))
-            throw shape_error("tensor: " + std::to_string(sizeof...(index)) + " indices for shape " +
-                              to_string(shape()));
-        const std::int64_t at[sizeof...(index) + 1]{static_cast<std::int64_t>(index)...};
-        std::int64_t flat = 0;
-        for (int i = 0; i < rank(); ++i) {
-            if (at[i] < 0 || at[i] >= shape()[i].value)
-                throw range_error("tensor: index " + std::to_string(at[i]) + " on axis " + std::to_string(i) +
-                                  " is outside shape " + to_string(shape()));
-            flat = flat * shape()[i].value + at[i];
+    /// [n]: copied from iterators.
+    template <std::input_iterator I, std::sentinel_for<I> End>
+        requires detail::number_in<std::iter_reference_t<I>> tensor(I first, End last) : tensor() {
+            std::vector<number_type> values;
+            for (; first != last; ++first) values.push_back(static_cast<number_type>(*first));
+            *this = tensor(values);
         }
-        return flat;
-    }
+        /// Seals a formula: one fused kernel, one tape record.
+        template <expression E>
+        // NOLINTNEXTLINE: h = relu(h) is how models are written
+        tensor(const E& e, std::source_location where = std::source_location::current());
+
+        template <expression E>
+        static tensor sealed(const E& e) {
+            return tensor(e);
+        }
+
+        explicit tensor(any_tensor untyped) : any_tensor(std::move(untyped)) {
+            if (type() != dtype_of<T>)
+                throw dtype_error(std::string("tensor<") + name_of(dtype_of<T>) + ">: the elements are " +
+                                  name_of(type()));
+        }
+
+        /// In the CPU's memory; waits for the device if that computed them.
+        const T* data() const { return static_cast<const T*>(read()); }
+        /// Memory to write to; what shares the buffer keeps the old values. Throws argument_error for a tensor that a live
+        /// gradient_tape of this thread follows (watched, or computed from what is). Good until the tensor is next copied or used in
+        /// an operation.
+        T* mutable_data() { return static_cast<T*>(write()); }
+        /// The same values off the tape, a constant to it; may be written to. The buffer is shared until then.
+        tensor detach() const {
+            tensor constant = *this;
+            constant.tape_index_ = {};
+            return constant;
+        }
+        /// All elements, row by row; waits as data() does.
+        std::span<const T> values() const { return {data(), static_cast<std::size_t>(size())}; }
+
+        using indexable<tensor>::operator();
+        /// One element, by an index per axis from 0; `set` writes one. Throws shape_error for another number of indices, range_error
+        /// for one outside its axis.
+        template <std::integral... Index>
+        T operator()(Index... index) const {
+            return data()[offset(index...)];
+        }
+        /// Writes one element: t.set(2.5, row, column). Errors as of operator() and mutable_data.
+        template <std::integral... Index>
+        void set(T value, Index... index) {
+            const std::int64_t at = offset(index...);
+            mutable_data()[at] = value;
+        }
+
+        // Not a braced list: two pointers are also two bools.
+        std::vector<T> to_vector() const { return std::vector<T>(data(), data() + size()); }
+        /// The value of a tensor of one element; throws shape_error for others.
+        T item() const {
+            if (size() != 1) throw shape_error("item: the tensor has shape " + to_string(shape()));
+            return *data();
+        }
+        // NOLINTNEXTLINE: float s = sum(a)
+        explicit operator T() const { return item(); }
+
+    private:
+        template <class Iterator>
+        void copy(Iterator from, T* to) {
+            for (std::int64_t i = size(); i > 0; --i, ++from) *to++ = static_cast<T>(*from);
+        }
+        static const tapegraph::shape& checked(const tapegraph::shape& dims) {
+            for (int i = 0; i < dims.rank(); ++i)
+                if (dims[i].value < 0) throw shape_error("tensor: negative extent in shape " + to_string(dims));
+            return dims;
+        }
+        template <class... Index>
+        std::int64_t offset(Index... index) const {
+            if (sizeof...(index) != static_cast<std::size_t>(rank()))
+                throw shape_error("tensor: " + std::to_string(sizeof...(index)) + " indices for shape " +
+                                  to_string(shape()));
+            const std::int64_t at[sizeof...(index) + 1]{static_cast<std::int64_t>(index)...};
+            std::int64_t flat = 0;
+            for (int i = 0; i < rank(); ++i) {
+                if (at[i] < 0 || at[i] >= shape()[i].value) detail::throw_index(at[i], i, shape());
+                flat = flat * shape()[i].value + at[i];
+            }
+            return flat;
+        }
 };
 
 /// A tensor with every element `value`.
@@ -179,31 +223,19 @@ tensor<T> arange(std::int64_t count, T begin = T(0), T step = T(1)) {
         to[i] = static_cast<T>(static_cast<real>(begin) + static_cast<real>(i) * static_cast<real>(step));
     return result;
 }
-/// Copies from any contiguous range; throws shape_error where its size is not the product of the extents.
+/// tensor<T>(values, dims).
 template <class T, class Range>
 tensor<T> from_range(const Range& values, const shape& dims) {
-    auto result = tensor<T>::uninitialized(dims);
-    const auto count = static_cast<std::int64_t>(std::size(values));
-    if (count != result.size())
-        throw shape_error("from_range: " + std::to_string(count) + " values for shape " + to_string(dims));
-    T* to = result.mutable_data();
-    for (const auto& value : values) *to++ = static_cast<T>(value);
-    return result;
+    return tensor<T>(values, dims);
 }
 
-/// Nested brackets; of more than 1000 elements three at either end of long axes.
+/// As NumPy prints it: nested brackets and columns; of more than 1000 elements three at either end of long axes; at most eight
+/// digits behind a point.
 template <class T>
 std::string to_string(const tensor<T>& t) {
-    std::string text;
-    detail::print_axis(text, t.data(), t.shape(), 0, 0);
-    return text;
+    return detail::array_text(t.data(), t.shape());
 }
-
-template <class Stream, class T>
-    requires requires(Stream& out, const std::string& text) { out << text; }
-Stream& operator<<(Stream& out, const tensor<T>& t) {
-    out << to_string(t);
-    return out;
-}
+template <class T>
+inline constexpr bool has_text<tensor<T>> = true;
 
 } // namespace tapegraph

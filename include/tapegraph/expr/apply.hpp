@@ -173,4 +173,13 @@ constexpr shape shape_of(const Arg& arg) {
     return mode_of_t<Arg>::shape_of(arg);
 }
 
+/// The value of a formula of tensors, computed for it; while a graph is traced, the formula's shape.
+template <expression E>
+std::string to_string(const E& e) {
+    if constexpr (requires { eval(e).data(); })
+        return to_string(eval(e));
+    else
+        return "formula" + to_string(shape_of(e));
+}
+
 } // namespace tapegraph

@@ -3,6 +3,7 @@
 #include <tapegraph/core/config.hpp>
 #include <tapegraph/core/dtype.hpp>
 #include <tapegraph/core/shape.hpp>
+#include <tapegraph/core/stream.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -88,6 +89,8 @@ struct expr : detail::arguments<std::index_sequence_for<Args...>, Args...> {
 
 template <class T>
 concept expression = detail::is_expr<T>;
+template <expression E>
+inline constexpr bool has_text<E> = true;
 
 /// Anything with elements: a handle, or a formula of handles.
 template <class T>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/expr/apply.hpp>
+#include <tapegraph/expr/indexable.hpp>
 #include <tapegraph/expr/walk.hpp>
 #include <tapegraph/ir/trace.hpp>
 
@@ -13,7 +14,7 @@ namespace tapegraph {
 
 /// A value inside a graph being traced: `graph::node`. It borrows the trace, which lives for the evaluation. It is a
 /// member of this namespace, not of `ir`, so that operators are found through it.
-class graph_node {
+class graph_node : public indexable<graph_node> {
 public:
     constexpr graph_node() = default;
     constexpr graph_node(ir::trace* owner, int id) : owner_(owner), id_(id) {}
@@ -21,6 +22,10 @@ public:
     template <expression E>
     // NOLINTNEXTLINE: h = relu(h) is how models are written
     constexpr graph_node(const E& e, std::source_location where = std::source_location::current());
+
+    /// Seals a formula for `x += y`, whose operator cannot ask for its line: errors name that of the operation before.
+    template <expression E>
+    static constexpr graph_node sealed(const E& e);
 
     constexpr ir::trace& owner() const { return *owner_; }
     constexpr int id() const { return id_; }
@@ -32,6 +37,16 @@ private:
     ir::trace* owner_ = nullptr;
     int id_ = -1;
 };
+
+/// Element type and shape: "f32[?, 3]".
+inline std::string to_string(const graph_node& x) { return name_of(x.type()) + to_string(x.shape()); }
+template <>
+inline constexpr bool has_text<graph_node> = true;
+
+constexpr void refuse(const graph_node& x, const char* what) {
+    const operand_info about{x.type(), x.shape()};
+    x.owner().fail(what, &about, 1);
+}
 
 struct graph;
 
@@ -147,6 +162,12 @@ template <expression E>
 constexpr graph_node::graph_node(const E& e, std::source_location where) : owner_(ir::owner_of(e)) {
     owner_->line = owner_->intern(where);
     id_ = ir::seal(*owner_, e);
+}
+
+template <expression E>
+constexpr graph_node graph_node::sealed(const E& e) {
+    ir::trace* const owner = ir::owner_of(e);
+    return {owner, ir::seal(*owner, e)};
 }
 
 /// Graph mode. `graph::node` is the handle that models see.

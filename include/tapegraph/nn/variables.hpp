@@ -121,6 +121,15 @@ private:
     tapegraph::constraint constraint_;
 };
 
+/// "dense/kernel: f32[784, 10]", and whether training changes it.
+template <class Variable>
+    requires std::is_same_v<Variable, variable> // a template, so that programs that print none do not compile it
+        std::string to_string(const Variable& v) {
+        return v.path() + ": " + name_of(v.type()) + to_string(v.shape()) + (v.trainable() ? "" : ", not trainable");
+    }
+template <>
+inline constexpr bool has_text<variable> = true;
+
 namespace detail {
 
 /// The path of a scope as text: "block/3/conv".

@@ -22,6 +22,7 @@
 #include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/movement/layout.hpp>
 #include <tapegraph/ops/movement/padding.hpp>
+#include <tapegraph/ops/movement/parts.hpp>
 #include <tapegraph/ops/movement/slice.hpp>
 #include <tapegraph/ops/movement/view.hpp>
 #include <tapegraph/ops/ordering/ordering.hpp>

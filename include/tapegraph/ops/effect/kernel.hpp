@@ -48,7 +48,9 @@ template <class = void>
 void print(std::string_view label, const buffer_view& v) {
     std::string text = std::string(label) + ": " + described(v);
     text += v.rank > 1 ? '\n' : ' ';
-    const auto values = [&]<class T>(T) { tapegraph::detail::print_axis(text, v.as<const T>(), shape(v.rank, v.extents), 0, 0); };
+    const auto values = [&]<class T>(T) {
+        text += tapegraph::detail::array_text(v.as<const T>(), shape(v.rank, v.extents));
+    };
     switch (v.type) {
     case dtype::f32: values(0.0f); break;
     case dtype::f64: values(0.0); break;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/expr/indexable.hpp>
 #include <tapegraph/ops/movement/layout.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 
@@ -38,7 +39,9 @@ struct slice_op {
         wrong_sum = -3,
         axis_outside = -4,
         wrong_count = -5,
-        no_matrix = -6
+        no_matrix = -6,
+        two_ellipses = -7,
+        malformed = -8
     };
 
     /// Where the first of `count` elements lies on an axis of `size`.
@@ -71,6 +74,8 @@ struct slice_op {
         case axis_outside: return "slice, take, split: axis outside the rank";
         case no_matrix: return "diag, diag_part: the axes must exist and have extents that are numbers";
         case wrong_count: return "unstack: the number of parts is not the extent";
+        case two_ellipses: return "slice: tg::ellipsis may stand for axes only once";
+        case malformed: return "slice: a range is a begin, an end and a step at most";
         default: return "pad: amounts are negative";
         }
     }
@@ -121,12 +126,6 @@ constexpr auto slice_op::vjp(const attributes& a, auto dy, auto x, auto) {
     return invoke<pad_op>(a, &target, std::source_location::current(), dy);
 }
 
-/// One axis of a slice, as Python's begin:end:step.
-struct range {
-    std::int64_t begin = 0;
-    std::int64_t end = std::numeric_limits<std::int64_t>::max();
-    std::int64_t step = 1;
-};
 /// `all` keeps an axis; as a function, tg::all(mask), it says whether all elements of a bool tensor are true.
 struct whole_axis : range {
     template <tensor_like A>
@@ -195,6 +194,18 @@ constexpr void slice_symbolic_axis(const range& r, extent size, slice_op::attrib
 
 } // namespace detail
 
+namespace detail {
+/// What a range takes of an axis; of one that x does not have, a mistake for the shape rule to name.
+constexpr void slice_axis(const range& r, const shape& from, slice_op::attributes& a, shape& target, int axis) {
+    if (axis < from.rank() && from[axis].known())
+        slice_known_axis(r, from[axis].value, a, target, axis);
+    else if (axis < from.rank() && (r.begin != all.begin || r.end != all.end || r.step != all.step))
+        slice_symbolic_axis(r, from[axis], a, target, axis);
+    else if (axis >= from.rank() && axis < max_rank)
+        a.step[axis] = 0;
+}
+} // namespace detail
+
 /// x[ranges...]: bounds are clipped and negative ones count from the end, as in Python; a negative step needs a begin.
 /// Axes not named are kept whole. Bounds of a symbolic axis are not clipped: the extent is required to contain them, and a
 /// range that is named from both ends must run from the front to the back ({1, -1}) or, with a negative step, backwards.
@@ -205,15 +216,7 @@ constexpr auto slice(const A& x, std::initializer_list<range> ranges,
     shape target = from;
     slice_op::attributes a = detail::whole_slice();
     int axis = 0;
-    for (const range& r : ranges) {
-        if (axis < from.rank() && from[axis].known())
-            detail::slice_known_axis(r, from[axis].value, a, target, axis);
-        else if (axis < from.rank() && (r.begin != all.begin || r.end != all.end || r.step != all.step))
-            detail::slice_symbolic_axis(r, from[axis], a, target, axis);
-        else if (axis >= from.rank() && axis < max_rank)
-            a.step[axis] = 0; // refused by the shape rule
-        ++axis;
-    }
+    for (const range& r : ranges) detail::slice_axis(r, from, a, target, axis++);
     return invoke<slice_op>(a, &target, where, x);
 }
 

@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/list.hpp>
 #include <tapegraph/expr/differentiate.hpp>
+#include <tapegraph/expr/indexable.hpp>
 #include <tapegraph/expr/transforms.hpp>
 #include <tapegraph/ops/movement/layout.hpp>
 
@@ -17,7 +18,7 @@ struct batched_mode;
 
 /// A value per example of a batch, one behind another along axis 0 of `whole`. `Tag` tells vmaps apart.
 template <class Handle, class Tag>
-class batched {
+class batched : public indexable<batched<Handle, Tag>> {
 public:
     constexpr batched() = default; ///< stands for nothing until it is assigned to
     constexpr explicit batched(const Handle& whole) : whole_(whole) {}
@@ -25,6 +26,11 @@ public:
     template <expression E>
     // NOLINTNEXTLINE: h = relu(h) is how models are written
     constexpr batched(const E& e, std::source_location where = std::source_location::current()) : batched(eval(e, where)) {}
+
+    template <expression E>
+    static constexpr batched sealed(const E& e) {
+        return batched(e);
+    }
 
     constexpr const Handle& whole() const { return whole_; }
     constexpr extent count() const { return shape_of(whole_)[0]; }
@@ -38,6 +44,18 @@ public:
 private:
     Handle whole_{};
 };
+
+template <class Handle, class Tag>
+std::string to_string(const batched<Handle, Tag>& x) {
+    return name_of(x.type()) + to_string(x.shape()) + " per example";
+}
+template <class Handle, class Tag>
+inline constexpr bool has_text<batched<Handle, Tag>> = true;
+
+template <class Handle, class Tag>
+constexpr void refuse(const batched<Handle, Tag>& x, const char* what) {
+    refuse(x.whole(), what);
+}
 
 template <class Handle, class Tag>
 struct handle_traits<batched<Handle, Tag>> {
