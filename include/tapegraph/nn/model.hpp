@@ -34,10 +34,14 @@ public:
         return this->step_with({input_of(), &step_of}, x, y);
     }
 
-    /// Trains for some epochs over a data set whose first column is the input and whose second holds the labels. Throws
-    /// argument_error for a negative number of epochs or first epoch, a batch size below 1, and a data set without records or
-    /// labels.
-    history fit(const data::dataset& train, const fit_options& options = {}) {
+    /// Trains for some epochs over a data set whose first column is the input and whose second holds the labels. Behind the options
+    /// come callbacks, whose hooks are called in this order: nn/training_state.hpp, nn/callbacks/. Throws argument_error for options
+    /// that make no sense, and a data set without records or labels.
+    template <class... Callbacks>
+    history fit(const data::dataset& train, const fit_options& options = {}, Callbacks&&... callbacks) {
+        static_assert((detail::training_callback<std::remove_reference_t<Callbacks>> && ...),
+                      "fit: a callback has none of the hooks on_train_begin, on_train_end, on_epoch_begin, on_epoch_end, "
+                      "on_batch_begin, on_batch_end, on_test_begin, on_test_end, on_checkpoint, each with a training_state&");
         detail::mode_calls calls{input_of(), &step_of, &measure_of};
         if constexpr (requires(Derived& d) { d.launch_once(buffer_view{}, buffer_view{}); }) {
             calls.launch = [](detail::model_base& m, const buffer_view& x, const buffer_view& y) {
@@ -47,7 +51,9 @@ public:
                 return static_cast<Derived&>(m).result_of(s);
             };
         }
-        return this->fit_with(calls, train, options);
+        const detail::callback_hooks hooks[]{detail::hooks_of(callbacks)..., {}};
+        return this->fit_with(calls, train, options,
+                              {hooks, sizeof...(Callbacks), detail::learning_rate_of(static_cast<Derived&>(*this).optimizer())});
     }
 
     /// Mean loss and accuracy over a data set, weighted by batch size; nothing is trained. Errors as of `fit`.
