@@ -10,6 +10,7 @@
 #include <tapegraph/tapegraph.hpp>
 #include <tapegraph/version.hpp>
 
+#include <tapegraph/nn/callbacks.hpp>
 #include <tapegraph/nn/layers/attention.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/layers/gru.hpp>
@@ -41,6 +42,7 @@
 #if !defined(TG_NO_THIRD_PARTY)
 #if __has_include(<nlohmann/json.hpp>)
 #include <tapegraph/io/weights.hpp>
+#include <tapegraph/nn/callbacks/saving.hpp>
 #endif
 #if __has_include(<zlib.h>)
 #include <tapegraph/data/readers/idx.hpp>

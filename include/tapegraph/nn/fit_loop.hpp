@@ -152,7 +152,7 @@ history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset&
         bool& flag;
         ~fitting() { flag = false; }
     } const under_way{fitting_ = true};
-    while (run.next_epoch < options.epochs && (run.inside || !state.ends())) run_epoch(run);
+    while (run.next_epoch < options.epochs && !state.history.interrupted && (run.inside || !state.stopped())) run_epoch(run);
     note_position(run);
     fitting_ = false;
     run.call(&callback_hooks::train_end);
@@ -215,6 +215,7 @@ void basic_trainer<X>::run_steps(fit_run& run) {
         } else {
             const data::batch* b = run.loader.next();
             if (b == nullptr) return;
+            s.next_step = step_ + 1;
             run.call(&callback_hooks::batch_begin);
             run.finish_step(step_with(run.calls, batch_view(*b, 0), batch_view(*b, 1)), b->count());
         }
@@ -244,6 +245,7 @@ void basic_trainer<X>::run_ahead(fit_run& run) {
     for (std::int64_t sent_steps = s.batch; sent_steps < s.batches && !s.ends() && !s.checkpoint_requested(); ++sent_steps) {
         const data::batch* b = run.loader.next();
         if (b == nullptr) break;
+        s.next_step = step_ + 1;
         run.call(&callback_hooks::batch_begin);
         const buffer_view x = batch_view(*b, 0);
         check_batch(run.calls.input, x);

@@ -35,6 +35,7 @@ public:
     std::int64_t epoch = 0, epochs = 1; ///< the epoch's number, from 0, and fit's `epochs`
     std::int64_t batch = 0, batches = 0; ///< steps of this epoch that are finished, and how many it has
     std::int64_t step = 0;               ///< of the model: the last one that is finished, from 1
+    std::int64_t next_step = 1;          ///< in on_batch_begin: the one that begins
     double batch_loss = 0;               ///< of that step alone
     bool validates = false;              ///< whether fit was given anything to validate on
     /// Means over the epoch so far: "loss", "accuracy" and the model's metrics, at the end of an epoch also "val_loss", ... Callbacks
@@ -75,8 +76,9 @@ public:
     bool stopped() const { return stopped_; }
     bool ends() const { return stopped_ || history.interrupted; }
 
-    /// Asks for `on_checkpoint` of every callback, once all others have seen this step or epoch: the moment at which
-    /// model().save(path, {.everything = true}) writes what can be resumed. It also comes where training is interrupted.
+    /// Asks for `on_checkpoint` of every callback, once all of them have seen this step or epoch: the moment at which
+    /// model().save(path, {.everything = true}) writes what can be resumed. It also comes where training is interrupted. Asked for in
+    /// on_batch_begin it comes behind just that step on every device.
     void request_checkpoint() { checkpoint_ = true; }
     /// Goes on where the run in the model's file stopped, as fit_options::resume. For on_train_begin.
     void resume() { resume_ = true; }
