@@ -32,6 +32,18 @@ tg::data::dataset records(int count) {
     return set;
 }
 
+/// (x - z)^2 of one output and int labels.
+struct square_of_classes {
+    constexpr auto per_record(auto x, auto z) const {
+        const auto d = tg::eval(tg::squeeze(x, -1) - tg::cast<double>(z));
+        return d * d;
+    }
+    constexpr auto operator()(auto x, auto z) const { return mean(per_record(x, z)); }
+    static constexpr tg::tensor_spec labels(tg::dtype, const tg::shape& output) {
+        return {tg::dtype::i32, tg::shape(output.rank() - 1, output.data())};
+    }
+};
+
 /// Sets "score" of each epoch, so that a callback's decisions are known beforehand.
 auto scores(std::vector<double> values) {
     return tg::on_epoch_end([values](state& s) { s.logs.set("score", values[static_cast<std::size_t>(s.epoch)]); });
@@ -96,6 +108,61 @@ TEST_CASE("the last share of a data set is held out, before it is shuffled") {
     CHECK(refused({.validation_freq = 0}) == "fit: validation_freq is 0, not at least 1");
     CHECK(refused({.steps_per_epoch = -1}) == "fit: steps_per_epoch is -1");
     CHECK(refused({.verbose = 3}) == "fit: verbose is 3, not 0, 1 or 2");
+}
+
+TEST_CASE("class weights multiply the weights of records") {
+    each_mode([](auto mode) {
+        const auto build = [] {
+            return tg::compile<decltype(mode)>(line{}, tg::spec<double, tg::dyn, 2>{}, tg::weighted{square_of_classes{}}, tg::sgd{});
+        };
+        auto model = build(), twin = build();
+        const auto x = noise<double>({7, 2}, 1).to_vector();
+        const std::vector<std::int32_t> y{0, 1, 2, 2, 1, 0, 1};
+        const std::vector<double> own{1, 2, 0.5, 1, 1, 3, 1}, by_class{0.5, 2, 3};
+        std::vector<double> product;
+        for (std::size_t i = 0; i < y.size(); ++i) product.push_back(own[i] * by_class[static_cast<std::size_t>(y[i])]);
+        tg::data::dataset plain, weighted, all;
+        plain.add("x", x, {2}).add("y", y);
+        weighted.add("x", x, {2}).add("y", y).add("sample_weight", own);
+        all.add("x", x, {2}).add("y", y).add("sample_weight", product);
+        const tg::fit_options o{.epochs = 2, .batch_size = 3, .verbose = 0};
+        auto with = o;
+        with.class_weight = by_class;
+        CHECK(model.fit(weighted, with)["loss"] == twin.fit(all, o)["loss"]);
+        CHECK(first_difference(model, twin) == "");
+        with.validation_data = plain; // counts one each, as in Keras
+        const auto h = model.fit(plain, with);
+        CHECK(h.epochs[0].validation_loss > 0);
+
+        const auto refused = [&](auto& m, std::vector<double> weights) {
+            with.class_weight = weights;
+            return support::message_of<tg::error>([&] { m.fit(plain, with); });
+        };
+        CHECK(support::contains(refused(model, {1, 2}), "is of class 2, and there are weights of 2 classes"));
+        CHECK(refused(model, {1, -2, 1}) == "class_weight: the weight of class 1 is -2.000000");
+        auto bare = make<decltype(mode)>();
+        CHECK(refused(bare, {1, 1}) == "fit: class_weight is given, and the model's loss takes no weights; compile it with tg::weighted{loss}");
+    });
+}
+
+TEST_CASE("predict and evaluate take data sets") {
+    each_mode([](auto mode) {
+        auto model = make<decltype(mode)>();
+        const auto set = records(7), other = records(4);
+        const auto y = model.predict(set, 3);
+        CHECK(y.shape() == tg::shape{7, 1});
+        CHECK(same_bits(y, model.predict(noise<double>({7, 2}, 1))));
+        CHECK(same_bits(y, model.predict(set)));
+        tg::data::dataset inputs; // labels are not needed
+        inputs.add("x", noise<double>({7, 2}, 1).to_vector(), {2});
+        CHECK(same_bits(y, model.predict(inputs, 2)));
+        const auto both = model.evaluate({set, other}, 3);
+        REQUIRE(both.size() == 2);
+        CHECK(both[1].loss == model.evaluate(other, 3).loss);
+        tg::data::dataset wrong;
+        wrong.add("x", std::vector<float>(4), {2});
+        CHECK(support::message_of<tg::dtype_error>([&] { model.predict(wrong); }) == "input is f32, the model takes f64");
+    });
 }
 
 TEST_CASE("early_stopping stops, and restores, as Keras's does") {

@@ -349,7 +349,7 @@ TEST_CASE("one path cannot be asked for twice, and only variables are assigned")
     const auto x = noise<double>({2, 2}, 1);
     tg::dense(b.scope() / "d", x, {.units = 1});
     CHECK(support::contains(support::message_of<tg::argument_error>([&] { tg::dense(b.scope() / "d", x, {.units = 1}); }),
-                            "variable 'd/kernel': this path is already taken"));
+                            "variable 'd/kernel': this path is already taken (scope.reuse() shares it)"));
     CHECK(support::contains(support::message_of<tg::argument_error>([&] { b.scope().assign(x, x); }),
                             "assign: the target is not a variable"));
 }

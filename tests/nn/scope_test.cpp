@@ -38,8 +38,8 @@ std::string in_eager_mode(const F& build) {
 
 template <class F>
 void check_taken(const std::string& path, const F& build) {
-    CHECK(in_graph_mode(build) == "variable: this path is already taken");
-    CHECK(in_eager_mode(build) == "variable '" + path + "': this path is already taken");
+    CHECK(in_graph_mode(build) == "variable: this path is already taken (scope.reuse() shares it)");
+    CHECK(in_eager_mode(build) == "variable '" + path + "': this path is already taken (scope.reuse() shares it)");
 }
 
 } // namespace

@@ -5,7 +5,7 @@
 #include <tapegraph/graph/lower.hpp>
 #include <tapegraph/ir/text.hpp>
 
-#include <initializer_list>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -88,11 +88,11 @@ public:
 
     /// Throws dtype_error or shape_error for what a program of this trace would refuse. `values` are those of its inputs that
     /// are no parameters, in their order.
-    void check(std::initializer_list<buffer_view> values) const;
+    void check(std::span<const buffer_view> values) const;
 
 private:
     template <class F>
-    void each(std::initializer_list<buffer_view> values, const F& f) const {
+    void each(std::span<const buffer_view> values, const F& f) const {
         int index = 0;
         for (const buffer_view& value : values) {
             while (view_.inputs[index].scalar_parameter) ++index;
@@ -106,7 +106,7 @@ private:
 using input_rules = basic_input_rules<>;
 
 template <class X>
-void basic_input_rules<X>::check(std::initializer_list<buffer_view> values) const {
+void basic_input_rules<X>::check(std::span<const buffer_view> values) const {
     each(values, [&](int index, const buffer_view& value) { check_input_kind(view_, index, value); });
     std::vector<std::int64_t> symbols(static_cast<std::size_t>(view_.atoms.size()), -1);
     each(values, [&](int index, const buffer_view& value) {

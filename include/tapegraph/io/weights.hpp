@@ -55,6 +55,7 @@ void save_weights(const std::filesystem::path& path, const model_to_save& model,
     std::vector<io::safetensors_entry> entries;
     std::string frozen;
     for (const variable& v : model.variables) {
+        if (v.metric_state()) continue;
         if (!v.optimizer_state() || state)
             entries.push_back({stored_name(v), v.type(), extents_of(v.shape()), v.data().read()});
         if (v.frozen()) frozen.append(v.path()).append("\n");
@@ -181,7 +182,7 @@ std::vector<stored_pair> match_some(const io::safetensors_file& file, const std:
     std::vector<std::string> paths;
     bool wanted = false;
     for (variable& v : variables) {
-        if (v.optimizer_state()) continue;
+        if (v.optimizer_state() || v.metric_state()) continue;
         paths.push_back(v.path());
         if (!map.wants(v.path())) continue;
         wanted = true;
@@ -219,7 +220,7 @@ std::vector<stored_pair> match_all(const io::safetensors_file& file, const std::
                                    const stored_contents& contents, load_report& report) {
     std::vector<stored_pair> pairs;
     for (variable& v : variables) {
-        if (v.optimizer_state() && !contents.state) continue;
+        if (v.metric_state() || (v.optimizer_state() && !contents.state)) continue;
         const std::string key = stored_name(v);
         const auto found = file.tensors.find(key);
         if (found == file.tensors.end()) throw data_error(name + ": no tensor '" + key + "', which the model has");

@@ -128,6 +128,7 @@ public:
     list<assignment_entry> assignments;
     list<row_use_entry> row_uses; // until the gradient has been taken
     list<gradient_entry> gradients;
+    list<int> added_losses; // until the loss has been traced
     list<pass_entry> history;
     list<layer_entry> layers;
     extent_table extents;

@@ -15,80 +15,107 @@ namespace tapegraph {
 // nobody can have, and its type says why.
 
 /// The layer table of a model, which makes no variable: `summarize(model{}, spec<float, dyn, 784>{}).text()`.
-template <detail::anything Model, class T, auto... Extents, bool = detail::takes<Model, graph_scope, graph_node>()>
-auto summarize(const Model&, spec<T, Extents...>) ->
-    typename detail::summary_if_it_fits<decltype(Model{}(detail::root_scope, detail::some_node)),
-                                        detail::model_type<Model>, spec<T, Extents...>>::type {
+template <detail::anything Model, detail::input_spec_like Spec, bool = detail::looked_into<Model, Spec>::taken>
+auto summarize(const Model&, Spec) ->
+    typename detail::summary_if_it_fits<detail::model_result<Model, Spec>, detail::model_type<Model>, Spec>::type {
     return detail::describe_model(
-        ir::stage_view<ir::traced_stage<ir::prediction_trace<detail::model_type<Model>, spec<T, Extents...>, true>>>());
+        ir::stage_view<ir::traced_stage<ir::prediction_trace<detail::model_type<Model>, Spec, true>>>());
 }
-template <class Model, class T, auto... Extents, bool = detail::takes<Model, graph_scope, graph_node>()>
-[[nodiscard]] decltype(auto) summarize(const Model&, spec<T, Extents...>) {
-    return detail::told_by(detail::model_mistake<none, detail::model_type<Model>, spec<T, Extents...>, none, none>());
+template <class Model, detail::input_spec_like Spec, bool = detail::looked_into<Model, Spec>::taken>
+[[nodiscard]] decltype(auto) summarize(const Model&, Spec) {
+    return detail::told_by(detail::model_mistake<none, detail::model_type<Model>, Spec, none, none>());
 }
 
 /// Makes a trainable model: `compile<graph>(model{}, spec<float, dyn, 784>{}, loss{}, adam{})`. `graph` compiles the
-/// training step with the program; `eager` runs the model as it is written.
-template <class Mode, detail::anything Model, class T, auto... Extents, class Loss, class Optimizer,
-          bool = detail::takes<Model, graph_scope, graph_node>()>
-auto compile(const Model&, spec<T, Extents...>, const Loss&, const Optimizer& optimizer,
-             const compile_options& options = {}) ->
-    typename detail::model_if_it_fits<decltype(Model{}(detail::root_scope, detail::some_node)), Mode,
-                                      detail::model_type<Model>, spec<T, Extents...>, Loss, Optimizer>::type {
-    return {options, optimizer};
+/// training step with the program; `eager` runs the model as it is written. A model of several inputs has
+/// `inputs{input<"image">(spec...), ...}`, one of several outputs `losses{on<"class">(loss{}), ...}`.
+template <class Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+          bool = detail::looked_into<Model, Spec>::taken>
+auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
+    typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec, Loss,
+                                      Optimizer>::type {
+    return {options, loss, optimizer};
 }
-template <class Mode, class Model, class T, auto... Extents, class Loss, class Optimizer,
-          bool = detail::takes<Model, graph_scope, graph_node>()>
-[[nodiscard]] decltype(auto) compile(const Model&, spec<T, Extents...>, const Loss&, const Optimizer&,
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+          bool = detail::looked_into<Model, Spec>::taken>
+[[nodiscard]] decltype(auto) compile(const Model&, Spec, const Loss&, const Optimizer&, const compile_options& = {}) {
+    return detail::told_by(detail::model_mistake<Mode, detail::model_type<Model>, Spec, Loss, Optimizer>());
+}
+
+/// The same with metrics: `compile<graph>(model{}, spec, loss{}, adam{}, metrics{precision{}, auc{}})`.
+template <class Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+          class... Metrics, bool = detail::looked_into<Model, Spec>::taken>
+auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
+             const compile_options& options = {}) ->
+    typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
+                                      measured<Loss, Metrics...>, Optimizer>::type {
+    return {options, {loss, measured_by}, optimizer};
+}
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
+          bool = detail::looked_into<Model, Spec>::taken>
+[[nodiscard]] decltype(auto) compile(const Model&, Spec, const Loss&, const Optimizer&, const metrics<Metrics...>&,
                                      const compile_options& = {}) {
     return detail::told_by(
-        detail::model_mistake<Mode, detail::model_type<Model>, spec<T, Extents...>, Loss, Optimizer>());
-}
-
-/// Makes a trainable model of one that has members, given as a constant: `compile<graph, model{.layers = 5}>(spec, loss, adam{})`.
-template <class Mode, auto Model, class T, auto... Extents, detail::anything Loss, class Optimizer,
-          bool = detail::takes<std::remove_cv_t<decltype(Model)>, graph_scope, graph_node>()>
-auto compile(spec<T, Extents...>, const Loss&, const Optimizer& optimizer, const compile_options& options = {}) ->
-    typename detail::model_if_it_fits<decltype(detail::model_constant<Model>::get()(detail::root_scope,
-                                                                                    detail::some_node)),
-                                      Mode, detail::model_constant<Model>, spec<T, Extents...>, Loss, Optimizer>::type {
-    return {options, optimizer};
-}
-template <class Mode, auto Model, class T, auto... Extents, class Loss, class Optimizer,
-          bool = detail::takes<std::remove_cv_t<decltype(Model)>, graph_scope, graph_node>()>
-[[nodiscard]] decltype(auto) compile(spec<T, Extents...>, const Loss&, const Optimizer&, const compile_options& = {}) {
-    return detail::told_by(
-        detail::model_mistake<Mode, detail::model_constant<Model>, spec<T, Extents...>, Loss, Optimizer>());
-}
-
-/// A model given as a constant, for prediction alone.
-template <class Mode, auto Model, detail::anything T, auto... Extents,
-          bool = detail::takes<std::remove_cv_t<decltype(Model)>, graph_scope, graph_node>()>
-auto compile(spec<T, Extents...>, const compile_options& options = {}) -> typename detail::model_if_it_fits<
-    decltype(detail::model_constant<Model>::get()(detail::root_scope, detail::some_node)), Mode,
-    detail::model_constant<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>::type {
-    return {options, none{}};
-}
-template <class Mode, auto Model, class T, auto... Extents,
-          bool = detail::takes<std::remove_cv_t<decltype(Model)>, graph_scope, graph_node>()>
-[[nodiscard]] decltype(auto) compile(spec<T, Extents...>, const compile_options& = {}) {
-    return detail::told_by(
-        detail::model_mistake<Mode, detail::model_constant<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>());
+        detail::model_mistake<Mode, detail::model_type<Model>, Spec, measured<Loss, Metrics...>, Optimizer>());
 }
 
 /// A model for prediction alone: no gradient is compiled.
-template <class Mode, detail::anything Model, class T, auto... Extents,
-          bool = detail::takes<Model, graph_scope, graph_node>()>
-auto compile(const Model&, spec<T, Extents...>, const compile_options& options = {}) ->
-    typename detail::model_if_it_fits<decltype(Model{}(detail::root_scope, detail::some_node)), Mode,
-                                      detail::model_type<Model>, spec<T, Extents...>, sigmoid_cross_entropy,
-                                      none>::type {
-    return {options, none{}};
+template <class Mode, detail::anything Model, detail::input_spec_like Spec,
+          bool = detail::looked_into<Model, Spec>::taken>
+auto compile(const Model&, Spec, const compile_options& options = {}) ->
+    typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
+                                      sigmoid_cross_entropy, none>::type {
+    return {options, sigmoid_cross_entropy{}, none{}};
 }
-template <class Mode, class Model, class T, auto... Extents, bool = detail::takes<Model, graph_scope, graph_node>()>
-[[nodiscard]] decltype(auto) compile(const Model&, spec<T, Extents...>, const compile_options& = {}) {
+template <class Mode, class Model, detail::input_spec_like Spec, bool = detail::looked_into<Model, Spec>::taken>
+[[nodiscard]] decltype(auto) compile(const Model&, Spec, const compile_options& = {}) {
+    return detail::told_by(detail::model_mistake<Mode, detail::model_type<Model>, Spec, sigmoid_cross_entropy, none>());
+}
+
+// Models that have members are given as constants: `compile<graph, model{.layers = 5}>(spec, loss, adam{})`.
+
+template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+          bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
+auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
+    typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
+                                      detail::model_constant<Model>, Spec, Loss, Optimizer>::type {
+    return {options, loss, optimizer};
+}
+template <class Mode, auto Model, class Spec, class Loss, class Optimizer,
+          bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
+[[nodiscard]] decltype(auto) compile(Spec, const Loss&, const Optimizer&, const compile_options& = {}) {
+    return detail::told_by(detail::model_mistake<Mode, detail::model_constant<Model>, Spec, Loss, Optimizer>());
+}
+
+template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
+          bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
+auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
+             const compile_options& options = {}) ->
+    typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
+                                      detail::model_constant<Model>, Spec, measured<Loss, Metrics...>,
+                                      Optimizer>::type {
+    return {options, {loss, measured_by}, optimizer};
+}
+template <class Mode, auto Model, class Spec, class Loss, class Optimizer, class... Metrics,
+          bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
+[[nodiscard]] decltype(auto) compile(Spec, const Loss&, const Optimizer&, const metrics<Metrics...>&,
+                                     const compile_options& = {}) {
     return detail::told_by(
-        detail::model_mistake<Mode, detail::model_type<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>());
+        detail::model_mistake<Mode, detail::model_constant<Model>, Spec, measured<Loss, Metrics...>, Optimizer>());
+}
+
+template <class Mode, auto Model, detail::input_spec_like Spec,
+          bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
+auto compile(Spec, const compile_options& options = {}) ->
+    typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
+                                      detail::model_constant<Model>, Spec, sigmoid_cross_entropy, none>::type {
+    return {options, sigmoid_cross_entropy{}, none{}};
+}
+template <class Mode, auto Model, class Spec,
+          bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
+[[nodiscard]] decltype(auto) compile(Spec, const compile_options& = {}) {
+    return detail::told_by(
+        detail::model_mistake<Mode, detail::model_constant<Model>, Spec, sigmoid_cross_entropy, none>());
 }
 
 } // namespace tapegraph

@@ -34,11 +34,13 @@ template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<eager, Model, Spec, Loss, Optimizer>
     : public trainable_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, Spec, Loss, detail::basic_trainer<>> {
     using base = trainable_model<compiled_model, Spec, Loss, detail::basic_trainer<>>;
-    using T = typename Spec::element_type;
-    using value = typename Spec::value_type;
+    using value = typename detail::value_type_of<Spec>::type;
+    using pack = detail::input_pack<Spec>;
+    using objective = detail::objective<Loss>;
 
 public:
-    compiled_model(const compile_options& options, Optimizer optimizer) : base(options), optimizer_(optimizer) {
+    compiled_model(const compile_options& options, const Loss& loss, Optimizer optimizer)
+        : base(options, loss), optimizer_(optimizer) {
         this->template set_up<Model, Spec,
                               std::conditional_t<std::is_same_v<Optimizer, none>, ir::prediction_trace<Model, Spec>,
                                                  ir::training_trace<Model, Spec, Loss, Optimizer>>>();
@@ -48,17 +50,14 @@ public:
 
 private:
     friend base;
-    static constexpr dtype label_type = Loss::labels(dtype_of<value>, shape{}).type;
-    using label = element_t<label_type>;
-
     eager_context& begin(bool training) {
         context_.variables = &this->variables_;
         context_.begin(training, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
         return context_;
     }
 
-    step_result step_once(const buffer_view& x, const buffer_view& y) {
-        check_inputs<ir::training_trace<Model, Spec, Loss, Optimizer>>(x, y);
+    step_result step_once(detail::batch_columns columns) {
+        check_inputs<ir::training_trace<Model, Spec, Loss, Optimizer>>(columns, pack::count + objective::columns);
         const detail::numeric_check check(this->options_.check_finite);
         eager_context& context = begin(true);
         const detail::random_scope draws(context.random);
@@ -67,12 +66,15 @@ private:
         std::vector<variable*> targets;
         {
             gradient_tape tape;
-            const auto labels = detail::batch_tensor<label>(y);
-            const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x)));
+            const auto output = call_model(context, columns);
             detail::numeric_check::enter({});
-            const auto loss = eval(Loss{}(output, labels));
+            const auto labels = labels_of(output, columns + pack::count);
+            const auto numbers = typed_numbers(this->numbers_of_loss());
+            const auto goal = value_of(output, labels, numbers);
+            const any_tensor loss = total_of(context, goal.total);
             tape.stop_recording();
             const any_tensor accuracy = accuracy_of(output, labels);
+            objective::measure(detail::eager_metrics(&context), output, labels, goal, numbers);
             for (const auto& u : context.used) {
                 if (!detail::tape_storage::instance().knows(u.handle.tape_index())) continue;
                 sources.push_back(u.handle);
@@ -83,9 +85,7 @@ private:
             result = numbers_of(loss, accuracy); // before anything is updated: here is thrown what a device found wrong
         }
         detail::eager_slots slots(&this->variables_, &context.updates);
-        const auto numbers = optimizer_.numbers(this->step_);
-        std::array<typed_number<value>, Optimizer::count> n;
-        for (std::size_t i = 0; i < numbers.size(); ++i) n[i] = {static_cast<value>(numbers[i])};
+        const auto n = typed_numbers(optimizer_.numbers(this->step_));
         for (std::size_t i = 0; i < targets.size(); ++i) {
             slots.begin(targets[i]);
             update(slots, sources[i], gradients[i], n);
@@ -100,38 +100,91 @@ private:
         return result;
     }
 
-    step_result measure_once(const buffer_view& x, const buffer_view& y) {
-        check_inputs<ir::forward_trace<Model, Spec, Loss>>(x, y);
+    step_result measure_once(detail::batch_columns columns) {
+        check_inputs<ir::forward_trace<Model, Spec, Loss>>(columns, pack::count + objective::columns);
         eager_context& context = begin(false);
         const detail::random_scope draws(context.random);
-        const auto labels = detail::batch_tensor<label>(y);
-        const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x)));
-        const auto loss = eval(Loss{}(output, labels));
-        return numbers_of(loss, accuracy_of(output, labels));
+        const auto output = call_model(context, columns);
+        const auto labels = labels_of(output, columns + pack::count);
+        const auto numbers = typed_numbers(this->numbers_of_loss());
+        const auto goal = value_of(output, labels, numbers);
+        const step_result result = numbers_of(total_of(context, goal.total), accuracy_of(output, labels));
+        objective::measure(detail::eager_metrics(&context), output, labels, goal, numbers);
+        context.apply();
+        return result;
     }
 
-    tensor<value> predict_once(const tensor<T>& x) const {
-        check_inputs<ir::prediction_trace<Model, Spec, true>>(x.outline_view());
+    template <class... T>
+    auto predict_once(const tensor<T>&... x) const {
+        const buffer_view columns[]{x.outline_view()...};
+        check_inputs<ir::prediction_trace<Model, Spec, true>>(columns, pack::count);
         eager_context context;
         context.variables = const_cast<variable_list*>(&this->variables_); // every variable exists: nothing is added
         context.begin(false, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
         const detail::random_scope draws(context.random);
-        return eval(Model::get()(eager_scope(&context), x));
+        return detail::sealed_result(Model::get()(eager_scope(&context), x...));
+    }
+
+    // The model on a copy of a batch's inputs.
+    static auto call_model(eager_context& context, detail::batch_columns columns) {
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+            return detail::sealed_result(Model::get()(
+                eager_scope(&context),
+                detail::batch_tensor<std::tuple_element_t<I, typename pack::element_types>>(columns[I])...));
+        }
+        (std::make_index_sequence<static_cast<std::size_t>(pack::count)>{});
+    }
+    // Labels, of the element types that the losses ask for.
+    template <class Y>
+    static auto labels_of(const Y&, detail::batch_columns columns) {
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+            return std::tuple{detail::batch_tensor<element_t<label_type<Y, I>>>(columns[I])...};
+        }
+        (std::make_index_sequence<static_cast<std::size_t>(objective::columns)>{});
+    }
+    template <class Y, std::size_t Column>
+    static constexpr dtype label_type = [] {
+        using outputs = detail::output_pack<Y>;
+        return []<std::size_t... K>(std::index_sequence<K...>) {
+            const tensor_spec specs[]{{dtype_of<typename outputs::template type<K>::element_type>, shape{}}...};
+            return objective::template column<Y>(static_cast<int>(Column), specs).type;
+        }
+        (std::make_index_sequence<outputs::count>{});
+    }();
+    template <std::size_t Count>
+    static auto typed_numbers(const std::array<double, Count>& numbers) {
+        std::array<typed_number<value>, Count> n;
+        for (std::size_t i = 0; i < Count; ++i) n[i] = {static_cast<value>(numbers[i])};
+        return n;
+    }
+    template <class Y, class Z, class N>
+    static auto value_of(const Y& y, const Z& z, const N& n) {
+        if constexpr (objective::added_only)
+            return detail::objective_value<tensor<value>, std::tuple<>>{tensor<value>(value(0)), {}};
+        else
+            return objective::value(y, z, n);
+    }
+    // What the model adds to its loss.
+    template <class T>
+    static tensor<T> total_of(const eager_context& context, tensor<T> loss) {
+        for (const any_tensor& each : context.losses) loss = eval(loss + tensor<T>(each));
+        return loss;
     }
 
     // What graph mode's programs ask of their inputs, in the same words.
-    template <class Trace, class... Views>
-    static void check_inputs(const Views&... views) {
+    template <class Trace>
+    static void check_inputs(detail::batch_columns columns, int count) {
         static const ir::input_rules rules(ir::stage_view<ir::traced_stage<Trace>>());
-        rules.check({views...});
+        rules.check({columns, static_cast<std::size_t>(count)});
     }
     /// Has no buffer where the loss does not define an accuracy.
-    template <class Output>
-    static any_tensor accuracy_of(const Output& output, const tensor<label>& labels) {
-        if constexpr (requires { Loss::accuracy(output, labels); })
-            return eval(Loss::accuracy(output, labels));
-        else
+    template <class Y, class Z>
+    static any_tensor accuracy_of(const Y& output, const Z& labels) {
+        const auto accuracy = objective::accuracy(output, labels);
+        if constexpr (std::is_same_v<std::remove_cv_t<decltype(accuracy)>, none>)
             return {};
+        else
+            return accuracy;
     }
     static step_result numbers_of(const any_tensor& loss, const any_tensor& accuracy) {
         const buffer_view views[]{loss.view(), accuracy.view()};

@@ -37,6 +37,7 @@ struct eager_context {
         void (*write_rows)(variable&, const any_tensor& indices, const any_tensor& rows) = nullptr;
     };
     std::vector<pending> updates;
+    std::vector<any_tensor> losses; ///< added by the model, scalars
 
     void begin(bool is_training, const random_state& state) {
         training = is_training;
@@ -45,6 +46,7 @@ struct eager_context {
         used.clear();
         row_uses.clear();
         updates.clear();
+        losses.clear();
     }
     /// Updates apply at the end of a step.
     void apply();
@@ -53,7 +55,11 @@ struct eager_context {
 /// A path of names that owns variables; what its functions mean stands with graph_scope. Errors are thrown.
 class eager_scope {
 public:
-    explicit eager_scope(eager_context* context, std::string path = {}) : context_(context), path_(std::move(path)) {}
+    explicit eager_scope(eager_context* context, std::string path = {}, bool reuses = false)
+        : context_(context), path_(std::move(path)), reuses_(reuses) {}
+
+    eager_scope reuse() const { return eager_scope(context_, path_, true); }
+    bool reuses() const { return reuses_; }
 
     eager_scope operator/(std::string_view name) const;
     eager_scope operator/(const char* name) const { return *this / std::string_view(name); }
@@ -92,6 +98,19 @@ public:
             return;
         }
         throw argument_error("assign: the target is not a variable");
+    }
+
+    template <tensor_like E>
+    void add_loss(const E& value, std::source_location where = std::source_location::current()) const {
+        if (detail::checkpointed_run::repeats()) return; // added by the first run
+        const auto given = eval(value, where);
+        if (given.size() != 1)
+            throw argument_error("add_loss: a loss must be a scalar (reduce it, say with mean), it has shape " +
+                                 to_string(given.shape()) + ", in scope '" + path_ + "'");
+        if (given.rank() == 0)
+            context_->losses.push_back(given);
+        else
+            context_->losses.push_back(eval(sum(given), where));
     }
 
     template <class T, tensor_like E>
@@ -168,6 +187,7 @@ private:
 
     eager_context* context_;
     std::string path_;
+    bool reuses_;
 };
 
 #if TG_DEFINES(nn)
@@ -187,7 +207,7 @@ TG_DEFINITION void eager_context::apply() {
 TG_DEFINITION eager_scope eager_scope::operator/(std::string_view name) const {
     require(!name.empty() && name.front() != '/' && name.back() != '/' && name.find("//") == name.npos,
             "scope: a name must not be empty");
-    return eager_scope(context_, path_.empty() ? std::string(name) : path_ + '/' + std::string(name));
+    return eager_scope(context_, path_.empty() ? std::string(name) : path_ + '/' + std::string(name), reuses_);
 }
 
 TG_DEFINITION any_tensor eager_scope::variable(dtype type, first_values_function first_values, std::string_view name,
@@ -198,7 +218,12 @@ TG_DEFINITION any_tensor eager_scope::variable(dtype type, first_values_function
     for (const auto& u : context_->used)
         if (u.target == &v) {
             if (detail::checkpointed_run::repeats()) return u.handle;
-            throw argument_error("variable '" + path + "': this path is already taken");
+            if (!reuses_)
+                throw argument_error("variable '" + path + "': this path is already taken (scope.reuse() shares it)");
+            if (u.handle.type() != type || !(u.handle.shape() == dims))
+                throw shape_error("variable '" + path + "': it is shared, and has shape " +
+                                  to_string(u.handle.shape()) + ", asked for with " + to_string(dims));
+            return u.handle;
         }
     any_tensor handle = v.data().viewed(dims);
     auto& tape = detail::tape_storage::instance();

@@ -13,6 +13,8 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 /// The loops of fit and evaluate.
 
@@ -40,7 +42,9 @@ struct fit_run {
     const fit_options& options;
     const fit_hooks& hooks;
     data::loader& loader;
+    column_match& match;
     data::loader* validation; ///< null: nothing to validate on
+    column_match* validation_match;
     training_state& state;
     io::progress_line& progress;
 
@@ -53,9 +57,11 @@ struct fit_run {
             if (const hook f = hooks.callbacks[i].*which) f(hooks.callbacks[i].object, state);
     }
     /// What is logged by name of what was measured.
-    void log(const step_result& means, bool validation_values) const {
+    void log(const step_result& means, const std::vector<named_value>* metrics, bool validation_values) const {
         state.logs.set(validation_values ? "val_loss" : "loss", means.loss);
         state.logs.set(validation_values ? "val_accuracy" : "accuracy", means.accuracy);
+        if (metrics == nullptr) return;
+        for (const named_value& v : *metrics) state.logs.set(validation_values ? "val_" + v.name : v.name, v.value);
     }
     /// A step whose results are there.
     void finish_step(const step_result& r, std::int64_t records) {
@@ -64,7 +70,7 @@ struct fit_run {
         ++state.step;
         state.batch_loss = r.loss;
         inside = true;
-        log(sums.mean(), false);
+        log(sums.mean(), nullptr, false);
         progress.update(state.batch, state.logs);
         call(&callback_hooks::batch_end);
         look_for_interrupt();
@@ -81,8 +87,27 @@ struct fit_sets {
     std::optional<data::dataset> validation;
 };
 
+// A column of weights by class, for models that take weights; what is validated on counts as it did.
 template <class = void>
-fit_sets sets_of(const data::dataset& all, const fit_options& o, std::uint64_t seed) {
+void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type) {
+    if (o.class_weight.empty()) return;
+    bool weighted = false;
+    for (const std::string_view name : calls.labels) weighted = weighted || name == "sample_weight";
+    if (!weighted) throw argument_error("fit: class_weight is given, and the model's loss takes no weights; compile it with tg::weighted{loss}");
+    if (calls.labels.size() != 2) throw argument_error("fit: class_weight is of models with one output");
+    const auto with_weights = [&](const data::dataset& set, const std::vector<double>& weights) {
+        std::vector<data::column_spec> columns = set.columns();
+        bool there = false;
+        for (const data::column_spec& c : columns) there = there || c.name == "sample_weight";
+        if (!there) columns.push_back({"sample_weight", type, {}});
+        return data::with_class_weights(set, weights, column_match(calls, columns).place(calls.inputs.size()), type);
+    };
+    sets.train = with_weights(sets.train, o.class_weight);
+    if (sets.validation) sets.validation = with_weights(*sets.validation, {});
+}
+
+template <class = void>
+fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_calls& calls, std::uint64_t seed, dtype weights) {
     const auto refuse = [](const char* name, auto value, const char* why) {
         throw argument_error(std::string("fit: ") + name + " is " + std::to_string(value) + why);
     };
@@ -109,7 +134,7 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, std::uint64_t s
         sets.train = all.subset(numbers.first(static_cast<std::size_t>(kept)));
         sets.validation = all.subset(numbers.subspan(static_cast<std::size_t>(kept)));
     }
-    if (!o.class_weight.empty()) sets.train = data::with_class_weights(sets.train, o.class_weight);
+    weigh_by_class(sets, o, calls, weights);
     sets.train = sets.train.batch(o.batch_size).prefetch(o.prefetch);
     if (o.shuffle) sets.train = sets.train.shuffle(seed);
     if (sets.validation)
@@ -121,19 +146,22 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, std::uint64_t s
 template <class X>
 history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options,
                                    const fit_hooks& hooks) {
-    check_columns(train.columns());
-    const fit_sets sets = sets_of(train, options, options_.seed);
+    const dtype weights = variables_.size() > 0 ? variables_.at(0).type() : dtype::f32;
+    const fit_sets sets = sets_of(train, options, calls, options_.seed, weights);
+    column_match match(calls, sets.train.columns());
     data::loader loader(sets.train);
     std::optional<data::loader> validation;
+    std::optional<column_match> validation_match;
     if (sets.validation) {
-        check_columns(sets.validation->columns());
+        validation_match.emplace(calls, sets.validation->columns());
         validation.emplace(*sets.validation);
     }
     constexpr io::progress_style styles[]{io::progress_style::quiet, io::progress_style::automatic,
                                           io::progress_style::per_epoch};
     io::progress_line progress(std::cerr, styles[options.verbose]);
-    training_state state(*this, hooks.rate);
-    fit_run run{calls, options, hooks, loader, validation ? &*validation : nullptr, state, progress};
+    training_state state(*this, hooks.rate, calls.metrics);
+    fit_run run{calls, options, hooks, loader, match, validation ? &*validation : nullptr, validation ? &*validation_match : nullptr, state,
+                progress};
     state.epoch = run.next_epoch = options.initial_epoch;
     state.epochs = options.epochs;
     state.step = step_;
@@ -168,6 +196,7 @@ void basic_trainer<X>::run_epoch(fit_run& run) {
         s.batch = 0;
         s.logs.clear();
         run.sums = {};
+        reset_metrics();
     }
     run.progress.begin_epoch(s.epoch + 1, s.epochs, s.batches);
     run.loader.begin_epoch(static_cast<std::uint64_t>(s.epoch), s.batch);
@@ -181,6 +210,8 @@ void basic_trainer<X>::run_epoch(fit_run& run) {
     epoch_result r;
     r.loss = means.loss;
     r.accuracy = means.accuracy;
+    if (run.calls.metrics != nullptr) run.calls.metrics(*this, r.metrics);
+    run.log(means, &r.metrics, false);
     r.seconds = steady_seconds() - start;
     r.ingestion_seconds = run.loader.wait_seconds();
     r.steps = s.batch;
@@ -188,10 +219,11 @@ void basic_trainer<X>::run_epoch(fit_run& run) {
     r.epoch = s.epoch;
     if (run.validation != nullptr && (s.epoch + 1) % run.options.validation_freq == 0) {
         run.call(&callback_hooks::test_begin);
-        const step_result v = measure_batches(run.calls, *run.validation, run.options.validation_steps);
+        measured_result v = measure_batches(run.calls, *run.validation_match, *run.validation, run.options.validation_steps);
         r.validation_loss = v.loss;
         r.validation_accuracy = v.accuracy;
-        run.log(v, true);
+        r.validation_metrics = std::move(v.metrics);
+        run.log(v, &r.validation_metrics, true);
         run.call(&callback_hooks::test_end);
     }
     run.progress.end_epoch(s.batch, s.logs);
@@ -217,7 +249,7 @@ void basic_trainer<X>::run_steps(fit_run& run) {
             if (b == nullptr) return;
             s.next_step = step_ + 1;
             run.call(&callback_hooks::batch_begin);
-            run.finish_step(step_with(run.calls, batch_view(*b, 0), batch_view(*b, 1)), b->count());
+            run.finish_step(step_with(run.calls, run.match.of(*b)), b->count());
         }
         if (run.wants_checkpoint()) checkpoint(run);
     }
@@ -247,10 +279,10 @@ void basic_trainer<X>::run_ahead(fit_run& run) {
         if (b == nullptr) break;
         s.next_step = step_ + 1;
         run.call(&callback_hooks::batch_begin);
-        const buffer_view x = batch_view(*b, 0);
-        check_batch(run.calls.input, x);
+        const batch_columns columns = run.match.of(*b);
+        check_batch(run.calls.inputs, columns);
         ++step_;
-        under_way[(first + count++) % under_way.size()] = {run.calls.launch(*this, x, batch_view(*b, 1)), b->count()};
+        under_way[(first + count++) % under_way.size()] = {run.calls.launch(*this, columns), b->count()};
         if (count > most_ahead) finish_one();
     }
     device_->wait(); // what kernels found wrong is thrown here
@@ -258,23 +290,27 @@ void basic_trainer<X>::run_ahead(fit_run& run) {
 }
 
 template <class X>
-step_result basic_trainer<X>::measure_batches(const mode_calls& calls, data::loader& loader, std::int64_t most) {
+measured_result basic_trainer<X>::measure_batches(const mode_calls& calls, column_match& match, data::loader& loader,
+                                                  std::int64_t most) {
     const device_scope on(device_);
+    const metric_state_guard kept(*this); // of an epoch under way
     measured_sums sums;
     loader.begin_epoch(0);
     for (std::int64_t i = 0; most == 0 || i < most; ++i) {
         const data::batch* b = loader.next();
         if (b == nullptr) break;
-        sums.add(calls.measure(*this, batch_view(*b, 0), batch_view(*b, 1)), b->count());
+        sums.add(calls.measure(*this, match.of(*b)), b->count());
     }
-    return sums.mean();
+    measured_result result{sums.mean(), {}};
+    if (calls.metrics != nullptr) calls.metrics(*this, result.metrics);
+    return result;
 }
 
 template <class X>
-step_result basic_trainer<X>::evaluate_with(const mode_calls& calls, const data::dataset& set, std::int64_t batch_size) {
-    check_columns(set.columns());
+measured_result basic_trainer<X>::evaluate_with(const mode_calls& calls, const data::dataset& set, std::int64_t batch_size) {
+    column_match match(calls, set.columns());
     data::loader loader(set.batch(batch_size).prefetch(2));
-    return measure_batches(calls, loader, 0);
+    return measure_batches(calls, match, loader, 0);
 }
 
 // All hooks of a step or an epoch have run: what is saved now goes on from here.
@@ -314,6 +350,12 @@ void basic_trainer<X>::note_position(const fit_run& run) {
     run_.clear();
     state_archive archive(run_, state_archive::task::save, "fit");
     p.on_state(archive);
+    for (const variable& v : variables_) {
+        if (!v.metric_state() || !run.inside) continue;
+        any_tensor value = v.data();
+        value.unshare();
+        archive(v.path(), value);
+    }
     visit_callbacks(run.hooks, archive);
 }
 
@@ -341,10 +383,28 @@ void basic_trainer<X>::restore_position(fit_run& run) {
     if (p.inside && (p.batch < 1 || p.batch > p.batches))
         throw data_error("fit: the state of the run says batch " + std::to_string(p.batch) + " of " + std::to_string(p.batches));
     refuse_missing_callbacks(run.hooks, run_);
+    std::vector<std::pair<variable*, any_tensor>> metric_states;
+    for (variable& v : variables_) {
+        if (!v.metric_state() || !p.inside) continue;
+        any_tensor stored;
+        state_archive(run_, task::load, "fit")(v.path(), stored);
+        if (stored.type() != v.type() || !(stored.shape() == v.shape()))
+            throw data_error("fit: the state of the run has '" + v.path() + "' of shape " + to_string(stored.shape()) +
+                             ", the model's is " + to_string(v.shape()));
+        metric_states.emplace_back(&v, std::move(stored));
+    }
     for (const task what : {task::check, task::load}) {
         state_archive archive(run_, what, "fit");
         visit_callbacks(run.hooks, archive);
     }
+    for (const auto& each : metric_states) each.first->assign(each.second);
+    std::vector<named_value> measured; // their names
+    if (run.calls.metrics != nullptr) run.calls.metrics(*this, measured);
+    for (epoch_result& e : p.past.epochs)
+        for (const named_value& v : measured) {
+            if (const double* const value = e.logs.find(v.name)) e.metrics.push_back({v.name, *value});
+            if (const double* const value = e.logs.find("val_" + v.name)) e.validation_metrics.push_back({v.name, *value});
+        }
     run.next_epoch = p.epoch;
     run.inside = p.inside;
     run.sums = {p.loss, p.accuracy, p.records};

@@ -26,7 +26,7 @@ template <class = void>
 void archive_logs(state_archive& a, const std::string& name, log_list& logs) {
     std::string names;
     std::vector<double> values;
-    for (const log_value& v : logs) {
+    for (const named_value& v : logs) {
         names.append(v.name).append("\n");
         values.push_back(v.value);
     }

@@ -147,7 +147,8 @@ class eager_function {
 
 public:
     auto operator()(const tensor<typename Specs::element_type>&... arguments) {
-        rules_.check({arguments.outline_view()...});
+        const std::initializer_list<buffer_view> outlines{arguments.outline_view()...};
+        rules_.check({outlines.begin(), outlines.size()});
         detail::random_stream stream{random_.next(), 0};
         const detail::random_scope draws(stream);
         return detail::map_results([](const auto& each) { return eval(each); }, F{}(arguments...));
@@ -182,9 +183,6 @@ auto function(const F&, Specs...) {
     return std::conditional_t<std::is_same_v<Mode, graph>, graph_function<F, Specs...>, eager_function<F, Specs...>>{};
 }
 #else
-template <class>
-using node_for = graph_node;
-
 template <class F, class... Specs>
 constexpr auto function_verdict() {
     if constexpr (!std::is_empty_v<F>) {

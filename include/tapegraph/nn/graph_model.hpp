@@ -17,7 +17,8 @@ class compiled_model<graph, Model, Spec, Loss, Optimizer>
     using prediction = ir::prediction_trace<Model, Spec>;
 
 public:
-    compiled_model(const compile_options& options, Optimizer optimizer) : base(options), optimizer_(optimizer) {
+    compiled_model(const compile_options& options, const Loss& loss, Optimizer optimizer)
+        : base(options, loss), optimizer_(optimizer) {
         this->template set_up<Model, Spec, std::conditional_t<std::is_same_v<Optimizer, none>, prediction, training>>();
     }
 
@@ -34,24 +35,28 @@ private:
 
     ir::program& next_step() {
         const auto numbers = optimizer_.numbers(this->step_);
-        return this->prepared_step(ir::compile_program<training>(), numbers.data(), static_cast<int>(numbers.size()));
+        ir::program& p = this->prepared_step(ir::compile_program<training>());
+        base::set_numbers(p, "loss", this->numbers_of_loss());
+        base::set_numbers(p, "optimizer", numbers);
+        return p;
     }
-    step_result step_once(const buffer_view& x, const buffer_view& y) { return this->run_step(next_step(), x, y); }
-    detail::launched_step launch_once(const buffer_view& x, const buffer_view& y) {
-        return this->launch_step(next_step(), x, y);
-    }
+    step_result step_once(detail::batch_columns columns) { return this->run_step(next_step(), columns); }
+    detail::launched_step launch_once(detail::batch_columns columns) { return this->launch_step(next_step(), columns); }
     step_result result_of(const detail::launched_step& s) { return this->published(s); }
-    step_result measure_once(const buffer_view& x, const buffer_view& y) {
-        return this->measure_with(ir::compile_program<evaluation>(), x, y);
+    step_result measure_once(detail::batch_columns columns) {
+        ir::program& p = this->evaluation_program_of(ir::compile_program<evaluation>());
+        base::set_numbers(p, "loss", this->numbers_of_loss());
+        return this->measure_with(p, columns);
     }
-    tensor<typename Spec::value_type> predict_once(const tensor<typename Spec::element_type>& x) const {
-        typename base::prediction_calls calls{&ir::compile_program<prediction>(), nullptr, nullptr};
-        calls.output = [](const ir::program& p) -> any_tensor {
-            return detail::output_tensor<typename Spec::value_type>(p, 0);
-        };
-        if constexpr (is_floating(dtype_of<typename Spec::element_type>))
+    template <class... T>
+    auto predict_once(const tensor<T>&... x) const {
+        using stage = ir::compile_stage<ir::detail::traced<prediction>>;
+        typename base::prediction_calls calls{&ir::compile_program<prediction>(), nullptr};
+        if constexpr ((is_floating(dtype_of<T>) || ...))
             calls.gradient = [] { return ir::input_gradient_of<prediction>(); };
-        return tensor<typename Spec::value_type>(this->predict_with(calls, x));
+        using result = decltype(ir::trace_model<Model, Spec>(std::declval<ir::trace&>()));
+        return detail::result_tensors<result, stage>(
+            [&](std::span<any_tensor> to) { this->predict_with(calls, {x...}, to); });
     }
 
     Optimizer optimizer_;

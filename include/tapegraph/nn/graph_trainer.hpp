@@ -6,6 +6,8 @@
 
 #include <cstring>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <vector>
 
 namespace tapegraph::detail {
@@ -16,34 +18,33 @@ class basic_graph_trainer : public basic_trainer<> {
 protected:
     using basic_trainer<>::basic_trainer;
 
-    // Inputs of a program: the batch, what layers ask about frozen variables, labels, the optimizer's numbers.
-    static int labels_of(const ir::program& p);
-    /// The training program with the numbers of its next step.
-    ir::program& prepared_step(const ir::program_view& program, const double* numbers, int count);
+    /// Refreshes the numbers that the program calls `name`, "loss" or "optimizer".
+    static void set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers);
+    /// The training program with what layers ask about frozen variables.
+    ir::program& prepared_step(const ir::program_view& program);
     ir::program& training_program_of(const ir::program_view& program);
+    ir::program& evaluation_program_of(const ir::program_view& program);
 
-    step_result run_step(ir::program& p, const buffer_view& x, const buffer_view& y) {
-        return run(p, x, y, options_.check_finite);
-    }
-    step_result measure_with(const ir::program_view& program, const buffer_view& x, const buffer_view& y);
-    launched_step launch_step(ir::program& p, const buffer_view& x, const buffer_view& y);
+    step_result run_step(ir::program& p, batch_columns columns) { return run(p, columns, options_.check_finite); }
+    step_result measure_with(ir::program& p, batch_columns columns) { return run(p, columns, false); }
+    launched_step launch_step(ir::program& p, batch_columns columns);
     step_result published(const launched_step& s);
 
     /// What one kind of prediction is made by.
     struct prediction_calls {
         const ir::program_view* program;
-        any_tensor (*output)(const ir::program& p);
-        ir::input_gradient (*gradient)(); ///< null where the input has no derivative
+        ir::input_gradient (*gradient)(); ///< null where no input has a derivative
     };
-    // Predictions of several threads may overlap.
-    any_tensor predict_with(const prediction_calls& calls, const any_tensor& x) const;
+    // Predictions of several threads may overlap. The program's outputs, in `results`.
+    void predict_with(const prediction_calls& calls, std::vector<any_tensor> x, std::span<any_tensor> results) const;
 
     std::unique_ptr<ir::program> training_, evaluation_;
 
 private:
-    void launch(ir::program& p, const buffer_view& x, const buffer_view& y, bool check);
-    step_result run(ir::program& p, const buffer_view& x, const buffer_view& y, bool check);
+    void launch(ir::program& p, batch_columns columns, bool check);
+    step_result run(ir::program& p, batch_columns columns, bool check);
     void connect(ir::program& p) const;
+    void connect_evaluation(ir::program& p);
     void connect_step(ir::program& p);
 
     std::vector<any_tensor> frozen_copies_;
@@ -52,10 +53,11 @@ private:
 };
 
 template <class X>
-int basic_graph_trainer<X>::labels_of(const ir::program& p) {
-    int i = 1;
-    while (p.view().inputs[i].scalar_parameter) ++i;
-    return i;
+void basic_graph_trainer<X>::set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers) {
+    if (numbers.empty()) return;
+    int i = 0;
+    while (!p.view().inputs[i].scalar_parameter || p.view().inputs[i].name != name) ++i;
+    for (const double number : numbers) p.set_parameter(i++, number);
 }
 
 template <class X>
@@ -65,10 +67,14 @@ ir::program& basic_graph_trainer<X>::training_program_of(const ir::program_view&
 }
 
 template <class X>
-ir::program& basic_graph_trainer<X>::prepared_step(const ir::program_view& program, const double* numbers, int count) {
+ir::program& basic_graph_trainer<X>::evaluation_program_of(const ir::program_view& program) {
+    if (!evaluation_) evaluation_ = std::make_unique<ir::program>(program);
+    return *evaluation_;
+}
+
+template <class X>
+ir::program& basic_graph_trainer<X>::prepared_step(const ir::program_view& program) {
     ir::program& p = training_program_of(program);
-    const int first = labels_of(p) + 1;
-    for (int i = 0; i < count; ++i) p.set_parameter(first + i, numbers[i]);
     for (int i = 0; i < p.view().variables.size(); ++i)
         if (const int input = p.view().variables[i].frozen_input; input > 0)
             p.set_parameter(input - 1, variables_.at(i).frozen() ? 1 : 0);
@@ -76,8 +82,8 @@ ir::program& basic_graph_trainer<X>::prepared_step(const ir::program_view& progr
 }
 
 template <class X>
-launched_step basic_graph_trainer<X>::launch_step(ir::program& p, const buffer_view& x, const buffer_view& y) {
-    launch(p, x, y, false);
+launched_step basic_graph_trainer<X>::launch_step(ir::program& p, batch_columns columns) {
+    launch(p, columns, false);
     launched_step s;
     s.loss = p.publish_output(0);
     if (p.view().outputs.size() > 1) s.accuracy = p.publish_output(1);
@@ -93,27 +99,20 @@ step_result basic_graph_trainer<X>::published(const launched_step& s) {
 }
 
 template <class X>
-step_result basic_graph_trainer<X>::measure_with(const ir::program_view& program, const buffer_view& x,
-                                                 const buffer_view& y) {
-    if (!evaluation_) evaluation_ = std::make_unique<ir::program>(program);
-    return run(*evaluation_, x, y, false);
-}
-
-template <class X>
-void basic_graph_trainer<X>::launch(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
+void basic_graph_trainer<X>::launch(ir::program& p, batch_columns columns, bool check) {
     if (&p == training_.get())
         connect_step(p);
     else
-        connect(p);
-    p.set_input(0, x);
-    p.set_input(labels_of(p), y);
+        connect_evaluation(p);
+    for (int i = 0; i < p.view().inputs.size(); ++i)
+        if (!p.view().inputs[i].scalar_parameter) p.set_input(i, *columns++);
     const random_state random{options_.seed, static_cast<std::uint64_t>(step_)}; // named: nvcc loses braces here
     p.run(random, check);
 }
 
 template <class X>
-step_result basic_graph_trainer<X>::run(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
-    launch(p, x, y, check);
+step_result basic_graph_trainer<X>::run(ir::program& p, batch_columns columns, bool check) {
+    launch(p, columns, check);
     double loss_and_accuracy[2]{};
     p.scalar_outputs(p.view().outputs.size() > 1 ? 2 : 1, loss_and_accuracy);
     return {loss_and_accuracy[0], loss_and_accuracy[1]};
@@ -124,6 +123,15 @@ template <class X>
 void basic_graph_trainer<X>::connect(ir::program& p) const {
     for (int i = 0; i < p.view().variables.size(); ++i)
         p.set_variable(i, variables_.at(i).data().view_on(p.device()).data);
+}
+
+// What metrics accumulate is written by evaluations, too.
+template <class X>
+void basic_graph_trainer<X>::connect_evaluation(ir::program& p) {
+    for (int i = 0; i < p.view().variables.size(); ++i) {
+        variable& v = variables_.at(i);
+        p.set_variable(i, (v.metric_state() ? v.own_data_on(p.device()) : v.data().view_on(p.device())).data);
+    }
 }
 
 // A step writes variables where they stand; one that a prediction on a tape holds moves away first. It is compiled to update
@@ -151,22 +159,29 @@ void basic_graph_trainer<X>::connect_step(ir::program& p) {
 }
 
 template <class X>
-any_tensor basic_graph_trainer<X>::predict_with(const prediction_calls& calls, const any_tensor& x) const {
-    any_tensor result;
+void basic_graph_trainer<X>::predict_with(const prediction_calls& calls, std::vector<any_tensor> x,
+                                          std::span<any_tensor> results) const {
     predictions_->with(*calls.program, [&](ir::program& p) {
         connect(p);
-        p.set_input(0, x.view());
+        bool tracked = false;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            p.set_input(static_cast<int>(i), x[i].view());
+            tracked = tracked || tape_storage::instance().tracks(x[i]);
+        }
         const random_state random{options_.seed, static_cast<std::uint64_t>(step_)};
         p.run(random);
-        result = calls.output(p);
-        if (calls.gradient == nullptr || !tape_storage::instance().tracks(x)) return;
-        taped_call call(p, random, {x});
+        for (std::size_t k = 0; k < results.size(); ++k) results[k] = output_copy(p, static_cast<int>(k));
+        if (calls.gradient == nullptr || !tracked) return;
+        taped_call call(p, random, std::move(x));
         call.gradient = calls.gradient();
         call.programs = gradients_;
         for (int i = 0; i < p.view().variables.size(); ++i) call.variables.push_back(variables_.at(i).data());
-        result.set_tape_index(record_program(call));
+        tape_index place = record_program(call);
+        for (any_tensor& each : results) {
+            if (is_floating(each.type())) each.set_tape_index(place);
+            ++place.index;
+        }
     });
-    return result;
 }
 
 TG_COMPILED(nn, class basic_graph_trainer<void>)

@@ -17,6 +17,23 @@ struct step_result {
     double accuracy = 0; ///< 0 where the loss has no notion of it
 };
 
+/// What `evaluate` measures of a model with metrics.
+struct measured_result : step_result {
+    std::vector<named_value> metrics;
+    /// A metric by its name. Throws argument_error for one that does not exist, with those that do.
+    double operator[](std::string_view name) const { return value_of(metrics, name); }
+
+    template <class = void>
+    static double value_of(const std::vector<named_value>& values, std::string_view name) {
+        std::string text = "no metric '" + std::string(name) + "'";
+        for (const named_value& each : values) {
+            if (each.name == name) return each.value;
+            text.append(&each == values.data() ? ", there are '" : ", '").append(each.name).append("'");
+        }
+        throw argument_error(text);
+    }
+};
+
 /// What one epoch of `fit` measured. Seconds are wall clock.
 struct epoch_result {
     double loss = 0, accuracy = 0;
@@ -24,6 +41,7 @@ struct epoch_result {
     double seconds = 0;                                  ///< training, without validation
     double ingestion_seconds = 0;                        ///< of these: waiting for the data set
     std::int64_t steps = 0, records = 0;
+    std::vector<named_value> metrics{}, validation_metrics{}; ///< of models that have some
     std::int64_t epoch = 0; ///< its number, from 0
     log_list logs{};        ///< all values by name: "loss", "val_loss", those of metrics, and what callbacks added
 };
@@ -96,9 +114,9 @@ template <class>
 std::vector<std::string> history::names() const {
     log_list each;
     for (const epoch_result& e : epochs)
-        for (const log_value& v : e.logs) each.set(v.name, v.value);
+        for (const named_value& v : e.logs) each.set(v.name, v.value);
     std::vector<std::string> result;
-    for (const log_value& v : each) result.push_back(v.name);
+    for (const named_value& v : each) result.push_back(v.name);
     return result;
 }
 

@@ -9,8 +9,8 @@
 
 namespace tapegraph {
 
-/// A value that training logs: "val_loss", 0.31.
-struct log_value {
+/// A number that a metric gives, or that training logs: "val_loss", 0.31.
+struct named_value {
     std::string name;
     double value = 0;
 };
@@ -20,7 +20,7 @@ class log_list {
 public:
     /// Adds a value, or replaces the one of that name; then nothing is asked of the heap.
     void set(std::string_view name, double value) {
-        for (log_value& v : values_)
+        for (named_value& v : values_)
             if (v.name == name) {
                 v.value = value;
                 return;
@@ -29,7 +29,7 @@ public:
     }
     /// Null where there is none.
     const double* find(std::string_view name) const {
-        for (const log_value& v : values_)
+        for (const named_value& v : values_)
             if (v.name == name) return &v.value;
         return nullptr;
     }
@@ -48,7 +48,7 @@ public:
     [[noreturn]] void refuse(std::string_view who, std::string_view name) const {
         std::string text = std::string(who) + ": no value '" + std::string(name) + "'";
         const char* before = ", there are '";
-        for (const log_value& v : values_) {
+        for (const named_value& v : values_) {
             text.append(before).append(v.name).append("'");
             before = ", '";
         }
@@ -56,7 +56,7 @@ public:
     }
 
 private:
-    std::vector<log_value> values_;
+    std::vector<named_value> values_;
 };
 
 TG_COMPILED(nn, void log_list::refuse<void>(std::string_view, std::string_view) const)

@@ -1,7 +1,12 @@
 #pragma once
 
 #include <tapegraph/nn/eager_scope.hpp>
+#include <tapegraph/nn/objective.hpp>
+#include <tapegraph/nn/predict_set.hpp>
 #include <tapegraph/nn/trainer.hpp>
+
+#include <initializer_list>
+#include <vector>
 
 namespace tapegraph {
 
@@ -9,43 +14,81 @@ namespace tapegraph {
 template <class Mode, class Model, class Spec, class Loss, class Optimizer>
 class compiled_model;
 
-/// What both modes do in the same way, over `step_once`, `measure_once` and `predict_once` of the mode. The loops are in
-/// nn/trainer.hpp and know nothing of the model's type.
-template <class Derived, class Spec, class Loss, class Trainer>
-class trainable_model : public Trainer {
-public:
-    using Trainer::Trainer;
-    using element = typename Spec::element_type;
+namespace detail {
 
-    /// One step on tensors: x of the model's input, y as the loss's `labels` says. Gives loss and accuracy before the update.
+template <class Spec>
+struct input_table;
+template <class... Inputs>
+struct input_rows {
+    static constexpr int count = sizeof...(Inputs);
+    // What is asked of batches; the last one is none.
+    static constexpr input_spec rows[count + 1]{{Inputs::name, dtype_of<typename Inputs::spec_type::element_type>,
+                                                 Inputs::spec_type::rank, Inputs::spec_type::extents,
+                                                 [] { return Inputs::spec_type::text(); }}...};
+};
+template <class Spec>
+struct only_input {
+    using spec_type = Spec;
+    static constexpr std::string_view name{};
+};
+template <class T, auto... Extents>
+struct input_table<spec<T, Extents...>> : input_rows<only_input<spec<T, Extents...>>> {};
+template <class... Inputs>
+struct input_table<inputs<Inputs...>> : input_rows<Inputs...> {};
+
+} // namespace detail
+
+/// What both modes do in the same way, over `step_once`, `measure_once` and `predict_once` of the mode. The loops are in
+/// nn/trainer.hpp and know nothing of the model's type. `Elements`: a tuple of the inputs' element types.
+template <class Derived, class Spec, class Loss, class Trainer,
+          class Elements = typename detail::input_pack<Spec>::element_types>
+class trainable_model;
+
+template <class Derived, class Spec, class Loss, class Trainer, class... Elements>
+class trainable_model<Derived, Spec, Loss, Trainer, std::tuple<Elements...>> : public Trainer {
+    using objective = detail::objective<Loss>;
+
+public:
+    explicit trainable_model(const compile_options& options, const Loss& loss = {}) : Trainer(options), loss_(loss) {}
+
+    /// One step on tensors: the model's inputs, and the labels that its losses ask for. Gives loss and accuracy before the update.
     /// Throws shape_error or dtype_error for what does not fit; then nothing has changed.
-    template <class Labels>
-    step_result train_on_batch(const tensor<element>& x, const tensor<Labels>& y) {
-        return train_step(x.view_on(this->device_), y.view_on(this->device_));
+    template <class... Labels>
+    step_result train_on_batch(const tensor<Elements>&... x, const tensor<Labels>&... y) {
+        check_labels<sizeof...(Labels)>();
+        const buffer_view columns[]{x.view_on(this->device_)..., y.view_on(this->device_)...};
+        return train_step(columns);
     }
-    /// One step on a batch that a loader made; its first column is the input, its second holds the labels.
+    /// One step on a batch that a loader made; columns as in `fit`.
     step_result train_on_batch(const data::batch& b) {
-        Trainer::check_columns(b.columns());
-        return train_step(Trainer::batch_view(b, 0), Trainer::batch_view(b, 1));
+        const detail::mode_calls calls = step_calls();
+        detail::column_match match(calls, b.columns());
+        return this->step_with(calls, match.of(b));
     }
 
     /// One step on a batch in memory that somebody else owns: views of the input and of the labels.
     step_result train_step(const buffer_view& x, const buffer_view& y) {
-        return this->step_with({input_of(), &step_of}, x, y);
+        const buffer_view columns[]{x, y};
+        return train_step(columns);
     }
+    /// The same for any number of inputs and, behind them, labels.
+    step_result train_step(const buffer_view* columns) { return this->step_with(step_calls(), columns); }
 
-    /// Trains for some epochs over a data set whose first column is the input and whose second holds the labels. Behind the options
-    /// come callbacks, whose hooks are called in this order: nn/training_state.hpp, nn/callbacks/. Throws argument_error for options
-    /// that make no sense, and a data set without records or labels.
+    /// Trains for some epochs over a data set. Inputs and outputs with names find their columns by them; otherwise the first
+    /// column is the input and the second holds the labels. Behind the options come callbacks, whose hooks are called in this order:
+    /// nn/training_state.hpp, nn/callbacks/. Throws argument_error for a column that is missing, options that make no sense, and a data
+    /// set without records.
     template <class... Callbacks>
     history fit(const data::dataset& train, const fit_options& options = {}, Callbacks&&... callbacks) {
         static_assert((detail::training_callback<std::remove_reference_t<Callbacks>> && ...),
                       "fit: a callback has none of the hooks on_train_begin, on_train_end, on_epoch_begin, on_epoch_end, "
                       "on_batch_begin, on_batch_end, on_test_begin, on_test_end, on_checkpoint, each with a training_state&");
-        detail::mode_calls calls{input_of(), &step_of, &measure_of};
-        if constexpr (requires(Derived& d) { d.launch_once(buffer_view{}, buffer_view{}); }) {
-            calls.launch = [](detail::model_base& m, const buffer_view& x, const buffer_view& y) {
-                return static_cast<Derived&>(m).launch_once(x, y);
+        detail::mode_calls calls = step_calls();
+        calls.measure = &measure_of;
+        if constexpr (has_metrics) calls.metrics = &metrics_of;
+        if constexpr (requires(Derived & d) { d.launch_once(detail::batch_columns{}); }) {
+            calls.launch = [](detail::model_base& m, detail::batch_columns columns) {
+                return static_cast<Derived&>(m).launch_once(columns);
             };
             calls.result_of = [](detail::model_base& m, const detail::launched_step& s) {
                 return static_cast<Derived&>(m).result_of(s);
@@ -56,37 +99,109 @@ public:
                               {hooks, sizeof...(Callbacks), detail::learning_rate_of(static_cast<Derived&>(*this).optimizer())});
     }
 
-    /// Mean loss and accuracy over a data set, weighted by batch size; nothing is trained. Errors as of `fit`.
-    step_result evaluate(const data::dataset& set, std::int64_t batch_size = 32) {
-        return this->evaluate_with({input_of(), nullptr, &measure_of}, set, batch_size);
+    /// Mean loss and accuracy over a data set, weighted by batch size, and metrics, if the model has some; nothing is trained.
+    /// Errors as of `fit`.
+    auto evaluate(const data::dataset& set, std::int64_t batch_size = 32) {
+        detail::mode_calls calls = batch_calls();
+        calls.measure = &measure_of;
+        if constexpr (has_metrics) {
+            calls.metrics = &metrics_of;
+            return this->evaluate_with(calls, set, batch_size);
+        } else {
+            return static_cast<step_result>(this->evaluate_with(calls, set, batch_size));
+        }
     }
 
-    /// Loss and accuracy of one batch.
-    template <class Labels>
-    step_result evaluate(const tensor<element>& x, const tensor<Labels>& y) {
-        const device_scope on(this->device_);
-        Trainer::check_batch(input_of(), x.outline_view());
-        return measure_of(*this, x.view(), y.view());
+    /// The same of several data sets, in their order: `model.evaluate({clean, noisy})`.
+    auto evaluate(std::initializer_list<data::dataset> sets, std::int64_t batch_size = 32) {
+        std::vector<decltype(evaluate(*sets.begin()))> results;
+        for (const data::dataset& set : sets) results.push_back(evaluate(set, batch_size));
+        return results;
     }
 
-    /// The model's output for a batch, as outside of training. Throws shape_error for an input that is not the model's. Safe from
-    /// several threads at once.
-    auto predict(const tensor<element>& x) const {
+    /// Loss and accuracy of one batch. Metrics go on with it.
+    template <class... Labels>
+    step_result evaluate(const tensor<Elements>&... x, const tensor<Labels>&... y) {
+        check_labels<sizeof...(Labels)>();
         const device_scope on(this->device_);
-        Trainer::check_batch(input_of(), x.outline_view());
-        return static_cast<const Derived&>(*this).predict_once(x);
+        const buffer_view columns[]{x.view()..., y.view()...};
+        Trainer::check_batch(batch_calls().inputs, columns);
+        return measure_of(*this, columns);
+    }
+
+    /// The model's output for a batch, as outside of training: a tensor, or `outputs`. Throws shape_error for an input that is not the
+    /// model's. Safe from several threads at once.
+    auto predict(const tensor<Elements>&... x) const {
+        const device_scope on(this->device_);
+        const buffer_view columns[]{x.outline_view()...};
+        Trainer::check_batch(batch_calls().inputs, columns);
+        return static_cast<const Derived&>(*this).predict_once(x...);
+    }
+
+    /// The outputs for all records of a data set, in its order: columns are found as in `fit`, others are left alone.
+    auto predict(const data::dataset& set, std::int64_t batch_size = 32) const {
+        detail::mode_calls calls = batch_calls();
+        calls.labels = {};
+        return detail::predict_set<Elements...>(
+            calls, set, batch_size,
+            [&](detail::batch_columns columns) { Trainer::check_batch(calls.inputs, columns); },
+            [this](const tensor<Elements>&... x) { return predict(x...); });
+    }
+
+    /// The loss, whose numbers may change between steps, and that of `measured` models with its metrics.
+    Loss& loss() { return loss_; }
+
+    /// Metrics by name: what they have measured since the epoch began, or since reset_metrics().
+    std::vector<named_value> metrics() const {
+        std::vector<named_value> each;
+        metrics_of(*this, each);
+        return each;
+    }
+    using Trainer::reset_metrics;
+
+protected:
+    using loss_numbers = std::array<double, static_cast<std::size_t>(objective::count)>;
+    loss_numbers numbers_of_loss() const {
+        loss_numbers numbers{};
+        double* to = numbers.data();
+        objective::write(loss_, to);
+        return numbers;
     }
 
 private:
-    static detail::input_spec input_of() {
-        return {dtype_of<element>, Spec::rank, Spec::extents, [] { return Spec::text(); }};
+    // Whether there is something to measure beside loss and accuracy.
+    static constexpr bool has_metrics = objective::has_results;
+
+    template <std::size_t Given>
+    static constexpr void check_labels() {
+        static_assert(Given == static_cast<std::size_t>(objective::columns),
+                      "as many tensors of labels as the model's losses have columns, in their order");
     }
-    static step_result step_of(detail::model_base& m, const buffer_view& x, const buffer_view& y) {
-        return static_cast<Derived&>(m).step_once(x, y);
+    static detail::mode_calls batch_calls() {
+        detail::mode_calls calls;
+        calls.inputs = {detail::input_table<Spec>::rows, sizeof...(Elements)};
+        calls.labels = {std::data(objective::column_names), static_cast<std::size_t>(objective::columns)};
+        return calls;
     }
-    static step_result measure_of(detail::model_base& m, const buffer_view& x, const buffer_view& y) {
-        return static_cast<Derived&>(m).measure_once(x, y);
+    static detail::mode_calls step_calls() {
+        detail::mode_calls calls = batch_calls();
+        calls.step = [](detail::model_base& m, detail::batch_columns columns) {
+            return static_cast<Derived&>(m).step_once(columns);
+        };
+        return calls;
     }
+    static step_result measure_of(detail::model_base& m, detail::batch_columns columns) {
+        return static_cast<Derived&>(m).measure_once(columns);
+    }
+    static void metrics_of(const detail::model_base& m, std::vector<named_value>& to) {
+        objective::results(static_cast<const Derived&>(m).loss_, [&](std::string_view name, const auto& result) {
+            const detail::stored_metric stored(m.variables(), name);
+            if (!stored.found()) return;
+            to.push_back({std::string(name), result(stored.values())});
+        });
+    }
+
+    Loss loss_;
 };
 
 } // namespace tapegraph

@@ -193,7 +193,8 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
             init.of_double(static_cast<double*>(data.write()), data.shape(), how, m.options_.seed, path);
         if (data.type() == dtype::f32)
             init.of_float(static_cast<float*>(data.write()), data.shape(), how, m.options_.seed, path);
-        m.variables_.add(std::move(path), std::move(data), v.trainable, i >= m.summary_.variables);
+        const bool state = i >= m.summary_.variables && !path.starts_with("__metrics__/");
+        m.variables_.add(std::move(path), std::move(data), v.trainable, state);
     }
 }
 

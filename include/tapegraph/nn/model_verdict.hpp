@@ -21,36 +21,72 @@ struct model_constant {
 };
 
 #ifndef __CUDACC__ // see nn/compile_by_nvcc.hpp
+/// What a model returns for inputs of these specs, and whether it can be called with them.
+template <class Model, class Spec>
+struct looked_into;
+template <class Model, class T, auto... Extents>
+struct looked_into<Model, spec<T, Extents...>> {
+    template <class M>
+    using result = decltype(std::declval<const M&>()(root_scope, some_node));
+    static constexpr bool taken = takes<Model, graph_scope, graph_node>();
+    static constexpr bool callable = requires(const Model& m) { m(root_scope, some_node); };
+};
+template <class Model, class... Inputs>
+struct looked_into<Model, inputs<Inputs...>> {
+    template <class M>
+    using result = decltype(std::declval<const M&>()(root_scope, some_value<Inputs>...));
+    static constexpr bool taken = takes<Model, graph_scope, node_for<Inputs>...>();
+    static constexpr bool callable = requires(const Model& m) { m(root_scope, some_value<Inputs>...); };
+};
+
+template <class Model, class Spec>
+using model_result = typename looked_into<Model, Spec>::template result<Model>;
+
 // Looked into in the declarations of tg::compile, too, and there first: the mistakes in a body are then told with the fewest lines.
-template <class Model>
+template <class Model, class Spec>
 constexpr auto body_verdict() {
     using model = decltype(Model::get());
     if constexpr (!Model::whole) {
         return std::type_identity<
             ir::advice<"this model has data members, which a compiled graph would ignore. Give it as a constant: "
                        "tg::compile<tg::graph, your_model{.layers = 5}>(spec, loss, optimizer)">>{};
-    } else if constexpr (!takes<model, graph_scope, graph_node>()) {
+    } else if constexpr (!looked_into<model, Spec>::taken && input_pack<Spec>::count == 1) {
         return std::type_identity<ir::advice<"a model is called with a scope and its input, nodes or tensors: "
                                              "constexpr auto operator()(auto scope, auto x) const">>{};
-    } else if constexpr (!requires { Model::get()(root_scope, some_node); }) {
+    } else if constexpr (!looked_into<model, Spec>::taken) {
+        return std::type_identity<
+            ir::advice<"a model of several inputs is called with a scope and each of them, in the "
+                       "order of tg::inputs: constexpr auto operator()(auto scope, auto a, auto b) const">>{};
+    } else if constexpr (!looked_into<model, Spec>::callable) {
         return std::type_identity<said>{};
     } else {
-        using result = decltype(Model::get()(root_scope, some_node));
+        using result = model_result<model, Spec>;
         if constexpr (std::is_void_v<result>)
             return std::type_identity<ir::advice<"the model returns nothing: is `return` missing?">>{};
-        else if constexpr (!tensor_like<std::remove_cvref_t<result>>)
-            return std::type_identity<ir::advice<"a model returns its output, one tensor">>{};
+        else if constexpr (!tensor_like<std::remove_cvref_t<result>> && !is_outputs<std::remove_cvref_t<result>>)
+            return std::type_identity<ir::advice<"a model returns its output, one tensor, or several: "
+                                                 "return tg::outputs{tg::output<\"name\">(x), ...}">>{};
         else
             return std::type_identity<fits>{};
     }
 }
 
 template <class Loss>
-constexpr auto loss_verdict() {
-    if constexpr (!std::is_empty_v<Loss>) {
+constexpr auto one_loss_verdict() {
+    constexpr bool numbered = numbers_in<Loss>() > 0;
+    using numbers = std::array<graph_node, static_cast<std::size_t>(numbers_in<Loss>())>;
+    if constexpr (!std::is_empty_v<Loss> && !numbered) {
         return std::type_identity<
             ir::advice<"this loss has data members, which a compiled graph would ignore: make them constants, "
-                       "`static constexpr`, or parameters of its type">>{};
+                       "`static constexpr`, parameters of its type, or numbers (docs/losses.md)">>{};
+    } else if constexpr (!requires(dtype type, const shape& output) { Loss::labels(type, output); } &&
+                         takes<Loss, graph_node>()) {
+        return std::type_identity<fits>{}; // without labels
+    } else if constexpr (numbered && !takes<Loss, graph_node, graph_node, numbers>()) {
+        return std::type_identity<ir::advice<"a loss with numbers is called with output, labels and numbers: "
+                                             "constexpr auto operator()(auto x, auto z, const auto& n) const">>{};
+    } else if constexpr (numbered) {
+        return std::type_identity<fits>{};
     } else if constexpr (!takes<Loss, graph_node, graph_node>()) {
         return std::type_identity<
             ir::advice<"a loss is called with output and labels: constexpr auto operator()(auto x, auto z) const">>{};
@@ -66,10 +102,64 @@ constexpr auto loss_verdict() {
     }
 }
 
+template <class Result, class Loss>
+struct loss_verdict_of {
+    static constexpr auto get() {
+        if constexpr (is_outputs<Result>)
+            return std::type_identity<ir::advice<"a model of several outputs has a loss for each: "
+                                                 "tg::losses{tg::on<\"name\">(loss), ...}">>{};
+        else
+            return one_loss_verdict<Loss>();
+    }
+};
+template <class Result>
+struct loss_verdict_of<Result, added_losses> {
+    static constexpr auto get() { return std::type_identity<fits>{}; }
+};
+template <class Result, class Loss>
+struct loss_verdict_of<Result, weighted<Loss>> {
+    static constexpr auto get() {
+        if constexpr (
+            !requires { &Loss::template per_record<graph_node, graph_node>; } &&
+            !requires { Loss{}.per_record(some_node, some_node); })
+            return std::type_identity<ir::advice<"weighted needs a loss that has per_record(output, labels)">>{};
+        else
+            return std::type_identity<fits>{};
+    }
+};
+template <class Result, class Loss, class... Metrics>
+struct loss_verdict_of<Result, measured<Loss, Metrics...>> : loss_verdict_of<Result, Loss> {};
+template <class Result, fixed_string... Names, class... Losses>
+struct loss_verdict_of<Result, losses<part_on<Names, Losses>...>> {
+    static constexpr auto get() {
+        if constexpr (!is_outputs<Result>)
+            return std::type_identity<ir::advice<"tg::losses is for models that return tg::outputs">>{};
+        else if constexpr (!(returned(Names.view()) && ...))
+            return std::type_identity<ir::advice<"tg::on names an output that the model does not return">>{};
+        else if constexpr (!all_named())
+            return std::type_identity<
+                ir::advice<"an output of the model has no loss; say so: tg::on<\"name\">(tg::none{})">>{};
+        else
+            return std::type_identity<fits>{};
+    }
+
+private:
+    static constexpr bool returned(std::string_view name) {
+        for (const std::string_view each : output_pack<Result>::names)
+            if (each == name) return true;
+        return false;
+    }
+    static constexpr bool all_named() {
+        for (const std::string_view each : output_pack<Result>::names)
+            if (!((each == Names.view()) || ...)) return false;
+        return true;
+    }
+};
+
 /// `none`, a model without loss: only prediction is looked at.
 template <class Model, class Spec, class Loss, class Optimizer>
 constexpr auto model_verdict() {
-    using body = decltype(body_verdict<Model>());
+    using body = decltype(body_verdict<Model, Spec>());
     using prediction = ir::prediction_trace<Model, Spec, true>;
     if constexpr (!std::is_same_v<typename body::type, fits>) {
         return body{};
@@ -80,7 +170,8 @@ constexpr auto model_verdict() {
         if constexpr (!std::is_same_v<typename model::type, fits> || std::is_same_v<Optimizer, none>) {
             return model{};
         } else {
-            using loss = decltype(loss_verdict<Loss>());
+            using result = decltype(sealed_result(std::declval<model_result<decltype(Model::get()), Spec>>()));
+            using loss = decltype(loss_verdict_of<result, Loss>::get());
             if constexpr (!std::is_same_v<typename loss::type, fits>)
                 return loss{};
             else

@@ -4,6 +4,7 @@
 #include <tapegraph/nn/initializer.hpp>
 #include <tapegraph/ops/gather/gather.hpp>
 #include <tapegraph/ops/random/random.hpp>
+#include <tapegraph/ops/reduction/reduction.hpp>
 
 #include <string>
 #include <string_view>
@@ -16,7 +17,13 @@ namespace tapegraph {
 /// A path of names that owns variables. Errors become those of the trace, and of the compiler.
 class graph_scope {
 public:
-    constexpr graph_scope(ir::trace* owner, int index) : t_(owner), index_(index) {}
+    constexpr graph_scope(ir::trace* owner, int index, bool reuses = false)
+        : t_(owner), index_(index), reuses_(reuses) {}
+
+    /// The same scope, in which, and in the scopes below it, a variable that exists may be asked for again: layers called twice with it
+    /// share their weights.
+    constexpr graph_scope reuse() const { return {t_, index_, true}; }
+    constexpr bool reuses() const { return reuses_; }
 
     constexpr graph_scope operator/(std::string_view name) const {
         const std::size_t slash = name.find('/');
@@ -45,8 +52,14 @@ public:
         int& newest = t_->scopes[index_].last_variable;
         for (int v = newest; v > 0; v = t_->variables[v - 1].previous)
             if (t_->variables[v - 1].name == name) {
-                t_->fail("variable: this path is already taken");
-                return {t_, t_->variables[v - 1].node};
+                const graph_node known(t_, t_->variables[v - 1].node);
+                if (!reuses_) {
+                    t_->fail("variable: this path is already taken (scope.reuse() shares it)");
+                } else if (known.type() != dtype_of<T> || !(known.shape() == dims)) {
+                    const operand_info in[2]{t_->info(known.id()), {dtype_of<T>, dims}};
+                    t_->fail("variable: it is shared, and has another shape or type", in, 2);
+                }
+                return known;
             }
         if (!dims.known()) t_->fail("variable: extents must be numbers");
         const int word = t_->words.push_back(t_->variables.size());
@@ -84,6 +97,20 @@ public:
                 return;
             }
         t_->assignments.push_back({target, node.id()});
+    }
+
+    /// Adds a scalar to what is trained and evaluated: a penalty, a term of a variational model. Predictions do without.
+    template <tensor_like E>
+    constexpr void add_loss(const E& value, std::source_location where = std::source_location::current()) const {
+        const graph_node node = eval(value, where);
+        const operand_info given = t_->info(node.id());
+        for (int i = 0; i < given.dims.rank(); ++i)
+            if (given.dims[i].value != 1) {
+                t_->scope = index_;
+                t_->fail("add_loss: a loss must be a scalar (reduce it, say with mean)", &given, 1);
+                return;
+            }
+        t_->added_losses.push_back(given.dims.rank() == 0 ? node.id() : graph_node(eval(sum(node), where)).id());
     }
 
     /// `value`, a formula of the batch; in steps in which the variable is frozen (variable_list::set_trainable) the variable in its
@@ -190,14 +217,15 @@ private:
     constexpr graph_scope child(std::string_view name, int index) const {
         const int newest = t_->scopes[index_].last_child;
         for (int i = newest; i > 0; i = t_->scopes[i - 1].previous_sibling)
-            if (t_->scopes[i - 1].index == index && t_->scopes[i - 1].name == name) return {t_, i - 1};
+            if (t_->scopes[i - 1].index == index && t_->scopes[i - 1].name == name) return {t_, i - 1, reuses_};
         const int made = t_->scopes.push_back({index_, index, name, 0, 0, newest});
         t_->scopes[index_].last_child = made + 1;
-        return {t_, made};
+        return {t_, made, reuses_};
     }
 
     ir::trace* t_;
     int index_;
+    bool reuses_;
 };
 
 } // namespace tapegraph

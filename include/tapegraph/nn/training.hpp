@@ -1,7 +1,8 @@
 #pragma once
 
 #include <tapegraph/core/fixed_string.hpp>
-#include <tapegraph/nn/losses.hpp>
+#include <tapegraph/nn/metric_state.hpp>
+#include <tapegraph/nn/objective.hpp>
 #include <tapegraph/nn/optimizers.hpp>
 #include <tapegraph/nn/sparse_rows.hpp>
 #include <tapegraph/nn/spec.hpp>
@@ -14,16 +15,17 @@
 
 namespace tapegraph {
 
-/// No loss or optimizer: the model only predicts.
-struct none {};
-
 namespace ir {
 
 template <class Model, class Spec>
-constexpr graph_node trace_model(trace& t) {
+constexpr auto trace_model(trace& t) {
     const graph_scope root(&t, 0);
-    const graph_node x(&t, t.input("input", dtype_of<typename Spec::element_type>, Spec::dims(t.extents)));
-    return eval(Model::get()(root, x));
+    const auto x = tapegraph::detail::input_pack<Spec>::map([&](auto spec, std::string_view name) {
+        using T = typename decltype(spec)::element_type;
+        return graph_node(&t, t.input(name, dtype_of<T>, spec.dims(t.extents)));
+    });
+    return std::apply(
+        [&](const auto&... each) { return tapegraph::detail::sealed_result(Model::get()(root, each...)); }, x);
 }
 
 /// "mean_squared_error", as the compiler spells the type, without its namespaces.
@@ -35,30 +37,85 @@ constexpr std::string_view type_name() {
     const std::size_t qualifier = name.substr(0, name.find('<')).rfind("::");
     return qualifier == std::string_view::npos ? name : name.substr(qualifier + 2);
 }
-/// What messages call the second input.
 template <class Loss>
-inline constexpr auto labels_name = [] {
-    constexpr std::string_view before = "labels of ", loss = type_name<Loss>();
-    fixed_string<before.size() + loss.size() + 1> s;
-    std::size_t size = 0;
-    for (const char c : before) s.text[size++] = c;
-    for (const char c : loss) s.text[size++] = c;
-    s.text[size] = 0;
-    return s;
-}();
+struct loss_text {
+    static constexpr std::string_view name = type_name<Loss>();
+};
+template <class Loss>
+struct loss_text<weighted<Loss>> : loss_text<Loss> {};
+template <class Loss, class... Metrics>
+struct loss_text<measured<Loss, Metrics...>> : loss_text<Loss> {};
+struct labels_prefix {
+    static constexpr std::string_view name = "labels of ";
+};
+/// What messages call a column of labels.
+template <class Loss>
+constexpr std::string_view labels_name(int column) {
+    const std::string_view name = tapegraph::detail::objective<Loss>::column_names[static_cast<std::size_t>(column)];
+    return name.empty() ? tapegraph::detail::joined<labels_prefix, loss_text<Loss>>::name : name;
+}
 
-template <class Loss>
-constexpr void trace_loss(trace& t, const graph_node& output, graph_node& loss) {
-    const tensor_spec spec = Loss::labels(output.type(), output.shape());
-    const graph_node labels(&t, t.input(labels_name<Loss>.view(), spec.type, spec.dims));
+/// Numbers that the program refreshes every step, as they are and as floats.
+template <std::size_t Count>
+struct traced_numbers {
+    std::array<graph_node, Count> wide{}, narrow{};
+
+    constexpr traced_numbers(trace& t, std::string_view name) {
+        for (graph_node& n : wide) n = graph_node(&t, t.input(name, dtype::f64, {}, true));
+        for (std::size_t i = 0; i < Count; ++i) narrow[i] = eval(cast<float>(wide[i]));
+    }
+    constexpr const std::array<graph_node, Count>& of(dtype type) const { return type == dtype::f64 ? wide : narrow; }
+};
+
+/// Element types and shapes of what a model returns.
+template <class Y>
+constexpr auto output_specs(const Y& y) {
+    using pack = tapegraph::detail::output_pack<Y>;
+    std::array<tensor_spec, pack::count> specs{};
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+        ((specs[I] = {pack::template get<I>(y).type(), pack::template get<I>(y).shape()}), ...);
+    }
+    (std::make_index_sequence<pack::count>{});
+    return specs;
+}
+
+/// Labels, the loss (output 0), accuracy where there is one, and metrics of what a model returns.
+template <class Loss, class Y>
+constexpr void trace_objective(trace& t, const Y& y) {
+    using objective = tapegraph::detail::objective<Loss>;
+    const auto specs = output_specs(y);
+    const auto z = [&]<std::size_t... I>(std::index_sequence<I...>) {
+        [[maybe_unused]] const auto labels = [&](int k) {
+            const tensor_spec spec = objective::template column<Y>(k, specs.data());
+            return graph_node(&t, t.input(labels_name<Loss>(k), spec.type, spec.dims));
+        };
+        return std::tuple{labels(static_cast<int>(I))...}; // braces: in order
+    }
+    (std::make_index_sequence<static_cast<std::size_t>(objective::columns)>{});
     t.scope = 0;
-    loss = eval(Loss{}(output, labels));
-    const operand_info given = t.info(loss.id());
-    for (int i = 0; i < given.dims.rank(); ++i)
-        if (given.dims[i].value != 1) t.fail("a loss must be a scalar (reduce it, say with mean)", &given, 1);
-    t.outputs.push_back({"loss", loss.id()});
-    if constexpr (requires { Loss::accuracy(output, labels); })
-        t.outputs.push_back({"accuracy", graph_node(eval(Loss::accuracy(output, labels))).id()});
+    const traced_numbers<static_cast<std::size_t>(objective::count)> numbers(t, "loss");
+    const auto& n = numbers.of(specs[0].type);
+    graph_node loss;
+    const auto add_up = [&](const auto& total) {
+        loss = total;
+        for (const int each : t.added_losses) loss = eval(loss + graph_node(&t, each));
+        const operand_info given = t.info(loss.id());
+        for (int i = 0; i < given.dims.rank(); ++i)
+            if (given.dims[i].value != 1) t.fail("a loss must be a scalar (reduce it, say with mean)", &given, 1);
+        t.outputs.push_back({"loss", loss.id()});
+    };
+    if constexpr (objective::added_only) {
+        if (t.added_losses.size() == 0) t.fail("added_losses: the model adds none (scope.add_loss)");
+        add_up(graph_node(&t, t.constant(0, specs[0].type)));
+    } else {
+        const auto value = objective::value(y, z, n);
+        add_up(value.total);
+        const auto accuracy = objective::accuracy(y, z);
+        if constexpr (!std::is_same_v<std::remove_cv_t<decltype(accuracy)>, none>)
+            t.outputs.push_back({"accuracy", graph_node(accuracy).id()});
+        objective::measure(tapegraph::detail::graph_metrics(graph_scope(&t, 0)), y, z, value, n);
+        t.scope = 0;
+    }
 }
 
 // Training is traced in three stages, each of which continues the one before: together they would exceed what compilers
@@ -69,9 +126,7 @@ template <class Model, class Spec, class Loss>
 struct forward_trace {
     static constexpr void build(trace& t) {
         t.training = true;
-        const graph_node output = trace_model<Model, Spec>(t);
-        graph_node loss;
-        trace_loss<Loss>(t, output, loss);
+        trace_objective<Loss>(t, trace_model<Model, Spec>(t));
     }
 };
 
@@ -107,13 +162,11 @@ struct training_trace {
     using previous = gradient_trace<Model, Spec, Loss>;
     static constexpr void build(trace& t) {
         const graph_scope root(&t, 0);
-        std::array<graph_node, Optimizer::count> wide{}, narrow{};
-        for (graph_node& n : wide) n = graph_node(&t, t.input("optimizer", dtype::f64, {}, true));
-        for (std::size_t i = 0; i < wide.size(); ++i) narrow[i] = eval(cast<float>(wide[i]));
+        const traced_numbers<Optimizer::count> all(t, "optimizer");
         for (const gradient_entry& each : t.gradients) {
             const graph_node w(&t, t.variables[each.variable].node), g(&t, each.node);
             t.scope = t.variables[each.variable].scope;
-            const auto& numbers = w.type() == dtype::f64 ? wide : narrow;
+            const auto& numbers = all.of(w.type());
             if (each.indices >= 0) {
                 const graph_row_slots slots(graph_slots(root), w, graph_node(&t, each.indices));
                 Optimizer::update(slots, slots.rows_of(w), g, numbers);
@@ -129,10 +182,9 @@ template <class Model, class Spec, class Loss>
 struct evaluation_trace {
     static constexpr void build(trace& t) {
         t.training = false;
-        const graph_node output = trace_model<Model, Spec>(t);
-        graph_node loss;
-        trace_loss<Loss>(t, output, loss);
-        t.assignments.clear();
+        const auto output = trace_model<Model, Spec>(t);
+        t.assignments.clear(); // all but those of metrics
+        trace_objective<Loss>(t, output);
     }
 };
 
@@ -141,7 +193,14 @@ template <class Model, class Spec, bool Training = false>
 struct prediction_trace {
     static constexpr void build(trace& t) {
         t.training = Training;
-        t.outputs.push_back({"output", trace_model<Model, Spec>(t).id()});
+        const auto output = trace_model<Model, Spec>(t);
+        using pack = tapegraph::detail::output_pack<std::remove_cv_t<decltype(output)>>;
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+            (t.outputs.push_back(
+                 {pack::names[I].empty() ? "output" : pack::names[I], pack::template get<I>(output).id()}),
+             ...);
+        }
+        (std::make_index_sequence<pack::count>{});
         t.assignments.clear();
     }
 };

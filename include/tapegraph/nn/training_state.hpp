@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 /// What callbacks of `fit` see, and how it calls them.
 
@@ -30,7 +31,9 @@ struct optimizer_number {
 /// ones are on their way, `on_batch_begin` when one is sent, and what a hook changes is seen by the steps that are sent after it.
 class training_state {
 public:
-    training_state(detail::model_base& m, const detail::optimizer_number& rate) : model_(m), rate_(rate) {}
+    using metrics_call = void (*)(const detail::model_base&, std::vector<named_value>&);
+    training_state(detail::model_base& m, const detail::optimizer_number& rate, metrics_call metrics = nullptr)
+        : model_(m), rate_(rate), metrics_(metrics) {}
 
     std::int64_t epoch = 0, epochs = 1; ///< the epoch's number, from 0, and fit's `epochs`
     std::int64_t batch = 0, batches = 0; ///< steps of this epoch that are finished, and how many it has
@@ -38,7 +41,7 @@ public:
     std::int64_t next_step = 1;          ///< in on_batch_begin: the one that begins
     double batch_loss = 0;               ///< of that step alone
     bool validates = false;              ///< whether fit was given anything to validate on
-    /// Means over the epoch so far: "loss", "accuracy" and the model's metrics, at the end of an epoch also "val_loss", ... Callbacks
+    /// Means over the epoch so far: "loss" and "accuracy"; at the end of an epoch also the model's metrics, and "val_loss", ... Callbacks
     /// may add values, which the history keeps.
     log_list logs{};
     /// Epochs before this one, those of a run that is continued, too.
@@ -46,6 +49,14 @@ public:
 
     /// Variables, save, summary.
     detail::model_base& model() const { return model_; }
+
+    /// The model's metrics over this epoch so far, put into `logs`: for hooks of steps, in which a GPU is waited for.
+    void read_metrics() {
+        if (metrics_ == nullptr) return;
+        std::vector<named_value> now;
+        metrics_(model_, now);
+        for (const named_value& v : now) logs.set(v.name, v.value);
+    }
 
     bool has_learning_rate() const { return rate_.get != nullptr; }
     /// The optimizer's `learning_rate`. Throws argument_error where it has none.
@@ -97,6 +108,7 @@ private:
 
     detail::model_base& model_;
     detail::optimizer_number rate_;
+    metrics_call metrics_;
     bool stopped_ = false, checkpoint_ = false, resume_ = false, watch_ = false;
 };
 

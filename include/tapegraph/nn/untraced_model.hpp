@@ -27,9 +27,10 @@ public:
 
 private:
     friend base;
-    step_result step_once(const buffer_view&, const buffer_view&);
-    step_result measure_once(const buffer_view&, const buffer_view&);
-    tensor<typename Spec::value_type> predict_once(const tensor<typename Spec::element_type>&) const;
+    step_result step_once(detail::batch_columns);
+    step_result measure_once(detail::batch_columns);
+    template <class... T>
+    tensor<typename detail::value_type_of<Spec>::type> predict_once(const tensor<T>&...) const;
 };
 
 } // namespace tapegraph

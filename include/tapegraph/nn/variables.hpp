@@ -41,6 +41,8 @@ public:
     bool frozen() const { return frozen_; }
     /// Momentum and the like: belongs to an optimizer, not to the model.
     bool optimizer_state() const { return state_; }
+    /// What a metric accumulates: not the model's either.
+    bool metric_state() const { return path_.starts_with("__metrics__/"); }
 
     /// A copy of the value. Throws dtype_error when T is not the element type.
     template <class T>
@@ -213,7 +215,7 @@ public:
     int set_trainable(std::string_view pattern, bool trainable) {
         int count = 0;
         for (const auto& v : items_) {
-            if (v->optimizer_state() || !detail::path_matches(pattern, v->path())) continue;
+            if (v->optimizer_state() || v->metric_state() || !detail::path_matches(pattern, v->path())) continue;
             ++count;
             if (!trainable || v->frozen()) v->set_trainable(trainable);
         }
@@ -255,7 +257,7 @@ private:
         std::string text = "no variable '" + std::string(path) + "'";
         int count = 0;
         for (const auto& v : items_)
-            if (!v->optimizer_state() && count++ < most)
+            if (!v->optimizer_state() && !v->metric_state() && count++ < most)
                 text.append(count == 1 ? ", there are '" : ", '").append(v->path()).append("'");
         if (count > most) text.append(" and ").append(std::to_string(count - most)).append(" more");
         throw argument_error(text);

@@ -172,5 +172,7 @@ inline constexpr graph_scope root_scope{nullptr, 0};
 inline constexpr graph_node some_node{};
 template <class>
 inline constexpr graph_node some_value{};
+template <class>
+using node_for = graph_node;
 
 } // namespace tapegraph::detail

@@ -41,7 +41,7 @@ void csv_logger::add_line(const training_state& s) {
     const bool first = columns.empty();
     if (first) {
         std::string more;
-        for (const log_value& v : s.logs) {
+        for (const named_value& v : s.logs) {
             columns.append(v.name).append("\n");
             const std::string other = "val_" + v.name;
             if (s.validates && !v.name.starts_with("val_") && v.name != "learning_rate" && s.logs.find(other) == nullptr)

@@ -59,7 +59,7 @@ struct early_stopping {
         if (s.history.interrupted || weights.empty()) return;
         std::size_t next = 0;
         for (variable& v : s.model().variables())
-            if (!v.optimizer_state()) v.assign(weights[next++]);
+            if (!v.optimizer_state() && !v.metric_state()) v.assign(weights[next++]);
         weights.clear();
     }
     void on_state(state_archive& a) {
@@ -72,7 +72,7 @@ struct early_stopping {
     void keep(const training_state& s) {
         weights.clear();
         for (const variable& v : s.model().variables()) {
-            if (v.optimizer_state()) continue;
+            if (v.optimizer_state() || v.metric_state()) continue;
             any_tensor copy = v.data();
             copy.unshare();
             weights.push_back(std::move(copy));
