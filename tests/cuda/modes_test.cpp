@@ -286,7 +286,8 @@ struct stop_behind {
 };
 } // namespace
 
-TEST_CASE("callbacks on a device see steps in order, save behind the step they asked for, and a stopped run goes on exactly") {
+TEST_CASE("callbacks on a device see steps in order, save behind the step they asked for, and a stopped run goes on "
+          "exactly") {
     const late_device late;
     tg::data::dataset set;
     set.add("point", points(150, 2).to_vector(), {4});

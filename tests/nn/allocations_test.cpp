@@ -130,8 +130,8 @@ TEST_CASE("nor does fit, with callbacks at every step, from the second step of a
         steps = 0;
         model.fit(set, {.epochs = 3, .batch_size = 4, .verbose = 0, .prefetch = prefetch},
                   tg::on_batch_begin([&](tg::training_state& s) { sum += s.logs.size() > 0 ? s.logs["loss"] : 0; }),
-                  tg::terminate_on_nan{}, tg::time_limit{.seconds = 1e9}, tg::early_stopping{.monitor = "loss", .patience = 9},
-                  tg::on_batch_end([&](tg::training_state& s) {
+                  tg::terminate_on_nan{}, tg::time_limit{.seconds = 1e9},
+                  tg::early_stopping{.monitor = "loss", .patience = 9}, tg::on_batch_end([&](tg::training_state& s) {
                       if (s.batch > 2) during += heap_calls - before, ++steps;
                       before = heap_calls;
                   }));

@@ -21,7 +21,8 @@ struct line {
 
 template <class Mode>
 auto make(double rate = 0.1) {
-    return tg::compile<Mode>(line{}, tg::spec<double, tg::dyn, 2>{}, tg::mean_squared_error{}, tg::sgd{.learning_rate = rate});
+    return tg::compile<Mode>(line{}, tg::spec<double, tg::dyn, 2>{}, tg::mean_squared_error{},
+                             tg::sgd{.learning_rate = rate});
 }
 tg::data::dataset records(int count) {
     const auto x = noise<double>({count, 2}, 1);
@@ -69,8 +70,10 @@ TEST_CASE("hooks come in Keras's order, and only those that a callback has") {
         auto model = make<decltype(mode)>();
         notes n;
         int only = 0;
-        const auto h = model.fit(records(5), {.epochs = 2, .batch_size = 3, .validation_data = records(2), .validation_freq = 2, .verbose = 0},
-                                 n, tg::on_epoch_end([&](state&) { ++only; }));
+        const auto h =
+            model.fit(records(5),
+                      {.epochs = 2, .batch_size = 3, .validation_data = records(2), .validation_freq = 2, .verbose = 0},
+                      n, tg::on_epoch_end([&](state&) { ++only; }));
         CHECK(n.text == "TE0B1b1B2b2e2E1B3b3B4b4Vve2t");
         CHECK(only == 2);
         CHECK(h.epochs[0].logs.find("val_loss") == nullptr);
@@ -89,12 +92,18 @@ TEST_CASE("the last share of a data set is held out, before it is shuffled") {
     auto model = make<tg::eager>(), twin = make<tg::eager>();
     const auto all = records(10);
     std::vector<std::int64_t> first{0, 1, 2, 3, 4, 5, 6}, last{7, 8, 9};
-    const auto a = model.fit(all, {.epochs = 2, .batch_size = 4, .validation_split = 0.25, .verbose = 0}); // floor(10 * 0.75) are kept
-    const auto b = twin.fit(all.subset(first), {.epochs = 2, .batch_size = 4, .validation_data = all.subset(last), .verbose = 0});
+    const auto a = model.fit(
+        all, {.epochs = 2, .batch_size = 4, .validation_split = 0.25, .verbose = 0}); // floor(10 * 0.75) are kept
+    const auto b =
+        twin.fit(all.subset(first), {.epochs = 2, .batch_size = 4, .validation_data = all.subset(last), .verbose = 0});
     CHECK(a["val_loss"] == b["val_loss"]);
     CHECK(first_difference(model, twin) == "");
     // Two records of three: a batch of them.
-    const auto c = model.fit(all, {.batch_size = 4, .validation_data = all.subset(last), .validation_batch_size = 2, .validation_steps = 1, .verbose = 0});
+    const auto c = model.fit(all, {.batch_size = 4,
+                                   .validation_data = all.subset(last),
+                                   .validation_batch_size = 2,
+                                   .validation_steps = 1,
+                                   .verbose = 0});
     CHECK(c.epochs[0].validation_loss == model.evaluate(all.subset(std::vector<std::int64_t>{7, 8})).loss);
 
     const auto refused = [&](const tg::fit_options& o) {
@@ -113,7 +122,8 @@ TEST_CASE("the last share of a data set is held out, before it is shuffled") {
 TEST_CASE("class weights multiply the weights of records") {
     each_mode([](auto mode) {
         const auto build = [] {
-            return tg::compile<decltype(mode)>(line{}, tg::spec<double, tg::dyn, 2>{}, tg::weighted{square_of_classes{}}, tg::sgd{});
+            return tg::compile<decltype(mode)>(line{}, tg::spec<double, tg::dyn, 2>{},
+                                               tg::weighted{square_of_classes{}}, tg::sgd{});
         };
         auto model = build(), twin = build();
         const auto x = noise<double>({7, 2}, 1).to_vector();
@@ -141,7 +151,8 @@ TEST_CASE("class weights multiply the weights of records") {
         CHECK(support::contains(refused(model, {1, 2}), "is of class 2, and there are weights of 2 classes"));
         CHECK(refused(model, {1, -2, 1}) == "class_weight: the weight of class 1 is -2.000000");
         auto bare = make<decltype(mode)>();
-        CHECK(refused(bare, {1, 1}) == "fit: class_weight is given, and the model's loss takes no weights; compile it with tg::weighted{loss}");
+        CHECK(refused(bare, {1, 1}) ==
+              "fit: class_weight is given, and the model's loss takes no weights; compile it with tg::weighted{loss}");
     });
 }
 
@@ -161,7 +172,8 @@ TEST_CASE("predict and evaluate take data sets") {
         CHECK(both[1].loss == model.evaluate(other, 3).loss);
         tg::data::dataset wrong;
         wrong.add("x", std::vector<float>(4), {2});
-        CHECK(support::message_of<tg::dtype_error>([&] { model.predict(wrong); }) == "input is f32, the model takes f64");
+        CHECK(support::message_of<tg::dtype_error>([&] { model.predict(wrong); }) ==
+              "input is f32, the model takes f64");
     });
 }
 
@@ -185,14 +197,18 @@ TEST_CASE("early_stopping stops, and restores, as Keras's does") {
     const auto epochs = [&](tg::early_stopping e, std::vector<double> values) {
         e.monitor = "score";
         auto fresh = make<tg::eager>();
-        return fresh.fit(set, {.epochs = static_cast<std::int64_t>(values.size()), .batch_size = 4, .verbose = 0}, scores(values), e).epochs.size();
+        return fresh
+            .fit(set, {.epochs = static_cast<std::int64_t>(values.size()), .batch_size = 4, .verbose = 0},
+                 scores(values), e)
+            .epochs.size();
     };
     CHECK(epochs({.patience = 0}, {3, 3, 3, 3}) == 2);
     CHECK(epochs({.patience = 1, .mode = tg::better::more}, {1, 2, 3, 2, 9}) == 4);
     CHECK(epochs({.min_delta = 0.5, .patience = 1}, {3, 2.9, 2.8, 2.7}) == 2);
     CHECK(epochs({.patience = 1, .start_from_epoch = 2}, {1, 2, 3, 4, 5}) == 4);
     CHECK(epochs({.patience = 2, .baseline = 1}, {5, 4, 3, 2, 1}) == 5); // an epoch that is the best does not stop
-    CHECK(epochs({.patience = 2, .baseline = 1}, {5, 4, 4, 3, 3}) == 3); // but its wait goes on where it does not reach the baseline
+    CHECK(epochs({.patience = 2, .baseline = 1}, {5, 4, 4, 3, 3}) ==
+          3); // but its wait goes on where it does not reach the baseline
     const double nan = std::nan("");
     CHECK(epochs({.patience = 1}, {nan, nan, nan}) == 2);
 
@@ -209,32 +225,35 @@ TEST_CASE("learning rates change by schedule and on a plateau") {
     each_mode([](auto mode) {
         const auto set = records(4);
         auto model = make<decltype(mode)>(1.0);
-        auto h = model.fit(set, {.epochs = 3, .batch_size = 4, .verbose = 0},
-                           tg::learning_rate_scheduler([](std::int64_t epoch, double rate) { return epoch == 0 ? rate : rate / 2; }));
+        auto h = model.fit(
+            set, {.epochs = 3, .batch_size = 4, .verbose = 0},
+            tg::learning_rate_scheduler([](std::int64_t epoch, double rate) { return epoch == 0 ? rate : rate / 2; }));
         CHECK(h["learning_rate"] == std::vector<double>{1, 0.5, 0.25});
         CHECK(model.optimizer().learning_rate == 0.25);
-        h = model.fit(set, {.epochs = 2, .batch_size = 4, .verbose = 0},
-                      tg::learning_rate_scheduler([](std::int64_t epoch) { return 0.125 * static_cast<double>(epoch + 1); }));
+        h = model.fit(
+            set, {.epochs = 2, .batch_size = 4, .verbose = 0},
+            tg::learning_rate_scheduler([](std::int64_t epoch) { return 0.125 * static_cast<double>(epoch + 1); }));
         CHECK(h["learning_rate"] == std::vector<double>{0.125, 0.25});
         // Patience 2: epochs 1 and 2 are no better than epoch 0, so the rate halves behind epoch 2; then one epoch of cooldown, in
         // whose end it may count again, and so on; below min_lr it does not go.
         model.optimizer().learning_rate = 1;
-        h = model.fit(set, {.epochs = 8, .batch_size = 4, .verbose = 0}, scores({3, 3, 3, 3, 3, 3, 3, 3}),
-                      tg::reduce_lr_on_plateau{.monitor = "score", .factor = 0.5, .patience = 2, .cooldown = 1, .min_lr = 0.3});
+        h = model.fit(
+            set, {.epochs = 8, .batch_size = 4, .verbose = 0}, scores({3, 3, 3, 3, 3, 3, 3, 3}),
+            tg::reduce_lr_on_plateau{.monitor = "score", .factor = 0.5, .patience = 2, .cooldown = 1, .min_lr = 0.3});
         CHECK(h["learning_rate"] == std::vector<double>{1, 1, 1, 0.5, 0.5, 0.3, 0.3, 0.3});
         CHECK(support::message_of<tg::argument_error>([&] {
                   model.fit(set, {.verbose = 0}, tg::learning_rate_scheduler([](std::int64_t) { return -1.0; }));
               }) == "learning rate: -1.000000 at epoch 0");
-        CHECK(support::contains(support::message_of<tg::argument_error>([&] {
-                                    model.fit(set, {.verbose = 0}, tg::reduce_lr_on_plateau{.factor = 1});
-                                }),
+        CHECK(support::contains(support::message_of<tg::argument_error>(
+                                    [&] { model.fit(set, {.verbose = 0}, tg::reduce_lr_on_plateau{.factor = 1}); }),
                                 "factor is 1.0"));
     });
 }
 
 TEST_CASE("training ends at a loss that is no number, after a time, or when told") {
     const auto set = records(6);
-    auto model = make<tg::graph>(std::numeric_limits<double>::infinity()); // weights are no numbers behind the first step
+    auto model =
+        make<tg::graph>(std::numeric_limits<double>::infinity()); // weights are no numbers behind the first step
     auto h = model.fit(set, {.epochs = 3, .batch_size = 2, .verbose = 0}, tg::terminate_on_nan{});
     CHECK(h.epochs.size() == 1); // the epoch ends behind that step
     CHECK(h.epochs[0].steps == 2);
@@ -244,8 +263,9 @@ TEST_CASE("training ends at a loss that is no number, after a time, or when told
     CHECK(h.interrupted);
     CHECK(other.step() == 1);
     CHECK(h.epochs.empty());
-    CHECK(support::contains(support::message_of<tg::argument_error>([&] { other.fit(set, {.verbose = 0}, tg::time_limit{.seconds = -1}); }),
-                            "time_limit: seconds is -1"));
+    CHECK(support::contains(
+        support::message_of<tg::argument_error>([&] { other.fit(set, {.verbose = 0}, tg::time_limit{.seconds = -1}); }),
+        "time_limit: seconds is -1"));
 }
 
 TEST_CASE("csv_logger writes epochs as they end, behind what is there if asked to") {
@@ -257,12 +277,16 @@ TEST_CASE("csv_logger writes epochs as they end, behind what is there if asked t
                        tg::csv_logger{.path = path});
     const std::string first = support::read_text(path);
     CHECK(first == "epoch,loss,accuracy,val_loss,val_accuracy\n1," + tg::detail::exact_text(h["loss"][0]) + ",0,,\n2," +
-                       tg::detail::exact_text(h["loss"][1]) + ",0," + tg::detail::exact_text(h["val_loss"][1]) + ",0\n");
-    h = model.fit(set, {.epochs = 3, .initial_epoch = 2, .batch_size = 4, .validation_split = 0.5, .validation_freq = 3, .verbose = 0},
-                  tg::csv_logger{.path = path, .append = true});
+                       tg::detail::exact_text(h["loss"][1]) + ",0," + tg::detail::exact_text(h["val_loss"][1]) +
+                       ",0\n");
+    h = model.fit(
+        set,
+        {.epochs = 3, .initial_epoch = 2, .batch_size = 4, .validation_split = 0.5, .validation_freq = 3, .verbose = 0},
+        tg::csv_logger{.path = path, .append = true});
     CHECK(support::read_text(path).starts_with(first + "3,"));
     CHECK(support::contains(support::message_of<tg::data_error>([&] {
-                                model.fit(set, {.verbose = 0}, tg::csv_logger{.path = (folder.path() / "no" / "x.csv").string()});
+                                model.fit(set, {.verbose = 0},
+                                          tg::csv_logger{.path = (folder.path() / "no" / "x.csv").string()});
                             }),
                             "x.csv' cannot be written"));
 }

@@ -58,12 +58,8 @@ struct outcome {
     std::vector<std::string> events;
 };
 
-const tg::fit_options options{.epochs = 4,
-                              .batch_size = 4,
-                              .validation_data = records(5, 9),
-                              .validation_freq = 2,
-                              .verbose = 0,
-                              .prefetch = 0};
+const tg::fit_options options{
+    .epochs = 4, .batch_size = 4, .validation_data = records(5, 9), .validation_freq = 2, .verbose = 0, .prefetch = 0};
 
 /// A callback of the test's own: remembers a number of each kind.
 struct counter {
@@ -120,7 +116,8 @@ TEST_CASE("a run that is stopped after any step and continued gives the bits of 
                 CHECK(part.interrupted);
                 CHECK(part.stopped_by == "test");
                 CHECK(first.step() == stop);
-                CHECK(static_cast<std::int64_t>(part.epochs.size()) == (stop - 1) / 3); // a last step is before the epoch's end
+                CHECK(static_cast<std::int64_t>(part.epochs.size()) ==
+                      (stop - 1) / 3); // a last step is before the epoch's end
             }
             // In a process of its own, with another seed, other weights, another learning rate.
             auto second = make<Mode>(99);
@@ -208,7 +205,11 @@ TEST_CASE("Ctrl-C ends training behind the step, saves, and gives the old handle
     again.load(path, {.everything = true});
     again.fit(set, {.epochs = 2, .batch_size = 4, .verbose = 0, .resume = true});
     CHECK(first_difference(whole, again) == "");
-    h = model.fit(set, {.epochs = 2, .batch_size = 4, .verbose = 0, .stop_on_interrupt = true, .resume = true}); // the same, without a file
+    h = model.fit(set, {.epochs = 2,
+                        .batch_size = 4,
+                        .verbose = 0,
+                        .stop_on_interrupt = true,
+                        .resume = true}); // the same, without a file
     CHECK(!h.interrupted);
     CHECK(h.epochs.size() == 2);
     CHECK(first_difference(whole, model) == "");
@@ -219,7 +220,8 @@ TEST_CASE("model_checkpoint names files by what is logged, and keeps the last or
     const auto path = [&](const char* name) { return (folder.path() / name).string(); };
     const auto files = [&] {
         std::vector<std::string> names;
-        for (const auto& f : std::filesystem::directory_iterator(folder.path())) names.push_back(f.path().filename().string());
+        for (const auto& f : std::filesystem::directory_iterator(folder.path()))
+            names.push_back(f.path().filename().string());
         std::sort(names.begin(), names.end());
         return names;
     };
@@ -239,10 +241,14 @@ TEST_CASE("model_checkpoint names files by what is logged, and keeps the last or
     for (const auto& name : two) std::filesystem::remove(path(name.c_str()));
 
     auto other = make<tg::eager>();
-    const tg::history h = other.fit(set, {.epochs = 4, .batch_size = 4, .verbose = 0},
-                                    tg::on_epoch_end([](state& s) { s.logs.set("score", s.epoch == 2 ? 5 : -static_cast<double>(s.epoch)); }),
-                                    tg::model_checkpoint{.path = path("best-{epoch}"), .monitor = "score", .save_best_only = true,
-                                                         .mode = tg::better::more, .keep = 1});
+    const tg::history h = other.fit(set, {.epochs = 4, .batch_size = 4, .verbose = 0}, tg::on_epoch_end([](state& s) {
+                                        s.logs.set("score", s.epoch == 2 ? 5 : -static_cast<double>(s.epoch));
+                                    }),
+                                    tg::model_checkpoint{.path = path("best-{epoch}"),
+                                                         .monitor = "score",
+                                                         .save_best_only = true,
+                                                         .mode = tg::better::more,
+                                                         .keep = 1});
     CHECK(files() == names{"best-3"});
     CHECK(h["score"] == std::vector<double>{0, -1, 5, -3});
     CHECK(h.best_epoch("score", tg::better::more) == 2);
@@ -264,7 +270,8 @@ TEST_CASE("model_checkpoint names files by what is logged, and keeps the last or
             make<tg::eager>().fit(set, {.batch_size = 4, .verbose = 0}, tg::model_checkpoint{.path = pattern});
         });
     };
-    CHECK(refused("m-{val_loss}") == "file name 'm-{val_loss}': no value 'val_loss', there are 'loss', 'accuracy', 'mean_square'");
+    CHECK(refused("m-{val_loss}") ==
+          "file name 'm-{val_loss}': no value 'val_loss', there are 'loss', 'accuracy', 'mean_square'");
     CHECK(refused("m-{loss") == "file name 'm-{loss': a { without its }");
     CHECK(refused("m-{loss:%n}") == "file name 'm-{loss:%n}': '%n' is no format of {loss}");
     CHECK(refused("") == "model_checkpoint: path is empty");
@@ -289,14 +296,13 @@ TEST_CASE("what cannot be resumed is told, and the model is as it was") {
         CHECK(first_difference(victim, twin) == "");
         return text;
     };
-    const auto load = [&](const char* name) {
-        return message([&] { victim.load(path(name), {.everything = true}); });
-    };
+    const auto load = [&](const char* name) { return message([&] { victim.load(path(name), {.everything = true}); }); };
     CHECK(support::contains(load("weights"), "weights': holds weights, but was not saved with everything"));
     auto file = tg::io::read_safetensors_file(path("all"));
     const auto write = [&](const char* name) {
         std::vector<tg::io::safetensors_entry> entries;
-        for (const auto& [key, array] : file.tensors) entries.push_back({key, array.type, array.shape, array.bytes.data()});
+        for (const auto& [key, array] : file.tensors)
+            entries.push_back({key, array.type, array.shape, array.bytes.data()});
         tg::io::write_safetensors_arrays(path(name), entries, file.metadata);
     };
     file.metadata["checkpoint"] = "2";
@@ -306,7 +312,8 @@ TEST_CASE("what cannot be resumed is told, and the model is as it was") {
     const std::string bytes = support::read_text(path("all"));
     folder.write("cut", std::string_view(bytes).substr(0, bytes.size() - 9));
     CHECK(support::contains(load("cut"), "cut'"));
-    auto other = tg::compile<tg::eager>(small_mlp{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{}, tg::momentum{});
+    auto other =
+        tg::compile<tg::eager>(small_mlp{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{}, tg::momentum{});
     CHECK(support::contains(support::message_of<tg::error>([&] { other.load(path("all"), {.everything = true}); }),
                             "all': tensor 'hidden/kernel' has shape [6,4], the model's is [6, 9]"));
 
@@ -324,9 +331,11 @@ TEST_CASE("what cannot be resumed is told, and the model is as it was") {
     };
     CHECK(refused(set, {.epochs = 2, .batch_size = 5}, tg::early_stopping{.monitor = "loss"}) ==
           "fit: the run stopped in the middle of epoch 1 with batch_size 4, and cannot go on there with 5");
-    CHECK(support::contains(refused(records(10, 1), o, tg::early_stopping{.monitor = "loss"}), "a number of records of 11"));
-    CHECK(refused(set, o) == "fit: the run that is to go on had a callback early_stopping that remembers what it has seen; this "
-                             "call has none, or fewer of them");
+    CHECK(support::contains(refused(records(10, 1), o, tg::early_stopping{.monitor = "loss"}),
+                            "a number of records of 11"));
+    CHECK(refused(set, o) ==
+          "fit: the run that is to go on had a callback early_stopping that remembers what it has seen; this "
+          "call has none, or fewer of them");
     file.tensors.erase("__fit__/callbacks/early_stopping/0/wait");
     write("all");
     CHECK(refused(set, o, tg::early_stopping{.monitor = "loss"}) ==
@@ -336,10 +345,11 @@ TEST_CASE("what cannot be resumed is told, and the model is as it was") {
     CHECK(refused(set, o, tg::early_stopping{.monitor = "loss"}) == "fit: the state of the run has no 'records'");
 
     // In a hook, a step may be half over.
-    CHECK(support::contains(support::message_of<tg::argument_error>([&] {
-                                victim.fit(set, o, tg::on_epoch_end([&](state& s) { s.model().save(path("x"), {.everything = true}); }));
-                            }),
-                            "is saved in on_checkpoint"));
+    CHECK(support::contains(
+        support::message_of<tg::argument_error>([&] {
+            victim.fit(set, o, tg::on_epoch_end([&](state& s) { s.model().save(path("x"), {.everything = true}); }));
+        }),
+        "is saved in on_checkpoint"));
 }
 
 } // namespace resume_test

@@ -212,7 +212,8 @@ TEST_CASE("part of a file is loaded into part of a model, and the report says wh
     to = make<tg::eager>(2);
     report = to.load(path, {.prefix = "net/", .rename = {{"fc1", "in"}}, .strict = false});
     CHECK(report.matched == names{"in/kernel", "in/bias"});
-    CHECK(report.missing == names{"block/2/gamma", "block/2/beta", "block/2/moving_mean", "block/2/moving_variance", "out/bias"});
+    CHECK(report.missing ==
+          names{"block/2/gamma", "block/2/beta", "block/2/moving_mean", "block/2/moving_variance", "out/bias"});
     CHECK(report.unexpected == names{"net/extra"});
     CHECK(report.mismatched == names{"out/kernel: [5,7] f32 in the file, [5,3] f32 in the model"});
     CHECK(contents(to).at("in/bias") == source.at("in/bias"));
@@ -231,10 +232,14 @@ TEST_CASE("part of a file is loaded into part of a model, and the report says wh
         CHECK(contents(to) == held);
         return message;
     };
-    CHECK(support::contains(refused({.only = "encoder"}), "': the model has no variable 'encoder', there are 'in/kernel', 'in/bias', "));
-    CHECK(support::contains(refused({.prefix = "bert/"}), "': no tensor's name begins with 'bert/', there are 'bias', 'kernel'"));
-    CHECK(support::contains(refused({.rename = {{"fc1", "in"}}}), "': rename: no tensor 'fc1', there are 'bias', 'kernel'"));
-    CHECK(support::contains(refused({.only = "out", .into = "out"}), "': out/kernel: [6,5] f32 in the file, [5,3] f32 in the model"));
+    CHECK(support::contains(refused({.only = "encoder"}),
+                            "': the model has no variable 'encoder', there are 'in/kernel', 'in/bias', "));
+    CHECK(support::contains(refused({.prefix = "bert/"}),
+                            "': no tensor's name begins with 'bert/', there are 'bias', 'kernel'"));
+    CHECK(support::contains(refused({.rename = {{"fc1", "in"}}}),
+                            "': rename: no tensor 'fc1', there are 'bias', 'kernel'"));
+    CHECK(support::contains(refused({.only = "out", .into = "out"}),
+                            "': out/kernel: [6,5] f32 in the file, [5,3] f32 in the model"));
     CHECK(support::contains(refused({.only = "in"}), "': no tensor for 'in/kernel', 'in/bias' of the model"));
     CHECK(support::contains(refused({.everything = true, .only = "in"}), "is not loaded in part"));
 }

@@ -19,7 +19,10 @@ template <class = void>
 class class_weighted_source final : public source {
 public:
     class_weighted_source(dataset records, std::vector<double> by_class, std::size_t labels, dtype type)
-        : records_(std::move(records)), columns_(records_.columns()), by_class_(std::move(by_class)), labels_(labels),
+        : records_(std::move(records)),
+          columns_(records_.columns()),
+          by_class_(std::move(by_class)),
+          labels_(labels),
           weights_(columns_.size()) {
         for (std::size_t c = 0; c < columns_.size(); ++c)
             if (columns_[c].name == "sample_weight") weights_ = c;
@@ -61,8 +64,9 @@ private:
             label = narrow;
         }
         if (label < 0 || label >= static_cast<std::int64_t>(by_class_.size()))
-            throw range_error("class_weight: record " + std::to_string(record) + " is of class " + std::to_string(label) +
-                              ", and there are weights of " + std::to_string(by_class_.size()) + " classes");
+            throw range_error("class_weight: record " + std::to_string(record) + " is of class " +
+                              std::to_string(label) + ", and there are weights of " + std::to_string(by_class_.size()) +
+                              " classes");
         return static_cast<std::size_t>(label);
     }
     template <class T>
@@ -87,7 +91,8 @@ private:
 /// not float, argument_error for a weight that is negative or not finite; a label without a weight is a range_error when its batch is
 /// asked for.
 template <class = void>
-dataset with_class_weights(const dataset& set, std::vector<double> by_class, std::size_t labels, dtype type = dtype::f32) {
+dataset with_class_weights(const dataset& set, std::vector<double> by_class, std::size_t labels,
+                           dtype type = dtype::f32) {
     return dataset(std::make_shared<detail::class_weighted_source<>>(set, std::move(by_class), labels, type));
 }
 

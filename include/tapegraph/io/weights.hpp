@@ -44,7 +44,8 @@ Number stored_number(const io::safetensors_file& file, const std::string& name, 
     Number number = 0;
     const std::string& text = found->second;
     const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (end.ec != std::errc{} || end.ptr != text.data() + text.size() || (std::is_signed_v<Number> && number < Number(0)))
+    if (end.ec != std::errc{} || end.ptr != text.data() + text.size() ||
+        (std::is_signed_v<Number> && number < Number(0)))
         throw data_error(name + ": the " + what + " is '" + text + "'");
     return number;
 }
@@ -60,9 +61,8 @@ void save_weights(const std::filesystem::path& path, const model_to_save& model,
             entries.push_back({stored_name(v), v.type(), extents_of(v.shape()), v.data().read()});
         if (v.frozen()) frozen.append(v.path()).append("\n");
     }
-    std::map<std::string, std::string> metadata{{"format", "tapegraph"},
-                                                {"step", std::to_string(model.step)},
-                                                {"optimizer_state", state ? "true" : "false"}};
+    std::map<std::string, std::string> metadata{
+        {"format", "tapegraph"}, {"step", std::to_string(model.step)}, {"optimizer_state", state ? "true" : "false"}};
     if (options.everything) {
         for (const auto& [name, value] : model.run)
             entries.push_back({std::string(run_prefix) + name, value.type(), extents_of(value.shape()), value.read()});
@@ -82,7 +82,8 @@ struct stored_contents {
 };
 
 template <class = void>
-stored_contents contents_of(const io::safetensors_file& file, const std::string& name, const load_options& options, bool trains) {
+stored_contents contents_of(const io::safetensors_file& file, const std::string& name, const load_options& options,
+                            bool trains) {
     stored_contents c;
     const auto flag = file.metadata.find("optimizer_state");
     c.everything = options.everything;
@@ -91,12 +92,13 @@ stored_contents contents_of(const io::safetensors_file& file, const std::string&
             throw data_error(name + ": holds weights, but was not saved with everything that resumes training");
         const auto version = stored_number(file, name, "checkpoint", "checkpoint's version");
         if (version > checkpoint_version)
-            throw data_error(name + ": a checkpoint of version " + std::to_string(version) + ", newer than this library's " +
-                             std::to_string(checkpoint_version));
+            throw data_error(name + ": a checkpoint of version " + std::to_string(version) +
+                             ", newer than this library's " + std::to_string(checkpoint_version));
         if (!trains) throw argument_error(name + ": everything cannot be loaded into a model for prediction alone");
         c.seed = stored_number<std::uint64_t>(file, name, "seed", "seed");
     }
-    c.state = c.everything || (options.optimizer_state && trains && flag != file.metadata.end() && flag->second == "true");
+    c.state =
+        c.everything || (options.optimizer_state && trains && flag != file.metadata.end() && flag->second == "true");
     if (c.state) c.step = stored_number(file, name, "step", "step count");
     return c;
 }
@@ -132,7 +134,8 @@ std::string some_names(const std::vector<std::string>& names) {
 template <class = void>
 class name_map {
 public:
-    name_map(const io::safetensors_file& file, const std::string& name, const load_options& options) : options_(options) {
+    name_map(const io::safetensors_file& file, const std::string& name, const load_options& options)
+        : options_(options) {
         std::vector<bool> used(options.rename.size());
         std::vector<std::string> stored;
         bool prefixed = options.prefix.empty();
@@ -144,7 +147,8 @@ public:
             names_[path_of_stored(key, used)] = key;
         }
         if (!prefixed)
-            throw argument_error(name + ": no tensor's name begins with '" + options.prefix + "', there are " + some_names(stored));
+            throw argument_error(name + ": no tensor's name begins with '" + options.prefix + "', there are " +
+                                 some_names(stored));
         for (std::size_t i = 0; i < used.size(); ++i)
             if (!used[i])
                 throw argument_error(name + ": rename: no tensor '" + options.rename[i].first + "', there are " +
@@ -201,14 +205,16 @@ std::vector<stored_pair> match_some(const io::safetensors_file& file, const std:
         pairs.push_back({&v, &a});
     }
     if (!wanted)
-        throw argument_error(name + ": the model has no variable '" + (options.only.empty() ? options.into : options.only) +
-                             "'" + (options.only.empty() || options.into.empty() ? "" : " in '" + options.into + "'") +
+        throw argument_error(name + ": the model has no variable '" +
+                             (options.only.empty() ? options.into : options.only) + "'" +
+                             (options.only.empty() || options.into.empty() ? "" : " in '" + options.into + "'") +
                              ", there are " + some_names(paths));
     for (const auto& [path, key] : map.names())
         if (map.wants(path) && (variables.find(path) == nullptr || variables.find(path)->optimizer_state()))
             report.unexpected.push_back(key);
     if (!options.strict) return pairs;
-    if (!report.missing.empty()) throw data_error(name + ": no tensor for " + some_names(report.missing) + " of the model");
+    if (!report.missing.empty())
+        throw data_error(name + ": no tensor for " + some_names(report.missing) + " of the model");
     if (!report.mismatched.empty()) throw shape_error(name + ": " + report.mismatched.front());
     if (!report.unexpected.empty())
         throw data_error(name + ": the model has no variable for tensor " + some_names(report.unexpected));
@@ -252,8 +258,8 @@ state_entries stored_run(const io::safetensors_file& file, const std::string& na
     for (const auto& [key, array] : file.tensors) {
         if (!key.starts_with(run_prefix)) continue;
         if (array.shape.size() > static_cast<std::size_t>(max_rank))
-            throw shape_error(name + ": tensor '" + key + "' has shape " + io::shape_text(array.shape) + ", more than " +
-                              std::to_string(max_rank) + " axes");
+            throw shape_error(name + ": tensor '" + key + "' has shape " + io::shape_text(array.shape) +
+                              ", more than " + std::to_string(max_rank) + " axes");
         any_tensor value(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()));
         if (!array.bytes.empty()) std::memcpy(value.write(), array.bytes.data(), array.bytes.size());
         run.emplace_back(key.substr(run_prefix.size()), std::move(value));

@@ -34,8 +34,9 @@ void archive_logs(state_archive& a, const std::string& name, log_list& logs) {
     a(name, values);
     if (!a.loading()) return;
     const std::vector<std::string> each = lines_of(names);
-    if (each.size() != values.size()) throw data_error("fit: the state of the run has " + std::to_string(values.size()) +
-                                                       " values of " + std::to_string(each.size()) + " names in '" + name + "'");
+    if (each.size() != values.size())
+        throw data_error("fit: the state of the run has " + std::to_string(values.size()) + " values of " +
+                         std::to_string(each.size()) + " names in '" + name + "'");
     logs.clear();
     for (std::size_t i = 0; i < each.size(); ++i) logs.set(each[i], values[i]);
 }
@@ -48,8 +49,9 @@ void archive_history(state_archive& a, history& h) {
     for (const std::string& name : h.names()) names.append(name).append("\n");
     std::vector<double> numbers, values, present;
     for (const epoch_result& e : h.epochs) {
-        for (const double number : {static_cast<double>(e.epoch), e.loss, e.accuracy, e.validation_loss, e.validation_accuracy,
-                                    e.seconds, e.ingestion_seconds, static_cast<double>(e.steps), static_cast<double>(e.records)})
+        for (const double number :
+             {static_cast<double>(e.epoch), e.loss, e.accuracy, e.validation_loss, e.validation_accuracy, e.seconds,
+              e.ingestion_seconds, static_cast<double>(e.steps), static_cast<double>(e.records)})
             numbers.push_back(number);
         for (const std::string& name : h.names()) {
             const double* const value = e.logs.find(name);
@@ -65,8 +67,9 @@ void archive_history(state_archive& a, history& h) {
     const std::vector<std::string> each = lines_of(names);
     const std::size_t epochs = numbers.size() / fields;
     if (values.size() != epochs * each.size() || present.size() != values.size())
-        throw data_error("fit: the history in the state of the run has " + std::to_string(values.size()) + " values of " +
-                         std::to_string(each.size()) + " names over " + std::to_string(epochs) + " epochs");
+        throw data_error("fit: the history in the state of the run has " + std::to_string(values.size()) +
+                         " values of " + std::to_string(each.size()) + " names over " + std::to_string(epochs) +
+                         " epochs");
     h.epochs.clear();
     for (std::size_t i = 0; i < epochs; ++i) {
         const double* const n = numbers.data() + i * fields;
@@ -83,10 +86,10 @@ void archive_history(state_archive& a, history& h) {
 }
 
 struct fit_position {
-    std::int64_t epoch = 0;                      ///< where the run goes on
-    bool inside = false;                         ///< in the middle of it, behind `batch` steps
-    std::int64_t batch = 0, records = 0;         ///< of this epoch so far
-    double loss = 0, accuracy = 0;               ///< their sums
+    std::int64_t epoch = 0;              ///< where the run goes on
+    bool inside = false;                 ///< in the middle of it, behind `batch` steps
+    std::int64_t batch = 0, records = 0; ///< of this epoch so far
+    double loss = 0, accuracy = 0;       ///< their sums
     double batch_loss = 0;
     log_list logs;
     bool stopped = false; ///< by a callback, for good

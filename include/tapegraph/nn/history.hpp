@@ -42,8 +42,8 @@ struct epoch_result {
     double ingestion_seconds = 0;                        ///< of these: waiting for the data set
     std::int64_t steps = 0, records = 0;
     std::vector<named_value> metrics{}, validation_metrics{}; ///< of models that have some
-    std::int64_t epoch = 0; ///< its number, from 0
-    log_list logs{};        ///< all values by name: "loss", "val_loss", those of metrics, and what callbacks added
+    std::int64_t epoch = 0;                                   ///< its number, from 0
+    log_list logs{}; ///< all values by name: "loss", "val_loss", those of metrics, and what callbacks added
 };
 
 /// What is better of a value.
@@ -139,9 +139,11 @@ std::size_t history::best_epoch(std::string_view name, better which) const {
     const bool more = detail::more_is_better(name, which);
     std::size_t best = values.size();
     for (std::size_t e = 0; e < values.size(); ++e)
-        if (!std::isnan(values[e]) && (best == values.size() || (more ? values[e] > values[best] : values[e] < values[best])))
+        if (!std::isnan(values[e]) &&
+            (best == values.size() || (more ? values[e] > values[best] : values[e] < values[best])))
             best = e;
-    if (best == values.size()) throw argument_error("history: no epoch has a number as its '" + std::string(name) + "'");
+    if (best == values.size())
+        throw argument_error("history: no epoch has a number as its '" + std::string(name) + "'");
     return best;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <tapegraph/nn/eager_scope.hpp>
+#include <tapegraph/nn/fit_loop.hpp>
 #include <tapegraph/nn/objective.hpp>
 #include <tapegraph/nn/predict_set.hpp>
-#include <tapegraph/nn/trainer.hpp>
 
 #include <initializer_list>
 #include <vector>
@@ -80,9 +80,10 @@ public:
     /// set without records.
     template <class... Callbacks>
     history fit(const data::dataset& train, const fit_options& options = {}, Callbacks&&... callbacks) {
-        static_assert((detail::training_callback<std::remove_reference_t<Callbacks>> && ...),
-                      "fit: a callback has none of the hooks on_train_begin, on_train_end, on_epoch_begin, on_epoch_end, "
-                      "on_batch_begin, on_batch_end, on_test_begin, on_test_end, on_checkpoint, each with a training_state&");
+        static_assert(
+            (detail::training_callback<std::remove_reference_t<Callbacks>> && ...),
+            "fit: a callback has none of the hooks on_train_begin, on_train_end, on_epoch_begin, on_epoch_end, "
+            "on_batch_begin, on_batch_end, on_test_begin, on_test_end, on_checkpoint, each with a training_state&");
         detail::mode_calls calls = step_calls();
         calls.measure = &measure_of;
         if constexpr (has_metrics) calls.metrics = &metrics_of;
@@ -95,8 +96,9 @@ public:
             };
         }
         const detail::callback_hooks hooks[]{detail::hooks_of(callbacks)..., {}};
-        return this->fit_with(calls, train, options,
-                              {hooks, sizeof...(Callbacks), detail::learning_rate_of(static_cast<Derived&>(*this).optimizer())});
+        return this->fit_with(
+            calls, train, options,
+            {hooks, sizeof...(Callbacks), detail::learning_rate_of(static_cast<Derived&>(*this).optimizer())});
     }
 
     /// Mean loss and accuracy over a data set, weighted by batch size, and metrics, if the model has some; nothing is trained.
@@ -143,8 +145,7 @@ public:
         detail::mode_calls calls = batch_calls();
         calls.labels = {};
         return detail::predict_set<Elements...>(
-            calls, set, batch_size,
-            [&](detail::batch_columns columns) { Trainer::check_batch(calls.inputs, columns); },
+            calls, set, batch_size, [&](detail::batch_columns columns) { Trainer::check_batch(calls.inputs, columns); },
             [this](const tensor<Elements>&... x) { return predict(x...); });
     }
 

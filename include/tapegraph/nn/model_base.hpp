@@ -47,19 +47,21 @@ struct load_options {
     std::string into{};   ///< the scope of the model that the file's names stand in: "encoder"
     /// Names or scopes of the file (behind `prefix`), and what the model calls them: {{"fc1", "hidden"}}. The first that fits counts.
     std::vector<std::pair<std::string, std::string>> rename{};
-    bool strict = true; ///< throw for what is missing, unexpected or of another shape or type; otherwise it is left out and reported
+    bool strict =
+        true; ///< throw for what is missing, unexpected or of another shape or type; otherwise it is left out and reported
 };
 
 /// What `load` did, by the model's paths, and of tensors that it had no use for by the file's names.
 struct load_report {
     std::vector<std::string> matched, missing, unexpected;
-    std::vector<std::string> mismatched; ///< of another shape or type, and how: "out/bias: [4] f32 in the file, [3] f32 in the model"
+    std::vector<std::string>
+        mismatched; ///< of another shape or type, and how: "out/bias: [4] f32 in the file, [3] f32 in the model"
     /// A line of numbers, then one for each name that did not match.
     template <class = void>
     std::string text() const {
-        std::string result = std::to_string(matched.size()) + " matched, " + std::to_string(missing.size()) + " missing, " +
-                             std::to_string(unexpected.size()) + " unexpected, " + std::to_string(mismatched.size()) +
-                             " mismatched\n";
+        std::string result = std::to_string(matched.size()) + " matched, " + std::to_string(missing.size()) +
+                             " missing, " + std::to_string(unexpected.size()) + " unexpected, " +
+                             std::to_string(mismatched.size()) + " mismatched\n";
         for (const auto& name : missing) result.append("missing: ").append(name).append("\n");
         for (const auto& name : unexpected) result.append("unexpected: ").append(name).append("\n");
         for (const auto& name : mismatched) result.append("mismatched: ").append(name).append("\n");
@@ -113,7 +115,8 @@ public:
     load_report load(const Path& path, const load_options& options = {}) {
         static_assert(weight_files_known<Path>(), "model.load needs #include <tapegraph/io/weights.hpp>");
         if constexpr (weight_files_known<Path>())
-            return weight_file<Path>::load(path, model_to_load{variables_, step_, options_.seed, run_, trains_}, options);
+            return weight_file<Path>::load(path, model_to_load{variables_, step_, options_.seed, run_, trains_},
+                                           options);
         else
             return {};
     }
@@ -170,7 +173,7 @@ protected:
     variable_list variables_;
     model_summary summary_;
     std::int64_t step_ = 0;
-    state_entries run_;  // where the last fit stopped, or the one of the file that was loaded
+    state_entries run_;    // where the last fit stopped, or the one of the file that was loaded
     bool fitting_ = false; // and `run_` is not where it stands
     bool trains_ = true; // false: made for prediction alone
 };

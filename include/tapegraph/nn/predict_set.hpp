@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/columns.hpp>
-#include <tapegraph/nn/trainer.hpp>
+#include <tapegraph/nn/fit_loop.hpp>
 
 #include <cstring>
 #include <string>
@@ -29,8 +29,8 @@ public:
             row_ = part.outline_view().bytes() / static_cast<std::size_t>(count);
         }
         if (part.outline_view().bytes() != row_ * static_cast<std::size_t>(count))
-            throw shape_error("predict: the output of a later batch has shape " + to_string(part.shape()) + ", all together " +
-                              to_string(whole_.shape()));
+            throw shape_error("predict: the output of a later batch has shape " + to_string(part.shape()) +
+                              ", all together " + to_string(whole_.shape()));
         std::memcpy(to_ + static_cast<std::size_t>(first) * row_, part.read(), part.outline_view().bytes());
     }
     const any_tensor& whole() const { return whole_; }
@@ -60,7 +60,8 @@ struct collected<outputs<Outputs...>> {
     static outputs<Outputs...> of(const output_rows* rows) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
             return outputs<Outputs...>(Outputs{decltype(Outputs::value)(rows[I].whole())}...);
-        }(std::index_sequence_for<Outputs...>{});
+        }
+        (std::index_sequence_for<Outputs...>{});
     }
 };
 
@@ -79,10 +80,13 @@ auto predict_set(const mode_calls& calls, const data::dataset& set, std::int64_t
         check(columns);
         const result y = [&]<std::size_t... I>(std::index_sequence<I...>) {
             return predict(host_copy<Elements>(columns[I])...);
-        }(std::index_sequence_for<Elements...>{});
+        }
+        (std::index_sequence_for<Elements...>{});
         [&]<std::size_t... I>(std::index_sequence<I...>) {
-            (rows[I].add(pack::template get<static_cast<int>(I)>(y), b->index() * batch_size, b->count(), set.size()), ...);
-        }(std::make_index_sequence<static_cast<std::size_t>(pack::count)>{});
+            (rows[I].add(pack::template get<static_cast<int>(I)>(y), b->index() * batch_size, b->count(), set.size()),
+             ...);
+        }
+        (std::make_index_sequence<static_cast<std::size_t>(pack::count)>{});
     }
     return collected<result>::of(rows);
 }

@@ -17,7 +17,8 @@
 #include <utility>
 #include <vector>
 
-/// Training and evaluation as loops over steps, for models of any type: what depends on it is called through mode_calls.
+/// Training and evaluation as loops over steps, for models of any type: what depends on it is called through mode_calls. The loops
+/// themselves stand in nn/fit_loop.hpp.
 
 namespace tapegraph {
 
@@ -142,7 +143,8 @@ protected:
     };
 
 private:
-    measured_result measure_batches(const mode_calls& calls, column_match& match, data::loader& loader, std::int64_t most);
+    measured_result measure_batches(const mode_calls& calls, column_match& match, data::loader& loader,
+                                    std::int64_t most);
     void run_ahead(fit_run& run);
     void run_steps(fit_run& run);
     void run_epoch(fit_run& run);
@@ -232,15 +234,8 @@ void basic_trainer<X>::reset_metrics() {
         if (v.metric_state()) std::memset(v.own_data(), 0, v.data().outline_view().bytes());
 }
 
-} // namespace detail
-} // namespace tapegraph
-
-#include <tapegraph/nn/fit_loop.hpp>
-
-namespace tapegraph::detail {
-
-TG_COMPILED(nn, class basic_trainer<void>)
 TG_COMPILED(nn, void stored_metric::find<void>(const variable_list&, std::string_view))
 TG_COMPILED(nn, void column_match::find<void>(const mode_calls&, const std::vector<data::column_spec>&, bool))
 
-} // namespace tapegraph::detail
+} // namespace detail
+} // namespace tapegraph

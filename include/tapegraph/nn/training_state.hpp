@@ -35,7 +35,7 @@ public:
     training_state(detail::model_base& m, const detail::optimizer_number& rate, metrics_call metrics = nullptr)
         : model_(m), rate_(rate), metrics_(metrics) {}
 
-    std::int64_t epoch = 0, epochs = 1; ///< the epoch's number, from 0, and fit's `epochs`
+    std::int64_t epoch = 0, epochs = 1;  ///< the epoch's number, from 0, and fit's `epochs`
     std::int64_t batch = 0, batches = 0; ///< steps of this epoch that are finished, and how many it has
     std::int64_t step = 0;               ///< of the model: the last one that is finished, from 1
     std::int64_t next_step = 1;          ///< in on_batch_begin: the one that begins
@@ -103,7 +103,8 @@ public:
 
 private:
     void need_rate() const {
-        if (rate_.get == nullptr) throw argument_error("the optimizer has no number 'learning_rate' that callbacks could change");
+        if (rate_.get == nullptr)
+            throw argument_error("the optimizer has no number 'learning_rate' that callbacks could change");
     }
 
     detail::model_base& model_;
@@ -139,7 +140,7 @@ constexpr std::string_view callback_name() {
 }
 
 #define TG_HOOK(member)                                                                                                \
-    if constexpr (requires(C& c, training_state& s) { c.on_##member(s); })                                             \
+    if constexpr (requires(C & c, training_state & s) { c.on_##member(s); })                                           \
         h.member = [](void* object, training_state& s) { static_cast<C*>(object)->on_##member(s); };
 
 /// C may be const.
@@ -157,7 +158,7 @@ callback_hooks hooks_of(C& callback) {
     TG_HOOK(test_begin)
     TG_HOOK(test_end)
     TG_HOOK(checkpoint)
-    if constexpr (requires(C& c, state_archive& a) { c.on_state(a); })
+    if constexpr (requires(C & c, state_archive & a) { c.on_state(a); })
         h.state = [](void* object, state_archive& a) { static_cast<C*>(object)->on_state(a); };
     return h;
 }
@@ -165,12 +166,17 @@ callback_hooks hooks_of(C& callback) {
 
 /// Whether a type has a hook, so that what is no callback, or whose hooks cannot be called, is told.
 template <class C>
-concept training_callback =
-    requires(C& c, training_state& s) { c.on_train_begin(s); } || requires(C& c, training_state& s) { c.on_train_end(s); } ||
-    requires(C& c, training_state& s) { c.on_epoch_begin(s); } || requires(C& c, training_state& s) { c.on_epoch_end(s); } ||
-    requires(C& c, training_state& s) { c.on_batch_begin(s); } || requires(C& c, training_state& s) { c.on_batch_end(s); } ||
-    requires(C& c, training_state& s) { c.on_test_begin(s); } || requires(C& c, training_state& s) { c.on_test_end(s); } ||
-    requires(C& c, training_state& s) { c.on_checkpoint(s); };
+concept training_callback = requires(C& c, training_state& s) {
+    c.on_train_begin(s);
+}
+|| requires(C& c, training_state& s) { c.on_train_end(s); }
+|| requires(C& c, training_state& s) { c.on_epoch_begin(s); }
+|| requires(C& c, training_state& s) { c.on_epoch_end(s); }
+|| requires(C& c, training_state& s) { c.on_batch_begin(s); }
+|| requires(C& c, training_state& s) { c.on_batch_end(s); }
+|| requires(C& c, training_state& s) { c.on_test_begin(s); }
+|| requires(C& c, training_state& s) { c.on_test_end(s); }
+|| requires(C& c, training_state& s) { c.on_checkpoint(s); };
 
 template <class Optimizer>
 optimizer_number learning_rate_of(Optimizer& optimizer) {

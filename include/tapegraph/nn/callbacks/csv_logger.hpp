@@ -44,7 +44,8 @@ void csv_logger::add_line(const training_state& s) {
         for (const named_value& v : s.logs) {
             columns.append(v.name).append("\n");
             const std::string other = "val_" + v.name;
-            if (s.validates && !v.name.starts_with("val_") && v.name != "learning_rate" && s.logs.find(other) == nullptr)
+            if (s.validates && !v.name.starts_with("val_") && v.name != "learning_rate" &&
+                s.logs.find(other) == nullptr)
                 more.append(other).append("\n");
         }
         columns += more;
@@ -53,7 +54,8 @@ void csv_logger::add_line(const training_state& s) {
     if (file == nullptr) throw data_error("csv_logger: '" + path + "' cannot be written");
     std::fseek(file, 0, SEEK_END);
     bool complete = true;
-    if (const long there = std::ftell(file); !first && there > bytes) // lines of epochs that a run which was resumed trains again
+    if (const long there = std::ftell(file);
+        !first && there > bytes) // lines of epochs that a run which was resumed trains again
         complete = ::ftruncate(::fileno(file), static_cast<off_t>(bytes)) == 0;
     std::fseek(file, 0, SEEK_END);
     const bool names = std::ftell(file) == 0;

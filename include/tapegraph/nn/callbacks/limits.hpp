@@ -12,7 +12,8 @@ namespace tapegraph {
 struct terminate_on_nan {
     void on_batch_end(training_state& s) {
         if (!std::isfinite(s.batch_loss))
-            s.stop("terminate_on_nan: the loss of step " + std::to_string(s.step) + " is " + std::to_string(s.batch_loss));
+            s.stop("terminate_on_nan: the loss of step " + std::to_string(s.step) + " is " +
+                   std::to_string(s.batch_loss));
     }
 };
 

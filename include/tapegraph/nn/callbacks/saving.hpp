@@ -15,7 +15,8 @@ namespace tapegraph {
 
 /// Saves the model at the end of every epoch, or every so many steps, or where a value is better than ever: Keras's ModelCheckpoint.
 struct model_checkpoint {
-    std::string path; ///< "model-{epoch:02d}-{val_loss:.3f}.safetensors": epochs count from 1; also {step} and any value logged
+    std::string
+        path; ///< "model-{epoch:02d}-{val_loss:.3f}.safetensors": epochs count from 1; also {step} and any value logged
     std::string monitor = "val_loss";
     bool save_best_only = false;
     better mode = better::automatic;
