@@ -25,6 +25,7 @@ namespace tapegraph::ir {
     X(assignment_entry, t.assignments, assignments, 8192)                                                              \
     X(row_use_entry, t.row_uses, row_uses, 1024)                                                                       \
     X(gradient_entry, t.gradients, gradients, 8192)                                                                    \
+    X(minimization_entry, t.minimizations, minimizations, 32)                                                          \
     X(pass_entry, t.history, history, 64)                                                                              \
     X(layer_entry, t.layers, layers, 2048)                                                                             \
     X(extent_table::atom, t.extents.atoms, atoms, 64)                                                                  \

@@ -77,6 +77,13 @@ struct row_use_entry {
 /// dL/d(variable), passed from the gradient to the optimizer. If `indices` is not -1, dL/d(the rows with these indices).
 struct gradient_entry {
     int variable = 0, node = 0, indices = -1;
+    int optimizer = 0; // of several in one step
+};
+
+/// A loss that a step of the user's own makes smaller: by which variables, and by which of its optimizers.
+struct minimization_entry {
+    int node = 0, optimizer = 0, line = 0;
+    std::string_view variables; // a pattern of paths
 };
 
 struct pass_entry {
@@ -128,6 +135,7 @@ public:
     list<assignment_entry> assignments;
     list<row_use_entry> row_uses; // until the gradient has been taken
     list<gradient_entry> gradients;
+    list<minimization_entry> minimizations;
     list<int> added_losses; // until the loss has been traced
     list<pass_entry> history;
     list<layer_entry> layers;

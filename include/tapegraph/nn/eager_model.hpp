@@ -44,6 +44,7 @@ public:
         this->template set_up<Model, Spec,
                               std::conditional_t<std::is_same_v<Optimizer, none>, ir::prediction_trace<Model, Spec>,
                                                  ir::training_trace<Model, Spec, Loss, Optimizer>>>();
+        this->set_first_values(optimizer_);
     }
 
     Optimizer& optimizer() { return optimizer_; }
@@ -84,17 +85,10 @@ private:
             gradients = tape.gradient(loss, sources);
             result = numbers_of(loss, accuracy); // before anything is updated: here is thrown what a device found wrong
         }
-        detail::eager_slots slots(&this->variables_, &context.updates);
         const auto n = typed_numbers(optimizer_.numbers(this->step_));
-        for (std::size_t i = 0; i < targets.size(); ++i) {
-            slots.begin(targets[i]);
-            update(slots, sources[i], gradients[i], n);
-            gradients[i].drop_storage();
-        }
-        if constexpr (ir::gathers_rows<Model, Spec, Loss>)
-            detail::update_rows<value>(
-                slots, context.row_uses, gradients.data() + targets.size(),
-                [&](const auto& some, const auto& w, const auto& g) { Optimizer::update(some, w, g, n); });
+        const detail::eager_gradients<value, ir::gathers_rows<Model, Spec, Loss>> step{
+            detail::eager_slots(&this->variables_, &context.updates), &targets, &sources, &gradients, &context.row_uses};
+        detail::update_all<Optimizer>(step, n);
         sources.clear();
         context.apply();
         return result;
@@ -192,10 +186,6 @@ private:
         runtime::load_scalars(runtime::current_runtime(), views, accuracy.has_storage() ? 2 : 1, numbers);
         return {numbers[0], numbers[1]};
     }
-    void update(detail::eager_slots& slots, const any_tensor& w, const any_tensor& g, const auto& n) {
-        Optimizer::update(slots, tensor<value>(w), tensor<value>(g), n);
-    }
-
     Optimizer optimizer_;
     eager_context context_;
 };

@@ -18,6 +18,7 @@ struct eager_context {
     variable_list* variables;
     detail::random_stream random; ///< shared with the random operations of the model
     bool training = true;
+    bool follows = false; ///< tapes see variables outside of training, too, and find them again in later calls
     int cursor = 0; ///< models ask for variables in the same order every time
     struct used_variable {
         variable* target;
@@ -228,7 +229,13 @@ TG_DEFINITION any_tensor eager_scope::variable(dtype type, first_values_function
     any_tensor handle = v.data().viewed(dims);
     auto& tape = detail::tape_storage::instance();
     const bool followed = tape.recording() || detail::checkpointed_run::active();
-    if (context_->training && v.trainable() && followed) handle.set_tape_index(tape.watch());
+    if ((context_->training || context_->follows) && v.trainable() && followed) {
+        if (tape.tracks(v.data()))
+            handle.set_tape_index(v.data().tape_index());
+        else
+            handle.set_tape_index(tape.watch());
+        if (context_->follows) v.data().set_tape_index(handle.tape_index());
+    }
     context_->used.push_back({&v, handle});
     return handle;
 }

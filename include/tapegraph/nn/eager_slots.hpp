@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/nn/eager_scope.hpp>
+#include <tapegraph/nn/shared_terms.hpp>
 #include <tapegraph/ops/gather/rows.hpp>
 #include <tapegraph/runtime/perform.hpp>
 
@@ -29,6 +30,7 @@ public:
     void assign(const tensor<T>& target, const E& value) const {
         updates_->push_back({variable_of(target), eval(value)});
     }
+    bool matches(std::string_view pattern) const { return path_matches(pattern, target_->path()); }
 
 protected:
     variable& state_variable(std::string_view name) const;
@@ -69,6 +71,9 @@ void write_rows(variable& v, const any_tensor& indices, const any_tensor& rows) 
 template <class T, class Index>
 class eager_row_slots : eager_slots {
 public:
+    static constexpr bool sparse = true;
+    using eager_slots::matches;
+
     eager_row_slots(const eager_slots& whole, variable* target, const tensor<Index>& indices)
         : eager_slots(whole), indices_(indices) {
         begin(target);
@@ -117,6 +122,63 @@ void update_rows(const eager_slots& slots, const std::vector<eager_context::row_
         const auto by = uses[k].indices.type() == dtype::i32 ? &update_rows_by<T, std::int32_t, F>
                                                              : &update_rows_by<T, std::int64_t, F>;
         by(slots, uses[k].target, uses, gradients, update);
+    }
+}
+
+/// The gradients of a step, as an optimizer's `shared` sees them. `gradients` are of the `targets`, whose handles are `sources`, and then,
+/// if `Rows`, of the row uses.
+template <class T, bool Rows>
+struct eager_gradients {
+    eager_slots slots;
+    const std::vector<variable*>* targets;
+    const std::vector<any_tensor>* sources;
+    std::vector<any_tensor>* gradients;
+    const std::vector<eager_context::row_use>* row_uses;
+
+    /// Calls f(slots, variable, gradient) for each.
+    template <class F>
+    void each(const F& f) const {
+        run(f, false);
+    }
+    /// The same for the last time: gradients are given back on the way.
+    template <class F>
+    void take(const F& f) const {
+        run(f, true);
+    }
+    /// The sum of f(gradient), or of f(slots, variable, gradient), scalars, over all variables that are not frozen, in their order.
+    template <class F>
+    tensor<T> sum(const F& f) const {
+        tensor<T> total(T(0));
+        bool first = true;
+        each([&](const auto& some, const auto& w, const auto& g) {
+            const tensor<T> part = term_of(f, some, w, g);
+            total = first ? part : tensor<T>(total + part);
+            first = false;
+        });
+        return total;
+    }
+
+private:
+    template <class F>
+    void run(const F& f, bool last) const {
+        eager_slots each = slots;
+        for (std::size_t i = 0; i < targets->size(); ++i) {
+            each.begin((*targets)[i]);
+            f(each, tensor<T>((*sources)[i]), tensor<T>((*gradients)[i]));
+            if (last) (*gradients)[i].drop_storage();
+        }
+        if constexpr (Rows) update_rows<T>(each, *row_uses, gradients->data() + targets->size(), f);
+    }
+};
+
+/// An optimizer's update of every variable that has a gradient; gradients are given back on the way.
+template <class Optimizer, class Gradients, class Numbers>
+void update_all(const Gradients& step, const Numbers& n) {
+    if constexpr (requires { Optimizer::shared(step, n); }) {
+        const auto shared = Optimizer::shared(step, n);
+        step.take([&](const auto& slots, const auto& w, const auto& g) { Optimizer::update(slots, w, g, n, shared); });
+    } else {
+        step.take([&](const auto& slots, const auto& w, const auto& g) { Optimizer::update(slots, w, g, n); });
     }
 }
 

@@ -39,7 +39,7 @@ void basic_trainer<X>::note_position(const fit_run& run) {
     p.stopped = s.stopped();
     if (p.stopped) p.stopped_by = s.history.stopped_by;
     p.has_learning_rate = s.has_learning_rate();
-    if (p.has_learning_rate) p.learning_rate = s.learning_rate();
+    if (p.has_learning_rate) p.learning_rate = s.stored_rate();
     p.set_size = run.loader.data().size();
     p.batch_size = run.options.batch_size;
     p.batches = s.batches;
@@ -111,7 +111,7 @@ void basic_trainer<X>::restore_position(fit_run& run) {
     s.batch = p.batch;
     s.batch_loss = p.batch_loss;
     s.logs = p.logs;
-    if (p.has_learning_rate && s.has_learning_rate()) s.set_learning_rate(p.learning_rate);
+    if (p.has_learning_rate && s.has_learning_rate()) s.restore_rate(p.learning_rate);
     s.history.epochs = std::move(p.past.epochs);
     if (p.stopped) s.stop(p.stopped_by);
 }

@@ -20,6 +20,7 @@ public:
     compiled_model(const compile_options& options, const Loss& loss, Optimizer optimizer)
         : base(options, loss), optimizer_(optimizer) {
         this->template set_up<Model, Spec, std::conditional_t<std::is_same_v<Optimizer, none>, prediction, training>>();
+        this->set_first_values(optimizer_);
     }
 
     Optimizer& optimizer() { return optimizer_; }

@@ -38,10 +38,11 @@ protected:
     // Predictions of several threads may overlap. The program's outputs, in `results`.
     void predict_with(const prediction_calls& calls, std::vector<any_tensor> x, std::span<any_tensor> results) const;
 
+    void launch(ir::program& p, batch_columns columns, bool check);
+
     std::unique_ptr<ir::program> training_, evaluation_;
 
 private:
-    void launch(ir::program& p, batch_columns columns, bool check);
     step_result run(ir::program& p, batch_columns columns, bool check);
     void connect(ir::program& p) const;
     void connect_evaluation(ir::program& p);

@@ -98,7 +98,7 @@ public:
         const detail::callback_hooks hooks[]{detail::hooks_of(callbacks)..., {}};
         return this->fit_with(
             calls, train, options,
-            {hooks, sizeof...(Callbacks), detail::learning_rate_of(static_cast<Derived&>(*this).optimizer())});
+            {hooks, sizeof...(Callbacks), detail::changeable_rate(static_cast<Derived&>(*this).optimizer())});
     }
 
     /// Mean loss and accuracy over a data set, weighted by batch size, and metrics, if the model has some; nothing is trained.

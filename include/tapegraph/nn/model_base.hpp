@@ -8,6 +8,7 @@
 #include <tapegraph/nn/summary.hpp>
 #include <tapegraph/nn/training.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,10 @@ struct compile_options {
     bool check_finite = false;
     /// Where the model computes, as device_scope chooses; by default where the thread does.
     std::optional<tapegraph::device> device{};
+    /// Variables of another model, or step, that this one shares: those of equal paths are one variable then. The other one's paths
+    /// begin with `shared_scope`, if that is not empty. Optimizers' state is not shared.
+    variable_list* shared{};
+    std::string_view shared_scope{};
 };
 
 /// Options of save.
@@ -70,6 +75,17 @@ struct load_report {
 };
 
 namespace detail {
+
+/// All elements of a variable, float or double.
+template <class = void>
+void fill_state(variable& v, double value) {
+    if (value == 0) return;
+    void* const to = v.own_data();
+    if (v.type() == dtype::f64)
+        std::fill_n(static_cast<double*>(to), v.size(), value);
+    else
+        std::fill_n(static_cast<float*>(to), v.size(), static_cast<float>(value));
+}
 
 /// Weights in files, defined in tapegraph/io/weights.hpp.
 template <class Path>
@@ -151,12 +167,26 @@ protected:
     // same order with the same first values. `all` also has the optimizer's state behind the model's variables.
     template <class Model, class Spec, class AllTrace>
     void set_up() {
-        constexpr ir::program_view model = ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>();
+        set_up_traces<ir::prediction_trace<Model, Spec, true>, AllTrace>(
+            !std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>);
+    }
+    template <class ModelTrace, class AllTrace>
+    void set_up_traces(bool trains) {
+        constexpr ir::program_view model = ir::stage_view<ir::traced_stage<ModelTrace>>();
         constexpr ir::program_view all = ir::stage_view<ir::traced_stage<AllTrace>>();
         first_values init;
         if constexpr (ir::has_variable_of(all, dtype::f32)) init.of_float = &initialize<float>;
         if constexpr (ir::has_variable_of(all, dtype::f64)) init.of_double = &initialize<double>;
-        read_traces(*this, model, all, init, !std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>);
+        read_traces(*this, model, all, init, trains);
+    }
+
+    // The optimizer's state begins at zero, or at what the optimizer says.
+    template <class Optimizer>
+    void set_first_values(const Optimizer& optimizer) {
+        if constexpr (requires { optimizer.first_value(std::string_view()); })
+            for (variable& v : variables_)
+                if (v.optimizer_state())
+                    fill_state(v, optimizer.first_value(std::string_view(v.path()).substr(v.path().rfind('/') + 1)));
     }
 
     // Of the element types that the model has.
@@ -197,6 +227,9 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
         if (data.type() == dtype::f32)
             init.of_float(static_cast<float*>(data.write()), data.shape(), how, m.options_.seed, path);
         const bool state = i >= m.summary_.variables && !path.starts_with("__metrics__/");
+        if (m.options_.shared != nullptr && i < m.summary_.variables && 
+            m.variables_.share(*m.options_.shared, m.options_.shared_scope, path, data, v.trainable))
+            continue;
         m.variables_.add(std::move(path), std::move(data), v.trainable, state);
     }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/nn/optimizers/hyperparameter.hpp>
 #include <tapegraph/ops/elementwise/power.hpp>
 
 #include <array>
@@ -8,16 +9,19 @@
 
 /// Optimizers. An optimizer is a plain struct. Its members may change between steps without compiling anything: `numbers(step)`
 /// returns the `count` numbers that step `step` (from 1) uses, and `update` writes the update with these numbers as scalars. State
-/// is asked for by name from `slots` and starts at zero.
+/// is asked for by name from `slots` and starts at zero, or at what `first_value(name)` says where there is such a function. What all
+/// gradients of a step have in common, `shared(gradients, n)` computes, and `update` is then given that, too.
+///
+/// More of them, and what composes with them: nn/all_optimizers.hpp.
 
 namespace tapegraph {
 
 /// w <- w - learning_rate g
 struct sgd {
-    double learning_rate = 0.01;
+    hyperparameter learning_rate = 0.01;
 
     static constexpr int count = 1;
-    std::array<double, count> numbers(std::int64_t) const { return {learning_rate}; }
+    std::array<double, count> numbers(std::int64_t step) const { return {learning_rate.used(step, "sgd", "learning_rate")}; }
     static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
         slots.assign(w, w - n[0] * g);
     }
@@ -27,11 +31,14 @@ struct sgd {
 /// form; Sutskever et al. 2013)
 template <bool Nesterov = false>
 struct basic_momentum {
-    double learning_rate = 0.01;
-    double momentum = 0.9;
+    hyperparameter learning_rate = 0.01;
+    hyperparameter momentum = 0.9;
 
     static constexpr int count = 2;
-    std::array<double, count> numbers(std::int64_t) const { return {learning_rate, momentum}; }
+    std::array<double, count> numbers(std::int64_t step) const {
+        constexpr const char* name = Nesterov ? "nesterov_momentum" : "momentum";
+        return {learning_rate.used(step, name, "learning_rate"), momentum.used(step, name, "momentum")};
+    }
     static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
         const auto velocity = slots.state(w, "momentum");
         const auto next = eval(n[1] * velocity - n[0] * g);
@@ -45,19 +52,27 @@ struct basic_momentum {
 using momentum = basic_momentum<false>;
 using nesterov_momentum = basic_momentum<true>;
 
+namespace detail {
+/// The size of Adam's step: learning_rate sqrt(1 - beta2^t) / (1 - beta1^t).
+inline double adam_step_size(double learning_rate, double beta1, double beta2, std::int64_t step) {
+    const auto t = static_cast<double>(step);
+    return learning_rate * std::sqrt(1 - std::pow(beta2, t)) / (1 - std::pow(beta1, t));
+}
+} // namespace detail
+
 /// Adam (Kingma and Ba 2015) in Keras's form: the bias corrections are part of the step size
 /// a = learning_rate sqrt(1 - beta2^t) / (1 - beta1^t); m <- m + (1 - beta1)(g - m); v <- v + (1 - beta2)(g^2 - v);
 /// w <- w - a m / (sqrt(v) + epsilon)
 struct adam {
-    double learning_rate = 0.001;
-    double beta1 = 0.9, beta2 = 0.999;
-    double epsilon = 1e-7;
+    hyperparameter learning_rate = 0.001;
+    hyperparameter beta1 = 0.9, beta2 = 0.999;
+    hyperparameter epsilon = 1e-7;
 
     static constexpr int count = 4;
     std::array<double, count> numbers(std::int64_t step) const {
-        const auto t = static_cast<double>(step);
-        const double size = learning_rate * std::sqrt(1 - std::pow(beta2, t)) / (1 - std::pow(beta1, t));
-        return {size, 1 - beta1, 1 - beta2, epsilon};
+        const double rate = learning_rate.used(step, "adam", "learning_rate");
+        const double b1 = beta1.used_below_one(step, "adam", "beta1"), b2 = beta2.used_below_one(step, "adam", "beta2");
+        return {detail::adam_step_size(rate, b1, b2, step), 1 - b1, 1 - b2, epsilon.used(step, "adam", "epsilon")};
     }
     static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
         const auto m = slots.state(w, "adam_m");

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <tapegraph/nn/path_matches.hpp>
 #include <tapegraph/nn/scope.hpp>
+#include <tapegraph/nn/shared_terms.hpp>
 #include <tapegraph/ops/gather/rows.hpp>
 
 /// What optimizers see of a variable in graph mode: all of it, or the rows that a step has gathered. Rows that it has not keep
@@ -8,24 +10,59 @@
 
 namespace tapegraph::ir {
 
+namespace detail {
+/// The path of a variable, as patterns are held against it.
+constexpr list<char> path_text(const trace& t, int variable) {
+    list<std::string_view> names;
+    list<int> indices;
+    names.push_back(t.variables[variable].name);
+    indices.push_back(-1);
+    for (int s = t.variables[variable].scope; s > 0; s = t.scopes[s].parent) {
+        names.push_back(t.scopes[s].name);
+        indices.push_back(t.scopes[s].index);
+    }
+    list<char> text;
+    for (int i = names.size() - 1; i >= 0; --i) {
+        char digits[12]{};
+        int count = 0;
+        for (int k = indices[i]; k > 0 || (k == 0 && count == 0); k /= 10) digits[count++] = static_cast<char>('0' + k % 10);
+        while (count > 0) text.push_back(digits[--count]);
+        for (const char c : names[i]) text.push_back(c);
+        if (i > 0) text.push_back('/');
+    }
+    return text;
+}
+} // namespace detail
+
 /// State of an optimizer for one variable, as graph nodes.
 class graph_slots {
 public:
-    constexpr graph_slots(graph_scope scope) : scope_(scope) {}
+    constexpr graph_slots(graph_scope scope, int variable) : scope_(scope), variable_(variable) {}
+    /// Asked for again, the same.
     constexpr graph_node state(const graph_node& w, std::string_view name) const {
         trace& t = scope_.owner();
-        const variable_entry v = t.variables[static_cast<int>(t.words_of(w.id())[0])];
-        return (graph_scope(&t, v.scope) / v.name).variable_like(w, name, w.shape(), {init::zeros{}, false});
+        const variable_entry v = t.variables[variable_];
+        const graph_scope own = graph_scope(&t, v.scope) / v.name;
+        for (int i = t.scopes[own.index()].last_variable; i > 0; i = t.variables[i - 1].previous)
+            if (t.variables[i - 1].name == name) return {&t, t.variables[i - 1].node};
+        return own.variable_like(w, name, w.shape(), {init::zeros{}, false});
     }
     constexpr void assign(const graph_node& target, const auto& value) const { scope_.assign(target, value); }
+    /// Whether the variable's path matches a pattern, as variable_list::set_trainable has it.
+    constexpr bool matches(std::string_view pattern) const {
+        const list<char> text = detail::path_text(scope_.owner(), variable_);
+        return tapegraph::detail::path_matches(pattern, {text.begin(), static_cast<std::size_t>(text.size())});
+    }
 
 private:
     graph_scope scope_;
+    int variable_;
 };
 
 /// An optimizer's view of some rows of one variable: state is gathered by the same indices, and assignments write rows.
 class graph_row_slots {
 public:
+    static constexpr bool sparse = true;
     constexpr graph_row_slots(const graph_slots& slots, const graph_node& table, const graph_node& indices)
         : slots_(slots), table_(table), indices_(indices) {}
 
@@ -39,6 +76,7 @@ public:
         slots_.assign(whole, assign_rows(whole, indices_, eval(value)));
     }
     constexpr graph_node rows_of(const graph_node& table) const { return gather(table, indices_, 0, 0); }
+    constexpr bool matches(std::string_view pattern) const { return slots_.matches(pattern); }
 
 private:
     graph_slots slots_;

@@ -4,7 +4,7 @@
 #include <tapegraph/nn/metric_state.hpp>
 #include <tapegraph/nn/objective.hpp>
 #include <tapegraph/nn/optimizers.hpp>
-#include <tapegraph/nn/sparse_rows.hpp>
+#include <tapegraph/nn/graph_updates.hpp>
 #include <tapegraph/nn/spec.hpp>
 
 #include <array>
@@ -54,18 +54,6 @@ constexpr std::string_view labels_name(int column) {
     const std::string_view name = tapegraph::detail::objective<Loss>::column_names[static_cast<std::size_t>(column)];
     return name.empty() ? tapegraph::detail::joined<labels_prefix, loss_text<Loss>>::name : name;
 }
-
-/// Numbers that the program refreshes every step, as they are and as floats.
-template <std::size_t Count>
-struct traced_numbers {
-    std::array<graph_node, Count> wide{}, narrow{};
-
-    constexpr traced_numbers(trace& t, std::string_view name) {
-        for (graph_node& n : wide) n = graph_node(&t, t.input(name, dtype::f64, {}, true));
-        for (std::size_t i = 0; i < Count; ++i) narrow[i] = eval(cast<float>(wide[i]));
-    }
-    constexpr const std::array<graph_node, Count>& of(dtype type) const { return type == dtype::f64 ? wide : narrow; }
-};
 
 /// Element types and shapes of what a model returns.
 template <class Y>
@@ -161,19 +149,7 @@ template <class Model, class Spec, class Loss, class Optimizer>
 struct training_trace {
     using previous = gradient_trace<Model, Spec, Loss>;
     static constexpr void build(trace& t) {
-        const graph_scope root(&t, 0);
-        const traced_numbers<Optimizer::count> all(t, "optimizer");
-        for (const gradient_entry& each : t.gradients) {
-            const graph_node w(&t, t.variables[each.variable].node), g(&t, each.node);
-            t.scope = t.variables[each.variable].scope;
-            const auto& numbers = all.of(w.type());
-            if (each.indices >= 0) {
-                const graph_row_slots slots(graph_slots(root), w, graph_node(&t, each.indices));
-                Optimizer::update(slots, slots.rows_of(w), g, numbers);
-            } else {
-                Optimizer::update(graph_slots(root), w, g, numbers);
-            }
-        }
+        trace_updates<Optimizer>(t, graph_gradients(&t, t.gradients));
         t.gradients.clear();
     }
 };

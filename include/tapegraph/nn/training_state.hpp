@@ -21,6 +21,9 @@ struct optimizer_number {
     void* optimizer = nullptr;
     double (*get)(void*) = nullptr; ///< null: the optimizer has no learning rate
     void (*set)(void*, double) = nullptr;
+    // What a run that goes on needs: of a schedule, what it has been multiplied by.
+    double (*save)(void*) = nullptr;
+    void (*restore)(void*, double) = nullptr;
 };
 
 } // namespace detail
@@ -64,7 +67,7 @@ public:
         need_rate();
         return rate_.get(rate_.optimizer);
     }
-    /// Of all steps from the next one on. Throws argument_error where the optimizer has none, and for a rate that is negative or not
+    /// Of all steps from the next one on; a schedule goes on, so much larger or smaller. Throws argument_error where the optimizer has none, and for a rate that is negative or not
     /// finite.
     void set_learning_rate(double rate) {
         need_rate();
@@ -96,6 +99,9 @@ public:
     /// Ctrl-C interrupts this run, as fit_options::stop_on_interrupt. For on_train_begin.
     void stop_on_interrupt() { watch_ = true; }
 
+    /// What files hold of the learning rate.
+    double stored_rate() const { return rate_.save(rate_.optimizer); }
+    void restore_rate(double stored) { rate_.restore(rate_.optimizer, stored); }
     bool checkpoint_requested() const { return checkpoint_; }
     bool resume_requested() const { return resume_; }
     bool interrupts_watched() const { return watch_; }
@@ -178,13 +184,45 @@ concept training_callback = requires(C& c, training_state& s) {
 || requires(C& c, training_state& s) { c.on_test_end(s); }
 || requires(C& c, training_state& s) { c.on_checkpoint(s); };
 
+/// An optimizer's learning rate, or that of the one in a chain; null where there is none.
 template <class Optimizer>
-optimizer_number learning_rate_of(Optimizer& optimizer) {
+auto learning_rate_in(Optimizer& optimizer) {
+    if constexpr (requires {
+                      optimizer.learning_rate = 0.5;
+                      double(optimizer.learning_rate);
+                  })
+        return &optimizer.learning_rate;
+    else if constexpr (requires { optimizer.main().learning_rate = 0.5; })
+        return &optimizer.main().learning_rate;
+    else
+        return nullptr;
+}
+
+template <class Optimizer>
+optimizer_number changeable_rate(Optimizer& optimizer) {
     optimizer_number n;
-    if constexpr (requires { requires std::is_same_v<decltype((optimizer.learning_rate)), double&>; }) {
-        n.optimizer = &optimizer;
-        n.get = [](void* o) { return static_cast<Optimizer*>(o)->learning_rate; };
-        n.set = [](void* o, double rate) { static_cast<Optimizer*>(o)->learning_rate = rate; };
+    using rate = decltype(learning_rate_in(optimizer));
+    if constexpr (!std::is_same_v<rate, std::nullptr_t>) {
+        n.optimizer = learning_rate_in(optimizer);
+        n.get = [](void* o) { return static_cast<double>(*static_cast<rate>(o)); };
+        n.set = [](void* o, double value) {
+            auto& r = *static_cast<rate>(o);
+            if constexpr (requires { r.scheduled(); })
+                if (r.scheduled() && static_cast<double>(r) > 0) { // goes on, so much larger or smaller
+                    r *= value / static_cast<double>(r);
+                    return;
+                }
+            r = value;
+        };
+        n.save = n.get;
+        n.restore = [](void* o, double value) { *static_cast<rate>(o) = value; };
+        if constexpr (requires(rate r) { r->scheduled(); })
+            if (learning_rate_in(optimizer)->scheduled()) {
+                n.save = [](void* o) { return static_cast<rate>(o)->factor(); };
+                n.restore = [](void* o, double factor) {
+                    *static_cast<rate>(o) *= factor / static_cast<rate>(o)->factor();
+                };
+            }
     }
     return n;
 }

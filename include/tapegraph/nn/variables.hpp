@@ -4,6 +4,7 @@
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/ir/trace.hpp>
 #include <tapegraph/nn/initializer.hpp>
+#include <tapegraph/nn/path_matches.hpp>
 #include <tapegraph/ops/random/kernel.hpp>
 
 #include <cmath>
@@ -14,18 +15,24 @@
 
 namespace tapegraph {
 
-/// A tensor a model owns: named by its path, changed by training. It is never shared, so that both modes may write to it
+/// A tensor that models own: named by its path, changed by training. No tensor of a user is over its buffer while it is written to, so both modes do it
 /// where it stands.
 class variable {
 public:
     variable(std::string path, any_tensor data, bool trainable, bool optimizer_state)
-        : path_(std::move(path)), data_(std::move(data)), made_trainable_(trainable), state_(optimizer_state) {}
+        : path_(std::move(path)),
+          shared_(std::make_shared<any_tensor>(std::move(data))),
+          made_trainable_(trainable),
+          state_(optimizer_state) {}
+    /// Another model's variable under a path of this one: they have one value. Whether it is frozen, each model says for itself.
+    variable(std::string path, const variable& other, bool trainable)
+        : path_(std::move(path)), shared_(other.shared_), made_trainable_(trainable), state_(false) {}
 
     /// Scopes and name: "block/3/kernel".
     const std::string& path() const { return path_; }
-    const tapegraph::shape& shape() const { return data_.shape(); }
-    dtype type() const { return data_.type(); }
-    std::int64_t size() const { return data_.size(); }
+    const tapegraph::shape& shape() const { return data().shape(); }
+    dtype type() const { return data().type(); }
+    std::int64_t size() const { return data().size(); }
     /// Whether an optimizer changes it.
     bool trainable() const { return made_trainable_ && !frozen_; }
     /// Freezes a variable, or thaws it: a frozen one and its optimizer state stay as they are in every later step. In
@@ -47,39 +54,39 @@ public:
     /// A copy of the value. Throws dtype_error when T is not the element type.
     template <class T>
     tensor<T> value() const {
-        tensor<T> copy(data_);
+        tensor<T> copy(data());
         copy.unshare();
         return copy;
     }
     /// Sets the value. Throws shape_error and dtype_error where shape and type are not the variable's.
     void assign(const any_tensor& value) {
-        if (value.type() != data_.type())
-            throw dtype_error("variable '" + path_ + "' is " + name_of(data_.type()) + ", given " +
+        if (value.type() != data().type())
+            throw dtype_error("variable '" + path_ + "' is " + name_of(data().type()) + ", given " +
                               name_of(value.type()));
-        if (!(value.shape() == data_.shape()))
-            throw shape_error("variable '" + path_ + "' has shape " + to_string(data_.shape()) + ", given " +
+        if (!(value.shape() == data().shape()))
+            throw shape_error("variable '" + path_ + "' has shape " + to_string(data().shape()) + ", given " +
                               to_string(value.shape()));
-        std::memcpy(own_data(), value.read(), data_.outline_view().bytes());
+        std::memcpy(own_data(), value.read(), data().outline_view().bytes());
     }
     /// Puts a tensor of the variable's shape and type in its place. Where something else holds it too (two variables
     /// assigned from one tensor) it is copied.
     void replace(any_tensor value) {
-        data_ = std::move(value);
-        data_.set_tape_index({});
-        data_.unshare();
+        data() = std::move(value);
+        data().set_tape_index({});
+        data().unshare();
     }
     /// The buffer to write to, nobody else's.
-    void* own_data() { return data_.write(); }
+    void* own_data() { return data().write(); }
     /// The same for the kernels of a device, which write to it where it stands. Tensors that shared it keep the old values.
-    buffer_view own_data_on(runtime::device_runtime* device) { return data_.write_on(device); }
+    buffer_view own_data_on(runtime::device_runtime* device) { return data().write_on(device); }
 
     /// The buffer itself: what programs read and write.
-    any_tensor& data() { return data_; }
-    const any_tensor& data() const { return data_; }
+    any_tensor& data() { return *shared_; }
+    const any_tensor& data() const { return *shared_; }
 
 private:
     std::string path_;
-    any_tensor data_;
+    std::shared_ptr<any_tensor> shared_; // with variables of other models
     bool made_trainable_, state_, frozen_ = false;
 };
 
@@ -93,25 +100,6 @@ std::string path_of(const Scopes& scopes, int scope) {
     std::string path = path_of(scopes, s.parent);
     if (!path.empty()) path += '/';
     return path + (s.index >= 0 ? std::to_string(s.index) : std::string(s.name));
-}
-
-/// Whether a pattern in which "*" stands for any text is a path, or the path of a scope above it.
-inline bool path_matches(std::string_view pattern, std::string_view path) {
-    std::size_t p = 0, star = pattern.npos, again = 0;
-    for (std::size_t at = 0; at < path.size();) {
-        if (p == pattern.size() && path[at] == '/') return true;
-        if (p < pattern.size() && pattern[p] == '*') {
-            star = p++, again = at;
-        } else if (p < pattern.size() && pattern[p] == path[at]) {
-            ++p, ++at;
-        } else if (star != pattern.npos) {
-            p = star + 1, at = ++again; // the star takes one more
-        } else {
-            return false;
-        }
-    }
-    while (p < pattern.size() && pattern[p] == '*') ++p;
-    return p == pattern.size();
 }
 
 /// FNV-1a: a variable's first values depend on the seed and its path, not on what else the model holds.
@@ -230,6 +218,23 @@ public:
     variable& add(std::string path, any_tensor data, bool trainable, bool state) {
         items_.push_back(std::make_unique<variable>(std::move(path), std::move(data), trainable, state));
         return *items_.back();
+    }
+
+    /// Adds a variable whose value is that of another list's, `scope`/`path` there, if there is one. Throws shape_error or dtype_error where
+    /// that is not like `like`.
+    bool share(const variable_list& other, std::string_view scope, std::string_view path, const any_tensor& like,
+               bool trainable) {
+        const std::string whole = scope.empty() ? std::string(path) : std::string(scope) + '/' + std::string(path);
+        const variable* const found = const_cast<variable_list&>(other).find(whole);
+        if (found == nullptr) return false;
+        if (found->type() != like.type())
+            throw dtype_error("shared variable '" + whole + "' is " + name_of(found->type()) + ", the model takes " +
+                              name_of(like.type()));
+        if (!(found->shape() == like.shape()))
+            throw shape_error("shared variable '" + whole + "' has shape " + to_string(found->shape()) +
+                              ", the model takes " + to_string(like.shape()));
+        items_.push_back(std::make_unique<variable>(std::string(path), *found, trainable));
+        return true;
     }
 
     /// Iteration over variables, model's first, optimizer's behind.

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <tapegraph/graph/input_rules.hpp>
+#include <tapegraph/nn/eager_model.hpp>
+
+#include <tuple>
+#include <vector>
+
+/// Models that own variables and nothing else, for loops of one's own in eager mode. Not part of tapegraph.hpp.
+///
+///     auto net = tg::instance(network{}, tg::spec<float, tg::dyn, 784>{});
+///     tg::applied optimizer(tg::adam{}, net.variables());
+///     tg::gradient_tape tape;
+///     const auto loss = tg::mean_squared_error{}(net.in_training(x), y);
+///     optimizer.apply_gradients(net.gradients(tape, loss));
+///
+/// The same loop compiled is a step (nn/training_step.hpp).
+
+namespace tapegraph {
+
+template <class Model, class Spec, class Elements = typename detail::input_pack<Spec>::element_types>
+class model_instance;
+
+/// A model in eager mode, with its variables.
+template <class Model, class Spec, class... Elements>
+class model_instance<Model, Spec, std::tuple<Elements...>> : public detail::basic_trainer<> {
+public:
+    explicit model_instance(const compile_options& options) : detail::basic_trainer<>(options) {
+        this->template set_up<Model, Spec, ir::prediction_trace<Model, Spec>>();
+    }
+
+    /// The model as outside of training: dropout hands through, averages stand still. Tapes follow it, by its input and its variables.
+    /// Throws shape_error or dtype_error for inputs that do not fit.
+    auto operator()(const tensor<Elements>&... x) { return call(false, x...); }
+    /// The model as in training. What it does to its variables (moving averages) is done when this returns; each call has random numbers of
+    /// its own.
+    auto in_training(const tensor<Elements>&... x) {
+        ++step_;
+        auto y = call(true, x...);
+        return y;
+    }
+
+    /// The gradient of a loss by each trainable variable, in their order, as `applied` takes them. One without elements in memory: the
+    /// loss does not depend on this variable.
+    std::vector<any_tensor> gradients(gradient_tape& tape, const any_tensor& loss) {
+        std::vector<any_tensor> sources, all;
+        for (const variable& v : variables_) {
+            if (!v.trainable()) continue;
+            if (detail::tape_storage::instance().tracks(v.data())) sources.push_back(v.data());
+        }
+        std::vector<any_tensor> found = tape.gradient(loss, sources);
+        std::size_t next = 0;
+        for (variable& v : variables_) {
+            if (!v.trainable()) continue;
+            const bool followed = next < sources.size() && sources[next].shares_with(v.data());
+            all.push_back(followed ? std::move(found[next]) : any_tensor{});
+            if (followed) ++next;
+        }
+        return all;
+    }
+
+private:
+    auto call(bool training, const tensor<Elements>&... x) {
+        static const ir::input_rules rules(ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>());
+        const device_scope on(device_);
+        const buffer_view columns[]{x.outline_view()...};
+        check_batch({detail::input_table<Spec>::rows, sizeof...(Elements)}, columns);
+        rules.check(columns);
+        eager_context context;
+        context.variables = &variables_;
+        context.follows = true;
+        context.begin(training, random_state{options_.seed, static_cast<std::uint64_t>(step_)});
+        const detail::random_scope draws(context.random);
+        auto y = detail::sealed_result(Model::get()(eager_scope(&context), x...));
+        context.apply();
+        return y;
+    }
+};
+
+/// Makes an instance: `spec` and `options` as of tg::compile.
+template <class Model, detail::input_spec_like Spec>
+auto instance(const Model&, Spec, const compile_options& options = {}) {
+    static_assert(std::is_empty_v<Model>, "this model has data members: tg::instance<your_model{.layers = 5}>(spec)");
+    return model_instance<detail::model_type<Model>, Spec>(options);
+}
+template <auto Model, detail::input_spec_like Spec>
+auto instance(Spec, const compile_options& options = {}) {
+    return model_instance<detail::model_constant<Model>, Spec>(options);
+}
+
+} // namespace tapegraph

@@ -1,0 +1,277 @@
+#pragma once
+
+#include <tapegraph/eager/gradient_tape.hpp>
+#include <tapegraph/nn/optimizers/hyperparameter.hpp>
+#include <tapegraph/nn/shared_terms.hpp>
+#include <tapegraph/nn/variables.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// Optimizers in loops of one's own.
+
+namespace tapegraph {
+
+/// A tensor with a path, for masks and for the names of its state: `applied(adam{}, named{"kernel", w}, named{"bias", b})`.
+struct named {
+    std::string_view path;
+    any_tensor& value;
+};
+
+namespace detail {
+
+/// What an optimizer's state and assignments are for one tensor of `applied`.
+class hand_slots {
+public:
+    /// A new value, of some state or, where that is null, of the tensor itself.
+    struct pending {
+        std::size_t tensor;
+        variable* state;
+        any_tensor value;
+    };
+    struct first_value_of {
+        const void* optimizer;
+        double (*of)(const void* optimizer, std::string_view state);
+    };
+    hand_slots(variable_list* states, std::vector<pending>* updates, first_value_of first)
+        : states_(states), updates_(updates), first_(first) {}
+
+    void begin(std::size_t tensor, std::string_view path) {
+        tensor_ = tensor;
+        path_ = path;
+        seen_.clear();
+    }
+    template <class T>
+    tensor<T> state(const tensor<T>& w, std::string_view name) const {
+        const std::string path = std::string(path_) + '/' + std::string(name);
+        variable* v = states_->find(path);
+        if (v == nullptr) {
+            tensor<T> first = tensor<T>::uninitialized(w.shape());
+            std::fill_n(first.mutable_data(), first.size(), static_cast<T>(first_.of(first_.optimizer, name)));
+            v = &states_->add(path, first, false, true);
+        }
+        seen_.push_back({v, v->data()});
+        return tensor<T>(v->data());
+    }
+    template <class T, tensor_like E>
+    void assign(const tensor<T>& target, const E& value) const {
+        variable* state = nullptr;
+        for (const auto& s : seen_)
+            if (s.second.shares_with(target)) state = s.first;
+        updates_->push_back({tensor_, state, eval(value)});
+    }
+    bool matches(std::string_view pattern) const { return path_matches(pattern, path_); }
+
+private:
+    variable_list* states_;
+    std::vector<pending>* updates_;
+    first_value_of first_;
+    std::size_t tensor_ = 0;
+    std::string_view path_;
+    mutable std::vector<std::pair<variable*, any_tensor>> seen_;
+};
+
+} // namespace detail
+
+/// An optimizer, and the tensors or variables that it updates, of float or double. It owns the step count and the optimizer's state; the
+/// tensors are the user's and outlive it, at the same address.
+///
+///     tg::tensor<float> w = ..., b = ...;
+///     tg::applied optimizer(tg::adam{.learning_rate = 0.01}, w, b);
+///     const auto loss = optimizer.minimize([&] { return mean(square(matmul(x, w) + b - y)); });
+///
+/// or, in two parts, `optimizer.apply_gradients(optimizer.compute_gradients(f))`, or with gradients from anywhere. Tensors are called "0",
+/// "1", ... in their order where they are not `named`; of a variable_list all variables take part but an optimizer's.
+template <class Optimizer>
+class applied {
+public:
+    template <class... W>
+    explicit applied(const Optimizer& optimizer, W&&... weights) : optimizer_(optimizer) {
+        (add(weights), ...);
+    }
+
+    /// The function's gradients by each tensor, in their order, at the present values. Of a function without arguments that returns a
+    /// scalar.
+    template <class F>
+    std::vector<any_tensor> compute_gradients(const F& f) {
+        return value_and_gradients(f).second;
+    }
+    /// One step. Gradients in the order of the tensors; one without elements in memory (any_tensor{}) leaves its tensor as it is. Throws
+    /// argument_error where their number, shape_error or dtype_error where their shapes or types are not those of the tensors; then
+    /// nothing has changed.
+    void apply_gradients(const std::vector<any_tensor>& gradients);
+    /// compute_gradients and apply_gradients; gives the function's value before the step.
+    template <class F>
+    auto minimize(const F& f) {
+        auto [value, gradients] = value_and_gradients(f);
+        apply_gradients(gradients);
+        return value;
+    }
+
+    /// To change its numbers.
+    Optimizer& optimizer() { return optimizer_; }
+    /// Steps applied so far.
+    std::int64_t step() const { return step_; }
+    /// Momentum and the like: "PATH/NAME".
+    variable_list& state() { return states_; }
+
+private:
+    struct weight {
+        any_tensor* data;
+        variable* owner; // null of a plain tensor
+        std::string path;
+        bool active() const { return owner == nullptr || owner->trainable(); }
+    };
+    // The tensors' places on the tape as they were.
+    struct kept_places {
+        std::vector<std::pair<any_tensor*, tapegraph::tape_index>> places;
+        explicit kept_places(const std::vector<weight>& weights) {
+            for (const weight& w : weights) places.emplace_back(w.data, w.data->tape_index());
+        }
+        kept_places(const kept_places&) = delete;
+        kept_places& operator=(const kept_places&) = delete;
+        ~kept_places() {
+            for (const auto& [data, place] : places) data->set_tape_index(place);
+        }
+    };
+    // `T`: of sums over tensors, double where one of them is.
+    template <class T>
+    struct gradients_of_step {
+        const applied* self;
+        detail::hand_slots* slots;
+        const std::vector<any_tensor>* gradients;
+
+        // Calls f(slots, variable, gradient) for each.
+        template <class F>
+        void each(const F& f) const {
+            for (std::size_t i = 0; i < gradients->size(); ++i) {
+                const weight& w = self->weights_[i];
+                const any_tensor& g = (*gradients)[i];
+                if (!w.active() || !g.has_storage()) continue;
+                slots->begin(i, w.path);
+                any_tensor plain = *w.data;
+                plain.set_tape_index({});
+                if (g.type() == dtype::f64)
+                    f(*slots, tensor<double>(plain), tensor<double>(g));
+                else
+                    f(*slots, tensor<float>(plain), tensor<float>(g));
+            }
+        }
+        template <class F>
+        tensor<T> sum(const F& f) const {
+            tensor<T> total(T(0));
+            bool first = true;
+            each([&](const auto& some, const auto& w, const auto& g) {
+                const tensor<T> part = detail::as_type_of(total, detail::term_of(f, some, w, g));
+                total = first ? part : tensor<T>(total + part);
+                first = false;
+            });
+            return total;
+        }
+    };
+
+    void add(variable_list& list) {
+        for (variable& v : list)
+            if (!v.optimizer_state() && v.trainable()) add(v);
+    }
+    void add(variable& v) { add({&v.data(), &v, v.path()}); }
+    void add(any_tensor& t) { add({&t, nullptr, std::to_string(weights_.size())}); }
+    void add(const named& t) { add({&t.value, nullptr, std::string(t.path)}); }
+    void add(weight w) {
+        if (w.data->type() != dtype::f32 && w.data->type() != dtype::f64)
+            throw dtype_error("applied: tensor '" + w.path + "' is " + name_of(w.data->type()) + ", weights are float or double");
+        for (const weight& other : weights_)
+            if (other.path == w.path) throw argument_error("applied: two tensors are called '" + w.path + "'");
+        weights_.push_back(std::move(w));
+    }
+
+    template <class F>
+    auto value_and_gradients(const F& f) {
+        std::vector<any_tensor> sources;
+        gradient_tape tape;
+        auto& records = detail::tape_storage::instance();
+        const kept_places restored(weights_);
+        for (const weight& w : weights_) {
+            if (!records.tracks(*w.data)) w.data->set_tape_index(records.watch());
+            sources.push_back(*w.data);
+        }
+        auto value = eval(f());
+        if (value.size() != 1)
+            throw shape_error("minimize: the function must give a scalar, it gave shape " + to_string(value.shape()));
+        auto gradients = tape.gradient(value, sources);
+        value.set_tape_index({});
+        return std::pair(std::move(value), std::move(gradients));
+    }
+    Optimizer optimizer_;
+    std::vector<weight> weights_;
+    variable_list states_;
+    std::int64_t step_ = 0;
+};
+template <class Optimizer, class... W>
+applied(const Optimizer&, W&&...) -> applied<Optimizer>;
+
+template <class Optimizer>
+void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradients) {
+    if (gradients.size() != weights_.size())
+        throw argument_error("apply_gradients: " + std::to_string(gradients.size()) + " gradients for " +
+                             std::to_string(weights_.size()) + " tensors");
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+        const any_tensor &w = *weights_[i].data, &g = gradients[i];
+        if (!g.has_storage()) continue;
+        if (g.type() != w.type())
+            throw dtype_error("apply_gradients: tensor '" + weights_[i].path + "' is " + name_of(w.type()) +
+                              ", its gradient " + name_of(g.type()));
+        if (!(g.shape() == w.shape()))
+            throw shape_error("apply_gradients: tensor '" + weights_[i].path + "' has shape " + to_string(w.shape()) +
+                              ", its gradient " + to_string(g.shape()));
+    }
+    constexpr auto count = static_cast<std::size_t>(Optimizer::count);
+    const auto numbers = optimizer_.numbers(step_ + 1);
+    std::array<typed_number<double>, count> wide;
+    std::array<typed_number<float>, count> narrow;
+    for (std::size_t i = 0; i < count; ++i) {
+        wide[i] = {numbers[i]};
+        narrow[i] = {static_cast<float>(numbers[i])};
+    }
+    std::vector<detail::hand_slots::pending> updates;
+    const auto first_value = [](const void* optimizer, std::string_view state) -> double {
+        if constexpr (requires(const Optimizer& o) { o.first_value(state); })
+            return static_cast<const Optimizer*>(optimizer)->first_value(state);
+        else
+            return 0;
+    };
+    detail::hand_slots slots(&states_, &updates, {&optimizer_, first_value});
+    const gradients_of_step<float> step{this, &slots, &gradients};
+    const auto update = [&](const auto&... shared) {
+        step.each([&](const auto& some, const auto& w, const auto& g) {
+            if constexpr (std::is_same_v<decltype(w), const tensor<double>&>)
+                Optimizer::update(some, w, g, wide, shared...);
+            else
+                Optimizer::update(some, w, g, narrow, shared...);
+        });
+    };
+    if constexpr (requires { Optimizer::shared(step, narrow); }) {
+        const bool mixed = std::any_of(weights_.begin(), weights_.end(), [](const weight& w) { return w.data->type() == dtype::f64; });
+        if (mixed)
+            update(Optimizer::shared(gradients_of_step<double>{this, &slots, &gradients}, wide));
+        else
+            update(Optimizer::shared(step, narrow));
+    } else {
+        update();
+    }
+    ++step_;
+    for (auto& u : updates) {
+        if (u.state != nullptr)
+            u.state->replace(std::move(u.value));
+        else if (variable* const owner = weights_[u.tensor].owner; owner != nullptr)
+            owner->replace(std::move(u.value));
+        else
+            *weights_[u.tensor].data = std::move(u.value);
+    }
+}
+
+} // namespace tapegraph

@@ -1,0 +1,279 @@
+#pragma once
+
+#include <tapegraph/nn/optimizers/hyperparameter.hpp>
+#include <tapegraph/nn/shared_terms.hpp>
+#include <tapegraph/ops/elementwise/comparison.hpp>
+#include <tapegraph/ops/elementwise/selection.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+/// Optimizers made of parts. An element of a chain has `count` and `numbers(step)` as optimizers have, and one or more of
+///
+///     update(slots, w, g, n)             the optimizer: exactly one element has it
+///     transform(slots, w, g, n, s)       the gradient that the elements behind it see; changes nothing
+///     remember(slots, w, g, n)           assigns state that transform reads
+///     gate(n, s)                         a scalar, true in steps in which what stands behind it happens; in others every variable
+///                                        and all state behind it stay as they are
+///     applied(step)                      which step the elements behind it are in, where some steps are not theirs
+///     after(slots, w, next, n)           what is assigned to w, in the place of `next`
+///     shared(gradients, n)               s: what all gradients have in common, as the elements before it have transformed them
+///     first_value(state)                 as of optimizers
+///
+/// all static and constexpr but numbers, applied and first_value.
+
+namespace tapegraph {
+
+namespace detail {
+
+/// What an element that has no `shared` is given for it.
+struct nothing_shared {};
+
+/// The roles of an element; parts of chains state theirs, whatever states none is the optimizer.
+enum class chain_role { optimizer, gradient, weights };
+template <class E>
+constexpr chain_role role_of() {
+    if constexpr (requires { E::role; })
+        return E::role;
+    else
+        return chain_role::optimizer;
+}
+
+template <int First, int Count>
+constexpr auto part_of(const auto& numbers) {
+    std::array<typename std::remove_cvref_t<decltype(numbers)>::value_type, Count> part{};
+    for (int i = 0; i < Count; ++i)
+        part[static_cast<std::size_t>(i)] = numbers[static_cast<std::size_t>(First + i)];
+    return part;
+}
+
+/// Whether an assignment is to the variable itself, not to state.
+constexpr bool same_variable(const auto& target, const auto& w) {
+    if constexpr (requires { w.owner(); })
+        return target.id() == w.id();
+    else
+        return target.shares_with(w);
+}
+
+/// Slots through which an assignment happens in some steps only.
+template <class Slots, class Gate>
+struct gated_slots : Slots {
+    Gate gate;
+
+    constexpr gated_slots(const Slots& slots, const Gate& condition) : Slots(slots), gate(condition) {}
+    constexpr void assign(const auto& target, const auto& value) const {
+        Slots::assign(target, where(gate, value, target));
+    }
+};
+
+/// Slots through which what is assigned to `w` passes `Finish` first.
+template <class Slots, class W, class Finish>
+struct finishing_slots : Slots {
+    const W* w;
+    const Finish* finish;
+
+    constexpr finishing_slots(const Slots& slots, const W& variable, const Finish& f) : Slots(slots), w(&variable), finish(&f) {}
+    constexpr void assign(const auto& target, const auto& value) const {
+        if (!same_variable(target, *w)) return Slots::assign(target, value);
+        Slots::assign(target, (*finish)(static_cast<const Slots&>(*this), eval(value)));
+    }
+};
+
+template <class... E>
+inline constexpr int optimizers_among = (0 + ... + (role_of<E>() == chain_role::optimizer));
+
+/// Whether an element that keeps state stands in a chain once.
+template <class E>
+inline constexpr bool keeps_state = requires { E::state_name; };
+template <class... E>
+constexpr bool states_differ() {
+    const std::string_view names[]{[]() -> std::string_view {
+        if constexpr (keeps_state<E>)
+            return E::state_name;
+        else
+            return {};
+    }()...};
+    for (std::size_t i = 0; i < sizeof...(E); ++i)
+        for (std::size_t k = 0; k < i; ++k)
+            if (!names[i].empty() && names[i] == names[k]) return false;
+    return true;
+}
+template <class... E>
+constexpr bool gradients_first() {
+    bool optimizer_seen = false, right = true;
+    ((right = right && !(optimizer_seen && role_of<E>() == chain_role::gradient),
+      optimizer_seen = optimizer_seen || role_of<E>() == chain_role::optimizer),
+     ...);
+    return right;
+}
+
+} // namespace detail
+
+/// An optimizer made of parts, which is an optimizer itself: gradients pass the elements in their order, and what the optimizer
+/// assigns to a weight passes those that are about weights.
+///
+///     tg::chain{tg::clip_by_global_norm{.norm = 1}, tg::adamw{.learning_rate = 1e-3}, tg::weight_average{.decay = 0.999}}
+///
+/// An element is reached by its type or its place: `model.optimizer().get<tg::adamw>().learning_rate = 1e-4`.
+template <class... E>
+class chain {
+    static_assert(detail::optimizers_among<E...> == 1, "chain: exactly one element is an optimizer");
+    static_assert(detail::gradients_first<E...>(), "chain: what transforms gradients, accumulates or skips stands before the optimizer");
+    static_assert(detail::states_differ<E...>(), "chain: two elements keep state of the same name; one of each kind is possible");
+
+    static constexpr int size = static_cast<int>(sizeof...(E));
+    template <int I>
+    using element = std::tuple_element_t<static_cast<std::size_t>(I), std::tuple<E...>>;
+    template <int I>
+    static constexpr int first = [] {
+        int sum = 0, k = 0;
+        ((sum += k++ < I ? E::count : 0), ...);
+        return sum;
+    }();
+
+public:
+    constexpr chain(const E&... elements) : elements_(elements...) {}
+
+    template <class T>
+    T& get() {
+        return std::get<T>(elements_);
+    }
+    template <class T>
+    const T& get() const {
+        return std::get<T>(elements_);
+    }
+    template <int I>
+    auto& get() {
+        return std::get<static_cast<std::size_t>(I)>(elements_);
+    }
+    /// The optimizer in it.
+    auto& main() { return get<main_index()>(); }
+
+    static constexpr int count = (0 + ... + E::count);
+    std::array<double, static_cast<std::size_t>(count)> numbers(std::int64_t step) const {
+        std::array<double, static_cast<std::size_t>(count)> found{};
+        std::size_t at = 0;
+        const auto add = [&](const auto& e) {
+            for (const double n : e.numbers(step)) found[at++] = n;
+            if constexpr (requires { e.applied(step); }) step = e.applied(step);
+        };
+        std::apply([&](const E&... e) { (add(e), ...); }, elements_);
+        return found;
+    }
+    double first_value(std::string_view state) const {
+        double value = 0;
+        const auto ask = [&](const auto& e) {
+            if constexpr (requires { e.first_value(state); })
+                if (value == 0) value = e.first_value(state);
+        };
+        std::apply([&](const E&... e) { (ask(e), ...); }, elements_);
+        return value;
+    }
+
+    /// What the elements that ask for it share, a tuple.
+    static constexpr auto shared(const auto& gradients, const auto& n)
+        requires(requires { E::shares; } || ...)
+    {
+        return gather<0>(gradients, n, std::tuple<>{});
+    }
+    static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+        run<0>(slots, w, g, n, std::tuple<std::conditional_t<false, E, detail::nothing_shared>...>{});
+    }
+    static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n, const auto& s) {
+        run<0>(slots, w, g, n, s);
+    }
+
+private:
+    static constexpr int main_index() {
+        int i = 0, found = 0;
+        ((found = detail::role_of<E>() == detail::chain_role::optimizer ? i : found, ++i), ...);
+        return found;
+    }
+    template <int I>
+    static constexpr auto own(const auto& n) {
+        return detail::part_of<first<I>, element<I>::count>(n);
+    }
+
+    // The gradient as element `Last` sees it.
+    template <int I, int Last>
+    static constexpr auto transformed(const auto& slots, const auto& w, const auto& g, const auto& n, const auto& s) {
+        if constexpr (I == Last)
+            return g;
+        else if constexpr (requires { element<I>::transform(slots, w, g, own<I>(n), std::get<I>(s)); })
+            return transformed<I + 1, Last>(slots, w, element<I>::transform(slots, w, g, own<I>(n), std::get<I>(s)), n, s);
+        else
+            return transformed<I + 1, Last>(slots, w, g, n, s);
+    }
+    // The gradients of all variables as element I sees them.
+    template <int I, class Gradients, class N, class S>
+    struct seen_by {
+        const Gradients* gradients;
+        const N* n;
+        const S* s;
+
+        constexpr auto sum(const auto& f) const {
+            return gradients->sum([&](const auto& slots, const auto& w, const auto& g) {
+                return detail::term_of(f, slots, w, transformed<0, I>(slots, w, g, *n, *s));
+            });
+        }
+    };
+    template <int I, class S>
+    static constexpr auto gather(const auto& gradients, const auto& n, const S& s) {
+        if constexpr (I == size) {
+            return s;
+        } else if constexpr (requires { element<I>::shares; }) {
+            const seen_by<I, std::remove_cvref_t<decltype(gradients)>, std::remove_cvref_t<decltype(n)>, S> seen{&gradients, &n, &s};
+            return gather<I + 1>(gradients, n, std::tuple_cat(s, std::tuple(element<I>::shared(seen, own<I>(n)))));
+        } else {
+            return gather<I + 1>(gradients, n, std::tuple_cat(s, std::tuple(detail::nothing_shared{})));
+        }
+    }
+
+    template <int I>
+    static constexpr void run(const auto& slots, const auto& w, const auto& g, const auto& n, const auto& s) {
+        using e = element<I>;
+        const auto numbers = own<I>(n);
+        const auto& common = std::get<I>(s);
+        if constexpr (detail::role_of<e>() == detail::chain_role::weights) {
+            run<I + 1>(slots, w, g, n, s);
+        } else if constexpr (detail::role_of<e>() == detail::chain_role::optimizer) {
+            const auto finish = [&](const auto& plain, const auto& next) { return finished<0>(plain, w, next, n); };
+            const detail::finishing_slots<std::remove_cvref_t<decltype(slots)>, std::remove_cvref_t<decltype(w)>, decltype(finish)>
+                finishing(slots, w, finish);
+            if constexpr (requires { e::shares; })
+                e::update(finishing, w, g, numbers, common);
+            else
+                e::update(finishing, w, g, numbers);
+        } else {
+            static_assert(requires { e::transform(slots, w, g, numbers, common); } || requires { e::gate(numbers, common); },
+                          "chain: this element has neither transform(slots, w, g, n, s) nor gate(n, s)");
+            if constexpr (requires { e::remember(slots, w, g, numbers); }) e::remember(slots, w, g, numbers);
+            const auto next = transformed<I, I + 1>(slots, w, g, n, s);
+            if constexpr (requires { e::gate(numbers, common); }) {
+                const auto gate = e::gate(numbers, common);
+                run<I + 1>(detail::gated_slots<std::remove_cvref_t<decltype(slots)>, decltype(gate)>(slots, gate), w, next, n, s);
+            } else {
+                run<I + 1>(slots, w, next, n, s);
+            }
+        }
+    }
+    template <int I>
+    static constexpr auto finished(const auto& slots, const auto& w, const auto& next, const auto& n) {
+        if constexpr (I == size)
+            return next;
+        else if constexpr (detail::role_of<element<I>>() == detail::chain_role::weights)
+            return finished<I + 1>(slots, w, element<I>::after(slots, w, next, own<I>(n)), n);
+        else
+            return finished<I + 1>(slots, w, next, n);
+    }
+
+    std::tuple<E...> elements_;
+};
+template <class... E>
+chain(const E&...) -> chain<E...>;
+
+} // namespace tapegraph

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <tapegraph/nn/optimizers/chain.hpp>
+#include <tapegraph/nn/optimizers/sparse.hpp>
+#include <tapegraph/ops/elementwise/power.hpp>
+#include <tapegraph/ops/reduction/reduction.hpp>
+
+/// Elements of a chain that bound gradients, with TensorFlow's formulas.
+
+namespace tapegraph {
+
+/// Each element of the gradient within [-value, value] (Keras's clipvalue).
+struct clip_by_value {
+    hyperparameter value = 1;
+
+    static constexpr auto role = detail::chain_role::gradient;
+    static constexpr int count = 1;
+    std::array<double, count> numbers(std::int64_t step) const { return {value.used_positive(step, "clip_by_value", "value")}; }
+    static constexpr auto transform(const auto&, const auto&, const auto& g, const auto& n, const auto&) {
+        return clip(g, -n[0], n[0]);
+    }
+};
+
+/// Each variable's gradient g norm / max(|g|, norm) (Keras's clipnorm). Not for sparse rows.
+struct clip_by_norm {
+    hyperparameter norm = 1;
+
+    static constexpr auto role = detail::chain_role::gradient;
+    static constexpr int count = 1;
+    std::array<double, count> numbers(std::int64_t step) const { return {norm.used_positive(step, "clip_by_norm", "norm")}; }
+    static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto& n, const auto&) {
+        detail::refuse_rows(slots, w, "clip_by_norm: the norm of a sparse gradient is not known, its rows may repeat");
+        const auto length = eval(sqrt(sum(square(g))));
+        return g * n[0] / maximum(length, n[0]);
+    }
+};
+
+/// Each gradient times norm min(1 / |all|, 1 / norm), |all| the norm of all of them together (tf.clip_by_global_norm, Keras's
+/// global_clipnorm); NaN where that is not finite. Frozen variables do not count. Not for sparse rows.
+struct clip_by_global_norm {
+    hyperparameter norm = 1;
+
+    static constexpr auto role = detail::chain_role::gradient;
+    static constexpr bool shares = true;
+    static constexpr int count = 1;
+    std::array<double, count> numbers(std::int64_t step) const {
+        return {norm.used_positive(step, "clip_by_global_norm", "norm")};
+    }
+    /// The factor.
+    static constexpr auto shared(const auto& gradients, const auto& n) {
+        const auto squares = gradients.sum([](const auto& slots, const auto& w, const auto& g) {
+            detail::refuse_rows(slots, w, "clip_by_global_norm: the norm of a sparse gradient is not known, its rows may repeat");
+            return sum(square(g));
+        });
+        const auto length = eval(sqrt(squares));
+        return eval(n[0] * minimum(1 / length, 1 / n[0]) + (length - length));
+    }
+    static constexpr auto transform(const auto&, const auto& w, const auto& g, const auto&, const auto& factor) {
+        return g * detail::as_type_of(w, factor);
+    }
+};
+
+} // namespace tapegraph

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <tapegraph/nn/optimizers/chain.hpp>
+#include <tapegraph/nn/optimizers/sparse.hpp>
+#include <tapegraph/ops/reduction/reduction.hpp>
+
+/// Elements of a chain that hold back what stands behind them in some steps.
+
+namespace tapegraph {
+
+/// The elements behind it see the mean gradient of `steps` steps, in every `steps`-th step, and count these steps alone (Keras's
+/// gradient_accumulation_steps). Change `steps` between rounds only. Not for sparse rows.
+struct accumulate {
+    std::int64_t steps = 2;
+
+    static constexpr auto role = detail::chain_role::gradient;
+    static constexpr std::string_view state_name = "accumulated";
+    static constexpr int count = 2;
+    std::array<double, count> numbers(std::int64_t step) const {
+        if (steps < 1) throw argument_error("accumulate: steps must be positive, given " + std::to_string(steps));
+        return {step % steps == 0 ? 1.0 : 0.0, 1 / static_cast<double>(steps)};
+    }
+    std::int64_t applied(std::int64_t step) const { return (step - 1) / steps + 1; }
+    static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto& n, const auto&) {
+        detail::refuse_rows(slots, w, "accumulate: a sparse gradient has other rows in every step");
+        return (slots.state(w, state_name) + g) * n[1];
+    }
+    static constexpr void remember(const auto& slots, const auto& w, const auto& g, const auto& n) {
+        const auto before = slots.state(w, state_name);
+        slots.assign(before, where(n[0] > 0.5, 0, before + g));
+    }
+    static constexpr auto gate(const auto& n, const auto&) { return n[0] > 0.5; }
+};
+
+/// Steps in which some gradient is not finite change nothing behind it (optax's apply_if_finite). Such a step counts: schedules and
+/// bias corrections go on. Behind `accumulate` it looks at the mean, and a bad one costs its `steps` steps.
+struct skip_nonfinite {
+    static constexpr auto role = detail::chain_role::gradient;
+    static constexpr bool shares = true;
+    static constexpr int count = 0;
+    std::array<double, count> numbers(std::int64_t) const { return {}; }
+    /// 0, or NaN where something is not finite. Rows may repeat.
+    static constexpr auto shared(const auto& gradients, const auto&) {
+        return eval(gradients.sum([](const auto&, const auto&, const auto& g) { return sum(g * 0); }) == 0);
+    }
+    static constexpr auto gate(const auto&, const auto& finite) { return finite; }
+};
+
+} // namespace tapegraph

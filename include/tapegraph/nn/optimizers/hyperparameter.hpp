@@ -1,0 +1,117 @@
+#pragma once
+
+#include <tapegraph/core/component.hpp>
+#include <tapegraph/core/error.hpp>
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <string>
+#include <type_traits>
+
+/// Numbers of optimizers that may depend on the step.
+
+namespace tapegraph {
+
+/// What gives a number for each step: `double operator()(std::int64_t step) const`, the first update being step 0, as Keras counts
+/// its iterations. Schedules, captureless functions and small structures of one's own are such types.
+template <class S>
+concept schedule = std::is_trivially_copyable_v<S> && !std::is_arithmetic_v<S> && requires(const S& s, std::int64_t step) {
+    { s(step) } -> std::convertible_to<double>;
+};
+
+/// A number of an optimizer: a constant, or a schedule. It is set and read as a double is, also between steps.
+///
+///     tg::adam{.learning_rate = 1e-3}
+///     tg::adam{.learning_rate = tg::cosine_decay{.initial_learning_rate = 1e-3, .decay_steps = 1000}}
+///     tg::adam{.learning_rate = [](std::int64_t step) { return 0.1 / (1 + step); }}
+///     model.optimizer().learning_rate *= 0.5; // of a schedule, all that it gives from here on
+class hyperparameter {
+public:
+    /// Bytes that a schedule may have; what is longer is a function of one's own.
+    static constexpr std::size_t capacity = 192;
+
+    constexpr hyperparameter() = default;
+    constexpr hyperparameter(double value) : value_(value) {} // NOLINT: set as a double is
+    template <schedule S>
+    // NOLINTNEXTLINE: implicit on purpose
+    hyperparameter(S s) : value_(std::numeric_limits<double>::quiet_NaN()) {
+        static_assert(sizeof(S) <= capacity, "hyperparameter: this schedule is too large; write a function of the step");
+        static_assert(alignof(S) <= alignof(std::max_align_t));
+        std::memcpy(memory_, &s, sizeof s);
+        function_ = [](const std::byte* memory, std::int64_t step) {
+            alignas(S) std::byte copy[sizeof(S)];
+            std::memcpy(copy, memory, sizeof copy);
+            return static_cast<double>((*std::launder(reinterpret_cast<const S*>(copy)))(step));
+        };
+    }
+    /// The number that step `step` has, counted from 0.
+    double at(std::int64_t step) const { return function_ == nullptr ? value_ : factor_ * function_(memory_, step); }
+    /// Of a schedule what the latest step had; before the first one what it will have.
+    operator double() const { return function_ == nullptr || value_ == value_ ? value_ : at(0); } // NOLINT: read as a double is
+    bool scheduled() const { return function_ != nullptr; }
+    /// What a schedule has been multiplied by.
+    double factor() const { return factor_; }
+
+    /// Of a schedule, too: all that it gives afterwards is that much larger.
+    hyperparameter& operator*=(double factor) {
+        value_ *= factor;
+        factor_ *= factor;
+        return *this;
+    }
+    hyperparameter& operator/=(double divisor) { return *this *= 1 / divisor; }
+
+    /// For the `numbers` of optimizers: the number of update `step`, counted from 1. Throws argument_error, naming optimizer and
+    /// member, for one that is negative or not finite.
+    double used(std::int64_t step, const char* optimizer, const char* member) const {
+        value_ = at(step - 1);
+        if (!(value_ >= 0) || !std::isfinite(value_)) refuse(value_, step, optimizer, member, "must not be negative");
+        return value_;
+    }
+    /// The same for a share in [0, 1), such as momentum.
+    double used_below_one(std::int64_t step, const char* optimizer, const char* member) const {
+        value_ = at(step - 1);
+        if (!(value_ >= 0 && value_ < 1)) refuse(value_, step, optimizer, member, "must be in [0, 1)");
+        return value_;
+    }
+    /// The same for what must be above 0.
+    double used_positive(std::int64_t step, const char* optimizer, const char* member) const {
+        value_ = at(step - 1);
+        if (!(value_ > 0) || !std::isfinite(value_)) refuse(value_, step, optimizer, member, "must be positive");
+        return value_;
+    }
+    template <class = void>
+    [[noreturn]] static void refuse(double value, std::int64_t step, const char* optimizer, const char* member,
+                                    const char* rule);
+
+private:
+    mutable double value_ = 0; // the constant; of a schedule what the latest step had, NaN before the first
+    double factor_ = 1;        // of a schedule
+    double (*function_)(const std::byte* memory, std::int64_t step) = nullptr;
+    alignas(std::max_align_t) std::byte memory_[capacity]{};
+};
+
+template <class>
+void hyperparameter::refuse(double value, std::int64_t step, const char* optimizer, const char* member, const char* rule) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%g", value);
+    throw argument_error(std::string(optimizer) + ": " + member + ' ' + (std::isfinite(value) ? rule : "must be finite") +
+                         ", step " + std::to_string(step) + " has " + digits);
+}
+TG_COMPILED(nn, void hyperparameter::refuse<void>(double, std::int64_t, const char*, const char*, const char*))
+
+/// The learning rate of an optimizer, or of the one in a chain.
+template <class Optimizer>
+hyperparameter& learning_rate_of(Optimizer& optimizer) {
+    if constexpr (requires { optimizer.learning_rate; })
+        return optimizer.learning_rate;
+    else
+        return learning_rate_of(optimizer.main());
+}
+
+} // namespace tapegraph

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <tapegraph/nn/optimizers/chain.hpp>
+#include <tapegraph/nn/variables.hpp>
+
+namespace tapegraph {
+
+/// An exponential moving average of the weights, a <- decay a + (1 - decay) w, the weights of the first step at first (Keras's use_ema).
+/// It is the variable "PATH/average", NaN until the first step; `averaged_weights` puts averages in the place of weights.
+struct weight_average {
+    hyperparameter decay = 0.99;
+
+    static constexpr auto role = detail::chain_role::weights;
+    static constexpr std::string_view state_name = "average";
+    static constexpr int count = 1;
+    std::array<double, count> numbers(std::int64_t step) const {
+        const double d = decay.used(step, "weight_average", "decay");
+        if (d > 1) hyperparameter::refuse(d, step, "weight_average", "decay", "must be at most 1");
+        return {1 - d};
+    }
+    double first_value(std::string_view state) const {
+        return state == state_name ? std::numeric_limits<double>::quiet_NaN() : 0;
+    }
+    static constexpr auto after(const auto& slots, const auto& w, const auto& next, const auto& n) {
+        const auto average = slots.state(w, state_name);
+        slots.assign(average, where(average == average, average + n[0] * (next - average), next));
+        return next;
+    }
+};
+
+/// Exchanges weights with their averages while it lives, or until `restore()`: evaluate, predict and save then see the averages. Weights
+/// that no step has updated yet stay. Nothing may be trained meanwhile. Throws argument_error where there is no average.
+class averaged_weights {
+public:
+    explicit averaged_weights(variable_list& variables) : variables_(&variables) {
+        if (exchange(variables) == 0) throw argument_error("averaged_weights: no variable has an average, is there a weight_average?");
+    }
+    averaged_weights(const averaged_weights&) = delete;
+    averaged_weights& operator=(const averaged_weights&) = delete;
+    ~averaged_weights() { restore(); }
+
+    void restore() {
+        if (variables_ != nullptr) exchange(*variables_);
+        variables_ = nullptr;
+    }
+    /// The averages stay where the weights were (Keras's finalize_variable_values).
+    void keep() { variables_ = nullptr; }
+
+private:
+    template <class T>
+    static void exchange(variable& w, variable& average) {
+        T *const a = static_cast<T*>(w.own_data()), *const b = static_cast<T*>(average.own_data());
+        for (std::int64_t i = 0; i < w.size(); ++i)
+            if (b[i] == b[i]) std::swap(a[i], b[i]);
+    }
+    static int exchange(variable_list& variables) {
+        int count = 0;
+        for (variable& w : variables) {
+            if (w.optimizer_state()) continue;
+            variable* const average = variables.find(w.path() + "/average");
+            if (average == nullptr || !average->optimizer_state()) continue;
+            if (w.type() == dtype::f64)
+                exchange<double>(w, *average);
+            else
+                exchange<float>(w, *average);
+            ++count;
+        }
+        return count;
+    }
+
+    variable_list* variables_;
+};
+
+} // namespace tapegraph

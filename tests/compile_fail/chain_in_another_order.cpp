@@ -1,0 +1,12 @@
+// What transforms gradients behind the optimizer.
+// expect: chain: what transforms gradients, accumulates or skips stands before the optimizer
+// expect-elsewhere: a static_assert in the class
+#include <tapegraph/tapegraph.hpp>
+
+#include <tapegraph/nn/optimizers/clipping.hpp>
+
+namespace tg = tapegraph;
+
+int main() {
+    tg::chain chain{tg::sgd{}, tg::clip_by_value{}};
+}
