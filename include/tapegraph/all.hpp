@@ -11,7 +11,9 @@
 #include <tapegraph/version.hpp>
 
 #include <tapegraph/nn/all_optimizers.hpp>
+#include <tapegraph/nn/callbacks.hpp>
 #include <tapegraph/nn/constraint.hpp>
+#include <tapegraph/nn/instance.hpp>
 #include <tapegraph/nn/layers/activation.hpp>
 #include <tapegraph/nn/layers/affine_augmentation.hpp>
 #include <tapegraph/nn/layers/attention.hpp>
@@ -27,12 +29,14 @@
 #include <tapegraph/nn/layers/resizing.hpp>
 #include <tapegraph/nn/layers/sequence.hpp>
 #include <tapegraph/nn/layers/simple_rnn.hpp>
-#include <tapegraph/nn/losses_all.hpp>
-#include <tapegraph/nn/metrics_all.hpp>
 #include <tapegraph/nn/layers/transposed_convolution.hpp>
 #include <tapegraph/nn/layers/weight_normalization.hpp>
+#include <tapegraph/nn/losses_all.hpp>
+#include <tapegraph/nn/metrics_all.hpp>
 #include <tapegraph/nn/regularizer.hpp>
 #include <tapegraph/nn/scan.hpp>
+#include <tapegraph/nn/sequential.hpp>
+#include <tapegraph/nn/training_step.hpp>
 
 #include <tapegraph/graph/dot.hpp>
 #include <tapegraph/graph/explain.hpp>
@@ -59,6 +63,7 @@
 #if __has_include(<nlohmann/json.hpp>)
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/nn/estimator.hpp>
+#include <tapegraph/nn/callbacks/saving.hpp>
 #endif
 #if __has_include(<zlib.h>)
 #include <tapegraph/data/readers/idx.hpp>

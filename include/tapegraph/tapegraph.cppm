@@ -12,6 +12,7 @@ module;
 #include <compare>
 #include <concepts>
 #include <condition_variable>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -264,6 +264,56 @@ TEST_CASE("fit on a device does not wait for its losses, and reports those of th
     }
 }
 
+namespace {
+/// Wants to save behind every tenth step.
+struct tenth {
+    std::vector<std::int64_t> saved{};
+    std::int64_t last = 0;
+    bool in_order = true;
+    void on_batch_begin(tg::training_state& s) const {
+        if (s.next_step % 10 == 0) s.request_checkpoint();
+    }
+    void on_batch_end(tg::training_state& s) { in_order = in_order && s.step == ++last; }
+    void on_checkpoint(tg::training_state& s) {
+        if (s.model().step() == s.step) saved.push_back(s.step);
+    }
+};
+struct stop_behind {
+    std::int64_t step;
+    void on_batch_end(tg::training_state& s) const {
+        if (s.step == step) s.interrupt("test");
+    }
+};
+} // namespace
+
+TEST_CASE("callbacks on a device see steps in order, save behind the step they asked for, and a stopped run goes on "
+          "exactly") {
+    const late_device late;
+    tg::data::dataset set;
+    set.add("point", points(150, 2).to_vector(), {4});
+    set.add("label", labels(150, 2).to_vector(), {});
+    const auto make = [] {
+        return tg::compile<tg::graph>(perceptron{}, tg::spec<float, tg::dyn, 4>{}, tg::sparse_softmax_cross_entropy{},
+                                      tg::sgd{.learning_rate = 0.1}, {.seed = 3, .device = tg::device::cuda(0)});
+    };
+    auto whole = make(), parts = make();
+    tenth saving;
+    const tg::history h = whole.fit(set, {.epochs = 2, .batch_size = 7, .verbose = 0}, saving);
+    CHECK(saving.in_order);
+    CHECK(saving.last == 44);
+    CHECK(saving.saved == std::vector<std::int64_t>{10, 20, 30, 40});
+    for (const std::int64_t step : {3, 25}) {
+        parts.fit(set, {.epochs = 2, .batch_size = 7, .verbose = 0, .resume = true}, stop_behind{step});
+        CHECK(parts.step() >= step);
+        CHECK(parts.step() <= step + 16); // sent by then
+    }
+    const tg::history rest = parts.fit(set, {.epochs = 2, .batch_size = 7, .verbose = 0, .resume = true});
+    REQUIRE(rest.epochs.size() == 2);
+    for (std::size_t e = 0; e < 2; ++e) CHECK(rest.epochs[e].loss == h.epochs[e].loss);
+    CHECK(parts.variables()["hidden/kernel"].value<float>().to_vector() ==
+          whole.variables()["hidden/kernel"].value<float>().to_vector());
+}
+
 TEST_CASE("a compiled function and a session run where the thread computes") {
     const late_device late;
     const auto there = [] {

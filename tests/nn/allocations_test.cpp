@@ -1,3 +1,4 @@
+#include <tapegraph/nn/callbacks.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 
 #include <nn/models.hpp>
@@ -117,6 +118,27 @@ TEST_CASE("a graph-mode training step asks the heap for nothing after the first"
         CHECK(all == 0);
         CHECK(cnn.arena_bytes() == arena);
     }
+}
+
+TEST_CASE("nor does fit, with callbacks at every step, from the second step of an epoch on") {
+    auto model = tg::compile<tg::graph>(small_mlp{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{}, tg::adam{});
+    tg::data::dataset set;
+    set.add("x", noise<float>({40, 6}, 1).to_vector(), {6}).add("label", classes(40, 3, 1).to_vector());
+    long before = 0, during = 0, steps = 0;
+    double sum = 0;
+    for (const std::int64_t prefetch : {0, 2}) {
+        steps = 0;
+        model.fit(set, {.epochs = 3, .batch_size = 4, .verbose = 0, .prefetch = prefetch},
+                  tg::on_batch_begin([&](tg::training_state& s) { sum += s.logs.size() > 0 ? s.logs["loss"] : 0; }),
+                  tg::terminate_on_nan{}, tg::time_limit{.seconds = 1e9},
+                  tg::early_stopping{.monitor = "loss", .patience = 9}, tg::on_batch_end([&](tg::training_state& s) {
+                      if (s.batch > 2) during += heap_calls - before, ++steps;
+                      before = heap_calls;
+                  }));
+        CHECK(steps == 24);
+        CHECK(during == 0);
+    }
+    CHECK(sum > 0);
 }
 
 TEST_CASE("nor does one of small matrix products, which turn into vectors for a batch of one") {

@@ -183,6 +183,67 @@ TEST_CASE("another optimizer's state is refused, or left out on request") {
                             "the model has no optimizer state for tensor '__optimizer__/block/2/beta/adam_m'"));
 }
 
+TEST_CASE("part of a file is loaded into part of a model, and the report says what was") {
+    const support::temporary_folder folder;
+    const auto path = folder.path() / "weights.safetensors";
+    using names = std::vector<std::string>;
+    auto from = make<tg::eager>(1);
+    train(from, 2);
+    from.save(path, {.optimizer_state = true});
+    const auto source = contents(from);
+    auto to = make<tg::eager>(2);
+    const auto before = contents(to);
+    auto report = to.load(path, {.only = "in"});
+    CHECK(report.matched == names{"in/kernel", "in/bias"});
+    CHECK(report.text() == "2 matched, 0 missing, 0 unexpected, 0 mismatched\n");
+    CHECK(contents(to).at("in/kernel") == source.at("in/kernel"));
+    CHECK(contents(to).at("out/kernel") == before.at("out/kernel"));
+    CHECK(to.step() == 0);
+    CHECK(to.load(path, {.only = "*/bias"}).matched == names{"in/bias", "out/bias"});
+
+    // Other names in the file, behind a prefix, and a shape that differs.
+    auto tensors = tg::io::read_safetensors(path);
+    std::map<std::string, tg::any_tensor> other{{"net/fc1/kernel", tensors.at("in/kernel")},
+                                                {"net/fc1/bias", tensors.at("in/bias")},
+                                                {"net/out/kernel", tg::zeros<float>({5, 7})},
+                                                {"net/extra", tg::zeros<float>({2})},
+                                                {"head/kernel", tg::zeros<float>({2})}};
+    tg::io::write_safetensors(path, other);
+    to = make<tg::eager>(2);
+    report = to.load(path, {.prefix = "net/", .rename = {{"fc1", "in"}}, .strict = false});
+    CHECK(report.matched == names{"in/kernel", "in/bias"});
+    CHECK(report.missing ==
+          names{"block/2/gamma", "block/2/beta", "block/2/moving_mean", "block/2/moving_variance", "out/bias"});
+    CHECK(report.unexpected == names{"net/extra"});
+    CHECK(report.mismatched == names{"out/kernel: [5,7] f32 in the file, [5,3] f32 in the model"});
+    CHECK(contents(to).at("in/bias") == source.at("in/bias"));
+    CHECK(contents(to).at("out/kernel") == before.at("out/kernel"));
+
+    // A file without the scope that the model has around it.
+    tg::io::write_safetensors(path, {{"kernel", tensors.at("in/kernel")}, {"bias", tensors.at("in/bias")}});
+    to = make<tg::eager>(2);
+    CHECK(to.load(path, {.into = "in"}).matched == names{"in/kernel", "in/bias"});
+    CHECK(contents(to).at("in/kernel") == source.at("in/kernel"));
+
+    const auto held = contents(to);
+    const auto refused = [&](const tg::load_options& options) {
+        const std::string message = support::message_of<tg::error>([&] { to.load(path, options); });
+        CHECK(!support::contains(message, "\n"));
+        CHECK(contents(to) == held);
+        return message;
+    };
+    CHECK(support::contains(refused({.only = "encoder"}),
+                            "': the model has no variable 'encoder', there are 'in/kernel', 'in/bias', "));
+    CHECK(support::contains(refused({.prefix = "bert/"}),
+                            "': no tensor's name begins with 'bert/', there are 'bias', 'kernel'"));
+    CHECK(support::contains(refused({.rename = {{"fc1", "in"}}}),
+                            "': rename: no tensor 'fc1', there are 'bias', 'kernel'"));
+    CHECK(support::contains(refused({.only = "out", .into = "out"}),
+                            "': out/kernel: [6,5] f32 in the file, [5,3] f32 in the model"));
+    CHECK(support::contains(refused({.only = "in"}), "': no tensor for 'in/kernel', 'in/bias' of the model"));
+    CHECK(support::contains(refused({.everything = true, .only = "in"}), "is not loaded in part"));
+}
+
 TEST_CASE("a step count that is none is refused") {
     const support::temporary_folder folder;
     const auto path = folder.path() / "weights.safetensors";

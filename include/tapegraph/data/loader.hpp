@@ -101,8 +101,12 @@ public:
         work_.notify_one();
     }
 
-    /// Begins epoch `epoch` from its first batch, giving up one that is under way.
-    void begin_epoch(std::uint64_t epoch) {
+    /// Begins epoch `epoch` at batch `first`, giving up one that is under way. Batches before it are not assembled. Throws
+    /// argument_error where the epoch has not so many.
+    void begin_epoch(std::uint64_t epoch, std::int64_t first = 0) {
+        if (first < 0 || first > batches_)
+            throw argument_error("data::loader: batch " + std::to_string(first) + " of an epoch of " +
+                                 std::to_string(batches_));
         std::unique_lock lock(mutex_);
         cancel_ = true;
         work_.notify_one();
@@ -111,7 +115,7 @@ public:
         cancel_ = false;
         started_ = true;
         epoch_ = epoch;
-        produced_ = taken_ = released_ = 0;
+        produced_ = taken_ = released_ = first;
         wait_seconds_ = 0;
         if (thread_.joinable()) {
             requested_ = true;

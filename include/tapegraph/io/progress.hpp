@@ -32,6 +32,7 @@ enum class progress_style {
     automatic, ///< in_place where the stream is a terminal
     in_place,  ///< one line, overwritten, at most ten times a second
     plain,     ///< whole lines: now and then, and at the end of each epoch
+    per_epoch, ///< a line at the end of each epoch
     quiet
 };
 
@@ -78,8 +79,10 @@ public:
     }
 
     /// After step `step`, counted from 1, of the epoch. Shows only what the eye can follow; returns whether it did.
-    bool update(std::int64_t step, std::span<const progress_value> values) {
-        if (style_ == progress_style::quiet) return false;
+    /// `values`: what has a name and a value each.
+    template <class Values>
+    bool update(std::int64_t step, const Values& values) {
+        if (style_ == progress_style::quiet || style_ == progress_style::per_epoch) return false;
         const double now = now_();
         if (now - shown_ < interval_) return false;
         shown_ = now;
@@ -92,7 +95,8 @@ public:
     }
 
     /// Ends the epoch after `step` steps with a line that stays.
-    void end_epoch(std::int64_t step, std::span<const progress_value> values) {
+    template <class Values>
+    void end_epoch(std::int64_t step, const Values& values) {
         if (style_ == progress_style::quiet) return;
         compose(step, values, now_() - started_, true);
         show(true);
@@ -109,7 +113,8 @@ private:
         text_.append(text, std::min(static_cast<std::size_t>(std::max(length, 0)), sizeof text - 1));
     }
 
-    void compose(std::int64_t step, std::span<const progress_value> values, double elapsed, bool last) {
+    template <class Values>
+    void compose(std::int64_t step, const Values& values, double elapsed, bool last) {
         constexpr int cells = 20;
         text_.clear();
         append("epoch %lld/%lld ", static_cast<long long>(epoch_), static_cast<long long>(epochs_));
@@ -148,7 +153,7 @@ private:
             out_.put('\r');
         }
         out_.write(text_.data(), static_cast<std::streamsize>(text_.size()));
-        if (last || style_ == progress_style::plain) out_.put('\n');
+        if (last || style_ != progress_style::in_place) out_.put('\n');
         out_.flush();
     }
 

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <tapegraph/nn/fit_loop.hpp>
 #include <tapegraph/nn/outputs.hpp>
 #include <tapegraph/nn/taped_program.hpp>
-#include <tapegraph/nn/trainer.hpp>
 
 #include <cstring>
 #include <memory>

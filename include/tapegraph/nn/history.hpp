@@ -1,9 +1,10 @@
 #pragma once
 
-#include <tapegraph/core/config.hpp>
-#include <tapegraph/core/error.hpp>
+#include <tapegraph/nn/log_list.hpp>
 
+#include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,12 +15,6 @@ namespace tapegraph {
 struct step_result {
     double loss = 0;
     double accuracy = 0; ///< 0 where the loss has no notion of it
-};
-
-/// A number that a metric gives.
-struct named_value {
-    std::string name;
-    double value = 0;
 };
 
 /// What `evaluate` measures of a model with metrics.
@@ -42,16 +37,170 @@ struct measured_result : step_result {
 /// What one epoch of `fit` measured. Seconds are wall clock.
 struct epoch_result {
     double loss = 0, accuracy = 0;
-    double validation_loss = 0, validation_accuracy = 0;
-    double seconds = 0;           ///< training, without validation
-    double ingestion_seconds = 0; ///< of these: waiting for the data set
+    double validation_loss = 0, validation_accuracy = 0; ///< 0 where nothing was validated
+    double seconds = 0;                                  ///< training, without validation
+    double ingestion_seconds = 0;                        ///< of these: waiting for the data set
     std::int64_t steps = 0, records = 0;
-    std::vector<named_value> metrics, validation_metrics; ///< of models that have some
+    std::vector<named_value> metrics{}, validation_metrics{}; ///< of models that have some
+    std::int64_t epoch = 0;                                   ///< its number, from 0
+    log_list logs{}; ///< all values by name: "loss", "val_loss", those of metrics, and what callbacks added
 };
+
+/// What is better of a value.
+enum class better {
+    automatic, ///< more of accuracies, areas under curves, precision, recall, F1, IoU, R2 and top-k, less of everything else
+    less,
+    more
+};
+
+namespace detail {
+
+template <class = void>
+bool more_is_better(std::string_view name, better which) {
+    if (which != better::automatic) return which == better::more;
+    for (const std::string_view part : {"acc", "auc", "precision", "recall", "f1", "iou", "r2", "top_k"})
+        if (name.find(part) != name.npos) return true;
+    return false;
+}
+
+/// A file that was written whole: `fopen` without the cost of streams. Throws data_error that names it.
+template <class = void>
+void write_text_file(const std::string& path, const std::string& text) {
+    std::FILE* const file = std::fopen(path.c_str(), "wb");
+    if (file == nullptr) throw data_error("'" + path + "': cannot be written");
+    const bool complete = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    if (std::fclose(file) != 0 || !complete) throw data_error("'" + path + "': writing failed");
+}
+
+/// 17 significant digits, which give the same double again.
+inline std::string exact_text(double value) {
+    char text[32];
+    return {text, static_cast<std::size_t>(std::snprintf(text, sizeof text, "%.17g", value))};
+}
+
+} // namespace detail
 
 /// What `fit` returns.
 struct history {
     std::vector<epoch_result> epochs; ///< in the order in which they were trained
+    bool interrupted = false;         ///< ended early, by Ctrl-C or a time limit: may be resumed
+    std::string stopped_by{};         ///< why it ended early: "early_stopping: ..."; otherwise empty
+
+    /// A value over the epochs, NaN in those that do not have it (validation_freq). Throws argument_error for a name that no epoch
+    /// has, with those of the last one.
+    template <class = void>
+    std::vector<double> operator[](std::string_view name) const;
+    /// The index in `epochs` of the best value, of equal ones the first. Throws argument_error as operator[], and where all values
+    /// are NaN.
+    template <class = void>
+    std::size_t best_epoch(std::string_view name = "val_loss", better which = better::automatic) const;
+    /// Names of all values, in the order in which they first came.
+    template <class = void>
+    std::vector<std::string> names() const;
+    /// A table: a line per epoch, counted from 1.
+    template <class = void>
+    std::string text() const;
+    /// A line of names, then one per epoch, with 17 digits; a value that an epoch does not have is empty.
+    template <class = void>
+    std::string csv() const;
+    /// Throws data_error where writing fails.
+    template <class = void>
+    void write_csv(const std::string& path) const {
+        detail::write_text_file(path, csv());
+    }
 };
+
+template <class>
+std::vector<std::string> history::names() const {
+    log_list each;
+    for (const epoch_result& e : epochs)
+        for (const named_value& v : e.logs) each.set(v.name, v.value);
+    std::vector<std::string> result;
+    for (const named_value& v : each) result.push_back(v.name);
+    return result;
+}
+
+template <class>
+std::vector<double> history::operator[](std::string_view name) const {
+    std::vector<double> result;
+    bool known = epochs.empty();
+    for (const epoch_result& e : epochs) {
+        const double* const value = e.logs.find(name);
+        known = known || value != nullptr;
+        result.push_back(value != nullptr ? *value : std::nan(""));
+    }
+    if (!known) epochs.back().logs.refuse("history", name);
+    return result;
+}
+
+template <class>
+std::size_t history::best_epoch(std::string_view name, better which) const {
+    const std::vector<double> values = (*this)[name];
+    const bool more = detail::more_is_better(name, which);
+    std::size_t best = values.size();
+    for (std::size_t e = 0; e < values.size(); ++e)
+        if (!std::isnan(values[e]) &&
+            (best == values.size() || (more ? values[e] > values[best] : values[e] < values[best])))
+            best = e;
+    if (best == values.size())
+        throw argument_error("history: no epoch has a number as its '" + std::string(name) + "'");
+    return best;
+}
+
+template <class>
+std::string history::text() const {
+    const std::vector<std::string> columns = names();
+    std::string result = "epoch";
+    char text[32];
+    const auto add = [&](std::size_t width) {
+        const std::string_view value = text;
+        result.append(width > value.size() ? width - value.size() : 0, ' ').append(value);
+    };
+    const auto width = [](const std::string& name) { return (name.size() < 8 ? 8 : name.size()) + 2; };
+    for (const std::string& name : columns) result.append(width(name) - name.size(), ' ').append(name);
+    result += "   seconds\n";
+    for (const epoch_result& e : epochs) {
+        std::snprintf(text, sizeof text, "%lld", static_cast<long long>(e.epoch + 1));
+        add(5);
+        for (const std::string& name : columns) {
+            const double* const value = e.logs.find(name);
+            if (value != nullptr)
+                std::snprintf(text, sizeof text, "%.5g", *value);
+            else
+                std::snprintf(text, sizeof text, "-");
+            add(width(name));
+        }
+        std::snprintf(text, sizeof text, "%.3g", e.seconds);
+        add(10);
+        result += '\n';
+    }
+    if (!stopped_by.empty()) result.append("stopped by ").append(stopped_by).append("\n");
+    return result;
+}
+
+template <class>
+std::string history::csv() const {
+    const std::vector<std::string> columns = names();
+    std::string result = "epoch";
+    for (const std::string& name : columns) result.append(",").append(name);
+    result += ",seconds\n";
+    for (const epoch_result& e : epochs) {
+        result += std::to_string(e.epoch + 1);
+        for (const std::string& name : columns) {
+            result += ',';
+            if (const double* const value = e.logs.find(name)) result += detail::exact_text(*value);
+        }
+        result.append(",").append(detail::exact_text(e.seconds)).append("\n");
+    }
+    return result;
+}
+
+TG_COMPILED(nn, bool detail::more_is_better<void>(std::string_view, better))
+TG_COMPILED(nn, void detail::write_text_file<void>(const std::string&, const std::string&))
+TG_COMPILED(nn, std::vector<std::string> history::names<void>() const)
+TG_COMPILED(nn, std::vector<double> history::operator[]<void>(std::string_view) const)
+TG_COMPILED(nn, std::size_t history::best_epoch<void>(std::string_view, better) const)
+TG_COMPILED(nn, std::string history::text<void>() const)
+TG_COMPILED(nn, std::string history::csv<void>() const)
 
 } // namespace tapegraph

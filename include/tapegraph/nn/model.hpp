@@ -1,8 +1,12 @@
 #pragma once
 
 #include <tapegraph/nn/eager_scope.hpp>
+#include <tapegraph/nn/fit_loop.hpp>
 #include <tapegraph/nn/objective.hpp>
-#include <tapegraph/nn/trainer.hpp>
+#include <tapegraph/nn/predict_set.hpp>
+
+#include <initializer_list>
+#include <vector>
 
 namespace tapegraph {
 
@@ -71,9 +75,15 @@ public:
     step_result train_step(const buffer_view* columns) { return this->step_with(step_calls(), columns); }
 
     /// Trains for some epochs over a data set. Inputs and outputs with names find their columns by them; otherwise the first
-    /// column is the input and the second holds the labels. Throws argument_error for a column that is missing, a negative number
-    /// of epochs or first epoch, a batch size below 1, and a data set without records.
-    history fit(const data::dataset& train, const fit_options& options = {}) {
+    /// column is the input and the second holds the labels. Behind the options come callbacks, whose hooks are called in this order:
+    /// nn/training_state.hpp, nn/callbacks/. Throws argument_error for a column that is missing, options that make no sense, and a data
+    /// set without records.
+    template <class... Callbacks>
+    history fit(const data::dataset& train, const fit_options& options = {}, Callbacks&&... callbacks) {
+        static_assert(
+            (detail::training_callback<std::remove_reference_t<Callbacks>> && ...),
+            "fit: a callback has none of the hooks on_train_begin, on_train_end, on_epoch_begin, on_epoch_end, "
+            "on_batch_begin, on_batch_end, on_test_begin, on_test_end, on_checkpoint, each with a training_state&");
         detail::mode_calls calls = step_calls();
         calls.measure = &measure_of;
         if constexpr (has_metrics) calls.metrics = &metrics_of;
@@ -85,7 +95,10 @@ public:
                 return static_cast<Derived&>(m).result_of(s);
             };
         }
-        return this->fit_with(calls, train, options);
+        const detail::callback_hooks hooks[]{detail::hooks_of(callbacks)..., {}};
+        return this->fit_with(
+            calls, train, options,
+            {hooks, sizeof...(Callbacks), detail::changeable_rate(static_cast<Derived&>(*this).optimizer())});
     }
 
     /// Mean loss and accuracy over a data set, weighted by batch size, and metrics, if the model has some; nothing is trained.
@@ -99,6 +112,13 @@ public:
         } else {
             return static_cast<step_result>(this->evaluate_with(calls, set, batch_size));
         }
+    }
+
+    /// The same of several data sets, in their order: `model.evaluate({clean, noisy})`.
+    auto evaluate(std::initializer_list<data::dataset> sets, std::int64_t batch_size = 32) {
+        std::vector<decltype(evaluate(*sets.begin()))> results;
+        for (const data::dataset& set : sets) results.push_back(evaluate(set, batch_size));
+        return results;
     }
 
     /// Loss and accuracy of one batch. Metrics go on with it.
@@ -118,6 +138,15 @@ public:
         const buffer_view columns[]{x.outline_view()...};
         Trainer::check_batch(batch_calls().inputs, columns);
         return static_cast<const Derived&>(*this).predict_once(x...);
+    }
+
+    /// The outputs for all records of a data set, in its order: columns are found as in `fit`, others are left alone.
+    auto predict(const data::dataset& set, std::int64_t batch_size = 32) const {
+        detail::mode_calls calls = batch_calls();
+        calls.labels = {};
+        return detail::predict_set<Elements...>(
+            calls, set, batch_size, [&](detail::batch_columns columns) { Trainer::check_batch(calls.inputs, columns); },
+            [this](const tensor<Elements>&... x) { return predict(x...); });
     }
 
     /// The loss, whose numbers may change between steps, and that of `measured` models with its metrics.

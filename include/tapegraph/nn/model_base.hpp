@@ -5,6 +5,7 @@
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/nn/eager_scope.hpp>
 #include <tapegraph/nn/first_values.hpp>
+#include <tapegraph/nn/state_archive.hpp>
 #include <tapegraph/nn/summary.hpp>
 #include <tapegraph/nn/training.hpp>
 
@@ -12,6 +13,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tapegraph {
 
@@ -32,13 +35,44 @@ struct compile_options {
 struct save_options {
     /// Momentum and the like, too: a model of the same seed then goes on exactly where this one stopped.
     bool optimizer_state = false;
+    /// All that training goes on from exactly: optimizer state, seed, frozen variables, and where the last `fit` stopped, with its
+    /// history, learning rate and what its callbacks remember.
+    bool everything = false;
 };
 
-/// Options of load.
+/// Options of load. Of the last five, any one makes it a partial load, which reads variables alone: neither optimizer state nor step.
 struct load_options {
     /// Restores the optimizer's state and the step count from a file that holds them. A file of another optimizer's state
     /// is refused; without this only the model's variables are read.
     bool optimizer_state = true;
+    /// Restores what save_options::everything wrote; a file without it is refused.
+    bool everything = false;
+
+    std::string only{};   ///< variables whose path or scope this pattern is: "encoder", "*/bias"
+    std::string prefix{}; ///< what stands before names in the file: "bert/"; other tensors of the file are left alone
+    std::string into{};   ///< the scope of the model that the file's names stand in: "encoder"
+    /// Names or scopes of the file (behind `prefix`), and what the model calls them: {{"fc1", "hidden"}}. The first that fits counts.
+    std::vector<std::pair<std::string, std::string>> rename{};
+    bool strict =
+        true; ///< throw for what is missing, unexpected or of another shape or type; otherwise it is left out and reported
+};
+
+/// What `load` did, by the model's paths, and of tensors that it had no use for by the file's names.
+struct load_report {
+    std::vector<std::string> matched, missing, unexpected;
+    std::vector<std::string>
+        mismatched; ///< of another shape or type, and how: "out/bias: [4] f32 in the file, [3] f32 in the model"
+    /// A line of numbers, then one for each name that did not match.
+    template <class = void>
+    std::string text() const {
+        std::string result = std::to_string(matched.size()) + " matched, " + std::to_string(missing.size()) +
+                             " missing, " + std::to_string(unexpected.size()) + " unexpected, " +
+                             std::to_string(mismatched.size()) + " mismatched\n";
+        for (const auto& name : missing) result.append("missing: ").append(name).append("\n");
+        for (const auto& name : unexpected) result.append("unexpected: ").append(name).append("\n");
+        for (const auto& name : mismatched) result.append("mismatched: ").append(name).append("\n");
+        return result;
+    }
 };
 
 namespace detail {
@@ -62,24 +96,46 @@ constexpr bool weight_files_known() {
     return requires { sizeof(weight_file<Path>); };
 }
 
+/// What files hold of a model.
+template <class Variables, class Step, class Seed, class Run>
+struct stored_model {
+    Variables& variables;
+    Step& step;
+    Seed& seed;
+    Run& run; ///< where its last fit stopped
+    bool trains;
+};
+using model_to_save = stored_model<const variable_list, const std::int64_t, const std::uint64_t, const state_entries>;
+using model_to_load = stored_model<variable_list, std::int64_t, std::uint64_t, state_entries>;
+
 /// Everything about a model that does not depend on its mode.
 class model_base {
 public:
     /// Writes the model's variables by path as safetensors; an older file is replaced only by a complete new one. Needs
-    /// #include <tapegraph/io/weights.hpp>. Throws data_error where writing fails.
+    /// #include <tapegraph/io/weights.hpp>. Throws data_error where writing fails, and argument_error for {.everything = true} in a
+    /// hook of fit other than on_checkpoint.
     template <class Path>
     void save(const Path& path, const save_options& options = {}) const {
         static_assert(weight_files_known<Path>(), "model.save needs #include <tapegraph/io/weights.hpp>");
-        if constexpr (weight_files_known<Path>()) weight_file<Path>::save(path, variables_, step_, options);
+        if constexpr (weight_files_known<Path>()) {
+            if (options.everything && fitting_)
+                throw argument_error("save: in the middle of fit, what resumes it is saved in on_checkpoint, which "
+                                     "request_checkpoint() asks for");
+            weight_file<Path>::save(path, model_to_save{variables_, step_, options_.seed, run_, trains_}, options);
+        }
     }
     /// Reads what `save` wrote, in either mode, or any safetensors file of the same names. Throws data_error for a tensor
-    /// that is missing or that the model does not know, shape_error and dtype_error for one that does not fit; then
-    /// nothing of the model has changed. Needs #include <tapegraph/io/weights.hpp>.
+    /// that is missing or that the model does not know, shape_error and dtype_error for one that does not fit, argument_error for a
+    /// pattern, prefix or name that nothing matches; then nothing of the model has changed. Needs
+    /// #include <tapegraph/io/weights.hpp>.
     template <class Path>
-    void load(const Path& path, const load_options& options = {}) {
+    load_report load(const Path& path, const load_options& options = {}) {
         static_assert(weight_files_known<Path>(), "model.load needs #include <tapegraph/io/weights.hpp>");
         if constexpr (weight_files_known<Path>())
-            weight_file<Path>::load(path, variables_, step_, options.optimizer_state && trains_);
+            return weight_file<Path>::load(path, model_to_load{variables_, step_, options_.seed, run_, trains_},
+                                           options);
+        else
+            return {};
     }
 
     /// The model's variables and, behind them, the optimizer's.
@@ -143,6 +199,8 @@ protected:
     variable_list variables_;
     model_summary summary_;
     std::int64_t step_ = 0;
+    state_entries run_;    // where the last fit stopped, or the one of the file that was loaded
+    bool fitting_ = false; // and `run_` is not where it stands
     bool trains_ = true; // false: made for prediction alone
 };
 

@@ -1,40 +1,26 @@
 #pragma once
 
-#include <tapegraph/core/clock.hpp>
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/data/loader.hpp>
-#include <tapegraph/io/progress.hpp>
+#include <tapegraph/nn/fit_options.hpp>
 #include <tapegraph/nn/history.hpp>
 #include <tapegraph/nn/metric_values.hpp>
 #include <tapegraph/nn/model_base.hpp>
+#include <tapegraph/nn/training_state.hpp>
 
 #include <cmath>
 #include <cstring>
-#include <deque>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-/// Training and evaluation as loops over steps, for models of any type: what depends on it is called through mode_calls.
+/// Training and evaluation as loops over steps, for models of any type: what depends on it is called through mode_calls. The loops
+/// themselves stand in nn/fit_loop.hpp.
 
 namespace tapegraph {
-
-/// Options of fit.
-struct fit_options {
-    std::int64_t epochs = 1;
-    std::int64_t initial_epoch = 0; ///< the first of them, where a later call goes on
-    std::int64_t batch_size = 32;
-    std::optional<data::dataset>
-        validation_data{};                     ///< evaluated after every epoch, columns as those of the training set
-    std::int64_t steps_per_epoch = 0;          ///< stop an epoch early; 0: the whole data set
-    bool shuffle = true;                       ///< in an order that depends on the model's seed and the epoch
-    bool verbose = true;                       ///< progress on stderr
-    std::int64_t prefetch = 2;                 ///< batches assembled ahead
-};
 
 namespace detail {
 
@@ -72,16 +58,20 @@ class column_match {
 public:
     static constexpr std::size_t most = 32;
     /// Names find columns; what has no name takes the columns that are left, in order. Throws argument_error for a column that is
-    /// missing, and, where the model has names, for one that is nobody's.
-    column_match(const mode_calls& calls, const std::vector<data::column_spec>& columns) { find(calls, columns); }
+    /// missing, and, where the model has names and there may not be more, for one that is nobody's.
+    column_match(const mode_calls& calls, const std::vector<data::column_spec>& columns, bool more = false) {
+        find(calls, columns, more);
+    }
     batch_columns of(const data::batch& b) {
         for (std::size_t i = 0; i < size_; ++i) views_[i] = view(b, places_[i]);
         return views_;
     }
+    /// The data set's column of the model's input or, behind those, label `i`.
+    std::size_t place(std::size_t i) const { return places_[i]; }
 
 private:
     template <class = void>
-    void find(const mode_calls& calls, const std::vector<data::column_spec>& columns);
+    void find(const mode_calls& calls, const std::vector<data::column_spec>& columns, bool more);
     static buffer_view view(const data::batch& b, std::size_t column) {
         const data::column_spec& spec = b.columns()[column];
         buffer_view v;
@@ -116,6 +106,8 @@ void stored_metric::find(const variable_list& variables, std::string_view metric
                                 {static_cast<const double*>(v.data().read()), static_cast<std::size_t>(v.size())}});
 }
 
+struct fit_run;
+
 /// Compiled once, by programs that have a model.
 template <class = void>
 class basic_trainer : public model_base {
@@ -125,7 +117,9 @@ protected:
     static void check_batch(std::span<const input_spec> inputs, batch_columns x);
 
     step_result step_with(const mode_calls& calls, batch_columns columns);
-    history fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options);
+    // nn/fit_loop.hpp
+    history fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options,
+                     const fit_hooks& hooks);
     measured_result evaluate_with(const mode_calls& calls, const data::dataset& set, std::int64_t batch_size);
     /// Metrics start anew.
     void reset_metrics();
@@ -149,11 +143,14 @@ protected:
     };
 
 private:
-    template <class Add>
-    void run_ahead(const mode_calls& calls, column_match& match, data::loader& loader, std::int64_t steps,
-                   const Add& add);
-    epoch_result run_epoch(const mode_calls& calls, column_match& match, data::loader& loader, std::int64_t epoch,
-                           const fit_options& options, io::progress_line& progress);
+    measured_result measure_batches(const mode_calls& calls, column_match& match, data::loader& loader,
+                                    std::int64_t most);
+    void run_ahead(fit_run& run);
+    void run_steps(fit_run& run);
+    void run_epoch(fit_run& run);
+    void checkpoint(fit_run& run);
+    void note_position(const fit_run& run);
+    void restore_position(fit_run& run);
 };
 
 template <class X>
@@ -175,7 +172,7 @@ void basic_trainer<X>::check_batch(std::span<const input_spec> inputs, batch_col
 }
 
 template <class>
-void column_match::find(const mode_calls& calls, const std::vector<data::column_spec>& columns) {
+void column_match::find(const mode_calls& calls, const std::vector<data::column_spec>& columns, bool more) {
     const std::size_t inputs = calls.inputs.size();
     size_ = inputs + calls.labels.size();
     if (size_ > most) throw argument_error("a model has at most 32 inputs and labels");
@@ -207,7 +204,7 @@ void column_match::find(const mode_calls& calls, const std::vector<data::column_
         places_[i] = next;
         used[next] = true;
     }
-    for (std::size_t i = 0; named && i < columns.size(); ++i)
+    for (std::size_t i = 0; named && !more && i < columns.size(); ++i)
         if (!used[i])
             throw argument_error("data set: column '" + columns[i].name + "' is no input of the model and no label");
 }
@@ -232,126 +229,13 @@ step_result basic_trainer<X>::step_with(const mode_calls& calls, batch_columns c
 }
 
 template <class X>
-history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options) {
-    if (options.epochs < 0) throw argument_error("fit: epochs is " + std::to_string(options.epochs));
-    if (options.initial_epoch < 0)
-        throw argument_error("fit: initial_epoch is " + std::to_string(options.initial_epoch));
-    column_match match(calls, train.columns());
-    data::dataset set = train.batch(options.batch_size).prefetch(options.prefetch);
-    if (options.shuffle) set = set.shuffle(options_.seed);
-    data::loader loader(set);
-    io::progress_line progress(std::cerr,
-                               options.verbose ? io::progress_style::automatic : io::progress_style::quiet);
-    history result;
-    for (std::int64_t epoch = options.initial_epoch; epoch < options.epochs; ++epoch)
-        result.epochs.push_back(run_epoch(calls, match, loader, epoch, options, progress));
-    return result;
-}
-
-template <class X>
-measured_result basic_trainer<X>::evaluate_with(const mode_calls& calls, const data::dataset& set,
-                                                std::int64_t batch_size) {
-    const device_scope on(device_);
-    column_match match(calls, set.columns());
-    const metric_state_guard kept(*this); // of an epoch under way
-    data::loader loader(set.batch(batch_size).prefetch(2));
-    step_result sum;
-    std::int64_t records = 0;
-    loader.begin_epoch(0);
-    while (const data::batch* b = loader.next()) {
-        const step_result r = calls.measure(*this, match.of(*b));
-        sum.loss += r.loss * static_cast<double>(b->count());
-        sum.accuracy += r.accuracy * static_cast<double>(b->count());
-        records += b->count();
-    }
-    measured_result result{{sum.loss / static_cast<double>(records), sum.accuracy / static_cast<double>(records)}, {}};
-    if (calls.metrics != nullptr) calls.metrics(*this, result.metrics);
-    return result;
-}
-
-// On a device the host does not wait for a step's loss before it sends the next batch: it reads the losses of steps that lie
-// behind, and all that are left at the end.
-template <class X>
-template <class Add>
-void basic_trainer<X>::run_ahead(const mode_calls& calls, column_match& match, data::loader& loader, std::int64_t steps,
-                                 const Add& add) {
-    constexpr std::int64_t most_ahead = 16;
-    const device_scope on(device_);
-    std::deque<std::pair<launched_step, std::int64_t>> under_way;
-    const auto finish_one = [&] {
-        add(calls.result_of(*this, under_way.front().first), under_way.front().second);
-        under_way.pop_front();
-    };
-    for (std::int64_t s = 0; s < steps; ++s) {
-        const data::batch* b = loader.next();
-        if (b == nullptr) break;
-        const batch_columns columns = match.of(*b);
-        check_batch(calls.inputs, columns);
-        ++step_;
-        under_way.emplace_back(calls.launch(*this, columns), b->count());
-        if (static_cast<std::int64_t>(under_way.size()) > most_ahead) finish_one();
-    }
-    device_->wait(); // what kernels found wrong is thrown here
-    while (!under_way.empty()) finish_one();
-}
-
-template <class X>
-epoch_result basic_trainer<X>::run_epoch(const mode_calls& calls, column_match& match, data::loader& loader,
-                                         std::int64_t epoch, const fit_options& options, io::progress_line& progress) {
-    const double start = steady_seconds();
-    std::int64_t steps = loader.batches_per_epoch();
-    if (options.steps_per_epoch > 0) steps = std::min(steps, options.steps_per_epoch);
-    reset_metrics();
-    progress.begin_epoch(epoch + 1, options.epochs, steps);
-    loader.begin_epoch(static_cast<std::uint64_t>(epoch));
-    epoch_result r;
-    const auto add = [&](const step_result& s, std::int64_t records) {
-        const auto count = static_cast<double>(records);
-        r.loss += s.loss * count;
-        r.accuracy += s.accuracy * count;
-        r.records += records;
-        ++r.steps;
-        const auto seen = static_cast<double>(r.records);
-        progress.update(r.steps, {{"loss", r.loss / seen}, {"accuracy", r.accuracy / seen}});
-    };
-    if (calls.launch != nullptr && device_ != nullptr && !options_.check_finite) {
-        run_ahead(calls, match, loader, steps, add);
-        steps = 0;
-    }
-    while (r.steps < steps) {
-        const data::batch* b = loader.next();
-        if (b == nullptr) break;
-        add(step_with(calls, match.of(*b)), b->count());
-    }
-    const auto seen = static_cast<double>(std::max<std::int64_t>(r.records, 1));
-    r.loss /= seen;
-    r.accuracy /= seen;
-    if (calls.metrics != nullptr) calls.metrics(*this, r.metrics);
-    r.seconds = steady_seconds() - start;
-    r.ingestion_seconds = loader.wait_seconds();
-    if (options.validation_data) {
-        measured_result v = evaluate_with(calls, *options.validation_data, options.batch_size);
-        r.validation_metrics = std::move(v.metrics);
-        r.validation_loss = v.loss;
-        r.validation_accuracy = v.accuracy;
-        progress.end_epoch(
-            r.steps,
-            {{"loss", r.loss}, {"accuracy", r.accuracy}, {"val_loss", v.loss}, {"val_accuracy", v.accuracy}});
-    } else {
-        progress.end_epoch(r.steps, {{"loss", r.loss}, {"accuracy", r.accuracy}});
-    }
-    return r;
-}
-
-template <class X>
 void basic_trainer<X>::reset_metrics() {
     for (variable& v : variables_)
         if (v.metric_state()) std::memset(v.own_data(), 0, v.data().outline_view().bytes());
 }
 
-TG_COMPILED(nn, class basic_trainer<void>)
 TG_COMPILED(nn, void stored_metric::find<void>(const variable_list&, std::string_view))
-TG_COMPILED(nn, void column_match::find<void>(const mode_calls&, const std::vector<data::column_spec>&))
+TG_COMPILED(nn, void column_match::find<void>(const mode_calls&, const std::vector<data::column_spec>&, bool))
 
 } // namespace detail
 } // namespace tapegraph

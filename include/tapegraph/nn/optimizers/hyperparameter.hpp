@@ -59,6 +59,8 @@ public:
         return function_ == nullptr || value_ == value_ ? value_ : at(0);
     } // NOLINT: read as a double is
     bool scheduled() const { return function_ != nullptr; }
+    /// What a schedule has been multiplied by.
+    double factor() const { return factor_; }
 
     /// Of a schedule, too: all that it gives afterwards is that much larger.
     hyperparameter& operator*=(double factor) {

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <tapegraph/io/weights.hpp>
+#include <tapegraph/nn/callbacks/file_pattern.hpp>
+#include <tapegraph/nn/callbacks/monitor.hpp>
+
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <system_error>
+
+/// Callbacks that write models, as safetensors, each file complete or not there.
+
+namespace tapegraph {
+
+/// Saves the model at the end of every epoch, or every so many steps, or where a value is better than ever: Keras's ModelCheckpoint.
+struct model_checkpoint {
+    std::string
+        path; ///< "model-{epoch:02d}-{val_loss:.3f}.safetensors": epochs count from 1; also {step} and any value logged
+    std::string monitor = "val_loss";
+    bool save_best_only = false;
+    better mode = better::automatic;
+    std::int64_t every_epochs = 1;
+    std::int64_t every_steps = 0; ///< in the place of epochs, where above 0
+    std::int64_t keep = 0;        ///< only the last so many files that it wrote; 0: all
+    save_options save{};          ///< what is written: {.everything = true} can be resumed
+
+    /// What it remembers: the best value, and the files that it keeps, one a line.
+    double best = 0;
+    std::string files{};
+    std::int64_t count = 0;
+    std::string due{}, surplus{}; ///< what is to be written now, and to be removed then
+
+    void on_train_begin(training_state&) {
+        if (path.empty()) throw argument_error("model_checkpoint: path is empty");
+        detail::check_at_least("model_checkpoint", "every_epochs", every_epochs, 1);
+        detail::check_at_least("model_checkpoint", "every_steps", every_steps, 0);
+        detail::check_at_least("model_checkpoint", "keep", keep, 0);
+        constexpr double infinity = std::numeric_limits<double>::infinity();
+        best = detail::more_is_better(monitor, mode) ? -infinity : infinity;
+        files.clear();
+        count = 0;
+        due.clear();
+        surplus.clear();
+    }
+    void on_batch_begin(training_state& s) const {
+        if (every_steps > 0 && s.next_step % every_steps == 0) s.request_checkpoint();
+    }
+    void on_batch_end(training_state& s) {
+        if (every_steps > 0 && s.step % every_steps == 0) choose(s);
+    }
+    void on_epoch_end(training_state& s) {
+        if (every_steps > 0 || (s.epoch + 1) % every_epochs != 0) return;
+        choose(s);
+        if (!due.empty()) s.request_checkpoint();
+    }
+    void on_checkpoint(training_state& s) {
+        if (due.empty()) return; // somebody else's
+        s.model().save(due, save);
+        due.clear();
+        std::error_code ignored; // gone, or not to be removed: neither is a reason to end training
+        for (; !surplus.empty(); surplus.erase(0, surplus.find('\n') + 1))
+            std::filesystem::remove(surplus.substr(0, surplus.find('\n')), ignored);
+    }
+    void on_state(state_archive& a) {
+        a("best", best);
+        a("files", files);
+        a("count", count);
+    }
+
+    // Whether to save, and where: before on_checkpoint, so that the file holds what this callback remembers of it.
+    void choose(training_state& s) {
+        if (save_best_only) {
+            const double* const value = detail::monitored(s, "model_checkpoint", monitor);
+            if (value == nullptr || !(detail::more_is_better(monitor, mode) ? *value > best : *value < best)) return;
+            best = *value;
+        }
+        due = detail::file_name_of(path, s);
+        if (("\n" + files).find("\n" + due + "\n") != std::string::npos) return; // written over
+        files.append(due).append("\n");
+        for (++count; keep > 0 && count > keep; --count) {
+            const std::size_t end = files.find('\n') + 1;
+            surplus.append(files, 0, end); // goes once the new one is there
+            files.erase(0, end);
+        }
+    }
+};
+
+/// Saves now and then all that training goes on from, and goes on from it when the program is started again: Keras's BackupAndRestore,
+/// exact to the step. When training is interrupted it saves, too.
+struct backup_and_restore {
+    std::string path;
+    std::int64_t every_steps = 0;  ///< 0: at the end of every epoch
+    bool delete_checkpoint = true; ///< once training has come to its end
+
+    void on_train_begin(training_state& s) {
+        if (path.empty()) throw argument_error("backup_and_restore: path is empty");
+        detail::check_at_least("backup_and_restore", "every_steps", every_steps, 0);
+        std::error_code ignored;
+        if (!std::filesystem::exists(path, ignored)) return;
+        s.model().load(path, {.everything = true});
+        s.resume();
+    }
+    void on_batch_begin(training_state& s) const {
+        if (every_steps > 0 && s.next_step % every_steps == 0) s.request_checkpoint();
+    }
+    void on_epoch_end(training_state& s) const {
+        if (every_steps == 0) s.request_checkpoint();
+    }
+    void on_checkpoint(training_state& s) const { s.model().save(path, {.everything = true}); }
+    void on_train_end(training_state& s) const {
+        std::error_code ignored;
+        if (delete_checkpoint && !s.history.interrupted) std::filesystem::remove(path, ignored);
+    }
+};
+
+/// Ctrl-C ends training behind the step that runs, and saves all that it goes on from; a second one ends the process.
+struct stop_on_interrupt {
+    std::string save{}; ///< the file; empty: none
+
+    void on_train_begin(training_state& s) const { s.stop_on_interrupt(); }
+    void on_checkpoint(training_state& s) const {
+        if (s.history.interrupted && !save.empty()) s.model().save(save, {.everything = true});
+    }
+};
+
+} // namespace tapegraph

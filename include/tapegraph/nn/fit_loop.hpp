@@ -1,0 +1,199 @@
+#pragma once
+
+#include <tapegraph/core/clock.hpp>
+#include <tapegraph/nn/fit_resume.hpp>
+#include <tapegraph/nn/fit_run.hpp>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+/// The loops of fit and evaluate.
+
+namespace tapegraph::detail {
+
+template <class X>
+history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options,
+                                   const fit_hooks& hooks) {
+    const dtype weights = variables_.size() > 0 ? variables_.at(0).type() : dtype::f32;
+    const fit_sets sets = sets_of(train, options, calls, options_.seed, weights);
+    column_match match(calls, sets.train.columns());
+    data::loader loader(sets.train);
+    std::optional<data::loader> validation;
+    std::optional<column_match> validation_match;
+    if (sets.validation) {
+        validation_match.emplace(calls, sets.validation->columns());
+        validation.emplace(*sets.validation);
+    }
+    constexpr io::progress_style styles[]{io::progress_style::quiet, io::progress_style::automatic,
+                                          io::progress_style::per_epoch};
+    io::progress_line progress(std::cerr, styles[options.verbose]);
+    training_state state(*this, hooks.rate, calls.metrics);
+    fit_run run{calls,
+                options,
+                hooks,
+                loader,
+                match,
+                validation ? &*validation : nullptr,
+                validation ? &*validation_match : nullptr,
+                state,
+                progress};
+    state.epoch = run.next_epoch = options.initial_epoch;
+    state.epochs = options.epochs;
+    state.step = step_;
+    state.batches = loader.batches_per_epoch();
+    if (options.steps_per_epoch > 0) state.batches = std::min(state.batches, options.steps_per_epoch);
+    state.validates = run.validation != nullptr;
+    if (options.stop_on_interrupt) state.stop_on_interrupt();
+    run.call(&callback_hooks::train_begin);
+    std::optional<interrupt_guard> guard;
+    if (state.interrupts_watched()) guard.emplace();
+    if ((options.resume || state.resume_requested()) && !run_.empty()) restore_position(run);
+    run_.clear(); // of a run that an exception ends nothing is left to go on from
+    state.step = step_;
+
+    struct fitting {
+        bool& flag;
+        ~fitting() { flag = false; }
+    } const under_way{fitting_ = true};
+    while (run.next_epoch < options.epochs && !state.history.interrupted && (run.inside || !state.stopped()))
+        run_epoch(run);
+    note_position(run);
+    fitting_ = false;
+    run.call(&callback_hooks::train_end);
+    return std::move(state.history);
+}
+
+template <class X>
+void basic_trainer<X>::run_epoch(fit_run& run) {
+    const double start = steady_seconds();
+    training_state& s = run.state;
+    s.epoch = run.next_epoch;
+    if (!run.inside) {
+        s.batch = 0;
+        s.logs.clear();
+        run.sums = {};
+        reset_metrics();
+    }
+    run.progress.begin_epoch(s.epoch + 1, s.epochs, s.batches);
+    run.loader.begin_epoch(static_cast<std::uint64_t>(s.epoch), s.batch);
+    if (!run.inside) run.call(&callback_hooks::epoch_begin);
+    run_steps(run);
+    if (s.history.interrupted || s.batch == 0) {
+        if (s.batch > 0) run.progress.end_epoch(s.batch, s.logs);
+        return;
+    }
+    const step_result means = run.sums.mean();
+    epoch_result r;
+    r.loss = means.loss;
+    r.accuracy = means.accuracy;
+    if (run.calls.metrics != nullptr) run.calls.metrics(*this, r.metrics);
+    run.log(means, &r.metrics, false);
+    r.seconds = steady_seconds() - start;
+    r.ingestion_seconds = run.loader.wait_seconds();
+    r.steps = s.batch;
+    r.records = run.sums.records;
+    r.epoch = s.epoch;
+    if (run.validation != nullptr && (s.epoch + 1) % run.options.validation_freq == 0) {
+        run.call(&callback_hooks::test_begin);
+        measured_result v =
+            measure_batches(run.calls, *run.validation_match, *run.validation, run.options.validation_steps);
+        r.validation_loss = v.loss;
+        r.validation_accuracy = v.accuracy;
+        r.validation_metrics = std::move(v.metrics);
+        run.log(v, &r.validation_metrics, true);
+        run.call(&callback_hooks::test_end);
+    }
+    run.progress.end_epoch(s.batch, s.logs);
+    run.call(&callback_hooks::epoch_end);
+    r.logs = s.logs;
+    s.history.epochs.push_back(std::move(r));
+    run.inside = false;
+    ++run.next_epoch;
+    run.look_for_interrupt();
+    if (run.wants_checkpoint()) checkpoint(run);
+}
+
+// The steps that the epoch still has, or those before training is to end.
+template <class X>
+void basic_trainer<X>::run_steps(fit_run& run) {
+    training_state& s = run.state;
+    const bool ahead = run.calls.launch != nullptr && device_ != nullptr && !options_.check_finite;
+    while (s.batch < s.batches && !s.ends()) {
+        if (ahead) {
+            run_ahead(run);
+        } else {
+            const data::batch* b = run.loader.next();
+            if (b == nullptr) return;
+            s.next_step = step_ + 1;
+            run.call(&callback_hooks::batch_begin);
+            run.finish_step(step_with(run.calls, run.match.of(*b)), b->count());
+        }
+        if (run.wants_checkpoint()) checkpoint(run);
+    }
+}
+
+// On a device the host does not wait for a step's loss before it sends the next batch: it reads the losses of steps that lie
+// behind, and all that are left where somebody wants to stop.
+template <class X>
+void basic_trainer<X>::run_ahead(fit_run& run) {
+    constexpr std::size_t most_ahead = 16;
+    struct sent {
+        launched_step step;
+        std::int64_t records = 0;
+    };
+    std::array<sent, most_ahead + 1> under_way{}; // a ring
+    std::size_t first = 0, count = 0;
+    const device_scope on(device_);
+    training_state& s = run.state;
+    const auto finish_one = [&] {
+        const sent& oldest = under_way[first];
+        first = (first + 1) % under_way.size();
+        --count;
+        run.finish_step(run.calls.result_of(*this, oldest.step), oldest.records);
+    };
+    for (std::int64_t sent_steps = s.batch; sent_steps < s.batches && !s.ends() && !s.checkpoint_requested();
+         ++sent_steps) {
+        const data::batch* b = run.loader.next();
+        if (b == nullptr) break;
+        s.next_step = step_ + 1;
+        run.call(&callback_hooks::batch_begin);
+        const batch_columns columns = run.match.of(*b);
+        check_batch(run.calls.inputs, columns);
+        ++step_;
+        under_way[(first + count++) % under_way.size()] = {run.calls.launch(*this, columns), b->count()};
+        if (count > most_ahead) finish_one();
+    }
+    device_->wait(); // what kernels found wrong is thrown here
+    while (count > 0) finish_one();
+}
+
+template <class X>
+measured_result basic_trainer<X>::measure_batches(const mode_calls& calls, column_match& match, data::loader& loader,
+                                                  std::int64_t most) {
+    const device_scope on(device_);
+    const metric_state_guard kept(*this); // of an epoch under way
+    measured_sums sums;
+    loader.begin_epoch(0);
+    for (std::int64_t i = 0; most == 0 || i < most; ++i) {
+        const data::batch* b = loader.next();
+        if (b == nullptr) break;
+        sums.add(calls.measure(*this, match.of(*b)), b->count());
+    }
+    measured_result result{sums.mean(), {}};
+    if (calls.metrics != nullptr) calls.metrics(*this, result.metrics);
+    return result;
+}
+
+template <class X>
+measured_result basic_trainer<X>::evaluate_with(const mode_calls& calls, const data::dataset& set,
+                                                std::int64_t batch_size) {
+    column_match match(calls, set.columns());
+    data::loader loader(set.batch(batch_size).prefetch(2));
+    return measure_batches(calls, match, loader, 0);
+}
+
+TG_COMPILED(nn, class basic_trainer<void>)
+
+} // namespace tapegraph::detail

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+
+#include <atomic>
+#include <csignal>
+#include <mutex>
+
+namespace tapegraph::detail {
+
+/// While one lives, Ctrl-C (SIGINT) only sets a flag; the next one ends the process as if nobody had asked. The last one to go puts
+/// the handler back that was there before.
+class interrupt_guard {
+public:
+    interrupt_guard() {
+        const std::lock_guard lock(mutex());
+        if (count()++ > 0) return;
+        pending_flag() = false;
+        struct sigaction action {};
+        action.sa_handler = [](int) { pending_flag().store(true, std::memory_order_relaxed); };
+        sigemptyset(&action.sa_mask);
+        action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+        ::sigaction(SIGINT, &action, &before());
+    }
+    ~interrupt_guard() {
+        const std::lock_guard lock(mutex());
+        if (--count() == 0) ::sigaction(SIGINT, &before(), nullptr);
+    }
+    interrupt_guard(const interrupt_guard&) = delete;
+    interrupt_guard& operator=(const interrupt_guard&) = delete;
+
+    static bool pending() { return pending_flag().load(std::memory_order_relaxed); }
+
+private:
+    static_assert(std::atomic<bool>::is_always_lock_free); // what a signal handler may touch
+    static std::atomic<bool>& pending_flag() {
+        static constinit std::atomic<bool> flag{false};
+        return flag;
+    }
+    static std::mutex& mutex() {
+        static std::mutex m;
+        return m;
+    }
+    static int& count() {
+        static int n = 0;
+        return n;
+    }
+    static struct sigaction& before() {
+        static struct sigaction action {};
+        return action;
+    }
+};
+
+} // namespace tapegraph::detail

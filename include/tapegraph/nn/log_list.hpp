@@ -1,0 +1,64 @@
+#pragma once
+
+#include <tapegraph/core/component.hpp>
+#include <tapegraph/core/error.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapegraph {
+
+/// A number that a metric gives, or that training logs: "val_loss", 0.31.
+struct named_value {
+    std::string name;
+    double value = 0;
+};
+
+/// Values by name, in the order in which they first came.
+class log_list {
+public:
+    /// Adds a value, or replaces the one of that name; then nothing is asked of the heap.
+    void set(std::string_view name, double value) {
+        for (named_value& v : values_)
+            if (v.name == name) {
+                v.value = value;
+                return;
+            }
+        values_.push_back({std::string(name), value});
+    }
+    /// Null where there is none.
+    const double* find(std::string_view name) const {
+        for (const named_value& v : values_)
+            if (v.name == name) return &v.value;
+        return nullptr;
+    }
+    /// Throws argument_error for a name that is not there, with those that are.
+    double operator[](std::string_view name) const {
+        if (const double* const found = find(name)) return *found;
+        refuse("log", name);
+    }
+    void clear() { values_.clear(); }
+    std::size_t size() const { return values_.size(); }
+    auto begin() const { return values_.begin(); }
+    auto end() const { return values_.end(); }
+
+    /// Throws argument_error that says, in the words of `who`, that there is no such value, and which there are.
+    template <class = void>
+    [[noreturn]] void refuse(std::string_view who, std::string_view name) const {
+        std::string text = std::string(who) + ": no value '" + std::string(name) + "'";
+        const char* before = ", there are '";
+        for (const named_value& v : values_) {
+            text.append(before).append(v.name).append("'");
+            before = ", '";
+        }
+        throw argument_error(text);
+    }
+
+private:
+    std::vector<named_value> values_;
+};
+
+TG_COMPILED(nn, void log_list::refuse<void>(std::string_view, std::string_view) const)
+
+} // namespace tapegraph

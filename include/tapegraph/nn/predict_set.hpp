@@ -1,0 +1,94 @@
+#pragma once
+
+#include <tapegraph/nn/columns.hpp>
+#include <tapegraph/nn/fit_loop.hpp>
+
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+/// Predictions over a data set.
+
+namespace tapegraph::detail {
+
+/// The outputs of batches, one behind the other.
+template <class = void>
+class basic_output_rows {
+public:
+    /// Records from `first` on, of `total`. Throws shape_error for an output that has not one row per record.
+    void add(const any_tensor& part, std::int64_t first, std::int64_t count, std::int64_t total) {
+        if (part.rank() == 0 || part.shape()[0].value != count)
+            throw shape_error("predict: of a batch of " + std::to_string(count) + " records the output has shape " +
+                              to_string(part.shape()) + ", not a row for each");
+        if (!whole_.has_storage()) {
+            std::int64_t extents[max_rank];
+            for (int i = 0; i < part.rank(); ++i) extents[i] = i == 0 ? total : part.shape()[i].value;
+            whole_ = any_tensor(part.type(), shape(part.rank(), extents));
+            to_ = static_cast<std::byte*>(whole_.write());
+            row_ = part.outline_view().bytes() / static_cast<std::size_t>(count);
+        }
+        if (part.outline_view().bytes() != row_ * static_cast<std::size_t>(count))
+            throw shape_error("predict: the output of a later batch has shape " + to_string(part.shape()) +
+                              ", all together " + to_string(whole_.shape()));
+        std::memcpy(to_ + static_cast<std::size_t>(first) * row_, part.read(), part.outline_view().bytes());
+    }
+    const any_tensor& whole() const { return whole_; }
+
+private:
+    any_tensor whole_;
+    std::byte* to_ = nullptr;
+    std::size_t row_ = 0;
+};
+using output_rows = basic_output_rows<>;
+
+TG_COMPILED(nn, class basic_output_rows<void>)
+
+template <class T>
+tensor<T> host_copy(const buffer_view& v) {
+    auto t = tensor<T>::uninitialized(shape(v.rank, v.extents));
+    std::memcpy(t.mutable_data(), v.data, v.bytes());
+    return t;
+}
+
+template <class Result>
+struct collected {
+    static Result of(const output_rows* rows) { return Result(rows[0].whole()); }
+};
+template <class... Outputs>
+struct collected<outputs<Outputs...>> {
+    static outputs<Outputs...> of(const output_rows* rows) {
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+            return outputs<Outputs...>(Outputs{decltype(Outputs::value)(rows[I].whole())}...);
+        }
+        (std::index_sequence_for<Outputs...>{});
+    }
+};
+
+/// `predict(const tensor<Elements>&...)` of every batch; `calls.inputs` says which columns.
+template <class... Elements, class Check, class Predict>
+auto predict_set(const mode_calls& calls, const data::dataset& set, std::int64_t batch_size, const Check& check,
+                 const Predict& predict) {
+    using result = std::remove_cvref_t<decltype(predict(std::declval<const tensor<Elements>&>()...))>;
+    using pack = output_pack<result>;
+    column_match match(calls, set.columns(), true);
+    data::loader loader(set.batch(batch_size).prefetch(2));
+    output_rows rows[static_cast<std::size_t>(pack::count)];
+    loader.begin_epoch(0);
+    while (const data::batch* b = loader.next()) {
+        const batch_columns columns = match.of(*b);
+        check(columns);
+        const result y = [&]<std::size_t... I>(std::index_sequence<I...>) {
+            return predict(host_copy<Elements>(columns[I])...);
+        }
+        (std::index_sequence_for<Elements...>{});
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+            (rows[I].add(pack::template get<static_cast<int>(I)>(y), b->index() * batch_size, b->count(), set.size()),
+             ...);
+        }
+        (std::make_index_sequence<static_cast<std::size_t>(pack::count)>{});
+    }
+    return collected<result>::of(rows);
+}
+
+} // namespace tapegraph::detail

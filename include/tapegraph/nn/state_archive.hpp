@@ -1,0 +1,140 @@
+#pragma once
+
+#include <tapegraph/core/component.hpp>
+#include <tapegraph/eager/tensor.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tapegraph {
+
+namespace detail {
+
+/// Named tensors: a run's state as files hold it.
+using state_entries = std::vector<std::pair<std::string, any_tensor>>;
+
+/// See state_archive.
+template <class = void>
+class basic_state_archive {
+public:
+    enum class task {
+        save,  ///< values are copied into the entries
+        check, ///< entries must be there, of the right type; nothing is changed
+        load   ///< values are set from the entries
+    };
+    /// `origin` stands before errors: a file's name, or "fit".
+    basic_state_archive(state_entries& entries, task what, std::string origin)
+        : entries_(entries), task_(what), origin_(std::move(origin)) {}
+
+    bool saving() const { return task_ == task::save; }
+    /// Whether values are being set, the moment to look at them together.
+    bool loading() const { return task_ == task::load; }
+
+    void operator()(std::string_view name, double& value) { raw(name, dtype::f64, &value, 8); }
+    void operator()(std::string_view name, std::int64_t& value) { raw(name, dtype::i64, &value, 8); }
+    void operator()(std::string_view name, std::uint64_t& value) { raw(name, dtype::u64, &value, 8); }
+    void operator()(std::string_view name, bool& value) {
+        std::int64_t number = value ? 1 : 0;
+        (*this)(name, number);
+        if (loading()) value = number != 0;
+    }
+    void operator()(std::string_view name, std::vector<double>& values) { several(name, dtype::f64, values); }
+    void operator()(std::string_view name, std::string& text) { several(name, dtype::u8, text); }
+    void operator()(std::string_view name, any_tensor& value) {
+        if (saving()) {
+            any_tensor copy = value;
+            copy.set_tape_index({});
+            entries_.emplace_back(full(name), std::move(copy));
+            return;
+        }
+        const any_tensor& stored = entry(name);
+        if (loading()) value = stored;
+    }
+    void operator()(std::string_view name, std::vector<any_tensor>& values) {
+        auto count = static_cast<std::int64_t>(values.size());
+        (*this)(std::string(name) + "/count", count);
+        if (task_ == task::check) count = stored_count(std::string(name) + "/count");
+        if (loading()) values.resize(static_cast<std::size_t>(count));
+        any_tensor none;
+        for (std::int64_t i = 0; i < count; ++i)
+            (*this)(std::string(name) + "/" + std::to_string(i),
+                    task_ == task::check ? none : values[static_cast<std::size_t>(i)]);
+    }
+
+    /// The names that follow stand behind `prefix`.
+    void within(std::string prefix) { prefix_ = std::move(prefix); }
+    /// Whether any entry stands behind a prefix.
+    bool holds(std::string_view prefix) const {
+        for (const auto& e : entries_)
+            if (e.first.starts_with(prefix)) return true;
+        return false;
+    }
+
+private:
+    std::string full(std::string_view name) const { return prefix_ + std::string(name); }
+    const any_tensor& entry(std::string_view name) const {
+        const std::string key = full(name);
+        for (const auto& e : entries_)
+            if (e.first == key) return e.second;
+        throw data_error(origin_ + ": the state of the run has no '" + key + "'");
+    }
+    std::int64_t stored_count(std::string_view name) const {
+        std::int64_t count = 0;
+        std::memcpy(&count, entry(name).read(), sizeof count);
+        if (count < 0) throw data_error(origin_ + ": '" + full(name) + "' is " + std::to_string(count));
+        return count;
+    }
+    const any_tensor& entry_of(std::string_view name, dtype type, bool scalar) const {
+        const any_tensor& stored = entry(name);
+        if (stored.type() != type || stored.rank() != (scalar ? 0 : 1))
+            throw data_error(origin_ + ": '" + full(name) + "' is " + name_of(stored.type()) + " " +
+                             to_string(stored.shape()) + ", not " + name_of(type) + (scalar ? " []" : " of one axis"));
+        return stored;
+    }
+    void raw(std::string_view name, dtype type, void* value, std::size_t bytes) {
+        if (saving()) {
+            any_tensor t(type, shape{});
+            std::memcpy(t.write(), value, bytes);
+            entries_.emplace_back(full(name), std::move(t));
+            return;
+        }
+        const any_tensor& stored = entry_of(name, type, true);
+        if (loading()) std::memcpy(value, stored.read(), bytes);
+    }
+    template <class Values>
+    void several(std::string_view name, dtype type, Values& values) {
+        if (saving()) {
+            any_tensor t(type, shape{static_cast<std::int64_t>(values.size())});
+            if (!values.empty()) std::memcpy(t.write(), values.data(), values.size() * size_of(type));
+            entries_.emplace_back(full(name), std::move(t));
+            return;
+        }
+        const any_tensor& stored = entry_of(name, type, false);
+        if (!loading()) return;
+        values.resize(static_cast<std::size_t>(stored.size()));
+        if (!values.empty()) std::memcpy(values.data(), stored.read(), values.size() * size_of(type));
+    }
+
+    state_entries& entries_;
+    task task_;
+    std::string origin_, prefix_;
+};
+
+TG_COMPILED(nn, class basic_state_archive<void>)
+
+} // namespace detail
+
+/// What a callback remembers between steps, by name, so that a run that is continued goes on exactly. One function both saves and
+/// restores it:
+///
+///     void on_state(tg::state_archive& a) { a("best", best_); a("wait", wait_); }
+///
+/// takes double, std::int64_t, std::uint64_t, bool, std::string, std::vector<double>, tensors and vectors of tensors. It is called
+/// twice to restore: once to look whether everything is there, when nothing is changed, and then, when `loading()`, to set it.
+using state_archive = detail::basic_state_archive<>;
+
+} // namespace tapegraph
