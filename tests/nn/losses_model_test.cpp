@@ -46,7 +46,7 @@ TEST_CASE("a model with a loss with numbers, weights and metrics: both modes, an
     const int sizes[]{5, 2, 9};
     for (int step = 0; step < 3; ++step) {
         CAPTURE(step);
-        if (step == 2) a.loss().loss.loss.label_smoothing = b.loss().loss.loss.label_smoothing = 0;
+        if (step == 2) a.loss().loss.label_smoothing = b.loss().loss.label_smoothing = 0;
         const auto x = noise<float>({sizes[step], 3}, 10 + static_cast<std::uint64_t>(step));
         const tg::tensor<float> z =
             cast<float>(noise<float>({sizes[step], 2}, 20 + static_cast<std::uint64_t>(step)) > 0);
@@ -70,7 +70,7 @@ TEST_CASE("a model with a loss with numbers, weights and metrics: both modes, an
     CHECK(a.metrics()[1].value == auc.result());
     CHECK(a.metrics()[2].value == f1.result());
     CHECK(a.metrics()[3].value == doctest::Approx(huber.result()).epsilon(1e-6));
-    CHECK_THROWS_WITH_AS((a.loss().loss.loss.label_smoothing = 1.5,
+    CHECK_THROWS_WITH_AS((a.loss().loss.label_smoothing = 1.5,
                           a.train_on_batch(noise<float>({1, 3}, 1), tg::zeros<float>({1, 2}), tg::ones<float>({1}))),
                          "smoothed: label_smoothing 1.5 is outside [0, 1]", tg::argument_error);
 }

@@ -2,7 +2,7 @@
 
 #include <tapegraph/nn/eager_scope.hpp>
 #include <tapegraph/nn/fit_loop.hpp>
-#include <tapegraph/nn/objective.hpp>
+#include <tapegraph/nn/measured.hpp>
 #include <tapegraph/nn/predict_set.hpp>
 
 #include <initializer_list>
@@ -149,8 +149,13 @@ public:
             [this](const tensor<Elements>&... x) { return predict(x...); });
     }
 
-    /// The loss, whose numbers may change between steps, and that of `measured` models with its metrics.
-    Loss& loss() { return loss_; }
+    /// The loss, whose numbers may change between steps.
+    auto& loss() {
+        if constexpr (requires { loss_.metrics; })
+            return loss_.loss; // beside metrics
+        else
+            return loss_;
+    }
 
     /// Metrics by name: what they have measured since the epoch began, or since reset_metrics().
     std::vector<named_value> metrics() const {

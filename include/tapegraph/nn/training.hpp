@@ -2,7 +2,7 @@
 
 #include <tapegraph/core/fixed_string.hpp>
 #include <tapegraph/nn/metric_state.hpp>
-#include <tapegraph/nn/objective.hpp>
+#include <tapegraph/nn/measured.hpp>
 #include <tapegraph/nn/optimizers.hpp>
 #include <tapegraph/nn/graph_updates.hpp>
 #include <tapegraph/nn/spec.hpp>
