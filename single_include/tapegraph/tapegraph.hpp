@@ -1336,6 +1336,29 @@ TG_DEFINITION std::string to_string(const shape& s) {
 #endif
 
 }
+// ---- tapegraph/core/stream.hpp ----
+
+namespace tapegraph {
+
+/// Whether `to_string` says what a T is, and streams take it: std::cout << x. Headers of types that do specialise it.
+template <class T>
+inline constexpr bool has_text = false;
+template <>
+inline constexpr bool has_text<shape> = true;
+template <>
+inline constexpr bool has_text<dtype> = true;
+
+inline std::string to_string(dtype type) { return name_of(type); }
+
+/// For any stream that takes a std::string_view; this header knows none.
+template <class Stream, class T>
+ requires(has_text<T>&& requires(Stream& out, std::string_view text) { out << text; })
+Stream& operator<<(Stream& out, const T& value) {
+ out << std::string_view(to_string(value));
+ return out;
+}
+
+}
 
 #include <concepts>
 #include <utility>
@@ -1412,6 +1435,8 @@ struct expr : detail::arguments<std::index_sequence_for<Args...>, Args...> {
 
 template <class T>
 concept expression = detail::is_expr<T>;
+template <expression E>
+inline constexpr bool has_text<E> = true;
 
 template <class T>
 concept tensor_like = handle<T> || expression<T>;
@@ -1609,6 +1634,14 @@ constexpr auto extent_number(const Like& like, extent value) {
 template <tensor_like Arg>
 constexpr shape shape_of(const Arg& arg) {
  return mode_of_t<Arg>::shape_of(arg);
+}
+
+template <expression E>
+std::string to_string(const E& e) {
+ if constexpr (requires { eval(e).data(); })
+  return to_string(eval(e));
+ else
+  return "formula" + to_string(shape_of(e));
 }
 
 }
@@ -2232,6 +2265,135 @@ constexpr auto gradient(F f) {
 
 // ---- tapegraph/ir/node.hpp ----
 
+// ---- tapegraph/expr/indexable.hpp ----
+
+namespace tapegraph {
+
+struct range {
+ std::int64_t begin = 0;
+ std::int64_t end = std::numeric_limits<std::int64_t>::max();
+ std::int64_t step = 1;
+};
+
+struct newaxis_part {};
+inline constexpr newaxis_part newaxis{};
+struct ellipsis_part {};
+inline constexpr ellipsis_part ellipsis{};
+
+struct part {
+ enum class kind : std::uint8_t { all, index, range, new_axis, other_axes, malformed };
+ using location = std::source_location;
+
+ constexpr part() = default;
+ template <std::integral I>
+ constexpr part(I index, location line = location::current())
+  : bounds{static_cast<std::int64_t>(index)}, what(kind::index), where(line) {}
+ constexpr part(const range& r, location line = location::current()) : bounds(r), what(kind::range), where(line) {}
+ constexpr part(std::initializer_list<std::int64_t> r, location line = location::current())
+  : what(r.size() > 3 ? kind::malformed : kind::range), where(line) {
+  if (r.size() > 0) bounds.begin = r.begin()[0];
+  if (r.size() > 1) bounds.end = r.begin()[1];
+  if (r.size() > 2) bounds.step = r.begin()[2];
+ }
+ constexpr part(newaxis_part, location line = location::current()) : what(kind::new_axis), where(line) {}
+ constexpr part(ellipsis_part, location line = location::current()) : what(kind::other_axes), where(line) {}
+
+ tapegraph::range bounds{};
+ kind what = kind::all;
+ location where{};
+};
+
+namespace detail {
+
+template <class Self>
+class part_iterator {
+public:
+ using value_type = Self;
+ using difference_type = std::ptrdiff_t;
+
+ constexpr part_iterator() = default;
+ constexpr part_iterator(const Self* whole, std::int64_t at) : whole_(whole), at_(at) {}
+ constexpr Self operator*() const { return (*whole_)[at_]; }
+ constexpr part_iterator& operator++() {
+  ++at_;
+  return *this;
+ }
+ constexpr part_iterator operator++(int) {
+  const part_iterator before = *this;
+  ++at_;
+  return before;
+ }
+ constexpr bool operator==(const part_iterator& other) const { return at_ == other.at_; }
+
+private:
+ const Self* whole_ = nullptr;
+ std::int64_t at_ = 0;
+};
+
+}
+
+template <handle H>
+constexpr void refuse_index(const H&, std::int64_t, int) {}
+
+template <class Self>
+class indexable {
+public:
+ constexpr Self operator[](part p) const { return take_parts(self(), &p, 1, p.where); }
+ constexpr Self operator()(part a, part b = {}, part c = {}, part d = {}, part e = {}, part f = {}, part g = {},
+       part h = {}) const {
+  const part parts[]{a, b, c, d, e, f, g, h};
+  const Self result = take_parts(self(), parts, 8, a.where);
+  for (const part& p : parts)
+   if (p.what != part::kind::index && p.what != part::kind::all) return result;
+  refuse(result, "x(i, j) reads a number from a tensor; of a node take x[i][j]");
+  return result;
+ }
+
+ constexpr detail::part_iterator<Self> begin() const { return {&self(), 0}; }
+ constexpr detail::part_iterator<Self> end() const {
+  const tapegraph::shape s = shape_of(self());
+  if (s.rank() > 0 && s[0].known()) return {&self(), s[0].value};
+  refuse(self(), s.rank() == 0 ? "range-for: a scalar has no axis to walk along"
+         : "range-for: the extent of axis 0 must be a number");
+  return begin();
+ }
+
+ template <operand B>
+ constexpr Self& operator+=(const B& b) {
+  return become(self() + b);
+ }
+ template <operand B>
+ constexpr Self& operator-=(const B& b) {
+  return become(self() - b);
+ }
+ template <operand B>
+ constexpr Self& operator*=(const B& b) {
+  return become(self() * b);
+ }
+ template <operand B>
+ constexpr Self& operator/=(const B& b) {
+  return become(self() / b);
+ }
+
+private:
+ friend Self;
+ constexpr indexable() = default;
+ constexpr const Self& self() const { return static_cast<const Self&>(*this); }
+
+ template <class E>
+ constexpr Self& become(const E& formula) {
+  auto& self = static_cast<Self&>(*this);
+  const tapegraph::shape before = shape_of(self);
+  Self next = Self::sealed(formula);
+  const tapegraph::shape after = shape_of(next);
+  bool grown = after.rank() != before.rank();
+  for (int i = 0; !grown && i < after.rank(); ++i) grown = before[i].value == 1 && after[i].value != 1;
+  if (grown) refuse(next, "+=, -=, *=, /=: the right side has more elements than the left; write a = a + b");
+  return self = std::move(next);
+ }
+};
+
+}
 // ---- tapegraph/expr/walk.hpp ----
 
 namespace tapegraph {
@@ -2553,13 +2715,14 @@ struct entry {
  int scope = 0, line = 0;
  dtype type{};
  bool sealed = false;
+ std::uint8_t place = 0;
 
  constexpr bool is(const operation& other) const { return same_operation(op, &other); }
 };
 
 struct scope_entry {
  int parent = 0;
- int index = 0;
+ int index = 0; // scope / 3; -1 for a name; behind a name, as in "layer_3"
  std::string_view name;
  int last_variable = 0, last_child = 0, previous_sibling = 0;
 };
@@ -2578,17 +2741,33 @@ struct variable_entry {
  bool trainable = false;
  int previous = 0;
  int frozen_input = 0;
+ int optimizers = 0;
+ int state_of = 0;
+ std::string_view collection{};
+};
+
+struct weight_rule {
+ int variable = 0, kind = 0;
+ double a = 0, b = 0, c = 0;
+ std::int64_t along = 0;
 };
 
 struct input_entry {
  std::string_view name;
  int node = 0;
  bool scalar_parameter = false;
+ bool has_default = false;
+ double fallback = 0;
+ int from_part = 0;
 };
+
+enum class output_role : int { result, value, update };
 
 struct output_entry {
  std::string_view name;
  int node = 0;
+ output_role role{};
+ int number = 0;
 };
 
 struct assignment_entry {
@@ -2601,6 +2780,26 @@ struct row_use_entry {
 
 struct gradient_entry {
  int variable = 0, node = 0, indices = -1;
+ int optimizer = 0;
+ int state = 0;
+ bool differentiate = false;
+};
+
+struct minimization_entry {
+ int node = 0, optimizer = 0, line = 0;
+ std::string_view variables;
+};
+
+struct unique_entry {
+ int parent = 0;
+ std::string_view name;
+ int count = 0;
+};
+
+struct named_entry {
+ int scope = 0;
+ std::string_view name;
+ int node = 0;
 };
 
 struct pass_entry {
@@ -2641,13 +2840,18 @@ public:
  list<scope_entry> scopes;
  list<source_line> lines;
  list<variable_entry> variables;
+ list<weight_rule> regularizers, constraints;
  list<input_entry> inputs;
  list<output_entry> outputs;
  list<assignment_entry> assignments;
  list<row_use_entry> row_uses;
  list<gradient_entry> gradients;
+ list<minimization_entry> minimizations;
+ list<int> added_losses;
  list<pass_entry> history;
  list<layer_entry> layers;
+ list<named_entry> named;
+ list<unique_entry> unique_scopes;
  extent_table extents;
  failure error{};
  custom_flows flows{-1, -1, {}};
@@ -2657,8 +2861,11 @@ public:
  int ordinals = 0;
  bool training = true;
  bool differentiated = false;
+ int trainings = 0;
+ std::uint64_t wanted_trainings = 0;
  int scope = 0;
  int line = 0;
+ int place = 0;
 
  constexpr trace() {
   scopes.push_back({-1, -1, {}, 0, 0, 0});
@@ -2694,7 +2901,8 @@ public:
  constexpr int append(const operation& op, dtype type, int rank, int dims, const int* args, int count, int word) {
   const int first = arguments.size();
   for (int i = 0; i < count; ++i) arguments.push_back(args[i]);
-  return nodes.push_back({&op, first, count, dims, rank, word, groups++, scope, line, type, true});
+  return nodes.push_back(
+   {&op, first, count, dims, rank, word, groups++, scope, line, type, true, static_cast<std::uint8_t>(place)});
  }
 
  constexpr int constant(double value, dtype type) {
@@ -2775,12 +2983,15 @@ private:
 
 namespace tapegraph {
 
-class graph_node {
+class graph_node : public indexable<graph_node> {
 public:
  constexpr graph_node() = default;
  constexpr graph_node(ir::trace* owner, int id) : owner_(owner), id_(id) {}
  template <expression E>
  constexpr graph_node(const E& e, std::source_location where = std::source_location::current());
+
+ template <expression E>
+ static constexpr graph_node sealed(const E& e);
 
  constexpr ir::trace& owner() const { return *owner_; }
  constexpr int id() const { return id_; }
@@ -2792,6 +3003,15 @@ private:
  ir::trace* owner_ = nullptr;
  int id_ = -1;
 };
+
+inline std::string to_string(const graph_node& x) { return name_of(x.type()) + to_string(x.shape()); }
+template <>
+inline constexpr bool has_text<graph_node> = true;
+
+constexpr void refuse(const graph_node& x, const char* what) {
+ const operand_info about{x.type(), x.shape()};
+ x.owner().fail(what, &about, 1);
+}
 
 struct graph;
 
@@ -2904,6 +3124,12 @@ template <expression E>
 constexpr graph_node::graph_node(const E& e, std::source_location where) : owner_(ir::owner_of(e)) {
  owner_->line = owner_->intern(where);
  id_ = ir::seal(*owner_, e);
+}
+
+template <expression E>
+constexpr graph_node graph_node::sealed(const E& e) {
+ ir::trace* const owner = ir::owner_of(e);
+ return {owner, ir::seal(*owner, e)};
 }
 
 struct graph {
@@ -5727,6 +5953,7 @@ constexpr int accumulated(trace& t, int sum, int flow) {
 constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
        int first = 0) {
  t.differentiated = true;
+ const int place = t.place;
  int count = 0;
  for (int y : ys) count = y >= count ? y + 1 : count;
  list<int> depends(count, 0), adjoint(count, -1);
@@ -5760,6 +5987,7 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
   const operation& op = *t.nodes[i].op;
   t.scope = t.nodes[i].scope;
   t.line = t.nodes[i].line;
+  t.place = t.nodes[i].place;
   if (t.is(i, descriptor_of<checkpoint_op>)) again.repeat(i);
   const int at = again.copy_of(i);
   if (op.in_formula()) {
@@ -5781,6 +6009,7 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
   }
   t.wanted = ~std::uint64_t{0};
  }
+ t.place = place;
  for (int s = 0; s < sources.size(); ++s)
   if (sources[s] < count) result[s] = adjoint[sources[s]];
  return result;
@@ -5824,6 +6053,74 @@ constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
 }
 // ---- tapegraph/nn/initializer.hpp ----
 
+// ---- tapegraph/nn/weight_rules.hpp ----
+
+/// What training holds a weight to, as variables carry it: a penalty that is added to the loss, and a set that new values are
+/// taken back to. nn/regularizer.hpp and nn/constraint.hpp make and compute them; who uses none does not compile them.
+
+namespace tapegraph {
+
+enum class regularizer_kind : int { none, l1_l2, orthogonal_rows, orthogonal_columns };
+enum class constraint_kind : int { none, max_norm, non_negative, unit_norm, min_max_norm };
+
+namespace detail {
+constexpr bool finite_number(double x) { return x - x == 0; }
+constexpr bool neither_negative_nor_infinite(double x) { return x >= 0 && finite_number(x); }
+}
+
+/// A penalty on a weight. Make one by the types in `regularizers`.
+struct regularizer {
+ regularizer_kind kind = regularizer_kind::none;
+ double a = 0, b = 0;
+
+ constexpr explicit operator bool() const { return kind != regularizer_kind::none; }
+ /// Why it cannot be one of a variable of this shape; null where it can.
+ constexpr const char* refused(const shape& dims) const {
+  if (!detail::neither_negative_nor_infinite(a) || !detail::neither_negative_nor_infinite(b))
+   return "regularizer: factors must be finite and not negative";
+  const bool orthogonal =
+   kind == regularizer_kind::orthogonal_rows || kind == regularizer_kind::orthogonal_columns;
+  return orthogonal && dims.rank() != 2 ? "orthogonal: the variable must be a matrix" : nullptr;
+ }
+};
+
+/// What new values of a weight are taken back to. Make one by the types in `constraints`.
+struct constraint {
+ constraint_kind kind = constraint_kind::none;
+ double a = 0, b = 0, c = 0;
+ std::int64_t along = 0; ///< bit k + 8 for axis k, negative ones counted from the end; bit 16 for what is none
+
+ static constexpr std::int64_t outside = std::int64_t{1} << 62;
+
+ constexpr explicit operator bool() const { return kind != constraint_kind::none; }
+ /// Bit k for axis k of a tensor of this rank; `outside` where an axis lies outside.
+ constexpr std::int64_t mask(int rank) const {
+  std::int64_t bits = along >> 16 != 0 ? outside : 0;
+  for (int i = -8; i < 8; ++i) {
+   const int axis = normalized_axis(i, rank);
+   if ((along >> (i + 8) & 1) != 0) bits |= axis < 0 ? outside : std::int64_t{1} << axis;
+  }
+  return bits;
+ }
+ constexpr const char* refused(const shape& dims) const {
+  if (!detail::neither_negative_nor_infinite(a) || !detail::neither_negative_nor_infinite(b) ||
+   !(c >= 0 && c <= 1))
+   return "constraint: norms must be finite and not negative, the rate in [0, 1]";
+  if (kind == constraint_kind::min_max_norm && a > b) return "min_max_norm: min_value must not exceed max_value";
+  return (mask(dims.rank()) & outside) != 0 ? "constraint: axis outside the rank" : nullptr;
+ }
+};
+
+namespace detail {
+/// nn/regularizer.hpp and nn/constraint.hpp complete these; T is a model's type.
+template <class T>
+struct penalties;
+template <class T>
+struct projections;
+}
+
+}
+
 namespace tapegraph {
 
 enum class initializer_kind : int {
@@ -5835,13 +6132,24 @@ enum class initializer_kind : int {
  he_uniform,
  he_normal,
  orthogonal,
- forget_gate
+ forget_gate,
+ truncated_normal,
+ variance_scaling,
+ identity,
+ values,
+ value_of
 };
+
+/// What the variance of `init::variance_scaling` is divided by, and the law of the numbers. Keras's "normal" is the truncated one.
+enum class fan_mode : int { fan_in, fan_out, fan_avg };
+enum class scaled_law : int { truncated_normal, untruncated_normal, uniform };
 
 /// How a variable's first values are drawn. Make one through the types in `init`.
 struct initializer {
  initializer_kind kind = initializer_kind::glorot_uniform;
  double a = 0, b = 0;
+ const double* list = nullptr; ///< of init::values
+ int count = 0;
 };
 
 namespace init {
@@ -5849,7 +6157,7 @@ namespace init {
 struct glorot_uniform {
  constexpr operator initializer() const { return {initializer_kind::glorot_uniform, 0, 0}; }
 };
-/// N(0, 2 / (fan_in + fan_out))
+/// N(0, 2 / (fan_in + fan_out)), not truncated (Keras's is: variance_scaling{.mode = fan_mode::fan_avg})
 struct glorot_normal {
  constexpr operator initializer() const { return {initializer_kind::glorot_normal, 0, 0}; }
 };
@@ -5857,7 +6165,7 @@ struct glorot_normal {
 struct he_uniform {
  constexpr operator initializer() const { return {initializer_kind::he_uniform, 0, 0}; }
 };
-/// N(0, 2 / fan_in)
+/// N(0, 2 / fan_in), not truncated (Keras's is: variance_scaling{.scale = 2})
 struct he_normal {
  constexpr operator initializer() const { return {initializer_kind::he_normal, 0, 0}; }
 };
@@ -5893,12 +6201,55 @@ struct normal {
  double mean = 0, deviation = 0.05;
  constexpr operator initializer() const { return {initializer_kind::normal, mean, deviation}; }
 };
+/// Normal numbers within two deviations of the mean, the others drawn again; `deviation` is that of the law before (Keras).
+struct truncated_normal {
+ double mean = 0, deviation = 0.05;
+ constexpr operator initializer() const { return {initializer_kind::truncated_normal, mean, deviation}; }
+};
+/// Numbers of mean 0 and variance scale / fan: truncated normal ones, normal ones, or uniform ones (Keras's VarianceScaling, of
+/// which the four named after Glorot and He are cases). `scale` is positive.
+struct variance_scaling {
+ double scale = 1;
+ fan_mode mode = fan_mode::fan_in;
+ scaled_law distribution = scaled_law::truncated_normal;
+ constexpr operator initializer() const {
+  return {initializer_kind::variance_scaling, scale,
+    static_cast<int>(mode) * 3. + static_cast<int>(distribution)};
+ }
+};
+/// U(-l, l), l = sqrt(3 / fan_in) (LeCun et al. 1998)
+struct lecun_uniform {
+ constexpr operator initializer() const { return variance_scaling{.distribution = scaled_law::uniform}; }
+};
+/// Truncated normal numbers of variance 1 / fan_in, as Keras draws them
+struct lecun_normal {
+ constexpr operator initializer() const { return variance_scaling{}; }
+};
+/// `gain` on the main diagonal of a matrix, 0 elsewhere
+struct identity {
+ double gain = 1;
+ constexpr operator initializer() const { return {initializer_kind::identity, gain, 0}; }
+};
+/// These numbers, row by row; there are as many as the variable has elements: `init::values{1, 2, 3}`.
+template <std::size_t Count>
+struct values {
+ double list[Count];
+ constexpr operator initializer() const {
+  return {initializer_kind::values, 0, 0, list, static_cast<int>(Count)};
+ }
+};
+template <class... Number>
+values(Number...) -> values<sizeof...(Number)>;
 }
 
-/// Options of scope.variable.
+/// Options of scope.variable. Regularizers and constraints are made by nn/regularizer.hpp and nn/constraint.hpp.
 struct variable_options {
  tapegraph::initializer initializer{};
  bool trainable = true;
+ tapegraph::regularizer regularizer{};
+ tapegraph::constraint constraint{};
+ /// The name by which `variables().collection(...)` finds it, beside "trainable" and "global"; "local" is not global.
+ std::string_view collection{};
 };
 
 namespace detail {
@@ -5906,6 +6257,30 @@ namespace detail {
 template <class Scope>
 constexpr std::int64_t features_of(const Scope& scope, const shape& dims, const char* error) {
  return scope.require(dims.rank() > 0, error) ? dims[dims.rank() - 1].value : 1;
+}
+
+/// Options of a layer's kernel and bias, by the names that the options of all layers have.
+template <class Options>
+constexpr variable_options kernel_options(const Options& o) {
+ return {
+  .initializer = o.kernel_initializer, .regularizer = o.kernel_regularizer, .constraint = o.kernel_constraint};
+}
+template <class Options>
+constexpr variable_options bias_options(const Options& o) {
+ return {.initializer = o.bias_initializer, .regularizer = o.bias_regularizer, .constraint = o.bias_constraint};
+}
+
+/// What the first values of a variable, its regularizer and its constraint must be; null where they are that.
+constexpr const char* refused_rule(const variable_options& o, const shape& dims) {
+ const initializer& first = o.initializer;
+ if (first.kind == initializer_kind::variance_scaling && !(first.a > 0 && finite_number(first.a)))
+  return "variance_scaling: scale must be positive";
+ if (first.kind == initializer_kind::truncated_normal &&
+  !(finite_number(first.a) && first.b >= 0 && finite_number(first.b)))
+  return "truncated_normal: the deviation must not be negative";
+ if (first.kind == initializer_kind::identity && dims.rank() != 2) return "identity: the variable must be a matrix";
+ if (const char* const refused = o.regularizer.refused(dims)) return refused;
+ return o.constraint.refused(dims);
 }
 }
 
@@ -5920,6 +6295,53 @@ inline fans fans_of(const shape& s) {
  for (int i = 0; i + 2 < s.rank(); ++i) field *= static_cast<double>(s[i].value);
  return {field * static_cast<double>(s[s.rank() - 2].value), field * static_cast<double>(s[s.rank() - 1].value)};
 }
+
+}
+// ---- tapegraph/nn/place.hpp ----
+
+/// Devices by name, for parts of a model: "/cpu:0", "/gpu:1".
+
+namespace tapegraph::detail {
+
+/// A place as a number: 0 is wherever the session computes, then come 64 CPUs, all of which are the machine's, and 64 GPUs.
+struct place {
+ static constexpr int anywhere = 0, first_cpu = 1, first_gpu = 65, end = 129;
+
+ /// -1 where the name is none: "/cpu:0", "/gpu:1", "/device:GPU:1", "cpu".
+ static constexpr int named(std::string_view name) {
+  if (!name.empty() && name[0] == '/') name.remove_prefix(1);
+  if (starts_with(name, "device:")) name.remove_prefix(7);
+  const int first = starts_with(name, "cpu") ? first_cpu : starts_with(name, "gpu") ? first_gpu : -1;
+  if (first < 0) return -1;
+  name.remove_prefix(3);
+  if (name.empty()) return first;
+  if (name[0] != ':' || name.size() < 2 || name.size() > 3) return -1;
+  int number = 0;
+  for (const char c : name.substr(1)) {
+   if (c < '0' || c > '9') return -1;
+   number = 10 * number + (c - '0');
+  }
+  return number < 64 ? first + number : -1;
+ }
+ static constexpr bool is_gpu(int place) { return place >= first_gpu; }
+ static constexpr int index(int place) { return place - (is_gpu(place) ? first_gpu : first_cpu); }
+
+ /// "/gpu:1"
+ static std::string text(int place) {
+  if (place == anywhere) return "the session's device";
+  return (is_gpu(place) ? "/gpu:" : "/cpu:") + std::to_string(index(place));
+ }
+
+private:
+ static constexpr bool starts_with(std::string_view text, std::string_view begin) {
+  if (text.size() < begin.size()) return false;
+  for (std::size_t i = 0; i < begin.size(); ++i) {
+   const char c = text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] - 'A' + 'a') : text[i];
+   if (c != begin[i]) return false;
+  }
+  return true;
+ }
+};
 
 }
 // ---- tapegraph/ops/gather/gather.hpp ----
@@ -7037,10 +7459,29 @@ constexpr auto dropout(const X& x, double rate, std::source_location where = std
 
 namespace tapegraph {
 
+/// What graph_scope::with_device returns.
+class graph_placement {
+public:
+ constexpr graph_placement(ir::trace* owner, int place) : t_(owner), before_(owner->place) { t_->place = place; }
+ graph_placement(const graph_placement&) = delete;
+ graph_placement& operator=(const graph_placement&) = delete;
+ constexpr ~graph_placement() { t_->place = before_; }
+
+private:
+ ir::trace* t_;
+ int before_;
+};
+
 /// A path of names that owns variables. Errors become those of the trace, and of the compiler.
 class graph_scope {
 public:
- constexpr graph_scope(ir::trace* owner, int index) : t_(owner), index_(index) {}
+ constexpr graph_scope(ir::trace* owner, int index, bool reuses = false)
+  : t_(owner), index_(index), reuses_(reuses) {}
+
+ /// The same scope, in which, and in the scopes below it, a variable that exists may be asked for again: layers called twice with it
+ /// share their weights.
+ constexpr graph_scope reuse() const { return {t_, index_, true}; }
+ constexpr bool reuses() const { return reuses_; }
 
  constexpr graph_scope operator/(std::string_view name) const {
   const std::size_t slash = name.find('/');
@@ -7058,6 +7499,16 @@ public:
   return child({}, index);
  }
 
+ /// The scope `name` the first time, then name_1, name_2, ...: a scope of its own at every call.
+ constexpr graph_scope unique(std::string_view name) const {
+  if (const std::size_t slash = name.rfind('/'); slash != name.npos)
+   return (*this / name.substr(0, slash)).unique(name.substr(slash + 1));
+  for (ir::unique_entry& known : t_->unique_scopes)
+   if (known.parent == index_ && known.name == name) return child(name, known.count++);
+  t_->unique_scopes.push_back({index_, name, 1});
+  return *this / name;
+ }
+
  /// A variable of this scope; its extents must be numbers. One path asked for twice in a trace is an error.
  template <class T>
  constexpr graph_node variable(std::string_view name, const shape& dims,
@@ -7069,17 +7520,49 @@ public:
   int& newest = t_->scopes[index_].last_variable;
   for (int v = newest; v > 0; v = t_->variables[v - 1].previous)
    if (t_->variables[v - 1].name == name) {
-    t_->fail("variable: this path is already taken");
-    return {t_, t_->variables[v - 1].node};
+    const graph_node known(t_, t_->variables[v - 1].node);
+    if (!reuses_) {
+     t_->fail("variable: this path is already taken (scope.reuse() shares it)");
+    } else if (known.type() != dtype_of<T> || !(known.shape() == dims)) {
+     const operand_info in[2]{t_->info(known.id()), {dtype_of<T>, dims}};
+     t_->fail("variable: it is shared, and has another shape or type", in, 2);
+    }
+    return known;
    }
   if (!dims.known()) t_->fail("variable: extents must be numbers");
+  if (const char* const refused = detail::refused_rule(options, dims)) t_->fail(refused);
+  if (options.regularizer)
+   t_->regularizers.push_back({t_->variables.size(), static_cast<int>(options.regularizer.kind),
+          options.regularizer.a, options.regularizer.b, 0, 0});
+  if (const constraint& c = options.constraint)
+   t_->constraints.push_back({t_->variables.size(), static_cast<int>(c.kind), c.a, c.b, c.c, c.along});
+  const initializer how = placed(options.initializer, dims, dtype_of<T>);
   const int word = t_->words.push_back(t_->variables.size());
   const int node =
    t_->append(ir::descriptor_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
-  newest = t_->variables.push_back({index_, name, node, static_cast<int>(options.initializer.kind),
-          options.initializer.a, options.initializer.b, options.trainable, newest, 0}) +
+  newest = t_->variables.push_back(
+     {index_, name, node, static_cast<int>(how.kind), how.a, how.b, options.trainable, newest, 0}) +
     1;
+  t_->variables.back().collection = options.collection;
   return {t_, node};
+ }
+ /// The same by TensorFlow's rules: outside of reuse() it makes a variable, which must not be there, and in it gives one that must be.
+ /// (`reuse().variable` gives it or makes it, as AUTO_REUSE does.) Errors name it.
+ template <class T>
+ constexpr graph_node get_variable(std::string_view name, const shape& dims, const initializer& how = {},
+         bool trainable = true) const {
+  if (const std::size_t slash = name.rfind('/'); slash != name.npos)
+   return (*this / name.substr(0, slash))
+    .template get_variable<T>(name.substr(slash + 1), dims, how, trainable);
+  bool known = false;
+  for (int v = t_->scopes[index_].last_variable; v > 0; v = t_->variables[v - 1].previous)
+   known = known || t_->variables[v - 1].name == name;
+  if (known != reuses_) {
+   if (t_->error.what == nullptr) t_->error.operation = name;
+   fail(known ? "get_variable: it exists, and the scope is not one of reuse()"
+     : "get_variable: it does not exist, and reuse() makes none");
+  }
+  return graph_scope(t_, index_, true).template variable<T>(name, dims, {how, trainable, {}});
  }
  /// A variable of the element type of `like`.
  constexpr graph_node variable_like(const graph_node& like, std::string_view name, const shape& dims,
@@ -7108,6 +7591,20 @@ public:
     return;
    }
   t_->assignments.push_back({target, node.id()});
+ }
+
+ /// Adds a scalar to what is trained and evaluated: a penalty, a term of a variational model. Predictions do without.
+ template <tensor_like E>
+ constexpr void add_loss(const E& value, std::source_location where = std::source_location::current()) const {
+  const graph_node node = eval(value, where);
+  const operand_info given = t_->info(node.id());
+  for (int i = 0; i < given.dims.rank(); ++i)
+   if (given.dims[i].value != 1) {
+    t_->scope = index_;
+    t_->fail("add_loss: a loss must be a scalar (reduce it, say with mean)", &given, 1);
+    return;
+   }
+  t_->added_losses.push_back(given.dims.rank() == 0 ? node.id() : graph_node(eval(sum(node), where)).id());
  }
 
  /// `value`, a formula of the batch; in steps in which the variable is frozen (variable_list::set_trainable) the variable in its
@@ -7147,6 +7644,14 @@ public:
   return holds;
  }
 
+ /// While what it returns lives, what is computed belongs to a device: `const auto on = scope.with_device("/gpu:0");`. Sessions
+ /// compute it there, "/cpu:1" and so on being the CPU; other programs of graph mode stay on one device.
+ [[nodiscard]] constexpr graph_placement with_device(std::string_view name) const {
+  const int place = detail::place::named(name);
+  if (place < 0) fail("with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64");
+  return {t_, place < 0 ? 0 : place};
+ }
+
  /// A constant while tracing: training, evaluation and prediction are separate traces.
  constexpr bool training() const { return t_->training; }
 
@@ -7160,8 +7665,34 @@ public:
   return {t_, t_->input(name, dtype_of<T>, s)};
  }
 
+ /// A value fed by name at run time, or this number in every element; the extents must be numbers then.
+ template <class T>
+ constexpr graph_node placeholder_with_default(std::string_view name, double value, const shape& dims = {}) const {
+  const graph_node made = placeholder<T>(name, dims);
+  t_->inputs.back().has_default = true;
+  t_->inputs.back().fallback = value;
+  require(dims.known(), "placeholder_with_default: extents must be numbers");
+  return made;
+ }
+
+ /// A value by which a session can be asked, `run<"block/h">()`, and in whose place it can be fed, `given<"block/h">(t)`.
+ template <tensor_like E>
+ constexpr graph_node named(std::string_view name, const E& value,
+       std::source_location where = std::source_location::current()) const {
+  const graph_node node = eval(value, where);
+  for (const ir::named_entry& known : t_->named)
+   if (known.scope == index_ && known.name == name) fail("named: this path is already taken");
+  t_->named.push_back({index_, name, node.id()});
+  return node;
+ }
+
  /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
  constexpr graph_node uniform_like(const graph_node& like) const { return random::uniform_like(like); }
+ /// Runs f(), whose random operations (random::normal_like and the like) draw the model's numbers.
+ template <class F>
+ constexpr auto with_draws(const F& f) const {
+  return f();
+ }
 
  /// Seals a layer's operand: in the layer's scope, but in front of its nodes.
  template <tensor_like X>
@@ -7194,10 +7725,29 @@ private:
   t_->scope = index_;
   t_->fail(what);
  }
+ constexpr initializer placed(initializer how, const shape& dims, dtype type) const {
+  if (how.kind == initializer_kind::values) {
+   how.a = t_->words.size();
+   if (dims.known() && dims.elements() != how.count)
+    t_->fail("variable: init::values has another number of elements");
+   for (int i = 0; i < how.count; ++i) t_->words.push_back(std::bit_cast<std::int64_t>(how.list[i]));
+  }
+  if (how.kind == initializer_kind::value_of) {
+   const int other = how.a < 0 ? -1 : t_->variables[static_cast<int>(how.a)].node;
+   if (other < 0)
+    t_->fail("init::value_of: not of a variable");
+   else if (!(t_->dims(other) == dims) || t_->nodes[other].type != type)
+    t_->fail("variable: init::value_of is of another shape or type");
+  }
+  return how;
+ }
  constexpr graph_scope child(std::string_view name) const {
   if (name.empty()) fail("scope: a name must not be empty");
-  const int index = index_of(name);
-  return child(index < 0 ? name : std::string_view{}, index);
+  if (const int index = index_of(name); index >= 0) return child({}, index);
+  const std::size_t last = name.rfind('_');
+  if (last == name.npos || last == 0) return child(name, -1);
+  const int number = index_of(name.substr(last + 1));
+  return number > 0 ? child(name.substr(0, last), number) : child(name, -1);
  }
  static constexpr int index_of(std::string_view name) {
   if (name.empty() || name.size() > 9 || (name[0] == '0' && name.size() > 1)) return -1;
@@ -7211,15 +7761,25 @@ private:
  constexpr graph_scope child(std::string_view name, int index) const {
   const int newest = t_->scopes[index_].last_child;
   for (int i = newest; i > 0; i = t_->scopes[i - 1].previous_sibling)
-   if (t_->scopes[i - 1].index == index && t_->scopes[i - 1].name == name) return {t_, i - 1};
+   if (t_->scopes[i - 1].index == index && t_->scopes[i - 1].name == name) return {t_, i - 1, reuses_};
   const int made = t_->scopes.push_back({index_, index, name, 0, 0, newest});
   t_->scopes[index_].last_child = made + 1;
-  return {t_, made};
+  return {t_, made, reuses_};
  }
 
  ir::trace* t_;
  int index_;
+ bool reuses_;
 };
+
+namespace init {
+/// The first values of another variable, whatever that has become since.
+constexpr initializer value_of(const graph_node& variable) {
+ const ir::trace& t = variable.owner();
+ const bool known = t.is(variable.id(), ir::descriptor_of<ir::variable_op>);
+ return {initializer_kind::value_of, known ? static_cast<double>(t.words_of(variable.id())[0]) : -1, 0};
+}
+}
 
 }
 
@@ -9078,7 +9638,10 @@ constexpr list<int> buffered_nodes(trace& t) {
   const entry& e = t.nodes[i];
   if (e.op->kind != operation_kind::map) continue;
   size[i] = 1;
-  for (int k = 0; k < e.arguments; ++k) size[i] += size[t.argument(i, k)];
+  for (int k = 0; k < e.arguments; ++k) {
+   const int argument = t.argument(i, k);
+   if (buffered[argument] == 0 && t.same_shape(argument, i)) size[i] += size[argument];
+  }
   if (size[i] >= largest_region) {
    buffered[i] = 1;
    size[i] = 0;
@@ -9209,11 +9772,14 @@ namespace tapegraph::ir {
  X(scope_entry, t.scopes, scopes, 8192)                                                                             \
  X(source_line, t.lines, lines, 8192)                                                                               \
  X(variable_entry, t.variables, variables, 8192)                                                                    \
+ X(weight_rule, t.regularizers, regularizers, 4096)                                                                 \
+ X(weight_rule, t.constraints, constraints, 4096)                                                                   \
  X(input_entry, t.inputs, inputs, 256)                                                                              \
  X(output_entry, t.outputs, outputs, 8192)                                                                          \
  X(assignment_entry, t.assignments, assignments, 8192)                                                              \
  X(row_use_entry, t.row_uses, row_uses, 1024)                                                                       \
  X(gradient_entry, t.gradients, gradients, 8192)                                                                    \
+ X(minimization_entry, t.minimizations, minimizations, 32)                                                          \
  X(pass_entry, t.history, history, 64)                                                                              \
  X(layer_entry, t.layers, layers, 2048)                                                                             \
  X(extent_table::atom, t.extents.atoms, atoms, 64)                                                                  \
@@ -12841,6 +13407,8 @@ TG_COMPILED_KERNELS(cumulative, number_types, cumulative_product_op)
 
 // ---- tapegraph/core/print.hpp ----
 
+#include <cmath>
+
 /// Values as text.
 
 namespace tapegraph {
@@ -12849,12 +13417,13 @@ namespace detail {
 
 /// The fewest digits that give the value back.
 template <class T>
-char* number_text(char* first, char* last, T value) {
+char* number_text(char* first, char* last, T value, std::chars_format format = std::chars_format::general) {
  if constexpr (storage_type<T>) {
   char* end = first;
-  for (int digits = 1; digits <= 5; ++digits) {
+  const int least = format == std::chars_format::scientific ? 0 : 1;
+  for (int digits = least; digits <= least + 4; ++digits) {
    float back = 0;
-   end = std::to_chars(first, last, static_cast<float>(value), std::chars_format::general, digits).ptr;
+   end = std::to_chars(first, last, static_cast<float>(value), format, digits).ptr;
    std::from_chars(first, end, back);
    if (T(back) == value) break;
   }
@@ -12880,32 +13449,175 @@ void print_value(std::string& text, T value) {
  }
 }
 
-/// "[[1. 2.]\n [3. 4.]]" as NumPy prints it: rows on lines of their own, long axes abbreviated.
+/// One element, before the column it stands in is known.
+struct element_text {
+ char digits[48]; ///< the fewest digits that give it back, in scientific notation; of no float, the whole text
+ int length = 0;
+ double value = 0;
+ std::string_view text() const { return {digits, static_cast<std::size_t>(length)}; }
+};
+using element_reader = void (*)(const void* data, std::int64_t at, element_text& out);
+
 template <class T>
-void print_axis(std::string& text, const T* data, const shape& s, int axis, int indent) {
- if (axis == s.rank()) return print_value(text, *data);
- constexpr std::int64_t most = 1000, edge = 3;
- std::int64_t stride = 1;
- for (int i = axis + 1; i < s.rank(); ++i) stride *= s[i].value;
- const std::int64_t extent = s[axis].value;
- const bool abbreviate = s.elements() > most && extent > 2 * edge;
- text += '[';
- for (std::int64_t i = 0; i < extent; ++i) {
-  if (i > 0) {
-   if (axis + 1 == s.rank())
-    text += ' ';
-   else
-    text.append(static_cast<std::size_t>(std::max(1, s.rank() - axis - 1)), '\n')
-     .append(static_cast<std::size_t>(indent) + 1, ' ');
-  }
-  if (abbreviate && i == edge) {
-   text += "...";
-   i = extent - edge - 1;
-   continue;
-  }
-  print_axis(text, data + i * stride, s, axis + 1, indent + 1);
+void read_element(const void* data, std::int64_t at, element_text& out) {
+ const T value = static_cast<const T*>(data)[at];
+ char* const last = out.digits + sizeof out.digits;
+ char* end = out.digits;
+ if constexpr (std::is_same_v<T, bool>) {
+  end = std::copy_n(value ? "true" : "false", value ? 4 : 5, end);
+ } else if constexpr (is_floating_type<T>) {
+  out.value = static_cast<double>(value);
+  if constexpr (storage_type<T>)
+   end = number_text(end, last, value, std::chars_format::scientific);
+  else
+   end = std::to_chars(end, last, value, std::chars_format::scientific).ptr;
+  if (out.value != out.value) end = std::copy_n("nan", 3, out.digits); // without its sign
+ } else {
+  end = std::to_chars(end, last, value).ptr;
  }
- text += ']';
+ out.length = static_cast<int>(end - out.digits);
+}
+
+/// Elements in columns, as NumPy prints arrays. Numbers with a point have at most eight digits behind it, in scientific notation
+/// where the elements shown span more than three decades or reach 1e8 or below 1e-4.
+template <class = void>
+class array_printer {
+public:
+ array_printer(const shape& s, const void* data, element_reader reader, bool floating)
+  : shape_(s), data_(data), reader_(reader), floating_(floating), abbreviated_(s.elements() > 1000) {}
+
+ std::string print() {
+  walk(0, 0, 0, nullptr);
+  scientific_ = floating_ && largest_ > 0 && (largest_ >= 1e8 || smallest_ < 1e-4 || largest_ / smallest_ > 1000);
+  if (floating_) {
+   measuring_ = true;
+   walk(0, 0, 0, nullptr);
+   width_ = std::max(width_, before_ + 1 + behind_ + exponent_);
+  }
+  std::string text;
+  walk(0, 0, 0, &text);
+  return text;
+ }
+
+private:
+ static constexpr std::int64_t edge = 3;
+ static constexpr int precision = 8;
+
+ void walk(int axis, std::int64_t at, int indent, std::string* text) {
+  if (axis == shape_.rank()) return element(at, text);
+  std::int64_t stride = 1;
+  for (int i = axis + 1; i < shape_.rank(); ++i) stride *= shape_[i].value;
+  const std::int64_t extent = shape_[axis].value;
+  const bool skips = abbreviated_ && extent > 2 * edge;
+  if (text != nullptr) *text += '[';
+  for (std::int64_t i = 0; i < extent; ++i) {
+   if (text != nullptr && i > 0) {
+    if (axis + 1 == shape_.rank())
+     *text += ' ';
+    else
+     text->append(static_cast<std::size_t>(std::max(1, shape_.rank() - axis - 1)), '\n')
+      .append(static_cast<std::size_t>(indent) + 1, ' ');
+   }
+   if (skips && i == edge) {
+    if (text != nullptr) *text += "...";
+    i = extent - edge - 1;
+    continue;
+   }
+   walk(axis + 1, at + i * stride, indent + 1, text);
+  }
+  if (text != nullptr) *text += ']';
+ }
+
+ void element(std::int64_t at, std::string* text) {
+  element_text e;
+  reader_(data_, at, e);
+  if (!floating_ || !std::isfinite(e.value)) {
+   if (text != nullptr)
+    padded(*text, e.text());
+   else
+    width_ = std::max(width_, e.length);
+   return;
+  }
+  if (text == nullptr && !measuring_) {
+   if (e.value == 0) return;
+   largest_ = std::max(largest_, std::abs(e.value));
+   smallest_ = std::min(smallest_, std::abs(e.value));
+   return;
+  }
+  if (scientific_ && text != nullptr) return padded(*text, scientific(e.value, behind_));
+  std::string digits = scientific_ ? shortest(e) : positional(e);
+  const std::size_t tail = scientific_ ? digits.find('e') : digits.size();
+  const auto point = static_cast<int>(digits.find('.'));
+  const int behind = static_cast<int>(tail) - point - 1;
+  if (text == nullptr) {
+   before_ = std::max(before_, point);
+   behind_ = std::max(behind_, behind);
+   exponent_ = std::max(exponent_, static_cast<int>(digits.size() - tail));
+   return;
+  }
+  padded(*text, digits.append(static_cast<std::size_t>(behind_ - behind), ' '));
+ }
+ void padded(std::string& text, std::string_view word) const {
+  text.append(static_cast<std::size_t>(std::max(0, width_ - static_cast<int>(word.size()))), ' ').append(word);
+ }
+
+ static std::string scientific(double value, int digits) {
+  char buffer[48];
+  std::string text(
+   buffer, std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific, digits).ptr);
+  if (digits == 0) text.insert(text.find('e'), ".");
+  return text;
+ }
+ static std::string shortest(const element_text& e) {
+  std::string text(e.text());
+  if (text.find('e') > static_cast<std::size_t>(precision) + 2 + (text[0] == '-'))
+   text = scientific(e.value, precision);
+  const std::size_t tail = text.find('e');
+  return trimmed(text.substr(0, tail)) + text.substr(tail);
+ }
+ static std::string positional(const element_text& e) {
+  const std::string text(e.text());
+  const std::size_t tail = text.find('e');
+  int exponent = 0;
+  std::from_chars(text.data() + tail + (text[tail + 1] == '+' ? 2 : 1), text.data() + text.size(), exponent);
+  std::string digits;
+  for (const char c : text.substr(0, tail))
+   if (c >= '0' && c <= '9') digits += c;
+  const int behind = std::max(0, static_cast<int>(digits.size()) - 1 - exponent);
+  if (behind > precision || behind == 0) {
+   char buffer[48];
+   char* const end = std::to_chars(buffer, buffer + sizeof buffer, e.value, std::chars_format::fixed,
+           std::min(behind, precision))
+        .ptr;
+   return trimmed({buffer, end});
+  }
+  if (exponent < 0) digits.insert(0, static_cast<std::size_t>(-exponent), '0');
+  digits.insert(static_cast<std::size_t>(std::max(exponent, 0)) + 1, ".");
+  return trimmed((text[0] == '-' ? "-" : "") + digits);
+ }
+ static std::string trimmed(std::string text) {
+  if (text.find('.') == std::string::npos) return text + '.';
+  while (text.back() == '0') text.pop_back();
+  return text;
+ }
+
+ const shape& shape_;
+ const void* data_;
+ element_reader reader_;
+ bool floating_, abbreviated_, scientific_ = false, measuring_ = false;
+ double largest_ = 0, smallest_ = std::numeric_limits<double>::infinity();
+ int before_ = 0, behind_ = 0, exponent_ = 0, width_ = 0;
+};
+
+TG_COMPILED(runtime, class array_printer<void>)
+
+/// "[[1. 2.]\n [3. 4.]]": nested brackets, of more than 1000 elements three at either end of long axes; a scalar alone.
+template <class T>
+std::string array_text(const T* data, const shape& s) {
+ if (s.rank() > 0) return array_printer<>(s, data, &read_element<T>, is_floating_type<T>).print();
+ std::string text;
+ print_value(text, *data);
+ return text;
 }
 
 }
@@ -13067,8 +13779,6 @@ constexpr void check(const X& condition, std::source_location where = std::sourc
 }
 // ---- tapegraph/runtime/finite.hpp ----
 
-#include <cmath>
-
 namespace tapegraph::runtime {
 
 inline std::int64_t first_not_finite(const buffer_view& v) {
@@ -13123,7 +13833,9 @@ template <class = void>
 void print(std::string_view label, const buffer_view& v) {
  std::string text = std::string(label) + ": " + described(v);
  text += v.rank > 1 ? '\n' : ' ';
- const auto values = [&]<class T>(T) { tapegraph::detail::print_axis(text, v.as<const T>(), shape(v.rank, v.extents), 0, 0); };
+ const auto values = [&]<class T>(T) {
+  text += tapegraph::detail::array_text(v.as<const T>(), shape(v.rank, v.extents));
+ };
  switch (v.type) {
  case dtype::f32: values(0.0f); break;
  case dtype::f64: values(0.0); break;
@@ -14137,7 +14849,9 @@ struct slice_op {
   wrong_sum = -3,
   axis_outside = -4,
   wrong_count = -5,
-  no_matrix = -6
+  no_matrix = -6,
+  two_ellipses = -7,
+  malformed = -8
  };
 
  /// Where the first of `count` elements lies on an axis of `size`.
@@ -14170,6 +14884,8 @@ struct slice_op {
   case axis_outside: return "slice, take, split: axis outside the rank";
   case no_matrix: return "diag, diag_part: the axes must exist and have extents that are numbers";
   case wrong_count: return "unstack: the number of parts is not the extent";
+  case two_ellipses: return "slice: tg::ellipsis may stand for axes only once";
+  case malformed: return "slice: a range is a begin, an end and a step at most";
   default: return "pad: amounts are negative";
   }
  }
@@ -14220,12 +14936,6 @@ constexpr auto slice_op::vjp(const attributes& a, auto dy, auto x, auto) {
  return invoke<pad_op>(a, &target, std::source_location::current(), dy);
 }
 
-/// One axis of a slice, as Python's begin:end:step.
-struct range {
- std::int64_t begin = 0;
- std::int64_t end = std::numeric_limits<std::int64_t>::max();
- std::int64_t step = 1;
-};
 /// `all` keeps an axis; as a function, tg::all(mask), it says whether all elements of a bool tensor are true.
 struct whole_axis : range {
  template <tensor_like A>
@@ -14292,6 +15002,18 @@ constexpr void slice_symbolic_axis(const range& r, extent size, slice_op::attrib
 
 }
 
+namespace detail {
+/// What a range takes of an axis; of one that x does not have, a mistake for the shape rule to name.
+constexpr void slice_axis(const range& r, const shape& from, slice_op::attributes& a, shape& target, int axis) {
+ if (axis < from.rank() && from[axis].known())
+  slice_known_axis(r, from[axis].value, a, target, axis);
+ else if (axis < from.rank() && (r.begin != all.begin || r.end != all.end || r.step != all.step))
+  slice_symbolic_axis(r, from[axis], a, target, axis);
+ else if (axis >= from.rank() && axis < max_rank)
+  a.step[axis] = 0;
+}
+}
+
 /// x[ranges...]: bounds are clipped and negative ones count from the end, as in Python; a negative step needs a begin.
 /// Axes not named are kept whole. Bounds of a symbolic axis are not clipped: the extent is required to contain them, and a
 /// range that is named from both ends must run from the front to the back ({1, -1}) or, with a negative step, backwards.
@@ -14302,15 +15024,7 @@ constexpr auto slice(const A& x, std::initializer_list<range> ranges,
  shape target = from;
  slice_op::attributes a = detail::whole_slice();
  int axis = 0;
- for (const range& r : ranges) {
-  if (axis < from.rank() && from[axis].known())
-   detail::slice_known_axis(r, from[axis].value, a, target, axis);
-  else if (axis < from.rank() && (r.begin != all.begin || r.end != all.end || r.step != all.step))
-   detail::slice_symbolic_axis(r, from[axis], a, target, axis);
-  else if (axis >= from.rank() && axis < max_rank)
-   a.step[axis] = 0;
-  ++axis;
- }
+ for (const range& r : ranges) detail::slice_axis(r, from, a, target, axis++);
  return invoke<slice_op>(a, &target, where, x);
 }
 
@@ -17401,10 +18115,10 @@ constexpr void scope_path(text_builder& b, const Scopes& scopes, int scope) {
   scope_path(b, scopes, scopes[scope].parent);
   b.put('/');
  }
- if (scopes[scope].index >= 0)
-  b.put(static_cast<std::int64_t>(scopes[scope].index));
- else
-  b.put(scopes[scope].name);
+ b.put(scopes[scope].name);
+ if (scopes[scope].index < 0) return;
+ if (!scopes[scope].name.empty()) b.put('_');
+ b.put(static_cast<std::int64_t>(scopes[scope].index));
 }
 
 constexpr text_builder line_text(const source_line& at) {
@@ -17469,6 +18183,8 @@ std::string unmet_requirement(const View& view, const extent_table& table, const
 }
 
 }
+
+#include <span>
 
 namespace tapegraph::ir {
 
@@ -17538,11 +18254,11 @@ public:
   for (const auto& polynomial : view.polynomials) table_.polynomials.push_back(polynomial);
  }
 
- void check(std::initializer_list<buffer_view> values) const;
+ void check(std::span<const buffer_view> values) const;
 
 private:
  template <class F>
- void each(std::initializer_list<buffer_view> values, const F& f) const {
+ void each(std::span<const buffer_view> values, const F& f) const {
   int index = 0;
   for (const buffer_view& value : values) {
    while (view_.inputs[index].scalar_parameter) ++index;
@@ -17556,7 +18272,7 @@ private:
 using input_rules = basic_input_rules<>;
 
 template <class X>
-void basic_input_rules<X>::check(std::initializer_list<buffer_view> values) const {
+void basic_input_rules<X>::check(std::span<const buffer_view> values) const {
  each(values, [&](int index, const buffer_view& value) { check_input_kind(view_, index, value); });
  std::vector<std::int64_t> symbols(static_cast<std::size_t>(view_.atoms.size()), -1);
  each(values, [&](int index, const buffer_view& value) {
@@ -20324,11 +21040,124 @@ private:
 }
 // ---- tapegraph/eager/tensor.hpp ----
 
-#include <span>
+// ---- tapegraph/eager/nested_list.hpp ----
+
+#include <iterator>
+
+namespace tapegraph::detail {
+
+/// A number as an element of type V, if V can hold such numbers. Throws range_error for a whole number outside its range.
+template <class V, arithmetic U>
+constexpr V list_element(U value) {
+ if constexpr (std::is_integral_v<V> && !std::is_same_v<V, bool> && !std::is_same_v<U, bool>) {
+  const auto same = static_cast<V>(value);
+  if (static_cast<U>(same) != value || (value < U(0)) != (same < V(0)))
+   throw range_error("tensor: " + std::to_string(value) + " in a list of " + name_of(dtype_of<V>));
+ }
+ return static_cast<V>(value);
+}
+/// Whole numbers may stand among floats, not the other way round.
+template <class U, class V>
+concept listed_as = arithmetic<U> &&(std::is_integral_v<U> || std::is_floating_point_v<V>);
+
+/// What stands in braces: a number or a list, so that {{1}, {2}} is two lists of one number each. It lives as long as the
+/// statement that has the braces.
+template <class V>
+class nested_list {
+public:
+ template <listed_as<V> U>
+ constexpr nested_list(U value) : value_(list_element<V>(value)) {}
+ constexpr nested_list(std::initializer_list<nested_list> parts) : parts_(nullptr) {
+  parts_ = std::data(parts);
+  count_ = static_cast<std::int64_t>(parts.size());
+ }
+
+ bool is_list() const { return count_ >= 0; }
+ std::int64_t count() const { return count_; }
+ /// Of a list alone.
+ const nested_list* begin() const { return parts_; }
+ const nested_list* end() const { return parts_ + count_; }
+ V value() const { return value_; }
+
+private:
+ union {
+  V value_;
+  const nested_list* parts_;
+ };
+ std::int64_t count_ = -1;
+};
+
+/// Looks whether the lists below `whole` are as long as the first of their depth, `dims`; `at` is where they stand.
+template <class V>
+void check_nested(const nested_list<V>& whole, const shape& dims, shape& at) {
+ const int depth = at.rank();
+ const std::int64_t count = whole.count();
+ if (whole.is_list() == (depth < dims.rank()) && (depth == dims.rank() || count == dims[depth].value)) {
+  if (!whole.is_list()) return;
+  shape below = at;
+  below.push_back(0);
+  for (const auto& each : whole) {
+   check_nested(each, dims, below);
+   below.set(depth, below[depth] + 1);
+  }
+  return;
+ }
+ const auto described = [](bool list, std::int64_t size) {
+  return list ? "has length " + std::to_string(size) : std::string("is a number");
+ };
+ const shape first = [&] {
+  shape zeros;
+  for (int i = 0; i < depth; ++i) zeros.push_back(0);
+  return zeros;
+ }();
+ throw shape_error("tensor: ragged list: " + to_string(at) + " " + described(whole.is_list(), count) + ", " +
+     to_string(first) + " " +
+     described(depth < dims.rank(), depth < dims.rank() ? dims[depth].value : 0));
+}
+
+/// The shape of nested braces. Throws shape_error, naming the row, where lists beside one another differ in length, and for more
+/// than max_rank lists within one another.
+template <class V>
+shape nested_shape(const nested_list<V>& whole) {
+ shape dims, at;
+ for (const nested_list<V>* first = &whole; first->is_list(); first = first->begin()) {
+  dims.push_back(first->count());
+  if (first->count() == 0) break;
+ }
+ if (dims.overflow()) throw shape_error("tensor: lists are nested more than " + std::to_string(max_rank) + " deep");
+ check_nested(whole, dims, at);
+ return dims;
+}
+
+template <class V, class T>
+T* copy_nested(const nested_list<V>& whole, T* to) {
+ if (!whole.is_list()) {
+  *to = static_cast<T>(whole.value());
+  return to + 1;
+ }
+ for (const auto& each : whole) to = copy_nested(each, to);
+ return to;
+}
+
+TG_COMPILED(eager, shape nested_shape<float>(const nested_list<float>&))
+TG_COMPILED(eager, shape nested_shape<double>(const nested_list<double>&))
+TG_COMPILED(eager, float* copy_nested<float, float>(const nested_list<float>&, float*))
+TG_COMPILED(eager, double* copy_nested<double, double>(const nested_list<double>&, double*))
+
+}
 
 namespace tapegraph {
 
 struct eager;
+
+namespace detail {
+template <class = void>
+[[noreturn]] void throw_index(std::int64_t index, int axis, const shape& dims) {
+ throw range_error("tensor: index " + std::to_string(index) + " on axis " + std::to_string(axis) +
+     " is outside shape " + to_string(dims));
+}
+TG_COMPILED(eager, void throw_index<void>(std::int64_t, int, const shape&))
+}
 
 template <class T>
 class tensor;
@@ -20338,10 +21167,32 @@ struct handle_traits<tensor<T>> {
  using mode = eager;
 };
 
+template <class T>
+[[noreturn]] void refuse(const tensor<T>& x, const char* what) {
+ throw shape_error(std::string(what) + ": " + name_of(x.type()) + to_string(x.shape()));
+}
+
+template <class T>
+void refuse_index(const tensor<T>& x, std::int64_t index, int axis) {
+ const std::int64_t extent = x.shape()[axis].value;
+ if (index < -extent || index >= extent) detail::throw_index(index, axis, x.shape());
+}
+
+namespace detail {
+/// Refers to something that is a number, or turns into one.
+template <class Reference>
+concept number_in = std::is_convertible_v<Reference, double> || storage_type<std::remove_cvref_t<Reference>>;
+template <class R>
+concept range_of_numbers = !std::is_base_of_v<any_tensor, std::remove_cvref_t<R>> && requires(R & values) {
+ { *std::begin(values) } -> number_in;
+ std::end(values);
+};
+}
+
 /// An array of values with a run-time shape. Copies share the buffer; writing to a shared one copies first. The values
 /// are there as soon as the statement that makes them has run.
 template <class T>
-class tensor : public any_tensor {
+class tensor : public any_tensor, public indexable<tensor<T>> {
 public:
  using element_type = T;
  using number_type = arithmetic_type_t<T>;
@@ -20352,113 +21203,123 @@ public:
  /// Elements not set.
  static tensor uninitialized(const tapegraph::shape& dims) { return tensor(any_tensor(dtype_of<T>, checked(dims))); }
 
- /// Lists of numbers; for the 16-bit types of floats, which are rounded.
- tensor(std::initializer_list<number_type> values)
+ /// Numbers in braces, nested as deep as the rank: {1, 2}, {{1}, {2}}. Numbers for the 16-bit types are rounded. Throws
+ /// shape_error, naming the row, where lists beside one another differ in length.
+ tensor(std::initializer_list<detail::nested_list<number_type>> values)
+  : any_tensor(dtype_of<T>, detail::nested_shape(detail::nested_list<number_type>(values))) {
+  detail::copy_nested(detail::nested_list<number_type>(values), mutable_data());
+ }
+ /// The same, quicker to compile, where the numbers are of one type.
+ template <detail::listed_as<number_type> U>
+ tensor(std::initializer_list<U> values)
   : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(values.size())}) {
-  copy(values, mutable_data());
- }
- tensor(std::initializer_list<std::initializer_list<number_type>> rows)
-  : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(rows.size()), width(rows)}) {
   T* to = mutable_data();
-  for (const auto& row : rows) {
-   if (static_cast<std::int64_t>(row.size()) != shape()[1].value)
-    throw shape_error("tensor: rows of a nested list differ in length: " +
-        std::to_string(shape()[1].value) + " and " + std::to_string(row.size()));
-   to = copy(row, to);
-  }
+  for (const U value : values) *to++ = static_cast<T>(detail::list_element<number_type>(value));
  }
- tensor(std::initializer_list<std::initializer_list<std::initializer_list<number_type>>> blocks) : tensor() {
-  std::vector<number_type> values;
-  std::int64_t rows = -1, columns = -1;
-  for (const auto& block : blocks) {
-   if (rows < 0) rows = static_cast<std::int64_t>(block.size());
-   if (rows != static_cast<std::int64_t>(block.size()))
-    throw shape_error("tensor: blocks of a nested list differ in length");
-   for (const auto& row : block) {
-    if (columns < 0) columns = static_cast<std::int64_t>(row.size());
-    if (columns != static_cast<std::int64_t>(row.size()))
-     throw shape_error("tensor: rows of a nested list differ in length");
-    values.insert(values.end(), row.begin(), row.end());
-   }
-  }
-  *this = uninitialized({static_cast<std::int64_t>(blocks.size()), std::max<std::int64_t>(rows, 0),
-       std::max<std::int64_t>(columns, 0)});
+ /// [n]: copied from a std::vector, std::array, std::span or any other range of numbers, converted to T.
+ template <detail::range_of_numbers R>
+ explicit tensor(R&& values) : tensor() {
+  if constexpr (requires { std::size(values); })
+   *this = tensor(values, tapegraph::shape{static_cast<std::int64_t>(std::size(values))});
+  else
+   *this = tensor(std::begin(values), std::end(values));
+ }
+ /// The same in a shape, row by row. Throws shape_error where the number of values is not the product of the extents.
+ template <detail::range_of_numbers R>
+ tensor(R&& values, const tapegraph::shape& dims) : any_tensor(dtype_of<T>, checked(dims)) {
+  const auto count = static_cast<std::int64_t>(std::distance(std::begin(values), std::end(values)));
+  if (count != size())
+   throw shape_error("tensor: " + std::to_string(count) + " values for shape " + to_string(dims));
+  copy(std::begin(values), mutable_data());
+ }
+ /// As many numbers from a pointer as the shape has elements.
+ template <class U>
+  requires(std::is_arithmetic_v<U> || storage_type<U>)
+ tensor(const U* values, const tapegraph::shape& dims) : any_tensor(dtype_of<T>, checked(dims)) {
   copy(values, mutable_data());
  }
- /// Seals a formula: one fused kernel, one tape record.
- template <expression E>
- tensor(const E& e, std::source_location where = std::source_location::current());
-
- explicit tensor(any_tensor untyped) : any_tensor(std::move(untyped)) {
-  if (type() != dtype_of<T>)
-   throw dtype_error(std::string("tensor<") + name_of(dtype_of<T>) + ">: the elements are " + name_of(type()));
- }
-
- /// In the CPU's memory; waits for the device if that computed them.
- const T* data() const { return static_cast<const T*>(read()); }
- /// Memory to write to; what shares the buffer keeps the old values. Throws argument_error for a tensor that a live
- /// gradient_tape of this thread follows (watched, or computed from what is). Good until the tensor is next copied or used in
- /// an operation.
- T* mutable_data() { return static_cast<T*>(write()); }
- /// The same values off the tape, a constant to it; may be written to. The buffer is shared until then.
- tensor detach() const {
-  tensor constant = *this;
-  constant.tape_index_ = {};
-  return constant;
- }
- /// All elements, row by row; waits as data() does.
- std::span<const T> values() const { return {data(), static_cast<std::size_t>(size())}; }
-
- /// One element, by an index per axis from 0; `set` writes one. Throws shape_error for another number of indices, range_error
- /// for one outside its axis.
- template <std::integral... Index>
- T operator()(Index... index) const {
-  return data()[offset(index...)];
- }
- /// Writes one element: t.set(2.5, row, column). Errors as of operator() and mutable_data.
- template <std::integral... Index>
- void set(T value, Index... index) {
-  const std::int64_t at = offset(index...);
-  mutable_data()[at] = value;
- }
-
- std::vector<T> to_vector() const { return std::vector<T>(data(), data() + size()); }
- /// The value of a tensor of one element; throws shape_error for others.
- T item() const {
-  if (size() != 1) throw shape_error("item: the tensor has shape " + to_string(shape()));
-  return *data();
- }
- explicit operator T() const { return item(); }
-
-private:
- template <class List>
- static T* copy(const List& from, T* to) {
-  for (const auto& value : from) *to++ = static_cast<T>(value);
-  return to;
- }
- static std::int64_t width(const std::initializer_list<std::initializer_list<number_type>>& rows) {
-  return rows.size() == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size());
- }
- static const tapegraph::shape& checked(const tapegraph::shape& dims) {
-  for (int i = 0; i < dims.rank(); ++i)
-   if (dims[i].value < 0) throw shape_error("tensor: negative extent in shape " + to_string(dims));
-  return dims;
- }
- template <class... Index>
- std::int64_t offset(Index... index) const {
-  if (sizeof...(index) != static_cast<std::size_t>(rank()))
-   throw shape_error("tensor: " + std::to_string(sizeof...(index)) + " indices for shape " +
-       to_string(shape()));
-  const std::int64_t at[sizeof...(index) + 1]{static_cast<std::int64_t>(index)...};
-  std::int64_t flat = 0;
-  for (int i = 0; i < rank(); ++i) {
-   if (at[i] < 0 || at[i] >= shape()[i].value)
-    throw range_error("tensor: index " + std::to_string(at[i]) + " on axis " + std::to_string(i) +
-        " is outside shape " + to_string(shape()));
-   flat = flat * shape()[i].value + at[i];
+ /// [n]: copied from iterators.
+ template <std::input_iterator I, std::sentinel_for<I> End>
+  requires detail::number_in<std::iter_reference_t<I>> tensor(I first, End last) : tensor() {
+   std::vector<number_type> values;
+   for (; first != last; ++first) values.push_back(static_cast<number_type>(*first));
+   *this = tensor(values);
   }
-  return flat;
- }
+  /// Seals a formula: one fused kernel, one tape record.
+  template <expression E>
+  tensor(const E& e, std::source_location where = std::source_location::current());
+
+  template <expression E>
+  static tensor sealed(const E& e) {
+   return tensor(e);
+  }
+
+  explicit tensor(any_tensor untyped) : any_tensor(std::move(untyped)) {
+   if (type() != dtype_of<T>)
+    throw dtype_error(std::string("tensor<") + name_of(dtype_of<T>) + ">: the elements are " +
+        name_of(type()));
+  }
+
+  /// In the CPU's memory; waits for the device if that computed them.
+  const T* data() const { return static_cast<const T*>(read()); }
+  /// Memory to write to; what shares the buffer keeps the old values. Throws argument_error for a tensor that a live
+  /// gradient_tape of this thread follows (watched, or computed from what is). Good until the tensor is next copied or used in
+  /// an operation.
+  T* mutable_data() { return static_cast<T*>(write()); }
+  /// The same values off the tape, a constant to it; may be written to. The buffer is shared until then.
+  tensor detach() const {
+   tensor constant = *this;
+   constant.tape_index_ = {};
+   return constant;
+  }
+  /// All elements, row by row; waits as data() does.
+  std::span<const T> values() const { return {data(), static_cast<std::size_t>(size())}; }
+
+  using indexable<tensor>::operator();
+  /// One element, by an index per axis from 0; `set` writes one. Throws shape_error for another number of indices, range_error
+  /// for one outside its axis.
+  template <std::integral... Index>
+  T operator()(Index... index) const {
+   return data()[offset(index...)];
+  }
+  /// Writes one element: t.set(2.5, row, column). Errors as of operator() and mutable_data.
+  template <std::integral... Index>
+  void set(T value, Index... index) {
+   const std::int64_t at = offset(index...);
+   mutable_data()[at] = value;
+  }
+
+  std::vector<T> to_vector() const { return std::vector<T>(data(), data() + size()); }
+  /// The value of a tensor of one element; throws shape_error for others.
+  T item() const {
+   if (size() != 1) throw shape_error("item: the tensor has shape " + to_string(shape()));
+   return *data();
+  }
+  explicit operator T() const { return item(); }
+
+ private:
+  template <class Iterator>
+  void copy(Iterator from, T* to) {
+   for (std::int64_t i = size(); i > 0; --i, ++from) *to++ = static_cast<T>(*from);
+  }
+  static const tapegraph::shape& checked(const tapegraph::shape& dims) {
+   for (int i = 0; i < dims.rank(); ++i)
+    if (dims[i].value < 0) throw shape_error("tensor: negative extent in shape " + to_string(dims));
+   return dims;
+  }
+  template <class... Index>
+  std::int64_t offset(Index... index) const {
+   if (sizeof...(index) != static_cast<std::size_t>(rank()))
+    throw shape_error("tensor: " + std::to_string(sizeof...(index)) + " indices for shape " +
+        to_string(shape()));
+   const std::int64_t at[sizeof...(index) + 1]{static_cast<std::int64_t>(index)...};
+   std::int64_t flat = 0;
+   for (int i = 0; i < rank(); ++i) {
+    if (at[i] < 0 || at[i] >= shape()[i].value) detail::throw_index(at[i], i, shape());
+    flat = flat * shape()[i].value + at[i];
+   }
+   return flat;
+  }
 };
 
 /// A tensor with every element `value`.
@@ -20488,32 +21349,20 @@ tensor<T> arange(std::int64_t count, T begin = T(0), T step = T(1)) {
   to[i] = static_cast<T>(static_cast<real>(begin) + static_cast<real>(i) * static_cast<real>(step));
  return result;
 }
-/// Copies from any contiguous range; throws shape_error where its size is not the product of the extents.
+/// tensor<T>(values, dims).
 template <class T, class Range>
 tensor<T> from_range(const Range& values, const shape& dims) {
- auto result = tensor<T>::uninitialized(dims);
- const auto count = static_cast<std::int64_t>(std::size(values));
- if (count != result.size())
-  throw shape_error("from_range: " + std::to_string(count) + " values for shape " + to_string(dims));
- T* to = result.mutable_data();
- for (const auto& value : values) *to++ = static_cast<T>(value);
- return result;
+ return tensor<T>(values, dims);
 }
 
-/// Nested brackets; of more than 1000 elements three at either end of long axes.
+/// As NumPy prints it: nested brackets and columns; of more than 1000 elements three at either end of long axes; at most eight
+/// digits behind a point.
 template <class T>
 std::string to_string(const tensor<T>& t) {
- std::string text;
- detail::print_axis(text, t.data(), t.shape(), 0, 0);
- return text;
+ return detail::array_text(t.data(), t.shape());
 }
-
-template <class Stream, class T>
- requires requires(Stream& out, const std::string& text) { out << text; }
-Stream& operator<<(Stream& out, const tensor<T>& t) {
- out << to_string(t);
- return out;
-}
+template <class T>
+inline constexpr bool has_text<tensor<T>> = true;
 
 }
 
@@ -22402,89 +23251,12 @@ auto eager::value_and_gradient(const F& f, const Args&... args) {
 }
 // ---- tapegraph/nn/variables.hpp ----
 
-namespace tapegraph {
+// ---- tapegraph/nn/path_matches.hpp ----
 
-/// A tensor a model owns: named by its path, changed by training. It is never shared, so that both modes may write to it
-/// where it stands.
-class variable {
-public:
- variable(std::string path, any_tensor data, bool trainable, bool optimizer_state)
-  : path_(std::move(path)), data_(std::move(data)), made_trainable_(trainable), state_(optimizer_state) {}
-
- /// Scopes and name: "block/3/kernel".
- const std::string& path() const { return path_; }
- const tapegraph::shape& shape() const { return data_.shape(); }
- dtype type() const { return data_.type(); }
- std::int64_t size() const { return data_.size(); }
- /// Whether an optimizer changes it.
- bool trainable() const { return made_trainable_ && !frozen_; }
- /// Freezes a variable, or thaws it: a frozen one and its optimizer state stay as they are in every later step. In
- /// graph mode the compiled step still computes its gradient. One that was made not trainable, a moving average, is frozen
- /// alike: it no longer moves, and its layer uses it in the place of the batch's. Throws argument_error where such a one is to
- /// become trainable and was not frozen, because no gradient was traced for it.
- void set_trainable(bool trainable) {
-  if (trainable && !made_trainable_ && !frozen_)
-   throw argument_error("variable '" + path_ + "' was made not trainable and cannot become it");
-  frozen_ = !trainable;
- }
- /// Whether set_trainable(false) holds it as it is.
- bool frozen() const { return frozen_; }
- /// Momentum and the like: belongs to an optimizer, not to the model.
- bool optimizer_state() const { return state_; }
-
- /// A copy of the value. Throws dtype_error when T is not the element type.
- template <class T>
- tensor<T> value() const {
-  tensor<T> copy(data_);
-  copy.unshare();
-  return copy;
- }
- /// Sets the value. Throws shape_error and dtype_error where shape and type are not the variable's.
- void assign(const any_tensor& value) {
-  if (value.type() != data_.type())
-   throw dtype_error("variable '" + path_ + "' is " + name_of(data_.type()) + ", given " +
-       name_of(value.type()));
-  if (!(value.shape() == data_.shape()))
-   throw shape_error("variable '" + path_ + "' has shape " + to_string(data_.shape()) + ", given " +
-       to_string(value.shape()));
-  std::memcpy(own_data(), value.read(), data_.outline_view().bytes());
- }
- /// Puts a tensor of the variable's shape and type in its place. Where something else holds it too (two variables
- /// assigned from one tensor) it is copied.
- void replace(any_tensor value) {
-  data_ = std::move(value);
-  data_.set_tape_index({});
-  data_.unshare();
- }
- /// The buffer to write to, nobody else's.
- void* own_data() { return data_.write(); }
- /// The same for the kernels of a device, which write to it where it stands. Tensors that shared it keep the old values.
- buffer_view own_data_on(runtime::device_runtime* device) { return data_.write_on(device); }
-
- /// The buffer itself: what programs read and write.
- any_tensor& data() { return data_; }
- const any_tensor& data() const { return data_; }
-
-private:
- std::string path_;
- any_tensor data_;
- bool made_trainable_, state_, frozen_ = false;
-};
-
-namespace detail {
-
-/// The path of a scope as text: "block/3/conv".
-template <class Scopes>
-std::string path_of(const Scopes& scopes, int scope) {
- if (scope <= 0) return {};
- const auto& s = scopes[scope];
- std::string path = path_of(scopes, s.parent);
- if (!path.empty()) path += '/';
- return path + (s.index >= 0 ? std::to_string(s.index) : std::string(s.name));
-}
+namespace tapegraph::detail {
 
 /// Whether a pattern in which "*" stands for any text is a path, or the path of a scope above it.
-inline bool path_matches(std::string_view pattern, std::string_view path) {
+constexpr bool path_matches(std::string_view pattern, std::string_view path) {
  std::size_t p = 0, star = pattern.npos, again = 0;
  for (std::size_t at = 0; at < path.size();) {
   if (p == pattern.size() && path[at] == '/') return true;
@@ -22500,6 +23272,138 @@ inline bool path_matches(std::string_view pattern, std::string_view path) {
  }
  while (p < pattern.size() && pattern[p] == '*') ++p;
  return p == pattern.size();
+}
+
+}
+
+namespace tapegraph {
+
+/// A tensor that models own: named by its path, changed by training. No tensor of a user is over its buffer while it is written to, so both modes do it
+/// where it stands.
+class variable {
+public:
+ variable(std::string path, any_tensor data, bool trainable, bool optimizer_state)
+  : path_(std::move(path)),
+  shared_(std::make_shared<any_tensor>(std::move(data))),
+  made_trainable_(trainable),
+  state_(optimizer_state) {}
+ /// Another model's variable under a path of this one: they have one value. Whether it is frozen, each model says for itself.
+ variable(std::string path, const variable& other, bool trainable)
+  : path_(std::move(path)), shared_(other.shared_), made_trainable_(trainable), state_(false) {}
+
+ /// Scopes and name: "block/3/kernel".
+ const std::string& path() const { return path_; }
+ const tapegraph::shape& shape() const { return data().shape(); }
+ dtype type() const { return data().type(); }
+ std::int64_t size() const { return data().size(); }
+ /// Whether an optimizer changes it.
+ bool trainable() const { return made_trainable_ && !frozen_; }
+ /// Freezes a variable, or thaws it: a frozen one and its optimizer state stay as they are in every later step. In
+ /// graph mode the compiled step still computes its gradient. One that was made not trainable, a moving average, is frozen
+ /// alike: it no longer moves, and its layer uses it in the place of the batch's. Throws argument_error where such a one is to
+ /// become trainable and was not frozen, because no gradient was traced for it.
+ void set_trainable(bool trainable) {
+  if (trainable && !made_trainable_ && !frozen_)
+   throw argument_error("variable '" + path_ + "' was made not trainable and cannot become it");
+  frozen_ = !trainable;
+ }
+ /// Whether set_trainable(false) holds it as it is.
+ bool frozen() const { return frozen_; }
+ /// Momentum and the like: belongs to an optimizer, not to the model.
+ bool optimizer_state() const { return state_; }
+ /// What a metric accumulates: not the model's either.
+ bool metric_state() const { return path_.starts_with("__metrics__/"); }
+
+ /// What training holds it to, as the model's options say (nn/regularizer.hpp, nn/constraint.hpp).
+ const tapegraph::regularizer& regularizer() const { return regularizer_; }
+ const tapegraph::constraint& constraint() const { return constraint_; }
+ void set_rules(const tapegraph::regularizer& r, const tapegraph::constraint& c) {
+  regularizer_ = r;
+  constraint_ = c;
+ }
+
+ /// A copy of the value. Throws dtype_error when T is not the element type.
+ template <class T>
+ tensor<T> value() const {
+  tensor<T> copy(data());
+  copy.unshare();
+  return copy;
+ }
+ /// Sets the value. Throws shape_error and dtype_error where shape and type are not the variable's.
+ void assign(const any_tensor& value) {
+  if (value.type() != data().type())
+   throw dtype_error("variable '" + path_ + "' is " + name_of(data().type()) + ", given " +
+       name_of(value.type()));
+  if (!(value.shape() == data().shape()))
+   throw shape_error("variable '" + path_ + "' has shape " + to_string(data().shape()) + ", given " +
+       to_string(value.shape()));
+  std::memcpy(own_data(), value.read(), data().outline_view().bytes());
+ }
+ /// Adds a value to it, or subtracts one. Errors as of assign.
+ void assign_add(const any_tensor& value) { assign(moved_by(value, 1)); }
+ void assign_sub(const any_tensor& value) { assign(moved_by(value, -1)); }
+ /// Puts a tensor of the variable's shape and type in its place. Where something else holds it too (two variables
+ /// assigned from one tensor) it is copied.
+ void replace(any_tensor value) {
+  data() = std::move(value);
+  data().set_tape_index({});
+  data().unshare();
+ }
+ /// The buffer to write to, nobody else's.
+ void* own_data() { return data().write(); }
+ /// The same for the kernels of a device, which write to it where it stands. Tensors that shared it keep the old values.
+ buffer_view own_data_on(runtime::device_runtime* device) { return data().write_on(device); }
+
+ /// The buffer itself: what programs read and write.
+ any_tensor& data() { return *shared_; }
+ const any_tensor& data() const { return *shared_; }
+
+ /// The collection it was made for, where it was: variable_options::collection.
+ const std::string& collection() const { return collection_; }
+ void set_collection(std::string name) { collection_ = std::move(name); }
+
+private:
+ template <class = void>
+ any_tensor moved_by(const any_tensor& value, int sign) const {
+  any_tensor sum = value;
+  if (value.type() != data().type() || !(value.shape() == data().shape())) return sum;
+  sum.set_tape_index({});
+  const auto add = [&]<class T>(T* to, const T* from) {
+   for (std::int64_t i = 0; i < sum.size(); ++i) to[i] = sign > 0 ? from[i] + to[i] : from[i] - to[i];
+  };
+  if (type() == dtype::f64) add(static_cast<double*>(sum.write()), static_cast<const double*>(data().read()));
+  if (type() == dtype::f32) add(static_cast<float*>(sum.write()), static_cast<const float*>(data().read()));
+  return sum;
+ }
+
+ std::string path_, collection_;
+ std::shared_ptr<any_tensor> shared_;
+ bool made_trainable_, state_, frozen_ = false;
+ tapegraph::regularizer regularizer_;
+ tapegraph::constraint constraint_;
+};
+
+/// "dense/kernel: f32[784, 10]", and whether training changes it.
+template <class Variable>
+ requires std::is_same_v<Variable, variable>
+  std::string to_string(const Variable& v) {
+  return v.path() + ": " + name_of(v.type()) + to_string(v.shape()) + (v.trainable() ? "" : ", not trainable");
+ }
+template <>
+inline constexpr bool has_text<variable> = true;
+
+namespace detail {
+
+/// The path of a scope as text: "block/3/conv".
+template <class Scopes>
+std::string path_of(const Scopes& scopes, int scope) {
+ if (scope <= 0) return {};
+ const auto& s = scopes[scope];
+ std::string path = path_of(scopes, s.parent);
+ if (!path.empty()) path += '/';
+ path += s.name;
+ if (s.index >= 0) path.append(s.name.empty() ? "" : "_").append(std::to_string(s.index));
+ return path;
 }
 
 /// FNV-1a: a variable's first values depend on the seed and its path, not on what else the model holds.
@@ -22552,8 +23456,17 @@ void initialize(T* data, const shape& dims, const initializer& how, std::uint64_
   std::fill_n(data, count, static_cast<T>(how.a));
   return;
  }
+ if (how.kind == initializer_kind::values && how.list != nullptr) {
+  for (std::int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(how.list[i]);
+  return;
+ }
  if (how.kind == initializer_kind::forget_gate) {
   for (std::int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(4 * i / count == 1 ? 1 : how.a);
+  return;
+ }
+ if (how.kind == initializer_kind::identity) {
+  const std::int64_t columns = dims[1].value;
+  for (std::int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(i / columns == i % columns ? how.a : 0);
   return;
  }
  if (how.kind == initializer_kind::orthogonal) return initialize_orthogonal(data, dims, how.a, seed, path);
@@ -22561,8 +23474,8 @@ void initialize(T* data, const shape& dims, const initializer& how, std::uint64_
  typename random_op<T>::attributes a;
  const double glorot = 2 / (f.in + f.out), he = 2 / f.in;
  const auto uniform = [&](double limit) { a.a = -limit, a.b = limit; };
- const auto normal = [&](double deviation) {
-  a.law = static_cast<std::int64_t>(distribution::normal);
+ const auto normal = [&](double deviation, distribution law = distribution::normal) {
+  a.law = static_cast<std::int64_t>(law);
   a.a = 0, a.b = deviation;
  };
  switch (how.kind) {
@@ -22574,6 +23487,21 @@ void initialize(T* data, const shape& dims, const initializer& how, std::uint64_
   normal(how.b);
   a.a = how.a;
   break;
+ case initializer_kind::truncated_normal:
+  normal(how.b, distribution::truncated_normal);
+  a.a = how.a;
+  break;
+ case initializer_kind::variance_scaling: {
+  const auto mode = static_cast<fan_mode>(static_cast<int>(how.b) / 3);
+  const double fan = mode == fan_mode::fan_in ? f.in : mode == fan_mode::fan_out ? f.out : (f.in + f.out) / 2;
+  const double variance = how.a / (fan > 1 ? fan : 1);
+  switch (static_cast<scaled_law>(static_cast<int>(how.b) % 3)) {
+  case scaled_law::uniform: uniform(std::sqrt(3 * variance)); break;
+  case scaled_law::untruncated_normal: normal(std::sqrt(variance)); break;
+  default: normal(std::sqrt(variance) / 0.87962566103423978, distribution::truncated_normal); break;
+  }
+  break;
+ }
  default: a.a = how.a, a.b = how.b; break;
  }
  a.ordinal = 0xFFFFFFFE;
@@ -22603,12 +23531,22 @@ public:
  int set_trainable(std::string_view pattern, bool trainable) {
   int count = 0;
   for (const auto& v : items_) {
-   if (v->optimizer_state() || !detail::path_matches(pattern, v->path())) continue;
+   if (v->optimizer_state() || v->metric_state() || !detail::path_matches(pattern, v->path())) continue;
    ++count;
    if (!trainable || v->frozen()) v->set_trainable(trainable);
   }
   if (count == 0) refuse(pattern);
   return count;
+ }
+ /// The variables of a collection: "trainable"; "local", those made for it; "global", all others; or the name in
+ /// variable_options::collection. Optimizers' state is global.
+ std::vector<variable*> collection(std::string_view name) const {
+  std::vector<variable*> found;
+  for (const auto& v : items_)
+   if (v->collection() == name || (name == "trainable" && v->trainable()) ||
+    (name == "global" && v->collection() != "local"))
+    found.push_back(v.get());
+  return found;
  }
  int size() const { return static_cast<int>(items_.size()); }
  variable& at(int i) { return *items_[static_cast<std::size_t>(i)]; }
@@ -22618,6 +23556,23 @@ public:
  variable& add(std::string path, any_tensor data, bool trainable, bool state) {
   items_.push_back(std::make_unique<variable>(std::move(path), std::move(data), trainable, state));
   return *items_.back();
+ }
+
+ /// Adds a variable whose value is that of another list's, `scope`/`path` there, if there is one. Throws shape_error or dtype_error where
+ /// that is not like `like`.
+ bool share(const variable_list& other, std::string_view scope, std::string_view path, const any_tensor& like,
+   bool trainable) {
+  const std::string whole = scope.empty() ? std::string(path) : std::string(scope) + '/' + std::string(path);
+  const variable* const found = const_cast<variable_list&>(other).find(whole);
+  if (found == nullptr) return false;
+  if (found->type() != like.type())
+   throw dtype_error("shared variable '" + whole + "' is " + name_of(found->type()) + ", the model takes " +
+       name_of(like.type()));
+  if (!(found->shape() == like.shape()))
+   throw shape_error("shared variable '" + whole + "' has shape " + to_string(found->shape()) +
+       ", the model takes " + to_string(like.shape()));
+  items_.push_back(std::make_unique<variable>(std::string(path), *found, trainable));
+  return true;
  }
 
  /// Iteration over variables, model's first, optimizer's behind.
@@ -22644,7 +23599,7 @@ private:
   std::string text = "no variable '" + std::string(path) + "'";
   int count = 0;
   for (const auto& v : items_)
-   if (!v->optimizer_state() && count++ < most)
+   if (!v->optimizer_state() && !v->metric_state() && count++ < most)
     text.append(count == 1 ? ", there are '" : ", '").append(v->path()).append("'");
   if (count > most) text.append(" and ").append(std::to_string(count - most)).append(" more");
   throw argument_error(text);
@@ -22672,10 +23627,13 @@ struct eager_context {
  variable_list* variables;
  detail::random_stream random; ///< shared with the random operations of the model
  bool training = true;
+ bool follows = false; ///< tapes see variables outside of training, too, and find them again in later calls
  int cursor = 0; ///< models ask for variables in the same order every time
  struct used_variable {
   variable* target;
   any_tensor handle; ///< what the model computes with; on the tape when trainable
+  tapegraph::regularizer regularizer{}; ///< as this model asks for it
+  tapegraph::constraint constraint{};
  };
  std::vector<used_variable> used;
  /// Rows gathered of a variable whose gradient is taken by them.
@@ -22691,6 +23649,8 @@ struct eager_context {
   void (*write_rows)(variable&, const any_tensor& indices, const any_tensor& rows) = nullptr;
  };
  std::vector<pending> updates;
+ std::vector<std::pair<std::string, int>> unique_scopes; ///< how often eager_scope::unique has been asked for a path
+ std::vector<any_tensor> losses; ///< added by the model, scalars
 
  void begin(bool is_training, const random_state& state) {
   training = is_training;
@@ -22699,6 +23659,8 @@ struct eager_context {
   used.clear();
   row_uses.clear();
   updates.clear();
+  unique_scopes.clear();
+  losses.clear();
  }
  /// Updates apply at the end of a step.
  void apply();
@@ -22707,7 +23669,11 @@ struct eager_context {
 /// A path of names that owns variables; what its functions mean stands with graph_scope. Errors are thrown.
 class eager_scope {
 public:
- explicit eager_scope(eager_context* context, std::string path = {}) : context_(context), path_(std::move(path)) {}
+ explicit eager_scope(eager_context* context, std::string path = {}, bool reuses = false)
+  : context_(context), path_(std::move(path)), reuses_(reuses) {}
+
+ eager_scope reuse() const { return eager_scope(context_, path_, true); }
+ bool reuses() const { return reuses_; }
 
  eager_scope operator/(std::string_view name) const;
  eager_scope operator/(const char* name) const { return *this / std::string_view(name); }
@@ -22717,6 +23683,8 @@ public:
   return *this / std::string_view(text, std::to_chars(text, text + sizeof text, index).ptr);
  }
 
+ eager_scope unique(std::string_view name) const;
+
  template <class T>
  tensor<T> variable(std::string_view name, const shape& dims, const variable_options& options = {}) const {
   static_assert(std::is_floating_point_v<T>, "variables are float or double");
@@ -22725,6 +23693,12 @@ public:
    detail::initialize(static_cast<T*>(to), s, how, seed, path);
   };
   return tensor<T>(variable(dtype_of<T>, first_values, name, dims, options));
+ }
+ template <class T>
+ tensor<T> get_variable(std::string_view name, const shape& dims, const initializer& how = {},
+      bool trainable = true) const {
+  check_rules(name);
+  return eager_scope(context_, path_, true).template variable<T>(name, dims, {how, trainable, {}});
  }
  template <class T>
  tensor<T> variable_like(const tensor<T>&, std::string_view name, const shape& dims,
@@ -22746,6 +23720,19 @@ public:
    return;
   }
   throw argument_error("assign: the target is not a variable");
+ }
+
+ template <tensor_like E>
+ void add_loss(const E& value, std::source_location where = std::source_location::current()) const {
+  if (detail::checkpointed_run::repeats()) return;
+  const auto given = eval(value, where);
+  if (given.size() != 1)
+   throw argument_error("add_loss: a loss must be a scalar (reduce it, say with mean), it has shape " +
+        to_string(given.shape()) + ", in scope '" + path_ + "'");
+  if (given.rank() == 0)
+   context_->losses.push_back(given);
+  else
+   context_->losses.push_back(eval(sum(given), where));
  }
 
  template <class T, tensor_like E>
@@ -22791,10 +23778,30 @@ public:
 
  bool training() const { return context_->training; }
 
+ /// Eager statements are computed there: see graph_scope::with_device. Without such a GPU it is the CPU, which a line on stderr says.
+ [[nodiscard]] device_scope with_device(std::string_view name) const {
+  const int place = detail::place::named(name);
+  require(place >= 0, "with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64");
+  return device_scope(detail::place::is_gpu(place) ? available_or_cpu(device::cuda(detail::place::index(place)))
+              : device::cpu());
+ }
+
+ /// Names are for sessions, which graph mode has.
+ template <tensor_like E>
+ auto named(std::string_view, const E& value, std::source_location where = std::source_location::current()) const {
+  return eval(value, where);
+ }
+
  template <class T>
  tensor<T> uniform_like(const tensor<T>& like) const {
   const detail::random_scope draws(context_->random);
   return random::uniform_like(like);
+ }
+
+ template <class F>
+ auto with_draws(const F& f) const {
+  const detail::random_scope draws(context_->random);
+  return f();
  }
 
  template <tensor_like X>
@@ -22814,6 +23821,7 @@ public:
 private:
  using first_values_function = void (*)(void*, const shape&, const initializer&, std::uint64_t seed,
           std::string_view path);
+ void check_rules(std::string_view name) const;
  any_tensor variable(dtype type, first_values_function first_values, std::string_view name, const shape& dims,
       const variable_options& options) const;
  tapegraph::variable& find(dtype type, first_values_function first_values, const std::string& path,
@@ -22821,7 +23829,16 @@ private:
 
  eager_context* context_;
  std::string path_;
+ bool reuses_;
 };
+
+namespace init {
+/// In eager mode variables have their first values from graph mode's trace.
+template <class T>
+initializer value_of(const tensor<T>&) {
+ return {initializer_kind::value_of, 0, 0};
+}
+}
 
 #if TG_DEFINES(nn)
 TG_DEFINITION void eager_context::apply() {
@@ -22840,7 +23857,26 @@ TG_DEFINITION void eager_context::apply() {
 TG_DEFINITION eager_scope eager_scope::operator/(std::string_view name) const {
  require(!name.empty() && name.front() != '/' && name.back() != '/' && name.find("//") == name.npos,
    "scope: a name must not be empty");
- return eager_scope(context_, path_.empty() ? std::string(name) : path_ + '/' + std::string(name));
+ return eager_scope(context_, path_.empty() ? std::string(name) : path_ + '/' + std::string(name), reuses_);
+}
+
+TG_DEFINITION eager_scope eager_scope::unique(std::string_view name) const {
+ const eager_scope first = *this / name;
+ for (auto& known : context_->unique_scopes)
+  if (known.first == first.path_)
+   return eager_scope(context_, first.path_ + '_' + std::to_string(known.second++), reuses_);
+ context_->unique_scopes.emplace_back(first.path_, 1);
+ return first;
+}
+
+TG_DEFINITION void eager_scope::check_rules(std::string_view name) const {
+ const std::string path = path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
+ bool known = false;
+ for (const auto& u : context_->used) known = known || u.target->path() == path;
+ if (known != reuses_)
+  throw argument_error("variable '" + path +
+       (known ? "': get_variable: it exists, and the scope is not one of reuse()"
+         : "': get_variable: it does not exist, and reuse() makes none"));
 }
 
 TG_DEFINITION any_tensor eager_scope::variable(dtype type, first_values_function first_values, std::string_view name,
@@ -22851,13 +23887,24 @@ TG_DEFINITION any_tensor eager_scope::variable(dtype type, first_values_function
  for (const auto& u : context_->used)
   if (u.target == &v) {
    if (detail::checkpointed_run::repeats()) return u.handle;
-   throw argument_error("variable '" + path + "': this path is already taken");
+   if (!reuses_)
+    throw argument_error("variable '" + path + "': this path is already taken (scope.reuse() shares it)");
+   if (u.handle.type() != type || !(u.handle.shape() == dims))
+    throw shape_error("variable '" + path + "': it is shared, and has shape " +
+        to_string(u.handle.shape()) + ", asked for with " + to_string(dims));
+   return u.handle;
   }
  any_tensor handle = v.data().viewed(dims);
  auto& tape = detail::tape_storage::instance();
  const bool followed = tape.recording() || detail::checkpointed_run::active();
- if (context_->training && v.trainable() && followed) handle.set_tape_index(tape.watch());
- context_->used.push_back({&v, handle});
+ if ((context_->training || context_->follows) && v.trainable() && followed) {
+  if (tape.tracks(v.data()))
+   handle.set_tape_index(v.data().tape_index());
+  else
+   handle.set_tape_index(tape.watch());
+  if (context_->follows) v.data().set_tape_index(handle.tape_index());
+ }
+ context_->used.push_back({&v, handle, options.regularizer, options.constraint});
  return handle;
 }
 
@@ -22871,11 +23918,40 @@ TG_DEFINITION variable& eager_scope::find(dtype type, first_values_function firs
   context_->cursor = i + 1;
   return known.at(i);
  }
+ if (const char* const refused = detail::refused_rule(options, dims)) require(false, refused);
  any_tensor data(type, dims);
  first_values(data.write(), dims, options.initializer, context_->random.state.seed, path);
- return known.add(path, std::move(data), options.trainable, false);
+ tapegraph::variable& made = known.add(path, std::move(data), options.trainable, false);
+ made.set_rules(options.regularizer, options.constraint);
+ return made;
 }
 #endif
+
+}
+// ---- tapegraph/nn/shared_terms.hpp ----
+
+/// Parts of sums over all gradients of a step.
+
+namespace tapegraph::detail {
+
+/// f(slots, w, g), or f(g) where that is what f takes, with a value.
+constexpr auto term_of(const auto& f, const auto& slots, const auto& w, const auto& g) {
+ if constexpr (requires { f(slots, w, g); })
+  return eval(f(slots, w, g));
+ else
+  return eval(f(g));
+}
+
+/// x in the element type of `like`, a handle.
+template <class Like, class X>
+constexpr auto as_type_of(const Like& like, const X& x) {
+ if constexpr (requires { like.owner(); })
+  return like.type() == x.type() ? x : like.type() == dtype::f64 ? eval(cast<double>(x)) : eval(cast<float>(x));
+ else if constexpr (std::is_same_v<Like, X>)
+  return x;
+ else
+  return eval(cast<typename Like::element_type>(x));
+}
 
 }
 // ---- tapegraph/ops/gather/rows.hpp ----
@@ -22990,6 +24066,7 @@ public:
  void assign(const tensor<T>& target, const E& value) const {
   updates_->push_back({variable_of(target), eval(value)});
  }
+ bool matches(std::string_view pattern) const { return path_matches(pattern, target_->path()); }
 
 protected:
  variable& state_variable(std::string_view name) const;
@@ -23030,6 +24107,9 @@ void write_rows(variable& v, const any_tensor& indices, const any_tensor& rows) 
 template <class T, class Index>
 class eager_row_slots : eager_slots {
 public:
+ static constexpr bool sparse = true;
+ using eager_slots::matches;
+
  eager_row_slots(const eager_slots& whole, variable* target, const tensor<Index>& indices)
   : eager_slots(whole), indices_(indices) {
   begin(target);
@@ -23081,10 +24161,67 @@ void update_rows(const eager_slots& slots, const std::vector<eager_context::row_
  }
 }
 
+/// The gradients of a step, as an optimizer's `shared` sees them. `gradients` are of the `targets`, whose handles are `sources`, and then,
+/// if `Rows`, of the row uses.
+template <class T, bool Rows>
+struct eager_gradients {
+ eager_slots slots;
+ const std::vector<variable*>* targets;
+ const std::vector<any_tensor>* sources;
+ std::vector<any_tensor>* gradients;
+ const std::vector<eager_context::row_use>* row_uses;
+
+ /// Calls f(slots, variable, gradient) for each.
+ template <class F>
+ void each(const F& f) const {
+  run(f, false);
+ }
+ /// The same for the last time: gradients are given back on the way.
+ template <class F>
+ void take(const F& f) const {
+  run(f, true);
+ }
+ /// The sum of f(gradient), or of f(slots, variable, gradient), scalars, over all variables that are not frozen, in their order.
+ template <class F>
+ tensor<T> sum(const F& f) const {
+  tensor<T> total(T(0));
+  bool first = true;
+  each([&](const auto& some, const auto& w, const auto& g) {
+   const tensor<T> part = term_of(f, some, w, g);
+   total = first ? part : tensor<T>(total + part);
+   first = false;
+  });
+  return total;
+ }
+
+private:
+ template <class F>
+ void run(const F& f, bool last) const {
+  eager_slots each = slots;
+  for (std::size_t i = 0; i < targets->size(); ++i) {
+   each.begin((*targets)[i]);
+   f(each, tensor<T>((*sources)[i]), tensor<T>((*gradients)[i]));
+   if (last) (*gradients)[i].drop_storage();
+  }
+  if constexpr (Rows) update_rows<T>(each, *row_uses, gradients->data() + targets->size(), f);
+ }
+};
+
+/// An optimizer's update of every variable that has a gradient; gradients are given back on the way.
+template <class Optimizer, class Gradients, class Numbers>
+void update_all(const Gradients& step, const Numbers& n) {
+ if constexpr (requires { Optimizer::shared(step, n); }) {
+  const auto shared = Optimizer::shared(step, n);
+  step.take([&](const auto& slots, const auto& w, const auto& g) { Optimizer::update(slots, w, g, n, shared); });
+ } else {
+  step.take([&](const auto& slots, const auto& w, const auto& g) { Optimizer::update(slots, w, g, n); });
+ }
+}
+
 }
 // ---- tapegraph/nn/model.hpp ----
 
-// ---- tapegraph/nn/trainer.hpp ----
+// ---- tapegraph/nn/fit_loop.hpp ----
 
 // ---- tapegraph/core/clock.hpp ----
 
@@ -23101,7 +24238,2757 @@ inline double steady_seconds() {
 }
 
 }
-// ---- tapegraph/data/loader.hpp ----
+// ---- tapegraph/nn/fit_resume.hpp ----
+
+// ---- tapegraph/nn/fit_position.hpp ----
+
+// ---- tapegraph/nn/training_state.hpp ----
+
+// ---- tapegraph/nn/history.hpp ----
+
+// ---- tapegraph/nn/log_list.hpp ----
+
+namespace tapegraph {
+
+/// A number that a metric gives, or that training logs: "val_loss", 0.31.
+struct named_value {
+ std::string name;
+ double value = 0;
+};
+
+/// Values by name, in the order in which they first came.
+class log_list {
+public:
+ /// Adds a value, or replaces the one of that name; then nothing is asked of the heap.
+ void set(std::string_view name, double value) {
+  for (named_value& v : values_)
+   if (v.name == name) {
+    v.value = value;
+    return;
+   }
+  values_.push_back({std::string(name), value});
+ }
+ /// Null where there is none.
+ const double* find(std::string_view name) const {
+  for (const named_value& v : values_)
+   if (v.name == name) return &v.value;
+  return nullptr;
+ }
+ /// Throws argument_error for a name that is not there, with those that are.
+ double operator[](std::string_view name) const {
+  if (const double* const found = find(name)) return *found;
+  refuse("log", name);
+ }
+ void clear() { values_.clear(); }
+ std::size_t size() const { return values_.size(); }
+ auto begin() const { return values_.begin(); }
+ auto end() const { return values_.end(); }
+
+ /// Throws argument_error that says, in the words of `who`, that there is no such value, and which there are.
+ template <class = void>
+ [[noreturn]] void refuse(std::string_view who, std::string_view name) const {
+  std::string text = std::string(who) + ": no value '" + std::string(name) + "'";
+  const char* before = ", there are '";
+  for (const named_value& v : values_) {
+   text.append(before).append(v.name).append("'");
+   before = ", '";
+  }
+  throw argument_error(text);
+ }
+
+private:
+ std::vector<named_value> values_;
+};
+
+TG_COMPILED(nn, void log_list::refuse<void>(std::string_view, std::string_view) const)
+
+}
+
+namespace tapegraph {
+
+/// What one step of training measured.
+struct step_result {
+ double loss = 0;
+ double accuracy = 0; ///< 0 where the loss has no notion of it
+};
+
+/// What `evaluate` measures of a model with metrics.
+struct measured_result : step_result {
+ std::vector<named_value> metrics;
+ /// A metric by its name. Throws argument_error for one that does not exist, with those that do.
+ double operator[](std::string_view name) const { return value_of(metrics, name); }
+
+ template <class = void>
+ static double value_of(const std::vector<named_value>& known, std::string_view name) {
+  std::string text = "no metric '" + std::string(name) + "'";
+  for (const named_value& each : known) {
+   if (each.name == name) return each.value;
+   text.append(&each == known.data() ? ", there are '" : ", '").append(each.name).append("'");
+  }
+  throw argument_error(text);
+ }
+};
+
+/// What one epoch of `fit` measured. Seconds are wall clock.
+struct epoch_result {
+ double loss = 0, accuracy = 0;
+ double validation_loss = 0, validation_accuracy = 0; ///< 0 where nothing was validated
+ double seconds = 0;                                  ///< training, without validation
+ double ingestion_seconds = 0;                        ///< of these: waiting for the data set
+ std::int64_t steps = 0, records = 0;
+ std::vector<named_value> metrics{}, validation_metrics{}; ///< of models that have some
+ std::int64_t epoch = 0;                                   ///< its number, from 0
+ log_list logs{}; ///< all values by name: "loss", "val_loss", those of metrics, and what callbacks added
+};
+
+/// What is better of a value.
+enum class better {
+ automatic, ///< more of accuracies, areas under curves, precision, recall, F1, IoU, R2 and top-k, less of everything else
+ less,
+ more
+};
+
+namespace detail {
+
+template <class = void>
+bool more_is_better(std::string_view name, better which) {
+ if (which != better::automatic) return which == better::more;
+ for (const std::string_view part : {"acc", "auc", "precision", "recall", "f1", "iou", "r2", "top_k"})
+  if (name.find(part) != name.npos) return true;
+ return false;
+}
+
+/// A file that was written whole: `fopen` without the cost of streams. Throws data_error that names it.
+template <class = void>
+void write_text_file(const std::string& path, const std::string& text) {
+ std::FILE* const file = std::fopen(path.c_str(), "wb");
+ if (file == nullptr) throw data_error("'" + path + "': cannot be written");
+ const bool complete = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+ if (std::fclose(file) != 0 || !complete) throw data_error("'" + path + "': writing failed");
+}
+
+/// 17 significant digits, which give the same double again.
+inline std::string exact_text(double value) {
+ char text[32];
+ return {text, static_cast<std::size_t>(std::snprintf(text, sizeof text, "%.17g", value))};
+}
+
+}
+
+/// What `fit` returns.
+struct history {
+ std::vector<epoch_result> epochs; ///< in the order in which they were trained
+ bool interrupted = false;         ///< ended early, by Ctrl-C or a time limit: may be resumed
+ std::string stopped_by{};         ///< why it ended early: "early_stopping: ..."; otherwise empty
+
+ /// A value over the epochs, NaN in those that do not have it (validation_freq). Throws argument_error for a name that no epoch
+ /// has, with those of the last one.
+ template <class = void>
+ std::vector<double> operator[](std::string_view name) const;
+ /// The index in `epochs` of the best value, of equal ones the first. Throws argument_error as operator[], and where all values
+ /// are NaN.
+ template <class = void>
+ std::size_t best_epoch(std::string_view name = "val_loss", better which = better::automatic) const;
+ /// Names of all values, in the order in which they first came.
+ template <class = void>
+ std::vector<std::string> names() const;
+ /// A table: a line per epoch, counted from 1.
+ template <class = void>
+ std::string text() const;
+ /// A line of names, then one per epoch, with 17 digits; a value that an epoch does not have is empty.
+ template <class = void>
+ std::string csv() const;
+ /// Throws data_error where writing fails.
+ template <class = void>
+ void write_csv(const std::string& path) const {
+  detail::write_text_file(path, csv());
+ }
+};
+
+template <class>
+std::vector<std::string> history::names() const {
+ log_list each;
+ for (const epoch_result& e : epochs)
+  for (const named_value& v : e.logs) each.set(v.name, v.value);
+ std::vector<std::string> result;
+ for (const named_value& v : each) result.push_back(v.name);
+ return result;
+}
+
+template <class>
+std::vector<double> history::operator[](std::string_view name) const {
+ std::vector<double> result;
+ bool known = epochs.empty();
+ for (const epoch_result& e : epochs) {
+  const double* const value = e.logs.find(name);
+  known = known || value != nullptr;
+  result.push_back(value != nullptr ? *value : std::nan(""));
+ }
+ if (!known) epochs.back().logs.refuse("history", name);
+ return result;
+}
+
+template <class>
+std::size_t history::best_epoch(std::string_view name, better which) const {
+ const std::vector<double> values = (*this)[name];
+ const bool more = detail::more_is_better(name, which);
+ std::size_t best = values.size();
+ for (std::size_t e = 0; e < values.size(); ++e)
+  if (!std::isnan(values[e]) &&
+   (best == values.size() || (more ? values[e] > values[best] : values[e] < values[best])))
+   best = e;
+ if (best == values.size())
+  throw argument_error("history: no epoch has a number as its '" + std::string(name) + "'");
+ return best;
+}
+
+template <class>
+std::string history::text() const {
+ const std::vector<std::string> columns = names();
+ std::string result = "epoch";
+ char text[32];
+ const auto add = [&](std::size_t width) {
+  const std::string_view value = text;
+  result.append(width > value.size() ? width - value.size() : 0, ' ').append(value);
+ };
+ const auto width = [](const std::string& name) { return (name.size() < 8 ? 8 : name.size()) + 2; };
+ for (const std::string& name : columns) result.append(width(name) - name.size(), ' ').append(name);
+ result += "   seconds\n";
+ for (const epoch_result& e : epochs) {
+  std::snprintf(text, sizeof text, "%lld", static_cast<long long>(e.epoch + 1));
+  add(5);
+  for (const std::string& name : columns) {
+   const double* const value = e.logs.find(name);
+   if (value != nullptr)
+    std::snprintf(text, sizeof text, "%.5g", *value);
+   else
+    std::snprintf(text, sizeof text, "-");
+   add(width(name));
+  }
+  std::snprintf(text, sizeof text, "%.3g", e.seconds);
+  add(10);
+  result += '\n';
+ }
+ if (!stopped_by.empty()) result.append("stopped by ").append(stopped_by).append("\n");
+ return result;
+}
+
+template <class>
+std::string history::csv() const {
+ const std::vector<std::string> columns = names();
+ std::string result = "epoch";
+ for (const std::string& name : columns) result.append(",").append(name);
+ result += ",seconds\n";
+ for (const epoch_result& e : epochs) {
+  result += std::to_string(e.epoch + 1);
+  for (const std::string& name : columns) {
+   result += ',';
+   if (const double* const value = e.logs.find(name)) result += detail::exact_text(*value);
+  }
+  result.append(",").append(detail::exact_text(e.seconds)).append("\n");
+ }
+ return result;
+}
+
+TG_COMPILED(nn, bool detail::more_is_better<void>(std::string_view, better))
+TG_COMPILED(nn, void detail::write_text_file<void>(const std::string&, const std::string&))
+TG_COMPILED(nn, std::vector<std::string> history::names<void>() const)
+TG_COMPILED(nn, std::vector<double> history::operator[]<void>(std::string_view) const)
+TG_COMPILED(nn, std::size_t history::best_epoch<void>(std::string_view, better) const)
+TG_COMPILED(nn, std::string history::text<void>() const)
+TG_COMPILED(nn, std::string history::csv<void>() const)
+
+}
+// ---- tapegraph/nn/model_base.hpp ----
+
+// ---- tapegraph/nn/first_values.hpp ----
+
+/// A variable's first values, from what a trace says of it.
+
+namespace tapegraph::detail {
+
+/// "block/3/kernel"
+template <class View>
+std::string path_of_variable(const View& view, int i) {
+ std::string path = path_of(view.scopes, view.variables[i].scope);
+ if (!path.empty()) path += '/';
+ return path.append(view.variables[i].name);
+}
+
+/// How variables of an element type that occurs are drawn; null where the type does not occur.
+struct first_value_functions {
+ void (*of_float)(float*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
+ void (*of_double)(double*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
+};
+
+/// The first values of variable i. Those of init::value_of are drawn again for the variable that they are of, whatever has become of
+/// it meanwhile.
+template <class View>
+any_tensor first_value(const View& view, int i, std::uint64_t seed, const first_value_functions& draw) {
+ const ir::entry& e = view.nodes[view.variables[i].node];
+ any_tensor data(e.type, shape(e.rank, view.pool.begin() + e.dims));
+ while (static_cast<initializer_kind>(view.variables[i].initializer) == initializer_kind::value_of)
+  i = static_cast<int>(view.variables[i].a);
+ const ir::variable_entry& v = view.variables[i];
+ const initializer how{static_cast<initializer_kind>(v.initializer), v.a, v.b};
+ if (how.kind == initializer_kind::values) {
+  for (std::int64_t k = 0; k < data.size(); ++k) {
+   const double value = std::bit_cast<double>(view.words[static_cast<int>(v.a) + static_cast<int>(k)]);
+   if (e.type == dtype::f64)
+    static_cast<double*>(data.write())[k] = value;
+   else
+    static_cast<float*>(data.write())[k] = static_cast<float>(value);
+  }
+  return data;
+ }
+ const std::string path = path_of_variable(view, i);
+ if (e.type == dtype::f64)
+  draw.of_double(static_cast<double*>(data.write()), data.shape(), how, seed, path);
+ else
+  draw.of_float(static_cast<float*>(data.write()), data.shape(), how, seed, path);
+ return data;
+}
+template <class View>
+any_tensor first_value(const View& view, int i, std::uint64_t seed) {
+ return first_value(view, i, seed, {&initialize<float>, &initialize<double>});
+}
+
+}
+// ---- tapegraph/nn/state_archive.hpp ----
+
+namespace tapegraph {
+
+namespace detail {
+
+/// Named tensors: a run's state as files hold it.
+using state_entries = std::vector<std::pair<std::string, any_tensor>>;
+
+/// See state_archive.
+template <class = void>
+class basic_state_archive {
+public:
+ enum class task {
+  save,  ///< values are copied into the entries
+  check, ///< entries must be there, of the right type; nothing is changed
+  load   ///< values are set from the entries
+ };
+ /// `origin` stands before errors: a file's name, or "fit".
+ basic_state_archive(state_entries& entries, task what, std::string origin)
+  : entries_(entries), task_(what), origin_(std::move(origin)) {}
+
+ bool saving() const { return task_ == task::save; }
+ /// Whether values are being set, the moment to look at them together.
+ bool loading() const { return task_ == task::load; }
+
+ void operator()(std::string_view name, double& value) { raw(name, dtype::f64, &value, 8); }
+ void operator()(std::string_view name, std::int64_t& value) { raw(name, dtype::i64, &value, 8); }
+ void operator()(std::string_view name, std::uint64_t& value) { raw(name, dtype::u64, &value, 8); }
+ void operator()(std::string_view name, bool& value) {
+  std::int64_t number = value ? 1 : 0;
+  (*this)(name, number);
+  if (loading()) value = number != 0;
+ }
+ void operator()(std::string_view name, std::vector<double>& values) { several(name, dtype::f64, values); }
+ void operator()(std::string_view name, std::string& text) { several(name, dtype::u8, text); }
+ void operator()(std::string_view name, any_tensor& value) {
+  if (saving()) {
+   any_tensor copy = value;
+   copy.set_tape_index({});
+   entries_.emplace_back(full(name), std::move(copy));
+   return;
+  }
+  const any_tensor& stored = entry(name);
+  if (loading()) value = stored;
+ }
+ void operator()(std::string_view name, std::vector<any_tensor>& values) {
+  auto count = static_cast<std::int64_t>(values.size());
+  (*this)(std::string(name) + "/count", count);
+  if (task_ == task::check) count = stored_count(std::string(name) + "/count");
+  if (loading()) values.resize(static_cast<std::size_t>(count));
+  any_tensor none;
+  for (std::int64_t i = 0; i < count; ++i)
+   (*this)(std::string(name) + "/" + std::to_string(i),
+     task_ == task::check ? none : values[static_cast<std::size_t>(i)]);
+ }
+
+ /// The names that follow stand behind `prefix`.
+ void within(std::string prefix) { prefix_ = std::move(prefix); }
+ /// Whether any entry stands behind a prefix.
+ bool holds(std::string_view prefix) const {
+  for (const auto& e : entries_)
+   if (e.first.starts_with(prefix)) return true;
+  return false;
+ }
+
+private:
+ std::string full(std::string_view name) const { return prefix_ + std::string(name); }
+ const any_tensor& entry(std::string_view name) const {
+  const std::string key = full(name);
+  for (const auto& e : entries_)
+   if (e.first == key) return e.second;
+  throw data_error(origin_ + ": the state of the run has no '" + key + "'");
+ }
+ std::int64_t stored_count(std::string_view name) const {
+  std::int64_t count = 0;
+  std::memcpy(&count, entry(name).read(), sizeof count);
+  if (count < 0) throw data_error(origin_ + ": '" + full(name) + "' is " + std::to_string(count));
+  return count;
+ }
+ const any_tensor& entry_of(std::string_view name, dtype type, bool scalar) const {
+  const any_tensor& stored = entry(name);
+  if (stored.type() != type || stored.rank() != (scalar ? 0 : 1))
+   throw data_error(origin_ + ": '" + full(name) + "' is " + name_of(stored.type()) + " " +
+       to_string(stored.shape()) + ", not " + name_of(type) + (scalar ? " []" : " of one axis"));
+  return stored;
+ }
+ void raw(std::string_view name, dtype type, void* value, std::size_t bytes) {
+  if (saving()) {
+   any_tensor t(type, shape{});
+   std::memcpy(t.write(), value, bytes);
+   entries_.emplace_back(full(name), std::move(t));
+   return;
+  }
+  const any_tensor& stored = entry_of(name, type, true);
+  if (loading()) std::memcpy(value, stored.read(), bytes);
+ }
+ template <class Values>
+ void several(std::string_view name, dtype type, Values& values) {
+  if (saving()) {
+   any_tensor t(type, shape{static_cast<std::int64_t>(values.size())});
+   if (!values.empty()) std::memcpy(t.write(), values.data(), values.size() * size_of(type));
+   entries_.emplace_back(full(name), std::move(t));
+   return;
+  }
+  const any_tensor& stored = entry_of(name, type, false);
+  if (!loading()) return;
+  values.resize(static_cast<std::size_t>(stored.size()));
+  if (!values.empty()) std::memcpy(values.data(), stored.read(), values.size() * size_of(type));
+ }
+
+ state_entries& entries_;
+ task task_;
+ std::string origin_, prefix_;
+};
+
+TG_COMPILED(nn, class basic_state_archive<void>)
+
+}
+
+/// What a callback remembers between steps, by name, so that a run that is continued goes on exactly. One function both saves and
+/// restores it:
+///
+///     void on_state(tg::state_archive& a) { a("best", best_); a("wait", wait_); }
+///
+/// takes double, std::int64_t, std::uint64_t, bool, std::string, std::vector<double>, tensors and vectors of tensors. It is called
+/// twice to restore: once to look whether everything is there, when nothing is changed, and then, when `loading()`, to set it.
+using state_archive = detail::basic_state_archive<>;
+
+}
+// ---- tapegraph/nn/summary.hpp ----
+
+// ---- tapegraph/nn/training.hpp ----
+
+// ---- tapegraph/nn/metric_state.hpp ----
+
+/// What metrics accumulate into: variables of the model, made and updated by the step's program. They start at zero in every epoch.
+
+namespace tapegraph::detail {
+
+/// What stands before the paths of metrics' variables, so that no layer's can be taken for one.
+inline constexpr std::string_view metrics_scope = "__metrics__";
+
+template <class Value>
+constexpr auto wide_value(const Value& value) {
+ if constexpr (tensor_like<Value>)
+  return cast<double>(value);
+ else
+  return value;
+}
+
+/// The state of one metric in graph mode.
+class graph_metric_state {
+public:
+ constexpr explicit graph_metric_state(graph_scope scope) : scope_(scope) {}
+ /// Adds to the state of this name and shape; its extents must be numbers.
+ constexpr void add(std::string_view name, const shape& dims, const auto& value) const {
+  const graph_node sum = scope_.variable<double>(name, dims, {init::zeros{}, false});
+  scope_.assign(sum, sum + wide_value(value));
+ }
+
+private:
+ graph_scope scope_;
+};
+class graph_metrics {
+public:
+ constexpr explicit graph_metrics(graph_scope root) : scope_(root / metrics_scope) {}
+ constexpr graph_metric_state of(std::string_view metric) const { return graph_metric_state(scope_ / metric); }
+
+private:
+ graph_scope scope_;
+};
+
+/// The same in eager mode; updates apply at the end of the step.
+class eager_metric_state {
+public:
+ eager_metric_state(eager_context* context, std::string path) : context_(context), path_(std::move(path)) {}
+ void add(std::string_view name, const shape&, const auto& value) const {
+  variable& sum = (*context_->variables)[path_ + std::string(name)];
+  context_->updates.push_back({&sum, eval(tensor<double>(sum.data()) + wide_value(value))});
+ }
+
+private:
+ eager_context* context_;
+ std::string path_;
+};
+class eager_metrics {
+public:
+ explicit eager_metrics(eager_context* context) : context_(context) {}
+ eager_metric_state of(std::string_view metric) const {
+  return {context_, std::string(metrics_scope) + '/' + std::string(metric) + '/'};
+ }
+
+private:
+ eager_context* context_;
+};
+
+}
+// ---- tapegraph/nn/measured.hpp ----
+
+// ---- tapegraph/nn/objective.hpp ----
+
+// ---- tapegraph/nn/loss_part.hpp ----
+
+// ---- tapegraph/nn/columns.hpp ----
+
+// ---- tapegraph/nn/spec.hpp ----
+
+namespace tapegraph {
+
+struct dynamic_extent {};
+/// An extent known only at run time. On axis 0 of a model's inputs it is one symbol (the batch); elsewhere each is its own.
+inline constexpr dynamic_extent dyn{};
+
+template <fixed_string Name>
+struct named_extent {};
+
+namespace detail {
+constexpr std::int64_t number_of(std::int64_t number) { return number; }
+constexpr std::int64_t number_of(dynamic_extent) { return -1; }
+template <fixed_string Name>
+constexpr std::int64_t number_of(named_extent<Name>) {
+ return -1;
+}
+}
+
+/// A run-time extent with a name: the same name is the same extent everywhere. `tg::spec<float, tg::dyn, tg::dim<"time">>`
+template <fixed_string Name>
+inline constexpr named_extent<Name> dim{};
+
+/// Element type and shape of an input: `spec<float, dyn, 50, 50, 3>`. Without extents it is a scalar.
+template <class T, auto... Extents>
+struct spec {
+ using element_type = T;
+ /// The element type of the variables and results of a model with this input. A model whose input is integers, such as indices
+ /// into a table, computes in float.
+ using value_type = std::conditional_t<std::is_floating_point_v<T>, T, float>;
+ static constexpr int rank = sizeof...(Extents);
+ /// The extents as numbers; -1 where they are known only at run time. One more than needed, for scalars.
+ static constexpr std::int64_t extents[rank + 1]{detail::number_of(Extents)..., 0};
+
+ /// "[?, 50, 50, 3]"
+ static std::string text() {
+  std::string s = "[";
+  for (int i = 0; i < rank; ++i)
+   s += (i > 0 ? ", " : "") + (extents[i] < 0 ? std::string("?") : std::to_string(extents[i]));
+  return s + "]";
+ }
+
+ /// The shape in a trace, with symbols where extents are dynamic.
+ static constexpr shape dims(extent_table& table) {
+  shape s;
+  s.attach(&table);
+  int axis = 0;
+  (s.push_back(extent_of(Extents, axis++, table)), ...);
+  return s;
+ }
+
+private:
+ static constexpr extent extent_of(dynamic_extent, int axis, extent_table& table) {
+  return {table.symbol(axis == 0 ? "batch" : ""), &table};
+ }
+ template <fixed_string Name>
+ static constexpr extent extent_of(named_extent<Name>, int, extent_table& table) {
+  return {table.symbol(dim_name<Name>), &table};
+ }
+ static constexpr extent extent_of(std::int64_t number, int, extent_table&) { return number; }
+
+ template <fixed_string Name>
+ static constexpr std::string_view dim_name = Name.view();
+};
+
+}
+
+/// Inputs and outputs with names, of models that have several.
+///
+///     constexpr auto operator()(auto scope, auto image, auto words) const {
+///         ...
+///         return tg::outputs{tg::output<"class">(score), tg::output<"box">(corners)};
+///     }
+///
+///     tg::inputs{tg::input<"image">(tg::spec<float, tg::dyn, 28, 28, 1>{}), tg::input<"words">(tg::spec<std::int32_t, tg::dyn, 20>{})}
+
+namespace tapegraph {
+
+/// No loss, optimizer or weights.
+struct none {};
+
+/// One input of several: its name is its column's in data sets.
+template <fixed_string Name, class Spec>
+struct named_input {
+ using spec_type = Spec;
+ static constexpr std::string_view name = Name.view();
+};
+/// `input<"image">(spec<float, dyn, 28, 28, 1>{})`
+template <fixed_string Name, class T, auto... Extents>
+constexpr named_input<Name, spec<T, Extents...>> input(spec<T, Extents...>) {
+ return {};
+}
+
+/// What a model of several inputs is compiled for, in the order in which it takes them. Symbols of the same name, and the batch, are the
+/// same in all.
+template <class... Inputs>
+struct inputs {
+ constexpr inputs() = default;
+ constexpr explicit inputs(Inputs...) requires(sizeof...(Inputs) > 0) {}
+};
+
+/// One output of several.
+template <fixed_string Name, class Handle>
+struct named_output {
+ static constexpr std::string_view name = Name.view();
+ Handle value;
+};
+/// `output<"class">(score)`. A formula is evaluated.
+template <fixed_string Name, tensor_like X>
+constexpr auto output(const X& x, std::source_location where = std::source_location::current()) {
+ return named_output<Name, std::remove_cvref_t<decltype(eval(x, where))>>{eval(x, where)};
+}
+
+/// What a model of several outputs returns, and what `predict` gives of it: `y.get<"class">()`, or `auto [classes, boxes] = ...` in the
+/// model's order.
+template <class... Outputs>
+struct outputs {
+ std::tuple<Outputs...> items;
+
+ constexpr explicit outputs(const Outputs&... each) : items(each...) {}
+
+ /// By name; a name that is none of them is a compile error.
+ template <fixed_string Name>
+ constexpr const auto& get() const {
+  constexpr std::size_t index = index_of(Name.view());
+  static_assert(index < sizeof...(Outputs), "outputs.get: the model has no output of this name");
+  return std::get<index>(items).value;
+ }
+ template <std::size_t I>
+ constexpr const auto& get() const {
+  return std::get<I>(items).value;
+ }
+ /// The number of names where there is none of this one.
+ static constexpr std::size_t index_of(std::string_view name) {
+  std::size_t index = 0;
+  static_cast<void>(((Outputs::name == name ? false : (++index, true)) && ...));
+  return index;
+ }
+};
+
+namespace detail {
+
+/// Specs as what their models see of them, whether they are one or several.
+template <class Spec>
+struct input_pack;
+
+template <class T, auto... Extents>
+struct input_pack<spec<T, Extents...>> {
+ static constexpr int count = 1;
+ using element_types = std::tuple<T>;
+ static constexpr std::string_view names[1]{""}; // one input has no name: its column is the first
+ /// `f(spec, name)` for each.
+ template <class F>
+ static constexpr auto map(const F& f) {
+  return std::tuple{f(spec<T, Extents...>{}, std::string_view("input"))};
+ }
+};
+template <fixed_string... Names, class... Specs>
+struct input_pack<inputs<named_input<Names, Specs>...>> {
+ static constexpr int count = sizeof...(Specs);
+ using element_types = std::tuple<typename Specs::element_type...>;
+ static constexpr std::string_view names[count]{named_input<Names, Specs>::name...};
+ template <class F>
+ static constexpr auto map(const F& f) {
+  return std::tuple{f(Specs{}, named_input<Names, Specs>::name)...};
+ }
+};
+
+/// The element type that a model with these inputs computes in: double where an input is, otherwise float.
+template <class Spec>
+struct value_type_of {
+ using type = typename Spec::value_type;
+};
+template <class... Inputs>
+struct value_type_of<inputs<Inputs...>> {
+ static constexpr bool wide = (std::is_same_v<typename Inputs::spec_type::element_type, double> || ...);
+ using type = std::conditional_t<wide, double, float>;
+};
+
+template <class T>
+inline constexpr bool is_inputs = false;
+template <class T, auto... Extents>
+inline constexpr bool is_inputs<spec<T, Extents...>> = true;
+template <class... Inputs>
+inline constexpr bool is_inputs<inputs<Inputs...>> = true;
+
+template <class T>
+concept input_spec_like = is_inputs<T>;
+
+/// Outputs as those who train see them, whether they are one tensor or several.
+template <class Result>
+struct output_pack {
+ static constexpr int count = 1;
+ static constexpr std::string_view names[1]{""};
+ template <int I>
+ using type = Result;
+ template <int I>
+ static constexpr const Result& get(const Result& r) {
+  return r;
+ }
+};
+template <fixed_string... Names, class... Handles>
+struct output_pack<outputs<named_output<Names, Handles>...>> {
+ using result = outputs<named_output<Names, Handles>...>;
+ static constexpr int count = sizeof...(Handles);
+ static constexpr std::string_view names[count]{named_output<Names, Handles>::name...};
+ template <int I>
+ using type = std::tuple_element_t<static_cast<std::size_t>(I), std::tuple<Handles...>>;
+ template <int I>
+ static constexpr const auto& get(const result& r) {
+  return r.template get<static_cast<std::size_t>(I)>();
+ }
+};
+
+template <class T>
+inline constexpr bool is_outputs = false;
+template <class... Outputs>
+inline constexpr bool is_outputs<outputs<Outputs...>> = true;
+
+/// What a model returns, with no formula in it.
+template <class Result>
+constexpr auto sealed_result(const Result& r) {
+ if constexpr (is_outputs<Result>)
+  return r;
+ else
+  return eval(r);
+}
+
+}
+}
+
+template <class... Outputs>
+struct std::tuple_size<tapegraph::outputs<Outputs...>> : std::integral_constant<std::size_t, sizeof...(Outputs)> {};
+template <std::size_t I, class... Outputs>
+struct std::tuple_element<I, tapegraph::outputs<Outputs...>> {
+ using type = std::remove_cvref_t<decltype(std::declval<tapegraph::outputs<Outputs...>>().template get<I>())>;
+};
+// ---- tapegraph/nn/losses.hpp ----
+
+// ---- tapegraph/ops/reduction/softmax.hpp ----
+
+/// logsumexp, softmax, log_softmax.
+
+namespace tapegraph {
+
+/// log(sum(exp(x))), shifted by the maximum so that nothing overflows; an infinite maximum is not shifted by, so that
+/// only infinities give infinity and not NaN.
+template <tensor_like A>
+constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
+      std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const auto value = eval(operand, where);
+  const auto largest = max(value, over, {.keepdims = true}, where);
+  const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
+  const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
+  const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
+  return detail::without_kept_axes(total, over.bits(shape_of(value).rank()), options.keepdims, where);
+ });
+}
+
+namespace detail {
+/// The largest element along an axis, kept, by which softmax shifts; -infinity where the axis has no elements.
+template <handle A>
+constexpr auto largest_along(const A& x, int axis, std::source_location where) {
+ const std::int64_t mask = axes(axis).bits(shape_of(x).rank());
+ return stop_gradient(invoke<max_op>({mask, 1 | reduce_op::empty_allowed}, nullptr, where, x));
+}
+}
+
+/// log(softmax(x)) along an axis, as (x - max) - log(sum(exp(x - max))): the difference comes first, so that what the largest
+/// elements lose to the others is not rounded away with their size. NaN where softmax is.
+template <tensor_like A>
+constexpr auto log_softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const auto value = eval(operand, where);
+  const auto shifted = eval(value - detail::largest_along(value, axis, where), where);
+  const auto total = eval(log(sum(exp(shifted), axis, {.keepdims = true}, where)), where);
+  return eval(shifted - total, where);
+ });
+}
+
+/// exp(x) / sum(exp(x)) along an axis; empty where the axis is. NaN where all elements are -infinity or one is +infinity, as in
+/// TensorFlow and PyTorch.
+template <tensor_like A>
+constexpr auto softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const auto value = eval(operand, where);
+  const auto raised = eval(exp(value - detail::largest_along(value, axis, where)), where);
+  return eval(raised / sum(raised, axis, {.keepdims = true}, where), where);
+ });
+}
+
+}
+
+/// Losses. A loss is an empty type with `operator()(output, labels)`, the mean loss of the batch; `labels(type, shape)`, element
+/// type and shape of the labels for an output of this type and shape; and, where it has a meaning, `accuracy(output, labels)`,
+/// the share of records that are right. `per_record(output, labels)` is what is left after the last axis was reduced, [batch] of an output
+/// [batch, n]: what weights of records multiply. More losses: nn/losses_all.hpp.
+
+namespace tapegraph {
+
+/// Element type and shape of a tensor, symbolic extents included.
+struct tensor_spec {
+ dtype type;
+ shape dims;
+};
+
+namespace detail {
+/// A shape without its last axis.
+constexpr shape dims_without_last(const shape& from) {
+ shape dims;
+ dims.attach(from.table());
+ for (int i = 0; i + 1 < from.rank(); ++i) dims.push_back(from[i]);
+ return dims;
+}
+/// x without its last axis, whose extent is 1.
+template <handle A>
+constexpr auto without_last_axis(const A& x) {
+ const shape target = dims_without_last(shape_of(x));
+ return invoke<reshape_op>({}, &target, std::source_location::current(), x);
+}
+/// The mean over the last axis; of values without axes behind the batch, the values.
+template <tensor_like A>
+constexpr auto mean_of_record(const A& values) {
+ if (shape_of(values).rank() < 2) return eval(values);
+ return mean(values, -1);
+}
+}
+
+/// Binary cross-entropy of logits x against labels z in [0, 1], of the output's type and shape:
+/// max(x, 0) - x z + log(1 + exp(-|x|)), which does not overflow.
+struct sigmoid_cross_entropy {
+ static constexpr std::string_view name = "sigmoid_cross_entropy";
+ constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
+ static constexpr auto per_record(auto x, auto z) { return detail::mean_of_record(each(x, z)); }
+ static constexpr auto each(auto x, auto z) { return maximum(x, 0) - x * z + log1p(exp(-abs(x))); }
+ static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+ static constexpr auto accuracy(auto x, auto z) { return mean(cast<float>((x > 0) == (z > 0.5))); }
+};
+
+/// Binary cross-entropy of probabilities p, clipped to [1e-7, 1 - 1e-7] as Keras does.
+struct binary_cross_entropy {
+ static constexpr std::string_view name = "binary_cross_entropy";
+ constexpr auto operator()(auto p, auto z) const { return mean(each(p, z)); }
+ static constexpr auto per_record(auto p, auto z) { return detail::mean_of_record(each(p, z)); }
+ static constexpr auto each(auto p, auto z) {
+  const auto q = eval(minimum(maximum(p, 1e-7), 1 - 1e-7));
+  return -(z * log(q) + (1 - z) * log(1 - q));
+ }
+ static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+ static constexpr auto accuracy(auto p, auto z) { return mean(cast<float>((p > 0.5) == (z > 0.5))); }
+};
+
+/// Cross-entropy of logits [batch..., classes] against a distribution of the same shape (one-hot rows, say).
+struct softmax_cross_entropy {
+ static constexpr std::string_view name = "softmax_cross_entropy";
+ constexpr auto operator()(auto x, auto z) const { return mean(-sum(z * log_softmax(x), -1)); }
+ static constexpr auto per_record(auto x, auto z) { return eval(-sum(z * log_softmax(x), -1)); }
+ static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+ static constexpr auto accuracy(auto x, auto z) {
+  return mean(cast<float>(argmax(x, -1) == argmax(z, -1)));
+ }
+};
+
+/// Cross-entropy of logits [batch..., classes] against int32 class numbers [batch...].
+struct sparse_softmax_cross_entropy {
+ static constexpr std::string_view name = "sparse_softmax_cross_entropy";
+ constexpr auto operator()(auto x, auto z) const {
+  const auto chosen = take_along(log_softmax(x), expand_dims(z, -1));
+  return mean(-chosen);
+ }
+ static constexpr auto per_record(auto x, auto z) {
+  return eval(-detail::without_last_axis(take_along(log_softmax(x), expand_dims(z, -1))));
+ }
+ static constexpr tensor_spec labels(dtype, const shape& output) {
+  return {dtype::i32, detail::dims_without_last(output)};
+ }
+ static constexpr auto accuracy(auto x, auto z) {
+  return mean(cast<float>(argmax(x, -1) == z));
+ }
+};
+
+/// The mean of squared differences.
+struct mean_squared_error {
+ static constexpr std::string_view name = "mean_squared_error";
+ constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
+ static constexpr auto per_record(auto x, auto z) { return detail::mean_of_record(each(x, z)); }
+ static constexpr auto each(auto x, auto z) { return square(x - z); }
+ static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+};
+
+}
+// ---- tapegraph/nn/metric_values.hpp ----
+
+namespace tapegraph {
+
+/// What a metric has accumulated: its state, by the names it gave.
+class metric_values {
+public:
+ struct entry {
+  std::string_view name;
+  std::span<const double> values;
+ };
+ explicit metric_values(std::span<const entry> entries) : entries_(entries) {}
+
+ /// A state that is one number.
+ double operator[](std::string_view name) const { return all(name)[0]; }
+ /// A state of any shape, row by row. Throws argument_error for a name that the metric did not give.
+ std::span<const double> all(std::string_view name) const {
+  for (const entry& e : entries_)
+   if (e.name == name) return e.values;
+  throw argument_error("metric: no state '" + std::string(name) + "'");
+ }
+ std::span<const entry> entries() const { return entries_; }
+
+private:
+ std::span<const entry> entries_;
+};
+
+}
+
+/// Losses as a model is compiled with them: of which output, with which weights of records, and what they read and give.
+
+namespace tapegraph {
+
+/// A loss or metric of one of several outputs. `weight`: of a loss in the sum; it may change between steps.
+template <fixed_string Name, class Part>
+struct part_on {
+ static constexpr std::string_view name = Name.view();
+ Part part;
+ double weight = 1;
+};
+/// `on<"box">(huber{}, 0.5)`; `on<"box">(none{})` says that an output has no loss.
+template <fixed_string Name, class Part>
+constexpr part_on<Name, Part> on(const Part& part, double weight = 1) {
+ return {part, weight};
+}
+
+/// The losses of a model of several outputs: what is trained is the sum of them, each times its weight. Each is also a metric,
+/// "NAME_loss", and so is its accuracy, if it has one, "NAME_accuracy".
+template <class... Parts>
+struct losses {
+ std::tuple<Parts...> parts;
+ constexpr explicit losses(const Parts&... each) : parts(each...) {}
+};
+
+/// What a model measures beside its loss: `metrics{precision{}, auc{}}`, or of several outputs `metrics{on<"class">(auc{})}`.
+template <class... Parts>
+struct metrics {
+ std::tuple<Parts...> parts;
+ constexpr explicit metrics(const Parts&... each) : parts(each...) {}
+};
+
+/// A loss whose records weigh differently: behind the labels stands one more column, "sample_weight", [batch] of the output's element
+/// type. The mean over all records of loss times weight, as Keras has it. Loss needs `per_record`.
+template <class Loss>
+struct weighted {
+ Loss loss;
+
+ constexpr weighted() = default;
+ constexpr explicit weighted(const Loss& of) : loss(of) {}
+};
+
+/// Of models whose loss is what they add by scope.add_loss; such models have no labels.
+struct added_losses {};
+
+namespace detail {
+
+/// A loss's numbers, where it has some.
+template <class T>
+constexpr int numbers_in() {
+ if constexpr (requires { T::count; })
+  return T::count;
+ else
+  return 0;
+}
+template <class T>
+constexpr void write_numbers(const T& of, double*& to) {
+ if constexpr (numbers_in<T>() > 0)
+  for (const double number : of.numbers()) *to++ = number;
+}
+
+/// Weights [batch] beside losses per record [batch, ...].
+template <class Handle>
+constexpr Handle weights_beside(Handle weights, int rank) {
+ while (shape_of(weights).rank() < rank) weights = expand_dims(weights, -1);
+ return weights;
+}
+
+template <class Each, class W>
+constexpr auto weighted_mean(const Each& each, const W& weights) {
+ return eval(mean(each * weights_beside(weights, shape_of(each).rank())));
+}
+
+/// Names put together: joined<Output, loss_suffix>::name is "class_loss".
+template <class... Parts>
+struct joined {
+ static constexpr auto text = [] {
+  std::array<char, (0 + ... + Parts::name.size())> all{};
+  std::size_t size = 0;
+  const auto add = [&](std::string_view part) {
+   for (const char c : part) all[size++] = c;
+  };
+  (add(Parts::name), ...);
+  return all;
+ }();
+ static constexpr std::string_view name{text.data(), text.size()};
+};
+struct loss_suffix {
+ static constexpr std::string_view name = "_loss";
+};
+struct accuracy_suffix {
+ static constexpr std::string_view name = "_accuracy";
+};
+struct underscore {
+ static constexpr std::string_view name = "_";
+};
+
+/// One loss of one output: the columns it reads, and its value.
+template <class Loss>
+struct loss_part {
+ static constexpr bool labelled = requires(dtype type, const shape& output) { Loss::labels(type, output); };
+ static constexpr int columns = labelled ? 1 : 0, count = numbers_in<Loss>();
+ static void write(const Loss& loss, double*& to) { write_numbers(loss, to); }
+ static constexpr tensor_spec column(int, const tensor_spec& output) {
+  if constexpr (labelled) return Loss::labels(output.type, output.dims);
+  return output;
+ }
+ template <class Y, class N, class... Z>
+ static constexpr auto value(const Y& y, const N& n, const Z&... z) {
+  if constexpr (count > 0)
+   return eval(Loss{}(y, z..., n));
+  else
+   return eval(Loss{}(y, z...));
+ }
+ template <class Y, class... Z>
+ static constexpr auto accuracy(const Y& y, const Z&... z) {
+  if constexpr (requires { Loss::accuracy(y, z...); })
+   return eval(Loss::accuracy(y, z...));
+  else
+   return none{};
+ }
+};
+
+template <class Loss>
+struct loss_part<weighted<Loss>> {
+ static constexpr int columns = 2, count = numbers_in<Loss>();
+ static void write(const weighted<Loss>& w, double*& to) { write_numbers(w.loss, to); }
+ static constexpr tensor_spec column(int k, const tensor_spec& output) {
+  if (k == 0) return Loss::labels(output.type, output.dims);
+  shape batch;
+  batch.attach(output.dims.table());
+  if (output.dims.rank() > 0) batch.push_back(output.dims[0]);
+  return {output.type, batch};
+ }
+ template <class Y, class N, class Z, class W>
+ static constexpr auto value(const Y& y, const N& n, const Z& z, const W& w) {
+  if constexpr (count > 0)
+   return weighted_mean(eval(Loss{}.per_record(y, z, n)), w);
+  else
+   return weighted_mean(eval(Loss{}.per_record(y, z)), w);
+ }
+ template <class Y, class Z, class W>
+ static constexpr auto accuracy(const Y& y, const Z& z, const W&) {
+  return loss_part<Loss>::accuracy(y, z);
+ }
+
+};
+
+/// An output that has no loss, and the models whose loss is what they add.
+template <>
+struct loss_part<none> {
+ static constexpr int columns = 0, count = 0;
+ static void write(const none&, double*&) {}
+ static constexpr tensor_spec column(int, const tensor_spec& output) { return output; }
+ static constexpr none accuracy(const auto&...) { return {}; }
+};
+template <>
+struct loss_part<added_losses> : loss_part<none> {
+ static void write(const added_losses&, double*&) {}
+};
+
+/// The mean of a loss or an accuracy over the records seen.
+template <class State, class Value, class Like>
+constexpr void add_mean(const State& state, const Value& value, const Like& like) {
+ const auto wide = eval(cast<double>(value));
+ const shape dims = shape_of(like);
+ const auto records = extent_number(wide, dims.rank() > 0 ? dims[0] : extent(1));
+ state.add("total", {}, eval(wide * records));
+ state.add("count", {}, records);
+}
+inline double mean_of(const metric_values& v) { return v["count"] > 0 ? v["total"] / v["count"] : 0; }
+
+template <std::size_t First, std::size_t Count, class Columns, class F>
+constexpr auto with_columns(const Columns& all, const F& f) {
+ return [&]<std::size_t... I>(std::index_sequence<I...>) { return f(std::get<First + I>(all)...); }
+ (std::make_index_sequence<Count>{});
+}
+
+/// A part of a list of numbers.
+template <class N>
+struct numbers_from {
+ const N& all;
+ std::size_t first;
+ constexpr auto operator[](std::size_t i) const { return all[first + i]; }
+};
+
+/// The value of an objective: what is trained, and the losses that it is the sum of.
+template <class Total, class Parts>
+struct objective_value {
+ Total total;
+ Parts parts;
+};
+
+}
+}
+
+/// What a model is trained for: losses, on which outputs. Traces and eager mode see all of them as one objective.
+
+namespace tapegraph {
+namespace detail {
+
+/// What a model is trained for and measured by, whatever it returns: label columns behind the inputs, and numbers that may change
+/// between steps. `y`: what the model returns, one tensor or `outputs`; `z`: a tuple of columns; `n`: the numbers. Here one loss of one output.
+template <class Loss>
+struct objective {
+ using part = loss_part<Loss>;
+ static constexpr bool added_only = std::is_same_v<Loss, added_losses>;
+ static constexpr int columns = part::columns, count = part::count;
+ static constexpr std::string_view column_names[2]{"", "sample_weight"}; // the first column behind the inputs; a name
+ static constexpr bool has_results = false;                             ///< beside loss and accuracy
+
+ static void write(const Loss& loss, double*& to) { part::write(loss, to); }
+ /// Element type and shape of column k beside these outputs.
+ template <class Y>
+ static constexpr tensor_spec column(int k, const tensor_spec* outputs) {
+  return part::column(k, outputs[0]);
+ }
+ template <class Y, class Z, class N>
+ static constexpr auto value(const Y& y, const Z& z, const N& n) {
+  auto total = std::apply([&](const auto&... each) { return part::value(y, n, each...); }, z);
+  return objective_value<decltype(total), std::tuple<>>{total, {}};
+ }
+ template <class Y, class Z>
+ static constexpr auto accuracy(const Y& y, const Z& z) {
+  return std::apply([&](const auto&... each) { return part::accuracy(y, each...); }, z);
+ }
+ template <class State, class Y, class Z, class V, class N>
+ static constexpr void measure(const State&, const Y&, const Z&, const V&, const N&) {}
+ /// `f(name, result of what it has accumulated)` for each metric.
+ template <class F>
+ static void results(const Loss&, const F&) {}
+ /// `f(output, labels, weights or none)` of a metric.
+ template <class Part, class Y, class Z, class F>
+ static constexpr void labelled_output(const Y& y, const Z& z, const F& f) {
+  static_assert(columns > 0, "metrics: the loss has no labels to measure by");
+  labelled(y, z, f);
+ }
+ template <class Y, class Labels, class F>
+ static constexpr void labelled(const Y& y, const std::tuple<Labels>& z, const F& f) {
+  f(y, std::get<0>(z), none{});
+ }
+ template <class Y, class Labels, class Weights, class F>
+ static constexpr void labelled(const Y& y, const std::tuple<Labels, Weights>& z, const F& f) {
+  f(y, std::get<0>(z), std::get<1>(z));
+ }
+};
+
+template <fixed_string... Names, class... Losses>
+struct objective<losses<part_on<Names, Losses>...>> {
+ using whole = losses<part_on<Names, Losses>...>;
+ static constexpr bool added_only = false, has_results = true;
+ static constexpr std::size_t size = sizeof...(Losses);
+ struct place {
+  std::size_t column, number;
+ };
+ static constexpr auto places = [] {
+  std::array<place, size + 1> all{};
+  std::size_t k = 0;
+  ((all[k + 1] = {all[k].column + loss_part<Losses>::columns, all[k].number + 1 + loss_part<Losses>::count}, ++k),
+  ...);
+  return all;
+ }();
+ static constexpr int columns = static_cast<int>(places[size].column), count = static_cast<int>(places[size].number);
+ static constexpr auto column_names = [] {
+  std::array<std::string_view, places[size].column + 1> all{};
+  constexpr std::string_view names[sizeof...(Names)]{Names.view()...};
+  for (std::size_t part = 0; part < size; ++part)
+   for (std::size_t k = places[part].column; k < places[part + 1].column; ++k)
+    all[k] = k == places[part].column ? names[part] : std::string_view("sample_weight");
+  return all;
+ }();
+
+ static void write(const whole& of, double*& to) {
+  std::apply(
+   [&](const auto&... each) {
+    ((*to++ = each.weight, loss_part<std::remove_cvref_t<decltype(each.part)>>::write(each.part, to)), ...);
+   },
+   of.parts);
+ }
+ template <class Y>
+ static constexpr tensor_spec column(int k, const tensor_spec* outputs) {
+  tensor_spec found{};
+  each_part([&]<std::size_t I, class Part>() {
+   const auto first = static_cast<int>(places[I].column);
+   if (k >= first && k < static_cast<int>(places[I + 1].column))
+    found = loss_part<Part>::column(k - first, outputs[output_of<Y>(I)]);
+  });
+  return found;
+ }
+ template <class Y, class Z, class N>
+ static constexpr auto value(const Y& y, const Z& z, const N& n) {
+  const auto values = [&]<std::size_t... I>(std::index_sequence<I...>) {
+   return std::tuple{part_value<I>(y, z, n)...};
+  }
+  (std::make_index_sequence<size>{});
+  auto total = sum_from<0>(values, n, none{});
+  return objective_value<decltype(total), std::remove_cv_t<decltype(values)>>{total, values};
+ }
+ template <class Y, class Z>
+ static constexpr none accuracy(const Y&, const Z&) {
+  return {};
+ }
+ template <class State, class Y, class Z, class V, class N>
+ static constexpr void measure(const State& state, const Y& y, const Z& z, const V& v, const N&) {
+  each_part([&]<std::size_t I, class Part>() {
+   if constexpr (!std::is_same_v<Part, none>) {
+    const auto& output = part_output<I>(y);
+    add_mean(state.of(joined<part_name<I>, loss_suffix>::name), std::get<I>(v.parts), output);
+    const auto right = with_columns<places[I].column, loss_part<Part>::columns>(
+     z, [&](const auto&... each) { return loss_part<Part>::accuracy(output, each...); });
+    if constexpr (!std::is_same_v<std::remove_cv_t<decltype(right)>, none>)
+     add_mean(state.of(joined<part_name<I>, accuracy_suffix>::name), right, output);
+   }
+  });
+ }
+ template <class F>
+ static void results(const whole&, const F& f) {
+  each_part([&]<std::size_t I, class Part>() {
+   if constexpr (!std::is_same_v<Part, none>) {
+    f(joined<part_name<I>, loss_suffix>::name, mean_of);
+    f(joined<part_name<I>, accuracy_suffix>::name, mean_of);
+   }
+  });
+ }
+
+ template <class Part, class Y, class Z, class F>
+ static constexpr void labelled_output(const Y& y, const Z& z, const F& f) {
+  static_assert(((Part::output == Names.view()) || ...),
+     "metrics: say of which output, tg::on<\"name\">(metric)");
+  each_part([&]<std::size_t I, class Loss>() {
+   if constexpr (part_name<I>::name == Part::output) {
+    static_assert(loss_part<Loss>::columns > 0, "metrics: this output has no labels to measure by");
+    with_columns<places[I].column, loss_part<Loss>::columns>(z, [&](const auto&... each) {
+     objective<Loss>::labelled(part_output<I>(y), std::tuple{each...}, f);
+     return none{};
+    });
+   }
+  });
+ }
+
+ template <std::size_t I>
+ struct part_name {
+  static constexpr std::string_view names[sizeof...(Names)]{Names.view()...};
+  static constexpr std::string_view name = names[I];
+ };
+ template <class Y>
+ static constexpr std::size_t output_of(std::size_t part) {
+  constexpr std::string_view names[sizeof...(Names)]{Names.view()...};
+  std::size_t index = 0;
+  for (const std::string_view each : output_pack<Y>::names)
+   if (each == names[part])
+    return index;
+   else
+    ++index;
+  return index;
+ }
+
+private:
+ template <class F>
+ static constexpr void each_part(const F& f) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (f.template operator()<I, Losses>(), ...); }
+  (std::make_index_sequence<size>{});
+ }
+ template <std::size_t I, class Y>
+ static constexpr const auto& part_output(const Y& y) {
+  return output_pack<Y>::template get<static_cast<int>(output_of<Y>(I))>(y);
+ }
+ template <std::size_t I, class Y, class Z, class N>
+ static constexpr auto part_value(const Y& y, const Z& z, const N& n) {
+  using part = std::tuple_element_t<I, std::tuple<loss_part<Losses>...>>;
+  if constexpr (std::is_same_v<part, loss_part<none>>)
+   return none{};
+  else
+   return with_columns<places[I].column, part::columns>(z, [&](const auto&... each) {
+    return part::value(part_output<I>(y), numbers_from<N>{n, places[I].number + 1}, each...);
+   });
+ }
+ template <std::size_t I, class Values, class N, class Sum>
+ static constexpr auto sum_from(const Values& values, const N& n, const Sum& sum) {
+  if constexpr (I == size) {
+   return sum;
+  } else {
+   const auto& each = std::get<I>(values);
+   if constexpr (std::is_same_v<std::remove_cvref_t<decltype(each)>, none>)
+    return sum_from<I + 1>(values, n, sum);
+   else if constexpr (std::is_same_v<Sum, none>)
+    return sum_from<I + 1>(values, n, eval(n[places[I].number] * each));
+   else
+    return sum_from<I + 1>(values, n, eval(sum + n[places[I].number] * each));
+  }
+ }
+};
+
+}
+}
+
+/// Objectives with metrics.
+
+namespace tapegraph {
+
+/// An objective with metrics beside it: what tg::compile makes of a loss and `metrics{...}`.
+template <class Loss, class... Metrics>
+struct measured {
+ Loss loss;
+ tapegraph::metrics<Metrics...> metrics;
+};
+
+namespace detail {
+
+/// A metric of the only output, and of one of several.
+template <class Metric>
+struct metric_part {
+ using type = Metric;
+ static constexpr std::string_view name = Metric::name, output{};
+ static constexpr const Metric& of(const Metric& m) { return m; }
+};
+template <fixed_string Name, class Metric>
+struct metric_part<part_on<Name, Metric>> {
+ using type = Metric;
+ struct output_name {
+  static constexpr std::string_view name = Name.view();
+ };
+ static constexpr std::string_view output = Name.view(), name = joined<output_name, underscore, Metric>::name;
+ static constexpr const Metric& of(const part_on<Name, Metric>& m) { return m.part; }
+};
+
+template <class Loss, class... Metrics>
+struct objective<measured<Loss, Metrics...>> : objective<Loss> {
+ using inner = objective<Loss>;
+ using whole = measured<Loss, Metrics...>;
+ static constexpr bool has_results = true;
+ static constexpr int count = inner::count + (0 + ... + numbers_in<typename metric_part<Metrics>::type>());
+
+ static void write(const whole& of, double*& to) {
+  inner::write(of.loss, to);
+  std::apply(
+   [&](const auto&... each) {
+    (write_numbers(metric_part<std::remove_cvref_t<decltype(each)>>::of(each), to), ...);
+   },
+   of.metrics.parts);
+ }
+ template <class State, class Y, class Z, class V, class N>
+ static constexpr void measure(const State& state, const Y& y, const Z& z, const V& v, const N& n) {
+  inner::measure(state, y, z, v, n);
+  std::size_t first = inner::count;
+  (measure_part<Metrics>(state, y, z, n, first), ...);
+ }
+ template <class F>
+ static void results(const whole& of, const F& f) {
+  inner::results(of.loss, f);
+  std::apply([&](const auto&... each) { (part_result(each, f), ...); }, of.metrics.parts);
+ }
+
+private:
+ template <class Part, class State, class Y, class Z, class N>
+ static constexpr void measure_part(const State& state, const Y& y, const Z& z, const N& n, std::size_t& first) {
+  using part = metric_part<Part>;
+  using metric = typename part::type;
+  const numbers_from<N> own{n, first};
+  first += static_cast<std::size_t>(numbers_in<metric>());
+  inner::template labelled_output<part>(y, z, [&](const auto& output, const auto& labels, const auto& weights) {
+   metric::update(state.of(part::name), output, labels, weights, own);
+  });
+ }
+ template <class Part, class F>
+ static void part_result(const Part& part, const F& f) {
+  const auto& metric = metric_part<Part>::of(part);
+  f(metric_part<Part>::name, [&](const metric_values& v) { return metric.result(v); });
+ }
+};
+
+}
+}
+// ---- tapegraph/nn/optimizers.hpp ----
+
+// ---- tapegraph/nn/optimizers/hyperparameter.hpp ----
+
+/// Numbers of optimizers that may depend on the step.
+
+namespace tapegraph {
+
+/// What gives a number for each step: `double operator()(std::int64_t step) const`, the first update being step 0, as Keras counts
+/// its iterations. Schedules, captureless functions and small structures of one's own are such types.
+template <class S>
+concept schedule =
+ std::is_trivially_copyable_v<S> && !std::is_arithmetic_v<S> && requires(const S& s, std::int64_t step) {
+ { s(step) } -> std::convertible_to<double>;
+};
+
+/// A number of an optimizer: a constant, or a schedule. It is set and read as a double is, also between steps.
+///
+///     tg::adam{.learning_rate = 1e-3}
+///     tg::adam{.learning_rate = tg::cosine_decay{.initial_learning_rate = 1e-3, .decay_steps = 1000}}
+///     tg::adam{.learning_rate = [](std::int64_t step) { return 0.1 / (1 + step); }}
+///     model.optimizer().learning_rate *= 0.5;
+class hyperparameter {
+public:
+ /// Bytes that a schedule may have; what is longer is a function of one's own.
+ static constexpr std::size_t capacity = 192;
+
+ constexpr hyperparameter() = default;
+ constexpr hyperparameter(double value) : value_(value) {}
+ template <schedule S>
+ hyperparameter(S s) : value_(std::numeric_limits<double>::quiet_NaN()) {
+  static_assert(sizeof(S) <= capacity,
+     "hyperparameter: this schedule is too large; write a function of the step");
+  static_assert(alignof(S) <= alignof(std::max_align_t));
+  std::memcpy(memory_, &s, sizeof s);
+  function_ = [](const std::byte* memory, std::int64_t step) {
+   alignas(S) std::byte copy[sizeof(S)];
+   std::memcpy(copy, memory, sizeof copy);
+   return static_cast<double>((*std::launder(reinterpret_cast<const S*>(copy)))(step));
+  };
+ }
+ /// The number that step `step` has, counted from 0.
+ double at(std::int64_t step) const { return function_ == nullptr ? value_ : factor_ * function_(memory_, step); }
+ /// Of a schedule what the latest step had; before the first one what it will have.
+ operator double() const {
+  return function_ == nullptr || value_ == value_ ? value_ : at(0);
+ }
+ bool scheduled() const { return function_ != nullptr; }
+ /// What a schedule has been multiplied by.
+ double factor() const { return factor_; }
+
+ /// Of a schedule, too: all that it gives afterwards is that much larger.
+ hyperparameter& operator*=(double factor) {
+  value_ *= factor;
+  factor_ *= factor;
+  return *this;
+ }
+ hyperparameter& operator/=(double divisor) { return *this *= 1 / divisor; }
+
+ /// For the `numbers` of optimizers: the number of update `step`, counted from 1. Throws argument_error, naming optimizer and
+ /// member, for one that is negative or not finite.
+ double used(std::int64_t step, const char* optimizer, const char* member) const;
+ /// The same for a share in [0, 1), such as momentum.
+ double used_below_one(std::int64_t step, const char* optimizer, const char* member) const;
+ /// The same for what must be above 0.
+ double used_positive(std::int64_t step, const char* optimizer, const char* member) const;
+ [[noreturn]] static void refuse(double value, std::int64_t step, const char* optimizer, const char* member,
+         const char* rule);
+
+private:
+ mutable double value_ = 0;
+ double factor_ = 1;
+ double (*function_)(const std::byte* memory, std::int64_t step) = nullptr;
+ alignas(std::max_align_t) std::byte memory_[capacity]{};
+};
+
+#if TG_DEFINES(nn)
+TG_DEFINITION double hyperparameter::used(std::int64_t step, const char* optimizer, const char* member) const {
+ value_ = at(step - 1);
+ if (!(value_ >= 0) || !std::isfinite(value_)) refuse(value_, step, optimizer, member, "must not be negative");
+ return value_;
+}
+
+TG_DEFINITION double hyperparameter::used_below_one(std::int64_t step, const char* optimizer,
+             const char* member) const {
+ if (!(used(step, optimizer, member) < 1)) refuse(value_, step, optimizer, member, "must be below 1");
+ return value_;
+}
+
+TG_DEFINITION double hyperparameter::used_positive(std::int64_t step, const char* optimizer, const char* member) const {
+ if (!(used(step, optimizer, member) > 0)) refuse(value_, step, optimizer, member, "must be positive");
+ return value_;
+}
+
+TG_DEFINITION void hyperparameter::refuse(double value, std::int64_t step, const char* optimizer, const char* member,
+          const char* rule) {
+ char digits[32];
+ std::snprintf(digits, sizeof digits, "%g", value);
+ throw argument_error(std::string(optimizer) + ": " + member + ' ' +
+      (std::isfinite(value) ? rule : "must be finite") + ", step " + std::to_string(step) + " has " +
+      digits);
+}
+#endif
+
+/// The learning rate of an optimizer, or of the one in a chain.
+template <class Optimizer>
+hyperparameter& learning_rate_of(Optimizer& optimizer) {
+ if constexpr (requires { optimizer.learning_rate; })
+  return optimizer.learning_rate;
+ else
+  return learning_rate_of(optimizer.main());
+}
+
+}
+
+/// Optimizers. An optimizer is a plain struct. Its members may change between steps without compiling anything: `numbers(step)`
+/// returns the `count` numbers that step `step` (from 1) uses, and `update` writes the update with these numbers as scalars. State
+/// is asked for by name from `slots` and starts at zero, or at what `first_value(name)` says where there is such a function. What all
+/// gradients of a step have in common, `shared(gradients, n)` computes, and `update` is then given that, too.
+///
+/// More of them, and what composes with them: nn/all_optimizers.hpp.
+
+namespace tapegraph {
+
+/// w <- w - learning_rate g
+struct sgd {
+ hyperparameter learning_rate = 0.01;
+
+ static constexpr int count = 1;
+ std::array<double, count> numbers(std::int64_t step) const {
+  return {learning_rate.used(step, "sgd", "learning_rate")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  slots.assign(w, w - n[0] * g);
+ }
+};
+
+/// v <- momentum v - learning_rate g; w <- w + v, or with Nesterov's look-ahead w + momentum v - learning_rate g (Keras's
+/// form; Sutskever et al. 2013)
+template <bool Nesterov = false>
+struct basic_momentum {
+ hyperparameter learning_rate = 0.01;
+ hyperparameter momentum = 0.9;
+
+ static constexpr int count = 2;
+ std::array<double, count> numbers(std::int64_t step) const {
+  constexpr const char* name = Nesterov ? "nesterov_momentum" : "momentum";
+  return {learning_rate.used(step, name, "learning_rate"), momentum.used(step, name, "momentum")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto velocity = slots.state(w, "momentum");
+  const auto next = eval(n[1] * velocity - n[0] * g);
+  slots.assign(velocity, next);
+  if constexpr (Nesterov)
+   slots.assign(w, w + n[1] * next - n[0] * g);
+  else
+   slots.assign(w, w + next);
+ }
+};
+using momentum = basic_momentum<false>;
+using nesterov_momentum = basic_momentum<true>;
+
+namespace detail {
+/// The size of Adam's step: learning_rate sqrt(1 - beta2^t) / (1 - beta1^t).
+inline double adam_step_size(double learning_rate, double beta1, double beta2, std::int64_t step) {
+ const auto t = static_cast<double>(step);
+ return learning_rate * std::sqrt(1 - std::pow(beta2, t)) / (1 - std::pow(beta1, t));
+}
+}
+
+/// Adam (Kingma and Ba 2015) in Keras's form: the bias corrections are part of the step size
+/// a = learning_rate sqrt(1 - beta2^t) / (1 - beta1^t); m <- m + (1 - beta1)(g - m); v <- v + (1 - beta2)(g^2 - v);
+/// w <- w - a m / (sqrt(v) + epsilon)
+struct adam {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter beta1 = 0.9, beta2 = 0.999;
+ hyperparameter epsilon = 1e-7;
+
+ static constexpr int count = 4;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double rate = learning_rate.used(step, "adam", "learning_rate");
+  const double b1 = beta1.used_below_one(step, "adam", "beta1"), b2 = beta2.used_below_one(step, "adam", "beta2");
+  return {detail::adam_step_size(rate, b1, b2, step), 1 - b1, 1 - b2, epsilon.used(step, "adam", "epsilon")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto m = slots.state(w, "adam_m");
+  const auto v = slots.state(w, "adam_v");
+  const auto next_m = eval(m + n[1] * (g - m));
+  const auto next_v = eval(v + n[2] * (square(g) - v));
+  slots.assign(m, next_m);
+  slots.assign(v, next_v);
+  slots.assign(w, w - n[0] * next_m / (sqrt(next_v) + n[3]));
+ }
+};
+
+}
+// ---- tapegraph/nn/graph_updates.hpp ----
+
+// ---- tapegraph/nn/sparse_rows.hpp ----
+
+/// What optimizers see of a variable in graph mode: all of it, or the rows that a step has gathered. Rows that it has not keep
+/// their weights and their optimizer state.
+
+namespace tapegraph::ir {
+
+namespace detail {
+/// The path of a variable, as patterns are held against it.
+constexpr list<char> path_text(const trace& t, int variable) {
+ list<std::string_view> names;
+ list<int> indices;
+ names.push_back(t.variables[variable].name);
+ indices.push_back(-1);
+ for (int s = t.variables[variable].scope; s > 0; s = t.scopes[s].parent) {
+  names.push_back(t.scopes[s].name);
+  indices.push_back(t.scopes[s].index);
+ }
+ list<char> text;
+ for (int i = names.size() - 1; i >= 0; --i) {
+  char digits[12]{};
+  int count = 0;
+  for (int k = indices[i]; k > 0 || (k == 0 && count == 0); k /= 10)
+   digits[count++] = static_cast<char>('0' + k % 10);
+  for (const char c : names[i]) text.push_back(c);
+  if (count > 0 && !names[i].empty()) text.push_back('_');
+  while (count > 0) text.push_back(digits[--count]);
+  if (i > 0) text.push_back('/');
+ }
+ return text;
+}
+}
+
+/// State of an optimizer for one variable, as graph nodes.
+class graph_slots {
+public:
+ /// `optimizer`: of a session's model, which one it is, and `number`, which of those that change the variable.
+ constexpr graph_slots(graph_scope scope, int variable, int optimizer = 0, int number = 0)
+  : scope_(scope), variable_(variable), optimizer_(optimizer), number_(number) {}
+ /// Asked for again, the same.
+ constexpr graph_node state(const graph_node& w, std::string_view name) const {
+  trace& t = scope_.owner();
+  const variable_entry v = t.variables[variable_];
+  const graph_scope first = graph_scope(&t, v.scope) / v.name, own = number_ > 0 ? first / number_ : first;
+  for (int i = t.scopes[own.index()].last_variable; i > 0; i = t.variables[i - 1].previous)
+   if (t.variables[i - 1].name == name) return {&t, t.variables[i - 1].node};
+  const graph_node made = own.variable_like(w, name, w.shape(), {init::zeros{}, false});
+  t.variables.back().state_of = optimizer_ + 1;
+  return made;
+ }
+ constexpr void assign(const graph_node& target, const auto& value) const { scope_.assign(target, value); }
+ /// Whether the variable's path matches a pattern, as variable_list::set_trainable has it.
+ constexpr bool matches(std::string_view pattern) const {
+  const list<char> text = detail::path_text(scope_.owner(), variable_);
+  return tapegraph::detail::path_matches(pattern, {text.begin(), static_cast<std::size_t>(text.size())});
+ }
+
+private:
+ graph_scope scope_;
+ int variable_, optimizer_, number_;
+};
+
+/// An optimizer's view of some rows of one variable: state is gathered by the same indices, and assignments write rows.
+class graph_row_slots {
+public:
+ static constexpr bool sparse = true;
+ constexpr graph_row_slots(const graph_slots& slots, const graph_node& table, const graph_node& indices)
+  : slots_(slots), table_(table), indices_(indices) {}
+
+ constexpr graph_node state(const graph_node&, std::string_view name) const {
+  return rows_of(slots_.state(table_, name));
+ }
+ /// `target`: rows of the variable or of its state, as gathered.
+ constexpr void assign(const graph_node& target, const auto& value) const {
+  trace& t = target.owner();
+  const graph_node whole(&t, t.argument(target.id(), 0));
+  slots_.assign(whole, assign_rows(whole, indices_, eval(value)));
+ }
+ constexpr graph_node rows_of(const graph_node& table) const { return gather(table, indices_, 0, 0); }
+ constexpr bool matches(std::string_view pattern) const { return slots_.matches(pattern); }
+
+private:
+ graph_slots slots_;
+ graph_node table_, indices_;
+};
+
+namespace detail {
+
+/// Whether nothing but the gathers in t.row_uses reads the variables they are of; otherwise the trace has failed.
+constexpr bool gathered_only(trace& t) {
+ list<int> noted(t.nodes.size(), 0);
+ for (const row_use_entry& use : t.row_uses) noted[use.node] = noted[t.variables[use.variable].node] = 1;
+ for (int i = 0; i < t.nodes.size(); ++i)
+  for (int k = 0; noted[i] == 0 && k < t.nodes[i].arguments; ++k) {
+   const int table = t.argument(i, k);
+   if (!t.is(table, descriptor_of<variable_op>) || noted[table] == 0) continue;
+   const operand_info in = t.info(table);
+   t.scope = t.variables[static_cast<int>(t.words_of(table)[0])].scope;
+   t.line = t.nodes[i].line;
+   t.fail("a variable with sparse gradients is read otherwise than by gather_rows", &in, 1);
+   return false;
+  }
+ return true;
+}
+
+/// dL/d(rows of a variable) and the indices of the rows, from those of each of its uses. `first`: of the variable's uses in
+/// `found`, which holds dL/d(rows) of t.row_uses, -1 where the loss does not depend on them. Node -1 where it depends on none.
+constexpr gradient_entry row_gradient(trace& t, int variable, const list<int>& found, int first) {
+ bool any = false;
+ for (int k = 0; k < t.row_uses.size(); ++k)
+  any = any || (t.row_uses[k].variable == variable && found[first + k] >= 0);
+ if (!any) return {variable, -1, -1};
+ list<graph_node> rows, indices;
+ for (int k = 0; k < t.row_uses.size(); ++k) {
+  const row_use_entry use = t.row_uses[k];
+  if (use.variable != variable) continue;
+  const int flow = found[first + k];
+  rows.push_back({&t, flow >= 0 ? flow : zeros_like(t, use.node)});
+  indices.push_back({&t, t.argument(use.node, 1)});
+  if (indices.back().type() != indices[0].type())
+   t.fail("gather_rows: indices into one variable must be of one type");
+ }
+ const int behind = t.nodes[t.variables[variable].node].rank - 1;
+ const graph_node where = tapegraph::detail::rows_together(indices.begin(), indices.size(), 0);
+ const graph_node all = tapegraph::detail::rows_together(rows.begin(), rows.size(), behind);
+ return {variable, graph_node(sum_of_equal_rows(all, where)).id(), where.id()};
+}
+
+}
+
+}
+
+/// An optimizer's update of variables, traced.
+
+namespace tapegraph::ir {
+
+/// Numbers that the program refreshes every step, as they are and as floats.
+template <std::size_t Count>
+struct traced_numbers {
+ std::array<graph_node, Count> wide{}, narrow{};
+
+ constexpr traced_numbers(trace& t, std::string_view name) {
+  for (graph_node& n : wide) n = graph_node(&t, t.input(name, dtype::f64, {}, true));
+  for (std::size_t i = 0; i < Count; ++i) narrow[i] = eval(cast<float>(wide[i]));
+ }
+ constexpr const std::array<graph_node, Count>& of(dtype type) const { return type == dtype::f64 ? wide : narrow; }
+};
+
+/// The gradients of a step, as an optimizer's `shared` sees them.
+class graph_gradients {
+public:
+ /// Of the variables that `entries` name; these are to outlive it.
+ constexpr graph_gradients(trace* t, const list<gradient_entry>& entries) : t_(t), entries_(&entries) {}
+ constexpr int size() const { return entries_->size(); }
+ constexpr dtype first_type() const { return t_->nodes[(*entries_)[0].node].type; }
+
+ /// Calls f(slots, variable, gradient) for each.
+ constexpr void each(const auto& f) const {
+  for (const gradient_entry& each : *entries_) {
+   const graph_node w(t_, t_->variables[each.variable].node), g(t_, each.node);
+   const graph_slots whole(graph_scope(t_, 0), each.variable, each.optimizer, each.state);
+   t_->scope = t_->variables[each.variable].scope;
+   t_->place = t_->nodes[w.id()].place;
+   if (each.indices >= 0) {
+    const graph_row_slots slots(whole, w, graph_node(t_, each.indices));
+    f(slots, slots.rows_of(w), g);
+   } else {
+    f(whole, w, g);
+   }
+  }
+  t_->place = 0;
+ }
+ /// The sum of f(gradient), or of f(slots, variable, gradient), scalars, over all variables that are not frozen, in their order. Its
+ /// element type is that of the first.
+ constexpr graph_node sum(const auto& f) const {
+  graph_node total;
+  int next = 0;
+  each([&](const auto& slots, const graph_node& w, const graph_node& g) {
+   const graph_node part = tapegraph::detail::term_of(f, slots, w, g);
+   const graph_node counted = eval(where(frozen((*entries_)[next++].variable), 0, part));
+   total = next == 1 ? counted : eval(total + tapegraph::detail::as_type_of(total, counted));
+  });
+  return next > 0 ? total : graph_node(t_, t_->constant(0, dtype::f32));
+ }
+
+private:
+ constexpr graph_node frozen(int variable) const {
+  int& input = t_->variables[variable].frozen_input;
+  if (input == 0) {
+   t_->input("frozen", dtype::boolean, {}, true);
+   input = t_->inputs.size();
+  }
+  return {t_, t_->inputs[input - 1].node};
+ }
+
+ trace* t_;
+ const list<gradient_entry>* entries_;
+};
+
+/// The update of every variable that has a gradient; numbers are inputs of the program.
+template <class Optimizer>
+constexpr void trace_updates(trace& t, const graph_gradients& gradients) {
+ t.scope = 0;
+ const traced_numbers<static_cast<std::size_t>(Optimizer::count)> numbers(t, "optimizer");
+ if (gradients.size() == 0) return;
+ if constexpr (requires { Optimizer::shared(gradients, numbers.wide); }) {
+  const auto shared = Optimizer::shared(gradients, numbers.of(gradients.first_type()));
+  gradients.each([&](const auto& slots, const graph_node& w, const graph_node& g) {
+   Optimizer::update(slots, w, g, numbers.of(w.type()), shared);
+  });
+ } else {
+  gradients.each([&](const auto& slots, const graph_node& w, const graph_node& g) {
+   Optimizer::update(slots, w, g, numbers.of(w.type()));
+  });
+ }
+}
+
+}
+
+/// What a compiled model's programs trace: training, evaluation, prediction. The same functions run at compile time for
+/// graph mode's programs and at run time for variables and the layer table.
+
+namespace tapegraph {
+
+namespace ir {
+
+template <class Model, class Spec>
+constexpr auto trace_model(trace& t) {
+ const graph_scope root(&t, 0);
+ const auto x = tapegraph::detail::input_pack<Spec>::map([&](auto spec, std::string_view name) {
+  using T = typename decltype(spec)::element_type;
+  return graph_node(&t, t.input(name, dtype_of<T>, spec.dims(t.extents)));
+ });
+ return std::apply(
+  [&](const auto&... each) { return tapegraph::detail::sealed_result(Model::get()(root, each...)); }, x);
+}
+
+/// "mean_squared_error", as the compiler spells the type, without its namespaces.
+template <class T>
+constexpr std::string_view type_name() {
+ std::string_view name = __PRETTY_FUNCTION__;
+ name.remove_prefix(name.find("T = ") + 4);
+ name = name.substr(0, name.find_first_of(";]"));
+ const std::size_t qualifier = name.substr(0, name.find('<')).rfind("::");
+ return qualifier == std::string_view::npos ? name : name.substr(qualifier + 2);
+}
+template <class Loss>
+struct loss_text {
+ static constexpr std::string_view name = type_name<Loss>();
+};
+template <class Loss>
+struct loss_text<weighted<Loss>> : loss_text<Loss> {};
+template <class Loss, class... Metrics>
+struct loss_text<measured<Loss, Metrics...>> : loss_text<Loss> {};
+struct labels_prefix {
+ static constexpr std::string_view name = "labels of ";
+};
+/// What messages call a column of labels.
+template <class Loss>
+constexpr std::string_view labels_name(int column) {
+ const std::string_view name = tapegraph::detail::objective<Loss>::column_names[static_cast<std::size_t>(column)];
+ return name.empty() ? tapegraph::detail::joined<labels_prefix, loss_text<Loss>>::name : name;
+}
+
+namespace detail {
+constexpr void fail_of_variable(trace& t, int variable, const char* what) {
+ t.scope = t.variables[variable].scope;
+ t.fail(what);
+}
+}
+
+/// What the variables' regularizers add to the model's loss. Whoever has one has nn/regularizer.hpp: before the model, whose type is
+/// therefore asked for.
+template <class Model>
+constexpr void add_penalties(trace& t) {
+ if constexpr (requires { sizeof(tapegraph::detail::penalties<Model>); })
+  tapegraph::detail::penalties<Model>::add(t);
+ else if (t.regularizers.size() > 0)
+  detail::fail_of_variable(t, t.regularizers[0].variable,
+        "regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
+}
+
+/// Takes the new values of variables back to what their constraints say.
+template <class Model>
+constexpr void apply_constraints(trace& t) {
+ if constexpr (requires { sizeof(tapegraph::detail::projections<Model>); })
+  tapegraph::detail::projections<Model>::apply(t);
+ else if (t.constraints.size() > 0)
+  detail::fail_of_variable(t, t.constraints[0].variable,
+        "constraint: needs #include <tapegraph/nn/constraint.hpp>");
+}
+
+/// Element types and shapes of what a model returns.
+template <class Y>
+constexpr auto output_specs(const Y& y) {
+ using pack = tapegraph::detail::output_pack<Y>;
+ std::array<tensor_spec, pack::count> specs{};
+ [&]<std::size_t... I>(std::index_sequence<I...>) {
+  ((specs[I] = {pack::template get<I>(y).type(), pack::template get<I>(y).shape()}), ...);
+ }
+ (std::make_index_sequence<pack::count>{});
+ return specs;
+}
+
+/// Labels, the loss (output 0), accuracy where there is one, and metrics of what a model returns.
+template <class Loss, class Y>
+constexpr void trace_objective(trace& t, const Y& y) {
+ using objective = tapegraph::detail::objective<Loss>;
+ const auto specs = output_specs(y);
+ const auto z = [&]<std::size_t... I>(std::index_sequence<I...>) {
+  [[maybe_unused]] const auto labels = [&](int k) {
+   const tensor_spec spec = objective::template column<Y>(k, specs.data());
+   return graph_node(&t, t.input(labels_name<Loss>(k), spec.type, spec.dims));
+  };
+  return std::tuple{labels(static_cast<int>(I))...};
+ }
+ (std::make_index_sequence<static_cast<std::size_t>(objective::columns)>{});
+ t.scope = 0;
+ const traced_numbers<static_cast<std::size_t>(objective::count)> numbers(t, "loss");
+ const auto& n = numbers.of(specs[0].type);
+ graph_node loss;
+ const auto add_up = [&](const auto& total) {
+  loss = total;
+  for (const int each : t.added_losses) loss = eval(loss + graph_node(&t, each));
+  const operand_info given = t.info(loss.id());
+  for (int i = 0; i < given.dims.rank(); ++i)
+   if (given.dims[i].value != 1) t.fail("a loss must be a scalar (reduce it, say with mean)", &given, 1);
+  t.outputs.push_back({"loss", loss.id()});
+ };
+ if constexpr (objective::added_only) {
+  if (t.added_losses.size() == 0) t.fail("added_losses: the model adds none (scope.add_loss)");
+  add_up(graph_node(&t, t.constant(0, specs[0].type)));
+ } else {
+  const auto value = objective::value(y, z, n);
+  add_up(value.total);
+  const auto accuracy = objective::accuracy(y, z);
+  if constexpr (!std::is_same_v<std::remove_cv_t<decltype(accuracy)>, none>)
+   t.outputs.push_back({"accuracy", graph_node(accuracy).id()});
+  objective::measure(tapegraph::detail::graph_metrics(graph_scope(&t, 0)), y, z, value, n);
+  t.scope = 0;
+ }
+}
+
+/// The model in training and its loss, output 0.
+template <class Model, class Spec, class Loss>
+struct forward_trace {
+ static constexpr void build(trace& t) {
+  t.training = true;
+  const auto output = trace_model<Model, Spec>(t);
+  add_penalties<Model>(t);
+  trace_objective<Loss>(t, output);
+ }
+};
+
+/// The loss differentiated by every trainable variable.
+template <class Model, class Spec, class Loss>
+struct gradient_trace {
+ using previous = forward_trace<Model, Spec, Loss>;
+ static constexpr void build(trace& t) {
+  if (!detail::gathered_only(t)) return;
+  list<int> nodes, indices, by_rows(t.variables.size(), 0);
+  for (const row_use_entry& use : t.row_uses) by_rows[use.variable] = 1;
+  for (int i = 0; i < t.variables.size(); ++i) {
+   if (!t.variables[i].trainable) continue;
+   if (by_rows[i] == 0) nodes.push_back(t.variables[i].node);
+   indices.push_back(i);
+  }
+  const int first_rows = nodes.size();
+  for (const row_use_entry& use : t.row_uses) nodes.push_back(use.node);
+  const list<int> found = gradient(t, t.outputs[0].node, nodes);
+  int next = 0;
+  for (const int i : indices) {
+   const gradient_entry g =
+    by_rows[i] != 0 ? detail::row_gradient(t, i, found, first_rows) : gradient_entry{i, found[next++], -1};
+   if (g.node >= 0) t.gradients.push_back(g);
+  }
+  t.row_uses.clear();
+ }
+};
+
+/// The optimizer's update of every variable that has a gradient.
+template <class Model, class Spec, class Loss, class Optimizer>
+struct training_trace {
+ using previous = gradient_trace<Model, Spec, Loss>;
+ static constexpr void build(trace& t) {
+  trace_updates<Optimizer>(t, graph_gradients(&t, t.gradients));
+  t.gradients.clear();
+  apply_constraints<Model>(t);
+ }
+};
+
+template <class Model, class Spec, class Loss>
+struct evaluation_trace {
+ static constexpr void build(trace& t) {
+  t.training = false;
+  const auto output = trace_model<Model, Spec>(t);
+  t.assignments.clear();
+  add_penalties<Model>(t);
+  trace_objective<Loss>(t, output);
+ }
+};
+
+/// `Training` traces the model as training sees it, for the layer table.
+template <class Model, class Spec, bool Training = false>
+struct prediction_trace {
+ static constexpr void build(trace& t) {
+  t.training = Training;
+  const auto output = trace_model<Model, Spec>(t);
+  using pack = tapegraph::detail::output_pack<std::remove_cv_t<decltype(output)>>;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+   (t.outputs.push_back(
+    {pack::names[I].empty() ? "output" : pack::names[I], pack::template get<I>(output).id()}),
+   ...);
+  }
+  (std::make_index_sequence<pack::count>{});
+  t.assignments.clear();
+ }
+};
+
+}
+}
+
+namespace tapegraph {
+
+/// The layer table of a model: type, output shape and parameters of each layer, and totals.
+struct model_summary {
+ struct row {
+  std::string path, type, output;
+  std::int64_t parameters = 0;
+ };
+ std::vector<row> rows;
+ std::int64_t parameters = 0, trainable = 0;
+ int variables = 0; ///< of the model itself, without an optimizer's
+
+ std::string text() const {
+  std::size_t first = 18, second = 14;
+  for (const row& r : rows) {
+   first = std::max(first, label(r).size() + 2);
+   second = std::max(second, r.output.size() + 2);
+  }
+  const auto line = [&](const std::string& a, const std::string& b, const std::string& c) {
+   std::string s = a;
+   s.append(first - std::min(first, a.size()), ' ').append(b).append(second - std::min(second, b.size()), ' ');
+   return s.append(12 - std::min<std::size_t>(12, c.size()), ' ').append(c).append("\n");
+  };
+  std::string result = line("layer (type)", "output shape", "parameters");
+  result.append(first + second + 12, '-').append("\n");
+  for (const row& r : rows) result += line(label(r), r.output, grouped(r.parameters));
+  result.append(first + second + 12, '-').append("\n");
+  result.append("parameters:     ").append(grouped(parameters));
+  result.append("\ntrainable:      ").append(grouped(trainable));
+  result.append("\nnot trainable:  ").append(grouped(parameters - trainable)).append("\n");
+  return result;
+ }
+
+ /// "1,674,701"
+ static std::string grouped(std::int64_t n) {
+  std::string s = std::to_string(n);
+  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(s.size()) - 3; at > 0; at -= 3)
+   s.insert(static_cast<std::size_t>(at), 1, ',');
+  return s;
+ }
+
+private:
+ static std::string label(const row& r) {
+  std::string s = r.path.empty() ? r.type : r.path;
+  if (!r.path.empty()) s.append(" (").append(r.type).append(")");
+  return s;
+ }
+};
+
+namespace detail {
+
+template <class = void>
+std::string batch_shape(const ir::program_view& v, int node) {
+ std::string s = "[";
+ const ir::entry& e = v.nodes[node];
+ for (int i = 0; i < e.rank; ++i) {
+  const std::int64_t size = v.pool[e.dims + i];
+  if (i > 0) s.append(", ");
+  s.append(is_symbolic(size) ? "?" : std::to_string(size));
+ }
+ return s.append("]");
+}
+
+inline std::int64_t elements_of(const ir::program_view& v, int node) {
+ std::int64_t count = 1;
+ for (int i = 0; i < v.nodes[node].rank; ++i) count *= v.pool[v.nodes[node].dims + i];
+ return count;
+}
+
+/// What an operation between layers is called, if people count it as one. A mean is known by what it says of its sum.
+template <class = void>
+std::string layer_like(const ir::program_view& v, int node) {
+ const ir::entry& e = v.nodes[node];
+ std::string layer(e.op->layer);
+ if (!layer.ends_with("*")) return layer;
+ const int rank = v.nodes[v.arguments[e.first_argument]].rank;
+ if (e.op->kind == operation_kind::reduce) {
+  const bool mean = (v.words[e.words + 1] & 2) != 0, spatial = v.words[e.words] == (rank == 3 ? 0b10 : 0b110);
+  if ((rank != 3 && rank != 4) || !spatial || (e.op->name == "sum" && !mean)) return {};
+ }
+ layer.pop_back();
+ return layer.append(rank == 3 ? "1d" : "2d");
+}
+
+/// Reads a model's table off its trace.
+template <class = void>
+model_summary describe_model(const ir::program_view& v) {
+ model_summary s;
+ s.variables = v.variables.size();
+ int layer = 0;
+ for (int node = 0; node < v.nodes.size();) {
+  if (layer < v.layers.size() && node >= v.layers[layer].first_node) {
+   const ir::layer_entry& l = v.layers[layer++];
+   model_summary::row r{path_of(v.scopes, l.scope), std::string(l.type), batch_shape(v, l.node), 0};
+   for (int i = l.first_variable; i < l.last_variable; ++i)
+    r.parameters += elements_of(v, v.variables[i].node);
+   s.rows.push_back(std::move(r));
+   node = std::max(node, l.node + 1);
+   continue;
+  }
+  if (std::string type = layer_like(v, node); !type.empty())
+   s.rows.push_back({"", std::move(type), batch_shape(v, node), 0});
+  ++node;
+ }
+ for (const ir::variable_entry& entry : v.variables) {
+  const std::int64_t count = elements_of(v, entry.node);
+  s.parameters += count;
+  if (entry.trainable) s.trainable += count;
+ }
+ return s;
+}
+
+}
+
+TG_COMPILED(nn, std::string detail::batch_shape<void>(const ir::program_view&, int))
+TG_COMPILED(nn, std::string detail::layer_like<void>(const ir::program_view&, int))
+TG_COMPILED(nn, model_summary detail::describe_model<void>(const ir::program_view&))
+
+}
+
+namespace tapegraph {
+
+/// Options of compile.
+struct compile_options {
+ std::uint64_t seed = 0; ///< of variables' first values, random operations and shuffling
+ /// After every step, look for values that are not finite; throws numeric_error that names the step and the first operation.
+ bool check_finite = false;
+ /// Where the model computes, as device_scope chooses; by default where the thread does.
+ std::optional<tapegraph::device> device{};
+ /// Variables of another model, or step, that this one shares: those of equal paths are one variable then. The other one's paths
+ /// begin with `shared_scope`, if that is not empty. Optimizers' state is not shared.
+ variable_list* shared{};
+ std::string_view shared_scope{};
+};
+
+/// Options of save.
+struct save_options {
+ /// Momentum and the like, too: a model of the same seed then goes on exactly where this one stopped.
+ bool optimizer_state = false;
+ /// All that training goes on from exactly: optimizer state, seed, frozen variables, and where the last `fit` stopped, with its
+ /// history, learning rate and what its callbacks remember.
+ bool everything = false;
+};
+
+/// Options of load. Of the last five, any one makes it a partial load, which reads variables alone: neither optimizer state nor step.
+struct load_options {
+ /// Restores the optimizer's state and the step count from a file that holds them. A file of another optimizer's state
+ /// is refused; without this only the model's variables are read.
+ bool optimizer_state = true;
+ /// Restores what save_options::everything wrote; a file without it is refused.
+ bool everything = false;
+
+ std::string only{};   ///< variables whose path or scope this pattern is: "encoder", "*/bias"
+ std::string prefix{}; ///< what stands before names in the file: "bert/"; other tensors of the file are left alone
+ std::string into{};   ///< the scope of the model that the file's names stand in: "encoder"
+ /// Names or scopes of the file (behind `prefix`), and what the model calls them: {{"fc1", "hidden"}}. The first that fits counts.
+ std::vector<std::pair<std::string, std::string>> rename{};
+ bool strict =
+  true; ///< throw for what is missing, unexpected or of another shape or type; otherwise it is left out and reported
+};
+
+/// What `load` did, by the model's paths, and of tensors that it had no use for by the file's names.
+struct load_report {
+ std::vector<std::string> matched, missing, unexpected;
+ std::vector<std::string>
+  mismatched; ///< of another shape or type, and how: "out/bias: [4] f32 in the file, [3] f32 in the model"
+ /// A line of numbers, then one for each name that did not match.
+ template <class = void>
+ std::string text() const {
+  std::string result = std::to_string(matched.size()) + " matched, " + std::to_string(missing.size()) +
+       " missing, " + std::to_string(unexpected.size()) + " unexpected, " +
+       std::to_string(mismatched.size()) + " mismatched\n";
+  for (const auto& name : missing) result.append("missing: ").append(name).append("\n");
+  for (const auto& name : unexpected) result.append("unexpected: ").append(name).append("\n");
+  for (const auto& name : mismatched) result.append("mismatched: ").append(name).append("\n");
+  return result;
+ }
+};
+
+namespace detail {
+
+/// All elements of a variable, float or double.
+template <class = void>
+void fill_state(variable& v, double value) {
+ if (value == 0) return;
+ void* const to = v.own_data();
+ if (v.type() == dtype::f64)
+  std::fill_n(static_cast<double*>(to), v.size(), value);
+ else
+  std::fill_n(static_cast<float*>(to), v.size(), static_cast<float>(value));
+}
+
+/// Weights in files, defined in tapegraph/io/weights.hpp.
+template <class Path>
+struct weight_file;
+template <class Path>
+constexpr bool weight_files_known() {
+ return requires { sizeof(weight_file<Path>); };
+}
+
+/// What files hold of a model.
+template <class Variables, class Step, class Seed, class Run>
+struct stored_model {
+ Variables& variables;
+ Step& step;
+ Seed& seed;
+ Run& run; ///< where its last fit stopped
+ bool trains;
+};
+using model_to_save = stored_model<const variable_list, const std::int64_t, const std::uint64_t, const state_entries>;
+using model_to_load = stored_model<variable_list, std::int64_t, std::uint64_t, state_entries>;
+
+/// Everything about a model that does not depend on its mode.
+class model_base {
+public:
+ /// Writes the model's variables by path as safetensors; an older file is replaced only by a complete new one. Needs
+ /// #include <tapegraph/io/weights.hpp>. Throws data_error where writing fails, and argument_error for {.everything = true} in a
+ /// hook of fit other than on_checkpoint.
+ template <class Path>
+ void save(const Path& path, const save_options& options = {}) const {
+  static_assert(weight_files_known<Path>(), "model.save needs #include <tapegraph/io/weights.hpp>");
+  if constexpr (weight_files_known<Path>()) {
+   if (options.everything && fitting_)
+    throw argument_error("save: in the middle of fit, what resumes it is saved in on_checkpoint, which "
+         "request_checkpoint() asks for");
+   weight_file<Path>::save(path, model_to_save{variables_, step_, options_.seed, run_, trains_}, options);
+  }
+ }
+ /// Reads what `save` wrote, in either mode, or any safetensors file of the same names. Throws data_error for a tensor
+ /// that is missing or that the model does not know, shape_error and dtype_error for one that does not fit, argument_error for a
+ /// pattern, prefix or name that nothing matches; then nothing of the model has changed. Needs
+ /// #include <tapegraph/io/weights.hpp>.
+ template <class Path>
+ load_report load(const Path& path, const load_options& options = {}) {
+  static_assert(weight_files_known<Path>(), "model.load needs #include <tapegraph/io/weights.hpp>");
+  if constexpr (weight_files_known<Path>())
+   return weight_file<Path>::load(path, model_to_load{variables_, step_, options_.seed, run_, trains_},
+          options);
+  else
+   return {};
+ }
+
+ /// The model's variables and, behind them, the optimizer's.
+ variable_list& variables() { return variables_; }
+ const variable_list& variables() const { return variables_; }
+ /// Steps trained so far.
+ std::int64_t step() const { return step_; }
+ /// The layer table as text: type, output shape and parameters of each layer, and totals.
+ std::string summary() const {
+  model_summary s = summary_;
+  s.trainable = trainable_parameter_count();
+  return s.text();
+ }
+ /// Numbers in the model's variables, without the optimizer's.
+ std::int64_t parameter_count() const { return summary_.parameters; }
+ /// What training changes; frozen variables do not count.
+ std::int64_t trainable_parameter_count() const {
+  std::int64_t count = 0;
+  for (const variable& v : variables_)
+   if (v.trainable()) count += v.size();
+  return count;
+ }
+
+protected:
+ explicit model_base(const compile_options& options) : options_(options), device_(runtime::current_runtime()) {
+  if (options.device) device_ = runtime::runtime_for(*options.device);
+ }
+
+ template <class Model, class Spec, class AllTrace>
+ void set_up() {
+  set_up_traces<ir::prediction_trace<Model, Spec, true>, AllTrace>(
+   !std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>);
+ }
+ template <class ModelTrace, class AllTrace>
+ void set_up_traces(bool trains) {
+  constexpr ir::program_view model = ir::stage_view<ir::traced_stage<ModelTrace>>();
+  constexpr ir::program_view all = ir::stage_view<ir::traced_stage<AllTrace>>();
+  first_value_functions init;
+  if constexpr (ir::has_variable_of(all, dtype::f32)) init.of_float = &initialize<float>;
+  if constexpr (ir::has_variable_of(all, dtype::f64)) init.of_double = &initialize<double>;
+  read_traces(*this, model, all, init, trains);
+ }
+
+ template <class Optimizer>
+ void set_first_values(const Optimizer& optimizer) {
+  if constexpr (requires { optimizer.first_value(std::string_view()); })
+   for (variable& v : variables_)
+    if (v.optimizer_state())
+     fill_state(v, optimizer.first_value(std::string_view(v.path()).substr(v.path().rfind('/') + 1)));
+ }
+
+ template <class = void>
+ static void read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
+       const first_value_functions& init, bool trains);
+
+ compile_options options_;
+ runtime::device_runtime* device_;
+ variable_list variables_;
+ model_summary summary_;
+ std::int64_t step_ = 0;
+ state_entries run_;
+ bool fitting_ = false;
+ bool trains_ = true;
+};
+
+template <class>
+void model_base::read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
+       const first_value_functions& init, bool trains) {
+ m.trains_ = trains;
+ const device_scope on(nullptr);
+ m.summary_ = describe_model(model);
+ for (int i = 0; i < all.variables.size(); ++i) {
+  const ir::variable_entry& v = all.variables[i];
+  std::string path = path_of_variable(all, i);
+  any_tensor data = first_value(all, i, m.options_.seed, init);
+  const bool state = i >= m.summary_.variables && !path.starts_with("__metrics__/");
+  if (m.options_.shared != nullptr && i < m.summary_.variables &&
+   m.variables_.share(*m.options_.shared, m.options_.shared_scope, path, data, v.trainable))
+   continue;
+  variable& made = m.variables_.add(std::move(path), std::move(data), v.trainable, state);
+  regularizer r;
+  constraint c;
+  for (const ir::weight_rule& rule : all.regularizers)
+   if (rule.variable == i) r = {static_cast<regularizer_kind>(rule.kind), rule.a, rule.b};
+  for (const ir::weight_rule& rule : all.constraints)
+   if (rule.variable == i) c = {static_cast<constraint_kind>(rule.kind), rule.a, rule.b, rule.c, rule.along};
+  made.set_rules(r, c);
+  made.set_collection(std::string(v.collection));
+ }
+}
+
+}
+
+TG_COMPILED(nn,
+   void detail::model_base::read_traces<void>(model_base&, const ir::program_view&, const ir::program_view&,
+             const detail::first_value_functions&, bool))
+
+}
+
+/// What callbacks of `fit` see, and how it calls them.
+
+namespace tapegraph {
+
+namespace detail {
+
+/// A number of an optimizer whose type is not known here.
+struct optimizer_number {
+ void* optimizer = nullptr;
+ double (*get)(void*) = nullptr; ///< null: the optimizer has no learning rate
+ void (*set)(void*, double) = nullptr;
+ double (*save)(void*) = nullptr;
+ void (*restore)(void*, double) = nullptr;
+};
+
+}
+
+/// Where training stands; what the hooks of a callback are given.
+///
+/// Steps of a GPU are sent ahead of their results: there `on_batch_end` comes for a step whose values have arrived, while up to 16 later
+/// ones are on their way, `on_batch_begin` when one is sent, and what a hook changes is seen by the steps that are sent after it.
+class training_state {
+public:
+ using metrics_call = void (*)(const detail::model_base&, std::vector<named_value>&);
+ training_state(detail::model_base& m, const detail::optimizer_number& rate, metrics_call metrics = nullptr)
+  : model_(m), rate_(rate), metrics_(metrics) {}
+
+ std::int64_t epoch = 0, epochs = 1;  ///< the epoch's number, from 0, and fit's `epochs`
+ std::int64_t batch = 0, batches = 0; ///< steps of this epoch that are finished, and how many it has
+ std::int64_t step = 0;               ///< of the model: the last one that is finished, from 1
+ std::int64_t next_step = 1;          ///< in on_batch_begin: the one that begins
+ double batch_loss = 0;               ///< of that step alone
+ bool validates = false;              ///< whether fit was given anything to validate on
+ /// Means over the epoch so far: "loss" and "accuracy"; at the end of an epoch also the model's metrics, and "val_loss", ... Callbacks
+ /// may add values, which the history keeps.
+ log_list logs{};
+ /// Epochs before this one, those of a run that is continued, too.
+ tapegraph::history history{};
+
+ /// Variables, save, summary.
+ detail::model_base& model() const { return model_; }
+
+ /// The model's metrics over this epoch so far, put into `logs`: for hooks of steps, in which a GPU is waited for.
+ void read_metrics() {
+  if (metrics_ == nullptr) return;
+  std::vector<named_value> now;
+  metrics_(model_, now);
+  for (const named_value& v : now) logs.set(v.name, v.value);
+ }
+
+ bool has_learning_rate() const { return rate_.get != nullptr; }
+ /// The optimizer's `learning_rate`. Throws argument_error where it has none.
+ double learning_rate() const {
+  need_rate();
+  return rate_.get(rate_.optimizer);
+ }
+ /// Of all steps from the next one on; a schedule goes on, so much larger or smaller. Throws argument_error where the optimizer has none, and for a rate that is negative or not
+ /// finite.
+ void set_learning_rate(double rate) {
+  need_rate();
+  if (!std::isfinite(rate) || rate < 0)
+   throw argument_error("learning rate: " + std::to_string(rate) + " at epoch " + std::to_string(epoch));
+  rate_.set(rate_.optimizer, rate);
+ }
+
+ /// Ends training: this epoch ends behind the step that runs, with validation and its hooks.
+ void stop(std::string_view reason) {
+  if (!ends()) history.stopped_by = reason;
+  stopped_ = true;
+ }
+ /// Ends training behind the step that runs, in the middle of an epoch, as if the process had been stopped there: what is saved
+ /// then goes on at the next step.
+ void interrupt(std::string_view reason) {
+  if (!ends()) history.stopped_by = reason;
+  history.interrupted = true;
+ }
+ bool stopped() const { return stopped_; }
+ bool ends() const { return stopped_ || history.interrupted; }
+
+ /// Asks for `on_checkpoint` of every callback, once all of them have seen this step or epoch: the moment at which
+ /// model().save(path, {.everything = true}) writes what can be resumed. It also comes where training is interrupted. Asked for in
+ /// on_batch_begin it comes behind just that step on every device.
+ void request_checkpoint() { checkpoint_ = true; }
+ /// Goes on where the run in the model's file stopped, as fit_options::resume. For on_train_begin.
+ void resume() { resume_ = true; }
+ /// Ctrl-C interrupts this run, as fit_options::stop_on_interrupt. For on_train_begin.
+ void stop_on_interrupt() { watch_ = true; }
+
+ /// What files hold of the learning rate.
+ double stored_rate() const { return rate_.save(rate_.optimizer); }
+ void restore_rate(double stored) { rate_.restore(rate_.optimizer, stored); }
+ bool checkpoint_requested() const { return checkpoint_; }
+ bool resume_requested() const { return resume_; }
+ bool interrupts_watched() const { return watch_; }
+ void checkpoint_done() { checkpoint_ = false; }
+
+private:
+ void need_rate() const {
+  if (rate_.get == nullptr)
+   throw argument_error("the optimizer has no number 'learning_rate' that callbacks could change");
+ }
+
+ detail::model_base& model_;
+ detail::optimizer_number rate_;
+ metrics_call metrics_;
+ bool stopped_ = false, checkpoint_ = false, resume_ = false, watch_ = false;
+};
+
+namespace detail {
+
+using hook = void (*)(void*, training_state&);
+
+/// One callback: the hooks that it has.
+struct callback_hooks {
+ void* object = nullptr;
+ std::string_view name;
+ hook train_begin = nullptr, train_end = nullptr, epoch_begin = nullptr, epoch_end = nullptr, batch_begin = nullptr,
+  batch_end = nullptr, test_begin = nullptr, test_end = nullptr, checkpoint = nullptr;
+ void (*state)(void*, state_archive&) = nullptr;
+};
+
+/// What the caller of fit hands over: its callbacks and its optimizer's learning rate.
+struct fit_hooks {
+ const callback_hooks* callbacks = nullptr;
+ int count = 0;
+ optimizer_number rate{};
+};
+
+template <class C>
+constexpr std::string_view callback_name() {
+ std::string_view name = ir::type_name<C>();
+ return name.substr(0, name.find('<'));
+}
+
+#define TG_HOOK(member)                                                                                                \
+ if constexpr (requires(C & c, training_state & s) { c.on_##member(s); })                                           \
+  h.member = [](void* object, training_state& s) { static_cast<C*>(object)->on_##member(s); };
+
+/// C may be const.
+template <class C>
+callback_hooks hooks_of(C& callback) {
+ callback_hooks h;
+ h.object = const_cast<std::remove_const_t<C>*>(&callback);
+ h.name = callback_name<C>();
+ TG_HOOK(train_begin)
+ TG_HOOK(train_end)
+ TG_HOOK(epoch_begin)
+ TG_HOOK(epoch_end)
+ TG_HOOK(batch_begin)
+ TG_HOOK(batch_end)
+ TG_HOOK(test_begin)
+ TG_HOOK(test_end)
+ TG_HOOK(checkpoint)
+ if constexpr (requires(C & c, state_archive & a) { c.on_state(a); })
+  h.state = [](void* object, state_archive& a) { static_cast<C*>(object)->on_state(a); };
+ return h;
+}
+#undef TG_HOOK
+
+/// Whether a type has a hook, so that what is no callback, or whose hooks cannot be called, is told.
+template <class C>
+concept training_callback = requires(C& c, training_state& s) {
+ c.on_train_begin(s);
+}
+|| requires(C& c, training_state& s) { c.on_train_end(s); }
+|| requires(C& c, training_state& s) { c.on_epoch_begin(s); }
+|| requires(C& c, training_state& s) { c.on_epoch_end(s); }
+|| requires(C& c, training_state& s) { c.on_batch_begin(s); }
+|| requires(C& c, training_state& s) { c.on_batch_end(s); }
+|| requires(C& c, training_state& s) { c.on_test_begin(s); }
+|| requires(C& c, training_state& s) { c.on_test_end(s); }
+|| requires(C& c, training_state& s) { c.on_checkpoint(s); };
+
+/// An optimizer's learning rate, or that of the one in a chain; null where there is none.
+template <class Optimizer>
+auto learning_rate_in(Optimizer& optimizer) {
+ if constexpr (requires {
+     optimizer.learning_rate = 0.5;
+     double(optimizer.learning_rate);
+    })
+  return &optimizer.learning_rate;
+ else if constexpr (requires { optimizer.main().learning_rate = 0.5; })
+  return &optimizer.main().learning_rate;
+ else
+  return nullptr;
+}
+
+template <class Optimizer>
+optimizer_number changeable_rate(Optimizer& optimizer) {
+ optimizer_number n;
+ using rate = decltype(learning_rate_in(optimizer));
+ if constexpr (!std::is_same_v<rate, std::nullptr_t>) {
+  n.optimizer = learning_rate_in(optimizer);
+  n.get = [](void* o) { return static_cast<double>(*static_cast<rate>(o)); };
+  n.set = [](void* o, double value) {
+   auto& r = *static_cast<rate>(o);
+   if constexpr (requires { r.scheduled(); })
+    if (r.scheduled() && static_cast<double>(r) > 0) {
+     r *= value / static_cast<double>(r);
+     return;
+    }
+   r = value;
+  };
+  n.save = n.get;
+  n.restore = [](void* o, double value) { *static_cast<rate>(o) = value; };
+  if constexpr (requires(rate r) { r->scheduled(); })
+   if (learning_rate_in(optimizer)->scheduled()) {
+    n.save = [](void* o) { return static_cast<rate>(o)->factor(); };
+    n.restore = [](void* o, double factor) {
+     *static_cast<rate>(o) *= factor / static_cast<rate>(o)->factor();
+    };
+   }
+ }
+ return n;
+}
+
+}
+}
+
+/// Where a run of fit stands, as files hold it.
+
+namespace tapegraph::detail {
+
+/// Names that belong to numbers, in one string.
+template <class = void>
+std::vector<std::string> lines_of(std::string_view text) {
+ std::vector<std::string> lines;
+ while (!text.empty()) {
+  const std::size_t end = text.find('\n');
+  lines.emplace_back(text.substr(0, end));
+  text.remove_prefix(end == text.npos ? text.size() : end + 1);
+ }
+ return lines;
+}
+
+template <class = void>
+void archive_logs(state_archive& a, const std::string& name, log_list& logs) {
+ std::string names;
+ std::vector<double> values;
+ for (const named_value& v : logs) {
+  names.append(v.name).append("\n");
+  values.push_back(v.value);
+ }
+ a(name + "_names", names);
+ a(name, values);
+ if (!a.loading()) return;
+ const std::vector<std::string> each = lines_of(names);
+ if (each.size() != values.size())
+  throw data_error("fit: the state of the run has " + std::to_string(values.size()) + " values of " +
+      std::to_string(each.size()) + " names in '" + name + "'");
+ logs.clear();
+ for (std::size_t i = 0; i < each.size(); ++i) logs.set(each[i], values[i]);
+}
+
+/// One row per epoch: numbers, and the logs that any epoch has, NaN beside 0 in `present` where one has not.
+template <class = void>
+void archive_history(state_archive& a, history& h) {
+ constexpr std::size_t fields = 9;
+ std::string names;
+ for (const std::string& name : h.names()) names.append(name).append("\n");
+ std::vector<double> numbers, values, present;
+ for (const epoch_result& e : h.epochs) {
+  for (const double number :
+   {static_cast<double>(e.epoch), e.loss, e.accuracy, e.validation_loss, e.validation_accuracy, e.seconds,
+   e.ingestion_seconds, static_cast<double>(e.steps), static_cast<double>(e.records)})
+   numbers.push_back(number);
+  for (const std::string& name : h.names()) {
+   const double* const value = e.logs.find(name);
+   values.push_back(value != nullptr ? *value : 0);
+   present.push_back(value != nullptr ? 1 : 0);
+  }
+ }
+ a("history/names", names);
+ a("history/epochs", numbers);
+ a("history/values", values);
+ a("history/present", present);
+ if (!a.loading()) return;
+ const std::vector<std::string> each = lines_of(names);
+ const std::size_t epochs = numbers.size() / fields;
+ if (values.size() != epochs * each.size() || present.size() != values.size())
+  throw data_error("fit: the history in the state of the run has " + std::to_string(values.size()) +
+      " values of " + std::to_string(each.size()) + " names over " + std::to_string(epochs) +
+      " epochs");
+ h.epochs.clear();
+ for (std::size_t i = 0; i < epochs; ++i) {
+  const double* const n = numbers.data() + i * fields;
+  epoch_result e;
+  e.epoch = static_cast<std::int64_t>(n[0]);
+  e.loss = n[1], e.accuracy = n[2], e.validation_loss = n[3], e.validation_accuracy = n[4];
+  e.seconds = n[5], e.ingestion_seconds = n[6];
+  e.steps = static_cast<std::int64_t>(n[7]);
+  e.records = static_cast<std::int64_t>(n[8]);
+  for (std::size_t k = 0; k < each.size(); ++k)
+   if (present[i * each.size() + k] > 0) e.logs.set(each[k], values[i * each.size() + k]);
+  h.epochs.push_back(std::move(e));
+ }
+}
+
+struct fit_position {
+ std::int64_t epoch = 0;              ///< where the run goes on
+ bool inside = false;                 ///< in the middle of it, behind `batch` steps
+ std::int64_t batch = 0, records = 0; ///< of this epoch so far
+ double loss = 0, accuracy = 0;       ///< their sums
+ double batch_loss = 0;
+ log_list logs;
+ bool stopped = false; ///< by a callback, for good
+ std::string stopped_by;
+ double learning_rate = 0;
+ bool has_learning_rate = false;
+ std::int64_t set_size = 0, batch_size = 0, batches = 0;
+ bool shuffle = false;
+ history past;
+
+ template <class = void>
+ void on_state(state_archive& a) {
+  a("epoch", epoch);
+  a("inside", inside);
+  a("batch", batch);
+  a("records", records);
+  a("loss", loss);
+  a("accuracy", accuracy);
+  a("batch_loss", batch_loss);
+  archive_logs(a, "logs", logs);
+  a("stopped", stopped);
+  a("stopped_by", stopped_by);
+  a("learning_rate", learning_rate);
+  a("has_learning_rate", has_learning_rate);
+  a("set_size", set_size);
+  a("batch_size", batch_size);
+  a("batches", batches);
+  a("shuffle", shuffle);
+  archive_history(a, past);
+ }
+};
+
+/// Where the state of the callback `which` stands: by its type, and its number among those of that type.
+template <class = void>
+std::string callback_prefix(const fit_hooks& hooks, int which) {
+ const std::string_view name = hooks.callbacks[which].name;
+ int before = 0;
+ for (int i = 0; i < which; ++i) before += hooks.callbacks[i].name == name;
+ return "callbacks/" + std::string(name) + "/" + std::to_string(before) + "/";
+}
+
+/// One that the run did not have before begins afresh.
+template <class = void>
+void visit_callbacks(const fit_hooks& hooks, state_archive& archive) {
+ for (int i = 0; i < hooks.count; ++i) {
+  if (hooks.callbacks[i].state == nullptr) continue;
+  const std::string prefix = callback_prefix(hooks, i);
+  if (!archive.saving() && !archive.holds(prefix)) continue;
+  archive.within(prefix);
+  hooks.callbacks[i].state(hooks.callbacks[i].object, archive);
+ }
+}
+
+/// What a callback of the run remembered must not be lost.
+template <class = void>
+void refuse_missing_callbacks(const fit_hooks& hooks, const state_entries& entries) {
+ for (const auto& e : entries) {
+  if (!e.first.starts_with("callbacks/")) continue;
+  bool known = false;
+  for (int i = 0; i < hooks.count; ++i)
+   known = known || (hooks.callbacks[i].state != nullptr && e.first.starts_with(callback_prefix(hooks, i)));
+  if (known) continue;
+  const std::string name = e.first.substr(10, e.first.find('/', 10) - 10);
+  throw argument_error("fit: the run that is to go on had a callback " + name +
+       " that remembers what it has seen; this call has none, or fewer of them");
+ }
+}
+
+}
+// ---- tapegraph/nn/fit_run.hpp ----
+
+// ---- tapegraph/data/class_weights.hpp ----
 
 // ---- tapegraph/data/dataset.hpp ----
 
@@ -23506,9 +27393,99 @@ TG_COMPILED(data, class basic_dataset<void>)
 
 }
 
+namespace tapegraph::data {
+
+namespace detail {
+
+/// A data set with a column "sample_weight": of each record's class, times what the column held.
+template <class = void>
+class class_weighted_source final : public source {
+public:
+ class_weighted_source(dataset records, std::vector<double> by_class, std::size_t labels, dtype type)
+  : records_(std::move(records)),
+  columns_(records_.columns()),
+  by_class_(std::move(by_class)),
+  labels_(labels),
+  weights_(columns_.size()) {
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+   if (columns_[c].name == "sample_weight") weights_ = c;
+  weighted_ = weights_ < columns_.size();
+  if (!weighted_) columns_.push_back({"sample_weight", type, {}});
+  const column_spec& weights = columns_[weights_];
+  if ((weights.type != dtype::f32 && weights.type != dtype::f64) || weights.record_size() != 1)
+   throw dtype_error("column 'sample_weight' holds " + std::string(name_of(weights.type)) + " " +
+       text_of(weights.shape) + ", not one float weight per record");
+  if (by_class_.empty()) return;
+  for (std::size_t c = 0; c < by_class_.size(); ++c)
+   if (!std::isfinite(by_class_[c]) || by_class_[c] < 0)
+    throw argument_error("class_weight: the weight of class " + std::to_string(c) + " is " +
+         std::to_string(by_class_[c]));
+  const column_spec& from = columns_[labels_];
+  if ((from.type != dtype::i32 && from.type != dtype::i64) || from.record_size() != 1)
+   throw dtype_error("class_weight: column '" + from.name + "' holds " + name_of(from.type) + " " +
+       text_of(from.shape) + ", not one int class number per record");
+ }
+ std::int64_t size() const override { return records_.size(); }
+ const std::vector<column_spec>& columns() const override { return columns_; }
+ void fill(std::int64_t record, std::span<std::byte* const> places) const override {
+  records_.records().fill(records_.record_at(record), places.first(records_.columns().size()));
+  const double factor = by_class_.empty() ? 1 : by_class_[label_of(record, places[labels_])];
+  if (columns_[weights_].type == dtype::f64)
+   multiply<double>(places[weights_], factor);
+  else
+   multiply<float>(places[weights_], factor);
+ }
+
+private:
+ std::size_t label_of(std::int64_t record, const std::byte* at) const {
+  std::int64_t label = 0;
+  if (columns_[labels_].type == dtype::i64) {
+   std::memcpy(&label, at, sizeof label);
+  } else {
+   std::int32_t narrow = 0;
+   std::memcpy(&narrow, at, sizeof narrow);
+   label = narrow;
+  }
+  if (label < 0 || label >= static_cast<std::int64_t>(by_class_.size()))
+   throw range_error("class_weight: record " + std::to_string(record) + " is of class " +
+       std::to_string(label) + ", and there are weights of " + std::to_string(by_class_.size()) +
+       " classes");
+  return static_cast<std::size_t>(label);
+ }
+ template <class T>
+ void multiply(std::byte* at, double factor) const {
+  T weight = 1;
+  if (weighted_) std::memcpy(&weight, at, sizeof weight);
+  weight = static_cast<T>(weight * factor);
+  std::memcpy(at, &weight, sizeof weight);
+ }
+
+ dataset records_;
+ std::vector<column_spec> columns_;
+ std::vector<double> by_class_;
+ std::size_t labels_, weights_;
+ bool weighted_ = false;
+};
+
+}
+
+/// The data set with a column "sample_weight", of type `type` unless it has one: `by_class[label]` of each record's label in column
+/// `labels`, or 1 where no weights are given, times what the column holds already. Throws dtype_error where labels are not int or weights
+/// not float, argument_error for a weight that is negative or not finite; a label without a weight is a range_error when its batch is
+/// asked for.
+template <class = void>
+dataset with_class_weights(const dataset& set, std::vector<double> by_class, std::size_t labels,
+      dtype type = dtype::f32) {
+ return dataset(std::make_shared<detail::class_weighted_source<>>(set, std::move(by_class), labels, type));
+}
+
+TG_COMPILED(data, dataset with_class_weights<void>(const dataset&, std::vector<double>, std::size_t, dtype))
+
+}
+// ---- tapegraph/data/loader.hpp ----
+
 #include <condition_variable>
 #include <exception>
-#include <iterator>
 #include <thread>
 
 /// Walks through a data set batch by batch. With prefetch(depth) one thread assembles batches into a ring of depth + 1
@@ -23593,8 +27570,12 @@ public:
   work_.notify_one();
  }
 
- /// Begins epoch `epoch` from its first batch, giving up one that is under way.
- void begin_epoch(std::uint64_t epoch) {
+ /// Begins epoch `epoch` at batch `first`, giving up one that is under way. Batches before it are not assembled. Throws
+ /// argument_error where the epoch has not so many.
+ void begin_epoch(std::uint64_t epoch, std::int64_t first = 0) {
+  if (first < 0 || first > batches_)
+   throw argument_error("data::loader: batch " + std::to_string(first) + " of an epoch of " +
+        std::to_string(batches_));
   std::unique_lock lock(mutex_);
   cancel_ = true;
   work_.notify_one();
@@ -23603,7 +27584,7 @@ public:
   cancel_ = false;
   started_ = true;
   epoch_ = epoch;
-  produced_ = taken_ = released_ = 0;
+  produced_ = taken_ = released_ = first;
   wait_seconds_ = 0;
   if (thread_.joinable()) {
    requested_ = true;
@@ -23792,6 +27773,7 @@ enum class progress_style {
  automatic, ///< in_place where the stream is a terminal
  in_place,  ///< one line, overwritten, at most ten times a second
  plain,     ///< whole lines: now and then, and at the end of each epoch
+ per_epoch, ///< a line at the end of each epoch
  quiet
 };
 
@@ -23837,8 +27819,10 @@ public:
  }
 
  /// After step `step`, counted from 1, of the epoch. Shows only what the eye can follow; returns whether it did.
- bool update(std::int64_t step, std::span<const progress_value> values) {
-  if (style_ == progress_style::quiet) return false;
+ /// `values`: what has a name and a value each.
+ template <class Values>
+ bool update(std::int64_t step, const Values& values) {
+  if (style_ == progress_style::quiet || style_ == progress_style::per_epoch) return false;
   const double now = now_();
   if (now - shown_ < interval_) return false;
   shown_ = now;
@@ -23851,7 +27835,8 @@ public:
  }
 
  /// Ends the epoch after `step` steps with a line that stays.
- void end_epoch(std::int64_t step, std::span<const progress_value> values) {
+ template <class Values>
+ void end_epoch(std::int64_t step, const Values& values) {
   if (style_ == progress_style::quiet) return;
   compose(step, values, now_() - started_, true);
   show(true);
@@ -23868,7 +27853,8 @@ private:
   text_.append(text, std::min(static_cast<std::size_t>(std::max(length, 0)), sizeof text - 1));
  }
 
- void compose(std::int64_t step, std::span<const progress_value> values, double elapsed, bool last) {
+ template <class Values>
+ void compose(std::int64_t step, const Values& values, double elapsed, bool last) {
   constexpr int cells = 20;
   text_.clear();
   append("epoch %lld/%lld ", static_cast<long long>(epoch_), static_cast<long long>(epochs_));
@@ -23906,7 +27892,7 @@ private:
    out_.put('\r');
   }
   out_.write(text_.data(), static_cast<std::streamsize>(text_.size()));
-  if (last || style_ == progress_style::plain) out_.put('\n');
+  if (last || style_ != progress_style::in_place) out_.put('\n');
   out_.flush();
  }
 
@@ -23921,776 +27907,59 @@ private:
 };
 
 }
-// ---- tapegraph/nn/history.hpp ----
+// ---- tapegraph/nn/interrupt.hpp ----
 
-namespace tapegraph {
+#include <csignal>
 
-/// What one step of training measured.
-struct step_result {
- double loss = 0;
- double accuracy = 0; ///< 0 where the loss has no notion of it
-};
+namespace tapegraph::detail {
 
-/// What one epoch of `fit` measured. Seconds are wall clock.
-struct epoch_result {
- double loss = 0, accuracy = 0;
- double validation_loss = 0, validation_accuracy = 0;
- double seconds = 0;           ///< training, without validation
- double ingestion_seconds = 0; ///< of these: waiting for the data set
- std::int64_t steps = 0, records = 0;
-};
-
-/// What `fit` returns.
-struct history {
- std::vector<epoch_result> epochs; ///< in the order in which they were trained
-};
-
-}
-// ---- tapegraph/nn/model_base.hpp ----
-
-// ---- tapegraph/nn/summary.hpp ----
-
-// ---- tapegraph/nn/training.hpp ----
-
-// ---- tapegraph/nn/losses.hpp ----
-
-// ---- tapegraph/ops/reduction/softmax.hpp ----
-
-/// logsumexp, softmax, log_softmax.
-
-namespace tapegraph {
-
-/// log(sum(exp(x))), shifted by the maximum so that nothing overflows; an infinite maximum is not shifted by, so that
-/// only infinities give infinity and not NaN.
-template <tensor_like A>
-constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
-      std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const auto largest = max(value, over, {.keepdims = true}, where);
-  const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
-  const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
-  const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
-  return detail::without_kept_axes(total, over.bits(shape_of(value).rank()), options.keepdims, where);
- });
-}
-
-namespace detail {
-/// The largest element along an axis, kept, by which softmax shifts; -infinity where the axis has no elements.
-template <handle A>
-constexpr auto largest_along(const A& x, int axis, std::source_location where) {
- const std::int64_t mask = axes(axis).bits(shape_of(x).rank());
- return stop_gradient(invoke<max_op>({mask, 1 | reduce_op::empty_allowed}, nullptr, where, x));
-}
-}
-
-/// log(softmax(x)) along an axis, as (x - max) - log(sum(exp(x - max))): the difference comes first, so that what the largest
-/// elements lose to the others is not rounded away with their size. NaN where softmax is.
-template <tensor_like A>
-constexpr auto log_softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const auto shifted = eval(value - detail::largest_along(value, axis, where), where);
-  const auto total = eval(log(sum(exp(shifted), axis, {.keepdims = true}, where)), where);
-  return eval(shifted - total, where);
- });
-}
-
-/// exp(x) / sum(exp(x)) along an axis; empty where the axis is. NaN where all elements are -infinity or one is +infinity, as in
-/// TensorFlow and PyTorch.
-template <tensor_like A>
-constexpr auto softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const auto raised = eval(exp(value - detail::largest_along(value, axis, where)), where);
-  return eval(raised / sum(raised, axis, {.keepdims = true}, where), where);
- });
-}
-
-}
-
-/// Losses. A loss is an empty type with `operator()(output, labels)`, the mean loss of the batch; `labels(type, shape)`, element
-/// type and shape of the labels for an output of this type and shape; and, where it has a meaning, `accuracy(output, labels)`,
-/// the share of records that are right.
-
-namespace tapegraph {
-
-/// Element type and shape of a tensor, symbolic extents included.
-struct tensor_spec {
- dtype type;
- shape dims;
-};
-
-/// Binary cross-entropy of logits x against labels z in [0, 1], of the output's type and shape:
-/// max(x, 0) - x z + log(1 + exp(-|x|)), which does not overflow.
-struct sigmoid_cross_entropy {
- constexpr auto operator()(auto x, auto z) const { return mean(maximum(x, 0) - x * z + log1p(exp(-abs(x)))); }
- static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
- static constexpr auto accuracy(auto x, auto z) { return mean(cast<float>((x > 0) == (z > 0.5))); }
-};
-
-/// Binary cross-entropy of probabilities p, clipped to [1e-7, 1 - 1e-7] as Keras does.
-struct binary_cross_entropy {
- constexpr auto operator()(auto p, auto z) const {
-  const auto q = eval(minimum(maximum(p, 1e-7), 1 - 1e-7));
-  return mean(-(z * log(q) + (1 - z) * log(1 - q)));
- }
- static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
- static constexpr auto accuracy(auto p, auto z) { return mean(cast<float>((p > 0.5) == (z > 0.5))); }
-};
-
-/// Cross-entropy of logits [batch..., classes] against a distribution of the same shape (one-hot rows, say).
-struct softmax_cross_entropy {
- constexpr auto operator()(auto x, auto z) const { return mean(-sum(z * log_softmax(x), -1)); }
- static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
- static constexpr auto accuracy(auto x, auto z) {
-  return mean(cast<float>(argmax(x, -1) == argmax(z, -1)));
- }
-};
-
-/// Cross-entropy of logits [batch..., classes] against int32 class numbers [batch...].
-struct sparse_softmax_cross_entropy {
- constexpr auto operator()(auto x, auto z) const {
-  const auto chosen = take_along(log_softmax(x), expand_dims(z, -1));
-  return mean(-chosen);
- }
- static constexpr tensor_spec labels(dtype, const shape& output) {
-  shape dims;
-  dims.attach(output.table());
-  for (int i = 0; i + 1 < output.rank(); ++i) dims.push_back(output[i]);
-  return {dtype::i32, dims};
- }
- static constexpr auto accuracy(auto x, auto z) {
-  return mean(cast<float>(argmax(x, -1) == z));
- }
-};
-
-/// The mean of squared differences.
-struct mean_squared_error {
- constexpr auto operator()(auto x, auto z) const { return mean(square(x - z)); }
- static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
-};
-
-}
-// ---- tapegraph/nn/optimizers.hpp ----
-
-/// Optimizers. An optimizer is a plain struct. Its members may change between steps without compiling anything: `numbers(step)`
-/// returns the `count` numbers that step `step` (from 1) uses, and `update` writes the update with these numbers as scalars. State
-/// is asked for by name from `slots` and starts at zero.
-
-namespace tapegraph {
-
-/// w <- w - learning_rate g
-struct sgd {
- double learning_rate = 0.01;
-
- static constexpr int count = 1;
- std::array<double, count> numbers(std::int64_t) const { return {learning_rate}; }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  slots.assign(w, w - n[0] * g);
- }
-};
-
-/// v <- momentum v - learning_rate g; w <- w + v, or with Nesterov's look-ahead w + momentum v - learning_rate g (Keras's
-/// form; Sutskever et al. 2013)
-template <bool Nesterov = false>
-struct basic_momentum {
- double learning_rate = 0.01;
- double momentum = 0.9;
-
- static constexpr int count = 2;
- std::array<double, count> numbers(std::int64_t) const { return {learning_rate, momentum}; }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto velocity = slots.state(w, "momentum");
-  const auto next = eval(n[1] * velocity - n[0] * g);
-  slots.assign(velocity, next);
-  if constexpr (Nesterov)
-   slots.assign(w, w + n[1] * next - n[0] * g);
-  else
-   slots.assign(w, w + next);
- }
-};
-using momentum = basic_momentum<false>;
-using nesterov_momentum = basic_momentum<true>;
-
-/// Adam (Kingma and Ba 2015) in Keras's form: the bias corrections are part of the step size
-/// a = learning_rate sqrt(1 - beta2^t) / (1 - beta1^t); m <- m + (1 - beta1)(g - m); v <- v + (1 - beta2)(g^2 - v);
-/// w <- w - a m / (sqrt(v) + epsilon)
-struct adam {
- double learning_rate = 0.001;
- double beta1 = 0.9, beta2 = 0.999;
- double epsilon = 1e-7;
-
- static constexpr int count = 4;
- std::array<double, count> numbers(std::int64_t step) const {
-  const auto t = static_cast<double>(step);
-  const double size = learning_rate * std::sqrt(1 - std::pow(beta2, t)) / (1 - std::pow(beta1, t));
-  return {size, 1 - beta1, 1 - beta2, epsilon};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto m = slots.state(w, "adam_m");
-  const auto v = slots.state(w, "adam_v");
-  const auto next_m = eval(m + n[1] * (g - m));
-  const auto next_v = eval(v + n[2] * (square(g) - v));
-  slots.assign(m, next_m);
-  slots.assign(v, next_v);
-  slots.assign(w, w - n[0] * next_m / (sqrt(next_v) + n[3]));
- }
-};
-
-}
-// ---- tapegraph/nn/sparse_rows.hpp ----
-
-/// What optimizers see of a variable in graph mode: all of it, or the rows that a step has gathered. Rows that it has not keep
-/// their weights and their optimizer state.
-
-namespace tapegraph::ir {
-
-/// State of an optimizer for one variable, as graph nodes.
-class graph_slots {
+/// While one lives, Ctrl-C (SIGINT) only sets a flag; the next one ends the process as if nobody had asked. The last one to go puts
+/// the handler back that was there before.
+class interrupt_guard {
 public:
- constexpr graph_slots(graph_scope scope) : scope_(scope) {}
- constexpr graph_node state(const graph_node& w, std::string_view name) const {
-  trace& t = scope_.owner();
-  const variable_entry v = t.variables[static_cast<int>(t.words_of(w.id())[0])];
-  return (graph_scope(&t, v.scope) / v.name).variable_like(w, name, w.shape(), {init::zeros{}, false});
+ interrupt_guard() {
+  const std::lock_guard lock(mutex());
+  if (count()++ > 0) return;
+  pending_flag() = false;
+  struct sigaction action {};
+  action.sa_handler = [](int) { pending_flag().store(true, std::memory_order_relaxed); };
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  ::sigaction(SIGINT, &action, &before());
  }
- constexpr void assign(const graph_node& target, const auto& value) const { scope_.assign(target, value); }
+ ~interrupt_guard() {
+  const std::lock_guard lock(mutex());
+  if (--count() == 0) ::sigaction(SIGINT, &before(), nullptr);
+ }
+ interrupt_guard(const interrupt_guard&) = delete;
+ interrupt_guard& operator=(const interrupt_guard&) = delete;
+
+ static bool pending() { return pending_flag().load(std::memory_order_relaxed); }
 
 private:
- graph_scope scope_;
-};
-
-/// An optimizer's view of some rows of one variable: state is gathered by the same indices, and assignments write rows.
-class graph_row_slots {
-public:
- constexpr graph_row_slots(const graph_slots& slots, const graph_node& table, const graph_node& indices)
-  : slots_(slots), table_(table), indices_(indices) {}
-
- constexpr graph_node state(const graph_node&, std::string_view name) const {
-  return rows_of(slots_.state(table_, name));
+ static_assert(std::atomic<bool>::is_always_lock_free);
+ static std::atomic<bool>& pending_flag() {
+  static constinit std::atomic<bool> flag{false};
+  return flag;
  }
- /// `target`: rows of the variable or of its state, as gathered.
- constexpr void assign(const graph_node& target, const auto& value) const {
-  trace& t = target.owner();
-  const graph_node whole(&t, t.argument(target.id(), 0));
-  slots_.assign(whole, assign_rows(whole, indices_, eval(value)));
+ static std::mutex& mutex() {
+  static std::mutex m;
+  return m;
  }
- constexpr graph_node rows_of(const graph_node& table) const { return gather(table, indices_, 0, 0); }
-
-private:
- graph_slots slots_;
- graph_node table_, indices_;
-};
-
-namespace detail {
-
-/// Whether nothing but the gathers in t.row_uses reads the variables they are of; otherwise the trace has failed.
-constexpr bool gathered_only(trace& t) {
- list<int> noted(t.nodes.size(), 0);
- for (const row_use_entry& use : t.row_uses) noted[use.node] = noted[t.variables[use.variable].node] = 1;
- for (int i = 0; i < t.nodes.size(); ++i)
-  for (int k = 0; noted[i] == 0 && k < t.nodes[i].arguments; ++k) {
-   const int table = t.argument(i, k);
-   if (!t.is(table, descriptor_of<variable_op>) || noted[table] == 0) continue;
-   const operand_info in = t.info(table);
-   t.scope = t.variables[static_cast<int>(t.words_of(table)[0])].scope;
-   t.line = t.nodes[i].line;
-   t.fail("a variable with sparse gradients is read otherwise than by gather_rows", &in, 1);
-   return false;
-  }
- return true;
-}
-
-/// dL/d(rows of a variable) and the indices of the rows, from those of each of its uses. `first`: of the variable's uses in
-/// `found`, which holds dL/d(rows) of t.row_uses, -1 where the loss does not depend on them. Node -1 where it depends on none.
-constexpr gradient_entry row_gradient(trace& t, int variable, const list<int>& found, int first) {
- bool any = false;
- for (int k = 0; k < t.row_uses.size(); ++k)
-  any = any || (t.row_uses[k].variable == variable && found[first + k] >= 0);
- if (!any) return {variable, -1, -1};
- list<graph_node> rows, indices;
- for (int k = 0; k < t.row_uses.size(); ++k) {
-  const row_use_entry use = t.row_uses[k];
-  if (use.variable != variable) continue;
-  const int flow = found[first + k];
-  rows.push_back({&t, flow >= 0 ? flow : zeros_like(t, use.node)});
-  indices.push_back({&t, t.argument(use.node, 1)});
-  if (indices.back().type() != indices[0].type())
-   t.fail("gather_rows: indices into one variable must be of one type");
+ static int& count() {
+  static int n = 0;
+  return n;
  }
- const int behind = t.nodes[t.variables[variable].node].rank - 1;
- const graph_node where = tapegraph::detail::rows_together(indices.begin(), indices.size(), 0);
- const graph_node all = tapegraph::detail::rows_together(rows.begin(), rows.size(), behind);
- return {variable, graph_node(sum_of_equal_rows(all, where)).id(), where.id()};
-}
-
-}
-
-}
-// ---- tapegraph/nn/spec.hpp ----
-
-namespace tapegraph {
-
-struct dynamic_extent {};
-/// An extent known only at run time. On axis 0 of a model's inputs it is one symbol (the batch); elsewhere each is its own.
-inline constexpr dynamic_extent dyn{};
-
-template <fixed_string Name>
-struct named_extent {};
-
-namespace detail {
-constexpr std::int64_t number_of(std::int64_t number) { return number; }
-constexpr std::int64_t number_of(dynamic_extent) { return -1; }
-template <fixed_string Name>
-constexpr std::int64_t number_of(named_extent<Name>) {
- return -1;
-}
-}
-
-/// A run-time extent with a name: the same name is the same extent everywhere. `tg::spec<float, tg::dyn, tg::dim<"time">>`
-template <fixed_string Name>
-inline constexpr named_extent<Name> dim{};
-
-/// Element type and shape of an input: `spec<float, dyn, 50, 50, 3>`. Without extents it is a scalar.
-template <class T, auto... Extents>
-struct spec {
- using element_type = T;
- /// The element type of the variables and results of a model with this input. A model whose input is integers, such as indices
- /// into a table, computes in float.
- using value_type = std::conditional_t<std::is_floating_point_v<T>, T, float>;
- static constexpr int rank = sizeof...(Extents);
- /// The extents as numbers; -1 where they are known only at run time. One more than needed, for scalars.
- static constexpr std::int64_t extents[rank + 1]{detail::number_of(Extents)..., 0};
-
- /// "[?, 50, 50, 3]"
- static std::string text() {
-  std::string s = "[";
-  for (int i = 0; i < rank; ++i)
-   s += (i > 0 ? ", " : "") + (extents[i] < 0 ? std::string("?") : std::to_string(extents[i]));
-  return s + "]";
- }
-
- /// The shape in a trace, with symbols where extents are dynamic.
- static constexpr shape dims(extent_table& table) {
-  shape s;
-  s.attach(&table);
-  int axis = 0;
-  (s.push_back(extent_of(Extents, axis++, table)), ...);
-  return s;
- }
-
-private:
- static constexpr extent extent_of(dynamic_extent, int axis, extent_table& table) {
-  return {table.symbol(axis == 0 ? "batch" : ""), &table};
- }
- template <fixed_string Name>
- static constexpr extent extent_of(named_extent<Name>, int, extent_table& table) {
-  return {table.symbol(dim_name<Name>), &table};
- }
- static constexpr extent extent_of(std::int64_t number, int, extent_table&) { return number; }
-
- template <fixed_string Name>
- static constexpr std::string_view dim_name = Name.view();
-};
-
-}
-
-/// What a compiled model's programs trace: training, evaluation, prediction. The same functions run at compile time for
-/// graph mode's programs and at run time for variables and the layer table.
-
-namespace tapegraph {
-
-/// No loss or optimizer: the model only predicts.
-struct none {};
-
-namespace ir {
-
-template <class Model, class Spec>
-constexpr graph_node trace_model(trace& t) {
- const graph_scope root(&t, 0);
- const graph_node x(&t, t.input("input", dtype_of<typename Spec::element_type>, Spec::dims(t.extents)));
- return eval(Model::get()(root, x));
-}
-
-/// "mean_squared_error", as the compiler spells the type, without its namespaces.
-template <class T>
-constexpr std::string_view type_name() {
- std::string_view name = __PRETTY_FUNCTION__;
- name.remove_prefix(name.find("T = ") + 4);
- name = name.substr(0, name.find_first_of(";]"));
- const std::size_t qualifier = name.substr(0, name.find('<')).rfind("::");
- return qualifier == std::string_view::npos ? name : name.substr(qualifier + 2);
-}
-/// What messages call the second input.
-template <class Loss>
-inline constexpr auto labels_name = [] {
- constexpr std::string_view before = "labels of ", loss = type_name<Loss>();
- fixed_string<before.size() + loss.size() + 1> s;
- std::size_t size = 0;
- for (const char c : before) s.text[size++] = c;
- for (const char c : loss) s.text[size++] = c;
- s.text[size] = 0;
- return s;
-}();
-
-template <class Loss>
-constexpr void trace_loss(trace& t, const graph_node& output, graph_node& loss) {
- const tensor_spec spec = Loss::labels(output.type(), output.shape());
- const graph_node labels(&t, t.input(labels_name<Loss>.view(), spec.type, spec.dims));
- t.scope = 0;
- loss = eval(Loss{}(output, labels));
- const operand_info given = t.info(loss.id());
- for (int i = 0; i < given.dims.rank(); ++i)
-  if (given.dims[i].value != 1) t.fail("a loss must be a scalar (reduce it, say with mean)", &given, 1);
- t.outputs.push_back({"loss", loss.id()});
- if constexpr (requires { Loss::accuracy(output, labels); })
-  t.outputs.push_back({"accuracy", graph_node(eval(Loss::accuracy(output, labels))).id()});
-}
-
-/// The model in training and its loss, output 0.
-template <class Model, class Spec, class Loss>
-struct forward_trace {
- static constexpr void build(trace& t) {
-  t.training = true;
-  const graph_node output = trace_model<Model, Spec>(t);
-  graph_node loss;
-  trace_loss<Loss>(t, output, loss);
- }
-};
-
-/// The loss differentiated by every trainable variable.
-template <class Model, class Spec, class Loss>
-struct gradient_trace {
- using previous = forward_trace<Model, Spec, Loss>;
- static constexpr void build(trace& t) {
-  if (!detail::gathered_only(t)) return;
-  list<int> nodes, indices, by_rows(t.variables.size(), 0);
-  for (const row_use_entry& use : t.row_uses) by_rows[use.variable] = 1;
-  for (int i = 0; i < t.variables.size(); ++i) {
-   if (!t.variables[i].trainable) continue;
-   if (by_rows[i] == 0) nodes.push_back(t.variables[i].node);
-   indices.push_back(i);
-  }
-  const int first_rows = nodes.size();
-  for (const row_use_entry& use : t.row_uses) nodes.push_back(use.node);
-  const list<int> found = gradient(t, t.outputs[0].node, nodes);
-  int next = 0;
-  for (const int i : indices) {
-   const gradient_entry g =
-    by_rows[i] != 0 ? detail::row_gradient(t, i, found, first_rows) : gradient_entry{i, found[next++], -1};
-   if (g.node >= 0) t.gradients.push_back(g);
-  }
-  t.row_uses.clear();
- }
-};
-
-/// The optimizer's update of every variable that has a gradient.
-template <class Model, class Spec, class Loss, class Optimizer>
-struct training_trace {
- using previous = gradient_trace<Model, Spec, Loss>;
- static constexpr void build(trace& t) {
-  const graph_scope root(&t, 0);
-  std::array<graph_node, Optimizer::count> wide{}, narrow{};
-  for (graph_node& n : wide) n = graph_node(&t, t.input("optimizer", dtype::f64, {}, true));
-  for (std::size_t i = 0; i < wide.size(); ++i) narrow[i] = eval(cast<float>(wide[i]));
-  for (const gradient_entry& each : t.gradients) {
-   const graph_node w(&t, t.variables[each.variable].node), g(&t, each.node);
-   t.scope = t.variables[each.variable].scope;
-   const auto& numbers = w.type() == dtype::f64 ? wide : narrow;
-   if (each.indices >= 0) {
-    const graph_row_slots slots(graph_slots(root), w, graph_node(&t, each.indices));
-    Optimizer::update(slots, slots.rows_of(w), g, numbers);
-   } else {
-    Optimizer::update(graph_slots(root), w, g, numbers);
-   }
-  }
-  t.gradients.clear();
- }
-};
-
-template <class Model, class Spec, class Loss>
-struct evaluation_trace {
- static constexpr void build(trace& t) {
-  t.training = false;
-  const graph_node output = trace_model<Model, Spec>(t);
-  graph_node loss;
-  trace_loss<Loss>(t, output, loss);
-  t.assignments.clear();
- }
-};
-
-/// `Training` traces the model as training sees it, for the layer table.
-template <class Model, class Spec, bool Training = false>
-struct prediction_trace {
- static constexpr void build(trace& t) {
-  t.training = Training;
-  t.outputs.push_back({"output", trace_model<Model, Spec>(t).id()});
-  t.assignments.clear();
+ static struct sigaction& before() {
+  static struct sigaction action {};
+  return action;
  }
 };
 
 }
-}
+// ---- tapegraph/nn/trainer.hpp ----
 
-namespace tapegraph {
-
-/// The layer table of a model: type, output shape and parameters of each layer, and totals.
-struct model_summary {
- struct row {
-  std::string path, type, output;
-  std::int64_t parameters = 0;
- };
- std::vector<row> rows;
- std::int64_t parameters = 0, trainable = 0;
- int variables = 0; ///< of the model itself, without an optimizer's
-
- std::string text() const {
-  std::size_t first = 18, second = 14;
-  for (const row& r : rows) {
-   first = std::max(first, label(r).size() + 2);
-   second = std::max(second, r.output.size() + 2);
-  }
-  const auto line = [&](const std::string& a, const std::string& b, const std::string& c) {
-   std::string s = a;
-   s.append(first - std::min(first, a.size()), ' ').append(b).append(second - std::min(second, b.size()), ' ');
-   return s.append(12 - std::min<std::size_t>(12, c.size()), ' ').append(c).append("\n");
-  };
-  std::string result = line("layer (type)", "output shape", "parameters");
-  result.append(first + second + 12, '-').append("\n");
-  for (const row& r : rows) result += line(label(r), r.output, grouped(r.parameters));
-  result.append(first + second + 12, '-').append("\n");
-  result.append("parameters:     ").append(grouped(parameters));
-  result.append("\ntrainable:      ").append(grouped(trainable));
-  result.append("\nnot trainable:  ").append(grouped(parameters - trainable)).append("\n");
-  return result;
- }
-
- /// "1,674,701"
- static std::string grouped(std::int64_t n) {
-  std::string s = std::to_string(n);
-  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(s.size()) - 3; at > 0; at -= 3)
-   s.insert(static_cast<std::size_t>(at), 1, ',');
-  return s;
- }
-
-private:
- static std::string label(const row& r) {
-  std::string s = r.path.empty() ? r.type : r.path;
-  if (!r.path.empty()) s.append(" (").append(r.type).append(")");
-  return s;
- }
-};
-
-namespace detail {
-
-template <class = void>
-std::string batch_shape(const ir::program_view& v, int node) {
- std::string s = "[";
- const ir::entry& e = v.nodes[node];
- for (int i = 0; i < e.rank; ++i) {
-  const std::int64_t size = v.pool[e.dims + i];
-  if (i > 0) s.append(", ");
-  s.append(is_symbolic(size) ? "?" : std::to_string(size));
- }
- return s.append("]");
-}
-
-inline std::int64_t elements_of(const ir::program_view& v, int node) {
- std::int64_t count = 1;
- for (int i = 0; i < v.nodes[node].rank; ++i) count *= v.pool[v.nodes[node].dims + i];
- return count;
-}
-
-/// What an operation between layers is called, if people count it as one. A mean is known by what it says of its sum.
-template <class = void>
-std::string layer_like(const ir::program_view& v, int node) {
- const ir::entry& e = v.nodes[node];
- std::string layer(e.op->layer);
- if (!layer.ends_with("*")) return layer;
- const int rank = v.nodes[v.arguments[e.first_argument]].rank;
- if (e.op->kind == operation_kind::reduce) {
-  const bool mean = (v.words[e.words + 1] & 2) != 0, spatial = v.words[e.words] == (rank == 3 ? 0b10 : 0b110);
-  if ((rank != 3 && rank != 4) || !spatial || (e.op->name == "sum" && !mean)) return {};
- }
- layer.pop_back();
- return layer.append(rank == 3 ? "1d" : "2d");
-}
-
-/// Reads a model's table off its trace.
-template <class = void>
-model_summary describe_model(const ir::program_view& v) {
- model_summary s;
- s.variables = v.variables.size();
- int layer = 0;
- for (int node = 0; node < v.nodes.size();) {
-  if (layer < v.layers.size() && node >= v.layers[layer].first_node) {
-   const ir::layer_entry& l = v.layers[layer++];
-   model_summary::row r{path_of(v.scopes, l.scope), std::string(l.type), batch_shape(v, l.node), 0};
-   for (int i = l.first_variable; i < l.last_variable; ++i)
-    r.parameters += elements_of(v, v.variables[i].node);
-   s.rows.push_back(std::move(r));
-   node = std::max(node, l.node + 1);
-   continue;
-  }
-  if (std::string type = layer_like(v, node); !type.empty())
-   s.rows.push_back({"", std::move(type), batch_shape(v, node), 0});
-  ++node;
- }
- for (const ir::variable_entry& entry : v.variables) {
-  const std::int64_t count = elements_of(v, entry.node);
-  s.parameters += count;
-  if (entry.trainable) s.trainable += count;
- }
- return s;
-}
-
-}
-
-TG_COMPILED(nn, std::string detail::batch_shape<void>(const ir::program_view&, int))
-TG_COMPILED(nn, std::string detail::layer_like<void>(const ir::program_view&, int))
-TG_COMPILED(nn, model_summary detail::describe_model<void>(const ir::program_view&))
-
-}
-
-namespace tapegraph {
-
-/// Options of compile.
-struct compile_options {
- std::uint64_t seed = 0; ///< of variables' first values, random operations and shuffling
- /// After every step, look for values that are not finite; throws numeric_error that names the step and the first operation.
- bool check_finite = false;
- /// Where the model computes, as device_scope chooses; by default where the thread does.
- std::optional<tapegraph::device> device{};
-};
-
-/// Options of save.
-struct save_options {
- /// Momentum and the like, too: a model of the same seed then goes on exactly where this one stopped.
- bool optimizer_state = false;
-};
-
-/// Options of load.
-struct load_options {
- /// Restores the optimizer's state and the step count from a file that holds them. A file of another optimizer's state
- /// is refused; without this only the model's variables are read.
- bool optimizer_state = true;
-};
-
-namespace detail {
-
-/// Weights in files, defined in tapegraph/io/weights.hpp.
-template <class Path>
-struct weight_file;
-template <class Path>
-constexpr bool weight_files_known() {
- return requires { sizeof(weight_file<Path>); };
-}
-
-/// Everything about a model that does not depend on its mode.
-class model_base {
-public:
- /// Writes the model's variables by path as safetensors; an older file is replaced only by a complete new one. Needs
- /// #include <tapegraph/io/weights.hpp>. Throws data_error where writing fails.
- template <class Path>
- void save(const Path& path, const save_options& options = {}) const {
-  static_assert(weight_files_known<Path>(), "model.save needs #include <tapegraph/io/weights.hpp>");
-  if constexpr (weight_files_known<Path>()) weight_file<Path>::save(path, variables_, step_, options);
- }
- /// Reads what `save` wrote, in either mode, or any safetensors file of the same names. Throws data_error for a tensor
- /// that is missing or that the model does not know, shape_error and dtype_error for one that does not fit; then
- /// nothing of the model has changed. Needs #include <tapegraph/io/weights.hpp>.
- template <class Path>
- void load(const Path& path, const load_options& options = {}) {
-  static_assert(weight_files_known<Path>(), "model.load needs #include <tapegraph/io/weights.hpp>");
-  if constexpr (weight_files_known<Path>())
-   weight_file<Path>::load(path, variables_, step_, options.optimizer_state && trains_);
- }
-
- /// The model's variables and, behind them, the optimizer's.
- variable_list& variables() { return variables_; }
- const variable_list& variables() const { return variables_; }
- /// Steps trained so far.
- std::int64_t step() const { return step_; }
- /// The layer table as text: type, output shape and parameters of each layer, and totals.
- std::string summary() const {
-  model_summary s = summary_;
-  s.trainable = trainable_parameter_count();
-  return s.text();
- }
- /// Numbers in the model's variables, without the optimizer's.
- std::int64_t parameter_count() const { return summary_.parameters; }
- /// What training changes; frozen variables do not count.
- std::int64_t trainable_parameter_count() const {
-  std::int64_t count = 0;
-  for (const variable& v : variables_)
-   if (v.trainable()) count += v.size();
-  return count;
- }
-
-protected:
- explicit model_base(const compile_options& options) : options_(options), device_(runtime::current_runtime()) {
-  if (options.device) device_ = runtime::runtime_for(*options.device);
- }
-
- template <class Model, class Spec, class AllTrace>
- void set_up() {
-  constexpr ir::program_view model = ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>();
-  constexpr ir::program_view all = ir::stage_view<ir::traced_stage<AllTrace>>();
-  first_values init;
-  if constexpr (ir::has_variable_of(all, dtype::f32)) init.of_float = &initialize<float>;
-  if constexpr (ir::has_variable_of(all, dtype::f64)) init.of_double = &initialize<double>;
-  read_traces(*this, model, all, init, !std::is_same_v<AllTrace, ir::prediction_trace<Model, Spec>>);
- }
-
- struct first_values {
-  void (*of_float)(float*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
-  void (*of_double)(double*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
- };
- template <class = void>
- static void read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
-       const first_values& init, bool trains);
-
- compile_options options_;
- runtime::device_runtime* device_;
- variable_list variables_;
- model_summary summary_;
- std::int64_t step_ = 0;
- bool trains_ = true;
-};
-
-template <class>
-void model_base::read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
-       const first_values& init, bool trains) {
- m.trains_ = trains;
- const device_scope on(nullptr);
- m.summary_ = describe_model(model);
- for (int i = 0; i < all.variables.size(); ++i) {
-  const ir::variable_entry& v = all.variables[i];
-  std::string path = path_of(all.scopes, v.scope);
-  if (!path.empty()) path += '/';
-  path += v.name;
-  const ir::entry& e = all.nodes[v.node];
-  any_tensor data(e.type, shape(e.rank, all.pool.begin() + e.dims));
-  const initializer how{static_cast<initializer_kind>(v.initializer), v.a, v.b};
-  if (data.type() == dtype::f64)
-   init.of_double(static_cast<double*>(data.write()), data.shape(), how, m.options_.seed, path);
-  if (data.type() == dtype::f32)
-   init.of_float(static_cast<float*>(data.write()), data.shape(), how, m.options_.seed, path);
-  m.variables_.add(std::move(path), std::move(data), v.trainable, i >= m.summary_.variables);
- }
-}
-
-}
-
-TG_COMPILED(nn, void detail::model_base::read_traces<void>(model_base&, const ir::program_view&, const ir::program_view&,
-              const first_values&, bool))
-
-}
-
-#include <deque>
-
-/// Training and evaluation as loops over steps, for models of any type: what depends on it is called through mode_calls.
+// ---- tapegraph/nn/fit_options.hpp ----
 
 namespace tapegraph {
 
@@ -24700,12 +27969,31 @@ struct fit_options {
  std::int64_t initial_epoch = 0; ///< the first of them, where a later call goes on
  std::int64_t batch_size = 32;
  std::optional<data::dataset>
-  validation_data{};                     ///< evaluated after every epoch, columns as those of the training set
- std::int64_t steps_per_epoch = 0;          ///< stop an epoch early; 0: the whole data set
- bool shuffle = true;                       ///< in an order that depends on the model's seed and the epoch
- bool verbose = true;                       ///< progress on stderr
- std::int64_t prefetch = 2;                 ///< batches assembled ahead
+  validation_data{};       ///< evaluated after every epoch, columns as those of the training set
+ double validation_split = 0; ///< or this share of the training set: its last records, which are then not trained on
+ std::int64_t validation_batch_size = 0; ///< 0: as batch_size
+ std::int64_t validation_steps = 0;      ///< stop validating early; 0: all of it
+ std::int64_t validation_freq = 1;       ///< validate after every so many epochs
+ /// How much a record counts, by its class: one number per class of int labels. Of models whose loss takes weights.
+ std::vector<double> class_weight{};
+ std::int64_t steps_per_epoch = 0; ///< stop an epoch early; 0: the whole data set
+ bool shuffle = true;              ///< in an order that depends on the model's seed and the epoch
+ int verbose =
+  1; ///< progress on stderr. 0: none; 1: a line that moves, in a log file now and then a line; 2: a line per epoch
+ std::int64_t prefetch = 2; ///< batches assembled ahead
+ /// Ctrl-C ends training behind the step that runs; a second one ends the process.
+ bool stop_on_interrupt = false;
+ /// Goes on exactly where this model's last fit stopped, or the one in the file that load(path, {.everything = true}) has read.
+ /// From the beginning where there is none.
+ bool resume = false;
 };
+
+}
+
+/// Training and evaluation as loops over steps, for models of any type: what depends on it is called through mode_calls. The loops
+/// themselves stand in nn/fit_loop.hpp.
+
+namespace tapegraph {
 
 namespace detail {
 
@@ -24714,22 +28002,84 @@ struct launched_step {
  std::int64_t loss = -1, accuracy = -1;
 };
 
-/// What a model's input must be: `extents` below 0 are open.
+/// What one of a model's inputs must be: `extents` below 0 are open. `name`: its column, empty where there is one input.
 struct input_spec {
+ std::string_view name;
  dtype type;
  int rank;
  const std::int64_t* extents;
  std::string (*text)();
 };
 
+/// The columns of a batch: a model's inputs, and behind them its labels.
+using batch_columns = const buffer_view*;
+
 /// What a model does with one batch, in its mode. A call that is not needed may be null, and is not compiled then.
 struct mode_calls {
- input_spec input;
- step_result (*step)(model_base&, const buffer_view& x, const buffer_view& y) = nullptr;
- step_result (*measure)(model_base&, const buffer_view& x, const buffer_view& y) = nullptr;
- launched_step (*launch)(model_base&, const buffer_view& x, const buffer_view& y) = nullptr; ///< of modes that run ahead
+ std::span<const input_spec> inputs;
+ std::span<const std::string_view> labels; ///< names of the label columns; empty: the next one behind
+ step_result (*step)(model_base&, batch_columns) = nullptr;
+ step_result (*measure)(model_base&, batch_columns) = nullptr;
+ launched_step (*launch)(model_base&, batch_columns) = nullptr; ///< of modes that run ahead
  step_result (*result_of)(model_base&, const launched_step&) = nullptr;
+ /// What its metrics have measured since they were reset; null where it has none.
+ void (*metrics)(const model_base&, std::vector<named_value>&) = nullptr;
 };
+
+/// Which columns of a data set are a model's, and their views in a batch.
+class column_match {
+public:
+ static constexpr std::size_t most = 32;
+ /// Names find columns; what has no name takes the columns that are left, in order. Throws argument_error for a column that is
+ /// missing, and, where the model has names and there may not be more, for one that is nobody's.
+ column_match(const mode_calls& calls, const std::vector<data::column_spec>& columns, bool more = false) {
+  find(calls, columns, more);
+ }
+ batch_columns of(const data::batch& b) {
+  for (std::size_t i = 0; i < size_; ++i) views_[i] = view(b, places_[i]);
+  return views_;
+ }
+ /// The data set's column of the model's input or, behind those, label `i`.
+ std::size_t place(std::size_t i) const { return places_[i]; }
+
+private:
+ template <class = void>
+ void find(const mode_calls& calls, const std::vector<data::column_spec>& columns, bool more);
+ static buffer_view view(const data::batch& b, std::size_t column) {
+  const data::column_spec& spec = b.columns()[column];
+  buffer_view v;
+  v.data = const_cast<std::byte*>(b.data(column));
+  v.type = spec.type;
+  v.extents[v.rank++] = b.count();
+  for (const std::int64_t extent : spec.shape) v.extents[v.rank++] = extent;
+  return v;
+ }
+ std::size_t size_ = 0, places_[most]{};
+ buffer_view views_[most];
+};
+
+/// The state of one metric among a model's variables, as numbers of the CPU.
+class stored_metric {
+public:
+ stored_metric(const variable_list& variables, std::string_view metric) { find(variables, metric); }
+ bool found() const { return !entries_.empty(); }
+ metric_values values() const { return metric_values(entries_); }
+
+private:
+ template <class = void>
+ void find(const variable_list& variables, std::string_view metric);
+ std::vector<metric_values::entry> entries_;
+};
+template <class>
+void stored_metric::find(const variable_list& variables, std::string_view metric) {
+ const std::string before = "__metrics__/" + std::string(metric) + '/';
+ for (const variable& v : variables)
+  if (v.path().starts_with(before))
+   entries_.push_back({std::string_view(v.path()).substr(before.size()),
+        {static_cast<const double*>(v.data().read()), static_cast<std::size_t>(v.size())}});
+}
+
+struct fit_run;
 
 /// Compiled once, by programs that have a model.
 template <class = void>
@@ -24737,62 +28087,108 @@ class basic_trainer : public model_base {
 protected:
  using model_base::model_base;
 
- static void check_batch(const input_spec& input, const buffer_view& x);
- static void check_columns(const std::vector<data::column_spec>& columns);
- static buffer_view batch_view(const data::batch& b, std::size_t column);
+ static void check_batch(std::span<const input_spec> inputs, batch_columns x);
 
- step_result step_with(const mode_calls& calls, const buffer_view& x, const buffer_view& y);
- history fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options);
- step_result evaluate_with(const mode_calls& calls, const data::dataset& set, std::int64_t batch_size);
+ step_result step_with(const mode_calls& calls, batch_columns columns);
+ history fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options,
+     const fit_hooks& hooks);
+ measured_result evaluate_with(const mode_calls& calls, const data::dataset& set, std::int64_t batch_size);
+ /// Metrics start anew.
+ void reset_metrics();
+ /// While it lives metrics measure something else; what they had is theirs again afterwards.
+ class metric_state_guard {
+ public:
+  explicit metric_state_guard(basic_trainer& owner) : owner_(owner) {
+   for (variable& v : owner.variables_)
+    if (v.metric_state()) kept_.emplace_back(&v, v.template value<double>());
+   if (!kept_.empty()) owner.reset_metrics();
+  }
+  metric_state_guard(const metric_state_guard&) = delete;
+  metric_state_guard& operator=(const metric_state_guard&) = delete;
+  ~metric_state_guard() {
+   for (auto& each : kept_) each.first->assign(each.second);
+  }
+
+ private:
+  basic_trainer& owner_;
+  std::vector<std::pair<variable*, tensor<double>>> kept_;
+ };
 
 private:
- template <class Add>
- void run_ahead(const mode_calls& calls, data::loader& loader, std::int64_t steps, const Add& add);
- epoch_result run_epoch(const mode_calls& calls, data::loader& loader, std::int64_t epoch, const fit_options& options,
-      io::progress_line& progress);
+ measured_result measure_batches(const mode_calls& calls, column_match& match, data::loader& loader,
+         std::int64_t most);
+ void run_ahead(fit_run& run);
+ void run_steps(fit_run& run);
+ void run_epoch(fit_run& run);
+ void checkpoint(fit_run& run);
+ void note_position(const fit_run& run);
+ void restore_position(fit_run& run);
 };
 
 template <class X>
-void basic_trainer<X>::check_batch(const input_spec& input, const buffer_view& x) {
- if (x.type != input.type)
-  throw dtype_error(std::string("input is ") + name_of(x.type) + ", the model takes " +
-      name_of(input.type));
- if (x.rank != input.rank)
-  throw shape_error("input has rank " + std::to_string(x.rank) + ", the model takes rank " +
-      std::to_string(input.rank));
- for (int axis = 0; axis < input.rank; ++axis)
-  if (input.extents[axis] >= 0 && x.extents[axis] != input.extents[axis])
-   throw shape_error("input has shape " + to_string(shape(x.rank, x.extents)) + ", the model takes " +
-       input.text());
- if (x.rank > 0 && x.extents[0] == 0) throw shape_error("input: the batch is empty");
+void basic_trainer<X>::check_batch(std::span<const input_spec> inputs, batch_columns columns) {
+ for (const input_spec& input : inputs) {
+  const buffer_view& x = *columns++;
+  const std::string called = input.name.empty() ? "input" : "input '" + std::string(input.name) + "'";
+  if (x.type != input.type)
+   throw dtype_error(called + " is " + name_of(x.type) + ", the model takes " + name_of(input.type));
+  if (x.rank != input.rank)
+   throw shape_error(called + " has rank " + std::to_string(x.rank) + ", the model takes rank " +
+       std::to_string(input.rank));
+  for (int axis = 0; axis < input.rank; ++axis)
+   if (input.extents[axis] >= 0 && x.extents[axis] != input.extents[axis])
+    throw shape_error(called + " has shape " + to_string(shape(x.rank, x.extents)) + ", the model takes " +
+        input.text());
+  if (x.rank > 0 && x.extents[0] == 0) throw shape_error(called + ": the batch is empty");
+ }
+}
+
+template <class>
+void column_match::find(const mode_calls& calls, const std::vector<data::column_spec>& columns, bool more) {
+ const std::size_t inputs = calls.inputs.size();
+ size_ = inputs + calls.labels.size();
+ if (size_ > most) throw argument_error("a model has at most 32 inputs and labels");
+ std::vector<bool> used(columns.size());
+ bool named = false;
+ const auto name_at = [&](std::size_t i) { return i < inputs ? calls.inputs[i].name : calls.labels[i - inputs]; };
+ for (std::size_t i = 0; i < size_; ++i) {
+  const std::string_view name = name_at(i);
+  if (name.empty()) continue;
+  named = true;
+  std::size_t at = 0;
+  while (at < columns.size() && columns[at].name != name) ++at;
+  if (at == columns.size()) {
+   std::string text = "data set: no column '" + std::string(name) + "', there are";
+   for (const data::column_spec& c : columns)
+    text.append(&c == columns.data() ? " '" : ", '").append(c.name).append("'");
+   throw argument_error(text);
+  }
+  places_[i] = at;
+  used[at] = true;
+ }
+ std::size_t next = 0;
+ for (std::size_t i = 0; i < size_; ++i) {
+  if (!name_at(i).empty()) continue;
+  while (next < columns.size() && used[next]) ++next;
+  if (next == columns.size())
+   throw argument_error("data set: an input column and a label column are needed, there are " +
+        std::to_string(columns.size()));
+  places_[i] = next;
+  used[next] = true;
+ }
+ for (std::size_t i = 0; named && !more && i < columns.size(); ++i)
+  if (!used[i])
+   throw argument_error("data set: column '" + columns[i].name + "' is no input of the model and no label");
 }
 
 template <class X>
-void basic_trainer<X>::check_columns(const std::vector<data::column_spec>& columns) {
- if (columns.size() < 2)
-  throw argument_error("data set: an input column and a label column are needed, there are " +
-       std::to_string(columns.size()));
-}
-
-template <class X>
-buffer_view basic_trainer<X>::batch_view(const data::batch& b, std::size_t column) {
- const data::column_spec& spec = b.columns()[column];
- buffer_view v;
- v.data = const_cast<std::byte*>(b.data(column));
- v.type = spec.type;
- v.extents[v.rank++] = b.count();
- for (const std::int64_t extent : spec.shape) v.extents[v.rank++] = extent;
- return v;
-}
-
-template <class X>
-step_result basic_trainer<X>::step_with(const mode_calls& calls, const buffer_view& x, const buffer_view& y) {
+step_result basic_trainer<X>::step_with(const mode_calls& calls, batch_columns columns) {
  const device_scope on(device_);
- check_batch(calls.input, x);
+ check_batch(calls.inputs, columns);
  ++step_;
  step_result result;
  try {
-  result = calls.step(*this, x, y);
+  result = calls.step(*this, columns);
  } catch (const numeric_error& e) {
   throw numeric_error("step " + std::to_string(step_--) + ": " + e.what());
  } catch (...) {
@@ -24805,110 +28201,530 @@ step_result basic_trainer<X>::step_with(const mode_calls& calls, const buffer_vi
 }
 
 template <class X>
-history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options) {
- if (options.epochs < 0) throw argument_error("fit: epochs is " + std::to_string(options.epochs));
- if (options.initial_epoch < 0)
-  throw argument_error("fit: initial_epoch is " + std::to_string(options.initial_epoch));
- check_columns(train.columns());
- data::dataset set = train.batch(options.batch_size).prefetch(options.prefetch);
- if (options.shuffle) set = set.shuffle(options_.seed);
- data::loader loader(set);
- io::progress_line progress(std::cerr,
-       options.verbose ? io::progress_style::automatic : io::progress_style::quiet);
- history result;
- for (std::int64_t epoch = options.initial_epoch; epoch < options.epochs; ++epoch)
-  result.epochs.push_back(run_epoch(calls, loader, epoch, options, progress));
+void basic_trainer<X>::reset_metrics() {
+ for (variable& v : variables_)
+  if (v.metric_state()) std::memset(v.own_data(), 0, v.data().outline_view().bytes());
+}
+
+TG_COMPILED(nn, void stored_metric::find<void>(const variable_list&, std::string_view))
+TG_COMPILED(nn, void column_match::find<void>(const mode_calls&, const std::vector<data::column_spec>&, bool))
+
+}
+}
+
+/// A call of fit: what it works with.
+
+namespace tapegraph::detail {
+
+/// Sums over the records of an epoch.
+struct measured_sums {
+ double loss = 0, accuracy = 0;
+ std::int64_t records = 0;
+
+ void add(const step_result& r, std::int64_t count) {
+  loss += r.loss * static_cast<double>(count);
+  accuracy += r.accuracy * static_cast<double>(count);
+  records += count;
+ }
+ step_result mean() const {
+  const auto count = static_cast<double>(std::max<std::int64_t>(records, 1));
+  return {loss / count, accuracy / count};
+ }
+};
+
+/// A call of fit.
+struct fit_run {
+ const mode_calls& calls;
+ const fit_options& options;
+ const fit_hooks& hooks;
+ data::loader& loader;
+ column_match& match;
+ data::loader* validation; ///< null: nothing to validate on
+ column_match* validation_match;
+ training_state& state;
+ io::progress_line& progress;
+
+ measured_sums sums{};        ///< of this epoch
+ bool inside = false;         ///< between two steps of an epoch
+ std::int64_t next_epoch = 0; ///< where the run goes on, at step state.batch if it is inside
+
+ void call(hook callback_hooks::*which) const {
+  for (int i = 0; i < hooks.count; ++i)
+   if (const hook f = hooks.callbacks[i].*which) f(hooks.callbacks[i].object, state);
+ }
+ /// What is logged by name of what was measured.
+ void log(const step_result& means, const std::vector<named_value>* metrics, bool validation_values) const {
+  state.logs.set(validation_values ? "val_loss" : "loss", means.loss);
+  state.logs.set(validation_values ? "val_accuracy" : "accuracy", means.accuracy);
+  if (metrics == nullptr) return;
+  for (const named_value& v : *metrics) state.logs.set(validation_values ? "val_" + v.name : v.name, v.value);
+ }
+ /// A step whose results are there.
+ void finish_step(const step_result& r, std::int64_t records) {
+  sums.add(r, records);
+  ++state.batch;
+  ++state.step;
+  state.batch_loss = r.loss;
+  inside = true;
+  log(sums.mean(), nullptr, false);
+  progress.update(state.batch, state.logs);
+  call(&callback_hooks::batch_end);
+  look_for_interrupt();
+ }
+ void look_for_interrupt() {
+  if (state.interrupts_watched() && interrupt_guard::pending()) state.interrupt("Ctrl-C");
+ }
+ bool wants_checkpoint() const { return state.checkpoint_requested() || state.history.interrupted; }
+};
+
+/// The records to train on and to validate on.
+struct fit_sets {
+ data::dataset train;
+ std::optional<data::dataset> validation;
+};
+
+template <class = void>
+void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type) {
+ if (o.class_weight.empty()) return;
+ bool weighted = false;
+ for (const std::string_view name : calls.labels) weighted = weighted || name == "sample_weight";
+ if (!weighted)
+  throw argument_error(
+   "fit: class_weight is given, and the model's loss takes no weights; compile it with tg::weighted{loss}");
+ if (calls.labels.size() != 2) throw argument_error("fit: class_weight is of models with one output");
+ const auto with_weights = [&](const data::dataset& set, const std::vector<double>& weights) {
+  std::vector<data::column_spec> columns = set.columns();
+  bool there = false;
+  for (const data::column_spec& c : columns) there = there || c.name == "sample_weight";
+  if (!there) columns.push_back({"sample_weight", type, {}});
+  return data::with_class_weights(set, weights, column_match(calls, columns).place(calls.inputs.size()), type);
+ };
+ sets.train = with_weights(sets.train, o.class_weight);
+ if (sets.validation) sets.validation = with_weights(*sets.validation, {});
+}
+
+template <class = void>
+fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_calls& calls, std::uint64_t seed,
+    dtype weights) {
+ const auto refuse = [](const char* name, auto value, const char* why) {
+  throw argument_error(std::string("fit: ") + name + " is " + std::to_string(value) + why);
+ };
+ if (o.epochs < 0) refuse("epochs", o.epochs, "");
+ if (o.initial_epoch < 0) refuse("initial_epoch", o.initial_epoch, "");
+ if (o.steps_per_epoch < 0) refuse("steps_per_epoch", o.steps_per_epoch, "");
+ if (o.validation_steps < 0) refuse("validation_steps", o.validation_steps, "");
+ if (o.validation_freq < 1) refuse("validation_freq", o.validation_freq, ", not at least 1");
+ if (o.validation_batch_size < 0) refuse("validation_batch_size", o.validation_batch_size, "");
+ if (o.verbose < 0 || o.verbose > 2) refuse("verbose", o.verbose, ", not 0, 1 or 2");
+ if (!(o.validation_split >= 0 && o.validation_split < 1))
+  refuse("validation_split", o.validation_split, ", not at least 0 and below 1");
+ fit_sets sets{all, o.validation_data};
+ if (o.validation_split > 0) {
+  if (o.validation_data)
+   throw argument_error(
+    "fit: both validation_data and validation_split are given; one of them says on what to validate");
+  const auto kept =
+   static_cast<std::int64_t>(std::floor(static_cast<double>(all.size()) * (1 - o.validation_split)));
+  if (kept < 1 || kept >= all.size())
+   throw argument_error("fit: validation_split " + std::to_string(o.validation_split) + " of " +
+        std::to_string(all.size()) + " records leaves none to " +
+        (kept < 1 ? "train" : "validate") + " on");
+  std::vector<std::int64_t> records(static_cast<std::size_t>(all.size()));
+  for (std::size_t i = 0; i < records.size(); ++i) records[i] = static_cast<std::int64_t>(i);
+  const std::span<const std::int64_t> numbers(records);
+  sets.train = all.subset(numbers.first(static_cast<std::size_t>(kept)));
+  sets.validation = all.subset(numbers.subspan(static_cast<std::size_t>(kept)));
+ }
+ weigh_by_class(sets, o, calls, weights);
+ sets.train = sets.train.batch(o.batch_size).prefetch(o.prefetch);
+ if (o.shuffle) sets.train = sets.train.shuffle(seed);
+ if (sets.validation)
+  sets.validation = sets.validation->batch(o.validation_batch_size > 0 ? o.validation_batch_size : o.batch_size)
+       .prefetch(o.prefetch);
+ return sets;
+}
+
+}
+
+/// Where a run of fit is left, and gone on from.
+
+namespace tapegraph::detail {
+
+template <class X>
+void basic_trainer<X>::checkpoint(fit_run& run) {
+ note_position(run);
+ fitting_ = false;
+ run.call(&callback_hooks::checkpoint);
+ fitting_ = true;
+ run.state.checkpoint_done();
+}
+
+template <class X>
+void basic_trainer<X>::note_position(const fit_run& run) {
+ const device_scope on(nullptr);
+ const training_state& s = run.state;
+ fit_position p;
+ p.epoch = run.next_epoch;
+ p.inside = run.inside;
+ if (run.inside) {
+  p.batch = s.batch;
+  p.records = run.sums.records;
+  p.loss = run.sums.loss;
+  p.accuracy = run.sums.accuracy;
+  p.batch_loss = s.batch_loss;
+  p.logs = s.logs;
+ }
+ p.stopped = s.stopped();
+ if (p.stopped) p.stopped_by = s.history.stopped_by;
+ p.has_learning_rate = s.has_learning_rate();
+ if (p.has_learning_rate) p.learning_rate = s.stored_rate();
+ p.set_size = run.loader.data().size();
+ p.batch_size = run.options.batch_size;
+ p.batches = s.batches;
+ p.shuffle = run.options.shuffle;
+ p.past = s.history;
+ run_.clear();
+ state_archive archive(run_, state_archive::task::save, "fit");
+ p.on_state(archive);
+ for (const variable& v : variables_) {
+  if (!v.metric_state() || !run.inside) continue;
+  any_tensor value = v.data();
+  value.unshare();
+  archive(v.path(), value);
+ }
+ visit_callbacks(run.hooks, archive);
+}
+
+template <class X>
+void basic_trainer<X>::restore_position(fit_run& run) {
+ const device_scope on(nullptr);
+ training_state& s = run.state;
+ using task = state_archive::task;
+ fit_position p;
+ for (const task what : {task::check, task::load}) {
+  state_archive archive(run_, what, "fit");
+  p.on_state(archive);
+ }
+ const auto same = [&](const char* name, std::int64_t then, std::int64_t now) {
+  if (p.inside && then != now)
+   throw argument_error(std::string("fit: the run stopped in the middle of epoch ") +
+        std::to_string(p.epoch + 1) + " with " + name + " " + std::to_string(then) +
+        ", and cannot go on there with " + std::to_string(now));
+ };
+ same("batch_size", p.batch_size, run.options.batch_size);
+ same("a number of records of", p.set_size, run.loader.data().size());
+ same("steps per epoch", p.batches, s.batches);
+ same("shuffle", p.shuffle ? 1 : 0, run.options.shuffle ? 1 : 0);
+ if (p.inside && (p.batch < 1 || p.batch > p.batches))
+  throw data_error("fit: the state of the run says batch " + std::to_string(p.batch) + " of " +
+      std::to_string(p.batches));
+ refuse_missing_callbacks(run.hooks, run_);
+ std::vector<std::pair<variable*, any_tensor>> metric_states;
+ for (variable& v : variables_) {
+  if (!v.metric_state() || !p.inside) continue;
+  any_tensor stored;
+  state_archive(run_, task::load, "fit")(v.path(), stored);
+  if (stored.type() != v.type() || !(stored.shape() == v.shape()))
+   throw data_error("fit: the state of the run has '" + v.path() + "' of shape " + to_string(stored.shape()) +
+       ", the model's is " + to_string(v.shape()));
+  metric_states.emplace_back(&v, std::move(stored));
+ }
+ for (const task what : {task::check, task::load}) {
+  state_archive archive(run_, what, "fit");
+  visit_callbacks(run.hooks, archive);
+ }
+ for (const auto& each : metric_states) each.first->assign(each.second);
+ std::vector<named_value> measured;
+ if (run.calls.metrics != nullptr) run.calls.metrics(*this, measured);
+ for (epoch_result& e : p.past.epochs)
+  for (const named_value& v : measured) {
+   if (const double* const value = e.logs.find(v.name)) e.metrics.push_back({v.name, *value});
+   if (const double* const value = e.logs.find("val_" + v.name))
+    e.validation_metrics.push_back({v.name, *value});
+  }
+ run.next_epoch = p.epoch;
+ run.inside = p.inside;
+ run.sums = {p.loss, p.accuracy, p.records};
+ s.batch = p.batch;
+ s.batch_loss = p.batch_loss;
+ s.logs = p.logs;
+ if (p.has_learning_rate && s.has_learning_rate()) s.restore_rate(p.learning_rate);
+ s.history.epochs = std::move(p.past.epochs);
+ if (p.stopped) s.stop(p.stopped_by);
+}
+
+}
+
+/// The loops of fit and evaluate.
+
+namespace tapegraph::detail {
+
+template <class X>
+history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options,
+        const fit_hooks& hooks) {
+ const dtype weights = variables_.size() > 0 ? variables_.at(0).type() : dtype::f32;
+ const fit_sets sets = sets_of(train, options, calls, options_.seed, weights);
+ column_match match(calls, sets.train.columns());
+ data::loader loader(sets.train);
+ std::optional<data::loader> validation;
+ std::optional<column_match> validation_match;
+ if (sets.validation) {
+  validation_match.emplace(calls, sets.validation->columns());
+  validation.emplace(*sets.validation);
+ }
+ constexpr io::progress_style styles[]{io::progress_style::quiet, io::progress_style::automatic,
+          io::progress_style::per_epoch};
+ io::progress_line progress(std::cerr, styles[options.verbose]);
+ training_state state(*this, hooks.rate, calls.metrics);
+ fit_run run{calls,
+    options,
+    hooks,
+    loader,
+    match,
+    validation ? &*validation : nullptr,
+    validation ? &*validation_match : nullptr,
+    state,
+    progress};
+ state.epoch = run.next_epoch = options.initial_epoch;
+ state.epochs = options.epochs;
+ state.step = step_;
+ state.batches = loader.batches_per_epoch();
+ if (options.steps_per_epoch > 0) state.batches = std::min(state.batches, options.steps_per_epoch);
+ state.validates = run.validation != nullptr;
+ if (options.stop_on_interrupt) state.stop_on_interrupt();
+ run.call(&callback_hooks::train_begin);
+ std::optional<interrupt_guard> guard;
+ if (state.interrupts_watched()) guard.emplace();
+ if ((options.resume || state.resume_requested()) && !run_.empty()) restore_position(run);
+ run_.clear();
+ state.step = step_;
+
+ struct fitting {
+  bool& flag;
+  ~fitting() { flag = false; }
+ } const under_way{fitting_ = true};
+ while (run.next_epoch < options.epochs && !state.history.interrupted && (run.inside || !state.stopped()))
+  run_epoch(run);
+ note_position(run);
+ fitting_ = false;
+ run.call(&callback_hooks::train_end);
+ return std::move(state.history);
+}
+
+template <class X>
+void basic_trainer<X>::run_epoch(fit_run& run) {
+ const double start = steady_seconds();
+ training_state& s = run.state;
+ s.epoch = run.next_epoch;
+ if (!run.inside) {
+  s.batch = 0;
+  s.logs.clear();
+  run.sums = {};
+  reset_metrics();
+ }
+ run.progress.begin_epoch(s.epoch + 1, s.epochs, s.batches);
+ run.loader.begin_epoch(static_cast<std::uint64_t>(s.epoch), s.batch);
+ if (!run.inside) run.call(&callback_hooks::epoch_begin);
+ run_steps(run);
+ if (s.history.interrupted || s.batch == 0) {
+  if (s.batch > 0) run.progress.end_epoch(s.batch, s.logs);
+  return;
+ }
+ const step_result means = run.sums.mean();
+ epoch_result r;
+ r.loss = means.loss;
+ r.accuracy = means.accuracy;
+ if (run.calls.metrics != nullptr) run.calls.metrics(*this, r.metrics);
+ run.log(means, &r.metrics, false);
+ r.seconds = steady_seconds() - start;
+ r.ingestion_seconds = run.loader.wait_seconds();
+ r.steps = s.batch;
+ r.records = run.sums.records;
+ r.epoch = s.epoch;
+ if (run.validation != nullptr && (s.epoch + 1) % run.options.validation_freq == 0) {
+  run.call(&callback_hooks::test_begin);
+  measured_result v =
+   measure_batches(run.calls, *run.validation_match, *run.validation, run.options.validation_steps);
+  r.validation_loss = v.loss;
+  r.validation_accuracy = v.accuracy;
+  r.validation_metrics = std::move(v.metrics);
+  run.log(v, &r.validation_metrics, true);
+  run.call(&callback_hooks::test_end);
+ }
+ run.progress.end_epoch(s.batch, s.logs);
+ run.call(&callback_hooks::epoch_end);
+ r.logs = s.logs;
+ s.history.epochs.push_back(std::move(r));
+ run.inside = false;
+ ++run.next_epoch;
+ run.look_for_interrupt();
+ if (run.wants_checkpoint()) checkpoint(run);
+}
+
+template <class X>
+void basic_trainer<X>::run_steps(fit_run& run) {
+ training_state& s = run.state;
+ const bool ahead = run.calls.launch != nullptr && device_ != nullptr && !options_.check_finite;
+ while (s.batch < s.batches && !s.ends()) {
+  if (ahead) {
+   run_ahead(run);
+  } else {
+   const data::batch* b = run.loader.next();
+   if (b == nullptr) return;
+   s.next_step = step_ + 1;
+   run.call(&callback_hooks::batch_begin);
+   run.finish_step(step_with(run.calls, run.match.of(*b)), b->count());
+  }
+  if (run.wants_checkpoint()) checkpoint(run);
+ }
+}
+
+template <class X>
+void basic_trainer<X>::run_ahead(fit_run& run) {
+ constexpr std::size_t most_ahead = 16;
+ struct sent {
+  launched_step step;
+  std::int64_t records = 0;
+ };
+ std::array<sent, most_ahead + 1> under_way{};
+ std::size_t first = 0, count = 0;
+ const device_scope on(device_);
+ training_state& s = run.state;
+ const auto finish_one = [&] {
+  const sent& oldest = under_way[first];
+  first = (first + 1) % under_way.size();
+  --count;
+  run.finish_step(run.calls.result_of(*this, oldest.step), oldest.records);
+ };
+ for (std::int64_t sent_steps = s.batch; sent_steps < s.batches && !s.ends() && !s.checkpoint_requested();
+  ++sent_steps) {
+  const data::batch* b = run.loader.next();
+  if (b == nullptr) break;
+  s.next_step = step_ + 1;
+  run.call(&callback_hooks::batch_begin);
+  const batch_columns columns = run.match.of(*b);
+  check_batch(run.calls.inputs, columns);
+  ++step_;
+  under_way[(first + count++) % under_way.size()] = {run.calls.launch(*this, columns), b->count()};
+  if (count > most_ahead) finish_one();
+ }
+ device_->wait();
+ while (count > 0) finish_one();
+}
+
+template <class X>
+measured_result basic_trainer<X>::measure_batches(const mode_calls& calls, column_match& match, data::loader& loader,
+            std::int64_t most) {
+ const device_scope on(device_);
+ const metric_state_guard kept(*this);
+ measured_sums sums;
+ loader.begin_epoch(0);
+ for (std::int64_t i = 0; most == 0 || i < most; ++i) {
+  const data::batch* b = loader.next();
+  if (b == nullptr) break;
+  sums.add(calls.measure(*this, match.of(*b)), b->count());
+ }
+ measured_result result{sums.mean(), {}};
+ if (calls.metrics != nullptr) calls.metrics(*this, result.metrics);
  return result;
 }
 
 template <class X>
-step_result basic_trainer<X>::evaluate_with(const mode_calls& calls, const data::dataset& set, std::int64_t batch_size) {
- const device_scope on(device_);
- check_columns(set.columns());
+measured_result basic_trainer<X>::evaluate_with(const mode_calls& calls, const data::dataset& set,
+            std::int64_t batch_size) {
+ column_match match(calls, set.columns());
  data::loader loader(set.batch(batch_size).prefetch(2));
- step_result sum;
- std::int64_t records = 0;
- loader.begin_epoch(0);
- while (const data::batch* b = loader.next()) {
-  const step_result r = calls.measure(*this, batch_view(*b, 0), batch_view(*b, 1));
-  sum.loss += r.loss * static_cast<double>(b->count());
-  sum.accuracy += r.accuracy * static_cast<double>(b->count());
-  records += b->count();
- }
- return {sum.loss / static_cast<double>(records), sum.accuracy / static_cast<double>(records)};
-}
-
-template <class X>
-template <class Add>
-void basic_trainer<X>::run_ahead(const mode_calls& calls, data::loader& loader, std::int64_t steps, const Add& add) {
- constexpr std::int64_t most_ahead = 16;
- const device_scope on(device_);
- std::deque<std::pair<launched_step, std::int64_t>> under_way;
- const auto finish_one = [&] {
-  add(calls.result_of(*this, under_way.front().first), under_way.front().second);
-  under_way.pop_front();
- };
- for (std::int64_t s = 0; s < steps; ++s) {
-  const data::batch* b = loader.next();
-  if (b == nullptr) break;
-  const buffer_view x = batch_view(*b, 0);
-  check_batch(calls.input, x);
-  ++step_;
-  under_way.emplace_back(calls.launch(*this, x, batch_view(*b, 1)), b->count());
-  if (static_cast<std::int64_t>(under_way.size()) > most_ahead) finish_one();
- }
- device_->wait();
- while (!under_way.empty()) finish_one();
-}
-
-template <class X>
-epoch_result basic_trainer<X>::run_epoch(const mode_calls& calls, data::loader& loader, std::int64_t epoch, const fit_options& options,
-     io::progress_line& progress) {
- const double start = steady_seconds();
- std::int64_t steps = loader.batches_per_epoch();
- if (options.steps_per_epoch > 0) steps = std::min(steps, options.steps_per_epoch);
- progress.begin_epoch(epoch + 1, options.epochs, steps);
- loader.begin_epoch(static_cast<std::uint64_t>(epoch));
- epoch_result r;
- const auto add = [&](const step_result& s, std::int64_t records) {
-  const auto count = static_cast<double>(records);
-  r.loss += s.loss * count;
-  r.accuracy += s.accuracy * count;
-  r.records += records;
-  ++r.steps;
-  const auto seen = static_cast<double>(r.records);
-  progress.update(r.steps, {{"loss", r.loss / seen}, {"accuracy", r.accuracy / seen}});
- };
- if (calls.launch != nullptr && device_ != nullptr && !options_.check_finite) {
-  run_ahead(calls, loader, steps, add);
-  steps = 0;
- }
- while (r.steps < steps) {
-  const data::batch* b = loader.next();
-  if (b == nullptr) break;
-  add(step_with(calls, batch_view(*b, 0), batch_view(*b, 1)), b->count());
- }
- const auto seen = static_cast<double>(std::max<std::int64_t>(r.records, 1));
- r.loss /= seen;
- r.accuracy /= seen;
- r.seconds = steady_seconds() - start;
- r.ingestion_seconds = loader.wait_seconds();
- if (options.validation_data) {
-  const step_result v = evaluate_with(calls, *options.validation_data, options.batch_size);
-  r.validation_loss = v.loss;
-  r.validation_accuracy = v.accuracy;
-  progress.end_epoch(
-   r.steps,
-   {{"loss", r.loss}, {"accuracy", r.accuracy}, {"val_loss", v.loss}, {"val_accuracy", v.accuracy}});
- } else {
-  progress.end_epoch(r.steps, {{"loss", r.loss}, {"accuracy", r.accuracy}});
- }
- return r;
+ return measure_batches(calls, match, loader, 0);
 }
 
 TG_COMPILED(nn, class basic_trainer<void>)
 
 }
+// ---- tapegraph/nn/predict_set.hpp ----
+
+/// Predictions over a data set.
+
+namespace tapegraph::detail {
+
+/// The outputs of batches, one behind the other.
+template <class = void>
+class basic_output_rows {
+public:
+ /// Records from `first` on, of `total`. Throws shape_error for an output that has not one row per record.
+ void add(const any_tensor& part, std::int64_t first, std::int64_t count, std::int64_t total) {
+  if (part.rank() == 0 || part.shape()[0].value != count)
+   throw shape_error("predict: of a batch of " + std::to_string(count) + " records the output has shape " +
+       to_string(part.shape()) + ", not a row for each");
+  if (!whole_.has_storage()) {
+   std::int64_t extents[max_rank];
+   for (int i = 0; i < part.rank(); ++i) extents[i] = i == 0 ? total : part.shape()[i].value;
+   whole_ = any_tensor(part.type(), shape(part.rank(), extents));
+   to_ = static_cast<std::byte*>(whole_.write());
+   row_ = part.outline_view().bytes() / static_cast<std::size_t>(count);
+  }
+  if (part.outline_view().bytes() != row_ * static_cast<std::size_t>(count))
+   throw shape_error("predict: the output of a later batch has shape " + to_string(part.shape()) +
+       ", all together " + to_string(whole_.shape()));
+  std::memcpy(to_ + static_cast<std::size_t>(first) * row_, part.read(), part.outline_view().bytes());
+ }
+ const any_tensor& whole() const { return whole_; }
+
+private:
+ any_tensor whole_;
+ std::byte* to_ = nullptr;
+ std::size_t row_ = 0;
+};
+using output_rows = basic_output_rows<>;
+
+TG_COMPILED(nn, class basic_output_rows<void>)
+
+template <class T>
+tensor<T> host_copy(const buffer_view& v) {
+ auto t = tensor<T>::uninitialized(shape(v.rank, v.extents));
+ std::memcpy(t.mutable_data(), v.data, v.bytes());
+ return t;
+}
+
+template <class Result>
+struct collected {
+ static Result of(const output_rows* rows) { return Result(rows[0].whole()); }
+};
+template <class... Outputs>
+struct collected<outputs<Outputs...>> {
+ static outputs<Outputs...> of(const output_rows* rows) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+   return outputs<Outputs...>(Outputs{decltype(Outputs::value)(rows[I].whole())}...);
+  }
+  (std::index_sequence_for<Outputs...>{});
+ }
+};
+
+/// `predict(const tensor<Elements>&...)` of every batch; `calls.inputs` says which columns.
+template <class... Elements, class Check, class Predict>
+auto predict_set(const mode_calls& calls, const data::dataset& set, std::int64_t batch_size, const Check& check,
+    const Predict& predict) {
+ using result = std::remove_cvref_t<decltype(predict(std::declval<const tensor<Elements>&>()...))>;
+ using pack = output_pack<result>;
+ column_match match(calls, set.columns(), true);
+ data::loader loader(set.batch(batch_size).prefetch(2));
+ output_rows rows[static_cast<std::size_t>(pack::count)];
+ loader.begin_epoch(0);
+ while (const data::batch* b = loader.next()) {
+  const batch_columns columns = match.of(*b);
+  check(columns);
+  const result y = [&]<std::size_t... I>(std::index_sequence<I...>) {
+   return predict(host_copy<Elements>(columns[I])...);
+  }
+  (std::index_sequence_for<Elements...>{});
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+   (rows[I].add(pack::template get<static_cast<int>(I)>(y), b->index() * batch_size, b->count(), set.size()),
+   ...);
+  }
+  (std::make_index_sequence<static_cast<std::size_t>(pack::count)>{});
+ }
+ return collected<result>::of(rows);
+}
+
 }
 
 namespace tapegraph {
@@ -24917,78 +28733,198 @@ namespace tapegraph {
 template <class Mode, class Model, class Spec, class Loss, class Optimizer>
 class compiled_model;
 
-/// What both modes do in the same way, over `step_once`, `measure_once` and `predict_once` of the mode. The loops are in
-/// nn/trainer.hpp and know nothing of the model's type.
-template <class Derived, class Spec, class Loss, class Trainer>
-class trainable_model : public Trainer {
-public:
- using Trainer::Trainer;
- using element = typename Spec::element_type;
+namespace detail {
 
- /// One step on tensors: x of the model's input, y as the loss's `labels` says. Gives loss and accuracy before the update.
+template <class Spec>
+struct input_table;
+template <class... Inputs>
+struct input_rows {
+ static constexpr int count = sizeof...(Inputs);
+ static constexpr input_spec rows[count + 1]{{Inputs::name, dtype_of<typename Inputs::spec_type::element_type>,
+            Inputs::spec_type::rank, Inputs::spec_type::extents,
+            [] { return Inputs::spec_type::text(); }}...};
+};
+template <class Spec>
+struct only_input {
+ using spec_type = Spec;
+ static constexpr std::string_view name{};
+};
+template <class T, auto... Extents>
+struct input_table<spec<T, Extents...>> : input_rows<only_input<spec<T, Extents...>>> {};
+template <class... Inputs>
+struct input_table<inputs<Inputs...>> : input_rows<Inputs...> {};
+
+}
+
+/// What both modes do in the same way, over `step_once`, `measure_once` and `predict_once` of the mode. The loops are in
+/// nn/trainer.hpp and know nothing of the model's type. `Elements`: a tuple of the inputs' element types.
+template <class Derived, class Spec, class Loss, class Trainer,
+  class Elements = typename detail::input_pack<Spec>::element_types>
+class trainable_model;
+
+template <class Derived, class Spec, class Loss, class Trainer, class... Elements>
+class trainable_model<Derived, Spec, Loss, Trainer, std::tuple<Elements...>> : public Trainer {
+ using objective = detail::objective<Loss>;
+
+public:
+ explicit trainable_model(const compile_options& options, const Loss& loss = {}) : Trainer(options), loss_(loss) {}
+
+ /// One step on tensors: the model's inputs, and the labels that its losses ask for. Gives loss and accuracy before the update.
  /// Throws shape_error or dtype_error for what does not fit; then nothing has changed.
- template <class Labels>
- step_result train_on_batch(const tensor<element>& x, const tensor<Labels>& y) {
-  return train_step(x.view_on(this->device_), y.view_on(this->device_));
+ template <class... Labels>
+ step_result train_on_batch(const tensor<Elements>&... x, const tensor<Labels>&... y) {
+  check_labels<sizeof...(Labels)>();
+  const buffer_view columns[]{x.view_on(this->device_)..., y.view_on(this->device_)...};
+  return train_step(columns);
  }
- /// One step on a batch that a loader made; its first column is the input, its second holds the labels.
+ /// One step on a batch that a loader made; columns as in `fit`.
  step_result train_on_batch(const data::batch& b) {
-  Trainer::check_columns(b.columns());
-  return train_step(Trainer::batch_view(b, 0), Trainer::batch_view(b, 1));
+  const detail::mode_calls calls = step_calls();
+  detail::column_match match(calls, b.columns());
+  return this->step_with(calls, match.of(b));
  }
 
  /// One step on a batch in memory that somebody else owns: views of the input and of the labels.
  step_result train_step(const buffer_view& x, const buffer_view& y) {
-  return this->step_with({input_of(), &step_of}, x, y);
+  const buffer_view columns[]{x, y};
+  return train_step(columns);
  }
+ /// The same for any number of inputs and, behind them, labels.
+ step_result train_step(const buffer_view* columns) { return this->step_with(step_calls(), columns); }
 
- /// Trains for some epochs over a data set whose first column is the input and whose second holds the labels. Throws
- /// argument_error for a negative number of epochs or first epoch, a batch size below 1, and a data set without records or
- /// labels.
- history fit(const data::dataset& train, const fit_options& options = {}) {
-  detail::mode_calls calls{input_of(), &step_of, &measure_of};
-  if constexpr (requires(Derived& d) { d.launch_once(buffer_view{}, buffer_view{}); }) {
-   calls.launch = [](detail::model_base& m, const buffer_view& x, const buffer_view& y) {
-    return static_cast<Derived&>(m).launch_once(x, y);
+ /// Trains for some epochs over a data set. Inputs and outputs with names find their columns by them; otherwise the first
+ /// column is the input and the second holds the labels. Behind the options come callbacks, whose hooks are called in this order:
+ /// nn/training_state.hpp, nn/callbacks/. Throws argument_error for a column that is missing, options that make no sense, and a data
+ /// set without records.
+ template <class... Callbacks>
+ history fit(const data::dataset& train, const fit_options& options = {}, Callbacks&&... callbacks) {
+  static_assert(
+   (detail::training_callback<std::remove_reference_t<Callbacks>> && ...),
+   "fit: a callback has none of the hooks on_train_begin, on_train_end, on_epoch_begin, on_epoch_end, "
+   "on_batch_begin, on_batch_end, on_test_begin, on_test_end, on_checkpoint, each with a training_state&");
+  detail::mode_calls calls = step_calls();
+  calls.measure = &measure_of;
+  if constexpr (has_metrics) calls.metrics = &metrics_of;
+  if constexpr (requires(Derived & d) { d.launch_once(detail::batch_columns{}); }) {
+   calls.launch = [](detail::model_base& m, detail::batch_columns columns) {
+    return static_cast<Derived&>(m).launch_once(columns);
    };
    calls.result_of = [](detail::model_base& m, const detail::launched_step& s) {
     return static_cast<Derived&>(m).result_of(s);
    };
   }
-  return this->fit_with(calls, train, options);
+  const detail::callback_hooks hooks[]{detail::hooks_of(callbacks)..., {}};
+  return this->fit_with(
+   calls, train, options,
+   {hooks, sizeof...(Callbacks), detail::changeable_rate(static_cast<Derived&>(*this).optimizer())});
  }
 
- /// Mean loss and accuracy over a data set, weighted by batch size; nothing is trained. Errors as of `fit`.
- step_result evaluate(const data::dataset& set, std::int64_t batch_size = 32) {
-  return this->evaluate_with({input_of(), nullptr, &measure_of}, set, batch_size);
+ /// Mean loss and accuracy over a data set, weighted by batch size, and metrics, if the model has some; nothing is trained.
+ /// Errors as of `fit`.
+ auto evaluate(const data::dataset& set, std::int64_t batch_size = 32) {
+  detail::mode_calls calls = batch_calls();
+  calls.measure = &measure_of;
+  if constexpr (has_metrics) {
+   calls.metrics = &metrics_of;
+   return this->evaluate_with(calls, set, batch_size);
+  } else {
+   return static_cast<step_result>(this->evaluate_with(calls, set, batch_size));
+  }
  }
 
- /// Loss and accuracy of one batch.
- template <class Labels>
- step_result evaluate(const tensor<element>& x, const tensor<Labels>& y) {
+ /// The same of several data sets, in their order: `model.evaluate({clean, noisy})`.
+ auto evaluate(std::initializer_list<data::dataset> sets, std::int64_t batch_size = 32) {
+  std::vector<decltype(evaluate(*sets.begin()))> results;
+  for (const data::dataset& set : sets) results.push_back(evaluate(set, batch_size));
+  return results;
+ }
+
+ /// Loss and accuracy of one batch. Metrics go on with it.
+ template <class... Labels>
+ step_result evaluate(const tensor<Elements>&... x, const tensor<Labels>&... y) {
+  check_labels<sizeof...(Labels)>();
   const device_scope on(this->device_);
-  Trainer::check_batch(input_of(), x.outline_view());
-  return measure_of(*this, x.view(), y.view());
+  const buffer_view columns[]{x.view()..., y.view()...};
+  Trainer::check_batch(batch_calls().inputs, columns);
+  return measure_of(*this, columns);
  }
 
- /// The model's output for a batch, as outside of training. Throws shape_error for an input that is not the model's. Safe from
- /// several threads at once.
- auto predict(const tensor<element>& x) const {
+ /// The model's output for a batch, as outside of training: a tensor, or `outputs`. Throws shape_error for an input that is not the
+ /// model's. Safe from several threads at once.
+ auto predict(const tensor<Elements>&... x) const {
   const device_scope on(this->device_);
-  Trainer::check_batch(input_of(), x.outline_view());
-  return static_cast<const Derived&>(*this).predict_once(x);
+  const buffer_view columns[]{x.outline_view()...};
+  Trainer::check_batch(batch_calls().inputs, columns);
+  return static_cast<const Derived&>(*this).predict_once(x...);
+ }
+
+ /// The outputs for all records of a data set, in its order: columns are found as in `fit`, others are left alone.
+ auto predict(const data::dataset& set, std::int64_t batch_size = 32) const {
+  detail::mode_calls calls = batch_calls();
+  calls.labels = {};
+  return detail::predict_set<Elements...>(
+   calls, set, batch_size, [&](detail::batch_columns columns) { Trainer::check_batch(calls.inputs, columns); },
+   [this](const tensor<Elements>&... x) { return predict(x...); });
+ }
+
+ /// The loss, whose numbers may change between steps.
+ auto& loss() {
+  if constexpr (requires { loss_.metrics; })
+   return loss_.loss;
+  else
+   return loss_;
+ }
+
+ /// Metrics by name: what they have measured since the epoch began, or since reset_metrics().
+ std::vector<named_value> metrics() const {
+  std::vector<named_value> values;
+  metrics_of(*this, values);
+  return values;
+ }
+ using Trainer::reset_metrics;
+
+protected:
+ using loss_numbers = std::array<double, static_cast<std::size_t>(objective::count)>;
+ loss_numbers numbers_of_loss() const {
+  loss_numbers numbers{};
+  double* to = numbers.data();
+  objective::write(loss_, to);
+  return numbers;
  }
 
 private:
- static detail::input_spec input_of() {
-  return {dtype_of<element>, Spec::rank, Spec::extents, [] { return Spec::text(); }};
+ static constexpr bool has_metrics = objective::has_results;
+
+ template <std::size_t Given>
+ static constexpr void check_labels() {
+  static_assert(Given == static_cast<std::size_t>(objective::columns),
+     "as many tensors of labels as the model's losses have columns, in their order");
  }
- static step_result step_of(detail::model_base& m, const buffer_view& x, const buffer_view& y) {
-  return static_cast<Derived&>(m).step_once(x, y);
+ static detail::mode_calls batch_calls() {
+  detail::mode_calls calls;
+  calls.inputs = {detail::input_table<Spec>::rows, sizeof...(Elements)};
+  calls.labels = {std::data(objective::column_names), static_cast<std::size_t>(objective::columns)};
+  return calls;
  }
- static step_result measure_of(detail::model_base& m, const buffer_view& x, const buffer_view& y) {
-  return static_cast<Derived&>(m).measure_once(x, y);
+ static detail::mode_calls step_calls() {
+  detail::mode_calls calls = batch_calls();
+  calls.step = [](detail::model_base& m, detail::batch_columns columns) {
+   return static_cast<Derived&>(m).step_once(columns);
+  };
+  return calls;
  }
+ static step_result measure_of(detail::model_base& m, detail::batch_columns columns) {
+  return static_cast<Derived&>(m).measure_once(columns);
+ }
+ static void metrics_of(const detail::model_base& m, std::vector<named_value>& to) {
+  objective::results(static_cast<const Derived&>(m).loss_, [&](std::string_view name, const auto& result) {
+   const detail::stored_metric stored(m.variables(), name);
+   if (!stored.found()) return;
+   to.push_back({std::string(name), result(stored.values())});
+  });
+ }
+
+ Loss loss_;
 };
 
 }
@@ -25000,6 +28936,12 @@ namespace ir {
 /// Whether some variable's gradient is taken by gathered rows.
 template <class Model, class Spec, class Loss>
 inline constexpr bool gathers_rows = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.row_uses > 0;
+
+/// Whether some variable has a regularizer, or a constraint.
+template <class Model, class Spec, class Loss>
+inline constexpr bool regularizes = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.regularizers > 0;
+template <class Model, class Spec, class Loss>
+inline constexpr bool constrains = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.constraints > 0;
 
 }
 
@@ -25023,31 +28965,31 @@ template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<eager, Model, Spec, Loss, Optimizer>
  : public trainable_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, Spec, Loss, detail::basic_trainer<>> {
  using base = trainable_model<compiled_model, Spec, Loss, detail::basic_trainer<>>;
- using T = typename Spec::element_type;
- using value = typename Spec::value_type;
+ using value = typename detail::value_type_of<Spec>::type;
+ using pack = detail::input_pack<Spec>;
+ using objective = detail::objective<Loss>;
 
 public:
- compiled_model(const compile_options& options, Optimizer optimizer) : base(options), optimizer_(optimizer) {
+ compiled_model(const compile_options& options, const Loss& loss, Optimizer optimizer)
+  : base(options, loss), optimizer_(optimizer) {
   this->template set_up<Model, Spec,
        std::conditional_t<std::is_same_v<Optimizer, none>, ir::prediction_trace<Model, Spec>,
             ir::training_trace<Model, Spec, Loss, Optimizer>>>();
+  this->set_first_values(optimizer_);
  }
 
  Optimizer& optimizer() { return optimizer_; }
 
 private:
  friend base;
- static constexpr dtype label_type = Loss::labels(dtype_of<value>, shape{}).type;
- using label = element_t<label_type>;
-
  eager_context& begin(bool training) {
   context_.variables = &this->variables_;
   context_.begin(training, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
   return context_;
  }
 
- step_result step_once(const buffer_view& x, const buffer_view& y) {
-  check_inputs<ir::training_trace<Model, Spec, Loss, Optimizer>>(x, y);
+ step_result step_once(detail::batch_columns columns) {
+  check_inputs<ir::training_trace<Model, Spec, Loss, Optimizer>>(columns, pack::count + objective::columns);
   const detail::numeric_check check(this->options_.check_finite);
   eager_context& context = begin(true);
   const detail::random_scope draws(context.random);
@@ -25056,12 +28998,15 @@ private:
   std::vector<variable*> targets;
   {
    gradient_tape tape;
-   const auto labels = detail::batch_tensor<label>(y);
-   const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x)));
+   const auto output = call_model(context, columns);
    detail::numeric_check::enter({});
-   const auto loss = eval(Loss{}(output, labels));
+   const auto labels = labels_of(output, columns + pack::count);
+   const auto numbers = typed_numbers(this->numbers_of_loss());
+   const auto goal = value_of(output, labels, numbers);
+   const any_tensor loss = total_of(context, goal.total);
    tape.stop_recording();
    const any_tensor accuracy = accuracy_of(output, labels);
+   objective::measure(detail::eager_metrics(&context), output, labels, goal, numbers);
    for (const auto& u : context.used) {
     if (!detail::tape_storage::instance().knows(u.handle.tape_index())) continue;
     sources.push_back(u.handle);
@@ -25071,55 +29016,99 @@ private:
    gradients = tape.gradient(loss, sources);
    result = numbers_of(loss, accuracy);
   }
-  detail::eager_slots slots(&this->variables_, &context.updates);
-  const auto numbers = optimizer_.numbers(this->step_);
-  std::array<typed_number<value>, Optimizer::count> n;
-  for (std::size_t i = 0; i < numbers.size(); ++i) n[i] = {static_cast<value>(numbers[i])};
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-   slots.begin(targets[i]);
-   update(slots, sources[i], gradients[i], n);
-   gradients[i].drop_storage();
-  }
-  if constexpr (ir::gathers_rows<Model, Spec, Loss>)
-   detail::update_rows<value>(
-    slots, context.row_uses, gradients.data() + targets.size(),
-    [&](const auto& some, const auto& w, const auto& g) { Optimizer::update(some, w, g, n); });
+  const auto n = typed_numbers(optimizer_.numbers(this->step_));
+  const detail::eager_gradients<value, ir::gathers_rows<Model, Spec, Loss>> step{
+   detail::eager_slots(&this->variables_, &context.updates), &targets, &sources, &gradients, &context.row_uses};
+  detail::update_all<Optimizer>(step, n);
   sources.clear();
+  if constexpr (ir::constrains<Model, Spec, Loss>) detail::projections<Model>::template apply<value>(context);
   context.apply();
   return result;
  }
 
- step_result measure_once(const buffer_view& x, const buffer_view& y) {
-  check_inputs<ir::forward_trace<Model, Spec, Loss>>(x, y);
+ step_result measure_once(detail::batch_columns columns) {
+  check_inputs<ir::forward_trace<Model, Spec, Loss>>(columns, pack::count + objective::columns);
   eager_context& context = begin(false);
   const detail::random_scope draws(context.random);
-  const auto labels = detail::batch_tensor<label>(y);
-  const auto output = eval(Model::get()(eager_scope(&context), detail::batch_tensor<T>(x)));
-  const auto loss = eval(Loss{}(output, labels));
-  return numbers_of(loss, accuracy_of(output, labels));
+  const auto output = call_model(context, columns);
+  const auto labels = labels_of(output, columns + pack::count);
+  const auto numbers = typed_numbers(this->numbers_of_loss());
+  const auto goal = value_of(output, labels, numbers);
+  const step_result result = numbers_of(total_of(context, goal.total), accuracy_of(output, labels));
+  objective::measure(detail::eager_metrics(&context), output, labels, goal, numbers);
+  context.apply();
+  return result;
  }
 
- tensor<value> predict_once(const tensor<T>& x) const {
-  check_inputs<ir::prediction_trace<Model, Spec, true>>(x.outline_view());
+ template <class... T>
+ auto predict_once(const tensor<T>&... x) const {
+  const buffer_view columns[]{x.outline_view()...};
+  check_inputs<ir::prediction_trace<Model, Spec, true>>(columns, pack::count);
   eager_context context;
   context.variables = const_cast<variable_list*>(&this->variables_);
   context.begin(false, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
   const detail::random_scope draws(context.random);
-  return eval(Model::get()(eager_scope(&context), x));
+  return detail::sealed_result(Model::get()(eager_scope(&context), x...));
  }
 
- template <class Trace, class... Views>
- static void check_inputs(const Views&... views) {
+ static auto call_model(eager_context& context, detail::batch_columns columns) {
+  const auto output = [&]<std::size_t... I>(std::index_sequence<I...>) {
+   return detail::sealed_result(Model::get()(
+    eager_scope(&context),
+    detail::batch_tensor<std::tuple_element_t<I, typename pack::element_types>>(columns[I])...));
+  }
+  (std::make_index_sequence<static_cast<std::size_t>(pack::count)>{});
+  if constexpr (ir::regularizes<Model, Spec, Loss>) detail::penalties<Model>::template add<value>(context);
+  return output;
+ }
+ template <class Y>
+ static auto labels_of(const Y&, detail::batch_columns columns) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+   return std::tuple{detail::batch_tensor<element_t<label_type<Y, I>>>(columns[I])...};
+  }
+  (std::make_index_sequence<static_cast<std::size_t>(objective::columns)>{});
+ }
+ template <class Y, std::size_t Column>
+ static constexpr dtype label_type = [] {
+  using outputs = detail::output_pack<Y>;
+  return []<std::size_t... K>(std::index_sequence<K...>) {
+   const tensor_spec specs[]{{dtype_of<typename outputs::template type<K>::element_type>, shape{}}...};
+   return objective::template column<Y>(static_cast<int>(Column), specs).type;
+  }
+  (std::make_index_sequence<outputs::count>{});
+ }();
+ template <std::size_t Count>
+ static auto typed_numbers(const std::array<double, Count>& numbers) {
+  std::array<typed_number<value>, Count> n;
+  for (std::size_t i = 0; i < Count; ++i) n[i] = {static_cast<value>(numbers[i])};
+  return n;
+ }
+ template <class Y, class Z, class N>
+ static auto value_of(const Y& y, const Z& z, const N& n) {
+  if constexpr (objective::added_only)
+   return detail::objective_value<tensor<value>, std::tuple<>>{tensor<value>(value(0)), {}};
+  else
+   return objective::value(y, z, n);
+ }
+ template <class T>
+ static tensor<T> total_of(const eager_context& context, tensor<T> loss) {
+  for (const any_tensor& each : context.losses) loss = eval(loss + tensor<T>(each));
+  return loss;
+ }
+
+ template <class Trace>
+ static void check_inputs(detail::batch_columns columns, int count) {
   static const ir::input_rules rules(ir::stage_view<ir::traced_stage<Trace>>());
-  rules.check({views...});
+  rules.check({columns, static_cast<std::size_t>(count)});
  }
  /// Has no buffer where the loss does not define an accuracy.
- template <class Output>
- static any_tensor accuracy_of(const Output& output, const tensor<label>& labels) {
-  if constexpr (requires { Loss::accuracy(output, labels); })
-   return eval(Loss::accuracy(output, labels));
-  else
+ template <class Y, class Z>
+ static any_tensor accuracy_of(const Y& output, const Z& labels) {
+  const auto accuracy = objective::accuracy(output, labels);
+  if constexpr (std::is_same_v<std::remove_cv_t<decltype(accuracy)>, none>)
    return {};
+  else
+   return accuracy;
  }
  static step_result numbers_of(const any_tensor& loss, const any_tensor& accuracy) {
   const buffer_view views[]{loss.view(), accuracy.view()};
@@ -25127,10 +29116,6 @@ private:
   runtime::load_scalars(runtime::current_runtime(), views, accuracy.has_storage() ? 2 : 1, numbers);
   return {numbers[0], numbers[1]};
  }
- void update(detail::eager_slots& slots, const any_tensor& w, const any_tensor& g, const auto& n) {
-  Optimizer::update(slots, tensor<value>(w), tensor<value>(g), n);
- }
-
  Optimizer optimizer_;
  eager_context context_;
 };
@@ -25143,6 +29128,20 @@ private:
 // ---- tapegraph/nn/outputs.hpp ----
 
 namespace tapegraph::detail {
+
+/// Output `index` of a program that has run, copied into a new tensor on the device that the program runs on.
+template <class = void>
+any_tensor output_copy(const ir::program& p, int index) {
+ const device_scope on(p.device());
+ const buffer_view& from = p.device_output(index);
+ any_tensor result(from.type, shape(from.rank, from.extents));
+ const buffer_view to = result.view();
+ if (p.device() == nullptr)
+  std::memcpy(to.data, from.data, from.bytes());
+ else
+  p.device()->copy(to.data, from.data, from.bytes());
+ return result;
+}
 
 /// Output `index` of a program that has run, copied into a new tensor on the device that the program runs on. Throws dtype_error
 /// where the output has another element type.
@@ -25160,6 +29159,30 @@ tensor<T> output_tensor(const ir::program& p, int index) {
  else
   p.device()->copy(to.data, from.data, from.bytes());
  return result;
+}
+
+template <class Stage, std::size_t I>
+using output_element = element_t<Stage::value.nodes[Stage::value.outputs[static_cast<int>(I)].node].type>;
+
+/// What a model returns as nodes, with tensors in their place: `fill` writes them. Their element types are those of Stage's outputs.
+template <class Result, class Stage, class Fill>
+auto result_tensors(const Fill& fill) {
+ if constexpr (is_outputs<Result>) {
+  return [&]<fixed_string... Names, class... Handles>(const outputs<named_output<Names, Handles>...>*) {
+   any_tensor all[sizeof...(Handles)];
+   fill(std::span<any_tensor>(all));
+   return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return outputs{named_output<Names, tensor<output_element<Stage, I>>>{
+     tensor<output_element<Stage, I>>(std::move(all[I]))}...};
+   }
+   (std::index_sequence_for<Handles...>{});
+  }
+  (static_cast<const Result*>(nullptr));
+ } else {
+  any_tensor only;
+  fill(std::span<any_tensor>(&only, 1));
+  return tensor<output_element<Stage, 0>>(std::move(only));
+ }
 }
 
 }
@@ -25185,6 +29208,7 @@ constexpr void drop_effects(trace& t) {
 constexpr void drop_unneeded_effects(trace& t) {
  list<int> needed(t.nodes.size(), 0);
  for (const output_entry& output : t.outputs) needed[output.node] = 1;
+ for (const assignment_entry& update : t.assignments) needed[update.node] = 1;
  for (int i = t.nodes.size() - 1; i >= 0; --i)
   for (int k = 0; needed[i] != 0 && k < t.nodes[i].arguments; ++k) needed[t.argument(i, k)] = 1;
  for (int i = 0; i < t.nodes.size(); ++i) {
@@ -25474,32 +29498,33 @@ class basic_graph_trainer : public basic_trainer<> {
 protected:
  using basic_trainer<>::basic_trainer;
 
- static int labels_of(const ir::program& p);
- /// The training program with the numbers of its next step.
- ir::program& prepared_step(const ir::program_view& program, const double* numbers, int count);
+ /// Refreshes the numbers that the program calls `name`, "loss" or "optimizer".
+ static void set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers);
+ /// The training program with what layers ask about frozen variables.
+ ir::program& prepared_step(const ir::program_view& program);
  ir::program& training_program_of(const ir::program_view& program);
+ ir::program& evaluation_program_of(const ir::program_view& program);
 
- step_result run_step(ir::program& p, const buffer_view& x, const buffer_view& y) {
-  return run(p, x, y, options_.check_finite);
- }
- step_result measure_with(const ir::program_view& program, const buffer_view& x, const buffer_view& y);
- launched_step launch_step(ir::program& p, const buffer_view& x, const buffer_view& y);
+ step_result run_step(ir::program& p, batch_columns columns) { return run(p, columns, options_.check_finite); }
+ step_result measure_with(ir::program& p, batch_columns columns) { return run(p, columns, false); }
+ launched_step launch_step(ir::program& p, batch_columns columns);
  step_result published(const launched_step& s);
 
  /// What one kind of prediction is made by.
  struct prediction_calls {
   const ir::program_view* program;
-  any_tensor (*output)(const ir::program& p);
-  ir::input_gradient (*gradient)(); ///< null where the input has no derivative
+  ir::input_gradient (*gradient)(); ///< null where no input has a derivative
  };
- any_tensor predict_with(const prediction_calls& calls, const any_tensor& x) const;
+ void predict_with(const prediction_calls& calls, std::vector<any_tensor> x, std::span<any_tensor> results) const;
+
+ void launch(ir::program& p, batch_columns columns, bool check);
 
  std::unique_ptr<ir::program> training_, evaluation_;
 
 private:
- void launch(ir::program& p, const buffer_view& x, const buffer_view& y, bool check);
- step_result run(ir::program& p, const buffer_view& x, const buffer_view& y, bool check);
+ step_result run(ir::program& p, batch_columns columns, bool check);
  void connect(ir::program& p) const;
+ void connect_evaluation(ir::program& p);
  void connect_step(ir::program& p);
 
  std::vector<any_tensor> frozen_copies_;
@@ -25508,10 +29533,11 @@ private:
 };
 
 template <class X>
-int basic_graph_trainer<X>::labels_of(const ir::program& p) {
- int i = 1;
- while (p.view().inputs[i].scalar_parameter) ++i;
- return i;
+void basic_graph_trainer<X>::set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers) {
+ if (numbers.empty()) return;
+ int i = 0;
+ while (!p.view().inputs[i].scalar_parameter || p.view().inputs[i].name != name) ++i;
+ for (const double number : numbers) p.set_parameter(i++, number);
 }
 
 template <class X>
@@ -25521,10 +29547,14 @@ ir::program& basic_graph_trainer<X>::training_program_of(const ir::program_view&
 }
 
 template <class X>
-ir::program& basic_graph_trainer<X>::prepared_step(const ir::program_view& program, const double* numbers, int count) {
+ir::program& basic_graph_trainer<X>::evaluation_program_of(const ir::program_view& program) {
+ if (!evaluation_) evaluation_ = std::make_unique<ir::program>(program);
+ return *evaluation_;
+}
+
+template <class X>
+ir::program& basic_graph_trainer<X>::prepared_step(const ir::program_view& program) {
  ir::program& p = training_program_of(program);
- const int first = labels_of(p) + 1;
- for (int i = 0; i < count; ++i) p.set_parameter(first + i, numbers[i]);
  for (int i = 0; i < p.view().variables.size(); ++i)
   if (const int input = p.view().variables[i].frozen_input; input > 0)
    p.set_parameter(input - 1, variables_.at(i).frozen() ? 1 : 0);
@@ -25532,8 +29562,8 @@ ir::program& basic_graph_trainer<X>::prepared_step(const ir::program_view& progr
 }
 
 template <class X>
-launched_step basic_graph_trainer<X>::launch_step(ir::program& p, const buffer_view& x, const buffer_view& y) {
- launch(p, x, y, false);
+launched_step basic_graph_trainer<X>::launch_step(ir::program& p, batch_columns columns) {
+ launch(p, columns, false);
  launched_step s;
  s.loss = p.publish_output(0);
  if (p.view().outputs.size() > 1) s.accuracy = p.publish_output(1);
@@ -25549,27 +29579,20 @@ step_result basic_graph_trainer<X>::published(const launched_step& s) {
 }
 
 template <class X>
-step_result basic_graph_trainer<X>::measure_with(const ir::program_view& program, const buffer_view& x,
-            const buffer_view& y) {
- if (!evaluation_) evaluation_ = std::make_unique<ir::program>(program);
- return run(*evaluation_, x, y, false);
-}
-
-template <class X>
-void basic_graph_trainer<X>::launch(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
+void basic_graph_trainer<X>::launch(ir::program& p, batch_columns columns, bool check) {
  if (&p == training_.get())
   connect_step(p);
  else
-  connect(p);
- p.set_input(0, x);
- p.set_input(labels_of(p), y);
+  connect_evaluation(p);
+ for (int i = 0; i < p.view().inputs.size(); ++i)
+  if (!p.view().inputs[i].scalar_parameter) p.set_input(i, *columns++);
  const random_state random{options_.seed, static_cast<std::uint64_t>(step_)};
  p.run(random, check);
 }
 
 template <class X>
-step_result basic_graph_trainer<X>::run(ir::program& p, const buffer_view& x, const buffer_view& y, bool check) {
- launch(p, x, y, check);
+step_result basic_graph_trainer<X>::run(ir::program& p, batch_columns columns, bool check) {
+ launch(p, columns, check);
  double loss_and_accuracy[2]{};
  p.scalar_outputs(p.view().outputs.size() > 1 ? 2 : 1, loss_and_accuracy);
  return {loss_and_accuracy[0], loss_and_accuracy[1]};
@@ -25579,6 +29602,14 @@ template <class X>
 void basic_graph_trainer<X>::connect(ir::program& p) const {
  for (int i = 0; i < p.view().variables.size(); ++i)
   p.set_variable(i, variables_.at(i).data().view_on(p.device()).data);
+}
+
+template <class X>
+void basic_graph_trainer<X>::connect_evaluation(ir::program& p) {
+ for (int i = 0; i < p.view().variables.size(); ++i) {
+  variable& v = variables_.at(i);
+  p.set_variable(i, (v.metric_state() ? v.own_data_on(p.device()) : v.data().view_on(p.device())).data);
+ }
 }
 
 template <class X>
@@ -25604,22 +29635,29 @@ void basic_graph_trainer<X>::connect_step(ir::program& p) {
 }
 
 template <class X>
-any_tensor basic_graph_trainer<X>::predict_with(const prediction_calls& calls, const any_tensor& x) const {
- any_tensor result;
+void basic_graph_trainer<X>::predict_with(const prediction_calls& calls, std::vector<any_tensor> x,
+          std::span<any_tensor> results) const {
  predictions_->with(*calls.program, [&](ir::program& p) {
   connect(p);
-  p.set_input(0, x.view());
+  bool tracked = false;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+   p.set_input(static_cast<int>(i), x[i].view());
+   tracked = tracked || tape_storage::instance().tracks(x[i]);
+  }
   const random_state random{options_.seed, static_cast<std::uint64_t>(step_)};
   p.run(random);
-  result = calls.output(p);
-  if (calls.gradient == nullptr || !tape_storage::instance().tracks(x)) return;
-  taped_call call(p, random, {x});
+  for (std::size_t k = 0; k < results.size(); ++k) results[k] = output_copy(p, static_cast<int>(k));
+  if (calls.gradient == nullptr || !tracked) return;
+  taped_call call(p, random, std::move(x));
   call.gradient = calls.gradient();
   call.programs = gradients_;
   for (int i = 0; i < p.view().variables.size(); ++i) call.variables.push_back(variables_.at(i).data());
-  result.set_tape_index(record_program(call));
+  tape_index place = record_program(call);
+  for (any_tensor& each : results) {
+   if (is_floating(each.type())) each.set_tape_index(place);
+   ++place.index;
+  }
  });
- return result;
 }
 
 TG_COMPILED(nn, class basic_graph_trainer<void>)
@@ -25640,8 +29678,10 @@ class compiled_model<graph, Model, Spec, Loss, Optimizer>
  using prediction = ir::prediction_trace<Model, Spec>;
 
 public:
- compiled_model(const compile_options& options, Optimizer optimizer) : base(options), optimizer_(optimizer) {
+ compiled_model(const compile_options& options, const Loss& loss, Optimizer optimizer)
+  : base(options, loss), optimizer_(optimizer) {
   this->template set_up<Model, Spec, std::conditional_t<std::is_same_v<Optimizer, none>, prediction, training>>();
+  this->set_first_values(optimizer_);
  }
 
  Optimizer& optimizer() { return optimizer_; }
@@ -25657,24 +29697,28 @@ private:
 
  ir::program& next_step() {
   const auto numbers = optimizer_.numbers(this->step_);
-  return this->prepared_step(ir::compile_program<training>(), numbers.data(), static_cast<int>(numbers.size()));
+  ir::program& p = this->prepared_step(ir::compile_program<training>());
+  base::set_numbers(p, "loss", this->numbers_of_loss());
+  base::set_numbers(p, "optimizer", numbers);
+  return p;
  }
- step_result step_once(const buffer_view& x, const buffer_view& y) { return this->run_step(next_step(), x, y); }
- detail::launched_step launch_once(const buffer_view& x, const buffer_view& y) {
-  return this->launch_step(next_step(), x, y);
- }
+ step_result step_once(detail::batch_columns columns) { return this->run_step(next_step(), columns); }
+ detail::launched_step launch_once(detail::batch_columns columns) { return this->launch_step(next_step(), columns); }
  step_result result_of(const detail::launched_step& s) { return this->published(s); }
- step_result measure_once(const buffer_view& x, const buffer_view& y) {
-  return this->measure_with(ir::compile_program<evaluation>(), x, y);
+ step_result measure_once(detail::batch_columns columns) {
+  ir::program& p = this->evaluation_program_of(ir::compile_program<evaluation>());
+  base::set_numbers(p, "loss", this->numbers_of_loss());
+  return this->measure_with(p, columns);
  }
- tensor<typename Spec::value_type> predict_once(const tensor<typename Spec::element_type>& x) const {
-  typename base::prediction_calls calls{&ir::compile_program<prediction>(), nullptr, nullptr};
-  calls.output = [](const ir::program& p) -> any_tensor {
-   return detail::output_tensor<typename Spec::value_type>(p, 0);
-  };
-  if constexpr (is_floating(dtype_of<typename Spec::element_type>))
+ template <class... T>
+ auto predict_once(const tensor<T>&... x) const {
+  using stage = ir::compile_stage<ir::detail::traced<prediction>>;
+  typename base::prediction_calls calls{&ir::compile_program<prediction>(), nullptr};
+  if constexpr ((is_floating(dtype_of<T>) || ...))
    calls.gradient = [] { return ir::input_gradient_of<prediction>(); };
-  return tensor<typename Spec::value_type>(this->predict_with(calls, x));
+  using result = decltype(ir::trace_model<Model, Spec>(std::declval<ir::trace&>()));
+  return detail::result_tensors<result, stage>(
+   [&](std::span<any_tensor> to) { this->predict_with(calls, {x...}, to); });
  }
 
  Optimizer optimizer_;
@@ -25710,9 +29754,10 @@ public:
 
 private:
  friend base;
- step_result step_once(const buffer_view&, const buffer_view&);
- step_result measure_once(const buffer_view&, const buffer_view&);
- tensor<typename Spec::value_type> predict_once(const tensor<typename Spec::element_type>&) const;
+ step_result step_once(detail::batch_columns);
+ step_result measure_once(detail::batch_columns);
+ template <class... T>
+ tensor<typename detail::value_type_of<Spec>::type> predict_once(const tensor<T>&...) const;
 };
 
 }
@@ -25878,6 +29923,8 @@ inline constexpr graph_scope root_scope{nullptr, 0};
 inline constexpr graph_node some_node{};
 template <class>
 inline constexpr graph_node some_value{};
+template <class>
+using node_for = graph_node;
 
 }
 
@@ -25898,35 +29945,71 @@ struct model_constant {
 };
 
 #ifndef __CUDACC__
-template <class Model>
+/// What a model returns for inputs of these specs, and whether it can be called with them.
+template <class Model, class Spec>
+struct looked_into;
+template <class Model, class T, auto... Extents>
+struct looked_into<Model, spec<T, Extents...>> {
+ template <class M>
+ using result = decltype(std::declval<const M&>()(root_scope, some_node));
+ static constexpr bool taken = takes<Model, graph_scope, graph_node>();
+ static constexpr bool callable = requires(const Model& m) { m(root_scope, some_node); };
+};
+template <class Model, class... Inputs>
+struct looked_into<Model, inputs<Inputs...>> {
+ template <class M>
+ using result = decltype(std::declval<const M&>()(root_scope, some_value<Inputs>...));
+ static constexpr bool taken = takes<Model, graph_scope, node_for<Inputs>...>();
+ static constexpr bool callable = requires(const Model& m) { m(root_scope, some_value<Inputs>...); };
+};
+
+template <class Model, class Spec>
+using model_result = typename looked_into<Model, Spec>::template result<Model>;
+
+template <class Model, class Spec>
 constexpr auto body_verdict() {
  using model = decltype(Model::get());
  if constexpr (!Model::whole) {
   return std::type_identity<
    ir::advice<"this model has data members, which a compiled graph would ignore. Give it as a constant: "
      "tg::compile<tg::graph, your_model{.layers = 5}>(spec, loss, optimizer)">>{};
- } else if constexpr (!takes<model, graph_scope, graph_node>()) {
+ } else if constexpr (!looked_into<model, Spec>::taken && input_pack<Spec>::count == 1) {
   return std::type_identity<ir::advice<"a model is called with a scope and its input, nodes or tensors: "
            "constexpr auto operator()(auto scope, auto x) const">>{};
- } else if constexpr (!requires { Model::get()(root_scope, some_node); }) {
+ } else if constexpr (!looked_into<model, Spec>::taken) {
+  return std::type_identity<
+   ir::advice<"a model of several inputs is called with a scope and each of them, in the "
+     "order of tg::inputs: constexpr auto operator()(auto scope, auto a, auto b) const">>{};
+ } else if constexpr (!looked_into<model, Spec>::callable) {
   return std::type_identity<said>{};
  } else {
-  using result = decltype(Model::get()(root_scope, some_node));
+  using result = model_result<model, Spec>;
   if constexpr (std::is_void_v<result>)
    return std::type_identity<ir::advice<"the model returns nothing: is `return` missing?">>{};
-  else if constexpr (!tensor_like<std::remove_cvref_t<result>>)
-   return std::type_identity<ir::advice<"a model returns its output, one tensor">>{};
+  else if constexpr (!tensor_like<std::remove_cvref_t<result>> && !is_outputs<std::remove_cvref_t<result>>)
+   return std::type_identity<ir::advice<"a model returns its output, one tensor, or several: "
+            "return tg::outputs{tg::output<\"name\">(x), ...}">>{};
   else
    return std::type_identity<fits>{};
  }
 }
 
 template <class Loss>
-constexpr auto loss_verdict() {
- if constexpr (!std::is_empty_v<Loss>) {
+constexpr auto one_loss_verdict() {
+ constexpr bool numbered = numbers_in<Loss>() > 0;
+ using numbers = std::array<graph_node, static_cast<std::size_t>(numbers_in<Loss>())>;
+ if constexpr (!std::is_empty_v<Loss> && !numbered) {
   return std::type_identity<
    ir::advice<"this loss has data members, which a compiled graph would ignore: make them constants, "
-     "`static constexpr`, or parameters of its type">>{};
+     "`static constexpr`, parameters of its type, or numbers (docs/losses.md)">>{};
+ } else if constexpr (!requires(dtype type, const shape& output) { Loss::labels(type, output); } &&
+      takes<Loss, graph_node>()) {
+  return std::type_identity<fits>{};
+ } else if constexpr (numbered && !takes<Loss, graph_node, graph_node, numbers>()) {
+  return std::type_identity<ir::advice<"a loss with numbers is called with output, labels and numbers: "
+           "constexpr auto operator()(auto x, auto z, const auto& n) const">>{};
+ } else if constexpr (numbered) {
+  return std::type_identity<fits>{};
  } else if constexpr (!takes<Loss, graph_node, graph_node>()) {
   return std::type_identity<
    ir::advice<"a loss is called with output and labels: constexpr auto operator()(auto x, auto z) const">>{};
@@ -25942,10 +30025,65 @@ constexpr auto loss_verdict() {
  }
 }
 
+template <class Result, class Loss>
+struct loss_verdict_of {
+ static constexpr auto get() {
+  if constexpr (is_outputs<Result>)
+   return std::type_identity<ir::advice<"a model of several outputs has a loss for each: "
+            "tg::losses{tg::on<\"name\">(loss), ...}">>{};
+  else
+   return one_loss_verdict<Loss>();
+ }
+};
+template <class Result>
+struct loss_verdict_of<Result, added_losses> {
+ static constexpr auto get() { return std::type_identity<fits>{}; }
+};
+template <class Result, class Loss>
+struct loss_verdict_of<Result, weighted<Loss>> {
+ static constexpr auto get() {
+  if constexpr (
+   !requires { &Loss::template per_record<graph_node, graph_node>; } &&
+   !requires { Loss{}.per_record(some_node, some_node); } &&
+   !requires { Loss{}.per_record(some_node, some_node, std::array<double, Loss::count>{}); })
+   return std::type_identity<ir::advice<"weighted needs a loss that has per_record(output, labels)">>{};
+  else
+   return std::type_identity<fits>{};
+ }
+};
+template <class Result, class Loss, class... Metrics>
+struct loss_verdict_of<Result, measured<Loss, Metrics...>> : loss_verdict_of<Result, Loss> {};
+template <class Result, fixed_string... Names, class... Losses>
+struct loss_verdict_of<Result, losses<part_on<Names, Losses>...>> {
+ static constexpr auto get() {
+  if constexpr (!is_outputs<Result>)
+   return std::type_identity<ir::advice<"tg::losses is for models that return tg::outputs">>{};
+  else if constexpr (!(returned(Names.view()) && ...))
+   return std::type_identity<ir::advice<"tg::on names an output that the model does not return">>{};
+  else if constexpr (!all_named())
+   return std::type_identity<
+    ir::advice<"an output of the model has no loss; say so: tg::on<\"name\">(tg::none{})">>{};
+  else
+   return std::type_identity<fits>{};
+ }
+
+private:
+ static constexpr bool returned(std::string_view name) {
+  for (const std::string_view each : output_pack<Result>::names)
+   if (each == name) return true;
+  return false;
+ }
+ static constexpr bool all_named() {
+  for (const std::string_view each : output_pack<Result>::names)
+   if (!((each == Names.view()) || ...)) return false;
+  return true;
+ }
+};
+
 /// `none`, a model without loss: only prediction is looked at.
 template <class Model, class Spec, class Loss, class Optimizer>
 constexpr auto model_verdict() {
- using body = decltype(body_verdict<Model>());
+ using body = decltype(body_verdict<Model, Spec>());
  using prediction = ir::prediction_trace<Model, Spec, true>;
  if constexpr (!std::is_same_v<typename body::type, fits>) {
   return body{};
@@ -25956,7 +30094,8 @@ constexpr auto model_verdict() {
   if constexpr (!std::is_same_v<typename model::type, fits> || std::is_same_v<Optimizer, none>) {
    return model{};
   } else {
-   using loss = decltype(loss_verdict<Loss>());
+   using result = decltype(sealed_result(std::declval<model_result<decltype(Model::get()), Spec>>()));
+   using loss = decltype(loss_verdict_of<result, Loss>::get());
    if constexpr (!std::is_same_v<typename loss::type, fits>)
     return loss{};
    else
@@ -26048,80 +30187,105 @@ auto compile(const Model&, spec<T, Extents...>, const compile_options& options =
 namespace tapegraph {
 
 /// The layer table of a model, which makes no variable: `summarize(model{}, spec<float, dyn, 784>{}).text()`.
-template <detail::anything Model, class T, auto... Extents, bool = detail::takes<Model, graph_scope, graph_node>()>
-auto summarize(const Model&, spec<T, Extents...>) ->
- typename detail::summary_if_it_fits<decltype(Model{}(detail::root_scope, detail::some_node)),
-          detail::model_type<Model>, spec<T, Extents...>>::type {
+template <detail::anything Model, detail::input_spec_like Spec, bool = detail::looked_into<Model, Spec>::taken>
+auto summarize(const Model&, Spec) ->
+ typename detail::summary_if_it_fits<detail::model_result<Model, Spec>, detail::model_type<Model>, Spec>::type {
  return detail::describe_model(
-  ir::stage_view<ir::traced_stage<ir::prediction_trace<detail::model_type<Model>, spec<T, Extents...>, true>>>());
+  ir::stage_view<ir::traced_stage<ir::prediction_trace<detail::model_type<Model>, Spec, true>>>());
 }
-template <class Model, class T, auto... Extents, bool = detail::takes<Model, graph_scope, graph_node>()>
-[[nodiscard]] decltype(auto) summarize(const Model&, spec<T, Extents...>) {
- return detail::told_by(detail::model_mistake<none, detail::model_type<Model>, spec<T, Extents...>, none, none>());
+template <class Model, detail::input_spec_like Spec, bool = detail::looked_into<Model, Spec>::taken>
+[[nodiscard]] decltype(auto) summarize(const Model&, Spec) {
+ return detail::told_by(detail::model_mistake<none, detail::model_type<Model>, Spec, none, none>());
 }
 
 /// Makes a trainable model: `compile<graph>(model{}, spec<float, dyn, 784>{}, loss{}, adam{})`. `graph` compiles the
-/// training step with the program; `eager` runs the model as it is written.
-template <class Mode, detail::anything Model, class T, auto... Extents, class Loss, class Optimizer,
-  bool = detail::takes<Model, graph_scope, graph_node>()>
-auto compile(const Model&, spec<T, Extents...>, const Loss&, const Optimizer& optimizer,
-   const compile_options& options = {}) ->
- typename detail::model_if_it_fits<decltype(Model{}(detail::root_scope, detail::some_node)), Mode,
-         detail::model_type<Model>, spec<T, Extents...>, Loss, Optimizer>::type {
- return {options, optimizer};
+/// training step with the program; `eager` runs the model as it is written. A model of several inputs has
+/// `inputs{input<"image">(spec...), ...}`, one of several outputs `losses{on<"class">(loss{}), ...}`.
+template <class Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+  bool = detail::looked_into<Model, Spec>::taken>
+auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
+ typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec, Loss,
+         Optimizer>::type {
+ return {options, loss, optimizer};
 }
-template <class Mode, class Model, class T, auto... Extents, class Loss, class Optimizer,
-  bool = detail::takes<Model, graph_scope, graph_node>()>
-[[nodiscard]] decltype(auto) compile(const Model&, spec<T, Extents...>, const Loss&, const Optimizer&,
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+  bool = detail::looked_into<Model, Spec>::taken>
+[[nodiscard]] decltype(auto) compile(const Model&, Spec, const Loss&, const Optimizer&, const compile_options& = {}) {
+ return detail::told_by(detail::model_mistake<Mode, detail::model_type<Model>, Spec, Loss, Optimizer>());
+}
+
+/// The same with metrics: `compile<graph>(model{}, spec, loss{}, adam{}, metrics{precision{}, auc{}})`.
+template <class Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+  class... Metrics, bool = detail::looked_into<Model, Spec>::taken>
+auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
+   const compile_options& options = {}) ->
+ typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
+         measured<Loss, Metrics...>, Optimizer>::type {
+ return {options, {loss, measured_by}, optimizer};
+}
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
+  bool = detail::looked_into<Model, Spec>::taken>
+[[nodiscard]] decltype(auto) compile(const Model&, Spec, const Loss&, const Optimizer&, const metrics<Metrics...>&,
          const compile_options& = {}) {
  return detail::told_by(
-  detail::model_mistake<Mode, detail::model_type<Model>, spec<T, Extents...>, Loss, Optimizer>());
-}
-
-/// Makes a trainable model of one that has members, given as a constant: `compile<graph, model{.layers = 5}>(spec, loss, adam{})`.
-template <class Mode, auto Model, class T, auto... Extents, detail::anything Loss, class Optimizer,
-  bool = detail::takes<std::remove_cv_t<decltype(Model)>, graph_scope, graph_node>()>
-auto compile(spec<T, Extents...>, const Loss&, const Optimizer& optimizer, const compile_options& options = {}) ->
- typename detail::model_if_it_fits<decltype(detail::model_constant<Model>::get()(detail::root_scope,
-                     detail::some_node)),
-         Mode, detail::model_constant<Model>, spec<T, Extents...>, Loss, Optimizer>::type {
- return {options, optimizer};
-}
-template <class Mode, auto Model, class T, auto... Extents, class Loss, class Optimizer,
-  bool = detail::takes<std::remove_cv_t<decltype(Model)>, graph_scope, graph_node>()>
-[[nodiscard]] decltype(auto) compile(spec<T, Extents...>, const Loss&, const Optimizer&, const compile_options& = {}) {
- return detail::told_by(
-  detail::model_mistake<Mode, detail::model_constant<Model>, spec<T, Extents...>, Loss, Optimizer>());
-}
-
-/// A model given as a constant, for prediction alone.
-template <class Mode, auto Model, detail::anything T, auto... Extents,
-  bool = detail::takes<std::remove_cv_t<decltype(Model)>, graph_scope, graph_node>()>
-auto compile(spec<T, Extents...>, const compile_options& options = {}) -> typename detail::model_if_it_fits<
- decltype(detail::model_constant<Model>::get()(detail::root_scope, detail::some_node)), Mode,
- detail::model_constant<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>::type {
- return {options, none{}};
-}
-template <class Mode, auto Model, class T, auto... Extents,
-  bool = detail::takes<std::remove_cv_t<decltype(Model)>, graph_scope, graph_node>()>
-[[nodiscard]] decltype(auto) compile(spec<T, Extents...>, const compile_options& = {}) {
- return detail::told_by(
-  detail::model_mistake<Mode, detail::model_constant<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>());
+  detail::model_mistake<Mode, detail::model_type<Model>, Spec, measured<Loss, Metrics...>, Optimizer>());
 }
 
 /// A model for prediction alone: no gradient is compiled.
-template <class Mode, detail::anything Model, class T, auto... Extents,
-  bool = detail::takes<Model, graph_scope, graph_node>()>
-auto compile(const Model&, spec<T, Extents...>, const compile_options& options = {}) ->
- typename detail::model_if_it_fits<decltype(Model{}(detail::root_scope, detail::some_node)), Mode,
-         detail::model_type<Model>, spec<T, Extents...>, sigmoid_cross_entropy,
-         none>::type {
- return {options, none{}};
+template <class Mode, detail::anything Model, detail::input_spec_like Spec,
+  bool = detail::looked_into<Model, Spec>::taken>
+auto compile(const Model&, Spec, const compile_options& options = {}) ->
+ typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
+         sigmoid_cross_entropy, none>::type {
+ return {options, sigmoid_cross_entropy{}, none{}};
 }
-template <class Mode, class Model, class T, auto... Extents, bool = detail::takes<Model, graph_scope, graph_node>()>
-[[nodiscard]] decltype(auto) compile(const Model&, spec<T, Extents...>, const compile_options& = {}) {
+template <class Mode, class Model, detail::input_spec_like Spec, bool = detail::looked_into<Model, Spec>::taken>
+[[nodiscard]] decltype(auto) compile(const Model&, Spec, const compile_options& = {}) {
+ return detail::told_by(detail::model_mistake<Mode, detail::model_type<Model>, Spec, sigmoid_cross_entropy, none>());
+}
+
+template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+  bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
+auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
+ typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
+         detail::model_constant<Model>, Spec, Loss, Optimizer>::type {
+ return {options, loss, optimizer};
+}
+template <class Mode, auto Model, class Spec, class Loss, class Optimizer,
+  bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
+[[nodiscard]] decltype(auto) compile(Spec, const Loss&, const Optimizer&, const compile_options& = {}) {
+ return detail::told_by(detail::model_mistake<Mode, detail::model_constant<Model>, Spec, Loss, Optimizer>());
+}
+
+template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
+  bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
+auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
+   const compile_options& options = {}) ->
+ typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
+         detail::model_constant<Model>, Spec, measured<Loss, Metrics...>,
+         Optimizer>::type {
+ return {options, {loss, measured_by}, optimizer};
+}
+template <class Mode, auto Model, class Spec, class Loss, class Optimizer, class... Metrics,
+  bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
+[[nodiscard]] decltype(auto) compile(Spec, const Loss&, const Optimizer&, const metrics<Metrics...>&,
+         const compile_options& = {}) {
  return detail::told_by(
-  detail::model_mistake<Mode, detail::model_type<Model>, spec<T, Extents...>, sigmoid_cross_entropy, none>());
+  detail::model_mistake<Mode, detail::model_constant<Model>, Spec, measured<Loss, Metrics...>, Optimizer>());
+}
+
+template <class Mode, auto Model, detail::input_spec_like Spec,
+  bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
+auto compile(Spec, const compile_options& options = {}) ->
+ typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
+         detail::model_constant<Model>, Spec, sigmoid_cross_entropy, none>::type {
+ return {options, sigmoid_cross_entropy{}, none{}};
+}
+template <class Mode, auto Model, class Spec,
+  bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
+[[nodiscard]] decltype(auto) compile(Spec, const compile_options& = {}) {
+ return detail::told_by(
+  detail::model_mistake<Mode, detail::model_constant<Model>, Spec, sigmoid_cross_entropy, none>());
 }
 
 }
@@ -26497,7 +30661,8 @@ class eager_function {
 
 public:
  auto operator()(const tensor<typename Specs::element_type>&... arguments) {
-  rules_.check({arguments.outline_view()...});
+  const std::initializer_list<buffer_view> outlines{arguments.outline_view()...};
+  rules_.check({outlines.begin(), outlines.size()});
   detail::random_stream stream{random_.next(), 0};
   const detail::random_scope draws(stream);
   return detail::map_results([](const auto& each) { return eval(each); }, F{}(arguments...));
@@ -26532,9 +30697,6 @@ auto function(const F&, Specs...) {
  return std::conditional_t<std::is_same_v<Mode, graph>, graph_function<F, Specs...>, eager_function<F, Specs...>>{};
 }
 #else
-template <class>
-using node_for = graph_node;
-
 template <class F, class... Specs>
 constexpr auto function_verdict() {
  if constexpr (!std::is_empty_v<F>) {
@@ -26604,6 +30766,8 @@ struct conv2d_layer_options {
  bool use_bias = true;
  initializer kernel_initializer = init::glorot_uniform{};
  initializer bias_initializer = init::zeros{};
+ regularizer kernel_regularizer{}, bias_regularizer{};
+ constraint kernel_constraint{}, bias_constraint{};
 };
 
 /// A kernel's extent is 3 unless given; everything else is as in Keras.
@@ -26617,6 +30781,8 @@ struct conv1d_layer_options {
  bool use_bias = true;
  initializer kernel_initializer = init::glorot_uniform{};
  initializer bias_initializer = init::zeros{};
+ regularizer kernel_regularizer{}, bias_regularizer{};
+ constraint kernel_constraint{}, bias_constraint{};
 };
 
 namespace detail {
@@ -26631,11 +30797,17 @@ constexpr std::int64_t positive_filters(const Scope& scope, std::int64_t filters
  return scope.require(filters > 0, "convolution: filters must be positive") ? filters : 1;
 }
 
+/// Extents of a kernel: those of the window, and two more.
+constexpr shape kernel_shape(const height_width& size, std::int64_t in, std::int64_t out) {
+ return {size[0], size[1], in, out};
+}
+constexpr shape kernel_shape(std::int64_t size, std::int64_t in, std::int64_t out) { return {size, in, out}; }
+
 template <class Scope, class Handle, class Options>
 constexpr auto with_bias(const Scope& scope, const Handle& y, std::int64_t filters, const Options& o,
       std::source_location where) {
  if (!o.use_bias) return y;
- return eval(y + scope.variable_like(y, "bias", {filters}, {.initializer = o.bias_initializer}), where);
+ return eval(y + scope.variable_like(y, "bias", {filters}, bias_options(o)), where);
 }
 }
 
@@ -26651,7 +30823,7 @@ constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options
  const std::int64_t channels = detail::group_channels(scope, dims, o.groups);
  const std::int64_t filters = detail::positive_filters(scope, o.filters);
  const auto kernel = scope.variable_like(input, "kernel", {o.kernel_size[0], o.kernel_size[1], channels, filters},
-           {.initializer = o.kernel_initializer});
+           detail::kernel_options(o));
  const conv2d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
  return scope.leave("conv2d", mark,
      detail::with_bias(scope, conv2d(input, kernel, window, where), filters, o, where));
@@ -26668,7 +30840,7 @@ constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options
  const std::int64_t channels = detail::group_channels(scope, dims, o.groups);
  const std::int64_t filters = detail::positive_filters(scope, o.filters);
  const auto kernel =
-  scope.variable_like(input, "kernel", {o.kernel_size, channels, filters}, {.initializer = o.kernel_initializer});
+  scope.variable_like(input, "kernel", {o.kernel_size, channels, filters}, detail::kernel_options(o));
  const conv1d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
  return scope.leave("conv1d", mark,
      detail::with_bias(scope, conv1d(input, kernel, window, where), filters, o, where));
@@ -26685,6 +30857,8 @@ struct dense_options {
  bool use_bias = true;
  initializer kernel_initializer = init::glorot_uniform{};
  initializer bias_initializer = init::zeros{};
+ regularizer kernel_regularizer{}, bias_regularizer{};
+ constraint kernel_constraint{}, bias_constraint{};
 };
 
 /// y = x W + b over the last axis: x [..., in] to [..., units], W "kernel" [in, units], b "bias" [units]. x must have an axis, whose
@@ -26697,11 +30871,10 @@ constexpr auto dense(const Scope& scope, const X& x, const dense_options& option
  const shape dims = shape_of(input);
  const std::int64_t features = detail::features_of(scope, dims, "dense: input needs an axis of features");
  const std::int64_t units = scope.require(options.units > 0, "dense: units must be positive") ? options.units : 1;
- const auto kernel =
-  scope.variable_like(input, "kernel", {features, units}, {.initializer = options.kernel_initializer});
+ const auto kernel = scope.variable_like(input, "kernel", {features, units}, detail::kernel_options(options));
  const auto product = matmul(input, kernel, {}, where);
  if (!options.use_bias) return scope.leave("dense", mark, product);
- const auto bias = scope.variable_like(input, "bias", {units}, {.initializer = options.bias_initializer});
+ const auto bias = scope.variable_like(input, "bias", {units}, detail::bias_options(options));
  return scope.leave("dense", mark, eval(product + bias, where));
 }
 
@@ -26725,6 +30898,27 @@ constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o 
  if (!sensible || !scope.training() || o.rate == 0) return scope.leave("dropout", mark, input);
  const auto drawn = scope.uniform_like(input);
  return scope.leave("dropout", mark, eval(tapegraph::where(drawn >= o.rate, input * (1 / (1 - o.rate)), 0), where));
+}
+
+}
+// ---- tapegraph/nn/layers/layer.hpp ----
+
+namespace tapegraph {
+
+/// A layer of one's own, with a row in the summary: f(scope, input) makes it, of other layers, too, whose rows become this one. The
+/// type is a literal:
+///
+///     h = tg::layer(scope / "scale", "scaled", h, [](auto s, auto x) {
+///         return x * s.variable_like(x, "factor", {x.shape()[1].value}, {.initializer = tg::init::ones{}});
+///     });
+template <class Scope, tensor_like X, class F>
+constexpr auto layer(const Scope& scope, std::string_view type, const X& x, const F& f,
+     std::source_location where = std::source_location::current()) {
+ const auto input = scope.operand(x, where);
+ const auto mark = scope.enter();
+ const auto value = eval(f(scope, input), where);
+ scope.enter();
+ return scope.leave(type, mark, value);
 }
 
 }
@@ -26807,7 +31001,22 @@ struct batch_normalization_options {
  double epsilon = 1e-3;  ///< added to the variance
  bool center = true;     ///< add "beta"
  bool scale = true;      ///< multiply by "gamma"
+ initializer beta_initializer = init::zeros{};
+ initializer gamma_initializer = init::ones{};
+ regularizer beta_regularizer{}, gamma_regularizer{};
+ constraint beta_constraint{}, gamma_constraint{};
 };
+
+namespace detail {
+template <class Options>
+constexpr variable_options gamma_options(const Options& o) {
+ return {.initializer = o.gamma_initializer, .regularizer = o.gamma_regularizer, .constraint = o.gamma_constraint};
+}
+template <class Options>
+constexpr variable_options beta_options(const Options& o) {
+ return {.initializer = o.beta_initializer, .regularizer = o.beta_regularizer, .constraint = o.beta_constraint};
+}
+}
 
 /// Batch normalization over all axes but the last (Ioffe and Szegedy 2015). Training uses the batch's mean and (population)
 /// variance and updates the moving averages; evaluation and prediction use those, and so does training while they are frozen
@@ -26820,13 +31029,13 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
  const auto mark = scope.enter();
  const shape dims = shape_of(input);
  const shape channels{detail::features_of(scope, dims, "batch_normalization: input needs an axis of channels")};
- const auto parameter = [&](std::string_view name, initializer first, bool trainable) {
-  return scope.variable_like(input, name, channels, {.initializer = first, .trainable = trainable});
+ const auto parameter = [&](std::string_view name, const variable_options& options) {
+  return scope.variable_like(input, name, channels, options);
  };
- const auto gamma = o.scale ? parameter("gamma", init::ones{}, true) : decltype(input){};
- const auto beta = o.center ? parameter("beta", init::zeros{}, true) : decltype(input){};
- const auto moving_mean = parameter("moving_mean", init::zeros{}, false);
- const auto moving_variance = parameter("moving_variance", init::ones{}, false);
+ const auto gamma = o.scale ? parameter("gamma", detail::gamma_options(o)) : decltype(input){};
+ const auto beta = o.center ? parameter("beta", detail::beta_options(o)) : decltype(input){};
+ const auto moving_mean = parameter("moving_mean", {.initializer = init::zeros{}, .trainable = false});
+ const auto moving_variance = parameter("moving_variance", {.initializer = init::ones{}, .trainable = false});
 
  axes leading;
  leading.all = false;
@@ -26852,20 +31061,265 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
 }
 // ---- tapegraph/nn/session.hpp ----
 
-/// Define-then-run: a model names placeholders and fetches; a session runs fetches by name, fed by name.
+// ---- tapegraph/nn/session/runner.hpp ----
+
+// ---- tapegraph/nn/session/fetches.hpp ----
+
+// ---- tapegraph/nn/session/operations.hpp ----
+
+/// Operations of a session's model: what changes variables in the runs that fetch it, and in no others.
 
 namespace tapegraph {
 
-/// A named result of a model.
-template <tensor_like T>
+/// Something to do in a run: updates of variables, and steps of optimizers. `Optimizers`: those of its calls of `minimize`.
+template <class... Optimizers>
+struct graph_operation {
+ list<ir::assignment_entry> updates;
+ std::array<int, sizeof...(Optimizers)> trainings{}; ///< which calls of minimize, counted through the model
+ std::tuple<Optimizers...> optimizers;
+ bool initializes = false;
+};
+
+/// An assignment, which is also its variable's new value.
+struct graph_assignment : graph_operation<> {
+ graph_node value;
+};
+
+namespace detail {
+template <class... O>
+constexpr bool operation_like(const graph_operation<O...>*) {
+ return true;
+}
+constexpr bool operation_like(const void*) { return false; }
+template <class T>
+inline constexpr bool is_operation = operation_like(static_cast<const T*>(nullptr));
+
+/// The number of the variable that a node is; -1 where it is none.
+constexpr int variable_number(const graph_node& v, const char* refusal) {
+ ir::trace& t = v.owner();
+ if (t.is(v.id(), ir::descriptor_of<ir::variable_op>)) return static_cast<int>(t.words_of(v.id())[0]);
+ t.fail(refusal);
+ return -1;
+}
+
+template <class E>
+constexpr graph_assignment assignment_of(const graph_node& variable, const E& value, std::source_location where,
+          const char* not_a_variable, const char* does_not_fit) {
+ ir::trace& t = variable.owner();
+ const graph_node node = eval(value, where);
+ graph_assignment result;
+ result.value = node;
+ const int target = variable_number(variable, not_a_variable);
+ if (target < 0) return result;
+ if (!t.same_shape(node.id(), variable.id()) || node.type() != variable.type()) {
+  const operand_info in[2]{t.info(variable.id()), t.info(node.id())};
+  t.fail(does_not_fit, in, 2);
+  return result;
+ }
+ result.updates.push_back({target, node.id()});
+ return result;
+}
+
+/// Whether a variable is one of those that a pattern names; see path_matches.
+constexpr bool variable_matches(const ir::trace& t, int variable, std::string_view pattern) {
+ const list<char> path = ir::detail::path_text(t, variable);
+ return path_matches(pattern, {path.begin(), static_cast<std::size_t>(path.size())});
+}
+}
+
+/// variable <- value, in runs that fetch this; all values of a run are computed before a variable changes. A number fills it. Its own
+/// value as a fetch is the variable's new one.
+template <class E>
+ requires tensor_like<E> || arithmetic<E>
+constexpr graph_assignment assign(const graph_node& variable, const E& value,
+        std::source_location where = std::source_location::current()) {
+ constexpr const char* target = "assign: the target is not a variable";
+ constexpr const char* fit = "assign: shape or type of the value differs";
+ if constexpr (arithmetic<E>) {
+  const shape dims = variable.shape();
+  const graph_node number(&variable.owner(),
+        variable.owner().constant(static_cast<double>(value), variable.type()));
+  return detail::assignment_of(
+   variable, dims.rank() == 0 ? number : invoke<broadcast_op>({}, &dims, where, number), where, target, fit);
+ } else {
+  return detail::assignment_of(variable, value, where, target, fit);
+ }
+}
+/// variable <- variable + value, a number or a formula that broadcasts to its shape.
+template <class E>
+ requires tensor_like<E> || arithmetic<E>
+constexpr graph_assignment assign_add(const graph_node& variable, const E& value,
+         std::source_location where = std::source_location::current()) {
+ return detail::assignment_of(variable, variable + value, where, "assign_add: the target is not a variable",
+        "assign_add: shape or type of the value differs");
+}
+/// variable <- variable - value
+template <class E>
+ requires tensor_like<E> || arithmetic<E>
+constexpr graph_assignment assign_sub(const graph_node& variable, const E& value,
+         std::source_location where = std::source_location::current()) {
+ return detail::assignment_of(variable, variable - value, where, "assign_sub: the target is not a variable",
+        "assign_sub: shape or type of the value differs");
+}
+
+/// Which variables an optimizer changes.
+struct minimize_options {
+ /// Those that are trainable and whose path, or a scope's path above it, this is; "*" stands for any text.
+ std::string_view variables = "*";
+};
+
+/// dL/d(variable) and the variable, as compute_gradients gives them.
+struct gradient_pair {
+ graph_node gradient, variable;
+};
+
+namespace detail {
+
+constexpr bool begin_training(ir::trace& t, int& number) {
+ number = t.trainings++;
+ if (number >= 64) t.fail("session: a model has at most 64 training operations");
+ return number < 64 && (t.wanted_trainings >> number & 1) != 0;
+}
+
+constexpr void note_training(ir::trace& t, int number, bool wanted, int variable, int node, bool differentiate) {
+ const int state = t.variables[variable].optimizers++;
+ if (wanted) t.gradients.push_back({variable, node, -1, number, state, differentiate});
+}
+
+constexpr bool scalar_loss(ir::trace& t, const graph_node& loss, const char* refusal) {
+ const operand_info given = t.info(loss.id());
+ for (int i = 0; i < given.dims.rank(); ++i)
+  if (given.dims[i].value != 1) {
+   t.fail(refusal, &given, 1);
+   return false;
+  }
+ return true;
+}
+
+template <class Optimizer>
+constexpr graph_operation<Optimizer> training_operation(int number, const Optimizer& optimizer) {
+ return {{}, {number}, {optimizer}, false};
+}
+
+}
+
+/// A step of an optimizer for a loss, a scalar: what `fetch("train", minimize(loss, adam{}))` does. Layers see such a run as
+/// training. The gradient is compiled for runs that fetch this alone.
+template <tensor_like L, class Optimizer>
+constexpr graph_operation<Optimizer> minimize(const L& loss, const Optimizer& optimizer,
+           const minimize_options& options = {},
+           std::source_location where = std::source_location::current()) {
+ const graph_node y = eval(loss, where);
+ ir::trace& t = y.owner();
+ t.line = t.intern(where);
+ t.scope = 0;
+ int number = 0, count = 0;
+ const bool wanted = detail::begin_training(t, number);
+ detail::scalar_loss(t, y, "minimize: the loss must be a scalar (reduce it, say with mean)");
+ for (int i = 0; i < t.variables.size(); ++i) {
+  if (!t.variables[i].trainable || !detail::variable_matches(t, i, options.variables)) continue;
+  ++count;
+  detail::note_training(t, number, wanted, i, y.id(), true);
+ }
+ if (count == 0) t.fail("minimize: no trainable variable has such a path");
+ return detail::training_operation(number, optimizer);
+}
+
+/// The gradients of a loss by the trainable variables on which it depends, to look at, to change, and to apply:
+/// `for (auto& [gradient, variable] : pairs) gradient = clip(gradient, -1, 1);`
+template <tensor_like L>
+constexpr list<gradient_pair> compute_gradients(const L& loss, const minimize_options& options = {},
+            std::source_location where = std::source_location::current()) {
+ const graph_node y = eval(loss, where);
+ ir::trace& t = y.owner();
+ list<gradient_pair> result;
+ if (!detail::scalar_loss(t, y, "compute_gradients: the loss must be a scalar (reduce it, say with mean)"))
+  return result;
+ list<int> nodes;
+ for (int i = 0; i < t.variables.size(); ++i)
+  if (t.variables[i].trainable && detail::variable_matches(t, i, options.variables))
+   nodes.push_back(t.variables[i].node);
+ const list<int> found = ir::gradient(t, y.id(), nodes);
+ for (int i = 0; i < nodes.size(); ++i)
+  if (found[i] >= 0) result.push_back({graph_node(&t, found[i]), graph_node(&t, nodes[i])});
+ t.line = t.intern(where);
+ t.scope = 0;
+ if (result.empty()) t.fail("compute_gradients: the loss depends on no trainable variable");
+ return result;
+}
+
+/// A step of an optimizer with gradients from compute_gradients, or from elsewhere.
+template <class Optimizer>
+constexpr graph_operation<Optimizer> apply_gradients(const list<gradient_pair>& pairs, const Optimizer& optimizer,
+             std::source_location where = std::source_location::current()) {
+ int number = 0;
+ if (pairs.empty()) return detail::training_operation(number, optimizer);
+ ir::trace& t = pairs[0].variable.owner();
+ t.line = t.intern(where);
+ t.scope = 0;
+ const bool wanted = detail::begin_training(t, number);
+ for (const gradient_pair& each : pairs) {
+  const int v = detail::variable_number(each.variable, "apply_gradients: the target is not a variable");
+  if (v < 0) break;
+  if (!t.same_shape(each.gradient.id(), each.variable.id()) || each.gradient.type() != each.variable.type()) {
+   const operand_info in[2]{t.info(each.variable.id()), t.info(each.gradient.id())};
+   t.fail("apply_gradients: shape or type of the gradient differs", in, 2);
+   break;
+  }
+  detail::note_training(t, number, wanted, v, each.gradient.id(), false);
+ }
+ return detail::training_operation(number, optimizer);
+}
+
+/// All variables take their first values again, before anything else of the run.
+constexpr graph_operation<> initialize_variables() { return {{}, {}, {}, true}; }
+
+namespace detail {
+constexpr void add_updates(list<ir::assignment_entry>& to, const list<ir::assignment_entry>& from) {
+ for (const ir::assignment_entry& update : from) to.push_back(update);
+}
+constexpr graph_operation<> joined_operations() { return {}; }
+template <class... A, class... Rest>
+constexpr auto joined_operations(const graph_operation<A...>& first, const Rest&... rest) {
+ const auto others = joined_operations(rest...);
+ return [&]<class... B>(const graph_operation<B...>& other) {
+  graph_operation<A..., B...> all{first.updates,
+          {},
+          std::tuple_cat(first.optimizers, other.optimizers),
+          first.initializes || other.initializes};
+  add_updates(all.updates, other.updates);
+  for (std::size_t i = 0; i < first.trainings.size(); ++i) all.trainings[i] = first.trainings[i];
+  for (std::size_t i = 0; i < other.trainings.size(); ++i) all.trainings[sizeof...(A) + i] = other.trainings[i];
+  return all;
+ }(others);
+}
+}
+
+/// Several operations as one: `fetch("train", group(train_a, train_b, assign_add(steps, 1)))`.
+template <class... Operations>
+constexpr auto group(const Operations&... operations) {
+ static_assert((detail::is_operation<Operations> && ...), "group: operations, such as minimize and assign give");
+ return detail::joined_operations(operations...);
+}
+
+}
+
+/// What a session's model returns, what a session is fed with, and what it gives.
+
+namespace tapegraph {
+
+/// A named result of a model: a value, or an operation.
+template <class T>
 struct fetch {
  std::string_view name;
  T value;
 
- constexpr fetch(std::string_view text, const T& result) : name(text), value(result) {}
+ constexpr fetch(std::string_view text, const T& result) : name(text), value(result) {
+  static_assert(tensor_like<T> || detail::is_operation<T>, "fetch: a value or an operation");
+ }
 };
 
-/// What a session's model returns: `return fetches{fetch("y", y), fetch("loss", loss)};`
+/// What a session's model returns: `return fetches{fetch("y", y), fetch("train", minimize(loss, sgd{}))};`
 template <class... T>
 struct fetches {
  std::tuple<fetch<T>...> items;
@@ -26884,6 +31338,16 @@ struct feed {
  feed(std::string_view placeholder, T number) : name(placeholder), value(tensor<T>(number)) {}
 };
 
+/// A value in the place of one that the model computes, `given<"h">(t)`: what only `h` needed is not computed. The name is that of a
+/// fetch, of `scope.named`, or of a placeholder.
+template <fixed_string Name>
+struct given : feed {
+ template <class T>
+ explicit given(const tensor<T>& t) : feed(Name.view(), t) {}
+ template <arithmetic T>
+ explicit given(T number) : feed(Name.view(), number) {}
+};
+
 /// A fetched tensor; one element converts to a number: `float y = session.run<"y">(...)`.
 template <class T>
 class fetched : public tensor<T> {
@@ -26892,103 +31356,1044 @@ public:
  operator T() const { return this->item(); }
 };
 
-namespace detail {
+}
+// ---- tapegraph/nn/session/parts.hpp ----
 
-/// Traces a session's model for one fetch; the passes then drop what the fetch does not need.
-template <class Model, fixed_string Name>
-struct fetch_trace {
+/// A session's program in parts, one after the other on several devices. A part is all that one place can compute once the parts
+/// before it have run; values that another part computes are its inputs, and those that others read are its outputs. Variables change
+/// when all parts have run, so that every part reads those of the start.
+
+namespace tapegraph::detail {
+
+/// Which part each node belongs to.
+struct parts_of_nodes {
+ list<int> part;   ///< of each node; -1: of a leaf, which every part has for itself
+ list<int> places; ///< of each part
+};
+
+template <class Nodes, class Arguments>
+constexpr parts_of_nodes find_parts(const Nodes& nodes, const Arguments& arguments, int count) {
+ parts_of_nodes found;
+ list<int> level(count, 0);
+ int levels = 1;
+ for (int i = 0; i < count; ++i) {
+  const ir::entry& e = nodes[i];
+  for (int k = 0; k < e.arguments; ++k) {
+   const int a = arguments[e.first_argument + k];
+   if (nodes[a].op->kind == operation_kind::leaf) continue;
+   const int after = level[a] + (nodes[a].place != e.place ? 1 : 0);
+   if (after > level[i]) level[i] = after;
+  }
+  if (level[i] >= levels) levels = level[i] + 1;
+ }
+ list<int> number(levels * place::end, -1);
+ for (int at = 0; at < levels; ++at)
+  for (int i = 0; i < count; ++i) {
+   if (nodes[i].op->kind == operation_kind::leaf || level[i] != at) continue;
+   int& part = number[at * place::end + nodes[i].place];
+   if (part < 0) part = found.places.push_back(nodes[i].place);
+  }
+ if (found.places.empty()) found.places.push_back(place::anywhere);
+ found.part.resize(count, -1);
+ for (int i = 0; i < count; ++i)
+  if (nodes[i].op->kind != operation_kind::leaf) found.part[i] = number[level[i] * place::end + nodes[i].place];
+ return found;
+}
+
+/// A program without what nothing needs: parts are made of this.
+template <class Whole>
+struct needed_trace {
+ using previous = Whole;
+ static constexpr void build(ir::trace& t) { ir::eliminate_dead_nodes(t); }
+};
+
+template <class Stage>
+constexpr bool anything_placed() {
+ for (int i = 0; i < Stage::value.used.nodes; ++i)
+  if (Stage::value.nodes[i].place != place::anywhere) return true;
+ return false;
+}
+
+/// The places of the parts of a program; one where nothing of it has been placed.
+template <class Whole>
+constexpr auto places_of() {
+ if constexpr (!anything_placed<ir::traced_stage<Whole>>()) {
+  return std::array<int, 1>{place::anywhere};
+ } else {
+  constexpr const auto& value = ir::traced_stage<needed_trace<Whole>>::value;
+  constexpr int count = find_parts(value.nodes, value.arguments, value.used.nodes).places.size();
+  std::array<int, static_cast<std::size_t>(count)> places{};
+  const parts_of_nodes found = find_parts(value.nodes, value.arguments, value.used.nodes);
+  for (int k = 0; k < count; ++k) places[static_cast<std::size_t>(k)] = found.places[k];
+  return places;
+ }
+}
+
+/// One part of several.
+template <class Whole, int Part>
+struct part_trace {
+ using previous = needed_trace<Whole>;
  static constexpr void build(ir::trace& t) {
+  const int count = t.nodes.size();
+  const parts_of_nodes found = find_parts(t.nodes, t.arguments, count);
+  list<int> read(count, 0), from_others(count, 0);
+  for (int i = 0; i < count; ++i)
+   for (int k = 0; k < t.nodes[i].arguments; ++k) {
+    const int a = t.argument(i, k);
+    if (found.part[a] < 0 || found.part[a] == found.part[i]) continue;
+    if (found.part[a] == Part) read[a] = 1;
+    if (found.part[i] == Part) from_others[a] = 1;
+   }
+  const auto is_own = [&](int node) { return found.part[node] == Part || (found.part[node] < 0 && Part == 0); };
+  list<ir::output_entry> outputs;
+  for (int k = 0; k < t.outputs.size(); ++k)
+   if (is_own(t.outputs[k].node))
+    outputs.push_back({t.outputs[k].name, t.outputs[k].node, ir::output_role::result, k});
+  for (const ir::assignment_entry& update : t.assignments)
+   if (is_own(update.node))
+    outputs.push_back({"update", update.node, ir::output_role::update, update.variable});
+  for (int i = 0; i < count; ++i)
+   if (read[i] != 0) outputs.push_back({"value", i, ir::output_role::value, i});
+  t.outputs = outputs;
+  t.assignments.clear();
+  for (int i = 0; i < count; ++i) {
+   if (found.part[i] >= 0 && found.part[i] != Part && t.nodes[i].op->kind == operation_kind::effect)
+    ir::detail::drop_effect(t, t.nodes[i]);
+   if (from_others[i] == 0) continue;
+   ir::entry& e = t.nodes[i];
+   e.op = &ir::descriptor_of<ir::input_op>;
+   e.arguments = 0;
+   e.sealed = true;
+   e.words = t.words.push_back(t.inputs.size());
+   t.inputs.push_back({"a value of another device", i, false, false, 0, i + 1});
+  }
+ }
+};
+
+/// A part, compiled.
+struct compiled_part {
+ const ir::program_view* program = nullptr;
+ int place = 0;
+ bool whole = false; ///< the only one, which changes variables where they stand
+};
+
+template <class Whole, class Numbers>
+struct parts_table;
+template <class Whole, int... Part>
+struct parts_table<Whole, std::integer_sequence<int, Part...>> {
+ static constexpr auto places = places_of<Whole>();
+ static constexpr bool whole = places.size() == 1 && places[0] == place::anywhere;
+ template <int K>
+ static constexpr const ir::program_view& program() {
+  if constexpr (whole)
+   return ir::compile_program<Whole>();
+  else
+   return ir::compile_program<part_trace<Whole, K>>();
+ }
+ static constexpr std::array<compiled_part, sizeof...(Part)> all{
+  compiled_part{&program<Part>(), places[static_cast<std::size_t>(Part)], whole}...};
+};
+template <class Whole>
+using parts_of = parts_table<Whole, std::make_integer_sequence<int, static_cast<int>(places_of<Whole>().size())>>;
+
+}
+
+/// A session's variables and programs, of models of any type.
+
+namespace tapegraph::detail {
+
+/// A part of a session's program and what it is connected to; mostly it is all of it.
+struct session_part {
+ const ir::program_view* view = nullptr;
+ int place = 0;
+ std::unique_ptr<ir::program> program;
+ std::vector<variable*> variables;
+ std::vector<char> used;         ///< of each variable, whether this part does
+ std::vector<char> written;      ///< of each variable, whether this program changes it where it stands
+ std::vector<any_tensor> frozen; ///< copies of frozen variables
+ struct transfer {
+  int part, output, input;
+ };
+ std::vector<transfer> transfers;                ///< values that earlier parts compute
+ std::vector<std::pair<int, variable*>> updates; ///< outputs that are variables' next values
+};
+struct session_program {
+ const compiled_part* key = nullptr;
+ std::vector<session_part> parts;
+ std::vector<std::pair<int, int>> results; ///< of each result, the part and which of its outputs
+ std::vector<any_tensor> defaults;         ///< what unfed placeholders are
+ std::vector<int> numbers;                 ///< the inputs that are optimizers' numbers
+ bool logged = false;
+};
+
+template <class = void>
+class basic_session {
+public:
+ /// Gives back all memory, of variables, too. Runs are refused from then on.
+ void close() {
+  programs_.clear();
+  origins_.clear();
+  variables_ = {};
+  closed_ = true;
+ }
+ bool closed() const { return closed_; }
+ /// Runs so far, from which random operations draw.
+ std::uint64_t step() const { return step_; }
+
+protected:
+ /// What an optimizer's state begins with: `which` call of minimize, and the name of the state.
+ using first_state_function = double (*)(const basic_session&, int which, std::string_view name);
+
+ basic_session(std::uint64_t seed, runtime::device_runtime* device, first_state_function first_state)
+  : seed_(seed), device_(device), first_state_(first_state) {}
+
+ void check_open() const {
+  if (closed_) throw argument_error("session: it is closed");
+ }
+ session_program& program_of(const compiled_part* parts, int count);
+ void make_variables(const ir::program_view& view);
+ void initialize_all();
+ /// Computes. Where there are several parts, variables have not changed yet.
+ void execute(session_program& p, const std::vector<const feed*>& feeds, const double* numbers, int count);
+ /// Changes variables, when results have been read.
+ void finish(session_program& p, bool training);
+ /// The count of an optimizer's steps: a variable, so that files hold it.
+ variable& iterations_of(int training);
+
+ std::uint64_t seed_ = 0, step_ = 0;
+ runtime::device_runtime* device_;
+ variable_list variables_;
+ bool soft_placement_ = true;
+ first_state_function first_state_;
+
+private:
+ variable& variable_of(const ir::program_view& view, int i);
+ bool holds_still(const variable& v) const;
+ runtime::device_runtime* device_at(int place) const;
+ void make_part(session_program& p, const compiled_part& from);
+ void connect(session_part& p, bool training);
+ void receive(session_program& p, session_part& to);
+ void feed_inputs(session_program& p, session_part& part, const std::vector<const feed*>& feeds);
+ [[noreturn]] static void refuse_feed(const ir::program_view& view, std::string_view name);
+
+ struct origin {
+  variable* made;
+  const ir::program_view* view;
+  int index;
+ };
+ std::vector<origin> origins_;
+ std::vector<std::unique_ptr<session_program>> programs_;
+ bool closed_ = false;
+};
+
+template <class X>
+session_program& basic_session<X>::program_of(const compiled_part* parts, int count) {
+ check_open();
+ for (const auto& p : programs_)
+  if (p->key == parts) return *p;
+ auto made = std::make_unique<session_program>();
+ made->key = parts;
+ const ir::program_view& first = *parts[0].program;
+ made->defaults.resize(static_cast<std::size_t>(first.inputs.size()));
+ for (int i = 0; i < first.inputs.size(); ++i) {
+  const ir::input_entry& input = first.inputs[i];
+  if (input.scalar_parameter && input.name == "optimizer") made->numbers.push_back(i);
+  if (!input.has_default) continue;
+  const ir::entry& e = first.nodes[input.node];
+  any_tensor all_equal(e.type, shape(e.rank, first.pool.begin() + e.dims));
+  buffer_view one;
+  one.type = e.type;
+  one.data = all_equal.write();
+  for (std::int64_t k = 0; k < all_equal.size(); ++k) {
+   runtime::store_scalar(one, input.fallback);
+   one.data = static_cast<std::byte*>(one.data) + size_of(e.type);
+  }
+  made->defaults[static_cast<std::size_t>(i)] = std::move(all_equal);
+ }
+ made->parts.reserve(static_cast<std::size_t>(count));
+ for (int k = 0; k < count; ++k) make_part(*made, parts[k]);
+ return *programs_.emplace_back(std::move(made));
+}
+
+template <class X>
+void basic_session<X>::make_part(session_program& p, const compiled_part& from) {
+ const ir::program_view& view = *from.program;
+ const int number = static_cast<int>(p.parts.size());
+ session_part part;
+ part.view = &view;
+ part.place = from.place;
+ part.program = std::make_unique<ir::program>(view, device_at(from.place));
+ const auto count = static_cast<std::size_t>(view.variables.size());
+ part.written.resize(count);
+ part.frozen.resize(count);
+ make_variables(view);
+ std::vector<char> used(static_cast<std::size_t>(view.nodes.size()));
+ for (const int argument : view.arguments) used[static_cast<std::size_t>(argument)] = 1;
+ for (int i = 0; i < view.outputs.size(); ++i) {
+  const ir::output_entry& output = view.outputs[i];
+  used[static_cast<std::size_t>(output.node)] = 1;
+  if (output.role == ir::output_role::update) part.updates.emplace_back(i, &variable_of(view, output.number));
+  if (output.role != ir::output_role::result) continue;
+  const auto which = static_cast<std::size_t>(from.whole ? i : output.number);
+  if (p.results.size() <= which) p.results.resize(which + 1);
+  p.results[which] = {number, i};
+ }
+ for (const ir::assignment_entry& update : view.assignments) {
+  part.written[static_cast<std::size_t>(update.variable)] = 1;
+  used[static_cast<std::size_t>(view.variables[update.variable].node)] = 1;
+  used[static_cast<std::size_t>(update.node)] = 1;
+ }
+ for (int i = 0; i < view.variables.size(); ++i) {
+  part.variables.push_back(&variable_of(view, i));
+  part.used.push_back(from.whole ? 1 : used[static_cast<std::size_t>(view.variables[i].node)]);
+ }
+ for (int i = 0; i < view.inputs.size(); ++i) {
+  const int node = view.inputs[i].from_part - 1;
+  for (std::size_t k = 0; node >= 0 && k < p.parts.size(); ++k)
+   for (int o = 0; o < p.parts[k].view->outputs.size(); ++o) {
+    const ir::output_entry& output = p.parts[k].view->outputs[o];
+    if (output.role == ir::output_role::value && output.number == node)
+     part.transfers.push_back({static_cast<int>(k), o, i});
+   }
+ }
+ p.parts.push_back(std::move(part));
+}
+
+template <class X>
+runtime::device_runtime* basic_session<X>::device_at(int place) const {
+ if (place == place::anywhere) return device_;
+ if (!place::is_gpu(place)) return nullptr;
+ const device wanted = device::cuda(place::index(place));
+ return runtime::runtime_for(soft_placement_ ? available_or_cpu(wanted) : wanted);
+}
+
+template <class X>
+void basic_session<X>::make_variables(const ir::program_view& view) {
+ check_open();
+ for (int i = 0; i < view.variables.size(); ++i) variable_of(view, i);
+}
+
+template <class X>
+variable& basic_session<X>::variable_of(const ir::program_view& view, int i) {
+ std::string path = path_of_variable(view, i);
+ if (variable* const known = variables_.find(path)) return *known;
+ const device_scope on(nullptr);
+ const ir::variable_entry& v = view.variables[i];
+ variable& made = variables_.add(std::move(path), first_value(view, i, seed_), v.trainable, v.state_of > 0);
+ if (v.state_of > 0) fill_state(made, first_state_(*this, v.state_of - 1, v.name));
+ made.set_collection(std::string(v.collection));
+ origins_.push_back({&made, &view, i});
+ return made;
+}
+
+template <class X>
+variable& basic_session<X>::iterations_of(int training) {
+ const std::string path = "optimizer/" + std::to_string(training) + "/iterations";
+ if (variable* const known = variables_.find(path)) return *known;
+ any_tensor zero(dtype::f64, shape{});
+ *static_cast<double*>(zero.write()) = 0;
+ variable& made = variables_.add(path, std::move(zero), false, true);
+ origins_.push_back({&made, nullptr, 0});
+ return made;
+}
+
+template <class X>
+void basic_session<X>::initialize_all() {
+ const device_scope on(nullptr);
+ for (const origin& each : origins_) {
+  if (each.view == nullptr) {
+   *static_cast<double*>(each.made->own_data()) = 0;
+   continue;
+  }
+  each.made->assign(first_value(*each.view, each.index, seed_));
+  const ir::variable_entry& v = each.view->variables[each.index];
+  if (v.state_of > 0) fill_state(*each.made, first_state_(*this, v.state_of - 1, v.name));
+ }
+}
+
+template <class X>
+bool basic_session<X>::holds_still(const variable& v) const {
+ if (v.frozen() || !v.optimizer_state()) return v.frozen();
+ std::string_view path = v.path();
+ for (std::size_t slash = path.rfind('/'); slash != path.npos; slash = path.rfind('/')) {
+  path = path.substr(0, slash);
+  if (const variable* const owner = const_cast<variable_list&>(variables_).find(path)) return owner->frozen();
+ }
+ return false;
+}
+
+template <class X>
+void basic_session<X>::connect(session_part& p, bool training) {
+ static char unused[64];
+ runtime::device_runtime* const on = p.program->device();
+ for (int i = 0; i < p.view->variables.size(); ++i) {
+  const auto k = static_cast<std::size_t>(i);
+  variable& v = *p.variables[k];
+  const int frozen_input = p.view->variables[i].frozen_input;
+  if (frozen_input > 0) p.program->set_parameter(frozen_input - 1, v.frozen() ? 1 : 0);
+  if (p.used[k] == 0) {
+   p.program->set_variable(i, unused);
+  } else if (p.written[k] == 0) {
+   p.program->set_variable(i, v.data().view_on(on).data);
+  } else if (!training || !holds_still(v)) {
+   p.program->set_variable(i, v.own_data_on(on).data);
+  } else {
+   p.frozen[k] = v.data();
+   p.program->set_variable(i, p.frozen[k].write_on(on).data);
+  }
+ }
+}
+
+template <class X>
+void basic_session<X>::receive(session_program& p, session_part& to) {
+ for (const session_part::transfer& t : to.transfers) {
+  session_part& from = p.parts[static_cast<std::size_t>(t.part)];
+  const bool stays = from.program->device() == to.program->device();
+  const buffer_view& value = stays ? from.program->device_output(t.output) : from.program->output(t.output);
+  to.program->set_input(t.input, value);
+  if (!p.logged && runtime::placement_is_logged())
+   std::fprintf(stderr, "tapegraph: copy %s%s from %s to %s\n", name_of(value.type),
+      to_string(shape(value.rank, value.extents)).c_str(), place::text(from.place).c_str(),
+      place::text(to.place).c_str());
+ }
+}
+
+template <class X>
+void basic_session<X>::feed_inputs(session_program& p, session_part& part, const std::vector<const feed*>& feeds) {
+ const ir::program_view& view = *part.view;
+ for (std::size_t k = 0; k < feeds.size(); ++k) {
+  for (std::size_t other = 0; other < k; ++other)
+   if (feeds[other]->name == feeds[k]->name)
+    throw argument_error("session: '" + std::string(feeds[k]->name) + "' is fed twice");
+  int index = -1;
+  for (int i = 0; i < view.inputs.size(); ++i)
+   if (!view.inputs[i].scalar_parameter && view.inputs[i].from_part == 0 &&
+    view.inputs[i].name == feeds[k]->name)
+    index = i;
+  if (index < 0) refuse_feed(view, feeds[k]->name);
+  part.program->set_input(index, feeds[k]->value.view_on(part.program->device()));
+ }
+ for (int i = 0; i < view.inputs.size(); ++i) {
+  if (!view.inputs[i].has_default) continue;
+  bool fed = false;
+  for (const feed* each : feeds) fed = fed || each->name == view.inputs[i].name;
+  if (!fed) part.program->set_input(i, p.defaults[static_cast<std::size_t>(i)].view_on(part.program->device()));
+ }
+}
+
+template <class X>
+void basic_session<X>::refuse_feed(const ir::program_view& view, std::string_view name) {
+ std::string text = "session: no placeholder '" + std::string(name) + "'";
+ bool first = true;
+ for (const ir::input_entry& input : view.inputs)
+  if (!input.scalar_parameter && input.from_part == 0)
+   text.append(first ? ", there are '" : ", '").append(input.name).append("'"), first = false;
+ throw argument_error(text + "; a value of the model is fed as given<\"" + std::string(name) + "\">(...)");
+}
+
+template <class X>
+void basic_session<X>::execute(session_program& p, const std::vector<const feed*>& feeds, const double* numbers,
+       int count) {
+ struct forget {
+  session_program& whole;
+  ~forget() {
+   for (session_part& each : whole.parts) each.program->forget_inputs();
+  }
+ } const afterwards{p};
+ const random_state random{seed_, step_};
+ for (session_part& part : p.parts) feed_inputs(p, part, feeds);
+ for (session_part& part : p.parts) {
+  const device_scope on(part.program->device());
+  receive(p, part);
+  connect(part, count > 0);
+  for (int i = 0; i < count; ++i) part.program->set_parameter(p.numbers[static_cast<std::size_t>(i)], numbers[i]);
+  part.program->run(random);
+ }
+ p.logged = true;
+ ++step_;
+}
+
+template <class X>
+void basic_session<X>::finish(session_program& p, bool training) {
+ for (session_part& part : p.parts)
+  for (const auto& [output, target] : part.updates) {
+   if (training && holds_still(*target)) continue;
+   const device_scope on(part.program->device());
+   const buffer_view from = part.program->device_output(output);
+   const buffer_view to = target->own_data_on(part.program->device());
+   if (part.program->device() == nullptr)
+    std::memcpy(to.data, from.data, from.bytes());
+   else
+    part.program->device()->copy(to.data, from.data, from.bytes());
+  }
+}
+
+TG_COMPILED(nn, class basic_session<void>)
+
+}
+// ---- tapegraph/nn/session/trace.hpp ----
+
+/// What a session traces of its model for one set of fetches: the model, then gradients, then steps of optimizers, each stage where
+/// the fetches need it.
+
+namespace tapegraph::detail {
+
+template <fixed_string... Text>
+struct name_list {
+ static constexpr int count = sizeof...(Text);
+ static constexpr std::array<std::string_view, sizeof...(Text)> all{std::string_view(Text.view())...};
+};
+
+template <class Model>
+using fetches_of = decltype(Model{}(std::declval<graph_scope>()));
+
+/// The optimizers of a session's model: one for each call of minimize in each operation that it returns.
+template <class... Optimizers>
+struct optimizer_table {
+ static constexpr std::size_t count = sizeof...(Optimizers);
+ std::tuple<Optimizers...> optimizers;
+ std::array<int, sizeof...(Optimizers)> trainings{}; ///< which call of minimize
+ std::array<std::string_view, sizeof...(Optimizers)> names{};
+
+ /// The first that stands for the same call: those of one call are one optimizer.
+ constexpr std::size_t first_of(std::size_t i) const {
+  std::size_t first = 0;
+  while (trainings[first] != trainings[i]) ++first;
+  return first;
+ }
+};
+
+template <class T>
+constexpr optimizer_table<> optimizers_of(const fetch<T>&) {
+ return {};
+}
+template <class... O>
+constexpr auto optimizers_of_operation(std::string_view name, const graph_operation<O...>& operation) {
+ optimizer_table<O...> table{operation.optimizers, operation.trainings, {}};
+ for (std::string_view& each : table.names) each = name;
+ return table;
+}
+template <class T>
+ requires is_operation<T>
+constexpr auto optimizers_of(const fetch<T>& item) { return optimizers_of_operation(item.name, item.value); }
+
+constexpr optimizer_table<> joined_tables() { return {}; }
+template <class... A, class... Rest>
+constexpr auto joined_tables(const optimizer_table<A...>& first, const Rest&... rest) {
+ const auto others = joined_tables(rest...);
+ return [&]<class... B>(const optimizer_table<B...>& other) {
+  optimizer_table<A..., B...> all{std::tuple_cat(first.optimizers, other.optimizers), {}, {}};
+  for (std::size_t i = 0; i < first.trainings.size(); ++i)
+   all.trainings[i] = first.trainings[i], all.names[i] = first.names[i];
+  for (std::size_t i = 0; i < other.trainings.size(); ++i)
+   all.trainings[sizeof...(A) + i] = other.trainings[i], all.names[sizeof...(A) + i] = other.names[i];
+  return all;
+ }(others);
+}
+
+template <class Model>
+constexpr auto traced_optimizers() {
+ ir::trace t;
+ t.training = false;
+ const auto result = Model{}(graph_scope(&t, 0));
+ return std::apply([](const auto&... item) { return joined_tables(optimizers_of(item)...); }, result.items);
+}
+/// Known before anything is traced in earnest: which steps of optimizers a run takes, and so whether it is training.
+template <class Model>
+inline constexpr auto session_optimizers = traced_optimizers<Model>();
+
+template <class... T>
+auto table_of(const fetches<T...>&) -> decltype(joined_tables(optimizers_of(std::declval<const fetch<T>&>())...));
+template <class Model>
+inline constexpr bool has_optimizers = decltype(table_of(std::declval<fetches_of<Model>>()))::count > 0;
+
+template <class... T>
+constexpr bool any_operation(const fetches<T...>*) {
+ return (is_operation<T> || ...);
+}
+constexpr bool initializes(const void*) { return false; }
+template <class... O>
+constexpr bool initializes(const graph_operation<O...>* operation) {
+ return operation->initializes;
+}
+/// Whether one of these fetches is initialize_variables().
+template <class Model, class Names>
+constexpr bool wants_first_values() {
+ bool wanted = false;
+ if constexpr (any_operation(static_cast<const fetches_of<Model>*>(nullptr))) {
+  ir::trace t;
   t.training = false;
   const auto result = Model{}(graph_scope(&t, 0));
-  std::apply([&](const auto&... item) { (keep(t, item), ...); }, result.items);
-  if (t.outputs.size() == 0) t.fail("session: the model has no fetch of this name");
+  for (const std::string_view name : Names::all)
+   std::apply(
+    [&](const auto&... item) {
+     ((wanted = wanted || (item.name == name && initializes(&item.value))), ...);
+    },
+    result.items);
+ }
+ return wanted;
+}
+
+/// In the place of names: whatever the model can train, for its variables.
+struct all_operations {
+ static constexpr std::array<std::string_view, 0> all{};
+};
+
+template <class Model, class Names>
+constexpr std::uint64_t wanted_trainings() {
+ std::uint64_t mask = 0;
+ if constexpr (std::is_same_v<Names, all_operations>) return ~mask;
+ if constexpr (has_optimizers<Model>)
+  for (std::size_t i = 0; i < session_optimizers<Model>.count; ++i)
+   for (const std::string_view name : Names::all)
+    if (session_optimizers<Model>.names[i] == name)
+     mask |= std::uint64_t{1} << session_optimizers<Model>.trainings[i];
+ return mask;
+}
+
+/// Whether a scope and a name behind it read as `path`.
+constexpr bool reads_as(const ir::trace& t, int scope, std::string_view name, std::string_view path) {
+ ir::detail::text_builder text;
+ ir::detail::scope_path(text, t.scopes, scope);
+ if (text.size > 0) text.put('/');
+ text.put(name);
+ return text.view() == path;
+}
+
+/// What the last stage does: the last outputs are nodes in whose place values are given. They become inputs, and what only they needed
+/// is computed no more.
+constexpr void finish_session(ir::trace& t, int given) {
+ const int first = t.outputs.size() - given;
+ for (int k = first; k < t.outputs.size(); ++k) {
+  const ir::output_entry each = t.outputs[k];
+  ir::entry& e = t.nodes[each.node];
+  if (e.is(ir::descriptor_of<ir::input_op>)) continue;
+  e.op = &ir::descriptor_of<ir::input_op>;
+  e.arguments = 0;
+  e.sealed = true;
+  e.words = t.words.push_back(t.inputs.size());
+  t.inputs.push_back({each.name, each.node});
+ }
+ t.outputs.resize(first);
+ ir::drop_unneeded_effects(t);
+}
+
+/// The model; output k is fetch k that has a value, and behind them are the nodes in whose place values are given.
+template <class Model, class Fetches, class Given, bool Last>
+struct fetch_trace {
+ static constexpr void build(ir::trace& t) {
+  t.wanted_trainings = wanted_trainings<Model, Fetches>();
+  t.training = t.wanted_trainings != 0;
+  const auto result = Model{}(graph_scope(&t, 0));
+  list<ir::assignment_entry> of_layers = t.assignments;
   t.assignments.clear();
-  ir::drop_unneeded_effects(t);
+  for (const std::string_view name : Fetches::all) {
+   bool found = false;
+   std::apply(
+    [&](const auto&... item) { ((item.name == name ? void((keep(t, item), found = true)) : void()), ...); },
+    result.items);
+   for (const ir::named_entry& v : t.named)
+    if (!found && reads_as(t, v.scope, v.name, name)) {
+     t.outputs.push_back({name, v.node});
+     found = true;
+    }
+   if (!found) t.fail("session: the model has no fetch of this name");
+  }
+  for (const std::string_view name : Given::all) {
+   const int node = node_called(t, name, result);
+   if (node < 0)
+    t.fail("session: nothing of the model that could be given has this name");
+   else if (t.is(node, ir::descriptor_of<ir::variable_op>))
+    t.fail("session: a variable is not given: assign to it");
+   else
+    t.outputs.push_back({name, node});
+  }
+  if (t.error.what != nullptr) return;
+  if (t.training) keep_updates_of_layers(t, of_layers);
+  if constexpr (Last) finish_session(t, Given::count);
  }
 
 private:
  template <class T>
  static constexpr void keep(ir::trace& t, const fetch<T>& item) {
-  if (item.name == Name.view()) t.outputs.push_back(ir::output_entry{item.name, eval(item.value).id()});
+  if constexpr (is_operation<T>)
+   for (const ir::assignment_entry& update : item.value.updates) add_update(t, update);
+  if constexpr (std::is_same_v<T, graph_assignment>)
+   t.outputs.push_back({item.name, item.value.value.id()});
+  else if constexpr (!is_operation<T>)
+   t.outputs.push_back({item.name, eval(item.value).id()});
+ }
+ static constexpr void add_update(ir::trace& t, const ir::assignment_entry& update) {
+  for (const ir::assignment_entry& known : t.assignments) {
+   if (known.variable != update.variable) continue;
+   if (known.node != update.node) t.fail("session: two operations of one run assign one variable");
+   return;
+  }
+  t.assignments.push_back(update);
+ }
+
+ template <class... T>
+ static constexpr int node_called(ir::trace& t, std::string_view name, const fetches<T...>& result) {
+  for (const ir::named_entry& v : t.named)
+   if (reads_as(t, v.scope, v.name, name)) return v.node;
+  for (const ir::input_entry& input : t.inputs)
+   if (!input.scalar_parameter && input.name == name) return input.node;
+  int node = -1;
+  std::apply([&](const auto&... item) { ((item.name == name ? void(node = node_of(item.value)) : void()), ...); },
+    result.items);
+  return node;
+ }
+ static constexpr int node_of(const graph_node& value) { return value.id(); }
+ static constexpr int node_of(const graph_assignment& value) { return value.value.id(); }
+ template <class T>
+ static constexpr int node_of(const T&) {
+  return -1;
+ }
+
+ static constexpr void keep_updates_of_layers(ir::trace& t, const list<ir::assignment_entry>& of_layers) {
+  if (of_layers.empty()) return;
+  list<int> needed(t.nodes.size(), 0);
+  for (const ir::output_entry& output : t.outputs) needed[output.node] = 1;
+  for (const ir::assignment_entry& update : t.assignments) needed[update.node] = 1;
+  for (const ir::gradient_entry& each : t.gradients) needed[each.node] = 1;
+  spread(t, needed);
+  for (const ir::assignment_entry& update : of_layers) {
+   list<int> own(t.nodes.size(), 0);
+   own[update.node] = 1;
+   spread(t, own);
+   bool shared = false;
+   for (int i = 0; i < t.nodes.size(); ++i)
+    shared = shared || (own[i] != 0 && needed[i] != 0 && !t.is(i, ir::descriptor_of<ir::variable_op>) &&
+         !t.is(i, ir::descriptor_of<ir::constant_op>));
+   if (shared) add_update(t, update);
+  }
+ }
+ static constexpr void spread(const ir::trace& t, list<int>& marks) {
+  for (int i = t.nodes.size() - 1; i >= 0; --i)
+   for (int k = 0; marks[i] != 0 && k < t.nodes[i].arguments; ++k) marks[t.argument(i, k)] = 1;
  }
 };
 
+/// Losses differentiated, call of minimize by call.
+template <class Model, class Fetches, class Given>
+struct session_gradient_trace {
+ using previous = fetch_trace<Model, Fetches, Given, false>;
+ static constexpr void build(ir::trace& t) {
+  if (!ir::detail::gathered_only(t)) return;
+  list<ir::gradient_entry> known;
+  for (int first = 0; first < t.gradients.size();) {
+   int last = first;
+   while (last < t.gradients.size() && t.gradients[last].optimizer == t.gradients[first].optimizer) ++last;
+   if (t.gradients[first].differentiate)
+    differentiate(t, first, last, known);
+   else
+    for (int i = first; i < last; ++i) known.push_back(t.gradients[i]);
+   first = last;
+  }
+  t.gradients = known;
+  t.row_uses.clear();
+ }
+
+private:
+ static constexpr void differentiate(ir::trace& t, int first, int last, list<ir::gradient_entry>& known) {
+  const int loss = t.gradients[first].node, before = known.size();
+  list<int> nodes, by_rows(t.variables.size(), 0);
+  for (const ir::row_use_entry& use : t.row_uses) by_rows[use.variable] = 1;
+  for (int i = first; i < last; ++i)
+   if (by_rows[t.gradients[i].variable] == 0) nodes.push_back(t.variables[t.gradients[i].variable].node);
+  const int first_rows = nodes.size();
+  for (const ir::row_use_entry& use : t.row_uses) nodes.push_back(use.node);
+  const list<int> found = ir::gradient(t, loss, nodes);
+  int next = 0;
+  for (int i = first; i < last; ++i) {
+   ir::gradient_entry g = t.gradients[i];
+   g.differentiate = false;
+   if (by_rows[g.variable] != 0) {
+    const ir::gradient_entry rows = ir::detail::row_gradient(t, g.variable, found, first_rows);
+    g.node = rows.node, g.indices = rows.indices;
+   } else {
+    g.node = found[next++];
+   }
+   if (g.node >= 0) known.push_back(g);
+  }
+  t.scope = 0;
+  if (known.size() == before) t.fail("minimize: the loss depends on no trainable variable");
+ }
+};
+
+/// The steps of optimizers.
+template <class Model, class Fetches, class Given>
+struct session_update_trace {
+ using previous = session_gradient_trace<Model, Fetches, Given>;
+ static constexpr void build(ir::trace& t) {
+  list<int> changed(t.variables.size(), 0);
+  for (const ir::assignment_entry& update : t.assignments) changed[update.variable] = 1;
+  for (const ir::gradient_entry& each : t.gradients)
+   if (changed[each.variable]++ != 0 && !std::is_same_v<Fetches, all_operations>) {
+    t.scope = t.variables[each.variable].scope;
+    t.line = t.nodes[t.variables[each.variable].node].line;
+    t.fail("session: two operations of one run assign one variable");
+    return;
+   }
+  constexpr std::uint64_t wanted = wanted_trainings<Model, Fetches>();
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (step<I>(t, wanted), ...); }
+  (std::make_index_sequence<session_optimizers<Model>.count>{});
+  t.gradients.clear();
+  if (t.error.what == nullptr) finish_session(t, Given::count);
+ }
+
+private:
+ template <std::size_t I>
+ static constexpr void step(ir::trace& t, std::uint64_t wanted) {
+  constexpr const auto& table = session_optimizers<Model>;
+  if (table.first_of(I) != I || (wanted >> table.trainings[I] & 1) == 0) return;
+  using optimizer = std::remove_cvref_t<std::tuple_element_t<I, decltype(table.optimizers)>>;
+  list<ir::gradient_entry> own;
+  for (const ir::gradient_entry& each : t.gradients)
+   if (each.optimizer == table.trainings[I]) own.push_back(each);
+  ir::trace_updates<optimizer>(t, ir::graph_gradients(&t, own));
+ }
+};
+
+template <class Model, class Fetches, class Given>
+using session_trace =
+ std::conditional_t<wanted_trainings<Model, Fetches>() != 0, session_update_trace<Model, Fetches, Given>,
+     fetch_trace<Model, Fetches, Given, true>>;
+
+/// What is wrong with the trace of a run, as a type.
+template <class Trace>
+constexpr auto run_verdict() {
+#ifdef __CUDACC__
+ return std::type_identity<fits>{};
+#else
+ if constexpr (!can_be_run<Trace>() && !requires { typename Trace::previous; })
+  return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
+ else
+  return stage_verdict<ir::traced_stage<Trace>>();
+#endif
 }
 
-/// Runs parts of a define-then-run model. Only what a fetch needs is compiled.
+}
+
+/// Define-then-run: a model names placeholders and fetches; a session runs fetches by name, fed by name.
+
+namespace tapegraph {
+
+/// Runs parts of a define-then-run model. For every set of fetches a program is compiled, of only what they need. A session owns its
+/// variables and its programs; what a run changes, the next one finds. One thread at a time runs a session.
 template <class Model>
-class session {
+class session : public detail::basic_session<> {
  static_assert(std::is_empty_v<Model>, "a session's model is an empty type: its parameters are constants");
+
+ template <class Fetches, class Given>
+ using trace = detail::session_trace<Model, Fetches, Given>;
+ using model_alone = detail::fetch_trace<Model, detail::name_list<>, detail::name_list<>, true>;
+
+ /// What is wrong with a run; `fits` where nothing is.
+ template <fixed_string... Names>
+ struct mistake {
+  template <fixed_string... Given>
+  using with = typename decltype(detail::run_verdict<
+         trace<detail::name_list<Names...>, detail::name_list<Given...>>>())::type;
+ };
 
 public:
  /// On the device this thread computes on (device_scope), or on another.
- explicit session(std::uint64_t seed = 0) : seed_(seed), device_(runtime::current_runtime()) {}
+ explicit session(std::uint64_t seed = 0) : basic_session(seed, runtime::current_runtime(), &first_state) {}
  explicit session(device where, std::uint64_t seed = 0)
-  : seed_(seed), device_(runtime::runtime_for(where)) {}
+  : basic_session(seed, runtime::runtime_for(where), &first_state) {}
 
- /// The value of one fetch. Throws argument_error for a name that is no placeholder and for a placeholder the fetch
- /// needs and `feeds` lacks.
- template <fixed_string Name>
- auto run(std::initializer_list<feed> feeds = {}) {
-  using builder = detail::fetch_trace<Model, Name>;
-  constexpr const ir::program_view& view = ir::compile_program<builder>();
-  const device_scope on(device_);
-  static thread_local std::vector<std::unique_ptr<ir::program>> programs;
-  ir::program* found = nullptr;
-  for (const auto& p : programs)
-   if (p->device() == device_) found = p.get();
-  if (found == nullptr) found = programs.emplace_back(std::make_unique<ir::program>(view, device_)).get();
-  ir::program& program = *found;
-  connect(program);
-  for (const feed& f : feeds) {
-   int index = -1;
-   for (int i = 0; i < view.inputs.size(); ++i)
-    if (view.inputs[i].name == f.name) index = i;
-   if (index < 0) throw argument_error("session: no placeholder '" + std::string(f.name) + "'");
-   program.set_input(index, f.value.view());
+ /// One run of the fetches: their values in a tuple, the value itself where one of them has one, nothing where all are operations.
+ /// Operations change variables behind everything else. Throws argument_error for a name that is no placeholder, for one fed
+ /// twice, and for a placeholder that the fetches need and that is not fed.
+ template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
+  requires std::is_same_v<Mistake, detail::fits>
+ auto run(std::initializer_list<feed> feeds, const given<Given>&... values) {
+  std::vector<const feed*> pointers;
+  for (const feed& f : feeds) pointers.push_back(&f);
+  (pointers.push_back(&values), ...);
+  return run_with<detail::name_list<Names...>, detail::name_list<Given...>>(pointers);
+ }
+ template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
+  requires std::is_same_v<Mistake, detail::fits>
+ auto run(const given<Given>&... values) {
+  return run_with<detail::name_list<Names...>, detail::name_list<Given...>>({&values...});
+ }
+ template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
+  requires(!std::is_same_v<Mistake, detail::fits>)
+ void run(std::initializer_list<feed> feeds, const given<Given>&... values) = delete;
+ template <fixed_string... Names, fixed_string... Given, class Mistake = mistake<Names...>::template with<Given...>>
+  requires(!std::is_same_v<Mistake, detail::fits>)
+ void run(const given<Given>&... values) = delete;
+
+ /// The model's variables, made where no run has made them yet.
+ variable_list& variables() {
+  this->make_variables(variables_made_by_model());
+  return variables_;
+ }
+ /// Writes all variables, optimizers' state with them, as safetensors. Needs #include <tapegraph/io/weights.hpp>; errors as of
+ /// model.save. A session of the same seed that loads the file goes on exactly where this one stands.
+ template <class Path>
+ void save(const Path& path, const save_options& options = {.optimizer_state = true}) {
+  static_assert(detail::weight_files_known<Path>(), "session.save needs #include <tapegraph/io/weights.hpp>");
+  make_everything();
+  if constexpr (detail::weight_files_known<Path>())
+   detail::weight_file<Path>::save(path, variables_, static_cast<std::int64_t>(step_), options);
+ }
+ /// Reads what `save` wrote. Errors as of model.load; then nothing has changed.
+ template <class Path>
+ void load(const Path& path, const load_options& options = {}) {
+  static_assert(detail::weight_files_known<Path>(), "session.load needs #include <tapegraph/io/weights.hpp>");
+  make_everything();
+  auto steps = static_cast<std::int64_t>(step_);
+  if constexpr (detail::weight_files_known<Path>())
+   detail::weight_file<Path>::load(path, variables_, steps, options.optimizer_state);
+  step_ = static_cast<std::uint64_t>(steps);
+ }
+
+ /// Whether parts of the model that are to be computed on a GPU which is not there are computed on the CPU (the default), or throw
+ /// device_error in the first run.
+ void set_soft_placement(bool soft) { soft_placement_ = soft; }
+
+ /// Gives all variables their first values again, and optimizers no past.
+ void initialize() {
+  this->check_open();
+  this->initialize_all();
+ }
+
+ /// The optimizer of a fetch of minimize: its numbers may change between runs. `Which`: of those of a group.
+ template <fixed_string Name, int Which = 0>
+ auto& optimizer() {
+  return std::get<optimizer_at<Name, Which>()>(optimizers_);
+ }
+ /// How many steps it has taken.
+ template <fixed_string Name, int Which = 0>
+ std::int64_t iterations() {
+  constexpr int training = detail::session_optimizers<Model>.trainings[optimizer_at<Name, Which>()];
+  return static_cast<std::int64_t>(*static_cast<const double*>(this->iterations_of(training).data().read()));
+ }
+
+ /// The compiled program of a set of fetches, for tg::explain and tg::to_dot.
+ template <fixed_string... Names>
+ static constexpr const ir::program_view& view() {
+  return ir::compile_program<trace<detail::name_list<Names...>, detail::name_list<>>>();
+ }
+
+private:
+ static const ir::program_view& variables_made_by_model() {
+  static constexpr ir::program_view view = ir::stage_view<ir::traced_stage<model_alone>>();
+  return view;
+ }
+
+ void make_everything() {
+  variables();
+  if constexpr (detail::has_optimizers<Model>) {
+   using whole = detail::session_update_trace<Model, detail::all_operations, detail::name_list<>>;
+   static constexpr ir::program_view view = ir::stage_view<ir::traced_stage<whole>>();
+   this->make_variables(view);
+   for (const int training : detail::session_optimizers<Model>.trainings) this->iterations_of(training);
   }
-  program.run({seed_, step_++});
-  program.forget_inputs();
-  constexpr dtype type = view.nodes[view.outputs[0].node].type;
-  fetched<element_t<type>> result(detail::output_tensor<element_t<type>>(program, 0));
-  if (is_floating(type) && detail::tape_storage::instance().recording()) {
+ }
+
+ template <fixed_string Name, int Which>
+ static constexpr std::size_t optimizer_at() {
+  constexpr const auto& table = detail::session_optimizers<Model>;
+  constexpr std::size_t found = [] {
+   int left = Which;
+   for (std::size_t i = 0; i < table.count; ++i)
+    if (table.names[i] == Name.view() && left-- == 0) return table.first_of(i);
+   return table.count;
+  }();
+  static_assert(found < table.count, "session: the fetch has no such optimizer");
+  return found;
+ }
+
+ template <class Fetches, class Given>
+ auto run_with(const std::vector<const feed*>& feeds) {
+  using parts = detail::parts_of<trace<Fetches, Given>>;
+  constexpr const auto& whole = ir::traced_stage<trace<Fetches, Given>>::value;
+  constexpr bool trains = detail::wanted_trainings<Model, Fetches>() != 0;
+  detail::session_program& p = this->program_of(parts::all.data(), static_cast<int>(parts::all.size()));
+  if constexpr (detail::wants_first_values<Model, Fetches>()) this->initialize_all();
+  if constexpr (trains)
+   train<Fetches>(p, feeds);
+  else
+   this->execute(p, feeds, nullptr, 0);
+  if constexpr (whole.used.outputs == 0) {
+   this->finish(p, trains);
+  } else {
+   auto values = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    if constexpr (sizeof...(I) == 1)
+     return result<whole.nodes[whole.outputs[0].node].type>(p, 0, feeds);
+    else
+     return std::tuple{result<whole.nodes[whole.outputs[I].node].type>(p, I, feeds)...};
+   }
+   (std::make_index_sequence<static_cast<std::size_t>(whole.used.outputs)>{});
+   this->finish(p, trains);
+   return values;
+  }
+ }
+
+ template <class Fetches>
+ void train(detail::session_program& p, const std::vector<const feed*>& feeds) {
+  constexpr const auto& table = detail::session_optimizers<Model>;
+  std::vector<double> numbers;
+  std::vector<double*> counts;
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (add_numbers<I, Fetches>(numbers, counts), ...); }
+  (std::make_index_sequence<table.count>{});
+  this->execute(p, feeds, numbers.data(), static_cast<int>(numbers.size()));
+  for (double* const count : counts) *count += 1;
+ }
+ template <std::size_t I, class Fetches>
+ void add_numbers(std::vector<double>& numbers, std::vector<double*>& counts) {
+  constexpr const auto& table = detail::session_optimizers<Model>;
+  if constexpr (table.first_of(I) == I &&
+     (detail::wanted_trainings<Model, Fetches>() >> table.trainings[I] & 1) != 0) {
+   counts.push_back(static_cast<double*>(this->iterations_of(table.trainings[I]).own_data()));
+   for (const double n : std::get<I>(optimizers_).numbers(static_cast<std::int64_t>(*counts.back()) + 1))
+    numbers.push_back(n);
+  }
+ }
+
+ template <dtype Type>
+ fetched<element_t<Type>> result(detail::session_program& p, std::size_t index,
+         const std::vector<const feed*>& feeds) {
+  const auto [part, output] = p.results[index];
+  const detail::session_part& from = p.parts[static_cast<std::size_t>(part)];
+  const device_scope on(from.program->device());
+  fetched<element_t<Type>> value(detail::output_tensor<element_t<Type>>(*from.program, output));
+  if (is_floating(Type) && detail::tape_storage::instance().recording()) {
    std::vector<const any_tensor*> fed;
-   for (const feed& f : feeds) fed.push_back(&f.value);
-   detail::refuse_derivative(result, fed,
+   for (const feed* f : feeds) fed.push_back(&f->value);
+   detail::refuse_derivative(value, fed,
          "gradient_tape: a session's runs have no gradient on the tape; use "
          "tg::function, or take it inside the model");
   }
-  return result;
+  return value;
  }
 
- variable_list& variables() { return variables_; }
-
-private:
- void connect(ir::program& program) {
-  const ir::program_view& view = program.view();
-  for (int i = 0; i < view.variables.size(); ++i) {
-   const ir::variable_entry& v = view.variables[i];
-   std::string path = detail::path_of(view.scopes, v.scope);
-   if (!path.empty()) path += '/';
-   path += v.name;
-   variable* found = variables_.find(path);
-   if (found == nullptr) {
-    const buffer_view like = program.variable(i);
-    any_tensor data(like.type, shape(like.rank, like.extents));
-    const initializer how{static_cast<initializer_kind>(v.initializer), v.a, v.b};
-    if (like.type == dtype::f64)
-     detail::initialize(static_cast<double*>(data.write()), data.shape(), how, seed_, path);
-    else
-     detail::initialize(static_cast<float*>(data.write()), data.shape(), how, seed_, path);
-    found = &variables_.add(path, std::move(data), v.trainable, false);
-   }
-   program.set_variable(i, found->data().view_on(program.device()).data);
+ static double first_state(const basic_session& self, int which, std::string_view name) {
+  double value = 0;
+  if constexpr (detail::has_optimizers<Model>) {
+   constexpr const auto& table = detail::session_optimizers<Model>;
+   const auto look = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+    const auto& optimizer = std::get<I>(static_cast<const session&>(self).optimizers_);
+    if constexpr (requires { optimizer.first_value(name); })
+     if (table.first_of(I) == I && table.trainings[I] == which) value = optimizer.first_value(name);
+   };
+   [&]<std::size_t... I>(std::index_sequence<I...>) { (look(std::integral_constant<std::size_t, I>{}), ...); }
+   (std::make_index_sequence<table.count>{});
   }
+  return value;
  }
 
- variable_list variables_;
- std::uint64_t seed_ = 0, step_ = 0;
- runtime::device_runtime* device_;
+ static constexpr auto first_optimizers() {
+  if constexpr (detail::has_optimizers<Model>)
+   return detail::session_optimizers<Model>.optimizers;
+  else
+   return std::tuple<>{};
+ }
+ decltype(first_optimizers()) optimizers_ = first_optimizers();
 };
 
 }
@@ -27022,6 +32427,8 @@ inline math_mode current_math_mode() { return detail::math_mode_setting().load(s
 inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
 
 }
+// ---- tapegraph/eager/creators.hpp ----
+
 // ---- tapegraph/eager/random.hpp ----
 
 /// Random tensors. Factories take a seed and are pure functions of it; the operations of ops/random/random.hpp draw from a
@@ -27082,6 +32489,94 @@ template <class Key = std::int64_t>
 tensor<std::int32_t> permutation(std::int64_t count, const options& o = {}) {
  using limits = std::numeric_limits<Key>;
  return argsort(integers<Key>({count}, limits::min(), limits::max(), o));
+}
+
+}
+
+/// Tensors from extents: zeros<float>(2, 3) beside zeros<float>({2, 3}); eye, linspace.
+
+namespace tapegraph {
+
+template <class T, std::integral... Extents>
+ requires(sizeof...(Extents) > 0)
+tensor<T> zeros(Extents... extents) { return zeros<T>(shape{static_cast<std::int64_t>(extents)...}); }
+template <class T, std::integral... Extents>
+ requires(sizeof...(Extents) > 0)
+tensor<T> ones(Extents... extents) { return ones<T>(shape{static_cast<std::int64_t>(extents)...}); }
+/// A vector; other shapes are given in braces, full<T>({2, 3}, value).
+template <class T, std::integral Extent>
+tensor<T> full(Extent extent, T value) {
+ return full<T>(shape{static_cast<std::int64_t>(extent)}, value);
+}
+
+/// Ones on diagonal number `offset` (above the main one when positive), zeros elsewhere: [rows, columns].
+template <class T, std::integral Rows, std::integral Columns>
+tensor<T> eye(Rows rows, Columns columns, std::int64_t offset = 0) {
+ tensor<T> result = zeros<T>(rows, columns);
+ T* const to = result.mutable_data();
+ for (std::int64_t i = 0; i < static_cast<std::int64_t>(rows); ++i)
+  if (i + offset >= 0 && i + offset < static_cast<std::int64_t>(columns))
+   to[i * static_cast<std::int64_t>(columns) + i + offset] = T(1);
+ return result;
+}
+template <class T, std::integral Rows>
+tensor<T> eye(Rows rows) {
+ return eye<T>(rows, rows);
+}
+
+/// `count` numbers at equal distances from begin to end, both included; of one, begin.
+template <class T>
+tensor<T> linspace(double begin, double end, std::int64_t count) {
+ return linspace<T>(tensor<T>(T(0)), begin, end, count);
+}
+
+namespace random {
+
+template <class T, std::integral... Extents>
+ requires(sizeof...(Extents) > 0)
+tensor<T> uniform(Extents... extents) { return uniform<T>(shape{static_cast<std::int64_t>(extents)...}); }
+template <class T, std::integral... Extents>
+ requires(sizeof...(Extents) > 0)
+tensor<T> normal(Extents... extents) { return normal<T>(shape{static_cast<std::int64_t>(extents)...}); }
+
+}
+
+struct closeness {
+ double rtol = 1e-5, atol = 1e-8;
+ bool equal_nan = false; ///< NaN beside NaN is close
+};
+
+/// Whether |a - b| <= atol + rtol |b| everywhere, as NumPy's function of the name. Shapes broadcast; infinities are close to
+/// themselves, NaN to nothing unless `equal_nan`. Formulas are computed for it. Throws argument_error for tolerances that are
+/// negative or NaN.
+template <tensor_like A, tensor_like B>
+ requires(std::is_same_v<mode_of_t<A, B>, eager>)
+bool allclose(const A& a, const B& b, const closeness& options = {}) {
+ if (!(options.rtol >= 0 && options.atol >= 0))
+  throw argument_error("allclose: rtol " + std::to_string(options.rtol) + " and atol " +
+       std::to_string(options.atol) + " must not be negative");
+ bool fits = true;
+ const shape dims = broadcast(shape_of(a), shape_of(b), fits);
+ if (!fits)
+  throw shape_error("allclose: shapes do not broadcast: " + to_string(shape_of(a)) + ", " +
+      to_string(shape_of(b)));
+ const auto x = broadcast_to(eval(a), dims), y = broadcast_to(eval(b), dims);
+ const auto* const p = x.data();
+ const auto* const q = y.data();
+ for (std::int64_t i = 0; i < dims.elements(); ++i) {
+  const auto u = static_cast<double>(p[i]), v = static_cast<double>(q[i]);
+  const bool both_nan = u != u && v != v;
+  const double distance = u < v ? v - u : u - v, size = v < 0 ? -v : v;
+  const bool finite = distance - distance == 0 && size - size == 0;
+  if (!(u == v || (finite && distance <= options.atol + options.rtol * size) || (both_nan && options.equal_nan)))
+   return false;
+ }
+ return true;
+}
+/// Whether two tensors have one shape and equal elements; NaN equals nothing.
+template <class T>
+bool array_equal(const tensor<T>& a, const tensor<T>& b) {
+ return a.shape() == b.shape() && std::equal(a.data(), a.data() + a.size(), b.data());
 }
 
 }
@@ -27783,6 +33278,57 @@ TG_ROUNDING(trunc)
 #undef TG_ROUNDING
 
 }
+// ---- tapegraph/ops/movement/parts.hpp ----
+
+/// x[i] and x(tg::all, {0, 4}) of every handle (expr/indexable.hpp).
+
+namespace tapegraph {
+
+/// x[parts[0], parts[1], ...] of NumPy, what x[i] and x(tg::all, {0, 4}) are: the operations of slice and take.
+template <handle H>
+constexpr H take_parts(const H& x, const part* parts, int count, std::source_location where) {
+ using kind = part::kind;
+ while (count > 0 && parts[count - 1].what == kind::all) --count;
+ const shape from = shape_of(x);
+ int rest = from.rank(), ellipses = 0;
+ for (int i = 0; i < count; ++i) {
+  if (parts[i].what == kind::other_axes)
+   ++ellipses;
+  else if (parts[i].what != kind::new_axis)
+   --rest;
+ }
+ slice_op::attributes a = detail::whole_slice();
+ shape cut = from, target = detail::no_axes(from);
+ bool cuts = false, reshapes = false;
+ int axis = 0;
+ for (int i = 0; i < count; ++i) {
+  const part& p = parts[i];
+  if (p.what == kind::new_axis) {
+   target.push_back(1);
+   reshapes = true;
+  } else if (p.what == kind::other_axes) {
+   for (int k = 0; k < rest; ++k) target.push_back(from[axis++]);
+  } else if (p.what == kind::index && axis < from.rank()) {
+   refuse_index(x, p.bounds.begin, axis);
+   a.begin[axis] = p.bounds.begin < 0 ? at_the_end - p.bounds.begin - 1 : p.bounds.begin;
+   cut.set(axis++, 1);
+   cuts = reshapes = true;
+  } else {
+   detail::slice_axis(p.bounds, from, a, cut, axis);
+   cuts = cuts || p.what != kind::all;
+   if (axis < from.rank()) target.push_back(cut[axis]);
+   ++axis;
+  }
+  if (p.what == kind::malformed) a.begin[0] = slice_op::malformed;
+ }
+ for (; axis < from.rank(); ++axis) target.push_back(from[axis]);
+ if (ellipses > 1) a.begin[0] = slice_op::two_ellipses;
+ if (rest < 0 && from.rank() == max_rank) a.begin[0] = slice_op::axis_outside;
+ const H kept = cuts || ellipses > 1 || rest < 0 ? invoke<slice_op>(a, &cut, where, x) : x;
+ return reshapes ? invoke<reshape_op>({}, &target, where, kept) : kept;
+}
+
+}
 // ---- tapegraph/ops/product/einsum.hpp ----
 
 // ---- tapegraph/ops/product/axis_labels.hpp ----
@@ -28367,13 +33913,18 @@ struct batched_mode;
 
 /// A value per example of a batch, one behind another along axis 0 of `whole`. `Tag` tells vmaps apart.
 template <class Handle, class Tag>
-class batched {
+class batched : public indexable<batched<Handle, Tag>> {
 public:
  constexpr batched() = default; ///< stands for nothing until it is assigned to
  constexpr explicit batched(const Handle& whole) : whole_(whole) {}
  /// Seals a formula.
  template <expression E>
  constexpr batched(const E& e, std::source_location where = std::source_location::current()) : batched(eval(e, where)) {}
+
+ template <expression E>
+ static constexpr batched sealed(const E& e) {
+  return batched(e);
+ }
 
  constexpr const Handle& whole() const { return whole_; }
  constexpr extent count() const { return shape_of(whole_)[0]; }
@@ -28387,6 +33938,18 @@ public:
 private:
  Handle whole_{};
 };
+
+template <class Handle, class Tag>
+std::string to_string(const batched<Handle, Tag>& x) {
+ return name_of(x.type()) + to_string(x.shape()) + " per example";
+}
+template <class Handle, class Tag>
+inline constexpr bool has_text<batched<Handle, Tag>> = true;
+
+template <class Handle, class Tag>
+constexpr void refuse(const batched<Handle, Tag>& x, const char* what) {
+ refuse(x.whole(), what);
+}
 
 template <class Handle, class Tag>
 struct handle_traits<batched<Handle, Tag>> {
@@ -29162,6 +34725,2524 @@ constexpr auto vmap(F f) {
 #include <tapegraph/cuda/backend.cuh>
 #endif
 
+// ---- tapegraph/nn/all_optimizers.hpp ----
+
+// ---- tapegraph/nn/optimizers/adadelta.hpp ----
+
+namespace tapegraph {
+
+/// Adadelta (Zeiler 2012) in Keras's form, rms(x) = sqrt(x + epsilon): a <- rho a + (1 - rho) g^2, u = g rms(d) / rms(a),
+/// d <- rho d + (1 - rho) u^2, w <- w - learning_rate u
+struct adadelta {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter rho = 0.95;
+ hyperparameter epsilon = 1e-7;
+
+ static constexpr int count = 4;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double r = rho.used(step, "adadelta", "rho");
+  return {learning_rate.used(step, "adadelta", "learning_rate"), r, 1 - r,
+    epsilon.used_positive(step, "adadelta", "epsilon")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto a = slots.state(w, "accumulated_grad");
+  const auto d = slots.state(w, "accumulated_delta");
+  const auto next = eval(n[1] * a + n[2] * square(g));
+  const auto u = eval(sqrt(d + n[3]) * g / sqrt(next + n[3]));
+  slots.assign(a, next);
+  slots.assign(d, n[1] * d + n[2] * square(u));
+  slots.assign(w, w - n[0] * u);
+ }
+};
+
+}
+// ---- tapegraph/nn/optimizers/adagrad.hpp ----
+
+namespace tapegraph {
+
+/// Adagrad (Duchi et al. 2011) in Keras's form: a <- a + g^2, w <- w - learning_rate g / sqrt(a + epsilon). `a` starts at
+/// initial_accumulator_value, as the model is made.
+struct adagrad {
+ hyperparameter learning_rate = 0.001;
+ double initial_accumulator_value = 0.1;
+ hyperparameter epsilon = 1e-7;
+
+ static constexpr int count = 2;
+ std::array<double, count> numbers(std::int64_t step) const {
+  hyperparameter(initial_accumulator_value).used(step, "adagrad", "initial_accumulator_value");
+  return {learning_rate.used(step, "adagrad", "learning_rate"), epsilon.used(step, "adagrad", "epsilon")};
+ }
+ double first_value(std::string_view state) const { return state == "accumulator" ? initial_accumulator_value : 0; }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto a = slots.state(w, "accumulator");
+  const auto next = eval(a + square(g));
+  slots.assign(a, next);
+  slots.assign(w, w - n[0] * g / sqrt(next + n[1]));
+ }
+};
+
+}
+// ---- tapegraph/nn/optimizers/adamax.hpp ----
+
+namespace tapegraph {
+
+/// Adamax (Kingma and Ba 2015, section 7.1) in Keras's form: m <- m + (1 - beta1)(g - m), u <- max(beta2 u, |g|),
+/// w <- w - learning_rate / (1 - beta1^t) m / (u + epsilon)
+struct adamax {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter beta1 = 0.9, beta2 = 0.999;
+ hyperparameter epsilon = 1e-7;
+
+ static constexpr int count = 4;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double rate = learning_rate.used(step, "adamax", "learning_rate");
+  const double b1 = beta1.used_below_one(step, "adamax", "beta1");
+  return {rate / (1 - std::pow(b1, static_cast<double>(step))), 1 - b1, beta2.used(step, "adamax", "beta2"),
+    epsilon.used(step, "adamax", "epsilon")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto m = slots.state(w, "adamax_m");
+  const auto u = slots.state(w, "adamax_u");
+  const auto next_m = eval(m + n[1] * (g - m));
+  const auto next_u = eval(maximum(n[2] * u, abs(g)));
+  slots.assign(m, next_m);
+  slots.assign(u, next_u);
+  slots.assign(w, w - n[0] * next_m / (next_u + n[3]));
+ }
+};
+
+}
+// ---- tapegraph/nn/optimizers/adamw.hpp ----
+
+// ---- tapegraph/nn/optimizers/masks.hpp ----
+
+/// Which variables something concerns, by patterns of paths: a pattern is a path, or the path of a scope above it, and "*" stands for
+/// any text, as variable_list::set_trainable has it.
+
+namespace tapegraph {
+
+/// Every variable.
+struct all_variables {
+ static constexpr bool holds(const auto&) { return true; }
+};
+/// Variables whose path one of the patterns matches: `only<"encoder", "*/kernel">`.
+template <fixed_string... Patterns>
+struct only {
+ static constexpr bool holds(const auto& slots) { return (slots.matches(Patterns.view()) || ...); }
+};
+/// All but these: `except<"*/bias", "*/gamma", "*/beta">`.
+template <fixed_string... Patterns>
+struct except {
+ static constexpr bool holds(const auto& slots) { return !(slots.matches(Patterns.view()) || ...); }
+};
+
+}
+
+namespace tapegraph {
+
+/// Adam with decoupled weight decay (Loshchilov and Hutter 2019) in Keras's form: w <- w - learning_rate weight_decay w, then Adam's
+/// step. `Mask` says which variables decay: `basic_adamw<except<"*/bias">>`.
+template <class Mask = all_variables>
+struct basic_adamw {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter weight_decay = 0.004;
+ hyperparameter beta1 = 0.9, beta2 = 0.999;
+ hyperparameter epsilon = 1e-7;
+
+ static constexpr int count = 5;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double rate = learning_rate.used(step, "adamw", "learning_rate");
+  const double b1 = beta1.used_below_one(step, "adamw", "beta1"),
+     b2 = beta2.used_below_one(step, "adamw", "beta2");
+  return {detail::adam_step_size(rate, b1, b2, step), 1 - b1, 1 - b2, epsilon.used(step, "adamw", "epsilon"),
+    rate * weight_decay.used(step, "adamw", "weight_decay")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto m = slots.state(w, "adam_m");
+  const auto v = slots.state(w, "adam_v");
+  const auto next_m = eval(m + n[1] * (g - m));
+  const auto next_v = eval(v + n[2] * (square(g) - v));
+  slots.assign(m, next_m);
+  slots.assign(v, next_v);
+  if (Mask::holds(slots))
+   slots.assign(w, (w - w * n[4]) - n[0] * next_m / (sqrt(next_v) + n[3]));
+  else
+   slots.assign(w, w - n[0] * next_m / (sqrt(next_v) + n[3]));
+ }
+};
+using adamw = basic_adamw<>;
+
+}
+// ---- tapegraph/nn/optimizers/amsgrad.hpp ----
+
+namespace tapegraph {
+
+/// AMSGrad (Reddi et al. 2018) as Keras's Adam(amsgrad=True): Adam whose step is divided by sqrt(u) + epsilon, u <- max(u, v)
+struct amsgrad {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter beta1 = 0.9, beta2 = 0.999;
+ hyperparameter epsilon = 1e-7;
+
+ static constexpr int count = 4;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double rate = learning_rate.used(step, "amsgrad", "learning_rate");
+  const double b1 = beta1.used_below_one(step, "amsgrad", "beta1");
+  const double b2 = beta2.used_below_one(step, "amsgrad", "beta2");
+  return {detail::adam_step_size(rate, b1, b2, step), 1 - b1, 1 - b2, epsilon.used(step, "amsgrad", "epsilon")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto m = slots.state(w, "adam_m");
+  const auto v = slots.state(w, "adam_v");
+  const auto u = slots.state(w, "adam_vhat");
+  const auto next_m = eval(m + n[1] * (g - m));
+  const auto next_v = eval(v + n[2] * (square(g) - v));
+  const auto next_u = eval(maximum(u, next_v));
+  slots.assign(m, next_m);
+  slots.assign(v, next_v);
+  slots.assign(u, next_u);
+  slots.assign(w, w - n[0] * next_m / (sqrt(next_u) + n[3]));
+ }
+};
+
+}
+// ---- tapegraph/nn/optimizers/applied.hpp ----
+
+/// Optimizers in loops of one's own.
+
+namespace tapegraph {
+
+/// A tensor with a path, for masks and for the names of its state: `applied(adam{}, named{"kernel", w}, named{"bias", b})`.
+struct named {
+ std::string_view path;
+ any_tensor& value;
+};
+
+namespace detail {
+
+/// What an optimizer's state and assignments are for one tensor of `applied`.
+class hand_slots {
+public:
+ /// A new value, of some state or, where that is null, of the tensor itself.
+ struct pending {
+  std::size_t tensor;
+  variable* state;
+  any_tensor value;
+ };
+ struct first_value_of {
+  const void* optimizer;
+  double (*of)(const void* optimizer, std::string_view state);
+ };
+ hand_slots(variable_list* states, std::vector<pending>* updates, first_value_of first)
+  : states_(states), updates_(updates), first_(first) {}
+
+ void begin(std::size_t tensor, std::string_view path) {
+  tensor_ = tensor;
+  path_ = path;
+  seen_.clear();
+ }
+ template <class T>
+ tensor<T> state(const tensor<T>& w, std::string_view name) const {
+  const std::string path = std::string(path_) + '/' + std::string(name);
+  variable* v = states_->find(path);
+  if (v == nullptr) {
+   tensor<T> first = tensor<T>::uninitialized(w.shape());
+   std::fill_n(first.mutable_data(), first.size(), static_cast<T>(first_.of(first_.optimizer, name)));
+   v = &states_->add(path, first, false, true);
+  }
+  seen_.push_back({v, v->data()});
+  return tensor<T>(v->data());
+ }
+ template <class T, tensor_like E>
+ void assign(const tensor<T>& target, const E& value) const {
+  variable* state = nullptr;
+  for (const auto& s : seen_)
+   if (s.second.shares_with(target)) state = s.first;
+  updates_->push_back({tensor_, state, eval(value)});
+ }
+ bool matches(std::string_view pattern) const { return path_matches(pattern, path_); }
+
+private:
+ variable_list* states_;
+ std::vector<pending>* updates_;
+ first_value_of first_;
+ std::size_t tensor_ = 0;
+ std::string_view path_;
+ mutable std::vector<std::pair<variable*, any_tensor>> seen_;
+};
+
+}
+
+/// An optimizer, and the tensors or variables that it updates, of float or double. It owns the step count and the optimizer's state; the
+/// tensors are the user's and outlive it, at the same address.
+///
+///     tg::tensor<float> w = ..., b = ...;
+///     tg::applied optimizer(tg::adam{.learning_rate = 0.01}, w, b);
+///     const auto loss = optimizer.minimize([&] { return mean(square(matmul(x, w) + b - y)); });
+///
+/// or, in two parts, `optimizer.apply_gradients(optimizer.compute_gradients(f))`, or with gradients from anywhere. Tensors are called "0",
+/// "1", ... in their order where they are not `named`; of a variable_list all variables take part but an optimizer's.
+template <class Optimizer>
+class applied {
+public:
+ template <class... W>
+ explicit applied(const Optimizer& optimizer, W&&... weights) : optimizer_(optimizer) {
+  (add(weights), ...);
+ }
+
+ /// The function's gradients by each tensor, in their order, at the present values. Of a function without arguments that returns a
+ /// scalar.
+ template <class F>
+ std::vector<any_tensor> compute_gradients(const F& f) {
+  return value_and_gradients(f).second;
+ }
+ /// One step. Gradients in the order of the tensors; one without elements in memory (any_tensor{}) leaves its tensor as it is. Throws
+ /// argument_error where their number, shape_error or dtype_error where their shapes or types are not those of the tensors; then
+ /// nothing has changed.
+ void apply_gradients(const std::vector<any_tensor>& gradients);
+ /// compute_gradients and apply_gradients; gives the function's value before the step.
+ template <class F>
+ auto minimize(const F& f) {
+  auto [value, gradients] = value_and_gradients(f);
+  apply_gradients(gradients);
+  return value;
+ }
+
+ /// To change its numbers.
+ Optimizer& optimizer() { return optimizer_; }
+ /// Steps applied so far.
+ std::int64_t step() const { return step_; }
+ /// Momentum and the like: "PATH/NAME".
+ variable_list& state() { return states_; }
+
+private:
+ struct weight {
+  any_tensor* data;
+  variable* owner;
+  std::string path;
+  bool active() const { return owner == nullptr || owner->trainable(); }
+ };
+ struct kept_places {
+  std::vector<std::pair<any_tensor*, tapegraph::tape_index>> places;
+  explicit kept_places(const std::vector<weight>& weights) {
+   for (const weight& w : weights) places.emplace_back(w.data, w.data->tape_index());
+  }
+  kept_places(const kept_places&) = delete;
+  kept_places& operator=(const kept_places&) = delete;
+  ~kept_places() {
+   for (const auto& [data, place] : places) data->set_tape_index(place);
+  }
+ };
+ template <class T>
+ struct gradients_of_step {
+  const applied* self;
+  detail::hand_slots* slots;
+  const std::vector<any_tensor>* gradients;
+
+  template <class F>
+  void each(const F& f) const {
+   for (std::size_t i = 0; i < gradients->size(); ++i) {
+    const weight& w = self->weights_[i];
+    const any_tensor& g = (*gradients)[i];
+    if (!w.active() || !g.has_storage()) continue;
+    slots->begin(i, w.path);
+    any_tensor plain = *w.data;
+    plain.set_tape_index({});
+    if (g.type() == dtype::f64)
+     f(*slots, tensor<double>(plain), tensor<double>(g));
+    else
+     f(*slots, tensor<float>(plain), tensor<float>(g));
+   }
+  }
+  template <class F>
+  tensor<T> sum(const F& f) const {
+   tensor<T> total(T(0));
+   bool first = true;
+   each([&](const auto& some, const auto& w, const auto& g) {
+    const tensor<T> part = detail::as_type_of(total, detail::term_of(f, some, w, g));
+    total = first ? part : tensor<T>(total + part);
+    first = false;
+   });
+   return total;
+  }
+ };
+
+ void add(variable_list& list) {
+  for (variable& v : list)
+   if (!v.optimizer_state() && v.trainable()) add(v);
+ }
+ void add(variable& v) { add({&v.data(), &v, v.path()}); }
+ void add(any_tensor& t) { add({&t, nullptr, std::to_string(weights_.size())}); }
+ void add(const named& t) { add({&t.value, nullptr, std::string(t.path)}); }
+ void add(weight w) {
+  if (w.data->type() != dtype::f32 && w.data->type() != dtype::f64)
+   throw dtype_error("applied: tensor '" + w.path + "' is " + name_of(w.data->type()) +
+       ", weights are float or double");
+  for (const weight& other : weights_)
+   if (other.path == w.path) throw argument_error("applied: two tensors are called '" + w.path + "'");
+  weights_.push_back(std::move(w));
+ }
+
+ template <class F>
+ auto value_and_gradients(const F& f) {
+  std::vector<any_tensor> sources;
+  gradient_tape tape;
+  auto& records = detail::tape_storage::instance();
+  const kept_places restored(weights_);
+  for (const weight& w : weights_) {
+   if (!records.tracks(*w.data)) w.data->set_tape_index(records.watch());
+   sources.push_back(*w.data);
+  }
+  auto value = eval(f());
+  if (value.size() != 1)
+   throw shape_error("minimize: the function must give a scalar, it gave shape " + to_string(value.shape()));
+  auto gradients = tape.gradient(value, sources);
+  value.set_tape_index({});
+  return std::pair(std::move(value), std::move(gradients));
+ }
+ Optimizer optimizer_;
+ std::vector<weight> weights_;
+ variable_list states_;
+ std::int64_t step_ = 0;
+};
+template <class Optimizer, class... W>
+applied(const Optimizer&, W&&...) -> applied<Optimizer>;
+
+template <class Optimizer>
+void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradients) {
+ if (gradients.size() != weights_.size())
+  throw argument_error("apply_gradients: " + std::to_string(gradients.size()) + " gradients for " +
+       std::to_string(weights_.size()) + " tensors");
+ for (std::size_t i = 0; i < gradients.size(); ++i) {
+  const any_tensor &w = *weights_[i].data, &g = gradients[i];
+  if (!g.has_storage()) continue;
+  if (g.type() != w.type())
+   throw dtype_error("apply_gradients: tensor '" + weights_[i].path + "' is " + name_of(w.type()) +
+       ", its gradient " + name_of(g.type()));
+  if (!(g.shape() == w.shape()))
+   throw shape_error("apply_gradients: tensor '" + weights_[i].path + "' has shape " + to_string(w.shape()) +
+       ", its gradient " + to_string(g.shape()));
+ }
+ constexpr auto count = static_cast<std::size_t>(Optimizer::count);
+ const auto numbers = optimizer_.numbers(step_ + 1);
+ std::array<typed_number<double>, count> wide;
+ std::array<typed_number<float>, count> narrow;
+ for (std::size_t i = 0; i < count; ++i) {
+  wide[i] = {numbers[i]};
+  narrow[i] = {static_cast<float>(numbers[i])};
+ }
+ std::vector<detail::hand_slots::pending> updates;
+ const auto first_value = [](const void* optimizer, std::string_view state) -> double {
+  if constexpr (requires(const Optimizer& o) { o.first_value(state); })
+   return static_cast<const Optimizer*>(optimizer)->first_value(state);
+  else
+   return 0;
+ };
+ detail::hand_slots slots(&states_, &updates, {&optimizer_, first_value});
+ const gradients_of_step<float> step{this, &slots, &gradients};
+ const auto update = [&](const auto&... shared) {
+  step.each([&](const auto& some, const auto& w, const auto& g) {
+   if constexpr (std::is_same_v<decltype(w), const tensor<double>&>)
+    Optimizer::update(some, w, g, wide, shared...);
+   else
+    Optimizer::update(some, w, g, narrow, shared...);
+  });
+ };
+ if constexpr (requires { Optimizer::shared(step, narrow); }) {
+  const bool mixed =
+   std::any_of(weights_.begin(), weights_.end(), [](const weight& w) { return w.data->type() == dtype::f64; });
+  if (mixed)
+   update(Optimizer::shared(gradients_of_step<double>{this, &slots, &gradients}, wide));
+  else
+   update(Optimizer::shared(step, narrow));
+ } else {
+  update();
+ }
+ ++step_;
+ for (auto& u : updates) {
+  if (u.state != nullptr)
+   u.state->replace(std::move(u.value));
+  else if (variable* const owner = weights_[u.tensor].owner; owner != nullptr)
+   owner->replace(std::move(u.value));
+  else
+   *weights_[u.tensor].data = std::move(u.value);
+ }
+}
+
+}
+// ---- tapegraph/nn/optimizers/chain.hpp ----
+
+/// Optimizers made of parts. An element of a chain has `count` and `numbers(step)` as optimizers have, and one or more of
+///
+///     update(slots, w, g, n)             the optimizer: exactly one element has it
+///     transform(slots, w, g, n, s)       the gradient that the elements behind it see; changes nothing
+///     remember(slots, w, g, n)           assigns state that transform reads
+///     gate(n, s)                         a scalar, true in steps in which what stands behind it happens; in others every variable
+///                                        and all state behind it stay as they are
+///     applied(step)                      which step the elements behind it are in, where some steps are not theirs
+///     after(slots, w, next, n)           what is assigned to w, in the place of `next`
+///     shared(gradients, n)               s: what all gradients have in common, as the elements before it have transformed them
+///     first_value(state)                 as of optimizers
+///
+/// all static and constexpr but numbers, applied and first_value; and `shares = true` with `shared`, `state_name` with state.
+
+namespace tapegraph {
+
+/// What an element is about, its `static constexpr auto role`; whatever states none is the optimizer.
+enum class chain_role { optimizer, gradient, weights };
+
+namespace detail {
+
+/// What an element that has no `shared` is given for it.
+struct nothing_shared {};
+
+template <class E>
+constexpr chain_role role_of() {
+ if constexpr (requires { E::role; })
+  return E::role;
+ else
+  return chain_role::optimizer;
+}
+
+template <int First, int Count>
+constexpr auto part_of(const auto& numbers) {
+ std::array<typename std::remove_cvref_t<decltype(numbers)>::value_type, Count> part{};
+ for (int i = 0; i < Count; ++i) part[static_cast<std::size_t>(i)] = numbers[static_cast<std::size_t>(First + i)];
+ return part;
+}
+
+/// Whether an assignment is to the variable itself, not to state.
+constexpr bool same_variable(const auto& target, const auto& w) {
+ if constexpr (requires { w.owner(); })
+  return target.id() == w.id();
+ else
+  return target.shares_with(w);
+}
+
+/// Slots through which an assignment happens in some steps only.
+template <class Slots, class Gate>
+struct gated_slots : Slots {
+ Gate gate;
+
+ constexpr gated_slots(const Slots& slots, const Gate& condition) : Slots(slots), gate(condition) {}
+ constexpr void assign(const auto& target, const auto& value) const {
+  Slots::assign(target, where(gate, value, target));
+ }
+};
+
+/// Slots through which what is assigned to `w` passes `Finish` first.
+template <class Slots, class W, class Finish>
+struct finishing_slots : Slots {
+ const W* w;
+ const Finish* finish;
+
+ constexpr finishing_slots(const Slots& slots, const W& variable, const Finish& f)
+  : Slots(slots), w(&variable), finish(&f) {}
+ constexpr void assign(const auto& target, const auto& value) const {
+  if (!same_variable(target, *w)) return Slots::assign(target, value);
+  Slots::assign(target, (*finish)(static_cast<const Slots&>(*this), eval(value)));
+ }
+};
+
+template <class... E>
+inline constexpr int optimizers_among = (0 + ... + (role_of<E>() == chain_role::optimizer));
+
+/// Whether an element that keeps state stands in a chain once.
+template <class E>
+inline constexpr bool keeps_state = requires {
+ E::state_name;
+};
+template <class... E>
+constexpr bool states_differ() {
+ const std::string_view names[]{[]() -> std::string_view {
+  if constexpr (keeps_state<E>)
+   return E::state_name;
+  else
+   return {};
+ }()...};
+ for (std::size_t i = 0; i < sizeof...(E); ++i)
+  for (std::size_t k = 0; k < i; ++k)
+   if (!names[i].empty() && names[i] == names[k]) return false;
+ return true;
+}
+template <class... E>
+constexpr bool gradients_first() {
+ bool optimizer_seen = false, right = true;
+ ((right = right && !(optimizer_seen && role_of<E>() == chain_role::gradient),
+ optimizer_seen = optimizer_seen || role_of<E>() == chain_role::optimizer),
+ ...);
+ return right;
+}
+
+}
+
+/// An optimizer made of parts, which is an optimizer itself: gradients pass the elements in their order, and what the optimizer
+/// assigns to a weight passes those that are about weights.
+///
+///     tg::chain{tg::clip_by_global_norm{.norm = 1}, tg::adamw{.learning_rate = 1e-3}, tg::weight_average{.decay = 0.999}}
+///
+/// An element is reached by its type or its place: `model.optimizer().get<tg::adamw>().learning_rate = 1e-4`.
+template <class... E>
+class chain {
+ static_assert(detail::optimizers_among<E...> == 1, "chain: exactly one element is an optimizer");
+ static_assert(detail::gradients_first<E...>(),
+    "chain: what transforms gradients, accumulates or skips stands before the optimizer");
+ static_assert(detail::states_differ<E...>(),
+    "chain: two elements keep state of the same name; one of each kind is possible");
+
+ static constexpr int size = static_cast<int>(sizeof...(E));
+ template <int I>
+ using element = std::tuple_element_t<static_cast<std::size_t>(I), std::tuple<E...>>;
+ template <int I>
+ static constexpr int first = [] {
+  int sum = 0, k = 0;
+  ((sum += k++ < I ? E::count : 0), ...);
+  return sum;
+ }();
+
+public:
+ constexpr chain(const E&... elements) : elements_(elements...) {}
+
+ template <class T>
+ T& get() {
+  return std::get<T>(elements_);
+ }
+ template <class T>
+ const T& get() const {
+  return std::get<T>(elements_);
+ }
+ template <int I>
+ auto& get() {
+  return std::get<static_cast<std::size_t>(I)>(elements_);
+ }
+ /// The optimizer in it.
+ auto& main() { return get<main_index()>(); }
+
+ static constexpr int count = (0 + ... + E::count);
+ std::array<double, static_cast<std::size_t>(count)> numbers(std::int64_t step) const {
+  std::array<double, static_cast<std::size_t>(count)> found{};
+  std::size_t at = 0;
+  const auto add = [&](const auto& e) {
+   for (const double n : e.numbers(step)) found[at++] = n;
+   if constexpr (requires { e.applied(step); }) step = e.applied(step);
+  };
+  std::apply([&](const E&... e) { (add(e), ...); }, elements_);
+  return found;
+ }
+ double first_value(std::string_view state) const {
+  double value = 0;
+  const auto ask = [&](const auto& e) {
+   if constexpr (requires { e.first_value(state); })
+    if (value == 0) value = e.first_value(state);
+  };
+  std::apply([&](const E&... e) { (ask(e), ...); }, elements_);
+  return value;
+ }
+
+ /// What the elements that ask for it share, a tuple.
+ static constexpr auto shared(const auto& gradients, const auto& n) requires(requires { E::shares; } || ...) {
+  return gather<0>(gradients, n, std::tuple<>{});
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  run<0>(slots, w, g, n, std::tuple<std::conditional_t<false, E, detail::nothing_shared>...>{});
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n, const auto& s) {
+  run<0>(slots, w, g, n, s);
+ }
+
+private:
+ static constexpr int main_index() {
+  int i = 0, found = 0;
+  ((found = detail::role_of<E>() == chain_role::optimizer ? i : found, ++i), ...);
+  return found;
+ }
+ template <int I>
+ static constexpr auto own(const auto& n) {
+  return detail::part_of<first<I>, element<I>::count>(n);
+ }
+
+ template <int I, int Last>
+ static constexpr auto transformed(const auto& slots, const auto& w, const auto& g, const auto& n, const auto& s) {
+  if constexpr (I == Last)
+   return g;
+  else if constexpr (requires { element<I>::transform(slots, w, g, own<I>(n), std::get<I>(s)); })
+   return transformed<I + 1, Last>(slots, w, element<I>::transform(slots, w, g, own<I>(n), std::get<I>(s)), n,
+           s);
+  else
+   return transformed<I + 1, Last>(slots, w, g, n, s);
+ }
+ template <int I, class Gradients, class N, class S>
+ struct seen_by {
+  const Gradients* gradients;
+  const N* n;
+  const S* s;
+
+  constexpr auto sum(const auto& f) const {
+   return gradients->sum([&](const auto& slots, const auto& w, const auto& g) {
+    return detail::term_of(f, slots, w, transformed<0, I>(slots, w, g, *n, *s));
+   });
+  }
+ };
+ template <int I, class S>
+ static constexpr auto gather(const auto& gradients, const auto& n, const S& s) {
+  if constexpr (I == size) {
+   return s;
+  } else if constexpr (requires { element<I>::shares; }) {
+   const seen_by<I, std::remove_cvref_t<decltype(gradients)>, std::remove_cvref_t<decltype(n)>, S> seen{
+    &gradients, &n, &s};
+   return gather<I + 1>(gradients, n, std::tuple_cat(s, std::tuple(element<I>::shared(seen, own<I>(n)))));
+  } else {
+   return gather<I + 1>(gradients, n, std::tuple_cat(s, std::tuple(detail::nothing_shared{})));
+  }
+ }
+
+ template <int I>
+ static constexpr void run(const auto& slots, const auto& w, const auto& g, const auto& n, const auto& s) {
+  using e = element<I>;
+  const auto numbers = own<I>(n);
+  const auto& common = std::get<I>(s);
+  if constexpr (detail::role_of<e>() == chain_role::weights) {
+   run<I + 1>(slots, w, g, n, s);
+  } else if constexpr (detail::role_of<e>() == chain_role::optimizer) {
+   const auto finish = [&](const auto& plain, const auto& next) { return finished<0>(plain, w, next, n); };
+   const detail::finishing_slots<std::remove_cvref_t<decltype(slots)>, std::remove_cvref_t<decltype(w)>,
+          decltype(finish)>
+    finishing(slots, w, finish);
+   if constexpr (requires { e::shares; })
+    e::update(finishing, w, g, numbers, common);
+   else
+    e::update(finishing, w, g, numbers);
+  } else {
+   static_assert(
+    requires { e::transform(slots, w, g, numbers, common); } || requires { e::gate(numbers, common); },
+    "chain: this element has neither transform(slots, w, g, n, s) nor gate(n, s)");
+   if constexpr (requires { e::remember(slots, w, g, numbers); }) e::remember(slots, w, g, numbers);
+   const auto next = transformed<I, I + 1>(slots, w, g, n, s);
+   if constexpr (requires { e::gate(numbers, common); }) {
+    const auto gate = e::gate(numbers, common);
+    run<I + 1>(detail::gated_slots<std::remove_cvref_t<decltype(slots)>, decltype(gate)>(slots, gate), w,
+      next, n, s);
+   } else {
+    run<I + 1>(slots, w, next, n, s);
+   }
+  }
+ }
+ template <int I>
+ static constexpr auto finished(const auto& slots, const auto& w, const auto& next, const auto& n) {
+  if constexpr (I == size)
+   return next;
+  else if constexpr (detail::role_of<element<I>>() == chain_role::weights)
+   return finished<I + 1>(slots, w, element<I>::after(slots, w, next, own<I>(n)), n);
+  else
+   return finished<I + 1>(slots, w, next, n);
+ }
+
+ std::tuple<E...> elements_;
+};
+template <class... E>
+chain(const E&...) -> chain<E...>;
+
+}
+// ---- tapegraph/nn/optimizers/clipping.hpp ----
+
+// ---- tapegraph/nn/optimizers/sparse.hpp ----
+
+/// What cannot be done with some rows of a variable says so.
+
+namespace tapegraph::detail {
+
+/// Whether slots are of the rows that a step has gathered (scope.gather_rows), not of a whole variable.
+template <class Slots>
+inline constexpr bool by_rows = requires {
+ Slots::sparse;
+};
+
+/// Throws argument_error, or in a trace fails, where `slots` are of rows.
+template <class Slots>
+constexpr void refuse_rows(const Slots&, [[maybe_unused]] const auto& w, [[maybe_unused]] const char* why) {
+ if constexpr (by_rows<Slots>) {
+  if constexpr (requires { w.owner(); })
+   w.owner().fail(why);
+  else
+   throw argument_error(why);
+ }
+}
+
+}
+
+/// Elements of a chain that bound gradients, with TensorFlow's formulas.
+
+namespace tapegraph {
+
+/// Each element of the gradient within [-value, value] (Keras's clipvalue).
+struct clip_by_value {
+ hyperparameter value = 1;
+
+ static constexpr auto role = chain_role::gradient;
+ static constexpr int count = 1;
+ std::array<double, count> numbers(std::int64_t step) const {
+  return {value.used_positive(step, "clip_by_value", "value")};
+ }
+ static constexpr auto transform(const auto&, const auto&, const auto& g, const auto& n, const auto&) {
+  return clip(g, -n[0], n[0]);
+ }
+};
+
+/// Each variable's gradient g norm / max(|g|, norm) (Keras's clipnorm). Not for sparse rows.
+struct clip_by_norm {
+ hyperparameter norm = 1;
+
+ static constexpr auto role = chain_role::gradient;
+ static constexpr int count = 1;
+ std::array<double, count> numbers(std::int64_t step) const {
+  return {norm.used_positive(step, "clip_by_norm", "norm")};
+ }
+ static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto& n, const auto&) {
+  detail::refuse_rows(slots, w, "clip_by_norm: the norm of a sparse gradient is not known, its rows may repeat");
+  const auto length = eval(sqrt(sum(square(g))));
+  return g * n[0] / maximum(length, n[0]);
+ }
+};
+
+/// Each gradient times norm min(1 / |all|, 1 / norm), |all| the norm of all of them together (tf.clip_by_global_norm, Keras's
+/// global_clipnorm); NaN where that is not finite. Frozen variables do not count. Not for sparse rows.
+struct clip_by_global_norm {
+ hyperparameter norm = 1;
+
+ static constexpr auto role = chain_role::gradient;
+ static constexpr bool shares = true;
+ static constexpr int count = 1;
+ std::array<double, count> numbers(std::int64_t step) const {
+  return {norm.used_positive(step, "clip_by_global_norm", "norm")};
+ }
+ /// The factor.
+ static constexpr auto shared(const auto& gradients, const auto& n) {
+  const auto squares = gradients.sum([](const auto& slots, const auto& w, const auto& g) {
+   detail::refuse_rows(slots, w,
+        "clip_by_global_norm: the norm of a sparse gradient is not known, its rows may repeat");
+   return sum(square(g));
+  });
+  const auto length = eval(sqrt(squares));
+  return eval(n[0] * minimum(1 / length, 1 / n[0]) + (length - length));
+ }
+ static constexpr auto transform(const auto&, const auto& w, const auto& g, const auto&, const auto& factor) {
+  return g * detail::as_type_of(w, factor);
+ }
+};
+
+}
+// ---- tapegraph/nn/optimizers/ftrl.hpp ----
+
+namespace tapegraph {
+
+/// Follow the regularized leader (McMahan et al. 2013) in Keras's form, p = -learning_rate_power, s = l2 + beta / (2 learning_rate):
+/// b = a + g^2, z <- z + g + 2 l2_shrinkage w - (b^p - a^p) / learning_rate w, a <- b,
+/// w <- (clip(z, -l1, l1) - z) / (b^p / learning_rate + 2 s)
+struct ftrl {
+ hyperparameter learning_rate = 0.001;
+ double learning_rate_power = -0.5; ///< at most 0
+ double initial_accumulator_value = 0.1;
+ hyperparameter l1_regularization_strength = 0, l2_regularization_strength = 0;
+ hyperparameter l2_shrinkage_regularization_strength = 0;
+ hyperparameter beta = 0;
+
+ static constexpr int count = 5;
+ std::array<double, count> numbers(std::int64_t step) const {
+  if (!(learning_rate_power <= 0) || !std::isfinite(learning_rate_power))
+   hyperparameter::refuse(learning_rate_power, step, "ftrl", "learning_rate_power", "must not be positive");
+  hyperparameter(initial_accumulator_value).used(step, "ftrl", "initial_accumulator_value");
+  const double rate = learning_rate.used_positive(step, "ftrl", "learning_rate");
+  const double l2 = l2_regularization_strength.used(step, "ftrl", "l2_regularization_strength") +
+      beta.used(step, "ftrl", "beta") / (2 * rate);
+  return {rate, -learning_rate_power, l1_regularization_strength.used(step, "ftrl", "l1_regularization_strength"),
+    2 * l2,
+    2 * l2_shrinkage_regularization_strength.used(step, "ftrl", "l2_shrinkage_regularization_strength")};
+ }
+ double first_value(std::string_view state) const { return state == "accumulator" ? initial_accumulator_value : 0; }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto a = slots.state(w, "accumulator");
+  const auto z = slots.state(w, "linear");
+  const auto next_a = eval(a + square(g));
+  const auto power = eval(pow(next_a, n[1]));
+  const auto next_z = eval(z + ((g + n[4] * w) - (power - pow(a, n[1])) / n[0] * w));
+  slots.assign(a, next_a);
+  slots.assign(z, next_z);
+  slots.assign(w, (clip(next_z, -n[2], n[2]) - next_z) / (power / n[0] + n[3]));
+ }
+};
+
+}
+// ---- tapegraph/nn/optimizers/gates.hpp ----
+
+/// Elements of a chain that hold back what stands behind them in some steps.
+
+namespace tapegraph {
+
+/// The elements behind it see the mean gradient of `steps` steps, in every `steps`-th step, and count these steps alone (Keras's
+/// gradient_accumulation_steps). Change `steps` between rounds only. Not for sparse rows.
+struct accumulate {
+ std::int64_t steps = 2;
+
+ static constexpr auto role = chain_role::gradient;
+ static constexpr std::string_view state_name = "accumulated";
+ static constexpr int count = 2;
+ std::array<double, count> numbers(std::int64_t step) const {
+  if (steps < 1) throw argument_error("accumulate: steps must be positive, given " + std::to_string(steps));
+  return {step % steps == 0 ? 1.0 : 0.0, 1 / static_cast<double>(steps)};
+ }
+ std::int64_t applied(std::int64_t step) const { return (step - 1) / steps + 1; }
+ static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto& n, const auto&) {
+  detail::refuse_rows(slots, w, "accumulate: a sparse gradient has other rows in every step");
+  return (slots.state(w, state_name) + g) * n[1];
+ }
+ static constexpr void remember(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto before = slots.state(w, state_name);
+  slots.assign(before, where(n[0] > 0.5, 0, before + g));
+ }
+ static constexpr auto gate(const auto& n, const auto&) { return n[0] > 0.5; }
+};
+
+/// Steps in which some gradient is not finite change nothing behind it (optax's apply_if_finite). Such a step counts: schedules and
+/// bias corrections go on. Behind `accumulate` it looks at the mean, and a bad one costs its `steps` steps.
+struct skip_nonfinite {
+ static constexpr auto role = chain_role::gradient;
+ static constexpr bool shares = true;
+ static constexpr int count = 0;
+ std::array<double, count> numbers(std::int64_t) const { return {}; }
+ /// 0, or NaN where something is not finite. Rows may repeat.
+ static constexpr auto shared(const auto& gradients, const auto&) {
+  return eval(gradients.sum([](const auto&, const auto&, const auto& g) { return sum(g * 0); }) == 0);
+ }
+ static constexpr auto gate(const auto&, const auto& finite) { return finite; }
+};
+
+}
+// ---- tapegraph/nn/optimizers/gradient_terms.hpp ----
+
+/// Elements of a chain that add to gradients or take something from them.
+
+namespace tapegraph {
+
+/// g + weight_decay w: the gradient of weight_decay / 2 |w|^2 added to the loss (PyTorch's weight_decay of SGD, optax's
+/// add_decayed_weights). Decoupled decay is adamw's. `Mask` says which variables: `basic_add_weight_decay<except<"*/bias">>`.
+template <class Mask = all_variables>
+struct basic_add_weight_decay {
+ hyperparameter weight_decay = 1e-4;
+
+ static constexpr auto role = chain_role::gradient;
+ static constexpr int count = 1;
+ std::array<double, count> numbers(std::int64_t step) const {
+  return {weight_decay.used(step, "add_weight_decay", "weight_decay")};
+ }
+ static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto& n, const auto&) {
+  const auto first = eval(g);
+  return Mask::holds(slots) ? eval(first + n[0] * w) : first;
+ }
+};
+using add_weight_decay = basic_add_weight_decay<>;
+
+/// g less its mean over all axes but the last (Yong et al. 2020); gradients of fewer than two axes and of sparse rows stay.
+struct centralize_gradients {
+ static constexpr auto role = chain_role::gradient;
+ static constexpr int count = 0;
+ std::array<double, count> numbers(std::int64_t) const { return {}; }
+ static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto&, const auto&) {
+  const int rank = shape_of(w).rank();
+  auto x = eval(g);
+  if (detail::by_rows<std::remove_cvref_t<decltype(slots)>> || rank < 2) return x;
+  auto average = mean(x, 0, {.keepdims = true});
+  for (int axis = 1; axis < rank - 1; ++axis) average = mean(average, axis, {.keepdims = true});
+  return eval(x - average);
+ }
+};
+
+}
+// ---- tapegraph/nn/optimizers/lamb.hpp ----
+
+namespace tapegraph {
+
+/// LAMB (You et al. 2020) in Keras's form: m and v as in Adam, u = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon),
+/// w <- w - learning_rate weight_decay w, w <- w - r learning_rate u, where r = |w| / |u|, norms of the whole variable (1 where one of
+/// them is 0). Not for sparse rows.
+struct lamb {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter beta1 = 0.9, beta2 = 0.999;
+ hyperparameter epsilon = 1e-7;
+ hyperparameter weight_decay = 0;
+
+ static constexpr int count = 7;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double rate = learning_rate.used(step, "lamb", "learning_rate");
+  const double b1 = beta1.used_below_one(step, "lamb", "beta1"), b2 = beta2.used_below_one(step, "lamb", "beta2");
+  const auto t = static_cast<double>(step);
+  return {rate,
+    1 - b1,
+    1 - b2,
+    epsilon.used(step, "lamb", "epsilon"),
+    1 - std::pow(b1, t),
+    1 - std::pow(b2, t),
+    rate * weight_decay.used(step, "lamb", "weight_decay")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  detail::refuse_rows(slots, w, "lamb: norms of a whole variable are not known where its gradient is sparse");
+  const auto m = slots.state(w, "lamb_m");
+  const auto v = slots.state(w, "lamb_v");
+  const auto next_m = eval(m + n[1] * (g - m));
+  const auto next_v = eval(v + n[2] * (square(g) - v));
+  slots.assign(m, next_m);
+  slots.assign(v, next_v);
+  const auto u = eval(next_m / n[4] / (sqrt(next_v / n[5]) + n[3]));
+  const auto decayed = eval(w - w * n[6]);
+  const auto long_w = eval(sqrt(sum(square(decayed))));
+  const auto long_u = eval(sqrt(sum(square(u))));
+  const auto ratio = eval(where(long_w > 0, where(long_u > 0, long_w / long_u, 1), 1));
+  slots.assign(w, decayed - ratio * n[0] * u);
+ }
+};
+
+}
+// ---- tapegraph/nn/optimizers/lion.hpp ----
+
+namespace tapegraph {
+
+/// Lion (Chen et al. 2023) in Keras's form: w <- w - learning_rate weight_decay w, w <- w - learning_rate sign(beta1 m + (1 - beta1) g),
+/// m <- beta2 m + (1 - beta2) g
+struct lion {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter beta1 = 0.9, beta2 = 0.99;
+ hyperparameter weight_decay = 0;
+
+ static constexpr int count = 6;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double rate = learning_rate.used(step, "lion", "learning_rate");
+  const double b1 = beta1.used(step, "lion", "beta1"), b2 = beta2.used(step, "lion", "beta2");
+  return {rate, b1, 1 - b1, b2, 1 - b2, rate * weight_decay.used(step, "lion", "weight_decay")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto m = slots.state(w, "lion_m");
+  slots.assign(w, (w - w * n[5]) - n[0] * sign(m * n[1] + g * n[2]));
+  slots.assign(m, m * n[3] + g * n[4]);
+ }
+};
+
+}
+// ---- tapegraph/nn/optimizers/muon.hpp ----
+
+namespace tapegraph {
+
+namespace detail {
+/// An approximation of U V^T for the singular value decomposition U S V^T of a matrix, by `Steps` steps of the quintic iteration
+/// X <- a X + (b X X^T + c (X X^T)^2) X from X = x / |x| (Jordan et al. 2024). The longer axis is the last one within.
+template <int Steps>
+constexpr auto orthogonalized(const auto& x) {
+ constexpr double a = 3.4445, b = -4.7750, c = 2.0315;
+ const shape dims = shape_of(x);
+ const bool tall = dims[0].value > dims[1].value;
+ auto y = tall ? eval(transpose(x)) : x;
+ const auto length = eval(sqrt(sum(square(y))));
+ y = eval(y / (length + 1e-7));
+ for (int i = 0; i < Steps; ++i) {
+  const auto s = matmul(y, y, {.transpose_b = true});
+  const auto squares = matmul(s, s);
+  const auto polynomial = eval(b * s + c * squares);
+  const auto product = matmul(polynomial, y);
+  y = eval(a * y + product);
+ }
+ return tall ? eval(transpose(y)) : y;
+}
+}
+
+/// Muon (Jordan et al. 2024) in Keras's form: for a matrix m <- momentum m + g, u = orthogonalized(g + momentum m),
+/// w <- w - learning_rate weight_decay w, w <- w - learning_rate rms_rate sqrt(max(rows, columns)) u. AdamW updates everything else:
+/// variables of another rank, sparse rows, and those that `Adam` names.
+template <class Adam = only<"*embedding*">>
+struct basic_muon {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter weight_decay = 0.004, momentum = 0.95, rms_rate = 0.2;
+ hyperparameter adam_beta1 = 0.9, adam_beta2 = 0.999, adam_weight_decay = 0.004, adam_lr_ratio = 1;
+ hyperparameter epsilon = 1e-7;
+ static constexpr int steps = 5;
+
+ static constexpr int count = 9;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double rate = learning_rate.used(step, "muon", "learning_rate");
+  const double b1 = adam_beta1.used_below_one(step, "muon", "adam_beta1");
+  const double b2 = adam_beta2.used_below_one(step, "muon", "adam_beta2");
+  const double adam_rate = rate * adam_lr_ratio.used(step, "muon", "adam_lr_ratio");
+  return {detail::adam_step_size(adam_rate, b1, b2, step),
+    1 - b1,
+    1 - b2,
+    epsilon.used(step, "muon", "epsilon"),
+    rate * adam_weight_decay.used(step, "muon", "adam_weight_decay"),
+    rate * weight_decay.used(step, "muon", "weight_decay"),
+    momentum.used(step, "muon", "momentum"),
+    rate,
+    rms_rate.used(step, "muon", "rms_rate")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const shape dims = shape_of(w);
+  if (detail::by_rows<std::remove_cvref_t<decltype(slots)>> || dims.rank() != 2 || Adam::holds(slots)) {
+   basic_adamw<>::update(slots, w, g, n);
+   return;
+  }
+  const auto m = slots.state(w, "muon_momentum");
+  const auto next = eval(m + (g + m * (n[6] - 1)));
+  slots.assign(m, next);
+  const auto u = detail::orthogonalized<steps>(eval(g + n[6] * next));
+  const double longer = static_cast<double>(std::max(dims[0].value, dims[1].value));
+  const double scale = math::sqrt(longer);
+  slots.assign(w, (w - w * n[5]) - n[7] * u * scale * n[8]);
+ }
+};
+using muon = basic_muon<>;
+
+}
+// ---- tapegraph/nn/optimizers/nadam.hpp ----
+
+namespace tapegraph {
+
+/// Nadam (Dozat 2016) in Keras's form, with its schedule of momentum u(t) = beta1 (1 - 0.96^t / 2): m and v as in Adam,
+/// m' = u(t + 1) m / (1 - u(1) ... u(t + 1)) + (1 - u(t)) g / (1 - u(1) ... u(t)), w <- w - learning_rate m' / (sqrt(v / (1 - beta2^t)) + epsilon)
+struct nadam {
+ hyperparameter learning_rate = 0.001;
+ double beta1 = 0.9, beta2 = 0.999; ///< not scheduled: the momenta of all steps so far are multiplied
+ hyperparameter epsilon = 1e-7;
+
+ static constexpr int count = 6;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double rate = learning_rate.used(step, "nadam", "learning_rate");
+  const double b1 = hyperparameter(beta1).used_below_one(step, "nadam", "beta1");
+  const double b2 = hyperparameter(beta2).used_below_one(step, "nadam", "beta2");
+  const auto at = [&](std::int64_t t) { return b1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(t))); };
+  double product = 1;
+  for (std::int64_t t = 1; t <= step && product > 1e-20; ++t) product *= at(t);
+  const double now = at(step), next = at(step + 1);
+  return {rate * next / (1 - product * next),          rate * (1 - now) / (1 - product),      1 - b1, 1 - b2,
+    1 - std::pow(b2, static_cast<double>(step)), epsilon.used(step, "nadam", "epsilon")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto m = slots.state(w, "nadam_m");
+  const auto v = slots.state(w, "nadam_v");
+  const auto next_m = eval(m + n[2] * (g - m));
+  const auto next_v = eval(v + n[3] * (square(g) - v));
+  slots.assign(m, next_m);
+  slots.assign(v, next_v);
+  slots.assign(w, w - (n[0] * next_m + n[1] * g) / (sqrt(next_v / n[4]) + n[5]));
+ }
+};
+
+}
+// ---- tapegraph/nn/optimizers/proximal.hpp ----
+
+/// Proximal optimizers (Duchi and Singer 2009) in TensorFlow 1's form: tf.train.ProximalGradientDescentOptimizer,
+/// tf.train.ProximalAdagradOptimizer.
+
+namespace tapegraph {
+
+namespace detail {
+/// What is left of p where each element is drawn to 0 by `rate` times l1, and divided for l2: sign(p) max(|p| - rate l1, 0) / (1 + rate l2)
+constexpr auto proximal(const auto& p, const auto& rate, const auto& l1, const auto& l2) {
+ return sign(p) * maximum(abs(p) - rate * l1, 0) / (1 + rate * l2);
+}
+}
+
+/// p = w - learning_rate g, w <- sign(p) max(|p| - learning_rate l1, 0) / (1 + learning_rate l2)
+struct proximal_gradient_descent {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter l1_regularization_strength = 0, l2_regularization_strength = 0;
+
+ static constexpr int count = 3;
+ std::array<double, count> numbers(std::int64_t step) const {
+  constexpr const char* name = "proximal_gradient_descent";
+  return {learning_rate.used(step, name, "learning_rate"),
+    l1_regularization_strength.used(step, name, "l1_regularization_strength"),
+    l2_regularization_strength.used(step, name, "l2_regularization_strength")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto p = eval(w - n[0] * g);
+  slots.assign(w, detail::proximal(p, n[0], n[1], n[2]));
+ }
+};
+
+/// a <- a + g^2, r = learning_rate / sqrt(a), p = w - r g, w <- sign(p) max(|p| - r l1, 0) / (1 + r l2)
+struct proximal_adagrad {
+ hyperparameter learning_rate = 0.001;
+ double initial_accumulator_value = 0.1; ///< above 0
+ hyperparameter l1_regularization_strength = 0, l2_regularization_strength = 0;
+
+ static constexpr int count = 3;
+ std::array<double, count> numbers(std::int64_t step) const {
+  constexpr const char* name = "proximal_adagrad";
+  hyperparameter(initial_accumulator_value).used_positive(step, name, "initial_accumulator_value");
+  return {learning_rate.used(step, name, "learning_rate"),
+    l1_regularization_strength.used(step, name, "l1_regularization_strength"),
+    l2_regularization_strength.used(step, name, "l2_regularization_strength")};
+ }
+ double first_value(std::string_view state) const { return state == "accumulator" ? initial_accumulator_value : 0; }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto a = slots.state(w, "accumulator");
+  const auto next = eval(a + square(g));
+  const auto rate = eval(n[0] * rsqrt(next));
+  const auto p = eval(w - rate * g);
+  slots.assign(a, next);
+  slots.assign(w, detail::proximal(p, rate, n[1], n[2]));
+ }
+};
+
+}
+// ---- tapegraph/nn/optimizers/rmsprop.hpp ----
+
+namespace tapegraph {
+
+/// RMSProp (Hinton 2012) in Keras's form: v <- rho v + (1 - rho) g^2, u = learning_rate g / sqrt(v + epsilon), w <- w - u. Centred,
+/// a <- rho a + (1 - rho) g, and v - a^2 + epsilon is under the root. With momentum, d <- momentum d + u, w <- w - d. What it keeps
+/// follows from its type: `rmsprop`, `rmsprop_momentum`, `centered_rmsprop`, `centered_rmsprop_momentum`.
+template <bool Momentum, bool Centered>
+struct basic_rmsprop {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter rho = 0.9;
+ hyperparameter momentum = Momentum ? 0.9 : 0.0; ///< read where the type has momentum; otherwise it must be 0
+ hyperparameter epsilon = 1e-7;
+
+ static constexpr int count = 5;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double r = rho.used(step, "rmsprop", "rho"), u = momentum.used(step, "rmsprop", "momentum");
+  if (!Momentum && u != 0)
+   hyperparameter::refuse(u, step, "rmsprop", "momentum", "must be 0, rmsprop_momentum has one");
+  return {learning_rate.used(step, "rmsprop", "learning_rate"), r, 1 - r,
+    epsilon.used_positive(step, "rmsprop", "epsilon"), u};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto v = slots.state(w, "rmsprop_v");
+  const auto next_v = eval(n[1] * v + n[2] * square(g));
+  slots.assign(v, next_v);
+  if constexpr (Centered) {
+   const auto a = slots.state(w, "rmsprop_average");
+   const auto next_a = eval(n[1] * a + n[2] * g);
+   slots.assign(a, next_a);
+   finish(slots, w, n[0] * g / sqrt(next_v - square(next_a) + n[3]), n);
+  } else {
+   finish(slots, w, n[0] * g / sqrt(next_v + n[3]), n);
+  }
+ }
+
+private:
+ static constexpr void finish(const auto& slots, const auto& w, const auto& u, const auto& n) {
+  if constexpr (Momentum) {
+   const auto d = slots.state(w, "rmsprop_momentum");
+   const auto next = eval(n[4] * d + u);
+   slots.assign(d, next);
+   slots.assign(w, w - next);
+  } else {
+   slots.assign(w, w - u);
+  }
+ }
+};
+using rmsprop = basic_rmsprop<false, false>;
+using rmsprop_momentum = basic_rmsprop<true, false>;
+using centered_rmsprop = basic_rmsprop<false, true>;
+using centered_rmsprop_momentum = basic_rmsprop<true, true>;
+
+}
+// ---- tapegraph/nn/optimizers/schedules.hpp ----
+
+#include <numbers>
+
+/// Schedules: numbers that depend on the step, which counts from 0 as Keras's iterations do. Names, members and formulas are
+/// those of keras.optimizers.schedules; where Keras has none, the comment says whose they are.
+///
+/// A schedule throws argument_error where it cannot give a number: `decay_steps` of zero, say. What it gives is checked where it
+/// is used.
+
+namespace tapegraph {
+
+namespace detail {
+/// A count of steps that something is divided by.
+inline double divisor_of(double steps, const char* schedule, const char* member) {
+ if (!(steps > 0) || !std::isfinite(steps)) hyperparameter::refuse(steps, 1, schedule, member, "must be positive");
+ return steps;
+}
+/// From one number to another along half a wave: `from` at 0, `to` at 1.
+inline double along_cosine(double from, double to, double share) {
+ return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * share));
+}
+}
+
+/// initial_learning_rate decay_rate^(step / decay_steps); `staircase` takes whole quotients.
+struct exponential_decay {
+ double initial_learning_rate = 0.01, decay_steps = 1000, decay_rate = 0.96;
+ bool staircase = false;
+
+ double operator()(std::int64_t step) const {
+  const double p =
+   static_cast<double>(step) / detail::divisor_of(decay_steps, "exponential_decay", "decay_steps");
+  return initial_learning_rate * std::pow(decay_rate, staircase ? std::floor(p) : p);
+ }
+};
+
+/// initial_learning_rate / (1 + decay_rate step / decay_steps); `staircase` takes whole quotients.
+struct inverse_time_decay {
+ double initial_learning_rate = 0.01, decay_steps = 1000, decay_rate = 0.5;
+ bool staircase = false;
+
+ double operator()(std::int64_t step) const {
+  const double p =
+   static_cast<double>(step) / detail::divisor_of(decay_steps, "inverse_time_decay", "decay_steps");
+  return initial_learning_rate / (1 + decay_rate * (staircase ? std::floor(p) : p));
+ }
+};
+
+/// (initial_learning_rate - end_learning_rate) (1 - min(step, decay_steps) / decay_steps)^power + end_learning_rate; with `cycle`
+/// the least multiple of decay_steps that is not below the step is in its place.
+struct polynomial_decay {
+ double initial_learning_rate = 0.01, decay_steps = 1000, end_learning_rate = 0.0001, power = 1;
+ bool cycle = false;
+
+ double operator()(std::int64_t step) const {
+  const double n = detail::divisor_of(decay_steps, "polynomial_decay", "decay_steps");
+  const auto s = static_cast<double>(step);
+  const double share = cycle ? s / (n * (step == 0 ? 1 : std::ceil(s / n))) : std::min(s, n) / n;
+  return (initial_learning_rate - end_learning_rate) * std::pow(1 - share, power) + end_learning_rate;
+ }
+};
+
+/// values[i] up to and with step boundaries[i], and the last one afterwards:
+/// `piecewise_constant_decay<2>{.boundaries = {1000, 2000}, .values = {0.1, 0.01, 0.001}}`.
+template <std::size_t Boundaries>
+struct piecewise_constant_decay {
+ std::array<std::int64_t, Boundaries> boundaries;
+ std::array<double, Boundaries + 1> values;
+
+ double operator()(std::int64_t step) const {
+  std::size_t i = 0;
+  while (i < Boundaries && step > boundaries[i]) ++i;
+  return values[i];
+ }
+};
+
+/// Half a wave from initial_learning_rate to alpha times that (Loshchilov and Hutter 2016, without restarts). With `warmup_steps`,
+/// first a line from initial_learning_rate to warmup_target, where the wave then begins; decay_steps are counted from there.
+struct cosine_decay {
+ double initial_learning_rate = 0.01, decay_steps = 1000, alpha = 0;
+ double warmup_target = 0, warmup_steps = 0;
+
+ double operator()(std::int64_t step) const {
+  const double n = detail::divisor_of(decay_steps, "cosine_decay", "decay_steps");
+  const auto s = static_cast<double>(step);
+  if (s < warmup_steps)
+   return (warmup_target - initial_learning_rate) * (s / warmup_steps) + initial_learning_rate;
+  const double from = warmup_steps > 0 ? warmup_target : initial_learning_rate;
+  const double wave = 0.5 * (1 + std::cos(std::numbers::pi * (std::min(s - warmup_steps, n) / n)));
+  return from * ((1 - alpha) * wave + alpha);
+ }
+};
+
+/// Half waves one after the other (Loshchilov and Hutter 2016): each is t_mul times as long as the one before and begins at m_mul
+/// times its height; alpha is the least share of initial_learning_rate.
+struct cosine_decay_restarts {
+ double initial_learning_rate = 0.01, first_decay_steps = 1000, t_mul = 2, m_mul = 1, alpha = 0;
+
+ double operator()(std::int64_t step) const {
+  double length = detail::divisor_of(first_decay_steps, "cosine_decay_restarts", "first_decay_steps");
+  detail::divisor_of(t_mul, "cosine_decay_restarts", "t_mul");
+  double s = static_cast<double>(step), restarts = 0;
+  if (t_mul == 1) {
+   restarts = std::floor(s / length);
+   s -= restarts * length;
+  } else {
+   while (s >= length) {
+    s -= length;
+    length *= t_mul;
+    ++restarts;
+    if (length < 1e-9 * first_decay_steps) return alpha * initial_learning_rate;
+   }
+  }
+  const double wave = 0.5 * std::pow(m_mul, restarts) * (1 + std::cos(std::numbers::pi * (s / length)));
+  return initial_learning_rate * ((1 - alpha) * wave + alpha);
+ }
+};
+
+namespace detail {
+/// One schedule for some steps, then another one, which counts its steps from 0 again.
+template <class First, class Second>
+struct one_then_another {
+ First first;
+ Second second;
+ std::int64_t steps;
+
+ double operator()(std::int64_t step) const { return step < steps ? first(step) : second(step - steps); }
+};
+}
+
+/// A line from `start` to `target` within `steps` steps, and `target` from step `steps` on. `.then(schedule)` goes on with any other
+/// (optax's linear_schedule and join_schedules), which counts its steps from there:
+/// `linear_warmup{.steps = 100, .target = 0.1}.then(exponential_decay{.initial_learning_rate = 0.1})`.
+struct linear_warmup {
+ std::int64_t steps = 1000;
+ double start = 0, target = 0.01;
+
+ double operator()(std::int64_t step) const {
+  if (step >= steps) return target;
+  return start + (target - start) * (static_cast<double>(step) / static_cast<double>(steps));
+ }
+ template <schedule Next>
+ detail::one_then_another<linear_warmup, Next> then(Next next) const {
+  return {*this, next, steps};
+ }
+};
+
+/// One cycle (Smith and Topin 2018) in PyTorch's form (OneCycleLR, two phases, cosine): from max_rate / div_factor to max_rate
+/// within pct_start of the steps, then down to max_rate / div_factor / final_div_factor at step total_steps - 1, where it stays.
+struct one_cycle {
+ double max_rate = 0.1, total_steps = 1000, pct_start = 0.3, div_factor = 25, final_div_factor = 1e4;
+
+ double operator()(std::int64_t step) const {
+  detail::divisor_of(total_steps - 1, "one_cycle", "total_steps - 1");
+  const double first = max_rate / div_factor, last = first / final_div_factor;
+  const double peak = pct_start * total_steps - 1, end = total_steps - 1;
+  const double s = std::min(static_cast<double>(step), end);
+  if (s <= peak) return detail::along_cosine(first, max_rate, s / peak);
+  return detail::along_cosine(max_rate, last, (s - peak) / (end - peak));
+ }
+};
+
+}
+// ---- tapegraph/nn/optimizers/weight_average.hpp ----
+
+namespace tapegraph {
+
+/// An exponential moving average of the weights, a <- decay a + (1 - decay) w, the weights of the first step at first (Keras's use_ema).
+/// It is the variable "PATH/average", `unset` until the first step; `averaged_weights` puts averages in the place of weights.
+struct weight_average {
+ hyperparameter decay = 0.99;
+
+ static constexpr auto role = chain_role::weights;
+ static constexpr std::string_view state_name = "average";
+ /// Stands for no average yet. A number, not NaN, which check_finite would find in steps that a gate holds back.
+ static constexpr double unset = -0x1p127;
+ static constexpr bool is_set(double average) { return average > unset; }
+ static constexpr int count = 1;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double d = decay.used(step, "weight_average", "decay");
+  if (d > 1) hyperparameter::refuse(d, step, "weight_average", "decay", "must be at most 1");
+  return {1 - d};
+ }
+ double first_value(std::string_view state) const { return state == state_name ? unset : 0; }
+ static constexpr auto after(const auto& slots, const auto& w, const auto& next, const auto& n) {
+  const auto average = slots.state(w, state_name);
+  slots.assign(average, where(average > unset, average + n[0] * (next - average), next));
+  return next;
+ }
+};
+
+/// Exchanges weights with their averages while it lives, or until `restore()`: evaluate, predict and save then see the averages. Weights
+/// that no step has updated yet stay. Nothing may be trained meanwhile. Throws argument_error where there is no average.
+class averaged_weights {
+public:
+ explicit averaged_weights(variable_list& variables) : variables_(&variables) {
+  if (exchange(variables) == 0)
+   throw argument_error("averaged_weights: no variable has an average, is there a weight_average?");
+ }
+ averaged_weights(const averaged_weights&) = delete;
+ averaged_weights& operator=(const averaged_weights&) = delete;
+ ~averaged_weights() { restore(); }
+
+ void restore() {
+  if (variables_ != nullptr) exchange(*variables_);
+  variables_ = nullptr;
+ }
+ /// The averages stay where the weights were (Keras's finalize_variable_values).
+ void keep() { variables_ = nullptr; }
+
+private:
+ template <class T>
+ static void exchange(variable& w, variable& average) {
+  T *const a = static_cast<T*>(w.own_data()), *const b = static_cast<T*>(average.own_data());
+  for (std::int64_t i = 0; i < w.size(); ++i)
+   if (weight_average::is_set(static_cast<double>(b[i]))) std::swap(a[i], b[i]);
+ }
+ static int exchange(variable_list& variables) {
+  int count = 0;
+  for (variable& w : variables) {
+   if (w.optimizer_state()) continue;
+   variable* const average = variables.find(w.path() + "/average");
+   if (average == nullptr || !average->optimizer_state()) continue;
+   if (w.type() == dtype::f64)
+    exchange<double>(w, *average);
+   else
+    exchange<float>(w, *average);
+   ++count;
+  }
+  return count;
+ }
+
+ variable_list* variables_;
+};
+
+}
+// ---- tapegraph/nn/optimizers/weights_after.hpp ----
+
+/// Elements of a chain about what is assigned to weights. They act in their order, wherever the optimizer stands.
+
+namespace tapegraph {
+
+/// The learning rate of some variables: their update is `factor` times the optimizer's, w <- w + factor (next - w). It acts on the
+/// update, not on the rate, so it means the same for every optimizer, and decoupled weight decay is multiplied, too, as by a
+/// parameter group's rate in PyTorch: `rate_for<"encoder", "embedding">{.factor = 0.1}`.
+template <fixed_string... Patterns>
+struct rate_for {
+ hyperparameter factor = 1;
+
+ static constexpr auto role = chain_role::weights;
+ static constexpr int count = 1;
+ std::array<double, count> numbers(std::int64_t step) const { return {factor.used(step, "rate_for", "factor")}; }
+ static constexpr auto after(const auto& slots, const auto& w, const auto& next, const auto& n) {
+  return only<Patterns...>::holds(slots) ? eval(w + n[0] * (next - w)) : next;
+ }
+};
+
+/// Weights kept within [low, high], of the variables that `Mask` names: `basic_keep_within<only<"*/kernel">>{.low = 0}`.
+template <class Mask = all_variables>
+struct basic_keep_within {
+ double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
+
+ static constexpr auto role = chain_role::weights;
+ static constexpr int count = 2;
+ std::array<double, count> numbers(std::int64_t) const {
+  if (!(low <= high))
+   throw argument_error("keep_within: low must not be above high, given " + std::to_string(low) + " and " +
+        std::to_string(high));
+  return {low, high};
+ }
+ static constexpr auto after(const auto& slots, const auto&, const auto& next, const auto& n) {
+  return Mask::holds(slots) ? eval(clip(next, n[0], n[1])) : next;
+ }
+};
+using keep_within = basic_keep_within<>;
+
+/// Weights whose norms along the first axis (those of a unit's incoming weights) are at most `norm`, in Keras's form (MaxNorm):
+/// w min(|w|, norm) / (1e-7 + |w|). Variables of fewer than two axes stay. Not for sparse rows.
+template <class Mask = all_variables>
+struct basic_limit_norm {
+ hyperparameter norm = 2;
+
+ static constexpr auto role = chain_role::weights;
+ static constexpr int count = 1;
+ std::array<double, count> numbers(std::int64_t step) const { return {norm.used(step, "limit_norm", "norm")}; }
+ static constexpr auto after(const auto& slots, const auto& w, const auto& next, const auto& n) {
+  if (!Mask::holds(slots) || shape_of(w).rank() < 2) return next;
+  detail::refuse_rows(slots, w,
+       "limit_norm: norms along the first axis are not known where a gradient is sparse");
+  const auto length = eval(sqrt(sum(square(next), 0, {.keepdims = true})));
+  return eval(next * (minimum(length, n[0]) / (1e-7 + length)));
+ }
+};
+using limit_norm = basic_limit_norm<>;
+
+}
+
+/// Every optimizer, schedule and part of chains (docs/optimizers.md). The umbrella header has nn/optimizers.hpp alone: sgd, momentum,
+/// nesterov_momentum, adam.
+// ---- tapegraph/nn/callbacks.hpp ----
+
+/// Callbacks of fit that write no models. Those that do need <tapegraph/io/weights.hpp>, and a JSON library, and stand in
+/// nn/callbacks/saving.hpp.
+
+// ---- tapegraph/nn/callbacks/csv_logger.hpp ----
+
+namespace tapegraph {
+
+/// Writes a line per epoch into a CSV file, at once: its number from 1, then all values by name. The first epoch says which columns
+/// there are, and those of validation are among them where there is any. A run that is resumed goes on in its file, from which
+/// lines of epochs that are trained again are taken.
+struct csv_logger {
+ std::string path;
+ char separator = ',';
+ bool append = false; ///< behind what the file holds; its first line is then the names
+
+ /// What it remembers.
+ std::string columns{};  ///< each behind the other, with '\n'
+ std::int64_t bytes = 0; ///< of the file
+
+ void on_train_begin(training_state&) {
+  columns.clear();
+  bytes = 0;
+ }
+ void on_epoch_end(training_state& s) { add_line(s); }
+ void on_state(state_archive& a) {
+  a("columns", columns);
+  a("bytes", bytes);
+ }
+
+ template <class = void>
+ void add_line(const training_state& s);
+};
+
+template <class>
+void csv_logger::add_line(const training_state& s) {
+ const bool first = columns.empty();
+ if (first) {
+  std::string more;
+  for (const named_value& v : s.logs) {
+   columns.append(v.name).append("\n");
+   const std::string other = "val_" + v.name;
+   if (s.validates && !v.name.starts_with("val_") && v.name != "learning_rate" &&
+    s.logs.find(other) == nullptr)
+    more.append(other).append("\n");
+  }
+  columns += more;
+ }
+ std::FILE* const file = std::fopen(path.c_str(), first && !append ? "wb" : "ab");
+ if (file == nullptr) throw data_error("csv_logger: '" + path + "' cannot be written");
+ std::fseek(file, 0, SEEK_END);
+ bool complete = true;
+ if (const long there = std::ftell(file);
+  !first && there > bytes)
+  complete = ::ftruncate(::fileno(file), static_cast<off_t>(bytes)) == 0;
+ std::fseek(file, 0, SEEK_END);
+ const bool names = std::ftell(file) == 0;
+ std::string head = "epoch";
+ std::string text = std::to_string(s.epoch + 1);
+ std::string_view rest = columns;
+ while (!rest.empty()) {
+  const std::string_view name = rest.substr(0, rest.find('\n'));
+  rest.remove_prefix(name.size() + 1);
+  (head += separator) += name;
+  text += separator;
+  if (const double* const value = s.logs.find(name)) text += detail::exact_text(*value);
+ }
+ if (names) text = head + "\n" + text;
+ text += '\n';
+ complete = std::fwrite(text.data(), 1, text.size(), file) == text.size() && complete;
+ complete = std::fflush(file) == 0 && complete;
+ bytes = std::ftell(file);
+ if (std::fclose(file) != 0 || !complete) throw data_error("csv_logger: writing '" + path + "' failed");
+}
+
+TG_COMPILED(nn, void csv_logger::add_line<void>(const training_state&))
+
+}
+// ---- tapegraph/nn/callbacks/early_stopping.hpp ----
+
+// ---- tapegraph/nn/callbacks/monitor.hpp ----
+
+namespace tapegraph::detail {
+
+/// The value of this epoch that a callback looks at; null where nothing was validated in it. Throws argument_error where no epoch of
+/// this run will have it, with the values that there are.
+template <class = void>
+const double* monitored(const training_state& s, std::string_view who, const std::string& name) {
+ const double* const found = s.logs.find(name);
+ if (found == nullptr && !(s.validates && name.starts_with("val_"))) s.logs.refuse(who, name);
+ return found;
+}
+
+inline void check_not_negative(const char* who, const char* name, double value) {
+ if (!std::isfinite(value) || value < 0)
+  throw argument_error(std::string(who) + ": " + name + " is " + std::to_string(value));
+}
+/// Throws argument_error for a number below `least`.
+inline void check_at_least(const char* who, const char* name, std::int64_t value, std::int64_t least) {
+ if (value < least)
+  throw argument_error(std::string(who) + ": " + name + " is " + std::to_string(value) + ", not at least " +
+       std::to_string(least));
+}
+
+TG_COMPILED(nn, const double* monitored<void>(const training_state&, std::string_view, const std::string&))
+
+}
+
+namespace tapegraph {
+
+/// Ends training where a value no longer gets better. The rules are Keras's EarlyStopping: an epoch is better whose value is better
+/// than the best by more than `min_delta`; it begins the wait anew if it is also better than `baseline` by as much.
+struct early_stopping {
+ std::string monitor = "val_loss";
+ double min_delta = 0;
+ std::int64_t patience = 0; ///< epochs without a better one, behind which it stops
+ better mode = better::automatic;
+ std::optional<double> baseline{};
+ /// At the end the model gets its variables (not the optimizer's) of the best epoch, whether it was stopped or not. A run that is
+ /// interrupted, and may be resumed, keeps its own.
+ bool restore_best_weights = false;
+ std::int64_t start_from_epoch = 0; ///< from 0: earlier ones are not looked at
+
+ /// What it remembers: the best value and its epoch, from 0 (-1 before there is one), epochs since, and the weights to restore.
+ double best = 0;
+ std::int64_t best_epoch = -1, wait = 0;
+ std::vector<any_tensor> weights{};
+
+ void on_train_begin(training_state&) {
+  detail::check_not_negative("early_stopping", "min_delta", min_delta);
+  detail::check_at_least("early_stopping", "patience", patience, 0);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  best = detail::more_is_better(monitor, mode) ? -infinity : infinity;
+  best_epoch = -1;
+  wait = 0;
+  weights.clear();
+ }
+ void on_epoch_end(training_state& s) {
+  if (s.epoch < start_from_epoch) return;
+  const double* const value = detail::monitored(s, "early_stopping", monitor);
+  if (value == nullptr) return;
+  const bool more = detail::more_is_better(monitor, mode);
+  const auto improves = [&](double over) { return more ? *value - min_delta > over : *value + min_delta < over; };
+  if (restore_best_weights && weights.empty()) keep(s);
+  ++wait;
+  if (improves(best)) {
+   best = *value;
+   best_epoch = s.epoch;
+   if (restore_best_weights) keep(s);
+   if (!baseline || improves(*baseline)) wait = 0;
+   return;
+  }
+  if (wait >= patience && s.epoch > 0)
+   s.stop("early_stopping: " + monitor + " has not become better than " + std::to_string(best) + " for " +
+    std::to_string(wait) + " epochs");
+ }
+ void on_train_end(training_state& s) {
+  if (s.history.interrupted || weights.empty()) return;
+  std::size_t next = 0;
+  for (variable& v : s.model().variables())
+   if (!v.optimizer_state() && !v.metric_state()) v.assign(weights[next++]);
+  weights.clear();
+ }
+ void on_state(state_archive& a) {
+  a("best", best);
+  a("best_epoch", best_epoch);
+  a("wait", wait);
+  a("weights", weights);
+ }
+
+ void keep(const training_state& s) {
+  weights.clear();
+  for (const variable& v : s.model().variables()) {
+   if (v.optimizer_state() || v.metric_state()) continue;
+   any_tensor copy = v.data();
+   copy.unshare();
+   weights.push_back(std::move(copy));
+  }
+ }
+};
+
+}
+// ---- tapegraph/nn/callbacks/learning_rate_scheduler.hpp ----
+
+namespace tapegraph {
+
+/// The learning rate of every epoch: `tg::learning_rate_scheduler([](std::int64_t epoch, double rate) { return ...; })`, or without the
+/// rate so far. Epochs count from 0. The rate is logged as "learning_rate".
+template <class Schedule>
+struct learning_rate_scheduler {
+ Schedule schedule;
+
+ explicit learning_rate_scheduler(Schedule f) : schedule(std::move(f)) {}
+
+ void on_epoch_begin(training_state& s) {
+  if constexpr (requires { schedule(s.epoch, 0.0); })
+   s.set_learning_rate(schedule(s.epoch, s.learning_rate()));
+  else
+   s.set_learning_rate(schedule(s.epoch));
+ }
+ void on_epoch_end(training_state& s) { s.logs.set("learning_rate", s.learning_rate()); }
+};
+
+}
+// ---- tapegraph/nn/callbacks/limits.hpp ----
+
+namespace tapegraph {
+
+/// Ends training at a step whose loss is no number or infinite. `compile_options::check_finite` says which operation it came from.
+struct terminate_on_nan {
+ void on_batch_end(training_state& s) {
+  if (!std::isfinite(s.batch_loss))
+   s.stop("terminate_on_nan: the loss of step " + std::to_string(s.step) + " is " +
+    std::to_string(s.batch_loss));
+ }
+};
+
+/// Interrupts training, behind the step that runs, once it has taken this long; a run that is resumed has that time anew.
+struct time_limit {
+ double seconds = 0;
+
+ double started = 0; ///< what it remembers
+
+ void on_train_begin(training_state&) {
+  detail::check_not_negative("time_limit", "seconds", seconds);
+  started = detail::steady_seconds();
+ }
+ void on_batch_end(training_state& s) { look(s); }
+ void on_epoch_end(training_state& s) { look(s); }
+
+ void look(training_state& s) const {
+  if (detail::steady_seconds() - started >= seconds && !s.ends())
+   s.interrupt("time_limit: " + std::to_string(seconds) + " s");
+ }
+};
+
+}
+// ---- tapegraph/nn/callbacks/on_event.hpp ----
+
+/// A callback of one function: `model.fit(set, options, tg::on_epoch_end([](tg::training_state& s) { ... }))`.
+
+namespace tapegraph {
+
+namespace detail {
+
+#define TG_EVENT(event)                                                                                                \
+ template <class F>                                                                                                 \
+ struct event##_callback {                                                                                          \
+  F f;                                                                                                           \
+  void event(training_state& s) { f(s); }                                                                        \
+ };
+TG_EVENT(on_train_begin)
+TG_EVENT(on_train_end)
+TG_EVENT(on_epoch_begin)
+TG_EVENT(on_epoch_end)
+TG_EVENT(on_batch_begin)
+TG_EVENT(on_batch_end)
+TG_EVENT(on_test_begin)
+TG_EVENT(on_test_end)
+#undef TG_EVENT
+
+}
+
+#define TG_EVENT(event)                                                                                                \
+ template <class F>                                                                                                 \
+ auto event(F f) {                                                                                                  \
+  return detail::event##_callback<F>{std::move(f)};                                                              \
+ }
+TG_EVENT(on_train_begin)
+TG_EVENT(on_train_end)
+TG_EVENT(on_epoch_begin)
+TG_EVENT(on_epoch_end)
+TG_EVENT(on_batch_begin)
+TG_EVENT(on_batch_end)
+TG_EVENT(on_test_begin)
+TG_EVENT(on_test_end)
+#undef TG_EVENT
+
+}
+// ---- tapegraph/nn/callbacks/reduce_lr_on_plateau.hpp ----
+
+namespace tapegraph {
+
+/// Multiplies the learning rate by `factor` where a value no longer gets better: Keras's ReduceLROnPlateau. The rate is logged as
+/// "learning_rate".
+struct reduce_lr_on_plateau {
+ std::string monitor = "val_loss";
+ double factor = 0.1;
+ std::int64_t patience = 10;
+ better mode = better::automatic;
+ double min_delta = 1e-4;
+ std::int64_t cooldown = 0; ///< epochs behind a change in which nothing is counted
+ double min_lr = 0;
+
+ /// What it remembers.
+ double best = 0;
+ std::int64_t wait = 0, cooldown_left = 0;
+
+ void on_train_begin(training_state& s) {
+  detail::check_not_negative("reduce_lr_on_plateau", "factor", factor);
+  if (factor >= 1)
+   throw argument_error("reduce_lr_on_plateau: factor is " + std::to_string(factor) + ", not below 1");
+  detail::check_at_least("reduce_lr_on_plateau", "patience", patience, 0);
+  detail::check_at_least("reduce_lr_on_plateau", "cooldown", cooldown, 0);
+  detail::check_not_negative("reduce_lr_on_plateau", "min_delta", min_delta);
+  detail::check_not_negative("reduce_lr_on_plateau", "min_lr", min_lr);
+  s.learning_rate();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  best = detail::more_is_better(monitor, mode) ? -infinity : infinity;
+  wait = cooldown_left = 0;
+ }
+ void on_epoch_end(training_state& s) {
+  const double* const value = detail::monitored(s, "reduce_lr_on_plateau", monitor);
+  const double now = value != nullptr ? *value : 0, rate = s.learning_rate();
+  s.logs.set("learning_rate", rate);
+  if (value == nullptr) return;
+  if (cooldown_left > 0) {
+   --cooldown_left;
+   wait = 0;
+  }
+  if (detail::more_is_better(monitor, mode) ? now > best + min_delta : now < best - min_delta) {
+   best = now;
+   wait = 0;
+  } else if (cooldown_left == 0 && ++wait >= patience && rate > min_lr) {
+   s.set_learning_rate(std::max(rate * factor, min_lr));
+   cooldown_left = cooldown;
+   wait = 0;
+  }
+ }
+ void on_state(state_archive& a) {
+  a("best", best);
+  a("wait", wait);
+  a("cooldown_left", cooldown_left);
+ }
+};
+
+}
+// ---- tapegraph/nn/constraint.hpp ----
+
+/// Sets that weights stay in, as `{.kernel_constraint = tg::constraints::max_norm{2}}`: after every update a weight is taken back.
+/// Not part of tapegraph.hpp: programs without them do not compile them.
+
+namespace tapegraph {
+
+/// Formulas and defaults are those of keras.constraints. Norms are those of what lies along the axes: along axis 0 of a dense
+/// kernel the weights of one unit, along {0, 1, 2} of a conv2d kernel those of one filter.
+namespace constraints {
+namespace detail {
+constexpr std::int64_t along(const axes& a) {
+ std::int64_t bits = a.all ? std::int64_t{1} << 16 : 0;
+ for (int i = 0; i < a.count; ++i)
+  bits |= std::int64_t{1} << (a.index[i] >= -8 && a.index[i] < 8 ? a.index[i] + 8 : 16);
+ return bits;
+}
+}
+/// w min(|w|, max_value) / (|w| + 1e-7)
+struct max_norm {
+ double max_value = 2;
+ axes axis = 0;
+ constexpr operator constraint() const { return {constraint_kind::max_norm, 0, max_value, 1, detail::along(axis)}; }
+};
+/// max(w, 0), NaN becomes 0
+struct non_negative {
+ constexpr operator constraint() const { return {constraint_kind::non_negative, 0, 0, 0, 0}; }
+};
+/// w / (|w| + 1e-7)
+struct unit_norm {
+ axes axis = 0;
+ constexpr operator constraint() const { return {constraint_kind::unit_norm, 1, 1, 1, detail::along(axis)}; }
+};
+/// w (rate clip(|w|, min_value, max_value) + (1 - rate) |w|) / (|w| + 1e-7)
+struct min_max_norm {
+ double min_value = 0, max_value = 1;
+ double rate = 1;
+ axes axis = 0;
+ constexpr operator constraint() const {
+  return {constraint_kind::min_max_norm, min_value, max_value, rate, detail::along(axis)};
+ }
+};
+}
+
+/// The weight taken back to what the constraint says, in either mode; w itself where there is none.
+template <handle H>
+constexpr H constrained(const constraint& c, const H& w, std::source_location where = std::source_location::current()) {
+ if (c.kind == constraint_kind::none) return w;
+ if (c.kind == constraint_kind::non_negative) return eval(tapegraph::where(w >= 0, w, 0), where);
+ const H squares = detail::reduce_over<sum_op>(square(w), c.mask(shape_of(w).rank()), true, where);
+ const H norm = eval(sqrt(squares), where);
+ switch (c.kind) {
+ case constraint_kind::unit_norm: return eval(w / (norm + 1e-7), where);
+ case constraint_kind::max_norm: return eval(w * (minimum(norm, c.b) / (norm + 1e-7)), where);
+ default: {
+  const H wanted = eval(c.c * clip(norm, c.a, c.b) + (1 - c.c) * norm, where);
+  return eval(w * (wanted / (norm + 1e-7)), where);
+ }
+ }
+}
+
+namespace detail {
+template <class T>
+struct projections {
+ static constexpr void apply(ir::trace& t) {
+  for (int i = 0; i < t.constraints.size(); ++i) {
+   const ir::weight_rule r = t.constraints[i];
+   for (ir::assignment_entry& update : t.assignments) {
+    if (update.variable != r.variable) continue;
+    t.scope = t.variables[r.variable].scope;
+    update.node = constrained({static_cast<constraint_kind>(r.kind), r.a, r.b, r.c, r.along},
+          graph_node(&t, update.node))
+        .id();
+   }
+  }
+ }
+ template <class V>
+ static void apply(eager_context& context) {
+  for (const auto& u : context.used) {
+   if (!u.constraint || u.target->frozen()) continue;
+   for (auto& p : context.updates)
+    if (p.target == u.target && p.write_rows == nullptr)
+     p.value = constrained(u.constraint, tensor<V>(p.value));
+  }
+ }
+};
+}
+
+}
+// ---- tapegraph/nn/instance.hpp ----
+
+/// Models that own variables and nothing else, for loops of one's own in eager mode. Not part of tapegraph.hpp.
+///
+///     auto net = tg::instance(network{}, tg::spec<float, tg::dyn, 784>{});
+///     tg::applied optimizer(tg::adam{}, net.variables());
+///     tg::gradient_tape tape;
+///     const auto loss = tg::mean_squared_error{}(net.in_training(x), y);
+///     optimizer.apply_gradients(net.gradients(tape, loss));
+///
+/// The same loop compiled is a step (nn/training_step.hpp).
+
+namespace tapegraph {
+
+template <class Model, class Spec, class Elements = typename detail::input_pack<Spec>::element_types>
+class model_instance;
+
+/// A model in eager mode, with its variables.
+template <class Model, class Spec, class... Elements>
+class model_instance<Model, Spec, std::tuple<Elements...>> : public detail::basic_trainer<> {
+public:
+ explicit model_instance(const compile_options& options) : detail::basic_trainer<>(options) {
+  this->template set_up<Model, Spec, ir::prediction_trace<Model, Spec>>();
+ }
+
+ /// The model as outside of training: dropout hands through, averages stand still. Tapes follow it, by its input and its variables.
+ /// Throws shape_error or dtype_error for inputs that do not fit.
+ auto operator()(const tensor<Elements>&... x) { return call(false, x...); }
+ /// The model as in training. What it does to its variables (moving averages) is done when this returns; each call has random numbers of
+ /// its own.
+ auto in_training(const tensor<Elements>&... x) {
+  ++step_;
+  auto y = call(true, x...);
+  return y;
+ }
+
+ /// The gradient of a loss by each trainable variable, in their order, as `applied` takes them. One without elements in memory: the
+ /// loss does not depend on this variable.
+ std::vector<any_tensor> gradients(gradient_tape& tape, const any_tensor& loss) {
+  std::vector<any_tensor> sources, flows;
+  for (const variable& v : variables_) {
+   if (!v.trainable()) continue;
+   if (detail::tape_storage::instance().tracks(v.data())) sources.push_back(v.data());
+  }
+  std::vector<any_tensor> found = tape.gradient(loss, sources);
+  std::size_t next = 0;
+  for (variable& v : variables_) {
+   if (!v.trainable()) continue;
+   const bool followed = next < sources.size() && sources[next].shares_with(v.data());
+   flows.push_back(followed ? std::move(found[next]) : any_tensor{});
+   if (followed) ++next;
+  }
+  return flows;
+ }
+
+private:
+ auto call(bool training, const tensor<Elements>&... x) {
+  static const ir::input_rules rules(ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>());
+  const device_scope on(device_);
+  const buffer_view columns[]{x.outline_view()...};
+  check_batch({detail::input_table<Spec>::rows, sizeof...(Elements)}, columns);
+  rules.check(columns);
+  eager_context context;
+  context.variables = &variables_;
+  context.follows = true;
+  context.begin(training, random_state{options_.seed, static_cast<std::uint64_t>(step_)});
+  const detail::random_scope draws(context.random);
+  auto y = detail::sealed_result(Model::get()(eager_scope(&context), x...));
+  context.apply();
+  return y;
+ }
+};
+
+/// Makes an instance: `spec` and `options` as of tg::compile.
+template <class Model, detail::input_spec_like Spec>
+auto instance(const Model&, Spec, const compile_options& options = {}) {
+ static_assert(std::is_empty_v<Model>, "this model has data members: tg::instance<your_model{.layers = 5}>(spec)");
+ return model_instance<detail::model_type<Model>, Spec>(options);
+}
+template <auto Model, detail::input_spec_like Spec>
+auto instance(Spec, const compile_options& options = {}) {
+ return model_instance<detail::model_constant<Model>, Spec>(options);
+}
+
+}
+// ---- tapegraph/nn/layers/activation.hpp ----
+
+/// Activations that Keras has as layers and that are no operations. Not part of tapegraph.hpp: programs without them do not compile
+/// them.
+
+namespace tapegraph {
+
+/// Defaults as in Keras.
+struct prelu_options {
+ axes shared_axes = std::initializer_list<
+  int>{}; ///< of x, from 1 on, along which one number is learnt: {1, 2} for the pixels of an image
+ initializer alpha_initializer = init::zeros{};
+ regularizer alpha_regularizer{};
+ constraint alpha_constraint{};
+};
+
+/// x where it is positive, alpha x elsewhere, with an "alpha" for each element of a record (He et al. 2015): [x's extents but the
+/// batch], 1 along shared axes, the others known.
+template <class Scope, tensor_like X>
+ requires(!tensor_like<Scope>)
+constexpr auto prelu(const Scope& scope, const X& x, const prelu_options& o = {},
+     std::source_location where = std::source_location::current()) {
+ const auto input = scope.operand(x, where);
+ const auto mark = scope.enter();
+ const shape dims = shape_of(input);
+ const std::int64_t shared = o.shared_axes.all ? 0 : o.shared_axes.bits(dims.rank());
+ shape extents;
+ bool known = true;
+ for (int i = 1; i < dims.rank(); ++i) {
+  const bool one = (shared >> i & 1) != 0;
+  known = known && (one || dims[i].known());
+  extents.push_back(one || !dims[i].known() ? extent(1) : extent(dims[i].value));
+ }
+ const bool sensible = scope.require(dims.rank() > 1 && shared >> dims.rank() == 0 && (shared & 1) == 0,
+          "prelu: shared axes must be axes of x behind the batch") &&
+      scope.require(known, "prelu: extents of axes that are not shared must be known");
+ if (!sensible) return scope.leave("prelu", mark, input);
+ const auto alpha = scope.variable_like(
+  input, "alpha", extents,
+  {.initializer = o.alpha_initializer, .regularizer = o.alpha_regularizer, .constraint = o.alpha_constraint});
+ return scope.leave("prelu", mark, eval(leaky_relu(input, alpha), where));
+}
+
+/// x where it is above theta, 0 elsewhere. A formula.
+template <tensor_like X>
+constexpr auto thresholded_relu(const X& x, double theta = 1) {
+ return where(x > theta, x, 0);
+}
+
+}
+// ---- tapegraph/nn/layers/affine_augmentation.hpp ----
+
+// ---- tapegraph/nn/layers/augmentation.hpp ----
+
+// ---- tapegraph/nn/layers/cast_like.hpp ----
+
+namespace tapegraph::detail {
+
+/// Values in the element type of a handle, float or double: of a type in eager mode, of a node's value in graph mode.
+template <handle H, tensor_like E>
+constexpr H cast_like(const H& like, const E& values, std::source_location where) {
+ if constexpr (requires { typename H::element_type; })
+  return eval(cast<typename H::element_type>(values), where);
+ else
+  return like.type() == dtype::f64 ? H(eval(cast<double>(values), where)) : H(eval(cast<float>(values), where));
+}
+
+/// 0, 1, ... along one axis of a tensor of a rank: [1, ..., count, ..., 1]. (A reshape would be a row of the summary.)
+template <class T, handle H>
+constexpr auto numbers_along(const H& like, extent count, int axis, int rank, std::source_location where) {
+ shape dims = no_axes(shape_of(like));
+ for (int i = 0; i < rank; ++i) dims.push_back(i == axis ? count : extent(1));
+ return invoke<arange_op<T>>({0, 1, 0, 0}, &dims, where, like);
+}
+
+}
+// ---- tapegraph/nn/layers/noise.hpp ----
+
+/// Noise in training, which otherwise hands its operand through: spatial_dropout, alpha_dropout, gaussian_noise, gaussian_dropout;
+/// dropout itself is in dropout.hpp. Not part of tapegraph.hpp: programs without them do not compile them.
+
+namespace tapegraph {
+
+/// Of spatial_dropout1d and 2d, alpha_dropout and gaussian_dropout; the rate lies in [0, 1).
+struct noise_rate_options {
+ double rate = 0.5;
+};
+struct gaussian_noise_options {
+ double stddev = 1; ///< not negative
+};
+
+namespace detail {
+
+/// A layer that is its operand outside of training, and where `nothing` says so.
+template <class Scope, tensor_like X, class F>
+constexpr auto noise_layer(const Scope& scope, std::string_view type, const X& x, bool nothing, const char* refused,
+      std::source_location where, const F& f) {
+ const auto input = scope.operand(x, where);
+ const auto mark = scope.enter();
+ const bool sensible = refused == nullptr || scope.require(false, refused);
+ if (!sensible || nothing || !scope.training()) return scope.leave(type, mark, input);
+ return scope.leave(type, mark, scope.with_draws([&] { return f(input); }));
+}
+constexpr bool is_rate(double rate) { return rate >= 0 && rate < 1; }
+
+/// Whole channels dropped: [batch, ..., channels], the draws [batch, 1, ..., channels].
+template <class Scope, tensor_like X>
+constexpr auto spatial_dropout(const Scope& scope, const X& x, double rate, int rank, std::string_view type,
+       const char* refused, std::source_location where) {
+ const char* const wrong = !is_rate(rate)               ? "spatial_dropout: rate must lie in [0, 1)"
+       : shape_of(x).rank() != rank ? refused
+              : nullptr;
+ return noise_layer(scope, type, x, rate == 0, wrong, where, [&](const auto& input) {
+  const shape dims = shape_of(input);
+  shape drawn = no_axes(dims);
+  for (int i = 0; i < dims.rank(); ++i) drawn.push_back(i == 0 || i == dims.rank() - 1 ? dims[i] : extent(1));
+  const auto numbers = random::uniform(input, drawn, {}, where);
+  return eval(tapegraph::where(numbers >= rate, input * (1 / (1 - rate)), 0), where);
+ });
+}
+
+}
+
+/// Drops features of x [batch, time, features] for all steps of a record; the others are scaled by 1 / (1 - rate).
+template <class Scope, tensor_like X>
+constexpr auto spatial_dropout1d(const Scope& scope, const X& x, const noise_rate_options& o = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::spatial_dropout(scope, x, o.rate, 3, "spatial_dropout1d",
+        "spatial_dropout1d: input must be [batch, time, features]", where);
+}
+/// Drops channels of x [batch, height, width, channels] for all pixels of a record.
+template <class Scope, tensor_like X>
+constexpr auto spatial_dropout2d(const Scope& scope, const X& x, const noise_rate_options& o = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::spatial_dropout(scope, x, o.rate, 4, "spatial_dropout2d",
+        "spatial_dropout2d: input must be [batch, height, width, channels]", where);
+}
+
+/// Dropout that keeps mean 0 and variance 1 of what selu gives (Klambauer et al. 2017): dropped elements become selu's lowest value,
+/// then everything is scaled and shifted.
+template <class Scope, tensor_like X>
+constexpr auto alpha_dropout(const Scope& scope, const X& x, const noise_rate_options& o = {},
+       std::source_location where = std::source_location::current()) {
+ const char* const wrong = detail::is_rate(o.rate) ? nullptr : "alpha_dropout: rate must lie in [0, 1)";
+ return detail::noise_layer(scope, "alpha_dropout", x, o.rate == 0, wrong, where, [&](const auto& input) {
+  constexpr double lowest = -1.0507009873554805 * 1.6732632423543772;
+  const double factor = 1 / math::sqrt((1 - o.rate) * (1 + o.rate * lowest * lowest));
+  const double offset = -factor * lowest * o.rate;
+  const auto numbers = random::uniform_like(input, {}, where);
+  return eval(tapegraph::where(numbers >= o.rate, input * factor + offset, lowest * factor + offset), where);
+ });
+}
+
+/// x plus normal numbers of mean 0.
+template <class Scope, tensor_like X>
+constexpr auto gaussian_noise(const Scope& scope, const X& x, const gaussian_noise_options& o,
+       std::source_location where = std::source_location::current()) {
+ const char* const wrong =
+  o.stddev >= 0 && o.stddev < 1e300 ? nullptr : "gaussian_noise: stddev must not be negative";
+ return detail::noise_layer(scope, "gaussian_noise", x, o.stddev == 0, wrong, where, [&](const auto& input) {
+  const auto numbers = random::normal_like(input, {0, o.stddev}, where);
+  return eval(input + numbers, where);
+ });
+}
+
+/// x times normal numbers of mean 1 and deviation sqrt(rate / (1 - rate)) (Srivastava et al. 2014).
+template <class Scope, tensor_like X>
+constexpr auto gaussian_dropout(const Scope& scope, const X& x, const noise_rate_options& o = {},
+        std::source_location where = std::source_location::current()) {
+ const char* const wrong = detail::is_rate(o.rate) ? nullptr : "gaussian_dropout: rate must lie in [0, 1)";
+ return detail::noise_layer(scope, "gaussian_dropout", x, o.rate == 0, wrong, where, [&](const auto& input) {
+  const auto numbers = random::normal_like(input, {1, math::sqrt(o.rate / (1 - o.rate))}, where);
+  return eval(input * numbers, where);
+ });
+}
+
+}
+
+/// Layers that change images [batch, height, width, channels] at random in training, each record with draws of its own, and hand
+/// them through otherwise (random_crop takes the middle then): random_flip, random_crop, random_brightness, random_contrast.
+/// affine_augmentation.hpp has those that sample between pixels. Not part of tapegraph.hpp: programs without them do not compile
+/// them.
+
+namespace tapegraph {
+
+enum class flip_mode : std::uint8_t { horizontal_and_vertical, horizontal, vertical };
+
+struct random_flip_options {
+ flip_mode mode = flip_mode::horizontal_and_vertical; ///< Keras's default, too: each with probability 1/2
+};
+struct random_crop_options {
+ std::int64_t height = 1, width = 1; ///< of the result
+};
+
+/// What a number is drawn from, uniformly. One number f is [-f, f].
+struct factor_range {
+ double low = 0, high = 0;
+ constexpr factor_range() = default;
+ constexpr factor_range(double factor) : low(-factor), high(factor) {}
+ constexpr factor_range(double lowest, double highest) : low(lowest), high(highest) {}
+ constexpr bool sensible() const { return low <= high && low > -1e300 && high < 1e300; }
+};
+/// What images lie in. Keras's default is [0, 255]; images of this library's readers lie in [0, 1].
+struct value_range {
+ double low = 0, high = 1;
+};
+struct random_brightness_options {
+ factor_range factor{};
+ tapegraph::value_range value_range{};
+};
+struct random_contrast_options {
+ factor_range factor{}; ///< above -1
+ tapegraph::value_range value_range{};
+};
+
+namespace detail {
+
+inline constexpr const char* image_needed = "augmentation: input must be [batch, height, width, channels]";
+inline constexpr const char* factor_needed =
+ "augmentation: a factor must be finite, its lower end not above the upper one";
+
+/// A uniform number for each record, [batch, 1, 1, 1].
+template <handle H>
+constexpr H record_draws(const H& images, const factor_range& range, std::source_location where) {
+ shape dims = no_axes(shape_of(images));
+ dims.push_back(shape_of(images)[0]);
+ for (int i = 0; i < 3; ++i) dims.push_back(1);
+ const H drawn = random::uniform(images, dims, {}, where);
+ if (range.low == 0 && range.high == 1) return drawn;
+ return eval(range.low + (range.high - range.low) * drawn, where);
+}
+
+template <class Scope, tensor_like X, class F>
+constexpr auto image_layer(const Scope& scope, std::string_view type, const X& x, const char* refused,
+      std::source_location where, const F& f) {
+ const char* const wrong = shape_of(x).rank() == 4 ? refused : image_needed;
+ return noise_layer(scope, type, x, false, wrong, where, f);
+}
+
+/// Some rows (axis 1) or columns (axis 2) of each record, from a place drawn for it; `least` is the last place.
+template <handle H>
+constexpr H randomly_cropped(const H& images, int axis, std::int64_t count, std::int64_t last,
+       std::source_location where) {
+ const auto drawn = record_draws(images, {0, 1}, where);
+ shape column = no_axes(shape_of(images));
+ column.push_back(shape_of(images)[0]);
+ column.push_back(1);
+ const auto first =
+  reshape(minimum(floor(drawn * static_cast<double>(last + 1)), static_cast<double>(last)), column, where);
+ const auto places = eval(cast<std::int32_t>(first) + arange<std::int32_t>(images, count, 0, 1, where), where);
+ return gather(images, places, axis, 1, where);
+}
+
+}
+
+/// Mirrors images from left to right, from top to bottom, or each of both, with probability 1/2.
+template <class Scope, tensor_like X>
+constexpr auto random_flip(const Scope& scope, const X& x, const random_flip_options& o = {},
+      std::source_location where = std::source_location::current()) {
+ return detail::image_layer(scope, "random_flip", x, nullptr, where, [&](const auto& input) {
+  auto images = input;
+  if (o.mode != flip_mode::vertical) {
+   const auto drawn = detail::record_draws(images, {0, 1}, where);
+   images = eval(tapegraph::where(drawn < 0.5, reverse(images, 2, where), images), where);
+  }
+  if (o.mode != flip_mode::horizontal) {
+   const auto drawn = detail::record_draws(images, {0, 1}, where);
+   images = eval(tapegraph::where(drawn < 0.5, reverse(images, 1, where), images), where);
+  }
+  return images;
+ });
+}
+
+/// A part of [height, width] of each image; outside of training that in the middle. The image's extents are known and not smaller.
+template <class Scope, tensor_like X>
+constexpr auto random_crop(const Scope& scope, const X& x, const random_crop_options& o,
+      std::source_location where = std::source_location::current()) {
+ const auto input = scope.operand(x, where);
+ const auto mark = scope.enter();
+ const shape dims = shape_of(input);
+ const bool sensible =
+  scope.require(dims.rank() == 4, detail::image_needed) &&
+  scope.require(dims[1].known() && dims[2].known() && o.height > 0 && o.width > 0 && o.height <= dims[1].value &&
+      o.width <= dims[2].value,
+     "random_crop: height and width must be positive and not exceed the image's, which must be known");
+ if (!sensible) return scope.leave("random_crop", mark, input);
+ const std::int64_t below = dims[1].value - o.height, right = dims[2].value - o.width;
+ if (!scope.training()) {
+  const auto middle =
+   slice(input, {all, {below / 2, below / 2 + o.height}, {right / 2, right / 2 + o.width}}, where);
+  return scope.leave("random_crop", mark, middle);
+ }
+ return scope.leave("random_crop", mark, scope.with_draws([&] {
+  const auto rows = detail::randomly_cropped(input, 1, o.height, below, where);
+  return detail::randomly_cropped(rows, 2, o.width, right, where);
+ }));
+}
+
+/// Adds a number from `factor` times the extent of `value_range` to each image and clips it to the range.
+template <class Scope, tensor_like X>
+constexpr auto random_brightness(const Scope& scope, const X& x, const random_brightness_options& o,
+        std::source_location where = std::source_location::current()) {
+ const char* const wrong = o.factor.sensible() ? nullptr : detail::factor_needed;
+ return detail::image_layer(scope, "random_brightness", x, wrong, where, [&](const auto& input) {
+  const auto drawn = detail::record_draws(input, o.factor, where);
+  const double extent = o.value_range.high - o.value_range.low;
+  return eval(clip(input + drawn * extent, o.value_range.low, o.value_range.high), where);
+ });
+}
+
+/// (x - mean) (1 + f) + mean, clipped to `value_range`, with f from `factor` and the mean of each channel of each image.
+template <class Scope, tensor_like X>
+constexpr auto random_contrast(const Scope& scope, const X& x, const random_contrast_options& o,
+       std::source_location where = std::source_location::current()) {
+ const char* const wrong = !o.factor.sensible() ? detail::factor_needed
+       : o.factor.low >= -1 ? nullptr
+            : "random_contrast: the factor must not be below -1";
+ return detail::image_layer(scope, "random_contrast", x, wrong, where, [&](const auto& input) {
+  const auto drawn = detail::record_draws(input, o.factor, where);
+  const auto middle = eval(mean(input, {1, 2}, {.keepdims = true}, where), where);
+  return eval(clip((input - middle) * (1 + drawn) + middle, o.value_range.low, o.value_range.high), where);
+ });
+}
+
+}
+
+/// Random translation, rotation and zoom of images [batch, height, width, channels] in training, sampled bilinearly; otherwise they
+/// hand their operand through. Derivatives by the images exist. Not part of tapegraph.hpp: programs without them do not compile
+/// them.
+
+namespace tapegraph {
+
+/// What stands beyond an image: `reflect` (d c b a | a b c d | d c b a), `wrap` (a b c d | a b c d), `nearest` (a a a | a b c d),
+/// `constant` a number.
+enum class fill_mode : std::uint8_t { reflect, wrap, nearest, constant };
+
+/// Shares of the image's extents; positive ones move it down and to the right. Defaults as in Keras.
+struct random_translation_options {
+ factor_range height_factor{}, width_factor{};
+ tapegraph::fill_mode fill_mode = fill_mode::reflect;
+ double fill_value = 0;
+};
+/// Shares of a full turn, counter-clockwise.
+struct random_rotation_options {
+ factor_range factor{};
+ tapegraph::fill_mode fill_mode = fill_mode::reflect;
+ double fill_value = 0;
+};
+/// A positive factor shows 1 + f times as much of the image, so things become smaller. Without `keep_ratio` the width has draws
+/// of its own, from `width_factor`.
+struct random_zoom_options {
+ factor_range height_factor{};
+ factor_range width_factor{};
+ bool keep_ratio = true;
+ tapegraph::fill_mode fill_mode = fill_mode::reflect;
+ double fill_value = 0;
+};
+
+namespace detail {
+
+/// Places along an axis of n elements, whole numbers in a floating type, as places inside of it.
+template <handle H>
+constexpr H inside(const H& place, extent n, fill_mode mode, std::source_location where) {
+ if (mode == fill_mode::wrap) return eval(place % extent_number(place, n), where);
+ if (mode == fill_mode::reflect) {
+  const H folded = eval(place % extent_number(place, n * extent(2)), where);
+  return eval(minimum(folded, extent_number(folded, n * extent(2) - extent(1)) - folded), where);
+ }
+ return eval(clip(place, 0, extent_number(place, n - extent(1))), where);
+}
+
+/// images [batch, height, width, channels] at places (rows, columns) [batch, height, width], bilinear between four pixels.
+template <handle H>
+constexpr H sampled(const H& images, const H& rows, const H& columns, fill_mode mode, double beyond,
+     std::source_location where) {
+ const shape dims = shape_of(images);
+ shape flat = no_axes(dims), places = flat, weights = flat;
+ for (const extent e : {dims[0], dims[1] * dims[2], dims[3]}) flat.push_back(e);
+ for (const extent e : {dims[0], dims[1] * dims[2]}) places.push_back(e);
+ for (const extent e : {dims[0], dims[1], dims[2], extent(1)}) weights.push_back(e);
+ const H pixels = reshape(images, flat, where);
+ const H top = eval(floor(rows), where), left = eval(floor(columns), where);
+ const H below = reshape(rows - top, weights, where), right = reshape(columns - left, weights, where);
+ const auto height = extent_number(top, dims[1]), width = extent_number(top, dims[2]);
+ const auto pixel = [&](int down, int along) -> H {
+  const H row = eval(top + down, where), column = eval(left + along, where);
+  const H at = eval(inside(row, dims[1], mode, where) * width + inside(column, dims[2], mode, where), where);
+  const auto index = eval(cast<std::int32_t>(reshape(at, places, where)), where);
+  const H found = reshape(gather(pixels, index, 1, 1, where), dims, where);
+  if (mode != fill_mode::constant) return found;
+  const H within =
+   eval(tapegraph::where(row >= 0, 1, zeros_like(row)) * tapegraph::where(row < height, 1, zeros_like(row)) *
+     tapegraph::where(column >= 0, 1, zeros_like(row)) *
+     tapegraph::where(column < width, 1, zeros_like(row)),
+    where);
+  return eval(tapegraph::where(reshape(within, weights, where) > 0, found, beyond), where);
+ };
+ const H a = pixel(0, 0), b = pixel(0, 1), c = pixel(1, 0), d = pixel(1, 1);
+ const H upper = eval(a + right * (b - a), where), lower = eval(c + right * (d - c), where);
+ return eval(upper + below * (lower - upper), where);
+}
+
+/// Rows [1, height, 1] and columns [1, 1, width] of an image's pixels from its centre.
+template <handle H>
+constexpr H from_centre(const H& images, int axis, std::source_location where) {
+ const extent n = shape_of(images)[axis];
+ const H numbers = cast_like(images, numbers_along<double>(images, n, axis, 3, where), where);
+ return eval((2 * numbers - extent_number(numbers, n - extent(1))) * 0.5, where);
+}
+
+/// Samples where f(draws..., row, column from the centre) says, which is a pair of places from the centre.
+template <handle H, class F>
+constexpr H moved(const H& images, fill_mode mode, double beyond, std::source_location where, const F& f) {
+ const H row = from_centre(images, 1, where), column = from_centre(images, 2, where);
+ const auto [rows, columns] = f(row, column);
+ const shape dims = shape_of(images);
+ shape places = no_axes(dims);
+ for (int i = 0; i < 3; ++i) places.push_back(dims[i]);
+ const H from_top = eval((2 * rows + extent_number(rows, dims[1] - extent(1))) * 0.5, where);
+ const H from_left = eval((2 * columns + extent_number(columns, dims[2] - extent(1))) * 0.5, where);
+ return sampled(images, eval(broadcast_to(from_top, places), where), eval(broadcast_to(from_left, places), where),
+    mode, beyond, where);
+}
+
+/// A draw for each record beside rows and columns: [batch, 1, 1].
+template <handle H>
+constexpr H place_draws(const H& images, const factor_range& range, std::source_location where) {
+ return squeeze(record_draws(images, range, where), 3, where);
+}
+
+template <class H>
+struct two_places {
+ H rows, columns;
+};
+
+}
+
+/// Moves each image by shares of its extents drawn from the factors.
+template <class Scope, tensor_like X>
+constexpr auto random_translation(const Scope& scope, const X& x, const random_translation_options& o,
+        std::source_location where = std::source_location::current()) {
+ const char* const wrong = o.height_factor.sensible() && o.width_factor.sensible() ? nullptr : detail::factor_needed;
+ return detail::image_layer(scope, "random_translation", x, wrong, where, [&](const auto& input) {
+  using H = std::remove_cvref_t<decltype(input)>;
+  const H down = detail::place_draws(input, o.height_factor, where);
+  const H right = detail::place_draws(input, o.width_factor, where);
+  const shape dims = shape_of(input);
+  return detail::moved(input, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
+   return detail::two_places<H>{eval(row - down * extent_number(row, dims[1]), where),
+          eval(column - right * extent_number(row, dims[2]), where)};
+  });
+ });
+}
+
+/// Turns each image about its centre.
+template <class Scope, tensor_like X>
+constexpr auto random_rotation(const Scope& scope, const X& x, const random_rotation_options& o,
+       std::source_location where = std::source_location::current()) {
+ const char* const wrong = o.factor.sensible() ? nullptr : detail::factor_needed;
+ return detail::image_layer(scope, "random_rotation", x, wrong, where, [&](const auto& input) {
+  using H = std::remove_cvref_t<decltype(input)>;
+  const H turn = eval(detail::place_draws(input, o.factor, where) * (2 * std::numbers::pi), where);
+  const H cosine = eval(cos(turn), where), sine = eval(sin(turn), where);
+  return detail::moved(input, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
+   return detail::two_places<H>{eval(cosine * row + sine * column, where),
+          eval(cosine * column - sine * row, where)};
+  });
+ });
+}
+
+/// Shows more or less of each image about its centre.
+template <class Scope, tensor_like X>
+constexpr auto random_zoom(const Scope& scope, const X& x, const random_zoom_options& o,
+      std::source_location where = std::source_location::current()) {
+ const char* const wrong = !o.height_factor.sensible() || !o.width_factor.sensible() ? detail::factor_needed
+       : o.height_factor.low > -1 && o.width_factor.low > -1
+        ? nullptr
+        : "random_zoom: factors must lie above -1";
+ return detail::image_layer(scope, "random_zoom", x, wrong, where, [&](const auto& input) {
+  using H = std::remove_cvref_t<decltype(input)>;
+  const H height = detail::place_draws(input, o.height_factor, where);
+  const H width = o.keep_ratio ? height : detail::place_draws(input, o.width_factor, where);
+  return detail::moved(input, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
+   return detail::two_places<H>{eval(row * (1 + height), where), eval(column * (1 + width), where)};
+  });
+ });
+}
+
+}
 // ---- tapegraph/nn/layers/attention.hpp ----
 
 /// Attention. Not part of tapegraph.hpp: programs without it do not compile it.
@@ -29179,6 +37260,8 @@ struct multi_head_attention_options {
  bool use_causal_mask = false; ///< step t of the query sees the steps of the value up to t
  initializer kernel_initializer = init::glorot_uniform{};
  initializer bias_initializer = init::zeros{};
+ regularizer kernel_regularizer{}, bias_regularizer{};
+ constraint kernel_constraint{}, bias_constraint{};
 };
 
 /// Which steps of the value a step of the query sees: bool [batch, query's time, value's time], or what broadcasts to that.
@@ -29192,14 +37275,13 @@ attention_mask(M) -> attention_mask<M>;
 namespace detail {
 
 /// x [batch, time, features] to [batch, time, heads, dim]: "kernel" [features, heads, dim], "bias" [heads, dim].
-template <class Scope, handle H>
-constexpr H attention_heads(const Scope& scope, const H& x, std::int64_t heads, std::int64_t dim,
-       const multi_head_attention_options& o, std::source_location where) {
- const H kernel =
-  scope.variable_like(x, "kernel", {shape_of(x)[2].value, heads, dim}, {.initializer = o.kernel_initializer});
+template <class Scope, handle H, class Options>
+constexpr H attention_heads(const Scope& scope, const H& x, std::int64_t heads, std::int64_t dim, const Options& o,
+       std::source_location where) {
+ const H kernel = scope.variable_like(x, "kernel", {shape_of(x)[2].value, heads, dim}, kernel_options(o));
  const H product = einsum("btf,fhd->bthd", x, kernel, where);
  if (!o.use_bias) return product;
- return eval(product + scope.variable_like(x, "bias", {heads, dim}, {.initializer = o.bias_initializer}), where);
+ return eval(product + scope.variable_like(x, "bias", {heads, dim}, bias_options(o)), where);
 }
 
 /// Scores [batch, heads, query's time, value's time] where they are seen. The others become what softmax makes 0 of; where a
@@ -29236,11 +37318,10 @@ constexpr H attention(const Scope& scope, const H& query, const H& value, const 
  const H heads = einsum("bhts,bshd->bthd", weights, values, where);
 
  const Scope last = scope / "attention_output";
- const H kernel =
-  last.variable_like(query, "kernel", {o.num_heads, width, features}, {.initializer = o.kernel_initializer});
+ const H kernel = last.variable_like(query, "kernel", {o.num_heads, width, features}, kernel_options(o));
  const H product = einsum("bthd,hdf->btf", heads, kernel, where);
  if (!o.use_bias) return product;
- return eval(product + last.variable_like(query, "bias", {features}, {.initializer = o.bias_initializer}), where);
+ return eval(product + last.variable_like(query, "bias", {features}, bias_options(o)), where);
 }
 
 }
@@ -29261,6 +37342,150 @@ constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V&
  const decltype(asked) offered = scope.operand(value, where);
  const auto mark = scope.enter();
  return scope.leave("multi_head_attention", mark, detail::attention(scope, asked, offered, o, where, masks...));
+}
+
+}
+// ---- tapegraph/nn/layers/depthwise_convolution.hpp ----
+
+/// Depthwise and separable convolutions as layers. Not part of tapegraph.hpp: programs without them do not compile them.
+
+namespace tapegraph {
+
+/// A kernel's extents are 3 unless given; everything else is as in Keras.
+template <class Size>
+struct basic_depthwise_layer_options {
+ Size kernel_size = 3;
+ Size stride = 1;
+ tapegraph::padding padding{};
+ Size dilation = 1;
+ std::int64_t depth_multiplier = 1; ///< filters of each channel
+ bool use_bias = true;
+ initializer depthwise_initializer = init::glorot_uniform{};
+ initializer bias_initializer = init::zeros{};
+ regularizer depthwise_regularizer{}, bias_regularizer{};
+ constraint depthwise_constraint{}, bias_constraint{};
+};
+using depthwise_conv2d_layer_options = basic_depthwise_layer_options<height_width>;
+using depthwise_conv1d_layer_options = basic_depthwise_layer_options<std::int64_t>;
+
+/// The same and `filters`, the output channels.
+template <class Size>
+struct basic_separable_layer_options {
+ std::int64_t filters = 1;
+ Size kernel_size = 3;
+ Size stride = 1;
+ tapegraph::padding padding{};
+ Size dilation = 1;
+ std::int64_t depth_multiplier = 1;
+ bool use_bias = true;
+ initializer depthwise_initializer = init::glorot_uniform{};
+ initializer pointwise_initializer = init::glorot_uniform{};
+ initializer bias_initializer = init::zeros{};
+ regularizer depthwise_regularizer{}, pointwise_regularizer{}, bias_regularizer{};
+ constraint depthwise_constraint{}, pointwise_constraint{}, bias_constraint{};
+};
+using separable_conv2d_layer_options = basic_separable_layer_options<height_width>;
+using separable_conv1d_layer_options = basic_separable_layer_options<std::int64_t>;
+
+namespace detail {
+
+template <class Options>
+constexpr variable_options depthwise_options(const Options& o) {
+ return {.initializer = o.depthwise_initializer,
+   .regularizer = o.depthwise_regularizer,
+   .constraint = o.depthwise_constraint};
+}
+
+/// The window of an operation over a layer's options.
+template <class Window, class Options>
+constexpr Window window_of(const Options& o) {
+ return {.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = 1};
+}
+
+template <class Scope>
+constexpr std::int64_t positive_multiplier(const Scope& scope, std::int64_t multiplier) {
+ return scope.require(multiplier > 0, "convolution: depth_multiplier must be positive") ? multiplier : 1;
+}
+
+/// f(input, kernel), plus the bias.
+template <class Scope, tensor_like X, class Options, class F>
+constexpr auto depthwise_layer(const Scope& scope, std::string_view type, const X& x, const Options& o,
+       std::source_location where, const F& f) {
+ const auto input = scope.operand(x, where);
+ const auto mark = scope.enter();
+ const std::int64_t channels = group_channels(scope, shape_of(input), 1);
+ const std::int64_t each = positive_multiplier(scope, o.depth_multiplier);
+ const auto kernel =
+  scope.variable_like(input, "kernel", kernel_shape(o.kernel_size, channels, each), depthwise_options(o));
+ return scope.leave(type, mark, with_bias(scope, f(input, kernel), channels * each, o, where));
+}
+
+}
+
+/// Each channel of x [batch, height, width, channels] by `depth_multiplier` filters of its own: "kernel" [height, width,
+/// channels, depth_multiplier], "bias" [channels depth_multiplier].
+template <class Scope, tensor_like X>
+ requires(!tensor_like<Scope>)
+constexpr auto depthwise_conv2d(const Scope& scope, const X& x, const depthwise_conv2d_layer_options& o,
+        std::source_location where = std::source_location::current()) {
+ return detail::depthwise_layer(scope, "depthwise_conv2d", x, o, where, [&](const auto& image, const auto& kernel) {
+  return depthwise_conv2d(image, kernel, detail::window_of<conv2d_options>(o), where);
+ });
+}
+
+/// The same of x [batch, width, channels]: "kernel" [width, channels, depth_multiplier].
+template <class Scope, tensor_like X>
+ requires(!tensor_like<Scope>)
+constexpr auto depthwise_conv1d(const Scope& scope, const X& x, const depthwise_conv1d_layer_options& o,
+        std::source_location where = std::source_location::current()) {
+ return detail::depthwise_layer(scope, "depthwise_conv1d", x, o, where, [&](const auto& line, const auto& kernel) {
+  return depthwise_conv1d(line, kernel, detail::window_of<conv1d_options>(o), where);
+ });
+}
+
+namespace detail {
+/// f(input, depthwise kernel, pointwise kernel), plus the bias.
+template <class Scope, handle H, class Options, class F>
+constexpr H separable(const Scope& scope, const H& input, const Options& o, std::source_location where, const F& f) {
+ const std::int64_t channels = group_channels(scope, shape_of(input), 1);
+ const std::int64_t each = positive_multiplier(scope, o.depth_multiplier);
+ const std::int64_t filters = positive_filters(scope, o.filters);
+ decltype(o.kernel_size) one = 1;
+ const H first = scope.variable_like(input, "depthwise_kernel", kernel_shape(o.kernel_size, channels, each),
+          depthwise_options(o));
+ const H second = scope.variable_like(input, "pointwise_kernel", kernel_shape(one, channels * each, filters),
+          {.initializer = o.pointwise_initializer,
+          .regularizer = o.pointwise_regularizer,
+          .constraint = o.pointwise_constraint});
+ return with_bias(scope, H(f(input, first, second)), filters, o, where);
+}
+}
+
+/// A depthwise convolution, and one across channels: "depthwise_kernel" [height, width, channels, depth_multiplier],
+/// "pointwise_kernel" [1, 1, channels depth_multiplier, filters], "bias" [filters].
+template <class Scope, tensor_like X>
+ requires(!tensor_like<Scope>)
+constexpr auto separable_conv2d(const Scope& scope, const X& x, const separable_conv2d_layer_options& o,
+        std::source_location where = std::source_location::current()) {
+ const auto input = scope.operand(x, where);
+ const auto mark = scope.enter();
+ const auto run = [&](const auto& image, const auto& first, const auto& second) {
+  return separable_conv2d(image, first, second, detail::window_of<conv2d_options>(o), where);
+ };
+ return scope.leave("separable_conv2d", mark, detail::separable(scope, input, o, where, run));
+}
+
+/// The same of x [batch, width, channels], kernels without a height.
+template <class Scope, tensor_like X>
+ requires(!tensor_like<Scope>)
+constexpr auto separable_conv1d(const Scope& scope, const X& x, const separable_conv1d_layer_options& o,
+        std::source_location where = std::source_location::current()) {
+ const auto input = scope.operand(x, where);
+ const auto mark = scope.enter();
+ const auto run = [&](const auto& line, const auto& first, const auto& second) {
+  return separable_conv1d(line, first, second, detail::window_of<conv1d_options>(o), where);
+ };
+ return scope.leave("separable_conv1d", mark, detail::separable(scope, input, o, where, run));
 }
 
 }
@@ -29443,6 +37668,8 @@ struct embedding_options {
  /// The gradient is taken by the rows used, and an optimizer updates only these: the others keep their weights and their
  /// state in that step, as with PyTorch's SparseAdam or TensorFlow's LazyAdam. Under plain sgd that is no difference.
  bool sparse = false;
+ regularizer embeddings_regularizer{}; ///< of the whole table: with `sparse` refused
+ constraint embeddings_constraint{};
 };
 
 namespace detail {
@@ -29488,10 +37715,14 @@ constexpr auto embedding(const Scope& scope, const X& indices, const embedding_o
  const auto given = scope.operand(indices, where);
  const auto mark = scope.enter();
  const bool sensible = scope.require(o.input_dim > 0, "embedding: input_dim must be positive") &&
-      scope.require(o.output_dim > 0, "embedding: output_dim must be positive");
+      scope.require(o.output_dim > 0, "embedding: output_dim must be positive") &&
+      scope.require(!o.sparse || (!o.embeddings_regularizer && !o.embeddings_constraint),
+          "embedding: a sparse table has no regularizer and no constraint");
  const shape table = sensible ? shape{o.input_dim, o.output_dim} : shape{1, 1};
- const auto rows =
-  detail::floating_variable<T>(scope, given, "embeddings", table, {.initializer = o.embeddings_initializer});
+ const auto rows = detail::floating_variable<T>(scope, given, "embeddings", table,
+            {.initializer = o.embeddings_initializer,
+             .regularizer = o.embeddings_regularizer,
+             .constraint = o.embeddings_constraint});
  const auto at = detail::as_indices(given, where);
  return scope.leave("embedding", mark,
      o.sparse ? scope.gather_rows(rows, at, where) : eval(gather(rows, at, 0, 0, where), where));
@@ -29503,6 +37734,464 @@ template <tensor_like X>
 constexpr auto embedding_mask(const X& indices, std::int64_t padding = 0,
        std::source_location where = std::source_location::current()) {
  return step_mask{eval(detail::as_indices(eval(indices, where), where) != padding, where)};
+}
+
+}
+// ---- tapegraph/nn/layers/group_normalization.hpp ----
+
+/// Normalizations of single records: group_normalization, rms_normalization, unit_normalization; layer_normalization is in
+/// sequence.hpp. Not part of tapegraph.hpp: programs without them do not compile them.
+
+namespace tapegraph {
+
+/// Defaults as in Keras.
+struct group_normalization_options {
+ std::int64_t groups =
+  32; ///< divides the channels; 1: layer normalization over everything, -1: each channel by itself
+ double epsilon = 1e-3;
+ bool center = true, scale = true;
+ initializer beta_initializer = init::zeros{};
+ initializer gamma_initializer = init::ones{};
+ regularizer beta_regularizer{}, gamma_regularizer{};
+ constraint beta_constraint{}, gamma_constraint{};
+};
+
+/// Defaults as in Keras.
+struct rms_normalization_options {
+ double epsilon = 1e-6;
+ initializer scale_initializer = init::ones{};
+ regularizer scale_regularizer{};
+ constraint scale_constraint{};
+};
+
+/// (x - mean) / sqrt(variance + epsilon) gamma + beta, with mean and (population) variance of each record's groups of neighbouring
+/// channels (Wu and He 2018). x [batch, ..., channels], at least one axis between; "gamma" and "beta" [channels].
+template <class Scope, tensor_like X>
+ requires(!tensor_like<Scope>)
+constexpr auto group_normalization(const Scope& scope, const X& x, const group_normalization_options& o = {},
+        std::source_location where = std::source_location::current()) {
+ const auto input = scope.operand(x, where);
+ const auto mark = scope.enter();
+ const shape dims = shape_of(input);
+ const int rank = dims.rank();
+ if (!scope.require(rank >= 2 && rank < max_rank && dims[rank - 1].known(),
+     "group_normalization: input must be [batch, ..., channels], channels known"))
+  return scope.leave("group_normalization", mark, input);
+ const std::int64_t channels = dims[rank - 1].value, groups = o.groups == -1 ? channels : o.groups;
+ if (!scope.require(groups > 0 && channels % groups == 0, "group_normalization: groups must divide the channels"))
+  return scope.leave("group_normalization", mark, input);
+ shape split = detail::no_axes(dims);
+ axes within;
+ within.all = false;
+ for (int i = 0; i + 1 < rank; ++i) {
+  split.push_back(dims[i]);
+  if (i > 0) within.index[within.count++] = static_cast<std::int8_t>(i);
+ }
+ split.push_back(groups);
+ split.push_back(channels / groups);
+ within.index[within.count++] = static_cast<std::int8_t>(rank);
+ const auto parts = eval(reshape(input, split, where), where);
+ const auto values = moments(parts, within, {.keepdims = true}, where);
+ const auto inverse = eval(rsqrt(values.variance + o.epsilon), where);
+ const auto normal = eval(reshape(eval((parts - values.mean) * inverse, where), dims, where), where);
+ const auto gamma =
+  o.scale ? scope.variable_like(input, "gamma", {channels}, detail::gamma_options(o)) : decltype(normal){};
+ const auto beta =
+  o.center ? scope.variable_like(input, "beta", {channels}, detail::beta_options(o)) : decltype(normal){};
+ const auto result = o.scale && o.center ? eval(normal * gamma + beta, where)
+      : o.scale           ? eval(normal * gamma, where)
+      : o.center          ? eval(normal + beta, where)
+           : normal;
+ return scope.leave("group_normalization", mark, result);
+}
+
+/// x / sqrt(mean x^2 + epsilon) scale, the mean over the last axis (Zhang and Sennrich 2019): "scale" [features].
+template <class Scope, tensor_like X>
+ requires(!tensor_like<Scope>)
+constexpr auto rms_normalization(const Scope& scope, const X& x, const rms_normalization_options& o = {},
+        std::source_location where = std::source_location::current()) {
+ const auto input = scope.operand(x, where);
+ const auto mark = scope.enter();
+ const std::int64_t features =
+  detail::features_of(scope, shape_of(input), "rms_normalization: input needs an axis of features");
+ const auto scale = scope.variable_like(
+  input, "scale", {features},
+  {.initializer = o.scale_initializer, .regularizer = o.scale_regularizer, .constraint = o.scale_constraint});
+ const auto power = eval(mean(square(input), -1, {.keepdims = true}, where), where);
+ return scope.leave("rms_normalization", mark, eval(input * rsqrt(power + o.epsilon) * scale, where));
+}
+
+/// x / |x|, the Euclidean norm along axes; a norm below 1e-12 counts as that (Keras's UnitNormalization). No variables, no scope.
+template <tensor_like X>
+constexpr auto unit_normalization(const X& x, axes along = -1,
+        std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ const auto squares = eval(sum(square(input), along, {.keepdims = true}, where), where);
+ return eval(input * rsqrt(maximum(squares, 1e-24)), where);
+}
+
+}
+// ---- tapegraph/nn/layers/grouped_attention.hpp ----
+
+// ---- tapegraph/nn/layers/positions.hpp ----
+
+/// Where in a sequence a step stands: rotary_positions, sinusoidal_positions, position_embedding, token_and_position_embedding. Not
+/// part of tapegraph.hpp: programs without them do not compile them.
+
+namespace tapegraph {
+
+/// Of rotary_positions and sinusoidal_positions.
+struct wavelength_options {
+ double max_wavelength = 10000; ///< over 2 pi, of the slowest pair of features
+};
+
+/// Defaults as in KerasHub.
+struct position_embedding_options {
+ std::int64_t sequence_length = 1; ///< rows of the table: the longest sequence
+ initializer embeddings_initializer = init::glorot_uniform{};
+ regularizer embeddings_regularizer{};
+ constraint embeddings_constraint{};
+};
+struct token_and_position_embedding_options {
+ std::int64_t vocabulary_size = 1;
+ std::int64_t sequence_length = 1; ///< the longest sequence
+ std::int64_t embedding_dim = 1;
+ initializer embeddings_initializer = init::uniform{}; ///< of both tables
+};
+
+namespace detail {
+
+struct position_texts {
+ enum reason : std::int64_t { rotary, sinusoidal };
+ static constexpr const char* text(std::int64_t what) {
+  return what == rotary
+    ? "rotary_positions: x must be [batch, time, ..., features], an even known number of features"
+    : "sinusoidal_positions: x must be [batch, time, features], features known";
+ }
+};
+
+/// 0, 1, ... of the steps of x [batch, time, ...], from `first` on, i32, a scalar or [batch], where it is given: in double,
+/// [1 or batch, time, 1, ...].
+template <handle H>
+constexpr auto places(const H& x, std::source_location where) {
+ return numbers_along<double>(x, shape_of(x)[1], 1, shape_of(x).rank(), where);
+}
+template <handle H, handle P>
+constexpr auto places(const H& x, std::source_location where, const P& first) {
+ const shape dims = shape_of(x), given = shape_of(first);
+ shape beside = no_axes(dims);
+ beside.push_back(given.rank() == 0 ? extent(1) : given[0]);
+ for (int i = 1; i < dims.rank(); ++i) beside.push_back(1);
+ const auto start = eval(cast<double>(reshape(first, beside, where)), where);
+ return eval(start + places(x, where), where);
+}
+
+template <tensor_like X, class... First>
+constexpr auto rotated(const X& x, const wavelength_options& o, std::source_location where, const First&... first) {
+ const auto input = eval(x, where);
+ const shape dims = shape_of(input);
+ const int last = dims.rank() - 1;
+ if (last < 2 || !dims[last].known() || dims[last].value % 2 != 0 || dims[last].value == 0 ||
+  !(o.max_wavelength > 0))
+  return refuse<position_texts>(position_texts::rotary, where, input);
+ const std::int64_t half = dims[last].value / 2;
+ const auto pair = arange<double>(input, half, 0, 1, where);
+ const auto rate = eval(exp(pair * (-math::log(o.max_wavelength) / static_cast<double>(half))), where);
+ const auto turn = eval(places(input, where, first...) * rate, where);
+ const auto cosine = cast_like(input, cos(turn), where);
+ const auto sine = cast_like(input, sin(turn), where);
+ const auto [a, b] = split<2>(input, -1, where);
+ const auto first_half = eval(a * cosine - b * sine, where);
+ const auto second_half = eval(b * cosine + a * sine, where);
+ return concat(first_half, second_half, -1, where);
+}
+
+template <tensor_like X, class... First>
+constexpr auto sinusoids(const X& x, const wavelength_options& o, std::source_location where, const First&... first) {
+ const auto input = eval(x, where);
+ const shape dims = shape_of(input);
+ if (dims.rank() != 3 || !dims[2].known() || dims[2].value == 0 || !(o.max_wavelength > 0))
+  return refuse<position_texts>(position_texts::sinusoidal, where, input);
+ const auto number = arange<double>(input, dims[2], 0, 1, where);
+ const double rate = -2 * math::log(o.max_wavelength) / static_cast<double>(dims[2].value);
+ const auto turn = eval(places(input, where, first...) * exp(floor(number / 2) * rate), where);
+ return cast_like(input, tapegraph::where(number % 2 == 0, sin(turn), cos(turn)), where);
+}
+
+}
+
+/// x [batch, time, ..., features] with every pair of features k and k + features / 2 turned by place max_wavelength^(-2 k / features)
+/// (Su et al. 2021, in the order of GPT-NeoX and KerasHub): queries and keys of attention then meet by their distance.
+template <tensor_like X>
+constexpr auto rotary_positions(const X& x, const wavelength_options& o = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::rotated(x, o, where);
+}
+/// The same where the first step stands at place `first`, i32: a scalar, or [batch].
+template <tensor_like X, tensor_like P>
+constexpr auto rotary_positions(const X& x, const P& first, const wavelength_options& o = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::rotated(x, o, where, eval(first, where));
+}
+
+/// [1, time, features] to be added to x [batch, time, features]: feature 2 k is sin(place max_wavelength^(-2 k / features)), feature
+/// 2 k + 1 the cosine (Vaswani et al. 2017).
+template <tensor_like X>
+constexpr auto sinusoidal_positions(const X& x, const wavelength_options& o = {},
+         std::source_location where = std::source_location::current()) {
+ return detail::sinusoids(x, o, where);
+}
+/// The same where the first step stands at place `first`, i32: a scalar, or [batch], which gives [batch, time, features].
+template <tensor_like X, tensor_like P>
+constexpr auto sinusoidal_positions(const X& x, const P& first, const wavelength_options& o = {},
+         std::source_location where = std::source_location::current()) {
+ return detail::sinusoids(x, o, where, eval(first, where));
+}
+
+namespace detail {
+
+template <class Scope, handle H, class... First>
+constexpr H learnt_positions(const Scope& scope, const H& input, const position_embedding_options& o,
+       std::source_location where, const First&... first) {
+ const shape dims = shape_of(input);
+ const bool sensible =
+  scope.require(dims.rank() == 3 && dims[2].known(),
+     "position_embedding: input must be [batch, time, features], features known") &&
+  scope.require(o.sequence_length > 0, "position_embedding: sequence_length must be positive") &&
+  scope.require(!dims[1].known() || dims[1].value <= o.sequence_length,
+     "position_embedding: input is longer than sequence_length");
+ if (!sensible) return input;
+ const H table = scope.variable_like(input, "embeddings", {o.sequence_length, dims[2].value},
+          {.initializer = o.embeddings_initializer,
+          .regularizer = o.embeddings_regularizer,
+          .constraint = o.embeddings_constraint});
+ const auto numbers = arange<std::int32_t>(input, dims[1], 0, 1, where);
+ if constexpr (sizeof...(First) == 0)
+  return gather(table, numbers, 0, 0, where);
+ else
+  return gather(table, eval(expand_dims(first..., -1, where) + numbers, where), 0, 0, where);
+}
+
+}
+
+/// Rows of a table "embeddings" [sequence_length, features], one for each step of x [batch, time, features]: [time, features], to be
+/// added to x. A step beyond the table is a range_error. A place of the first step, i32 scalar or [batch], may follow.
+template <class Scope, tensor_like X, tensor_like... P>
+ requires(!tensor_like<Scope> && sizeof...(P) <= 1)
+constexpr auto position_embedding(const Scope& scope, const X& x, const position_embedding_options& o,
+        const P&... first) {
+ const auto where = std::source_location::current();
+ const auto input = scope.operand(x, where);
+ const auto mark = scope.enter();
+ return scope.leave("position_embedding", mark,
+     detail::learnt_positions(scope, input, o, where, eval(first, where)...));
+}
+
+/// Indices [batch, time] to [batch, time, embedding_dim]: rows of "token_embedding/embeddings" plus those of
+/// "position_embedding/embeddings". T is the tables' element type, as of embedding. A place of the first step may follow.
+template <class T = void, class Scope, tensor_like X, tensor_like... P>
+ requires(!tensor_like<Scope> && sizeof...(P) <= 1)
+constexpr auto token_and_position_embedding(const Scope& scope, const X& indices,
+           const token_and_position_embedding_options& o, const P&... first) {
+ const auto where = std::source_location::current();
+ const auto given = scope.operand(indices, where);
+ const auto mark = scope.enter();
+ const auto tokens = embedding<T>(scope / "token_embedding", given,
+         {.input_dim = o.vocabulary_size,
+         .output_dim = o.embedding_dim,
+         .embeddings_initializer = o.embeddings_initializer},
+         where);
+ const auto rows = position_embedding(
+  scope / "position_embedding", tokens,
+  {.sequence_length = o.sequence_length, .embeddings_initializer = o.embeddings_initializer}, first...);
+ scope.enter();
+ return scope.leave("token_and_position_embedding", mark, eval(tokens + rows, where));
+}
+
+}
+
+/// Attention whose heads share keys and values, and attention that goes on step by step from a cache of them. Not part of
+/// tapegraph.hpp: programs without them do not compile them.
+
+namespace tapegraph {
+
+/// Names and defaults as in Keras. With as many heads of both kinds its variables are those of multi_head_attention.
+struct grouped_query_attention_options {
+ std::int64_t head_dim = 1;
+ std::int64_t num_query_heads = 1;
+ std::int64_t num_key_value_heads = 0; ///< divides num_query_heads; 0: as many
+ double dropout = 0;                   ///< of attention weights, in training
+ bool use_bias = true;
+ bool use_causal_mask = false; ///< step t of the query sees the steps of the value up to t
+ double rotary_wavelength = 0; ///< not 0: queries and keys are turned by rotary_positions with this max_wavelength
+ initializer kernel_initializer = init::glorot_uniform{};
+ initializer bias_initializer = init::zeros{};
+ regularizer kernel_regularizer{}, bias_regularizer{};
+ constraint kernel_constraint{}, bias_constraint{};
+};
+
+/// Keys and values of the steps seen so far: [batch, capacity, num_key_value_heads, head_dim] each, at first any numbers, zeros.
+template <class H>
+struct attention_cache {
+ H keys, values;
+};
+template <class H>
+attention_cache(H, H) -> attention_cache<H>;
+
+/// What cached_attention gives: `const auto [y, next] = ...`.
+template <class H>
+struct attention_step {
+ H output;
+ attention_cache<H> cache;
+};
+
+namespace detail {
+
+/// Queries [batch, time, query heads, dim] over keys and values [batch, steps, heads, dim]: query head h sees head h heads / query
+/// heads. Gives [batch, time, query heads, dim].
+template <class Scope, handle H, class... Masks>
+constexpr H grouped_heads(const Scope& scope, const H& query, const H& keys, const H& values,
+      const grouped_query_attention_options& o, std::source_location where, const Masks&... seen) {
+ const shape q = shape_of(query), k = shape_of(keys);
+ shape grouped = no_axes(q);
+ for (const extent e : {q[0], q[1], k[2], extent(q[2].value / k[2].value), q[3]}) grouped.push_back(e);
+ const double scale = 1 / math::sqrt(static_cast<double>(o.head_dim));
+ const H asked = reshape(query * scale, grouped, where);
+ H scores = einsum("btkgd,bskd->bkgts", asked, keys, where);
+ ((scores = seen_scores(scores, seen, where)), ...);
+ const H weights = dropout(scope, softmax(scores, -1, where), {.rate = o.dropout}, where);
+ return reshape(einsum("bkgts,bskd->btkgd", weights, values, where), q, where);
+}
+
+template <class Scope, handle H>
+constexpr H attention_output(const Scope& scope, const H& query, const H& heads,
+       const grouped_query_attention_options& o, std::source_location where) {
+ const Scope last = scope / "attention_output";
+ const std::int64_t features = shape_of(query)[2].value;
+ const H kernel = last.variable_like(query, "kernel", {o.num_query_heads, o.head_dim, features}, kernel_options(o));
+ const H product = einsum("bthd,hdf->btf", heads, kernel, where);
+ if (!o.use_bias) return product;
+ return eval(product + last.variable_like(query, "bias", {features}, bias_options(o)), where);
+}
+
+template <class Scope>
+constexpr bool sensible_heads(const Scope& scope, const shape& q, const shape& v, grouped_query_attention_options& o) {
+ if (o.num_key_value_heads == 0) o.num_key_value_heads = o.num_query_heads;
+ return scope.require(q.rank() == 3 && v.rank() == 3 && q[2].known() && v[2].known(),
+      "grouped_query_attention: query and value must be [batch, time, features], features known") &&
+  scope.require(
+   o.head_dim > 0 && o.num_query_heads > 0 && o.num_key_value_heads > 0 &&
+    o.num_query_heads % o.num_key_value_heads == 0,
+   "grouped_query_attention: head_dim must be positive, num_key_value_heads divide num_query_heads") &&
+  scope.require(o.dropout >= 0 && o.dropout < 1, "grouped_query_attention: dropout must lie in [0, 1)") &&
+  scope.require(neither_negative_nor_infinite(o.rotary_wavelength) &&
+       (o.rotary_wavelength == 0 || o.head_dim % 2 == 0),
+      "grouped_query_attention: rotary_wavelength needs an even head_dim");
+}
+
+template <handle H, class... First>
+constexpr H maybe_rotated(const H& x, double wavelength, std::source_location where, const First&... first) {
+ return wavelength == 0 ? x : H(rotated(x, {wavelength}, where, first...));
+}
+
+/// Steps [batch, n, heads, dim] written into [batch, capacity, heads, dim] where `behind`, the place of an entry minus that of the first
+/// step, i32 [batch, capacity], lies in [0, n).
+template <handle H, handle I>
+constexpr H written(const H& cache, const H& steps, const I& behind, std::source_location where) {
+ const extent n = shape_of(steps)[1];
+ const auto last = extent_number(behind, n - extent(1));
+ const auto fresh = eval(logical_and(behind >= 0, behind <= last), where);
+ const auto chosen = expand_dims(fresh, {2, 3}, where);
+ if (n.known() && n.value == 1) return eval(tapegraph::where(chosen, steps, cache), where);
+ const auto index = eval(clip(behind, 0, last), where);
+ return eval(tapegraph::where(chosen, gather(steps, index, 1, 1, where), cache), where);
+}
+
+}
+
+/// Zeros for the keys and values of `capacity` steps, of the batch and element type of x [batch, time, features].
+template <tensor_like X>
+constexpr auto empty_attention_cache(const X& x, std::int64_t capacity, const grouped_query_attention_options& o,
+         std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ const std::int64_t heads = o.num_key_value_heads > 0 ? o.num_key_value_heads : o.num_query_heads;
+ shape dims = detail::no_axes(shape_of(input));
+ dims.push_back(detail::last_extent(shape_of(input), 3));
+ for (const std::int64_t e : {capacity, heads, o.head_dim}) dims.push_back(e);
+ const auto zeros = detail::cast_like(input, fill<float>(input, dims, 0, where), where);
+ return attention_cache{zeros, zeros};
+}
+
+/// Attention in which num_query_heads / num_key_value_heads neighbouring heads share keys and values (Ainslie et al. 2023): query
+/// [batch, time, features] looks at value [batch, steps, others], which is also the key, and gives query's shape. Variables as
+/// in Keras: "query", "key", "value" and "attention_output", each with "kernel" and "bias". An `attention_mask{...}` may follow.
+template <class Scope, tensor_like Q, tensor_like V, class... Masks>
+ requires(!tensor_like<Scope> && sizeof...(Masks) <= 1)
+constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const V& value,
+         grouped_query_attention_options o, const attention_mask<Masks>&... masks) {
+ const auto where = std::source_location::current();
+ const auto asked = scope.operand(query, where);
+ using H = std::remove_cvref_t<decltype(asked)>;
+ const H offered = scope.operand(value, where);
+ const auto mark = scope.enter();
+ const shape q = shape_of(asked), v = shape_of(offered);
+ if (!detail::sensible_heads(scope, q, v, o)) return scope.leave("grouped_query_attention", mark, asked);
+ H queries = detail::attention_heads(scope / "query", asked, o.num_query_heads, o.head_dim, o, where);
+ H keys = detail::attention_heads(scope / "key", offered, o.num_key_value_heads, o.head_dim, o, where);
+ const H values = detail::attention_heads(scope / "value", offered, o.num_key_value_heads, o.head_dim, o, where);
+ scope.enter();
+ queries = detail::maybe_rotated(queries, o.rotary_wavelength, where);
+ keys = detail::maybe_rotated(keys, o.rotary_wavelength, where);
+ const auto heads = [&](const auto&... causal) {
+  return detail::grouped_heads(scope, queries, keys, values, o, where, causal...,
+         expand_dims(expand_dims(masks.seen, -3, where), -3, where)...);
+ };
+ const H seen =
+  o.use_causal_mask ? heads(eval(detail::diagonal_number(asked, q[1], v[1], where) <= 0, where)) : heads();
+ return scope.leave("grouped_query_attention", mark, detail::attention_output(scope, asked, seen, o, where));
+}
+
+/// Causal attention of n further steps x [batch, n, features] over those whose keys and values a cache holds: the steps stand at
+/// `position`, position + 1, ..., i32, a scalar or [batch], and see what is at places up to their own. Gives their output and the
+/// cache with them. What grouped_query_attention with `use_causal_mask`, or multi_head_attention with as many heads of both
+/// kinds, gives of the whole sequence, with the same variables. n is 1 to generate, and the prompt's length to begin with. Steps beyond
+/// the capacity are not kept.
+template <class Scope, tensor_like X, handle H, tensor_like P>
+ requires(!tensor_like<Scope>)
+constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, const attention_cache<H>& cache,
+           const P& position, grouped_query_attention_options o,
+           std::source_location where = std::source_location::current()) {
+ const H input = scope.operand(x, where);
+ const auto mark = scope.enter();
+ const shape dims = shape_of(input), kept = shape_of(cache.keys);
+ if (!detail::sensible_heads(scope, dims, dims, o) ||
+  !scope.require(kept.rank() == 4 && kept == shape_of(cache.values) && kept[2].value == o.num_key_value_heads &&
+      kept[3].value == o.head_dim,
+     "cached_attention: keys and values must be [batch, capacity, num_key_value_heads, head_dim]"))
+  return {scope.leave("cached_attention", mark, input), cache};
+ const auto given = eval(position, where);
+ shape each = detail::no_axes(dims);
+ each.push_back(shape_of(given).rank() == 0 ? extent(1) : shape_of(given)[0]);
+ const auto first = reshape(given, each, where);
+ H queries = detail::attention_heads(scope / "query", input, o.num_query_heads, o.head_dim, o, where);
+ H keys = detail::attention_heads(scope / "key", input, o.num_key_value_heads, o.head_dim, o, where);
+ const H values = detail::attention_heads(scope / "value", input, o.num_key_value_heads, o.head_dim, o, where);
+ scope.enter();
+ queries = detail::maybe_rotated(queries, o.rotary_wavelength, where, first);
+ keys = detail::maybe_rotated(keys, o.rotary_wavelength, where, first);
+
+ const auto entries = arange<std::int32_t>(input, kept[1], 0, 1, where);
+ shape both = detail::no_axes(dims);
+ for (const extent e : {dims[0], kept[1]}) both.push_back(e);
+ const auto behind = eval(broadcast_to(entries - expand_dims(first, -1, where), both), where);
+ const attention_cache<H> next{detail::written(cache.keys, keys, behind, where),
+        detail::written(cache.values, values, behind, where)};
+ const auto steps = arange<std::int32_t>(input, dims[1], 0, 1, where);
+ const auto seen =
+  eval(expand_dims(behind, 1, where) <= expand_dims(steps, -1, where), where);
+ const H heads =
+  detail::grouped_heads(scope, queries, next.keys, next.values, o, where, expand_dims(seen, {1, 2}, where));
+ return {scope.leave("cached_attention", mark, detail::attention_output(scope, input, heads, o, where)), next};
 }
 
 }
@@ -30331,12 +39020,13 @@ constexpr auto call_recurrent(const Scope& scope, const H& input, const Options&
  const shape dims = shape_of(input);
  const bool sensible = sensible_recurrent(scope, dims, o.units, o.dropout, o.recurrent_dropout);
  const std::int64_t features = sensible ? dims[2].value : 1, units = sensible ? o.units : 1;
- const auto variable = [&](std::string_view name, const shape& of, const initializer& first) -> H {
-  return scope.variable_like(input, name, of, {.initializer = first});
- };
- const initializer first_bias = kind::bias_initializer(scope, o);
- const H kernel = variable("kernel", {features, kind::gates * units}, o.kernel_initializer);
- const H recurrent = variable("recurrent_kernel", {units, kind::gates * units}, o.recurrent_initializer);
+ variable_options bias = bias_options(o);
+ bias.initializer = kind::bias_initializer(scope, o);
+ const H kernel = scope.variable_like(input, "kernel", {features, kind::gates * units}, kernel_options(o));
+ const H recurrent = scope.variable_like(input, "recurrent_kernel", {units, kind::gates * units},
+           {.initializer = o.recurrent_initializer,
+           .regularizer = o.recurrent_regularizer,
+           .constraint = o.recurrent_constraint});
  auto options = kind::operation(o);
  options.activation = o.activation;
  options.return_sequences = o.return_sequences;
@@ -30344,7 +39034,8 @@ constexpr auto call_recurrent(const Scope& scope, const H& input, const Options&
  options.recompute = o.recompute || !scope.training();
  const auto with_bias = [&](const H& x, const auto&... given) {
   if (!o.use_bias) return f(x, kernel, recurrent, no_bias, options, given...);
-  return f(x, kernel, recurrent, variable("bias", kind::bias_shape(o, units), first_bias), options, given...);
+  const H b = scope.variable_like(input, "bias", kind::bias_shape(o, units), bias);
+  return f(x, kernel, recurrent, b, options, given...);
  };
  const H x = sensible ? with_dropped_features(scope, input, o.dropout, where) : input;
  if (!scope.training() || o.recurrent_dropout == 0) return with_bias(x, extras...);
@@ -32285,6 +40976,8 @@ struct gru_layer_options {
  initializer kernel_initializer = init::glorot_uniform{};
  initializer recurrent_initializer = init::orthogonal{};
  initializer bias_initializer = init::zeros{};
+ regularizer kernel_regularizer{}, recurrent_regularizer{}, bias_regularizer{};
+ constraint kernel_constraint{}, recurrent_constraint{}, bias_constraint{};
  bool zero_output_for_mask = false; ///< a sequence is 0 where a mask leaves steps out, and repeats nothing
  bool recompute = false; ///< see gru_options; in evaluation and prediction nothing is kept anyway
 };
@@ -32355,6 +41048,8 @@ struct lstm_layer_options {
  initializer kernel_initializer = init::glorot_uniform{};
  initializer recurrent_initializer = init::orthogonal{};
  initializer bias_initializer = init::zeros{};
+ regularizer kernel_regularizer{}, recurrent_regularizer{}, bias_regularizer{};
+ constraint kernel_constraint{}, recurrent_constraint{}, bias_constraint{};
  bool zero_output_for_mask = false; ///< a sequence is 0 where a mask leaves steps out, and repeats nothing
  bool recompute = false; ///< see lstm_options; in evaluation and prediction nothing is kept anyway
 };
@@ -32401,6 +41096,157 @@ constexpr auto lstm_with_state(const Scope& scope, const X& x, const lstm_layer_
  const auto where = std::source_location::current();
  const auto run = [](const auto&... operands) { return lstm_with_state(operands...); };
  return detail::recurrent_layer(scope, x, o, where, run, extras...);
+}
+
+}
+// ---- tapegraph/nn/layers/resizing.hpp ----
+
+/// Keras's layers without variables that change extents: up_sampling, cropping, zero_padding, repeat_vector. They are functions of
+/// a tensor alone. Not part of tapegraph.hpp: programs without them do not compile them.
+
+namespace tapegraph {
+
+enum class interpolation : std::uint8_t { nearest, bilinear };
+
+/// Elements in front of an axis and behind it. One number is both.
+struct before_after {
+ std::int64_t before = 0, after = 0;
+ constexpr before_after() = default;
+ constexpr before_after(std::int64_t both) : before(both), after(both) {}
+ constexpr before_after(std::int64_t in_front, std::int64_t behind) : before(in_front), after(behind) {}
+};
+
+struct up_sampling2d_options {
+ height_width size = 2;
+ tapegraph::interpolation interpolation = interpolation::nearest;
+};
+struct up_sampling1d_options {
+ std::int64_t size = 2;
+};
+/// `{.height = {1, 2}, .width = 3}`: a row at the top, two at the bottom, three columns on each side.
+struct cropping2d_options {
+ before_after height{}, width{};
+};
+struct zero_padding2d_options {
+ before_after height = 1, width = 1;
+};
+
+namespace detail {
+
+struct resizing_texts {
+ enum reason : std::int64_t { rank3, rank4, size, amount, rank2 };
+ static constexpr const char* text(std::int64_t what) {
+  switch (what) {
+  case rank3: return "up_sampling1d, cropping1d, zero_padding1d: x must be [batch, time, features]";
+  case rank4: return "up_sampling2d, cropping2d, zero_padding2d: x must be [batch, height, width, channels]";
+  case size: return "up_sampling: size must be positive";
+  case rank2: return "repeat_vector: x must be [batch, features]";
+  default: return "cropping, zero_padding, repeat_vector: an amount is negative";
+  }
+ }
+};
+
+/// An axis `factor` times as long. Element i of the result stands at (i + 1/2) / factor - 1/2 among those of x, and is between its two
+/// neighbours there as TensorFlow's and PyTorch's (align_corners = False) are.
+template <handle H>
+constexpr H linearly_longer(const H& x, int axis, std::int64_t factor, std::source_location where) {
+ if (factor == 1) return x;
+ const shape from = shape_of(x);
+ const extent size = from[axis] * factor;
+ const auto place_of = [&](const auto& number) {
+  return eval(maximum((number + 0.5) / static_cast<double>(factor) - 0.5, 0), where);
+ };
+ const auto place = place_of(arange<double>(x, size, 0, 1, where));
+ const auto below = eval(floor(place), where);
+ const auto above = eval(minimum(below + 1, extent_number(below, from[axis] - extent(1))), where);
+ const auto beside = place_of(numbers_along<double>(x, size, axis, from.rank(), where));
+ const H share = cast_like(x, beside - floor(beside), where);
+ const H first = gather(x, eval(cast<std::int32_t>(below), where), axis, 0, where);
+ const H second = gather(x, eval(cast<std::int32_t>(above), where), axis, 0, where);
+ return eval(first + share * (second - first), where);
+}
+
+}
+
+/// x [batch, height, width, channels] to [batch, height size[0], width size[1], channels]: every pixel repeated, or bilinear.
+template <tensor_like X>
+constexpr auto up_sampling2d(const X& x, const up_sampling2d_options& o = {},
+       std::source_location where = std::source_location::current()) {
+ using texts = detail::resizing_texts;
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 4) return detail::refuse<texts>(texts::rank4, where, input);
+ if (o.size[0] < 1 || o.size[1] < 1) return detail::refuse<texts>(texts::size, where, input);
+ if (o.interpolation == interpolation::bilinear)
+  return detail::linearly_longer(detail::linearly_longer(input, 1, o.size[0], where), 2, o.size[1], where);
+ return repeat(repeat(input, o.size[0], 1, where), o.size[1], 2, where);
+}
+
+/// x [batch, time, features] to [batch, time size, features]: every step repeated.
+template <tensor_like X>
+constexpr auto up_sampling1d(const X& x, const up_sampling1d_options& o = {},
+       std::source_location where = std::source_location::current()) {
+ using texts = detail::resizing_texts;
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 3) return detail::refuse<texts>(texts::rank3, where, input);
+ if (o.size < 1) return detail::refuse<texts>(texts::size, where, input);
+ return repeat(input, o.size, 1, where);
+}
+
+/// x [batch, height, width, channels] without some rows and columns at its borders.
+template <tensor_like X>
+constexpr auto cropping2d(const X& x, const cropping2d_options& o,
+      std::source_location where = std::source_location::current()) {
+ using texts = detail::resizing_texts;
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 4) return detail::refuse<texts>(texts::rank4, where, input);
+ if (o.height.before < 0 || o.height.after < 0 || o.width.before < 0 || o.width.after < 0)
+  return detail::refuse<texts>(texts::amount, where, input);
+ const auto kept = [](const before_after& a) {
+  return a.after == 0 ? range{a.before, all.end} : range{a.before, -a.after};
+ };
+ return slice(input, {all, kept(o.height), kept(o.width)}, where);
+}
+
+/// x [batch, time, features] without some steps at its ends; Keras's default is {1, 1}.
+template <tensor_like X>
+constexpr auto cropping1d(const X& x, const before_after& amount,
+      std::source_location where = std::source_location::current()) {
+ using texts = detail::resizing_texts;
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 3) return detail::refuse<texts>(texts::rank3, where, input);
+ if (amount.before < 0 || amount.after < 0) return detail::refuse<texts>(texts::amount, where, input);
+ return slice(input, {all, amount.after == 0 ? range{amount.before, all.end} : range{amount.before, -amount.after}},
+    where);
+}
+
+/// x [batch, height, width, channels] with zeros around.
+template <tensor_like X>
+constexpr auto zero_padding2d(const X& x, const zero_padding2d_options& o = {},
+       std::source_location where = std::source_location::current()) {
+ using texts = detail::resizing_texts;
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 4) return detail::refuse<texts>(texts::rank4, where, input);
+ return pad(input, {{0, 0}, {o.height.before, o.height.after}, {o.width.before, o.width.after}}, {}, where);
+}
+
+/// x [batch, time, features] with steps of zeros in front and behind.
+template <tensor_like X>
+constexpr auto zero_padding1d(const X& x, const before_after& amount = 1,
+       std::source_location where = std::source_location::current()) {
+ using texts = detail::resizing_texts;
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 3) return detail::refuse<texts>(texts::rank3, where, input);
+ return pad(input, {{0, 0}, {amount.before, amount.after}}, {}, where);
+}
+
+/// x [batch, features] to [batch, n, features], n times the same.
+template <tensor_like X>
+constexpr auto repeat_vector(const X& x, std::int64_t n, std::source_location where = std::source_location::current()) {
+ using texts = detail::resizing_texts;
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 2) return detail::refuse<texts>(texts::rank2, where, input);
+ if (n < 0) return detail::refuse<texts>(texts::amount, where, input);
+ return repeat(expand_dims(input, 1, where), n, 1, where);
 }
 
 }
@@ -32481,6 +41327,28 @@ constexpr auto bidirectional_outputs(const Scope& scope, const X& x, const O& o,
  return values;
 }
 
+/// Recurrent layers on top of one another, "0", "1", ...: `stacked(scope, x, std::tuple{lstm_layer_options{.units = 64}, ...})`. All
+/// but the last return sequences, the last what its options say (Keras's RNN over stacked cells). A `step_mask{...}` may follow,
+/// which all of them are given.
+template <class Scope, tensor_like X, detail::recurrent_layer_options... O, detail::recurrent_mask... E>
+ requires(!tensor_like<Scope> && sizeof...(O) > 0)
+constexpr auto stacked(const Scope& scope, const X& x, const std::tuple<O...>& layers, const E&... extras) {
+ const auto where = std::source_location::current();
+ const auto input = scope.operand(x, where);
+ const auto mark = scope.enter();
+ auto h = input;
+ int i = 0;
+ std::apply(
+  [&](auto... o) {
+   ((o.return_sequences = o.return_sequences || i + 1 < static_cast<int>(sizeof...(O)),
+   h = detail::recurrent_layer_kind<decltype(o)>::layer(scope / i, h, o, extras...), ++i),
+   ...);
+  },
+  layers);
+ scope.enter();
+ return scope.leave("stacked", mark, h);
+}
+
 /// `f(scope, steps)` on all steps of x [batch, time, rest...] at once, as on a batch [batch time, rest...]; what it gives,
 /// [batch time, other...], becomes [batch, time, other...]. f makes the layers; `scope` is this one's.
 template <class Scope, tensor_like X, class F>
@@ -32514,6 +41382,8 @@ struct layer_normalization_options {
  bool center = true, scale = true;
  initializer beta_initializer = init::zeros{};
  initializer gamma_initializer = init::ones{};
+ regularizer beta_regularizer{}, gamma_regularizer{};
+ constraint beta_constraint{}, gamma_constraint{};
 };
 
 /// (x - mean) / sqrt(variance + epsilon) gamma + beta with mean and (population) variance of every record's own elements (Ba,
@@ -32536,16 +41406,16 @@ constexpr auto layer_normalization(const Scope& scope, const X& x, const layer_n
   if (among) extents.push_back(dims[i]);
   if (among || extents.rank() > 0) beside_x.push_back(among ? dims[i] : extent(1));
  }
- const auto parameter = [&](std::string_view name, const initializer& first) {
-  const auto v = scope.variable_like(input, name, extents, {.initializer = first});
+ const auto parameter = [&](std::string_view name, const variable_options& options) {
+  const auto v = scope.variable_like(input, name, extents, options);
   return extents.rank() == beside_x.rank() ? v : eval(reshape(v, beside_x, where), where);
  };
  const auto values = moments(input, o.axis, {.keepdims = true}, where);
  const auto inverse = eval(rsqrt(values.variance + o.epsilon), where);
- const auto factor = o.scale ? eval(inverse * parameter("gamma", o.gamma_initializer), where) : inverse;
+ const auto factor = o.scale ? eval(inverse * parameter("gamma", detail::gamma_options(o)), where) : inverse;
  const auto centered = (input - values.mean) * factor;
  return scope.leave("layer_normalization", mark,
-     o.center ? eval(centered + parameter("beta", o.beta_initializer), where)
+     o.center ? eval(centered + parameter("beta", detail::beta_options(o)), where)
         : eval(centered, where));
 }
 
@@ -32573,6 +41443,8 @@ struct simple_rnn_layer_options {
  initializer kernel_initializer = init::glorot_uniform{};
  initializer recurrent_initializer = init::orthogonal{};
  initializer bias_initializer = init::zeros{};
+ regularizer kernel_regularizer{}, recurrent_regularizer{}, bias_regularizer{};
+ constraint kernel_constraint{}, recurrent_constraint{}, bias_constraint{};
  bool zero_output_for_mask = false; ///< a sequence is 0 where a mask leaves steps out, and repeats nothing
  bool recompute = false; ///< see simple_rnn_options; in evaluation and prediction nothing is kept anyway
 };
@@ -32616,6 +41488,346 @@ constexpr auto simple_rnn_with_state(const Scope& scope, const X& x, const simpl
 }
 
 }
+// ---- tapegraph/nn/layers/transposed_convolution.hpp ----
+
+/// Transposed convolutions as layers. Not part of tapegraph.hpp: programs without them do not compile them.
+
+namespace tapegraph {
+
+/// A kernel's extents are 3 unless given; everything else is as in Keras.
+template <class Size>
+struct basic_conv_transpose_layer_options {
+ std::int64_t filters = 1; ///< output channels, positive
+ Size kernel_size = 3;
+ Size stride = 1;
+ tapegraph::padding padding{};
+ Size output_padding = default_output; ///< see ops/convolution/convolution_transpose.hpp
+ Size dilation = 1;
+ bool use_bias = true;
+ initializer kernel_initializer = init::glorot_uniform{};
+ initializer bias_initializer = init::zeros{};
+ regularizer kernel_regularizer{}, bias_regularizer{};
+ constraint kernel_constraint{}, bias_constraint{};
+};
+using conv2d_transpose_layer_options = basic_conv_transpose_layer_options<height_width>;
+using conv1d_transpose_layer_options = basic_conv_transpose_layer_options<std::int64_t>;
+
+namespace detail {
+/// f(input, kernel, window), plus the bias.
+template <class Window, class Scope, tensor_like X, class Options, class F>
+constexpr auto transposed_layer(const Scope& scope, std::string_view type, const X& x, const Options& o,
+        std::source_location where, const F& f) {
+ const auto input = scope.operand(x, where);
+ const auto mark = scope.enter();
+ const std::int64_t channels = group_channels(scope, shape_of(input), 1);
+ const std::int64_t filters = positive_filters(scope, o.filters);
+ const auto kernel =
+  scope.variable_like(input, "kernel", kernel_shape(o.kernel_size, filters, channels), kernel_options(o));
+ const Window window{.stride = o.stride,
+      .padding = o.padding,
+      .output_padding = o.output_padding,
+      .dilation = o.dilation,
+      .groups = 1};
+ return scope.leave(type, mark, with_bias(scope, f(input, kernel, window), filters, o, where));
+}
+}
+
+/// Transposed convolution of x [batch, height, width, channels] with "kernel" [height, width, filters, channels], plus "bias"
+/// [filters]. Extents of the result: ops/convolution/convolution_transpose.hpp.
+template <class Scope, tensor_like X>
+ requires(!tensor_like<Scope>)
+constexpr auto conv2d_transpose(const Scope& scope, const X& x, const conv2d_transpose_layer_options& o,
+        std::source_location where = std::source_location::current()) {
+ const auto run = [&](const auto&... operands) { return conv2d_transpose(operands..., where); };
+ return detail::transposed_layer<conv2d_transpose_options>(scope, "conv2d_transpose", x, o, where, run);
+}
+
+/// The same of x [batch, width, channels] with "kernel" [width, filters, channels].
+template <class Scope, tensor_like X>
+ requires(!tensor_like<Scope>)
+constexpr auto conv1d_transpose(const Scope& scope, const X& x, const conv1d_transpose_layer_options& o,
+        std::source_location where = std::source_location::current()) {
+ const auto run = [&](const auto&... operands) { return conv1d_transpose(operands..., where); };
+ return detail::transposed_layer<conv1d_transpose_options>(scope, "conv1d_transpose", x, o, where, run);
+}
+
+}
+// ---- tapegraph/nn/layers/weight_normalization.hpp ----
+
+/// Weight normalization (Salimans and Kingma 2016). Not part of tapegraph.hpp: programs without it do not compile it.
+
+namespace tapegraph {
+
+/// A scope whose kernels are learnt as a direction and a length: what a layer asks for as "...kernel" [..., outputs] is
+/// gain v / |v|, with the norm over all axes but the last, of the variables v, which has the kernel's name, and "..._gain" [outputs],
+/// at first ones. So every layer can be normalized:
+///
+///     h = tg::dense(tg::weight_normalized(scope / "hidden"), h, {.units = 64});
+///
+/// Regularizers and constraints of the kernel are those of v. (PyTorch begins with gain = |v|: assign it.)
+template <class Scope>
+class weight_normalized_scope : public Scope {
+public:
+ constexpr explicit weight_normalized_scope(const Scope& scope) : Scope(scope) {}
+
+ template <class Name>
+ constexpr weight_normalized_scope operator/(const Name& name) const {
+  return weight_normalized_scope(static_cast<const Scope&>(*this) / name);
+ }
+
+ constexpr weight_normalized_scope reuse() const { return weight_normalized_scope(Scope::reuse()); }
+
+ template <handle H>
+ constexpr H variable_like(const H& like, std::string_view name, const shape& dims,
+       const variable_options& options = {}) const {
+  const H v = Scope::variable_like(like, name, dims, options);
+  if (!name.ends_with("kernel") || dims.rank() < 2) return v;
+  const H gain = Scope::variable_like(like, gain_name(name), {dims[dims.rank() - 1].value},
+           {.initializer = init::ones{}, .trainable = options.trainable});
+  axes before;
+  before.all = false;
+  for (int i = 0; i + 1 < dims.rank(); ++i) before.index[before.count++] = static_cast<std::int8_t>(i);
+  const H squares = sum(square(v), before);
+  return eval(v * (gain * rsqrt(squares)));
+ }
+
+private:
+ static constexpr std::string_view gain_name(std::string_view name) {
+  return name == "kernel"             ? "kernel_gain"
+   : name == "recurrent_kernel" ? "recurrent_kernel_gain"
+   : name == "depthwise_kernel" ? "depthwise_kernel_gain"
+   : name == "pointwise_kernel" ? "pointwise_kernel_gain"
+           : "gain";
+ }
+};
+
+template <class Scope>
+constexpr auto weight_normalized(const Scope& scope) {
+ return weight_normalized_scope<Scope>(scope);
+}
+
+}
+// ---- tapegraph/nn/losses_all.hpp ----
+
+/// All losses. nn/losses.hpp has the five that the umbrella header brings.
+
+// ---- tapegraph/nn/losses/cross_entropy.hpp ----
+
+// ---- tapegraph/nn/losses/loss.hpp ----
+
+/// What losses are made of. A loss is a plain struct. With members it has `count` and `numbers()`, and its functions take those numbers
+/// as a third argument, scalars of the output's type, so that they may change between steps without compiling anything; called by hand
+/// with two arguments it takes its members' values.
+///
+/// `per_record(output, labels[, n])` is what is left after the last axis was reduced (Keras's `call`); what weights of records multiply.
+
+namespace tapegraph::detail {
+
+template <class = void>
+[[noreturn]] void refuse_number(const char* who, const char* what, double value, double low, double high) {
+ const auto text = [](double v) {
+  std::string s = std::to_string(v);
+  while (s.find('.') != s.npos && (s.back() == '0' || s.back() == '.')) {
+   const bool point = s.back() == '.';
+   s.pop_back();
+   if (point) break;
+  }
+  return s;
+ };
+ const std::string range = high == std::numeric_limits<double>::infinity()
+        ? "must be finite and at least " + text(low)
+        : "is outside [" + text(low) + ", " + text(high) + "]";
+ throw argument_error(std::string(who) + ": " + what + " " + text(value) + " " + range);
+}
+
+/// The number itself, if it is finite and in [low, high]; argument_error otherwise.
+constexpr double number_within(const char* who, const char* what, double value, double low,
+       double high = std::numeric_limits<double>::infinity()) {
+ if (!(value >= low && value <= high) || value == std::numeric_limits<double>::infinity())
+  refuse_number(who, what, value, low, high);
+ return value;
+}
+
+template <class T>
+concept has_numbers = requires {
+ T::count;
+};
+
+/// The `Count` numbers from `First` on.
+template <std::size_t First, std::size_t Count>
+constexpr auto part_of_numbers(const auto& n) {
+ using scalar = std::remove_cvref_t<decltype(n[0])>;
+ return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::array<scalar, Count>{n[First + I]...}; }
+ (std::make_index_sequence<Count>{});
+}
+
+struct label_texts {
+ static constexpr const char* text(std::int64_t) {
+  return "loss, metric: output and labels differ in shape; they are compared element by element";
+ }
+};
+/// The labels, refused where they have not the output's shape: [batch, 1] and [batch] would broadcast to [batch, batch].
+template <tensor_like X, tensor_like Z>
+constexpr auto labels_like(const X& x, const Z& z) {
+ const auto labels = eval(z);
+ if (same_shape_or_required(shape_of(x), shape_of(labels))) return labels;
+ const auto here = std::source_location::current();
+ return static_cast<decltype(labels)>(refuse<label_texts>(0, here, labels, eval(x)));
+}
+
+/// The elements of a loss, Loss::each(x, z, n...), for labels of the output's shape.
+template <class Loss>
+constexpr auto elements_of(const auto& x, const auto& z, const auto&... n) {
+ const auto output = eval(x);
+ return Loss::each(output, labels_like(output, z), n...);
+}
+template <class Loss>
+constexpr auto record_means_of(const auto& x, const auto& z, const auto&... n) {
+ return mean_of_record(elements_of<Loss>(x, z, n...));
+}
+
+/// A loss of records: its call is the mean of Loss::per_record(x, z).
+template <class Loss>
+struct loss_of_records {
+ constexpr auto operator()(const auto& x, const auto& z) const { return mean(Loss::per_record(x, z)); }
+ static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+};
+
+/// A loss of elements, Loss::each(x, z). Its call is one mean over all of them.
+template <class Loss>
+struct loss_of_elements {
+ constexpr auto operator()(const auto& x, const auto& z) const { return mean(elements_of<Loss>(x, z)); }
+ static constexpr auto per_record(const auto& x, const auto& z) { return record_means_of<Loss>(x, z); }
+ static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+};
+
+/// Keras's epsilon: what logarithms and denominators are kept away from zero by.
+inline constexpr double loss_epsilon = 1e-7;
+
+}
+
+/// Cross-entropies of probabilities, and label smoothing. Those of logits are in nn/losses.hpp.
+
+namespace tapegraph {
+
+namespace detail {
+/// Logarithms of probabilities [..., classes], divided by their sum and clipped to [1e-7, 1 - 1e-7] as Keras does.
+constexpr auto log_of_probabilities(const auto& p) {
+ const auto total = sum(p, -1, {.keepdims = true});
+ return eval(log(clip(p / total, loss_epsilon, 1 - loss_epsilon)));
+}
+/// The elements of [..., classes] that class numbers [...] choose.
+constexpr auto chosen_of(const auto& x, const auto& z) { return without_last_axis(take_along(x, expand_dims(z, -1))); }
+}
+
+/// -sum z log p over the last axis, of probabilities p [batch..., classes] and distributions z.
+struct categorical_cross_entropy : detail::loss_of_records<categorical_cross_entropy> {
+ static constexpr std::string_view name = "categorical_cross_entropy";
+ static constexpr auto per_record(const auto& p, const auto& z) {
+  const auto labels = detail::labels_like(p, z);
+  return sum(-(labels * detail::log_of_probabilities(p)), -1);
+ }
+ static constexpr auto accuracy(const auto& p, const auto& z) { return softmax_cross_entropy::accuracy(p, z); }
+};
+
+/// -log p of the class, of probabilities p [batch..., classes] and int32 class numbers [batch...].
+struct sparse_categorical_cross_entropy : detail::loss_of_records<sparse_categorical_cross_entropy> {
+ static constexpr std::string_view name = "sparse_categorical_cross_entropy";
+ static constexpr auto per_record(const auto& p, const auto& z) {
+  return eval(-detail::chosen_of(detail::log_of_probabilities(p), z));
+ }
+ static constexpr tensor_spec labels(dtype, const shape& output) {
+  return {dtype::i32, detail::dims_without_last(output)};
+ }
+ static constexpr auto accuracy(const auto& p, const auto& z) {
+  return sparse_softmax_cross_entropy::accuracy(p, z);
+ }
+};
+
+namespace detail {
+/// How labels of a loss are smoothed. Whoever writes a loss of his own says it by a member `smoothing`.
+enum class label_smoothing_kind { none, binary, categorical, sparse_logits, sparse_probabilities };
+
+template <class Loss>
+constexpr label_smoothing_kind smoothing_of() {
+ if constexpr (std::is_same_v<Loss, sigmoid_cross_entropy> || std::is_same_v<Loss, binary_cross_entropy>)
+  return label_smoothing_kind::binary;
+ else if constexpr (std::is_same_v<Loss, softmax_cross_entropy> || std::is_same_v<Loss, categorical_cross_entropy>)
+  return label_smoothing_kind::categorical;
+ else if constexpr (std::is_same_v<Loss, sparse_softmax_cross_entropy>)
+  return label_smoothing_kind::sparse_logits;
+ else if constexpr (std::is_same_v<Loss, sparse_categorical_cross_entropy>)
+  return label_smoothing_kind::sparse_probabilities;
+ else if constexpr (requires { Loss::smoothing; })
+  return Loss::smoothing;
+ else
+  return label_smoothing_kind::none;
+}
+}
+
+/// A cross-entropy with label smoothing (Szegedy et al. 2016): labels are z (1 - s) + s / 2 of binary losses and z (1 - s) + s / classes
+/// of the others, s = `label_smoothing` in [0, 1]. `smoothed<softmax_cross_entropy>{.label_smoothing = 0.1}`. Accuracy is by the
+/// labels as they are.
+template <class Loss>
+struct smoothed {
+ Loss loss{};
+ double label_smoothing = 0.1;
+
+ static constexpr std::string_view name = "smoothed";
+ static constexpr int count = [] {
+  if constexpr (detail::has_numbers<Loss>)
+   return Loss::count + 1;
+  else
+   return 1;
+ }();
+ constexpr std::array<double, count> numbers() const {
+  std::array<double, count> n{detail::number_within("smoothed", "label_smoothing", label_smoothing, 0, 1)};
+  if constexpr (detail::has_numbers<Loss>) {
+   const auto of_loss = loss.numbers();
+   for (std::size_t i = 0; i < of_loss.size(); ++i) n[i + 1] = of_loss[i];
+  }
+  return n;
+ }
+ constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
+ constexpr auto operator()(const auto& x, const auto& z, const auto& n) const { return mean(per_record(x, z, n)); }
+ static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
+  using enum detail::label_smoothing_kind;
+  constexpr auto kind = detail::smoothing_of<Loss>();
+  static_assert(kind != none, "smoothed: this loss has no labels to smooth; a cross-entropy has");
+  if constexpr (kind == binary) {
+   return of_loss(x, eval(z * (1 - n[0]) + 0.5 * n[0]), n);
+  } else if constexpr (kind == categorical) {
+   const auto labels = eval(z);
+   const auto share = extent_number(labels, detail::reduced_size(labels, -1));
+   return of_loss(x, eval(labels * (1 - n[0]) + n[0] * (ones_like(labels) / share)), n);
+  } else {
+   const auto logs = [&] {
+    if constexpr (kind == sparse_logits)
+     return log_softmax(x);
+    else
+     return detail::log_of_probabilities(x);
+   }();
+   const auto right = detail::chosen_of(logs, z);
+   const auto others = mean(logs, -1);
+   return eval(-((1 - n[0]) * right + n[0] * others));
+  }
+ }
+ static constexpr tensor_spec labels(dtype type, const shape& output) { return Loss::labels(type, output); }
+ static constexpr auto accuracy(const auto& x, const auto& z) requires requires { Loss::accuracy(x, z); }
+ { return Loss::accuracy(x, z); }
+
+private:
+ static constexpr auto of_loss(const auto& x, const auto& z, const auto& n) {
+  if constexpr (detail::has_numbers<Loss>)
+   return Loss::per_record(x, z, detail::part_of_numbers<1, static_cast<std::size_t>(Loss::count)>(n));
+  else
+   return Loss::per_record(x, z);
+ }
+};
+
+}
+// ---- tapegraph/nn/losses/ctc.hpp ----
+
 // ---- tapegraph/nn/scan.hpp ----
 
 // ---- tapegraph/eager/scan.hpp ----
@@ -33904,6 +43116,1753 @@ private:
 
 /// tg::scan (ops/scan/scan.hpp) in both modes. Not part of tapegraph.hpp: programs without it do not compile it.
 
+namespace tapegraph {
+
+namespace detail {
+
+/// The logarithm of a probability of nothing: far below every sum of real ones, and finite, so that differences are.
+inline constexpr double log_of_nothing = -1e30;
+
+/// x [batch, n] one place later; `first` comes in front.
+constexpr auto one_later(const auto& x, double first) {
+ return pad(slice(x, {all, {0, -1}}), {{0, 0}, {1, 0}}, {.value = first});
+}
+
+/// One step of the forward algorithm: alpha(s) <- log(sum of exp of alpha(s), alpha(s - 1) and, where it may be skipped to,
+/// alpha(s - 2)) + the logarithm of the symbol's probability. All [batch, symbols].
+struct ctc_step {
+ constexpr auto operator()(auto alpha, auto symbol, auto skip) const {
+  const auto before = one_later(alpha, log_of_nothing);
+  const auto skipped = eval(one_later(before, log_of_nothing) + skip);
+  const auto largest = eval(stop_gradient(maximum(maximum(alpha, before), skipped)));
+  const auto total = exp(alpha - largest) + exp(before - largest) + exp(skipped - largest);
+  const auto next = eval(log(total) + largest + symbol);
+  return std::pair{next, take(next, 0, 1)};
+ }
+};
+
+/// Labels [batch, n] with a blank around each, [batch, 2 n + 1]. Padding becomes 0; what stands behind padding, or is below it,
+/// becomes negative, which the gathering of its probability refuses.
+constexpr auto with_blanks(const auto& z) {
+ const auto before = one_later(z, 1);
+ const auto label = eval(where(z > 0, where(before > 0, z, -1 - z), where(z < -1, z, 0)));
+ const auto blanks = eval(label * 0);
+ const auto pairs = stack({blanks, label}, -1);
+ const shape from = shape_of(label);
+ shape target = from;
+ target.set(1, from[1] * extent(2));
+ return pad(invoke<reshape_op>({}, &target, std::source_location::current(), pairs), {{0, 0}, {0, 1}});
+}
+
+}
+
+/// Connectionist temporal classification (Graves et al. 2006): -log of the probability that a sequence of symbols, with repetitions
+/// merged and blanks removed, is the labels. Logits [batch, time, classes]; class 0 is the blank. Labels int32 [batch, longest],
+/// classes from 1 on, padded at the end with -1 (or 0, as in Keras), which gives their lengths; all steps of time count.
+///
+/// By the forward algorithm with logarithms, as a scan over time. Where time is too short for the labels, repetitions with a blank
+/// between them, the loss is infinite and has no derivative, as in PyTorch. Labels that are no class and padding between labels
+/// are a range_error.
+struct ctc : detail::loss_of_records<ctc> {
+ static constexpr std::string_view name = "ctc";
+ static constexpr auto per_record(const auto& x, const auto& z) {
+  const auto labels = eval(z);
+  const auto symbols = detail::with_blanks(labels);
+  const auto chosen = gather(log_softmax(x), symbols, 2, 1);
+  const auto first = take(chosen, 0, 1);
+  const auto two_before = detail::one_later(detail::one_later(symbols, -1), -1);
+  const auto may_skip = logical_and(symbols > 0, symbols != two_before);
+  const auto skip = eval(where(may_skip, zeros_like(first), detail::log_of_nothing));
+  const auto place = arange<std::int32_t>(symbols, shape_of(symbols)[1]);
+  const auto start = eval(where(place == 0, zeros_like(first), detail::log_of_nothing));
+  const auto last = tapegraph::scan(detail::ctc_step{}, start, chosen, skip).last;
+
+  const auto length = sum(cast<std::int32_t>(labels > 0), -1, {.keepdims = true});
+  const auto on_blank = take_along(last, eval(2 * length));
+  const auto on_label = take_along(last, eval(maximum(2 * length - 1, 0)));
+  const auto label = eval(where(length > 0, on_label, detail::log_of_nothing));
+  const auto largest = eval(stop_gradient(maximum(on_blank, label)));
+  const auto total = eval(log(exp(on_blank - largest) + exp(label - largest)) + largest);
+  const auto possible = eval(largest > detail::log_of_nothing / 2);
+  return detail::without_last_axis(eval(where(possible, -total, std::numeric_limits<double>::infinity())));
+ }
+ static constexpr tensor_spec labels(dtype, const shape& output) {
+  shape dims;
+  dims.attach(output.table());
+  if (output.rank() > 0) dims.push_back(output[0]);
+  if (output.table() != nullptr) dims.push_back({output.table()->symbol("labels"), output.table()});
+  return {dtype::i32, dims};
+ }
+};
+
+}
+// ---- tapegraph/nn/losses/focal.hpp ----
+
+/// Focal losses (Lin et al. 2017): cross-entropies whose terms count by (1 - probability of the right answer)^gamma, so that what is
+/// already right counts little. Keras 3's formulas; from logits without its clipping, since nothing overflows there.
+
+namespace tapegraph {
+
+namespace detail {
+
+/// q^gamma with a derivative of 0 at q = 0, where the power's own may be infinite.
+constexpr auto focus(const auto& q, const auto& gamma) { return pow(maximum(q, 1e-30), gamma); }
+
+template <bool Logits>
+struct binary_focal {
+ bool apply_class_balancing = false; ///< weights alpha and 1 - alpha of labels 1 and 0
+ double alpha = 0.25;
+ double gamma = 2;
+
+ static constexpr std::string_view name = Logits ? "sigmoid_focal_cross_entropy" : "binary_focal_cross_entropy";
+ static constexpr auto smoothing = label_smoothing_kind::binary;
+ static constexpr int count = 3;
+ constexpr std::array<double, count> numbers() const {
+  const double share = number_within("binary_focal_cross_entropy", "alpha", alpha, 0, 1);
+  return {apply_class_balancing ? share : 1, apply_class_balancing ? 1 - share : 1,
+    number_within("binary_focal_cross_entropy", "gamma", gamma, 0)};
+ }
+ constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
+ constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
+  return mean(elements_of<binary_focal>(x, z, n));
+ }
+ static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
+  return record_means_of<binary_focal>(x, z, n);
+ }
+ static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+ static constexpr auto each(const auto& x, const auto& z, const auto& n) {
+  const auto weight = n[0] * z + n[1] * (1 - z);
+  if constexpr (Logits) {
+   const auto p = eval(sigmoid(x));
+   const auto entropy = maximum(x, 0) - x * z + log1p(exp(-abs(x)));
+   return weight * focus(1 - (z * p + (1 - z) * (1 - p)), n[2]) * entropy;
+  } else {
+   const auto q = eval(clip(x, loss_epsilon, 1 - loss_epsilon));
+   return weight * focus(1 - (z * x + (1 - z) * (1 - x)), n[2]) * -(z * log(q) + (1 - z) * log(1 - q));
+  }
+ }
+ static constexpr auto accuracy(const auto& x, const auto& z) {
+  return mean(cast<float>((x > (Logits ? 0 : 0.5)) == (z > 0.5)));
+ }
+};
+
+template <bool Logits>
+struct categorical_focal {
+ double alpha = 0.25;
+ double gamma = 2;
+
+ static constexpr std::string_view name = Logits ? "softmax_focal_cross_entropy" : "categorical_focal_cross_entropy";
+ static constexpr auto smoothing = label_smoothing_kind::categorical;
+ static constexpr int count = 2;
+ constexpr std::array<double, count> numbers() const {
+  return {number_within("categorical_focal_cross_entropy", "alpha", alpha, 0),
+    number_within("categorical_focal_cross_entropy", "gamma", gamma, 0)};
+ }
+ constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
+ constexpr auto operator()(const auto& x, const auto& z, const auto& n) const { return mean(per_record(x, z, n)); }
+ static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+ static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
+  const auto labels = labels_like(x, z);
+  const auto logs = [&] {
+   if constexpr (Logits)
+    return log_softmax(x);
+   else
+    return log_of_probabilities(x);
+  }();
+  return sum(n[0] * focus(1 - exp(logs), n[1]) * -(labels * logs), -1);
+ }
+ static constexpr auto accuracy(const auto& x, const auto& z) { return softmax_cross_entropy::accuracy(x, z); }
+};
+
+}
+
+/// Of probabilities, clipped to [1e-7, 1 - 1e-7], and labels 0 and 1 of their shape.
+using binary_focal_cross_entropy = detail::binary_focal<false>;
+/// The same of logits.
+using sigmoid_focal_cross_entropy = detail::binary_focal<true>;
+/// Of probabilities [batch..., classes] and one-hot labels.
+using categorical_focal_cross_entropy = detail::categorical_focal<false>;
+/// The same of logits.
+using softmax_focal_cross_entropy = detail::categorical_focal<true>;
+
+}
+// ---- tapegraph/nn/losses/hinge.hpp ----
+
+/// Margins, with Keras 3's formulas.
+
+namespace tapegraph {
+
+namespace detail {
+/// Labels of -1 and 1. If all labels of the batch are 0 or 1, 0 stands for -1.
+constexpr auto signs_of(const auto& z) {
+ const auto binary = all_of(logical_or(z == 0, z == 1));
+ return eval(where(binary, 2 * z - 1, z));
+}
+constexpr auto signs_agree(const auto& x, const auto& z) { return mean(cast<float>((x > 0) == (z > 0))); }
+}
+
+/// max(1 - z x, 0), of scores x and labels of -1 and 1, or 0 and 1.
+struct hinge : detail::loss_of_elements<hinge> {
+ static constexpr std::string_view name = "hinge";
+ static constexpr auto each(const auto& x, const auto& z) { return maximum(1 - detail::signs_of(z) * x, 0); }
+ static constexpr auto accuracy(const auto& x, const auto& z) { return detail::signs_agree(x, z); }
+};
+
+/// max(1 - z x, 0)^2
+struct squared_hinge : detail::loss_of_elements<squared_hinge> {
+ static constexpr std::string_view name = "squared_hinge";
+ static constexpr auto each(const auto& x, const auto& z) { return square(maximum(1 - detail::signs_of(z) * x, 0)); }
+ static constexpr auto accuracy(const auto& x, const auto& z) { return detail::signs_agree(x, z); }
+};
+
+/// max(1 + max((1 - z) x) - sum(z x), 0) over the last axis, of scores [batch..., classes] and one-hot labels.
+struct categorical_hinge : detail::loss_of_records<categorical_hinge> {
+ static constexpr std::string_view name = "categorical_hinge";
+ static constexpr auto per_record(const auto& x, const auto& z) {
+  const auto labels = detail::labels_like(x, z);
+  const auto right = sum(labels * x, -1);
+  const auto wrong = max((1 - labels) * x, -1);
+  return eval(maximum(wrong - right + 1, 0));
+ }
+ static constexpr auto accuracy(const auto& x, const auto& z) { return softmax_cross_entropy::accuracy(x, z); }
+};
+
+}
+// ---- tapegraph/nn/losses/overlap.hpp ----
+
+/// Losses by overlap, for segmentation: of probabilities x and labels z in [0, 1] of the same shape, Keras 3's formulas. They come in two
+/// forms. `dice` and `tversky` are of the whole batch, as Keras's default is, and have no loss per record; `dice_per_record`
+/// and `tversky_per_record` sum over all axes but the first (Keras: `axis`), so that each record counts alike, and take weights.
+
+namespace tapegraph {
+
+namespace detail {
+
+/// The sum over all axes, or over all but the first.
+template <bool PerRecord>
+constexpr auto overlap_sum(const auto& x) {
+ if constexpr (!PerRecord) {
+  return sum(x);
+ } else {
+  const shape from = shape_of(x);
+  if (from.rank() < 2) return eval(x);
+  shape rows;
+  rows.attach(from.table());
+  rows.push_back(from[0]);
+  rows.push_back(from.size(1, from.rank()));
+  return sum(invoke<reshape_op>({}, &rows, std::source_location::current(), eval(x)), -1);
+ }
+}
+
+/// 1 - 2 sum(x z) / (sum(x) + sum(z) + 1e-7)
+template <bool PerRecord>
+struct basic_dice {
+ static constexpr std::string_view name = "dice";
+ constexpr auto operator()(const auto& x, const auto& z) const {
+  const auto loss = value(x, z);
+  if constexpr (PerRecord)
+   return mean(loss);
+  else
+   return loss;
+ }
+ static constexpr auto per_record(const auto& x, const auto& z) requires PerRecord { return value(x, z); }
+ static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+
+private:
+ static constexpr auto value(const auto& x, const auto& z) {
+  const auto labels = labels_like(x, z);
+  const auto both = overlap_sum<PerRecord>(x * labels);
+  const auto of_output = overlap_sum<PerRecord>(x);
+  const auto of_labels = overlap_sum<PerRecord>(labels);
+  return eval(1 - 2 * both / (of_labels + of_output + loss_epsilon));
+ }
+};
+
+/// 1 - sum(x z) / (sum(x z) + alpha sum((1 - x) z) + beta sum(x (1 - z)) + 1e-7) (Salehi et al. 2017): alpha counts what was missed and
+/// beta what was wrongly found, as in Keras. With 0.5 and 0.5 it is dice.
+template <bool PerRecord>
+struct basic_tversky {
+ double alpha = 0.5;
+ double beta = 0.5;
+
+ static constexpr std::string_view name = "tversky";
+ static constexpr int count = 2;
+ constexpr std::array<double, count> numbers() const {
+  return {number_within("tversky", "alpha", alpha, 0), number_within("tversky", "beta", beta, 0)};
+ }
+ constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
+ constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
+  const auto loss = value(x, z, n);
+  if constexpr (PerRecord)
+   return mean(loss);
+  else
+   return loss;
+ }
+ static constexpr auto per_record(const auto& x, const auto& z, const auto& n) requires PerRecord {
+  return value(x, z, n);
+ }
+ static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+
+private:
+ static constexpr auto value(const auto& x, const auto& z, const auto& n) {
+  const auto labels = labels_like(x, z);
+  const auto both = overlap_sum<PerRecord>(x * labels);
+  const auto missed = overlap_sum<PerRecord>((1 - x) * labels);
+  const auto wrong = overlap_sum<PerRecord>(x * (1 - labels));
+  return eval(1 - both / (both + missed * n[0] + wrong * n[1] + loss_epsilon));
+ }
+};
+
+}
+
+using dice = detail::basic_dice<false>;
+using dice_per_record = detail::basic_dice<true>;
+using tversky = detail::basic_tversky<false>;
+using tversky_per_record = detail::basic_tversky<true>;
+
+}
+// ---- tapegraph/nn/losses/regression.hpp ----
+
+/// Losses of numbers x against labels z of the same shape, with Keras 3's formulas. `per_record` is the mean over the last axis.
+
+namespace tapegraph {
+
+/// |x - z|
+struct mean_absolute_error : detail::loss_of_elements<mean_absolute_error> {
+ static constexpr std::string_view name = "mean_absolute_error";
+ static constexpr auto each(const auto& x, const auto& z) { return abs(x - z); }
+};
+
+/// 100 |z - x| / max(|z|, 1e-7)
+struct mean_absolute_percentage_error : detail::loss_of_elements<mean_absolute_percentage_error> {
+ static constexpr std::string_view name = "mean_absolute_percentage_error";
+ static constexpr auto each(const auto& x, const auto& z) {
+  return 100 * abs((z - x) / maximum(abs(z), detail::loss_epsilon));
+ }
+};
+
+/// (log(1 + max(x, 1e-7)) - log(1 + max(z, 1e-7)))^2; no derivative where x < 1e-7.
+struct mean_squared_logarithmic_error : detail::loss_of_elements<mean_squared_logarithmic_error> {
+ static constexpr std::string_view name = "mean_squared_logarithmic_error";
+ static constexpr auto each(const auto& x, const auto& z) {
+  return square(log(maximum(x, detail::loss_epsilon) + 1) - log(maximum(z, detail::loss_epsilon) + 1));
+ }
+};
+
+/// e^2 / 2 where |e| <= delta and delta |e| - delta^2 / 2 beyond, e = x - z (Huber 1964). delta > 0.
+struct huber {
+ double delta = 1;
+
+ static constexpr std::string_view name = "huber";
+ static constexpr int count = 1;
+ constexpr std::array<double, count> numbers() const {
+  return {detail::number_within("huber", "delta", delta, std::numeric_limits<double>::min())};
+ }
+ constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
+ constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
+  return mean(detail::elements_of<huber>(x, z, n));
+ }
+ static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
+  return detail::record_means_of<huber>(x, z, n);
+ }
+ static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+ static constexpr auto each(const auto& x, const auto& z, const auto& n) {
+  return where(abs(x - z) <= n[0], 0.5 * square(x - z), n[0] * abs(x - z) - 0.5 * (n[0] * n[0]));
+ }
+};
+
+/// log(cosh(x - z)) = e + softplus(-2 e) - log 2, which does not overflow.
+struct log_cosh : detail::loss_of_elements<log_cosh> {
+ static constexpr std::string_view name = "log_cosh";
+ static constexpr auto each(const auto& x, const auto& z) {
+  return (x - z) + softplus(-2 * (x - z)) - 0.6931471805599453;
+ }
+};
+
+/// The pinball loss, max(q e, (q - 1) e) of e = z - x, q = quantile in [0, 1]: least where x is that quantile of z (Koenker and
+/// Bassett 1978).
+struct pinball {
+ double quantile = 0.5;
+
+ static constexpr std::string_view name = "pinball";
+ static constexpr int count = 1;
+ constexpr std::array<double, count> numbers() const {
+  return {detail::number_within("pinball", "quantile", quantile, 0, 1)};
+ }
+ constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
+ constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
+  return mean(detail::elements_of<pinball>(x, z, n));
+ }
+ static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
+  return detail::record_means_of<pinball>(x, z, n);
+ }
+ static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
+ static constexpr auto each(const auto& x, const auto& z, const auto& n) {
+  return maximum(n[0] * (z - x), (n[0] - 1) * (z - x));
+ }
+};
+
+/// x - z log(x + 1e-7), of rates x >= 0 and counts z: the negative log-likelihood but for a term of z alone.
+struct poisson : detail::loss_of_elements<poisson> {
+ static constexpr std::string_view name = "poisson";
+ static constexpr auto each(const auto& x, const auto& z) { return x - z * log(x + detail::loss_epsilon); }
+};
+
+/// sum z log(z / x) over the last axis, distributions [batch..., classes], both clipped to [1e-7, 1].
+struct kl_divergence : detail::loss_of_records<kl_divergence> {
+ static constexpr std::string_view name = "kl_divergence";
+ static constexpr auto per_record(const auto& x, const auto& z) {
+  const auto p = eval(clip(detail::labels_like(x, z), detail::loss_epsilon, 1));
+  return sum(p * log(p / clip(x, detail::loss_epsilon, 1)), -1);
+ }
+};
+
+namespace detail {
+/// The cosine of the angle between x and z along the last axis; vectors shorter than 1e-7 count as shorter still.
+constexpr auto cosine(const auto& x, const auto& z) {
+ const auto labels = labels_like(x, z);
+ const double least = loss_epsilon * loss_epsilon;
+ const auto a = eval(rsqrt(maximum(sum(square(x), -1, {.keepdims = true}), least)));
+ const auto b = eval(rsqrt(maximum(sum(square(labels), -1, {.keepdims = true}), least)));
+ return sum((x * a) * (labels * b), -1);
+}
+}
+
+/// Minus the cosine of the angle between x and z along the last axis: -1 where they agree, 0 where one of them is zero.
+struct cosine_similarity : detail::loss_of_records<cosine_similarity> {
+ static constexpr std::string_view name = "cosine_similarity";
+ static constexpr auto per_record(const auto& x, const auto& z) { return eval(-detail::cosine(x, z)); }
+};
+
+}
+// ---- tapegraph/nn/losses/triplet.hpp ----
+
+/// Triplet losses, from labels: embeddings [batch, d] of records of one class should be nearer to each other than to those of other
+/// classes, by a margin (Schroff et al. 2015; Hermans et al. 2017; the formulas of TensorFlow Addons). Triplets are chosen inside
+/// the batch; which are chosen has no derivative. Embeddings are usually of length 1. Memory: [batch, batch].
+
+namespace tapegraph {
+
+namespace detail {
+
+/// Distances between all rows, [batch, batch]; the derivative at 0 is 0.
+constexpr auto distances(const auto& x, const auto& squared) {
+ const auto rows = eval(expand_dims(x, 1));
+ const auto columns = eval(expand_dims(x, 0));
+ const auto squares = sum(square(rows - columns), -1);
+ const auto roots = sqrt(where(squares > 0, squares, 1));
+ return eval(where(squared > 0, squares, where(squares > 0, roots, 0)));
+}
+/// Which pairs [batch, batch] are of one class.
+constexpr auto of_one_class(const auto& z) {
+ const auto rows = eval(expand_dims(z, 1));
+ const auto columns = eval(expand_dims(z, 0));
+ return eval(rows == columns);
+}
+/// Which pairs are of different records.
+constexpr auto of_two_records(const auto& z) {
+ const auto place = arange<std::int32_t>(z, shape_of(z)[0]);
+ const auto rows = eval(expand_dims(place, 1));
+ return eval(rows != place);
+}
+constexpr tensor_spec label_per_row(const shape& output) {
+ shape dims;
+ dims.attach(output.table());
+ if (output.rank() > 0) dims.push_back(output[0]);
+ return {dtype::i32, dims};
+}
+template <class Loss>
+constexpr std::array<double, 2> triplet_numbers(const Loss& loss) {
+ return {number_within("triplet", "margin", loss.margin, 0), loss.squared ? 1.0 : 0.0};
+}
+
+}
+
+/// Semi-hard triplets: for each pair of records of one class, (a, p), the negative n nearest to a of those that are farther than p, or
+/// if there is none the farthest negative: the mean over pairs of max(margin + d(a, p) - d(a, n), 0). Pairs whose anchor has no
+/// negative are left out; without any pair the loss is 0. A mean over pairs: it has no loss per record.
+struct triplet_semi_hard {
+ double margin = 1;
+ bool squared = false; ///< squared distances
+
+ static constexpr std::string_view name = "triplet_semi_hard";
+ static constexpr int count = 2;
+ constexpr std::array<double, count> numbers() const { return detail::triplet_numbers(*this); }
+ constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
+ constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
+  const auto d = detail::distances(eval(x), n[1]);
+  const auto same = detail::of_one_class(z);
+  const auto pairs = detail::of_two_records(z);
+  const auto fixed = eval(stop_gradient(d));
+  const auto order = argsort(where(same, std::numeric_limits<double>::infinity(), fixed));
+  const auto negatives = sum(cast<std::int32_t>(logical_not(same)), -1, {.keepdims = true});
+  const auto from_anchor = eval(expand_dims(fixed, 1)), to_positive = eval(expand_dims(fixed, 2));
+  const auto others = eval(expand_dims(same, 1));
+  const auto nearer = sum(cast<std::int32_t>(logical_and(logical_not(others), from_anchor <= to_positive)), -1);
+  const auto place = eval(maximum(minimum(nearer, negatives - 1), 0));
+  const auto chosen = take_along(order, place);
+  const auto to_negative = take_along(d, chosen);
+  const auto counts = eval(logical_and(logical_and(same, pairs), negatives > 0));
+  const auto total = sum(where(counts, maximum(n[0] + d - to_negative, 0), 0));
+  const auto number = sum(where(counts, ones_like(d), 0));
+  return eval(total / maximum(number, 1));
+ }
+ static constexpr tensor_spec labels(dtype, const shape& output) { return detail::label_per_row(output); }
+};
+
+/// The hardest triplet of each record a: p the farthest of its class, n the nearest of another, max(margin + d(a, p) - d(a, n), 0). A
+/// record without any of them counts 0.
+struct triplet_hard {
+ double margin = 1;
+ bool squared = false; ///< squared distances
+
+ static constexpr std::string_view name = "triplet_hard";
+ static constexpr int count = 2;
+ constexpr std::array<double, count> numbers() const { return detail::triplet_numbers(*this); }
+ constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
+ constexpr auto operator()(const auto& x, const auto& z, const auto& n) const { return mean(per_record(x, z, n)); }
+ static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
+  const auto d = detail::distances(eval(x), n[1]);
+  const auto same = detail::of_one_class(z);
+  const auto pairs = detail::of_two_records(z);
+  const auto fixed = eval(stop_gradient(d));
+  const auto positive = eval(logical_and(same, pairs));
+  const auto farthest = argmax(where(positive, fixed, -1), -1, {.keepdims = true});
+  const auto nearest =
+   argmin(where(same, std::numeric_limits<double>::infinity(), fixed), -1, {.keepdims = true});
+  const auto to_positive = detail::without_last_axis(take_along(d, farthest));
+  const auto to_negative = detail::without_last_axis(take_along(d, nearest));
+  const auto has_positive = any(positive, -1);
+  const auto has_negative = any(logical_not(same), -1);
+  const auto counts = eval(logical_and(has_positive, has_negative));
+  return eval(where(counts, maximum(n[0] + to_positive - to_negative, 0), 0));
+ }
+ static constexpr tensor_spec labels(dtype, const shape& output) { return detail::label_per_row(output); }
+};
+
+}
+// ---- tapegraph/nn/metrics_all.hpp ----
+
+/// All metrics, and what accumulates them by hand.
+
+// ---- tapegraph/nn/metrics/accumulator.hpp ----
+
+// ---- tapegraph/nn/metrics/metric.hpp ----
+
+/// What metrics are made of. A metric is a plain struct with
+///
+///     static constexpr std::string_view name;
+///     static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n);
+///     double result(const auto& values) const;
+///     static constexpr int count; constexpr std::array<double, count> numbers() const;
+///
+/// `update` is traced into the program: `state.add("total", {}, value)` adds to a double of its state, or to doubles of a shape, which are 0
+/// at the start of every epoch. x is the output, z the labels, `weights` a tensor of weights of records, [batch], or something that is
+/// no tensor. Sums are of doubles, and exact over batches of unequal sizes.
+
+namespace tapegraph::detail {
+
+struct weight_texts {
+ static constexpr const char* text(std::int64_t) {
+  return "metric: weights have more axes than what they weigh; one weight per record is [batch]";
+ }
+};
+
+/// Weights [batch] with axes of 1 behind them, so that they broadcast over values [batch, ...].
+template <handle W>
+constexpr W weights_over(const W& weights, int rank) {
+ const shape from = shape_of(weights);
+ const auto here = std::source_location::current();
+ if (from.rank() > rank) return static_cast<W>(refuse<weight_texts>(0, here, weights));
+ shape target = from;
+ while (target.rank() < rank) target.push_back(1);
+ return invoke<reshape_op>({}, &target, here, weights);
+}
+
+/// values * weights as doubles, a formula; the values, where there are no weights.
+constexpr auto weighted_values(const auto& values, const auto& weights) {
+ if constexpr (tensor_like<std::remove_cvref_t<decltype(weights)>>) {
+  const auto beside = weights_over(eval(weights), shape_of(values).rank());
+  return cast<double>(values) * cast<double>(beside);
+ } else {
+  return cast<double>(values);
+ }
+}
+constexpr auto weighted_sum(const auto& values, const auto& weights, axes over = {}) {
+ return sum(weighted_values(values, weights), over);
+}
+
+/// Adds to "total" and "count" what makes a weighted mean of values [batch, ...].
+constexpr void add_mean_of(const auto& state, const auto& values, const auto& weights) {
+ state.add("total", {}, weighted_sum(values, weights));
+ state.add("count", {}, weighted_sum(ones_like(values), weights));
+}
+/// x / y, 0 where y is 0.
+constexpr double ratio(double x, double y) { return y == 0 ? 0 : x / y; }
+constexpr double mean_from(const auto& v) { return ratio(v["total"], v["count"]); }
+
+/// Numbers of metrics with a threshold for probabilities, which may be given as logits.
+template <class Metric>
+constexpr std::array<double, 2> threshold_numbers(const char* who, const Metric& metric) {
+ return {number_within(who, "threshold", metric.threshold, 0, 1), metric.from_logits ? 1.0 : 0.0};
+}
+/// x as probabilities, where it is logits if `from_logits` is not 0.
+constexpr auto probabilities(const auto& x, const auto& from_logits) { return where(from_logits > 0, sigmoid(x), x); }
+
+/// x with an axis of outputs: [batch] as [batch, 1].
+template <handle X>
+constexpr auto with_outputs(const X& x) {
+ return shape_of(x).rank() == 1 ? expand_dims(x, -1) : eval(x);
+}
+/// All axes but the last.
+template <tensor_like X>
+constexpr axes all_but_last(const X& x) {
+ axes over;
+ over.all = false;
+ for (int i = 0; i + 1 < shape_of(x).rank(); ++i) over.index[over.count++] = static_cast<std::int8_t>(i);
+ return over;
+}
+/// The shape of one number for each output of x.
+template <tensor_like X>
+constexpr shape of_outputs(const X& x) {
+ const shape from = shape_of(x);
+ return {from[from.rank() - 1].value};
+}
+
+/// Class numbers, int32: of one-hot labels, which have x's rank, the places of their largest elements.
+template <tensor_like X, tensor_like Z>
+constexpr auto class_numbers_of(const X& x, const Z& z) {
+ const auto labels = eval(z);
+ if (shape_of(labels).rank() == shape_of(x).rank()) return argmax(labels, -1);
+ return eval(cast<std::int32_t>(labels));
+}
+
+}
+
+/// Metrics by hand: the same `update` that programs trace, run on tensors.
+
+namespace tapegraph {
+
+namespace detail {
+
+/// State of a metric in eager mode.
+class metric_state {
+public:
+ /// Adds to a state of this shape, which is zeros when it is first named. Throws shape_error where the value has another shape.
+ void add(std::string_view name, const shape& dims, const auto& value) const {
+  const tensor<double> sealed = eval(cast<double>(value));
+  add_to(name, dims, sealed);
+ }
+ /// Everything that was accumulated, by name.
+ std::vector<metric_values::entry> entries() const {
+  std::vector<metric_values::entry> list;
+  for (const named& each : states_) list.push_back({each.name, each.values});
+  return list;
+ }
+ void reset() { states_.clear(); }
+
+private:
+ struct named {
+  std::string name;
+  std::vector<double> values;
+ };
+ template <class = void>
+ void add_to(std::string_view name, const shape& dims, const tensor<double>& value) const {
+  if (!(value.shape() == dims))
+   throw shape_error("metric: state '" + std::string(name) + "' has shape " + to_string(dims) + ", given " +
+       to_string(value.shape()));
+  named* target = nullptr;
+  for (named& each : states_)
+   if (each.name == name) target = &each;
+  if (target == nullptr) {
+   states_.push_back({std::string(name), std::vector<double>(static_cast<std::size_t>(value.size()))});
+   target = &states_.back();
+  }
+  if (target->values.size() != static_cast<std::size_t>(value.size()))
+   throw shape_error("metric: state '" + std::string(name) + "' has " + std::to_string(target->values.size()) +
+       " numbers, given " + std::to_string(value.size()));
+  const double* from = value.data();
+  for (double& to : target->values) to += *from++;
+ }
+
+ mutable std::vector<named> states_;
+};
+
+}
+
+/// A metric accumulated by hand, batch after batch of any sizes:
+///
+///     tg::metric_accumulator recall(tg::recall{.threshold = 0.3});
+///     for (...) recall.update(model.predict(x), y);
+///     recall.result();
+///
+/// Nothing of it is recorded on a tape.
+template <class Metric>
+class metric_accumulator {
+public:
+ /// Throws argument_error for numbers that the metric refuses.
+ explicit metric_accumulator(const Metric& metric = {}) : metric_(metric) { numbers<double>(); }
+
+ /// One batch; weights are of records, [batch].
+ template <class T, tensor_like Z>
+ void update(const tensor<T>& x, const Z& z) {
+  run(x, z, none{});
+ }
+ template <class T, tensor_like Z, tensor_like W>
+ void update(const tensor<T>& x, const Z& z, const W& weights) {
+  run(x, z, eval(weights));
+ }
+ /// What has been seen since the last reset; 0 or the metric's own word for nothing, if that was no batch.
+ double result() const {
+  const auto entries = state_.entries();
+  return entries.empty() ? 0 : metric_.result(metric_values(entries));
+ }
+ /// A state by its name: `all("confusion_matrix")`. Throws argument_error for a name that the metric did not give.
+ std::vector<double> all(std::string_view name) const {
+  const auto entries = state_.entries();
+  const auto values = metric_values(entries).all(name);
+  return {values.begin(), values.end()};
+ }
+ void reset() { state_.reset(); }
+ Metric& metric() { return metric_; }
+
+private:
+ template <class T>
+ auto numbers() const {
+  if constexpr (detail::has_numbers<Metric>) {
+   const auto values = metric_.numbers();
+   std::array<typed_number<T>, Metric::count> n;
+   for (std::size_t i = 0; i < values.size(); ++i) n[i] = {static_cast<T>(values[i])};
+   return n;
+  } else {
+   return none{};
+  }
+ }
+ template <class T, class Z, class W>
+ void run(const tensor<T>& x, const Z& z, const W& weights) {
+  using scalar = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  Metric::update(state_, x.detach(), eval(z), weights, numbers<scalar>());
+ }
+
+ Metric metric_;
+ detail::metric_state state_;
+};
+
+}
+// ---- tapegraph/nn/metrics/accuracy.hpp ----
+
+/// Shares of right answers, weighted means over everything that was seen.
+
+namespace tapegraph {
+
+/// The share of elements for which x > threshold answers z > 0.5. With `from_logits` x is passed through a sigmoid first.
+struct binary_accuracy {
+ double threshold = 0.5;
+ bool from_logits = false;
+
+ static constexpr std::string_view name = "binary_accuracy";
+ static constexpr int count = 2;
+ constexpr std::array<double, count> numbers() const { return detail::threshold_numbers("binary_accuracy", *this); }
+ static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
+  const auto p = eval(detail::probabilities(x, n[1]));
+  const auto labels = detail::labels_like(x, z);
+  detail::add_mean_of(state, eval(cast<double>((p > n[0]) == (labels > 0.5))), weights);
+ }
+ static double result(const auto& v) { return detail::mean_from(v); }
+};
+
+/// The share of records whose largest output is their class: outputs [batch..., classes], labels class numbers [batch...].
+struct sparse_categorical_accuracy {
+ static constexpr std::string_view name = "sparse_categorical_accuracy";
+ static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
+  const auto predicted = argmax(x, -1);
+  const auto labels = detail::class_numbers_of(x, z);
+  detail::add_mean_of(state, eval(cast<double>(predicted == labels)), weights);
+ }
+ static double result(const auto& v) { return detail::mean_from(v); }
+};
+
+/// The same of one-hot labels.
+struct categorical_accuracy : sparse_categorical_accuracy {
+ static constexpr std::string_view name = "categorical_accuracy";
+};
+
+namespace detail {
+struct top_k_texts {
+ static constexpr const char* text(std::int64_t) {
+  return "top_k_categorical_accuracy: k is above the number of classes";
+ }
+};
+}
+
+/// The share of records of whose outputs fewer than K are larger than that of their class; equal outputs are taken to come behind it, as
+/// in Keras. A class's output that is NaN is wrong. Labels as class numbers or one-hot.
+template <int K = 5>
+struct sparse_top_k_categorical_accuracy {
+ static_assert(K > 0, "top_k_categorical_accuracy: k must be at least 1");
+
+ static constexpr std::string_view name = "sparse_top_k_categorical_accuracy";
+ static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
+  const auto outputs = checked(eval(x));
+  const auto chosen = take_along(outputs, expand_dims(detail::class_numbers_of(outputs, z), -1));
+  const auto larger = sum(cast<std::int32_t>(outputs > chosen), -1);
+  const auto value = detail::without_last_axis(chosen);
+  detail::add_mean_of(state, eval(cast<double>(logical_and(larger < K, value == value))), weights);
+ }
+ static double result(const auto& v) { return detail::mean_from(v); }
+
+private:
+ template <handle X>
+ static constexpr X checked(const X& x) {
+  const shape from = shape_of(x);
+  const extent classes = from.rank() > 0 ? from[from.rank() - 1] : extent(0);
+  if (at_least_or_required(classes, K, "top_k_categorical_accuracy")) return x;
+  return static_cast<X>(detail::refuse<detail::top_k_texts>(0, std::source_location::current(), x));
+ }
+};
+
+template <int K = 5>
+struct top_k_categorical_accuracy : sparse_top_k_categorical_accuracy<K> {
+ static constexpr std::string_view name = "top_k_categorical_accuracy";
+};
+
+}
+// ---- tapegraph/nn/metrics/auc.hpp ----
+
+namespace tapegraph {
+
+enum class auc_curve {
+ roc, ///< recall over the share of false positives
+ pr   ///< precision over recall
+};
+/// Between two thresholds the curve is a line (of precision: by Davis and Goadrich 2006), or the smaller or larger of both values.
+enum class auc_summation { interpolation, minoring, majoring };
+
+/// The area under a curve of answers x > t against labels z > 0.5, over `Thresholds` values of t at equal distances from 0 to 1: Keras's
+/// formulas. x are probabilities, clipped to [0, 1], NaN as 0; with `from_logits` a sigmoid makes them. The program counts how many positives and
+/// negatives lie between two thresholds, so a batch costs what its elements do, however many thresholds there are.
+template <int Thresholds>
+struct basic_auc {
+ static_assert(Thresholds > 1, "auc: at least two thresholds are needed");
+
+ auc_curve curve = auc_curve::roc;
+ auc_summation summation = auc_summation::interpolation;
+ bool from_logits = false;
+
+ static constexpr std::string_view name = "auc";
+ static constexpr int count = 1;
+ constexpr std::array<double, count> numbers() const { return {from_logits ? 1.0 : 0.0}; }
+ static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
+  const auto p = eval(detail::probabilities(x, n[0]));
+  const auto within = where(p >= 0, minimum(p, 1), 0);
+  const auto place = eval(cast<std::int32_t>(maximum(ceil(within * (Thresholds - 1)) - 1, 0)));
+  const auto places = ravel(place);
+  const auto labels = detail::labels_like(x, z);
+  const auto positives = ravel(eval(detail::weighted_values(labels > 0.5, weights)));
+  const auto negatives = ravel(eval(detail::weighted_values(labels <= 0.5, weights)));
+  state.add("positives", {Thresholds}, scatter_add(positives, places, {Thresholds}, 0));
+  state.add("negatives", {Thresholds}, scatter_add(negatives, places, {Thresholds}, 0));
+ }
+ double result(const auto& v) const {
+  double tp[Thresholds + 1]{}, fp[Thresholds + 1]{};
+  const auto positives = v.all("positives"), negatives = v.all("negatives");
+  for (std::size_t i = Thresholds; i-- > 0;) {
+   tp[i] = tp[i + 1] + positives[i];
+   fp[i] = fp[i + 1] + negatives[i];
+  }
+  double area = 0;
+  for (std::size_t i = 0; i + 1 < Thresholds; ++i)
+   area += curve == auc_curve::pr && summation == auc_summation::interpolation
+      ? precision_between(tp + i, fp + i, tp[0])
+      : between(tp + i, fp + i, tp[0], fp[0]);
+  return area;
+ }
+
+private:
+ struct point {
+  double x, y;
+ };
+ point at(double tp, double fp, double all_positive, double all_negative) const {
+  const double hits = detail::ratio(tp, all_positive);
+  if (curve == auc_curve::roc) return {detail::ratio(fp, all_negative), hits};
+  return {hits, detail::ratio(tp, tp + fp)};
+ }
+ double between(const double* tp, const double* fp, double all_positive, double all_negative) const {
+  const point a = at(tp[0], fp[0], all_positive, all_negative), b = at(tp[1], fp[1], all_positive, all_negative);
+  const double height = summation == auc_summation::interpolation ? (a.y + b.y) / 2
+       : summation == auc_summation::minoring    ? std::min(a.y, b.y)
+                  : std::max(a.y, b.y);
+  return (a.x - b.x) * height;
+ }
+ /// The integral of precision over recall, where true positives grow linearly with all that is predicted positive.
+ static double precision_between(const double* tp, const double* fp, double all_positive) {
+  const double here = tp[0] + fp[0], next = tp[1] + fp[1];
+  const double slope = detail::ratio(tp[0] - tp[1], here - next), intercept = tp[1] - slope * next;
+  const double grows = here > 0 && next > 0 ? here / next : 1;
+  return detail::ratio(slope * (tp[0] - tp[1] + intercept * std::log(grows)), all_positive);
+ }
+};
+
+using auc = basic_auc<200>;
+
+}
+// ---- tapegraph/nn/metrics/confusion.hpp ----
+
+/// Metrics of yes and no: outputs x above a threshold against labels z > 0.5 of their shape, every element by itself. With `from_logits`
+/// x is passed through a sigmoid first. Where a denominator is 0 the result is.
+
+namespace tapegraph {
+
+namespace detail {
+
+/// Predictions and labels as bools.
+template <class P, class Z>
+struct answers {
+ P predicted;
+ Z actual;
+};
+constexpr auto answers_of(const auto& x, const auto& z, const auto& n) {
+ const auto predicted = eval(probabilities(x, n[1]) > n[0]);
+ const auto actual = eval(labels_like(x, z) > 0.5);
+ return answers<std::remove_const_t<decltype(predicted)>, std::remove_const_t<decltype(actual)>>{predicted, actual};
+}
+/// How often both hold, with weights.
+constexpr auto count_both(const auto& a, const auto& b, const auto& weights, axes over = {}) {
+ return weighted_sum(logical_and(a, b), weights, over);
+}
+
+}
+
+/// True positives by all that were predicted positive.
+struct precision {
+ double threshold = 0.5;
+ bool from_logits = false;
+
+ static constexpr std::string_view name = "precision";
+ static constexpr int count = 2;
+ constexpr std::array<double, count> numbers() const { return detail::threshold_numbers("precision", *this); }
+ static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
+  const auto [predicted, actual] = detail::answers_of(x, z, n);
+  state.add("true_positives", {}, detail::count_both(predicted, actual, weights));
+  state.add("false_positives", {}, detail::count_both(predicted, logical_not(actual), weights));
+ }
+ static double result(const auto& v) {
+  return detail::ratio(v["true_positives"], v["true_positives"] + v["false_positives"]);
+ }
+};
+
+/// True positives by all that are positive; also called sensitivity.
+struct recall {
+ double threshold = 0.5;
+ bool from_logits = false;
+
+ static constexpr std::string_view name = "recall";
+ static constexpr int count = 2;
+ constexpr std::array<double, count> numbers() const { return detail::threshold_numbers("recall", *this); }
+ static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
+  const auto [predicted, actual] = detail::answers_of(x, z, n);
+  state.add("true_positives", {}, detail::count_both(predicted, actual, weights));
+  state.add("false_negatives", {}, detail::count_both(logical_not(predicted), actual, weights));
+ }
+ static double result(const auto& v) {
+  return detail::ratio(v["true_positives"], v["true_positives"] + v["false_negatives"]);
+ }
+};
+
+/// True negatives by all that are negative.
+struct specificity {
+ double threshold = 0.5;
+ bool from_logits = false;
+
+ static constexpr std::string_view name = "specificity";
+ static constexpr int count = 2;
+ constexpr std::array<double, count> numbers() const { return detail::threshold_numbers("specificity", *this); }
+ static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
+  const auto [predicted, actual] = detail::answers_of(x, z, n);
+  state.add("true_negatives", {}, detail::count_both(logical_not(predicted), logical_not(actual), weights));
+  state.add("false_positives", {}, detail::count_both(predicted, logical_not(actual), weights));
+ }
+ static double result(const auto& v) {
+  return detail::ratio(v["true_negatives"], v["true_negatives"] + v["false_positives"]);
+ }
+};
+
+/// How the scores of several outputs become one: of all answers together; their mean; their mean weighted by how often each is positive.
+enum class averaging { micro, macro, weighted };
+
+/// (1 + beta^2) precision recall / (beta^2 precision + recall) for each of the outputs [batch..., outputs], and their average. With
+/// `largest` the prediction is the largest output (Keras: threshold None), not what is above the threshold.
+struct fbeta_score {
+ double beta = 1;
+ double threshold = 0.5;
+ bool from_logits = false;
+ bool largest = false;
+ averaging average = averaging::macro;
+
+ static constexpr std::string_view name = "fbeta_score";
+ static constexpr int count = 3;
+ constexpr std::array<double, count> numbers() const {
+  detail::number_within("fbeta_score", "beta", beta, std::numeric_limits<double>::min());
+  const auto n = detail::threshold_numbers("fbeta_score", *this);
+  return {n[0], n[1], largest ? 1.0 : 0.0};
+ }
+ static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
+  const auto outputs = detail::with_outputs(eval(x));
+  const auto labels = detail::with_outputs(eval(z));
+  const auto above = detail::answers_of(outputs, labels, n);
+  const auto best = max(outputs, -1, {.keepdims = true});
+  const auto predicted =
+   eval(logical_or(logical_and(n[2] > 0, outputs == best), logical_and(n[2] <= 0, above.predicted)));
+  const auto each = detail::all_but_last(outputs);
+  const shape dims = detail::of_outputs(outputs);
+  state.add("true_positives", dims, detail::count_both(predicted, above.actual, weights, each));
+  state.add("false_positives", dims, detail::count_both(predicted, logical_not(above.actual), weights, each));
+  state.add("false_negatives", dims, detail::count_both(logical_not(predicted), above.actual, weights, each));
+ }
+ double result(const auto& v) const {
+  const auto hits = v.all("true_positives"), wrong = v.all("false_positives"), missed = v.all("false_negatives");
+  double sums[3]{}, total = 0, weight = 0;
+  for (std::size_t i = 0; i < hits.size(); ++i) {
+   const double share = average == averaging::weighted ? hits[i] + missed[i] : 1;
+   total += share * score(hits[i], wrong[i], missed[i]);
+   weight += share;
+   sums[0] += hits[i], sums[1] += wrong[i], sums[2] += missed[i];
+  }
+  return average == averaging::micro ? score(sums[0], sums[1], sums[2]) : detail::ratio(total, weight);
+ }
+
+private:
+ double score(double hits, double wrong, double missed) const {
+  const double square = beta * beta;
+  return detail::ratio((1 + square) * hits, (1 + square) * hits + square * missed + wrong);
+ }
+};
+
+/// fbeta_score with beta = 1: the harmonic mean of precision and recall.
+struct f1_score {
+ double threshold = 0.5;
+ bool from_logits = false;
+ bool largest = false;
+ averaging average = averaging::macro;
+
+ static constexpr std::string_view name = "f1_score";
+ static constexpr int count = fbeta_score::count;
+ constexpr std::array<double, count> numbers() const { return whole().numbers(); }
+ static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
+  fbeta_score::update(state, x, z, weights, n);
+ }
+ double result(const auto& v) const { return whole().result(v); }
+
+private:
+ constexpr fbeta_score whole() const {
+  return {.beta = 1, .threshold = threshold, .from_logits = from_logits, .largest = largest, .average = average};
+ }
+};
+
+}
+// ---- tapegraph/nn/metrics/confusion_matrix.hpp ----
+
+/// Confusion matrices, and intersections over unions of classes. Outputs [batch..., classes], of which the largest is the prediction;
+/// labels are class numbers [batch...] or one-hot.
+
+namespace tapegraph {
+
+namespace detail {
+
+struct confusion_texts {
+ static constexpr const char* text(std::int64_t) {
+  return "confusion_matrix, io_u: the output's last axis has not as many elements as the metric has classes";
+ }
+};
+/// Adds to "confusion_matrix": rows are labels, columns predictions. A label outside [0, classes) is a range_error.
+template <int Classes>
+constexpr void add_confusions(const auto& state, const auto& x, const auto& z, const auto& weights) {
+ const auto outputs = eval(x);
+ const shape from = shape_of(outputs);
+ const bool fits = from.rank() > 0 && equal_or_required(from[from.rank() - 1], extent(Classes));
+ const auto here = std::source_location::current();
+ const auto checked =
+  fits ? outputs : static_cast<std::remove_const_t<decltype(outputs)>>(refuse<confusion_texts>(0, here, outputs));
+ const auto predicted = argmax(checked, -1);
+ const auto labels = class_numbers_of(checked, z);
+ const auto pairs = stack({ravel(labels), ravel(predicted)}, -1);
+ const auto each = ravel(eval(weighted_values(ones_like(predicted), weights)));
+ state.add("confusion_matrix", {Classes, Classes}, scatter_nd(each, pairs, {Classes, Classes}));
+}
+
+/// Intersection by union of one class, and whether it was seen at all.
+struct class_overlap {
+ double value;
+ bool seen;
+};
+inline class_overlap overlap_of(const auto& matrix, int classes, int which) {
+ const auto at = [&](int label, int predicted) {
+  return matrix[static_cast<std::size_t>(label * classes + predicted)];
+ };
+ double either = -at(which, which);
+ for (int i = 0; i < classes; ++i) either += at(which, i) + at(i, which);
+ return {ratio(at(which, which), either), either > 0};
+}
+
+}
+
+/// How often each class was taken for each: `values().all("confusion_matrix")`, rows are labels and columns predictions. Its result is the
+/// share on the diagonal.
+template <int Classes>
+struct confusion_matrix {
+ static_assert(Classes > 1, "confusion_matrix: at least two classes are needed");
+
+ static constexpr std::string_view name = "confusion_matrix";
+ static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
+  detail::add_confusions<Classes>(state, x, z, weights);
+ }
+ static double result(const auto& v) {
+  const auto matrix = v.all("confusion_matrix");
+  double right = 0, total = 0;
+  for (std::size_t i = 0; i < matrix.size(); ++i) {
+   total += matrix[i];
+   if (i % (Classes + 1) == 0) right += matrix[i];
+  }
+  return detail::ratio(right, total);
+ }
+};
+
+/// Intersection over union of one class: true positives by all that are of that class or were taken for it.
+template <int Classes>
+struct io_u {
+ static_assert(Classes > 1, "io_u: at least two classes are needed");
+ int target_class_id = 1;
+
+ static constexpr std::string_view name = "io_u";
+ static constexpr int count = 1;
+ constexpr std::array<double, count> numbers() const {
+  return {detail::number_within("io_u", "target_class_id", target_class_id, 0, Classes - 1)};
+ }
+ static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
+  detail::add_confusions<Classes>(state, x, z, weights);
+ }
+ double result(const auto& v) const {
+  return detail::overlap_of(v.all("confusion_matrix"), Classes, target_class_id).value;
+ }
+};
+
+/// The mean of all classes' intersections over unions; classes that are neither labels nor predictions do not count.
+template <int Classes>
+struct mean_io_u {
+ static_assert(Classes > 1, "mean_io_u: at least two classes are needed");
+
+ static constexpr std::string_view name = "mean_io_u";
+ static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
+  detail::add_confusions<Classes>(state, x, z, weights);
+ }
+ static double result(const auto& v) {
+  const auto matrix = v.all("confusion_matrix");
+  double total = 0, seen = 0;
+  for (int i = 0; i < Classes; ++i) {
+   const auto overlap = detail::overlap_of(matrix, Classes, i);
+   total += overlap.value;
+   seen += overlap.seen;
+  }
+  return detail::ratio(total, seen);
+ }
+};
+
+}
+// ---- tapegraph/nn/metrics/mean.hpp ----
+
+/// Weighted means of losses, and metrics made of such means.
+
+namespace tapegraph {
+
+/// The mean of any loss that has `per_record`, under its name: `loss_mean<mean_absolute_error>{}`, `loss_mean<huber>{{.delta = 2}}`.
+template <class Loss>
+struct loss_mean {
+ Loss loss{};
+
+ static constexpr std::string_view name = Loss::name;
+ static constexpr int count = [] {
+  if constexpr (detail::has_numbers<Loss>)
+   return Loss::count;
+  else
+   return 0;
+ }();
+ constexpr std::array<double, count> numbers() const {
+  if constexpr (count > 0)
+   return loss.numbers();
+  else
+   return {};
+ }
+ static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
+  if constexpr (count > 0)
+   detail::add_mean_of(state, eval(Loss::per_record(x, z, n)), weights);
+  else
+   detail::add_mean_of(state, eval(Loss::per_record(x, z)), weights);
+ }
+ static double result(const auto& v) { return detail::mean_from(v); }
+};
+
+/// The root of the mean of squared differences.
+struct root_mean_squared_error {
+ static constexpr std::string_view name = "root_mean_squared_error";
+ static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
+  const auto labels = detail::labels_like(x, z);
+  detail::add_mean_of(state, eval(square(x - labels)), weights);
+ }
+ static double result(const auto& v) { return std::sqrt(detail::mean_from(v)); }
+};
+
+/// The mean cosine of the angle between output and labels along the last axis: 1 where they agree.
+struct mean_cosine_similarity {
+ static constexpr std::string_view name = "cosine_similarity";
+ static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
+  detail::add_mean_of(state, detail::cosine(x, z), weights);
+ }
+ static double result(const auto& v) { return detail::mean_from(v); }
+};
+
+/// exp of the mean cross-entropy of logits [batch..., classes] and class numbers [batch...]: between how many classes a model wavers.
+/// Labels that are `Ignored` do not count.
+template <int Ignored>
+struct basic_perplexity {
+ static constexpr std::string_view name = "perplexity";
+ static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
+  const auto labels = eval(z);
+  const auto counts = eval(labels != Ignored);
+  const auto losses = sparse_softmax_cross_entropy::per_record(x, eval(where(counts, labels, 0)));
+  state.add("total", {}, detail::weighted_sum(where(counts, losses, 0), weights));
+  state.add("count", {}, detail::weighted_sum(counts, weights));
+ }
+ static double result(const auto& v) { return std::exp(detail::mean_from(v)); }
+};
+using perplexity = basic_perplexity<-1>;
+
+/// How the R2 of several outputs become one: their mean, or their mean weighted by the variances of the labels.
+enum class r2_aggregation { uniform_average, variance_weighted_average };
+
+/// The coefficient of determination, 1 - residual / variance of the labels, of outputs [batch..., outputs]. Of labels that are all equal:
+/// 1 if nothing is wrong, otherwise 0.
+struct r2_score {
+ r2_aggregation aggregation = r2_aggregation::uniform_average;
+
+ static constexpr std::string_view name = "r2_score";
+ static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
+  const auto outputs = detail::with_outputs(eval(x));
+  const auto labels = detail::labels_like(outputs, detail::with_outputs(eval(z)));
+  const auto exact = eval(cast<double>(labels));
+  const auto each = detail::all_but_last(outputs);
+  const shape dims = detail::of_outputs(outputs);
+  state.add("sum", dims, detail::weighted_sum(exact, weights, each));
+  state.add("squared_sum", dims, detail::weighted_sum(square(exact), weights, each));
+  state.add("residual", dims, detail::weighted_sum(square(cast<double>(outputs) - exact), weights, each));
+  state.add("count", dims, detail::weighted_sum(ones_like(outputs), weights, each));
+ }
+ double result(const auto& v) const {
+  const auto sums = v.all("sum"), squares = v.all("squared_sum"), residuals = v.all("residual"),
+    counts = v.all("count");
+  double total = 0, weight = 0;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+   const double variance = squares[i] - detail::ratio(sums[i] * sums[i], counts[i]);
+   const double share = aggregation == r2_aggregation::uniform_average ? 1 : variance;
+   const double score = variance > 0 ? 1 - residuals[i] / variance : (residuals[i] == 0 ? 1 : 0);
+   total += share * score;
+   weight += share;
+  }
+  return detail::ratio(total, weight);
+ }
+};
+
+}
+// ---- tapegraph/nn/regularizer.hpp ----
+
+/// Penalties on weights, as `{.kernel_regularizer = tg::regularizers::l2{1e-4}}`. A model's loss, in training and in evaluation,
+/// has them added, variable by variable in the order in which the model asks for them. Not part of tapegraph.hpp: programs without
+/// them do not compile them.
+
+namespace tapegraph {
+
+/// Formulas and defaults are those of keras.regularizers.
+namespace regularizers {
+/// factor sum |w|
+struct l1 {
+ double factor = 0.01;
+ constexpr operator regularizer() const { return {regularizer_kind::l1_l2, factor, 0}; }
+};
+/// factor sum w^2
+struct l2 {
+ double factor = 0.01;
+ constexpr operator regularizer() const { return {regularizer_kind::l1_l2, 0, factor}; }
+};
+/// l1 sum |w| + l2 sum w^2
+struct l1_l2 {
+ double l1 = 0, l2 = 0;
+ constexpr operator regularizer() const { return {regularizer_kind::l1_l2, l1, l2}; }
+};
+/// factor times the mean |cosine| of two different rows of a matrix, or of two columns: 0 where they are orthogonal.
+struct orthogonal {
+ double factor = 0.01;
+ bool columns = false; ///< Keras's mode="columns"
+ constexpr operator regularizer() const {
+  return {columns ? regularizer_kind::orthogonal_columns : regularizer_kind::orthogonal_rows, factor, 0};
+ }
+};
+}
+
+namespace detail {
+/// factor 0.5 sum over i != j of |r_i . r_j| / (n (n - 1) / 2), r the rows with length 1 (0 stays 0); 0 of a single row.
+template <handle H>
+constexpr H orthogonal_penalty(double factor, bool columns, const H& w, std::source_location where) {
+ const H rows = columns ? H(transpose(w, {}, where)) : w;
+ const shape dims = shape_of(rows);
+ const H squares = sum(square(rows), 1, {.keepdims = true}, where);
+ const H unit = eval(rows * rsqrt(maximum(squares, 1e-24)), where);
+ const H products = matmul(unit, unit, {.transpose_b = true}, where);
+ const std::int64_t n = dims[0].value, pairs = n * (n - 1);
+ const auto diagonal = eval(diagonal_number(rows, dims[0], dims[0], where) == 0, where);
+ const H total = sum(tapegraph::where(diagonal, 0, abs(products)), {}, {}, where);
+ return eval(total * (pairs > 0 ? factor / static_cast<double>(pairs) : 0), where);
+}
+}
+
+/// The penalty on a weight, a scalar, in either mode: what a loss written by hand adds. 0 of none.
+template <handle H>
+constexpr H regularization(const regularizer& r, const H& w,
+      std::source_location where = std::source_location::current()) {
+ switch (r.kind) {
+ case regularizer_kind::l1_l2:
+  if (r.b == 0) return eval(r.a * sum(abs(w), {}, {}, where), where);
+  if (r.a == 0) return eval(r.b * sum(square(w), {}, {}, where), where);
+  return eval(sum(r.a * abs(w) + r.b * square(w), {}, {}, where), where);
+ case regularizer_kind::orthogonal_rows:
+ case regularizer_kind::orthogonal_columns:
+  return detail::orthogonal_penalty(r.a, r.kind == regularizer_kind::orthogonal_columns, w, where);
+ default: return eval(sum(zeros_like(w), {}, {}, where), where);
+ }
+}
+
+namespace detail {
+template <class T>
+struct penalties {
+ static constexpr void add(ir::trace& t) {
+  for (int i = 0; i < t.regularizers.size(); ++i) {
+   const ir::weight_rule r = t.regularizers[i];
+   t.scope = t.variables[r.variable].scope;
+   const graph_node w(&t, t.variables[r.variable].node);
+   t.added_losses.push_back(regularization({static_cast<regularizer_kind>(r.kind), r.a, r.b}, w).id());
+  }
+ }
+ /// Of the variables that an evaluation has asked for.
+ template <class V>
+ static void add(eager_context& context) {
+  for (const auto& u : context.used) {
+   if (!u.regularizer) continue;
+   const std::string& path = u.target->path();
+   const std::size_t name = path.rfind('/');
+   numeric_check::enter(name == path.npos ? std::string() : path.substr(0, name));
+   context.losses.push_back(regularization(u.regularizer, tensor<V>(u.handle)));
+  }
+ }
+};
+}
+
+}
+// ---- tapegraph/nn/sequential.hpp ----
+
+namespace tapegraph {
+
+/// A chain of layers as a model. Each is called with a scope, whose name is its place ("0", "1", ...), and what the one before gave:
+///
+///     constexpr tg::sequential network{[](auto scope, auto x) { return relu(tg::dense(scope, x, {.units = 64})); },
+///                                      [](auto scope, auto x) { return tg::dense(scope, x, {.units = 10}); }};
+///     auto model = tg::compile<tg::graph>(network, spec, loss, optimizer);
+///
+/// A layer without variables may take its operand alone: `[](auto x) { return flatten(x); }`. Layers do not capture. A sequential is a
+/// layer itself.
+template <class... Layers>
+struct sequential {
+ constexpr sequential() = default;
+ constexpr explicit sequential(const Layers&...)
+  requires(sizeof...(Layers) > 0)
+ {}
+
+ template <class Scope, tensor_like X>
+ constexpr auto operator()(const Scope& scope, const X& x) const {
+  return from<0>(scope, x);
+ }
+
+private:
+ template <std::size_t I, class Scope, class X>
+ static constexpr auto from(const Scope& scope, const X& x) {
+  if constexpr (I == sizeof...(Layers)) {
+   return x;
+  } else {
+   using layer = std::tuple_element_t<I, std::tuple<Layers...>>;
+   if constexpr (requires { layer{}(scope, x); })
+    return from<I + 1>(scope, eval(layer{}(scope / static_cast<int>(I), x)));
+   else
+    return from<I + 1>(scope, eval(layer{}(x)));
+  }
+ }
+};
+
+}
+// ---- tapegraph/nn/training_step.hpp ----
+
+/// Training steps of one's own: several models, losses and optimizers in one compiled step. Not part of tapegraph.hpp.
+///
+///     struct gan {
+///         constexpr auto operator()(auto step, auto images) const {
+///             ...
+///             step.template minimize<0>(d_loss, "discriminator");
+///             step.template minimize<1>(g_loss, "generator");
+///             return tg::outputs{tg::output<"d_loss">(d_loss), tg::output<"g_loss">(g_loss)};
+///         }
+///     };
+///     auto train = tg::compile_step<tg::graph>(gan{}, spec, tg::optimizers{tg::adam{}, tg::adam{}});
+///     const auto [d_loss, g_loss] = train(images);
+
+namespace tapegraph {
+
+/// The optimizers of a step, which `minimize` names by their numbers.
+template <class... Each>
+struct optimizers {
+ std::tuple<Each...> each;
+ constexpr explicit optimizers(const Each&... them) : each(them...) {}
+};
+
+/// What a step is given in graph mode: a scope that can minimize.
+class graph_step : public graph_scope {
+public:
+ constexpr explicit graph_step(ir::trace* t) : graph_scope(t, 0) {}
+
+ /// Makes a scalar loss smaller by optimizer number `Optimizer`, changing the trainable variables whose path, or a scope's above it, the
+ /// pattern is. All losses and gradients of a step are of the variables before it; updates apply at its end. A pattern that matches
+ /// nothing and a variable that two losses would change are errors.
+ template <int Optimizer = 0, tensor_like E>
+ constexpr void minimize(const E& loss, std::string_view variables = "*",
+       std::source_location where = std::source_location::current()) const {
+  const graph_node node = eval(loss, where);
+  ir::trace& t = owner();
+  const operand_info given = t.info(node.id());
+  for (int i = 0; i < given.dims.rank(); ++i)
+   if (given.dims[i].value != 1)
+    return t.fail("minimize: a loss must be a scalar (reduce it, say with mean)", &given, 1);
+  t.minimizations.push_back({node.id(), Optimizer, t.intern(where), variables});
+ }
+};
+
+namespace detail {
+
+/// A loss that a step in eager mode minimizes.
+struct eager_minimization {
+ any_tensor loss;
+ int optimizer;
+ std::string variables;
+};
+
+}
+
+/// What a step is given in eager mode.
+class eager_step : public eager_scope {
+public:
+ eager_step(eager_context* context, std::vector<detail::eager_minimization>* found)
+  : eager_scope(context), found_(found) {}
+
+ template <int Optimizer = 0, tensor_like E>
+ void minimize(const E& loss, std::string_view variables = "*",
+    std::source_location where = std::source_location::current()) const {
+  found_->push_back({eval(loss, where), Optimizer, std::string(variables)});
+ }
+
+private:
+ std::vector<detail::eager_minimization>* found_;
+};
+
+namespace ir {
+
+/// What a step computes, without its updates.
+template <class Step, class Spec>
+struct step_trace {
+ static constexpr auto call(trace& t) {
+  const auto x = tapegraph::detail::input_pack<Spec>::map([&](auto spec, std::string_view name) {
+   using T = typename decltype(spec)::element_type;
+   return graph_node(&t, t.input(name, dtype_of<T>, spec.dims(t.extents)));
+  });
+  return std::apply(
+   [&](const auto&... each) { return tapegraph::detail::sealed_result(Step::get()(graph_step(&t), each...)); }, x);
+ }
+ using result = decltype(call(std::declval<trace&>()));
+ static constexpr void build(trace& t) {
+  t.training = true;
+  const auto y = call(t);
+  using pack = tapegraph::detail::output_pack<result>;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+   (t.outputs.push_back({pack::names[I], pack::template get<I>(y).id()}), ...);
+  }
+  (std::make_index_sequence<pack::count>{});
+  if (t.minimizations.size() == 0) t.fail("a step minimizes nothing: step.minimize(loss, \"variables\")");
+ }
+};
+
+/// The gradient of each loss by the variables that it names.
+template <class Step, class Spec>
+struct step_gradients {
+ using previous = step_trace<Step, Spec>;
+ static constexpr void build(trace& t) {
+  if (t.row_uses.size() > 0) return t.fail("embeddings with sparse gradients are not for steps of one's own");
+  list<int> taken(t.variables.size(), 0);
+  for (const minimization_entry& m : t.minimizations) {
+   t.line = m.line;
+   t.scope = 0;
+   list<int> nodes, indices;
+   for (int i = 0; i < t.variables.size(); ++i) {
+    if (!t.variables[i].trainable) continue;
+    const list<char> path = detail::path_text(t, i);
+    if (!tapegraph::detail::path_matches(m.variables, {path.begin(), static_cast<std::size_t>(path.size())}))
+     continue;
+    nodes.push_back(t.variables[i].node);
+    indices.push_back(i);
+   }
+   if (nodes.size() == 0) return t.fail("minimize: no trainable variable has a path of this pattern");
+   const list<int> found = gradient(t, m.node, nodes);
+   for (int k = 0; k < found.size(); ++k) {
+    if (found[k] < 0) continue;
+    if (taken[indices[k]] != 0) return t.fail("minimize: two losses of one step change the same variable");
+    taken[indices[k]] = 1;
+    t.gradients.push_back({indices[k], found[k], -1, m.optimizer});
+   }
+  }
+  t.minimizations.clear();
+ }
+};
+
+/// The updates.
+template <class Step, class Spec, class Optimizers>
+struct step_updates;
+template <class Step, class Spec, class... Each>
+struct step_updates<Step, Spec, optimizers<Each...>> {
+ using previous = step_gradients<Step, Spec>;
+ static constexpr void build(trace& t) {
+  for (const gradient_entry& g : t.gradients)
+   if (g.optimizer < 0 || g.optimizer >= static_cast<int>(sizeof...(Each)))
+    return t.fail("minimize: the step has no optimizer of this number");
+  int number = 0;
+  (update<Each>(t, number++), ...);
+  t.gradients.clear();
+ }
+
+private:
+ template <class Optimizer>
+ static constexpr void update(trace& t, int number) {
+  list<gradient_entry> own;
+  for (const gradient_entry& g : t.gradients)
+   if (g.optimizer == number) own.push_back(g);
+  trace_updates<Optimizer>(t, graph_gradients(&t, own));
+ }
+};
+
+}
+
+/// A step of the user's own, in one of the two modes.
+template <class Mode, class Step, class Spec, class Optimizers>
+class compiled_step;
+
+namespace detail {
+
+template <class Step>
+struct step_type {
+ static constexpr Step get() { return Step{}; }
+};
+
+/// What both modes do alike. `Elements`: a tuple of the inputs' element types.
+template <class Derived, class Spec, class Optimizers, class Trainer,
+  class Elements = typename input_pack<Spec>::element_types>
+class trainable_step;
+
+template <class Derived, class Spec, class... Each, class Trainer, class... Elements>
+class trainable_step<Derived, Spec, optimizers<Each...>, Trainer, std::tuple<Elements...>> : public Trainer {
+public:
+ trainable_step(const compile_options& options, const optimizers<Each...>& them) : Trainer(options), optimizers_(them) {}
+
+ /// One step. Gives what the step returns, of the variables before it. Throws shape_error or dtype_error for inputs that do not fit;
+ /// then nothing has changed.
+ auto operator()(const tensor<Elements>&... x) {
+  const device_scope on(this->device_);
+  const buffer_view columns[]{x.outline_view()...};
+  Trainer::check_batch({input_table<Spec>::rows, sizeof...(Elements)}, columns);
+  ++this->step_;
+  try {
+   return static_cast<Derived&>(*this).step_once(x...);
+  } catch (...) {
+   --this->step_;
+   throw;
+  }
+ }
+ /// Optimizer number I, to change its numbers.
+ template <int I = 0>
+ auto& optimizer() {
+  return std::get<I>(optimizers_.each);
+ }
+
+protected:
+ auto next_numbers() const {
+  std::array<double, (0 + ... + Each::count)> them{};
+  std::size_t at = 0;
+  std::apply(
+   [&](const auto&... each) {
+    const auto write = [&](const auto& numbers) {
+     for (const double n : numbers) them[at++] = n;
+    };
+    (write(each.numbers(this->step_)), ...);
+   },
+   optimizers_.each);
+  return them;
+ }
+ void set_first_values_of_all() {
+  std::apply([&](const auto&... each) { (this->set_first_values(each), ...); }, optimizers_.each);
+ }
+
+ optimizers<Each...> optimizers_;
+};
+
+}
+
+template <class Step, class Spec, class Optimizers>
+class compiled_step<graph, Step, Spec, Optimizers>
+ : public detail::trainable_step<compiled_step<graph, Step, Spec, Optimizers>, Spec, Optimizers,
+         detail::basic_graph_trainer<>> {
+ using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::basic_graph_trainer<>>;
+ using forward = ir::step_trace<Step, Spec>;
+ using training = ir::step_updates<Step, Spec, Optimizers>;
+
+public:
+ compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
+  this->template set_up_traces<forward, training>(true);
+  this->set_first_values_of_all();
+ }
+ const ir::program_view& training_view() const { return ir::compile_program<training>(); }
+
+private:
+ friend base;
+ template <class... T>
+ auto step_once(const tensor<T>&... x) {
+  using stage = ir::compile_stage<ir::detail::traced<forward>>;
+  ir::program& p = this->prepared_step(ir::compile_program<training>());
+  base::set_numbers(p, "optimizer", this->next_numbers());
+  const buffer_view columns[]{x.view()...};
+  this->launch(p, columns, this->options_.check_finite);
+  return detail::result_tensors<typename forward::result, stage>([&](std::span<any_tensor> to) {
+   for (std::size_t k = 0; k < to.size(); ++k) to[k] = detail::output_copy(p, static_cast<int>(k));
+  });
+ }
+};
+
+template <class Step, class Spec, class Optimizers>
+class compiled_step<eager, Step, Spec, Optimizers>
+ : public detail::trainable_step<compiled_step<eager, Step, Spec, Optimizers>, Spec, Optimizers,
+         detail::basic_trainer<>> {
+ using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::basic_trainer<>>;
+ using value = typename detail::value_type_of<Spec>::type;
+ using training = ir::step_updates<Step, Spec, Optimizers>;
+
+public:
+ compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
+  this->template set_up_traces<ir::step_trace<Step, Spec>, training>(true);
+  this->set_first_values_of_all();
+ }
+
+private:
+ friend base;
+ template <class... T>
+ auto step_once(const tensor<T>&... x) {
+  static const ir::input_rules rules(ir::stage_view<ir::traced_stage<training>>());
+  const buffer_view columns[]{x.outline_view()...};
+  rules.check(columns);
+  const detail::numeric_check check(this->options_.check_finite);
+  context_.variables = &this->variables_;
+  context_.begin(true, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
+  const detail::random_scope draws(context_.random);
+  std::vector<detail::eager_minimization> found;
+  gradient_tape tape({.persistent = true});
+  auto result = detail::sealed_result(Step::get()(eager_step(&context_, &found), x...));
+  tape.stop_recording();
+  std::vector<updates> them(found.size());
+  for (std::size_t k = 0; k < found.size(); ++k) them[k] = differentiate(tape, found[k]);
+  int number = 0;
+  std::apply(
+   [&](const auto&... each) { (update<std::remove_cvref_t<decltype(each)>>(them, each, number++), ...); },
+   this->optimizers_.each);
+  context_.apply();
+  return off_tape(std::move(result));
+ }
+
+ struct updates {
+  std::vector<variable*> targets;
+  std::vector<any_tensor> sources, gradients;
+  int optimizer = 0;
+ };
+ updates differentiate(gradient_tape& tape, const detail::eager_minimization& m) {
+  updates u;
+  u.optimizer = m.optimizer;
+  for (const auto& used : context_.used) {
+   if (!detail::tape_storage::instance().knows(used.handle.tape_index()) ||
+    !detail::path_matches(m.variables, used.target->path()))
+    continue;
+   u.sources.push_back(used.handle);
+   u.targets.push_back(used.target);
+  }
+  u.gradients = tape.gradient(m.loss, u.sources);
+  return u;
+ }
+ template <class Optimizer>
+ void update(std::vector<updates>& them, const Optimizer& optimizer, int number) {
+  const auto numbers = optimizer.numbers(this->step_);
+  std::array<typed_number<value>, static_cast<std::size_t>(Optimizer::count)> n;
+  for (std::size_t i = 0; i < n.size(); ++i) n[i] = {static_cast<value>(numbers[i])};
+  updates own;
+  for (updates& u : them) {
+   if (u.optimizer != number) continue;
+   for (std::size_t k = 0; k < u.targets.size(); ++k) {
+    own.targets.push_back(u.targets[k]);
+    own.sources.push_back(std::move(u.sources[k]));
+    own.gradients.push_back(std::move(u.gradients[k]));
+   }
+  }
+  if (own.targets.empty()) return;
+  const detail::eager_gradients<value, false> step{detail::eager_slots(&this->variables_, &context_.updates),
+              &own.targets, &own.sources, &own.gradients,
+              &context_.row_uses};
+  detail::update_all<Optimizer>(step, n);
+ }
+ template <class R>
+ static R off_tape(R result) {
+  if constexpr (detail::is_outputs<R>)
+   std::apply([](auto&... each) { (each.value.set_tape_index({}), ...); }, result.items);
+  else
+   result.set_tape_index({});
+  return result;
+ }
+
+ eager_context context_;
+};
+
+/// Compiles a step of one's own: an empty type whose call takes a step (a scope that can minimize) and the inputs, and returns a tensor or
+/// `outputs`, such as the losses. `spec` and `options` as of tg::compile; models that predict with the variables of a step share them:
+/// `tg::compile<graph>(generator{}, spec, {.shared = &train.variables(), .shared_scope = "generator"})`.
+template <class Mode, class Step, detail::input_spec_like Spec, class... Each>
+auto compile_step(const Step&, Spec, const optimizers<Each...>& them, const compile_options& options = {}) {
+ static_assert(std::is_empty_v<Step>, "a step has no data members: a compiled graph would ignore them");
+ using step = detail::step_type<Step>;
+ using training = ir::step_updates<step, Spec, optimizers<Each...>>;
+ if constexpr (!ir::well_formed<ir::traced_stage<training>>) ir::refuse<ir::traced_stage<training>>();
+ return compiled_step<Mode, step, Spec, optimizers<Each...>>(options, them);
+}
+template <class Mode, class Step, detail::input_spec_like Spec, class Optimizer>
+auto compile_step(const Step& step, Spec spec, const Optimizer& optimizer, const compile_options& options = {}) {
+ return compile_step<Mode>(step, spec, optimizers{optimizer}, options);
+}
+
+}
+
 // ---- tapegraph/graph/dot.hpp ----
 
 // ---- tapegraph/graph/names.hpp ----
@@ -34653,63 +45612,8 @@ inline void resize_image(const rgb_image& image, std::int64_t height, std::int64
 }
 
 }
-// ---- tapegraph/data/readers/text_table.hpp ----
+// ---- tapegraph/data/readers/table.hpp ----
 
-// ---- tapegraph/data/text/labelled_texts.hpp ----
-
-namespace tapegraph::data {
-
-/// What every source of texts returns.
-struct labelled_texts {
- std::vector<std::string> texts;
- std::vector<std::int32_t> labels;     ///< one per text, in [0, class_names.size())
- std::vector<std::string> class_names; ///< name of each label
- std::string origin;                   ///< what errors call the source: "'reviews.csv'"; empty: nothing
- std::vector<std::int64_t> rows;       ///< where each text stands in the origin; empty: text i is text i
-
- std::int64_t size() const { return static_cast<std::int64_t>(texts.size()); }
- /// "'reviews.csv', row 7" or "text 5".
- std::string name_of(std::size_t text) const {
-  if (text >= rows.size()) return "text " + std::to_string(text);
-  return (origin.empty() ? "" : origin + ", ") + "row " + std::to_string(rows[text]);
- }
- /// The texts of the given numbers, in this order.
- labelled_texts subset(const std::vector<std::int64_t>& numbers) const {
-  labelled_texts part;
-  part.class_names = class_names;
-  part.origin = origin;
-  for (const std::int64_t number : numbers) {
-   if (number < 0 || number >= size())
-    throw range_error("labelled_texts.subset: text " + std::to_string(number) + " of " +
-        std::to_string(size()));
-   const auto i = static_cast<std::size_t>(number);
-   part.texts.push_back(texts[i]);
-   part.labels.push_back(labels[i]);
-   part.rows.push_back(i < rows.size() ? rows[i] : number);
-  }
-  return part;
- }
-};
-
-struct split_texts {
- labelled_texts train, validation;
-};
-
-/// Divides texts as train_validation_split divides records, by the same numbers. To be done before a vocabulary is made, which
-/// may know the training texts only.
-inline split_texts train_validation_split(const labelled_texts& all, std::uint64_t seed, double fraction) {
- dataset numbers;
- numbers.add("label", all.labels);
- const split_datasets parts = train_validation_split(numbers, seed, fraction);
- const auto texts_of = [&](const dataset& part) {
-  std::vector<std::int64_t> chosen;
-  for (std::int64_t i = 0; i < part.size(); ++i) chosen.push_back(part.record_at(i));
-  return all.subset(chosen);
- };
- return {texts_of(parts.train), texts_of(parts.validation)};
-}
-
-}
 // ---- tapegraph/io/csv_reader.hpp ----
 
 // ---- tapegraph/io/quoted_text.hpp ----
@@ -34965,6 +45869,347 @@ private:
 
 }
 
+#include <unordered_map>
+
+/// Numbers and words of a CSV file as a data set.
+
+namespace tapegraph::data {
+
+/// What a column of a file holds. `automatic` looks at its first value: a number, or else a word.
+enum class csv_kind : std::uint8_t {
+ automatic,
+ number,   ///< T, records of shape [1]
+ index,    ///< whole numbers as they stand, std::int32_t, []
+ category, ///< words, numbered in the order of their bytes: std::int32_t, []
+};
+/// What happens to a row in which a value is missing: an error, a value in its place (never for the label), or it is left out.
+enum class csv_missing : std::uint8_t { error, fill, drop };
+
+struct csv_column_kind {
+ std::string column;
+ csv_kind kind = csv_kind::automatic;
+};
+/// The words of a category: value k of the column stands for words[k].
+struct csv_category {
+ std::string column;
+ std::vector<std::string> words{};
+};
+
+struct csv_options {
+ std::vector<std::string> features{}; ///< names of columns; empty: all but the label
+ std::string label{};                 ///< the last column of the data set; empty: there is none
+ std::string join{}; ///< all features that are numbers, in one column of this name, [count]; empty: each its own
+ std::vector<csv_column_kind> kinds{};   ///< of columns that are not to be looked at
+ std::vector<csv_category> categories{}; ///< words that are known already, from the file a model was trained with
+ csv_missing missing = csv_missing::error;
+ std::vector<std::string> missing_values{"", "NA", "N/A", "NaN", "nan", "null", "?"};
+ double fill = 0;                   ///< for numbers and indices
+ std::string fill_word = "missing"; ///< for categories
+ std::vector<std::string> names{};  ///< of the columns, where csv.header is false
+ io::csv_reader_options csv{};
+};
+
+struct csv_data {
+ dataset records;                     ///< columns named as in the file: features, then the label
+ std::vector<std::string> features{}; ///< names of the features that are numbers, in the order of the joined column
+ std::vector<csv_category> categories{}; ///< words of each category among the columns
+ std::int64_t dropped = 0;               ///< rows left out
+ std::int64_t filled = 0;                ///< values put in
+
+ /// The words of a category. Throws argument_error for a column that is none.
+ const std::vector<std::string>& words(std::string_view column) const {
+  std::string known;
+  for (const auto& each : categories) {
+   if (each.column == column) return each.words;
+   known.append(known.empty() ? "" : ", ").append(io::quoted_text(each.column));
+  }
+  throw argument_error("csv_data: no category " + io::quoted_text(column) + ", there are " +
+       (known.empty() ? "none" : known));
+ }
+};
+
+namespace detail {
+
+/// Without blanks at either end.
+inline std::string_view trimmed(std::string_view text) {
+ constexpr std::string_view blanks = " \t";
+ const std::size_t first = text.find_first_not_of(blanks);
+ return first == text.npos ? std::string_view() : text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+template <class T>
+struct csv_column {
+ std::string name;
+ std::size_t place = 0; ///< in the file
+ csv_kind kind = csv_kind::automatic;
+ bool is_label = false;
+ std::vector<T> numbers{};
+ std::vector<std::int32_t> indices{};
+ std::vector<bool> missing{};
+ std::vector<std::string> words{}; ///< in the order in which they appear, or as given
+ std::unordered_map<std::string, std::int32_t> known{};
+ bool closed = false; ///< the words were given
+
+ void add_word(const std::string& word) {
+  known.emplace(word, static_cast<std::int32_t>(words.size()));
+  words.push_back(word);
+ }
+ /// A place for a value that may be missing.
+ void add_none() {
+  missing.push_back(true);
+  numbers.push_back(T(0));
+  indices.push_back(0);
+ }
+ void read(const io::csv_reader& in, std::string_view text) {
+  add_none();
+  missing.back() = false;
+  if (kind == csv_kind::automatic) kind = number_in(text) ? csv_kind::number : csv_kind::category;
+  if (kind == csv_kind::category)
+   indices.back() = index_of(in, std::string(text));
+  else if (kind == csv_kind::index)
+   parse(in, text, indices.back());
+  else
+   parse(in, text, numbers.back());
+ }
+ std::int32_t index_of(const io::csv_reader& in, const std::string& word) {
+  if (const auto found = known.find(word); found != known.end()) return found->second;
+  if (closed) {
+   std::string all;
+   for (const auto& each : words) all.append(all.empty() ? "" : ", ").append(io::quoted_text(each));
+   in.fail(place, io::quoted_text(word) + " is none of " + all);
+  }
+  add_word(word);
+  return static_cast<std::int32_t>(words.size()) - 1;
+ }
+ template <class V>
+ static std::from_chars_result parsed(std::string_view text, V& value) {
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-')
+   text.remove_prefix(1);
+  std::from_chars_result result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (result.ec == std::errc() && result.ptr != text.data() + text.size())
+   result.ec = std::errc::invalid_argument;
+  return result;
+ }
+ static bool number_in(std::string_view text) {
+  T value{};
+  return parsed(text, value).ec != std::errc::invalid_argument;
+ }
+ template <class V>
+ void parse(const io::csv_reader& in, std::string_view text, V& value) const {
+  const auto failure = parsed(text, value).ec;
+  if (failure == std::errc::result_out_of_range) in.fail(place, io::quoted_text(text) + " is out of range");
+  if (failure != std::errc())
+   in.fail(place, io::quoted_text(text) + (std::is_integral_v<V> ? " is no whole number" : " is no number"));
+  if constexpr (std::is_floating_point_v<V>)
+   if (!std::isfinite(value)) in.fail(place, io::quoted_text(text) + " is not finite");
+ }
+
+ /// Puts values where some are missing; gives how many.
+ std::int64_t fill(double number, const std::string& word) {
+  std::int64_t count = 0;
+  for (std::size_t row = 0; row < missing.size(); ++row) {
+   if (!missing[row]) continue;
+   ++count;
+   if (kind == csv_kind::category) {
+    if (known.count(word) == 0) add_word(word);
+    indices[row] = known[word];
+   }
+   numbers[row] = static_cast<T>(number);
+   if (kind != csv_kind::index) continue;
+   if (!(std::abs(number) <= 1 << 30) || std::floor(number) != number)
+    throw argument_error("read_csv: " + std::to_string(number) + " cannot fill in column " +
+         io::quoted_text(name) + " of indices");
+   indices[row] = static_cast<std::int32_t>(number);
+  }
+  return count;
+ }
+ /// Numbers the words in the order of their bytes.
+ void sort_words() {
+  if (closed) return;
+  std::vector<std::string> sorted = words;
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<std::int32_t> number(words.size());
+  for (std::size_t k = 0; k < sorted.size(); ++k)
+   number[static_cast<std::size_t>(known[sorted[k]])] = static_cast<std::int32_t>(k);
+  for (std::int32_t& index : indices) index = number[static_cast<std::size_t>(index)];
+  words = std::move(sorted);
+ }
+};
+
+/// The columns that are read, the label last. Throws data_error and argument_error for names that do not fit the file.
+template <class T>
+std::vector<csv_column<T>> csv_columns(const io::csv_reader& in, const std::string& origin,
+         const csv_options& options) {
+ const std::vector<std::string>& names = options.csv.header ? in.columns() : options.names;
+ if (names.empty())
+  throw argument_error("read_csv(" + origin + "): a file without a header needs names of its columns");
+ const auto place = [&](const std::string& name) {
+  if (options.csv.header) return in.column(name);
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  throw argument_error("read_csv(" + origin + "): no column " + io::quoted_text(name) + " among the names");
+ };
+ std::vector<csv_column<T>> columns;
+ const auto add = [&](const std::string& name, bool label) {
+  for (const auto& each : columns)
+   if (each.name == name)
+    throw argument_error("read_csv(" + origin + "): column " + io::quoted_text(name) + " is named twice");
+  columns.push_back({.name = name, .place = place(name), .is_label = label});
+ };
+ for (const auto& name : options.features.empty() ? names : options.features)
+  if (!options.features.empty() || name != options.label) add(name, false);
+ if (!options.label.empty()) add(options.label, true);
+
+ const auto read = [&](const std::string& name) -> csv_column<T>& {
+  for (auto& each : columns)
+   if (each.name == name) return each;
+  throw argument_error("read_csv(" + origin + "): column " + io::quoted_text(name) +
+       " is given a kind but not read");
+ };
+ for (const auto& each : options.kinds) read(each.column).kind = each.kind;
+ for (const auto& each : options.categories) {
+  auto& column = read(each.column);
+  if (each.words.empty())
+   throw argument_error("read_csv(" + origin + "): category " + io::quoted_text(each.column) +
+        " has no words");
+  column.kind = csv_kind::category;
+  for (const auto& word : each.words) column.add_word(word);
+  column.closed = true;
+ }
+ return columns;
+}
+
+}
+
+/// Reads a CSV file into columns named as in the file. Blanks around values are passed over. T, float or double, is the type of
+/// numbers. Throws data_error naming file, row, line and column where a value does not fit its column or is missing, where there
+/// are no rows, or no value in a column; argument_error for options that contradict one another.
+template <class T = float>
+csv_data read_csv(const std::filesystem::path& path, const csv_options& options = {}) {
+ static_assert(std::is_floating_point_v<T>, "read_csv: numbers are float or double");
+ const std::string origin = io::detail::quoted(path);
+ if (!std::isfinite(static_cast<T>(options.fill)) || std::abs(options.fill) > std::numeric_limits<T>::max())
+  throw argument_error("read_csv(" + origin + "): the number to fill in is not finite");
+ io::csv_reader in(path, options.csv);
+ std::vector<detail::csv_column<T>> columns = detail::csv_columns<T>(in, origin, options);
+ const auto is_missing = [&](std::string_view text) {
+  return std::find(options.missing_values.begin(), options.missing_values.end(), text) !=
+   options.missing_values.end();
+ };
+ csv_data result;
+ while (in.next()) {
+  if (!options.csv.header && in.fields().size() != options.names.size())
+   throw argument_error("read_csv(" + origin + "): " + std::to_string(options.names.size()) + " names for " +
+        std::to_string(in.fields().size()) + " columns");
+  bool complete = true;
+  for (const auto& column : columns) {
+   if (!is_missing(detail::trimmed(in[column.place]))) continue;
+   complete = false;
+   if (options.missing == csv_missing::error || (options.missing == csv_missing::fill && column.is_label))
+    in.fail(column.place, column.is_label ? "the label is missing" : "the value is missing");
+  }
+  if (!complete && options.missing == csv_missing::drop) {
+   ++result.dropped;
+   continue;
+  }
+  for (auto& column : columns) {
+   const std::string_view text = detail::trimmed(in[column.place]);
+   if (is_missing(text))
+    column.add_none();
+   else
+    column.read(in, text);
+  }
+ }
+ if (columns.front().missing.empty())
+  throw data_error(origin + (result.dropped > 0 ? ": every row misses a value" : ": no rows"));
+
+ std::vector<T> joined;
+ std::vector<const detail::csv_column<T>*> numbers;
+ for (auto& column : columns) {
+  if (column.kind == csv_kind::automatic)
+   throw data_error(origin + ": no value in column " + io::quoted_text(column.name));
+  result.filled += column.fill(options.fill, options.fill_word);
+  if (column.kind == csv_kind::category) {
+   column.sort_words();
+   result.categories.push_back({column.name, column.words});
+  } else if (column.kind == csv_kind::number && !column.is_label) {
+   result.features.push_back(column.name);
+   numbers.push_back(&column);
+  }
+ }
+ if (!options.join.empty() && !numbers.empty()) {
+  for (std::size_t row = 0; row < columns.front().missing.size(); ++row)
+   for (const auto* column : numbers) joined.push_back(column->numbers[row]);
+  result.records.add(options.join, std::move(joined), {static_cast<std::int64_t>(numbers.size())});
+ }
+ for (auto& column : columns) {
+  if (column.kind != csv_kind::number)
+   result.records.add(column.name, std::move(column.indices));
+  else if (column.is_label || options.join.empty())
+   result.records.add(column.name, std::move(column.numbers), {1});
+ }
+ return result;
+}
+
+}
+// ---- tapegraph/data/readers/text_table.hpp ----
+
+// ---- tapegraph/data/text/labelled_texts.hpp ----
+
+namespace tapegraph::data {
+
+/// What every source of texts returns.
+struct labelled_texts {
+ std::vector<std::string> texts;
+ std::vector<std::int32_t> labels;     ///< one per text, in [0, class_names.size())
+ std::vector<std::string> class_names; ///< name of each label
+ std::string origin;                   ///< what errors call the source: "'reviews.csv'"; empty: nothing
+ std::vector<std::int64_t> rows;       ///< where each text stands in the origin; empty: text i is text i
+
+ std::int64_t size() const { return static_cast<std::int64_t>(texts.size()); }
+ /// "'reviews.csv', row 7" or "text 5".
+ std::string name_of(std::size_t text) const {
+  if (text >= rows.size()) return "text " + std::to_string(text);
+  return (origin.empty() ? "" : origin + ", ") + "row " + std::to_string(rows[text]);
+ }
+ /// The texts of the given numbers, in this order.
+ labelled_texts subset(const std::vector<std::int64_t>& numbers) const {
+  labelled_texts part;
+  part.class_names = class_names;
+  part.origin = origin;
+  for (const std::int64_t number : numbers) {
+   if (number < 0 || number >= size())
+    throw range_error("labelled_texts.subset: text " + std::to_string(number) + " of " +
+        std::to_string(size()));
+   const auto i = static_cast<std::size_t>(number);
+   part.texts.push_back(texts[i]);
+   part.labels.push_back(labels[i]);
+   part.rows.push_back(i < rows.size() ? rows[i] : number);
+  }
+  return part;
+ }
+};
+
+struct split_texts {
+ labelled_texts train, validation;
+};
+
+/// Divides texts as train_validation_split divides records, by the same numbers. To be done before a vocabulary is made, which
+/// may know the training texts only.
+inline split_texts train_validation_split(const labelled_texts& all, std::uint64_t seed, double fraction) {
+ dataset numbers;
+ numbers.add("label", all.labels);
+ const split_datasets parts = train_validation_split(numbers, seed, fraction);
+ const auto texts_of = [&](const dataset& part) {
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t i = 0; i < part.size(); ++i) chosen.push_back(part.record_at(i));
+  return all.subset(chosen);
+ };
+ return {texts_of(parts.train), texts_of(parts.validation)};
+}
+
+}
+
 /// Labelled texts from a CSV file.
 
 namespace tapegraph::data {
@@ -35014,8 +46259,6 @@ inline labelled_texts read_text_table(const std::filesystem::path& path, const t
 
 }
 // ---- tapegraph/data/synthetic.hpp ----
-
-#include <numbers>
 
 /// Data sets that need no files. Record i depends on (seed, i) alone: on any thread count, and whatever `count` is.
 
@@ -35309,7 +46552,6 @@ void for_each_token(std::string_view text, token_unit unit, const Visit& visit) 
 // ---- tapegraph/data/text/vocabulary.hpp ----
 
 #include <functional>
-#include <unordered_map>
 
 /// Words and their indices.
 
@@ -36440,44 +47682,202 @@ inline std::string stored_name(const variable& v) {
  return v.optimizer_state() ? std::string(optimizer_prefix) + v.path() : v.path();
 }
 
-/// The step a file was written at; throws data_error where the number is none.
-template <class = void>
-std::int64_t stored_step(const io::safetensors_file& file, const std::string& name) {
- const auto found = file.metadata.find("step");
- if (found == file.metadata.end()) throw data_error(name + ": holds an optimizer's state but no step count");
- std::int64_t step = -1;
+/// The same for the state of a run of fit.
+inline constexpr std::string_view run_prefix = "__fit__/";
+/// Of what save_options::everything writes; files of a later one are refused.
+inline constexpr std::int64_t checkpoint_version = 1;
+
+/// A number of a file's metadata. Throws data_error where there is none, or it is no number; `what` names it.
+template <class Number = std::int64_t>
+Number stored_number(const io::safetensors_file& file, const std::string& name, const char* key, const char* what) {
+ const auto found = file.metadata.find(key);
+ if (found == file.metadata.end()) throw data_error(name + ": holds an optimizer's state but no " + what);
+ Number number = 0;
  const std::string& text = found->second;
- const auto end = std::from_chars(text.data(), text.data() + text.size(), step);
- if (end.ec != std::errc{} || end.ptr != text.data() + text.size() || step < 0)
-  throw data_error(name + ": the step count is '" + text + "'");
- return step;
+ const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
+ if (end.ec != std::errc{} || end.ptr != text.data() + text.size() ||
+  (std::is_signed_v<Number> && number < Number(0)))
+  throw data_error(name + ": the " + what + " is '" + text + "'");
+ return number;
 }
 
 template <class = void>
-void save_weights(const std::filesystem::path& path, const variable_list& variables, std::int64_t step,
-    const save_options& options) {
+void save_weights(const std::filesystem::path& path, const model_to_save& model, const save_options& options) {
+ const bool state = options.optimizer_state || options.everything;
  std::vector<io::safetensors_entry> entries;
- for (const variable& v : variables)
-  if (!v.optimizer_state() || options.optimizer_state)
+ std::string frozen;
+ for (const variable& v : model.variables) {
+  if (v.metric_state()) continue;
+  if (!v.optimizer_state() || state)
    entries.push_back({stored_name(v), v.type(), extents_of(v.shape()), v.data().read()});
- io::write_safetensors_arrays(path, entries,
-        {{"format", "tapegraph"},
-        {"step", std::to_string(step)},
-        {"optimizer_state", options.optimizer_state ? "true" : "false"}});
+  if (v.frozen()) frozen.append(v.path()).append("\n");
+ }
+ std::map<std::string, std::string> metadata{
+  {"format", "tapegraph"}, {"step", std::to_string(model.step)}, {"optimizer_state", state ? "true" : "false"}};
+ if (options.everything) {
+  for (const auto& [name, value] : model.run)
+   entries.push_back({std::string(run_prefix) + name, value.type(), extents_of(value.shape()), value.read()});
+  metadata["checkpoint"] = std::to_string(checkpoint_version);
+  metadata["seed"] = std::to_string(model.seed);
+  metadata["frozen"] = frozen;
+ }
+ io::write_safetensors_arrays(path, entries, metadata);
+}
+
+/// What a file says beside its tensors, and what of it is wanted.
+struct stored_contents {
+ bool state = false;      ///< the optimizer's
+ bool everything = false; ///< and the run
+ std::int64_t step = 0;
+ std::uint64_t seed = 0;
+};
+
+template <class = void>
+stored_contents contents_of(const io::safetensors_file& file, const std::string& name, const load_options& options,
+       bool trains) {
+ stored_contents c;
+ const auto flag = file.metadata.find("optimizer_state");
+ c.everything = options.everything;
+ if (c.everything) {
+  if (file.metadata.count("checkpoint") == 0)
+   throw data_error(name + ": holds weights, but was not saved with everything that resumes training");
+  const auto version = stored_number(file, name, "checkpoint", "checkpoint's version");
+  if (version > checkpoint_version)
+   throw data_error(name + ": a checkpoint of version " + std::to_string(version) +
+       ", newer than this library's " + std::to_string(checkpoint_version));
+  if (!trains) throw argument_error(name + ": everything cannot be loaded into a model for prediction alone");
+  c.seed = stored_number<std::uint64_t>(file, name, "seed", "seed");
+ }
+ c.state =
+  c.everything || (options.optimizer_state && trains && flag != file.metadata.end() && flag->second == "true");
+ if (c.state) c.step = stored_number(file, name, "step", "step count");
+ return c;
+}
+
+inline bool is_partial(const load_options& o) {
+ return !o.only.empty() || !o.prefix.empty() || !o.into.empty() || !o.rename.empty() || !o.strict;
+}
+
+/// Where the value of a variable comes from.
+struct stored_pair {
+ variable* to;
+ const io::host_array* from;
+};
+
+/// "[3,4] f32"
+template <class = void>
+std::string described(const std::vector<std::int64_t>& dims, dtype type) {
+ return io::shape_text(dims) + " " + name_of(type);
+}
+
+/// Names, of many the first, in quotes.
+template <class = void>
+std::string some_names(const std::vector<std::string>& names) {
+ constexpr std::size_t most = 10;
+ std::string text;
+ for (std::size_t i = 0; i < names.size() && i < most; ++i)
+  text.append(i == 0 ? "'" : ", '").append(names[i]).append("'");
+ if (names.size() > most) text.append(" and ").append(std::to_string(names.size() - most)).append(" more");
+ return text;
+}
+
+/// What the model calls the tensors of a file, and which of its variables are meant.
+template <class = void>
+class name_map {
+public:
+ name_map(const io::safetensors_file& file, const std::string& name, const load_options& options)
+  : options_(options) {
+  std::vector<bool> used(options.rename.size());
+  std::vector<std::string> stored;
+  bool prefixed = options.prefix.empty();
+  for (const auto& [key, array] : file.tensors) {
+   if (key.starts_with("__")) continue; // of optimizers and runs
+   stored.push_back(key);
+   if (!key.starts_with(options.prefix)) continue;
+   prefixed = true;
+   names_[path_of_stored(key, used)] = key;
+  }
+  if (!prefixed)
+   throw argument_error(name + ": no tensor's name begins with '" + options.prefix + "', there are " +
+        some_names(stored));
+  for (std::size_t i = 0; i < used.size(); ++i)
+   if (!used[i])
+    throw argument_error(name + ": rename: no tensor '" + options.rename[i].first + "', there are " +
+         some_names(stored));
+ }
+ /// By the model's paths, the file's names.
+ const std::map<std::string, std::string>& names() const { return names_; }
+ bool wants(std::string_view path) const {
+  if (!options_.into.empty() && !path_matches(options_.into, path)) return false;
+  return options_.only.empty() || path_matches(options_.only, path);
+ }
+
+private:
+ std::string path_of_stored(const std::string& key, std::vector<bool>& used) const {
+  std::string path = key.substr(options_.prefix.size());
+  for (std::size_t i = 0; i < used.size(); ++i) {
+   const auto& [from, to] = options_.rename[i];
+   if (!path.starts_with(from) || (path.size() > from.size() && path[from.size()] != '/')) continue;
+   used[i] = true;
+   path = to + path.substr(from.size());
+   break;
+  }
+  return options_.into.empty() ? path : options_.into + "/" + path;
+ }
+
+ const load_options& options_;
+ std::map<std::string, std::string> names_;
+};
+
+template <class = void>
+std::vector<stored_pair> match_some(const io::safetensors_file& file, const std::string& name, variable_list& variables,
+         const load_options& options, load_report& report) {
+ const name_map map(file, name, options);
+ std::vector<stored_pair> pairs;
+ std::vector<std::string> paths;
+ bool wanted = false;
+ for (variable& v : variables) {
+  if (v.optimizer_state() || v.metric_state()) continue;
+  paths.push_back(v.path());
+  if (!map.wants(v.path())) continue;
+  wanted = true;
+  const auto found = map.names().find(v.path());
+  if (found == map.names().end()) {
+   report.missing.push_back(v.path());
+   continue;
+  }
+  const io::host_array& a = file.tensors.at(found->second);
+  if (a.shape != extents_of(v.shape()) || a.type != v.type()) {
+   report.mismatched.push_back(v.path() + ": " + described(a.shape, a.type) + " in the file, " +
+          described(extents_of(v.shape()), v.type()) + " in the model");
+   continue;
+  }
+  report.matched.push_back(v.path());
+  pairs.push_back({&v, &a});
+ }
+ if (!wanted)
+  throw argument_error(name + ": the model has no variable '" +
+       (options.only.empty() ? options.into : options.only) + "'" +
+       (options.only.empty() || options.into.empty() ? "" : " in '" + options.into + "'") +
+       ", there are " + some_names(paths));
+ for (const auto& [path, key] : map.names())
+  if (map.wants(path) && (variables.find(path) == nullptr || variables.find(path)->optimizer_state()))
+   report.unexpected.push_back(key);
+ if (!options.strict) return pairs;
+ if (!report.missing.empty())
+  throw data_error(name + ": no tensor for " + some_names(report.missing) + " of the model");
+ if (!report.mismatched.empty()) throw shape_error(name + ": " + report.mismatched.front());
+ if (!report.unexpected.empty())
+  throw data_error(name + ": the model has no variable for tensor " + some_names(report.unexpected));
+ return pairs;
 }
 
 template <class = void>
-void load_weights(const std::filesystem::path& path, variable_list& variables, std::int64_t& step,
-    bool optimizer_state) {
- const io::safetensors_file file = io::read_safetensors_file(path);
- const std::string name = io::detail::quoted(path);
- const auto flag = file.metadata.find("optimizer_state");
- const bool resume = optimizer_state && flag != file.metadata.end() && flag->second == "true";
- const std::int64_t new_step = resume ? stored_step(file, name) : step;
-
- std::vector<std::pair<variable*, const io::host_array*>> pairs;
+std::vector<stored_pair> match_all(const io::safetensors_file& file, const std::string& name, variable_list& variables,
+        const stored_contents& contents, load_report& report) {
+ std::vector<stored_pair> pairs;
  for (variable& v : variables) {
-  if (v.optimizer_state() && !resume) continue;
+  if (v.metric_state() || (v.optimizer_state() && !contents.state)) continue;
   const std::string key = stored_name(v);
   const auto found = file.tensors.find(key);
   if (found == file.tensors.end()) throw data_error(name + ": no tensor '" + key + "', which the model has");
@@ -36488,30 +47888,81 @@ void load_weights(const std::filesystem::path& path, variable_list& variables, s
   if (a.type != v.type())
    throw dtype_error(name + ": tensor '" + key + "' is " + name_of(a.type) + ", the model's is " +
        name_of(v.type()));
-  pairs.emplace_back(&v, &a);
+  report.matched.push_back(v.path());
+  pairs.push_back({&v, &a});
  }
  for (const auto& [key, array] : file.tensors) {
   const bool state = key.starts_with(optimizer_prefix);
-  if (state && !resume) continue;
+  if ((state && !contents.state) || key.starts_with(run_prefix)) continue;
   const variable* const v = variables.find(state ? key.substr(optimizer_prefix.size()) : key);
   if (v == nullptr || v->optimizer_state() != state)
    throw data_error(name + ": the model has no " + (state ? "optimizer state" : "variable") + " for tensor '" +
        key + "'");
  }
- for (const auto& pair : pairs) pair.first->own_data();
+ return pairs;
+}
+
+/// What a file holds of a run of fit.
+template <class = void>
+state_entries stored_run(const io::safetensors_file& file, const std::string& name) {
+ state_entries run;
+ for (const auto& [key, array] : file.tensors) {
+  if (!key.starts_with(run_prefix)) continue;
+  if (array.shape.size() > static_cast<std::size_t>(max_rank))
+   throw shape_error(name + ": tensor '" + key + "' has shape " + io::shape_text(array.shape) +
+       ", more than " + std::to_string(max_rank) + " axes");
+  any_tensor value(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()));
+  if (!array.bytes.empty()) std::memcpy(value.write(), array.bytes.data(), array.bytes.size());
+  run.emplace_back(key.substr(run_prefix.size()), std::move(value));
+ }
+ return run;
+}
+
+/// Frozen are those that were frozen when everything was saved; the others are as they were made.
+template <class = void>
+void restore_frozen(variable_list& variables, const std::string& frozen) {
+ for (variable& v : variables) {
+  const bool was = ("\n" + frozen).find("\n" + v.path() + "\n") != std::string::npos;
+  if (was != v.frozen()) v.set_trainable(!was);
+ }
+}
+
+template <class = void>
+load_report load_weights(const std::filesystem::path& path, const model_to_load& model, const load_options& options) {
+ const device_scope on(nullptr);
+ const io::safetensors_file file = io::read_safetensors_file(path);
+ const std::string name = io::detail::quoted(path);
+ const bool partial = is_partial(options);
+ if (partial && options.everything)
+  throw argument_error(name + ": everything is not loaded in part (only, prefix, into, rename, strict)");
+ stored_contents contents;
+ load_report report;
+ if (!partial) contents = contents_of(file, name, options, model.trains);
+ const std::vector<stored_pair> pairs = partial ? match_some(file, name, model.variables, options, report)
+            : match_all(file, name, model.variables, contents, report);
+ state_entries run;
+ if (contents.everything) run = stored_run(file, name);
+ for (const auto& pair : pairs) pair.to->own_data();
  for (const auto& [v, array] : pairs)
   if (!array->bytes.empty()) std::memcpy(v->own_data(), array->bytes.data(), array->bytes.size());
- step = new_step;
+ if (contents.state) model.step = contents.step;
+ if (contents.everything) {
+  model.seed = contents.seed;
+  model.run = std::move(run);
+  const auto frozen = file.metadata.find("frozen");
+  restore_frozen(model.variables, frozen == file.metadata.end() ? std::string() : frozen->second);
+ }
+ return report;
 }
 
 /// What model.save and model.load are made of; they find it when this header is included.
 template <class Path>
 struct weight_file {
- static void save(const Path& path, const variable_list& variables, std::int64_t step, const save_options& options) {
-  save_weights(path, variables, step, options);
+ static void save(const Path& path, const model_to_save& model, const save_options& options) {
+  save_weights(path, model, options);
  }
- static void load(const Path& path, variable_list& variables, std::int64_t& step, bool optimizer_state) {
-  load_weights(path, variables, step, optimizer_state);
+ static load_report load(const Path& path, const model_to_load& model, const load_options& options) {
+  return load_weights(path, model, options);
  }
 };
 
@@ -36560,11 +48011,501 @@ TG_WEIGHTS_INSTANCE void io::write_safetensors_arrays<>(const std::filesystem::p
 TG_WEIGHTS_INSTANCE std::map<std::string, any_tensor> io::read_safetensors<>(const std::filesystem::path&);
 TG_WEIGHTS_INSTANCE void io::write_safetensors<>(const std::filesystem::path&,
             const std::map<std::string, any_tensor>&);
-TG_WEIGHTS_INSTANCE void detail::save_weights<>(const std::filesystem::path&, const variable_list&, std::int64_t,
+TG_WEIGHTS_INSTANCE void detail::save_weights<>(const std::filesystem::path&, const detail::model_to_save&,
             const save_options&);
-TG_WEIGHTS_INSTANCE void detail::load_weights<>(const std::filesystem::path&, variable_list&, std::int64_t&, bool);
+TG_WEIGHTS_INSTANCE load_report detail::load_weights<>(const std::filesystem::path&, const detail::model_to_load&,
+             const load_options&);
 }
 #endif
+// ---- tapegraph/nn/estimator.hpp ----
+
+// ---- tapegraph/nn/estimator/checkpoints.hpp ----
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+/// A folder of checkpoints: model-<step>.safetensors, of which the newest few are kept, best-<step>.safetensors, and best.txt, the
+/// value for which that was kept.
+
+namespace tapegraph {
+
+/// When an estimator writes checkpoints, and which it keeps.
+struct checkpoint_options {
+ std::int64_t every_steps = 0; ///< 0: not by steps
+ double every_seconds = 600;   ///< 0: not by time
+ std::int64_t keep = 5;        ///< how many of the newest; 0: all
+ std::string best{};           ///< "loss", "accuracy" or a metric of the model: the best of evaluation is kept, too
+ bool best_is_highest = false; ///< of a metric, whether more is better; of accuracy it always is
+};
+
+namespace detail {
+
+template <class = void>
+class checkpoint_folder {
+public:
+ checkpoint_folder(std::filesystem::path folder, checkpoint_options options);
+
+ const std::filesystem::path& path() const { return folder_; }
+ const checkpoint_options& options() const { return options_; }
+ /// The newest checkpoint; empty where there is none.
+ std::filesystem::path newest() const;
+ /// The best one; empty where there is none.
+ std::filesystem::path best() const;
+ /// Steps of the checkpoints, ascending.
+ std::vector<std::int64_t> steps(std::string_view prefix = "model-") const;
+
+ /// Whether a checkpoint is due after this step.
+ bool due(std::int64_t step) const {
+  return (options_.every_steps > 0 && step - last_step_ >= options_.every_steps) ||
+   (options_.every_seconds > 0 && steady_seconds() - last_time_ >= options_.every_seconds);
+ }
+ /// Counts from here.
+ void begin(std::int64_t step) {
+  last_step_ = step;
+  last_time_ = steady_seconds();
+ }
+ /// Writes a checkpoint by `save(path)`, and removes those that are too old.
+ template <class Save>
+ void write(std::int64_t step, const Save& save) {
+  save(file_of("model-", step));
+  begin(step);
+  const auto known = steps();
+  if (options_.keep <= 0) return;
+  for (std::size_t i = 0; i + static_cast<std::size_t>(options_.keep) < known.size(); ++i)
+   remove(file_of("model-", known[i]));
+ }
+ /// Whether a value of options().best is better than all before; then its model is written by `save(path)`.
+ template <class Save>
+ bool offer(std::int64_t step, double value, const Save& save) {
+  if (!better(value)) return false;
+  const auto before = steps("best-");
+  save(file_of("best-", step));
+  write_best(value);
+  for (const std::int64_t old : before)
+   if (old != step) remove(file_of("best-", old));
+  return true;
+ }
+
+private:
+ std::filesystem::path file_of(const char* prefix, std::int64_t step) const {
+  return folder_ / (prefix + std::to_string(step) + ".safetensors");
+ }
+ void remove(const std::filesystem::path& file) const {
+  std::error_code failure;
+  std::filesystem::remove(file, failure);
+  if (failure) throw data_error(io::detail::quoted(file) + ": cannot be removed: " + failure.message());
+ }
+ bool better(double value) const;
+ void write_best(double value);
+
+ std::filesystem::path folder_;
+ checkpoint_options options_;
+ std::int64_t last_step_ = 0;
+ double last_time_ = 0;
+ bool has_best_ = false;
+ double best_ = 0;
+};
+
+template <class X>
+checkpoint_folder<X>::checkpoint_folder(std::filesystem::path folder, checkpoint_options options)
+ : folder_(std::move(folder)), options_(std::move(options)) {
+ if (options_.every_steps < 0)
+  throw argument_error("estimator: every_steps is " + std::to_string(options_.every_steps));
+ if (!(options_.every_seconds >= 0))
+  throw argument_error("estimator: every_seconds is " + std::to_string(options_.every_seconds));
+ if (options_.keep < 0) throw argument_error("estimator: keep is " + std::to_string(options_.keep));
+ std::error_code failure;
+ std::filesystem::create_directories(folder_, failure);
+ if (failure || !std::filesystem::is_directory(folder_, failure))
+  throw data_error(io::detail::quoted(folder_) + ": cannot be made a folder" +
+      (failure ? ": " + failure.message() : ""));
+ const std::filesystem::path known = folder_ / "best.txt";
+ if (steps("best-").empty() || !std::filesystem::exists(known, failure)) return;
+ const auto bytes = io::read_file(known);
+ const auto* const text = reinterpret_cast<const char*>(bytes.data());
+ const auto end = std::from_chars(text, text + bytes.size(), best_);
+ if (end.ec != std::errc{}) throw data_error(io::detail::quoted(known) + ": holds no number");
+ has_best_ = true;
+}
+
+template <class X>
+std::vector<std::int64_t> checkpoint_folder<X>::steps(std::string_view prefix) const {
+ constexpr std::string_view suffix = ".safetensors";
+ std::vector<std::int64_t> found;
+ std::error_code failure;
+ std::filesystem::directory_iterator at(folder_, failure);
+ if (failure) throw data_error(io::detail::quoted(folder_) + ": cannot be read: " + failure.message());
+ for (const auto& entry : at) {
+  const std::string name = entry.path().filename().string();
+  if (!name.starts_with(prefix) || !name.ends_with(suffix)) continue;
+  std::int64_t step = -1;
+  const char *const first = name.data() + prefix.size(), *const last = name.data() + name.size() - suffix.size();
+  const auto end = std::from_chars(first, last, step);
+  if (end.ec == std::errc{} && end.ptr == last && step >= 0) found.push_back(step);
+ }
+ std::sort(found.begin(), found.end());
+ return found;
+}
+
+template <class X>
+std::filesystem::path checkpoint_folder<X>::newest() const {
+ const auto known = steps();
+ return known.empty() ? std::filesystem::path{} : file_of("model-", known.back());
+}
+
+template <class X>
+std::filesystem::path checkpoint_folder<X>::best() const {
+ const auto known = steps("best-");
+ return known.empty() ? std::filesystem::path{} : file_of("best-", known.back());
+}
+
+template <class X>
+bool checkpoint_folder<X>::better(double value) const {
+ if (std::isnan(value)) return false;
+ if (!has_best_) return true;
+ return options_.best_is_highest || options_.best == "accuracy" ? value > best_ : value < best_;
+}
+
+template <class X>
+void checkpoint_folder<X>::write_best(double value) {
+ char text[64];
+ const auto end = std::to_chars(text, text + sizeof text, value);
+ io::atomic_file file(folder_ / "best.txt");
+ file.write(text, static_cast<std::size_t>(end.ptr - text));
+ file.write("\n", 1);
+ file.commit();
+ best_ = value;
+ has_best_ = true;
+}
+
+}
+}
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+/// A model that lives in a folder: it is trained by steps, writes checkpoints, and a later program goes on where this one ended. Not
+/// in the umbrella header: #include <tapegraph/nn/estimator.hpp>. Weights need nlohmann/json, as of <tapegraph/io/weights.hpp>.
+
+namespace tapegraph {
+
+/// What an estimator trains on. An input function returns a data set with a batch size, `files.shuffle(7).batch(64)`; it is called
+/// where the records are wanted.
+template <class InputFn>
+struct train_spec {
+ InputFn input_fn;
+ std::int64_t max_steps = 0;
+};
+/// What it is measured on, and how often.
+template <class InputFn>
+struct eval_spec {
+ InputFn input_fn;
+ std::int64_t every_steps = 0; ///< 0: at every checkpoint by steps, or at the end
+ std::int64_t batch_size = 32;
+};
+
+/// A compiled model and its folder. `scope.training()` tells the model which of train, evaluate and predict it is in.
+template <class Model>
+class estimator {
+public:
+ /// Goes on from the newest checkpoint where the folder holds one. Throws argument_error for options that make no sense, and
+ /// data_error, which names the file, for a folder that cannot be made and for a checkpoint that cannot be read; for one of
+ /// another model what model.load throws.
+ estimator(Model model, std::filesystem::path model_dir, checkpoint_options options = {})
+  : model_(std::move(model)), checkpoints_(std::move(model_dir), std::move(options)) {
+  check_metric(checkpoints_.options().best);
+  if (const auto newest = checkpoints_.newest(); !newest.empty()) load(newest);
+  checkpoints_.begin(model_.step());
+ }
+
+ Model& model() { return model_; }
+ /// Steps trained so far, by programs before this one, too.
+ std::int64_t step() const { return model_.step(); }
+ /// The newest checkpoint; empty where there is none.
+ std::filesystem::path latest_checkpoint() const { return checkpoints_.newest(); }
+ /// The best checkpoint, where checkpoint_options::best asks for it; empty where there is none.
+ std::filesystem::path best_checkpoint() const { return checkpoints_.best(); }
+ /// Reads a checkpoint: `e.load(e.best_checkpoint())`.
+ void load(const std::filesystem::path& file) { model_.load(file, {.optimizer_state = true}); }
+
+ /// Trains for some steps; gives the mean loss and accuracy of them. Batches follow from the number of the step, so that a training
+ /// that is broken off and gone on with sees those it would have seen. A checkpoint is written when it is due and at the end.
+ template <class InputFn>
+ step_result train(const InputFn& input_fn, std::int64_t steps) {
+  if (steps < 0) throw argument_error("estimator: steps is " + std::to_string(steps));
+  step_result sum;
+  if (steps == 0) return sum;
+  data::loader batches(input_fn());
+  const std::int64_t per_epoch = batches.batches_per_epoch(), last = model_.step() + steps;
+  const auto first_epoch = static_cast<std::uint64_t>(model_.step() / per_epoch);
+  std::int64_t passed = model_.step() % per_epoch;
+  for (std::uint64_t epoch = first_epoch; model_.step() < last; ++epoch) {
+   batches.begin_epoch(epoch);
+   while (const data::batch* b = model_.step() < last ? batches.next() : nullptr) {
+    if (passed > 0) {
+     --passed;
+     continue;
+    }
+    const step_result r = model_.train_on_batch(*b);
+    sum.loss += r.loss;
+    sum.accuracy += r.accuracy;
+    if (checkpoints_.due(model_.step())) save();
+   }
+  }
+  if (const auto known = checkpoints_.steps(); known.empty() || known.back() != model_.step()) save();
+  return {sum.loss / static_cast<double>(steps), sum.accuracy / static_cast<double>(steps)};
+ }
+
+ /// What model.evaluate measures over a data set. Where options ask for the best checkpoint and this is better than all before, it is kept.
+ template <class InputFn>
+ auto evaluate(const InputFn& input_fn, std::int64_t batch_size = 32) {
+  const auto measured = model_.evaluate(input_fn(), batch_size);
+  if (const std::string& best = checkpoints_.options().best; !best.empty())
+   checkpoints_.offer(model_.step(), value_of(measured, best), writer());
+  return measured;
+ }
+
+ /// The model's output.
+ template <class... X>
+ auto predict(const X&... x) const {
+  return model_.predict(x...);
+ }
+
+ /// Writes a checkpoint now.
+ void save() { checkpoints_.write(model_.step(), writer()); }
+ const checkpoint_options& options() const { return checkpoints_.options(); }
+
+private:
+ void check_metric(const std::string& name) const {
+  if (name.empty() || name == "loss" || name == "accuracy") return;
+  std::string text = "estimator: no metric '" + name + "', there are 'loss', 'accuracy'";
+  if constexpr (requires { model_.metrics(); })
+   for (const auto& each : model_.metrics()) {
+    if (each.name == name) return;
+    text.append(", '").append(each.name).append("'");
+   }
+  throw argument_error(text);
+ }
+ template <class Measured>
+ static double value_of(const Measured& measured, const std::string& name) {
+  if (name == "loss") return measured.loss;
+  if constexpr (requires { measured[name]; })
+   if (name != "accuracy") return measured[name];
+  return measured.accuracy;
+ }
+ auto writer() const {
+  return [this](const std::filesystem::path& file) { model_.save(file, {.optimizer_state = true}); };
+ }
+
+ Model model_;
+ detail::checkpoint_folder<> checkpoints_;
+};
+
+/// Trains up to a number of steps in all and evaluates on the way; gives what the last evaluation measured. A program that is started
+/// again after it was broken off does what was left.
+template <class Model, class TrainFn, class EvalFn>
+auto train_and_evaluate(estimator<Model>& e, const train_spec<TrainFn>& train, const eval_spec<EvalFn>& eval) {
+ if (train.max_steps < 0)
+  throw argument_error("train_and_evaluate: max_steps is " + std::to_string(train.max_steps));
+ if (eval.every_steps < 0)
+  throw argument_error("train_and_evaluate: every_steps is " + std::to_string(eval.every_steps));
+ const std::int64_t given = eval.every_steps > 0 ? eval.every_steps : e.options().every_steps;
+ const std::int64_t every = given > 0 ? given : train.max_steps;
+ for (;;) {
+  const std::int64_t left = train.max_steps - e.step();
+  if (left > 0) e.train(train.input_fn, std::min(left, every - e.step() % every));
+  auto measured = e.evaluate(eval.input_fn, eval.batch_size);
+  if (e.step() >= train.max_steps) return measured;
+ }
+}
+
+}
+// ---- tapegraph/nn/callbacks/saving.hpp ----
+
+// ---- tapegraph/nn/callbacks/file_pattern.hpp ----
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace tapegraph::detail {
+
+/// "best-{epoch:02d}-{val_loss:.3f}.safetensors" of this epoch, which counts from 1, and of {step} and any value that is logged.
+/// Behind a colon stands a format as printf has it, of at most nine characters. Throws argument_error for a name that nothing has,
+/// and for a bracket that nothing closes.
+template <class = void>
+std::string file_name_of(std::string_view pattern, const training_state& s) {
+ const std::string_view all = pattern;
+ std::string result;
+ while (!pattern.empty()) {
+  const std::size_t open = pattern.find('{');
+  result.append(pattern.substr(0, open));
+  if (open == pattern.npos) break;
+  const std::size_t close = pattern.find('}', open);
+  if (close == pattern.npos) throw argument_error("file name '" + std::string(all) + "': a { without its }");
+  std::string_view name = pattern.substr(open + 1, close - open - 1);
+  pattern.remove_prefix(close + 1);
+  std::string_view how;
+  if (const std::size_t colon = name.find(':'); colon != name.npos) {
+   how = name.substr(colon + 1);
+   name = name.substr(0, colon);
+  }
+  const bool whole = name == "epoch" || name == "step";
+  const std::string_view kinds = whole ? "d" : "feg";
+  std::string_view digits = how;
+  if (!how.empty() && kinds.find(how.back()) != kinds.npos) digits.remove_suffix(1);
+  if (how.size() > 9 || digits.find_first_not_of(whole ? "0123456789" : "0123456789.") != digits.npos)
+   throw argument_error("file name '" + std::string(all) + "': '" + std::string(how) + "' is no format of {" +
+        std::string(name) + "}");
+  std::string format = "%" + std::string(digits);
+  char text[512];
+  if (whole) {
+   format += "lld";
+   std::snprintf(text, sizeof text, format.c_str(),
+      static_cast<long long>(name == "epoch" ? s.epoch + 1 : s.step));
+  } else {
+   const double* const value = s.logs.find(name);
+   if (value == nullptr) s.logs.refuse("file name '" + std::string(all) + "'", name);
+   format += digits.size() < how.size() ? how.back() : 'g';
+   std::snprintf(text, sizeof text, format.c_str(), *value);
+  }
+  result += text;
+ }
+ return result;
+}
+
+}
+
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <system_error>
+
+/// Callbacks that write models, as safetensors, each file complete or not there.
+
+namespace tapegraph {
+
+/// Saves the model at the end of every epoch, or every so many steps, or where a value is better than ever: Keras's ModelCheckpoint.
+struct model_checkpoint {
+ std::string
+  path; ///< "model-{epoch:02d}-{val_loss:.3f}.safetensors": epochs count from 1; also {step} and any value logged
+ std::string monitor = "val_loss";
+ bool save_best_only = false;
+ better mode = better::automatic;
+ std::int64_t every_epochs = 1;
+ std::int64_t every_steps = 0; ///< in the place of epochs, where above 0
+ std::int64_t keep = 0;        ///< only the last so many files that it wrote; 0: all
+ save_options save{};          ///< what is written: {.everything = true} can be resumed
+
+ /// What it remembers: the best value, and the files that it keeps, one a line.
+ double best = 0;
+ std::string files{};
+ std::int64_t count = 0;
+ std::string due{}, surplus{}; ///< what is to be written now, and to be removed then
+
+ void on_train_begin(training_state&) {
+  if (path.empty()) throw argument_error("model_checkpoint: path is empty");
+  detail::check_at_least("model_checkpoint", "every_epochs", every_epochs, 1);
+  detail::check_at_least("model_checkpoint", "every_steps", every_steps, 0);
+  detail::check_at_least("model_checkpoint", "keep", keep, 0);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  best = detail::more_is_better(monitor, mode) ? -infinity : infinity;
+  files.clear();
+  count = 0;
+  due.clear();
+  surplus.clear();
+ }
+ void on_batch_begin(training_state& s) const {
+  if (every_steps > 0 && s.next_step % every_steps == 0) s.request_checkpoint();
+ }
+ void on_batch_end(training_state& s) {
+  if (every_steps > 0 && s.step % every_steps == 0) choose(s);
+ }
+ void on_epoch_end(training_state& s) {
+  if (every_steps > 0 || (s.epoch + 1) % every_epochs != 0) return;
+  choose(s);
+  if (!due.empty()) s.request_checkpoint();
+ }
+ void on_checkpoint(training_state& s) {
+  if (due.empty()) return;
+  s.model().save(due, save);
+  due.clear();
+  std::error_code ignored;
+  for (; !surplus.empty(); surplus.erase(0, surplus.find('\n') + 1))
+   std::filesystem::remove(surplus.substr(0, surplus.find('\n')), ignored);
+ }
+ void on_state(state_archive& a) {
+  a("best", best);
+  a("files", files);
+  a("count", count);
+ }
+
+ void choose(training_state& s) {
+  if (save_best_only) {
+   const double* const value = detail::monitored(s, "model_checkpoint", monitor);
+   if (value == nullptr || !(detail::more_is_better(monitor, mode) ? *value > best : *value < best)) return;
+   best = *value;
+  }
+  due = detail::file_name_of(path, s);
+  if (("\n" + files).find("\n" + due + "\n") != std::string::npos) return; // written over
+  files.append(due).append("\n");
+  for (++count; keep > 0 && count > keep; --count) {
+   const std::size_t end = files.find('\n') + 1;
+   surplus.append(files, 0, end);
+   files.erase(0, end);
+  }
+ }
+};
+
+/// Saves now and then all that training goes on from, and goes on from it when the program is started again: Keras's BackupAndRestore,
+/// exact to the step. When training is interrupted it saves, too.
+struct backup_and_restore {
+ std::string path;
+ std::int64_t every_steps = 0;  ///< 0: at the end of every epoch
+ bool delete_checkpoint = true; ///< once training has come to its end
+
+ void on_train_begin(training_state& s) {
+  if (path.empty()) throw argument_error("backup_and_restore: path is empty");
+  detail::check_at_least("backup_and_restore", "every_steps", every_steps, 0);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return;
+  s.model().load(path, {.everything = true});
+  s.resume();
+ }
+ void on_batch_begin(training_state& s) const {
+  if (every_steps > 0 && s.next_step % every_steps == 0) s.request_checkpoint();
+ }
+ void on_epoch_end(training_state& s) const {
+  if (every_steps == 0) s.request_checkpoint();
+ }
+ void on_checkpoint(training_state& s) const { s.model().save(path, {.everything = true}); }
+ void on_train_end(training_state& s) const {
+  std::error_code ignored;
+  if (delete_checkpoint && !s.history.interrupted) std::filesystem::remove(path, ignored);
+ }
+};
+
+/// Ctrl-C ends training behind the step that runs, and saves all that it goes on from; a second one ends the process.
+struct stop_on_interrupt {
+ std::string save{}; ///< the file; empty: none
+
+ void on_train_begin(training_state& s) const { s.stop_on_interrupt(); }
+ void on_checkpoint(training_state& s) const {
+  if (s.history.interrupted && !save.empty()) s.model().save(save, {.everything = true});
+ }
+};
+
+}
 #endif
 #if __has_include(<zlib.h>)
 // ---- tapegraph/data/readers/idx.hpp ----

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/nn/fit_loop.hpp>
+#include <tapegraph/nn/fit.hpp>
 #include <tapegraph/nn/outputs.hpp>
 #include <tapegraph/nn/taped_program.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/eager_scope.hpp>
-#include <tapegraph/nn/fit_loop.hpp>
+#include <tapegraph/nn/fit.hpp>
 #include <tapegraph/nn/measured.hpp>
 #include <tapegraph/nn/predict_set.hpp>
 

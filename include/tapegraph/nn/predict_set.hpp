@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/columns.hpp>
-#include <tapegraph/nn/fit_loop.hpp>
+#include <tapegraph/nn/fit.hpp>
 
 #include <cstring>
 #include <string>

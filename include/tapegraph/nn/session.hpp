@@ -79,17 +79,22 @@ public:
         static_assert(detail::weight_files_known<Path>(), "session.save needs #include <tapegraph/io/weights.hpp>");
         make_everything();
         if constexpr (detail::weight_files_known<Path>())
-            detail::weight_file<Path>::save(path, variables_, static_cast<std::int64_t>(step_), options);
+            detail::weight_file<Path>::save(
+                path, detail::model_to_save{variables_, static_cast<std::int64_t>(step_), seed_, {}, true}, options);
     }
     /// Reads what `save` wrote. Errors as of model.load; then nothing has changed.
     template <class Path>
-    void load(const Path& path, const load_options& options = {}) {
+    load_report load(const Path& path, const load_options& options = {}) {
         static_assert(detail::weight_files_known<Path>(), "session.load needs #include <tapegraph/io/weights.hpp>");
         make_everything();
         auto steps = static_cast<std::int64_t>(step_);
+        detail::state_entries run; // of a model's fit, which a session has not
+        load_report report;
         if constexpr (detail::weight_files_known<Path>())
-            detail::weight_file<Path>::load(path, variables_, steps, options.optimizer_state);
+            report = detail::weight_file<Path>::load(path, detail::model_to_load{variables_, steps, seed_, run, true},
+                                                     options);
         step_ = static_cast<std::uint64_t>(steps);
+        return report;
     }
 
     /// Whether parts of the model that are to be computed on a GPU which is not there are computed on the CPU (the default), or throw

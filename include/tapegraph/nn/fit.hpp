@@ -1,0 +1,14 @@
+#pragma once
+
+#include <tapegraph/core/component.hpp>
+#include <tapegraph/nn/trainer.hpp>
+
+/// fit, evaluate and what they consist of. Who links the component does not read them.
+
+#if TG_DEFINES(nn) || defined(TG_CUDA)
+#include <tapegraph/nn/fit_loop.hpp>
+#else
+namespace tapegraph::detail {
+TG_COMPILED(nn, class basic_trainer<void>)
+}
+#endif
