@@ -2,6 +2,8 @@
 
 #include <support/temporary_folder.hpp>
 
+#include <tapegraph/tensor.hpp>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -65,6 +67,22 @@ std::vector<std::int32_t> labels_of(data::loader& batches, std::uint64_t epoch) 
 }
 
 } // namespace
+
+TEST_CASE("batch: a column as a tensor") {
+    data::dataset set;
+    set.add("image", std::vector<float>{1, 2, 3, 4, 5, 6}, {1, 2}).add("label", std::vector<std::int32_t>{7, 8, 9});
+    data::loader batches(set.batch(2));
+    std::vector<float> seen;
+    for (const data::batch& b : batches.epoch(0)) {
+        const auto image = b.tensor<float>("image");
+        CHECK(image.shape() == shape{b.count(), 1, 2});
+        CHECK(b.tensor<std::int32_t>("label")(0) == (b.index() == 0 ? 7 : 9));
+        for (const float value : image.values()) seen.push_back(value);
+        CHECK_THROWS_AS(b.tensor<double>("image"), dtype_error);
+        CHECK_THROWS_AS(b.tensor<float>("images"), argument_error);
+    }
+    CHECK(seen == std::vector<float>{1, 2, 3, 4, 5, 6});
+}
 
 TEST_CASE("order depends on seed and epoch alone, not on threads, batches or what ran before") {
     const auto set = numbered(23).shuffle(5);

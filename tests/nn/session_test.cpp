@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <sstream>
 #include <tuple>
 #include <type_traits>
 
@@ -44,6 +45,17 @@ struct counter {
                            tg::fetch("both", tg::group(more, tg::assign(m, 7))),
                            tg::fetch("m", m),
                            tg::fetch("restart", tg::initialize_variables())};
+    }
+};
+
+/// A prediction needs no labels, though the loss says that there are as many.
+struct fitted {
+    constexpr auto operator()(auto scope) const {
+        const auto x = scope.template placeholder<float>("x", {-1, 2});
+        const auto y = scope.template placeholder<float>("y", {-1, 1});
+        const auto w = scope.template get_variable<float>("w", {2, 1}, tg::init::ones{});
+        const auto prediction = matmul(x, w);
+        return tg::fetches{tg::fetch("prediction", prediction), tg::fetch("loss", mean(square(prediction - y)))};
     }
 };
 
@@ -216,6 +228,17 @@ TEST_CASE("session: chains of optimizers, with rates that follow a schedule once
     }
     session.initialize();
     CHECK(session.variables()["b/accumulator"].value<double>().item() == 0.1);
+}
+
+TEST_CASE("session: what only other fetches need is not fed; a fetched tensor prints as one") {
+    tg::session<fitted> session;
+    const tg::tensor<float> x{{1, 2}, {3, 4}, {5, 6}};
+    std::ostringstream text;
+    text << session.run<"prediction">({{"x", x}});
+    CHECK(text.str() == "[[ 3.]\n [ 7.]\n [11.]]");
+    CHECK(float(session.run<"loss">({{"x", x}, {"y", tg::tensor<float>{{3}, {7}, {10}}}})) == doctest::Approx(1.0 / 3));
+    CHECK_THROWS_WITH_AS(session.run<"loss">({{"x", x}, {"y", tg::tensor<float>{{3}, {7}}}}), doctest::Contains("extent"),
+                         tg::shape_error);
 }
 
 TEST_CASE("session: a run that trains is training to layers, others are not; placeholders have defaults") {

@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/clock.hpp>
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/shape.hpp>
 #include <tapegraph/data/dataset.hpp>
 
 #include <algorithm>
@@ -20,6 +21,11 @@
 
 /// Walks through a data set batch by batch. With prefetch(depth) one thread assembles batches into a ring of depth + 1
 /// buffers (the consumer keeps one while it works on it); all memory is taken when the loader is made.
+
+namespace tapegraph {
+template <class T>
+class tensor;
+}
 
 namespace tapegraph::data {
 
@@ -50,6 +56,14 @@ public:
     template <class T>
     std::span<const T> values(std::string_view column) const {
         return values<T>(detail::find_column(*columns_, column));
+    }
+    /// A copy of a column, [count, record shape...], for loops of one's own. The same errors. Needs <tapegraph/tensor.hpp>.
+    template <class T>
+    tapegraph::tensor<T> tensor(std::string_view column) const {
+        const std::size_t index = detail::find_column(*columns_, column);
+        std::vector<std::int64_t> dims{count_};
+        for (const std::int64_t extent : (*columns_)[index].shape) dims.push_back(extent);
+        return {values<T>(index), shape(static_cast<int>(dims.size()), dims.data())};
     }
 
 private:

@@ -157,9 +157,10 @@ protected:
                                   "' is not given by any input");
             return symbols_[atom];
         };
-        check_requirements(*view_, table, value_of);
+        check_requirements(*view_, table, [&](int atom) { return symbols_[atom]; });
         for (int i = 0; i < view_->nodes.size(); ++i) {
             const entry& e = view_->nodes[i];
+            if (e.is(descriptor_of<input_op>) && values_[i].data == nullptr) continue; // nothing reads it
             for (int axis = 0; axis < e.rank; ++axis) {
                 const std::int64_t size = table.evaluate(view_->pool[e.dims + axis], value_of);
                 if (e.is(descriptor_of<input_op>) && values_[i].data != nullptr)

@@ -66,11 +66,19 @@ void bind_input_extents(const View& view, const extent_table& table, int index, 
     }
 }
 
-/// What operations require of extents. `value_of(atom)`: the number a symbol stands for.
+/// What operations require of extents. `value_of(atom)`: the number a symbol stands for; negative where no input gives it, in a
+/// program of some of a session's fetches, which asks nothing of inputs that only others need.
 template <class View, class ValueOf>
 void check_requirements(const View& view, const extent_table& table, const ValueOf& value_of) {
     for (const extent_table::requirement& r : view.requirements) {
-        const std::int64_t left = table.evaluate(r.left, value_of), right = table.evaluate(r.right, value_of);
+        bool given = true;
+        const auto seen = [&](int atom) {
+            const std::int64_t value = value_of(atom);
+            given = given && value >= 0;
+            return value;
+        };
+        const std::int64_t left = table.evaluate(r.left, seen), right = table.evaluate(r.right, seen);
+        if (!given) continue;
         if (r.at_least_for != nullptr ? left < right : left != right)
             throw shape_error(detail::unmet_requirement(view, table, r, left, right));
     }

@@ -62,4 +62,8 @@ public:
     operator T() const { return this->item(); }
 };
 
+/// Printed as the tensor that it is, not as a number.
+template <class T>
+inline constexpr bool has_text<fetched<T>> = true;
+
 } // namespace tapegraph
