@@ -32,7 +32,7 @@ namespace detail {
 template <handle H>
 constexpr auto as_indices(const H& x, std::source_location where) {
     if constexpr (requires { typename H::element_type; }) {
-        if constexpr (std::is_floating_point_v<typename H::element_type>)
+        if constexpr (is_floating_type<typename H::element_type>)
             return eval(cast<std::int32_t>(x), where);
         else
             return x;
