@@ -3,6 +3,7 @@
 #include <tapegraph/io/weights.hpp>
 #endif
 #include <tapegraph/nn/layers/embedding.hpp>
+#include <tapegraph/nn/layers/weight_normalization.hpp>
 #include <tapegraph/nn/mixed_precision.hpp>
 #include <tapegraph/nn/optimizers/clipping.hpp>
 #include <tapegraph/nn/optimizers/loss_scaling.hpp>
@@ -30,13 +31,26 @@ struct network {
     }
 };
 
-/// The same with variables and casts by hand.
+/// A model with a member, of integers, with two outputs and a loss of its own; a type per layer.
+struct words {
+    std::int64_t units;
+    constexpr auto operator()(auto scope, auto x) const {
+        const auto rows = tg::embedding(scope / "words", x, {.input_dim = 4, .output_dim = 5, .sparse = true});
+        const auto h = tg::dense(tg::weight_normalized(scope / "hidden"), tg::flatten(rows), {.units = units});
+        scope.add_loss(mean(square(h)));
+        const auto y = tg::dense(tg::computed_in<tg::half>(scope / "score"), tanh(h), {.units = 1});
+        return tg::outputs{tg::output<"score">(y), tg::output<"hidden">(h)};
+    }
+};
+
+/// The same as `network` with variables and casts by hand.
 template <class C>
 struct cast_by_hand {
     static constexpr auto layer(auto scope, auto x, std::int64_t in, std::int64_t units, auto type) {
         using T = decltype(type);
-        const auto w = scope.template variable<float>("kernel", {in, units}, {.initializer = tg::init::glorot_uniform{}});
-        const auto b = scope.template variable<float>("bias", {units});
+        const auto w =
+            scope.template variable<float>("kernel", {in, units}, {.initializer = tg::init::glorot_uniform{}});
+        const auto b = scope.template variable<float>("bias", {units}, {.initializer = tg::init::zeros{}});
         if constexpr (std::is_same_v<T, float>)
             return eval(matmul(x, w) + b);
         else
@@ -52,14 +66,15 @@ struct cast_by_hand {
 
 template <class Mode>
 auto make(const auto& model) {
-    return tg::compile<Mode>(model, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{}, tg::adam{.learning_rate = 0.02},
-                             {.seed = 3});
+    return tg::compile<Mode>(model, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{},
+                             tg::adam{.learning_rate = 0.02}, {.seed = 3});
 }
 
 /// y = x w in half, and w alone.
 struct line {
     constexpr auto operator()(auto scope, auto x) const {
-        return tg::dense(scope / "line", x, {.units = 1, .use_bias = false, .kernel_initializer = tg::init::constant{0.5}});
+        return tg::dense(scope / "line", x,
+                         {.units = 1, .use_bias = false, .kernel_initializer = tg::init::constant{0.5}});
     }
 };
 /// The labels are the gradient by y.
@@ -78,7 +93,8 @@ float value_of(auto& model, const char* path) { return model.variables()[path].t
 
 } // namespace
 
-TEST_CASE_TEMPLATE("a policy is what casts by hand are, in both modes, and weights stay float", C, tg::bfloat16, tg::half) {
+TEST_CASE_TEMPLATE("a policy is what casts by hand are, in both modes, and weights stay float", C, tg::bfloat16,
+                   tg::half) {
     auto graph = make<tg::graph>(tg::mixed<C>(network{}));
     auto eager = make<tg::eager>(tg::mixed<C>(network{}));
     auto by_hand = make<tg::eager>(cast_by_hand<C>{});
@@ -100,6 +116,26 @@ TEST_CASE_TEMPLATE("a policy is what casts by hand are, in both modes, and weigh
     static_assert(std::is_same_v<decltype(graph.predict(x)), tg::tensor<float>>);
 }
 
+TEST_CASE(
+    "integers, several outputs, losses added by the model and layers of another policy are the same in both modes") {
+    const auto made = [](auto mode) {
+        return tg::compile<decltype(mode), tg::mixed<tg::bfloat16>(words{.units = 4})>(
+            tg::spec<std::int32_t, tg::dyn, 3>{},
+            tg::losses{tg::on<"score">(tg::mean_squared_error{}), tg::on<"hidden">(tg::none{})}, tg::adam{});
+    };
+    auto graph = made(tg::graph{});
+    auto eager = made(tg::eager{});
+    const tg::tensor<std::int32_t> x{{1, 2, 3}, {0, 2, 2}};
+    for (int step = 0; step < 4; ++step)
+        CHECK(graph.train_on_batch(x, tg::ones<float>({2, 1})).loss ==
+              eager.train_on_batch(x, tg::ones<float>({2, 1})).loss);
+    CHECK(first_difference(graph, eager) == "");
+    const auto [score, hidden] = eager.predict(x);
+    CHECK(same_bits(graph.predict(x).template get<"hidden">(), hidden));
+    static_assert(std::is_same_v<std::remove_cvref_t<decltype(hidden)>, tg::tensor<float>>);
+    for (const float value : hidden.to_vector()) CHECK(value == static_cast<float>(tg::bfloat16(value))); // was one
+}
+
 TEST_CASE("a gradient below half's smallest number arrives with a scaled loss") {
     const auto small = 1e-8f; // half rounds it to 0
     each_mode([&](auto mode) {
@@ -114,8 +150,8 @@ TEST_CASE("a gradient below half's smallest number arrives with a scaled loss") 
 }
 
 TEST_CASE("the scale halves where a gradient overflows, which changes nothing else, and doubles after good steps") {
-    const tg::chain chain{tg::loss_scaling{.initial_scale = 32768, .growth_steps = 3}, tg::clip_by_global_norm{.norm = 4},
-                          tg::adam{.learning_rate = 0.125}};
+    const tg::chain chain{tg::loss_scaling{.initial_scale = 32768, .growth_steps = 3},
+                          tg::clip_by_global_norm{.norm = 4}, tg::adam{.learning_rate = 0.125}};
     auto graph = make_line<tg::graph>(chain);
     auto eager = make_line<tg::eager>(chain);
     // 3 times 2^15 is beyond 65504, 3 times 2^14 is not; NaN never passes.
@@ -162,9 +198,12 @@ TEST_CASE("a scale that is a power of two changes no bit of a float model, and s
     };
     each_mode([&](auto mode) {
         auto plain = made(mode, tg::adam{.learning_rate = 0.1});
-        auto scaled = made(mode, tg::chain{tg::loss_scaling{.initial_scale = 2, .growth_steps = 4}, tg::adam{.learning_rate = 0.1}});
+        auto scaled = made(
+            mode, tg::chain{tg::loss_scaling{.initial_scale = 2, .growth_steps = 4}, tg::adam{.learning_rate = 0.1}});
         const auto step = [](auto& model, double gradient) {
-            return model.train_on_batch(tg::ones<double>({1, 1}), tg::tensor<double>(gradient * tg::ones<double>({1, 1}))).loss;
+            return model
+                .train_on_batch(tg::ones<double>({1, 1}), tg::tensor<double>(gradient * tg::ones<double>({1, 1})))
+                .loss;
         };
         for (const double g : {0.3, -1.7, 2.2, 0.9, 1.1}) CHECK(step(plain, g) == step(scaled, g));
         const auto scale = [&] { return scaled.variables()["loss_scale"].template value<double>().to_vector()[0]; };

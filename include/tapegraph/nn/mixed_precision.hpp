@@ -41,7 +41,7 @@ constexpr auto computed_as(const H& x, std::source_location where) {
 /// is given as it is. Operands that are integers stay so.
 template <class Compute, class Scope>
 class mixed_scope : public Scope {
-    static_assert(storage_type<Compute> || std::is_same_v<Compute, float>,
+    static_assert(is_storage_type(dtype_of<Compute>) || std::is_same_v<Compute, float>,
                   "computed_in: layers compute in tg::bfloat16, tg::half or float");
 
 public:
@@ -124,9 +124,8 @@ constexpr auto as_floats(const Y& y) {
             }
             (std::index_sequence_for<Handles...>{});
         }
-        (y);
-    else
-        return computed_as<float>(eval(y), std::source_location::current());
+    (y);
+    else return computed_as<float>(eval(y), std::source_location::current());
 }
 
 template <class Compute, class Scope, tensor_like X>
@@ -148,11 +147,13 @@ constexpr auto mixed_input(const Scope& scope, const X& x) {
 template <class Compute, class Model>
 struct mixed_model : Model {
     template <class Scope, tensor_like... X>
-    constexpr auto operator()(const Scope& scope, const X&... x) const
-        requires requires(const Model& m, const mixed_scope<Compute, Scope>& s) { m(s, x...); }
+    constexpr auto operator()(const Scope& scope, const X&... x) const requires
+        requires(const Model& m, const mixed_scope<Compute, Scope>& s) {
+        m(s, x...);
+    }
     {
-        return detail::as_floats(static_cast<const Model&>(*this)(computed_in<Compute>(scope),
-                                                                  detail::mixed_input<Compute>(scope, x)...));
+        return detail::as_floats(
+            static_cast<const Model&>(*this)(computed_in<Compute>(scope), detail::mixed_input<Compute>(scope, x)...));
     }
 };
 
@@ -161,7 +162,7 @@ struct mixed_model : Model {
 /// given as a constant: `tg::compile<Mode, tg::mixed<tg::half>(network{.layers = 5})>(spec, loss, optimizer)`.
 template <class Compute, class Model>
 constexpr auto mixed(const Model& model) {
-    static_assert(storage_type<Compute>, "mixed: the policy is a 16-bit type, tg::bfloat16 or tg::half");
+    static_assert(is_storage_type(dtype_of<Compute>), "mixed: the policy is a 16-bit type, tg::bfloat16 or tg::half");
     return mixed_model<Compute, Model>{model};
 }
 

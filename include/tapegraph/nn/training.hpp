@@ -153,7 +153,8 @@ template <class T>
 constexpr graph_node scaled_loss(trace& t, const graph_node& loss) {
     if (loss.type() != dtype::f32 && loss.type() != dtype::f64) {
         const operand_info given = t.info(loss.id());
-        t.fail("loss_scaling: the loss must be float or double (cast the model's outputs, as tg::mixed does)", &given, 1);
+        t.fail("loss_scaling: the loss must be float or double (cast the model's outputs, as tg::mixed does)", &given,
+               1);
         return loss;
     }
     const graph_scope root(&t, 0);
