@@ -46,18 +46,21 @@ struct loss_scaling {
         Finite finite;
     };
     static constexpr auto shared(const auto& gradients, const auto& n) {
-        static_assert(
-            requires { gradients.common(detail::loss_scale_name); },
-            "loss_scaling: models of tg::compile scale their loss; here nothing does");
-        const auto scale = gradients.common(detail::loss_scale_name);
-        const auto steps = gradients.common(detail::good_steps_name);
-        const auto finite =
-            eval(gradients.sum([](const auto&, const auto&, const auto& g) { return sum(g * 0); }) == 0);
-        const auto grows = eval(steps + 1 >= n[0]);
-        gradients.assign_common(detail::loss_scale_name, scale,
-                                where(finite, where(grows, minimum(scale * 2, most), scale), maximum(scale * 0.5, 1)));
-        gradients.assign_common(detail::good_steps_name, steps, where(finite, where(grows, 0, steps + 1), 0));
-        return common<std::remove_const_t<decltype(scale)>, std::remove_const_t<decltype(finite)>>{scale, finite};
+        using step = std::remove_cvref_t<decltype(gradients)>;
+        if constexpr (!requires { gradients.common(detail::loss_scale_name); }) {
+            static_assert(always_false<step>,
+                          "loss_scaling: models of tg::compile scale their loss; here nothing does");
+        } else {
+            const auto scale = gradients.common(detail::loss_scale_name);
+            const auto steps = gradients.common(detail::good_steps_name);
+            const auto finite =
+                eval(gradients.sum([](const auto&, const auto&, const auto& g) { return sum(g * 0); }) == 0);
+            const auto grows = eval(steps + 1 >= n[0]);
+            const auto next = where(grows, minimum(scale * 2, most), scale);
+            gradients.assign_common(detail::loss_scale_name, scale, where(finite, next, maximum(scale * 0.5, 1)));
+            gradients.assign_common(detail::good_steps_name, steps, where(finite, where(grows, 0, steps + 1), 0));
+            return common<std::remove_const_t<decltype(scale)>, std::remove_const_t<decltype(finite)>>{scale, finite};
+        }
     }
     static constexpr auto transform(const auto&, const auto&, const auto& g, const auto&, const auto& s) {
         return g / detail::as_type_of(g, s.scale);
