@@ -33,6 +33,7 @@
 #include <tapegraph/nn/layers/weight_normalization.hpp>
 #include <tapegraph/nn/losses_all.hpp>
 #include <tapegraph/nn/metrics_all.hpp>
+#include <tapegraph/nn/mixed_precision.hpp>
 #include <tapegraph/nn/regularizer.hpp>
 #include <tapegraph/nn/scan.hpp>
 #include <tapegraph/nn/sequential.hpp>

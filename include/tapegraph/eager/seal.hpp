@@ -156,7 +156,7 @@ struct eager {
     template <template <class> class Op, class T>
     static tapegraph::tensor<T> draw_like(const typename Op<float>::attributes& attributes, const tapegraph::shape& dims,
                                           std::source_location where, const tapegraph::tensor<T>& like) {
-        static_assert(std::is_floating_point_v<T>, "random: numbers are float or double, like their example");
+        static_assert(std::is_floating_point_v<T>, "random: numbers are floating, like their example");
         return draw<Op<T>>(attributes, dims, where, like);
     }
 

@@ -243,7 +243,7 @@ struct graph {
     static constexpr node draw_like(const typename Op<float>::attributes& attributes, const shape& dims,
                                     std::source_location where, const node& like) {
         if (like.type() == dtype::f64) return draw<Op<double>>(attributes, dims, where, like);
-        if (like.type() != dtype::f32) like.owner().fail("random: numbers are float or double, like their example");
+        if (!is_floating(like.type())) like.owner().fail("random: numbers are floating, like their example");
         return draw<Op<float>>(attributes, dims, where, like);
     }
 

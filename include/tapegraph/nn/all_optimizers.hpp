@@ -13,6 +13,7 @@
 #include <tapegraph/nn/optimizers/gradient_terms.hpp>
 #include <tapegraph/nn/optimizers/lamb.hpp>
 #include <tapegraph/nn/optimizers/lion.hpp>
+#include <tapegraph/nn/optimizers/loss_scaling.hpp>
 #include <tapegraph/nn/optimizers/muon.hpp>
 #include <tapegraph/nn/optimizers/nadam.hpp>
 #include <tapegraph/nn/optimizers/proximal.hpp>

@@ -78,7 +78,12 @@ private:
             const auto labels = labels_of(output, columns + pack::count);
             const auto numbers = typed_numbers(this->numbers_of_loss());
             const auto goal = value_of(output, labels, numbers);
-            const any_tensor loss = total_of(context, goal.total);
+            const auto total = total_of(context, goal.total);
+            const any_tensor loss = total;
+            any_tensor differentiated = loss;
+            if constexpr (detail::scales_loss<Optimizer>())
+                differentiated = eval(
+                    total * detail::as_type_of(total, tensor<value>(this->variables_[detail::loss_scale_name].data())));
             tape.stop_recording();
             const any_tensor accuracy = accuracy_of(output, labels);
             objective::measure(detail::eager_metrics(&context), output, labels, goal, numbers);
@@ -88,7 +93,7 @@ private:
                 targets.push_back(u.target);
             }
             for (const auto& u : context.row_uses) sources.push_back(u.rows);
-            gradients = tape.gradient(loss, sources);
+            gradients = tape.gradient(differentiated, sources);
             result = numbers_of(loss, accuracy); // before anything is updated: here is thrown what a device found wrong
         }
         const auto n = typed_numbers(optimizer_.numbers(this->step_));

@@ -31,6 +31,11 @@ public:
         updates_->push_back({variable_of(target), eval(value)});
     }
     bool matches(std::string_view pattern) const { return path_matches(pattern, target_->path()); }
+    /// A scalar of the optimizer's that belongs to no variable.
+    variable& common(std::string_view name) const { return (*variables_)[name]; }
+    void assign_common(std::string_view name, any_tensor value) const {
+        updates_->push_back({&common(name), std::move(value)});
+    }
 
 protected:
     variable& state_variable(std::string_view name) const;
@@ -156,6 +161,12 @@ struct eager_gradients {
             first = false;
         });
         return total;
+    }
+
+    tensor<T> common(std::string_view name) const { return tensor<T>(slots.common(name).data()); }
+    template <tensor_like E>
+    void assign_common(std::string_view name, const tensor<T>&, const E& value) const {
+        slots.assign_common(name, eval(value));
     }
 
 private:

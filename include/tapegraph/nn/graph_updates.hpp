@@ -63,6 +63,17 @@ public:
         return next > 0 ? total : graph_node(t_, t_->constant(0, dtype::f32));
     }
 
+    /// A scalar of the optimizer's that belongs to no variable.
+    constexpr graph_node common(std::string_view name) const {
+        for (const variable_entry& v : t_->variables)
+            if (v.scope == 0 && v.name == name) return {t_, v.node};
+        t_->fail("loss_scaling: models of tg::compile scale their loss; here nothing does");
+        return {t_, t_->constant(1, first_type())};
+    }
+    constexpr void assign_common(std::string_view, const graph_node& target, const auto& value) const {
+        graph_scope(t_, 0).assign(target, value);
+    }
+
 private:
     constexpr graph_node frozen(int variable) const {
         int& input = t_->variables[variable].frozen_input;

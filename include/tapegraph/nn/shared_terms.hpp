@@ -3,6 +3,8 @@
 #include <tapegraph/expr/apply.hpp>
 #include <tapegraph/ops/elementwise/cast.hpp>
 
+#include <string_view>
+
 /// Parts of sums over all gradients of a step.
 
 namespace tapegraph::detail {
@@ -25,5 +27,15 @@ constexpr auto as_type_of(const Like& like, const X& x) {
     else
         return eval(cast<typename Like::element_type>(x));
 }
+
+/// Whether an optimizer wants the gradients of a scaled loss (nn/optimizers/loss_scaling.hpp), and the scalars that hold the scale.
+template <class Optimizer>
+constexpr bool scales_loss() {
+    if constexpr (requires { Optimizer::scales_loss; })
+        return Optimizer::scales_loss;
+    else
+        return false;
+}
+inline constexpr std::string_view loss_scale_name = "loss_scale", good_steps_name = "loss_scale_good_steps";
 
 } // namespace tapegraph::detail

@@ -148,8 +148,24 @@ struct forward_trace {
     }
 };
 
-/// The loss differentiated by every trainable variable.
-template <class Model, class Spec, class Loss>
+/// The loss times a scale that is a variable of the optimizer's.
+template <class T>
+constexpr graph_node scaled_loss(trace& t, const graph_node& loss) {
+    if (loss.type() != dtype::f32 && loss.type() != dtype::f64) {
+        const operand_info given = t.info(loss.id());
+        t.fail("loss_scaling: the loss must be float or double (cast the model's outputs, as tg::mixed does)", &given,
+               1);
+        return loss;
+    }
+    const graph_scope root(&t, 0);
+    const variable_options options{.initializer = init::zeros{}, .trainable = false};
+    const graph_node scale = root.variable<T>(tapegraph::detail::loss_scale_name, {}, options);
+    root.variable<T>(tapegraph::detail::good_steps_name, {}, options);
+    return eval(loss * tapegraph::detail::as_type_of(loss, scale));
+}
+
+/// The loss, `Scaled` where an optimizer wants it so, differentiated by every trainable variable.
+template <class Model, class Spec, class Loss, bool Scaled = false>
 struct gradient_trace {
     using previous = forward_trace<Model, Spec, Loss>;
     static constexpr void build(trace& t) {
@@ -163,7 +179,10 @@ struct gradient_trace {
         }
         const int first_rows = nodes.size();
         for (const row_use_entry& use : t.row_uses) nodes.push_back(use.node);
-        const list<int> found = gradient(t, t.outputs[0].node, nodes);
+        int loss = t.outputs[0].node;
+        if constexpr (Scaled)
+            loss = scaled_loss<typename tapegraph::detail::value_type_of<Spec>::type>(t, graph_node(&t, loss)).id();
+        const list<int> found = gradient(t, loss, nodes);
         int next = 0;
         for (const int i : indices) {
             const gradient_entry g =
@@ -177,7 +196,7 @@ struct gradient_trace {
 /// The optimizer's update of every variable that has a gradient.
 template <class Model, class Spec, class Loss, class Optimizer>
 struct training_trace {
-    using previous = gradient_trace<Model, Spec, Loss>;
+    using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;
     static constexpr void build(trace& t) {
         trace_updates<Optimizer>(t, graph_gradients(&t, t.gradients));
         t.gradients.clear();

@@ -5,13 +5,16 @@
 
 namespace tapegraph::detail {
 
-/// Values in the element type of a handle, float or double: of a type in eager mode, of a node's value in graph mode.
+/// Values in the floating element type of a handle: of a type in eager mode, of a node's value in graph mode.
 template <handle H, tensor_like E>
 constexpr H cast_like(const H& like, const E& values, std::source_location where) {
     if constexpr (requires { typename H::element_type; })
         return eval(cast<typename H::element_type>(values), where);
     else
-        return like.type() == dtype::f64 ? H(eval(cast<double>(values), where)) : H(eval(cast<float>(values), where));
+        return like.type() == dtype::f64    ? H(eval(cast<double>(values), where))
+               : like.type() == dtype::bf16 ? H(eval(cast<bfloat16>(values), where))
+               : like.type() == dtype::f16  ? H(eval(cast<half>(values), where))
+                                            : H(eval(cast<float>(values), where));
 }
 
 /// 0, 1, ... along one axis of a tensor of a rank: [1, ..., count, ..., 1]. (A reshape would be a row of the summary.)

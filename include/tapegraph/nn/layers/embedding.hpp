@@ -3,6 +3,7 @@
 #include <tapegraph/nn/initializer.hpp>
 #include <tapegraph/ops/elementwise/cast.hpp>
 #include <tapegraph/ops/elementwise/comparison.hpp>
+#include <tapegraph/ops/elementwise/in_float.hpp>
 #include <tapegraph/ops/gather/gather.hpp>
 #include <tapegraph/ops/gather/rows_kernel.hpp>
 #include <tapegraph/ops/scan/step_mask.hpp>
@@ -32,7 +33,7 @@ namespace detail {
 template <handle H>
 constexpr auto as_indices(const H& x, std::source_location where) {
     if constexpr (requires { typename H::element_type; }) {
-        if constexpr (std::is_floating_point_v<typename H::element_type>)
+        if constexpr (is_floating_type<typename H::element_type>)
             return eval(cast<std::int32_t>(x), where);
         else
             return x;
@@ -71,6 +72,8 @@ constexpr auto embedding(const Scope& scope, const X& indices, const embedding_o
     const auto mark = scope.enter();
     const bool sensible = scope.require(o.input_dim > 0, "embedding: input_dim must be positive") &&
                           scope.require(o.output_dim > 0, "embedding: output_dim must be positive") &&
+                          scope.require(!is_storage_type(detail::type_of(given)),
+                                        "embedding: 16 bits do not hold indices, give integers") &&
                           scope.require(!o.sparse || (!o.embeddings_regularizer && !o.embeddings_constraint),
                                         "embedding: a sparse table has no regularizer and no constraint");
     const shape table = sensible ? shape{o.input_dim, o.output_dim} : shape{1, 1};

@@ -34,6 +34,8 @@ template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto group_normalization(const Scope& scope, const X& x, const group_normalization_options& o = {},
                                    std::source_location where = std::source_location::current()) {
+    if constexpr (requires { scope.float_scope(); }) // of mixed precision
+        return scope.rounded(group_normalization(scope.float_scope(), x, o, where), where);
     const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
     const shape dims = shape_of(input);
@@ -74,6 +76,8 @@ template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto rms_normalization(const Scope& scope, const X& x, const rms_normalization_options& o = {},
                                  std::source_location where = std::source_location::current()) {
+    if constexpr (requires { scope.float_scope(); }) // of mixed precision
+        return scope.rounded(rms_normalization(scope.float_scope(), x, o, where), where);
     const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
     const std::int64_t features =

@@ -36,6 +36,8 @@ constexpr variable_options beta_options(const Options& o) {
 template <class Scope, tensor_like X>
 constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o = {},
                                    std::source_location where = std::source_location::current()) {
+    if constexpr (requires { scope.float_scope(); }) // of mixed precision
+        return scope.rounded(batch_normalization(scope.float_scope(), x, o, where), where);
     const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
     const shape dims = shape_of(input);

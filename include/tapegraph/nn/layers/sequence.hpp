@@ -148,6 +148,8 @@ template <class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto layer_normalization(const Scope& scope, const X& x, const layer_normalization_options& o = {},
                                    std::source_location where = std::source_location::current()) {
+    if constexpr (requires { scope.float_scope(); }) // of mixed precision
+        return scope.rounded(layer_normalization(scope.float_scope(), x, o, where), where);
     const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
     const shape dims = shape_of(input);

@@ -105,6 +105,9 @@ constexpr bool states_differ() {
             if (!names[i].empty() && names[i] == names[k]) return false;
     return true;
 }
+/// An element that divides gradients by the scale of the loss: those before it would see them multiplied.
+template <class First, class... E>
+inline constexpr bool unscaled_first = !(scales_loss<E>() || ...);
 template <class... E>
 constexpr bool gradients_first() {
     bool optimizer_seen = false, right = true;
@@ -127,6 +130,7 @@ class chain {
     static_assert(detail::optimizers_among<E...> == 1, "chain: exactly one element is an optimizer");
     static_assert(detail::gradients_first<E...>(),
                   "chain: what transforms gradients, accumulates or skips stands before the optimizer");
+    static_assert(detail::unscaled_first<E...>, "chain: loss_scaling stands first");
     static_assert(detail::states_differ<E...>(),
                   "chain: two elements keep state of the same name; one of each kind is possible");
 
@@ -159,6 +163,7 @@ public:
     auto& main() { return get<main_index()>(); }
 
     static constexpr int count = (0 + ... + E::count);
+    static constexpr bool scales_loss = (detail::scales_loss<E>() || ...);
     std::array<double, static_cast<std::size_t>(count)> numbers(std::int64_t step) const {
         std::array<double, static_cast<std::size_t>(count)> found{};
         std::size_t at = 0;
@@ -223,6 +228,13 @@ private:
             return gradients->sum([&](const auto& slots, const auto& w, const auto& g) {
                 return detail::term_of(f, slots, w, transformed<0, I>(slots, w, g, *n, *s));
             });
+        }
+        template <class G = Gradients>
+        constexpr auto common(std::string_view name) const -> decltype(std::declval<const G&>().common(name)) {
+            return gradients->common(name);
+        }
+        constexpr void assign_common(std::string_view name, const auto& target, const auto& value) const {
+            gradients->assign_common(name, target, value);
         }
     };
     template <int I, class S>

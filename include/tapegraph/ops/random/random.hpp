@@ -1,6 +1,8 @@
 #pragma once
 
+#include <tapegraph/core/half.hpp>
 #include <tapegraph/core/random_laws.hpp>
+#include <tapegraph/ops/elementwise/cast.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
 #include <tapegraph/ops/ordering/ordering.hpp>
 #include <tapegraph/ops/refusal.hpp>
@@ -78,11 +80,22 @@ namespace detail {
 template <handle H>
 constexpr H of_law(const H& like, shape dims, distribution law, double a, double b, std::source_location where) {
     dims.attach(shape_of(like).table());
-    return draw_like<random_op>({0, static_cast<std::int64_t>(law), a, b}, dims, where, like);
+    const random_op<float>::attributes how{0, static_cast<std::int64_t>(law), a, b};
+    if constexpr (requires { like.owner(); }) { // a node
+        const H drawn = draw_like<random_op>(how, dims, where, like);
+        return like.type() == dtype::bf16  ? H(eval(cast<bfloat16>(drawn), where))
+               : like.type() == dtype::f16 ? H(eval(cast<half>(drawn), where))
+                                           : drawn;
+    } else if constexpr (requires { requires storage_type<typename H::element_type>; }) { // the float numbers, rounded
+        const decltype(eval(cast<float>(like), where)) wide{};
+        return eval(cast<typename H::element_type>(draw_like<random_op>(how, dims, where, wide)), where);
+    } else {
+        return draw_like<random_op>(how, dims, where, like);
+    }
 }
 } // namespace detail
 
-// Each law twice: of a shape, where `like` gives mode and element type (float or double), and of the shape of `like`.
+// Each law twice: of a shape, where `like` gives mode and floating element type, and of the shape of `like`.
 
 /// Uniform in [low, high).
 template <handle H>
