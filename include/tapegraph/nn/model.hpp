@@ -2,6 +2,7 @@
 
 #include <tapegraph/nn/eager_scope.hpp>
 #include <tapegraph/nn/fit_loop.hpp>
+#include <tapegraph/nn/gradient_list.hpp>
 #include <tapegraph/nn/measured.hpp>
 #include <tapegraph/nn/predict_set.hpp>
 
@@ -35,6 +36,18 @@ template <class T, auto... Extents>
 struct input_table<spec<T, Extents...>> : input_rows<only_input<spec<T, Extents...>>> {};
 template <class... Inputs>
 struct input_table<inputs<Inputs...>> : input_rows<Inputs...> {};
+
+/// While it lives, a step is counted that is not made.
+class step_ahead {
+public:
+    explicit step_ahead(std::int64_t& step) : step_(step) { ++step_; }
+    step_ahead(const step_ahead&) = delete;
+    step_ahead& operator=(const step_ahead&) = delete;
+    ~step_ahead() { --step_; }
+
+private:
+    std::int64_t& step_;
+};
 
 } // namespace detail
 
@@ -73,6 +86,21 @@ public:
     }
     /// The same for any number of inputs and, behind them, labels.
     step_result train_step(const buffer_view* columns) { return this->step_with(step_calls(), columns); }
+
+    /// The derivative of a batch's loss by each trainable variable, by path, as the next step would have it (dropout's masks, the batch's
+    /// statistics): `model.gradients(x, y)["conv/kernel"]`. Nothing changes. In graph mode it is a program of its own, compiled where
+    /// this is called. Errors as of train_on_batch.
+    template <class... Labels>
+    gradient_list gradients(const tensor<Elements>&... x, const tensor<Labels>&... y) {
+        check_labels<sizeof...(Labels)>();
+        const buffer_view columns[]{x.view_on(this->device_)..., y.view_on(this->device_)...};
+        return gradients_of(columns);
+    }
+    /// The same of a batch that a loader made; columns as in `fit`.
+    gradient_list gradients(const data::batch& b) {
+        detail::column_match match(batch_calls(), b.columns());
+        return gradients_of(match.of(b));
+    }
 
     /// Trains for some epochs over a data set. Inputs and outputs with names find their columns by them; otherwise the first
     /// column is the input and the second holds the labels. Behind the options come callbacks, whose hooks are called in this order:
@@ -178,6 +206,12 @@ private:
     // Whether there is something to measure beside loss and accuracy.
     static constexpr bool has_metrics = objective::has_results;
 
+    gradient_list gradients_of(detail::batch_columns columns) {
+        const device_scope on(this->device_);
+        Trainer::check_batch(batch_calls().inputs, columns);
+        const detail::step_ahead next(this->step_);
+        return static_cast<Derived&>(*this).gradients_once(columns);
+    }
     template <std::size_t Given>
     static constexpr void check_labels() {
         static_assert(Given == static_cast<std::size_t>(objective::columns),

@@ -174,6 +174,22 @@ struct gradient_trace {
     }
 };
 
+/// The loss, output 0, accuracy where there is one, and the gradients; nothing is updated.
+template <class Model, class Spec, class Loss>
+struct gradient_output_trace {
+    using previous = gradient_trace<Model, Spec, Loss>;
+    static constexpr void build(trace& t) {
+        t.assignments.clear();
+        int next = 0;
+        graph_gradients(&t, t.gradients).each([&](const auto& slots, const graph_node&, const graph_node& g) {
+            int flow = g.id();
+            if constexpr (requires { slots.sparse; }) flow = slots.whole(g).id();
+            t.outputs.push_back({"gradient", flow, output_role::result, 1 + t.gradients[next++].variable});
+        });
+        t.gradients.clear();
+    }
+};
+
 /// The optimizer's update of every variable that has a gradient.
 template <class Model, class Spec, class Loss, class Optimizer>
 struct training_trace {
