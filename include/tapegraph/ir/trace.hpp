@@ -100,6 +100,7 @@ struct gradient_entry {
     // Of a session's model: which of the variable's optimizers that is, and whether `node` is still the loss.
     int state = 0;
     bool differentiate = false;
+    int loss = 0; // of a step's own: which one it is of
 };
 
 /// A loss that a step of the user's own makes smaller: by which variables, and by which of its optimizers.

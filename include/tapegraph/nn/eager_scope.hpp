@@ -149,6 +149,14 @@ public:
             context_->losses.push_back(eval(sum(given), where));
     }
 
+    template <tensor_like E>
+    auto with_added_losses(const E& loss, std::source_location where = std::source_location::current()) const {
+        auto total = eval(loss, where);
+        for (const any_tensor& each : context_->losses) total = eval(total + decltype(total)(each), where);
+        context_->losses.clear();
+        return total;
+    }
+
     template <class T, tensor_like E>
     tensor<T> unless_frozen(const tensor<T>& variable, const E& value,
                             std::source_location where = std::source_location::current()) const {

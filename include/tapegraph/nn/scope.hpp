@@ -164,6 +164,17 @@ public:
         t_->added_losses.push_back(given.dims.rank() == 0 ? node.id() : graph_node(eval(sum(node), where)).id());
     }
 
+    /// A loss and, behind it, all that models have added by add_loss so far and nobody has taken yet: in steps of one's own and in
+    /// sessions, which know of several losses.
+    template <tensor_like E>
+    constexpr graph_node with_added_losses(const E& loss,
+                                           std::source_location where = std::source_location::current()) const {
+        graph_node total = eval(loss, where);
+        for (const int each : t_->added_losses) total = eval(total + graph_node(t_, each), where);
+        t_->added_losses.clear();
+        return total;
+    }
+
     /// `value`, a formula of the batch; in steps in which the variable is frozen (variable_list::set_trainable) the variable in its
     /// place, and `value` receives no derivative. What a moving average stands for, in a layer whose `training()` is true.
     template <tensor_like E>

@@ -73,6 +73,19 @@ constexpr void add_penalties(trace& t) {
                                  "regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
 }
 
+/// A loss and, behind it, what the regularizers of some variables add to it: of those for which wanted[variable] != 0.
+template <class Model>
+constexpr int with_penalties(trace& t, int loss, const list<int>& wanted) {
+    int refused = -1;
+    for (const weight_rule& r : t.regularizers)
+        if (wanted[r.variable] != 0) refused = r.variable;
+    if (refused < 0) return loss;
+    if constexpr (requires { sizeof(tapegraph::detail::penalties<Model>); })
+        return tapegraph::detail::penalties<Model>::added_to(t, loss, wanted);
+    detail::fail_of_variable(t, refused, "regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
+    return loss;
+}
+
 /// Takes the new values of variables back to what their constraints say.
 template <class Model>
 constexpr void apply_constraints(trace& t) {
