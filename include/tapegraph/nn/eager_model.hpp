@@ -123,10 +123,19 @@ private:
         tape.stop_recording();
         const any_tensor accuracy = accuracy_of(output, labels);
         objective::measure(detail::eager_metrics(&context), output, labels, goal, numbers);
-        for (const auto& u : context.used) {
-            if (!detail::tape_storage::instance().knows(u.handle.tape_index())) continue;
-            found.sources.push_back(u.handle);
-            found.targets.push_back(u.target);
+        // What the loss depends on, as the trace has found out: nothing else is updated.
+        using stage = ir::traced_stage<ir::gradient_trace<Model, Spec, Loss>>;
+        std::size_t next = 0;
+        for (int i = 0; i < stage::value.used.gradients; ++i) {
+            const variable* const wanted = &this->variables_.at(stage::value.gradients[i].variable);
+            for (std::size_t tried = 0; tried < context.used.size(); ++tried) {
+                const auto& u = context.used[next++ % context.used.size()]; // in the same order, as a rule
+                if (u.target != wanted) continue;
+                if (!detail::tape_storage::instance().knows(u.handle.tape_index())) break;
+                found.sources.push_back(u.handle);
+                found.targets.push_back(u.target);
+                break;
+            }
         }
         for (const auto& u : context.row_uses) found.sources.push_back(u.rows);
         found.gradients = tape.gradient(loss, found.sources);
