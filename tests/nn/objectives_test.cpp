@@ -1,6 +1,8 @@
 #include <nn/models.hpp>
 #include <tapegraph/nn/all_optimizers.hpp>
 
+#include <support/temporary_folder.hpp>
+
 namespace objectives_test {
 
 using namespace nn_test;
@@ -88,6 +90,18 @@ TEST_CASE("two inputs and two outputs: the sum of the losses is trained, in both
         }
         CHECK(std::abs(left.loss - expected) < 1e-13);
     }
+    auto outside = labels;
+    outside.set(7, 4);
+    for (const auto& refused :
+         {support::message_of<tg::range_error>([&] { a.train_on_batch(image, words, outside, box); }),
+          support::message_of<tg::range_error>([&] { b.train_on_batch(image, words, outside, box); }),
+          support::message_of<tg::range_error>([&] { a.evaluate(image, words, outside, box); }),
+          support::message_of<tg::range_error>([&] { b.evaluate(image, words, outside, box); })}) {
+        CAPTURE(refused);
+        CHECK(refused.starts_with("labels 'class': "));
+        CHECK(refused.ends_with(": index 7 at position 4 is outside [0, 3)"));
+    }
+    CHECK(a.step() == 3);
     const auto [classes_a, boxes_a] = a.predict(image, words);
     const auto [classes_b, boxes_b] = b.predict(image, words);
     CHECK(same_bits(classes_a, classes_b));

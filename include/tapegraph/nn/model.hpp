@@ -7,6 +7,7 @@
 #include <tapegraph/nn/predict_set.hpp>
 
 #include <initializer_list>
+#include <string>
 #include <vector>
 
 namespace tapegraph {
@@ -226,12 +227,32 @@ private:
     static detail::mode_calls step_calls() {
         detail::mode_calls calls = batch_calls();
         calls.step = [](detail::model_base& m, detail::batch_columns columns) {
-            return static_cast<Derived&>(m).step_once(columns);
+            return with_column_named(columns, [&] { return static_cast<Derived&>(m).step_once(columns); });
         };
         return calls;
     }
+    // An index outside its range is an operation's error. Where it stands in a column of the batch, that is named, too.
+    template <class F>
+    static step_result with_column_named(detail::batch_columns columns, const F& f) {
+        try {
+            return f();
+        } catch (const index_error& e) {
+            constexpr int inputs = sizeof...(Elements);
+            for (int k = 0; k < inputs + objective::columns; ++k) {
+                if (!detail::holds_index(columns[k], e)) continue;
+                std::string called(k < inputs ? batch_calls().inputs[static_cast<std::size_t>(k)].name
+                                              : objective::column_names[static_cast<std::size_t>(k - inputs)]);
+                if (!called.empty())
+                    called = (k < inputs ? "input '" : "labels '") + called + "'";
+                else
+                    called = k < inputs ? "input" : ir::labels_name<Loss>(k - inputs);
+                throw range_error(called + ": " + e.what());
+            }
+            throw;
+        }
+    }
     static step_result measure_of(detail::model_base& m, detail::batch_columns columns) {
-        return static_cast<Derived&>(m).measure_once(columns);
+        return with_column_named(columns, [&] { return static_cast<Derived&>(m).measure_once(columns); });
     }
     static void metrics_of(const detail::model_base& m, std::vector<named_value>& to) {
         objective::results(static_cast<const Derived&>(m).loss_, [&](std::string_view name, const auto& result) {
