@@ -13,6 +13,7 @@
 #include <tapegraph/nn/all_optimizers.hpp>
 #include <tapegraph/nn/callbacks.hpp>
 #include <tapegraph/nn/constraint.hpp>
+#include <tapegraph/nn/features.hpp>
 #include <tapegraph/nn/instance.hpp>
 #include <tapegraph/nn/layers/activation.hpp>
 #include <tapegraph/nn/layers/affine_augmentation.hpp>

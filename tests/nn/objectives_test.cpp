@@ -1,4 +1,7 @@
 #include <nn/models.hpp>
+#include <tapegraph/nn/all_optimizers.hpp>
+
+#include <support/temporary_folder.hpp>
 
 namespace objectives_test {
 
@@ -87,6 +90,18 @@ TEST_CASE("two inputs and two outputs: the sum of the losses is trained, in both
         }
         CHECK(std::abs(left.loss - expected) < 1e-13);
     }
+    auto outside = labels;
+    outside.set(7, 4);
+    for (const auto& refused :
+         {support::message_of<tg::range_error>([&] { a.train_on_batch(image, words, outside, box); }),
+          support::message_of<tg::range_error>([&] { b.train_on_batch(image, words, outside, box); }),
+          support::message_of<tg::range_error>([&] { a.evaluate(image, words, outside, box); }),
+          support::message_of<tg::range_error>([&] { b.evaluate(image, words, outside, box); })}) {
+        CAPTURE(refused);
+        CHECK(refused.starts_with("labels 'class': "));
+        CHECK(refused.ends_with(": index 7 at position 4 is outside [0, 3)"));
+    }
+    CHECK(a.step() == 3);
     const auto [classes_a, boxes_a] = a.predict(image, words);
     const auto [classes_b, boxes_b] = b.predict(image, words);
     CHECK(same_bits(classes_a, classes_b));
@@ -149,6 +164,48 @@ TEST_CASE("weighted: records count by the third column") {
         other.train_on_batch(x, changed, weights);
         CHECK(first_difference(model, other) == "");
     });
+}
+
+TEST_CASE("a weighted output of several, a clipped gradient and predictions over a data set, alike in both modes") {
+    const auto losses =
+        tg::losses{tg::on<"class">(tg::weighted{tg::sparse_softmax_cross_entropy{}}), tg::on<"box">(squares{})};
+    const tg::chain chain{tg::clip_by_global_norm{.norm = 0.1}, tg::momentum{.learning_rate = 0.5}};
+    auto a = tg::compile<tg::graph>(two_headed{}, two_specs<double>(), losses, chain);
+    auto b = tg::compile<tg::eager>(two_headed{}, two_specs<double>(), losses, chain);
+    const auto image = noise<double>({7, 5}, 1), words = noise<double>({7, 2}, 2), box = noise<double>({7, 2}, 3);
+    const auto labels = classes(7, 3, 4);
+    const tg::tensor<double> weights{1, 0, 2.5, 0.125, 3, 1, 1};
+    const auto flows = a.gradients(image, words, labels, weights, box);
+    double norm = 0, moved = 0; // of the gradient, and of the first step
+    for (const tg::named_gradient& each : flows)
+        for (const double g : tg::tensor<double>(each.value).to_vector()) norm += g * g;
+    CHECK(std::sqrt(norm) > 0.1); // clipped, therefore
+    std::vector<tg::tensor<double>> before;
+    for (const tg::named_gradient& each : flows) before.push_back(a.variables()[each.path].value<double>());
+    for (int step = 0; step < 2; ++step) {
+        CHECK(a.train_on_batch(image, words, labels, weights, box).loss ==
+              b.train_on_batch(image, words, labels, weights, box).loss);
+        REQUIRE(first_difference(a, b) == "");
+        for (std::size_t i = 0; step == 0 && i < before.size(); ++i) {
+            const auto now = a.variables()[flows.begin()[static_cast<std::ptrdiff_t>(i)].path].value<double>();
+            for (std::int64_t k = 0; k < now.size(); ++k)
+                moved += (now.data()[k] - before[i].data()[k]) * (now.data()[k] - before[i].data()[k]);
+        }
+    }
+    CHECK(std::abs(std::sqrt(moved) - 0.05) < 1e-12); // rounding of numbers below 1
+
+    tg::data::dataset set;
+    set.add("words", words.to_vector(), {2}).add("image", image.to_vector(), {5});
+    set.add("class", labels.to_vector()).add("box", box.to_vector(), {2}).add("sample_weight", weights.to_vector());
+    const auto rows = a.predict(set, 3), whole = a.predict(image, words), other = b.predict(set, 3);
+    CHECK(same_bits(rows.get<"class">(), other.get<"class">()));
+    CHECK(same_bits(rows.get<"box">(), other.get<"box">()));
+    for (std::int64_t k = 0; k < 21; ++k) // four products below 1, by another batch size in another order
+        CHECK(std::abs(rows.get<"class">().data()[k] - whole.get<"class">().data()[k]) < 1e-14);
+    CHECK(a.fit(set, {.epochs = 2, .batch_size = 3, .verbose = false})["loss"] ==
+          b.fit(set, {.epochs = 2, .batch_size = 3, .verbose = false})["loss"]);
+    CHECK_THROWS_WITH_AS(a.fit(set, {.class_weight = {1, 2, 3}, .verbose = false}),
+                         "fit: class_weight is of models with one output", tg::argument_error);
 }
 
 TEST_CASE("metrics accumulate over batches of unequal size, start anew, and leave the model as it is") {

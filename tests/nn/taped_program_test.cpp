@@ -36,7 +36,37 @@ struct quadratic {
     constexpr auto operator()(const auto& x) const { return sum(square(x) * x); }
 };
 
+struct nested {
+    constexpr auto operator()(const auto& x) const {
+        return std::tuple<std::tuple<decltype(tg::eval(x + 1))>>{std::tuple{tg::eval(x + 1)}};
+    }
+};
+struct reshaped {
+    constexpr auto operator()(auto scope, auto x) const { // [batch, 2, 3]
+        const auto turned = tg::eval(tg::expand_dims(x, 1));
+        return tg::dense(scope / "out", tg::flatten(turned), {.units = 2});
+    }
+};
+
 } // namespace
+
+TEST_CASE("a function that returns a tuple of one tuple gives one") {
+    const auto of = [](auto f) {
+        const std::tuple<std::tuple<tg::tensor<double>>> y = f(tg::tensor<double>{1, 2});
+        return std::get<0>(std::get<0>(y));
+    };
+    const auto a = of(tg::function<tg::graph>(nested{}, tg::spec<double, 2>{}));
+    CHECK(same_bits(a, tg::tensor<double>{2, 3}));
+    CHECK(same_bits(a, of(tg::function<tg::eager>(nested{}, tg::spec<double, 2>{}))));
+}
+
+TEST_CASE("of the reshapes outside of layers the table shows flatten alone") {
+    const auto table = tg::summarize(reshaped{}, tg::spec<float, tg::dyn, 2, 3>{});
+    REQUIRE(table.rows.size() == 2);
+    CHECK(table.rows[0].type == "flatten");
+    CHECK(table.rows[0].output == "[?, 6]");
+    CHECK(table.rows[1].path == "out");
+}
 
 TEST_CASE_TEMPLATE("compiled function on a tape: gradients by every argument, the bits of eager mode", T, float,
                    double) {

@@ -29,6 +29,13 @@ struct range_error : error {
     using error::error;
 };
 
+/// The same of an index among others: which, and where it stands, counted in order.
+struct index_error : range_error {
+    index_error(const std::string& what, std::int64_t which, std::int64_t where)
+        : range_error(what), index(which), position(where) {}
+    std::int64_t index, position;
+};
+
 /// What a range_error says of an index outside [0, extent); `position`: where it stands, "12" or "[3, 1]".
 inline std::string index_outside(const std::string& operation, std::int64_t index, const std::string& position,
                                  std::int64_t extent) {

@@ -100,6 +100,7 @@ struct gradient_entry {
     // Of a session's model: which of the variable's optimizers that is, and whether `node` is still the loss.
     int state = 0;
     bool differentiate = false;
+    int loss = 0; // of a step's own: which one it is of
 };
 
 /// A loss that a step of the user's own makes smaller: by which variables, and by which of its optimizers.
@@ -120,6 +121,14 @@ struct named_entry {
     int scope = 0;
     std::string_view name;
     int node = 0;
+};
+
+/// What a layer gave, also one that other layers are made of, or a value with a name of its own.
+struct result_entry {
+    int scope = 0;
+    std::string_view name; // empty: a layer
+    int node = 0;
+    int first = 0; // results from there on are of layers within this one
 };
 
 struct pass_entry {
@@ -176,7 +185,8 @@ public:
     list<int> added_losses; // until the loss has been traced
     list<pass_entry> history;
     list<layer_entry> layers;
-    list<named_entry> named; // this and the next: while the model is traced
+    list<named_entry> named; // this and the next two: while the model is traced
+    list<result_entry> results;
     list<unique_entry> unique_scopes;
     extent_table extents;
     failure error{};

@@ -80,6 +80,10 @@ struct projections {
         }
     }
     template <class V>
+    static tensor<V> of(const constraint& c, const tensor<V>& w) {
+        return constrained(c, w);
+    }
+    template <class V>
     static void apply(eager_context& context) {
         for (const auto& u : context.used) {
             if (!u.constraint || u.target->frozen()) continue;

@@ -68,42 +68,92 @@ private:
         const detail::numeric_check check(this->options_.check_finite);
         eager_context& context = begin(true);
         const detail::random_scope draws(context.random);
+        differentiated found = differentiate<detail::scales_loss<Optimizer>()>(context, columns);
+        const auto n = typed_numbers(optimizer_.numbers(this->step_));
+        detail::update_all<Optimizer>(gradients_in(found, context), n);
+        found.sources.clear();
+        if constexpr (ir::constrains<Model, Spec, Loss>) detail::projections<Model>::template apply<value>(context);
+        context.apply();
+        return found.result;
+    }
+
+    gradient_list gradients_once(detail::batch_columns columns) {
+        static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
+        check_inputs<ir::training_trace<Model, Spec, Loss, Optimizer>>(columns, pack::count + objective::columns);
+        const detail::numeric_check check(this->options_.check_finite);
+        eager_context& context = begin(true);
+        const detail::random_scope draws(context.random);
+        differentiated found = differentiate<false>(context, columns);
+        std::vector<std::pair<variable*, any_tensor>> flows;
+        gradients_in(found, context).each([&](const auto& slots, const auto&, const auto& g) {
+            if constexpr (requires { slots.sparse; })
+                flows.emplace_back(slots.target(), slots.whole(g));
+            else
+                flows.emplace_back(slots.target(), g);
+        });
+        context.begin(false, {}); // forgets what it would have updated
+        gradient_list list;
+        list.loss = found.result.loss;
+        list.accuracy = found.result.accuracy;
+        for (variable& v : this->variables_) {
+            if (!v.trainable()) continue;
+            any_tensor flow;
+            for (const auto& each : flows)
+                if (each.first == &v) flow = each.second;
+            list.add(v.path(), std::move(flow), v.type(), v.shape());
+        }
+        return list;
+    }
+
+    // Loss and gradients of a batch; what it would update is in the context.
+    struct differentiated {
         step_result result;
         std::vector<any_tensor> sources, gradients;
         std::vector<variable*> targets;
-        {
-            gradient_tape tape;
-            const auto output = call_model(context, columns);
-            detail::numeric_check::enter({});
-            const auto labels = labels_of(output, columns + pack::count);
-            const auto numbers = typed_numbers(this->numbers_of_loss());
-            const auto goal = value_of(output, labels, numbers);
-            const auto total = total_of(context, goal.total);
-            const any_tensor loss = total;
-            any_tensor differentiated = loss;
-            if constexpr (detail::scales_loss<Optimizer>())
-                differentiated = eval(
-                    total * detail::as_type_of(total, tensor<value>(this->variables_[detail::loss_scale_name].data())));
-            tape.stop_recording();
-            const any_tensor accuracy = accuracy_of(output, labels);
-            objective::measure(detail::eager_metrics(&context), output, labels, goal, numbers);
-            for (const auto& u : context.used) {
-                if (!detail::tape_storage::instance().knows(u.handle.tape_index())) continue;
-                sources.push_back(u.handle);
-                targets.push_back(u.target);
+    };
+    // With `Scaled` of the loss times what the optimizer scales it by.
+    template <bool Scaled>
+    differentiated differentiate(eager_context& context, detail::batch_columns columns) {
+        differentiated found;
+        gradient_tape tape;
+        const auto output = call_model(context, columns);
+        detail::numeric_check::enter({});
+        const auto labels = labels_of(output, columns + pack::count);
+        const auto numbers = typed_numbers(this->numbers_of_loss());
+        const auto goal = value_of(output, labels, numbers);
+        const auto total = total_of(context, goal.total);
+        const any_tensor loss = total;
+        any_tensor scaled = loss;
+        if constexpr (Scaled)
+            scaled = eval(
+                total * detail::as_type_of(total, tensor<value>(this->variables_[detail::loss_scale_name].data())));
+        tape.stop_recording();
+        const any_tensor accuracy = accuracy_of(output, labels);
+        objective::measure(detail::eager_metrics(&context), output, labels, goal, numbers);
+        // What the loss depends on, as the trace has found out: nothing else is updated.
+        using stage = ir::traced_stage<ir::gradient_trace<Model, Spec, Loss, Scaled>>;
+        std::size_t next = 0;
+        for (int i = 0; i < stage::value.used.gradients; ++i) {
+            const variable* const wanted = &this->variables_.at(stage::value.gradients[i].variable);
+            for (std::size_t tried = 0; tried < context.used.size(); ++tried) {
+                const auto& u = context.used[next++ % context.used.size()]; // in the same order, as a rule
+                if (u.target != wanted) continue;
+                if (!detail::tape_storage::instance().knows(u.handle.tape_index())) break;
+                found.sources.push_back(u.handle);
+                found.targets.push_back(u.target);
+                break;
             }
-            for (const auto& u : context.row_uses) sources.push_back(u.rows);
-            gradients = tape.gradient(differentiated, sources);
-            result = numbers_of(loss, accuracy); // before anything is updated: here is thrown what a device found wrong
         }
-        const auto n = typed_numbers(optimizer_.numbers(this->step_));
-        const detail::eager_gradients<value, ir::gathers_rows<Model, Spec, Loss>> step{
-            detail::eager_slots(&this->variables_, &context.updates), &targets, &sources, &gradients, &context.row_uses};
-        detail::update_all<Optimizer>(step, n);
-        sources.clear();
-        if constexpr (ir::constrains<Model, Spec, Loss>) detail::projections<Model>::template apply<value>(context);
-        context.apply();
-        return result;
+        for (const auto& u : context.row_uses) found.sources.push_back(u.rows);
+        found.gradients = tape.gradient(scaled, found.sources);
+        found.result =
+            numbers_of(loss, accuracy); // before anything is updated: here is thrown what a device found wrong
+        return found;
+    }
+    detail::eager_gradients<value, ir::gathers_rows<Model, Spec, Loss>> gradients_in(differentiated& found,
+                                                                                     eager_context& context) {
+        return {detail::eager_slots(&this->variables_, &context.updates), &found.targets, &found.sources,
+                &found.gradients, &context.row_uses};
     }
 
     step_result measure_once(detail::batch_columns columns) {

@@ -15,6 +15,23 @@
 
 namespace tapegraph {
 
+namespace detail {
+
+/// What tg::features looks for in one evaluation of a model, by full path, and what it has found.
+struct feature_search {
+    std::vector<std::string> paths;
+    std::vector<any_tensor> found; ///< as many; without memory until then
+    std::size_t missing = 0;
+    std::vector<std::string> seen; ///< paths that it has come by
+    feature_search* outer = nullptr;
+};
+/// Thrown where all of a search has been found: what the model would do behind it is not for tg::features.
+struct features_found {
+    const feature_search* which;
+};
+
+} // namespace detail
+
 /// The state that all scopes of one evaluation of a model share.
 struct eager_context {
     variable_list* variables;
@@ -44,6 +61,8 @@ struct eager_context {
     std::vector<pending> updates;
     std::vector<std::pair<std::string, int>> unique_scopes; ///< how often eager_scope::unique has been asked for a path
     std::vector<any_tensor> losses; ///< added by the model, scalars
+    detail::feature_search* search = nullptr;
+    std::vector<std::string> open_layers; ///< while something is searched
 
     void begin(bool is_training, const random_state& state) {
         training = is_training;
@@ -57,6 +76,8 @@ struct eager_context {
     }
     /// Updates apply at the end of a step.
     void apply();
+    /// Something with a path has been computed, for those who search; of layers within layers of one path, the outermost.
+    void note(const std::string& path, const any_tensor& value);
 };
 
 /// A path of names that owns variables; what its functions mean stands with graph_scope. Errors are thrown.
@@ -128,6 +149,14 @@ public:
             context_->losses.push_back(eval(sum(given), where));
     }
 
+    template <tensor_like E>
+    auto with_added_losses(const E& loss, std::source_location where = std::source_location::current()) const {
+        auto total = eval(loss, where);
+        for (const any_tensor& each : context_->losses) total = eval(total + decltype(total)(each), where);
+        context_->losses.clear();
+        return total;
+    }
+
     template <class T, tensor_like E>
     tensor<T> unless_frozen(const tensor<T>& variable, const E& value,
                             std::source_location where = std::source_location::current()) const {
@@ -180,10 +209,13 @@ public:
                                                          : device::cpu());
     }
 
-    /// Names are for sessions, which graph mode has.
+    /// Sessions, which graph mode has, know it by its name, and tg::features finds it.
     template <tensor_like E>
-    auto named(std::string_view, const E& value, std::source_location where = std::source_location::current()) const {
-        return eval(value, where);
+    auto named(std::string_view name, const E& value,
+               std::source_location where = std::source_location::current()) const {
+        const auto sealed = eval(value, where);
+        if (context_->search != nullptr) context_->note(path_of(name), sealed);
+        return sealed;
     }
 
     template <class T>
@@ -202,14 +234,28 @@ public:
     auto operand(const X& x, std::source_location where) const {
         return eval(x, where);
     }
-    struct layer_mark {};
+    struct layer_mark {
+        std::size_t open = 0; // layers around it
+    };
     layer_mark enter() const {
         detail::numeric_check::enter(path_);
-        return {};
+        if (context_->search == nullptr) return {};
+        context_->open_layers.push_back(path_);
+        return {context_->open_layers.size() - 1};
     }
     template <class T>
-    const tensor<T>& leave(std::string_view, layer_mark, const tensor<T>& result) const {
+    const tensor<T>& leave(std::string_view, layer_mark mark, const tensor<T>& result) const {
+        if (context_->search != nullptr) {
+            context_->open_layers.resize(mark.open);
+            context_->note(path_, result);
+        }
         return result;
+    }
+
+    eager_context& context() const { return *context_; }
+    /// The path of something in this scope.
+    std::string path_of(std::string_view name) const {
+        return path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
     }
 
 private:
@@ -248,6 +294,21 @@ TG_DEFINITION void eager_context::apply() {
     updates.clear();
 }
 
+TG_DEFINITION void eager_context::note(const std::string& path, const any_tensor& value) {
+    for (const std::string& open : open_layers)
+        if (open == path) return;
+    const detail::feature_search* complete = nullptr;
+    for (detail::feature_search* s = search; s != nullptr; s = s->outer) {
+        s->seen.push_back(path);
+        for (std::size_t k = 0; k < s->paths.size(); ++k) {
+            if (s->paths[k] != path || s->found[k].has_storage()) continue;
+            s->found[k] = value;
+            if (--s->missing == 0) complete = s; // the outermost counts
+        }
+    }
+    if (complete != nullptr) throw detail::features_found{complete};
+}
+
 TG_DEFINITION eager_scope eager_scope::operator/(std::string_view name) const {
     require(!name.empty() && name.front() != '/' && name.back() != '/' && name.find("//") == name.npos,
             "scope: a name must not be empty");
@@ -264,7 +325,7 @@ TG_DEFINITION eager_scope eager_scope::unique(std::string_view name) const {
 }
 
 TG_DEFINITION void eager_scope::check_rules(std::string_view name) const {
-    const std::string path = path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
+    const std::string path = path_of(name);
     bool known = false;
     for (const auto& u : context_->used) known = known || u.target->path() == path;
     if (known != reuses_)
@@ -276,7 +337,7 @@ TG_DEFINITION void eager_scope::check_rules(std::string_view name) const {
 TG_DEFINITION any_tensor eager_scope::variable(dtype type, first_values_function first_values, std::string_view name,
                                                const shape& dims, const variable_options& options) const {
     detail::numeric_check::enter(path_);
-    const std::string path = path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
+    const std::string path = path_of(name);
     tapegraph::variable& v = find(type, first_values, path, dims, options);
     for (const auto& u : context_->used)
         if (u.target == &v) {

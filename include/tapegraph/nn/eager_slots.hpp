@@ -16,6 +16,7 @@ public:
     eager_slots(variable_list* variables, std::vector<eager_context::pending>* updates)
         : variables_(variables), updates_(updates) {}
 
+    variable* target() const { return target_; }
     void begin(variable* target) {
         target_ = target;
         states_.clear();
@@ -84,6 +85,11 @@ public:
         begin(target);
     }
     tensor<T> rows_of(const variable& v) const { return gather(tensor<T>(v.data()), indices_, 0, 0); }
+    /// A derivative by these rows as one by the whole variable.
+    tensor<T> whole(const tensor<T>& rows) const {
+        return eval(assign_rows(eval(zeros_like(tensor<T>(target_->data()))), indices_, rows));
+    }
+    variable* target() const { return target_; }
 
     tensor<T> state(const tensor<T>&, std::string_view name) const {
         variable& v = state_variable(name);

@@ -46,7 +46,9 @@ struct returned<std::tuple<R...>> {
     template <class Stage, int First>
     static auto rebuild(const ir::program& p, tape_index first) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            return std::tuple{returned<R>::template rebuild<Stage, First + before(I)>(p, first)...};
+            // The type is written out: one tuple in a tuple stays two levels.
+            return std::tuple<decltype(returned<R>::template rebuild<Stage, First + before(I)>(p, first))...>{
+                returned<R>::template rebuild<Stage, First + before(I)>(p, first)...};
         }
         (std::index_sequence_for<R...>{});
     }

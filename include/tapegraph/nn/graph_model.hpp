@@ -44,6 +44,12 @@ private:
     step_result step_once(detail::batch_columns columns) { return this->run_step(next_step(), columns); }
     detail::launched_step launch_once(detail::batch_columns columns) { return this->launch_step(next_step(), columns); }
     step_result result_of(const detail::launched_step& s) { return this->published(s); }
+    gradient_list gradients_once(detail::batch_columns columns) {
+        static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
+        ir::program& p = this->gradient_program_of(ir::compile_program<ir::gradient_output_trace<Model, Spec, Loss>>());
+        base::set_numbers(p, "loss", this->numbers_of_loss());
+        return this->gradients_with(p, columns);
+    }
     step_result measure_once(detail::batch_columns columns) {
         ir::program& p = this->evaluation_program_of(ir::compile_program<evaluation>());
         base::set_numbers(p, "loss", this->numbers_of_loss());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/fit.hpp>
+#include <tapegraph/nn/gradient_list.hpp>
 #include <tapegraph/nn/outputs.hpp>
 #include <tapegraph/nn/taped_program.hpp>
 
@@ -24,8 +25,10 @@ protected:
     ir::program& prepared_step(const ir::program_view& program);
     ir::program& training_program_of(const ir::program_view& program);
     ir::program& evaluation_program_of(const ir::program_view& program);
+    ir::program& gradient_program_of(const ir::program_view& program);
 
     step_result run_step(ir::program& p, batch_columns columns) { return run(p, columns, options_.check_finite); }
+    gradient_list gradients_with(ir::program& p, batch_columns columns);
     step_result measure_with(ir::program& p, batch_columns columns) { return run(p, columns, false); }
     launched_step launch_step(ir::program& p, batch_columns columns);
     step_result published(const launched_step& s);
@@ -40,10 +43,11 @@ protected:
 
     void launch(ir::program& p, batch_columns columns, bool check);
 
-    std::unique_ptr<ir::program> training_, evaluation_;
+    std::unique_ptr<ir::program> training_, evaluation_, derivatives_;
 
 private:
     step_result run(ir::program& p, batch_columns columns, bool check);
+    void set_frozen(ir::program& p);
     void connect(ir::program& p) const;
     void connect_evaluation(ir::program& p);
     void connect_step(ir::program& p);
@@ -76,10 +80,40 @@ ir::program& basic_graph_trainer<X>::evaluation_program_of(const ir::program_vie
 template <class X>
 ir::program& basic_graph_trainer<X>::prepared_step(const ir::program_view& program) {
     ir::program& p = training_program_of(program);
+    set_frozen(p);
+    return p;
+}
+
+template <class X>
+ir::program& basic_graph_trainer<X>::gradient_program_of(const ir::program_view& program) {
+    if (!derivatives_) derivatives_ = std::make_unique<ir::program>(program);
+    return *derivatives_;
+}
+
+template <class X>
+void basic_graph_trainer<X>::set_frozen(ir::program& p) {
     for (int i = 0; i < p.view().variables.size(); ++i)
         if (const int input = p.view().variables[i].frozen_input; input > 0)
             p.set_parameter(input - 1, variables_.at(i).frozen() ? 1 : 0);
-    return p;
+}
+
+// Behind loss and accuracy the program's outputs are gradients, each with its variable's number, counted from 1.
+template <class X>
+gradient_list basic_graph_trainer<X>::gradients_with(ir::program& p, batch_columns columns) {
+    set_frozen(p);
+    const step_result measured = run(p, columns, options_.check_finite);
+    gradient_list list;
+    list.loss = measured.loss;
+    list.accuracy = measured.accuracy;
+    const auto& outputs = p.view().outputs;
+    for (int i = 0; i < variables_.size(); ++i) {
+        const variable& v = variables_.at(i);
+        if (!v.trainable()) continue;
+        int k = outputs.size() - 1;
+        while (k > 0 && outputs[k].number != i + 1) --k;
+        list.add(v.path(), k > 0 ? output_copy(p, k) : any_tensor(), v.type(), v.shape());
+    }
+    return list;
 }
 
 template <class X>
@@ -115,7 +149,8 @@ template <class X>
 step_result basic_graph_trainer<X>::run(ir::program& p, batch_columns columns, bool check) {
     launch(p, columns, check);
     double loss_and_accuracy[2]{};
-    p.scalar_outputs(p.view().outputs.size() > 1 ? 2 : 1, loss_and_accuracy);
+    const auto& outputs = p.view().outputs;
+    p.scalar_outputs(outputs.size() > 1 && outputs[1].name == "accuracy" ? 2 : 1, loss_and_accuracy);
     return {loss_and_accuracy[0], loss_and_accuracy[1]};
 }
 

@@ -24,6 +24,8 @@ class model_instance;
 /// A model in eager mode, with its variables.
 template <class Model, class Spec, class... Elements>
 class model_instance<Model, Spec, std::tuple<Elements...>> : public detail::basic_trainer<> {
+    using value = typename detail::value_type_of<Spec>::type;
+
 public:
     explicit model_instance(const compile_options& options) : detail::basic_trainer<>(options) {
         this->template set_up<Model, Spec, ir::prediction_trace<Model, Spec>>();
@@ -40,9 +42,29 @@ public:
         return y;
     }
 
+    /// What the model adds to its loss: scope.add_loss of the calls of `in_training` under this tape since the last one, and
+    /// the penalties of regularizers on its variables. `loss + net.added_losses()`; 0 where there is nothing.
+    tensor<value> added_losses() {
+        tensor<value> total(value(0));
+        for (const any_tensor& each : losses_) total = eval(total + tensor<value>(each));
+        losses_.clear();
+        if constexpr (regularizes)
+            for (const variable& v : variables_)
+                if (v.regularizer())
+                    total = eval(total + detail::penalties<Model>::of(v.regularizer(), tensor<value>(v.data())));
+        penalties_due_ = false;
+        return total;
+    }
+
     /// The gradient of a loss by each trainable variable, in their order, as `applied` takes them. One without elements in memory: the
-    /// loss does not depend on this variable.
+    /// loss does not depend on this variable. Throws argument_error where the model adds losses and nobody has asked for them.
     std::vector<any_tensor> gradients(gradient_tape& tape, const any_tensor& loss) {
+        if (!losses_.empty() || penalties_due_) {
+            losses_.clear();
+            penalties_due_ = false;
+            throw argument_error("instance: the model adds to its loss (add_loss or regularizers), which this one "
+                                 "leaves out: loss + net.added_losses()");
+        }
         std::vector<any_tensor> sources, flows;
         for (const variable& v : variables_) {
             if (!v.trainable()) continue;
@@ -59,7 +81,19 @@ public:
         return flows;
     }
 
+    template <tensor_like E>
+    std::vector<any_tensor> gradients(gradient_tape& tape, const E& loss) {
+        const any_tensor sealed = eval(loss);
+        return gradients(tape, sealed);
+    }
+
 private:
+    static constexpr bool regularizes =
+        ir::traced_stage<ir::prediction_trace<Model, Spec, true>>::value.used.regularizers > 0;
+
+    std::vector<any_tensor> losses_; // that nobody has asked for
+    bool penalties_due_ = false;
+
     auto call(bool training, const tensor<Elements>&... x) {
         static const ir::input_rules rules(ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>());
         const device_scope on(device_);
@@ -72,6 +106,12 @@ private:
         context.begin(training, random_state{options_.seed, static_cast<std::uint64_t>(step_)});
         const detail::random_scope draws(context.random);
         auto y = detail::sealed_result(Model::get()(eager_scope(&context), x...));
+        if (training) {
+            const auto& tape = detail::tape_storage::instance();
+            std::erase_if(losses_, [&](const any_tensor& each) { return !tape.tracks(each); }); // of earlier steps
+            for (any_tensor& each : context.losses) losses_.push_back(std::move(each));
+            penalties_due_ = regularizes;
+        }
         context.apply();
         return y;
     }

@@ -2,10 +2,12 @@
 
 #include <tapegraph/nn/eager_scope.hpp>
 #include <tapegraph/nn/fit.hpp>
+#include <tapegraph/nn/gradient_list.hpp>
 #include <tapegraph/nn/measured.hpp>
 #include <tapegraph/nn/predict_set.hpp>
 
 #include <initializer_list>
+#include <string>
 #include <vector>
 
 namespace tapegraph {
@@ -35,6 +37,18 @@ template <class T, auto... Extents>
 struct input_table<spec<T, Extents...>> : input_rows<only_input<spec<T, Extents...>>> {};
 template <class... Inputs>
 struct input_table<inputs<Inputs...>> : input_rows<Inputs...> {};
+
+/// While it lives, a step is counted that is not made.
+class step_ahead {
+public:
+    explicit step_ahead(std::int64_t& step) : step_(step) { ++step_; }
+    step_ahead(const step_ahead&) = delete;
+    step_ahead& operator=(const step_ahead&) = delete;
+    ~step_ahead() { --step_; }
+
+private:
+    std::int64_t& step_;
+};
 
 } // namespace detail
 
@@ -73,6 +87,21 @@ public:
     }
     /// The same for any number of inputs and, behind them, labels.
     step_result train_step(const buffer_view* columns) { return this->step_with(step_calls(), columns); }
+
+    /// The derivative of a batch's loss by each trainable variable, by path, as the next step would have it (dropout's masks, the batch's
+    /// statistics): `model.gradients(x, y)["conv/kernel"]`. Nothing changes. In graph mode it is a program of its own, compiled where
+    /// this is called. Errors as of train_on_batch.
+    template <class... Labels>
+    gradient_list gradients(const tensor<Elements>&... x, const tensor<Labels>&... y) {
+        check_labels<sizeof...(Labels)>();
+        const buffer_view columns[]{x.view_on(this->device_)..., y.view_on(this->device_)...};
+        return gradients_of(columns);
+    }
+    /// The same of a batch that a loader made; columns as in `fit`.
+    gradient_list gradients(const data::batch& b) {
+        detail::column_match match(batch_calls(), b.columns());
+        return gradients_of(match.of(b));
+    }
 
     /// Trains for some epochs over a data set. Inputs and outputs with names find their columns by them; otherwise the first
     /// column is the input and the second holds the labels. Behind the options come callbacks, whose hooks are called in this order:
@@ -178,6 +207,12 @@ private:
     // Whether there is something to measure beside loss and accuracy.
     static constexpr bool has_metrics = objective::has_results;
 
+    gradient_list gradients_of(detail::batch_columns columns) {
+        const device_scope on(this->device_);
+        Trainer::check_batch(batch_calls().inputs, columns);
+        const detail::step_ahead next(this->step_);
+        return static_cast<Derived&>(*this).gradients_once(columns);
+    }
     template <std::size_t Given>
     static constexpr void check_labels() {
         static_assert(Given == static_cast<std::size_t>(objective::columns),
@@ -192,12 +227,32 @@ private:
     static detail::mode_calls step_calls() {
         detail::mode_calls calls = batch_calls();
         calls.step = [](detail::model_base& m, detail::batch_columns columns) {
-            return static_cast<Derived&>(m).step_once(columns);
+            return with_column_named(columns, [&] { return static_cast<Derived&>(m).step_once(columns); });
         };
         return calls;
     }
+    // An index outside its range is an operation's error. Where it stands in a column of the batch, that is named, too.
+    template <class F>
+    static step_result with_column_named(detail::batch_columns columns, const F& f) {
+        try {
+            return f();
+        } catch (const index_error& e) {
+            constexpr int inputs = sizeof...(Elements);
+            for (int k = 0; k < inputs + objective::columns; ++k) {
+                if (!detail::holds_index(columns[k], e)) continue;
+                std::string called(k < inputs ? batch_calls().inputs[static_cast<std::size_t>(k)].name
+                                              : objective::column_names[static_cast<std::size_t>(k - inputs)]);
+                if (!called.empty())
+                    called = (k < inputs ? "input '" : "labels '") + called + "'";
+                else
+                    called = k < inputs ? "input" : ir::labels_name<Loss>(k - inputs);
+                throw range_error(called + ": " + e.what());
+            }
+            throw;
+        }
+    }
     static step_result measure_of(detail::model_base& m, detail::batch_columns columns) {
-        return static_cast<Derived&>(m).measure_once(columns);
+        return with_column_named(columns, [&] { return static_cast<Derived&>(m).measure_once(columns); });
     }
     static void metrics_of(const detail::model_base& m, std::vector<named_value>& to) {
         objective::results(static_cast<const Derived&>(m).loss_, [&](std::string_view name, const auto& result) {

@@ -74,13 +74,36 @@ constexpr H regularization(const regularizer& r, const H& w,
 namespace detail {
 template <class T>
 struct penalties {
+    static constexpr graph_node of(ir::trace& t, const ir::weight_rule& r) {
+        t.scope = t.variables[r.variable].scope;
+        const graph_node w(&t, t.variables[r.variable].node);
+        return regularization({static_cast<regularizer_kind>(r.kind), r.a, r.b}, w);
+    }
+    template <class V>
+    static tensor<V> of(const regularizer& r, const tensor<V>& w) {
+        return regularization(r, w);
+    }
     static constexpr void add(ir::trace& t) {
         for (int i = 0; i < t.regularizers.size(); ++i) {
             const ir::weight_rule r = t.regularizers[i];
-            t.scope = t.variables[r.variable].scope;
-            const graph_node w(&t, t.variables[r.variable].node);
-            t.added_losses.push_back(regularization({static_cast<regularizer_kind>(r.kind), r.a, r.b}, w).id());
+            t.added_losses.push_back(of(t, r).id());
         }
+    }
+    /// A loss and the penalties on some variables.
+    static constexpr int added_to(ir::trace& t, int loss, const list<int>& wanted) {
+        graph_node total(&t, loss);
+        for (int i = 0; i < t.regularizers.size(); ++i) {
+            const ir::weight_rule r = t.regularizers[i];
+            if (wanted[r.variable] != 0) total = eval(total + of(t, r));
+        }
+        return total.id();
+    }
+    template <class V, class Wanted>
+    static tensor<V> added_to(eager_context& context, tensor<V> loss, const Wanted& wanted) {
+        for (const auto& u : context.used)
+            if (u.regularizer && wanted(*u.target))
+                loss = eval(loss + regularization(u.regularizer, tensor<V>(u.handle)));
+        return loss;
     }
     /// Of the variables that an evaluation has asked for.
     template <class V>

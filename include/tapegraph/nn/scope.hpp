@@ -164,6 +164,17 @@ public:
         t_->added_losses.push_back(given.dims.rank() == 0 ? node.id() : graph_node(eval(sum(node), where)).id());
     }
 
+    /// A loss and, behind it, all that models have added by add_loss so far and nobody has taken yet: in steps of one's own and in
+    /// sessions, which know of several losses.
+    template <tensor_like E>
+    constexpr graph_node with_added_losses(const E& loss,
+                                           std::source_location where = std::source_location::current()) const {
+        graph_node total = eval(loss, where);
+        for (const int each : t_->added_losses) total = eval(total + graph_node(t_, each), where);
+        t_->added_losses.clear();
+        return total;
+    }
+
     /// `value`, a formula of the batch; in steps in which the variable is frozen (variable_list::set_trainable) the variable in its
     /// place, and `value` receives no derivative. What a moving average stands for, in a layer whose `training()` is true.
     template <tensor_like E>
@@ -233,7 +244,8 @@ public:
         return made;
     }
 
-    /// A value by which a session can be asked, `run<"block/h">()`, and in whose place it can be fed, `given<"block/h">(t)`.
+    /// A value by which a session can be asked, `run<"block/h">()`, and in whose place it can be fed, `given<"block/h">(t)`, and that
+    /// tg::features finds.
     template <tensor_like E>
     constexpr graph_node named(std::string_view name, const E& value,
                                std::source_location where = std::source_location::current()) const {
@@ -241,6 +253,7 @@ public:
         for (const ir::named_entry& known : t_->named)
             if (known.scope == index_ && known.name == name) fail("named: this path is already taken");
         t_->named.push_back({index_, name, node.id()});
+        t_->results.push_back({index_, name, node.id(), t_->results.size()});
         return node;
     }
 
@@ -263,15 +276,16 @@ public:
     /// Where a layer began: its nodes carry its scope, and `leave` adds its row to the layer table. A layer made of layers is
     /// one row.
     struct layer_mark {
-        int node, variable, layer;
+        int node, variable, layer, result;
     };
     constexpr layer_mark enter() const {
         t_->scope = index_;
-        return {t_->nodes.size(), t_->variables.size(), t_->layers.size()};
+        return {t_->nodes.size(), t_->variables.size(), t_->layers.size(), t_->results.size()};
     }
     constexpr graph_node leave(std::string_view type, layer_mark mark, const graph_node& result) const {
         t_->layers.resize(mark.layer);
         t_->layers.push_back({type, index_, mark.node, result.id(), mark.variable, t_->variables.size()});
+        t_->results.push_back({index_, {}, result.id(), mark.result});
         return result;
     }
 

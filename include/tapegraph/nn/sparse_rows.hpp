@@ -82,6 +82,10 @@ public:
         slots_.assign(whole, assign_rows(whole, indices_, eval(value)));
     }
     constexpr graph_node rows_of(const graph_node& table) const { return gather(table, indices_, 0, 0); }
+    /// A derivative by these rows as one by the whole variable.
+    constexpr graph_node whole(const graph_node& rows) const {
+        return eval(assign_rows(zeros_like(table_), indices_, rows));
+    }
     constexpr bool matches(std::string_view pattern) const { return slots_.matches(pattern); }
 
 private:

@@ -83,6 +83,11 @@ template <class = void>
 std::string layer_like(const ir::program_view& v, int node) {
     const ir::entry& e = v.nodes[node];
     std::string layer(e.op->layer);
+    if (layer == "flatten") { // other reshapes are not layers
+        const ir::entry& from = v.nodes[v.arguments[e.first_argument]];
+        const bool flat = e.rank == 2 && from.rank > 2 && v.pool[e.dims] == v.pool[from.dims];
+        return flat ? layer : std::string();
+    }
     if (!layer.ends_with("*")) return layer;
     const int rank = v.nodes[v.arguments[e.first_argument]].rank;
     if (e.op->kind == operation_kind::reduce) { // over all of an image, keeping examples and channels

@@ -53,6 +53,15 @@ struct mode_calls {
     void (*metrics)(const model_base&, std::vector<named_value>&) = nullptr;
 };
 
+/// Whether an index that was refused is this column's.
+template <class = void>
+bool holds_index(const buffer_view& column, const index_error& e) {
+    if (column.memory != 0 || (column.type != dtype::i32 && column.type != dtype::i64)) return false;
+    if (e.position >= static_cast<std::int64_t>(column.bytes() / size_of(column.type))) return false;
+    return e.index == (column.type == dtype::i32 ? static_cast<const std::int32_t*>(column.data)[e.position]
+                                                 : static_cast<const std::int64_t*>(column.data)[e.position]);
+}
+
 /// Which columns of a data set are a model's, and their views in a batch.
 class column_match {
 public:
@@ -234,6 +243,7 @@ void basic_trainer<X>::reset_metrics() {
         if (v.metric_state()) std::memset(v.own_data(), 0, v.data().outline_view().bytes());
 }
 
+TG_COMPILED(nn, bool holds_index<void>(const buffer_view&, const index_error&))
 TG_COMPILED(nn, void stored_metric::find<void>(const variable_list&, std::string_view))
 TG_COMPILED(nn, void column_match::find<void>(const mode_calls&, const std::vector<data::column_spec>&, bool))
 

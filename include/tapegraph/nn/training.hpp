@@ -73,6 +73,19 @@ constexpr void add_penalties(trace& t) {
                                  "regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
 }
 
+/// A loss and, behind it, what the regularizers of some variables add to it: of those for which wanted[variable] != 0.
+template <class Model>
+constexpr int with_penalties(trace& t, int loss, const list<int>& wanted) {
+    int refused = -1;
+    for (const weight_rule& r : t.regularizers)
+        if (wanted[r.variable] != 0) refused = r.variable;
+    if (refused < 0) return loss;
+    if constexpr (requires { sizeof(tapegraph::detail::penalties<Model>); })
+        return tapegraph::detail::penalties<Model>::added_to(t, loss, wanted);
+    detail::fail_of_variable(t, refused, "regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
+    return loss;
+}
+
 /// Takes the new values of variables back to what their constraints say.
 template <class Model>
 constexpr void apply_constraints(trace& t) {
@@ -190,6 +203,22 @@ struct gradient_trace {
             if (g.node >= 0) t.gradients.push_back(g); // without one, the loss does not depend on the variable
         }
         t.row_uses.clear();
+    }
+};
+
+/// The loss, output 0, accuracy where there is one, and the gradients; nothing is updated.
+template <class Model, class Spec, class Loss>
+struct gradient_output_trace {
+    using previous = gradient_trace<Model, Spec, Loss>;
+    static constexpr void build(trace& t) {
+        t.assignments.clear();
+        int next = 0;
+        graph_gradients(&t, t.gradients).each([&](const auto& slots, const graph_node&, const graph_node& g) {
+            int flow = g.id();
+            if constexpr (requires { slots.sparse; }) flow = slots.whole(g).id();
+            t.outputs.push_back({"gradient", flow, output_role::result, 1 + t.gradients[next++].variable});
+        });
+        t.gradients.clear();
     }
 };
 

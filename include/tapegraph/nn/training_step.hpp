@@ -106,6 +106,9 @@ struct step_trace {
             (t.outputs.push_back({pack::names[I], pack::template get<I>(y).id()}), ...);
         }
         (std::make_index_sequence<pack::count>{});
+        t.scope = 0;
+        if (t.added_losses.size() > 0)
+            t.fail("add_loss: in a step, somebody has to take it, by step.with_added_losses(loss)");
         if (t.minimizations.size() == 0) t.fail("a step minimizes nothing: step.minimize(loss, \"variables\")");
     }
 };
@@ -117,6 +120,7 @@ struct step_gradients {
     static constexpr void build(trace& t) {
         if (t.row_uses.size() > 0) return t.fail("embeddings with sparse gradients are not for steps of one's own");
         list<int> taken(t.variables.size(), 0);
+        int number = 0;
         for (const minimization_entry& m : t.minimizations) {
             t.line = m.line;
             t.scope = 0;
@@ -130,13 +134,21 @@ struct step_gradients {
                 indices.push_back(i);
             }
             if (nodes.size() == 0) return t.fail("minimize: no trainable variable has a path of this pattern");
-            const list<int> found = gradient(t, m.node, nodes);
+            list<int> found = gradient(t, m.node, nodes);
+            if (t.regularizers.size() > 0) { // penalties go with the loss that changes the variable
+                list<int> changed(t.variables.size(), 0);
+                for (int k = 0; k < found.size(); ++k)
+                    if (found[k] >= 0) changed[indices[k]] = 1;
+                const int penalized = with_penalties<Step>(t, m.node, changed);
+                if (penalized != m.node) found = gradient(t, penalized, nodes);
+            }
             for (int k = 0; k < found.size(); ++k) {
                 if (found[k] < 0) continue; // the loss does not depend on it
                 if (taken[indices[k]] != 0) return t.fail("minimize: two losses of one step change the same variable");
                 taken[indices[k]] = 1;
-                t.gradients.push_back({indices[k], found[k], -1, m.optimizer});
+                t.gradients.push_back({indices[k], found[k], -1, m.optimizer, 0, false, number});
             }
+            ++number;
         }
         t.minimizations.clear();
     }
@@ -155,6 +167,7 @@ struct step_updates<Step, Spec, optimizers<Each...>> {
         int number = 0;
         (update<Each>(t, number++), ...);
         t.gradients.clear();
+        apply_constraints<Step>(t);
     }
 
 private:
@@ -271,6 +284,9 @@ class compiled_step<eager, Step, Spec, Optimizers>
     using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::basic_trainer<>>;
     using value = typename detail::value_type_of<Spec>::type;
     using training = ir::step_updates<Step, Spec, Optimizers>;
+    struct forward { // what the step has
+        static constexpr auto used = ir::traced_stage<ir::step_trace<Step, Spec>>::value.used;
+    };
 
 public:
     compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
@@ -292,13 +308,19 @@ private:
         std::vector<detail::eager_minimization> found;
         gradient_tape tape({.persistent = true});
         auto result = detail::sealed_result(Step::get()(eager_step(&context_, &found), x...));
+        if constexpr (forward::used.regularizers > 0)
+            for (std::size_t k = 0; k < found.size(); ++k)
+                found[k].loss = detail::penalties<Step>::template added_to<value>(
+                    context_, tensor<value>(found[k].loss), [&](const variable& v) { return changes(k, v); });
         tape.stop_recording();
         std::vector<updates> them(found.size());
-        for (std::size_t k = 0; k < found.size(); ++k) them[k] = differentiate(tape, found[k]);
+        for (std::size_t k = 0; k < found.size(); ++k) them[k] = differentiate(tape, found[k], k);
         int number = 0;
         std::apply(
             [&](const auto&... each) { (update<std::remove_cvref_t<decltype(each)>>(them, each, number++), ...); },
             this->optimizers_.each);
+        them.clear();
+        if constexpr (forward::used.constraints > 0) detail::projections<Step>::template apply<value>(context_);
         context_.apply();
         return off_tape(std::move(result));
     }
@@ -308,12 +330,19 @@ private:
         std::vector<any_tensor> sources, gradients;
         int optimizer = 0;
     };
-    updates differentiate(gradient_tape& tape, const detail::eager_minimization& m) {
+    // Whether loss number k changes a variable, as the trace has found out.
+    bool changes(std::size_t k, const variable& v) const {
+        using stage = ir::traced_stage<ir::step_gradients<Step, Spec>>;
+        for (int i = 0; i < stage::value.used.gradients; ++i)
+            if (const ir::gradient_entry& g = stage::value.gradients[i]; &this->variables_.at(g.variable) == &v)
+                return g.loss == static_cast<int>(k);
+        return false;
+    }
+    updates differentiate(gradient_tape& tape, const detail::eager_minimization& m, std::size_t k) {
         updates u;
         u.optimizer = m.optimizer;
         for (const auto& used : context_.used) {
-            if (!detail::tape_storage::instance().knows(used.handle.tape_index()) ||
-                !detail::path_matches(m.variables, used.target->path()))
+            if (!detail::tape_storage::instance().knows(used.handle.tape_index()) || !changes(k, *used.target))
                 continue;
             u.sources.push_back(used.handle);
             u.targets.push_back(used.target);

@@ -29,6 +29,7 @@ private:
     friend base;
     step_result step_once(detail::batch_columns);
     step_result measure_once(detail::batch_columns);
+    gradient_list gradients_once(detail::batch_columns);
     template <class... T>
     tensor<typename detail::value_type_of<Spec>::type> predict_once(const tensor<T>&...) const;
 };

@@ -207,6 +207,19 @@ private:
         value.set_tape_index({});
         return std::pair(std::move(value), std::move(gradients));
     }
+    // Whoever has a constraint has nn/constraint.hpp.
+    static void constrain(const constraint& c, any_tensor& value, const std::string& path) {
+        if constexpr (requires { sizeof(detail::projections<Optimizer>); }) {
+            using projections = detail::projections<Optimizer>;
+            if (value.type() == dtype::f64)
+                value = projections::of(c, tensor<double>(value));
+            else
+                value = projections::of(c, tensor<float>(value));
+        } else {
+            throw argument_error("variable '" + path + "': constraint: needs #include <tapegraph/nn/constraint.hpp>");
+        }
+    }
+
     Optimizer optimizer_;
     std::vector<weight> weights_;
     variable_list states_;
@@ -265,6 +278,10 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
     } else {
         update();
     }
+    for (auto& u : updates)
+        if (const variable* const owner = weights_[u.tensor].owner;
+            u.state == nullptr && owner != nullptr && owner->constraint())
+            constrain(owner->constraint(), u.value, owner->path());
     ++step_;
     for (auto& u : updates) {
         if (u.state != nullptr)

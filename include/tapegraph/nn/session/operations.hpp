@@ -186,6 +186,14 @@ constexpr list<gradient_pair> compute_gradients(const L& loss, const minimize_op
         if (t.variables[i].trainable && detail::variable_matches(t, i, options.variables))
             nodes.push_back(t.variables[i].node);
     const list<int> found = ir::gradient(t, y.id(), nodes);
+    for (const ir::weight_rule& r : t.regularizers)
+        for (int i = 0; i < nodes.size(); ++i)
+            if (nodes[i] == t.variables[r.variable].node && found[i] >= 0) {
+                t.scope = t.variables[r.variable].scope;
+                t.fail(
+                    "compute_gradients: a variable has a regularizer, which acts in minimize; add regularization(...) "
+                    "to the loss in its place");
+            }
     for (int i = 0; i < nodes.size(); ++i)
         if (found[i] >= 0) result.push_back({graph_node(&t, found[i]), graph_node(&t, nodes[i])});
     t.line = t.intern(where);

@@ -187,6 +187,9 @@ struct fetch_trace {
             else
                 t.outputs.push_back({name, node});
         }
+        t.scope = 0;
+        if (has_optimizers<Model> && t.added_losses.size() > 0)
+            t.fail("add_loss: in a session, somebody has to take it, by scope.with_added_losses(loss)");
         if (t.error.what != nullptr) return;
         if (t.training) keep_updates_of_layers(t, of_layers);
         if constexpr (Last) finish_session(t, Given::count);
@@ -276,14 +279,27 @@ struct session_gradient_trace {
 
 private:
     static constexpr void differentiate(ir::trace& t, int first, int last, list<ir::gradient_entry>& known) {
-        const int loss = t.gradients[first].node, before = known.size();
+        int loss = t.gradients[first].node;
+        const int before = known.size();
         list<int> nodes, by_rows(t.variables.size(), 0);
         for (const ir::row_use_entry& use : t.row_uses) by_rows[use.variable] = 1;
         for (int i = first; i < last; ++i)
             if (by_rows[t.gradients[i].variable] == 0) nodes.push_back(t.variables[t.gradients[i].variable].node);
         const int first_rows = nodes.size();
         for (const ir::row_use_entry& use : t.row_uses) nodes.push_back(use.node);
-        const list<int> found = ir::gradient(t, loss, nodes);
+        list<int> found = ir::gradient(t, loss, nodes);
+        if (t.regularizers.size() > 0) { // penalties on what the loss depends on
+            list<int> changed(t.variables.size(), 0);
+            for (int i = first, k = 0; i < last; ++i) {
+                const int v = t.gradients[i].variable;
+                changed[v] = by_rows[v] != 0 || found[k++] >= 0 ? 1 : 0;
+            }
+            for (const ir::weight_rule& r : t.regularizers)
+                if (by_rows[r.variable] != 0)
+                    ir::detail::fail_of_variable(t, r.variable, "regularizer: not of a variable with sparse gradients");
+            loss = ir::with_penalties<Model>(t, loss, changed);
+            if (loss != t.gradients[first].node) found = ir::gradient(t, loss, nodes);
+        }
         int next = 0;
         for (int i = first; i < last; ++i) {
             ir::gradient_entry g = t.gradients[i];
@@ -319,6 +335,7 @@ struct session_update_trace {
         [&]<std::size_t... I>(std::index_sequence<I...>) { (step<I>(t, wanted), ...); }
         (std::make_index_sequence<session_optimizers<Model>.count>{});
         t.gradients.clear();
+        ir::apply_constraints<Model>(t);
         if (t.error.what == nullptr) finish_session(t, Given::count);
     }
 

@@ -34,7 +34,7 @@ void check(const char* operation, const Index* indices, std::int64_t count, std:
         if (bad == 0) continue;
         for (std::int64_t k = i; k < end; ++k)
             if (indices[k] < 0 || indices[k] >= limit)
-                throw range_error(index_outside(operation, indices[k], std::to_string(k), limit));
+                throw index_error(index_outside(operation, indices[k], std::to_string(k), limit), indices[k], k);
     }
 }
 
