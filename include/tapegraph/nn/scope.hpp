@@ -258,7 +258,10 @@ public:
     }
 
     /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
-    constexpr graph_node uniform_like(const graph_node& like) const { return random::uniform_like(like); }
+    template <handle H> // compiled where it is used
+    constexpr H uniform_like(const H& like) const {
+        return random::uniform_like(like);
+    }
     /// Runs f(), whose random operations (random::normal_like and the like) draw the model's numbers.
     template <class F>
     constexpr auto with_draws(const F& f) const {
