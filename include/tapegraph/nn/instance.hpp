@@ -2,6 +2,7 @@
 
 #include <tapegraph/graph/input_rules.hpp>
 #include <tapegraph/nn/eager_model.hpp>
+#include <tapegraph/nn/model_verdict.hpp>
 
 #include <tuple>
 #include <vector>
