@@ -1728,6 +1728,13 @@ struct range_error : error {
  using error::error;
 };
 
+/// The same of an index among others: which, and where it stands, counted in order.
+struct index_error : range_error {
+ index_error(const std::string& what, std::int64_t which, std::int64_t where)
+  : range_error(what), index(which), position(where) {}
+ std::int64_t index, position;
+};
+
 /// What a range_error says of an index outside [0, extent); `position`: where it stands, "12" or "[3, 1]".
 inline std::string index_outside(const std::string& operation, std::int64_t index, const std::string& position,
         std::int64_t extent) {
@@ -2783,6 +2790,7 @@ struct gradient_entry {
  int optimizer = 0;
  int state = 0;
  bool differentiate = false;
+ int loss = 0;
 };
 
 struct minimization_entry {
@@ -2800,6 +2808,13 @@ struct named_entry {
  int scope = 0;
  std::string_view name;
  int node = 0;
+};
+
+struct result_entry {
+ int scope = 0;
+ std::string_view name;
+ int node = 0;
+ int first = 0;
 };
 
 struct pass_entry {
@@ -2851,6 +2866,7 @@ public:
  list<pass_entry> history;
  list<layer_entry> layers;
  list<named_entry> named;
+ list<result_entry> results;
  list<unique_entry> unique_scopes;
  extent_table extents;
  failure error{};
@@ -3202,7 +3218,7 @@ struct graph {
  static constexpr node draw_like(const typename Op<float>::attributes& attributes, const shape& dims,
          std::source_location where, const node& like) {
   if (like.type() == dtype::f64) return draw<Op<double>>(attributes, dims, where, like);
-  if (like.type() != dtype::f32) like.owner().fail("random: numbers are float or double, like their example");
+  if (!is_floating(like.type())) like.owner().fail("random: numbers are floating, like their example");
   return draw<Op<float>>(attributes, dims, where, like);
  }
 
@@ -7333,7 +7349,18 @@ namespace detail {
 template <handle H>
 constexpr H of_law(const H& like, shape dims, distribution law, double a, double b, std::source_location where) {
  dims.attach(shape_of(like).table());
- return draw_like<random_op>({0, static_cast<std::int64_t>(law), a, b}, dims, where, like);
+ const random_op<float>::attributes how{0, static_cast<std::int64_t>(law), a, b};
+ if constexpr (requires { like.owner(); }) {
+  const H drawn = draw_like<random_op>(how, dims, where, like);
+  return like.type() == dtype::bf16  ? H(eval(cast<bfloat16>(drawn), where))
+   : like.type() == dtype::f16 ? H(eval(cast<half>(drawn), where))
+          : drawn;
+ } else if constexpr (requires { requires storage_type<typename H::element_type>; }) {
+  const decltype(eval(cast<float>(like), where)) wide{};
+  return eval(cast<typename H::element_type>(draw_like<random_op>(how, dims, where, wide)), where);
+ } else {
+  return draw_like<random_op>(how, dims, where, like);
+ }
 }
 }
 
@@ -7607,6 +7634,17 @@ public:
   t_->added_losses.push_back(given.dims.rank() == 0 ? node.id() : graph_node(eval(sum(node), where)).id());
  }
 
+ /// A loss and, behind it, all that models have added by add_loss so far and nobody has taken yet: in steps of one's own and in
+ /// sessions, which know of several losses.
+ template <tensor_like E>
+ constexpr graph_node with_added_losses(const E& loss,
+          std::source_location where = std::source_location::current()) const {
+  graph_node total = eval(loss, where);
+  for (const int each : t_->added_losses) total = eval(total + graph_node(t_, each), where);
+  t_->added_losses.clear();
+  return total;
+ }
+
  /// `value`, a formula of the batch; in steps in which the variable is frozen (variable_list::set_trainable) the variable in its
  /// place, and `value` receives no derivative. What a moving average stands for, in a layer whose `training()` is true.
  template <tensor_like E>
@@ -7675,7 +7713,8 @@ public:
   return made;
  }
 
- /// A value by which a session can be asked, `run<"block/h">()`, and in whose place it can be fed, `given<"block/h">(t)`.
+ /// A value by which a session can be asked, `run<"block/h">()`, and in whose place it can be fed, `given<"block/h">(t)`, and that
+ /// tg::features finds.
  template <tensor_like E>
  constexpr graph_node named(std::string_view name, const E& value,
        std::source_location where = std::source_location::current()) const {
@@ -7683,11 +7722,15 @@ public:
   for (const ir::named_entry& known : t_->named)
    if (known.scope == index_ && known.name == name) fail("named: this path is already taken");
   t_->named.push_back({index_, name, node.id()});
+  t_->results.push_back({index_, name, node.id(), t_->results.size()});
   return node;
  }
 
  /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
- constexpr graph_node uniform_like(const graph_node& like) const { return random::uniform_like(like); }
+ template <handle H>
+ constexpr H uniform_like(const H& like) const {
+  return random::uniform_like(like);
+ }
  /// Runs f(), whose random operations (random::normal_like and the like) draw the model's numbers.
  template <class F>
  constexpr auto with_draws(const F& f) const {
@@ -7705,15 +7748,16 @@ public:
  /// Where a layer began: its nodes carry its scope, and `leave` adds its row to the layer table. A layer made of layers is
  /// one row.
  struct layer_mark {
-  int node, variable, layer;
+  int node, variable, layer, result;
  };
  constexpr layer_mark enter() const {
   t_->scope = index_;
-  return {t_->nodes.size(), t_->variables.size(), t_->layers.size()};
+  return {t_->nodes.size(), t_->variables.size(), t_->layers.size(), t_->results.size()};
  }
  constexpr graph_node leave(std::string_view type, layer_mark mark, const graph_node& result) const {
   t_->layers.resize(mark.layer);
   t_->layers.push_back({type, index_, mark.node, result.id(), mark.variable, t_->variables.size()});
+  t_->results.push_back({index_, {}, result.id(), mark.result});
   return result;
  }
 
@@ -14499,7 +14543,7 @@ void check(const char* operation, const Index* indices, std::int64_t count, std:
   if (bad == 0) continue;
   for (std::int64_t k = i; k < end; ++k)
    if (indices[k] < 0 || indices[k] >= limit)
-    throw range_error(index_outside(operation, indices[k], std::to_string(k), limit));
+    throw index_error(index_outside(operation, indices[k], std::to_string(k), limit), indices[k], k);
  }
 }
 
@@ -18239,7 +18283,14 @@ void bind_input_extents(const View& view, const extent_table& table, int index, 
 template <class View, class ValueOf>
 void check_requirements(const View& view, const extent_table& table, const ValueOf& value_of) {
  for (const extent_table::requirement& r : view.requirements) {
-  const std::int64_t left = table.evaluate(r.left, value_of), right = table.evaluate(r.right, value_of);
+  bool given = true;
+  const auto seen = [&](int atom) {
+   const std::int64_t value = value_of(atom);
+   given = given && value >= 0;
+   return value;
+  };
+  const std::int64_t left = table.evaluate(r.left, seen), right = table.evaluate(r.right, seen);
+  if (!given) continue;
   if (r.at_least_for != nullptr ? left < right : left != right)
    throw shape_error(detail::unmet_requirement(view, table, r, left, right));
  }
@@ -18575,9 +18626,10 @@ protected:
         "' is not given by any input");
    return symbols_[atom];
   };
-  check_requirements(*view_, table, value_of);
+  check_requirements(*view_, table, [&](int atom) { return symbols_[atom]; });
   for (int i = 0; i < view_->nodes.size(); ++i) {
    const entry& e = view_->nodes[i];
+   if (e.is(descriptor_of<input_op>) && values_[i].data == nullptr) continue;
    for (int axis = 0; axis < e.rank; ++axis) {
     const std::int64_t size = table.evaluate(view_->pool[e.dims + axis], value_of);
     if (e.is(descriptor_of<input_op>) && values_[i].data != nullptr)
@@ -22983,7 +23035,7 @@ struct eager {
  template <template <class> class Op, class T>
  static tapegraph::tensor<T> draw_like(const typename Op<float>::attributes& attributes, const tapegraph::shape& dims,
           std::source_location where, const tapegraph::tensor<T>& like) {
-  static_assert(std::is_floating_point_v<T>, "random: numbers are float or double, like their example");
+  static_assert(std::is_floating_point_v<T>, "random: numbers are floating, like their example");
   return draw<Op<T>>(attributes, dims, where, like);
  }
 
@@ -23622,6 +23674,23 @@ TG_COMPILED(nn,
 
 namespace tapegraph {
 
+namespace detail {
+
+/// What tg::features looks for in one evaluation of a model, by full path, and what it has found.
+struct feature_search {
+ std::vector<std::string> paths;
+ std::vector<any_tensor> found; ///< as many; without memory until then
+ std::size_t missing = 0;
+ std::vector<std::string> seen; ///< paths that it has come by
+ feature_search* outer = nullptr;
+};
+/// Thrown where all of a search has been found: what the model would do behind it is not for tg::features.
+struct features_found {
+ const feature_search* which;
+};
+
+}
+
 /// The state that all scopes of one evaluation of a model share.
 struct eager_context {
  variable_list* variables;
@@ -23651,6 +23720,8 @@ struct eager_context {
  std::vector<pending> updates;
  std::vector<std::pair<std::string, int>> unique_scopes; ///< how often eager_scope::unique has been asked for a path
  std::vector<any_tensor> losses; ///< added by the model, scalars
+ detail::feature_search* search = nullptr;
+ std::vector<std::string> open_layers; ///< while something is searched
 
  void begin(bool is_training, const random_state& state) {
   training = is_training;
@@ -23664,6 +23735,8 @@ struct eager_context {
  }
  /// Updates apply at the end of a step.
  void apply();
+ /// Something with a path has been computed, for those who search; of layers within layers of one path, the outermost.
+ void note(const std::string& path, const any_tensor& value);
 };
 
 /// A path of names that owns variables; what its functions mean stands with graph_scope. Errors are thrown.
@@ -23735,6 +23808,14 @@ public:
    context_->losses.push_back(eval(sum(given), where));
  }
 
+ template <tensor_like E>
+ auto with_added_losses(const E& loss, std::source_location where = std::source_location::current()) const {
+  auto total = eval(loss, where);
+  for (const any_tensor& each : context_->losses) total = eval(total + decltype(total)(each), where);
+  context_->losses.clear();
+  return total;
+ }
+
  template <class T, tensor_like E>
  tensor<T> unless_frozen(const tensor<T>& variable, const E& value,
        std::source_location where = std::source_location::current()) const {
@@ -23786,10 +23867,13 @@ public:
               : device::cpu());
  }
 
- /// Names are for sessions, which graph mode has.
+ /// Sessions, which graph mode has, know it by its name, and tg::features finds it.
  template <tensor_like E>
- auto named(std::string_view, const E& value, std::source_location where = std::source_location::current()) const {
-  return eval(value, where);
+ auto named(std::string_view name, const E& value,
+   std::source_location where = std::source_location::current()) const {
+  const auto sealed = eval(value, where);
+  if (context_->search != nullptr) context_->note(path_of(name), sealed);
+  return sealed;
  }
 
  template <class T>
@@ -23808,14 +23892,28 @@ public:
  auto operand(const X& x, std::source_location where) const {
   return eval(x, where);
  }
- struct layer_mark {};
+ struct layer_mark {
+  std::size_t open = 0;
+ };
  layer_mark enter() const {
   detail::numeric_check::enter(path_);
-  return {};
+  if (context_->search == nullptr) return {};
+  context_->open_layers.push_back(path_);
+  return {context_->open_layers.size() - 1};
  }
  template <class T>
- const tensor<T>& leave(std::string_view, layer_mark, const tensor<T>& result) const {
+ const tensor<T>& leave(std::string_view, layer_mark mark, const tensor<T>& result) const {
+  if (context_->search != nullptr) {
+   context_->open_layers.resize(mark.open);
+   context_->note(path_, result);
+  }
   return result;
+ }
+
+ eager_context& context() const { return *context_; }
+ /// The path of something in this scope.
+ std::string path_of(std::string_view name) const {
+  return path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
  }
 
 private:
@@ -23854,6 +23952,21 @@ TG_DEFINITION void eager_context::apply() {
  updates.clear();
 }
 
+TG_DEFINITION void eager_context::note(const std::string& path, const any_tensor& value) {
+ for (const std::string& open : open_layers)
+  if (open == path) return;
+ const detail::feature_search* complete = nullptr;
+ for (detail::feature_search* s = search; s != nullptr; s = s->outer) {
+  s->seen.push_back(path);
+  for (std::size_t k = 0; k < s->paths.size(); ++k) {
+   if (s->paths[k] != path || s->found[k].has_storage()) continue;
+   s->found[k] = value;
+   if (--s->missing == 0) complete = s;
+  }
+ }
+ if (complete != nullptr) throw detail::features_found{complete};
+}
+
 TG_DEFINITION eager_scope eager_scope::operator/(std::string_view name) const {
  require(!name.empty() && name.front() != '/' && name.back() != '/' && name.find("//") == name.npos,
    "scope: a name must not be empty");
@@ -23870,7 +23983,7 @@ TG_DEFINITION eager_scope eager_scope::unique(std::string_view name) const {
 }
 
 TG_DEFINITION void eager_scope::check_rules(std::string_view name) const {
- const std::string path = path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
+ const std::string path = path_of(name);
  bool known = false;
  for (const auto& u : context_->used) known = known || u.target->path() == path;
  if (known != reuses_)
@@ -23882,7 +23995,7 @@ TG_DEFINITION void eager_scope::check_rules(std::string_view name) const {
 TG_DEFINITION any_tensor eager_scope::variable(dtype type, first_values_function first_values, std::string_view name,
            const shape& dims, const variable_options& options) const {
  detail::numeric_check::enter(path_);
- const std::string path = path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
+ const std::string path = path_of(name);
  tapegraph::variable& v = find(type, first_values, path, dims, options);
  for (const auto& u : context_->used)
   if (u.target == &v) {
@@ -23952,6 +24065,16 @@ constexpr auto as_type_of(const Like& like, const X& x) {
  else
   return eval(cast<typename Like::element_type>(x));
 }
+
+/// Whether an optimizer wants the gradients of a scaled loss (nn/optimizers/loss_scaling.hpp), and the scalars that hold the scale.
+template <class Optimizer>
+constexpr bool scales_loss() {
+ if constexpr (requires { Optimizer::scales_loss; })
+  return Optimizer::scales_loss;
+ else
+  return false;
+}
+inline constexpr std::string_view loss_scale_name = "loss_scale", good_steps_name = "loss_scale_good_steps";
 
 }
 // ---- tapegraph/ops/gather/rows.hpp ----
@@ -24052,6 +24175,7 @@ public:
  eager_slots(variable_list* variables, std::vector<eager_context::pending>* updates)
   : variables_(variables), updates_(updates) {}
 
+ variable* target() const { return target_; }
  void begin(variable* target) {
   target_ = target;
   states_.clear();
@@ -24067,6 +24191,11 @@ public:
   updates_->push_back({variable_of(target), eval(value)});
  }
  bool matches(std::string_view pattern) const { return path_matches(pattern, target_->path()); }
+ /// A scalar of the optimizer's that belongs to no variable.
+ variable& common(std::string_view name) const { return (*variables_)[name]; }
+ void assign_common(std::string_view name, any_tensor value) const {
+  updates_->push_back({&common(name), std::move(value)});
+ }
 
 protected:
  variable& state_variable(std::string_view name) const;
@@ -24115,6 +24244,11 @@ public:
   begin(target);
  }
  tensor<T> rows_of(const variable& v) const { return gather(tensor<T>(v.data()), indices_, 0, 0); }
+ /// A derivative by these rows as one by the whole variable.
+ tensor<T> whole(const tensor<T>& rows) const {
+  return eval(assign_rows(eval(zeros_like(tensor<T>(target_->data()))), indices_, rows));
+ }
+ variable* target() const { return target_; }
 
  tensor<T> state(const tensor<T>&, std::string_view name) const {
   variable& v = state_variable(name);
@@ -24194,6 +24328,12 @@ struct eager_gradients {
   return total;
  }
 
+ tensor<T> common(std::string_view name) const { return tensor<T>(slots.common(name).data()); }
+ template <tensor_like E>
+ void assign_common(std::string_view name, const tensor<T>&, const E& value) const {
+  slots.assign_common(name, eval(value));
+ }
+
 private:
  template <class F>
  void run(const F& f, bool last) const {
@@ -24221,7 +24361,11 @@ void update_all(const Gradients& step, const Numbers& n) {
 }
 // ---- tapegraph/nn/model.hpp ----
 
-// ---- tapegraph/nn/fit_loop.hpp ----
+// ---- tapegraph/nn/fit.hpp ----
+
+// ---- tapegraph/nn/trainer.hpp ----
+
+// ---- tapegraph/data/loader.hpp ----
 
 // ---- tapegraph/core/clock.hpp ----
 
@@ -24238,12 +24382,718 @@ inline double steady_seconds() {
 }
 
 }
-// ---- tapegraph/nn/fit_resume.hpp ----
+// ---- tapegraph/data/dataset.hpp ----
 
-// ---- tapegraph/nn/fit_position.hpp ----
+// ---- tapegraph/data/counter_random.hpp ----
 
-// ---- tapegraph/nn/training_state.hpp ----
+/// Random numbers of the data pipeline (Philox, as everywhere): pure functions of (seed, stream, counter), so that record i or epoch e comes out
+/// the same whichever thread asks and whatever was asked before.
 
+namespace tapegraph::data {
+
+class counter_random {
+public:
+ /// The numbers of `stream` (a record, an epoch), of which there are 2^48.
+ counter_random(std::uint64_t seed, std::uint64_t stream) : address_(seed, stream, data_ordinal) {}
+
+ std::uint64_t next() {
+  if (has_word_) {
+   has_word_ = false;
+   return word_;
+  }
+  std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
+  random::detail::words(address_, static_cast<std::uint32_t>(block_), static_cast<std::uint32_t>(block_ >> 32),
+       w0, w1, w2, w3);
+  ++block_;
+  word_ = std::uint64_t{w3} << 32 | w2;
+  has_word_ = true;
+  return std::uint64_t{w1} << 32 | w0;
+ }
+
+ /// Uniform in [0, 1), 53 bits.
+ double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+ double uniform(double low, double high) { return low + (high - low) * uniform(); }
+
+ /// Uniform in [0, bound), without bias. Lemire, "Fast Random Integer Generation in an Interval", 2019.
+ std::uint64_t below(std::uint64_t bound) {
+  auto product = wide(next()) * bound;
+  auto low = static_cast<std::uint64_t>(product);
+  if (low < bound) {
+   const std::uint64_t threshold = (0 - bound) % bound;
+   while (low < threshold) {
+    product = wide(next()) * bound;
+    low = static_cast<std::uint64_t>(product);
+   }
+  }
+  return static_cast<std::uint64_t>(product >> 64);
+ }
+
+ /// Standard normal; the second of each pair is kept for the next call.
+ double normal() {
+  if (has_spare_) {
+   has_spare_ = false;
+   return spare_;
+  }
+  double first = 0;
+  const double u = uniform(), v = uniform();
+  random::box_muller(u, v, first, spare_);
+  has_spare_ = true;
+  return first;
+ }
+
+private:
+ __extension__ typedef unsigned __int128 wide;
+ static constexpr std::uint32_t data_ordinal = 0xFFFFFFFFu;
+
+ random::address address_;
+ std::uint64_t block_ = 0;
+ std::uint64_t word_ = 0; ///< the second half of the last block
+ double spare_ = 0;
+ bool has_word_ = false, has_spare_ = false;
+};
+
+/// Fills `order` with a permutation of [0, order.size()) that depends on (seed, epoch) alone: Fisher and Yates.
+inline void shuffle_order(std::uint64_t seed, std::uint64_t epoch, std::vector<std::int64_t>& order) {
+ for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
+ counter_random random(seed, epoch);
+ for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+}
+
+}
+// ---- tapegraph/data/source.hpp ----
+
+/// Where records come from. A source hands out records by number; order, batches and threads are the loader's business.
+
+namespace tapegraph::data {
+
+/// One named value of a record: an image of shape [50,50,3], a label of shape [].
+struct column_spec {
+ std::string name;
+ dtype type = dtype::f32;
+ std::vector<std::int64_t> shape{};
+
+ /// Elements in one record.
+ std::int64_t record_size() const {
+  std::int64_t size = 1;
+  for (const auto extent : shape) size *= extent;
+  return size;
+ }
+ std::size_t record_bytes() const { return static_cast<std::size_t>(record_size()) * size_of(type); }
+};
+
+namespace detail {
+
+template <class = void>
+std::string text_of(const std::vector<std::int64_t>& shape) {
+ std::string text = "[";
+ for (std::size_t axis = 0; axis < shape.size(); ++axis)
+  text.append(axis == 0 ? "" : ",").append(std::to_string(shape[axis]));
+ return text += ']';
+}
+
+template <class = void>
+void check_record_shape(const column_spec& column) {
+ std::int64_t size = 1;
+ for (const auto extent : column.shape) {
+  if (extent <= 0 || __builtin_mul_overflow(size, extent, &size) || size > INT64_MAX / 8)
+   throw shape_error("data set: column '" + column.name + "' has the impossible record shape " +
+       text_of(column.shape));
+ }
+}
+
+template <class = void>
+std::size_t find_column(const std::vector<column_spec>& columns, std::string_view name) {
+ for (std::size_t c = 0; c < columns.size(); ++c)
+  if (columns[c].name == name) return c;
+ std::string known;
+ for (const auto& column : columns) known.append(known.empty() ? "'" : ", '").append(column.name).append("'");
+ throw argument_error("data set: no column '" + std::string(name) + "', there are " +
+      (known.empty() ? "none" : known));
+}
+
+template <class T>
+void check_column_type(const column_spec& column) {
+ if (column.type != dtype_of<T>)
+  throw dtype_error("data set: column '" + column.name + "' holds " + name_of(column.type) + ", asked for " +
+      name_of(dtype_of<T>));
+}
+
+}
+
+/// Where a generator puts one record: one span per column.
+class record_writer {
+public:
+ record_writer(const std::vector<column_spec>& columns, std::span<std::byte* const> places)
+  : columns_(columns), places_(places) {}
+
+ /// The place of one column's values, of the size its shape says. Throws dtype_error, argument_error.
+ template <class T>
+ std::span<T> values(std::size_t column) const {
+  if (column >= columns_.size())
+   throw argument_error("data set: column " + std::to_string(column) + " of " +
+        std::to_string(columns_.size()));
+  detail::check_column_type<T>(columns_[column]);
+  return {reinterpret_cast<T*>(places_[column]), static_cast<std::size_t>(columns_[column].record_size())};
+ }
+ template <class T>
+ std::span<T> values(std::string_view column) const {
+  return values<T>(detail::find_column(columns_, column));
+ }
+
+private:
+ const std::vector<column_spec>& columns_;
+ std::span<std::byte* const> places_;
+};
+
+/// The seam for sources of all kinds. Each loader calls fill() from one thread at a time; a source that several loaders
+/// share must stand concurrent calls.
+class source {
+public:
+ virtual ~source() = default;
+ virtual std::int64_t size() const = 0;
+ virtual const std::vector<column_spec>& columns() const = 0;
+ /// Writes record `record` of column c to places[c] (columns()[c].record_bytes() bytes).
+ virtual void fill(std::int64_t record, std::span<std::byte* const> places) const = 0;
+};
+
+/// Columns in memory, owned or borrowed.
+class array_source final : public source {
+public:
+ std::int64_t size() const override { return size_; }
+ const std::vector<column_spec>& columns() const override { return columns_; }
+ void fill(std::int64_t record, std::span<std::byte* const> places) const override {
+  for (std::size_t c = 0; c < places.size(); ++c)
+   std::memcpy(places[c], data_[c].get() + static_cast<std::size_t>(record) * bytes_[c], bytes_[c]);
+ }
+
+ /// Appends a column of `values` elements. Throws shape_error where they are no whole number of records, or not as
+ /// many as the other columns have; argument_error where the name is taken.
+ template <class = void>
+ void add(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values) {
+  detail::check_record_shape(column);
+  for (const auto& other : columns_)
+   if (other.name == column.name)
+    throw argument_error("data set: two columns are named '" + column.name + "'");
+  const std::int64_t record = column.record_size();
+  if (values % record != 0)
+   throw shape_error("data set: column '" + column.name + "': " + std::to_string(values) +
+       " values are no whole number of records of shape " + detail::text_of(column.shape) +
+       " (" + std::to_string(record) + " values)");
+  if (!columns_.empty() && values / record != size_)
+   throw shape_error("data set: column '" + column.name + "' holds " + std::to_string(values / record) +
+       " records, column '" + columns_.front().name + "' holds " + std::to_string(size_));
+  size_ = values / record;
+  bytes_.push_back(column.record_bytes());
+  data_.push_back(std::move(data));
+  columns_.push_back(std::move(column));
+ }
+
+private:
+ std::vector<column_spec> columns_;
+ std::vector<std::shared_ptr<const std::byte>> data_;
+ std::vector<std::size_t> bytes_;
+ std::int64_t size_ = 0;
+};
+
+/// Records made on demand by `generate(std::int64_t record, const record_writer& out)`.
+template <class Generate>
+class generated_source final : public source {
+public:
+ generated_source(std::int64_t size, std::vector<column_spec> columns, Generate generate)
+  : size_(size), columns_(std::move(columns)), generate_(std::move(generate)) {
+  if (size < 0) throw argument_error("data set: " + std::to_string(size) + " records");
+  for (const auto& column : columns_) detail::check_record_shape(column);
+ }
+ std::int64_t size() const override { return size_; }
+ const std::vector<column_spec>& columns() const override { return columns_; }
+ void fill(std::int64_t record, std::span<std::byte* const> places) const override {
+  generate_(record, record_writer(columns_, places));
+ }
+
+private:
+ std::int64_t size_;
+ std::vector<column_spec> columns_;
+ mutable Generate generate_;
+};
+
+}
+
+/// A data set: named columns of equal length, and how to walk through them. It is a value; copies share the data.
+///
+///     data::dataset train;
+///     train.add("image", std::move(pixels), {50, 50, 3}).add("label", std::move(labels));
+///     data::loader batches(train.shuffle(7).batch(16).prefetch(2));
+///     for (const data::batch& b : batches.epoch(0)) use(b.values<float>("image"), b.count());
+
+namespace tapegraph::data {
+
+struct batch_options {
+ bool drop_remainder = false; ///< leave out a last batch that is not full
+};
+
+/// A template, so that programs that include it and read no data do not compile what it does.
+template <class = void>
+class basic_dataset {
+ using dataset = basic_dataset;
+
+public:
+ basic_dataset() : source_(std::make_shared<array_source>()) {}
+ explicit basic_dataset(std::shared_ptr<const source> records) : source_(std::move(records)) {
+  if (!source_) throw argument_error("data set: null source");
+ }
+
+ /// Records made on demand: `generate(std::int64_t record, const record_writer& out)` writes one. It runs on the
+ /// loader's thread; what it throws reaches whoever asks for the batch.
+ template <class Generate>
+ static dataset from_generator(std::int64_t size, std::vector<column_spec> columns, Generate generate) {
+  return dataset(std::make_shared<generated_source<Generate>>(size, std::move(columns), std::move(generate)));
+ }
+
+ /// Adds a column; `record_shape` is the shape of one record ([] for one value), records are contiguous. Throws
+ /// shape_error where the values do not fit the shape or the other columns.
+ template <class T>
+  requires(!std::is_same_v<T, bool>)
+ dataset& add(std::string name, std::vector<T> values, std::vector<std::int64_t> record_shape = {}) {
+  auto owner = std::make_shared<const std::vector<T>>(std::move(values));
+  const auto size = static_cast<std::int64_t>(owner->size());
+  std::shared_ptr<const std::byte> data(owner, reinterpret_cast<const std::byte*>(owner->data()));
+  return add_column({std::move(name), dtype_of<T>, std::move(record_shape)}, std::move(data), size);
+ }
+
+ /// Adds a column that stays where it is; the caller keeps it alive and unchanged.
+ template <class T>
+ dataset& add_view(std::string name, std::span<const T> values, std::vector<std::int64_t> record_shape = {}) {
+  std::shared_ptr<const std::byte> data(std::shared_ptr<const void>(),
+           reinterpret_cast<const std::byte*>(values.data()));
+  return add_column({std::move(name), dtype_of<T>, std::move(record_shape)}, std::move(data),
+      static_cast<std::int64_t>(values.size()));
+ }
+
+ /// Visits the records of epoch e in a random order that depends on (seed, e) alone.
+ dataset shuffle(std::uint64_t seed) const {
+  dataset result = *this;
+  result.shuffle_seed_ = seed;
+  return result;
+ }
+
+ /// Groups records. Throws argument_error for a size below 1.
+ dataset batch(std::int64_t size, batch_options options = {}) const {
+  if (size < 1) throw argument_error("dataset.batch: batch size must be at least 1, got " + std::to_string(size));
+  dataset result = *this;
+  result.batch_size_ = size;
+  result.drop_remainder_ = options.drop_remainder;
+  return result;
+ }
+
+ /// Keeps up to `depth` batches ready, made by a thread in the background; 0 makes each when it is asked for.
+ dataset prefetch(std::int64_t depth) const {
+  if (depth < 0 || depth > 4096)
+   throw argument_error("dataset.prefetch: depth must be 0 to 4096, got " + std::to_string(depth));
+  dataset result = *this;
+  result.prefetch_depth_ = depth;
+  return result;
+ }
+
+ /// The records of the given numbers, in this order. Throws range_error for one that does not exist.
+ dataset subset(std::span<const std::int64_t> records) const {
+  auto indices = std::make_shared<std::vector<std::int64_t>>();
+  indices->reserve(records.size());
+  for (const auto record : records) {
+   if (record < 0 || record >= size())
+    throw range_error("dataset.subset: record " + std::to_string(record) + " of " + std::to_string(size()));
+   indices->push_back(record_at(record));
+  }
+  dataset result = *this;
+  result.indices_ = std::move(indices);
+  return result;
+ }
+
+ /// The first `count` records, or all where there are fewer.
+ dataset take(std::int64_t count) const {
+  if (count < 0) throw argument_error("dataset.take: " + std::to_string(count) + " records");
+  std::vector<std::int64_t> records(static_cast<std::size_t>(count < size() ? count : size()));
+  for (std::size_t i = 0; i < records.size(); ++i) records[i] = static_cast<std::int64_t>(i);
+  return subset(records);
+ }
+
+ /// Number of records.
+ std::int64_t size() const { return indices_ ? static_cast<std::int64_t>(indices_->size()) : source_->size(); }
+ const std::vector<column_spec>& columns() const { return source_->columns(); }
+ const source& records() const { return *source_; }
+ /// The source's number of this set's record `position`.
+ std::int64_t record_at(std::int64_t position) const {
+  return indices_ ? (*indices_)[static_cast<std::size_t>(position)] : position;
+ }
+
+ /// 0 while batch() was not called.
+ std::int64_t batch_size() const { return batch_size_; }
+ /// What batch(), prefetch() and shuffle() were given.
+ bool drop_remainder() const { return drop_remainder_; }
+ std::int64_t prefetch_depth() const { return prefetch_depth_; }
+ std::optional<std::uint64_t> shuffle_seed() const { return shuffle_seed_; }
+ /// Batches of one epoch. Throws argument_error while batch() was not called.
+ std::int64_t batches_per_epoch() const {
+  if (batch_size_ < 1) throw argument_error("data set: no batch size; call batch(n)");
+  return drop_remainder_ ? size() / batch_size_ : size() / batch_size_ + (size() % batch_size_ != 0);
+ }
+
+private:
+ dataset& add_column(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values) {
+  const auto* arrays = dynamic_cast<const array_source*>(source_.get());
+  if (arrays == nullptr || indices_)
+   throw argument_error("dataset.add: column '" + column.name +
+        "': columns are added to arrays only, before subset, take and split");
+  auto grown = std::make_shared<array_source>(*arrays);
+  grown->add(std::move(column), std::move(data), values);
+  source_ = std::move(grown);
+  return *this;
+ }
+
+ std::shared_ptr<const source> source_;
+ std::shared_ptr<const std::vector<std::int64_t>> indices_;
+ std::optional<std::uint64_t> shuffle_seed_;
+ std::int64_t batch_size_ = 0;
+ std::int64_t prefetch_depth_ = 0;
+ bool drop_remainder_ = false;
+};
+using dataset = basic_dataset<>;
+
+struct split_datasets {
+ dataset train, validation;
+};
+
+/// Divides records at random: round(fraction * size) of them, but at least one on either side, go to validation. Throws
+/// argument_error for a fraction outside (0, 1) or fewer than two records.
+template <class = void>
+split_datasets train_validation_split(const dataset& all, std::uint64_t seed, double fraction) {
+ if (!(fraction > 0 && fraction < 1))
+  throw argument_error("train_validation_split: fraction must lie between 0 and 1, got " +
+       std::to_string(fraction));
+ if (all.size() < 2)
+  throw argument_error("train_validation_split: " + std::to_string(all.size()) + " records cannot be divided");
+ std::vector<std::int64_t> order(static_cast<std::size_t>(all.size()));
+ constexpr std::uint64_t split_stream = 0x73706C6974;
+ shuffle_order(seed, split_stream, order);
+ auto held = static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(all.size())));
+ held = held < 1 ? 1 : held >= all.size() ? all.size() - 1 : held;
+ const std::span<const std::int64_t> numbers(order);
+ return {all.subset(numbers.subspan(static_cast<std::size_t>(held))),
+   all.subset(numbers.first(static_cast<std::size_t>(held)))};
+}
+
+TG_COMPILED(data, class basic_dataset<void>)
+
+}
+
+#include <condition_variable>
+#include <exception>
+#include <thread>
+
+/// Walks through a data set batch by batch. With prefetch(depth) one thread assembles batches into a ring of depth + 1
+/// buffers (the consumer keeps one while it works on it); all memory is taken when the loader is made.
+
+namespace tapegraph {
+template <class T>
+class tensor;
+}
+
+namespace tapegraph::data {
+
+/// Some records, column by column; valid until the next batch is asked for.
+class batch {
+public:
+ /// Records in this batch; the last of an epoch may hold fewer than the others.
+ std::int64_t count() const { return count_; }
+ /// Number of the batch in its epoch.
+ std::int64_t index() const { return index_; }
+ const std::vector<column_spec>& columns() const { return *columns_; }
+
+ /// First byte of a column: count() records of its record_bytes(), aligned to 64 bytes.
+ const std::byte* data(std::size_t column) const {
+  if (column >= columns_->size())
+   throw argument_error("data set: column " + std::to_string(column) + " of " +
+        std::to_string(columns_->size()));
+  return reinterpret_cast<const std::byte*>(memory_[column].data());
+ }
+ /// The values of a column, [count, record shape...]. Throws dtype_error, argument_error.
+ template <class T>
+ std::span<const T> values(std::size_t column) const {
+  const std::byte* first = data(column);
+  const auto& spec = (*columns_)[column];
+  detail::check_column_type<T>(spec);
+  return {reinterpret_cast<const T*>(first), static_cast<std::size_t>(count_ * spec.record_size())};
+ }
+ template <class T>
+ std::span<const T> values(std::string_view column) const {
+  return values<T>(detail::find_column(*columns_, column));
+ }
+ /// A copy of a column, [count, record shape...], for loops of one's own. The same errors. Needs <tapegraph/tensor.hpp>.
+ template <class T>
+ tapegraph::tensor<T> tensor(std::string_view column) const {
+  const std::size_t index = detail::find_column(*columns_, column);
+  std::vector<std::int64_t> dims{count_};
+  for (const std::int64_t extent : (*columns_)[index].shape) dims.push_back(extent);
+  return {values<T>(index), shape(static_cast<int>(dims.size()), dims.data())};
+ }
+
+private:
+ template <class>
+ friend class basic_loader;
+ struct alignas(64) line {
+  std::byte bytes[64];
+ };
+ const std::vector<column_spec>* columns_ = nullptr;
+ std::vector<std::vector<line>> memory_;
+ std::int64_t count_ = 0;
+ std::int64_t index_ = 0;
+};
+
+template <class = void>
+class basic_loader {
+public:
+ /// Takes all memory and starts the thread. Throws argument_error where the set is empty, has no batch size, or has
+ /// fewer records than one batch while the remainder is dropped.
+ explicit basic_loader(dataset data) : data_(std::move(data)), batches_(data_.batches_per_epoch()) {
+  if (data_.columns().empty()) throw argument_error("data set: no columns");
+  if (data_.size() == 0)
+   throw argument_error("data set: no records in column '" + data_.columns().front().name + "'");
+  if (batches_ == 0)
+   throw argument_error("data set: " + std::to_string(data_.size()) + " records make no full batch of " +
+        std::to_string(data_.batch_size()) + ", and the remainder is dropped");
+  if (data_.shuffle_seed()) order_.resize(static_cast<std::size_t>(data_.size()));
+  places_.resize(data_.columns().size());
+  const auto slots = std::min(data_.prefetch_depth() + 1, batches_);
+  const auto records = static_cast<std::size_t>(std::min(data_.batch_size(), data_.size()));
+  ring_.resize(static_cast<std::size_t>(slots));
+  for (auto& slot : ring_) {
+   slot.columns_ = &data_.columns();
+   for (const auto& column : data_.columns())
+    slot.memory_.emplace_back((records * column.record_bytes() + 63) / 64);
+  }
+  if (data_.prefetch_depth() > 0) thread_ = std::jthread([this] { work(); });
+ }
+ basic_loader(const basic_loader&) = delete;
+ basic_loader& operator=(const basic_loader&) = delete;
+ ~basic_loader() {
+  if (!thread_.joinable()) return;
+  {
+   const std::lock_guard lock(mutex_);
+   stop_ = true;
+   cancel_ = true;
+  }
+  work_.notify_one();
+ }
+
+ /// Begins epoch `epoch` at batch `first`, giving up one that is under way. Batches before it are not assembled. Throws
+ /// argument_error where the epoch has not so many.
+ void begin_epoch(std::uint64_t epoch, std::int64_t first = 0) {
+  if (first < 0 || first > batches_)
+   throw argument_error("data::loader: batch " + std::to_string(first) + " of an epoch of " +
+        std::to_string(batches_));
+  std::unique_lock lock(mutex_);
+  cancel_ = true;
+  work_.notify_one();
+  ready_.wait(lock, [this] { return !busy_ && !requested_; });
+  failure_ = nullptr;
+  cancel_ = false;
+  started_ = true;
+  epoch_ = epoch;
+  produced_ = taken_ = released_ = first;
+  wait_seconds_ = 0;
+  if (thread_.joinable()) {
+   requested_ = true;
+   work_.notify_one();
+  } else {
+   shuffle();
+  }
+ }
+
+ /// The next batch, valid until the next call; null at the end of the epoch. Rethrows what the source threw, after
+ /// the batches that were complete. Throws argument_error before begin_epoch().
+ const batch* next() {
+  const double asked = tapegraph::detail::steady_seconds();
+  const batch* result = thread_.joinable() ? take() : assemble();
+  wait_seconds_ += tapegraph::detail::steady_seconds() - asked;
+  return result;
+ }
+
+ /// Time the consumer spent in next() since begin_epoch(): what ingestion cost training.
+ double wait_seconds() const { return wait_seconds_; }
+ std::int64_t batches_per_epoch() const { return batches_; }
+ const dataset& data() const { return data_; }
+
+ class iterator {
+ public:
+  using value_type = batch;
+  using difference_type = std::ptrdiff_t;
+  using iterator_concept = std::input_iterator_tag;
+
+  explicit iterator(basic_loader* from) : from_(from), current_(from->next()) {}
+  const batch& operator*() const { return *current_; }
+  const batch* operator->() const { return current_; }
+  iterator& operator++() {
+   current_ = from_->next();
+   return *this;
+  }
+  void operator++(int) { ++*this; }
+  bool operator==(std::default_sentinel_t) const { return current_ == nullptr; }
+
+ private:
+  basic_loader* from_;
+  const batch* current_;
+ };
+ struct epoch_range {
+  basic_loader* from;
+  iterator begin() const { return iterator(from); }
+  std::default_sentinel_t end() const { return {}; }
+ };
+
+ /// begin_epoch() for a range-based for loop. The loader must have a name: the loop would outlive a temporary.
+ epoch_range epoch(std::uint64_t number) & {
+  begin_epoch(number);
+  return {this};
+ }
+ template <class = void>
+ epoch_range epoch(std::uint64_t) && {
+  static_assert(sizeof(basic_loader) == 0,
+     "data::loader: epoch() of a temporary, which ends before the loop does; give the loader a name");
+  return {this};
+ }
+
+private:
+ void check_started() const {
+  if (!started_) throw argument_error("data::loader: next() before begin_epoch()");
+ }
+
+ void shuffle() {
+  if (data_.shuffle_seed()) shuffle_order(*data_.shuffle_seed(), epoch_, order_);
+ }
+
+ void fill(batch& to, std::int64_t index) {
+  const std::int64_t first = index * data_.batch_size();
+  const std::int64_t count = std::min(data_.batch_size(), data_.size() - first);
+  for (std::size_t c = 0; c < places_.size(); ++c)
+   places_[c] = reinterpret_cast<std::byte*>(to.memory_[c].data());
+  for (std::int64_t i = 0; i < count && !cancel_.load(std::memory_order_relaxed); ++i) {
+   const std::int64_t position = first + i;
+   data_.records().fill(
+    data_.record_at(order_.empty() ? position : order_[static_cast<std::size_t>(position)]), places_);
+   for (std::size_t c = 0; c < places_.size(); ++c) places_[c] += data_.columns()[c].record_bytes();
+  }
+  to.count_ = count;
+  to.index_ = index;
+ }
+
+ const batch* assemble() {
+  check_started();
+  if (taken_ == batches_) return nullptr;
+  fill(ring_.front(), taken_);
+  ++taken_;
+  return &ring_.front();
+ }
+
+ const batch* take() {
+  std::unique_lock lock(mutex_);
+  check_started();
+  if (released_ < taken_) {
+   released_ = taken_;
+   work_.notify_one();
+  }
+  ready_.wait(lock, [this] { return produced_ > taken_ || taken_ == batches_ || failure_; });
+  if (produced_ > taken_) return &ring_[static_cast<std::size_t>(taken_++) % ring_.size()];
+  if (failure_) std::rethrow_exception(failure_);
+  return nullptr;
+ }
+
+ /// The thread: one epoch after the other, as they are requested.
+ void work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+   work_.wait(lock, [this] { return stop_ || requested_; });
+   if (stop_) return;
+   requested_ = false;
+   busy_ = true;
+   lock.unlock();
+   shuffle();
+   lock.lock();
+   while (produced_ < batches_ && !cancel_ && !failure_) {
+    work_.wait(lock, [this] {
+     return cancel_.load() || produced_ - released_ < static_cast<std::int64_t>(ring_.size());
+    });
+    if (cancel_) break;
+    const std::int64_t index = produced_;
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+     fill(ring_[static_cast<std::size_t>(index) % ring_.size()], index);
+    } catch (...) {
+     failure = std::current_exception();
+    }
+    lock.lock();
+    if (failure)
+     failure_ = std::move(failure);
+    else if (!cancel_)
+     ++produced_;
+    ready_.notify_one();
+   }
+   busy_ = false;
+   ready_.notify_one();
+  }
+ }
+
+ dataset data_;
+ std::int64_t batches_;
+ std::vector<std::int64_t> order_;
+ std::vector<std::byte*> places_;
+ std::vector<batch> ring_;
+
+ std::mutex mutex_;
+ std::condition_variable ready_, work_;
+ std::exception_ptr failure_;
+ std::atomic<bool> cancel_{false};
+ std::uint64_t epoch_ = 0;
+ std::int64_t produced_ = 0; ///< batches assembled
+ std::int64_t taken_ = 0;    ///< batches handed out
+ std::int64_t released_ = 0; ///< batches whose buffer may be used again
+ double wait_seconds_ = 0;
+ bool started_ = false, requested_ = false, busy_ = false, stop_ = false;
+ std::jthread thread_;
+};
+using loader = basic_loader<>;
+
+TG_COMPILED(data, class basic_loader<void>)
+
+}
+// ---- tapegraph/nn/fit_options.hpp ----
+
+namespace tapegraph {
+
+/// Options of fit.
+struct fit_options {
+ std::int64_t epochs = 1;
+ std::int64_t initial_epoch = 0; ///< the first of them, where a later call goes on
+ std::int64_t batch_size = 32;
+ std::optional<data::dataset>
+  validation_data{};       ///< evaluated after every epoch, columns as those of the training set
+ double validation_split = 0; ///< or this share of the training set: its last records, which are then not trained on
+ std::int64_t validation_batch_size = 0; ///< 0: as batch_size
+ std::int64_t validation_steps = 0;      ///< stop validating early; 0: all of it
+ std::int64_t validation_freq = 1;       ///< validate after every so many epochs
+ /// How much a record counts, by its class: one number per class of int labels. Of models whose loss takes weights.
+ std::vector<double> class_weight{};
+ std::int64_t steps_per_epoch = 0; ///< stop an epoch early; 0: the whole data set
+ bool shuffle = true;              ///< in an order that depends on the model's seed and the epoch
+ int verbose =
+  1; ///< progress on stderr. 0: none; 1: a line that moves, in a log file now and then a line; 2: a line per epoch
+ std::int64_t prefetch = 2; ///< batches assembled ahead
+ /// Ctrl-C ends training behind the step that runs; a second one ends the process.
+ bool stop_on_interrupt = false;
+ /// Goes on exactly where this model's last fit stopped, or the one in the file that load(path, {.everything = true}) has read.
+ /// From the beginning where there is none.
+ bool resume = false;
+};
+
+}
 // ---- tapegraph/nn/history.hpp ----
 
 // ---- tapegraph/nn/log_list.hpp ----
@@ -24497,6 +25347,34 @@ TG_COMPILED(nn, std::vector<double> history::operator[]<void>(std::string_view) 
 TG_COMPILED(nn, std::size_t history::best_epoch<void>(std::string_view, better) const)
 TG_COMPILED(nn, std::string history::text<void>() const)
 TG_COMPILED(nn, std::string history::csv<void>() const)
+
+}
+// ---- tapegraph/nn/metric_values.hpp ----
+
+namespace tapegraph {
+
+/// What a metric has accumulated: its state, by the names it gave.
+class metric_values {
+public:
+ struct entry {
+  std::string_view name;
+  std::span<const double> values;
+ };
+ explicit metric_values(std::span<const entry> entries) : entries_(entries) {}
+
+ /// A state that is one number.
+ double operator[](std::string_view name) const { return all(name)[0]; }
+ /// A state of any shape, row by row. Throws argument_error for a name that the metric did not give.
+ std::span<const double> all(std::string_view name) const {
+  for (const entry& e : entries_)
+   if (e.name == name) return e.values;
+  throw argument_error("metric: no state '" + std::string(name) + "'");
+ }
+ std::span<const entry> entries() const { return entries_; }
+
+private:
+ std::span<const entry> entries_;
+};
 
 }
 // ---- tapegraph/nn/model_base.hpp ----
@@ -25153,34 +26031,6 @@ struct mean_squared_error {
 };
 
 }
-// ---- tapegraph/nn/metric_values.hpp ----
-
-namespace tapegraph {
-
-/// What a metric has accumulated: its state, by the names it gave.
-class metric_values {
-public:
- struct entry {
-  std::string_view name;
-  std::span<const double> values;
- };
- explicit metric_values(std::span<const entry> entries) : entries_(entries) {}
-
- /// A state that is one number.
- double operator[](std::string_view name) const { return all(name)[0]; }
- /// A state of any shape, row by row. Throws argument_error for a name that the metric did not give.
- std::span<const double> all(std::string_view name) const {
-  for (const entry& e : entries_)
-   if (e.name == name) return e.values;
-  throw argument_error("metric: no state '" + std::string(name) + "'");
- }
- std::span<const entry> entries() const { return entries_; }
-
-private:
- std::span<const entry> entries_;
-};
-
-}
 
 /// Losses as a model is compiled with them: of which output, with which weights of records, and what they read and give.
 
@@ -25626,7 +26476,7 @@ struct objective<measured<Loss, Metrics...>> : objective<Loss> {
  template <class State, class Y, class Z, class V, class N>
  static constexpr void measure(const State& state, const Y& y, const Z& z, const V& v, const N& n) {
   inner::measure(state, y, z, v, n);
-  std::size_t first = inner::count;
+  [[maybe_unused]] std::size_t first = inner::count;
   (measure_part<Metrics>(state, y, z, n, first), ...);
  }
  template <class F>
@@ -25932,6 +26782,10 @@ public:
   slots_.assign(whole, assign_rows(whole, indices_, eval(value)));
  }
  constexpr graph_node rows_of(const graph_node& table) const { return gather(table, indices_, 0, 0); }
+ /// A derivative by these rows as one by the whole variable.
+ constexpr graph_node whole(const graph_node& rows) const {
+  return eval(assign_rows(zeros_like(table_), indices_, rows));
+ }
  constexpr bool matches(std::string_view pattern) const { return slots_.matches(pattern); }
 
 private:
@@ -26038,6 +26892,17 @@ public:
   return next > 0 ? total : graph_node(t_, t_->constant(0, dtype::f32));
  }
 
+ /// A scalar of the optimizer's that belongs to no variable.
+ constexpr graph_node common(std::string_view name) const {
+  for (const variable_entry& v : t_->variables)
+   if (v.scope == 0 && v.name == name) return {t_, v.node};
+  t_->fail("loss_scaling: models of tg::compile scale their loss; here nothing does");
+  return {t_, t_->constant(1, first_type())};
+ }
+ constexpr void assign_common(std::string_view, const graph_node& target, const auto& value) const {
+  graph_scope(t_, 0).assign(target, value);
+ }
+
 private:
  constexpr graph_node frozen(int variable) const {
   int& input = t_->variables[variable].frozen_input;
@@ -26135,6 +27000,19 @@ constexpr void add_penalties(trace& t) {
         "regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
 }
 
+/// A loss and, behind it, what the regularizers of some variables add to it: of those for which wanted[variable] != 0.
+template <class Model>
+constexpr int with_penalties(trace& t, int loss, const list<int>& wanted) {
+ int refused = -1;
+ for (const weight_rule& r : t.regularizers)
+  if (wanted[r.variable] != 0) refused = r.variable;
+ if (refused < 0) return loss;
+ if constexpr (requires { sizeof(tapegraph::detail::penalties<Model>); })
+  return tapegraph::detail::penalties<Model>::added_to(t, loss, wanted);
+ detail::fail_of_variable(t, refused, "regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
+ return loss;
+}
+
 /// Takes the new values of variables back to what their constraints say.
 template <class Model>
 constexpr void apply_constraints(trace& t) {
@@ -26207,8 +27085,24 @@ struct forward_trace {
  }
 };
 
-/// The loss differentiated by every trainable variable.
-template <class Model, class Spec, class Loss>
+/// The loss times a scale that is a variable of the optimizer's.
+template <class T>
+constexpr graph_node scaled_loss(trace& t, const graph_node& loss) {
+ if (loss.type() != dtype::f32 && loss.type() != dtype::f64) {
+  const operand_info given = t.info(loss.id());
+  t.fail("loss_scaling: the loss must be float or double (cast the model's outputs, as tg::mixed does)", &given,
+   1);
+  return loss;
+ }
+ const graph_scope root(&t, 0);
+ const variable_options options{.initializer = init::zeros{}, .trainable = false};
+ const graph_node scale = root.variable<T>(tapegraph::detail::loss_scale_name, {}, options);
+ root.variable<T>(tapegraph::detail::good_steps_name, {}, options);
+ return eval(loss * tapegraph::detail::as_type_of(loss, scale));
+}
+
+/// The loss, `Scaled` where an optimizer wants it so, differentiated by every trainable variable.
+template <class Model, class Spec, class Loss, bool Scaled = false>
 struct gradient_trace {
  using previous = forward_trace<Model, Spec, Loss>;
  static constexpr void build(trace& t) {
@@ -26222,7 +27116,10 @@ struct gradient_trace {
   }
   const int first_rows = nodes.size();
   for (const row_use_entry& use : t.row_uses) nodes.push_back(use.node);
-  const list<int> found = gradient(t, t.outputs[0].node, nodes);
+  int loss = t.outputs[0].node;
+  if constexpr (Scaled)
+   loss = scaled_loss<typename tapegraph::detail::value_type_of<Spec>::type>(t, graph_node(&t, loss)).id();
+  const list<int> found = gradient(t, loss, nodes);
   int next = 0;
   for (const int i : indices) {
    const gradient_entry g =
@@ -26233,10 +27130,26 @@ struct gradient_trace {
  }
 };
 
+/// The loss, output 0, accuracy where there is one, and the gradients; nothing is updated.
+template <class Model, class Spec, class Loss>
+struct gradient_output_trace {
+ using previous = gradient_trace<Model, Spec, Loss>;
+ static constexpr void build(trace& t) {
+  t.assignments.clear();
+  int next = 0;
+  graph_gradients(&t, t.gradients).each([&](const auto& slots, const graph_node&, const graph_node& g) {
+   int flow = g.id();
+   if constexpr (requires { slots.sparse; }) flow = slots.whole(g).id();
+   t.outputs.push_back({"gradient", flow, output_role::result, 1 + t.gradients[next++].variable});
+  });
+  t.gradients.clear();
+ }
+};
+
 /// The optimizer's update of every variable that has a gradient.
 template <class Model, class Spec, class Loss, class Optimizer>
 struct training_trace {
- using previous = gradient_trace<Model, Spec, Loss>;
+ using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;
  static constexpr void build(trace& t) {
   trace_updates<Optimizer>(t, graph_gradients(&t, t.gradients));
   t.gradients.clear();
@@ -26349,6 +27262,11 @@ template <class = void>
 std::string layer_like(const ir::program_view& v, int node) {
  const ir::entry& e = v.nodes[node];
  std::string layer(e.op->layer);
+ if (layer == "flatten") { // other reshapes are not layers
+  const ir::entry& from = v.nodes[v.arguments[e.first_argument]];
+  const bool flat = e.rank == 2 && from.rank > 2 && v.pool[e.dims] == v.pool[from.dims];
+  return flat ? layer : std::string();
+ }
  if (!layer.ends_with("*")) return layer;
  const int rank = v.nodes[v.arguments[e.first_argument]].rank;
  if (e.op->kind == operation_kind::reduce) {
@@ -26613,6 +27531,7 @@ TG_COMPILED(nn,
              const detail::first_value_functions&, bool))
 
 }
+// ---- tapegraph/nn/training_state.hpp ----
 
 /// What callbacks of `fit` see, and how it calls them.
 
@@ -26833,1163 +27752,6 @@ optimizer_number changeable_rate(Optimizer& optimizer) {
 }
 }
 
-/// Where a run of fit stands, as files hold it.
-
-namespace tapegraph::detail {
-
-/// Names that belong to numbers, in one string.
-template <class = void>
-std::vector<std::string> lines_of(std::string_view text) {
- std::vector<std::string> lines;
- while (!text.empty()) {
-  const std::size_t end = text.find('\n');
-  lines.emplace_back(text.substr(0, end));
-  text.remove_prefix(end == text.npos ? text.size() : end + 1);
- }
- return lines;
-}
-
-template <class = void>
-void archive_logs(state_archive& a, const std::string& name, log_list& logs) {
- std::string names;
- std::vector<double> values;
- for (const named_value& v : logs) {
-  names.append(v.name).append("\n");
-  values.push_back(v.value);
- }
- a(name + "_names", names);
- a(name, values);
- if (!a.loading()) return;
- const std::vector<std::string> each = lines_of(names);
- if (each.size() != values.size())
-  throw data_error("fit: the state of the run has " + std::to_string(values.size()) + " values of " +
-      std::to_string(each.size()) + " names in '" + name + "'");
- logs.clear();
- for (std::size_t i = 0; i < each.size(); ++i) logs.set(each[i], values[i]);
-}
-
-/// One row per epoch: numbers, and the logs that any epoch has, NaN beside 0 in `present` where one has not.
-template <class = void>
-void archive_history(state_archive& a, history& h) {
- constexpr std::size_t fields = 9;
- std::string names;
- for (const std::string& name : h.names()) names.append(name).append("\n");
- std::vector<double> numbers, values, present;
- for (const epoch_result& e : h.epochs) {
-  for (const double number :
-   {static_cast<double>(e.epoch), e.loss, e.accuracy, e.validation_loss, e.validation_accuracy, e.seconds,
-   e.ingestion_seconds, static_cast<double>(e.steps), static_cast<double>(e.records)})
-   numbers.push_back(number);
-  for (const std::string& name : h.names()) {
-   const double* const value = e.logs.find(name);
-   values.push_back(value != nullptr ? *value : 0);
-   present.push_back(value != nullptr ? 1 : 0);
-  }
- }
- a("history/names", names);
- a("history/epochs", numbers);
- a("history/values", values);
- a("history/present", present);
- if (!a.loading()) return;
- const std::vector<std::string> each = lines_of(names);
- const std::size_t epochs = numbers.size() / fields;
- if (values.size() != epochs * each.size() || present.size() != values.size())
-  throw data_error("fit: the history in the state of the run has " + std::to_string(values.size()) +
-      " values of " + std::to_string(each.size()) + " names over " + std::to_string(epochs) +
-      " epochs");
- h.epochs.clear();
- for (std::size_t i = 0; i < epochs; ++i) {
-  const double* const n = numbers.data() + i * fields;
-  epoch_result e;
-  e.epoch = static_cast<std::int64_t>(n[0]);
-  e.loss = n[1], e.accuracy = n[2], e.validation_loss = n[3], e.validation_accuracy = n[4];
-  e.seconds = n[5], e.ingestion_seconds = n[6];
-  e.steps = static_cast<std::int64_t>(n[7]);
-  e.records = static_cast<std::int64_t>(n[8]);
-  for (std::size_t k = 0; k < each.size(); ++k)
-   if (present[i * each.size() + k] > 0) e.logs.set(each[k], values[i * each.size() + k]);
-  h.epochs.push_back(std::move(e));
- }
-}
-
-struct fit_position {
- std::int64_t epoch = 0;              ///< where the run goes on
- bool inside = false;                 ///< in the middle of it, behind `batch` steps
- std::int64_t batch = 0, records = 0; ///< of this epoch so far
- double loss = 0, accuracy = 0;       ///< their sums
- double batch_loss = 0;
- log_list logs;
- bool stopped = false; ///< by a callback, for good
- std::string stopped_by;
- double learning_rate = 0;
- bool has_learning_rate = false;
- std::int64_t set_size = 0, batch_size = 0, batches = 0;
- bool shuffle = false;
- history past;
-
- template <class = void>
- void on_state(state_archive& a) {
-  a("epoch", epoch);
-  a("inside", inside);
-  a("batch", batch);
-  a("records", records);
-  a("loss", loss);
-  a("accuracy", accuracy);
-  a("batch_loss", batch_loss);
-  archive_logs(a, "logs", logs);
-  a("stopped", stopped);
-  a("stopped_by", stopped_by);
-  a("learning_rate", learning_rate);
-  a("has_learning_rate", has_learning_rate);
-  a("set_size", set_size);
-  a("batch_size", batch_size);
-  a("batches", batches);
-  a("shuffle", shuffle);
-  archive_history(a, past);
- }
-};
-
-/// Where the state of the callback `which` stands: by its type, and its number among those of that type.
-template <class = void>
-std::string callback_prefix(const fit_hooks& hooks, int which) {
- const std::string_view name = hooks.callbacks[which].name;
- int before = 0;
- for (int i = 0; i < which; ++i) before += hooks.callbacks[i].name == name;
- return "callbacks/" + std::string(name) + "/" + std::to_string(before) + "/";
-}
-
-/// One that the run did not have before begins afresh.
-template <class = void>
-void visit_callbacks(const fit_hooks& hooks, state_archive& archive) {
- for (int i = 0; i < hooks.count; ++i) {
-  if (hooks.callbacks[i].state == nullptr) continue;
-  const std::string prefix = callback_prefix(hooks, i);
-  if (!archive.saving() && !archive.holds(prefix)) continue;
-  archive.within(prefix);
-  hooks.callbacks[i].state(hooks.callbacks[i].object, archive);
- }
-}
-
-/// What a callback of the run remembered must not be lost.
-template <class = void>
-void refuse_missing_callbacks(const fit_hooks& hooks, const state_entries& entries) {
- for (const auto& e : entries) {
-  if (!e.first.starts_with("callbacks/")) continue;
-  bool known = false;
-  for (int i = 0; i < hooks.count; ++i)
-   known = known || (hooks.callbacks[i].state != nullptr && e.first.starts_with(callback_prefix(hooks, i)));
-  if (known) continue;
-  const std::string name = e.first.substr(10, e.first.find('/', 10) - 10);
-  throw argument_error("fit: the run that is to go on had a callback " + name +
-       " that remembers what it has seen; this call has none, or fewer of them");
- }
-}
-
-}
-// ---- tapegraph/nn/fit_run.hpp ----
-
-// ---- tapegraph/data/class_weights.hpp ----
-
-// ---- tapegraph/data/dataset.hpp ----
-
-// ---- tapegraph/data/counter_random.hpp ----
-
-/// Random numbers of the data pipeline (Philox, as everywhere): pure functions of (seed, stream, counter), so that record i or epoch e comes out
-/// the same whichever thread asks and whatever was asked before.
-
-namespace tapegraph::data {
-
-class counter_random {
-public:
- /// The numbers of `stream` (a record, an epoch), of which there are 2^48.
- counter_random(std::uint64_t seed, std::uint64_t stream) : address_(seed, stream, data_ordinal) {}
-
- std::uint64_t next() {
-  if (has_word_) {
-   has_word_ = false;
-   return word_;
-  }
-  std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
-  random::detail::words(address_, static_cast<std::uint32_t>(block_), static_cast<std::uint32_t>(block_ >> 32),
-       w0, w1, w2, w3);
-  ++block_;
-  word_ = std::uint64_t{w3} << 32 | w2;
-  has_word_ = true;
-  return std::uint64_t{w1} << 32 | w0;
- }
-
- /// Uniform in [0, 1), 53 bits.
- double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
- double uniform(double low, double high) { return low + (high - low) * uniform(); }
-
- /// Uniform in [0, bound), without bias. Lemire, "Fast Random Integer Generation in an Interval", 2019.
- std::uint64_t below(std::uint64_t bound) {
-  auto product = wide(next()) * bound;
-  auto low = static_cast<std::uint64_t>(product);
-  if (low < bound) {
-   const std::uint64_t threshold = (0 - bound) % bound;
-   while (low < threshold) {
-    product = wide(next()) * bound;
-    low = static_cast<std::uint64_t>(product);
-   }
-  }
-  return static_cast<std::uint64_t>(product >> 64);
- }
-
- /// Standard normal; the second of each pair is kept for the next call.
- double normal() {
-  if (has_spare_) {
-   has_spare_ = false;
-   return spare_;
-  }
-  double first = 0;
-  const double u = uniform(), v = uniform();
-  random::box_muller(u, v, first, spare_);
-  has_spare_ = true;
-  return first;
- }
-
-private:
- __extension__ typedef unsigned __int128 wide;
- static constexpr std::uint32_t data_ordinal = 0xFFFFFFFFu;
-
- random::address address_;
- std::uint64_t block_ = 0;
- std::uint64_t word_ = 0; ///< the second half of the last block
- double spare_ = 0;
- bool has_word_ = false, has_spare_ = false;
-};
-
-/// Fills `order` with a permutation of [0, order.size()) that depends on (seed, epoch) alone: Fisher and Yates.
-inline void shuffle_order(std::uint64_t seed, std::uint64_t epoch, std::vector<std::int64_t>& order) {
- for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
- counter_random random(seed, epoch);
- for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-}
-
-}
-// ---- tapegraph/data/source.hpp ----
-
-/// Where records come from. A source hands out records by number; order, batches and threads are the loader's business.
-
-namespace tapegraph::data {
-
-/// One named value of a record: an image of shape [50,50,3], a label of shape [].
-struct column_spec {
- std::string name;
- dtype type = dtype::f32;
- std::vector<std::int64_t> shape{};
-
- /// Elements in one record.
- std::int64_t record_size() const {
-  std::int64_t size = 1;
-  for (const auto extent : shape) size *= extent;
-  return size;
- }
- std::size_t record_bytes() const { return static_cast<std::size_t>(record_size()) * size_of(type); }
-};
-
-namespace detail {
-
-template <class = void>
-std::string text_of(const std::vector<std::int64_t>& shape) {
- std::string text = "[";
- for (std::size_t axis = 0; axis < shape.size(); ++axis)
-  text.append(axis == 0 ? "" : ",").append(std::to_string(shape[axis]));
- return text += ']';
-}
-
-template <class = void>
-void check_record_shape(const column_spec& column) {
- std::int64_t size = 1;
- for (const auto extent : column.shape) {
-  if (extent <= 0 || __builtin_mul_overflow(size, extent, &size) || size > INT64_MAX / 8)
-   throw shape_error("data set: column '" + column.name + "' has the impossible record shape " +
-       text_of(column.shape));
- }
-}
-
-template <class = void>
-std::size_t find_column(const std::vector<column_spec>& columns, std::string_view name) {
- for (std::size_t c = 0; c < columns.size(); ++c)
-  if (columns[c].name == name) return c;
- std::string known;
- for (const auto& column : columns) known.append(known.empty() ? "'" : ", '").append(column.name).append("'");
- throw argument_error("data set: no column '" + std::string(name) + "', there are " +
-      (known.empty() ? "none" : known));
-}
-
-template <class T>
-void check_column_type(const column_spec& column) {
- if (column.type != dtype_of<T>)
-  throw dtype_error("data set: column '" + column.name + "' holds " + name_of(column.type) + ", asked for " +
-      name_of(dtype_of<T>));
-}
-
-}
-
-/// Where a generator puts one record: one span per column.
-class record_writer {
-public:
- record_writer(const std::vector<column_spec>& columns, std::span<std::byte* const> places)
-  : columns_(columns), places_(places) {}
-
- /// The place of one column's values, of the size its shape says. Throws dtype_error, argument_error.
- template <class T>
- std::span<T> values(std::size_t column) const {
-  if (column >= columns_.size())
-   throw argument_error("data set: column " + std::to_string(column) + " of " +
-        std::to_string(columns_.size()));
-  detail::check_column_type<T>(columns_[column]);
-  return {reinterpret_cast<T*>(places_[column]), static_cast<std::size_t>(columns_[column].record_size())};
- }
- template <class T>
- std::span<T> values(std::string_view column) const {
-  return values<T>(detail::find_column(columns_, column));
- }
-
-private:
- const std::vector<column_spec>& columns_;
- std::span<std::byte* const> places_;
-};
-
-/// The seam for sources of all kinds. Each loader calls fill() from one thread at a time; a source that several loaders
-/// share must stand concurrent calls.
-class source {
-public:
- virtual ~source() = default;
- virtual std::int64_t size() const = 0;
- virtual const std::vector<column_spec>& columns() const = 0;
- /// Writes record `record` of column c to places[c] (columns()[c].record_bytes() bytes).
- virtual void fill(std::int64_t record, std::span<std::byte* const> places) const = 0;
-};
-
-/// Columns in memory, owned or borrowed.
-class array_source final : public source {
-public:
- std::int64_t size() const override { return size_; }
- const std::vector<column_spec>& columns() const override { return columns_; }
- void fill(std::int64_t record, std::span<std::byte* const> places) const override {
-  for (std::size_t c = 0; c < places.size(); ++c)
-   std::memcpy(places[c], data_[c].get() + static_cast<std::size_t>(record) * bytes_[c], bytes_[c]);
- }
-
- /// Appends a column of `values` elements. Throws shape_error where they are no whole number of records, or not as
- /// many as the other columns have; argument_error where the name is taken.
- template <class = void>
- void add(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values) {
-  detail::check_record_shape(column);
-  for (const auto& other : columns_)
-   if (other.name == column.name)
-    throw argument_error("data set: two columns are named '" + column.name + "'");
-  const std::int64_t record = column.record_size();
-  if (values % record != 0)
-   throw shape_error("data set: column '" + column.name + "': " + std::to_string(values) +
-       " values are no whole number of records of shape " + detail::text_of(column.shape) +
-       " (" + std::to_string(record) + " values)");
-  if (!columns_.empty() && values / record != size_)
-   throw shape_error("data set: column '" + column.name + "' holds " + std::to_string(values / record) +
-       " records, column '" + columns_.front().name + "' holds " + std::to_string(size_));
-  size_ = values / record;
-  bytes_.push_back(column.record_bytes());
-  data_.push_back(std::move(data));
-  columns_.push_back(std::move(column));
- }
-
-private:
- std::vector<column_spec> columns_;
- std::vector<std::shared_ptr<const std::byte>> data_;
- std::vector<std::size_t> bytes_;
- std::int64_t size_ = 0;
-};
-
-/// Records made on demand by `generate(std::int64_t record, const record_writer& out)`.
-template <class Generate>
-class generated_source final : public source {
-public:
- generated_source(std::int64_t size, std::vector<column_spec> columns, Generate generate)
-  : size_(size), columns_(std::move(columns)), generate_(std::move(generate)) {
-  if (size < 0) throw argument_error("data set: " + std::to_string(size) + " records");
-  for (const auto& column : columns_) detail::check_record_shape(column);
- }
- std::int64_t size() const override { return size_; }
- const std::vector<column_spec>& columns() const override { return columns_; }
- void fill(std::int64_t record, std::span<std::byte* const> places) const override {
-  generate_(record, record_writer(columns_, places));
- }
-
-private:
- std::int64_t size_;
- std::vector<column_spec> columns_;
- mutable Generate generate_;
-};
-
-}
-
-/// A data set: named columns of equal length, and how to walk through them. It is a value; copies share the data.
-///
-///     data::dataset train;
-///     train.add("image", std::move(pixels), {50, 50, 3}).add("label", std::move(labels));
-///     data::loader batches(train.shuffle(7).batch(16).prefetch(2));
-///     for (const data::batch& b : batches.epoch(0)) use(b.values<float>("image"), b.count());
-
-namespace tapegraph::data {
-
-struct batch_options {
- bool drop_remainder = false; ///< leave out a last batch that is not full
-};
-
-/// A template, so that programs that include it and read no data do not compile what it does.
-template <class = void>
-class basic_dataset {
- using dataset = basic_dataset;
-
-public:
- basic_dataset() : source_(std::make_shared<array_source>()) {}
- explicit basic_dataset(std::shared_ptr<const source> records) : source_(std::move(records)) {
-  if (!source_) throw argument_error("data set: null source");
- }
-
- /// Records made on demand: `generate(std::int64_t record, const record_writer& out)` writes one. It runs on the
- /// loader's thread; what it throws reaches whoever asks for the batch.
- template <class Generate>
- static dataset from_generator(std::int64_t size, std::vector<column_spec> columns, Generate generate) {
-  return dataset(std::make_shared<generated_source<Generate>>(size, std::move(columns), std::move(generate)));
- }
-
- /// Adds a column; `record_shape` is the shape of one record ([] for one value), records are contiguous. Throws
- /// shape_error where the values do not fit the shape or the other columns.
- template <class T>
-  requires(!std::is_same_v<T, bool>)
- dataset& add(std::string name, std::vector<T> values, std::vector<std::int64_t> record_shape = {}) {
-  auto owner = std::make_shared<const std::vector<T>>(std::move(values));
-  const auto size = static_cast<std::int64_t>(owner->size());
-  std::shared_ptr<const std::byte> data(owner, reinterpret_cast<const std::byte*>(owner->data()));
-  return add_column({std::move(name), dtype_of<T>, std::move(record_shape)}, std::move(data), size);
- }
-
- /// Adds a column that stays where it is; the caller keeps it alive and unchanged.
- template <class T>
- dataset& add_view(std::string name, std::span<const T> values, std::vector<std::int64_t> record_shape = {}) {
-  std::shared_ptr<const std::byte> data(std::shared_ptr<const void>(),
-           reinterpret_cast<const std::byte*>(values.data()));
-  return add_column({std::move(name), dtype_of<T>, std::move(record_shape)}, std::move(data),
-      static_cast<std::int64_t>(values.size()));
- }
-
- /// Visits the records of epoch e in a random order that depends on (seed, e) alone.
- dataset shuffle(std::uint64_t seed) const {
-  dataset result = *this;
-  result.shuffle_seed_ = seed;
-  return result;
- }
-
- /// Groups records. Throws argument_error for a size below 1.
- dataset batch(std::int64_t size, batch_options options = {}) const {
-  if (size < 1) throw argument_error("dataset.batch: batch size must be at least 1, got " + std::to_string(size));
-  dataset result = *this;
-  result.batch_size_ = size;
-  result.drop_remainder_ = options.drop_remainder;
-  return result;
- }
-
- /// Keeps up to `depth` batches ready, made by a thread in the background; 0 makes each when it is asked for.
- dataset prefetch(std::int64_t depth) const {
-  if (depth < 0 || depth > 4096)
-   throw argument_error("dataset.prefetch: depth must be 0 to 4096, got " + std::to_string(depth));
-  dataset result = *this;
-  result.prefetch_depth_ = depth;
-  return result;
- }
-
- /// The records of the given numbers, in this order. Throws range_error for one that does not exist.
- dataset subset(std::span<const std::int64_t> records) const {
-  auto indices = std::make_shared<std::vector<std::int64_t>>();
-  indices->reserve(records.size());
-  for (const auto record : records) {
-   if (record < 0 || record >= size())
-    throw range_error("dataset.subset: record " + std::to_string(record) + " of " + std::to_string(size()));
-   indices->push_back(record_at(record));
-  }
-  dataset result = *this;
-  result.indices_ = std::move(indices);
-  return result;
- }
-
- /// The first `count` records, or all where there are fewer.
- dataset take(std::int64_t count) const {
-  if (count < 0) throw argument_error("dataset.take: " + std::to_string(count) + " records");
-  std::vector<std::int64_t> records(static_cast<std::size_t>(count < size() ? count : size()));
-  for (std::size_t i = 0; i < records.size(); ++i) records[i] = static_cast<std::int64_t>(i);
-  return subset(records);
- }
-
- /// Number of records.
- std::int64_t size() const { return indices_ ? static_cast<std::int64_t>(indices_->size()) : source_->size(); }
- const std::vector<column_spec>& columns() const { return source_->columns(); }
- const source& records() const { return *source_; }
- /// The source's number of this set's record `position`.
- std::int64_t record_at(std::int64_t position) const {
-  return indices_ ? (*indices_)[static_cast<std::size_t>(position)] : position;
- }
-
- /// 0 while batch() was not called.
- std::int64_t batch_size() const { return batch_size_; }
- /// What batch(), prefetch() and shuffle() were given.
- bool drop_remainder() const { return drop_remainder_; }
- std::int64_t prefetch_depth() const { return prefetch_depth_; }
- std::optional<std::uint64_t> shuffle_seed() const { return shuffle_seed_; }
- /// Batches of one epoch. Throws argument_error while batch() was not called.
- std::int64_t batches_per_epoch() const {
-  if (batch_size_ < 1) throw argument_error("data set: no batch size; call batch(n)");
-  return drop_remainder_ ? size() / batch_size_ : size() / batch_size_ + (size() % batch_size_ != 0);
- }
-
-private:
- dataset& add_column(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values) {
-  const auto* arrays = dynamic_cast<const array_source*>(source_.get());
-  if (arrays == nullptr || indices_)
-   throw argument_error("dataset.add: column '" + column.name +
-        "': columns are added to arrays only, before subset, take and split");
-  auto grown = std::make_shared<array_source>(*arrays);
-  grown->add(std::move(column), std::move(data), values);
-  source_ = std::move(grown);
-  return *this;
- }
-
- std::shared_ptr<const source> source_;
- std::shared_ptr<const std::vector<std::int64_t>> indices_;
- std::optional<std::uint64_t> shuffle_seed_;
- std::int64_t batch_size_ = 0;
- std::int64_t prefetch_depth_ = 0;
- bool drop_remainder_ = false;
-};
-using dataset = basic_dataset<>;
-
-struct split_datasets {
- dataset train, validation;
-};
-
-/// Divides records at random: round(fraction * size) of them, but at least one on either side, go to validation. Throws
-/// argument_error for a fraction outside (0, 1) or fewer than two records.
-template <class = void>
-split_datasets train_validation_split(const dataset& all, std::uint64_t seed, double fraction) {
- if (!(fraction > 0 && fraction < 1))
-  throw argument_error("train_validation_split: fraction must lie between 0 and 1, got " +
-       std::to_string(fraction));
- if (all.size() < 2)
-  throw argument_error("train_validation_split: " + std::to_string(all.size()) + " records cannot be divided");
- std::vector<std::int64_t> order(static_cast<std::size_t>(all.size()));
- constexpr std::uint64_t split_stream = 0x73706C6974;
- shuffle_order(seed, split_stream, order);
- auto held = static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(all.size())));
- held = held < 1 ? 1 : held >= all.size() ? all.size() - 1 : held;
- const std::span<const std::int64_t> numbers(order);
- return {all.subset(numbers.subspan(static_cast<std::size_t>(held))),
-   all.subset(numbers.first(static_cast<std::size_t>(held)))};
-}
-
-TG_COMPILED(data, class basic_dataset<void>)
-
-}
-
-namespace tapegraph::data {
-
-namespace detail {
-
-/// A data set with a column "sample_weight": of each record's class, times what the column held.
-template <class = void>
-class class_weighted_source final : public source {
-public:
- class_weighted_source(dataset records, std::vector<double> by_class, std::size_t labels, dtype type)
-  : records_(std::move(records)),
-  columns_(records_.columns()),
-  by_class_(std::move(by_class)),
-  labels_(labels),
-  weights_(columns_.size()) {
-  for (std::size_t c = 0; c < columns_.size(); ++c)
-   if (columns_[c].name == "sample_weight") weights_ = c;
-  weighted_ = weights_ < columns_.size();
-  if (!weighted_) columns_.push_back({"sample_weight", type, {}});
-  const column_spec& weights = columns_[weights_];
-  if ((weights.type != dtype::f32 && weights.type != dtype::f64) || weights.record_size() != 1)
-   throw dtype_error("column 'sample_weight' holds " + std::string(name_of(weights.type)) + " " +
-       text_of(weights.shape) + ", not one float weight per record");
-  if (by_class_.empty()) return;
-  for (std::size_t c = 0; c < by_class_.size(); ++c)
-   if (!std::isfinite(by_class_[c]) || by_class_[c] < 0)
-    throw argument_error("class_weight: the weight of class " + std::to_string(c) + " is " +
-         std::to_string(by_class_[c]));
-  const column_spec& from = columns_[labels_];
-  if ((from.type != dtype::i32 && from.type != dtype::i64) || from.record_size() != 1)
-   throw dtype_error("class_weight: column '" + from.name + "' holds " + name_of(from.type) + " " +
-       text_of(from.shape) + ", not one int class number per record");
- }
- std::int64_t size() const override { return records_.size(); }
- const std::vector<column_spec>& columns() const override { return columns_; }
- void fill(std::int64_t record, std::span<std::byte* const> places) const override {
-  records_.records().fill(records_.record_at(record), places.first(records_.columns().size()));
-  const double factor = by_class_.empty() ? 1 : by_class_[label_of(record, places[labels_])];
-  if (columns_[weights_].type == dtype::f64)
-   multiply<double>(places[weights_], factor);
-  else
-   multiply<float>(places[weights_], factor);
- }
-
-private:
- std::size_t label_of(std::int64_t record, const std::byte* at) const {
-  std::int64_t label = 0;
-  if (columns_[labels_].type == dtype::i64) {
-   std::memcpy(&label, at, sizeof label);
-  } else {
-   std::int32_t narrow = 0;
-   std::memcpy(&narrow, at, sizeof narrow);
-   label = narrow;
-  }
-  if (label < 0 || label >= static_cast<std::int64_t>(by_class_.size()))
-   throw range_error("class_weight: record " + std::to_string(record) + " is of class " +
-       std::to_string(label) + ", and there are weights of " + std::to_string(by_class_.size()) +
-       " classes");
-  return static_cast<std::size_t>(label);
- }
- template <class T>
- void multiply(std::byte* at, double factor) const {
-  T weight = 1;
-  if (weighted_) std::memcpy(&weight, at, sizeof weight);
-  weight = static_cast<T>(weight * factor);
-  std::memcpy(at, &weight, sizeof weight);
- }
-
- dataset records_;
- std::vector<column_spec> columns_;
- std::vector<double> by_class_;
- std::size_t labels_, weights_;
- bool weighted_ = false;
-};
-
-}
-
-/// The data set with a column "sample_weight", of type `type` unless it has one: `by_class[label]` of each record's label in column
-/// `labels`, or 1 where no weights are given, times what the column holds already. Throws dtype_error where labels are not int or weights
-/// not float, argument_error for a weight that is negative or not finite; a label without a weight is a range_error when its batch is
-/// asked for.
-template <class = void>
-dataset with_class_weights(const dataset& set, std::vector<double> by_class, std::size_t labels,
-      dtype type = dtype::f32) {
- return dataset(std::make_shared<detail::class_weighted_source<>>(set, std::move(by_class), labels, type));
-}
-
-TG_COMPILED(data, dataset with_class_weights<void>(const dataset&, std::vector<double>, std::size_t, dtype))
-
-}
-// ---- tapegraph/data/loader.hpp ----
-
-#include <condition_variable>
-#include <exception>
-#include <thread>
-
-/// Walks through a data set batch by batch. With prefetch(depth) one thread assembles batches into a ring of depth + 1
-/// buffers (the consumer keeps one while it works on it); all memory is taken when the loader is made.
-
-namespace tapegraph::data {
-
-/// Some records, column by column; valid until the next batch is asked for.
-class batch {
-public:
- /// Records in this batch; the last of an epoch may hold fewer than the others.
- std::int64_t count() const { return count_; }
- /// Number of the batch in its epoch.
- std::int64_t index() const { return index_; }
- const std::vector<column_spec>& columns() const { return *columns_; }
-
- /// First byte of a column: count() records of its record_bytes(), aligned to 64 bytes.
- const std::byte* data(std::size_t column) const {
-  if (column >= columns_->size())
-   throw argument_error("data set: column " + std::to_string(column) + " of " +
-        std::to_string(columns_->size()));
-  return reinterpret_cast<const std::byte*>(memory_[column].data());
- }
- /// The values of a column, [count, record shape...]. Throws dtype_error, argument_error.
- template <class T>
- std::span<const T> values(std::size_t column) const {
-  const std::byte* first = data(column);
-  const auto& spec = (*columns_)[column];
-  detail::check_column_type<T>(spec);
-  return {reinterpret_cast<const T*>(first), static_cast<std::size_t>(count_ * spec.record_size())};
- }
- template <class T>
- std::span<const T> values(std::string_view column) const {
-  return values<T>(detail::find_column(*columns_, column));
- }
-
-private:
- template <class>
- friend class basic_loader;
- struct alignas(64) line {
-  std::byte bytes[64];
- };
- const std::vector<column_spec>* columns_ = nullptr;
- std::vector<std::vector<line>> memory_;
- std::int64_t count_ = 0;
- std::int64_t index_ = 0;
-};
-
-template <class = void>
-class basic_loader {
-public:
- /// Takes all memory and starts the thread. Throws argument_error where the set is empty, has no batch size, or has
- /// fewer records than one batch while the remainder is dropped.
- explicit basic_loader(dataset data) : data_(std::move(data)), batches_(data_.batches_per_epoch()) {
-  if (data_.columns().empty()) throw argument_error("data set: no columns");
-  if (data_.size() == 0)
-   throw argument_error("data set: no records in column '" + data_.columns().front().name + "'");
-  if (batches_ == 0)
-   throw argument_error("data set: " + std::to_string(data_.size()) + " records make no full batch of " +
-        std::to_string(data_.batch_size()) + ", and the remainder is dropped");
-  if (data_.shuffle_seed()) order_.resize(static_cast<std::size_t>(data_.size()));
-  places_.resize(data_.columns().size());
-  const auto slots = std::min(data_.prefetch_depth() + 1, batches_);
-  const auto records = static_cast<std::size_t>(std::min(data_.batch_size(), data_.size()));
-  ring_.resize(static_cast<std::size_t>(slots));
-  for (auto& slot : ring_) {
-   slot.columns_ = &data_.columns();
-   for (const auto& column : data_.columns())
-    slot.memory_.emplace_back((records * column.record_bytes() + 63) / 64);
-  }
-  if (data_.prefetch_depth() > 0) thread_ = std::jthread([this] { work(); });
- }
- basic_loader(const basic_loader&) = delete;
- basic_loader& operator=(const basic_loader&) = delete;
- ~basic_loader() {
-  if (!thread_.joinable()) return;
-  {
-   const std::lock_guard lock(mutex_);
-   stop_ = true;
-   cancel_ = true;
-  }
-  work_.notify_one();
- }
-
- /// Begins epoch `epoch` at batch `first`, giving up one that is under way. Batches before it are not assembled. Throws
- /// argument_error where the epoch has not so many.
- void begin_epoch(std::uint64_t epoch, std::int64_t first = 0) {
-  if (first < 0 || first > batches_)
-   throw argument_error("data::loader: batch " + std::to_string(first) + " of an epoch of " +
-        std::to_string(batches_));
-  std::unique_lock lock(mutex_);
-  cancel_ = true;
-  work_.notify_one();
-  ready_.wait(lock, [this] { return !busy_ && !requested_; });
-  failure_ = nullptr;
-  cancel_ = false;
-  started_ = true;
-  epoch_ = epoch;
-  produced_ = taken_ = released_ = first;
-  wait_seconds_ = 0;
-  if (thread_.joinable()) {
-   requested_ = true;
-   work_.notify_one();
-  } else {
-   shuffle();
-  }
- }
-
- /// The next batch, valid until the next call; null at the end of the epoch. Rethrows what the source threw, after
- /// the batches that were complete. Throws argument_error before begin_epoch().
- const batch* next() {
-  const double asked = tapegraph::detail::steady_seconds();
-  const batch* result = thread_.joinable() ? take() : assemble();
-  wait_seconds_ += tapegraph::detail::steady_seconds() - asked;
-  return result;
- }
-
- /// Time the consumer spent in next() since begin_epoch(): what ingestion cost training.
- double wait_seconds() const { return wait_seconds_; }
- std::int64_t batches_per_epoch() const { return batches_; }
- const dataset& data() const { return data_; }
-
- class iterator {
- public:
-  using value_type = batch;
-  using difference_type = std::ptrdiff_t;
-  using iterator_concept = std::input_iterator_tag;
-
-  explicit iterator(basic_loader* from) : from_(from), current_(from->next()) {}
-  const batch& operator*() const { return *current_; }
-  const batch* operator->() const { return current_; }
-  iterator& operator++() {
-   current_ = from_->next();
-   return *this;
-  }
-  void operator++(int) { ++*this; }
-  bool operator==(std::default_sentinel_t) const { return current_ == nullptr; }
-
- private:
-  basic_loader* from_;
-  const batch* current_;
- };
- struct epoch_range {
-  basic_loader* from;
-  iterator begin() const { return iterator(from); }
-  std::default_sentinel_t end() const { return {}; }
- };
-
- /// begin_epoch() for a range-based for loop. The loader must have a name: the loop would outlive a temporary.
- epoch_range epoch(std::uint64_t number) & {
-  begin_epoch(number);
-  return {this};
- }
- template <class = void>
- epoch_range epoch(std::uint64_t) && {
-  static_assert(sizeof(basic_loader) == 0,
-     "data::loader: epoch() of a temporary, which ends before the loop does; give the loader a name");
-  return {this};
- }
-
-private:
- void check_started() const {
-  if (!started_) throw argument_error("data::loader: next() before begin_epoch()");
- }
-
- void shuffle() {
-  if (data_.shuffle_seed()) shuffle_order(*data_.shuffle_seed(), epoch_, order_);
- }
-
- void fill(batch& to, std::int64_t index) {
-  const std::int64_t first = index * data_.batch_size();
-  const std::int64_t count = std::min(data_.batch_size(), data_.size() - first);
-  for (std::size_t c = 0; c < places_.size(); ++c)
-   places_[c] = reinterpret_cast<std::byte*>(to.memory_[c].data());
-  for (std::int64_t i = 0; i < count && !cancel_.load(std::memory_order_relaxed); ++i) {
-   const std::int64_t position = first + i;
-   data_.records().fill(
-    data_.record_at(order_.empty() ? position : order_[static_cast<std::size_t>(position)]), places_);
-   for (std::size_t c = 0; c < places_.size(); ++c) places_[c] += data_.columns()[c].record_bytes();
-  }
-  to.count_ = count;
-  to.index_ = index;
- }
-
- const batch* assemble() {
-  check_started();
-  if (taken_ == batches_) return nullptr;
-  fill(ring_.front(), taken_);
-  ++taken_;
-  return &ring_.front();
- }
-
- const batch* take() {
-  std::unique_lock lock(mutex_);
-  check_started();
-  if (released_ < taken_) {
-   released_ = taken_;
-   work_.notify_one();
-  }
-  ready_.wait(lock, [this] { return produced_ > taken_ || taken_ == batches_ || failure_; });
-  if (produced_ > taken_) return &ring_[static_cast<std::size_t>(taken_++) % ring_.size()];
-  if (failure_) std::rethrow_exception(failure_);
-  return nullptr;
- }
-
- /// The thread: one epoch after the other, as they are requested.
- void work() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-   work_.wait(lock, [this] { return stop_ || requested_; });
-   if (stop_) return;
-   requested_ = false;
-   busy_ = true;
-   lock.unlock();
-   shuffle();
-   lock.lock();
-   while (produced_ < batches_ && !cancel_ && !failure_) {
-    work_.wait(lock, [this] {
-     return cancel_.load() || produced_ - released_ < static_cast<std::int64_t>(ring_.size());
-    });
-    if (cancel_) break;
-    const std::int64_t index = produced_;
-    lock.unlock();
-    std::exception_ptr failure;
-    try {
-     fill(ring_[static_cast<std::size_t>(index) % ring_.size()], index);
-    } catch (...) {
-     failure = std::current_exception();
-    }
-    lock.lock();
-    if (failure)
-     failure_ = std::move(failure);
-    else if (!cancel_)
-     ++produced_;
-    ready_.notify_one();
-   }
-   busy_ = false;
-   ready_.notify_one();
-  }
- }
-
- dataset data_;
- std::int64_t batches_;
- std::vector<std::int64_t> order_;
- std::vector<std::byte*> places_;
- std::vector<batch> ring_;
-
- std::mutex mutex_;
- std::condition_variable ready_, work_;
- std::exception_ptr failure_;
- std::atomic<bool> cancel_{false};
- std::uint64_t epoch_ = 0;
- std::int64_t produced_ = 0; ///< batches assembled
- std::int64_t taken_ = 0;    ///< batches handed out
- std::int64_t released_ = 0; ///< batches whose buffer may be used again
- double wait_seconds_ = 0;
- bool started_ = false, requested_ = false, busy_ = false, stop_ = false;
- std::jthread thread_;
-};
-using loader = basic_loader<>;
-
-TG_COMPILED(data, class basic_loader<void>)
-
-}
-// ---- tapegraph/io/progress.hpp ----
-
-#include <iostream>
-
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-/// One line that says how training goes:
-///
-///     epoch 2/10 [=====>    ] 34/57 12.3 steps/s loss 0.6123 accuracy 0.671 eta 3 s
-
-namespace tapegraph::io {
-
-/// A name and its value, as in `loss 0.6123`. The name is borrowed for the call.
-struct progress_value {
- std::string_view name;
- double value;
-};
-
-enum class progress_style {
- automatic, ///< in_place where the stream is a terminal
- in_place,  ///< one line, overwritten, at most ten times a second
- plain,     ///< whole lines: now and then, and at the end of each epoch
- per_epoch, ///< a line at the end of each epoch
- quiet
-};
-
-/// A time as people say it: "8.4 s", "42 s", "3 min 05 s", "2 h 10 min".
-inline std::string duration_text(double seconds) {
- const auto whole = static_cast<long long>(seconds + 0.5);
- char text[48];
- if (seconds < 9.95)
-  std::snprintf(text, sizeof text, "%.1f s", seconds);
- else if (whole < 60)
-  std::snprintf(text, sizeof text, "%lld s", whole);
- else if (whole < 3600)
-  std::snprintf(text, sizeof text, "%lld min %02lld s", whole / 60, whole % 60);
- else
-  std::snprintf(text, sizeof text, "%lld h %02lld min", whole / 3600, whole / 60 % 60);
- return text;
-}
-
-class progress_line {
-public:
- using clock_function = double (*)(); ///< seconds since some fixed moment
-
- explicit progress_line(std::ostream& out = std::cerr, progress_style style = progress_style::automatic,
-      clock_function now = tapegraph::detail::steady_seconds)
-  : out_(out), style_(style), now_(now) {
-  int descriptor = -1;
-  if (&out == &std::cout) descriptor = STDOUT_FILENO;
-  if (&out == &std::cerr || &out == &std::clog) descriptor = STDERR_FILENO;
-  const bool terminal = descriptor >= 0 && ::isatty(descriptor) == 1;
-  if (style_ == progress_style::automatic) style_ = terminal ? progress_style::in_place : progress_style::plain;
-  winsize size{};
-  if (terminal && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) width_ = size.ws_col - 1u;
-  text_.reserve(512);
-  interval_ = style_ == progress_style::in_place ? 0.1 : 10.0;
- }
-
- /// Begins an epoch, counted from 1, of `steps` steps (0: not known).
- void begin_epoch(std::int64_t epoch, std::int64_t epochs, std::int64_t steps) {
-  epoch_ = epoch;
-  epochs_ = epochs;
-  steps_ = steps;
-  started_ = shown_ = now_();
- }
-
- /// After step `step`, counted from 1, of the epoch. Shows only what the eye can follow; returns whether it did.
- /// `values`: what has a name and a value each.
- template <class Values>
- bool update(std::int64_t step, const Values& values) {
-  if (style_ == progress_style::quiet || style_ == progress_style::per_epoch) return false;
-  const double now = now_();
-  if (now - shown_ < interval_) return false;
-  shown_ = now;
-  compose(step, values, now - started_, false);
-  show(false);
-  return true;
- }
- bool update(std::int64_t step, std::initializer_list<progress_value> values) {
-  return update(step, std::span<const progress_value>(values.begin(), values.size()));
- }
-
- /// Ends the epoch after `step` steps with a line that stays.
- template <class Values>
- void end_epoch(std::int64_t step, const Values& values) {
-  if (style_ == progress_style::quiet) return;
-  compose(step, values, now_() - started_, true);
-  show(true);
- }
- void end_epoch(std::int64_t step, std::initializer_list<progress_value> values) {
-  end_epoch(step, std::span<const progress_value>(values.begin(), values.size()));
- }
-
-private:
- template <class... Args>
- void append(const char* format, Args... args) {
-  char text[96];
-  const int length = std::snprintf(text, sizeof text, format, args...);
-  text_.append(text, std::min(static_cast<std::size_t>(std::max(length, 0)), sizeof text - 1));
- }
-
- template <class Values>
- void compose(std::int64_t step, const Values& values, double elapsed, bool last) {
-  constexpr int cells = 20;
-  text_.clear();
-  append("epoch %lld/%lld ", static_cast<long long>(epoch_), static_cast<long long>(epochs_));
-  if (steps_ > 0) {
-   const auto full = static_cast<int>(cells * std::clamp<std::int64_t>(step, 0, steps_) / steps_);
-   text_ += '[';
-   text_.append(static_cast<std::size_t>(full), '=');
-   if (full < cells) text_.append(1, '>').append(static_cast<std::size_t>(cells - full - 1), ' ');
-   text_ += "] ";
-   append("%lld/%lld ", static_cast<long long>(step), static_cast<long long>(steps_));
-  } else {
-   append("step %lld ", static_cast<long long>(step));
-  }
-  const double rate = elapsed > 0 ? static_cast<double>(step) / elapsed : 0;
-  append(rate < 99.95 ? "%.1f steps/s" : "%.0f steps/s", rate);
-  for (const auto& value : values) {
-   (text_ += ' ').append(value.name);
-   append(" %.4g", value.value);
-  }
-  if (last) {
-   text_ += " in ";
-   text_ += duration_text(elapsed);
-  } else if (steps_ > 0 && rate > 0) {
-   text_ += " eta ";
-   text_ += duration_text(static_cast<double>(std::max<std::int64_t>(steps_ - step, 0)) / rate);
-  }
- }
-
- void show(bool last) {
-  if (style_ == progress_style::in_place) {
-   if (!last && text_.size() > width_) text_.resize(width_);
-   const std::size_t length = text_.size();
-   if (length < on_screen_) text_.append(on_screen_ - length, ' ');
-   on_screen_ = last ? 0 : length;
-   out_.put('\r');
-  }
-  out_.write(text_.data(), static_cast<std::streamsize>(text_.size()));
-  if (last || style_ != progress_style::in_place) out_.put('\n');
-  out_.flush();
- }
-
- std::ostream& out_;
- progress_style style_;
- clock_function now_;
- std::string text_; ///< reused, so that an update allocates nothing
- std::size_t width_ = 400;
- std::size_t on_screen_ = 0;
- std::int64_t epoch_ = 0, epochs_ = 0, steps_ = 0;
- double started_ = 0, shown_ = 0, interval_ = 0;
-};
-
-}
-// ---- tapegraph/nn/interrupt.hpp ----
-
-#include <csignal>
-
-namespace tapegraph::detail {
-
-/// While one lives, Ctrl-C (SIGINT) only sets a flag; the next one ends the process as if nobody had asked. The last one to go puts
-/// the handler back that was there before.
-class interrupt_guard {
-public:
- interrupt_guard() {
-  const std::lock_guard lock(mutex());
-  if (count()++ > 0) return;
-  pending_flag() = false;
-  struct sigaction action {};
-  action.sa_handler = [](int) { pending_flag().store(true, std::memory_order_relaxed); };
-  sigemptyset(&action.sa_mask);
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-  ::sigaction(SIGINT, &action, &before());
- }
- ~interrupt_guard() {
-  const std::lock_guard lock(mutex());
-  if (--count() == 0) ::sigaction(SIGINT, &before(), nullptr);
- }
- interrupt_guard(const interrupt_guard&) = delete;
- interrupt_guard& operator=(const interrupt_guard&) = delete;
-
- static bool pending() { return pending_flag().load(std::memory_order_relaxed); }
-
-private:
- static_assert(std::atomic<bool>::is_always_lock_free);
- static std::atomic<bool>& pending_flag() {
-  static constinit std::atomic<bool> flag{false};
-  return flag;
- }
- static std::mutex& mutex() {
-  static std::mutex m;
-  return m;
- }
- static int& count() {
-  static int n = 0;
-  return n;
- }
- static struct sigaction& before() {
-  static struct sigaction action {};
-  return action;
- }
-};
-
-}
-// ---- tapegraph/nn/trainer.hpp ----
-
-// ---- tapegraph/nn/fit_options.hpp ----
-
-namespace tapegraph {
-
-/// Options of fit.
-struct fit_options {
- std::int64_t epochs = 1;
- std::int64_t initial_epoch = 0; ///< the first of them, where a later call goes on
- std::int64_t batch_size = 32;
- std::optional<data::dataset>
-  validation_data{};       ///< evaluated after every epoch, columns as those of the training set
- double validation_split = 0; ///< or this share of the training set: its last records, which are then not trained on
- std::int64_t validation_batch_size = 0; ///< 0: as batch_size
- std::int64_t validation_steps = 0;      ///< stop validating early; 0: all of it
- std::int64_t validation_freq = 1;       ///< validate after every so many epochs
- /// How much a record counts, by its class: one number per class of int labels. Of models whose loss takes weights.
- std::vector<double> class_weight{};
- std::int64_t steps_per_epoch = 0; ///< stop an epoch early; 0: the whole data set
- bool shuffle = true;              ///< in an order that depends on the model's seed and the epoch
- int verbose =
-  1; ///< progress on stderr. 0: none; 1: a line that moves, in a log file now and then a line; 2: a line per epoch
- std::int64_t prefetch = 2; ///< batches assembled ahead
- /// Ctrl-C ends training behind the step that runs; a second one ends the process.
- bool stop_on_interrupt = false;
- /// Goes on exactly where this model's last fit stopped, or the one in the file that load(path, {.everything = true}) has read.
- /// From the beginning where there is none.
- bool resume = false;
-};
-
-}
-
 /// Training and evaluation as loops over steps, for models of any type: what depends on it is called through mode_calls. The loops
 /// themselves stand in nn/fit_loop.hpp.
 
@@ -28025,6 +27787,15 @@ struct mode_calls {
  /// What its metrics have measured since they were reset; null where it has none.
  void (*metrics)(const model_base&, std::vector<named_value>&) = nullptr;
 };
+
+/// Whether an index that was refused is this column's.
+template <class = void>
+bool holds_index(const buffer_view& column, const index_error& e) {
+ if (column.memory != 0 || (column.type != dtype::i32 && column.type != dtype::i64)) return false;
+ if (e.position >= static_cast<std::int64_t>(column.bytes() / size_of(column.type))) return false;
+ return e.index == (column.type == dtype::i32 ? static_cast<const std::int32_t*>(column.data)[e.position]
+            : static_cast<const std::int64_t*>(column.data)[e.position]);
+}
 
 /// Which columns of a data set are a model's, and their views in a batch.
 class column_match {
@@ -28206,11 +27977,506 @@ void basic_trainer<X>::reset_metrics() {
   if (v.metric_state()) std::memset(v.own_data(), 0, v.data().outline_view().bytes());
 }
 
+TG_COMPILED(nn, bool holds_index<void>(const buffer_view&, const index_error&))
 TG_COMPILED(nn, void stored_metric::find<void>(const variable_list&, std::string_view))
 TG_COMPILED(nn, void column_match::find<void>(const mode_calls&, const std::vector<data::column_spec>&, bool))
 
 }
 }
+
+/// fit, evaluate and what they consist of. Who links the component does not read them.
+
+#if TG_DEFINES(nn) || defined(TG_CUDA)
+// ---- tapegraph/nn/fit_loop.hpp ----
+
+// ---- tapegraph/nn/fit_resume.hpp ----
+
+// ---- tapegraph/nn/fit_position.hpp ----
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Where a run of fit stands, as files hold it.
+
+namespace tapegraph::detail {
+
+/// Names that belong to numbers, in one string.
+template <class = void>
+std::vector<std::string> lines_of(std::string_view text) {
+ std::vector<std::string> lines;
+ while (!text.empty()) {
+  const std::size_t end = text.find('\n');
+  lines.emplace_back(text.substr(0, end));
+  text.remove_prefix(end == text.npos ? text.size() : end + 1);
+ }
+ return lines;
+}
+
+template <class = void>
+void archive_logs(state_archive& a, const std::string& name, log_list& logs) {
+ std::string names;
+ std::vector<double> values;
+ for (const named_value& v : logs) {
+  names.append(v.name).append("\n");
+  values.push_back(v.value);
+ }
+ a(name + "_names", names);
+ a(name, values);
+ if (!a.loading()) return;
+ const std::vector<std::string> each = lines_of(names);
+ if (each.size() != values.size())
+  throw data_error("fit: the state of the run has " + std::to_string(values.size()) + " values of " +
+      std::to_string(each.size()) + " names in '" + name + "'");
+ logs.clear();
+ for (std::size_t i = 0; i < each.size(); ++i) logs.set(each[i], values[i]);
+}
+
+/// One row per epoch: numbers, and the logs that any epoch has, NaN beside 0 in `present` where one has not.
+template <class = void>
+void archive_history(state_archive& a, history& h) {
+ constexpr std::size_t fields = 9;
+ std::string names;
+ for (const std::string& name : h.names()) names.append(name).append("\n");
+ std::vector<double> numbers, values, present;
+ for (const epoch_result& e : h.epochs) {
+  for (const double number :
+   {static_cast<double>(e.epoch), e.loss, e.accuracy, e.validation_loss, e.validation_accuracy, e.seconds,
+   e.ingestion_seconds, static_cast<double>(e.steps), static_cast<double>(e.records)})
+   numbers.push_back(number);
+  for (const std::string& name : h.names()) {
+   const double* const value = e.logs.find(name);
+   values.push_back(value != nullptr ? *value : 0);
+   present.push_back(value != nullptr ? 1 : 0);
+  }
+ }
+ a("history/names", names);
+ a("history/epochs", numbers);
+ a("history/values", values);
+ a("history/present", present);
+ if (!a.loading()) return;
+ const std::vector<std::string> each = lines_of(names);
+ const std::size_t epochs = numbers.size() / fields;
+ if (values.size() != epochs * each.size() || present.size() != values.size())
+  throw data_error("fit: the history in the state of the run has " + std::to_string(values.size()) +
+      " values of " + std::to_string(each.size()) + " names over " + std::to_string(epochs) +
+      " epochs");
+ h.epochs.clear();
+ for (std::size_t i = 0; i < epochs; ++i) {
+  const double* const n = numbers.data() + i * fields;
+  epoch_result e;
+  e.epoch = static_cast<std::int64_t>(n[0]);
+  e.loss = n[1], e.accuracy = n[2], e.validation_loss = n[3], e.validation_accuracy = n[4];
+  e.seconds = n[5], e.ingestion_seconds = n[6];
+  e.steps = static_cast<std::int64_t>(n[7]);
+  e.records = static_cast<std::int64_t>(n[8]);
+  for (std::size_t k = 0; k < each.size(); ++k)
+   if (present[i * each.size() + k] > 0) e.logs.set(each[k], values[i * each.size() + k]);
+  h.epochs.push_back(std::move(e));
+ }
+}
+
+struct fit_position {
+ std::int64_t epoch = 0;              ///< where the run goes on
+ bool inside = false;                 ///< in the middle of it, behind `batch` steps
+ std::int64_t batch = 0, records = 0; ///< of this epoch so far
+ double loss = 0, accuracy = 0;       ///< their sums
+ double batch_loss = 0;
+ log_list logs;
+ bool stopped = false; ///< by a callback, for good
+ std::string stopped_by;
+ double learning_rate = 0;
+ bool has_learning_rate = false;
+ std::int64_t set_size = 0, batch_size = 0, batches = 0;
+ bool shuffle = false;
+ history past;
+
+ template <class = void>
+ void on_state(state_archive& a) {
+  a("epoch", epoch);
+  a("inside", inside);
+  a("batch", batch);
+  a("records", records);
+  a("loss", loss);
+  a("accuracy", accuracy);
+  a("batch_loss", batch_loss);
+  archive_logs(a, "logs", logs);
+  a("stopped", stopped);
+  a("stopped_by", stopped_by);
+  a("learning_rate", learning_rate);
+  a("has_learning_rate", has_learning_rate);
+  a("set_size", set_size);
+  a("batch_size", batch_size);
+  a("batches", batches);
+  a("shuffle", shuffle);
+  archive_history(a, past);
+ }
+};
+
+/// Where the state of the callback `which` stands: by its type, and its number among those of that type.
+template <class = void>
+std::string callback_prefix(const fit_hooks& hooks, int which) {
+ const std::string_view name = hooks.callbacks[which].name;
+ int before = 0;
+ for (int i = 0; i < which; ++i) before += hooks.callbacks[i].name == name;
+ return "callbacks/" + std::string(name) + "/" + std::to_string(before) + "/";
+}
+
+/// One that the run did not have before begins afresh.
+template <class = void>
+void visit_callbacks(const fit_hooks& hooks, state_archive& archive) {
+ for (int i = 0; i < hooks.count; ++i) {
+  if (hooks.callbacks[i].state == nullptr) continue;
+  const std::string prefix = callback_prefix(hooks, i);
+  if (!archive.saving() && !archive.holds(prefix)) continue;
+  archive.within(prefix);
+  hooks.callbacks[i].state(hooks.callbacks[i].object, archive);
+ }
+}
+
+/// What a callback of the run remembered must not be lost.
+template <class = void>
+void refuse_missing_callbacks(const fit_hooks& hooks, const state_entries& entries) {
+ for (const auto& e : entries) {
+  if (!e.first.starts_with("callbacks/")) continue;
+  bool known = false;
+  for (int i = 0; i < hooks.count; ++i)
+   known = known || (hooks.callbacks[i].state != nullptr && e.first.starts_with(callback_prefix(hooks, i)));
+  if (known) continue;
+  const std::string name = e.first.substr(10, e.first.find('/', 10) - 10);
+  throw argument_error("fit: the run that is to go on had a callback " + name +
+       " that remembers what it has seen; this call has none, or fewer of them");
+ }
+}
+
+}
+// ---- tapegraph/nn/fit_run.hpp ----
+
+// ---- tapegraph/data/class_weights.hpp ----
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tapegraph::data {
+
+namespace detail {
+
+/// A data set with a column "sample_weight": of each record's class, times what the column held.
+template <class = void>
+class class_weighted_source final : public source {
+public:
+ class_weighted_source(dataset records, std::vector<double> by_class, std::size_t labels, dtype type)
+  : records_(std::move(records)),
+  columns_(records_.columns()),
+  by_class_(std::move(by_class)),
+  labels_(labels),
+  weights_(columns_.size()) {
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+   if (columns_[c].name == "sample_weight") weights_ = c;
+  weighted_ = weights_ < columns_.size();
+  if (!weighted_) columns_.push_back({"sample_weight", type, {}});
+  const column_spec& weights = columns_[weights_];
+  if ((weights.type != dtype::f32 && weights.type != dtype::f64) || weights.record_size() != 1)
+   throw dtype_error("column 'sample_weight' holds " + std::string(name_of(weights.type)) + " " +
+       text_of(weights.shape) + ", not one float weight per record");
+  if (by_class_.empty()) return;
+  for (std::size_t c = 0; c < by_class_.size(); ++c)
+   if (!std::isfinite(by_class_[c]) || by_class_[c] < 0)
+    throw argument_error("class_weight: the weight of class " + std::to_string(c) + " is " +
+         std::to_string(by_class_[c]));
+  const column_spec& from = columns_[labels_];
+  if ((from.type != dtype::i32 && from.type != dtype::i64) || from.record_size() != 1)
+   throw dtype_error("class_weight: column '" + from.name + "' holds " + name_of(from.type) + " " +
+       text_of(from.shape) + ", not one int class number per record");
+ }
+ std::int64_t size() const override { return records_.size(); }
+ const std::vector<column_spec>& columns() const override { return columns_; }
+ void fill(std::int64_t record, std::span<std::byte* const> places) const override {
+  records_.records().fill(records_.record_at(record), places.first(records_.columns().size()));
+  const double factor = by_class_.empty() ? 1 : by_class_[label_of(record, places[labels_])];
+  if (columns_[weights_].type == dtype::f64)
+   multiply<double>(places[weights_], factor);
+  else
+   multiply<float>(places[weights_], factor);
+ }
+
+private:
+ std::size_t label_of(std::int64_t record, const std::byte* at) const {
+  std::int64_t label = 0;
+  if (columns_[labels_].type == dtype::i64) {
+   std::memcpy(&label, at, sizeof label);
+  } else {
+   std::int32_t narrow = 0;
+   std::memcpy(&narrow, at, sizeof narrow);
+   label = narrow;
+  }
+  if (label < 0 || label >= static_cast<std::int64_t>(by_class_.size()))
+   throw range_error("class_weight: record " + std::to_string(record) + " is of class " +
+       std::to_string(label) + ", and there are weights of " + std::to_string(by_class_.size()) +
+       " classes");
+  return static_cast<std::size_t>(label);
+ }
+ template <class T>
+ void multiply(std::byte* at, double factor) const {
+  T weight = 1;
+  if (weighted_) std::memcpy(&weight, at, sizeof weight);
+  weight = static_cast<T>(weight * factor);
+  std::memcpy(at, &weight, sizeof weight);
+ }
+
+ dataset records_;
+ std::vector<column_spec> columns_;
+ std::vector<double> by_class_;
+ std::size_t labels_, weights_;
+ bool weighted_ = false;
+};
+
+}
+
+/// The data set with a column "sample_weight", of type `type` unless it has one: `by_class[label]` of each record's label in column
+/// `labels`, or 1 where no weights are given, times what the column holds already. Throws dtype_error where labels are not int or weights
+/// not float, argument_error for a weight that is negative or not finite; a label without a weight is a range_error when its batch is
+/// asked for.
+template <class = void>
+dataset with_class_weights(const dataset& set, std::vector<double> by_class, std::size_t labels,
+      dtype type = dtype::f32) {
+ return dataset(std::make_shared<detail::class_weighted_source<>>(set, std::move(by_class), labels, type));
+}
+
+TG_COMPILED(data, dataset with_class_weights<void>(const dataset&, std::vector<double>, std::size_t, dtype))
+
+}
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_PROGRESS_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_PROGRESS_HPP
+// ---- tapegraph/io/progress.hpp ----
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <initializer_list>
+#include <iostream>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/// One line that says how training goes:
+///
+///     epoch 2/10 [=====>    ] 34/57 12.3 steps/s loss 0.6123 accuracy 0.671 eta 3 s
+
+namespace tapegraph::io {
+
+/// A name and its value, as in `loss 0.6123`. The name is borrowed for the call.
+struct progress_value {
+ std::string_view name;
+ double value;
+};
+
+enum class progress_style {
+ automatic, ///< in_place where the stream is a terminal
+ in_place,  ///< one line, overwritten, at most ten times a second
+ plain,     ///< whole lines: now and then, and at the end of each epoch
+ per_epoch, ///< a line at the end of each epoch
+ quiet
+};
+
+/// A time as people say it: "8.4 s", "42 s", "3 min 05 s", "2 h 10 min".
+inline std::string duration_text(double seconds) {
+ const auto whole = static_cast<long long>(seconds + 0.5);
+ char text[48];
+ if (seconds < 9.95)
+  std::snprintf(text, sizeof text, "%.1f s", seconds);
+ else if (whole < 60)
+  std::snprintf(text, sizeof text, "%lld s", whole);
+ else if (whole < 3600)
+  std::snprintf(text, sizeof text, "%lld min %02lld s", whole / 60, whole % 60);
+ else
+  std::snprintf(text, sizeof text, "%lld h %02lld min", whole / 3600, whole / 60 % 60);
+ return text;
+}
+
+class progress_line {
+public:
+ using clock_function = double (*)(); ///< seconds since some fixed moment
+
+ explicit progress_line(std::ostream& out = std::cerr, progress_style style = progress_style::automatic,
+      clock_function now = tapegraph::detail::steady_seconds)
+  : out_(out), style_(style), now_(now) {
+  int descriptor = -1;
+  if (&out == &std::cout) descriptor = STDOUT_FILENO;
+  if (&out == &std::cerr || &out == &std::clog) descriptor = STDERR_FILENO;
+  const bool terminal = descriptor >= 0 && ::isatty(descriptor) == 1;
+  if (style_ == progress_style::automatic) style_ = terminal ? progress_style::in_place : progress_style::plain;
+  winsize size{};
+  if (terminal && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) width_ = size.ws_col - 1u;
+  text_.reserve(512);
+  interval_ = style_ == progress_style::in_place ? 0.1 : 10.0;
+ }
+
+ /// Begins an epoch, counted from 1, of `steps` steps (0: not known).
+ void begin_epoch(std::int64_t epoch, std::int64_t epochs, std::int64_t steps) {
+  epoch_ = epoch;
+  epochs_ = epochs;
+  steps_ = steps;
+  started_ = shown_ = now_();
+ }
+
+ /// After step `step`, counted from 1, of the epoch. Shows only what the eye can follow; returns whether it did.
+ /// `values`: what has a name and a value each.
+ template <class Values>
+ bool update(std::int64_t step, const Values& values) {
+  if (style_ == progress_style::quiet || style_ == progress_style::per_epoch) return false;
+  const double now = now_();
+  if (now - shown_ < interval_) return false;
+  shown_ = now;
+  compose(step, values, now - started_, false);
+  show(false);
+  return true;
+ }
+ bool update(std::int64_t step, std::initializer_list<progress_value> values) {
+  return update(step, std::span<const progress_value>(values.begin(), values.size()));
+ }
+
+ /// Ends the epoch after `step` steps with a line that stays.
+ template <class Values>
+ void end_epoch(std::int64_t step, const Values& values) {
+  if (style_ == progress_style::quiet) return;
+  compose(step, values, now_() - started_, true);
+  show(true);
+ }
+ void end_epoch(std::int64_t step, std::initializer_list<progress_value> values) {
+  end_epoch(step, std::span<const progress_value>(values.begin(), values.size()));
+ }
+
+private:
+ template <class... Args>
+ void append(const char* format, Args... args) {
+  char text[96];
+  const int length = std::snprintf(text, sizeof text, format, args...);
+  text_.append(text, std::min(static_cast<std::size_t>(std::max(length, 0)), sizeof text - 1));
+ }
+
+ template <class Values>
+ void compose(std::int64_t step, const Values& values, double elapsed, bool last) {
+  constexpr int cells = 20;
+  text_.clear();
+  append("epoch %lld/%lld ", static_cast<long long>(epoch_), static_cast<long long>(epochs_));
+  if (steps_ > 0) {
+   const auto full = static_cast<int>(cells * std::clamp<std::int64_t>(step, 0, steps_) / steps_);
+   text_ += '[';
+   text_.append(static_cast<std::size_t>(full), '=');
+   if (full < cells) text_.append(1, '>').append(static_cast<std::size_t>(cells - full - 1), ' ');
+   text_ += "] ";
+   append("%lld/%lld ", static_cast<long long>(step), static_cast<long long>(steps_));
+  } else {
+   append("step %lld ", static_cast<long long>(step));
+  }
+  const double rate = elapsed > 0 ? static_cast<double>(step) / elapsed : 0;
+  append(rate < 99.95 ? "%.1f steps/s" : "%.0f steps/s", rate);
+  for (const auto& value : values) {
+   (text_ += ' ').append(value.name);
+   append(" %.4g", value.value);
+  }
+  if (last) {
+   text_ += " in ";
+   text_ += duration_text(elapsed);
+  } else if (steps_ > 0 && rate > 0) {
+   text_ += " eta ";
+   text_ += duration_text(static_cast<double>(std::max<std::int64_t>(steps_ - step, 0)) / rate);
+  }
+ }
+
+ void show(bool last) {
+  if (style_ == progress_style::in_place) {
+   if (!last && text_.size() > width_) text_.resize(width_);
+   const std::size_t length = text_.size();
+   if (length < on_screen_) text_.append(on_screen_ - length, ' ');
+   on_screen_ = last ? 0 : length;
+   out_.put('\r');
+  }
+  out_.write(text_.data(), static_cast<std::streamsize>(text_.size()));
+  if (last || style_ != progress_style::in_place) out_.put('\n');
+  out_.flush();
+ }
+
+ std::ostream& out_;
+ progress_style style_;
+ clock_function now_;
+ std::string text_; ///< reused, so that an update allocates nothing
+ std::size_t width_ = 400;
+ std::size_t on_screen_ = 0;
+ std::int64_t epoch_ = 0, epochs_ = 0, steps_ = 0;
+ double started_ = 0, shown_ = 0, interval_ = 0;
+};
+
+}
+#endif
+// ---- tapegraph/nn/interrupt.hpp ----
+
+#include <atomic>
+#include <csignal>
+#include <mutex>
+
+namespace tapegraph::detail {
+
+/// While one lives, Ctrl-C (SIGINT) only sets a flag; the next one ends the process as if nobody had asked. The last one to go puts
+/// the handler back that was there before.
+class interrupt_guard {
+public:
+ interrupt_guard() {
+  const std::lock_guard lock(mutex());
+  if (count()++ > 0) return;
+  pending_flag() = false;
+  struct sigaction action {};
+  action.sa_handler = [](int) { pending_flag().store(true, std::memory_order_relaxed); };
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  ::sigaction(SIGINT, &action, &before());
+ }
+ ~interrupt_guard() {
+  const std::lock_guard lock(mutex());
+  if (--count() == 0) ::sigaction(SIGINT, &before(), nullptr);
+ }
+ interrupt_guard(const interrupt_guard&) = delete;
+ interrupt_guard& operator=(const interrupt_guard&) = delete;
+
+ static bool pending() { return pending_flag().load(std::memory_order_relaxed); }
+
+private:
+ static_assert(std::atomic<bool>::is_always_lock_free);
+ static std::atomic<bool>& pending_flag() {
+  static constinit std::atomic<bool> flag{false};
+  return flag;
+ }
+ static std::mutex& mutex() {
+  static std::mutex m;
+  return m;
+ }
+ static int& count() {
+  static int n = 0;
+  return n;
+ }
+ static struct sigaction& before() {
+  static struct sigaction action {};
+  return action;
+ }
+};
+
+}
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
 
 /// A call of fit: what it works with.
 
@@ -28346,6 +28612,10 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_call
 
 }
 
+#include <string>
+#include <utility>
+#include <vector>
+
 /// Where a run of fit is left, and gone on from.
 
 namespace tapegraph::detail {
@@ -28454,6 +28724,11 @@ void basic_trainer<X>::restore_position(fit_run& run) {
 }
 
 }
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
 
 /// The loops of fit and evaluate.
 
@@ -28640,6 +28915,65 @@ measured_result basic_trainer<X>::evaluate_with(const mode_calls& calls, const d
 TG_COMPILED(nn, class basic_trainer<void>)
 
 }
+#else
+namespace tapegraph::detail {
+TG_COMPILED(nn, class basic_trainer<void>)
+}
+#endif
+// ---- tapegraph/nn/gradient_list.hpp ----
+
+namespace tapegraph {
+
+/// The derivative of a loss by one variable, of its type and shape.
+struct named_gradient {
+ std::string path;
+ any_tensor value;
+};
+
+/// What model.gradients gives: the derivatives of a batch's loss by each trainable variable, in the order of the variables; zeros where
+/// the loss does not depend on one.
+class gradient_list {
+public:
+ double loss = 0;
+ double accuracy = 0;
+
+ /// By the variable's path. Throws argument_error for one that has none, with those that have.
+ const any_tensor& operator[](std::string_view path) const {
+  for (const named_gradient& each : all_)
+   if (each.path == path) return each.value;
+  return refuse(path);
+ }
+ int size() const { return static_cast<int>(all_.size()); }
+ auto begin() const { return all_.begin(); }
+ auto end() const { return all_.end(); }
+ /// A value without memory stands for zeros.
+ template <class = void>
+ void add(std::string path, any_tensor value, dtype type, const shape& dims) {
+  if (!value.has_storage()) {
+   const device_scope on(nullptr);
+   value = any_tensor(type, dims);
+   const buffer_view to = value.view();
+   if (to.bytes() > 0) std::memset(to.data, 0, to.bytes());
+  }
+  all_.push_back({std::move(path), std::move(value)});
+ }
+
+private:
+ template <class = void>
+ [[noreturn]] const any_tensor& refuse(std::string_view path) const {
+  std::string text = "gradients: no trainable variable '" + std::string(path) + "'";
+  const char* before = ", there are '";
+  for (const named_gradient& each : all_) {
+   text.append(before).append(each.path).append("'");
+   before = ", '";
+  }
+  throw argument_error(text);
+ }
+
+ std::vector<named_gradient> all_;
+};
+
+}
 // ---- tapegraph/nn/predict_set.hpp ----
 
 /// Predictions over a data set.
@@ -28754,6 +29088,18 @@ struct input_table<spec<T, Extents...>> : input_rows<only_input<spec<T, Extents.
 template <class... Inputs>
 struct input_table<inputs<Inputs...>> : input_rows<Inputs...> {};
 
+/// While it lives, a step is counted that is not made.
+class step_ahead {
+public:
+ explicit step_ahead(std::int64_t& step) : step_(step) { ++step_; }
+ step_ahead(const step_ahead&) = delete;
+ step_ahead& operator=(const step_ahead&) = delete;
+ ~step_ahead() { --step_; }
+
+private:
+ std::int64_t& step_;
+};
+
 }
 
 /// What both modes do in the same way, over `step_once`, `measure_once` and `predict_once` of the mode. The loops are in
@@ -28791,6 +29137,21 @@ public:
  }
  /// The same for any number of inputs and, behind them, labels.
  step_result train_step(const buffer_view* columns) { return this->step_with(step_calls(), columns); }
+
+ /// The derivative of a batch's loss by each trainable variable, by path, as the next step would have it (dropout's masks, the batch's
+ /// statistics): `model.gradients(x, y)["conv/kernel"]`. Nothing changes. In graph mode it is a program of its own, compiled where
+ /// this is called. Errors as of train_on_batch.
+ template <class... Labels>
+ gradient_list gradients(const tensor<Elements>&... x, const tensor<Labels>&... y) {
+  check_labels<sizeof...(Labels)>();
+  const buffer_view columns[]{x.view_on(this->device_)..., y.view_on(this->device_)...};
+  return gradients_of(columns);
+ }
+ /// The same of a batch that a loader made; columns as in `fit`.
+ gradient_list gradients(const data::batch& b) {
+  detail::column_match match(batch_calls(), b.columns());
+  return gradients_of(match.of(b));
+ }
 
  /// Trains for some epochs over a data set. Inputs and outputs with names find their columns by them; otherwise the first
  /// column is the input and the second holds the labels. Behind the options come callbacks, whose hooks are called in this order:
@@ -28895,6 +29256,12 @@ protected:
 private:
  static constexpr bool has_metrics = objective::has_results;
 
+ gradient_list gradients_of(detail::batch_columns columns) {
+  const device_scope on(this->device_);
+  Trainer::check_batch(batch_calls().inputs, columns);
+  const detail::step_ahead next(this->step_);
+  return static_cast<Derived&>(*this).gradients_once(columns);
+ }
  template <std::size_t Given>
  static constexpr void check_labels() {
   static_assert(Given == static_cast<std::size_t>(objective::columns),
@@ -28909,12 +29276,31 @@ private:
  static detail::mode_calls step_calls() {
   detail::mode_calls calls = batch_calls();
   calls.step = [](detail::model_base& m, detail::batch_columns columns) {
-   return static_cast<Derived&>(m).step_once(columns);
+   return with_column_named(columns, [&] { return static_cast<Derived&>(m).step_once(columns); });
   };
   return calls;
  }
+ template <class F>
+ static step_result with_column_named(detail::batch_columns columns, const F& f) {
+  try {
+   return f();
+  } catch (const index_error& e) {
+   constexpr int inputs = sizeof...(Elements);
+   for (int k = 0; k < inputs + objective::columns; ++k) {
+    if (!detail::holds_index(columns[k], e)) continue;
+    std::string called(k < inputs ? batch_calls().inputs[static_cast<std::size_t>(k)].name
+           : objective::column_names[static_cast<std::size_t>(k - inputs)]);
+    if (!called.empty())
+     called = (k < inputs ? "input '" : "labels '") + called + "'";
+    else
+     called = k < inputs ? "input" : ir::labels_name<Loss>(k - inputs);
+    throw range_error(called + ": " + e.what());
+   }
+   throw;
+  }
+ }
  static step_result measure_of(detail::model_base& m, detail::batch_columns columns) {
-  return static_cast<Derived&>(m).measure_once(columns);
+  return with_column_named(columns, [&] { return static_cast<Derived&>(m).measure_once(columns); });
  }
  static void metrics_of(const detail::model_base& m, std::vector<named_value>& to) {
   objective::results(static_cast<const Derived&>(m).loss_, [&](std::string_view name, const auto& result) {
@@ -28993,37 +29379,89 @@ private:
   const detail::numeric_check check(this->options_.check_finite);
   eager_context& context = begin(true);
   const detail::random_scope draws(context.random);
+  differentiated found = differentiate<detail::scales_loss<Optimizer>()>(context, columns);
+  const auto n = typed_numbers(optimizer_.numbers(this->step_));
+  detail::update_all<Optimizer>(gradients_in(found, context), n);
+  found.sources.clear();
+  if constexpr (ir::constrains<Model, Spec, Loss>) detail::projections<Model>::template apply<value>(context);
+  context.apply();
+  return found.result;
+ }
+
+ gradient_list gradients_once(detail::batch_columns columns) {
+  static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
+  check_inputs<ir::training_trace<Model, Spec, Loss, Optimizer>>(columns, pack::count + objective::columns);
+  const detail::numeric_check check(this->options_.check_finite);
+  eager_context& context = begin(true);
+  const detail::random_scope draws(context.random);
+  differentiated found = differentiate<false>(context, columns);
+  std::vector<std::pair<variable*, any_tensor>> flows;
+  gradients_in(found, context).each([&](const auto& slots, const auto&, const auto& g) {
+   if constexpr (requires { slots.sparse; })
+    flows.emplace_back(slots.target(), slots.whole(g));
+   else
+    flows.emplace_back(slots.target(), g);
+  });
+  context.begin(false, {});
+  gradient_list list;
+  list.loss = found.result.loss;
+  list.accuracy = found.result.accuracy;
+  for (variable& v : this->variables_) {
+   if (!v.trainable()) continue;
+   any_tensor flow;
+   for (const auto& each : flows)
+    if (each.first == &v) flow = each.second;
+   list.add(v.path(), std::move(flow), v.type(), v.shape());
+  }
+  return list;
+ }
+
+ struct differentiated {
   step_result result;
   std::vector<any_tensor> sources, gradients;
   std::vector<variable*> targets;
-  {
-   gradient_tape tape;
-   const auto output = call_model(context, columns);
-   detail::numeric_check::enter({});
-   const auto labels = labels_of(output, columns + pack::count);
-   const auto numbers = typed_numbers(this->numbers_of_loss());
-   const auto goal = value_of(output, labels, numbers);
-   const any_tensor loss = total_of(context, goal.total);
-   tape.stop_recording();
-   const any_tensor accuracy = accuracy_of(output, labels);
-   objective::measure(detail::eager_metrics(&context), output, labels, goal, numbers);
-   for (const auto& u : context.used) {
-    if (!detail::tape_storage::instance().knows(u.handle.tape_index())) continue;
-    sources.push_back(u.handle);
-    targets.push_back(u.target);
+ };
+ template <bool Scaled>
+ differentiated differentiate(eager_context& context, detail::batch_columns columns) {
+  differentiated found;
+  gradient_tape tape;
+  const auto output = call_model(context, columns);
+  detail::numeric_check::enter({});
+  const auto labels = labels_of(output, columns + pack::count);
+  const auto numbers = typed_numbers(this->numbers_of_loss());
+  const auto goal = value_of(output, labels, numbers);
+  const auto total = total_of(context, goal.total);
+  const any_tensor loss = total;
+  any_tensor scaled = loss;
+  if constexpr (Scaled)
+   scaled = eval(
+    total * detail::as_type_of(total, tensor<value>(this->variables_[detail::loss_scale_name].data())));
+  tape.stop_recording();
+  const any_tensor accuracy = accuracy_of(output, labels);
+  objective::measure(detail::eager_metrics(&context), output, labels, goal, numbers);
+  using stage = ir::traced_stage<ir::gradient_trace<Model, Spec, Loss, Scaled>>;
+  std::size_t next = 0;
+  for (int i = 0; i < stage::value.used.gradients; ++i) {
+   const variable* const wanted = &this->variables_.at(stage::value.gradients[i].variable);
+   for (std::size_t tried = 0; tried < context.used.size(); ++tried) {
+    const auto& u = context.used[next++ % context.used.size()];
+    if (u.target != wanted) continue;
+    if (!detail::tape_storage::instance().knows(u.handle.tape_index())) break;
+    found.sources.push_back(u.handle);
+    found.targets.push_back(u.target);
+    break;
    }
-   for (const auto& u : context.row_uses) sources.push_back(u.rows);
-   gradients = tape.gradient(loss, sources);
-   result = numbers_of(loss, accuracy);
   }
-  const auto n = typed_numbers(optimizer_.numbers(this->step_));
-  const detail::eager_gradients<value, ir::gathers_rows<Model, Spec, Loss>> step{
-   detail::eager_slots(&this->variables_, &context.updates), &targets, &sources, &gradients, &context.row_uses};
-  detail::update_all<Optimizer>(step, n);
-  sources.clear();
-  if constexpr (ir::constrains<Model, Spec, Loss>) detail::projections<Model>::template apply<value>(context);
-  context.apply();
-  return result;
+  for (const auto& u : context.row_uses) found.sources.push_back(u.rows);
+  found.gradients = tape.gradient(scaled, found.sources);
+  found.result =
+   numbers_of(loss, accuracy);
+  return found;
+ }
+ detail::eager_gradients<value, ir::gathers_rows<Model, Spec, Loss>> gradients_in(differentiated& found,
+                     eager_context& context) {
+  return {detail::eager_slots(&this->variables_, &context.updates), &found.targets, &found.sources,
+    &found.gradients, &context.row_uses};
  }
 
  step_result measure_once(detail::batch_columns columns) {
@@ -29504,8 +29942,10 @@ protected:
  ir::program& prepared_step(const ir::program_view& program);
  ir::program& training_program_of(const ir::program_view& program);
  ir::program& evaluation_program_of(const ir::program_view& program);
+ ir::program& gradient_program_of(const ir::program_view& program);
 
  step_result run_step(ir::program& p, batch_columns columns) { return run(p, columns, options_.check_finite); }
+ gradient_list gradients_with(ir::program& p, batch_columns columns);
  step_result measure_with(ir::program& p, batch_columns columns) { return run(p, columns, false); }
  launched_step launch_step(ir::program& p, batch_columns columns);
  step_result published(const launched_step& s);
@@ -29519,10 +29959,11 @@ protected:
 
  void launch(ir::program& p, batch_columns columns, bool check);
 
- std::unique_ptr<ir::program> training_, evaluation_;
+ std::unique_ptr<ir::program> training_, evaluation_, derivatives_;
 
 private:
  step_result run(ir::program& p, batch_columns columns, bool check);
+ void set_frozen(ir::program& p);
  void connect(ir::program& p) const;
  void connect_evaluation(ir::program& p);
  void connect_step(ir::program& p);
@@ -29555,10 +29996,39 @@ ir::program& basic_graph_trainer<X>::evaluation_program_of(const ir::program_vie
 template <class X>
 ir::program& basic_graph_trainer<X>::prepared_step(const ir::program_view& program) {
  ir::program& p = training_program_of(program);
+ set_frozen(p);
+ return p;
+}
+
+template <class X>
+ir::program& basic_graph_trainer<X>::gradient_program_of(const ir::program_view& program) {
+ if (!derivatives_) derivatives_ = std::make_unique<ir::program>(program);
+ return *derivatives_;
+}
+
+template <class X>
+void basic_graph_trainer<X>::set_frozen(ir::program& p) {
  for (int i = 0; i < p.view().variables.size(); ++i)
   if (const int input = p.view().variables[i].frozen_input; input > 0)
    p.set_parameter(input - 1, variables_.at(i).frozen() ? 1 : 0);
- return p;
+}
+
+template <class X>
+gradient_list basic_graph_trainer<X>::gradients_with(ir::program& p, batch_columns columns) {
+ set_frozen(p);
+ const step_result measured = run(p, columns, options_.check_finite);
+ gradient_list list;
+ list.loss = measured.loss;
+ list.accuracy = measured.accuracy;
+ const auto& outputs = p.view().outputs;
+ for (int i = 0; i < variables_.size(); ++i) {
+  const variable& v = variables_.at(i);
+  if (!v.trainable()) continue;
+  int k = outputs.size() - 1;
+  while (k > 0 && outputs[k].number != i + 1) --k;
+  list.add(v.path(), k > 0 ? output_copy(p, k) : any_tensor(), v.type(), v.shape());
+ }
+ return list;
 }
 
 template <class X>
@@ -29594,7 +30064,8 @@ template <class X>
 step_result basic_graph_trainer<X>::run(ir::program& p, batch_columns columns, bool check) {
  launch(p, columns, check);
  double loss_and_accuracy[2]{};
- p.scalar_outputs(p.view().outputs.size() > 1 ? 2 : 1, loss_and_accuracy);
+ const auto& outputs = p.view().outputs;
+ p.scalar_outputs(outputs.size() > 1 && outputs[1].name == "accuracy" ? 2 : 1, loss_and_accuracy);
  return {loss_and_accuracy[0], loss_and_accuracy[1]};
 }
 
@@ -29705,6 +30176,12 @@ private:
  step_result step_once(detail::batch_columns columns) { return this->run_step(next_step(), columns); }
  detail::launched_step launch_once(detail::batch_columns columns) { return this->launch_step(next_step(), columns); }
  step_result result_of(const detail::launched_step& s) { return this->published(s); }
+ gradient_list gradients_once(detail::batch_columns columns) {
+  static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
+  ir::program& p = this->gradient_program_of(ir::compile_program<ir::gradient_output_trace<Model, Spec, Loss>>());
+  base::set_numbers(p, "loss", this->numbers_of_loss());
+  return this->gradients_with(p, columns);
+ }
  step_result measure_once(detail::batch_columns columns) {
   ir::program& p = this->evaluation_program_of(ir::compile_program<evaluation>());
   base::set_numbers(p, "loss", this->numbers_of_loss());
@@ -29756,6 +30233,7 @@ private:
  friend base;
  step_result step_once(detail::batch_columns);
  step_result measure_once(detail::batch_columns);
+ gradient_list gradients_once(detail::batch_columns);
  template <class... T>
  tensor<typename detail::value_type_of<Spec>::type> predict_once(const tensor<T>&...) const;
 };
@@ -30560,7 +31038,8 @@ struct returned<std::tuple<R...>> {
  template <class Stage, int First>
  static auto rebuild(const ir::program& p, tape_index first) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-   return std::tuple{returned<R>::template rebuild<Stage, First + before(I)>(p, first)...};
+   return std::tuple<decltype(returned<R>::template rebuild<Stage, First + before(I)>(p, first))...>{
+    returned<R>::template rebuild<Stage, First + before(I)>(p, first)...};
   }
   (std::index_sequence_for<R...>{});
  }
@@ -31025,6 +31504,8 @@ constexpr variable_options beta_options(const Options& o) {
 template <class Scope, tensor_like X>
 constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o = {},
         std::source_location where = std::source_location::current()) {
+ if constexpr (requires { scope.float_scope(); })
+  return scope.rounded(batch_normalization(scope.float_scope(), x, o, where), where);
  const auto input = scope.operand(x, where);
  const auto mark = scope.enter();
  const shape dims = shape_of(input);
@@ -31240,6 +31721,14 @@ constexpr list<gradient_pair> compute_gradients(const L& loss, const minimize_op
   if (t.variables[i].trainable && detail::variable_matches(t, i, options.variables))
    nodes.push_back(t.variables[i].node);
  const list<int> found = ir::gradient(t, y.id(), nodes);
+ for (const ir::weight_rule& r : t.regularizers)
+  for (int i = 0; i < nodes.size(); ++i)
+   if (nodes[i] == t.variables[r.variable].node && found[i] >= 0) {
+    t.scope = t.variables[r.variable].scope;
+    t.fail(
+     "compute_gradients: a variable has a regularizer, which acts in minimize; add regularization(...) "
+     "to the loss in its place");
+   }
  for (int i = 0; i < nodes.size(); ++i)
   if (found[i] >= 0) result.push_back({graph_node(&t, found[i]), graph_node(&t, nodes[i])});
  t.line = t.intern(where);
@@ -31355,6 +31844,10 @@ public:
  explicit fetched(tensor<T> value) : tensor<T>(std::move(value)) {}
  operator T() const { return this->item(); }
 };
+
+/// Printed as the tensor that it is, not as a number.
+template <class T>
+inline constexpr bool has_text<fetched<T>> = true;
 
 }
 // ---- tapegraph/nn/session/parts.hpp ----
@@ -32008,6 +32501,9 @@ struct fetch_trace {
    else
     t.outputs.push_back({name, node});
   }
+  t.scope = 0;
+  if (has_optimizers<Model> && t.added_losses.size() > 0)
+   t.fail("add_loss: in a session, somebody has to take it, by scope.with_added_losses(loss)");
   if (t.error.what != nullptr) return;
   if (t.training) keep_updates_of_layers(t, of_layers);
   if constexpr (Last) finish_session(t, Given::count);
@@ -32096,14 +32592,27 @@ struct session_gradient_trace {
 
 private:
  static constexpr void differentiate(ir::trace& t, int first, int last, list<ir::gradient_entry>& known) {
-  const int loss = t.gradients[first].node, before = known.size();
+  int loss = t.gradients[first].node;
+  const int before = known.size();
   list<int> nodes, by_rows(t.variables.size(), 0);
   for (const ir::row_use_entry& use : t.row_uses) by_rows[use.variable] = 1;
   for (int i = first; i < last; ++i)
    if (by_rows[t.gradients[i].variable] == 0) nodes.push_back(t.variables[t.gradients[i].variable].node);
   const int first_rows = nodes.size();
   for (const ir::row_use_entry& use : t.row_uses) nodes.push_back(use.node);
-  const list<int> found = ir::gradient(t, loss, nodes);
+  list<int> found = ir::gradient(t, loss, nodes);
+  if (t.regularizers.size() > 0) {
+   list<int> changed(t.variables.size(), 0);
+   for (int i = first, k = 0; i < last; ++i) {
+    const int v = t.gradients[i].variable;
+    changed[v] = by_rows[v] != 0 || found[k++] >= 0 ? 1 : 0;
+   }
+   for (const ir::weight_rule& r : t.regularizers)
+    if (by_rows[r.variable] != 0)
+     ir::detail::fail_of_variable(t, r.variable, "regularizer: not of a variable with sparse gradients");
+   loss = ir::with_penalties<Model>(t, loss, changed);
+   if (loss != t.gradients[first].node) found = ir::gradient(t, loss, nodes);
+  }
   int next = 0;
   for (int i = first; i < last; ++i) {
    ir::gradient_entry g = t.gradients[i];
@@ -32139,6 +32648,7 @@ struct session_update_trace {
   [&]<std::size_t... I>(std::index_sequence<I...>) { (step<I>(t, wanted), ...); }
   (std::make_index_sequence<session_optimizers<Model>.count>{});
   t.gradients.clear();
+  ir::apply_constraints<Model>(t);
   if (t.error.what == nullptr) finish_session(t, Given::count);
  }
 
@@ -32238,17 +32748,22 @@ public:
   static_assert(detail::weight_files_known<Path>(), "session.save needs #include <tapegraph/io/weights.hpp>");
   make_everything();
   if constexpr (detail::weight_files_known<Path>())
-   detail::weight_file<Path>::save(path, variables_, static_cast<std::int64_t>(step_), options);
+   detail::weight_file<Path>::save(
+    path, detail::model_to_save{variables_, static_cast<std::int64_t>(step_), seed_, {}, true}, options);
  }
  /// Reads what `save` wrote. Errors as of model.load; then nothing has changed.
  template <class Path>
- void load(const Path& path, const load_options& options = {}) {
+ load_report load(const Path& path, const load_options& options = {}) {
   static_assert(detail::weight_files_known<Path>(), "session.load needs #include <tapegraph/io/weights.hpp>");
   make_everything();
   auto steps = static_cast<std::int64_t>(step_);
+  detail::state_entries run;
+  load_report report;
   if constexpr (detail::weight_files_known<Path>())
-   detail::weight_file<Path>::load(path, variables_, steps, options.optimizer_state);
+   report = detail::weight_file<Path>::load(path, detail::model_to_load{variables_, steps, seed_, run, true},
+             options);
   step_ = static_cast<std::uint64_t>(steps);
+  return report;
  }
 
  /// Whether parts of the model that are to be computed on a GPU which is not there are computed on the CPU (the default), or throw
@@ -35099,6 +35614,18 @@ private:
   value.set_tape_index({});
   return std::pair(std::move(value), std::move(gradients));
  }
+ static void constrain(const constraint& c, any_tensor& value, const std::string& path) {
+  if constexpr (requires { sizeof(detail::projections<Optimizer>); }) {
+   using projections = detail::projections<Optimizer>;
+   if (value.type() == dtype::f64)
+    value = projections::of(c, tensor<double>(value));
+   else
+    value = projections::of(c, tensor<float>(value));
+  } else {
+   throw argument_error("variable '" + path + "': constraint: needs #include <tapegraph/nn/constraint.hpp>");
+  }
+ }
+
  Optimizer optimizer_;
  std::vector<weight> weights_;
  variable_list states_;
@@ -35157,6 +35684,10 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
  } else {
   update();
  }
+ for (auto& u : updates)
+  if (const variable* const owner = weights_[u.tensor].owner;
+   u.state == nullptr && owner != nullptr && owner->constraint())
+   constrain(owner->constraint(), u.value, owner->path());
  ++step_;
  for (auto& u : updates) {
   if (u.state != nullptr)
@@ -35264,6 +35795,9 @@ constexpr bool states_differ() {
    if (!names[i].empty() && names[i] == names[k]) return false;
  return true;
 }
+/// An element that divides gradients by the scale of the loss: those before it would see them multiplied.
+template <class First, class... E>
+inline constexpr bool unscaled_first = !(scales_loss<E>() || ...);
 template <class... E>
 constexpr bool gradients_first() {
  bool optimizer_seen = false, right = true;
@@ -35286,6 +35820,7 @@ class chain {
  static_assert(detail::optimizers_among<E...> == 1, "chain: exactly one element is an optimizer");
  static_assert(detail::gradients_first<E...>(),
     "chain: what transforms gradients, accumulates or skips stands before the optimizer");
+ static_assert(detail::unscaled_first<E...>, "chain: loss_scaling stands first");
  static_assert(detail::states_differ<E...>(),
     "chain: two elements keep state of the same name; one of each kind is possible");
 
@@ -35318,6 +35853,7 @@ public:
  auto& main() { return get<main_index()>(); }
 
  static constexpr int count = (0 + ... + E::count);
+ static constexpr bool scales_loss = (detail::scales_loss<E>() || ...);
  std::array<double, static_cast<std::size_t>(count)> numbers(std::int64_t step) const {
   std::array<double, static_cast<std::size_t>(count)> found{};
   std::size_t at = 0;
@@ -35380,6 +35916,13 @@ private:
    return gradients->sum([&](const auto& slots, const auto& w, const auto& g) {
     return detail::term_of(f, slots, w, transformed<0, I>(slots, w, g, *n, *s));
    });
+  }
+  template <class G = Gradients>
+  constexpr auto common(std::string_view name) const -> decltype(std::declval<const G&>().common(name)) {
+   return gradients->common(name);
+  }
+  constexpr void assign_common(std::string_view name, const auto& target, const auto& value) const {
+   gradients->assign_common(name, target, value);
   }
  };
  template <int I, class S>
@@ -35722,6 +36265,72 @@ struct lion {
   slots.assign(w, (w - w * n[5]) - n[0] * sign(m * n[1] + g * n[2]));
   slots.assign(m, m * n[3] + g * n[4]);
  }
+};
+
+}
+// ---- tapegraph/nn/optimizers/loss_scaling.hpp ----
+
+/// Dynamic loss scaling, for models that compute in half (nn/mixed_precision.hpp). Not part of tapegraph.hpp.
+
+namespace tapegraph {
+
+/// The first element of a chain: gradients are taken of the loss times a scale, so that small ones do not vanish in half, and divided
+/// by it before anything else sees them (Micikevicius and others 2018; Keras's LossScaleOptimizer). A step in which some gradient is
+/// not finite changes nothing behind it, weights and optimizer state, and halves the scale; after `growth_steps` steps without one it
+/// doubles. The scale is at least 1, as in TensorFlow, and at most 2^64, whose inverse is a normal float.
+///
+///     tg::chain{tg::loss_scaling{}, tg::adam{.learning_rate = 1e-3}}
+///
+/// It is the optimizer's: `model.variables()["loss_scale"]`, a scalar, beside "loss_scale_good_steps", the finite steps since it
+/// changed. Skipped steps count as those of skip_nonfinite do. For models of tg::compile; whatever updates without their training
+/// step refuses it.
+struct loss_scaling {
+ double initial_scale = 32768;     ///< 2^15; powers of two scale without rounding
+ std::int64_t growth_steps = 2000; ///< Keras's dynamic_growth_steps
+
+ static constexpr auto role = chain_role::gradient;
+ static constexpr bool shares = true, scales_loss = true;
+ static constexpr int count = 1;
+ std::array<double, count> numbers(std::int64_t) const {
+  if (!(initial_scale >= 1 && initial_scale <= most))
+   throw argument_error("loss_scaling: initial_scale must lie in [1, 2^64], given " +
+        std::to_string(initial_scale));
+  if (growth_steps < 1)
+   throw argument_error("loss_scaling: growth_steps must be positive, given " + std::to_string(growth_steps));
+  return {static_cast<double>(growth_steps)};
+ }
+ double first_value(std::string_view state) const { return state == detail::loss_scale_name ? initial_scale : 0; }
+
+ /// The scale, and whether all gradients are finite.
+ template <class Scale, class Finite>
+ struct common {
+  Scale scale;
+  Finite finite;
+ };
+ static constexpr auto shared(const auto& gradients, const auto& n) {
+  using step = std::remove_cvref_t<decltype(gradients)>;
+  if constexpr (!requires { gradients.common(detail::loss_scale_name); }) {
+   static_assert(always_false<step>,
+      "loss_scaling: models of tg::compile scale their loss; here nothing does");
+  } else {
+   const auto scale = gradients.common(detail::loss_scale_name);
+   const auto steps = gradients.common(detail::good_steps_name);
+   const auto finite =
+    eval(gradients.sum([](const auto&, const auto&, const auto& g) { return sum(g * 0); }) == 0);
+   const auto grows = eval(steps + 1 >= n[0]);
+   const auto next = where(grows, minimum(scale * 2, most), scale);
+   gradients.assign_common(detail::loss_scale_name, scale, where(finite, next, maximum(scale * 0.5, 1)));
+   gradients.assign_common(detail::good_steps_name, steps, where(finite, where(grows, 0, steps + 1), 0));
+   return common<std::remove_const_t<decltype(scale)>, std::remove_const_t<decltype(finite)>>{scale, finite};
+  }
+ }
+ static constexpr auto transform(const auto&, const auto&, const auto& g, const auto&, const auto& s) {
+  return g / detail::as_type_of(g, s.scale);
+ }
+ static constexpr auto gate(const auto&, const auto& s) { return s.finite; }
+
+private:
+ static constexpr double most = 18446744073709551616.0;
 };
 
 }
@@ -36249,6 +36858,8 @@ using limit_norm = basic_limit_norm<>;
 
 // ---- tapegraph/nn/callbacks/csv_logger.hpp ----
 
+#include <unistd.h>
+
 namespace tapegraph {
 
 /// Writes a line per epoch into a CSV file, at once: its number from 1, then all values by name. The first epoch says which columns
@@ -36657,6 +37268,10 @@ struct projections {
   }
  }
  template <class V>
+ static tensor<V> of(const constraint& c, const tensor<V>& w) {
+  return constrained(c, w);
+ }
+ template <class V>
  static void apply(eager_context& context) {
   for (const auto& u : context.used) {
    if (!u.constraint || u.target->frozen()) continue;
@@ -36666,6 +37281,211 @@ struct projections {
   }
  }
 };
+}
+
+}
+// ---- tapegraph/nn/features.hpp ----
+
+/// What is computed inside of a model, as a model of its own. Not part of tapegraph.hpp.
+///
+///     auto codes = tg::compile<tg::graph>(tg::features<"encoder/out">(network{}), spec, {.shared = &model.variables()});
+///     const auto code = codes.predict(x);
+
+namespace tapegraph {
+
+namespace ir::detail {
+
+/// Takes back all that a trace has recorded behind a node.
+constexpr void cut_behind(trace& t, int last) {
+ const auto drop = [&](auto& entries, const auto& node_of) {
+  int kept = 0;
+  for (int i = 0; i < entries.size(); ++i)
+   if (node_of(entries[i]) <= last) entries[kept++] = entries[i];
+  entries.resize(kept);
+ };
+ const auto by_node = [](const auto& entry) { return entry.node; };
+ int variables = t.variables.size();
+ while (variables > 0 && t.variables[variables - 1].node > last) --variables;
+ for (scope_entry& s : t.scopes)
+  while (s.last_variable > variables) s.last_variable = t.variables[s.last_variable - 1].previous;
+ t.variables.resize(variables);
+ const auto of_variable = [&](const auto& rule) { return rule.variable < variables ? 0 : last + 1; };
+ drop(t.regularizers, of_variable);
+ drop(t.constraints, of_variable);
+ drop(t.inputs, by_node);
+ for (variable_entry& v : t.variables)
+  if (v.frozen_input > t.inputs.size()) v.frozen_input = 0;
+ drop(t.assignments, by_node);
+ drop(t.row_uses, by_node);
+ drop(t.minimizations, by_node);
+ drop(t.layers, by_node);
+ drop(t.named, by_node);
+ drop(t.results, by_node);
+ drop(t.added_losses, [](int node) { return node; });
+ t.flows = {-1, -1, {}};
+ t.many_flows = {};
+ if (last + 1 < t.nodes.size()) t.arguments.resize(t.nodes[last + 1].first_argument);
+ t.nodes.resize(last + 1);
+}
+
+/// The node with a path, relative to a scope, among the results from `first` on; -1 where there is none.
+constexpr int result_with(const graph_scope& scope, std::string_view path, int first) {
+ trace& t = scope.owner();
+ const std::size_t slash = path.rfind('/');
+ const std::string_view name = slash == path.npos ? path : path.substr(slash + 1);
+ const int whole = (scope / path).index();
+ const int above = slash == path.npos ? scope.index() : (scope / path.substr(0, slash)).index();
+ int at = -1;
+ for (int i = first; i < t.results.size(); ++i) {
+  const result_entry& r = t.results[i];
+  const bool matches = r.name.empty() ? r.scope == whole : r.scope == above && r.name == name;
+  if (matches && (at < 0 || r.first <= at)) at = i;
+ }
+ return at < 0 ? -1 : t.results[at].node;
+}
+
+}
+
+namespace detail {
+
+/// Which output of a model has the element type of what is found in it: the first that is floating, or the first.
+template <class Is>
+constexpr int typical_output(int count, const Is& floating) {
+ int at = 0;
+ while (at < count && !floating(at)) ++at;
+ return at < count ? at : 0;
+}
+
+template <fixed_string... Paths, class Each>
+constexpr auto picked(const Each& each) {
+ if constexpr (sizeof...(Paths) == 1)
+  return each(0);
+ else
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+   return outputs{named_output<Paths, decltype(each(0))>{each(I)}...};
+  }
+ (std::make_index_sequence<sizeof...(Paths)>{});
+}
+
+/// While it lives, an evaluation is searched.
+class searching {
+public:
+ searching(eager_context& context, feature_search& search) : context_(context), open_(context.open_layers.size()) {
+  search.outer = context.search;
+  context.search = &search;
+ }
+ searching(const searching&) = delete;
+ searching& operator=(const searching&) = delete;
+ ~searching() {
+  context_.search = context_.search->outer;
+  context_.open_layers.resize(open_);
+ }
+
+private:
+ eager_context& context_;
+ std::size_t open_;
+};
+
+/// Runs `model` until all has been found, and no further.
+template <class Run>
+void find_features(eager_context& context, feature_search& search, const Run& model) {
+ search.missing = search.paths.size();
+ search.found.resize(search.paths.size());
+ try {
+  const searching now(context, search);
+  model();
+ } catch (const features_found& e) {
+  if (e.which != &search) throw;
+  return;
+ }
+ for (std::size_t k = 0; k < search.paths.size(); ++k) {
+  if (search.found[k].has_storage()) continue;
+  std::string text = "features: the model has no layer and no named value '" + search.paths[k] + "', there are";
+  for (const std::string& path : search.seen)
+   text.append(&path == search.seen.data() ? " '" : ", '").append(path).append("'");
+  throw argument_error(text);
+ }
+}
+
+/// `Source::get()` is the model.
+template <class Source, fixed_string... Paths>
+struct feature_model {
+ template <class Scope, class... X>
+ constexpr auto operator()(const Scope& scope, const X&... x) const {
+  if constexpr (std::is_base_of_v<graph_scope, Scope>)
+   return in_trace(scope, x...);
+  else
+   return in_eager_mode(scope, x...);
+ }
+
+private:
+ static constexpr std::size_t count = sizeof...(Paths);
+ static constexpr std::string_view paths[count]{Paths.view()...};
+
+ template <class... X>
+ static constexpr auto in_trace(const graph_scope& scope, const X&... x) {
+  ir::trace& t = scope.owner();
+  const int first = t.results.size();
+  const auto y = sealed_result(Source::get()(scope, x...));
+  using pack = output_pack<std::remove_const_t<decltype(y)>>;
+  const graph_node typical = [&]<std::size_t... I>(std::index_sequence<I...>) {
+   const graph_node all[]{pack::template get<I>(y)...};
+   return all[typical_output(pack::count, [&](int k) { return is_floating(all[k].type()); })];
+  }
+  (std::make_index_sequence<pack::count>{});
+  int found[count]{}, last = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+   found[k] = ir::detail::result_with(scope, paths[k], first);
+   const bool known = found[k] >= 0;
+   if (known && t.nodes[found[k]].type == typical.type()) {
+    last = found[k] > last ? found[k] : last;
+    continue;
+   }
+   if (t.error.what == nullptr) t.error.operation = paths[k];
+   t.scope = scope.index();
+   t.fail(known ? "features: it is of another element type than the model's output"
+      : "features: the model has no layer and no named value of this path");
+   found[k] = typical.id();
+  }
+  if (t.error.what == nullptr) ir::detail::cut_behind(t, last);
+  return picked<Paths...>([&](std::size_t k) { return graph_node(&t, found[k]); });
+ }
+
+ template <class... X>
+ static auto in_eager_mode(const eager_scope& scope, const X&... x) {
+  using result = decltype(sealed_result(Source::get()(scope, x...)));
+  using pack = output_pack<result>;
+  constexpr int typical = []<std::size_t... I>(std::index_sequence<I...>) {
+   const dtype types[]{dtype_of<typename pack::template type<I>::element_type>...};
+   return typical_output(pack::count, [&](int k) { return is_floating(types[k]); });
+  }
+  (std::make_index_sequence<pack::count>{});
+  using type = tensor<typename pack::template type<typical>::element_type>;
+  feature_search search;
+  for (const std::string_view path : paths) search.paths.push_back(scope.path_of(path));
+  find_features(scope.context(), search, [&] { static_cast<void>(Source::get()(scope, x...)); });
+  return picked<Paths...>([&](std::size_t k) { return type(search.found[k]); });
+ }
+};
+
+}
+
+/// A model that gives what layers of another compute, by their paths, or what that calls scope.named("h", value): a tensor, or of several
+/// paths `outputs` of these names. Of a layer that is called more than once it is the first call; what it does behind the last of
+/// them is left out, variables included. All of them have the element type of the model's first floating output.
+///
+/// The model is an empty structure, or a constant: `features<network{.layers = 5}, "block/2">()`. A path that there is not is an error, by
+/// name.
+template <fixed_string... Paths, class Model>
+constexpr auto features(const Model&) {
+ static_assert(sizeof...(Paths) > 0, "features: of which layers? features<\"encoder/out\">(model{})");
+ static_assert(std::is_empty_v<Model>,
+    "this model has data members: tg::features<your_model{.layers = 5}, \"path\">()");
+ return detail::feature_model<detail::model_type<Model>, Paths...>{};
+}
+template <auto Model, fixed_string... Paths>
+constexpr auto features() {
+ return detail::feature_model<detail::model_constant<Model>, Paths...>{};
 }
 
 }
@@ -36689,6 +37509,8 @@ class model_instance;
 /// A model in eager mode, with its variables.
 template <class Model, class Spec, class... Elements>
 class model_instance<Model, Spec, std::tuple<Elements...>> : public detail::basic_trainer<> {
+ using value = typename detail::value_type_of<Spec>::type;
+
 public:
  explicit model_instance(const compile_options& options) : detail::basic_trainer<>(options) {
   this->template set_up<Model, Spec, ir::prediction_trace<Model, Spec>>();
@@ -36705,9 +37527,29 @@ public:
   return y;
  }
 
+ /// What the model adds to its loss: scope.add_loss of the calls of `in_training` under this tape since the last one, and
+ /// the penalties of regularizers on its variables. `loss + net.added_losses()`; 0 where there is nothing.
+ tensor<value> added_losses() {
+  tensor<value> total(value(0));
+  for (const any_tensor& each : losses_) total = eval(total + tensor<value>(each));
+  losses_.clear();
+  if constexpr (regularizes)
+   for (const variable& v : variables_)
+    if (v.regularizer())
+     total = eval(total + detail::penalties<Model>::of(v.regularizer(), tensor<value>(v.data())));
+  penalties_due_ = false;
+  return total;
+ }
+
  /// The gradient of a loss by each trainable variable, in their order, as `applied` takes them. One without elements in memory: the
- /// loss does not depend on this variable.
+ /// loss does not depend on this variable. Throws argument_error where the model adds losses and nobody has asked for them.
  std::vector<any_tensor> gradients(gradient_tape& tape, const any_tensor& loss) {
+  if (!losses_.empty() || penalties_due_) {
+   losses_.clear();
+   penalties_due_ = false;
+   throw argument_error("instance: the model adds to its loss (add_loss or regularizers), which this one "
+        "leaves out: loss + net.added_losses()");
+  }
   std::vector<any_tensor> sources, flows;
   for (const variable& v : variables_) {
    if (!v.trainable()) continue;
@@ -36724,7 +37566,19 @@ public:
   return flows;
  }
 
+ template <tensor_like E>
+ std::vector<any_tensor> gradients(gradient_tape& tape, const E& loss) {
+  const any_tensor sealed = eval(loss);
+  return gradients(tape, sealed);
+ }
+
 private:
+ static constexpr bool regularizes =
+  ir::traced_stage<ir::prediction_trace<Model, Spec, true>>::value.used.regularizers > 0;
+
+ std::vector<any_tensor> losses_;
+ bool penalties_due_ = false;
+
  auto call(bool training, const tensor<Elements>&... x) {
   static const ir::input_rules rules(ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>());
   const device_scope on(device_);
@@ -36737,6 +37591,12 @@ private:
   context.begin(training, random_state{options_.seed, static_cast<std::uint64_t>(step_)});
   const detail::random_scope draws(context.random);
   auto y = detail::sealed_result(Model::get()(eager_scope(&context), x...));
+  if (training) {
+   const auto& tape = detail::tape_storage::instance();
+   std::erase_if(losses_, [&](const any_tensor& each) { return !tape.tracks(each); });
+   for (any_tensor& each : context.losses) losses_.push_back(std::move(each));
+   penalties_due_ = regularizes;
+  }
   context.apply();
   return y;
  }
@@ -36812,13 +37672,16 @@ constexpr auto thresholded_relu(const X& x, double theta = 1) {
 
 namespace tapegraph::detail {
 
-/// Values in the element type of a handle, float or double: of a type in eager mode, of a node's value in graph mode.
+/// Values in the floating element type of a handle: of a type in eager mode, of a node's value in graph mode.
 template <handle H, tensor_like E>
 constexpr H cast_like(const H& like, const E& values, std::source_location where) {
  if constexpr (requires { typename H::element_type; })
   return eval(cast<typename H::element_type>(values), where);
  else
-  return like.type() == dtype::f64 ? H(eval(cast<double>(values), where)) : H(eval(cast<float>(values), where));
+  return like.type() == dtype::f64    ? H(eval(cast<double>(values), where))
+   : like.type() == dtype::bf16 ? H(eval(cast<bfloat16>(values), where))
+   : like.type() == dtype::f16  ? H(eval(cast<half>(values), where))
+           : H(eval(cast<float>(values), where));
 }
 
 /// 0, 1, ... along one axis of a tensor of a rank: [1, ..., count, ..., 1]. (A reshape would be a row of the summary.)
@@ -37677,7 +38540,7 @@ namespace detail {
 template <handle H>
 constexpr auto as_indices(const H& x, std::source_location where) {
  if constexpr (requires { typename H::element_type; }) {
-  if constexpr (std::is_floating_point_v<typename H::element_type>)
+  if constexpr (is_floating_type<typename H::element_type>)
    return eval(cast<std::int32_t>(x), where);
   else
    return x;
@@ -37716,6 +38579,8 @@ constexpr auto embedding(const Scope& scope, const X& indices, const embedding_o
  const auto mark = scope.enter();
  const bool sensible = scope.require(o.input_dim > 0, "embedding: input_dim must be positive") &&
       scope.require(o.output_dim > 0, "embedding: output_dim must be positive") &&
+      scope.require(!is_storage_type(detail::type_of(given)),
+          "embedding: 16 bits do not hold indices, give integers") &&
       scope.require(!o.sparse || (!o.embeddings_regularizer && !o.embeddings_constraint),
           "embedding: a sparse table has no regularizer and no constraint");
  const shape table = sensible ? shape{o.input_dim, o.output_dim} : shape{1, 1};
@@ -37770,6 +38635,8 @@ template <class Scope, tensor_like X>
  requires(!tensor_like<Scope>)
 constexpr auto group_normalization(const Scope& scope, const X& x, const group_normalization_options& o = {},
         std::source_location where = std::source_location::current()) {
+ if constexpr (requires { scope.float_scope(); })
+  return scope.rounded(group_normalization(scope.float_scope(), x, o, where), where);
  const auto input = scope.operand(x, where);
  const auto mark = scope.enter();
  const shape dims = shape_of(input);
@@ -37810,6 +38677,8 @@ template <class Scope, tensor_like X>
  requires(!tensor_like<Scope>)
 constexpr auto rms_normalization(const Scope& scope, const X& x, const rms_normalization_options& o = {},
         std::source_location where = std::source_location::current()) {
+ if constexpr (requires { scope.float_scope(); })
+  return scope.rounded(rms_normalization(scope.float_scope(), x, o, where), where);
  const auto input = scope.operand(x, where);
  const auto mark = scope.enter();
  const std::int64_t features =
@@ -41392,6 +42261,8 @@ template <class Scope, tensor_like X>
  requires(!tensor_like<Scope>)
 constexpr auto layer_normalization(const Scope& scope, const X& x, const layer_normalization_options& o = {},
         std::source_location where = std::source_location::current()) {
+ if constexpr (requires { scope.float_scope(); })
+  return scope.rounded(layer_normalization(scope.float_scope(), x, o, where), where);
  const auto input = scope.operand(x, where);
  const auto mark = scope.enter();
  const shape dims = shape_of(input);
@@ -44372,6 +45243,165 @@ struct r2_score {
 };
 
 }
+// ---- tapegraph/nn/mixed_precision.hpp ----
+
+/// Mixed precision: weights are float, layers compute in bfloat16 or half. Not part of tapegraph.hpp: programs without it do not
+/// compile it. Scaling of the loss, which half needs, is nn/optimizers/loss_scaling.hpp.
+///
+///     auto model = tg::compile<Mode>(tg::mixed<tg::bfloat16>(network{}), spec, loss, optimizer);
+
+namespace tapegraph {
+
+namespace detail {
+
+/// A handle in an element type, if it is floating and of another.
+template <class To, handle H>
+constexpr auto computed_as(const H& x, std::source_location where) {
+ if constexpr (requires { typename H::element_type; }) {
+  using from = typename H::element_type;
+  if constexpr (is_floating_type<from> && !std::is_same_v<from, To>)
+   return eval(cast<To>(x), where);
+  else
+   return x;
+ } else {
+  return is_floating(x.type()) && x.type() != dtype_of<To> ? H(eval(cast<To>(x), where)) : x;
+ }
+}
+
+}
+
+/// A scope whose layers compute in `Compute`: bfloat16, half or float. They take floating operands as such and give such results,
+/// `variable_like` makes a float variable and gives it rounded, and derivatives come back to the variable as floats. So
+/// initializers, regularizers, constraints, optimizers and files see floats. A variable asked for by its type, scope.variable<float>,
+/// is given as it is. Operands that are integers stay so.
+template <class Compute, class Scope>
+class mixed_scope : public Scope {
+ static_assert(is_storage_type(dtype_of<Compute>) || std::is_same_v<Compute, float>,
+    "computed_in: layers compute in tg::bfloat16, tg::half or float");
+
+public:
+ using compute_type = Compute;
+
+ constexpr explicit mixed_scope(const Scope& scope) : Scope(scope) {}
+
+ template <class Name>
+ constexpr mixed_scope operator/(const Name& name) const {
+  return mixed_scope(static_cast<const Scope&>(*this) / name);
+ }
+ constexpr mixed_scope reuse() const { return mixed_scope(Scope::reuse()); }
+ constexpr mixed_scope unique(std::string_view name) const { return mixed_scope(Scope::unique(name)); }
+
+ /// The same path in another policy.
+ template <class Other>
+ constexpr auto in() const {
+  return mixed_scope<Other, Scope>(static_cast<const Scope&>(*this));
+ }
+
+ template <handle H>
+ constexpr H variable_like(const H& like, std::string_view name, const shape& dims,
+       const variable_options& options = {}) const {
+  if constexpr (!storage_type<Compute>) {
+   return Scope::variable_like(like, name, dims, options);
+  } else if constexpr (requires { typename H::element_type; }) {
+   if constexpr (std::is_same_v<typename H::element_type, Compute>)
+    return eval(cast<Compute>(Scope::template variable<float>(name, dims, options)));
+   else
+    return Scope::variable_like(like, name, dims, options);
+  } else {
+   const H v = Scope::variable_like(like, name, dims, options);
+   return like.type() == dtype_of<Compute> ? H(eval(cast<Compute>(v))) : v;
+  }
+ }
+
+ template <tensor_like X>
+ constexpr auto operand(const X& x, std::source_location where) const {
+  return detail::computed_as<Compute>(Scope::operand(x, where), where);
+ }
+ template <class Mark, handle H>
+ constexpr auto leave(std::string_view type, const Mark& mark, const H& result) const {
+  return detail::computed_as<Compute>(H(Scope::leave(type, mark, result)), std::source_location::current());
+ }
+ template <tensor_like E>
+ constexpr void add_loss(const E& value, std::source_location where = std::source_location::current()) const {
+  Scope::add_loss(detail::computed_as<float>(eval(value, where), where), where);
+ }
+
+ /// What layers ask that compute in float everywhere, normalizations: a scope for them, and what becomes of their result.
+ constexpr auto float_scope() const requires storage_type<Compute> { return in<float>(); }
+ template <handle H>
+ constexpr auto rounded(const H& result, std::source_location where) const {
+  return detail::computed_as<Compute>(result, where);
+ }
+};
+
+/// A scope whose layers compute in T: bfloat16, half or float, also where the model has another policy.
+template <class T, class Scope>
+constexpr auto computed_in(const Scope& scope) {
+ if constexpr (requires { scope.template in<T>(); })
+  return scope.template in<T>();
+ else
+  return mixed_scope<T, Scope>(scope);
+}
+/// A scope whose layers compute in float: `tg::dense(tg::in_float(scope / "score"), h, {.units = 10})`.
+template <class Scope>
+constexpr auto in_float(const Scope& scope) {
+ return computed_in<float>(scope);
+}
+
+namespace detail {
+
+template <class Y>
+constexpr auto as_floats(const Y& y) {
+ if constexpr (is_outputs<Y>)
+  return []<fixed_string... Names, class... Handles>(const outputs<named_output<Names, Handles>...>& all) {
+   return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return outputs{output<Names>(as_floats(std::get<I>(all.items).value))...};
+   }
+   (std::index_sequence_for<Handles...>{});
+  }
+ (y);
+ else return computed_as<float>(eval(y), std::source_location::current());
+}
+
+template <class Compute, class Scope, tensor_like X>
+constexpr auto mixed_input(const Scope& scope, const X& x) {
+ const auto input = eval(x);
+ const auto refused = [&](bool is_double) {
+  scope.require(!is_double, "mixed: a model of doubles has no 16-bit policy, inputs are float or integers");
+ };
+ if constexpr (requires { typename std::remove_cvref_t<decltype(input)>::element_type; })
+  refused(std::is_same_v<typename std::remove_cvref_t<decltype(input)>::element_type, double>);
+ else
+  refused(input.type() == dtype::f64);
+ return computed_as<Compute>(input, std::source_location::current());
+}
+
+}
+
+/// What mixed returns: a model itself.
+template <class Compute, class Model>
+struct mixed_model : Model {
+ template <class Scope, tensor_like... X>
+ constexpr auto operator()(const Scope& scope, const X&... x) const requires
+  requires(const Model& m, const mixed_scope<Compute, Scope>& s) {
+  m(s, x...);
+ }
+ {
+  return detail::as_floats(
+   static_cast<const Model&>(*this)(computed_in<Compute>(scope), detail::mixed_input<Compute>(scope, x)...));
+ }
+};
+
+/// A model whose layers compute in Compute, bfloat16 or half, with float weights: floating inputs are cast to it, outputs back to float,
+/// so losses and metrics are float. Normalizations compute in float, and so does what stands in in_float. A model with members is
+/// given as a constant: `tg::compile<Mode, tg::mixed<tg::half>(network{.layers = 5})>(spec, loss, optimizer)`.
+template <class Compute, class Model>
+constexpr auto mixed(const Model& model) {
+ static_assert(is_storage_type(dtype_of<Compute>), "mixed: the policy is a 16-bit type, tg::bfloat16 or tg::half");
+ return mixed_model<Compute, Model>{model};
+}
+
+}
 // ---- tapegraph/nn/regularizer.hpp ----
 
 /// Penalties on weights, as `{.kernel_regularizer = tg::regularizers::l2{1e-4}}`. A model's loss, in training and in evaluation,
@@ -44442,13 +45472,36 @@ constexpr H regularization(const regularizer& r, const H& w,
 namespace detail {
 template <class T>
 struct penalties {
+ static constexpr graph_node of(ir::trace& t, const ir::weight_rule& r) {
+  t.scope = t.variables[r.variable].scope;
+  const graph_node w(&t, t.variables[r.variable].node);
+  return regularization({static_cast<regularizer_kind>(r.kind), r.a, r.b}, w);
+ }
+ template <class V>
+ static tensor<V> of(const regularizer& r, const tensor<V>& w) {
+  return regularization(r, w);
+ }
  static constexpr void add(ir::trace& t) {
   for (int i = 0; i < t.regularizers.size(); ++i) {
    const ir::weight_rule r = t.regularizers[i];
-   t.scope = t.variables[r.variable].scope;
-   const graph_node w(&t, t.variables[r.variable].node);
-   t.added_losses.push_back(regularization({static_cast<regularizer_kind>(r.kind), r.a, r.b}, w).id());
+   t.added_losses.push_back(of(t, r).id());
   }
+ }
+ /// A loss and the penalties on some variables.
+ static constexpr int added_to(ir::trace& t, int loss, const list<int>& wanted) {
+  graph_node total(&t, loss);
+  for (int i = 0; i < t.regularizers.size(); ++i) {
+   const ir::weight_rule r = t.regularizers[i];
+   if (wanted[r.variable] != 0) total = eval(total + of(t, r));
+  }
+  return total.id();
+ }
+ template <class V, class Wanted>
+ static tensor<V> added_to(eager_context& context, tensor<V> loss, const Wanted& wanted) {
+  for (const auto& u : context.used)
+   if (u.regularizer && wanted(*u.target))
+    loss = eval(loss + regularization(u.regularizer, tensor<V>(u.handle)));
+  return loss;
  }
  /// Of the variables that an evaluation has asked for.
  template <class V>
@@ -44599,6 +45652,9 @@ struct step_trace {
    (t.outputs.push_back({pack::names[I], pack::template get<I>(y).id()}), ...);
   }
   (std::make_index_sequence<pack::count>{});
+  t.scope = 0;
+  if (t.added_losses.size() > 0)
+   t.fail("add_loss: in a step, somebody has to take it, by step.with_added_losses(loss)");
   if (t.minimizations.size() == 0) t.fail("a step minimizes nothing: step.minimize(loss, \"variables\")");
  }
 };
@@ -44610,6 +45666,7 @@ struct step_gradients {
  static constexpr void build(trace& t) {
   if (t.row_uses.size() > 0) return t.fail("embeddings with sparse gradients are not for steps of one's own");
   list<int> taken(t.variables.size(), 0);
+  int number = 0;
   for (const minimization_entry& m : t.minimizations) {
    t.line = m.line;
    t.scope = 0;
@@ -44623,13 +45680,21 @@ struct step_gradients {
     indices.push_back(i);
    }
    if (nodes.size() == 0) return t.fail("minimize: no trainable variable has a path of this pattern");
-   const list<int> found = gradient(t, m.node, nodes);
+   list<int> found = gradient(t, m.node, nodes);
+   if (t.regularizers.size() > 0) {
+    list<int> changed(t.variables.size(), 0);
+    for (int k = 0; k < found.size(); ++k)
+     if (found[k] >= 0) changed[indices[k]] = 1;
+    const int penalized = with_penalties<Step>(t, m.node, changed);
+    if (penalized != m.node) found = gradient(t, penalized, nodes);
+   }
    for (int k = 0; k < found.size(); ++k) {
     if (found[k] < 0) continue;
     if (taken[indices[k]] != 0) return t.fail("minimize: two losses of one step change the same variable");
     taken[indices[k]] = 1;
-    t.gradients.push_back({indices[k], found[k], -1, m.optimizer});
+    t.gradients.push_back({indices[k], found[k], -1, m.optimizer, 0, false, number});
    }
+   ++number;
   }
   t.minimizations.clear();
  }
@@ -44648,6 +45713,7 @@ struct step_updates<Step, Spec, optimizers<Each...>> {
   int number = 0;
   (update<Each>(t, number++), ...);
   t.gradients.clear();
+  apply_constraints<Step>(t);
  }
 
 private:
@@ -44763,6 +45829,9 @@ class compiled_step<eager, Step, Spec, Optimizers>
  using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::basic_trainer<>>;
  using value = typename detail::value_type_of<Spec>::type;
  using training = ir::step_updates<Step, Spec, Optimizers>;
+ struct forward {
+  static constexpr auto used = ir::traced_stage<ir::step_trace<Step, Spec>>::value.used;
+ };
 
 public:
  compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
@@ -44784,13 +45853,19 @@ private:
   std::vector<detail::eager_minimization> found;
   gradient_tape tape({.persistent = true});
   auto result = detail::sealed_result(Step::get()(eager_step(&context_, &found), x...));
+  if constexpr (forward::used.regularizers > 0)
+   for (std::size_t k = 0; k < found.size(); ++k)
+    found[k].loss = detail::penalties<Step>::template added_to<value>(
+     context_, tensor<value>(found[k].loss), [&](const variable& v) { return changes(k, v); });
   tape.stop_recording();
   std::vector<updates> them(found.size());
-  for (std::size_t k = 0; k < found.size(); ++k) them[k] = differentiate(tape, found[k]);
+  for (std::size_t k = 0; k < found.size(); ++k) them[k] = differentiate(tape, found[k], k);
   int number = 0;
   std::apply(
    [&](const auto&... each) { (update<std::remove_cvref_t<decltype(each)>>(them, each, number++), ...); },
    this->optimizers_.each);
+  them.clear();
+  if constexpr (forward::used.constraints > 0) detail::projections<Step>::template apply<value>(context_);
   context_.apply();
   return off_tape(std::move(result));
  }
@@ -44800,12 +45875,18 @@ private:
   std::vector<any_tensor> sources, gradients;
   int optimizer = 0;
  };
- updates differentiate(gradient_tape& tape, const detail::eager_minimization& m) {
+ bool changes(std::size_t k, const variable& v) const {
+  using stage = ir::traced_stage<ir::step_gradients<Step, Spec>>;
+  for (int i = 0; i < stage::value.used.gradients; ++i)
+   if (const ir::gradient_entry& g = stage::value.gradients[i]; &this->variables_.at(g.variable) == &v)
+    return g.loss == static_cast<int>(k);
+  return false;
+ }
+ updates differentiate(gradient_tape& tape, const detail::eager_minimization& m, std::size_t k) {
   updates u;
   u.optimizer = m.optimizer;
   for (const auto& used : context_.used) {
-   if (!detail::tape_storage::instance().knows(used.handle.tape_index()) ||
-    !detail::path_matches(m.variables, used.target->path()))
+   if (!detail::tape_storage::instance().knows(used.handle.tape_index()) || !changes(k, *used.target))
     continue;
    u.sources.push_back(used.handle);
    u.targets.push_back(used.target);
@@ -47059,6 +48140,165 @@ private:
 };
 
 }
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_PROGRESS_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_PROGRESS_HPP
+// ---- tapegraph/io/progress.hpp ----
+
+#include <iostream>
+
+#include <sys/ioctl.h>
+
+/// One line that says how training goes:
+///
+///     epoch 2/10 [=====>    ] 34/57 12.3 steps/s loss 0.6123 accuracy 0.671 eta 3 s
+
+namespace tapegraph::io {
+
+/// A name and its value, as in `loss 0.6123`. The name is borrowed for the call.
+struct progress_value {
+ std::string_view name;
+ double value;
+};
+
+enum class progress_style {
+ automatic, ///< in_place where the stream is a terminal
+ in_place,  ///< one line, overwritten, at most ten times a second
+ plain,     ///< whole lines: now and then, and at the end of each epoch
+ per_epoch, ///< a line at the end of each epoch
+ quiet
+};
+
+/// A time as people say it: "8.4 s", "42 s", "3 min 05 s", "2 h 10 min".
+inline std::string duration_text(double seconds) {
+ const auto whole = static_cast<long long>(seconds + 0.5);
+ char text[48];
+ if (seconds < 9.95)
+  std::snprintf(text, sizeof text, "%.1f s", seconds);
+ else if (whole < 60)
+  std::snprintf(text, sizeof text, "%lld s", whole);
+ else if (whole < 3600)
+  std::snprintf(text, sizeof text, "%lld min %02lld s", whole / 60, whole % 60);
+ else
+  std::snprintf(text, sizeof text, "%lld h %02lld min", whole / 3600, whole / 60 % 60);
+ return text;
+}
+
+class progress_line {
+public:
+ using clock_function = double (*)(); ///< seconds since some fixed moment
+
+ explicit progress_line(std::ostream& out = std::cerr, progress_style style = progress_style::automatic,
+      clock_function now = tapegraph::detail::steady_seconds)
+  : out_(out), style_(style), now_(now) {
+  int descriptor = -1;
+  if (&out == &std::cout) descriptor = STDOUT_FILENO;
+  if (&out == &std::cerr || &out == &std::clog) descriptor = STDERR_FILENO;
+  const bool terminal = descriptor >= 0 && ::isatty(descriptor) == 1;
+  if (style_ == progress_style::automatic) style_ = terminal ? progress_style::in_place : progress_style::plain;
+  winsize size{};
+  if (terminal && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) width_ = size.ws_col - 1u;
+  text_.reserve(512);
+  interval_ = style_ == progress_style::in_place ? 0.1 : 10.0;
+ }
+
+ /// Begins an epoch, counted from 1, of `steps` steps (0: not known).
+ void begin_epoch(std::int64_t epoch, std::int64_t epochs, std::int64_t steps) {
+  epoch_ = epoch;
+  epochs_ = epochs;
+  steps_ = steps;
+  started_ = shown_ = now_();
+ }
+
+ /// After step `step`, counted from 1, of the epoch. Shows only what the eye can follow; returns whether it did.
+ /// `values`: what has a name and a value each.
+ template <class Values>
+ bool update(std::int64_t step, const Values& values) {
+  if (style_ == progress_style::quiet || style_ == progress_style::per_epoch) return false;
+  const double now = now_();
+  if (now - shown_ < interval_) return false;
+  shown_ = now;
+  compose(step, values, now - started_, false);
+  show(false);
+  return true;
+ }
+ bool update(std::int64_t step, std::initializer_list<progress_value> values) {
+  return update(step, std::span<const progress_value>(values.begin(), values.size()));
+ }
+
+ /// Ends the epoch after `step` steps with a line that stays.
+ template <class Values>
+ void end_epoch(std::int64_t step, const Values& values) {
+  if (style_ == progress_style::quiet) return;
+  compose(step, values, now_() - started_, true);
+  show(true);
+ }
+ void end_epoch(std::int64_t step, std::initializer_list<progress_value> values) {
+  end_epoch(step, std::span<const progress_value>(values.begin(), values.size()));
+ }
+
+private:
+ template <class... Args>
+ void append(const char* format, Args... args) {
+  char text[96];
+  const int length = std::snprintf(text, sizeof text, format, args...);
+  text_.append(text, std::min(static_cast<std::size_t>(std::max(length, 0)), sizeof text - 1));
+ }
+
+ template <class Values>
+ void compose(std::int64_t step, const Values& values, double elapsed, bool last) {
+  constexpr int cells = 20;
+  text_.clear();
+  append("epoch %lld/%lld ", static_cast<long long>(epoch_), static_cast<long long>(epochs_));
+  if (steps_ > 0) {
+   const auto full = static_cast<int>(cells * std::clamp<std::int64_t>(step, 0, steps_) / steps_);
+   text_ += '[';
+   text_.append(static_cast<std::size_t>(full), '=');
+   if (full < cells) text_.append(1, '>').append(static_cast<std::size_t>(cells - full - 1), ' ');
+   text_ += "] ";
+   append("%lld/%lld ", static_cast<long long>(step), static_cast<long long>(steps_));
+  } else {
+   append("step %lld ", static_cast<long long>(step));
+  }
+  const double rate = elapsed > 0 ? static_cast<double>(step) / elapsed : 0;
+  append(rate < 99.95 ? "%.1f steps/s" : "%.0f steps/s", rate);
+  for (const auto& value : values) {
+   (text_ += ' ').append(value.name);
+   append(" %.4g", value.value);
+  }
+  if (last) {
+   text_ += " in ";
+   text_ += duration_text(elapsed);
+  } else if (steps_ > 0 && rate > 0) {
+   text_ += " eta ";
+   text_ += duration_text(static_cast<double>(std::max<std::int64_t>(steps_ - step, 0)) / rate);
+  }
+ }
+
+ void show(bool last) {
+  if (style_ == progress_style::in_place) {
+   if (!last && text_.size() > width_) text_.resize(width_);
+   const std::size_t length = text_.size();
+   if (length < on_screen_) text_.append(on_screen_ - length, ' ');
+   on_screen_ = last ? 0 : length;
+   out_.put('\r');
+  }
+  out_.write(text_.data(), static_cast<std::streamsize>(text_.size()));
+  if (last || style_ != progress_style::in_place) out_.put('\n');
+  out_.flush();
+ }
+
+ std::ostream& out_;
+ progress_style style_;
+ clock_function now_;
+ std::string text_; ///< reused, so that an update allocates nothing
+ std::size_t width_ = 400;
+ std::size_t on_screen_ = 0;
+ std::int64_t epoch_ = 0, epochs_ = 0, steps_ = 0;
+ double started_ = 0, shown_ = 0, interval_ = 0;
+};
+
+}
+#endif
 // ---- tapegraph/io/svg_chart.hpp ----
 
 /// Charts as standalone SVG: lines or grouped bars, several series, no scripts.

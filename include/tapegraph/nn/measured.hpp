@@ -56,7 +56,7 @@ struct objective<measured<Loss, Metrics...>> : objective<Loss> {
     template <class State, class Y, class Z, class V, class N>
     static constexpr void measure(const State& state, const Y& y, const Z& z, const V& v, const N& n) {
         inner::measure(state, y, z, v, n);
-        std::size_t first = inner::count;
+        [[maybe_unused]] std::size_t first = inner::count;
         (measure_part<Metrics>(state, y, z, n, first), ...);
     }
     template <class F>
