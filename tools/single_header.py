@@ -54,7 +54,11 @@ NOTE = re.compile(r"\s*//(?!/)")
 COMMENT = re.compile(r"\s*//")
 TRAILING_NOTE = re.compile(r"(?<=\S)\s+//(?!/).*")
 TRAILING = re.compile(r"(?<=\S)\s+//.*")
-BEHIND_THE_SCENES = re.compile(r"tapegraph/(cpu|runtime|ir|graph|expr|ops/\w+/(cpu|\w*kernel|\w*geometry))|.*/math/")
+BEHIND_THE_SCENES = re.compile(
+    r"tapegraph/(cpu|runtime|ir|graph|expr|ops/\w+/(cpu|\w*kernel|\w*geometry|\w*batching)|ops/vmap"
+    r"|nn/(session/(trace|parts|runner)|fit_(loop|run|resume|position)|\w*verdict|graph_|\w*_model|eager_|taped_|loss_part"
+    r"|objective|measured|state_archive|outputs|columns)|io/(safetensors|quoted|host)|eager/(interpreter|records|seal|formula))"
+    r"|.*/math/")
 # What the compiled component holds; the single header is without it.
 COMPONENT_LIST = re.compile(r"tapegraph/\w+/compiled_\w+\.hpp")
 MOST_BYTES = 2_000_000

@@ -21692,18 +21692,13 @@ private:
 }
 // ---- tapegraph/eager/formula.hpp ----
 
-/// The code of a sealed formula. While the program is compiled, the formula's type is traced and differentiated by the functions
-/// that differentiate graphs. The result is two regions, one for the value and one for the adjoints of all leaves.
-
 namespace tapegraph::detail {
 
 inline constexpr int most_leaves = 12;
 inline constexpr int most_numbers = 16;
 
-/// Where an operand of the adjoint region comes from: leaf k is k, number k is first_number + k.
 enum source_code : int { first_number = 100, from_output = 200, from_adjoint = 201 };
 
-/// Shapes are not known here: everything is traced as a scalar, and broadcasting is the drivers' business.
 struct formula_facts {
  int forward = 0, backward = 0;
  int leaves = 0, numbers = 0;
@@ -21720,14 +21715,12 @@ struct formula_facts {
  bool reduced = false;
 };
 
-/// What tracing writes, while the program is compiled.
 struct formula_trace : formula_facts {
  int kernel_words[4096]{};
  const ir::operation* ops[64]{};
  int word_count = 0, op_count = 0;
 };
 
-/// What the program has of it.
 struct formula_code : formula_facts {
  const int* kernel_words;
  const ir::operation* const* ops;
@@ -21738,7 +21731,6 @@ struct formula_code : formula_facts {
  constexpr ir::region_view adjoint_region() const { return {kernel_words + backward}; }
 };
 
-/// Appends the nodes of a formula given only its type. Leaves and numbers become inputs: their values are not part of it.
 struct formula_tracer {
  ir::trace& t;
  list<int> leaves{}, numbers{};
@@ -21761,7 +21753,6 @@ struct formula_tracer {
  }
 };
 
-/// Traces formula E, under reduction Reduce when that is not void, differentiates it and encodes both regions.
 template <class E, class Reduce>
 constexpr formula_trace make_formula() {
  formula_trace code;
@@ -21853,7 +21844,6 @@ constexpr formula_trace make_formula() {
  return code;
 }
 
-/// The code of a formula as a constant, in the form that decoded_region reads.
 template <class E, class Reduce>
 struct formula {
  static constexpr formula_trace value = make_formula<E, Reduce>();
@@ -21878,22 +21868,16 @@ struct formula {
  static constexpr formula_code code{value, words.data(), ops.data()};
 };
 
-/// What run-time code needs of a formula, without its type.
 struct formula_view {
  const formula_code* code;
  cpu::tile_function forward, backward;
  runtime::kernel_functions forward_on_device, backward_on_device;
- /// A sum over axes on a device, for leaves that were broadcast: of one result of `backward` or, where `sums_tensor`, of a
- /// tensor that holds it.
  runtime::kernel_functions sum_on_device;
  bool sums_tensor;
  runtime::kernel_pair reduce;
  const ir::operation* reduction;
 };
 
-/// Whether `sum_on_device` sums a tensor in memory instead of a result of the backward region. A single leaf is broadcast by
-/// broadcast_to alone, whose derivative passes the adjoint on unchanged. In a reduction of a single leaf only tangents are ever
-/// summed. That is rare, so they are written to memory first, which saves a kernel for each such formula.
 template <class F, class Reduce>
 inline constexpr bool sums_tensor = F::value.leaves == 1 && !std::is_void_v<Reduce>;
 
@@ -21928,7 +21912,6 @@ constexpr formula_view make_formula_view() {
 template <class E, class Reduce = void>
 inline constexpr formula_view formula_of = make_formula_view<E, Reduce>();
 
-/// The leaves and numbers of a formula, in the order in which formula_tracer met them.
 struct formula_values {
  const any_tensor* leaves[most_leaves];
  double numbers[most_numbers];
@@ -21957,12 +21940,8 @@ struct formula_values {
 }
 // ---- tapegraph/eager/formula_shape.hpp ----
 
-/// The shape that a formula's leaves broadcast to, and which operation is to blame where they do not.
-
 namespace tapegraph::detail {
 
-/// Throws shape_error for an operation whose operands do not broadcast. Of a condition, which is seldom the culprit, the two
-/// operands behind it are shown.
 template <class = void>
 [[noreturn]] void refuse_shapes(std::string_view operation, const operand_info* operands, int count) {
  std::string text(operation);
@@ -21973,7 +21952,6 @@ template <class = void>
  throw shape_error(text);
 }
 
-/// What a formula gives, asked without computing it. A number is a scalar of its neighbours' type.
 template <class X>
 operand_info info_of(const X& x) {
  if constexpr (handle<X>)
@@ -21999,7 +21977,6 @@ operand_info info_of(const expr<Op, Args...>& e) {
  (std::index_sequence_for<Args...>{});
 }
 
-/// Names the first operation whose operands do not fit, as tracing the formula does.
 template <class = void>
 [[noreturn]] void throw_broadcast_error(const formula_code& code, const formula_values& values) {
  const ir::region_view region = code.value_region();
@@ -22037,14 +22014,8 @@ TG_COMPILED(eager, void throw_broadcast_error<void>(const formula_code&, const f
 }
 // ---- tapegraph/eager/interpreter.hpp ----
 
-/// Derivatives of derivatives in eager mode. While a walk is itself recorded, formulas are differentiated at run time into
-/// trace nodes, and the nodes are executed one by one, each with a record of its own whose derivative goes the same way.
-/// It is the unfused path: right at any order, slower than the fused one. All of it is templates, so that programs that do
-/// not come here do not compile it.
-
 namespace tapegraph::detail {
 
-/// A trace whose first nodes stand for given tensors, executed on demand.
 template <class = void>
 class basic_interpreter {
 public:
@@ -22073,7 +22044,6 @@ private:
 };
 using node_interpreter = basic_interpreter<>;
 
-/// One executed node on the tape.
 template <class = void>
 struct node_record : tape_record {
  const ir::operation* op;
@@ -22089,7 +22059,6 @@ struct node_record : tape_record {
 
 namespace interpreting {
 
-/// `from` repeated over `dims`, contiguous.
 template <class = void>
 any_tensor spread(const any_tensor& from, const shape& dims) {
  if (from.shape() == dims) return from;
@@ -22144,7 +22113,6 @@ any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims) {
  return result;
 }
 
-/// An elementwise operation on operands of the result's shape. 16-bit operands are evaluated in float.
 template <class = void>
 any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* operands, int count, dtype type,
       const shape& dims) {
@@ -22215,7 +22183,6 @@ any_tensor basic_interpreter<X>::compute(int id) {
  return result;
 }
 
-/// Differentiates the group that ends at `last` of an interpreter's trace and adds the adjoints to the walk.
 template <class = void>
 void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint, const any_tensor* const* leaves,
       const int* leaf_nodes, int leaf_count, backward_pass& walk) {
@@ -22233,7 +22200,6 @@ void interpret_adjoints(node_interpreter& run, int last, int output, int adjoint
  }
 }
 
-/// The tangent of the group that ends at `last` of an interpreter's trace; false when no leaf has one.
 template <class = void>
 bool interpret_tangent(node_interpreter& run, int last, int output, const any_tensor* const* leaves,
      const int* leaf_nodes, int leaf_count, const jvp_pass& walk, any_tensor& tangent) {
@@ -22246,8 +22212,6 @@ bool interpret_tangent(node_interpreter& run, int last, int output, const any_te
  return result >= 0;
 }
 
-/// a + b of one shape, on the tape when they are tracked: what adjoints of 16-bit types are added with, so that a program
-/// without them contains no formulas of them.
 template <class = void>
 any_tensor interpreted_sum(const any_tensor& a, const any_tensor& b) {
  node_interpreter run;
@@ -22416,11 +22380,8 @@ TG_COMPILED(eager, void log_formula<void>(const char*, const formula_view&, cons
 
 }
 
-/// Runs sealed formulas and records them on the tape. Nothing here depends on a formula's type, so it is compiled once.
-
 namespace tapegraph::detail {
 
-/// A number as a scalar operand of a kernel.
 struct number_slot {
  alignas(8) std::byte bytes[8];
 
@@ -22446,7 +22407,6 @@ inline buffer_view domain_view(const shape& s, dtype type) {
  return v;
 }
 
-/// The kernel call that computes a formula's value. Numbers are passed as scalars of their slots' types.
 struct forward_call {
  partial_array<buffer_view, most_leaves + most_numbers> in;
  number_slot numbers[most_numbers];
@@ -22475,7 +22435,6 @@ struct forward_call {
  forward_call& operator=(const forward_call&) = delete;
 };
 
-/// What the last operation of a formula is called.
 inline std::string_view last_operation(const formula_code& code) {
  const ir::region_view region = code.value_region();
  const int count = region.instructions();
@@ -22497,7 +22456,6 @@ TG_DEFINITION any_tensor run_formula(const formula_view& f, const formula_values
 }
 #endif
 
-/// Computes a reduction whose operand is a formula. `attributes` are the reduction's.
 template <class = void>
 any_tensor run_reduction(const formula_view& f, const formula_values& values, const std::int64_t* attributes,
       std::source_location where) {
@@ -22520,7 +22478,6 @@ any_tensor run_reduction(const formula_view& f, const formula_values& values, co
  return result;
 }
 
-/// The tape's record of a sealed formula, or of a reduction of one.
 template <class = void>
 struct basic_formula_record : tape_record {
  using formula_record = basic_formula_record;
@@ -22548,7 +22505,6 @@ struct basic_formula_record : tape_record {
   return v;
  }
 
- /// The call that computes adjoints of leaves, without its results.
  struct adjoint_call {
   partial_array<buffer_view, most_leaves + most_numbers + 2> in;
   number_slot numbers[most_numbers];
@@ -22889,8 +22845,6 @@ TG_COMPILED(eager, any_tensor ones_like<any_tensor>(const any_tensor&))
 
 }
 
-/// Eager mode: what sealing, invoking and reducing do to tensors that exist.
-
 namespace tapegraph {
 
 namespace detail {
@@ -22907,7 +22861,6 @@ struct result_element<Op, First, Rest...> {
 
 }
 
-/// Eager mode: everything happens at once, and what depends on a watched tensor is recorded.
 struct eager {
  template <class T>
  using tensor = tapegraph::tensor<T>;
@@ -23003,7 +22956,6 @@ struct eager {
   return detail::info_of(e).dims;
  }
 
- /// Runs an operation without operands (random numbers): result of `target`'s shape.
  template <class Op>
  static tapegraph::tensor<typename Op::result_element> create(const typename Op::attributes& attributes,
                 const tapegraph::shape& target,
@@ -23024,7 +22976,6 @@ struct eager {
   return result;
  }
 
- /// The next numbers of this thread's stream.
  template <class Op, class T>
  static auto draw(typename Op::attributes attributes, const tapegraph::shape& dims, std::source_location,
      const tapegraph::tensor<T>&) {
@@ -23039,7 +22990,6 @@ struct eager {
   return draw<Op<T>>(attributes, dims, where, like);
  }
 
- /// The value of f and its gradient at tensors; may itself be differentiated. In eager/gradient_tape.hpp.
  template <class F, class... Args>
  static auto value_and_gradient(const F& f, const Args&... args);
 
@@ -23670,58 +23620,52 @@ TG_COMPILED(nn,
 
 }
 
-/// Scopes of eager mode. They have the functions of graph mode's scopes, on tensors instead of nodes.
-
 namespace tapegraph {
 
 namespace detail {
 
-/// What tg::features looks for in one evaluation of a model, by full path, and what it has found.
 struct feature_search {
  std::vector<std::string> paths;
- std::vector<any_tensor> found; ///< as many; without memory until then
+ std::vector<any_tensor> found;
  std::size_t missing = 0;
- std::vector<std::string> seen; ///< paths that it has come by
+ std::vector<std::string> seen;
  feature_search* outer = nullptr;
 };
-/// Thrown where all of a search has been found: what the model would do behind it is not for tg::features.
 struct features_found {
  const feature_search* which;
 };
 
 }
 
-/// The state that all scopes of one evaluation of a model share.
 struct eager_context {
  variable_list* variables;
- detail::random_stream random; ///< shared with the random operations of the model
+ detail::random_stream random;
  bool training = true;
- bool follows = false; ///< tapes see variables outside of training, too, and find them again in later calls
- int cursor = 0; ///< models ask for variables in the same order every time
+ bool follows = false;
+ int cursor = 0;
  struct used_variable {
   variable* target;
-  any_tensor handle; ///< what the model computes with; on the tape when trainable
-  tapegraph::regularizer regularizer{}; ///< as this model asks for it
+  any_tensor handle;
+  tapegraph::regularizer regularizer{};
   tapegraph::constraint constraint{};
  };
  std::vector<used_variable> used;
- /// Rows gathered of a variable whose gradient is taken by them.
  struct row_use {
   variable* target;
-  any_tensor indices, rows; ///< the rows are on the tape
+  any_tensor indices, rows;
  };
  std::vector<row_use> row_uses;
  struct pending {
   variable* target;
   any_tensor value;
-  any_tensor indices{}; ///< of the rows that the value is; otherwise it is all of the variable
+  any_tensor indices{};
   void (*write_rows)(variable&, const any_tensor& indices, const any_tensor& rows) = nullptr;
  };
  std::vector<pending> updates;
- std::vector<std::pair<std::string, int>> unique_scopes; ///< how often eager_scope::unique has been asked for a path
- std::vector<any_tensor> losses; ///< added by the model, scalars
+ std::vector<std::pair<std::string, int>> unique_scopes;
+ std::vector<any_tensor> losses;
  detail::feature_search* search = nullptr;
- std::vector<std::string> open_layers; ///< while something is searched
+ std::vector<std::string> open_layers;
 
  void begin(bool is_training, const random_state& state) {
   training = is_training;
@@ -23733,13 +23677,10 @@ struct eager_context {
   unique_scopes.clear();
   losses.clear();
  }
- /// Updates apply at the end of a step.
  void apply();
- /// Something with a path has been computed, for those who search; of layers within layers of one path, the outermost.
  void note(const std::string& path, const any_tensor& value);
 };
 
-/// A path of names that owns variables; what its functions mean stands with graph_scope. Errors are thrown.
 class eager_scope {
 public:
  explicit eager_scope(eager_context* context, std::string path = {}, bool reuses = false)
@@ -23826,7 +23767,6 @@ public:
   throw argument_error("unless_frozen: what may be frozen is not a variable");
  }
 
- /// Rows of a variable [n, ...], by which alone its gradient is taken in training: see graph_scope::gather_rows.
  template <class T, handle I>
  tensor<T> gather_rows(const tensor<T>& table, const I& indices,
       std::source_location where = std::source_location::current()) const {
@@ -23859,7 +23799,6 @@ public:
 
  bool training() const { return context_->training; }
 
- /// Eager statements are computed there: see graph_scope::with_device. Without such a GPU it is the CPU, which a line on stderr says.
  [[nodiscard]] device_scope with_device(std::string_view name) const {
   const int place = detail::place::named(name);
   require(place >= 0, "with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64");
@@ -23867,7 +23806,6 @@ public:
               : device::cpu());
  }
 
- /// Sessions, which graph mode has, know it by its name, and tg::features finds it.
  template <tensor_like E>
  auto named(std::string_view name, const E& value,
    std::source_location where = std::source_location::current()) const {
@@ -23911,7 +23849,6 @@ public:
  }
 
  eager_context& context() const { return *context_; }
- /// The path of something in this scope.
  std::string path_of(std::string_view name) const {
   return path_.empty() ? std::string(name) : path_ + '/' + std::string(name);
  }
@@ -23931,7 +23868,6 @@ private:
 };
 
 namespace init {
-/// In eager mode variables have their first values from graph mode's trace.
 template <class T>
 initializer value_of(const tensor<T>&) {
  return {initializer_kind::value_of, 0, 0};
@@ -24165,11 +24101,8 @@ constexpr H rows_together(const H* parts, int count, int behind) {
 
 }
 
-/// What optimizers see of a variable in eager mode: all of it, or the rows that a step has gathered.
-
 namespace tapegraph::detail {
 
-/// State of an optimizer for one variable, as tensors.
 class eager_slots {
 public:
  eager_slots(variable_list* variables, std::vector<eager_context::pending>* updates)
@@ -24191,7 +24124,6 @@ public:
   updates_->push_back({variable_of(target), eval(value)});
  }
  bool matches(std::string_view pattern) const { return path_matches(pattern, target_->path()); }
- /// A scalar of the optimizer's that belongs to no variable.
  variable& common(std::string_view name) const { return (*variables_)[name]; }
  void assign_common(std::string_view name, any_tensor value) const {
   updates_->push_back({&common(name), std::move(value)});
@@ -24217,7 +24149,6 @@ TG_DEFINITION variable& eager_slots::state_variable(std::string_view name) const
 }
 #endif
 
-/// Writes rows into a variable where it stands.
 template <class T>
 void write_rows(variable& v, const any_tensor& indices, const any_tensor& rows) {
  const buffer_view table = v.own_data_on(runtime::current_runtime());
@@ -24231,8 +24162,6 @@ void write_rows(variable& v, const any_tensor& indices, const any_tensor& rows) 
  runtime::perform(kernel, call, assign_rows_op::name);
 }
 
-/// An optimizer's view of some rows of one variable: state is gathered by the same indices, and assignments write rows. Rows that a
-/// step has not gathered keep their weights and their state.
 template <class T, class Index>
 class eager_row_slots : eager_slots {
 public:
@@ -24244,7 +24173,6 @@ public:
   begin(target);
  }
  tensor<T> rows_of(const variable& v) const { return gather(tensor<T>(v.data()), indices_, 0, 0); }
- /// A derivative by these rows as one by the whole variable.
  tensor<T> whole(const tensor<T>& rows) const {
   return eval(assign_rows(eval(zeros_like(tensor<T>(target_->data()))), indices_, rows));
  }
@@ -24264,8 +24192,6 @@ private:
  tensor<Index> indices_;
 };
 
-/// The update of the rows that a step has gathered of one variable. `uses`: what the context noted; `gradients[first + k]` is
-/// dL/d(rows) of use k. Each index gets the sum over its occurrences.
 template <class T, class Index, class F>
 void update_rows_by(const eager_slots& slots, variable* target, const std::vector<eager_context::row_use>& uses,
      const any_tensor* gradients, const F& update) {
@@ -24295,8 +24221,6 @@ void update_rows(const eager_slots& slots, const std::vector<eager_context::row_
  }
 }
 
-/// The gradients of a step, as an optimizer's `shared` sees them. `gradients` are of the `targets`, whose handles are `sources`, and then,
-/// if `Rows`, of the row uses.
 template <class T, bool Rows>
 struct eager_gradients {
  eager_slots slots;
@@ -24305,17 +24229,14 @@ struct eager_gradients {
  std::vector<any_tensor>* gradients;
  const std::vector<eager_context::row_use>* row_uses;
 
- /// Calls f(slots, variable, gradient) for each.
  template <class F>
  void each(const F& f) const {
   run(f, false);
  }
- /// The same for the last time: gradients are given back on the way.
  template <class F>
  void take(const F& f) const {
   run(f, true);
  }
- /// The sum of f(gradient), or of f(slots, variable, gradient), scalars, over all variables that are not frozen, in their order.
  template <class F>
  tensor<T> sum(const F& f) const {
   tensor<T> total(T(0));
@@ -24347,7 +24268,6 @@ private:
  }
 };
 
-/// An optimizer's update of every variable that has a gradient; gradients are given back on the way.
 template <class Optimizer, class Gradients, class Numbers>
 void update_all(const Gradients& step, const Numbers& n) {
  if constexpr (requires { Optimizer::shared(step, n); }) {
@@ -25438,24 +25358,20 @@ namespace tapegraph {
 
 namespace detail {
 
-/// Named tensors: a run's state as files hold it.
 using state_entries = std::vector<std::pair<std::string, any_tensor>>;
 
-/// See state_archive.
 template <class = void>
 class basic_state_archive {
 public:
  enum class task {
-  save,  ///< values are copied into the entries
-  check, ///< entries must be there, of the right type; nothing is changed
-  load   ///< values are set from the entries
+  save,
+  check,
+  load
  };
- /// `origin` stands before errors: a file's name, or "fit".
  basic_state_archive(state_entries& entries, task what, std::string origin)
   : entries_(entries), task_(what), origin_(std::move(origin)) {}
 
  bool saving() const { return task_ == task::save; }
- /// Whether values are being set, the moment to look at them together.
  bool loading() const { return task_ == task::load; }
 
  void operator()(std::string_view name, double& value) { raw(name, dtype::f64, &value, 8); }
@@ -25489,9 +25405,7 @@ public:
      task_ == task::check ? none : values[static_cast<std::size_t>(i)]);
  }
 
- /// The names that follow stand behind `prefix`.
  void within(std::string prefix) { prefix_ = std::move(prefix); }
- /// Whether any entry stands behind a prefix.
  bool holds(std::string_view prefix) const {
   for (const auto& e : entries_)
    if (e.first.starts_with(prefix)) return true;
@@ -25552,13 +25466,6 @@ TG_COMPILED(nn, class basic_state_archive<void>)
 
 }
 
-/// What a callback remembers between steps, by name, so that a run that is continued goes on exactly. One function both saves and
-/// restores it:
-///
-///     void on_state(tg::state_archive& a) { a("best", best_); a("wait", wait_); }
-///
-/// takes double, std::int64_t, std::uint64_t, bool, std::string, std::vector<double>, tensors and vectors of tensors. It is called
-/// twice to restore: once to look whether everything is there, when nothing is changed, and then, when `loading()`, to set it.
 using state_archive = detail::basic_state_archive<>;
 
 }
@@ -25706,61 +25613,42 @@ private:
 
 }
 
-/// Inputs and outputs with names, of models that have several.
-///
-///     constexpr auto operator()(auto scope, auto image, auto words) const {
-///         ...
-///         return tg::outputs{tg::output<"class">(score), tg::output<"box">(corners)};
-///     }
-///
-///     tg::inputs{tg::input<"image">(tg::spec<float, tg::dyn, 28, 28, 1>{}), tg::input<"words">(tg::spec<std::int32_t, tg::dyn, 20>{})}
-
 namespace tapegraph {
 
-/// No loss, optimizer or weights.
 struct none {};
 
-/// One input of several: its name is its column's in data sets.
 template <fixed_string Name, class Spec>
 struct named_input {
  using spec_type = Spec;
  static constexpr std::string_view name = Name.view();
 };
-/// `input<"image">(spec<float, dyn, 28, 28, 1>{})`
 template <fixed_string Name, class T, auto... Extents>
 constexpr named_input<Name, spec<T, Extents...>> input(spec<T, Extents...>) {
  return {};
 }
 
-/// What a model of several inputs is compiled for, in the order in which it takes them. Symbols of the same name, and the batch, are the
-/// same in all.
 template <class... Inputs>
 struct inputs {
  constexpr inputs() = default;
  constexpr explicit inputs(Inputs...) requires(sizeof...(Inputs) > 0) {}
 };
 
-/// One output of several.
 template <fixed_string Name, class Handle>
 struct named_output {
  static constexpr std::string_view name = Name.view();
  Handle value;
 };
-/// `output<"class">(score)`. A formula is evaluated.
 template <fixed_string Name, tensor_like X>
 constexpr auto output(const X& x, std::source_location where = std::source_location::current()) {
  return named_output<Name, std::remove_cvref_t<decltype(eval(x, where))>>{eval(x, where)};
 }
 
-/// What a model of several outputs returns, and what `predict` gives of it: `y.get<"class">()`, or `auto [classes, boxes] = ...` in the
-/// model's order.
 template <class... Outputs>
 struct outputs {
  std::tuple<Outputs...> items;
 
  constexpr explicit outputs(const Outputs&... each) : items(each...) {}
 
- /// By name; a name that is none of them is a compile error.
  template <fixed_string Name>
  constexpr const auto& get() const {
   constexpr std::size_t index = index_of(Name.view());
@@ -25771,7 +25659,6 @@ struct outputs {
  constexpr const auto& get() const {
   return std::get<I>(items).value;
  }
- /// The number of names where there is none of this one.
  static constexpr std::size_t index_of(std::string_view name) {
   std::size_t index = 0;
   static_cast<void>(((Outputs::name == name ? false : (++index, true)) && ...));
@@ -25781,7 +25668,6 @@ struct outputs {
 
 namespace detail {
 
-/// Specs as what their models see of them, whether they are one or several.
 template <class Spec>
 struct input_pack;
 
@@ -25790,7 +25676,6 @@ struct input_pack<spec<T, Extents...>> {
  static constexpr int count = 1;
  using element_types = std::tuple<T>;
  static constexpr std::string_view names[1]{""}; // one input has no name: its column is the first
- /// `f(spec, name)` for each.
  template <class F>
  static constexpr auto map(const F& f) {
   return std::tuple{f(spec<T, Extents...>{}, std::string_view("input"))};
@@ -25807,7 +25692,6 @@ struct input_pack<inputs<named_input<Names, Specs>...>> {
  }
 };
 
-/// The element type that a model with these inputs computes in: double where an input is, otherwise float.
 template <class Spec>
 struct value_type_of {
  using type = typename Spec::value_type;
@@ -25828,7 +25712,6 @@ inline constexpr bool is_inputs<inputs<Inputs...>> = true;
 template <class T>
 concept input_spec_like = is_inputs<T>;
 
-/// Outputs as those who train see them, whether they are one tensor or several.
 template <class Result>
 struct output_pack {
  static constexpr int count = 1;
@@ -25858,7 +25741,6 @@ inline constexpr bool is_outputs = false;
 template <class... Outputs>
 inline constexpr bool is_outputs<outputs<Outputs...>> = true;
 
-/// What a model returns, with no formula in it.
 template <class Result>
 constexpr auto sealed_result(const Result& r) {
  if constexpr (is_outputs<Result>)
@@ -26032,40 +25914,31 @@ struct mean_squared_error {
 
 }
 
-/// Losses as a model is compiled with them: of which output, with which weights of records, and what they read and give.
-
 namespace tapegraph {
 
-/// A loss or metric of one of several outputs. `weight`: of a loss in the sum; it may change between steps.
 template <fixed_string Name, class Part>
 struct part_on {
  static constexpr std::string_view name = Name.view();
  Part part;
  double weight = 1;
 };
-/// `on<"box">(huber{}, 0.5)`; `on<"box">(none{})` says that an output has no loss.
 template <fixed_string Name, class Part>
 constexpr part_on<Name, Part> on(const Part& part, double weight = 1) {
  return {part, weight};
 }
 
-/// The losses of a model of several outputs: what is trained is the sum of them, each times its weight. Each is also a metric,
-/// "NAME_loss", and so is its accuracy, if it has one, "NAME_accuracy".
 template <class... Parts>
 struct losses {
  std::tuple<Parts...> parts;
  constexpr explicit losses(const Parts&... each) : parts(each...) {}
 };
 
-/// What a model measures beside its loss: `metrics{precision{}, auc{}}`, or of several outputs `metrics{on<"class">(auc{})}`.
 template <class... Parts>
 struct metrics {
  std::tuple<Parts...> parts;
  constexpr explicit metrics(const Parts&... each) : parts(each...) {}
 };
 
-/// A loss whose records weigh differently: behind the labels stands one more column, "sample_weight", [batch] of the output's element
-/// type. The mean over all records of loss times weight, as Keras has it. Loss needs `per_record`.
 template <class Loss>
 struct weighted {
  Loss loss;
@@ -26074,12 +25947,10 @@ struct weighted {
  constexpr explicit weighted(const Loss& of) : loss(of) {}
 };
 
-/// Of models whose loss is what they add by scope.add_loss; such models have no labels.
 struct added_losses {};
 
 namespace detail {
 
-/// A loss's numbers, where it has some.
 template <class T>
 constexpr int numbers_in() {
  if constexpr (requires { T::count; })
@@ -26093,7 +25964,6 @@ constexpr void write_numbers(const T& of, double*& to) {
   for (const double number : of.numbers()) *to++ = number;
 }
 
-/// Weights [batch] beside losses per record [batch, ...].
 template <class Handle>
 constexpr Handle weights_beside(Handle weights, int rank) {
  while (shape_of(weights).rank() < rank) weights = expand_dims(weights, -1);
@@ -26105,7 +25975,6 @@ constexpr auto weighted_mean(const Each& each, const W& weights) {
  return eval(mean(each * weights_beside(weights, shape_of(each).rank())));
 }
 
-/// Names put together: joined<Output, loss_suffix>::name is "class_loss".
 template <class... Parts>
 struct joined {
  static constexpr auto text = [] {
@@ -26129,7 +25998,6 @@ struct underscore {
  static constexpr std::string_view name = "_";
 };
 
-/// One loss of one output: the columns it reads, and its value.
 template <class Loss>
 struct loss_part {
  static constexpr bool labelled = requires(dtype type, const shape& output) { Loss::labels(type, output); };
@@ -26180,7 +26048,6 @@ struct loss_part<weighted<Loss>> {
 
 };
 
-/// An output that has no loss, and the models whose loss is what they add.
 template <>
 struct loss_part<none> {
  static constexpr int columns = 0, count = 0;
@@ -26193,7 +26060,6 @@ struct loss_part<added_losses> : loss_part<none> {
  static void write(const added_losses&, double*&) {}
 };
 
-/// The mean of a loss or an accuracy over the records seen.
 template <class State, class Value, class Like>
 constexpr void add_mean(const State& state, const Value& value, const Like& like) {
  const auto wide = eval(cast<double>(value));
@@ -26210,7 +26076,6 @@ constexpr auto with_columns(const Columns& all, const F& f) {
  (std::make_index_sequence<Count>{});
 }
 
-/// A part of a list of numbers.
 template <class N>
 struct numbers_from {
  const N& all;
@@ -26218,7 +26083,6 @@ struct numbers_from {
  constexpr auto operator[](std::size_t i) const { return all[first + i]; }
 };
 
-/// The value of an objective: what is trained, and the losses that it is the sum of.
 template <class Total, class Parts>
 struct objective_value {
  Total total;
@@ -26228,23 +26092,18 @@ struct objective_value {
 }
 }
 
-/// What a model is trained for: losses, on which outputs. Traces and eager mode see all of them as one objective.
-
 namespace tapegraph {
 namespace detail {
 
-/// What a model is trained for and measured by, whatever it returns: label columns behind the inputs, and numbers that may change
-/// between steps. `y`: what the model returns, one tensor or `outputs`; `z`: a tuple of columns; `n`: the numbers. Here one loss of one output.
 template <class Loss>
 struct objective {
  using part = loss_part<Loss>;
  static constexpr bool added_only = std::is_same_v<Loss, added_losses>;
  static constexpr int columns = part::columns, count = part::count;
  static constexpr std::string_view column_names[2]{"", "sample_weight"}; // the first column behind the inputs; a name
- static constexpr bool has_results = false;                             ///< beside loss and accuracy
+ static constexpr bool has_results = false;
 
  static void write(const Loss& loss, double*& to) { part::write(loss, to); }
- /// Element type and shape of column k beside these outputs.
  template <class Y>
  static constexpr tensor_spec column(int k, const tensor_spec* outputs) {
   return part::column(k, outputs[0]);
@@ -26260,10 +26119,8 @@ struct objective {
  }
  template <class State, class Y, class Z, class V, class N>
  static constexpr void measure(const State&, const Y&, const Z&, const V&, const N&) {}
- /// `f(name, result of what it has accumulated)` for each metric.
  template <class F>
  static void results(const Loss&, const F&) {}
- /// `f(output, labels, weights or none)` of a metric.
  template <class Part, class Y, class Z, class F>
  static constexpr void labelled_output(const Y& y, const Z& z, const F& f) {
   static_assert(columns > 0, "metrics: the loss has no labels to measure by");
@@ -26428,11 +26285,8 @@ private:
 }
 }
 
-/// Objectives with metrics.
-
 namespace tapegraph {
 
-/// An objective with metrics beside it: what tg::compile makes of a loss and `metrics{...}`.
 template <class Loss, class... Metrics>
 struct measured {
  Loss loss;
@@ -26441,7 +26295,6 @@ struct measured {
 
 namespace detail {
 
-/// A metric of the only output, and of one of several.
 template <class Metric>
 struct metric_part {
  using type = Metric;
@@ -26839,11 +26692,8 @@ constexpr gradient_entry row_gradient(trace& t, int variable, const list<int>& f
 
 }
 
-/// An optimizer's update of variables, traced.
-
 namespace tapegraph::ir {
 
-/// Numbers that the program refreshes every step, as they are and as floats.
 template <std::size_t Count>
 struct traced_numbers {
  std::array<graph_node, Count> wide{}, narrow{};
@@ -26855,15 +26705,12 @@ struct traced_numbers {
  constexpr const std::array<graph_node, Count>& of(dtype type) const { return type == dtype::f64 ? wide : narrow; }
 };
 
-/// The gradients of a step, as an optimizer's `shared` sees them.
 class graph_gradients {
 public:
- /// Of the variables that `entries` name; these are to outlive it.
  constexpr graph_gradients(trace* t, const list<gradient_entry>& entries) : t_(t), entries_(&entries) {}
  constexpr int size() const { return entries_->size(); }
  constexpr dtype first_type() const { return t_->nodes[(*entries_)[0].node].type; }
 
- /// Calls f(slots, variable, gradient) for each.
  constexpr void each(const auto& f) const {
   for (const gradient_entry& each : *entries_) {
    const graph_node w(t_, t_->variables[each.variable].node), g(t_, each.node);
@@ -26879,8 +26726,6 @@ public:
   }
   t_->place = 0;
  }
- /// The sum of f(gradient), or of f(slots, variable, gradient), scalars, over all variables that are not frozen, in their order. Its
- /// element type is that of the first.
  constexpr graph_node sum(const auto& f) const {
   graph_node total;
   int next = 0;
@@ -26892,7 +26737,6 @@ public:
   return next > 0 ? total : graph_node(t_, t_->constant(0, dtype::f32));
  }
 
- /// A scalar of the optimizer's that belongs to no variable.
  constexpr graph_node common(std::string_view name) const {
   for (const variable_entry& v : t_->variables)
    if (v.scope == 0 && v.name == name) return {t_, v.node};
@@ -26917,7 +26761,6 @@ private:
  const list<gradient_entry>* entries_;
 };
 
-/// The update of every variable that has a gradient; numbers are inputs of the program.
 template <class Optimizer>
 constexpr void trace_updates(trace& t, const graph_gradients& gradients) {
  t.scope = 0;
@@ -27997,11 +27840,8 @@ TG_COMPILED(nn, void column_match::find<void>(const mode_calls&, const std::vect
 #include <string_view>
 #include <vector>
 
-/// Where a run of fit stands, as files hold it.
-
 namespace tapegraph::detail {
 
-/// Names that belong to numbers, in one string.
 template <class = void>
 std::vector<std::string> lines_of(std::string_view text) {
  std::vector<std::string> lines;
@@ -28032,7 +27872,6 @@ void archive_logs(state_archive& a, const std::string& name, log_list& logs) {
  for (std::size_t i = 0; i < each.size(); ++i) logs.set(each[i], values[i]);
 }
 
-/// One row per epoch: numbers, and the logs that any epoch has, NaN beside 0 in `present` where one has not.
 template <class = void>
 void archive_history(state_archive& a, history& h) {
  constexpr std::size_t fields = 9;
@@ -28077,13 +27916,13 @@ void archive_history(state_archive& a, history& h) {
 }
 
 struct fit_position {
- std::int64_t epoch = 0;              ///< where the run goes on
- bool inside = false;                 ///< in the middle of it, behind `batch` steps
- std::int64_t batch = 0, records = 0; ///< of this epoch so far
- double loss = 0, accuracy = 0;       ///< their sums
+ std::int64_t epoch = 0;
+ bool inside = false;
+ std::int64_t batch = 0, records = 0;
+ double loss = 0, accuracy = 0;
  double batch_loss = 0;
  log_list logs;
- bool stopped = false; ///< by a callback, for good
+ bool stopped = false;
  std::string stopped_by;
  double learning_rate = 0;
  bool has_learning_rate = false;
@@ -28113,7 +27952,6 @@ struct fit_position {
  }
 };
 
-/// Where the state of the callback `which` stands: by its type, and its number among those of that type.
 template <class = void>
 std::string callback_prefix(const fit_hooks& hooks, int which) {
  const std::string_view name = hooks.callbacks[which].name;
@@ -28122,7 +27960,6 @@ std::string callback_prefix(const fit_hooks& hooks, int which) {
  return "callbacks/" + std::string(name) + "/" + std::to_string(before) + "/";
 }
 
-/// One that the run did not have before begins afresh.
 template <class = void>
 void visit_callbacks(const fit_hooks& hooks, state_archive& archive) {
  for (int i = 0; i < hooks.count; ++i) {
@@ -28134,7 +27971,6 @@ void visit_callbacks(const fit_hooks& hooks, state_archive& archive) {
  }
 }
 
-/// What a callback of the run remembered must not be lost.
 template <class = void>
 void refuse_missing_callbacks(const fit_hooks& hooks, const state_entries& entries) {
  for (const auto& e : entries) {
@@ -28478,11 +28314,8 @@ private:
 #include <string>
 #include <vector>
 
-/// A call of fit: what it works with.
-
 namespace tapegraph::detail {
 
-/// Sums over the records of an epoch.
 struct measured_sums {
  double loss = 0, accuracy = 0;
  std::int64_t records = 0;
@@ -28498,34 +28331,31 @@ struct measured_sums {
  }
 };
 
-/// A call of fit.
 struct fit_run {
  const mode_calls& calls;
  const fit_options& options;
  const fit_hooks& hooks;
  data::loader& loader;
  column_match& match;
- data::loader* validation; ///< null: nothing to validate on
+ data::loader* validation;
  column_match* validation_match;
  training_state& state;
  io::progress_line& progress;
 
- measured_sums sums{};        ///< of this epoch
- bool inside = false;         ///< between two steps of an epoch
- std::int64_t next_epoch = 0; ///< where the run goes on, at step state.batch if it is inside
+ measured_sums sums{};
+ bool inside = false;
+ std::int64_t next_epoch = 0;
 
  void call(hook callback_hooks::*which) const {
   for (int i = 0; i < hooks.count; ++i)
    if (const hook f = hooks.callbacks[i].*which) f(hooks.callbacks[i].object, state);
  }
- /// What is logged by name of what was measured.
  void log(const step_result& means, const std::vector<named_value>* metrics, bool validation_values) const {
   state.logs.set(validation_values ? "val_loss" : "loss", means.loss);
   state.logs.set(validation_values ? "val_accuracy" : "accuracy", means.accuracy);
   if (metrics == nullptr) return;
   for (const named_value& v : *metrics) state.logs.set(validation_values ? "val_" + v.name : v.name, v.value);
  }
- /// A step whose results are there.
  void finish_step(const step_result& r, std::int64_t records) {
   sums.add(r, records);
   ++state.batch;
@@ -28543,7 +28373,6 @@ struct fit_run {
  bool wants_checkpoint() const { return state.checkpoint_requested() || state.history.interrupted; }
 };
 
-/// The records to train on and to validate on.
 struct fit_sets {
  data::dataset train;
  std::optional<data::dataset> validation;
@@ -28615,8 +28444,6 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_call
 #include <string>
 #include <utility>
 #include <vector>
-
-/// Where a run of fit is left, and gone on from.
 
 namespace tapegraph::detail {
 
@@ -28729,8 +28556,6 @@ void basic_trainer<X>::restore_position(fit_run& run) {
 #include <array>
 #include <optional>
 #include <utility>
-
-/// The loops of fit and evaluate.
 
 namespace tapegraph::detail {
 
@@ -29319,11 +29144,9 @@ namespace tapegraph {
 
 namespace ir {
 
-/// Whether some variable's gradient is taken by gathered rows.
 template <class Model, class Spec, class Loss>
 inline constexpr bool gathers_rows = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.row_uses > 0;
 
-/// Whether some variable has a regularizer, or a constraint.
 template <class Model, class Spec, class Loss>
 inline constexpr bool regularizes = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.regularizers > 0;
 template <class Model, class Spec, class Loss>
@@ -29333,7 +29156,6 @@ inline constexpr bool constrains = traced_stage<forward_trace<Model, Spec, Loss>
 
 namespace detail {
 
-/// A tensor over a copy of a batch's memory, whose elements are of type T.
 template <class T>
 tensor<T> batch_tensor(const buffer_view& v) {
  auto t = tensor<T>::uninitialized(shape(v.rank, v.extents));
@@ -29346,7 +29168,6 @@ tensor<T> batch_tensor(const buffer_view& v) {
 
 }
 
-/// A model in eager mode: it runs statement by statement, a tape records it, and the optimizer updates the variables.
 template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<eager, Model, Spec, Loss, Optimizer>
  : public trainable_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, Spec, Loss, detail::basic_trainer<>> {
@@ -29539,7 +29360,6 @@ private:
   static const ir::input_rules rules(ir::stage_view<ir::traced_stage<Trace>>());
   rules.check({columns, static_cast<std::size_t>(count)});
  }
- /// Has no buffer where the loss does not define an accuracy.
  template <class Y, class Z>
  static any_tensor accuracy_of(const Y& output, const Z& labels) {
   const auto accuracy = objective::accuracy(output, labels);
@@ -29567,7 +29387,6 @@ private:
 
 namespace tapegraph::detail {
 
-/// Output `index` of a program that has run, copied into a new tensor on the device that the program runs on.
 template <class = void>
 any_tensor output_copy(const ir::program& p, int index) {
  const device_scope on(p.device());
@@ -29581,8 +29400,6 @@ any_tensor output_copy(const ir::program& p, int index) {
  return result;
 }
 
-/// Output `index` of a program that has run, copied into a new tensor on the device that the program runs on. Throws dtype_error
-/// where the output has another element type.
 template <class T>
 tensor<T> output_tensor(const ir::program& p, int index) {
  const device_scope on(p.device());
@@ -29602,7 +29419,6 @@ tensor<T> output_tensor(const ir::program& p, int index) {
 template <class Stage, std::size_t I>
 using output_element = element_t<Stage::value.nodes[Stage::value.outputs[static_cast<int>(I)].node].type>;
 
-/// What a model returns as nodes, with tensors in their place: `fill` writes them. Their element types are those of Stage's outputs.
 template <class Result, class Stage, class Fill>
 auto result_tensors(const Fill& fill) {
  if constexpr (is_outputs<Result>) {
@@ -29657,14 +29473,10 @@ constexpr void drop_unneeded_effects(trace& t) {
 
 }
 
-/// A compiled program under a gradient_tape: one record, whose derivative is a compiled program, too.
-
 namespace tapegraph {
 
 namespace ir {
 
-/// Continues `Forward`. Its outputs are the derivatives by Forward's floating-point inputs, in their order; what arrives at each
-/// of Forward's floating-point outputs is fed behind Forward's inputs. The forward pass is computed again.
 template <class Forward>
 struct input_gradient_trace {
  using previous = Forward;
@@ -29683,14 +29495,11 @@ struct input_gradient_trace {
  }
 };
 
-/// The derivative's program. Where there is none, `view` is null and `refusal` says why not.
 struct input_gradient {
  const program_view* view = nullptr;
  const char* refusal = nullptr;
 };
 
-/// Of larger programs no derivative is compiled: it might exceed what compilers allow a constant evaluation, where the program
-/// itself does not.
 inline constexpr int most_nodes_differentiated = 2000;
 
 template <class Forward>
@@ -29713,11 +29522,9 @@ constexpr input_gradient input_gradient_of() {
 
 namespace detail {
 
-/// Programs of one kind that are not running now. Every call takes one of its own, so that calls may overlap.
 template <class = void>
 class basic_program_pool {
 public:
- /// `f(program)` with a program that nobody else runs meanwhile. One that has thrown is not used again.
  template <class F>
  void with(const ir::program_view& view, const F& f) {
   std::unique_ptr<ir::program> p;
@@ -29743,15 +29550,13 @@ private:
 };
 using program_pool = basic_program_pool<>;
 
-/// What a call of a compiled program leaves on the tape: all that its derivative reads.
 struct taped_call {
  ir::input_gradient gradient;
- std::shared_ptr<program_pool> programs; ///< of the derivative
+ std::shared_ptr<program_pool> programs;
  runtime::device_runtime* device = nullptr;
  random_state random{};
- std::vector<any_tensor> inputs, variables, outputs; ///< of outputs the shapes alone
+ std::vector<any_tensor> inputs, variables, outputs;
 
- /// `p` has just run on `arguments`.
  template <class Program>
  taped_call(const Program& p, const random_state& numbers, std::vector<any_tensor> arguments)
   : device(p.device()), random(numbers), inputs(std::move(arguments)) {
@@ -29762,7 +29567,6 @@ struct taped_call {
  }
 };
 
-/// In the place of a derivative that does not exist: whoever asks for it learns why.
 template <class = void>
 struct basic_refusing_record : tape_record {
  std::string what;
@@ -29785,7 +29589,6 @@ private:
  }
 };
 
-/// Puts a result on the tape whose derivative by `operands` would have to pass through what does not have one.
 template <class = void>
 void refuse_derivative(any_tensor& result, const std::vector<const any_tensor*>& operands, std::string what) {
  tape_storage& tape = tape_storage::instance();
@@ -29800,7 +29603,6 @@ void refuse_derivative(any_tensor& result, const std::vector<const any_tensor*>&
  result.set_tape_index(place);
 }
 
-/// Stands on the tape for the program and its first output.
 template <class = void>
 struct basic_program_record : tape_record {
  taped_call call;
@@ -29889,7 +29691,6 @@ private:
  }
 };
 
-/// Stands for a further output: keeps what arrives there for the program's record, which comes later in the walk.
 template <class = void>
 struct basic_output_record : tape_record {
  tape_index program, own;
@@ -29903,7 +29704,6 @@ struct basic_output_record : tape_record {
  static bool jvp(tape_record&, const jvp_pass&, any_tensor&) { return false; }
 };
 
-/// Puts a call on the tape. Output k stands k places behind the one that is returned.
 template <class = void>
 tape_index record_program(const taped_call& call) {
  tape_storage& tape = tape_storage::instance();
@@ -29930,15 +29730,12 @@ TG_COMPILED(nn, tape_index detail::record_program<void>(const detail::taped_call
 
 namespace tapegraph::detail {
 
-/// A model's programs in graph mode, connected to its variables and run; of models of any type.
 template <class = void>
 class basic_graph_trainer : public basic_trainer<> {
 protected:
  using basic_trainer<>::basic_trainer;
 
- /// Refreshes the numbers that the program calls `name`, "loss" or "optimizer".
  static void set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers);
- /// The training program with what layers ask about frozen variables.
  ir::program& prepared_step(const ir::program_view& program);
  ir::program& training_program_of(const ir::program_view& program);
  ir::program& evaluation_program_of(const ir::program_view& program);
@@ -29950,10 +29747,9 @@ protected:
  launched_step launch_step(ir::program& p, batch_columns columns);
  step_result published(const launched_step& s);
 
- /// What one kind of prediction is made by.
  struct prediction_calls {
   const ir::program_view* program;
-  ir::input_gradient (*gradient)(); ///< null where no input has a derivative
+  ir::input_gradient (*gradient)();
  };
  void predict_with(const prediction_calls& calls, std::vector<any_tensor> x, std::span<any_tensor> results) const;
 
@@ -30137,8 +29933,6 @@ TG_COMPILED(nn, class basic_graph_trainer<void>)
 
 namespace tapegraph {
 
-/// A model in graph mode: three programs, for training, evaluation and prediction, compiled with the source. A program that is not
-/// used is not instantiated.
 template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<graph, Model, Spec, Loss, Optimizer>
  : public trainable_model<compiled_model<graph, Model, Spec, Loss, Optimizer>, Spec, Loss,
@@ -30157,10 +29951,8 @@ public:
 
  Optimizer& optimizer() { return optimizer_; }
 
- /// Bytes of the training program's arena; known once a batch size has been bound.
  std::size_t arena_bytes() const { return this->training_ ? this->training_->arena_bytes() : 0; }
  const ir::program_view& training_view() const { return ir::compile_program<training>(); }
- /// Plans the training step for a batch size before the first step.
  ir::program& training_program() { return this->training_program_of(ir::compile_program<training>()); }
 
 private:
@@ -30206,9 +29998,6 @@ private:
 
 // ---- tapegraph/nn/untraced_model.hpp ----
 
-/// What tg::compile gives where it cannot give a model and that has been said: its members are those of models, so that using it is
-/// not another error. Nothing of it is defined, because no program that has one is ever linked.
-
 namespace tapegraph {
 
 namespace detail {
@@ -30240,9 +30029,6 @@ private:
 
 }
 // ---- tapegraph/nn/verdict.hpp ----
-
-/// What the compiler can make of a model or function, asked where the user calls tg::compile or tg::function, before anything else is
-/// made of it: so a mistake is one error, and the error names that line.
 
 namespace tapegraph::detail {
 
@@ -30317,13 +30103,10 @@ constexpr bool takes() {
   };
 }
 
-/// No mistake.
 struct fits {};
-/// A mistake that the compiler has printed.
 struct said {};
 
 #ifndef __CUDACC__
-/// What becomes of traces: `fits`, `said`, or a type of facts.
 template <class Stage>
 constexpr auto stage_verdict() {
  if constexpr (ir::well_formed<Stage>)
@@ -30377,7 +30160,6 @@ constexpr bool is_first() {
   return telling<Mistake>::now;
 }
 
-/// The type that shows a verdict, the first time; `Silent`, which is complete, where there is nothing more to say.
 template <class Verdict, class Mode, class Silent>
 constexpr auto shown() {
  if constexpr (std::is_same_v<Verdict, fits> || std::is_same_v<Verdict, said>)
@@ -30388,12 +30170,9 @@ constexpr auto shown() {
   return std::type_identity<Silent>{};
 }
 
-/// A mistake's type, which nobody can make a variable of; the error names the variable. Not defined: a program that has no use for
-/// the result, and so no error, is not linked.
 template <class Mistake>
 Mistake& told_by(std::type_identity<Mistake>);
 
-/// Constrains the overload that is taken where nothing is wrong; the other one, without constraints, says what is.
 template <class T>
 concept anything = true;
 
@@ -30406,11 +30185,8 @@ using node_for = graph_node;
 
 }
 
-/// What tg::compile says of a model and its loss.
-
 namespace tapegraph::detail {
 
-/// A model that is its type, and one given as a constant.
 template <class Model>
 struct model_type {
  static constexpr bool whole = std::is_empty_v<Model>;
@@ -30423,7 +30199,6 @@ struct model_constant {
 };
 
 #ifndef __CUDACC__
-/// What a model returns for inputs of these specs, and whether it can be called with them.
 template <class Model, class Spec>
 struct looked_into;
 template <class Model, class T, auto... Extents>
@@ -30558,7 +30333,6 @@ private:
  }
 };
 
-/// `none`, a model without loss: only prediction is looked at.
 template <class Model, class Spec, class Loss, class Optimizer>
 constexpr auto model_verdict() {
  using body = decltype(body_verdict<Model, Spec>());
@@ -30582,7 +30356,6 @@ constexpr auto model_verdict() {
  }
 }
 
-/// Has a type where nothing is wrong. `Output` is there to be looked into.
 template <class Output, class Mode, class Model, class Spec, class Loss, class Optimizer>
 struct model_if_it_fits {};
 template <class Output, class Mode, class Model, class Spec, class Loss, class Optimizer>
@@ -30599,7 +30372,6 @@ struct summary_if_it_fits<Output, Model, Spec> {
  using type = model_summary;
 };
 
-/// What is wrong, as a type.
 template <class Mode, class Model, class Spec, class Loss, class Optimizer>
 constexpr auto model_mistake() {
  return shown<typename decltype(model_verdict<Model, Spec, Loss, Optimizer>())::type, Mode,
@@ -31852,16 +31624,11 @@ inline constexpr bool has_text<fetched<T>> = true;
 }
 // ---- tapegraph/nn/session/parts.hpp ----
 
-/// A session's program in parts, one after the other on several devices. A part is all that one place can compute once the parts
-/// before it have run; values that another part computes are its inputs, and those that others read are its outputs. Variables change
-/// when all parts have run, so that every part reads those of the start.
-
 namespace tapegraph::detail {
 
-/// Which part each node belongs to.
 struct parts_of_nodes {
- list<int> part;   ///< of each node; -1: of a leaf, which every part has for itself
- list<int> places; ///< of each part
+ list<int> part;
+ list<int> places;
 };
 
 template <class Nodes, class Arguments>
@@ -31893,7 +31660,6 @@ constexpr parts_of_nodes find_parts(const Nodes& nodes, const Arguments& argumen
  return found;
 }
 
-/// A program without what nothing needs: parts are made of this.
 template <class Whole>
 struct needed_trace {
  using previous = Whole;
@@ -31907,7 +31673,6 @@ constexpr bool anything_placed() {
  return false;
 }
 
-/// The places of the parts of a program; one where nothing of it has been placed.
 template <class Whole>
 constexpr auto places_of() {
  if constexpr (!anything_placed<ir::traced_stage<Whole>>()) {
@@ -31922,7 +31687,6 @@ constexpr auto places_of() {
  }
 }
 
-/// One part of several.
 template <class Whole, int Part>
 struct part_trace {
  using previous = needed_trace<Whole>;
@@ -31963,11 +31727,10 @@ struct part_trace {
  }
 };
 
-/// A part, compiled.
 struct compiled_part {
  const ir::program_view* program = nullptr;
  int place = 0;
- bool whole = false; ///< the only one, which changes variables where they stand
+ bool whole = false;
 };
 
 template <class Whole, class Numbers>
@@ -31991,38 +31754,34 @@ using parts_of = parts_table<Whole, std::make_integer_sequence<int, static_cast<
 
 }
 
-/// A session's variables and programs, of models of any type.
-
 namespace tapegraph::detail {
 
-/// A part of a session's program and what it is connected to; mostly it is all of it.
 struct session_part {
  const ir::program_view* view = nullptr;
  int place = 0;
  std::unique_ptr<ir::program> program;
  std::vector<variable*> variables;
- std::vector<char> used;         ///< of each variable, whether this part does
- std::vector<char> written;      ///< of each variable, whether this program changes it where it stands
- std::vector<any_tensor> frozen; ///< copies of frozen variables
+ std::vector<char> used;
+ std::vector<char> written;
+ std::vector<any_tensor> frozen;
  struct transfer {
   int part, output, input;
  };
- std::vector<transfer> transfers;                ///< values that earlier parts compute
- std::vector<std::pair<int, variable*>> updates; ///< outputs that are variables' next values
+ std::vector<transfer> transfers;
+ std::vector<std::pair<int, variable*>> updates;
 };
 struct session_program {
  const compiled_part* key = nullptr;
  std::vector<session_part> parts;
- std::vector<std::pair<int, int>> results; ///< of each result, the part and which of its outputs
- std::vector<any_tensor> defaults;         ///< what unfed placeholders are
- std::vector<int> numbers;                 ///< the inputs that are optimizers' numbers
+ std::vector<std::pair<int, int>> results;
+ std::vector<any_tensor> defaults;
+ std::vector<int> numbers;
  bool logged = false;
 };
 
 template <class = void>
 class basic_session {
 public:
- /// Gives back all memory, of variables, too. Runs are refused from then on.
  void close() {
   programs_.clear();
   origins_.clear();
@@ -32030,11 +31789,9 @@ public:
   closed_ = true;
  }
  bool closed() const { return closed_; }
- /// Runs so far, from which random operations draw.
  std::uint64_t step() const { return step_; }
 
 protected:
- /// What an optimizer's state begins with: `which` call of minimize, and the name of the state.
  using first_state_function = double (*)(const basic_session&, int which, std::string_view name);
 
  basic_session(std::uint64_t seed, runtime::device_runtime* device, first_state_function first_state)
@@ -32046,11 +31803,8 @@ protected:
  session_program& program_of(const compiled_part* parts, int count);
  void make_variables(const ir::program_view& view);
  void initialize_all();
- /// Computes. Where there are several parts, variables have not changed yet.
  void execute(session_program& p, const std::vector<const feed*>& feeds, const double* numbers, int count);
- /// Changes variables, when results have been read.
  void finish(session_program& p, bool training);
- /// The count of an optimizer's steps: a variable, so that files hold it.
  variable& iterations_of(int training);
 
  std::uint64_t seed_ = 0, step_ = 0;
@@ -32326,9 +32080,6 @@ TG_COMPILED(nn, class basic_session<void>)
 }
 // ---- tapegraph/nn/session/trace.hpp ----
 
-/// What a session traces of its model for one set of fetches: the model, then gradients, then steps of optimizers, each stage where
-/// the fetches need it.
-
 namespace tapegraph::detail {
 
 template <fixed_string... Text>
@@ -32340,15 +32091,13 @@ struct name_list {
 template <class Model>
 using fetches_of = decltype(Model{}(std::declval<graph_scope>()));
 
-/// The optimizers of a session's model: one for each call of minimize in each operation that it returns.
 template <class... Optimizers>
 struct optimizer_table {
  static constexpr std::size_t count = sizeof...(Optimizers);
  std::tuple<Optimizers...> optimizers;
- std::array<int, sizeof...(Optimizers)> trainings{}; ///< which call of minimize
+ std::array<int, sizeof...(Optimizers)> trainings{};
  std::array<std::string_view, sizeof...(Optimizers)> names{};
 
- /// The first that stands for the same call: those of one call are one optimizer.
  constexpr std::size_t first_of(std::size_t i) const {
   std::size_t first = 0;
   while (trainings[first] != trainings[i]) ++first;
@@ -32391,7 +32140,6 @@ constexpr auto traced_optimizers() {
  const auto result = Model{}(graph_scope(&t, 0));
  return std::apply([](const auto&... item) { return joined_tables(optimizers_of(item)...); }, result.items);
 }
-/// Known before anything is traced in earnest: which steps of optimizers a run takes, and so whether it is training.
 template <class Model>
 inline constexpr auto session_optimizers = traced_optimizers<Model>();
 
@@ -32409,7 +32157,6 @@ template <class... O>
 constexpr bool initializes(const graph_operation<O...>* operation) {
  return operation->initializes;
 }
-/// Whether one of these fetches is initialize_variables().
 template <class Model, class Names>
 constexpr bool wants_first_values() {
  bool wanted = false;
@@ -32427,7 +32174,6 @@ constexpr bool wants_first_values() {
  return wanted;
 }
 
-/// In the place of names: whatever the model can train, for its variables.
 struct all_operations {
  static constexpr std::array<std::string_view, 0> all{};
 };
@@ -32444,7 +32190,6 @@ constexpr std::uint64_t wanted_trainings() {
  return mask;
 }
 
-/// Whether a scope and a name behind it read as `path`.
 constexpr bool reads_as(const ir::trace& t, int scope, std::string_view name, std::string_view path) {
  ir::detail::text_builder text;
  ir::detail::scope_path(text, t.scopes, scope);
@@ -32453,8 +32198,6 @@ constexpr bool reads_as(const ir::trace& t, int scope, std::string_view name, st
  return text.view() == path;
 }
 
-/// What the last stage does: the last outputs are nodes in whose place values are given. They become inputs, and what only they needed
-/// is computed no more.
 constexpr void finish_session(ir::trace& t, int given) {
  const int first = t.outputs.size() - given;
  for (int k = first; k < t.outputs.size(); ++k) {
@@ -32471,7 +32214,6 @@ constexpr void finish_session(ir::trace& t, int given) {
  ir::drop_unneeded_effects(t);
 }
 
-/// The model; output k is fetch k that has a value, and behind them are the nodes in whose place values are given.
 template <class Model, class Fetches, class Given, bool Last>
 struct fetch_trace {
  static constexpr void build(ir::trace& t) {
@@ -32570,7 +32312,6 @@ private:
  }
 };
 
-/// Losses differentiated, call of minimize by call.
 template <class Model, class Fetches, class Given>
 struct session_gradient_trace {
  using previous = fetch_trace<Model, Fetches, Given, false>;
@@ -32630,7 +32371,6 @@ private:
  }
 };
 
-/// The steps of optimizers.
 template <class Model, class Fetches, class Given>
 struct session_update_trace {
  using previous = session_gradient_trace<Model, Fetches, Given>;
@@ -32670,7 +32410,6 @@ using session_trace =
  std::conditional_t<wanted_trainings<Model, Fetches>() != 0, session_update_trace<Model, Fetches, Given>,
      fetch_trace<Model, Fetches, Given, true>>;
 
-/// What is wrong with the trace of a run, as a type.
 template <class Trace>
 constexpr auto run_verdict() {
 #ifdef __CUDACC__
@@ -34418,21 +34157,16 @@ constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options
 
 // ---- tapegraph/ops/vmap/batched.hpp ----
 
-/// Batches that show the shape of one example: what functions under vmap compute with. Every operation on one is carried out
-/// for the whole batch at once. A mode over another mode.
-
 namespace tapegraph {
 
 template <class Mode, class Tag>
 struct batched_mode;
 
-/// A value per example of a batch, one behind another along axis 0 of `whole`. `Tag` tells vmaps apart.
 template <class Handle, class Tag>
 class batched : public indexable<batched<Handle, Tag>> {
 public:
- constexpr batched() = default; ///< stands for nothing until it is assigned to
+ constexpr batched() = default;
  constexpr explicit batched(const Handle& whole) : whole_(whole) {}
- /// Seals a formula.
  template <expression E>
  constexpr batched(const E& e, std::source_location where = std::source_location::current()) : batched(eval(e, where)) {}
 
@@ -34471,8 +34205,6 @@ struct handle_traits<batched<Handle, Tag>> {
  using mode = batched_mode<typename handle_traits<Handle>::mode, Tag>;
 };
 
-/// How an operation is carried out for a batch: `apply(context, attributes, operands...)`, at least one of them batched,
-/// returns a handle with the batch in front. Operations of one's own get a specialisation.
 template <class Op>
 struct batching_rule {
  template <class Context>
@@ -34517,7 +34249,6 @@ inline constexpr bool batched_by = false;
 template <class Tag, class Handle>
 inline constexpr bool batched_by<Tag, batched<Handle, Tag>> = true;
 
-/// [count, extents of s...]
 constexpr shape with_batch(extent count, const shape& s) {
  shape result;
  result.attach(count.table != nullptr ? count.table : s.table());
@@ -34526,7 +34257,6 @@ constexpr shape with_batch(extent count, const shape& s) {
  return result;
 }
 
-/// The batch with axes of extent 1 behind axis 0, so that one example has `rank` axes and lines up with other operands.
 template <class Handle, class Tag>
 constexpr auto lined_up(const batched<Handle, Tag>& x, int rank, std::source_location where) {
  const shape own = x.shape();
@@ -34537,7 +34267,6 @@ constexpr auto lined_up(const batched<Handle, Tag>& x, int rank, std::source_loc
  return eval(invoke<reshape_op>({}, &target, where, x.whole()));
 }
 
-/// A handle of `Mode`: one of a mode below is repeated over the batches of `like`.
 template <class Mode, class Handle, class Like>
 constexpr auto raised(const Handle& x, const Like& like, std::source_location where) {
  if constexpr (std::is_same_v<mode_of_t<Handle>, Mode>) {
@@ -34550,7 +34279,6 @@ constexpr auto raised(const Handle& x, const Like& like, std::source_location wh
  }
 }
 
-/// The first operand that is batched by Tag.
 template <class Tag, class First, class... Rest>
 constexpr const auto& first_batched(const First& first, const Rest&... rest) {
  if constexpr (batched_by<Tag, First>)
@@ -34559,7 +34287,6 @@ constexpr const auto& first_batched(const First& first, const Rest&... rest) {
   return first_batched<Tag>(rest...);
 }
 
-/// A formula over batches as one over the handles below; one example of it has `rank` axes.
 template <class Tag, class E>
 constexpr auto lowered_formula(const E& e, int rank, std::source_location where) {
  if constexpr (batched_by<Tag, E>) {
@@ -34574,18 +34301,16 @@ constexpr auto lowered_formula(const E& e, int rank, std::source_location where)
  }
 }
 
-/// What rules work with.
 template <class Mode>
 struct batch_context {
  using tag = typename Mode::tag;
- extent count;        ///< examples
- const shape* target; ///< the shape asked for, of one example; null when there is none
+ extent count;
+ const shape* target;
  std::source_location where;
 
  template <class T>
  static constexpr bool is_batched = batched_by<tag, T>;
 
- /// The batch, or an operand that has none as it is.
  template <class T>
  static constexpr const auto& whole(const T& x) {
   if constexpr (is_batched<T>)
@@ -34593,20 +34318,17 @@ struct batch_context {
   else
    return x;
  }
- /// The batch; an operand that has none is repeated.
  template <class T>
  constexpr auto spread(const T& x, const auto& like) const {
   return raised<Mode>(x, like, where).whole();
  }
  constexpr shape with_batch(const shape& s) const { return detail::with_batch(count, s); }
 
- /// The operation on handles of the mode below.
  template <class Op>
  constexpr auto run(const typename Op::attributes& attributes, const shape* shape_asked, const auto&... x) const {
   return invoke<Op>(attributes, shape_asked, where, x...);
  }
  constexpr auto reshape(const auto& x, const shape& to) const { return run<reshape_op>({}, &to, x); }
- /// Axis `from` moved to stand at `to`.
  constexpr auto move_axis(const auto& x, int from, int to) const {
   transpose_op::attributes a;
   const int rank = shape_of(x).rank();
@@ -34619,7 +34341,6 @@ struct batch_context {
  }
 };
 
-/// The name for results in modes that have one.
 template <class Mode, class Tag>
 struct batched_results {};
 template <one_handle Mode, class Tag>
@@ -34629,7 +34350,6 @@ struct batched_results<Mode, Tag> {
 
 }
 
-/// The mode of batches over handles of Mode.
 template <class Mode, class Tag>
 struct batched_mode : detail::batched_results<Mode, Tag> {
  using below = Mode;
@@ -34649,7 +34369,6 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
   return run<Op>(attributes, target, where, eval(args, where)...);
  }
 
- /// Operations of any number of operands have one axis as attribute.
  template <class Op, class Handle>
  static constexpr batched<Handle, Tag> invoke_list(const typename Op::attributes& attributes, std::source_location where,
              const batched<Handle, Tag>* parts, int count) {
@@ -34691,8 +34410,6 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
   }
  }
 
- /// The value and the gradient of every example. Examples do not affect each other, so this is the gradient of their sum.
- /// Arguments that are not batched are first repeated.
  template <class F, tensor_like... Args>
  static constexpr auto value_and_gradient(const F& f, const Args&... args) {
   const auto where = std::source_location::current();
@@ -34709,7 +34426,6 @@ struct batched_mode : detail::batched_results<Mode, Tag> {
    eval(args, where)...);
  }
 
- /// Handles of this mode: those of modes below are repeated over the batch.
  template <class... Handles>
  static constexpr auto raised(std::source_location where, const Handles&... x) {
   const auto& like = detail::first_batched<Tag>(x...);
@@ -34749,13 +34465,10 @@ private:
 
 }
 
-/// Function transforms under vmap: those of the mode below, of functions that see batches.
-
 namespace tapegraph {
 
 namespace detail {
 
-/// An operand from below as the function sees it.
 template <class Mode, bool Batched>
 constexpr auto as_seen(const auto& x) {
  if constexpr (Batched)
@@ -34764,7 +34477,6 @@ constexpr auto as_seen(const auto& x) {
   return x;
 }
 
-/// A backward function on batches as one on their wholes. Which arguments are batched is part of its type.
 template <class B, class Mode, bool... Batched>
 struct lowered_backward {
  [[no_unique_address]] B backward{};
@@ -34841,18 +34553,12 @@ private:
 }
 // ---- tapegraph/ops/vmap/batching_rules.hpp ----
 
-/// Every operation's rule for batches.
-
 // ---- tapegraph/ops/convolution/batching.hpp ----
 
 // ---- tapegraph/ops/vmap/batching.hpp ----
 
-/// How operations are carried out for a batch, where a word says it (`batching`): the batch is one more axis in front.
-/// Elementwise operations and reductions need no rule.
-
 namespace tapegraph {
 
-/// Reductions that are differentiated as a whole come as operations.
 template <class Op>
  requires whole_reduction<Op>
 struct batching_rule<Op> {
@@ -34863,7 +34569,6 @@ struct batching_rule<Op> {
  }
 };
 
-/// What does not fit one example does not fit the batch.
 template <class Texts, int Arity>
 struct batching_rule<detail::refused_op<Texts, Arity>> {
  static constexpr auto apply(const auto& c, const auto& a, const auto&... x) {
@@ -34872,7 +34577,6 @@ struct batching_rule<detail::refused_op<Texts, Arity>> {
 };
 
 namespace detail {
-/// The operation has one axis as attribute.
 template <class Op>
 struct batched_axis {
  static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
@@ -34881,14 +34585,12 @@ struct batched_axis {
   return c.template run<Op>(shifted, nullptr, c.whole(x));
  }
 };
-/// The operation works along the last axis, or element by element: the batch is one of the axes before it.
 template <class Op>
 struct batched_rows {
  static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
   return c.template run<Op>(a, nullptr, c.whole(x));
  }
 };
-/// The operation has a batch of its own in front: both become one.
 template <class Op>
 struct batched_images {
  static constexpr auto apply(const auto& c, const auto& a, const auto& x, const auto&... filters) {
@@ -34919,11 +34621,8 @@ struct batching_rule<Op> : detail::batched_images<Op> {};
 
 }
 
-/// Convolutions for a batch.
-
 namespace tapegraph {
 
-/// Filters for all examples: more images. Filters per example: more groups of channels.
 template <>
 struct batching_rule<convolution_op> {
  template <class C, class X, class W>
@@ -34949,7 +34648,6 @@ struct batching_rule<convolution_op> {
  }
 
 private:
- /// [examples, ..., channels] to [..., examples * channels]
  static constexpr auto channels(const auto& c, const auto& whole) {
   const int rank = shape_of(whole).rank();
   const auto moved = c.move_axis(whole, 0, rank - 2);
@@ -34965,11 +34663,8 @@ private:
 }
 // ---- tapegraph/ops/gather/batching.hpp ----
 
-/// How elements are chosen by indices for a batch.
-
 namespace tapegraph {
 
-/// Slices of a table per example or of one table, by indices per example or by the same ones.
 template <>
 struct batching_rule<gather_op> {
  template <class C, class Table, class Indices>
@@ -35024,8 +34719,6 @@ struct batching_rule<put_along_op> : detail::batched_along<put_along_op> {};
 }
 // ---- tapegraph/ops/movement/batching.hpp ----
 
-/// How elements are moved for a batch.
-
 namespace tapegraph {
 
 template <>
@@ -35053,7 +34746,6 @@ struct batching_rule<transpose_op> {
 };
 
 namespace detail {
-/// slice and pad: the batch is kept whole.
 template <class Op>
 struct batched_ranges {
  static constexpr auto apply(const auto& c, const slice_op::attributes& a, const auto& x) {
@@ -35064,7 +34756,6 @@ struct batched_ranges {
   return c.template run<Op>(shifted, &to, c.whole(x));
  }
 };
-/// index_map and its adjoint: one rule per axis; the batch is kept.
 template <class Op>
 struct batched_map {
  static constexpr auto apply(const auto& c, const index_map_op::attributes& a, const auto& x) {
@@ -35077,7 +34768,6 @@ struct batched_map {
 };
 }
 
-/// fill, arange, linspace: the same for every example.
 template <class T>
 struct batching_rule<arange_op<T>> {
  static constexpr auto apply(const auto& c, const typename arange_op<T>::attributes& a, const auto& x) {
@@ -35098,8 +34788,6 @@ struct batching_rule<index_map_adjoint_op> : detail::batched_map<index_map_adjoi
 
 }
 // ---- tapegraph/ops/product/batching.hpp ----
-
-/// Matrix products for a batch.
 
 namespace tapegraph {
 
@@ -35136,14 +34824,10 @@ struct batching_rule<matmul_op> {
 
 }
 
-/// vmap: a function of one example becomes a function of a batch of them.
-
 namespace tapegraph {
 
-/// Given to vmap in place of an axis, for an argument that is not mapped: every example sees all of it.
 inline constexpr int unbatched = std::numeric_limits<int>::min();
 
-/// vmap(f) as a function object.
 template <class F, int... Axes>
 struct vmap_of {
  [[no_unique_address]] F f{};
@@ -35226,9 +34910,6 @@ private:
  }
 };
 
-/// vmap(f)(x...): f of every example along the arguments' first axes; results have the examples along axis 0. Other axes
-/// are named in order, `unbatched` for an argument that all examples share: `vmap<0, unbatched>(f)(images, weights)`. f
-/// may return a tensor, a tuple, or what value_and_gradient returns; vmap(gradient(f)) gives a gradient per example.
 template <int... Axes, class F>
 constexpr auto vmap(F f) {
  return vmap_of<F, Axes...>{f};
@@ -46701,8 +46382,6 @@ inline void resize_image(const rgb_image& image, std::int64_t height, std::int64
 
 namespace tapegraph::io {
 
-/// A text as errors show it: in quotes, control characters as \n or \x1b, and what is longer than `longest` bytes cut behind a
-/// whole UTF-8 character, with dots.
 inline std::string quoted_text(std::string_view text, std::size_t longest = 40) {
  std::size_t end = text.size();
  if (end > longest) {
@@ -48051,11 +47730,8 @@ private:
 }
 // ---- tapegraph/io/host_array.hpp ----
 
-/// An array as files hold it: element type known at run time, values contiguous and row-major.
-
 namespace tapegraph::io {
 
-/// "[2,3]"; a scalar is "[]".
 inline std::string shape_text(std::span<const std::int64_t> shape) {
  std::string text = "[";
  for (std::size_t axis = 0; axis < shape.size(); ++axis)
@@ -48063,8 +47739,6 @@ inline std::string shape_text(std::span<const std::int64_t> shape) {
  return text += ']';
 }
 
-/// Number of elements of a shape (1 for a scalar). Returns false where an extent is negative or the product, times
-/// `element_bytes`, does not fit 63 bits: a corrupt header must not wrap around to a small allocation.
 inline bool checked_size(std::span<const std::int64_t> shape, std::size_t element_bytes, std::int64_t& size) {
  constexpr std::int64_t limit = INT64_MAX;
  bool fits = true;
@@ -48088,10 +47762,8 @@ struct host_array {
  std::vector<std::int64_t> shape;
  std::vector<std::byte> bytes;
 
- /// Number of elements.
  std::int64_t size() const { return static_cast<std::int64_t>(bytes.size() / size_of(type)); }
 
- /// The values as T. Throws dtype_error where the array holds another type.
  template <class T>
  std::span<const T> values() const {
   check<T>();
@@ -48103,7 +47775,6 @@ struct host_array {
   return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
  }
 
- /// An array of zeros. Throws shape_error where the shape is negative or too large.
  static host_array zeros(dtype type, std::vector<std::int64_t> shape) {
   std::int64_t size = 0;
   if (!checked_size(shape, size_of(type), size))
@@ -48113,7 +47784,6 @@ struct host_array {
   return array;
  }
 
- /// Copies values. Throws shape_error where their number does not fit the shape.
  template <class T>
  static host_array of(std::vector<std::int64_t> shape, std::span<const T> values) {
   std::int64_t size = 0;
@@ -48573,9 +48243,6 @@ inline void write_svg_chart(const std::filesystem::path& path, const chart& c) {
 #include <utility>
 #include <vector>
 
-/// The header of a safetensors file as values. Reading it from JSON and writing it as JSON is declared here and defined in
-/// io/safetensors_json.hpp, the one header that includes the JSON library.
-
 namespace tapegraph::io::detail {
 
 inline constexpr std::array<std::pair<dtype, const char*>, 13> safetensors_types{{{dtype::boolean, "BOOL"},
@@ -48598,7 +48265,6 @@ inline std::size_t safetensors_rank(dtype type) {
  return rank;
 }
 
-/// Where one tensor's values stand, counted from the end of the header.
 struct safetensors_place {
  std::string name;
  dtype type;
@@ -48611,12 +48277,9 @@ struct safetensors_header {
  std::map<std::string, std::string> metadata;
 };
 
-/// Reads a header and checks every entry on its own. Throws data_error that names `file` and the tensor.
 template <class = void>
 safetensors_header parse_safetensors_header(const std::string& text, std::uint64_t data_bytes, const std::string& file);
 
-/// The header's text, places in the order given, without the spaces that follow it. Throws argument_error that names `operation`
-/// where a name or metadata are not UTF-8.
 template <class = void>
 std::string safetensors_header_text(const safetensors_header& header, const std::string& operation);
 
@@ -48635,7 +48298,6 @@ std::string safetensors_header_text(const safetensors_header& header, const std:
 
 namespace tapegraph::io::detail {
 
-/// The header as JSON. A name that occurs twice is refused; the JSON library would keep the last in silence.
 template <class = void>
 nlohmann::json parse_json_of_distinct_names(const std::string& text, const std::string& file) {
  std::vector<std::set<std::string>> names;
@@ -48653,7 +48315,6 @@ nlohmann::json parse_json_of_distinct_names(const std::string& text, const std::
  }
 }
 
-/// One header entry, checked on its own.
 template <class = void>
 safetensors_place safetensors_place_of(const std::string& name, const nlohmann::json& entry, std::uint64_t data_bytes,
          const std::string& file) {
@@ -48758,17 +48419,10 @@ std::string safetensors_header_text(const safetensors_header& header, const std:
 #include <utility>
 #include <vector>
 
-/// safetensors: eight bytes of header length (little endian), a JSON header, then the values of all tensors without
-/// gaps. Format: https://github.com/huggingface/safetensors
-///
-/// With TG_WEIGHTS_COMPILED the JSON is read and written by functions that are compiled in another file, io/weights.cpp (in CMake
-/// the library tapegraph::weights), and the JSON library's header is not included here.
-
 namespace tapegraph::io {
 
 static_assert(std::endian::native == std::endian::little, "safetensors files are little endian");
 
-/// One tensor to write; the values are borrowed until the call returns.
 struct safetensors_entry {
  std::string name;
  dtype type;
@@ -48783,7 +48437,6 @@ struct safetensors_file {
 
 namespace detail {
 
-/// Tensors must tile the data: overlaps and gaps both mean that the header does not describe this file.
 template <class = void>
 void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint64_t data_bytes,
        const std::string& file) {
@@ -48805,8 +48458,6 @@ void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint6
 
 }
 
-/// Reads all tensors and the metadata. Throws data_error, naming file and tensor, where the file is missing, truncated
-/// or inconsistent; nothing is allocated on the word of a header that the file's size contradicts.
 template <class = void>
 safetensors_file read_safetensors_file(const std::filesystem::path& path) {
  const std::string file = detail::quoted(path);
@@ -48846,15 +48497,11 @@ safetensors_file read_safetensors_file(const std::filesystem::path& path) {
  return result;
 }
 
-/// Reads all tensors by name; see read_safetensors_file for the errors.
 template <class = void>
 std::map<std::string, host_array> read_safetensors_arrays(const std::filesystem::path& path) {
  return read_safetensors_file(path).tensors;
 }
 
-/// Writes tensors without copying them. The file replaces an older one only when complete. Throws argument_error for a
-/// name that occurs twice, is "__metadata__" or is not UTF-8, shape_error for an impossible shape, data_error where
-/// writing fails.
 template <class = void>
 void write_safetensors_arrays(const std::filesystem::path& path, const std::vector<safetensors_entry>& entries,
        const std::map<std::string, std::string>& metadata = {}) {
