@@ -29279,10 +29279,10 @@ private:
    numbers_of(loss, accuracy);
   return found;
  }
- detail::eager_gradients<value, ir::gathers_rows<Model, Spec, Loss>> gradients_in(differentiated& found,
-                     eager_context& context) {
-  return {detail::eager_slots(&this->variables_, &context.updates), &found.targets, &found.sources,
-    &found.gradients, &context.row_uses};
+ auto gradients_in(differentiated& found, eager_context& context) {
+  return detail::eager_gradients<value, ir::gathers_rows<Model, Spec, Loss>>{
+   detail::eager_slots(&this->variables_, &context.updates), &found.targets, &found.sources, &found.gradients,
+   &context.row_uses};
  }
 
  step_result measure_once(detail::batch_columns columns) {

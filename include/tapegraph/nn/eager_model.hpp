@@ -150,10 +150,11 @@ private:
             numbers_of(loss, accuracy); // before anything is updated: here is thrown what a device found wrong
         return found;
     }
-    detail::eager_gradients<value, ir::gathers_rows<Model, Spec, Loss>> gradients_in(differentiated& found,
-                                                                                     eager_context& context) {
-        return {detail::eager_slots(&this->variables_, &context.updates), &found.targets, &found.sources,
-                &found.gradients, &context.row_uses};
+    // Its type is asked for where there is a loss.
+    auto gradients_in(differentiated& found, eager_context& context) {
+        return detail::eager_gradients<value, ir::gathers_rows<Model, Spec, Loss>>{
+            detail::eager_slots(&this->variables_, &context.updates), &found.targets, &found.sources, &found.gradients,
+            &context.row_uses};
     }
 
     step_result measure_once(detail::batch_columns columns) {
